@@ -34,18 +34,13 @@ onstart:
     with exit_on_error():
         slurm.check(workflow)
         snakemake_run.resolve_first(STAGES)
-        dvc_lock.lock_outputs(
-            path for job in workflow.dag.needrun_jobs() for path in job.output
-        )
 
 
 onsuccess:
-    dvc_lock.release()
     snakemake_run.record_or_print_error()
 
 
 onerror:
-    dvc_lock.release()
     snakemake_run.record_or_print_error()
 
 

@@ -13,7 +13,7 @@ from bleuprint.decoding.translate import translate_tests
 from bleuprint.model.weights import training_fingerprint
 from bleuprint.pipeline import stage_args
 from bleuprint.runtime.errors import run
-from bleuprint.tracking.timings import write_translation
+from bleuprint.tracking.timings import translate_file, write_seconds
 
 
 def main() -> None:
@@ -24,7 +24,7 @@ def main() -> None:
         check_portable(cell.system)
     seconds = translate_tests(folder(cell.corpus, "binary"), model, system.decode, cell.results)
     training = training_fingerprint(model)
-    write_translation(cell, training, settings_sha256(settings, cell), seconds)
+    write_seconds(translate_file(cell, training, settings_sha256(settings, cell)), seconds)
 
 
 if __name__ == "__main__":

@@ -13,22 +13,22 @@ PACKAGES = {
     "corpus": 3140,
     "runtime": 2084,
     "config": 1935,
-    "pipeline": 1940,
+    "pipeline": 1565,
     "scoring": 1520,
     "training": 1520,
     "dataset": 1530,
     "text": 1230,
-    "serving": 1210,
+    "serving": 1060,
     "decoding": 1060,
-    "tracking": 1010,
+    "tracking": 880,
     "model": 1020,
-    "cli": 950,
+    "cli": 853,
     "rules": 810,
     "cells": 230,
 }
 LONGEST = 350  # lines of a module
 # Of Python; of docs, of pages. The aim is 21,000 and 25,000.
-TOTALS = {"src": 25050, "tests": 33630, "docs": 2660}
+TOTALS = {"src": 24314, "tests": 32803, "docs": 2652}
 
 
 def python(folder: str) -> dict[Path, int]:
@@ -61,4 +61,4 @@ def test_totals(folder: str) -> None:
 
 
 def test_the_graph() -> None:
-    assert len((ROOT / "dvc.yaml").read_text(encoding="utf-8").splitlines()) <= 332
+    assert len((ROOT / "dvc.yaml").read_text(encoding="utf-8").splitlines()) <= 335

@@ -13,15 +13,13 @@ def results(path: "str | Path" = ".") -> "pd.DataFrame":
     """The results of the project in the folder `path`, of its last report, as a DataFrame.
 
     A row for each measure of a system, corpus, seed and test set, with the facts of its training;
-    docs/report.md lists the columns. Warns if
-    params.yaml or results.json has changed since the report was made. Raises UserError if there is
-    no report, or if results.json contradicts itself.
+    docs/report.md lists the columns. Warns if params.yaml has changed since the report was made.
+    Raises UserError if there is no report, or if results.json contradicts itself.
     """
     import warnings
 
     # not before they are needed: they import pandas
     from bleuprint.config.experiment import load
-    from bleuprint.pipeline.dvc_lock import differs
     from bleuprint.report import frame, records
     from bleuprint.runtime.errors import UserError
 
@@ -32,6 +30,4 @@ def results(path: "str | Path" = ".") -> "pd.DataFrame":
             records.check_settings(found, load(params), root / frame.RESULTS)
         except UserError as error:
             warnings.warn(str(error), stacklevel=2)
-    if differs(frame.RESULTS, root):
-        warnings.warn(f"{root / frame.RESULTS}: {frame.CHANGED}", stacklevel=2)
     return found.frame()

@@ -1,9 +1,7 @@
 import pytest
 
 from bleuprint.cli.corpus import pairs_as_text
-from bleuprint.config.corpus import Units, Words
 from bleuprint.runtime.errors import UserError
-from bleuprint.text.tokenizers import Tokenize
 from corpora import PAIRS
 from prepared import prepare
 
@@ -22,18 +20,6 @@ def test_pairs_are_counted_from_one_and_both_ends_are_in(corpus):
         "3\tEr hat drei Äpfel gekauft.\tHe has bought three apples.",
     ]
     assert [line.split("\t")[0] for line in pairs_as_text(corpus, "train", 1, 6)] == list("123456")
-
-
-def test_all_of_a_set_is_what_went_into_it(tmp_path):
-    words, spaces = Units(words=Words(False, 100, 1)), Tokenize("none", False, False, False)
-    pairs = [(f"d {i % 7}", f"e {i % 7} .") for i in range(30)]
-    train = [(f"d {i} d", f"e {i} . e") for i in range(7)]
-    sets = {"train": train, "valid": [("d", "")], "test.x": pairs}
-    corpus = prepare(tmp_path, sets, tokenize=spaces, units=words).binary
-    expected = [f"{i}\t{source}\t{target}" for i, (source, target) in enumerate(pairs, 1)]
-    assert list(pairs_as_text(corpus, "test.x", 1, 30)) == expected
-    assert list(pairs_as_text(corpus, "test.x", 30, 30)) == expected[-1:]
-    assert list(pairs_as_text(corpus, "valid", 1, 1)) == ["1\td\t"]
 
 
 def test_subwords_are_shown_as_the_model_reads_them(corpus):

@@ -63,14 +63,10 @@ def test_show_prints_pairs_as_text(project):
     [
         (("show", "own", "--lines", "3:9"), 1, "it has 4"),
         (("show", "own", "--lines", "9"), 2, "not a range such as 10:20"),
-        (("show", "own", "--lines", "0:3"), 2, "not a range such as 10:20"),
         (("show", "own", "--set", "test.x"), 1, "no set 'test.x'; there are: train, valid"),
         (("show", "wmt"), 1, "no corpora entry 'wmt'; there are: own"),
-        (("inspect", "wmt"), 1, "no corpora entry 'wmt'; there are: own"),
         (("inspect", "own", "--pairs", "0"), 2, "not a whole number from 1"),
-        (("inspect", "own", "--samples", "6"), 2, "'6' is not a whole number from 1 to 5"),
         (("inspect", "own", "--seed", "-1"), 2, "'-1' is not a whole number from 0"),
-        (("serve", "--system", "big", "--corpus", "own"), 1, "no systems entry 'big'"),
         (
             ("export", "--system", "base", "--corpus", "own"),
             1,
@@ -144,13 +140,6 @@ def test_check_refuses_what_cite_would(project):
     assert "published.0.bibtex: own is another entry in corpora.own" in error
 
 
-def test_check_asks_spacy_for_its_languages(project):
-    pytest.importorskip("spacy")
-    (project / "params.yaml").write_text(PARAMS.replace("name: moses", "name: spacy"))
-    error = run(project, *COMMAND, "check", status=1)
-    assert "params.yaml:16: corpora.own.tokenize: " in error and error.count("\n") == 1
-
-
 def test_cite_prints_the_bibtex_of_what_is_used(project):
     cited = run(project, *COMMAND, "cite")
     assert "@misc{own,}" in cited and "post-2018-call" in cited
@@ -201,13 +190,6 @@ def test_a_missing_file_is_the_error_before_torch_is_loaded(project):
     for files in (["nosuch.txt"], ["inputs/a.de", "--score", "nosuch.txt"]):
         error = run(project, *COMMAND, "translate", *training, *files, status=1)
         assert error == "bleuprint: error: nosuch.txt: no such file\n"
-
-
-def test_a_link_that_leads_to_itself_is_one_line(project):
-    (project / "params.yaml").unlink()
-    (project / "params.yaml").symlink_to("params.yaml")
-    error = run(project, *COMMAND, "check", status=1)
-    assert error == "bleuprint: error: Too many levels of symbolic links: params.yaml\n"
 
 
 def test_all_mistakes_are_named_each_in_its_line(project):

@@ -25,7 +25,7 @@ from bleuprint.decoding.attention import (
 )
 from bleuprint.model.transformer import Transformer
 from bleuprint.runtime.errors import UserError
-from bleuprint.serving.attention_file import AttentionFile, SentenceMaps
+from bleuprint.serving.attention_html import AttentionFile, SentenceMaps
 from prepared import Prepared, prepare
 from trainings import environment, toy_pairs
 

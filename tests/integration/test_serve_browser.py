@@ -96,7 +96,7 @@ def test_lines_come_one_by_one_and_text_is_no_markup(page: Browser) -> None:
 def test_text_that_was_probably_lost_is_named(page: Browser) -> None:
     go(page, "ga " * 300)
     warning = texts(page, ".warning")[0]
-    assert "tokens too long for the model: translated in pieces." in warning
+    assert "tokens too long for the model: split into pieces." in warning
 
 
 def test_the_keyboard_is_enough(page: Browser) -> None:

@@ -3,7 +3,6 @@
 import shutil
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
 
@@ -27,26 +26,6 @@ def test_a_dvc_lock_that_was_cut_short_says_the_way_out(project, text):
     (project / "dvc.lock").write_text(text)
     with pytest.raises(UserError, match=r"dvc\.lock'.*; run: git checkout dvc\.lock"):
         dvc_lock.changed_stages(project)
-
-
-def test_a_conflict_says_the_way_out(tmp_path):
-    (tmp_path / "dvc.lock").write_text(f"{HEAD}<<<<<<< HEAD\n=======\n>>>>>>> b\n")
-    with pytest.raises(UserError, match="both sides of a git merge; take one: git checkout --ours"):
-        dvc_lock.check_no_conflict(tmp_path / "dvc.lock")
-
-
-def test_an_output_that_has_changed_since_it_was_recorded(tmp_path):
-    (tmp_path / "out").write_text("abc")
-    assert not dvc_lock.differs(Path("out"), tmp_path)
-    md5 = "900150983cd24fb0d6963f7d28e17f72"  # of abc, RFC 1321
-    entry = f"  report:\n    cmd: x\n    outs:\n    - path: out\n      md5: {md5}\n"
-    (tmp_path / "dvc.lock").write_text(HEAD + entry)
-    assert not dvc_lock.differs(Path("out"), tmp_path)
-    (tmp_path / "out").write_text("abd")
-    assert dvc_lock.differs(Path("out"), tmp_path)
-    for damaged in ("", "schema: '2.0'\nstages:\n"):
-        (tmp_path / "dvc.lock").write_text(damaged)
-        assert not dvc_lock.differs(Path("out"), tmp_path)
 
 
 SNAKEMAKE = """\

@@ -38,6 +38,12 @@ def test_a_clone_without_the_cache_would_run_all(stand_in, tmp_path):
     assert set(planned(micro.Project(clone)).values()) == {"has not run yet"}
 
 
+def test_a_plan_sets_no_results_aside(project):
+    project.edit("params.yaml", "  wide:\n", "  wider:\n")
+    assert planned(project)["train@wider-own-1"] == "has not run yet"
+    assert (project.root / "results/wide/own/1/scores.json").exists()
+
+
 def test_a_setting_that_the_report_alone_shows_runs_it(project):
     project.edit("params.yaml", "experiment: micro", "experiment: renamed")
     resolved = "reports/resolved.json has changed"

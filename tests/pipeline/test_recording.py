@@ -116,10 +116,6 @@ def test_a_mark_is_void_where_dvc_has_run_the_stage_since(finished, marked):
     assert marked(*finished) == ["clean@own", "dedup@own"]
 
 
-def test_a_mark_holds_while_nothing_has_changed(finished, marked):
-    assert marked(*finished) == ["clean@own", "dedup@own"]
-
-
 def test_a_record_that_fails_is_one_line_and_can_be_repeated(finished, capsys):
     root = finished[0]
     cache = root / ".dvc" / "cache"

@@ -47,21 +47,9 @@ def test_each_stage_is_a_job_of_one_rule_with_its_outputs(rules, stages):
     assert found == stages
 
 
-def test_a_job_depends_on_the_files_of_its_stage(rules, stages, project):
-    train = next(rule for rule in rules if rule.name == "train")
-    wildcards = {"system": "wide", "corpus": "own", "seed": "1"}
-    inputs = graph.inputs(stages.values(), project.root)["train@wide-own-1"]
-    assert train.inputs(wildcards) == inputs != []
-    assert "data/binary/own" in inputs
-
-
 def test_a_sharded_rule_joins_its_shards_and_others_do_not(rules):
     by_name = {rule.name: rule for rule in rules}
     own = {"key": "own"}
     assert by_name["clean"].command(own).startswith(f"{by_name['clean'].shard_command(own)} --ga")
     assert by_name["clean"].shard("2-of-3") == "work/shards/clean/{key}/2-of-3"
     assert " --gather " not in by_name["split"].command(own)
-
-
-def test_an_entry_without_stages_is_no_rule(rules):
-    assert "make_text" not in {rule.name for rule in rules}

@@ -114,18 +114,6 @@ def test_processes_without_a_batch_are_reported_once(untrained: Path, tmp_path: 
     assert len(re.findall(message, said)) == said.count("idle") == 1
 
 
-def test_a_corpus_of_less_than_one_update_by_sentences_is_refused(
-    untrained: Path, tmp_path: Path
-) -> None:
-    root = fresh(untrained, tmp_path)
-    write_params(root, tokens_per_update=None, sentences_per_update=596)
-    said = train(root, status=1)
-    assert (
-        "error: corpus toy: train has 595 pairs, less than one update of micro: lower "
-        "train.sentences_per_update (596) to 59, for example\n"
-    ) in said
-
-
 def test_a_corpus_of_less_than_one_update_by_tokens_is_refused_with_values_that_work(
     tmp_path: Path,
 ) -> None:
@@ -178,14 +166,6 @@ def test_processes_that_differ_are_refused(
     assert not list(tmp_path.glob("*/work/trainings/*/checkpoint-*"))
 
 
-def test_a_diverging_training_names_what_to_lower(tmp_path: Path) -> None:
-    root = project(tmp_path, lr_schedule=LrSchedule(constant=Constant(1e30)), clip_norm=0.0)
-    said = train(root, status=1)
-    assert said.splitlines()[-1].startswith("bleuprint: error: the loss of update")
-    assert "train.lr_schedule" in said
-    assert "Traceback" not in said
-
-
 def test_an_infinite_gradient_stops_it_with_the_weights_unharmed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -193,12 +173,6 @@ def test_an_infinite_gradient_stops_it_with_the_weights_unharmed(
     monkeypatch.setattr(FlatOptimizer, "grad_norm", lambda _: math.inf)
     with pytest.raises(UserError, match=r"update 1 is \d.*its gradient's norm inf"):
         train_here(job, tmp_path / "work")
-
-
-def test_a_sentence_beyond_the_batch_is_one_clear_line(tmp_path: Path) -> None:
-    said = train(project(tmp_path, max_tokens=5), status=1)
-    assert "does not fit into train.max_tokens 5" in said
-    assert "Traceback" not in said
 
 
 def together(roots: list[Path], monkeypatch: pytest.MonkeyPatch) -> list[str]:

@@ -1,15 +1,12 @@
 """A training text of which a system translates one side."""
 
-from collections.abc import Iterator
 from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
 
-import trainings
 from bleuprint.config.experiment import load
 from bleuprint.config.paths import Cell
-from bleuprint.config.system import Keep
 from bleuprint.runtime.errors import UserError
 from bleuprint.serving.made_text import translate_side
 from bleuprint.serving.translator import Translator, load_translator
@@ -18,17 +15,12 @@ from corpora import TORTURE, write_set
 from trainings import WORDS
 
 
-@pytest.fixture(scope="module")
-def translator(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Translator]:
+@pytest.fixture
+def translator(toy: Path, monkeypatch: pytest.MonkeyPatch) -> Translator:
     """A translator from de to en."""
-    keep = Keep(last=2, best=0, every=0)
-    root = trainings.project(tmp_path_factory.mktemp("made"), keep=keep)
-    trainings.train(root)
-    trainings.stage(root, "average").check_returncode()
-    with pytest.MonkeyPatch.context() as patch:
-        patch.chdir(root)
-        settings = load()
-        yield load_translator(settings, Cell("micro", "toy", 1), settings.system("micro").decode)
+    monkeypatch.chdir(toy)
+    settings = load()
+    return load_translator(settings, Cell("micro", "toy", 1), settings.system("micro").decode)
 
 
 def lines() -> list[str]:

@@ -88,9 +88,3 @@ def test_errors_are_reported_in_one_line(
     found, said = run(toy, f"--score={path}", *arguments, str(source), status=1)
     assert message.format(source=source, given=path) in said and "Traceback" not in said
     assert found == []
-
-
-def test_a_file_that_is_not_there(toy: Path) -> None:
-    for arguments in (("--score=nowhere", "params.yaml"), ("--score=params.yaml", "nowhere")):
-        _, said = run(toy, *arguments, status=1)
-        assert said == "bleuprint: error: nowhere: no such file\n"

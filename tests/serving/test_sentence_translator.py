@@ -1,15 +1,11 @@
 """Lines of several sentences: found by sentencex, translated one by one, joined."""
 
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-import trainings
 from bleuprint.config.experiment import load
 from bleuprint.config.paths import Cell
-from bleuprint.config.system import Keep
-from bleuprint.decoding.beam_search import length_penalty
 from bleuprint.serving.sentence_translator import SentenceTranslator, split_sentences
 from bleuprint.serving.translator import Translator, load_translator
 from corpora import TORTURE
@@ -17,18 +13,13 @@ from corpora import TORTURE
 Both = tuple[Translator, Translator]
 
 
-@pytest.fixture(scope="module")
-def both(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Both]:
+@pytest.fixture
+def both(toy: Path, monkeypatch: pytest.MonkeyPatch) -> Both:
     """A toy system's translator of whole lines, and the one of sentences."""
-    folder = tmp_path_factory.mktemp("sentences")
-    root: Path = trainings.project(folder, keep=Keep(last=2, best=0, every=0))
-    trainings.train(root)
-    trainings.stage(root, "average").check_returncode()
-    with pytest.MonkeyPatch.context() as patch:
-        patch.chdir(root)
-        settings = load()
-        given = settings, Cell("micro", "toy", 1), settings.system("micro").decode
-        yield load_translator(*given), load_translator(*given, SentenceTranslator)
+    monkeypatch.chdir(toy)
+    settings = load()
+    given = settings, Cell("micro", "toy", 1), settings.system("micro").decode
+    return load_translator(*given), load_translator(*given, SentenceTranslator)
 
 
 @pytest.mark.parametrize(
@@ -75,19 +66,6 @@ def test_a_single_sentence_is_translated_as_ever(both: Both) -> None:
     whole, split = both
     lines = ["be ba gu.", "gi be", "", "Mr. Ba be?", "..."]
     assert split(lines, best=2) == whole(lines, best=2)
-
-
-def test_the_score_is_that_of_all_tokens(both: Both) -> None:
-    whole, split = both
-    parts = whole(["be gibu. ", "Gu dibe."])
-    (found,) = split(["be gibu. Gu dibe."], best=2)
-    (best,) = found.best
-    counts = [sum(len(piece.tokens) + 1 for piece in part.pieces) for part in parts]
-    logs = [
-        part.best[0].score * length_penalty(count, whole.decode)
-        for part, count in zip(parts, counts, strict=True)
-    ]
-    assert best.score == pytest.approx(sum(logs) / length_penalty(sum(counts), whole.decode))
 
 
 def test_chinese_and_japanese_are_joined_without_a_space(

@@ -48,14 +48,6 @@ def run(root: Path, *arguments: str, text: bytes = b"") -> str:
     return done.stdout.decode()
 
 
-def test_the_system_learned_its_task(root: Path) -> None:
-    """Its translations are words of the task, not pieces."""
-    found = lines(root / CELL.results / "hypotheses" / "test.x.en")
-    assert len(found) == 40
-    words = {word for line in found for word in line.split(" ")}
-    assert len(words & {word.upper() for word in trainings.WORDS}) > 10
-
-
 def test_all_ways_to_translate_print_the_same(
     root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -80,16 +72,6 @@ def test_all_ways_to_translate_print_the_same(
     done = subprocess.run(script, input=odd, capture_output=True, check=True, cwd=tmp_path)
     assert done.stdout.count(b"\n") == 3
     assert run(root, "translate", *command, text=odd).count("\n") == 3
-
-
-def test_show_prints_the_text_or_its_pieces(root: Path) -> None:
-    source = lines(root / "data/split/toy/test.x.de")
-    shown = run(root, "show", "toy", "--set=test.x", "--lines=1:40").split("\n")[:-1]
-    assert [line.split("\t")[1] for line in shown] == source
-    shown = run(root, "show", "toy", "--set=test.x", "--lines=1:40", "--subwords").split("\n")[:-1]
-    pieces = [line.split("\t")[1] for line in shown]
-    assert ["".join(line.split(" ")).replace("▁", " ")[1:] for line in pieces] == source
-    assert all(line.startswith("▁") for line in pieces)
 
 
 def test_what_is_too_long_is_split_between_words(

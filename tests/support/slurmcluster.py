@@ -115,19 +115,10 @@ class Cluster:
             f"--seed-file={munge}.seed",
         )
         _wait(lambda: Path(f"{munge}.socket").exists(), "munged's socket")
-        self.start_controller()
+        self._start("slurmctld", "-D", "-i")
         for node in self.nodes:
             self.start_node(node)
         _wait(lambda: self.run("sinfo", "-h", "-o", "%T", "-p", "main") == "idle\n", "idle nodes")
-
-    def start_controller(self) -> None:
-        self._start("slurmctld", "-D", "-i")
-
-    def stop_controller(self) -> None:
-        """Stop SLURM's controller, which finds the running jobs when it is started again."""
-        process = self._processes.pop("slurmctld")
-        process.terminate()
-        process.wait(timeout=30)
 
     def start_node(self, node: str) -> None:
         """Start a node, unless it is up."""

@@ -39,26 +39,7 @@ def test_the_papers_costs(seconds: float, devices: int, name: str, cost: float) 
     sustained = paper_flops(name)
     assert sustained is not None
     assert seconds * devices * sustained == pytest.approx(cost, rel=5e-3)
-
-
-@pytest.mark.parametrize(
-    ("name", "flops"),
-    [
-        ("Tesla K80", 2.8e12),
-        ("Tesla K40c", 3.7e12),
-        ("Tesla K40m", 3.7e12),
-        ("Tesla M40", 6.0e12),
-        ("Tesla M40 24GB", 6.0e12),
-        ("NVIDIA Tesla P100-PCIE-12GB", 9.5e12),
-        ("Quadro P1000", None),
-        ("Quadro M4000", None),
-        ("Tesla P4", None),
-        ("NVIDIA H100 80GB HBM3", None),
-        ("AMD EPYC", None),
-    ],
-)
-def test_sustained_rates_by_the_paper(name: str, flops: float | None) -> None:
-    assert paper_flops(name) == flops
+    assert paper_flops("Quadro P1000") is paper_flops("NVIDIA H100 80GB HBM3") is None
 
 
 @pytest.mark.parametrize(
@@ -66,30 +47,17 @@ def test_sustained_rates_by_the_paper(name: str, flops: float | None) -> None:
     [
         # without units for tf32, float32 is what it is computed in; bfloat16 is not computed
         ("Tesla P100-PCIE-16GB", 9.3, 9.3, None),
-        ("Tesla P100-SXM2-16GB", 10.6, 10.6, None),
         ("Tesla V100-SXM2-32GB", 15.7, 15.7, None),
-        ("Tesla T4", 8.1, 8.1, None),
         ("NVIDIA A100-SXM4-40GB", 19.5, 156, 312),
-        ("A100-SXM4-80GB", 19.5, 156, 312),
         ("NVIDIA A100 80GB PCIe", 19.5, 156, 312),
-        ("NVIDIA A100-PCIE-40GB", 19.5, 156, 312),
         ("NVIDIA A10", 31.2, 62.5, 125),
-        ("NVIDIA L4", 30.3, 60, 121),
-        ("NVIDIA L40S", 91.6, 183, 362.05),
-        ("NVIDIA H100 PCIe", 51, 378, 756.5),
         ("NVIDIA H100 80GB HBM3", 67, 494.5, 989.5),
-        ("NVIDIA H100 NVL", 60, 417.5, 835.5),
         ("NVIDIA H200", 67, 494.5, 989.5),
         ("NVIDIA GeForce RTX 3090", 35.6, 35.6, 71),
-        ("NVIDIA GeForce RTX 4090", 82.6, 82.6, 165.2),
         # other devices than their names begin like, and parts of devices
         ("NVIDIA A10G", None, None, None),
-        ("NVIDIA A1000", None, None, None),
-        ("NVIDIA T400", None, None, None),
         ("NVIDIA GeForce RTX 3090 Ti", None, None, None),
-        ("NVIDIA GeForce RTX 4090 Laptop GPU", None, None, None),
         ("NVIDIA H100 80GB HBM3 MIG 1g.10gb", None, None, None),
-        ("NVIDIA A100-SXM4-40GB MIG 3g.20gb", None, None, None),
         ("AMD EPYC", None, None, None),
     ],
 )
@@ -106,12 +74,6 @@ def test_peak_memory_is_in_bytes() -> None:
     held = torch.ones(100_000_000)  # 400 MB
     grown = machine.peak_memory(CPU)
     assert 5e7 < before <= grown and grown > held.nbytes
-
-
-def test_a_machine_is_the_same_each_time() -> None:
-    one = machine.machine_of(Group(0, 3, CPU))
-    assert one == machine.machine_of(Group(0, 3, CPU))
-    assert (one["processes"], one["threads"]) == (3, torch.get_num_threads())
 
 
 @pytest.mark.parametrize(
@@ -138,12 +100,6 @@ def test_versions_of_sentencepiece_and_segmenters(monkeypatch: pytest.MonkeyPatc
     tokenize = replace(corpus.tokenize, name="segmenter")
     thai = replace(corpus, target="th", tokenize=tokenize, vocabulary=units, clean=(), filter=())
     assert machine.text_libraries(thai) == ["pythainlp", "sacremoses", "sentencepiece"]
-
-
-def test_a_gpu_by_its_name(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(torch.cuda, "get_device_name", lambda device: f"GPU on {device}")
-    hardware = machine.machine_of(Group(0, 8, torch.device("cuda", 0)))
-    assert (hardware["device"], hardware["processes"]) == ("GPU on cuda:0", 8)
 
 
 def trained(*machines: dict[str, Any], seconds: float = 100.0) -> Stopwatch:
@@ -188,17 +144,6 @@ def test_on_gpus_the_rates_are_the_papers_and_the_data_sheets(
     assert training.flops_by_time == (sustained and 100 * sustained)
     assert training.peak_flops == (peak and pytest.approx(peak))
     assert training.mfu == (peak and round(1e12 / (100 * peak), 4))
-
-
-def test_utilization_is_the_share_of_what_could_have_been_done() -> None:
-    gpus = {**machine.machine_of(Group(0, 8, CPU)), "device": "Tesla P100-PCIE-16GB"}
-    # 8 devices of 9.3e12 FLOP/s could have done 7.44e12 in 0.1 s
-    assert cost(trained(gpus, seconds=0.1)).mfu == 0.1344
-
-
-def test_resumed_at_another_commit_it_is_the_same_machine() -> None:
-    gpu = {**machine.machine_of(ALONE), "device": "Tesla P100-PCIE-16GB"}
-    assert cost(trained(gpu, {**gpu, "commit": "another"})).flops_by_time == 9.5e14
 
 
 @pytest.mark.parametrize("change", [{"device": "Other CPU"}, {"threads": 99}, {"processes": 5}])

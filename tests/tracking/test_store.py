@@ -1,9 +1,6 @@
 """Failures of MLflow are one line; bugs keep their traceback."""
 
-import shutil
-import sqlite3
 from collections.abc import Callable
-from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -49,39 +46,22 @@ def test_a_password_in_the_servers_address_is_not_printed(
     assert capsys.readouterr().err == "MLflow: http://***@host:5000: down\n"
 
 
-def test_a_folder_whose_name_sqlite_would_cut_is_refused(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    (tmp_path / "why?").mkdir()
-    monkeypatch.chdir(tmp_path / "why?")
-    monkeypatch.delenv("MLFLOW_TRACKING_URI", raising=False)
-    monkeypatch.delenv("DVC_ROOT", raising=False)
-    with pytest.raises(UserError, match=r"why\?: the name of a folder contains"):
-        store.client()
-    assert [path.name for path in tmp_path.iterdir()] == ["why?"]
-
-
 @pytest.mark.parametrize(
     ("address", "masked", "problem"),
     [
         (
             "postgresql://me:hu/sh@localhost/db",
             "postgresql://***@localhost/db",
-            "needs the Python module psycopg2: pip install psycopg2-binary",
-        ),
-        (
-            "mysql://me:hush@localhost/db",
-            "mysql://***@localhost/db",
-            "needs the Python module MySQLdb: pip install mysqlclient",
+            "No module named 'psycopg2'",
         ),
         (
             "mysql+pymysql://hush@localhost/db?password=hush",
             "mysql+pymysql://***@localhost/db?password=***",
-            "needs the Python module pymysql: pip install pymysql",
+            "No module named 'pymysql'",
         ),
     ],
 )
-def test_a_database_without_its_driver_names_the_package(
+def test_a_database_without_its_driver_names_it(
     monkeypatch: pytest.MonkeyPatch, address: str, masked: str, problem: str
 ) -> None:
     """None of these is among the packages that setup installs."""
@@ -89,47 +69,12 @@ def test_a_database_without_its_driver_names_the_package(
     with pytest.raises(UserError) as error, store.failures_named():
         store.client()
     assert str(error.value) == f"MLflow at {masked}: {problem}"
-    with pytest.raises(ModuleNotFoundError) as missing:  # as a running training says it
-        store.client()
-    assert store.reason(missing.value) == problem
-
-
-@pytest.mark.parametrize(
-    ("revision", "problem"),
-    [
-        ("f00dfeedf00d", "made by a newer MLflow (schema f00dfeedf00d) than "),
-        (
-            "0c779009ac13",
-            "made by an older MLflow: copy the database, then run 'mlflow db ",
-        ),
-    ],
-)
-def test_a_database_of_another_mlflow_says_of_which(
-    tmp_path: Path,
-    mldatabase: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    revision: str,
-    problem: str,
-) -> None:
-    """One revision is no MLflow's yet, the other is of 2022."""
-    path = shutil.copyfile(mldatabase, tmp_path / "mlflow.db")
-    with closing(sqlite3.connect(path)) as database, database:
-        database.execute("UPDATE alembic_version SET version_num = ?", [revision])
-    before = path.read_bytes()
-    monkeypatch.setenv("MLFLOW_TRACKING_URI", f"sqlite:///{path}")
-    monkeypatch.chdir(tmp_path)
-    with pytest.raises(UserError) as error, store.failures_named():
-        store.client()
-    assert str(error.value).startswith(f"MLflow at sqlite:///{path}: {problem}")
-    assert str(error.value).endswith(", which bleuprint record fills")
-    assert path.read_bytes() == before
 
 
 @pytest.mark.parametrize(
     "address",
     [
         "http://me:hu/sh@localhost:5000",
-        "http://me:hush@[::1/",
         "http://me:hu?sh@localhost:5000",
         "http://hu/sh:hush@localhost:5000",
         "postgresql://me:hu@x/sh@localhost/db",

@@ -1,10 +1,7 @@
 """Trainings in MLflow: resumed ones continue their run, and failures never stop a training."""
 
-import os
-import re
 import shutil
 import socket
-import subprocess
 import sys
 import time
 from pathlib import Path
@@ -16,7 +13,6 @@ from bleuprint.config.paths import Cell
 from bleuprint.tracking.runs import FINGERPRINT, Description
 from bleuprint.tracking.tracker import Tracker
 from mlservers import SYNC, MlServer, history, runs_in
-from params import write_resolved
 from trainings import STAGES, environment, project
 
 CELL = Cell("tiny", "toy", 1)
@@ -86,36 +82,6 @@ def test_a_resumed_training_continues_its_run_and_doubles_nothing(root: Path) ->
     }
     tags = {name: run.data.tags[name] for name in ("system", "corpus", "seed", FINGERPRINT)}
     assert tags == {"system": "tiny", "corpus": "toy", "seed": "1", FINGERPRINT: "f1"}
-
-
-def test_a_training_that_is_met_again_keeps_its_end(root: Path) -> None:
-    first = Tracker(description())
-    log(first, 1, 2)
-    first.close("FINISHED")
-    _, (before,) = runs_in(store(root), "trial")
-    for status in ("FINISHED", "KILLED"):
-        again = Tracker(description())
-        log(again, 1, 2)
-        again.close(status)
-    _, (after,) = runs_in(store(root), "trial")
-    assert after.info.to_proto() == before.info.to_proto()
-
-
-@pytest.mark.slow
-def test_several_processes_may_create_the_database_at_once(bare: Path) -> None:
-    code = (
-        "import sys; sys.path[:0] = sys.argv[2:]; from test_tracker import *;"
-        "t = Tracker(description(sys.argv[1])); log(t, 1); t.close('FINISHED')"
-    )
-    here = Path(__file__).parent
-    folders = [str(here), str(here.parent / "support")]
-    started = [
-        subprocess.Popen([sys.executable, "-c", code, str(number), *folders], cwd=bare)
-        for number in range(3)
-    ]
-    assert [process.wait(timeout=180) for process in started] == [0, 0, 0]
-    _, runs = runs_in(store(bare), "trial")
-    assert {run.data.tags[FINGERPRINT] for run in runs} == {"0", "1", "2"}
 
 
 @pytest.mark.parametrize("uri", ["no-such-store://host", ""], ids=["address", "folder"])
@@ -209,20 +175,3 @@ def test_a_training_whose_server_is_away_is_logged_by_a_sync(
     client, (again,) = runs_in(mlserver.uri, "toy")
     assert again.info.run_id == run.info.run_id and again.info.status == "FINISHED"
     assert len(history(client, again, "train/loss")) == 50
-
-
-def test_a_server_that_is_up_gets_the_run_of_a_training(mlserver: MlServer, tmp_path: Path) -> None:
-    root = project(tmp_path / "project", max_updates=20)
-    params = (root / "params.yaml").read_text()
-    (root / "params.yaml").write_text(re.sub(r"seeds:\s*- 1\n", "seeds: [1, 2]\n", params))
-    write_resolved(root)
-    command = [sys.executable, str(STAGES / "train.py"), "micro", "toy", "2"]
-    reached = {**environment(), "MLFLOW_TRACKING_URI": mlserver.uri}
-    done = processes.run_text(command, root, reached)
-    done.check_returncode()
-    assert "MLflow" not in done.stderr
-    client, runs = runs_in(mlserver.uri, "toy")
-    (run,) = [run for run in runs if run.data.tags.get("seed") == "2"]
-    assert [step for step, _ in history(client, run, "train/loss")] == list(range(1, 21))
-    assert run.info.status == "FINISHED"
-    assert os.environ.get("MLFLOW_TRACKING_URI") != mlserver.uri

@@ -25,31 +25,22 @@ def add_commands(commands: Commands) -> None:
     add_command(commands, _cite, "cite > references.bib")
     inspect = add_command(commands, _inspect, "inspect phrasebook-en-de")
     inspect.add_argument("corpus", metavar="CORPUS", help="a corpus of params.yaml")
-    inspect.add_argument(
-        "--pairs", type=count, default=100_000, help="pairs to draw from each text (%(default)s)"
-    )
-    inspect.add_argument(
-        "--seed", type=whole_number(0), default=1, help="seed of the drawing (%(default)s)"
-    )
-    inspect.add_argument(
-        "--samples", type=whole_number(1, 5), default=3, help="samples of each rule (%(default)s)"
-    )
+    for option, type_, default, what in (
+        ("--pairs", count, 100_000, "pairs to draw from each text"),
+        ("--seed", whole_number(0), 1, "seed of the drawing"),
+        ("--samples", whole_number(1, 5), 3, "samples of each rule"),
+    ):
+        inspect.add_argument(option, type=type_, default=default, help=f"{what} (%(default)s)")
     new = add_command(commands, _new_corpus, "new-corpus inputs/mine.de inputs/mine.en")
-    new.add_argument(
-        "files", nargs=2, type=Path, metavar="FILE", help="the source text, then the target text"
-    )
-    new.add_argument(
-        "--languages",
-        nargs=2,
-        metavar="CODE",
-        help="their languages, such as de en (the ends of their names)",
-    )
+    help_ = "the source text, then the target text"
+    new.add_argument("files", nargs=2, type=Path, metavar="FILE", help=help_)
+    help_ = "their languages, such as de en (the ends of their names)"
+    new.add_argument("--languages", nargs=2, metavar="CODE", help=help_)
     show = add_command(commands, _show, "show phrasebook-en-de --lines 10:20")
     show.add_argument("corpus", metavar="CORPUS", help="a corpus of params.yaml")
     show.add_argument("--set", default="train", help="train, valid or test.NAME (%(default)s)")
-    show.add_argument(
-        "--lines", type=_lines, metavar="M:N", help="pairs M to N, counted from 1 (the first 10)"
-    )
+    help_ = "pairs M to N, counted from 1 (the first 10)"
+    show.add_argument("--lines", type=_lines, metavar="M:N", help=help_)
     show.add_argument("--subwords", action="store_true", help="show subwords, not sentences")
 
 
@@ -113,16 +104,16 @@ def _restoring(new: "NewCorpus", settings: Settings) -> "NewCorpus":
         return new
     if found is None:
         return new
-    pieces, help_ = None, found.help
+    help_ = found.help
     dropout = any(settings.system(name).train.bpe_dropout for name in settings.systems)
     if found.step == TOKENIZE and not dropout and not new.segmented:
         # tried on half of the distinct lines: others are held out or dropped
         some = sorted({line for pair in new.sample for line in pair})[::2]
         pieces = feasible_size(SentencePiece(size=new.merges, byte_fallback=True), some)
-    if pieces is not None:
-        help_ = "the entry has SentencePiece"
-        # a text of more pairs has as many pieces as are usual
-        new = replace(new, pieces=new.merges if new.pairs > _FEW_PAIRS else pieces)
+        if pieces is not None:
+            help_ = "the entry has SentencePiece"
+            # a text of more pairs has as many pieces as are usual
+            new = replace(new, pieces=new.merges if new.pairs > _FEW_PAIRS else pieces)
     say(f"reachable BLEU is {found.bleu} with {corpus.tokenize.name}: {help_}", "note")
     return new
 

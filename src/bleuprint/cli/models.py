@@ -16,24 +16,19 @@ from bleuprint.runtime.secrets import mask
 
 
 def add_commands(commands: Commands) -> None:
-    serve = add_command(
-        commands, _serve, "serve --system small --corpus phrasebook-en-de", computes=True
-    )
+    cell = "--system small --corpus phrasebook-en-de"
+    serve = add_command(commands, _serve, f"serve {cell}", computes=True)
     add_cell_options(serve)
     port = whole_number(0, 65535)
     serve.add_argument("--port", type=port, default=8000, help="0: any free port (%(default)s)")
 
-    export = add_command(
-        commands, _export, "export FOLDER --system small --corpus phrasebook-en-de"
-    )
+    export = add_command(commands, _export, f"export FOLDER {cell}")
     export.add_argument("folder", metavar="FOLDER", nargs="?", help="the folder to make")
-    export.add_argument(
-        "--mlflow", action="store_true", help="a model version in MLflow, for load_model"
-    )
+    help_ = "a model version in MLflow, for load_model"
+    export.add_argument("--mlflow", action="store_true", help=help_)
     add_cell_options(export)
-    export.add_argument(
-        "--precision", choices=("float32", "int8"), default="float32", help="(%(default)s)"
-    )
+    precisions = ("float32", "int8")
+    export.add_argument("--precision", choices=precisions, default="float32", help="(%(default)s)")
 
     release = add_command(commands, _release, "release FOLDER")
     release.add_argument("folder", metavar="FOLDER", help="the folder to make")

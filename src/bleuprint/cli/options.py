@@ -38,8 +38,8 @@ def whole_number(low: int, high: int | None = None) -> Callable[[str], int]:
     """The type of an argument that is a whole number from `low` to `high`."""
 
     def parsed(text: str) -> int:
-        if not text.isdecimal() or int(text) < low or (high is not None and int(text) > high):
-            end = "" if high is None else f" to {high}"
+        if not text.isdecimal() or not low <= int(text) <= (high or int(text)):
+            end = f" to {high}" if high else ""
             raise argparse.ArgumentTypeError(f"{text!r} is not a whole number from {low}{end}")
         return int(text)
 
@@ -70,10 +70,8 @@ def trained_cell(settings: Settings, given: argparse.Namespace) -> Cell:
     settings.system_on(given.system, given.corpus)
     seed = settings.seeds[0] if given.seed is None else given.seed
     named = Cell(given.system, given.corpus, seed)
-    if not named.models.exists() and seed not in settings.seeds:
-        seeds = ", ".join(map(str, settings.seeds))
-        raise UserError(f"params.yaml: no seed {seed}; there are: {seeds}")
     if not named.models.exists():
+        settings.check_seed(seed)
         raise UserError(f"{named.models}: no training of {named}; run: dvc repro, or dvc pull")
     if not (averaged := named.models / "averaged").exists():
         raise UserError(f"{averaged}: no average of {named}; run: dvc repro, or dvc pull")

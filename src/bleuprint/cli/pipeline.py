@@ -12,14 +12,10 @@ from bleuprint.runtime.errors import say
 
 def add_commands(commands: Commands) -> None:
     check = add_command(commands, _check, "check")
-    check.add_argument(
-        "--schema", action="store_true", help="print the JSON Schema of params.yaml, for editors"
-    )
-    check.add_argument(
-        "--resolved",
-        metavar="NAME",
-        help="print all settings of a system or a corpus, and where each comes from",
-    )
+    help_ = "print the JSON Schema of params.yaml, for editors"
+    check.add_argument("--schema", action="store_true", help=help_)
+    help_ = "print all settings of a system or a corpus, and where each comes from"
+    check.add_argument("--resolved", metavar="NAME", help=help_)
     add_command(commands, _plan, "plan")
     add_command(commands, _reproduce, "reproduce")
     record = add_command(commands, _record, "record")

@@ -13,20 +13,17 @@ from bleuprint.tracking.timings import last_training_seconds, read_seconds, stag
 
 def lines() -> Iterator[str]:
     """The stages that would run, those of one kind together, and the sum of what is known."""
-    planned = planned_stages()
+    planned, known, new = planned_stages(), list[float](), 0
     if not planned:
         yield "all stages are up to date: dvc repro would run none"
-        return
     for kind, group in groupby(planned, lambda each: each.stage.kind):
         stages = list(group)
         name = stages[0].stage.name if len(stages) == 1 else f"{kind}, {len(stages)} stages"
-        took = [seconds_before(each.stage) for each in stages]
-        known = [seconds for seconds in took if seconds is not None]
-        text = f"; took {duration(sum(known))}" if len(known) == len(took) else ""
+        took = [s for each in stages if (s := seconds_before(each.stage)) is not None]
+        text = f"; took {duration(sum(took))}" if len(took) == len(stages) else ""
         yield f"{name:<36}  {stages[0].why}{text}"
-    measured = [seconds_before(each.stage) for each in planned]
-    known = [seconds for seconds in measured if seconds is not None]
-    new = len(measured) - len(known)
+        known += took
+        new += len(stages) - len(took)
     if known:
         unknown = f"; {new} others have not run here" if new else ""
         yield f"{len(known)} of these took {duration(sum(known))} when they last ran here{unknown}"

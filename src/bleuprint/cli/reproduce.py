@@ -1,7 +1,6 @@
 """`bleuprint reproduce`, which `make reproduce` runs: `dvc repro` with a line for each stage."""
 
 import re
-import shutil
 import subprocess
 import sys
 from collections.abc import Iterable, Iterator, Mapping
@@ -11,6 +10,7 @@ from bleuprint.cli.plan import seconds_before
 from bleuprint.pipeline import side_by_side
 from bleuprint.pipeline.plan import planned_stages
 from bleuprint.report.cost_columns import duration
+from bleuprint.runtime.code import git
 from bleuprint.runtime.errors import say
 from bleuprint.runtime.machine_errors import memory
 
@@ -86,17 +86,12 @@ def _line(name: str, planned: Mapping[str, float | None]) -> str:
 
 def changes(root: Path = Path()) -> str:
     """What the run has changed that git tracks, and how to commit it; "" without git."""
-    if shutil.which("git") is None:
-        return ""
     paths = ["params.yaml", "dvc.lock", "reports"]
-    command = ["git", "status", "--porcelain", "--untracked-files=all", "--", *paths]
-    done = subprocess.run(command, cwd=root, capture_output=True, text=True)
-    if done.returncode:  # not in git
+    if not git(root, "rev-parse", "--git-dir"):
         return ""
-    changed = [line[3:] for line in done.stdout.splitlines()]
-    if not changed:
+    status = git(root, "status", "--porcelain", "--untracked-files=all", "--", *paths).decode()
+    if not (changed := [line[3:] for line in status.splitlines()]):
         return "nothing has changed: dvc.lock and reports/ are those of the last commit"
-    named = (
-        ", ".join(changed) if len(changed) <= 4 else f"{len(changed)} files of {', '.join(paths)}"
-    )
+    count = f"{len(changed)} files of {', '.join(paths)}"
+    named = ", ".join(changed) if len(changed) <= 4 else count
     return f"changed: {named}; to keep it: git add {' '.join(paths)} && git commit"

@@ -2,7 +2,6 @@
 
 import argparse
 import sys
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from bleuprint.cli.options import Commands, add_command, check_root, count
@@ -14,50 +13,21 @@ if TYPE_CHECKING:
 
 
 def add_commands(commands: Commands) -> None:
-    table = add_command(commands, _table, "table")
-    table.add_argument(
-        "--format",
-        choices=("terminal", "markdown", "csv", "latex"),
-        default="terminal",
-        help="(%(default)s)",
-    )
+    add_command(commands, _table, "table")
     compare = add_command(commands, _compare, "compare tiny small")
     revision = "SYSTEM, SYSTEM@REVISION or REVISION: a commit of git or an experiment of DVC"
     compare.add_argument("first", metavar="A", help=revision)
     compare.add_argument("second", metavar="B", help="what to compare it with, in the same form")
     compare.add_argument("--corpus", help="one corpus, with sentences")
-    compare.add_argument(
-        "--sentences",
-        type=count,
-        default=10,
-        help="how many better and how many worse sentences to show (%(default)s)",
-    )
+    help_ = "how many better and how many worse sentences to show (%(default)s)"
+    compare.add_argument("--sentences", type=count, default=10, help=help_)
     verify = add_command(commands, _verify, "verify HEAD~1")
-    verify.add_argument(
-        "other",
-        metavar="OTHER",
-        help="results.json, a release, a folder with reports/, a revision of git, an experiment "
-        "of DVC; exit status: 0 the same bytes, 3 the same within the noise of seeds, "
-        "4 different, 1 an error",
+    help_ = (
+        "results.json, a release, a folder with reports/, a revision of git, an experiment of DVC; "
+        "exit status: 0 the same bytes, 3 the same within seeds' noise, 4 different, 1 an error"
     )
+    verify.add_argument("other", metavar="OTHER", help=help_)
     add_command(commands, _numbers, "numbers > numbers.tex")
-
-
-def _results() -> tuple[Settings, "Records"]:
-    """The settings and the records of the last report, which must be of these settings.
-
-    Notes if the records have changed since the report.
-    """
-    from bleuprint.pipeline.dvc_lock import differs
-    from bleuprint.report import frame
-    from bleuprint.report.records import check_settings
-
-    settings = load()  # first: in another folder than the root this is what is missing
-    records = frame.load()
-    check_settings(records, settings, frame.RESULTS)
-    if differs(frame.RESULTS):
-        say(f"{frame.RESULTS}: {frame.CHANGED}", "note")
-    return settings, records
 
 
 def print_summary() -> None:
@@ -65,38 +35,35 @@ def print_summary() -> None:
     from bleuprint.report import main_table
     from bleuprint.report.terminal import show
 
-    show(main_table.summary(*_results_with_page()))
+    show(main_table.summary(*_results()))
 
 
-def _results_with_page() -> tuple[Settings, "Records"]:
-    """The settings and the noted records; the page is written if it is older than they are."""
+def _results() -> tuple[Settings, "Records"]:
+    """The settings and the records of the last report, which must be of these settings.
+
+    The page is written if it is older than they are.
+    """
+    from bleuprint.report import frame
+    from bleuprint.report.records import check_settings
     from bleuprint.report.report import write_page_if_outdated
 
-    results = _results()
+    settings = load()  # first: in another folder than the root this is what is missing
+    records = frame.load()
+    check_settings(records, settings, frame.RESULTS)
     try:
-        write_page_if_outdated(*results)
+        write_page_if_outdated(settings, records)
     except OSError as error:  # the scores can be printed in any case
         say(f"reports/index.html is not written: {error.strerror}", "note")
-    return results
+    return settings, records
 
 
-def _table(given: argparse.Namespace) -> None:
+def _table(_: argparse.Namespace) -> None:
     """The experiment's scores and costs."""
-    from bleuprint.report import frame, main_table, notes
-    from bleuprint.report.grid import bullets, markdown
+    from bleuprint.report import main_table
     from bleuprint.report.terminal import show
 
-    settings, records = _results_with_page()
-    published = settings.published
-    if given.format == "csv":
-        print(frame.csv_text(records, published), end="")
-    elif given.format == "latex":
-        print(main_table.tex(settings, records), end="")
-    elif given.format == "markdown":
-        print(markdown(main_table.scores(records, published=published)))
-        print(bullets(notes.notes(records, published, Path())), end="")
-    else:
-        show(main_table.parts(records, published))
+    settings, records = _results()
+    show(main_table.parts(records, settings.published))
 
 
 def _compare(given: argparse.Namespace) -> None:

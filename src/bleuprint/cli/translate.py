@@ -7,14 +7,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from bleuprint.cli.options import (
-    Commands,
-    add_cell_options,
-    add_command,
-    count,
-    trained_cell,
-    whole_number,
-)
+from bleuprint.cli import options
+from bleuprint.cli.options import Commands, add_command, count
 from bleuprint.config.experiment import Settings, load
 from bleuprint.config.paths import Cell
 from bleuprint.config.system import WIDEST, Decode
@@ -28,36 +22,20 @@ _WARNED = 5
 
 
 def add_commands(commands: Commands) -> None:
-    translate = add_command(
-        commands,
-        _translate,
-        "translate --system small --corpus phrasebook-en-de FILE",
-        computes=True,
-    )
-    translate.add_argument(
-        "files", nargs="*", metavar="FILE", help="files to translate (standard input)"
-    )
-    add_cell_options(translate)
-    beam = whole_number(1, WIDEST)
+    example = "translate --system small --corpus phrasebook-en-de FILE"
+    translate = add_command(commands, _translate, example, computes=True)
+    help_ = "files to translate (standard input)"
+    translate.add_argument("files", nargs="*", metavar="FILE", help=help_)
+    options.add_cell_options(translate)
+    beam = options.whole_number(1, WIDEST)
     translate.add_argument("--beam", type=beam, help="instead of the system's decode.beam")
-    translate.add_argument(
-        "--n-best",
-        type=count,
-        metavar="N",
-        help="the N best of each line, as LINE ||| TEXT ||| SCORE, lines counted from 0",
-    )
+    help_ = "the N best of each line, as LINE ||| TEXT ||| SCORE, lines counted from 0"
+    translate.add_argument("--n-best", type=count, metavar="N", help=help_)
     translate.add_argument("--scores", action="store_true", help="each score before its text")
-    translate.add_argument(
-        "--attention",
-        type=_attention_file,
-        metavar="FILE",
-        help="write the attention weights of each line as a page, FILE.html",
-    )
-    translate.add_argument(
-        "--score",
-        metavar="FILE",
-        help="score the lines of FILE as translations of the input, one FILE, without translating",
-    )
+    help_ = "write the attention weights of each line as a page, FILE.html"
+    translate.add_argument("--attention", type=_attention_file, metavar="FILE", help=help_)
+    help_ = "score the lines of FILE as translations of the input, one FILE, without translating"
+    translate.add_argument("--score", metavar="FILE", help=help_)
 
 
 def _attention_file(text: str) -> Path:
@@ -87,19 +65,18 @@ def _translate(given: argparse.Namespace) -> None:
 
 def _translate_lines(translator: "Translator", given: argparse.Namespace) -> None:
     """Print the translations, warn of lost text, and write the maps that were requested."""
-    from bleuprint.serving.attention_file import AttentionFile, SentenceMaps
-    from bleuprint.serving.lost_text import TrainingLengths
+    from bleuprint.serving.attention_html import AttentionFile, SentenceMaps
     from bleuprint.serving.translator import translate_lines
 
     corpus = translator.corpus
-    usual, warned, number = TrainingLengths.of(corpus), 0, 0
+    warned, number = 0, 0
     page = given.attention and AttentionFile(given.attention, (corpus.source, corpus.target))
     for block in translate_lines(translator, given.files, given.n_best or 1):
         for place, text, translated in block:
-            if warnings := list(usual.warnings(translated)):
+            for warning in translated.warnings:
                 warned += 1
                 if warned <= _WARNED:
-                    say(f"{place}: {'; '.join(warnings)}", "warning")
+                    say(f"{place}: {warning}", "warning")
             best = translated.best
             if page:
                 maps = translator.attention(translated)
@@ -112,14 +89,18 @@ def _translate_lines(translator: "Translator", given: argparse.Namespace) -> Non
             number += 1
         sys.stdout.flush()
     if (more := warned - _WARNED) > 0:
-        say(f"and {more:,} more line{'s' * (more > 1)}: text may be missing", "warning")
+        say(f"and {more:,} more such lines", "warning")
     if page:
         page.write()
 
 
 def _checked(given: argparse.Namespace) -> tuple[Settings, Cell, Decode]:
     """The settings, the training and its search; raises UserError at a mistake."""
-    _check_together(given)
+    if given.score and len(given.files) != 1:
+        raise UserError("--score needs one FILE of input, whose lines it compares")
+    for option in ("n_best", "attention", "beam", "scores"):
+        if given.score and getattr(given, option):
+            raise UserError(f"--score does not search: it excludes --{option.replace('_', '-')}")
     if sys.stdout is None:
         raise UserError("standard output is closed")
     settings = load()
@@ -131,13 +112,4 @@ def _checked(given: argparse.Namespace) -> tuple[Settings, Cell, Decode]:
     for file in (*given.files, *filter(None, [given.score])):
         if not Path(file).exists():
             raise UserError(f"{file}: no such file")
-    return settings, trained_cell(settings, given), decode
-
-
-def _check_together(given: argparse.Namespace) -> None:
-    """Raise UserError if options or files exclude each other."""
-    if given.score and len(given.files) != 1:
-        raise UserError("--score needs one FILE of input, whose lines it compares")
-    for option in ("n_best", "attention", "beam", "scores"):
-        if given.score and getattr(given, option):
-            raise UserError(f"--score does not search: it excludes --{option.replace('_', '-')}")
+    return settings, options.trained_cell(settings, given), decode

@@ -1,28 +1,19 @@
-"""DVC's repository, and the locks of DVC and Snakemake.
-
-DVC removes a stage's outputs before it runs the stage; without a lock on what Snakemake will write,
-`dvc repro` in the same folder would remove what Snakemake has made and not yet recorded. DVC's
-locks name processes, so they hold on one machine. Snakemake has a lock of its own against a second
-Snakemake anywhere.
-"""
+"""DVC's repository and dvc.lock, and Snakemake's lock."""
 
 import errno
 import fcntl
-import hashlib
 import re
 import shutil
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from platform import node
 from typing import Any
 
-from bleuprint.runtime.errors import UserError, say
+from bleuprint.runtime.errors import UserError
 from bleuprint.runtime.machine_errors import describe
-from bleuprint.runtime.yaml_tree import load_yaml
 
-_LOCKS = ExitStack()
-_LOCKS_OF_PROCESS = ExitStack()
+_LOCKS = ExitStack()  # until this process ends
 
 
 @contextmanager
@@ -67,7 +58,7 @@ def unlock_after_kill(root: Path = Path()) -> None:
     """
     path, locks, host = root / "work" / "snakemake" / "host", root / ".snakemake/locks", node()
     path.parent.mkdir(parents=True, exist_ok=True)
-    file = _LOCKS_OF_PROCESS.enter_context(path.open("a+"))
+    file = _LOCKS.enter_context(path.open("a+"))
     try:
         fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except OSError:
@@ -81,53 +72,11 @@ def unlock_after_kill(root: Path = Path()) -> None:
         file.flush()
 
 
-def lock_outputs(paths: Iterable[str], root: Path = Path()) -> None:
-    """Lock outputs until `release`; raises UserError if DVC is working on one of them."""
-    from dvc.rwlock import rwlock
-
-    with open_repo(root) as repo:
-        hardlink = repo.config["core"].get("hardlink_lock", False)
-        written = [repo.fs.abspath(str(root / path)) for path in paths]
-        lock = rwlock(repo.tmp_dir, repo.fs, "snakemake", [], written, hardlink)
-        _LOCKS.enter_context(lock)
-
-
-def release() -> None:
-    """Release the locks; prints a failure and does not raise."""
-    from dvc.exceptions import DvcException
-
-    try:
-        _LOCKS.close()
-    except (DvcException, OSError) as error:
-        say(describe(error) or str(error))
-
-
-def differs(output: Path, root: Path = Path()) -> bool:
-    """Whether a file that is an output has changed since DVC recorded it."""
-    lock, path = root / "dvc.lock", root / output
-    if not lock.exists() or is_conflict(lock):
-        return False
-    digest = hashlib.md5(path.read_bytes(), usedforsecurity=False).hexdigest()
-    if digest in lock.read_text(encoding="utf-8", errors="replace"):
-        return False  # without parsing it, which takes a fifth of a second
-    content = load_yaml(lock)
-    if not isinstance(content, dict):  # as DVC leaves it if it is killed
-        return False
-    stages = (content.get("stages") or {}).values()
-    recorded = {out["path"]: out["md5"] for stage in stages for out in stage.get("outs", ())}
-    return bool(recorded.get(output.as_posix(), digest) != digest)
-
-
 def check_no_conflict(lock: Path) -> None:
-    """Raise UserError if dvc.lock has the marks of a merge."""
-    if is_conflict(lock):
+    """Raise UserError if dvc.lock has the marks that git leaves at a conflict of a merge."""
+    text = lock.read_text(encoding="utf-8", errors="replace")
+    if re.search("(?m)^(<<<<<<<|>>>>>>>) ", text):
         raise UserError(
             f"{lock}: has both sides of a git merge; take one: git checkout --ours dvc.lock, or "
             "--theirs; dvc repro then runs the missing stages"
         )
-
-
-def is_conflict(path: Path) -> bool:
-    """Whether a file has the marks that git leaves at a conflict of a merge."""
-    text = path.read_text(encoding="utf-8", errors="replace")
-    return re.search("^(<<<<<<<|>>>>>>>) ", text, re.MULTILINE) is not None

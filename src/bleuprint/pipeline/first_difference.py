@@ -1,5 +1,6 @@
 """The first stage from which two runs differ, and why, by their dvc.lock."""
 
+import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -7,8 +8,8 @@ from typing import Any
 from bleuprint.config.paths import RESOLVED
 from bleuprint.runtime.flatten import dotted
 
-# Outputs that also tell how a stage ran, and so may differ where its texts or weights do not.
-_ACCOUNTS = ("data/ledgers/", "training.json", "translation.json")
+# Outputs that tell how a stage ran, and so may differ where its texts or weights do not.
+_ACCOUNTS = re.compile("^data/ledgers/|/(training|translation).json$")
 
 
 def first_difference(
@@ -22,7 +23,7 @@ def first_difference(
     for name in _chain(first, last):
         stages = [lock.get(name, {}) for lock in (first, second)]
         made = [
-            {path: md5 for path, md5 in _sums(stage, "outs").items() if not is_account(path)}
+            {(path, md5) for path, md5 in _sums(stage, "outs") if not _ACCOUNTS.search(path)}
             for stage in stages
         ]
         if made[0] != made[1]:
@@ -38,29 +39,27 @@ def _causes(lock: Mapping[str, Any], *stages: Mapping[str, Any]) -> Iterator[str
     for key in dict.fromkeys((*params[0], *params[1])):
         values = [side.get(key, "none") for side in params]
         kind, _, name = key.partition(".")
-        if values[0] == values[1]:
-            continue
-        if kind == "code":
-            yield f"code of stages/{name}.py"
-        elif kind == "inputs":
-            yield f"data {name.partition('.')[2]}"
-        else:
-            yield f"settings {key} {' and '.join(values)}"
-    made = {out for stage in lock.values() for out in _sums(stage, "outs")}
-    old, new = (_sums(stage, "deps") for stage in stages)
-    for path in (path for path in dict.fromkeys((*old, *new)) if old.get(path) != new.get(path)):
-        if not any(_overlap(path, out) for out in made):
+        if values[0] != values[1]:
+            named = {
+                "code": f"code of stages/{name}.py",
+                "inputs": f"data {name.partition('.')[2]}",
+            }
+            yield named.get(kind, f"settings {key} {' and '.join(values)}")
+    made = [out for stage in lock.values() for out, _ in _sums(stage, "outs")]
+    old, new = (dict(_sums(stage, "deps")) for stage in stages)
+    for path in dict.fromkeys((*old, *new)):
+        if old.get(path) != new.get(path) and not any(_overlap(path, out) for out in made):
             yield f"data {path}"
 
 
 def _chain(lock: Mapping[str, Any], name: str) -> list[str]:
     """The stages that a stage needs, each after those that it needs, and itself."""
-    makers = {out: of for of, stage in lock.items() for out in _sums(stage, "outs")}
+    makers = [(out, of) for of, stage in lock.items() for out, _ in _sums(stage, "outs")]
     chain: dict[str, None] = {}
 
     def add(stage: str) -> None:
-        for path in _sums(lock.get(stage, {}), "deps"):
-            for maker in dict.fromkeys(of for out, of in makers.items() if _overlap(path, out)):
+        for path, _ in _sums(lock.get(stage, {}), "deps"):
+            for maker in (of for out, of in makers if _overlap(path, out)):
                 if maker not in chain and maker != stage:
                     add(maker)
         chain.setdefault(stage)
@@ -69,13 +68,8 @@ def _chain(lock: Mapping[str, Any], name: str) -> list[str]:
     return list(chain)
 
 
-def _sums(stage: Mapping[str, Any], what: str) -> dict[str, str]:
-    return {each["path"]: each.get("md5", "") for each in stage.get(what, ())}
-
-
-def is_account(path: str) -> bool:
-    """Whether an output only tells how a stage ran."""
-    return path.startswith(_ACCOUNTS[0]) or path.endswith(_ACCOUNTS[1:])
+def _sums(stage: Mapping[str, Any], what: str) -> list[tuple[str, str]]:
+    return [(each["path"], each.get("md5", "")) for each in stage.get(what, ())]
 
 
 def _overlap(first: str, second: str) -> bool:

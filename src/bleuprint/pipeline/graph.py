@@ -14,7 +14,7 @@ from itertools import chain
 from pathlib import Path, PurePosixPath
 from typing import Any
 
-from bleuprint.config import paths
+from bleuprint.config.paths import RESOLVED
 from bleuprint.pipeline.dvc_lock import open_repo
 from bleuprint.runtime.errors import UserError
 from bleuprint.runtime.files import read_object
@@ -58,7 +58,7 @@ class Stage:
     @property
     def mark(self) -> Path:
         """A file that exists once the stage has finished; it contains the state it started from."""
-        return mark_of(self.name)
+        return FINISHED / self.name
 
     def begin_command(self) -> str:
         """The shell command that notes what the stage starts from; its input files are added."""
@@ -78,12 +78,7 @@ def stages(root: Path = Path(), content: Mapping[str, Any] | None = None) -> lis
     Raises UserError at a mistake in dvc.yaml, or without that file.
     """
     if content is None:
-        try:
-            content = read_object(root / paths.RESOLVED)
-        except FileNotFoundError:
-            raise UserError(
-                f"{paths.RESOLVED}: no such file; dvc repro resolve writes it"
-            ) from None
+        content = read_object(root / RESOLVED)
     with open_repo(root) as repo:
         loaded = repo.stage.load_all(str(root / "dvc.yaml"))
         if not loaded:
@@ -126,11 +121,6 @@ def files_at(dependency: str, root: Path) -> Iterator[str]:
             yield str(path.relative_to(root))
 
 
-def mark_of(name: str) -> Path:
-    """`Stage.mark` of the stage of a name."""
-    return FINISHED / name
-
-
 def _stage(stage: Any, content: Mapping[str, Any]) -> Stage:
     """One of DVC's stages as a Stage.
 
@@ -160,7 +150,7 @@ def _stage(stage: Any, content: Mapping[str, Any]) -> Stage:
 def _at(content: Any, key: str, stage: str) -> Any:
     for name in key.split("."):
         if not isinstance(content, Mapping) or name not in content:
-            raise UserError(f"{paths.RESOLVED} has no {key} for {stage}: dvc repro resolve")
+            raise UserError(f"{RESOLVED} has no {key} for {stage}: dvc repro resolve")
         content = content[name]
     return content
 

@@ -16,7 +16,7 @@ from contextlib import chdir
 from pathlib import Path
 
 from bleuprint.pipeline.dvc_lock import open_repo
-from bleuprint.pipeline.graph import FINISHED, Stage, files_at, inputs, mark_of, stages
+from bleuprint.pipeline.graph import FINISHED, Stage, files_at, inputs, stages
 from bleuprint.runtime.errors import UserError, say
 from bleuprint.runtime.machine_errors import describe
 
@@ -27,7 +27,7 @@ def begin(name: str, digest: str, *dependencies: str, root: Path = Path()) -> No
     `digest` and `dependencies` (see `inputs`) are given by its rule: resolving the graph here would
     delay each stage by a second.
     """
-    begun = root / f"{mark_of(name)}.begun"
+    begun = root / FINISHED / f"{name}.begun"
     begun.parent.mkdir(parents=True, exist_ok=True)
     begun.write_text(_state(name, digest, dependencies, _read_lock(root), root))
 

@@ -11,21 +11,17 @@ from typing import Any
 from bleuprint.config.experiment import Settings, load
 from bleuprint.config.paths import RESOLVED
 from bleuprint.pipeline.dvc_lock import open_repo
-from bleuprint.pipeline.leftovers import set_aside
 from bleuprint.runtime import environment
 from bleuprint.runtime.closure import code_fingerprints
 from bleuprint.runtime.files import json_text, write_json
 
 
 def resolve(root: Path = Path()) -> None:
-    """Write reports/resolved.json, and set aside the results of what params.yaml no longer names.
+    """Write reports/resolved.json; one that says the same keeps its modification time.
 
-    An unchanged file is left as it is, with its modification time. Raises UserError at a mistake in
-    params.yaml.
+    Raises UserError at a mistake in params.yaml.
     """
-    settings = load(root / "params.yaml")
-    content, path = resolved(settings, root), root / RESOLVED
-    set_aside(settings, root)
+    content, path = resolved(load(root / "params.yaml"), root), root / RESOLVED
     text = json_text(content)
     if not path.exists() or path.read_text(encoding="utf-8", errors="replace") != text:
         write_json(path, content)
@@ -46,20 +42,17 @@ def input_files(settings: Settings, root: Path = Path()) -> dict[str, dict[str, 
     from dvc.fs import localfs
     from dvc_data.hashfile.hash import hash_file
 
-    paths = {
-        name: sorted({file.path for file in corpus.files.sides().values() if file.path})
+    sums: dict[str, dict[str, str]] = {name: {} for name in settings.corpora}
+    found = [
+        (name, path, place / path)
         for name, corpus in settings.corpora.items()
-    }
-    if not any(paths.values()):
-        return {name: {} for name in paths}
-    with open_repo(root) as repo:
-
-        def md5(path: str) -> str | None:
-            for file in (root / path, environment.root() / path):
-                if file.is_file():
-                    _, found = hash_file(str(file.resolve()), localfs, "md5", state=repo.state)
-                    return str(found.value)
-            return None
-
-        sums = {name: {path: md5(path) for path in of} for name, of in paths.items()}
-    return {name: {path: md5 for path, md5 in of.items() if md5} for name, of in sums.items()}
+        for path in sorted({file.path for file in corpus.files.sides().values() if file.path})
+        for place in (environment.root(), root)  # the last one counts
+        if (place / path).is_file()
+    ]
+    if found:
+        with open_repo(root) as repo:
+            for name, path, file in found:
+                _, md5 = hash_file(str(file.resolve()), localfs, "md5", state=repo.state)
+                sums[name][path] = str(md5.value)
+    return sums

@@ -7,7 +7,9 @@ from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import Any
 
+from bleuprint.config.experiment import load
 from bleuprint.pipeline.graph import Stage, inputs
+from bleuprint.pipeline.leftovers import set_aside
 from bleuprint.pipeline.recording import begin, marks, record
 from bleuprint.pipeline.resolve import resolve
 from bleuprint.runtime.errors import UserError, say
@@ -44,6 +46,7 @@ def resolve_first(stages: Collection[Stage]) -> None:
     (stage,) = (stage for stage in stages if stage.kind == "resolve")
     begin(stage.name, stage.digest, *inputs(stages)[stage.name])
     resolve()
+    set_aside(load())
     Path(f"{stage.mark}.begun").rename(stage.mark)
 
 

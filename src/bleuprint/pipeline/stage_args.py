@@ -13,7 +13,6 @@ from bleuprint.corpus.steps.shard import Shard
 from bleuprint.pipeline.edit_check import EditCheck, stage_entry
 from bleuprint.runtime import machine_errors
 from bleuprint.runtime.errors import AT_SUCCESS, UserError
-from bleuprint.runtime.yaml_tree import load_yaml
 from bleuprint.tracking.timings import stage_file, write_seconds
 
 
@@ -72,26 +71,21 @@ def _begin() -> None:
 
 
 def _write_duration() -> None:
-    """Record how long this process took, for `bleuprint plan`.
+    """Record how long this process took, by a clock that nobody sets, for `bleuprint plan`.
 
     Not of a training, which may have several processes, and records its own.
     """
-    if Path(sys.argv[0]).stem != "train":
-        with suppress(OSError):  # the stage has finished, whether this can be written or not
-            write_seconds(stage_file(sys.argv), _age())
-
-
-def _age() -> float:
-    """The age of this process in seconds, by a clock that nobody sets (proc(5), `starttime`)."""
+    if Path(sys.argv[0]).stem == "train":
+        return
     fields = Path("/proc/self/stat").read_text(encoding="utf-8").rpartition(")")[2].split()
-    started = int(fields[19]) / os.sysconf("SC_CLK_TCK")
-    return time.clock_gettime(time.CLOCK_BOOTTIME) - started
+    started = int(fields[19]) / os.sysconf("SC_CLK_TCK")  # proc(5), `starttime`
+    with suppress(OSError):  # the stage has finished, whether this can be written or not
+        write_seconds(stage_file(sys.argv), time.clock_gettime(time.CLOCK_BOOTTIME) - started)
 
 
 def _write_empty(cell: Cell) -> None:
     """Write the outputs that dvc.yaml names for the stage of this script, without content."""
-    stage = load_yaml(Path("dvc.yaml"))["stages"][Path(sys.argv[0]).stem]
-    for output in stage["outs"]:
+    for output in stage_entry(Path(sys.argv[0]).name)["outs"]:
         for name, value in cell._asdict().items():
             output = output.replace(f"${{item.{name}}}", str(value))
         path = Path(output) if Path(output).suffix else Path(output, "empty")

@@ -21,9 +21,10 @@ from bleuprint.runtime.closure import code_fingerprint
 from bleuprint.runtime.distributed.group import Group, init_process_group, started
 from bleuprint.runtime.distributed.launch import start_processes
 from bleuprint.runtime.errors import UserError, say
+from bleuprint.runtime.files import write_json
 from bleuprint.runtime.locks import FileLock
 from bleuprint.tracking.hardware import machine_of
-from bleuprint.tracking.timings import write_training
+from bleuprint.tracking.timings import train_file
 from bleuprint.tracking.training_log import TrainingLog
 from bleuprint.training.job import Fingerprints, Job, export_checkpoints, export_results
 from bleuprint.training.trainer import Trainer
@@ -37,10 +38,10 @@ def train_cell(cell: Cell) -> None:
     """
     environment.timeout()
     if not started():
-        _settings_with(cell)  # refuses wrong settings before the start
+        job_of(cell, load_resolved())  # refuses wrong settings before the start
     start_processes()
     group = init_process_group()
-    settings = _settings_with(cell)
+    settings = load_resolved()
     job = job_of(cell, settings)
     fingerprints = Fingerprints.from_job(job)
     check_training(job, fingerprints, group)
@@ -56,7 +57,7 @@ def train_cell(cell: Cell) -> None:
             export_checkpoints(job, work, fingerprints, cell.models / "checkpoints")
             export_results(trainer.state, fingerprints, cell.results)
             cost = log.stopwatch.cost(trainer.state, job.system.train.precision)
-            write_training(cell, fingerprints.all, cost)
+            write_json(train_file(cell, fingerprints.all), asdict(cost))
     group.close()
 
 
@@ -67,9 +68,8 @@ def _start(job: Job, trainer: Trainer, group: Group) -> str:
     ends = [f"{train.max_updates:,} updates"] if train.max_updates is not None else []
     ends += [f"{train.max_epochs:,} epochs"] if train.max_epochs is not None else []
     of = "target tokens" if setting == "tokens_per_update" else "sentences"
-    device = f"{machine['processes']} x {machine['device']}"
-    if group.device.type == "cpu":
-        device += f" with {machine['threads']} threads"
+    threads = f" with {machine['threads']} threads" if group.device.type == "cpu" else ""
+    device = f"{machine['processes']} x {machine['device']}{threads}"
     return (
         f"train {job.cell.system} {job.cell.corpus}, seed {job.cell.seed}: "
         f"{trainer.state.parameters:,} parameters, {' or '.join(ends) or 'patience'}; updates of "
@@ -94,15 +94,12 @@ def check_training(job: Job, fingerprints: Fingerprints, group: Group) -> None:
             )
     _check_lengths(job, corpus)
     if group.is_main:
-        for note in memory(job.cell.system, job.system, *_memory_of(group)):
+        size, what = psutil.virtual_memory().total, "memory"
+        if group.device.type == "cuda":
+            size = torch.cuda.get_device_properties(group.device).total_memory
+            what = "GPU memory"
+        for note in memory(job.cell.system, job.system, size, what):
             say(note, "note")
-
-
-def _memory_of(group: Group) -> tuple[int, str]:
-    """The memory of a training process, in bytes, and what it is."""
-    if group.device.type == "cuda":
-        return torch.cuda.get_device_properties(group.device).total_memory, "GPU memory"
-    return psutil.virtual_memory().total, "memory"
 
 
 def _check_lengths(job: Job, corpus: BinaryCorpus) -> None:
@@ -120,11 +117,6 @@ def _check_lengths(job: Job, corpus: BinaryCorpus) -> None:
                     f"{language} has {longest} tokens with EOS, and model.max_positions of "
                     f"{job.cell.system} is {most}: raise it, or lower filter.length.max"
                 )
-    _check_update(job, corpus)
-
-
-def _check_update(job: Job, corpus: BinaryCorpus) -> None:
-    """Raise UserError, with values that work, if train is smaller than an update."""
     train, (setting, update) = job.system.train, job.system.train.update_size
     source, target = (corpus.side("train", each).lengths for each in (corpus.source, corpus.target))
     by_tokens = train.tokens_per_update is not None
@@ -150,10 +142,9 @@ def work_folder(job: Job, fingerprints: Fingerprints) -> Path:
     If another cell has the same training (a system that was renamed, a row that differs only in
     averaging or decoding), it is that cell's folder, so that nothing is trained twice.
     """
-    mark = fingerprints.all[:16]
-    trainings = environment.work() / "trainings"
-    known = sorted(trainings.glob(f"*.{mark}"))
-    return known[0] if known else trainings / ".".join((*map(str, job.cell), mark))
+    trainings, mark = environment.work() / "trainings", fingerprints.all[:16]
+    own = trainings / ".".join((*map(str, job.cell), mark))
+    return next(iter(sorted(trainings.glob(f"*.{mark}"))), own)
 
 
 @contextmanager
@@ -179,19 +170,13 @@ def _locked(work: Path, group: Group) -> Iterator[None]:
         lock.release()
 
 
-def _settings_with(cell: Cell) -> Settings:
-    """The settings; raises UserError if there is no such cell."""
-    settings = load_resolved()
-    settings.system_on(cell.system, cell.corpus)
-    settings.check_seed(cell.seed)
-    return settings
-
-
 def job_of(cell: Cell, settings: Settings) -> Job:
-    """The training of a cell."""
+    """The training of a cell; raises UserError if there is no such cell."""
+    system = settings.system_on(cell.system, cell.corpus)
+    settings.check_seed(cell.seed)
     return Job(
         cell=cell,
-        system=settings.system_on(cell.system, cell.corpus),
+        system=system,
         corpus=folder(cell.corpus, "binary"),
         texts=folder(cell.corpus, "split"),
         code=code_fingerprint("train"),

@@ -21,7 +21,6 @@ from bleuprint.tracking.timings import read_training
 
 REPORTS = Path("reports")
 RESULTS = REPORTS / "results.json"
-CHANGED = "has changed since the report was made; see: dvc status"
 # The measured columns, committed for clones that have no timings/.
 COSTS = REPORTS / "costs.csv"
 

@@ -42,9 +42,8 @@ def export(settings: Settings, cell: Cell, output: Path, precision: Precision) -
         "max_positions": model.settings.max_positions,
         **dataclasses.asdict(settings.corpus(cell.corpus).tokenize),
         **dataclasses.asdict(settings.system_on(cell.system, cell.corpus).decode),
-        "precision": precision,
+        "precision": precision,  # of CTranslate2, which is its only engine
     }
-    del about["engine"]  # CTranslate2's alone
     with whole_folder(output) as partial:
         convert(model, (source, target), partial / "model", precision)
         shutil.copytree(corpus.folder / SEGMENTATION, partial / SEGMENTATION)

@@ -11,7 +11,7 @@ from bleuprint.decoding.ctranslate2_convert import Precision
 from bleuprint.runtime import environment
 from bleuprint.serving.export import export, packages
 from bleuprint.tracking import runs, store
-from bleuprint.tracking.sync import TrainedCell, read_cell, sync
+from bleuprint.tracking.sync import read_cell, sync
 
 _DESCRIPTION = 5000  # characters, at most
 
@@ -23,22 +23,22 @@ def log_model(settings: Settings, cell: Cell, precision: Precision) -> str:
     or if MLflow fails.
     """
     Results.open(settings, cell)  # raises if there is no such training
-    trained = read_cell(settings, cell)
-    assert trained is not None
     environment.work().mkdir(parents=True, exist_ok=True)
     with TemporaryDirectory(dir=environment.work(), prefix="model.") as temporary:
         folder = Path(temporary, "exported")
         export(settings, cell, folder, precision)
         list(sync(settings))  # makes its run if necessary
         with store.failures_named():
-            return _log(trained, packages(settings.corpus(cell.corpus)), folder)
+            return _log(settings, cell, folder)
 
 
-def _log(trained: TrainedCell, needed: list[str], folder: Path) -> str:
+def _log(settings: Settings, cell: Cell, folder: Path) -> str:
     import mlflow
     from mlflow.models import Model
 
-    client, cell = store.client(), trained.description.cell
+    client, trained = store.client(), read_cell(settings, cell)
+    assert trained is not None
+    needed = ("mlflow", *packages(settings.corpus(cell.corpus)))
     experiment = store.experiment(client, trained.description.experiment)
     run = runs.find(client, experiment, trained.description)
     assert run is not None  # the sync has made it
@@ -55,7 +55,7 @@ def _log(trained: TrainedCell, needed: list[str], folder: Path) -> str:
         tags=tags,
         python_model=str(Path(__file__).with_name("mlflow_model.py")),
         artifacts={"exported": str(folder)},
-        pip_requirements=[f"{package}=={version(package)}" for package in ("mlflow", *needed)],
+        pip_requirements=[f"{package}=={version(package)}" for package in needed],
     )
     number = str(info.registered_model_version)
     for key, value in tags.items():

@@ -42,15 +42,12 @@ def translate_side(
             lines = [pair.target if source else pair.source for pair in block.pairs()]
             texts = [translated.best[0].text for translated in translator(lines)]
             empty += sum(not text.strip() for text in texts)
-            pairs = map(Pair, *((texts, lines) if source else (lines, texts)))
-            writer.write_packed(*packed([_tagged(pair, tag) for pair in pairs]))
+            sides = zip(*((texts, lines) if source else (lines, texts)), strict=True)
+            tagged = [Pair(f"{tag} {a}" if tag and a.strip() else a, b) for a, b in sides]
+            writer.write_packed(*packed(tagged))
             progress.advance(len(lines))
     total = given.count("train")
     if empty == total:
         raise UserError(f"{name}: all {total:,} translations are empty")
     if empty:
         say(f"{name}: {empty:,} of {total:,} translations are empty; clean drops them", "note")
-
-
-def _tagged(pair: Pair, tag: str | None) -> Pair:
-    return Pair(f"{tag} {pair.source}", pair.target) if tag and pair.source.strip() else pair

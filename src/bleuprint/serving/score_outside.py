@@ -20,16 +20,12 @@ def check_files(settings: Settings, root: Path = Path()) -> Iterator[str]:
 
     Files are compared with test sets that are prepared.
     """
-    for name, rows in (settings.outside or {}).items():
-        corpus = settings.corpus(name)
-        texts = TextFolder(folder(name, "split", root), corpus.source, corpus.target)
-        for row, entry in rows.items():
-            for test, file in entry.tests.items():
-                key, references = _key(name, row, test), texts.files(f"test.{test}")[1]
-                if not (root / file.path).exists():
-                    yield f"{key}: {root / file.path}: no such file"
-                else:
-                    _check(file, key, references, root)
+    for name in settings.outside or {}:
+        for key, _, _, file, (_, references) in _files(settings, name, root):
+            if not (root / file.path).exists():
+                yield f"{key}: {root / file.path}: no such file"
+            else:
+                _check(file, key, references, root)
 
 
 def score_outside(settings: Settings, name: str, root: Path = Path()) -> None:
@@ -38,25 +34,31 @@ def score_outside(settings: Settings, name: str, root: Path = Path()) -> None:
     Raises UserError if a file has another hash than params.yaml says, is not UTF-8, or
     has another number of lines than its test set.
     """
+    corpus, scores = settings.corpus(name), dict[str, dict[str, SetScores]]()
+    with whole_folder(outside(name, root)) as unfinished:
+        for key, row, test, file, (sources, references) in _files(settings, name, root):
+            _check(file, key, references, root)
+            hypotheses = unfinished / row / "hypotheses" / references.name
+            hypotheses.parent.mkdir(parents=True, exist_ok=True)
+            with hypotheses.open("w", encoding="utf-8", newline="\n") as copy:
+                copy.writelines(f"{line}\n" for line in _lines(root / file.path))
+            described = read_description(folder(name, "tests", root), test)
+            found = score_files(sources, references, hypotheses, corpus, described, None)
+            scores.setdefault(row, {})[test] = found
+        for row, of_row in scores.items():
+            write_json(unfinished / row / SCORES, of_row)
+
+
+def _files(
+    settings: Settings, name: str, root: Path
+) -> Iterator[tuple[str, str, str, OutsideFile, tuple[Path, Path]]]:
+    """Of each file of a corpus its key, row, test set, entry, and that test set's two files."""
     corpus = settings.corpus(name)
     texts = TextFolder(folder(name, "split", root), corpus.source, corpus.target)
-    with whole_folder(outside(name, root)) as unfinished:
-        for row, entry in settings.outside_on(name).items():
-            scores = dict[str, SetScores]()
-            (copies := unfinished / row / "hypotheses").mkdir(parents=True)
-            for test, file in entry.tests.items():
-                sources, references = texts.files(f"test.{test}")
-                _check(file, _key(name, row, test), references, root)
-                hypotheses = copies / references.name
-                with hypotheses.open("w", encoding="utf-8", newline="\n") as copy:
-                    copy.writelines(f"{line}\n" for line in _lines(root / file.path))
-                described = read_description(folder(name, "tests", root), test)
-                scores[test] = score_files(sources, references, hypotheses, corpus, described, None)
-            write_json(unfinished / row / SCORES, scores)
-
-
-def _key(corpus: str, row: str, test: str) -> str:
-    return f"outside.{corpus}.{row}.tests.{test}"
+    for row, entry in settings.outside_on(name).items():
+        for test, file in entry.tests.items():
+            key = f"outside.{name}.{row}.tests.{test}"
+            yield key, row, test, file, texts.files(f"test.{test}")
 
 
 def _lines(path: Path) -> Iterator[str]:
@@ -75,9 +77,7 @@ def _check(file: OutsideFile, key: str, references: Path, root: Path) -> None:
     if (digest := sha256_of(path)) != file.sha256:
         raise UserError(f"{path}: has SHA-256 {digest}, but params.yaml has {file.sha256} ({key})")
     given = sum(1 for _ in _lines(path))
-    if not references.exists():
-        return
-    if given != (expected := count_lines(references)):
+    if references.exists() and given != (expected := count_lines(references)):
         raise UserError(
             f"{path}: has {given:,} lines, but the test set has {expected:,} ({references}; {key})"
         )

@@ -35,19 +35,18 @@ class SentenceTranslator(Translator):
     def _joined(self, parts: list[Translated]) -> Translated:
         if len(parts) == 1:
             return parts[0]
-        log, tokens = 0.0, 0
-        for part in parts:
-            count = sum(len(piece.tokens) + 1 for piece in part.pieces)
-            if count:
-                log += part.best[0].score * length_penalty(count, self.decode)
-                tokens += count
+        counts = [sum(len(piece.tokens) + 1 for piece in part.pieces) for part in parts]
+        log = sum(
+            part.best[0].score * length_penalty(count, self.decode)
+            for part, count in zip(parts, counts, strict=True)
+            if count
+        )
         target = self.corpus.target
         space = "" if is_chinese(target) or target in ("ja", "jpn") else " "
         text = space.join(filter(None, (part.best[0].text for part in parts)))
-        score = log / length_penalty(tokens, self.decode) if tokens else 0.0
+        score = log / length_penalty(sum(counts), self.decode) if log else 0.0
         pieces = [piece for part in parts for piece in part.pieces]
-        beyond = max(part.beyond for part in parts)
-        return Translated([Translation(text, score)], beyond, pieces)
+        return Translated([Translation(text, score)], max(part.beyond for part in parts), pieces)
 
 
 def split_sentences(line: str, language: str) -> list[str]:
@@ -55,17 +54,13 @@ def split_sentences(line: str, language: str) -> list[str]:
 
     What has no letter, such as the number of a heading, stays with the sentence after it.
     """
-    sentences: list[str] = []
-    start = ""
+    sentences, start = list[str](), ""
     for part in _segments(line, language):
         start += part
         if any(map(str.isalpha, part)):
             sentences.append(start)
             start = ""
-    if not sentences:
-        return [line]
-    sentences[-1] += start
-    return sentences
+    return [*sentences[:-1], sentences[-1] + start] if sentences else [line]
 
 
 def _segments(line: str, language: str) -> Iterator[str]:

@@ -13,14 +13,13 @@ import sys
 import traceback
 from base64 import b64encode
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import dataclass
 from hashlib import sha256
-from io import BytesIO
 from pathlib import Path
 from typing import Any, Self
 
 import uvicorn
-from h11 import IDLE, SEND_BODY
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
 from starlette.middleware import Middleware
@@ -28,23 +27,18 @@ from starlette.middleware.trustedhost import TrustedHostMiddleware
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import HTMLResponse, JSONResponse, Response
 from starlette.routing import Route
-from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from bleuprint.config.experiment import Settings
 from bleuprint.config.paths import Cell
 from bleuprint.runtime.errors import UserError
 from bleuprint.runtime.schema import Count, build
-from bleuprint.runtime.utf8 import not_utf8
 from bleuprint.serving.attention_html import attention_environment
-from bleuprint.serving.lost_text import TrainingLengths
 from bleuprint.serving.sentence_translator import SentenceTranslator
 from bleuprint.serving.translator import Translator, load_translator
 
 _HOST = "127.0.0.1"
 # The longest body of a request.
 _MOST_BYTES = 64 * 1024
-# Seconds from the first byte of a request, or from the connection, to the end of the request.
-_REQUEST_SECONDS = 20.0
 # Attention weights of one answer, at most: some megabytes.
 _WEIGHTS = 300_000
 _HEADERS = {
@@ -53,8 +47,6 @@ _HEADERS = {
     "Cross-Origin-Resource-Policy": "same-origin",
     "Cache-Control": "no-store",
 }
-# Elements of the page that the policy allows by the hash of their content.
-_HASHED = ("script", "style")
 
 
 def serve(settings: Settings, cell: Cell, port: int) -> None:
@@ -74,7 +66,7 @@ def serve(settings: Settings, cell: Cell, port: int) -> None:
     config = uvicorn.Config(
         application(translator, page),
         headers=[("Content-Security-Policy", policy), *_HEADERS.items()],
-        http=TimedProtocol,
+        http="h11",
         ws="none",
         lifespan="off",
         log_config=None,
@@ -97,7 +89,6 @@ def serve(settings: Settings, cell: Cell, port: int) -> None:
 def application(translator: Translator, page: str) -> Starlette:
     """GET / is the page, POST /translate the endpoint (see `answer`); there is nothing else."""
     thread = ThreadPoolExecutor(1)  # one request at a time
-    usual = TrainingLengths.of(translator.corpus)
 
     async def show(_: Request) -> Response:
         return HTMLResponse(page)
@@ -107,37 +98,15 @@ def application(translator: Translator, page: str) -> Starlette:
             raise HTTPException(415, "the body must be application/json")
         parsed = TranslationRequest.parse(await _body(request), translator.decode.beam)
         loop = asyncio.get_running_loop()
-        return JSONResponse(await loop.run_in_executor(thread, answer, translator, usual, parsed))
+        return JSONResponse(await loop.run_in_executor(thread, answer, translator, parsed))
 
     app = Starlette(
         routes=[Route("/", show), Route("/translate", translate, methods=["POST"])],
         middleware=[Middleware(TrustedHostMiddleware, allowed_hosts=[_HOST, "localhost"])],
-        exception_handlers={HTTPException: _refused, ClientDisconnect: _gone, Exception: _failed},
+        exception_handlers={HTTPException: _refused, Exception: _failed},
     )
     app.router.redirect_slashes = False
     return app
-
-
-class TimedProtocol(H11Protocol):
-    """HTTP that ends a connection whose request is not there in time, however slowly it comes."""
-
-    _limit: asyncio.TimerHandle | None = None
-
-    def connection_made(self, transport: Any) -> None:
-        super().connection_made(transport)
-        self._watch(begun=True)
-
-    def data_received(self, data: bytes) -> None:
-        super().data_received(data)
-        state = self.conn.their_state
-        self._watch(state is SEND_BODY or (state is IDLE and bool(self.conn.trailing_data[0])))
-
-    def _watch(self, begun: bool) -> None:
-        if self._limit and not begun:
-            self._limit.cancel()
-            self._limit = None
-        elif begun and not self._limit:
-            self._limit = self.loop.call_later(_REQUEST_SECONDS, self.transport.close)
 
 
 @dataclass(frozen=True)
@@ -155,12 +124,8 @@ class TranslationRequest:
         Raises HTTPException: status 400 if it is not JSON, 422 if a key or value is invalid.
         """
         try:
-            content = json.loads(body.decode())
-            json.dumps(content, ensure_ascii=False).encode()
-        except UnicodeEncodeError:
-            raise HTTPException(422, "the body holds half of a surrogate pair") from None
-        except UnicodeDecodeError:
-            raise HTTPException(400, str(not_utf8("the body", BytesIO(body)))) from None
+            content = json.loads(body)
+            json.dumps(content, ensure_ascii=False).encode()  # half of a surrogate pair is refused
         except (ValueError, RecursionError) as error:
             raise HTTPException(400, f"the body is not JSON: {error}") from None
         try:
@@ -172,9 +137,7 @@ class TranslationRequest:
         return request
 
 
-def answer(
-    translator: Translator, usual: TrainingLengths, request: TranslationRequest
-) -> dict[str, Any]:
+def answer(translator: Translator, request: TranslationRequest) -> dict[str, Any]:
     """{"lines": [{"translations": [{"text", "score"}, ...], "attention", "warnings"}, ...]}.
 
     For each line of the text: its translations, best first; the attention maps of the best one,
@@ -194,7 +157,7 @@ def answer(
             )
             maps = list(rounded) if room >= 0 else None
         best = [{"text": each.text, "score": round(each.score, 6)} for each in translated.best]
-        warnings = list(usual.warnings(translated))
+        warnings = translated.warnings
         answers.append({"translations": best, "attention": maps, "warnings": warnings})
     return {"lines": answers}
 
@@ -202,10 +165,11 @@ def answer(
 async def _body(request: Request) -> bytes:
     """The body, whatever length its header gives; raises status 413."""
     body = b""
-    async for part in request.stream():
-        body += part
-        if len(body) > _MOST_BYTES:
-            raise HTTPException(413, f"the body has more than {_MOST_BYTES:,} bytes")
+    with suppress(ClientDisconnect):
+        async for part in request.stream():
+            body += part
+            if len(body) > _MOST_BYTES:
+                raise HTTPException(413, f"the body has more than {_MOST_BYTES:,} bytes")
     return body
 
 
@@ -217,33 +181,21 @@ def _page(translator: Translator, cell: Cell) -> tuple[str, str]:
         .get_template("serve.html.j2")
         .render(cell=cell, corpus=translator.corpus, beam=beam, n_best=min(4, beam))
     )
-    sources = "; ".join(f"{tag}-src 'sha256-{_content_hash(page, tag)}'" for tag in _HASHED)
-    return page, (
-        f"default-src 'none'; {sources}; connect-src 'self'; img-src data:; base-uri 'none'; "
-        "form-action 'none'; frame-ancestors 'none'"
-    )
-
-
-def _content_hash(page: str, tag: str) -> str:
-    """The SHA-256, in base64, of the content of the page's one element of this name."""
-    content = page.partition(f"<{tag}>")[2].partition(f"</{tag}>")[0]
-    return b64encode(sha256(content.encode()).digest()).decode()
-
-
-def _error(status: int, message: str, headers: Any = None) -> Response:
-    return JSONResponse({"error": message}, status, headers)
+    policy = ["default-src 'none'", "connect-src 'self'", "img-src data:", "base-uri 'none'"]
+    policy += ["form-action 'none'", "frame-ancestors 'none'"]
+    for tag in ("script", "style"):  # allowed by the hash of their content
+        content = page.partition(f"<{tag}>")[2].partition(f"</{tag}>")[0]
+        digest = b64encode(sha256(content.encode()).digest()).decode()
+        policy.append(f"{tag}-src 'sha256-{digest}'")
+    return page, "; ".join(policy)
 
 
 def _refused(_: Request, error: Exception) -> Response:
     assert isinstance(error, HTTPException)
-    return _error(error.status_code, error.detail, error.headers)
-
-
-def _gone(_: Request, __: Exception) -> Response:
-    return Response(status_code=400)  # the client is gone
+    return JSONResponse({"error": error.detail}, error.status_code, error.headers)
 
 
 def _failed(_: Request, error: Exception) -> Response:
     """A bug: its traceback goes to the server's stderr."""
     traceback.print_exception(error)
-    return _error(500, "the server failed; the traceback is in its terminal")
+    return JSONResponse({"error": "the server failed; the traceback is in its terminal"}, 500)

@@ -54,46 +54,34 @@ class Translator:
     """Translates sentences with the model beside this script."""
 
     def __init__(self) -> None:
+        sys.path.insert(0, str(HERE))
         import ctranslate2
 
-        self._settings = json.loads((HERE / "settings.json").read_text(encoding="utf-8"))
-        precision = self._settings["precision"]
-        self._model = ctranslate2.Translator(str(HERE / "model"), compute_type=precision)
-        self._text, self._most = Text(self._settings), self._settings["max_positions"] - 1
-
-    def __call__(self, sentences: Sequence[str], places: Sequence[str] = ()) -> list[str]:
-        """The translation of each; one too long is cut, which names its place on stderr."""
-        sources = []
-        for number, sentence in enumerate(sentences):
-            subwords = self._text.subwords(sentence)
-            if len(subwords) > self._most:
-                place = places[number] if places else f"sentence {number}"
-                print(f"{place}: cut after {self._most} subwords", file=sys.stderr)
-            sources.append(subwords[: self._most])
-        return list(map(self._text.sentence, search(self._model, sources, self._settings)))
-
-
-class Text:
-    """Converts sentences to subwords, and subwords to sentences."""
-
-    def __init__(self, settings: dict[str, Any]) -> None:
-        sys.path.insert(0, str(HERE))
         from bleuprint.dataset.subwords.segmentation import Segmentation
         from bleuprint.text.tokenizers import Tokenize, tokenizer_for
 
+        self._settings = json.loads((HERE / "settings.json").read_text(encoding="utf-8"))
         names = [each.name for each in dataclasses.fields(Tokenize)]
-        chosen = Tokenize(**{name: settings[name] for name in names})
-        source, target = settings["source"], settings["target"]
+        chosen = Tokenize(**{name: self._settings[name] for name in names})
+        source, target = self._settings["source"], self._settings["target"]
         self._tokenize = tokenizer_for(source, chosen).tokenize
         self._detokenize = tokenizer_for(target, chosen).detokenize
         self._segment = Segmentation.read(HERE / "segmentation", source).segment
         self._join = Segmentation.read(HERE / "segmentation", target).join
+        precision = self._settings["precision"]
+        self._model = ctranslate2.Translator(str(HERE / "model"), compute_type=precision)
 
-    def subwords(self, sentence: str) -> list[str]:
-        return self._segment(self._tokenize(sentence))
-
-    def sentence(self, subwords: list[str]) -> str:
-        return self._detokenize(self._join(subwords))
+    def __call__(self, sentences: Sequence[str], places: Sequence[str] = ()) -> list[str]:
+        """The translation of each; one too long is cut, which names its place on stderr."""
+        sources, most = [], self._settings["max_positions"] - 1
+        for number, sentence in enumerate(sentences):
+            subwords = self._segment(self._tokenize(sentence))
+            if len(subwords) > most:
+                place = places[number] if places else f"sentence {number}"
+                print(f"{place}: cut after {most} subwords", file=sys.stderr)
+            sources.append(subwords[:most])
+        outputs = search(self._model, sources, self._settings)
+        return [self._detokenize(self._join(output)) for output in outputs]
 
 
 def search(

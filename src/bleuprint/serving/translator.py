@@ -4,9 +4,8 @@ import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from io import BufferedReader
-from itertools import chain
+from itertools import chain, islice
 from pathlib import Path
-from typing import NamedTuple
 
 import numpy as np
 import torch
@@ -56,13 +55,12 @@ class Translated:
     beyond: int
     pieces: list[Piece]
 
-
-class Line(NamedTuple):
-    """A line with its place (file and number) and what it was translated to."""
-
-    place: str
-    text: str
-    translated: Translated
+    @property
+    def warnings(self) -> list[str]:
+        """What may have been lost."""
+        if self.beyond:
+            return [f"a sentence is {self.beyond} tokens too long for the model: split into pieces"]
+        return ["the translation is empty"] if self.pieces and not self.best[0].text else []
 
 
 def load_translator(
@@ -98,13 +96,10 @@ class Translator:
         hypotheses = iter(self._engine.search(flat, lengths, n_best))
         translations = []
         for whole, parts in zip(ids, sources, strict=True):
-            outputs = [next(hypotheses) for _ in parts]
-            firsts = [
-                Piece(part, output[0].tokens) for part, output in zip(parts, outputs, strict=True)
-            ]
+            outputs = list(islice(hypotheses, len(parts)))
+            firsts = [Piece(a, b[0].tokens) for a, b in zip(parts, outputs, strict=True) if whole]
             beyond = max(0, len(whole) + 1 - self._most)
-            joined = self._join(outputs)[:best]
-            translations.append(Translated(joined, beyond, firsts if whole else []))
+            translations.append(Translated(self._join(outputs)[:best], beyond, firsts))
         return translations
 
     def attention(self, translated: Translated) -> list[dict[str, AttentionMap]]:
@@ -153,16 +148,17 @@ class Translator:
 
 def translate_lines(
     translator: Translator, files: Sequence[str], best: int = 1
-) -> Iterator[list[Line]]:
+) -> Iterator[list[tuple[str, str, Translated]]]:
     """The lines of files, one after the other, or of standard input, with `best` translations.
 
-    Yields them as soon as they are translated, some together.
+    Yields them as soon as they are translated, some together: place (file and number), text, and
+    what it was translated to.
     """
     for stream, name in _opened(files):
         for lines in read_lines_together(stream, name, _LINES):
             results = translator([text for _, text in lines], best)
             yield [
-                Line(f"{name}:{number}", text, translated)
+                (f"{name}:{number}", text, translated)
                 for (number, text), translated in zip(lines, results, strict=True)
             ]
 

@@ -6,7 +6,6 @@ import re
 import resource
 import sys
 from collections.abc import Iterable
-from contextlib import suppress
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -46,23 +45,19 @@ def text_libraries(corpus: Corpus) -> list[str]:
 def machine_of(group: Group, libraries: Iterable[str] = ()) -> dict[str, Any]:
     """The device, the processes, the threads of each, the commit of the code, and versions.
 
-    The versions are those of Python, torch and the installed `libraries`.
-    A device is a GPU, or a process with its threads on a CPU: there are as many devices as
-    processes, and all are assumed to be like this one's.
+    The versions are those of Python, torch and the installed `libraries`. A device is a GPU, or a
+    process with its threads on a CPU: there are as many devices as processes, and all are assumed
+    to be like this one's.
     """
     gpu = group.device.type == "cuda"
+    versions = {"Python": platform.python_version(), "torch": torch.__version__}
+    versions |= {name: version(name) for name in libraries}
     return {
         "device": torch.cuda.get_device_name(group.device) if gpu else _processor(),
         "processes": group.size,
         "threads": torch.get_num_threads(),
         "commit": commit(),
-        "versions": ", ".join(
-            [
-                f"Python {platform.python_version()}",
-                f"torch {torch.__version__}",
-                *(f"{name} {version(name)}" for name in libraries),
-            ]
-        ),
+        "versions": ", ".join(f"{name} {number}" for name, number in versions.items()),
     }
 
 
@@ -88,10 +83,8 @@ def peak_flops(device_name: str, precision: str) -> float | None:
     """
     name = re.sub(r"[- ]\d+GB\b", "", _short(device_name))
     with _PEAKS.open(encoding="utf-8", newline="") as file:
-        peaks = next((row for row in csv.DictReader(file) if row["device"] == name), None)
-    if peaks is None:
-        return None
-    peak = peaks[precision] or (peaks["float32"] if precision == "tf32" else "")
+        peaks = next((row for row in csv.DictReader(file) if row["device"] == name), {})
+    peak = peaks.get(precision) or (peaks.get("float32") if precision == "tf32" else None)
     return float(peak) * 1e12 if peak else None
 
 
@@ -102,8 +95,7 @@ def _short(device_name: str) -> str:
 
 def _processor() -> str:
     """The processor's name as in /proc/cpuinfo."""
-    with suppress(OSError):
-        for line in Path("/proc/cpuinfo").read_text(encoding="utf-8").split("\n"):
-            if line.startswith("model name"):
-                return line.partition(":")[2].strip()
-    return "CPU"
+    path = Path("/proc/cpuinfo")
+    text = path.read_text(encoding="utf-8") if path.exists() else ""
+    found = re.search(r"(?m)^model name\s*:(.*)$", text)
+    return found[1].strip() if found else "CPU"

@@ -65,13 +65,8 @@ def create(
     """A new run with parameters, begun `seconds` ago."""
     from mlflow.entities import Param
 
-    name = " ".join(map(str, description.cell))
-    run = client.create_run(
-        experiment,
-        start_time=round(1000 * (time.time() - seconds)),
-        run_name=name,
-        tags={**description.tags, **tags},
-    )
+    start, name = round(1000 * (time.time() - seconds)), " ".join(map(str, description.cell))
+    run = client.create_run(experiment, start, {**description.tags, **tags}, name)
     params = [Param(key, value) for key, value in description.params.items()]
     client.log_batch(run.info.run_id, params=params)
     return run
@@ -96,14 +91,15 @@ def complete(
     from mlflow.entities import Metric, RunTag
 
     held, steps = run.data, logged_steps(client, run, {point.name for point in points})
+    start, now = run.info.start_time, int(time.time() * 1000)
     new = [
-        Metric(name, value, run.info.start_time + time, update)
-        for name, value, time, update in points
-        if update not in steps[name]
+        Metric(p.name, p.value, start + p.time, p.update)
+        for p in points
+        if p.update not in steps[p.name]
     ]
-    changed = {name: value for name, value in scores.items() if held.metrics.get(name) != value}
-    now = int(time.time() * 1000)
-    new += [Metric(name, value, now, 0) for name, value in changed.items()]
+    new += [
+        Metric(*score, now, 0) for score in scores.items() if held.metrics.get(score[0]) != score[1]
+    ]
     new_tags = [RunTag(name, text) for name, text in tags.items() if held.tags.get(name) != text]
     client.log_batch(run.info.run_id, metrics=new, tags=new_tags)
     return bool(new or new_tags)

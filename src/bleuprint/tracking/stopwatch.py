@@ -20,25 +20,21 @@ class Stopwatch:
     """Measures a training across restarts.
 
     `seconds`: the total time. `peak_memory`: the most that a process of it took until a checkpoint,
-    in bytes. `rates`: by update, the target tokens per second since the previous
-    point of the training curve, without validation and checkpoints. `machines`: those it ran on.
+    in bytes. `rates`: by update, the target tokens per second since the previous point of the
+    training curve, without validation and checkpoints. `machines`: those it ran on.
     """
 
     def __init__(self, folder: Path, machine: dict[str, Any], memory: Callable[[], int]) -> None:
         """`memory`: the peak memory of this process so far."""
         self._path, self._machine, self._memory = folder / DURATIONS, machine, memory
-        self.seconds, self.peak_memory = 0.0, 0
-        self.rates: dict[int, float] = {}
-        self.machines: list[dict[str, Any]] = []
-        self._before, self._tokens = 0.0, 0
-        self._interval_tokens, self._interval_seconds = 0, 0.0
+        saved = read_object(self._path) if self._path.exists() else {}
+        self.seconds = self._before = saved.get("seconds", 0.0)
+        self.peak_memory = saved.get("peak_memory", 0)
+        rates: dict[str, float] = saved.get("rates", {})
+        self.rates = {int(update): rate for update, rate in rates.items()}
+        self.machines: list[dict[str, Any]] = saved.get("machines", [])
+        self._tokens, self._interval_tokens, self._interval_seconds = 0, 0, 0.0
         self._began = self._mark = time.monotonic()
-        if self._path.exists():
-            saved = read_object(self._path, ("seconds", "rates", "machines"))
-            self.peak_memory = saved.get("peak_memory", 0)
-            self.seconds = self._before = saved["seconds"]
-            self.rates = {int(update): rate for update, rate in saved["rates"].items()}
-            self.machines = saved["machines"]
 
     def start(self, update: int) -> None:
         """Start after `update`, which may precede the last one that was measured."""
@@ -58,10 +54,9 @@ class Stopwatch:
 
     def point(self, update: int) -> float:
         """End an interval at `update`; returns its target tokens per second."""
-        rate = self._interval_tokens / max(self._interval_seconds, 1e-9)
-        self.rates[update] = rate
+        self.rates[update] = self._interval_tokens / max(self._interval_seconds, 1e-9)
         self._interval_tokens, self._interval_seconds = 0, 0.0
-        return rate
+        return self.rates[update]
 
     def pause(self) -> None:
         """Exclude the time since the last update from the rates."""
@@ -72,43 +67,37 @@ class Stopwatch:
         self.seconds = self._before + time.monotonic() - self._began
         self.peak_memory = max(self.peak_memory, self._memory())
         names = "seconds", "peak_memory", "rates", "machines"
-        measured = {name: getattr(self, name) for name in names}
-        write_json(self._path, {"update": update, **measured})
+        write_json(self._path, {"update": update, **{name: getattr(self, name) for name in names}})
 
     def cost(self, state: TrainState, precision: str) -> Training:
-        """The durations and the hardware of a training; of a resumed one, all its machines."""
+        """The durations and the hardware of a training; of a resumed one, all its machines.
 
-        def joined(name: str) -> Any:
-            values = list(dict.fromkeys(machine[name] for machine in self.machines))
-            return values[0] if len(values) == 1 else " + ".join(map(str, values))
-
+        The cost by time and the MFU are by published rates, and missing for unlike machines. Rates
+        measured on the device would be as noisy as the time: with them, the costs of one training
+        alone and beside other work differed fivefold.
+        """
+        seconds, by_time = max(self.seconds, 1e-9), dict[str, Any]()
         names = "device", "processes", "threads", "commit", "versions"
+        values = {name: list(dict.fromkeys(each[name] for each in self.machines)) for name in names}
+        joined: dict[str, Any] = {
+            name: of[0] if len(of) == 1 else " + ".join(map(str, of)) for name, of in values.items()
+        }
+        if all(len(values[name]) == 1 for name in names[:3]):
+            device, devices = joined["device"], joined["processes"]
+            sustained, peak = paper_flops(device), peak_flops(device, precision)
+            by_time = {
+                "devices": devices,
+                "sustained_flops": sustained,
+                "flops_by_time": sustained and seconds * devices * sustained,
+                "peak_flops": peak,
+                "mfu": peak and round(state.flops / (seconds * devices * peak), 4),
+            }
         rates = [self.rates.get(int(point["update"])) for point in state.curve]
         return Training(
             seconds=round(self.seconds, 3),
-            **{name: joined(name) for name in names},
-            tokens_per_second=round(state.target_tokens / max(self.seconds, 1e-9), 1),
+            tokens_per_second=round(state.target_tokens / seconds, 1),
             peak_memory=self.peak_memory or None,
             rates=None if None in rates else [round(rate, 1) for rate in rates if rate],
-            **self._cost_by_time(state, precision),
+            **joined,
+            **by_time,
         )
-
-    def _cost_by_time(self, state: TrainState, precision: str) -> dict[str, Any]:
-        """The cost by time and the MFU, by published rates; nothing for unlike machines.
-
-        A rate measured on the device would be as noisy as the time: with it, the costs of one
-        training alone and beside other work differed fivefold.
-        """
-        hardware = {(m["device"], m["processes"], m["threads"]) for m in self.machines}
-        if len(hardware) > 1:
-            return {}
-        ((device, devices, _),) = hardware
-        device_seconds = max(self.seconds, 1e-9) * devices
-        sustained, peak = paper_flops(device), peak_flops(device, precision)
-        return {
-            "devices": devices,
-            "sustained_flops": sustained,
-            "flops_by_time": sustained and device_seconds * sustained,
-            "peak_flops": peak,
-            "mfu": peak and round(state.flops / (device_seconds * peak), 4),
-        }

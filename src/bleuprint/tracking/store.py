@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
-from urllib.parse import quote, urlsplit
+from urllib.parse import quote
 
 from bleuprint.runtime import environment
 from bleuprint.runtime.errors import UserError, one_line
@@ -34,38 +34,26 @@ for _name, _value in {
 _FILE = "sqlite:///"
 # Seconds to wait for other processes that create the database.
 _LOCKED = 120
-# The packages of modules by which SQLAlchemy reaches databases, where they differ in name.
-_DRIVERS = {
-    "psycopg2": "psycopg2-binary",
-    "psycopg": "'psycopg[binary]'",
-    "MySQLdb": "mysqlclient",
-    "mysql": "mysql-connector-python",
-}
-# Their warnings repeat what is reported here in one line.
-_SILENCED = ("mlflow", "alembic", "urllib3")
 
 
 def uri() -> str:
     """The address of MLflow's store."""
-    return os.environ.get("MLFLOW_TRACKING_URI") or f"sqlite:///{environment.root() / 'mlflow.db'}"
+    return os.environ.get("MLFLOW_TRACKING_URI") or f"{_FILE}{environment.root() / 'mlflow.db'}"
 
 
 def client() -> "MlflowClient":
     """A client of the store; a database in a file is created if necessary."""
     from mlflow.tracking import MlflowClient
 
-    for name in _SILENCED:
+    for name in ("mlflow", "alembic", "urllib3"):  # what they warn of is reported here in one line
         logging.getLogger(name).setLevel(logging.ERROR)
-    if not os.environ.get("MLFLOW_TRACKING_URI") and "?" in str(environment.root()):
-        raise UserError(
-            f"{environment.root()}: the name of a folder contains '?', after which SQLite reads "
-            "options: rename it, or set MLFLOW_TRACKING_URI"
-        )
     _check_address()
     if not uri().startswith(_FILE):
         return MlflowClient(uri(), registry_uri=uri())
-    # Processes that create the database at the same time crash in its migrations.
-    with lock():
+    # processes that create the database at the same time crash in its migrations; the holder of
+    # the lock may be a process that is stopped, or on another machine
+    environment.work().mkdir(parents=True, exist_ok=True)
+    with FileLock(environment.work() / "mlflow.lock", timeout=_LOCKED):
         with closing(sqlite3.connect(_database())) as database:
             database.execute("SELECT name FROM sqlite_master")  # or MLflow retries for minutes
         return MlflowClient(uri(), registry_uri=uri())
@@ -73,18 +61,9 @@ def client() -> "MlflowClient":
 
 def _check_address() -> None:
     """Raise UserError if a password would be taken for the host, which MLflow's errors name."""
-    address = uri()
-    user, _, _ = address.partition("://")[2].rpartition("@")
-    if ":" not in user or address.startswith(_FILE):
-        return
-    wrong = "@" in user
-    if address.startswith("http"):
-        try:
-            parts = urlsplit(address)
-            wrong = "@" not in parts.netloc and parts.port is None
-        except ValueError:  # the port is no number, or a bracket is not closed
-            wrong = True
-    if wrong:
+    user = uri().partition("://")[2].rpartition("@")[0]
+    wrong = "[/?#@]" if uri().startswith("http") else "@"
+    if ":" in user and re.search(wrong, user) and not uri().startswith(_FILE):
         raise UserError(
             "MLFLOW_TRACKING_URI: in a user name or password write / as %2F, ? as %3F, # as %23, "
             "@ as %40"
@@ -96,13 +75,6 @@ def _database() -> str:
     return uri().removeprefix(_FILE).partition("?")[0]
 
 
-def lock() -> FileLock:
-    """A lock that serializes creation of the database and of experiments across processes."""
-    environment.work().mkdir(parents=True, exist_ok=True)
-    # the holder may be a process that is stopped, or on another machine
-    return FileLock(environment.work() / "mlflow.lock", timeout=_LOCKED)
-
-
 def experiment(client: "MlflowClient", name: str, make: bool = True) -> str:
     """The id of the experiment called `name`, created if necessary; without `make` maybe none, "".
 
@@ -111,33 +83,27 @@ def experiment(client: "MlflowClient", name: str, make: bool = True) -> str:
     """
     from mlflow.exceptions import MlflowException
 
+    # for a database MLflow would choose the working directory
+    place = None
+    if uri().startswith(("sqlite:", "postgresql", "mysql", "mssql")):
+        local = uri().startswith(_FILE)
+        root = Path(_database()).resolve().parent if local else environment.root().resolve()
+        place = (root / "mlartifacts" / name).as_uri()
     found = client.get_experiment_by_name(name)
-    if found is None and make:
-        with suppress(MlflowException):  # another process was first
-            client.create_experiment(name, artifact_location=_artifacts(name))
-        found = client.get_experiment_by_name(name)
-        if found is None:
-            raise MlflowException(f"experiment {name!r} could not be created")
-    if found is None:
+    if found is None and not make:
         return ""
-    place, ours = found.artifact_location, f"/mlartifacts/{quote(name)}"
-    if uri().startswith(_FILE) and place != _artifacts(name) and place.endswith(ours):
+    if found is None:
+        with suppress(MlflowException):  # another process was first
+            client.create_experiment(name, artifact_location=place)
+        found = client.get_experiment_by_name(name)
+    if found is None:
+        raise MlflowException(f"experiment {name!r} could not be created")
+    held = found.artifact_location
+    if uri().startswith(_FILE) and held != place and held.endswith(f"/mlartifacts/{quote(name)}"):
         raise MlflowException(
             "of a project in another folder: delete the database, then run bleuprint record"
         )
     return str(found.experiment_id)
-
-
-def _artifacts(experiment: str) -> str | None:
-    """The folder of an experiment's artifacts; None if the store chooses it.
-
-    For a database MLflow would choose the working directory.
-    """
-    if not uri().startswith(("sqlite:", "postgresql", "mysql", "mssql")):
-        return None
-    local = uri().startswith(_FILE)
-    root = Path(_database()).resolve().parent if local else environment.root().resolve()
-    return (root / "mlartifacts" / experiment).as_uri()
 
 
 @contextmanager
@@ -161,11 +127,6 @@ def reason(error: Exception) -> str:
     For a server that is down: the system's message ("Connection refused"), without the six
     exceptions that libraries wrap around it.
     """
-    if isinstance(error, ModuleNotFoundError):
-        package = _DRIVERS.get(error.name or "", error.name)
-        return f"needs the Python module {error.name}: pip install {package}"
-    if found := re.search(r"schema \(found version (\w+)", str(error)):
-        return _schema_differs(found[1])
     inner: BaseException | None = error
     while inner is not None:
         if type(inner).__module__ in ("builtins", "socket") and isinstance(inner, OSError):
@@ -174,21 +135,3 @@ def reason(error: Exception) -> str:
         inner = inner.__cause__ or inner.__context__
     line = one_line(str(error)) or type(error).__name__  # masked before it is cut
     return line if len(line) <= 200 else f"{line[:199]}…"
-
-
-def _schema_differs(revision: str) -> str:
-    """What to do with a database of another MLflow; `revision`: that of its schema."""
-    from mlflow import __version__
-    from mlflow.store import db_migrations
-
-    versions = Path(db_migrations.__file__).with_name("versions")
-    if any(versions.glob(f"{revision}_*.py")):
-        return (
-            "made by an older MLflow: copy the database, then run 'mlflow db upgrade' on it, or "
-            "set MLFLOW_TRACKING_URI to another one, which bleuprint record fills"
-        )
-    return (
-        f"made by a newer MLflow (schema {revision}) than {__version__}, which is installed here: "
-        "install that one, or set MLFLOW_TRACKING_URI to another database, which bleuprint "
-        "record fills"
-    )

@@ -1,10 +1,9 @@
 """Log the stages' outputs to MLflow: complete the runs that exist, create those that do not.
 
 A run is a training, with the scores of its translations. An experiment in a temporary folder leaves
-the project's scores as they are.
-
-The outputs contain no time of day: a run made from them ends when it is made and begins earlier by
-the duration of its training, over which the points of its curves are spaced evenly.
+the project's scores as they are. The outputs contain no time of day: a run made from them ends when
+it is made and begins earlier by the duration of its training, over which the points of its curves
+are spaced evenly.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -58,7 +57,11 @@ def sync(settings: Settings, make: bool = True) -> Iterator[str]:
     trained = [entry for entry in cells.values() if entry]
     if trained:
         with store.failures_named():
-            yield from _log_all(settings.experiment, trained, make)
+            client = store.client()
+            experiment = store.experiment(client, settings.experiment, make)
+            for each in trained if experiment else ():
+                if done := _log_cell(client, experiment, each, make):
+                    yield f"run {' '.join(map(str, each.description.cell))}: {done}"
     for cell, entry in cells.items():
         if entry is None:
             where = f"no training with these settings in {cell.results}"
@@ -72,13 +75,12 @@ def read_cell(settings: Settings, cell: Cell) -> TrainedCell | None:
     results = Results.find(settings, cell)
     if results is None:
         return None
-    facts = results.training
-    measured = read_training(cell, facts.fingerprint)
-    tags = runs.commit_tags(measured.commit if measured else None)
+    facts, tags = results.training, dict[str, str]()
     totals = {"total/teraflop": facts.flops / 1e12}  # MLflow shows all digits
     totals["total/target_tokens"] = float(facts.target_tokens)
-    if measured:
-        tags |= {"device": measured.device, "versions": measured.versions or "unknown"}
+    if measured := read_training(cell, facts.fingerprint):
+        tags = {"device": measured.device, "versions": measured.versions or "unknown"}
+        tags |= runs.commit_tags(measured.commit)
         totals["total/seconds"] = measured.seconds
     scores, problem = results.checked_scores()
     system = settings.system_on(cell.system, cell.corpus)
@@ -107,20 +109,12 @@ def _metrics(results: Results, scores: Mapping[str, SetScores]) -> dict[str, flo
     }
 
 
-def _log_all(name: str, trained: Sequence[TrainedCell], make: bool) -> Iterator[str]:
-    client = store.client()
-    if experiment := store.experiment(client, name, make):
-        for entry in trained:
-            if done := _log_cell(client, experiment, entry, make):
-                yield f"run {' '.join(map(str, entry.description.cell))}: {done}"
-
-
 def _log_cell(client: "MlflowClient", experiment: str, trained: TrainedCell, make: bool) -> str:
     """Complete the run of a training; returns what was done: "made", "completed" or nothing."""
-    found = run = runs.find(client, experiment, trained.description)
-    if run is None and not make:
+    found = runs.find(client, experiment, trained.description)
+    if found is None and not make:
         return ""
-    run = run or runs.create(client, experiment, trained.description, {}, trained.seconds)
+    run = found or runs.create(client, experiment, trained.description, {}, trained.seconds)
     tags, scores = dict(trained.tags), dict(trained.totals)
     kinds = {name.split("/")[0] for name in run.data.metrics}
     if not environment.is_copy() or kinds.isdisjoint(MEASURES):

@@ -5,7 +5,6 @@ file in timings/ is named by the fingerprint of the result that it was measured 
 result from DVC's cache is shown with its own figures.
 """
 
-import dataclasses
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -39,28 +38,13 @@ class Training:
     rates: Sequence[float] | None = None
 
 
-def write_training(cell: Cell, training_sha256: str, training: Training) -> None:
-    write_json(train_file(cell, training_sha256), dataclasses.asdict(training))
-
-
 def read_training(cell: Cell, training_sha256: str, root: Path = Path()) -> Training | None:
     """What was measured of the training with this fingerprint, if it was measured here."""
     path = root / train_file(cell, training_sha256)
     if not path.exists():
         return None
-    fields = dataclasses.fields(Training)
-    required = (field.name for field in fields if field.default is dataclasses.MISSING)
-    measured = read_object(path, required)
     with reading(path):
-        _ = [float(measured[name]) for name in ("seconds", "tokens_per_second")]
-    return Training(**{f.name: measured[f.name] for f in fields if f.name in measured})
-
-
-def write_translation(
-    cell: Cell, training_sha256: str, settings_sha256: str, seconds: float
-) -> None:
-    path = translate_file(cell, training_sha256, settings_sha256)
-    write_seconds(path, seconds)
+        return Training(**read_object(path))
 
 
 def write_seconds(path: Path, seconds: float) -> None:
@@ -73,7 +57,7 @@ def read_seconds(path: Path) -> float | None:
     if not path.exists():
         return None
     with reading(path):
-        return float(read_object(path, ("seconds",))["seconds"])
+        return float(read_object(path)["seconds"])
 
 
 def train_file(cell: Cell, training_sha256: str) -> Path:

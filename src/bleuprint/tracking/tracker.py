@@ -33,9 +33,8 @@ class Tracker:
     def __init__(self, description: Description) -> None:
         self._description = description
         self._unsent: list[Point] = []
-        self._status = ""
-        self._problem, self._done = "it did not answer in time", False
-        self._connection: _Connection | None = None
+        self._status, self._problem, self._done = "", "it did not answer in time", False
+        self._connection: tuple[MlflowClient, Run, dict[str, set[int]]] | None = None
         self._news, self._closed = threading.Event(), threading.Event()
         self._news.set()  # the run is started before the first metrics come
         self._thread = threading.Thread(target=self._serve, daemon=True)
@@ -76,49 +75,39 @@ class Tracker:
                 self._news.set()
 
     def _send(self) -> None:
-        """Send all points, and the end if it has come."""
-        status, points = self._status, self._unsent[:]
-        self._connection = self._connection or _Connection(self._description)
-        self._connection.send(points)
-        del self._unsent[: len(points)]
-        if status:
-            self._connection.end(status)
-            self._done = True
+        """Send all points, and the end if it has come; a finished run keeps its end.
 
-
-class _Connection:
-    """A client and the run of this training, continued or new; a finished one keeps its end."""
-
-    def __init__(self, description: Description) -> None:
-        self._client = store.client()
-        self._run = _start(self._client, description)
-        names = [name for name in self._run.data.metrics if name.startswith(("train/", "valid/"))]
-        self._logged = runs.logged_steps(self._client, self._run, names)
-
-    def send(self, points: list[Point]) -> None:
-        """Log metrics; a resumed training repeats some updates, which are not logged twice."""
+        A resumed training repeats some updates, which are not logged twice.
+        """
         from mlflow.entities import Metric
 
-        new = [p for p in points if p.update not in self._logged.get(p.name, ())]
-        self._client.log_batch(self._run.info.run_id, metrics=[Metric(*point) for point in new])
-
-    def end(self, status: str) -> None:
-        if self._run.info.status != FINISHED:
+        status, points = self._status, self._unsent[:]
+        self._connection = self._connection or _connect(self._description)
+        client, run, logged = self._connection
+        new = [Metric(*point) for point in points if point.update not in logged.get(point.name, ())]
+        client.log_batch(run.info.run_id, metrics=new)
+        del self._unsent[: len(points)]
+        if status and run.info.status != FINISHED:
             # not before its start, also if the clock was set back
-            now = max(int(time.time() * 1000), self._run.info.start_time)
-            self._client.set_terminated(self._run.info.run_id, status, now)
+            now = max(int(time.time() * 1000), run.info.start_time)
+            client.set_terminated(run.info.run_id, status, now)
+        self._done = bool(status)
 
 
-def _start(client: "MlflowClient", description: Description) -> "Run":
+def _connect(description: Description) -> "tuple[MlflowClient, Run, dict[str, set[int]]]":
+    """A client, the run of a training, continued or new, and the updates of its metrics."""
+    client = store.client()
     experiment = store.experiment(client, description.experiment)
-    if run := runs.find(client, experiment, description):
-        if run.info.status != FINISHED:
-            client.update_run(run.info.run_id, status="RUNNING")
-        return run
-    tags = runs.commit_tags(commit())
-    with suppress(Exception):  # some machines have no name for their user
-        tags["mlflow.user"] = getpass.getuser()
-    return runs.create(client, experiment, description, tags)
+    run = runs.find(client, experiment, description)
+    if run is None:
+        tags = runs.commit_tags(commit())
+        with suppress(Exception):  # some machines have no name for their user
+            tags["mlflow.user"] = getpass.getuser()
+        run = runs.create(client, experiment, description, tags)
+    elif run.info.status != FINISHED:
+        client.update_run(run.info.run_id, status="RUNNING")
+    names = [name for name in run.data.metrics if name.startswith(("train/", "valid/"))]
+    return client, run, runs.logged_steps(client, run, names)
 
 
 def _say(message: str) -> None:

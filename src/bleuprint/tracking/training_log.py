@@ -19,21 +19,15 @@ from bleuprint.training.train_step import UpdateStats
 class TrainingLog(Observer):
     """Prints progress, logs to MLflow, and saves durations in the training's work folder."""
 
+    _tracker: Tracker
+    _progress: Progress | None = None  # before the start
+
     def __init__(
-        self,
-        settings: Settings,
-        job: Job,
-        fingerprints: Fingerprints,
-        group: Group,
-        folder: Path,
+        self, settings: Settings, job: Job, fingerprints: Fingerprints, group: Group, folder: Path
     ) -> None:
-        self._experiment, self._job = settings.experiment, job
-        self._fingerprint = fingerprints.all
-        memory = partial(peak_memory, group.device)
-        libraries = text_libraries(settings.corpus(job.cell.corpus))
-        self.stopwatch = Stopwatch(folder, machine_of(group, libraries), memory)
-        self._tracker: Tracker | None = None
-        self._progress: Progress | None = None
+        self._experiment, self._job, self._fingerprint = settings.experiment, job, fingerprints.all
+        machine = machine_of(group, text_libraries(settings.corpus(job.cell.corpus)))
+        self.stopwatch = Stopwatch(folder, machine, partial(peak_memory, group.device))
 
     def started(self, state: TrainState, expected_updates: int | None) -> None:
         job = self._job
@@ -53,18 +47,17 @@ class TrainingLog(Observer):
             self._progress.advance(note=f"loss {loss:.3f}, {rate:,.0f} tokens/s")
 
     def recorded(self, state: TrainState, point: dict[str, float]) -> None:
-        rate = self.stopwatch.point(state.update)
-        metrics = {f"train/{name}": value for name, value in point.items()}
-        self._log(state, {**metrics, "train/tokens_per_second": rate})
+        point = {**point, "tokens_per_second": self.stopwatch.point(state.update)}
+        self._tracker.log(state.update, {f"train/{name}": value for name, value in point.items()})
 
     def validated(self, state: TrainState, measures: dict[str, float]) -> None:
         self.stopwatch.pause()
-        self._log(state, {f"valid/{name}": value for name, value in measures.items()})
+        self._tracker.log(state.update, {f"valid/{name}": of for name, of in measures.items()})
         shown = ", ".join(f"{name} {value:.3f}" for name, value in measures.items())
         self.warned(f"update {state.update}: validation {shown}")
 
     def skipped(self, state: TrainState) -> None:
-        self._log(state, {"train/skipped": state.skipped})
+        self._tracker.log(state.update, {"train/skipped": state.skipped})
 
     def warned(self, message: str) -> None:
         if self._progress:
@@ -81,9 +74,4 @@ class TrainingLog(Observer):
     def ended(self, state: TrainState, status: Status) -> None:  # noqa: ARG002
         if self._progress:
             self._progress.close()
-        if self._tracker:
-            self._tracker.close(status)
-
-    def _log(self, state: TrainState, metrics: dict[str, float]) -> None:
-        if self._tracker:
-            self._tracker.log(state.update, metrics)
+        self._tracker.close(status)
