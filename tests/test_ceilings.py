@@ -9,7 +9,7 @@ from root import ROOT
 
 # Lines of Python by package of src/bleuprint, rounded up.
 PACKAGES = {
-    "report": 3890,
+    "report": 3800,
     "corpus": 3140,
     "runtime": 2084,
     "config": 1935,
@@ -28,7 +28,7 @@ PACKAGES = {
 }
 LONGEST = 350  # lines of a module
 # Of Python; of docs, of pages. The aim is 21,000 and 25,000.
-TOTALS = {"src": 24314, "tests": 32803, "docs": 2652}
+TOTALS = {"src": 24230, "tests": 32740, "docs": 2652}
 
 
 def python(folder: str) -> dict[Path, int]:

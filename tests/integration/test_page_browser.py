@@ -1,6 +1,5 @@
 """The report page in a browser, opened from a file."""
 
-import math
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -154,68 +153,6 @@ def test_the_theme_is_the_readers(page: Browser) -> None:
         assert page.script(colors) == light
     finally:
         page.driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": "", "features": []})
-
-
-# Of the chart of training loss: a line's points in drawing units; texts of its vertical axis.
-_PATH = """return document.querySelector(`#curves [id$="-0-of-${arguments[0]}.line"] path`)
-    .getAttribute("d").match(/[\\d.]+/g).map(Number)"""
-_TICKS = """return [...document.querySelectorAll('#curves-0-0-y-axis-own text')]
-    .map((one) => Number(one.textContent))"""
-
-
-def choose(page: Browser, box: str, label: str, value: str) -> None:
-    page.script(
-        """const label = [...document.querySelectorAll(`${arguments[0]} .choices label`)]
-          .find((one) => one.firstChild.textContent === arguments[1]);
-        label.control.value = arguments[2];
-        label.control.dispatchEvent(new Event("change", { bubbles: true }));""",
-        *(box, label, value),
-    )
-
-
-def test_charts_are_fitted_to_what_is_shown_on_a_chosen_scale(page: Browser) -> None:
-    """The losses of tiny are 7, 6, 5, 4, 3, of the others a half less."""
-    before = page.script(_PATH, 0)
-    choose(page, "#curves", "Vertical scale", "log")
-    x, y = (page.script(_PATH, 1)[start::2] for start in (0, 1))
-    # equal steps of updates; of a logarithmic axis equal ratios
-    assert x[2] - x[1] == pytest.approx(x[1] - x[0], abs=0.05)
-    unit = (y[1] - y[0]) / math.log(6.5 / 5.5)
-    assert (y[4] - y[0]) / math.log(6.5 / 2.5) == pytest.approx(unit, rel=0.01)
-    choose(page, "#curves", "Vertical scale", "linear")
-    y = page.script(_PATH, 1)[1::2]
-    assert (y[4] - y[0]) == pytest.approx(4 * (y[1] - y[0]), abs=0.05)
-    # the last quarter begins at update 400: tiny has 4 and 3 there, the others 3.5 and 2.5
-    choose(page, "#curves", "Updates", "0.75")
-    ticks = page.script(_TICKS)
-    assert min(ticks) >= 2.4 and max(ticks) <= 4.1 and len(ticks) > 2
-    boxes = page.driver.find_elements("css selector", "#curves .legend input")
-    boxes[0].click()
-    assert max(page.script(_TICKS)) <= 3.6
-    boxes[0].click()
-    choose(page, "#curves", "Updates", "0")
-    page.script("dispatchEvent(new Event('beforeprint')); dispatchEvent(new Event('afterprint'))")
-    assert page.script(_PATH, 0) == pytest.approx(before, abs=3)
-
-
-def test_pointing_at_a_chart_shows_values(page: Browser) -> None:
-    tip = page.driver.find_element("css selector", "#curves .tip")
-    assert not tip.is_displayed()
-    page.script(
-        """const svg = document.querySelector("#curves figure svg");
-        svg.scrollIntoView();
-        const path = document.querySelector('[id="curves-0-0-of-0.line"] path');
-        const [x, y] = path.getAttribute("d").match(/[\\d.]+/g).map(Number).slice(2);
-        const at = new DOMPoint(x, y).matrixTransform(svg.getScreenCTM());
-        svg.dispatchEvent(new PointerEvent("pointermove", { clientX: at.x + 2, clientY: at.y }));"""
-    )
-    head, *lines = tip.text.split("\n")
-    assert head == "at 200" and lines[0] == "tiny 6" and lines[1] == "small 5.5"
-    assert len(lines) == 6  # of the systems that are shown
-    page.script(
-        "document.querySelector('#curves figure svg').dispatchEvent(new Event('pointerleave'))"
-    )
-    assert not tip.is_displayed()
 
 
 def test_without_scripts_all_is_there(page: Browser, file: Path) -> None:

@@ -14,7 +14,6 @@ from bleuprint.config.experiment import Settings
 from bleuprint.report import report
 from bleuprint.report.frame import RESULTS, Records
 from bleuprint.report.page import curves
-from bleuprint.report.page.context import ReportContext
 from bleuprint.report.records import collect
 
 
@@ -37,11 +36,10 @@ _DRAWN: dict[bytes, Markup] = {}
 _chart = curves._chart
 
 
-def drawn_once(context: ReportContext, *chart: Any) -> Markup:
-    settings = context.settings
-    key = pickle.dumps((list(settings.systems), settings.seeds, *chart))
+def drawn_once(*chart: Any) -> Markup:
+    key = pickle.dumps(chart)
     if key not in _DRAWN:
-        _DRAWN[key] = _chart(context, *chart)
+        _DRAWN[key] = _chart(*chart)
     return _DRAWN[key]
 
 

@@ -71,62 +71,65 @@ def _published(settings: Settings) -> Iterator[tuple[str, str, str]]:
 
 def _methods(settings: Settings) -> Iterator[tuple[str, str, str]]:
     """The same for the methods that the experiment uses."""
-    path = Path(__file__).with_name("methods.bib")
+    path, used = Path(__file__).with_name("methods.bib"), _used(settings)
     methods = dict(entries(path.read_text(encoding="utf-8")))
-    corpora = settings.corpora.values()
-    systems = [each for name in settings.corpora for each in settings.systems_on(name).values()]
-    tokenizers = {corpus.tokenize.name for corpus in corpora}
-    bpe = any(corpus.vocabulary.bpe for corpus in corpora)
-    pieces = [c.vocabulary.sentencepiece for c in corpora if c.vocabulary.sentencepiece]
-    unigram = any(each.model == "unigram" for each in pieces)
-    segmented = {
-        package
-        for corpus in corpora
-        if corpus.tokenize.name == "segmenter"
-        for package in segmenter_packages([corpus.source, corpus.target])
-    }
-    trainings, models = [s.train for s in systems], [s.model for s in systems]
-    rotary = any(model.positional_encoding == "rotary" for model in models)
-    rms = any(model.normalization == "rms" for model in models)
-    swiglu = any(model.activation == "swiglu" for model in models)
-    optimizers = {train.optimizer.name for train in trainings}
-    smoothing = any(train.label_smoothing for train in trainings)
-    dropout = any(train.bpe_dropout for train in trainings)
-    ctranslate2 = any(system.decode.engine == "ctranslate2" for system in systems)
-    compared = len(settings.systems) > 1
-    made = [text for corpus in corpora for text in corpus.files.made().values()]
-    back, forward = ({text.made for text in made} & {side} for side in ("source", "target"))
-    tagged = any(text.tag for text in made)
-    for used, reason, key in (
-        ("moses" in tokenizers or segmented, "tokenization: Moses", "koehn-etal-2007-moses"),
-        ("spacy" in tokenizers, "tokenization: spaCy", "honnibal-etal-2020-spacy"),
-        ("fugashi" in segmented, "tokenization: fugashi", "mccann-2020-fugashi"),
-        ("pythainlp" in segmented, "tokenization: PyThaiNLP", "phatthiyaphaibun-etal-2023"),
-        (pieces, "vocabulary: SentencePiece", "kudo-richardson-2018-sentencepiece"),
-        (unigram, "vocabulary: unigram language model", "kudo-2018-subword"),
-        (bpe, "vocabulary: byte-pair encoding", "sennrich-etal-2016-neural"),
-        (back, "text: back-translation", "sennrich-etal-2016-improving"),
-        (tagged, "text: tags of back-translation", "caswell-etal-2019-tagged"),
-        (forward, "text: sequence distillation", "kim-rush-2016-sequence"),
-        (True, "model: the Transformer", "vaswani-etal-2017-attention"),
-        (rotary, "model: rotary position encodings", "su-etal-2024-roformer"),
-        (rms, "model: RMSNorm", "zhang-sennrich-2019-root"),
-        (swiglu, "model: SwiGLU", "shazeer-2020-glu"),
-        ("adam" in optimizers, "training: Adam", "kingma-ba-2015-adam"),
-        ("adamw" in optimizers, "training: AdamW", "loshchilov-hutter-2019-decoupled"),
-        (smoothing, "training: label smoothing", "szegedy-etal-2016-rethinking"),
-        (dropout, "training: BPE-dropout", "provilkov-etal-2020-bpe"),
-        (True, "software: PyTorch", "paszke-etal-2019-pytorch"),
-        (ctranslate2, "software: CTranslate2", "klein-etal-2020-opennmt"),
-        (True, "scores: BLEU", "papineni-etal-2002-bleu"),
-        (True, "scores: chrF", "popovic-2015-chrf"),
-        (True, "scores: chrF++", "popovic-2017-chrf"),
-        (True, "scores: TER", "snover-etal-2006-study"),
-        (True, "scores: bootstrap intervals and tests", "koehn-2004-statistical"),
-        (compared, "scores: approximate randomization", "riezler-maxwell-2005-pitfalls"),
-        (compared, "scores: agreement of people", "kocmi-etal-2024-navigating"),
-        (True, "scores: sacreBLEU", "post-2018-call"),
-        (True, "software: this pipeline", "bleuprint"),
-    ):
-        if used:
+    for method, reason, key in _METHODS:
+        if not method or method in used:
             yield reason, methods[key], path.name
+
+
+def _used(settings: Settings) -> set[str]:
+    """The methods of an experiment, by the values of its settings."""
+    used = {"compared"} if len(settings.systems) > 1 else set[str]()
+    for name, corpus in settings.corpora.items():
+        units, tokenize = corpus.vocabulary, corpus.tokenize.name
+        used |= {tokenize, "bpe" if units.bpe else ""}
+        if tokenize == "segmenter" and (
+            packages := segmenter_packages([corpus.source, corpus.target])
+        ):
+            used |= {"moses", *packages}
+        if units.sentencepiece:
+            used |= {"sentencepiece", units.sentencepiece.model.replace("bpe", "")}
+        for text in corpus.files.made().values():
+            used |= {f"made {text.made}", "tag" if text.tag else ""}
+        for system in settings.systems_on(name).values():
+            model, train = system.model, system.train
+            used |= {model.positional_encoding, model.normalization, model.activation}
+            used |= {train.optimizer.name, system.decode.engine}
+            used |= {"smoothing" if train.label_smoothing else ""}
+            used |= {"dropout" if train.bpe_dropout else ""}
+    return used
+
+
+# Method (of every experiment if it is empty), what is cited for, and the key of methods.bib.
+_METHODS = (
+    ("moses", "tokenization: Moses", "koehn-etal-2007-moses"),
+    ("spacy", "tokenization: spaCy", "honnibal-etal-2020-spacy"),
+    ("fugashi", "tokenization: fugashi", "mccann-2020-fugashi"),
+    ("pythainlp", "tokenization: PyThaiNLP", "phatthiyaphaibun-etal-2023"),
+    ("sentencepiece", "vocabulary: SentencePiece", "kudo-richardson-2018-sentencepiece"),
+    ("unigram", "vocabulary: unigram language model", "kudo-2018-subword"),
+    ("bpe", "vocabulary: byte-pair encoding", "sennrich-etal-2016-neural"),
+    ("made source", "text: back-translation", "sennrich-etal-2016-improving"),
+    ("tag", "text: tags of back-translation", "caswell-etal-2019-tagged"),
+    ("made target", "text: sequence distillation", "kim-rush-2016-sequence"),
+    ("", "model: the Transformer", "vaswani-etal-2017-attention"),
+    ("rotary", "model: rotary position encodings", "su-etal-2024-roformer"),
+    ("rms", "model: RMSNorm", "zhang-sennrich-2019-root"),
+    ("swiglu", "model: SwiGLU", "shazeer-2020-glu"),
+    ("adam", "training: Adam", "kingma-ba-2015-adam"),
+    ("adamw", "training: AdamW", "loshchilov-hutter-2019-decoupled"),
+    ("smoothing", "training: label smoothing", "szegedy-etal-2016-rethinking"),
+    ("dropout", "training: BPE-dropout", "provilkov-etal-2020-bpe"),
+    ("", "software: PyTorch", "paszke-etal-2019-pytorch"),
+    ("ctranslate2", "software: CTranslate2", "klein-etal-2020-opennmt"),
+    ("", "scores: BLEU", "papineni-etal-2002-bleu"),
+    ("", "scores: chrF", "popovic-2015-chrf"),
+    ("", "scores: chrF++", "popovic-2017-chrf"),
+    ("", "scores: TER", "snover-etal-2006-study"),
+    ("", "scores: bootstrap intervals and tests", "koehn-2004-statistical"),
+    ("compared", "scores: approximate randomization", "riezler-maxwell-2005-pitfalls"),
+    ("compared", "scores: agreement of people", "kocmi-etal-2024-navigating"),
+    ("", "scores: sacreBLEU", "post-2018-call"),
+    ("", "software: this pipeline", "bleuprint"),
+)

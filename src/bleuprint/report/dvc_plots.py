@@ -37,17 +37,14 @@ def training(cells: Iterable[Cell], root: Path = Path()) -> str:
     frames = []
     for cell in cells:
         points = pd.DataFrame(_curves(cell, root).training, columns=["update", "tokens", "loss"])
-        together = -(-len(points) // POINTS) or 1
-        last = {"update": "last", "tokens": "last", "loss": "mean"}
-        frames.append((cell, points.groupby(points.index // together).agg(last)))
+        together = points.groupby(points.index // (-(-len(points) // POINTS) or 1))
+        frames.append((cell, together.agg({"update": "last", "tokens": "last", "loss": "mean"})))
     return _csv(frames)
 
 
 def validation(cells: Iterable[Cell], root: Path = Path()) -> str:
     """Loss and BLEU of the validation set by update, as CSV."""
-    columns = ["update", "loss", "bleu"]
-    curves = ((cell, _curves(cell, root).validation) for cell in cells)
-    return _csv([(cell, pd.DataFrame(points, columns=columns)) for cell, points in curves])
+    return _csv([(cell, pd.DataFrame(_curves(cell, root).validation)) for cell in cells])
 
 
 def write_html_template(path: str | Path) -> None:
@@ -63,16 +60,14 @@ def write_html_template(path: str | Path) -> None:
 
 
 def _curves(cell: Cell, root: Path) -> Curves:
-    curves = Curves.read(path := root / cell.results / "curves.json")
-    if curves is None:
-        raise UserError(f"{path}: no such file; run: dvc repro")
-    return curves
+    if curves := Curves.read(path := root / cell.results / "curves.json"):
+        return curves
+    raise UserError(f"{path}: no such file; run: dvc repro")
 
 
 def _csv(frames: Sequence[tuple[Cell, pd.DataFrame]]) -> str:
     """The frames of the cells one below the other, after the columns of the cell."""
-    named = [frame.assign(**cell._asdict()) for cell, frame in frames]
-    together = pd.concat(named).round(4)
+    together = pd.concat([frame.assign(**cell._asdict()) for cell, frame in frames]).round(4)
     columns = [*Cell._fields, *frames[0][1].columns]
     text: str = together.to_csv(columns=columns, index=False, lineterminator="\n")
     return text

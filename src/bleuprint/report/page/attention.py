@@ -1,9 +1,8 @@
 """The section of attention maps: one of each sentence, and all layers and heads to choose."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
 
 from jinja2.utils import htmlsafe_json_dumps
 from markupsafe import Markup
@@ -34,45 +33,32 @@ class _Map:
     @cached_property
     def json(self) -> Markup:
         """What attention.js draws maps from."""
-        entry = {
-            "sentence": self.place,
-            "system": self.result.system,
-            "languages": self.languages,
-            "maps": {kind: _printable(map.as_json()) for kind, map in self.sentence.maps.items()},
-        }
-        return htmlsafe_json_dumps(entry, ensure_ascii=False)
+        maps = {kind: of.as_json() for kind, of in self.sentence.maps.items()}
+        for of in maps.values():
+            of |= {side: [*map(printable, of[side])] for side in ("rows", "columns")}
+        entry = {"sentence": self.place, "system": self.result.system, "maps": maps}
+        return htmlsafe_json_dumps({**entry, "languages": self.languages}, ensure_ascii=False)
 
 
 def attention(context: ReportContext) -> Section | None:
-    """Maps of the first seed; None if no sentence has one."""
-    results = (result for result in context.results if not result.outside)
-    maps = [each for result in results for each in _maps(context, result)]
-    if not maps:
+    """Maps of the first seed, as many as fit, the baseline's first; None if there are none."""
+    ranked = sorted(_maps(context), key=lambda each: each.result.difference is not None)
+    if not ranked:
         return None
-    kept = list(_kept(sorted(maps, key=lambda each: each.result.difference is not None)))
-    # the first one of a sentence is the baseline's
+    kept, room = list[_Map](), BUDGET
+    for each in ranked:
+        room -= len(each.json.encode())
+        if kept and room < 0:
+            break
+        kept.append(each)
     first = {each.place: each for each in reversed(kept)}
-    data = {"found": len(maps), "kept": kept, "first": list(reversed(first.values()))}
+    data = {"found": len(ranked), "kept": kept, "first": list(reversed(first.values()))}
     return Section("attention", "Attention", data)
 
 
-def _kept(ranked: Iterable[_Map]) -> Iterator[_Map]:
-    """The first maps whose JSON fits into the budget; at least one."""
-    size = 0
-    for number, each in enumerate(ranked):
-        size += len(each.json.encode())
-        if number and size > BUDGET:
-            return
-        yield each
-
-
-def _maps(context: ReportContext, result: SystemResult) -> Iterator[_Map]:
-    corpus = context.settings.corpus(result.corpus)
-    cell = Cell(result.system, result.corpus, result.first.seed)
-    path = context.root / cell.results / ATTENTION
-    for sentence in read_attention(path, result.test):
-        yield _Map(result, (corpus.source, corpus.target), sentence)
-
-
-def _printable(entry: dict[str, Any]) -> dict[str, Any]:
-    return {**entry, **{side: list(map(printable, entry[side])) for side in ("rows", "columns")}}
+def _maps(context: ReportContext) -> Iterator[_Map]:
+    for result in (result for result in context.results if not result.outside):
+        corpus = context.settings.corpus(result.corpus)
+        cell = Cell(result.system, result.corpus, result.first.seed)
+        for sentence in read_attention(context.root / cell.results / ATTENTION, result.test):
+            yield _Map(result, (corpus.source, corpus.target), sentence)

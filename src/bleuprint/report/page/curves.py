@@ -12,7 +12,7 @@ import pandas as pd
 from markupsafe import Markup
 
 from bleuprint.config.paths import Cell
-from bleuprint.report.page.chart import chart, legend, line_id, line_styles
+from bleuprint.report.page.chart import chart, legend, line_styles
 from bleuprint.report.page.context import ReportContext
 from bleuprint.report.page.section import Section
 from bleuprint.training.history import Curves
@@ -27,9 +27,7 @@ _ROWS = 8
 
 _Line = Sequence[tuple[float, float]]
 
-
-# Title, axis, and the field of the points, training or validation, of Curves. The learning rate is
-# drawn once, in the section of the model.
+# Title, axis, and the field of the points, training or validation, of Curves.
 _QUANTITIES = (
     ("Training loss", "Nats per token", "training", "loss"),
     ("Validation loss", "Nats per token", "validation", "loss"),
@@ -43,10 +41,10 @@ def curves(context: ReportContext) -> Section | None:
         return None
     corpora = []
     for number, name in enumerate(context.settings.corpora):
-        trained = {cell: read for cell, read in context.curves.items() if cell.corpus == name}
-        if trained:
-            validated = {cell: read for cell, read in trained.items() if read.validation}
-            charts = list(_charts(context, number, trained))
+        read = {cell: each for cell, each in context.curves.items() if cell.corpus == name}
+        if read:
+            charts = list(_charts(list(context.settings.systems), number, read))
+            validated = {cell: each for cell, each in read.items() if each.validation}
             corpora.append({"name": name, "charts": charts, "curves": validated})
     data = {
         "corpora": corpora,
@@ -59,7 +57,7 @@ def curves(context: ReportContext) -> Section | None:
 
 
 def _charts(
-    context: ReportContext, number: int, curves: Mapping[Cell, Curves]
+    systems: Sequence[str], number: int, curves: Mapping[Cell, Curves]
 ) -> Iterator[tuple[Markup, str]]:
     """The charts of a corpus with their captions; none of a quantity without points."""
     for place, (title, axis, points_of, field) in enumerate(_QUANTITIES):
@@ -69,27 +67,24 @@ def _charts(
                 line = [(point.update, getattr(point, field)) for point in points]
                 by_system.setdefault(cell.system, []).append(line)
         if by_system:
-            yield _chart(context, f"curves-{number}-{place}", title, axis, by_system), title
+            yield _chart(systems, f"curves-{number}-{place}", title, axis, by_system), title
 
 
 def _chart(
-    context: ReportContext, name: str, title: str, axis: str, lines: Mapping[str, Sequence[_Line]]
+    systems: Sequence[str], name: str, title: str, axis: str, lines: Mapping[str, Sequence[_Line]]
 ) -> Markup:
-    """`lines` of each system, one for each seed."""
-    systems = list(context.settings.systems)
-    styles = line_styles(systems)
-    points = max(50, _POINTS // len(lines))
+    """`lines` of each system, one for each seed; scripts find them by the ids of-NUMBER."""
+    styles, points = line_styles(systems), max(50, _POINTS // len(lines))
 
     def draw(axes: "Axes") -> None:
         for system, of_seeds in lines.items():
-            band = thinned(over_seeds(of_seeds), points)
+            band, style = thinned(over_seeds(of_seeds), points), styles[system]
             sparse: dict[str, Any] = {"marker": "o", "markersize": 3} if len(band) < 20 else {}
-            number, style = systems.index(system), styles[system]
+            gid = f"of-{systems.index(system)}"
             if len(of_seeds) > 1:
-                edges = [*band.low, *band.high[::-1]]
                 look = {"color": style["color"], "alpha": 0.2, "linewidth": 0}
-                axes.fill([*band.x, *band.x[::-1]], edges, gid=line_id(number, "band"), **look)
-            axes.plot(band.x, band.y, gid=line_id(number), **style, **sparse)
+                axes.fill_between(band.x, band.low, band.high, gid=f"{gid}.band", **look)
+            axes.plot(band.x, band.y, gid=f"{gid}.line", **style, **sparse)
         if axis == "Norm":
             axes.set_yscale("log")
         axes.set_xlabel("Update")

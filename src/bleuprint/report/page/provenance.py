@@ -4,10 +4,8 @@ from collections.abc import Iterator, Mapping
 
 from bleuprint.config.corpus import Corpus
 from bleuprint.config.corpus_files import SIDES
-from bleuprint.config.experiment import Settings
 from bleuprint.config.made_texts import MadeText
 from bleuprint.report import tables
-from bleuprint.report.citations import citations
 from bleuprint.report.grid import NONE
 from bleuprint.report.page.context import ReportContext
 from bleuprint.report.page.differences import changes
@@ -17,12 +15,10 @@ from bleuprint.runtime.flatten import dotted
 
 def provenance(context: ReportContext) -> Section:
     settings = context.settings
-    cells = context.records.cells
     systems = {name: settings.dotted(name) for name in settings.systems}
-    known = cells.astype(object).where(cells.notna(), None)
     commits = list(context.trainings.commit.dropna().unique())
     data = {
-        "first": cells.iloc[0],
+        "first": context.records.cells.iloc[0],
         "hypotheses": context.cells[0].results / "hypotheses",
         "commits": commits,
         "uncommitted": any(commit.endswith("+") for commit in commits),
@@ -37,34 +33,19 @@ def provenance(context: ReportContext) -> Section:
             }
             for name, corpus in settings.corpora.items()
         },
-        "citations": citations(settings),
-        "outside": list(_outside(settings)),
         "signatures": list(tables.signatures(context.records)),
-        "records": list(known.itertuples()),
     }
     return Section("provenance", "Provenance", data)
 
 
-def _outside(settings: Settings) -> Iterator[tuple[str, ...]]:
-    """Row, corpus, test set, file, SHA-256 and what made the file, of the rows from outside."""
-    for corpus, rows in (settings.outside or {}).items():
-        for name, row in rows.items():
-            for test, file in row.tests.items():
-                yield name, corpus, test, file.path, file.sha256, row.about
-
-
 def _trainings(context: ReportContext) -> dict[tuple[str, ...], str]:
-    """Device, processes, versions and commit; and the names of the trainings that share them."""
-    shared: dict[tuple[str, ...], list[str]] = {}
-    for training in context.trainings.astype(object).fillna(NONE).itertuples():
-        shape = f"{training.processes} x {training.threads} threads"
-        machine = training.device, shape, training.versions, training.commit
-        seed = f" (seed {training.seed})" if len(context.settings.seeds) > 1 else ""
-        name = f"{training.system} on {training.corpus}{seed}"
-        shared.setdefault((NONE,) * 4 if training.device == NONE else machine, []).append(name)
-    if len(shared) == 1:
-        return dict.fromkeys(shared, "all")
-    return {machine: ", ".join(names) for machine, names in shared.items()}
+    """Device, processes, threads, versions and commit; and the trainings that share them."""
+    columns = ["device", "processes", "threads", "versions", "commit"]
+    shared = context.trainings.astype(object).fillna(NONE).groupby(columns, sort=False)
+    return {
+        where: "all" if len(shared) == 1 else ", ".join(of.system + " on " + of.corpus)
+        for where, of in shared
+    }
 
 
 def _files(corpus: Corpus, made_texts: Mapping[str, MadeText]) -> Iterator[tuple[str, ...]]:

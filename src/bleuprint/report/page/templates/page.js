@@ -38,22 +38,16 @@ document.documentElement.classList.add("scripted");
       line.classList.toggle("off", !shown);
     }
   };
-  // charts.js fits its charts to the lines that are shown
-  const changed = () => document.dispatchEvent(new Event("lines"));
   const systems = legends.length ? legends[0].querySelectorAll("input").length : 0;
   for (let system = 0; system < systems; system++) show(system, system < SHOWN);
   for (const legend of legends) {
     for (const box of legend.querySelectorAll("input")) {
-      box.addEventListener("change", () => {
-        show(box.dataset.system, box.checked);
-        changed();
-      });
+      box.addEventListener("change", () => show(box.dataset.system, box.checked));
     }
     for (const [name, shown] of systems > SHOWN ? [["All", true], ["None", false]] : []) {
       const button = make("button", { type: "button", textContent: name });
       button.addEventListener("click", () => {
         for (let system = 0; system < systems; system++) show(system, shown);
-        changed();
       });
       legend.append(make("li", {}, button));
     }
