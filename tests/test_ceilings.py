@@ -11,24 +11,24 @@ from root import ROOT
 PACKAGES = {
     "report": 3800,
     "corpus": 3140,
-    "runtime": 2084,
-    "config": 1935,
-    "pipeline": 1565,
+    "runtime": 2090,
+    "config": 1940,
+    "pipeline": 1570,
     "scoring": 1520,
     "training": 1520,
-    "dataset": 1530,
+    "dataset": 1520,
     "text": 1230,
     "serving": 1060,
     "decoding": 1060,
     "tracking": 880,
-    "model": 1020,
-    "cli": 853,
+    "model": 1030,
+    "cli": 860,
     "rules": 810,
     "cells": 230,
 }
 LONGEST = 350  # lines of a module
 # Of Python; of docs, of pages. The aim is 21,000 and 25,000.
-TOTALS = {"src": 24230, "tests": 32740, "docs": 2652}
+TOTALS = {"src": 24240, "tests": 32740, "docs": 2660}
 
 
 def python(folder: str) -> dict[Path, int]:
