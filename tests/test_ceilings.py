@@ -11,8 +11,8 @@ from root import ROOT
 PACKAGES = {
     "report": 3800,
     "corpus": 3140,
-    "runtime": 2090,
-    "config": 1940,
+    "runtime": 2054,
+    "config": 1828,
     "pipeline": 1570,
     "scoring": 1520,
     "training": 1520,
@@ -28,7 +28,7 @@ PACKAGES = {
 }
 LONGEST = 350  # lines of a module
 # Of Python; of docs, of pages. The aim is 21,000 and 25,000.
-TOTALS = {"src": 24240, "tests": 32740, "docs": 2660}
+TOTALS = {"src": 24094, "tests": 32571, "docs": 2660}
 
 
 def python(folder: str) -> dict[Path, int]:

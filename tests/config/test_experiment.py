@@ -143,12 +143,11 @@ def test_rows_made_with_merge_keys(tmp_path):
         (
             '"@misc{own,}"',
             "own (2026)",
-            r"params.yaml:7: corpora.own.license_and_citation.own.bibtex: 'own (2026)' does not "
-            "begin an entry, '@type{key,'",
+            "7: corpora.own.license_and_citation.own.bibtex: 'own",
         ),
-        ('"@misc{own,}"', '"@misc{own,"', "own.bibtex: the braces of entry 'own' are not balanced"),
-        ('"@misc{own,}"', '"@misc{own,}}"', "own.bibtex: '}' does not begin an entry, '@type{"),
-        ('"@misc{own,}"', '""', "own.bibtex: is empty: an entry begins with '@type{key,'"),
+        ('"@misc{own,}"', '"@misc{own,"', "'@misc{own,' is no entry: '@type{key, ...}' with bal"),
+        ('"@misc{own,}"', '"@misc{own,}}"', "own.bibtex: '}' is no entry"),
+        ('"@misc{own,}"', '""', "own.bibtex: '' is no entry"),
         (
             "{license_and_citation: own, source",
             "{license_and_citation: own, format: tmx, source",
@@ -274,7 +273,7 @@ def test_rows_made_with_merge_keys(tmp_path):
         (
             "{path: inputs/a.de}",
             f"{{url: http://x/a, sha256: {'a' * 63}}}",
-            f"sha256 is '{'a' * 63}', 63 characters: 64 hexadecimal digits, lower case",
+            "source.sha256: a SHA-256 is 64 hexadecimal digits, lower case, not 'aaa",
         ),
         ("path: inputs/a.de", "path: [a.de, b.de]", "source.path: ['a.de', 'b.de'] is not text"),
         ("train: {a: ", "train: [x] # {a: ", "['x'] is not a mapping of names"),

@@ -31,9 +31,9 @@ def test_two_numbers_of_one_kind_are_refused(tmp_path):
 @pytest.mark.parametrize(
     ("bibtex", "message"),
     [
-        ("Doe 2020", "'Doe 2020' does not begin an entry"),
-        ("@misc{doe, title = {A}", "the braces of entry 'doe' are not balanced"),
-        ("@misc{doe, title = {A}} and B", "'and B' does not begin an entry"),
+        ("Doe 2020", "'Doe 2020' is no entry"),
+        ("@misc{doe, title = {A}", "'@misc{doe, title = {A}' is no entry"),
+        ("@misc{doe, title = {A}} and B", "'and B' is no entry"),
     ],
 )
 def test_a_citation_that_is_no_bibtex_is_refused(tmp_path, bibtex, message):

@@ -6,9 +6,8 @@ from typing import Literal
 
 import pytest
 
-from bleuprint.config.bibtex import entries
+from bleuprint.config.citation import LicenseAndCitation, entries
 from bleuprint.config.corpus import SentencePiece, Units
-from bleuprint.config.corpus_files import LicenseAndCitation
 from bleuprint.config.experiment import Settings
 from bleuprint.report.citations import check_published, citations
 from bleuprint.runtime.errors import UserError

@@ -1,10 +1,9 @@
 """The COMET model of an experiment. Part of the settings in `experiment.py`."""
 
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from bleuprint.runtime.schema import SettingError
+from bleuprint.runtime.schema import SettingError, Sha256
 
 
 @dataclass(frozen=True)
@@ -18,12 +17,7 @@ class Comet:
 
     python: str
     folder: str
-    sha256: str
-
-    def __post_init__(self) -> None:
-        if not re.fullmatch("[0-9a-f]{64}", self.sha256):
-            given = f"{self.sha256!r}, {len(self.sha256)} characters"
-            raise ValueError(f"sha256 is {given}: 64 hexadecimal digits, lower case")
+    sha256: Sha256
 
 
 def check_comet(models: Mapping[str, Comet]) -> None:

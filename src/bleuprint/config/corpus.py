@@ -1,6 +1,5 @@
 """The settings of a corpus: its texts, and how they are cleaned, divided and tokenized."""
 
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from itertools import product
@@ -8,10 +7,11 @@ from typing import Annotated, Any, Literal, TypeVar
 
 from annotated_types import Ge, Interval
 
-from bleuprint.config.corpus_files import Files, LicenseAndCitation, Text
+from bleuprint.config.citation import LicenseAndCitation
+from bleuprint.config.corpus_files import Files, Text
 from bleuprint.rules import CHECKS, EDITS
 from bleuprint.rules.rule import Check, Edit, edited
-from bleuprint.runtime.schema import Name, Named, SettingError, Share
+from bleuprint.runtime.schema import Language, Name, Named, SettingError, Share
 from bleuprint.text.segmenter import check_segmenter
 from bleuprint.text.tokenizers import Tokenize, tokenizer_for
 
@@ -127,8 +127,8 @@ def _rule(kinds: Mapping[str, type[R]], name: str, **settings: Any) -> R:
 class Corpus:
     """One column of the table: a language pair, its texts and their preparation."""
 
-    source: str
-    target: str
+    source: Language
+    target: Language
     license_and_citation: dict[Name, LicenseAndCitation]
     files: Files
     vocabulary: Units
@@ -139,11 +139,6 @@ class Corpus:
     tokenize: Tokenize = field(default_factory=Tokenize)
 
     def __post_init__(self) -> None:
-        for side in ("source", "target"):
-            if not re.fullmatch("[a-z]{2,3}", language := getattr(self, side)):
-                raise SettingError(
-                    [side], f"{language!r}: a language is two or three letters, such as 'de'"
-                )
         if self.source == self.target:
             raise ValueError(f"source and target are both {self.source!r}")
         if self.tokenize.name == "segmenter":
@@ -162,12 +157,6 @@ class Corpus:
                     ["files", *keys, "license_and_citation"],
                     f"no entry {text.license_and_citation!r} in license_and_citation",
                 )
-        try:
-            files = self.files.of_languages(self.source, self.target)
-        except SettingError as error:
-            raise SettingError(["files", *error.keys], str(error)) from None
-        # names stand for files, and the same files by name or by URL are the same settings
-        object.__setattr__(self, "files", files)
         for part, text in self.files.train.items():
             self._check_part(part, text)
 

@@ -5,7 +5,7 @@ Part of the settings in `experiment.py`.
 
 import os
 import re
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from itertools import product
 from pathlib import Path
 from typing import Annotated, Literal
@@ -14,10 +14,8 @@ from urllib.request import url2pathname
 
 from annotated_types import Ge, Interval
 
-from bleuprint.config import bibtex
-from bleuprint.config.corpus_names import Opus
 from bleuprint.runtime.environment import NETRC
-from bleuprint.runtime.schema import Name, SettingError
+from bleuprint.runtime.schema import Name, SettingError, Sha256
 from bleuprint.runtime.secrets import has_secret
 
 Format = Literal["plain", "documents", "tsv", "tmx", "ted-tags", "ted-xml", "sgml"]
@@ -51,7 +49,7 @@ class File:
     mirrors: tuple[str, ...] = ()
     path: str | None = None
     archive_member: tuple[str, ...] = ()
-    sha256: str | None = None
+    sha256: Sha256 | None = None
     size: Annotated[int, Ge(0)] | None = None
 
     def __post_init__(self) -> None:
@@ -62,9 +60,6 @@ class File:
             raise ValueError("needs either url or path")
         if self.mirrors and self.url is None:
             raise ValueError("mirrors needs url")
-        if self.sha256 is not None and not re.fullmatch("[0-9a-f]{64}", self.sha256):
-            given = f"{self.sha256!r}, {len(self.sha256)} characters"
-            raise ValueError(f"sha256 is {given}: 64 hexadecimal digits, lower case")
         if self.path is not None and not _below_inputs(self.path):
             raise ValueError(f"path is {self.path!r}: local files must be below inputs/")
         for name in self.archive_member:
@@ -102,9 +97,8 @@ class File:
 
 @dataclass(frozen=True)
 class Text:
-    """One parallel text in two files, `source` and `target`, or in one, `both`; or by name.
+    """One parallel text in two files, `source` and `target`, or in one, `both`.
 
-    `opus`, a corpus of OPUS, stands for its files with a sentence a line.
     A training text in plain format may have one of `source` and `target` alone: a system translates
     the other side, see made_texts.py; `tag` is then put before each source, as a word.
     `license_and_citation`: the corpus's entry for this text. `columns`: the columns of source and
@@ -121,27 +115,12 @@ class Text:
     columns: tuple[Annotated[int, Ge(1)], Annotated[int, Ge(1)]] | None = None
     pairs: Annotated[int, Ge(1)] | None = None
     pairs_seed: Annotated[int, Interval(ge=0, le=2**32 - 1)] | None = None
-    opus: Opus | None = None
     tag: str | None = None
     repeat: Annotated[int, Ge(1)] | None = None
 
     def __post_init__(self) -> None:
         if self.pairs_seed is not None and self.pairs is None:
             raise ValueError(f"pairs_seed {self.pairs_seed} needs pairs")
-        if self.opus is not None:
-            self._check_name()
-        else:
-            self._check_files()
-
-    def _check_name(self) -> None:
-        """Raise ValueError if a text by name has files or another format, too."""
-        given = [key for key in (*SIDES, "columns") if getattr(self, key) is not None]
-        if given:
-            raise ValueError(f"has opus and {' and '.join(given)}: opus stands for all files")
-        if self.format != "plain":
-            raise ValueError(f"format {self.format} with opus, which says how to read it")
-
-    def _check_files(self) -> None:
         if self.format in TWO_SIDED:
             if self.both is None or self.source is not None or self.target is not None:
                 raise ValueError(f"format {self.format} has both sides in one file: needs both")
@@ -157,7 +136,7 @@ class Text:
     @property
     def made(self) -> Literal["source", "target"] | None:
         """The side that a system translates, if any."""
-        if self.opus is not None or self.both is not None or (self.source and self.target):
+        if self.both is not None or (self.source and self.target):
             return None
         return "target" if self.source else "source"
 
@@ -166,14 +145,6 @@ class Text:
         """The two files, source first, or the one file with both sides."""
         files: list[File | None] = [getattr(self, side) for side in SIDES]
         return tuple(file for file in files if file is not None)
-
-    def of_languages(self, source: str, target: str) -> "Text":
-        """The text with files in place of its name."""
-        if self.opus is None:
-            return self
-        url, members = self.opus.moses(source, target)
-        files = [File(url, archive_member=(member,)) for member in members]
-        return replace(self, opus=None, source=files[0], target=files[1])
 
 
 Parts = dict[Name, Text]
@@ -236,30 +207,10 @@ class Files:
             if (file := getattr(text, side)) is not None
         }
 
-    def of_languages(self, source: str, target: str) -> "Files":
-        """The sets with files in place of names."""
-
-        def named(parts: Parts) -> Parts:
-            return {part: text.of_languages(source, target) for part, text in parts.items()}
-
-        tests = {name: named(parts) for name, parts in self.tests.items()}
-        return Files(named(self.train), named(self.valid), tests)
-
     def outside(self, *roots: Path) -> dict[str, str]:
         """The files outside the project, by SET.PART.SIDE; `roots`: the project's folders."""
         places = {name: file.outside(*roots) for name, file in self.sides().items()}
         return {name: place for name, place in places.items() if place is not None}
-
-
-@dataclass(frozen=True)
-class LicenseAndCitation:
-    """The license of a text, in one line, and one or more BibTeX entries to cite."""
-
-    license: str
-    bibtex: str
-
-    def __post_init__(self) -> None:
-        bibtex.check(self.bibtex)
 
 
 def _scheme(key: str, url: str) -> str:

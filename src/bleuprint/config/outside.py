@@ -3,12 +3,11 @@
 Part of the settings in `experiment.py`.
 """
 
-import re
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from bleuprint.runtime.schema import SettingError
+from bleuprint.runtime.schema import SettingError, Sha256
 
 # Not read by the stage download, which would run again at each new file below inputs/.
 FOLDER = Path("inputs", "outside")
@@ -24,15 +23,12 @@ class OutsideFile:
     """
 
     path: str
-    sha256: str
+    sha256: Sha256
 
     def __post_init__(self) -> None:
         path = Path(self.path)
         if ".." in path.parts or FOLDER not in path.parents:
             raise ValueError(f"path is {self.path!r}: files must be below {FOLDER}/")
-        if not re.fullmatch("[0-9a-f]{64}", self.sha256):
-            given = f"{self.sha256!r}, {len(self.sha256)} characters"
-            raise ValueError(f"sha256 is {given}: 64 hexadecimal digits, lower case")
 
 
 @dataclass(frozen=True)

@@ -5,7 +5,7 @@ from typing import Annotated, Literal
 
 from annotated_types import Ge, Interval
 
-from bleuprint.config import bibtex
+from bleuprint.config.citation import Bibtex
 from bleuprint.runtime.schema import SettingError
 from bleuprint.text.unicode import blank_unprinted
 
@@ -37,11 +37,9 @@ class Published:
     ]
     system: str | None = None
     perplexity: Annotated[float, Ge(1)] | None = None
-    bibtex: str | None = None
+    bibtex: Bibtex | None = None
 
     def __post_init__(self) -> None:
         for key in ("name", "source"):
             if blank_unprinted(text := getattr(self, key)) != text:
                 raise SettingError([key], f"{text!r} contains a non-printing character")
-        if self.bibtex is not None:
-            bibtex.check(self.bibtex)

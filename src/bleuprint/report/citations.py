@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pandas as pd
 
-from bleuprint.config.bibtex import entries
+from bleuprint.config.citation import entries
 from bleuprint.config.experiment import Settings
 from bleuprint.report.published import literature
 from bleuprint.runtime.errors import UserError

@@ -26,6 +26,8 @@ T = TypeVar("T")
 NAME = "^[A-Za-z0-9][A-Za-z0-9_-]*$"
 MAX_NAME = 100
 Name = Annotated[str, StringConstraints(pattern=NAME, max_length=MAX_NAME)]
+Language = Annotated[str, StringConstraints(pattern="^[a-z]{2,3}$")]
+Sha256 = Annotated[str, StringConstraints(pattern="^[0-9a-f]{64}$")]
 Count = Annotated[int, Ge(1)]
 Share = Annotated[float, Interval(ge=0, lt=1)]
 
@@ -45,9 +47,13 @@ _SAID = {
     "less_than_equal": "is out of range: at most {le:.10g}",
     "less_than": "is out of range: below {lt:.10g}",
 }
+_PATTERNS = {
+    "^[a-z]{2,3}$": "a language is two or three letters, such as 'de', not {}",
+    "^[0-9a-f]{64}$": "a SHA-256 is 64 hexadecimal digits, lower case, not {}",
+}
 _NAME = (
     f"a name is of letters (a to z, A to Z), digits, '-' and '_', at most {MAX_NAME}, and begins "
-    "with a letter or digit"
+    "with a letter or digit, not {}"
 )
 
 
@@ -195,7 +201,7 @@ def _message(kind: Any, keys: Sequence[str | int], error: dict[str, Any]) -> str
         case "unexpected_keyword_argument" | "extra_forbidden":
             return unknown(keys[-1], _known(_validator(kind)[1], keys[:-1]))
         case "string_pattern_mismatch" | "string_too_long":
-            return f"{_NAME}, not {shown}"
+            return _PATTERNS.get(context.get("pattern", ""), _NAME).format(shown)
         case "string_type" if error["loc"][-1] == "[key]":
             return f"name {shown} is not text: quote it"
         case of:
