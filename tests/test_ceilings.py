@@ -17,18 +17,18 @@ PACKAGES = {
     "scoring": 1520,
     "training": 1520,
     "dataset": 1520,
-    "text": 1230,
+    "text": 1160,
     "serving": 1060,
     "decoding": 1060,
     "tracking": 880,
     "model": 1030,
     "cli": 860,
-    "rules": 810,
+    "rules": 790,
     "cells": 230,
 }
 LONGEST = 350  # lines of a module
 # Of Python; of docs, of pages. The aim is 21,000 and 25,000.
-TOTALS = {"src": 24094, "tests": 32571, "docs": 2660}
+TOTALS = {"src": 24010, "tests": 32460, "docs": 2660}
 
 
 def python(folder: str) -> dict[Path, int]:

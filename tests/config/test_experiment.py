@@ -118,7 +118,7 @@ def test_rows_made_with_merge_keys(tmp_path):
         (
             "name: moses, lowercase: false, hyphens: false",
             "name: none, lowercase: false, hyphens: true",
-            "hyphens and escape go with moses, not with none",
+            "option hyphens goes with moses, not with none",
         ),
         (
             "joint: true",

@@ -184,7 +184,6 @@ def test_the_rule_in_the_documentation_does_what_it_says(copied):
         ("@dataclass(frozen=True)\n", "", "10: NoQuestions needs @dataclass(frozen=True) above it"),
         ("(frozen=True)", "", "10: TypeError: cannot inherit non-frozen dataclass from a frozen"),
         ("keeps(", "keep(", "10: NoQuestions has no method keeps; the name of a base class begins"),
-        ("Annotated[int, Ge(1)]", "'Count'", "10: NoQuestions has a setting of unknown type: "),
         ("from typing", "from typin", "3: ModuleNotFoundError: No module named 'typin'"),
     ],
 )

@@ -150,9 +150,9 @@ def test_the_vocabulary_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_bad_settings(monkeypatch: pytest.MonkeyPatch) -> None:
-    with pytest.raises(ValueError, match="hyphens and escape go with moses, not with spacy"):
+    with pytest.raises(ValueError, match="option hyphens goes with moses, not with spacy"):
         Tokenize("spacy", lowercase=False, hyphens=True, escape=False)
-    with pytest.raises(ValueError, match="white_space goes with spacy, not with none"):
+    with pytest.raises(ValueError, match="option white_space goes with spacy, not with none"):
         Tokenize("none", lowercase=False, hyphens=False, escape=False, white_space=True)
     assert own.Spacy("deu").tokenize("Sie sieht.") == ["Sie", "sieht", "."]
     with pytest.raises(

@@ -10,7 +10,6 @@ from bleuprint.text.unicode import (
     blank_white,
     comparable,
     lowercased,
-    normalized,
     single_spaces,
 )
 from corpora import TORTURE
@@ -47,14 +46,6 @@ def test_signs_and_emoji_stay():
     assert {"\u0600", "\u06dd", "\u070f", "\u08e2", "\U000110cd"} < SIGNS
     for text in (*SIGNS, "آية\u06dd٥", ENGLAND, "👩\u200d👧\ufe0f"):
         assert blank_unprinted(text) == blank_white(text) == text
-
-
-@pytest.mark.parametrize("form", ["NFC", "NFKC"])
-@given(st.text("aäộ\u0323\u0301\u0344\u0327\u0f71\u0f72\u3099각\ufb01\u034f\u0903", max_size=40))
-@settings(max_examples=200, derandomize=True)
-def test_a_long_text_is_normalized_as_a_short_one(form, text):
-    for long in ("x" * 2000 + text, text * 200):
-        assert normalized(form, long) == unicodedata.normalize(form, long)
 
 
 @pytest.mark.parametrize(

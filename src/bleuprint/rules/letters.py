@@ -51,16 +51,10 @@ _LANGUAGES = {
 }
 
 
-def _by_language() -> dict[str, tuple[str, ...]]:
-    scripts: dict[str, tuple[str, ...]] = {}
-    for script, languages in _LANGUAGES.items():
-        for language in languages.split():
-            scripts[language] = (*scripts.get(language, ()), script)
-    return scripts
-
-
-SCRIPTS = _by_language()
-
+SCRIPTS = {
+    language: tuple(script for script, used_by in _LANGUAGES.items() if language in used_by.split())
+    for language in " ".join(_LANGUAGES.values()).split()
+}
 
 Share = Annotated[float, Interval(ge=0, le=1)]
 

@@ -144,12 +144,7 @@ class Detokenizer:
         if not found:
             return {}
         quotes: dict[str, str] = {}
-        for low, opening, closing in (
-            ("„", "“", "”"),
-            ("‚", "‘", "’"),
-            ("", "«", "»"),
-            ("", "‹", "›"),
-        ):
+        for low, opening, closing in ("„“”", "‚‘’", " «»", " ‹›"):
             if low in found:
                 quotes |= {low: _OPENING, opening: _CLOSING, closing: _CLOSING}
             elif opening in found and closing in found:

@@ -106,9 +106,8 @@ def read_blocks(
 def packed(pairs: Sequence[Pair]) -> tuple[bytes, bytes]:
     """Both sides of pairs as the bytes of files."""
     sides = ["".join(f"{pair[side]}\n" for pair in pairs) for side in (0, 1)]
-    assert all(side.count("\n") == len(pairs) for side in sides), (
-        "a line break inside a sentence would misalign the text"
-    )
+    # a line break inside a sentence would misalign the text
+    assert all(side.count("\n") == len(pairs) for side in sides)
     return sides[0].encode(), sides[1].encode()
 
 

@@ -1,7 +1,7 @@
 """The tokenizers of the setting `tokenize`, and their detokenizers."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from importlib.util import find_spec
 from typing import Literal, Protocol
@@ -12,6 +12,7 @@ from bleuprint.text.unicode import blank_white, lowercased
 # The tokens of characters that are not their own tokens.
 _TOKEN_OF = {" ": "▁", "▁": "▁▁"}
 _CHARACTER_OF = {token: character for character, token in _TOKEN_OF.items()}
+_OPTION_OF = {"hyphens": "moses", "escape": "moses", "plain": "moses", "white_space": "spacy"}
 
 
 @dataclass(frozen=True)
@@ -33,12 +34,9 @@ class Tokenize:
     plain: bool = False
 
     def __post_init__(self) -> None:
-        if self.name != "moses" and (self.hyphens or self.escape):
-            raise ValueError(f"hyphens and escape go with moses, not with {self.name}")
-        if self.name != "moses" and self.plain:
-            raise ValueError(f"plain goes with moses, not with {self.name}")
-        if self.name != "spacy" and self.white_space:
-            raise ValueError(f"white_space goes with spacy, not with {self.name}")
+        for option, name in _OPTION_OF.items():
+            if getattr(self, option) and self.name != name:
+                raise ValueError(f"option {option} goes with {name}, not with {self.name}")
         # found without importing it, which takes seconds
         if self.name == "spacy" and find_spec("spacy") is None:
             raise ValueError(
@@ -72,12 +70,10 @@ def tokenizer_for(language: str, settings: Tokenize) -> Tokenizer:
             from bleuprint.text.spacy import Spacy
 
             tokenizer = Spacy(language, settings.white_space)
-        case "segmenter" if has_segmenter(language):
-            tokenizer = Segmenter(language)
         case "segmenter":
-            from bleuprint.text.round_trip import RoundTripMoses
-
-            tokenizer = RoundTripMoses(language, hyphens=False, escape=False)
+            if not has_segmenter(language):
+                return tokenizer_for(language, replace(settings, name="moses"))
+            tokenizer = Segmenter(language)
         case "characters":
             tokenizer = Characters()
         case "none":
