@@ -1,6 +1,4 @@
 import json
-import tracemalloc
-from collections import Counter
 
 import numpy as np
 import pytest
@@ -150,26 +148,6 @@ def test_an_empty_set_can_be_written_and_opened(tmp_path):
     write_words(tmp_path / "bpe", de=["a"], en=["b"])
     side = made(step(tmp_path, train=[("a", "b")], test_empty=[])).side("test.empty", "de")
     assert len(side) == 0 and list(side) == [] and side.lengths.tolist() == []
-
-
-def test_gathering_holds_a_part_of_a_shard_in_memory(tmp_path):
-    write_words(tmp_path / "bpe", de=["a"], en=["b"])
-    binarizing = step(tmp_path, train=[("a " * 50, "b " * 50)] * 1000)
-    part = tmp_path / "part"
-    part.mkdir()
-    binarizing.process_shard(Shard(), part, 1)
-    for path in part.iterdir():
-        # Only copied: the same numbers, repeated.
-        path.write_bytes(path.read_bytes() * 200)
-    peaks = Counter()
-    for count in (1, 3):
-        (tmp_path / "tokens" / "train.de").write_bytes(b"\n" * 200_000 * count)
-        tracemalloc.start()
-        binarizing.gather([part] * count, 1)
-        peaks[count] = tracemalloc.get_traced_memory()[1]
-        tracemalloc.stop()
-    assert (binarizing.output / "train.de.ids.npy").stat().st_size > 3 * 20_000_000
-    assert max(peaks.values()) < 12_000_000
 
 
 @pytest.mark.parametrize("name", ["train", "test.x"])

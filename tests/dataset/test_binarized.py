@@ -1,7 +1,5 @@
 import json
-import os
 import pickle
-from concurrent.futures import ProcessPoolExecutor
 
 import numpy as np
 import pytest
@@ -66,29 +64,6 @@ def test_numbers_begin_where_a_mapping_is_aligned(tmp_path):
         np.save(tmp_path / "again.npy", values)
         assert path.read_bytes() == (tmp_path / "again.npy").read_bytes()
     assert made.binary.side("train", "de")[0].flags.aligned
-
-
-def read_all(corpus):
-    corpus.verify()
-    ids = [
-        ids.tolist()
-        for name in corpus.sets
-        for language in (corpus.source, corpus.target)
-        for ids in corpus.side(name, language)
-    ]
-    return os.getpid(), ids, corpus.text("en", ids[3])
-
-
-def test_many_processes_read_at_once_and_write_nothing(tmp_path):
-    corpus = prepare(tmp_path, {**SETS, "test.x": PAIRS[3:5] * 150}).binary
-    _, *here = read_all(corpus)
-    assert len(pickle.dumps(corpus)) < 1000
-    before = {path: path.stat().st_mtime_ns for path in corpus.folder.rglob("*")}
-    with ProcessPoolExecutor(6) as pool:
-        there = list(pool.map(read_all, [corpus] * 12))
-    assert [found for _, *found in there] == [here] * 12
-    assert os.getpid() not in {process for process, *_ in there}
-    assert {path: path.stat().st_mtime_ns for path in corpus.folder.rglob("*")} == before
 
 
 def test_text_is_made_ready_and_back_as_the_corpus_was(tmp_path):

@@ -105,13 +105,6 @@ def test_unknown_characters_are_one_token(tokens: TextFolder, tmp_path: Path, mo
     assert side.resegment(ids, 0.5, None) == ids  # type: ignore[arg-type]
 
 
-@pytest.mark.parametrize("model", MODELS)
-def test_the_same_text_gives_the_same_bytes(tokens: TextFolder, tmp_path: Path, model: str) -> None:
-    for name, workers in (("one", 1), ("two", 2), ("again", 1)):
-        learn(tokens, tmp_path / name, pieces(model), workers)
-    assert digests(tmp_path / "one") == digests(tmp_path / "two") == digests(tmp_path / "again")
-
-
 def test_large_text_is_learned_from_in_even_steps(
     tokens: TextFolder, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -135,20 +135,6 @@ def test_a_beam_wider_than_the_vocabulary_is_refused(corpus: BinaryCorpus) -> No
             create_engine(made, corpus, systems.decode(beam=units + 1, engine=engine))
 
 
-def test_int8_is_near(corpus: BinaryCorpus) -> None:
-    made, sources = model(corpus), sentences(corpus, 60)
-    settings = {"beam": 1, "engine": "ctranslate2"}
-    exact, rounded = (
-        search(
-            create_engine(made, corpus, systems.decode(**settings, precision=precision)), sources
-        )
-        for precision in ("float32", "int8")
-    )
-    firsts = [[best.tokens[:1] for (best,) in found] for found in (exact, rounded)]
-    assert sum(a == b for a, b in zip(*firsts, strict=True)) > 50
-    assert [best.score for (best,) in exact] != [best.score for (best,) in rounded]
-
-
 def test_without_ctranslate2_it_says_what_to_install(
     corpus: BinaryCorpus, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -8,7 +8,6 @@ from torch import Tensor, nn
 
 import systems
 from bleuprint.config.system import Dropout
-from bleuprint.model.positions import sinusoidal_positions
 from bleuprint.model.transformer import Attention, FeedForward, ResidualConnection, Transformer
 from models import SHAPE, SOURCE, TARGET, input_of, model_of
 
@@ -145,10 +144,3 @@ def test_layer_drop_follows_the_seed() -> None:
     assert torch.equal(logits, same)
     runs = {tuple(layers_run(model)[0]) for _ in range(5)}
     assert len(runs) > 1
-
-
-def test_without_any_layer_embeddings_go_through() -> None:
-    model = model_of(layer_drop=1 - 1e-12).train()
-    memory, _ = model.encode(SOURCE)
-    place = sinusoidal_positions(0, SOURCE.size(1), 16, torch.device("cpu"))
-    assert torch.equal(memory, model.source_embedding(SOURCE) * 4 + place)

@@ -59,25 +59,12 @@ def test_bleu_worked_by_hand() -> None:
     assert result["value"] == pytest.approx(60.653066, abs=1e-6)
 
 
-def test_bleu_is_cased_and_smooths_as_mteval() -> None:
-    # Right: 4 of 5 words, 2 of 4 pairs, 0 of 3 and 0 of 2, counted as 1/2 and 1/4 of a match.
-    result = bleu(["a b X d e"], ["a b x d e"], "en")
-    expected = 100 * (4 / 5 * 2 / 4 * 1 / (2 * 3) * 1 / (4 * 2)) ** 0.25
-    assert result["value"] == pytest.approx(expected, abs=1e-6)
-
-
 def test_chrf_worked_by_hand() -> None:
     # Characters 2/3, pairs 1/2, triples 0, longer ones none: the mean is 7/18 both ways.
     assert chrf(["ab c"], ["a bd"])["value"] == pytest.approx(100 * 7 / 18, abs=1e-6)
     # with words, of which 0 of 2 are right, and the pair, that is not: of five orders 7/6 in all
     plus = chrf(["ab c"], ["a bd"], word_order=2)["value"]
     assert plus == pytest.approx(100 * 7 / 6 / 5, abs=1e-6)
-
-
-def test_lengths_worked_by_hand() -> None:
-    # 13a parts the stops and commas from the words: 4 tokens and 9
-    texts = texts_of(["one two.", "three"], ["one two.", "three, four, five."])
-    assert measure("length_ratio", texts)["value"] == pytest.approx(4 / 9, abs=1e-6)
 
 
 def test_ter_worked_by_hand() -> None:
@@ -89,14 +76,6 @@ def test_ter_worked_by_hand() -> None:
     # 7 words too many for a reference of one word: TER has no upper end.
     worse = ter(["a b c d e f g h"] * 2, ["a"] * 2)
     assert worse["value"] == worse["low"] == worse["high"] == 700
-
-
-def test_ter_of_lines_without_a_reference() -> None:
-    # A resample of the first line alone has no reference, and TER 100; of the second alone, 100.
-    result = ter(["a", ""], ["", "b"])
-    assert result["value"] == 200
-    assert result["low"] == pytest.approx(98, abs=5)
-    assert result["high"] - result["low"] == 100
 
 
 def test_an_interval_stays_on_the_scale() -> None:

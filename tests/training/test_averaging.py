@@ -2,7 +2,6 @@
 
 import json
 import math
-import tracemalloc
 from pathlib import Path
 from typing import Any
 
@@ -142,14 +141,3 @@ def test_an_average_is_described_and_repeats_to_the_byte(tmp_path: Path) -> None
     assert described == {"of": "f1", "averaged": {"settings": {"best": 2}, "updates": [10, 40]}}
     with safe_open(tmp_path / "averaged" / WEIGHTS, "np") as file:
         assert file.metadata() == MARK
-
-
-def test_memory_does_not_grow_with_the_checkpoints(tmp_path: Path) -> None:
-    tensors = {f"t{number}": np.ones(1 << 16, np.float32) for number in range(16)}
-    paths = [save(tmp_path / str(number), **tensors) for number in range(6)]
-    sums = 16 * (1 << 16) * 8
-    tracemalloc.start()
-    mean(paths)
-    _, peak = tracemalloc.get_traced_memory()
-    tracemalloc.stop()
-    assert sums < peak < 1.2 * sums

@@ -88,14 +88,6 @@ def test_the_moving_average_is_the_weighted_mean_of_all_updates(decay: float) ->
         optimizer.zero_grad()
 
 
-def test_without_ema_nothing_of_it_is_stored() -> None:
-    assert FlatOptimizer(network(), SETTINGS).state_dict().keys() == {
-        "exp_avg",
-        "exp_avg_sq",
-        "step",
-    }
-
-
 @pytest.mark.parametrize("changes", [{}, {"optimizer": SGD}, {"ema": 0.9}])
 def test_its_state_can_be_put_back(changes: dict[str, Any]) -> None:
     first, second = network(), network()

@@ -16,22 +16,17 @@ from bleuprint.config.system import Average, Keep, System
 from bleuprint.dataset.batch import Batch
 from bleuprint.dataset.batching import Position, plan_updates
 from bleuprint.dataset.binarized import BinaryCorpus
-from bleuprint.model.transformer import Transformer, count_parameters
-from bleuprint.model.weights import load_model
+from bleuprint.model.transformer import Transformer
 from bleuprint.runtime.distributed.group import Group
-from bleuprint.training.averaging import average
 from bleuprint.training.data_loader import BatchReader
-from bleuprint.training.job import export_checkpoints
 from bleuprint.training.loss import batch_loss
 from hashes import sha256_of_folder
 from trainings import (
     checkpoints,
     fresh,
     job_in,
-    merges,
     project,
     start,
-    toy_pairs,
     train,
     train_here,
     wait_for_checkpoint,
@@ -179,25 +174,6 @@ def test_the_loss_is_a_mean_over_the_tokens_that_dropout_made(
     norm = torch.cat([part.flatten() for part in gradient]).norm()
     assert state.curve[0]["loss"] == pytest.approx(loss.item(), rel=1e-5)
     assert state.curve[0]["gradient_norm"] == pytest.approx(norm.item(), rel=1e-4)
-
-
-def test_vocabularies_apart_make_a_model_that_reads_back(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    pairs = [*toy_pairs(600, 1), ("ba be", "QU QU")]  # Q is of the target alone
-    job = job_in(project(tmp_path, pairs, units=merges(30, joint=False)), monkeypatch)
-    work, state, fingerprints = train_here(job, tmp_path / "work")
-    export_checkpoints(job, work, fingerprints, tmp_path / "checkpoints")
-    average(tmp_path / "checkpoints", Average(2), tmp_path / "averaged")
-
-    corpus = BinaryCorpus(job.corpus)
-    assert not corpus.joint
-    model = load_model(tmp_path / "averaged", corpus)
-    sizes = [len(corpus.segmentation(language).vocabulary) for language in ("de", "en")]
-    assert [model.source_embedding.num_embeddings, model.projection.out_features] == sizes
-    assert sizes[0] != sizes[1]
-    assert count_parameters(model) == state.parameters
-    assert state.curve[-1]["loss"] < 0.9 * state.curve[0]["loss"]
 
 
 @pytest.mark.slow

@@ -7,18 +7,15 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from safetensors.torch import load_file
 
 import systems
 from bleuprint.config.optimization import Optimizer
-from bleuprint.config.system import Average, Keep
+from bleuprint.config.system import Average
 from bleuprint.dataset.batch import Batch, read_ids
 from bleuprint.dataset.batching import plan_epoch
 from bleuprint.dataset.binarized import BinaryCorpus
 from bleuprint.model.transformer import Transformer
-from bleuprint.model.weights import load_model
 from bleuprint.runtime.files import read_json
-from bleuprint.training.averaging import average
 from bleuprint.training.job import Job, export_checkpoints
 from bleuprint.training.loss import batch_loss
 from bleuprint.training.observer import Observer
@@ -107,31 +104,6 @@ def test_a_killed_training_of_each_kind_ends_bit_for_bit(
     assert exported[0] == exported[1]
     files = [path.name for path in (tmp_path / "whole-models").glob("*.ema.safetensors")]
     assert files == (["0000050.ema.safetensors"] if "ema" in changes else [])
-
-
-@pytest.mark.parametrize("updates", [1, 6])
-def test_the_moving_average_is_that_of_the_checkpoints(
-    untrained: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, updates: int
-) -> None:
-    """Against the checkpoints of all updates, weighted by hand; it changes no weight."""
-    plan = {"max_updates": updates, "checkpoint_every": 1, "keep": Keep(last=6, best=0, every=0)}
-    job = job_in(fresh(untrained, tmp_path), monkeypatch)
-    for name, changes in (("with", {"ema": 0.7}), ("without", {})):
-        changed = with_train(job, **plan, **changes)
-        work, _, fingerprints = train_here(changed, tmp_path / name)
-        export_checkpoints(changed, work, fingerprints, tmp_path / f"{name}-models")
-    paths = [tmp_path / "with-models" / f"{n:07d}.safetensors" for n in range(1, updates + 1)]
-    average(tmp_path / "with-models", Average(ema=True), tmp_path / "averaged")
-    averaged = load_file(tmp_path / "averaged" / "model.safetensors")
-    shares = [0.7 ** (updates - n) for n in range(1, updates + 1)]
-    for name, mean in averaged.items():
-        saved = [load_file(path)[name].double() for path in paths]
-        by_hand = sum(s * w for s, w in zip(shares, saved, strict=True)) / sum(shares)
-        torch.testing.assert_close(mean.double(), by_hand, rtol=1e-5, atol=1e-7)
-    for path in paths:
-        other = load_file(tmp_path / "without-models" / path.name)
-        assert all(torch.equal(weight, other[name]) for name, weight in load_file(path).items())
-    load_model(tmp_path / "averaged", BinaryCorpus(job.corpus))
 
 
 def with_train(job: Job, **changes: Any) -> Job:

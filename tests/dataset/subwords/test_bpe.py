@@ -71,12 +71,6 @@ def test_units_are_those_of_the_command_line(codes, tmp_path):
     assert found == (tmp_path / "ref").read_text().split("\n")[:-1]
 
 
-def test_of_a_merge_that_is_there_twice_the_first_one_counts(tmp_path):
-    (tmp_path / "codes").write_text("#version: 0.2\na b\nb c</w>\na b\na b\n")
-    assert Bpe(tmp_path / "codes").split("abc") == ["ab@@", "c"]
-    assert Bpe(tmp_path / "codes").split("abc", 1e-9, random.Random(1)) == ["ab@@", "c"]
-
-
 @pytest.mark.parametrize("restricted", [False, True])
 def test_dropout_is_that_of_subword_nmt_for_the_same_random_numbers(restricted, codes, tmp_path):
     text = [word for word in words(seed=5) if not word.endswith("@@")] + ["t", "tttttttt"]
@@ -91,13 +85,6 @@ def test_dropout_is_that_of_subword_nmt_for_the_same_random_numbers(restricted, 
         drawn = [ours.split(word, dropout, numbers) for word in text]
         assert drawn == [reference.segment_tokens([word], dropout) for word in text]
         assert random.random() == numbers.random()
-
-
-def test_units_join_to_the_words_they_came_from(codes):
-    bpe, numbers = Bpe(codes), random.Random(1)
-    text = words() + words(seed=4)
-    assert join(unit for word in text for unit in bpe.split(word)) == text
-    assert join(unit for word in text for unit in bpe.split(word, 0.3, numbers)) == text
 
 
 @pytest.mark.parametrize("merges", [0, 60])
