@@ -143,24 +143,6 @@ def test_an_impossible_size_is_one_line(
     assert not (tmp_path / "bpe").exists()
 
 
-def test_a_damaged_model_and_a_foreign_vocabulary_are_refused(
-    tokens: TextFolder, tmp_path: Path
-) -> None:
-    learn(tokens, tmp_path / "bpe", pieces())
-    learn(tokens, tmp_path / "other", pieces(size=80))
-    model = tmp_path / "bpe/sentencepiece.de"
-    model.write_bytes((tmp_path / "other/sentencepiece.de").read_bytes())
-    with pytest.raises(UserError, match=r"sentencepiece.de: its pieces are not those of the voc"):
-        Segmentation.read(tmp_path / "bpe", "de")
-    for damage in (b"x", b""):
-        model.write_bytes(damage)
-        with pytest.raises(UserError, match=r"sentencepiece.de: "):
-            Segmentation.read(tmp_path / "bpe", "de")
-    model.unlink()
-    with pytest.raises(UserError, match=r"sentencepiece.de: not a model of SentencePiece"):
-        Segmentation.read(tmp_path / "bpe", "de")
-
-
 @pytest.mark.parametrize("name", ["none", "moses"])
 def test_text_goes_through_all_stages(tmp_path: Path, name: str) -> None:
     """Odd characters in every place, also as the only text of a line, and no line is lost."""

@@ -50,11 +50,8 @@ class Sentences:
     def __init__(self, ids: Path, ends: Path) -> None:
         self._paths = ids, ends
         # Plain arrays over the mapping: slicing np.memmap takes several times as long.
-        try:
-            self._ids: Ids = np.asarray(np.load(ids, mmap_mode="r"))
-            self._ends: Lengths = np.asarray(np.load(ends, mmap_mode="r"))
-        except ValueError:
-            raise UserError(f"{ids} or {ends.name} is damaged: run: dvc repro") from None
+        self._ids: Ids = np.asarray(np.load(ids, mmap_mode="r"))
+        self._ends: Lengths = np.asarray(np.load(ends, mmap_mode="r"))
 
     def __len__(self) -> int:
         return len(self._ends)
@@ -163,12 +160,9 @@ def write_header(folder: Path, content: Mapping[str, Any]) -> None:
 
 
 def _read_header(path: Path) -> dict[str, Any]:
-    try:
-        header = read_object(path)
-    except FileNotFoundError:
-        raise UserError(f"{path}: no such file; run: dvc repro") from None
-    if header.get("format") != FORMAT:
-        raise UserError(f"{path}: its format is not {FORMAT!r}")
+    if not path.exists():
+        raise UserError(f"{path}: no such file; run: dvc repro")
+    header = read_object(path)
     if (version := header.get("version")) != VERSION:
         raise UserError(f"{path}: version {version} of the format; this bleuprint reads {VERSION}")
     if header.pop("sha256", None) != _digest(header):

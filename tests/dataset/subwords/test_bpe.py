@@ -13,7 +13,6 @@ from bleuprint.config.corpus import Bpe as BpeSettings
 from bleuprint.dataset.learn_vocabulary import learn_codes
 from bleuprint.dataset.subwords.bpe import Bpe, join
 from bleuprint.dataset.subwords.vocabulary import write_counts
-from bleuprint.runtime.errors import UserError
 
 SUBWORD_NMT = Path(sys.executable).with_name("subword-nmt")
 
@@ -109,12 +108,3 @@ def test_no_merges_leave_characters(merges, counts, tmp_path):
 def test_a_unit_continued_by_nothing_still_makes_a_token():
     assert join(["a@@", "b", "c@@"]) == ["ab", "c"]
     assert join([]) == []
-
-
-@pytest.mark.parametrize(
-    ("content", "message"), [("", ":1: not the codes"), ("#version: 0.2\na b\nabc\n", ":3: 'abc'")]
-)
-def test_what_is_not_codes_is_refused(tmp_path, content, message):
-    (tmp_path / "codes").write_text(content)
-    with pytest.raises(UserError, match=f"codes{message}"):
-        Bpe(tmp_path / "codes")

@@ -1,9 +1,6 @@
 from collections import Counter
 
-import pytest
-
 from bleuprint.dataset.subwords.vocabulary import BOS, EOS, PAD, SPECIALS, UNK, Vocabulary
-from bleuprint.runtime.errors import UserError
 
 
 def test_ids_go_by_count_and_then_by_code_point():
@@ -37,18 +34,3 @@ def test_written_and_read_back_with_odd_units(tmp_path):
     # A line's number less one is the id.
     lines = (tmp_path / "v.txt").read_bytes().split(b"\n")
     assert lines[4] == b"a@@ 3" and vocabulary.encode(["a@@"]) == [4]
-
-
-@pytest.mark.parametrize(
-    ("text", "message"),
-    [
-        ("a 1\n", r"v\.txt: does not begin with <pad> <s> </s> <unk> but a"),
-        ("<pad> 0\n<s> 0\n</s> 0\n<unk> 0\nab\n", r"v\.txt:5: 'ab' is not a token and its count"),
-        ("<pad> 0\n<s> 0\n</s> 0\n<unk> 0\na b\n", r"v\.txt:5: 'a b' is not"),
-        ("", "but nothing"),
-    ],
-)
-def test_what_is_not_a_vocabulary_is_refused(tmp_path, text, message):
-    (tmp_path / "v.txt").write_text(text)
-    with pytest.raises(UserError, match=message):
-        Vocabulary.read(tmp_path / "v.txt")

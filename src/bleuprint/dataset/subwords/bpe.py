@@ -10,7 +10,6 @@ from pathlib import Path
 from random import Random
 
 from bleuprint.dataset.subwords.vocabulary import read_counts
-from bleuprint.runtime.errors import UserError
 from bleuprint.text.parallel import read_lines
 
 CONTINUED = "@@"
@@ -31,13 +30,8 @@ class Bpe:
         from subword_nmt.apply_bpe import check_vocab_and_split
 
         self._undo = check_vocab_and_split
-        lines = list(read_lines(codes))
-        if not lines or lines[0] + "\n" != HEADER:
-            raise UserError(f"{codes}:1: not the codes of a byte-pair encoding")
-        merges = [tuple(line.split(" ")) for line in lines[1:]]
-        for number, (line, merge) in enumerate(zip(lines[1:], merges, strict=True), 2):
-            if len(merge) != 2:
-                raise UserError(f"{codes}:{number}: {line!r} is not a merge of two symbols")
+        _, *lines = read_lines(codes)  # after HEADER
+        merges = [tuple(line.split(" ")) for line in lines]
         # As in subword-nmt, the first of two equal merges counts.
         self._ranks = {merge: rank for rank, merge in reversed(list(enumerate(merges)))}
         self._parts = {"".join(merge): merge for merge in self._ranks}

@@ -7,8 +7,6 @@ text is a space, as to SentencePiece everywhere. Its ids are ours, special token
 from collections.abc import Sequence
 from pathlib import Path
 
-from bleuprint.runtime.errors import UserError
-
 # The name of a model's file, before the language.
 MODEL = "sentencepiece"
 WORD_START = "\u2581"
@@ -18,23 +16,10 @@ class Pieces:
     """A model that `learn_sentencepiece` wrote."""
 
     def __init__(self, path: Path) -> None:
-        """Raises UserError if the file is missing or no model."""
         # imported here: an exported system without it does not need the package
         from sentencepiece import SentencePieceProcessor
 
-        self._path = path
-        try:
-            self._processor = SentencePieceProcessor(model_file=str(path))
-        except (OSError, RuntimeError):
-            raise UserError(f"{path}: not a model of SentencePiece; run: dvc repro") from None
-
-    def check(self, tokens: Sequence[str]) -> None:
-        """Raise UserError if the pieces, in the order of their ids, are not `tokens`."""
-        if self.pieces() != list(tokens):
-            raise UserError(
-                f"{self._path}: its pieces are not those of the vocabulary beside it; "
-                "run: dvc repro"
-            )
+        self._processor = SentencePieceProcessor(model_file=str(path))
 
     def pieces(self) -> list[str]:
         """All pieces, in the order of their ids."""

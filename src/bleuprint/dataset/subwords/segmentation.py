@@ -40,7 +40,7 @@ class Segmentation:
 
     @classmethod
     def read(cls, folder: Path, language: str) -> "Segmentation":
-        """Read the files of `language`; raises UserError if one is malformed."""
+        """Read the files of `language`."""
         vocabulary = Vocabulary.read(folder / f"vocabulary.{language}")
         match read_json(folder / ABOUT)["kind"]:
             case "sentencepiece":
@@ -120,9 +120,7 @@ class PieceSegmentation(Segmentation):
     """
 
     def __init__(self, language: str, vocabulary: Vocabulary, pieces: Pieces) -> None:
-        """Raises UserError if the vocabulary is not that of the model."""
         super().__init__(language, vocabulary, None)
-        pieces.check(vocabulary.tokens)
         self._pieces = pieces
         starts = [token.startswith(WORD_START) for token in vocabulary.tokens]
         starts[EOS] = True

@@ -9,7 +9,6 @@ from collections.abc import Iterable
 from itertools import takewhile
 from pathlib import Path
 
-from bleuprint.runtime.errors import UserError
 from bleuprint.runtime.files import whole_file
 from bleuprint.text.parallel import read_lines
 
@@ -58,12 +57,7 @@ class Vocabulary:
 
     @classmethod
     def read(cls, path: Path) -> "Vocabulary":
-        entries = read_counts(path)
-        first = tuple(token for token, _ in entries[: len(SPECIALS)])
-        if first != SPECIALS:
-            expected, found = " ".join(SPECIALS), " ".join(first) or "nothing"
-            raise UserError(f"{path}: does not begin with {expected} but {found}")
-        return cls(entries[len(SPECIALS) :])
+        return cls(read_counts(path)[len(SPECIALS) :])
 
 
 def most_frequent(counts: Counter[str], min_count: int) -> list[tuple[str, int]]:
@@ -80,12 +74,6 @@ def write_counts(path: Path, entries: Iterable[tuple[str, int]]) -> None:
 
 
 def read_counts(path: Path) -> list[tuple[str, int]]:
-    """Read the file of `write_counts`; raises UserError at a malformed line."""
-    return [_entry(line, path, number) for number, line in enumerate(read_lines(path), 1)]
-
-
-def _entry(line: str, path: Path, number: int) -> tuple[str, int]:
-    token, space, count = line.rpartition(" ")
-    if not space or not token or not count.isdecimal():
-        raise UserError(f"{path}:{number}: {line!r} is not a token and its count")
-    return token, int(count)
+    """Read the file of `write_counts`."""
+    entries = (line.rsplit(" ", 1) for line in read_lines(path))
+    return [(token, int(count)) for token, count in entries]
