@@ -138,14 +138,6 @@ def test_a_diverging_training_is_reported_by_the_first_process_that_sees_it(tmp_
     assert "Traceback" not in said
 
 
-def test_references_that_are_not_parallel_are_refused(untrained: Path, tmp_path: Path) -> None:
-    root = fresh(untrained, tmp_path)
-    path = root / "data/split/toy/valid.en"
-    path.write_text("".join(path.read_text().splitlines(keepends=True)[:-1]))
-    said = train(root, status=1)
-    assert "valid.en: 39 lines, data/binary/toy has 40 pairs" in said
-
-
 def test_a_test_sentence_beyond_the_model_is_refused_before_the_training(tmp_path: Path) -> None:
     long = [("ba " * 300, "BA"), ("ba", "BA " * 300)]
     said = train(project(tmp_path, test=long), status=1)

@@ -27,7 +27,7 @@ _ONEDNN_DTYPES = (torch.float32, torch.bfloat16) if CPU_HAS_BFLOAT16 else (torch
 
 # Gradients of weights with fewer elements are faster by torch's own product, which does not copy
 # its operands into oneDNN's layout: 150 instead of 100 GFLOP/s for 256 x 128, 350 instead of 260 in
-# bfloat16 for 384 x 128, on two Zen 5 cores. Not with portable arithmetic, whose MKL has SSE2 alone.
+# bfloat16 for 384 x 128, on two Zen 5 cores. Not with portable arithmetic: its MKL has SSE2 alone.
 _SMALL_WEIGHT = {torch.float32: 1 << 17, torch.bfloat16: 1 << 20}
 if os.environ.get("MKL_CBWR") == PORTABLE["MKL_CBWR"]:
     _SMALL_WEIGHT = dict.fromkeys(_SMALL_WEIGHT, 0)
