@@ -16,7 +16,7 @@ PACKAGES = {
     "pipeline": 1570,
     "scoring": 1520,
     "training": 1520,
-    "dataset": 1520,
+    "dataset": 1480,
     "text": 1160,
     "serving": 1060,
     "decoding": 1060,
@@ -28,7 +28,7 @@ PACKAGES = {
 }
 LONGEST = 350  # lines of a module
 # Of Python; of docs, of pages. The aim is 21,000 and 25,000.
-TOTALS = {"src": 24010, "tests": 32460, "docs": 2660}
+TOTALS = {"src": 23960, "tests": 32150, "docs": 2660}
 
 
 def python(folder: str) -> dict[Path, int]:
