@@ -11,8 +11,8 @@ from root import ROOT
 PACKAGES = {
     "report": 3800,
     "corpus": 3140,
-    "runtime": 2054,
-    "config": 1828,
+    "runtime": 2060,
+    "config": 1830,
     "pipeline": 1570,
     "scoring": 1520,
     "training": 1520,
@@ -28,7 +28,7 @@ PACKAGES = {
 }
 LONGEST = 350  # lines of a module
 # Of Python; of docs, of pages. The aim is 21,000 and 25,000.
-TOTALS = {"src": 23960, "tests": 32150, "docs": 2660}
+TOTALS = {"src": 23960, "tests": 32140, "docs": 2630}
 
 
 def python(folder: str) -> dict[Path, int]:

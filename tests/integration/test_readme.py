@@ -91,9 +91,8 @@ def test_no_output_is_missing(page: str) -> None:
     assert not re.findall(r"@[A-Z_]+@|MEASURED", (ROOT / page).read_text(encoding="utf-8"))
 
 
-def test_readme_and_docs_are_short() -> None:
+def test_readme_is_short() -> None:
     assert len(README.splitlines()) <= 180
-    assert sum(len((ROOT / page).read_text("utf-8").splitlines()) for page in DOCS) <= 2680
 
 
 @pytest.mark.parametrize("page", ["README.md", *DOCS])
