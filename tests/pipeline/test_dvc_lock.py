@@ -1,6 +1,5 @@
 """A dvc.lock cut short by a kill, and Snakemake's lock left by one."""
 
-import shutil
 import subprocess
 import sys
 
@@ -61,20 +60,3 @@ def test_the_lock_of_a_killed_snakemake_is_removed_and_others_are_not(tmp_path):
     (tmp_path / "work/snakemake/host").write_text("another")  # which may still run there
     another().communicate()
     assert lock.exists()
-
-
-READ_ONLY = 'mount --bind "$PWD" "$PWD" && mount -o remount,bind,ro "$PWD" && cd "$PWD" && '
-
-
-def mounts_work():
-    command = ["unshare", "-rm", "mount", "--bind", "/tmp", "/tmp"]
-    return shutil.which("unshare") and not subprocess.run(command, capture_output=True).returncode
-
-
-@pytest.mark.skipif(not mounts_work(), reason="may not mount a folder")
-def test_a_checkout_that_is_read_only_is_named_in_one_line(stand_in, tmp_path):
-    project = stand_in.copy(tmp_path / "project")
-    script = f"{READ_ONLY} exec {sys.executable} -m bleuprint plan"
-    output = project.run("unshare", "-rm", "sh", "-c", script, status=1)
-    assert output.startswith(f"bleuprint: error: the checkout is read-only: {project.root}")
-    assert output.count("\n") == 1

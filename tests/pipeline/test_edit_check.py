@@ -68,18 +68,17 @@ def test_comments_and_what_the_stage_does_not_use_may_be_edited(project, path, o
     check()
 
 
-def test_another_value_for_dvc_is_refused(project):
+@pytest.mark.parametrize(
+    ("old", "new", "key"),
+    [
+        ('"last": 1', '"last": 2', "cells.micro.toy.average"),
+        ('"a": 1', '"a": 2', "made"),  # which the arguments do not tell counts as a whole
+    ],
+)
+def test_another_value_for_dvc_is_refused(project, old, new, key):
     check = begun()
-    edit(project / "reports/resolved.json", '"last": 1', '"last": 2')
-    message = r"^reports/resolved.json \(cells.micro.toy.average\) was edited while"
-    with pytest.raises(UserError, match=message):
-        check()
-
-
-def test_what_the_arguments_do_not_tell_counts_as_a_whole(project):
-    check = begun()
-    edit(project / "reports/resolved.json", '"a": 1', '"a": 2')
-    with pytest.raises(UserError, match=r"\(made\) was edited"):
+    edit(project / "reports/resolved.json", old, new)
+    with pytest.raises(UserError, match=rf"^reports/resolved.json \({key}\) was edited while"):
         check()
 
 

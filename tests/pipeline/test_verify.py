@@ -153,18 +153,6 @@ def test_measures_that_one_file_lacks_are_named(tmp_path: Path) -> None:
     assert text[1] == ("not compared, since one side lacks them: chrf2pp, loss, perplexity, ter")
 
 
-def test_an_edited_file_is_named(tmp_path: Path) -> None:
-    here, there = write(tmp_path / "a"), write(tmp_path / "b")
-    content = read_json(there / RESULTS)
-    first, *_ = content["measures"]
-    assert (first["system"], first["measure"]) == ("tiny", "bleu")
-    first["value"] += 0.5
-    write_json(there / RESULTS, content)
-    text, verdict = compared(here, there)
-    assert verdict == Verdict.DIFFERENT
-    assert text[2].startswith("  from score on: nothing that is recorded differs")
-
-
 def test_results_that_one_side_lacks_are_counted(tmp_path: Path) -> None:
     here, there = write(tmp_path / "a"), write(tmp_path / "b")
     frame(record("tiny", "news-en-de", "first", 30.0)).save(there / RESULTS)

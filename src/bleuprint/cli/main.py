@@ -5,8 +5,6 @@ import difflib
 import sys
 from collections.abc import Iterable
 
-import shtab
-
 from bleuprint import __version__
 from bleuprint.cli import corpus, models, pipeline, scores, translate
 from bleuprint.cli.options import Commands
@@ -52,9 +50,6 @@ def command_parser() -> tuple[argparse.ArgumentParser, Commands]:
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("--version", action="version", version=f"%(prog)s {__version__}")
-    shtab.add_argument_to(
-        parser, "--completion", help="print the completion of commands for a shell"
-    )
     parser.set_defaults(command=None)
     commands = parser.add_subparsers(title="commands", metavar="", dest="name", prog="bleuprint")
     for group in (pipeline, corpus, translate, models, scores):

@@ -1,6 +1,5 @@
 """DVC's repository and dvc.lock, and Snakemake's lock."""
 
-import errno
 import fcntl
 import re
 import shutil
@@ -26,8 +25,6 @@ def open_repo(root: Path) -> Iterator[Any]:
         with Repo(str(root)) as repo:
             yield repo
     except (DvcException, OSError) as error:
-        if isinstance(error, OSError) and error.errno == errno.EROFS:
-            raise UserError(f"the checkout is read-only: {error.filename}") from error
         text = describe(error) or str(error)
         if re.search(r"dvc\.lock'.*(invalid|corrupted|failed)", text):  # cut short by a kill
             text += "; run: git checkout dvc.lock, then dvc repro, which uses DVC's run cache"

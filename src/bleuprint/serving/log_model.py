@@ -62,6 +62,4 @@ def _log(settings: Settings, cell: Cell, folder: Path) -> str:
         client.set_model_version_tag(name, number, key, value)
     readme = (folder / "README.md").read_text(encoding="utf-8")
     client.update_model_version(name, number, readme[:_DESCRIPTION])
-    for metric, score in trained.scores.items():
-        client.log_metric(run.info.run_id, metric, score, model_id=info.model_id)
     return f"models:/{name}/{number}"
