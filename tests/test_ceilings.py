@@ -9,7 +9,7 @@ from root import ROOT
 
 # Lines of Python by package of src/bleuprint, rounded up.
 PACKAGES = {
-    "report": 3800,
+    "report": 3790,
     "corpus": 3140,
     "runtime": 2060,
     "config": 1830,
@@ -24,11 +24,11 @@ PACKAGES = {
     "model": 1030,
     "cli": 860,
     "rules": 790,
-    "cells": 230,
+    "cells": 210,
 }
 LONGEST = 350  # lines of a module
 # Of Python; of docs, of pages. The aim is 21,000 and 25,000.
-TOTALS = {"src": 23960, "tests": 32140, "docs": 2630}
+TOTALS = {"src": 23920, "tests": 32080, "docs": 2630}
 
 
 def python(folder: str) -> dict[Path, int]:

@@ -22,22 +22,16 @@ OfTest = Mapping[tuple[str, str], Measured]
 
 @dataclass(frozen=True)
 class Compared:
-    """A measure of two systems by seed, and the test of their difference, the second's value minus
-    the first's.
+    """A measure of two systems, and the test of their difference, the second's value minus the
+    first's, by seed.
 
-    `tests`: those over lines, by seed; empty if the lines are not the same. `p`: see above.
+    `tests`: those over lines, by seed; empty if the signatures differ. `p`: see above.
     """
 
     measure: Measure
-    first: Sequence[Measured]
-    second: Sequence[Measured]
+    deltas: Sequence[float]
     tests: Sequence[PairedTest]
     trained: bool
-
-    @property
-    def deltas(self) -> list[float]:
-        pairs = zip(self.first, self.second, strict=True)
-        return [after["value"] - before["value"] for before, after in pairs]
 
     @property
     def difference(self) -> float:
@@ -55,44 +49,40 @@ class Compared:
 
 
 def compared(
-    first: Sequence[OfTest], second: Sequence[OfTest], trained: bool, same_lines: bool = True
+    first: Sequence[OfTest], second: Sequence[OfTest], trained: bool
 ) -> dict[tuple[str, str], Compared]:
     """Every score and fault that two systems have, by measure and group; both by seed.
 
-    `trained`: unless both were trained here, one has the same lines for each seed. Scores with
-    other signatures, or not of the `same_lines`, are not tested.
+    `trained`: unless both were trained here, one has the same lines for each seed.
     """
     found = {}
     for key in first[0]:
-        before, after = ([of[key] for of in side if key in of] for side in (first, second))
+        pairs = [
+            (a[key], b[key]) for a, b in zip(first, second, strict=True) if key in a and key in b
+        ]
         measure = MEASURES.get(key[0])
-        complete = len(before) == len(after) == len(first)
-        if measure and measure.kind in ("score", "fault") and complete and _alike(before, after):
-            tests = list[PairedTest]()
-            signatures = {each["signature"] for each in (*before, *after)}
-            if same_lines and len(signatures) == 1:
-                tests = [
-                    paired_test(measure, statistics_of(a), statistics_of(b))
-                    for a, b in zip(before, after, strict=True)
-                ]
-            found[key] = Compared(measure, before, after, tests, trained)
+        if not measure or measure.kind not in ("score", "fault") or len(pairs) < len(first):
+            continue
+        if any(
+            len(a["statistics"]) != len(b["statistics"]) or not a["statistics"] for a, b in pairs
+        ):
+            continue
+        tests = list[PairedTest]()
+        if len({each["signature"] for pair in pairs for each in pair}) == 1:
+            tests = [paired_test(measure, statistics_of(a), statistics_of(b)) for a, b in pairs]
+        deltas = [after["value"] - before["value"] for before, after in pairs]
+        found[key] = Compared(measure, deltas, tests, trained)
     return found
-
-
-def _alike(first: Sequence[Measured], second: Sequence[Measured]) -> bool:
-    """Whether both can be compared unit by unit."""
-    pairs = zip(first, second, strict=True)
-    return all(len(a["statistics"]) == len(b["statistics"]) > 0 for a, b in pairs)
 
 
 def holm(values: Sequence[float]) -> list[float]:
     """p-values corrected for their number (Holm 1979), in the order given.
 
     The smallest of n is multiplied by n, the next by n - 1, and so on; none becomes smaller than
-    the one before it, or larger than 1. Missing ones, of rows without COMET, do not count.
+    the one before it, or larger than 1.
     """
     given = pd.Series(list(values), dtype=float)
-    ranked = given.dropna().sort_values(kind="stable")
+    ranked = given.sort_values(kind="stable")
     factors = np.arange(len(ranked), 0, -1)
     return list((ranked * factors).cummax().clip(upper=1.0).reindex(given.index))
 

@@ -119,7 +119,6 @@ def _cell(run: Results, test: str) -> _Row:
     }
     if run.row:
         return row
-    _ = run.curves  # which are checked as they are read
     training, decode = run.training, run.translation.decode
     return row | {
         **{name: getattr(training, name) for name in _OF_TRAINING},

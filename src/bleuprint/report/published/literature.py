@@ -55,24 +55,22 @@ def rows(records: pd.DataFrame, published: Sequence[Published] = ()) -> pd.DataF
     paper = table_2().merge(wmt, on="pair").assign(published=SOURCE, scored="tokenized")
     paper.loc[paper.system.str.startswith("Transformer"), "scored"] = "compound-split"
     printed = set(zip(paper.system, paper.corpus, paper.bleu.astype(float), strict=True))
+    named = []
     for number in published:
-        claimed = number.name, number.corpus, number.bleu
-        on_wmt = (number.corpus, number.test) in set(zip(wmt.corpus, wmt.test, strict=True))
-        if number.source == SOURCE and on_wmt and claimed not in printed:
-            where = f"{number.name!r}, {number.bleu} on {number.corpus}"
-            raise UserError(f"params.yaml: published: {SOURCE} has no such number: {where}")
-    named = [
-        {
-            **vars(number),
-            "system": number.name,
-            "published": number.source,
-            "bleu": str(number.bleu),
-            "test_loss": number.perplexity and round(log(number.perplexity), 3),
-            "test_perplexity": number.perplexity,
-        }
-        for number in published
-        if not (number.source == SOURCE and reports_on(number.corpus, number.test))
-    ]
+        if number.source == SOURCE and reports_on(number.corpus, number.test):
+            claimed = number.name, number.corpus, number.bleu
+            if number.corpus in set(wmt.corpus) and claimed not in printed:
+                where = f"{number.name!r}, {number.bleu} on {number.corpus}"
+                raise UserError(f"params.yaml: published: {SOURCE} has no such number: {where}")
+            continue
+        named.append(
+            {
+                **vars(number),
+                **{"system": number.name, "published": number.source, "bleu": str(number.bleu)},
+                "test_loss": number.perplexity and round(log(number.perplexity), 3),
+                "test_perplexity": number.perplexity,
+            }
+        )
     others = pd.DataFrame(named, columns=_COLUMNS).merge(tests, on=["corpus", "test"])
     numbers = pd.concat([paper, others])[list(_COLUMNS)]
     # a name that several sources use is qualified by its source
