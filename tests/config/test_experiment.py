@@ -68,7 +68,7 @@ def test_rows_made_with_merge_keys(tmp_path):
         (
             "seeds: [1]",
             "seeds: [1, 1]",
-            "2: seeds: [1, 1]: must list at least one seed, and none twice",
+            "2: seeds: [1, 1]: at least one seed, and none twice",
         ),
         ("  own:", "  own.x:", "4: corpora.own.x: a name is of letters (a to z, A to Z), digits,"),
         ("  own:", "  größe:", "4: corpora.größe: a name is of letters (a to z, A to Z), digits,"),

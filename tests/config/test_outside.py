@@ -61,17 +61,12 @@ def test_settings_of_systems_are_known_by_the_same_fingerprint_without(tmp_path)
             "aaa}",
             "held-out.sha256: a SHA-256 is 64 hexadecimal digits, lower",
         ),
-        ("system A, 3 May", " ", "online-a.about: is empty: say what made the translations"),
+        ("system A, 3 May", "", "online-a.about: '' is empty"),
         ("online-a:", "online a:", "outside.own.online a: a name is of letters"),
         (
             OUTSIDE[OUTSIDE.index("  own") :],
             "systems:\n",
             "params.yaml:18: outside: is empty: remove the key, or add entries",
-        ),
-        (
-            OUTSIDE[OUTSIDE.index("    online") :],
-            "    {}\nsystems:\n",
-            "outside.own: is empty: add a row, or remove the key",
         ),
         ("  base:\n", "  outside:\n", "systems.outside: rename it: results/outside is the folder"),
     ],

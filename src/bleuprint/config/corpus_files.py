@@ -12,10 +12,10 @@ from typing import Annotated, Literal
 from urllib.parse import urlsplit
 from urllib.request import url2pathname
 
-from annotated_types import Ge, Interval
+from annotated_types import Ge, Interval, MinLen
 
 from bleuprint.runtime.environment import NETRC
-from bleuprint.runtime.schema import Name, SettingError, Sha256
+from bleuprint.runtime.schema import Name, Sha256
 from bleuprint.runtime.secrets import has_secret
 
 Format = Literal["plain", "documents", "tsv", "tmx", "ted-tags", "ted-xml", "sgml"]
@@ -154,16 +154,11 @@ Parts = dict[Name, Text]
 class Files:
     """The sets of a corpus; each is the concatenation of its parts in this order."""
 
-    train: Parts
+    train: Annotated[Parts, MinLen(1)]
     valid: Parts = field(default_factory=dict)
-    tests: dict[Name, Parts] = field(default_factory=dict)
+    tests: dict[Name, Annotated[Parts, MinLen(1)]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        if not self.train:
-            raise SettingError(["train"], "names no files")
-        for name, parts in self.tests.items():
-            if not parts:
-                raise SettingError(["tests", name], "names no files")
         for name, parts in self.sets().items():
             for part, text in parts.items():
                 for key in ("pairs", "repeat") if name != "train" else ():

@@ -11,12 +11,12 @@ from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Annotated, Any, TypeVar
 
-from annotated_types import Interval
+from annotated_types import Interval, MinLen
 
 from bleuprint.config.comet import Comet, check_comet
 from bleuprint.config.corpus import Corpus
 from bleuprint.config.inherit import SECTIONS, expand
-from bleuprint.config.made_texts import Column, MadeText, check_made_texts
+from bleuprint.config.made_texts import MadeText, check_made_texts
 from bleuprint.config.outside import OutsideRow, check_outside
 from bleuprint.config.paths import RESOLVED
 from bleuprint.config.published import Published
@@ -39,27 +39,18 @@ class Settings:
 
     experiment: Name
     seeds: tuple[Annotated[int, Interval(ge=0, le=2**32 - 1)], ...]
-    corpora: dict[Name, Corpus]
-    cells: dict[Name, dict[str, System | None]]
+    corpora: Annotated[dict[Name, Corpus], MinLen(1)]
+    cells: Annotated[dict[Name, dict[str, System | None]], MinLen(1)]
     published: tuple[Published, ...] = ()
     made_texts: dict[Name, MadeText] | None = None
     comet: dict[Name, Comet] | None = None
     outside: dict[Name, dict[Name, OutsideRow]] | None = None
 
     def __post_init__(self) -> None:
-        for kind, entries in (("corpora", self.corpora), ("cells", self.cells)):
-            if not entries:
-                raise SettingError([kind], "is empty: name at least one")
         if not self.seeds or len(set(self.seeds)) != len(self.seeds):
-            raise SettingError(
-                ["seeds"], f"{list(self.seeds)}: must list at least one seed, and none twice"
-            )
+            raise SettingError(["seeds"], f"{list(self.seeds)}: at least one seed, and none twice")
         self._check_cells()
-        columns = {
-            name: Column(each.source, each.target, each.files, self.systems_on(name))
-            for name, each in self.corpora.items()
-        }
-        check_made_texts(self.made_texts or {}, columns, self.cells)
+        check_made_texts(self.made_texts or {}, self.corpora, self.cells)
         check_comet(self.comet or {})
         tests = {name: [*each.files.tests] or ["held-out"] for name, each in self.corpora.items()}
         check_outside(self.outside or {}, tests, self.cells)
@@ -69,9 +60,8 @@ class Settings:
     def _check_cells(self) -> None:
         for corpus, column in self.corpora.items():
             if not (systems := self.systems_on(corpus)):
-                raise SettingError(
-                    ["corpora", corpus], "no system is trained on it (systems.*.corpora)"
-                )
+                message = "no system is trained on it (systems.*.corpora)"
+                raise SettingError(["corpora", corpus], message)
             for name, system in systems.items():
                 _check_cell(name, system, corpus, column)
         cells = [f"{system}-{corpus}" for system in self.cells for corpus in self.corpora]
@@ -219,16 +209,14 @@ def load_resolved(root: Path = Path()) -> Settings:
 
 def _check_cell(system: str, row: System, corpus: str, column: Corpus) -> None:
     """Raise SettingError if a system cannot be trained on a corpus."""
+    message = None
     if row.model.tie_embeddings == "all" and not column.vocabulary.joint:
-        raise SettingError(
-            ["cells", system, corpus],
-            "ties all embeddings (model.tie_embeddings), "
-            f"but corpus {corpus} has a vocabulary for each language (vocabulary)",
-        )
+        has = f"corpus {corpus} has a vocabulary for each language (vocabulary)"
+        message = f"ties all embeddings (model.tie_embeddings), but {has}"
     if row.train.bpe_dropout and column.vocabulary.bpe is None:
-        raise SettingError(
-            ["cells", system, corpus], f"has train.bpe_dropout, but corpus {corpus} has no bpe"
-        )
+        message = f"has train.bpe_dropout, but corpus {corpus} has no bpe"
+    if message:
+        raise SettingError(["cells", system, corpus], message)
 
 
 def _entry(kind: str, entries: Mapping[str, T], name: str) -> T:

@@ -4,12 +4,11 @@ Back-translation (Sennrich et al. 2016) makes the source, sequence distillation 
 the target. Part of the settings in `experiment.py`.
 """
 
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from graphlib import CycleError, TopologicalSorter
-from typing import NamedTuple
 
-from bleuprint.config.corpus_files import Files, Text
+from bleuprint.config.corpus import Corpus
 from bleuprint.runtime.schema import SettingError
 
 
@@ -24,26 +23,14 @@ class MadeText:
     corpus: str
 
 
-class Column(NamedTuple):
-    """What is checked of a corpus; `systems`: the names of those that are trained on it."""
-
-    source: str
-    target: str
-    files: Files
-    systems: Collection[str]
-
-    def languages(self, text: Text) -> tuple[str, str]:
-        """The languages of the given side of a text and of the one that is made."""
-        sides = self.source, self.target
-        return sides if text.made == "target" else sides[::-1]
-
-
 def check_made_texts(
-    made_texts: Mapping[str, MadeText], corpora: Mapping[str, Column], systems: Collection[str]
+    made_texts: Mapping[str, MadeText],
+    corpora: Mapping[str, Corpus],
+    cells: Mapping[str, Mapping[str, object]],
 ) -> None:
     """Raise SettingError at a text without its translation or the reverse, and at a cycle."""
     for name, made in made_texts.items():
-        _check_made_text(name, made, corpora, systems)
+        _check_made_text(name, made, corpora, cells)
     for corpus, column in corpora.items():
         for part, text in column.files.made().items():
             if part not in made_texts or made_texts[part].part_of != corpus:
@@ -64,29 +51,28 @@ def check_made_texts(
 
 
 def _check_made_text(
-    name: str, made: MadeText, corpora: Mapping[str, Column], systems: Collection[str]
+    name: str,
+    made: MadeText,
+    corpora: Mapping[str, Corpus],
+    cells: Mapping[str, Mapping[str, object]],
 ) -> None:
     """Raise SettingError if there is no such text or training, or languages differ."""
 
     def error(key: str, message: str) -> SettingError:
         return SettingError(["made_texts", name, key], message)
 
-    for key, kind, known in (
-        ("part_of", "corpus", corpora),
-        ("corpus", "corpus", corpora),
-        ("system", "system", systems),
-    ):
+    for key, known in (("part_of", corpora), ("corpus", corpora), ("system", cells)):
         if (value := getattr(made, key)) not in known:
+            kind = key if key == "system" else "corpus"
             raise error(key, f"no {kind} {value!r}; there are: {', '.join(known)}")
     column, trained = corpora[made.part_of], corpora[made.corpus]
-    if made.system not in trained.systems:
+    if not cells[made.system].get(made.corpus):
         where = f"{made.corpus} (systems.{made.system}.corpora)"
         raise error("system", f"{made.system} is not trained on {where}")
     if (text := column.files.made().get(name)) is None:
         where = f"files.train.{name} with source or target alone"
         raise error("part_of", f"{made.part_of} has no {where}")
-    if (trained.source, trained.target) != (languages := column.languages(text)):
-        needed = f"{name} of {made.part_of} needs {' to '.join(languages)}"
-        raise error(
-            "corpus", f"{made.corpus} is {trained.source} to {trained.target}, and {needed}"
-        )
+    sides = column.source, column.target
+    if (trained.source, trained.target) != (needs := sides[:: 1 if text.made == "target" else -1]):
+        there = f"{made.corpus} is {trained.source} to {trained.target}"
+        raise error("corpus", f"{there}, and {name} of {made.part_of} needs {' to '.join(needs)}")

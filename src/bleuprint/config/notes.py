@@ -11,7 +11,6 @@ from bleuprint.config.system import System
 from bleuprint.runtime import environment
 from bleuprint.runtime.errors import UserError
 from bleuprint.runtime.files import not_a_file
-from bleuprint.runtime.yaml_tree import load_tree
 from bleuprint.text.tokenizers import tokenizer_for
 
 
@@ -23,31 +22,12 @@ def notes(settings: Settings) -> Iterator[str]:
         for side, file in corpus.files.sides().items():
             if file.path is not None and not Path(file.path).is_file():
                 yield f"corpora.{name}: {side}: {file.path}: {not_a_file(Path(file.path))}"
-        limits = [getattr(rule, "max", 0) for rule in corpus.filter if rule.name() == "length"]
-        for row, system in settings.systems_on(name).items():
-            most = system.model.max_positions
-            if any(most <= limit for limit in limits):
-                yield (
-                    f"systems.{row}.model.max_positions is {most}, but filter.length of {name} "
-                    f"keeps sentences of up to {limits[0]} words: one of {most} ends the training"
-                )
-    cells = [cell for name in settings.corpora for cell in settings.systems_on(name).items()]
-    yield from dict.fromkeys(note for cell in cells for note in _warmup(*cell))
     available = psutil.virtual_memory().total
+    cells = [cell for name in settings.corpora for cell in settings.systems_on(name).items()]
     yield from dict.fromkeys(note for cell in cells for note in memory(*cell, available, "memory"))
     if not environment.has_gpu():
         info = Path("/proc/cpuinfo")
         yield from dict.fromkeys(note for cell in cells for note in precision(*cell, info))
-
-
-def _warmup(name: str, system: System) -> Iterator[str]:
-    schedule = system.train.lr_schedule
-    warmup = getattr(schedule.inverse_sqrt or schedule.noam, "warmup_updates", 0)
-    if (updates := system.train.max_updates) and warmup > updates:
-        yield (
-            f"systems.{name}.train: warmup_updates {warmup} is above max_updates {updates}: "
-            "the learning rate never reaches its peak"
-        )
 
 
 def check_tokenizers(settings: Settings, path: Path = Path("params.yaml")) -> None:
@@ -60,9 +40,7 @@ def check_tokenizers(settings: Settings, path: Path = Path("params.yaml")) -> No
             try:
                 tokenizer_for(language, corpus.tokenize)
             except UserError as error:
-                entries = load_tree(path)["corpora"]
-                place = entries[name].places.get("tokenize", entries.places[name])
-                raise place.error(str(error)) from None
+                raise UserError(f"{path}: corpora.{name}.tokenize: {error}") from None
 
 
 def memory(name: str, system: System, available: int, what: str) -> Iterator[str]:
@@ -84,5 +62,3 @@ def precision(name: str, system: System, cpuinfo: Path) -> Iterator[str]:
     for part, value in (("train", system.train.precision), ("decode", system.decode.precision)):
         if value in lacking:
             yield f"systems.{name}.{part}.precision {value}: this machine's CPU does not have it"
-    if system.train.compile:
-        yield f"systems.{name}.train.compile: takes minutes, which do not pay off on CPUs"

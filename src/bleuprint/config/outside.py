@@ -6,6 +6,9 @@ Part of the settings in `experiment.py`.
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Annotated
+
+from annotated_types import MinLen
 
 from bleuprint.runtime.schema import SettingError, Sha256
 
@@ -38,14 +41,8 @@ class OutsideRow:
     `about`: what made them, and when; it is printed below the tables.
     """
 
-    about: str
-    tests: dict[str, OutsideFile]
-
-    def __post_init__(self) -> None:
-        if not self.about.strip():
-            raise SettingError(["about"], "is empty: say what made the translations, and when")
-        if not self.tests:
-            raise SettingError(["tests"], "is empty: name a test set, with its file")
+    about: Annotated[str, MinLen(1)]
+    tests: Annotated[dict[str, OutsideFile], MinLen(1)]
 
 
 # By corpus and name.
@@ -66,8 +63,6 @@ def check_outside(
         if corpus not in tests:
             message = f"no such corpus; there are: {', '.join(tests)}"
             raise SettingError(["outside", corpus], message)
-        if not rows:
-            raise SettingError(["outside", corpus], "is empty: add a row, or remove the key")
         for name, row in rows.items():
             if name in systems:
                 message = "a system has this name: rename the row"

@@ -41,6 +41,8 @@ _SAID = {
     "tuple_type": "is not a list: [...]",
     "dict_type": "is not a mapping of names",
     "dataclass_type": "is not a mapping",
+    "too_short": "is empty",
+    "string_too_short": "is empty",
     "literal_error": "is not one of {expected}",
     "greater_than_equal": "is out of range: at least {ge:.10g}",
     "greater_than": "is out of range: above {gt:.10g}",
