@@ -178,11 +178,6 @@ def test_company_and_order_change_nothing(beam: int) -> None:
     assert [h.tokens for h in backwards[::-1]] == [h.tokens for h in together]
 
 
-def test_the_limit_counts_the_end() -> None:
-    for hypothesis in search(list(range(10)), [3] * 10, beam=2):
-        assert len(hypothesis.tokens) <= 2
-
-
 def test_penalty_by_hand() -> None:
     assert length_penalty(1, systems.decode(alpha=0.6)) == 1.0
     assert length_penalty(7, systems.decode(alpha=1.0)) == 2.0

@@ -206,8 +206,3 @@ def test_sentences_beyond_the_longest_are_refused(places: str) -> None:
         model.encode(long)
     with pytest.raises(UserError, match=message):
         model.decode(long, *model.encode(short))
-
-
-def test_attention_weights_are_of_evaluation() -> None:
-    with pytest.raises(AssertionError):
-        model_of().train().attention_weights(SOURCE, TARGET)

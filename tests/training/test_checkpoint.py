@@ -50,14 +50,11 @@ def test_weights_name_their_training_and_repeat_to_the_byte(tmp_path: Path) -> N
         ([10, 20, 25, 30, 37], Keep(2, 0, 0), [], False, [20, 30, 37]),
         # the last checkpoint of a finished training counts as regular
         ([10, 20, 25, 30, 37], Keep(2, 0, 0), [], True, [30, 37]),
-        ([10, 20, 30], Keep(2, 0, 0), [], True, [20, 30]),
         # fewer exist than are to be kept
         ([10, 20], Keep(5, 5, 0), [20], False, [10, 20]),
         # the best, of those that are there
         ([10, 20, 30, 40, 50], Keep(1, 2, 0), [20, 40, 10, 30, 50], False, [20, 40, 50]),
         ([20, 30, 40, 50], Keep(1, 2, 0), [10, 30, 20, 50, 40], False, [20, 30, 50]),
-        # one of the best is one of the last
-        ([10, 20, 30, 40], Keep(2, 1, 0), [40, 20, 10, 30], False, [30, 40]),
         # a best one that training ends with
         ([10, 20, 25], Keep(1, 1, 0), [25, 10, 20], True, [25]),
         # each thirtieth
