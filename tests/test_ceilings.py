@@ -12,7 +12,7 @@ PACKAGES = {
     "report": 3790,
     "corpus": 3140,
     "runtime": 2056,
-    "config": 1768,
+    "config": 1740,
     "pipeline": 1570,
     "scoring": 1520,
     "training": 1520,
@@ -28,7 +28,7 @@ PACKAGES = {
 }
 LONGEST = 350  # lines of a module
 # Of Python; of docs, of pages. The aim is 21,000 and 25,000.
-TOTALS = {"src": 23858, "tests": 31990, "docs": 2630}
+TOTALS = {"src": 23830, "tests": 31989, "docs": 2630}
 
 
 def python(folder: str) -> dict[Path, int]:

@@ -258,8 +258,8 @@ def test_rows_made_with_merge_keys(tmp_path):
         ("{path: inputs/a.de}", "{url: https:///a.de}", "'https:///a.de': not http, https or"),
         ("{path: inputs/a.de}", "{url: http://a:b/x}", "'http://a:b/x': not a valid URL: Port"),
         ("{path: inputs/a.de}", '{url: "http://[::1/x"}', "not a valid URL: Invalid IPv6 URL"),
-        ("{path: inputs/a.de}", '{url: "http://x/a "}', "'http://x/a ': spaces around it"),
-        ("{path: inputs/a.de}", '{url: "http://x/a\\nb"}', "or non-printing characters in it"),
+        ("{path: inputs/a.de}", '{url: "http://x/a "}', "'http://x/a ': a space or non-printing"),
+        ("{path: inputs/a.de}", '{url: "http://x/a\\nb"}', "a space or non-printing char"),
         (
             "{path: inputs/a.de}",
             "{url: http://x/a, mirrors: [x/a]}",
@@ -292,7 +292,7 @@ def test_rows_made_with_merge_keys(tmp_path):
         ("threshold: 0", "threshold: 1000000000", "is out of range: at "),
         ("min_length: 0", "min_length: 1024", "min_length 1024 leaves no place for EOS in model"),
         ("seeds: [1]", "seeds: [9223372036854775807]", "out of range: at most 4294967295"),
-        ("{path: inputs/a.de}", '{url: "http://a b/c"}', "a space in the name of the host"),
+        ("{path: inputs/a.de}", '{url: "http://a b/c"}', "a space or non-printing character"),
     ],
 )
 def test_a_mistake_is_named_with_its_place(tmp_path, old, new, message):

@@ -211,8 +211,8 @@ def _check_cell(system: str, row: System, corpus: str, column: Corpus) -> None:
     """Raise SettingError if a system cannot be trained on a corpus."""
     message = None
     if row.model.tie_embeddings == "all" and not column.vocabulary.joint:
-        has = f"corpus {corpus} has a vocabulary for each language (vocabulary)"
-        message = f"ties all embeddings (model.tie_embeddings), but {has}"
+        message = f"ties all embeddings (model.tie_embeddings), but corpus {corpus}"
+        message += " has a vocabulary for each language (vocabulary)"
     if row.train.bpe_dropout and column.vocabulary.bpe is None:
         message = f"has train.bpe_dropout, but corpus {corpus} has no bpe"
     if message:

@@ -133,65 +133,49 @@ def _with_files(entry: Any, root: Path) -> Any:
     sides = {entry[side]: side for side in ("source", "target")}
     if len(sides) == 1:
         raise entry.places["target"].error(f"{entry['target']!r} is the source, too")
-    return _cited(_of_languages(merged(described, _without(entry, "from")), sides))
+    return _by_side(merged(described, _without(entry, "from")), sides)
 
 
-def _of_languages(corpus: Tree, sides: Mapping[Any, str]) -> Tree:
-    """A corpus with its files by side instead of by language; `sides`: source and target."""
-    if not isinstance(files := corpus.get("files"), Tree):
-        return corpus
+def _by_side(corpus: Tree, sides: Mapping[Any, str]) -> Tree:
+    """A corpus with its files by side instead of by language, and the licenses that texts name.
 
-    def text(part: Any, place: Place) -> Any:
-        if not isinstance(part, Tree):
-            return part
-        languages = [key for key in part if key not in _TEXT and _LANGUAGE.fullmatch(str(key))]
-        if missing := [each for each in sides if languages and each not in languages]:
-            there, by = ", ".join(languages), corpus.places[sides[missing[0]]]
-            raise place.error(f"has no text in {missing[0]!r} ({by}); there are: {there}")
-        entries, places = dict(_without(part, *languages)), dict(part.places)
-        for language in languages:
-            if side := sides.get(language):
-                file, own = part[language], entries.get(side)
-                if isinstance(file, Tree) and isinstance(own, Tree):
-                    file = merged(file, own)
-                entries[side] = file
-                places.setdefault(side, part.places[language])
-        return Tree(entries, places)
-
-    return Tree({**corpus, "files": _each_text(files, text)}, corpus.places)
-
-
-def _cited(corpus: Tree) -> Tree:
-    """A corpus with the licenses that its texts name; a text without has the only one there is."""
+    `sides`: source and target, by language. A text that names no license has the only one there is.
+    """
     licenses, files = corpus.get("license_and_citation"), corpus.get("files")
     if not isinstance(licenses, Tree) or not isinstance(files, Tree):
         return corpus
     named: set[Any] = set()
 
-    def text(part: Any, _: Place) -> Any:
-        if isinstance(part, Tree) and len(licenses) == 1:
+    def text(part: Any, place: Place) -> Any:
+        if not isinstance(part, Tree):
+            return part
+        entries, places = dict(part), dict(part.places)
+        languages = [key for key in part if key not in _TEXT and _LANGUAGE.fullmatch(str(key))]
+        if missing := [each for each in sides if languages and each not in languages]:
+            there, by = ", ".join(languages), corpus.places[sides[missing[0]]]
+            raise place.error(f"has no text in {missing[0]!r} ({by}); there are: {there}")
+        for language in languages:
+            file = entries.pop(language)
+            if side := sides.get(language):
+                if isinstance(file, Tree) and isinstance(own := entries.get(side), Tree):
+                    file = merged(file, own)
+                entries[side] = file
+                places.setdefault(side, places[language])
+        if len(licenses) == 1:
             only = next(iter(licenses))
-            place = {"license_and_citation": licenses.places[only]}
-            part = Tree({"license_and_citation": only, **part}, place | part.places)
-        if isinstance(part, Tree):
-            named.add(str(part.get("license_and_citation")))
-        return part
-
-    files = _each_text(files, text)
-    unnamed = [name for name in licenses if name not in named]
-    changed = {"license_and_citation": _without(licenses, *unnamed), "files": files}
-    return Tree({**corpus, **changed}, corpus.places)
-
-
-def _each_text(files: Tree, change: Callable[[Any, Place], Any]) -> Tree:
-    """The sets of a corpus with each of their texts changed."""
+            entries = {"license_and_citation": only, **entries}
+            places.setdefault("license_and_citation", licenses.places[only])
+        named.add(str(entries.get("license_and_citation")))
+        return Tree(entries, places)
 
     def parts(texts: Any) -> Any:
         if not isinstance(texts, Tree):
             return texts
-        return Tree({k: change(v, texts.places[k]) for k, v in texts.items()}, texts.places)
+        return Tree({k: text(v, texts.places[k]) for k, v in texts.items()}, texts.places)
 
     sets = {name: parts(files[name]) for name in ("train", "valid") if name in files}
     if isinstance(tests := files.get("tests"), Tree):
         sets["tests"] = Tree({k: parts(v) for k, v in tests.items()}, tests.places)
-    return Tree({**files, **sets}, files.places)
+    cited = _without(licenses, *(name for name in licenses if name not in named))
+    changed = {"license_and_citation": cited, "files": Tree({**files, **sets}, files.places)}
+    return Tree({**corpus, **changed}, corpus.places)
