@@ -6,7 +6,7 @@ from typing import Literal
 
 import pytest
 
-from bleuprint.config.citation import LicenseAndCitation, entries
+from bleuprint.config.citation import LicenseAndCitation
 from bleuprint.config.corpus import SentencePiece, Units
 from bleuprint.config.experiment import Settings
 from bleuprint.report.citations import check_published, citations
@@ -163,11 +163,6 @@ def test_an_entry_of_two_corpora_names_both() -> None:
     written = citations(with_abouts("@misc{a, title = {A B}}", "@misc{a,\n  title = {A\n B}}"))
     uses = "train.phrasebook valid.phrasebook test.phrasebook.phrasebook: none"
     assert written.startswith(f"% c0, {uses}\n% c1, {uses}\n@misc{{a, title = {{A B}}}}\n\n")
-
-
-def test_a_text_may_have_several_entries() -> None:
-    found = list(entries("@misc{a, title = {{A}}}\n@book{b:1,x={@}}\n"))
-    assert found == [("a", "@misc{a, title = {{A}}}"), ("b:1", "@book{b:1,x={@}}")]
 
 
 def test_two_entries_of_one_key_are_named() -> None:

@@ -61,9 +61,7 @@ def one_seed(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Settings]:
 
 
 @pytest.mark.usefixtures("all_samples")
-def test_interval_and_tests_are_those_of_resamples_by_hand(
-    one_seed: tuple[Path, Settings],
-) -> None:
+def test_interval_and_tests_are_those_of_resamples_by_hand(one_seed: tuple[Path, Settings]) -> None:
     root, settings = one_seed
     tiny, small = (
         Results.open(settings, cell, root).measures("first")["comet", ""] for cell in (TINY, SMALL)

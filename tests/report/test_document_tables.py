@@ -14,7 +14,6 @@ from bleuprint.report.page.summary import summary
 from bleuprint.report.records import collect
 from bleuprint.report.report import table_md
 from bleuprint.report.system_results import system_results
-from bleuprint.runtime.errors import UserError
 from bleuprint.scoring.score import score_cell
 from result_rows import frame, measured, record, rows_of
 
@@ -53,9 +52,7 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Settings, Reco
     return root, settings, load(root)
 
 
-def test_records_have_intervals_and_tests_by_document(
-    made: tuple[Path, Settings, Records],
-) -> None:
+def test_records_have_intervals_and_tests_by_document(made: tuple[Path, Settings, Records]) -> None:
     tiny, small = system_results(made[2])
     for result in (tiny, small):
         by_line, by_document = result.score("bleu"), result.score("bleu", "document")
@@ -105,12 +102,3 @@ def test_of_several_seeds_intervals_are_means() -> None:
 def test_nothing_is_shown_where_no_document_is_said() -> None:
     records = frame(record("tiny", CORPUS, TEST, 30))
     assert tables.documents(records) is None and not list(tables.document_findings(records))
-
-
-def test_documents_of_another_number_of_lines_are_refused(tmp_path: Path) -> None:
-    settings = trees.settings_in(tmp_path, corpora={CORPUS: (TEST,)})
-    trees.write_texts(tmp_path, settings)
-    path = given(CORPUS, tmp_path) / f"test.{TEST}.documents"
-    trees.write_lines(path, ["one"] * 39)
-    with pytest.raises(UserError, match=rf"{path} has 39 lines and .* 40"):
-        trees.describe(tmp_path, settings, CORPUS)

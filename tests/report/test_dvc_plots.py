@@ -8,8 +8,6 @@ import shutil
 import subprocess
 from pathlib import Path
 
-import pytest
-
 import result_rows
 from bleuprint.config.paths import Cell
 from bleuprint.report import dvc_plots
@@ -88,23 +86,6 @@ def test_the_templates_are_for_dvc() -> None:
     for name in ("curves", "scores"):
         content = json.loads((ROOT / ".dvc" / "plots" / f"{name}.json").read_text("utf-8"))
         assert Template(content, name).has_anchor("data")
-
-
-def test_a_color_is_a_system_in_every_plot() -> None:
-    encodings = []
-    for name in ("curves", "scores"):
-        content = json.loads((ROOT / ".dvc" / "plots" / f"{name}.json").read_text("utf-8"))
-        encodings.append(content["encoding"])
-    curves, scores = (encoding["color"] for encoding in encodings)
-    assert curves["field"] == scores["field"] == "system"
-    assert curves["scale"] == scores["scale"]
-    assert encodings[1]["facet"]["header"]["labelLimit"] == 0  # names of test sets are not cut
-
-
-@pytest.mark.parametrize("path", ["dvc_plots/index.html", ".dvc/plots.html", ".dvc/config.local"])
-def test_what_dvc_plots_writes_is_ignored_by_git(path: str) -> None:
-    command = ["git", "check-ignore", "--quiet", path]
-    assert subprocess.run(command, cwd=ROOT).returncode == 0
 
 
 def test_after_make_setup_the_page_of_dvc_plots_asks_nothing_of_a_network(tmp_path: Path) -> None:

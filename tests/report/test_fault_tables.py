@@ -19,7 +19,6 @@ from bleuprint.report.report import table_md
 from bleuprint.report.system_results import system_results
 from bleuprint.scoring.score import score_cell
 from bleuprint.tracking.sync import read_cell
-from result_rows import rows_of
 
 CORPUS, TEST = "news-en-de", "first"
 # Of 40 lines: the baseline loses three numbers, the damaged system these and nine more.
@@ -95,23 +94,6 @@ def test_damage_is_in_every_table(
     assert row[3:6] == ("3", "12", "+9.0") and row[6].startswith("0.00")
     trained = read_cell(settings, Cell("small", CORPUS, 1))
     assert trained and trained.scores[f"test_faulty_lines/{CORPUS}/first"] >= 12
-
-
-def test_several_seeds_have_means_and_the_t_test(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    trees.few_samples(monkeypatch)
-    settings = trees.settings_in(tmp_path, corpora={CORPUS: (TEST,)}, seeds=(1, 2))
-    trees.write_all(tmp_path, settings)
-    for _ in range(2):  # once more: the text has changed since the first was scored
-        for system in LOST:
-            for seed in settings.seeds:
-                damage(tmp_path, settings, system, seed)
-    records = collect(settings, tmp_path)
-    rows = rows_of(tables.faults(records))
-    assert rows["tiny"]["numbers"] == "3.0 ± 0.0"
-    # nine more in both seeds: without a deviation, nothing can be tested
-    assert rows["small"]["numbers"] == "12.0 ± 0.0"
 
 
 def test_holms_correction_is_over_all_systems_and_faults() -> None:

@@ -27,27 +27,6 @@ def test_the_order_of_records_moves_no_number(order: tuple[int, ...]) -> None:
     assert tables(shuffled) == tables(TWO_SYSTEMS)
 
 
-def test_chrf_stands_in_its_own_table() -> None:
-    rows = rows_of(main_table.scores(RECORDS, ["chrf2"], {}))
-    assert rows["small"] == {
-        "System": "small",
-        "news-en-de chrF2 first": "61.1 [60.1, 62.1]",
-        "news-en-de chrF2 difference first": "+10.0‡ p=0.001",
-        "news-en-de chrF2 people agree first": "≥ 90 %",
-        "news-en-de chrF2 second": "62.2 [61.2, 63.2]",
-        "news-en-de chrF2 difference second": "+10.0 n.s. p=0.050",
-        "news-en-de chrF2 people agree second": "–",
-        "talks-en-fr chrF2": "63.3 [62.3, 64.3]",
-        "talks-en-fr chrF2 difference": "+10.0‡ p=0.049",
-        "talks-en-fr chrF2 people agree": "≥ 90 %",
-    }
-    rows = rows_of(main_table.scores(RECORDS, ["chrf2pp"], {}))
-    assert {head: cell for head, cell in rows["small"].items() if "talks" in head} == {
-        "talks-en-fr chrF2++": "61.3 [60.3, 62.3]",
-        "talks-en-fr chrF2++ difference": "+10.0‡ p=0.049",
-    }
-
-
 def test_a_corpus_without_its_pair_in_the_name_shows_it() -> None:
     records = frame(record("tiny", "news-en-de", "first", 31.0))
     records = Records(*(e.assign(corpus="news") for e in (records.cells, records.measures)))

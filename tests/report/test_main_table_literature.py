@@ -82,7 +82,7 @@ def test_literature_by_language_pair() -> None:
     }
     table = literature.table_2()
     assert list(table.bleu[table.pair == "en-de"]) == [
-        *("23.75", "24.6", "25.16", "26.03", "26.30", "26.36", "27.3", "28.4"),
+        *("23.75", "24.6", "25.16", "26.03", "26.30", "26.36", "27.3", "28.4")
     ]
 
 
@@ -155,7 +155,7 @@ def test_differences_are_from_scores_that_are_counted_alike() -> None:
         *(
             record("base", "talks-en-fr", "only", bleu, seed=seed)
             for seed, bleu in ((1, 36.0), (2, 37.0))
-        ),
+        )
     )
     where = ("talks-en-fr", "only")
     numbers = [

@@ -99,20 +99,6 @@ def test_nothing_is_known_of_their_training(
     assert set(costs.system) == {"tiny", "small"}
 
 
-def test_the_records_of_systems_are_those_of_before(
-    outside: tuple[Path, Settings], records: frame.Records, tmp_path: Path
-) -> None:
-    alone = collect(trees.settings_in(tmp_path, corpora=CORPORA), outside[0])
-    alone.save(tmp_path / "before.json")
-    records.where(records.cells.outside.isna()).save(tmp_path / "after.json")
-    before, after = (read_json(tmp_path / f"{name}.json") for name in ("before", "after"))
-    for name in ("cells", "measures"):
-        for old, new in zip(before[name], after[name], strict=True):
-            differing = {name for name in old if old[name] != new[name]}
-            assert differing <= {"p_holm"}  # by the number of rows
-            assert str(old.get("parameters")) == str(new.get("parameters"))
-
-
 def test_they_are_marked_wherever_they_are_shown(
     outside: tuple[Path, Settings], records: frame.Records
 ) -> None:

@@ -7,13 +7,8 @@ from pathlib import Path
 
 import pytest
 
-import result_trees as trees
-from bleuprint.cli.main import command_parser
-from bleuprint.config.cells import settings_sha256
-from bleuprint.config.paths import Cell
-from bleuprint.report.frame import RESULTS, Records, load
+from bleuprint.report.frame import Records
 from bleuprint.report.paper_numbers import numbers_tex, paper_numbers
-from bleuprint.runtime.errors import UserError
 from result_rows import TWO_SYSTEMS, against, frame, record
 
 ROWS = [
@@ -142,29 +137,3 @@ def test_latex_refuses_a_number_that_is_not_there(tmp_path: Path) -> None:
     done = _latex(tmp_path, rf"\bleuprint{{{FIRST}/bleu_hgih}}")
     assert done.returncode != 0
     assert "\\bleuprintNoSuchNumber" in done.stdout
-
-
-def test_commands_print_what_belongs_to_the_settings(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    settings = trees.settings_in(tmp_path)
-    rows = []
-    for row in ROWS:
-        cell = Cell(*(row["facts"][name] for name in Cell._fields))
-        facts = row["facts"] | {"settings_sha256": settings_sha256(settings, cell)}
-        rows.append({**row, "facts": facts})
-    frame(*rows).save(tmp_path / RESULTS)
-    monkeypatch.chdir(tmp_path)
-    assert _printed("numbers", capsys) == numbers_tex(load())
-    # of another params.yaml
-    params = (tmp_path / "params.yaml").read_text("utf-8")
-    (tmp_path / "params.yaml").write_text(params.replace("max: 3.0", "max: 4.0"), encoding="utf-8")
-    with pytest.raises(UserError, match=r"made with another params\.yaml"):
-        _printed("numbers", capsys)
-
-
-def _printed(command: str, capsys: pytest.CaptureFixture[str]) -> str:
-    parser, _ = command_parser()
-    given = parser.parse_args([command])
-    given.command(given)
-    return capsys.readouterr().out

@@ -104,26 +104,9 @@ def test_paired_tests_are_against_the_first_system(
             )
 
 
-def test_one_system_alone_has_no_paired_test(made: tuple[Path, Settings], tmp_path: Path) -> None:
-    alone = trees.settings_in(tmp_path, systems=("small",), seeds=(1,))
-    records = collect(alone, made[0])
-    assert list(records.cells.system) == ["small"] * 3
-    assert records.measures[["baseline", "difference", "p"]].isna().all(axis=None)
-
-
 def assert_same(first: Records, second: Records, check_like: bool = False) -> None:
     assert_frame_equal(first.cells, second.cells, check_like=check_like)
     assert_frame_equal(first.measures, second.measures)
-
-
-def test_cells_that_are_not_in_the_settings_are_passed_over(
-    copy: tuple[Path, Settings], collected: Records
-) -> None:
-    root, settings = copy
-    (root / "results" / "gone" / "news-en-de" / "1").mkdir(parents=True)
-    (root / "results" / "tiny" / "news-en-de" / "9").mkdir()
-    (root / "results" / "tiny" / "old-en-de").mkdir()
-    assert_same(collect(settings, root), collected)
 
 
 def test_saved_records_come_back_and_repeat_exactly(
@@ -144,11 +127,6 @@ def test_saved_records_come_back_and_repeat_exactly(
     assert {row["baseline"] for row in content["measures"]} == {"tiny", None}
     measured = set(trees.timing_of(Cell("tiny", "news-en-de", 1)))
     assert not any(f'"{name}"' in text.decode() for name in (*measured, "train_seconds"))
-
-
-def test_nothing_to_load(tmp_path: Path) -> None:
-    with pytest.raises(UserError, match=r"results\.json: no such file; run: dvc repro"):
-        load(tmp_path)
 
 
 def test_what_an_older_version_wrote(copy: tuple[Path, Settings]) -> None:

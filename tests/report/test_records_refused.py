@@ -1,8 +1,6 @@
 """Results that do not belong together are refused, with the file that differs."""
 
-import dataclasses
 import re
-import shutil
 import warnings
 from dataclasses import replace
 from pathlib import Path
@@ -12,11 +10,10 @@ from pandas.testing import assert_frame_equal
 
 import bleuprint
 import result_trees as trees
-from bleuprint.cells.results import Results
 from bleuprint.config.experiment import Settings
 from bleuprint.config.paths import Cell
 from bleuprint.config.system import Average
-from bleuprint.report.frame import Records, costs_csv, load
+from bleuprint.report.frame import costs_csv, load
 from bleuprint.report.records import collect
 from bleuprint.runtime.errors import UserError
 from bleuprint.runtime.files import read_json, write_json
@@ -47,56 +44,6 @@ def test_settings_edited_since_translating(copy: tuple[Path, Settings]) -> None:
         UserError, match=r"small/news-en-de/3/translation\.json: translated with decode\.engine pyt"
     ):
         collect(edited, root)
-
-
-def test_translations_and_scores_put_in_place_of_others(copy: tuple[Path, Settings]) -> None:
-    root, settings = copy
-    good, bad = (root / Cell(name, "news-en-de", 1).results for name in ("small", "tiny"))
-    shutil.copytree(good / "hypotheses", bad / "hypotheses", dirs_exist_ok=True)
-    shutil.copy(good / "scores.json", bad)
-    with pytest.raises(UserError, match=r"tiny/.*first\.de: has changed since it was translated"):
-        collect(settings, root)
-
-
-def test_one_training_is_not_two_seeds(copy: tuple[Path, Settings]) -> None:
-    root, settings = copy
-    one, other = (root / Cell("small", "talks-en-fr", seed).results for seed in (3, 1))
-    for name in ("training.json", "translation.json", "scores.json", "hypotheses/test.only.fr"):
-        shutil.copy(one / name, other / name)
-    with pytest.raises(
-        UserError,
-        match=r"small/talks-en-fr/1/training\.json: not run with these settings; run: dvc repro, "
-        "or if it runs nothing: dvc repro --force --single-item train@small-talks-en-fr-1",
-    ):
-        collect(settings, root)
-
-
-def test_curves_need_not_be_there(copy: tuple[Path, Settings], collected: Records) -> None:
-    root, settings = copy
-    (root / Cell("tiny", "news-en-de", 3).results / "curves.json").unlink()
-    assert_frame_equal(collect(settings, root).measures, collected.measures)
-
-
-def test_results_of_other_settings_are_refused(copy: tuple[Path, Settings]) -> None:
-    root, settings = copy
-    cell = Cell("tiny", "news-en-de", 1)
-    assert Results.open(settings, cell, root).check().training.updates == 500
-    tiny = settings.system("tiny")
-    smoothed = dataclasses.replace(tiny, train=dataclasses.replace(tiny.train, label_smoothing=0.3))
-    changed = with_systems(settings, {"tiny": smoothed})
-    with pytest.raises(UserError, match=r"1/training\.json: not run with these settings; run: dvc"):
-        Results.open(changed, cell, root)
-
-
-@pytest.mark.parametrize("name", ["hypotheses", "references"])
-def test_scores_of_other_translations_are_refused(copy: tuple[Path, Settings], name: str) -> None:
-    root, settings = copy
-    cell = Cell("tiny", "news-en-de", 1)
-    scores = read_json(path := root / cell.results / "scores.json")
-    scores["second"][name] = "0" * 64
-    write_json(path, scores)
-    with pytest.raises(UserError, match="has changed since system tiny, corpus news-en-de"):
-        Results.open(settings, cell, root).check()
 
 
 @pytest.mark.parametrize(
@@ -134,14 +81,6 @@ def test_a_missing_result_names_the_cell_and_the_file(
     assert str(caught.value) == f"{path}: no such file: no result yet for {cell}; run: dvc repro"
 
 
-def test_a_missing_test_set_names_the_cell_and_the_file(copy: tuple[Path, Settings]) -> None:
-    root, settings = copy
-    path = (root / Cell("small", "news-en-de", 3).results) / "scores.json"
-    write_json(path, {"first": read_json(path)["first"]})
-    with pytest.raises(UserError, match=r"scores\.json: no test set 'second' for system small"):
-        collect(settings, root)
-
-
 @pytest.mark.parametrize(
     "file",
     [
@@ -159,16 +98,6 @@ def test_texts_changed_since_scoring(copy: tuple[Path, Settings], file: str) -> 
         match=r"has changed since (system tiny, corpus talks-en-fr, seed 3|it was translated)",
     ):
         collect(settings, root)
-
-
-def test_an_average_edited_since_translating(copy: tuple[Path, Settings]) -> None:
-    """A checkpoint's translations are not those of an average of the same training."""
-    root, settings = copy
-    small = settings.system("small")
-    changed = replace(small, average=Average(updates=(1, 1000), ensemble=True))
-    edited = with_systems(settings, {"small": changed})
-    with pytest.raises(UserError, match=r"translation\.json: translated with average \{'last'"):
-        collect(edited, root)
 
 
 def test_an_ensemble_is_recorded_with_its_models(copy: tuple[Path, Settings]) -> None:

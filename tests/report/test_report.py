@@ -162,14 +162,6 @@ def test_the_funnel_counts_by_stage_and_rule(written: tuple[Path, Settings]) -> 
     assert len(of_news) == 7 and len(rows) == 14
 
 
-def test_a_missing_ledger(copy: tuple[Path, Settings]) -> None:
-    root, settings = copy
-    (root / "data" / "ledgers" / "talks-en-fr" / "dedup.json").unlink()
-    with pytest.raises(UserError, match=r"talks-en-fr/dedup\.json: no such file"):
-        report.write_reports(settings, root)
-    assert not contents(root)
-
-
 def test_a_low_reachable_bleu_stands_at_the_scores(
     copy: tuple[Path, Settings], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -189,16 +181,6 @@ def test_a_low_reachable_bleu_stands_at_the_scores(
     for parts in (main_table.parts(load()), main_table.summary(settings, load())):
         assert [str(part).startswith(note) for part in parts].count(True) == 1
     assert "Reachable" not in " ".join(notes.notes(load()))
-
-
-def test_removing_a_system_removes_its_row(copy: tuple[Path, Settings]) -> None:
-    root, settings = copy
-    report.write_reports(settings, root)
-    assert "| small " in contents(root)["table.md"].decode()
-    report.write_reports(trees.settings_in(root, systems=("tiny",)), root)
-    for name, content in contents(root).items():
-        # <small> is an element of HTML
-        assert (b">small<" if name == "index.html" else b"small") not in content, name
 
 
 @pytest.mark.usefixtures("all_samples")

@@ -109,22 +109,3 @@ def test_rare_words_in_percent_where_tokens_are_words() -> None:
     ]
     assert list(rows[0])[3:] == ["0", "100+"]
     assert tables.by_count(frame(of_characters)) is None
-
-
-def test_means_over_seeds() -> None:
-    other = record(
-        *("tiny", "news-en-de", "first", 32.0),
-        seed=2,
-        length_ratio=1.0,
-        measures={
-            ("word_accuracy", "count 0"): measured("word_accuracy", 40.0, units=50),
-            ("word_accuracy", "count 100+"): measured("word_accuracy", 25.0, units=1200),
-        },
-    )
-    seeds = frame(RECORDS[0], other)
-    (papers,) = rows_of(tables.variants(seeds))
-    assert (papers["BLEU"], papers["lower-cased"]) == ("31.0", "32.5 (+1.5)")
-    _, lengths = rows_of(tables.by_length(seeds))
-    assert (lengths["1-10"], lengths["Length ratio"]) == ("34.0", "0.990")
-    _, words = rows_of(tables.by_count(seeds))
-    assert (words["0"], words["100+"]) == ("30.0", "37.5")

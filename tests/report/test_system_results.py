@@ -123,11 +123,6 @@ def test_three_seeds_are_tested_across_seeds() -> None:
     assert results[1].scores["chrf2"].mean == pytest.approx(93.7 / 3 + 20)
 
 
-def test_a_system_alone_has_no_difference() -> None:
-    (only,) = system_results(frame(record("base", "news-en-de", "only", 30.0)))
-    assert only.difference is None
-
-
 @pytest.mark.parametrize(("corpus", "known"), [("news-en-de", True), ("copy-src-tgt", False)])
 def test_people_agree_on_no_symbols(corpus: str, known: bool) -> None:
     rows = record("base", corpus, "only", 30.0), record("other", corpus, "only", 32.0)

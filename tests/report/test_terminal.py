@@ -15,10 +15,8 @@ import processes
 import result_trees as trees
 from bleuprint.cli.scores import _table
 from bleuprint.config.cells import settings_sha256
-from bleuprint.config.experiment import load
 from bleuprint.config.paths import Cell
-from bleuprint.report import frame as results
-from bleuprint.report import main_table, report
+from bleuprint.report import report
 from bleuprint.report.grid import Column, Grid, Row
 from result_rows import TWO_SYSTEMS, frame
 
@@ -112,17 +110,6 @@ def test_no_color_in_a_pipe_and_utf_8_in_any_locale(project: Path) -> None:
     assert printed(project, PYTHONUTF8="0", PYTHONIOENCODING="ascii") == utf8
     bold = printed(project, FORCE_COLOR="1", TERM="xterm")
     assert "\x1b[1m41.1 [40.1, 43.1]\x1b[0m" in bold, "the best is bold"
-
-
-def test_latex_is_well_formed(project: Path) -> None:
-    text = main_table.tex(load(project / "params.yaml"), results.load(project), project)
-    assert "small & \\textbf{41.1 [40.1, 43.1]} & +10.0$^{\\ddagger}$ p=0.001 &" in text
-    assert text.count("{") == text.count("}") and text.isascii()
-    for table in text.split("\\begin{table}")[1:]:
-        layout = re.search(r"\\begin\{tabular\}\{([lr]+)\}", table)
-        assert layout
-        rows = [line for line in table.split("\n") if line.endswith("\\\\")][1:]
-        assert {line.count(" & ") for line in rows} == {len(layout[1]) - 1}
 
 
 def test_published_numbers_are_shown_and_mistakes_told(project: Path, tmp_path: Path) -> None:

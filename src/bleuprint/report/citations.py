@@ -19,11 +19,7 @@ def citations(settings: Settings) -> str:
     UserError if one key names two different entries.
     """
     cited: dict[str, tuple[str, str, list[str]]] = {}
-    for reason, bibtex, place in (
-        *_texts(settings),
-        *_published(settings),
-        *_methods(settings),
-    ):
+    for reason, bibtex, place in (*_texts(settings), *_published(settings), *_methods(settings)):
         for key, entry in entries(bibtex):
             first, first_place, reasons = cited.setdefault(key, (entry, place, []))
             if first.split() != entry.split():

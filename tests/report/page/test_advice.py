@@ -75,8 +75,7 @@ def test_a_system_that_has_not_learned_gets_no_other_advice() -> None:
 
 
 @pytest.mark.parametrize(
-    ("ratio", "said"),
-    [(0.95, "5.0% too short"), (1.04, "4.0% too long"), (0.98, ""), (1.029, "")],
+    ("ratio", "said"), [(0.95, "5.0% too short"), (1.04, "4.0% too long"), (0.98, ""), (1.029, "")]
 )
 def test_the_length_is_that_of_the_first_seed(ratio: float, said: str) -> None:
     found = advised(*(row("base", 20.0, seed=seed, length_ratio=ratio) for seed in (4, 5)))

@@ -1,7 +1,6 @@
 """The page's section on data: ledgers and statistics as people read them."""
 
 import json
-from html.parser import HTMLParser
 from typing import Any
 
 import pytest
@@ -10,31 +9,14 @@ from bleuprint.report.page.context import ReportContext
 from bleuprint.report.page.corpora import corpora
 from bleuprint.report.page.summary import summary
 from bleuprint.report.records import collect
+from pages import Page
 from result_trees import STAGES, settings_in, write_all
 
 
-class Tables(HTMLParser):
-    """The text of every cell of every row of a piece of HTML."""
-
-    def __init__(self, html: str) -> None:
-        super().__init__()
-        self.rows: list[list[str]] = []
-        self._inside = False
-        self.feed(html)
-
-    def handle_starttag(self, tag: str, _: object) -> None:
-        if tag == "tr":
-            self.rows.append([])
-        if tag in ("td", "th"):
-            self._inside = True
-            self.rows[-1].append("")
-
-    def handle_endtag(self, tag: str) -> None:
-        self._inside = self._inside and tag not in ("td", "th")
-
-    def handle_data(self, data: str) -> None:
-        if self._inside:
-            self.rows[-1][-1] += data
+def rows_of(body: str) -> list[list[str]]:
+    """The cells of every row of every table."""
+    tables = Page(f'<section id="data">{body}</section>').tables["data"]
+    return [row for table in tables for row in table.rows]
 
 
 @pytest.fixture(scope="module")
@@ -57,7 +39,7 @@ def test_the_funnel_goes_rule_by_rule(context: ReportContext) -> None:
     assert (
         f"<strong>{9_999 - 6:,} of 10,000 training pairs are trained on (99.93 %).</strong>" in body
     )
-    rows = [row for row in Tables(body).rows if row[0] in STAGES]
+    rows = [row for row in rows_of(body) if row[0] in STAGES]
     assert len(rows) == 2 * len(STAGES)  # an edit and a check; those that do nothing are only named
     assert "These dropped and changed nothing: download: idle_edit, download: idle_rule," in body
     for number, stage in enumerate(STAGES):
@@ -129,7 +111,7 @@ def test_overlap_and_samples_are_told(context: ReportContext) -> None:
 
 def test_statistics_of_a_corpus(context: ReportContext) -> None:
     body = corpora(context).body
-    rows = [row for row in Tables(body).rows if row[0] == "test.first"]
+    rows = [row for row in rows_of(body) if row[0] == "test.first"]
     assert rows == [
         # 90 words in 30 sentences, 120 tokens; 70 of 90 words are one token
         ["test.first", language, "30", "90", "3.0", "120", "1.33", "77.8 %", "3", "17"]
@@ -147,7 +129,7 @@ def test_parts_of_a_download_are_told_apart_and_counted(context: ReportContext) 
     section = corpora(context).body
     short = summary(context).body
     path.write_text(before)
-    rows = [row for row in Tables(section).rows if row[0].startswith("download")]
+    rows = [row for row in rows_of(section) if row[0].startswith("download")]
     assert [row[0] for row in rows] == ["download news", "download talks"]
     for row in rows:
         assert (row[1], row[3:]) == ("metadata", ["2,000", "–", "5,000"])

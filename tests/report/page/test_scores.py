@@ -15,7 +15,6 @@ from bleuprint.report.page.context import ReportContext
 from bleuprint.report.page.scores import scores
 from bleuprint.report.page.section import Section
 from bleuprint.report.page.summary import summary
-from bleuprint.report.published import literature
 from pages import Page
 
 CORPUS = "wmt14-en-de"
@@ -187,30 +186,3 @@ def test_published_rows_are_marked(settings: Settings) -> None:
     assert number.pop("BLEU lower-cased") == "25.5" and set(list(number.values())[1:]) == {"–"}
     assert "Ours <before> (published): A thesis; lower-cased BLEU" in page.sections["scores"]
     assert "comparable only with ours" in page.sections["scores"]
-
-
-def test_a_published_score_stands_with_its_test_set(settings: Settings) -> None:
-    rows = [result_rows.record("base", CORPUS, test, 20.0) for test in ("newstest2013", TEST)]
-    first, _, second, *_ = parsed(scores(context(settings, *rows))).tables["scores"]
-    assert [len(first.rows), len(second.rows)] == [1, 9]
-    cells = second.row("Transformer (big) (published)")
-    assert (cells["BLEU"], cells["BLEU compound-split"]) == ("–", "28.4")
-    assert cells["FLOPs, by time"] == "2.3e19" and list(cells.values()).count("–") == 6
-
-
-def test_published_rows_are_those_of_the_table(tmp_path: Path) -> None:
-    """A paper's number that is in Table 2 already is one row; of several test sets, one a name."""
-    tests = "newstest2013", TEST
-    table_2 = Published("Transformer (base)", literature.SOURCE, CORPUS, TEST, 27.3, "tokenized")
-    thesis = [Published("Ours", "A thesis", CORPUS, test, 25.0, "intl") for test in tests]
-    settings = trees.settings_in(tmp_path, ("base",), {CORPUS: tests})
-    more = dataclasses.replace(settings, published=(table_2, *thesis))
-    rows = [result_rows.record("base", CORPUS, test, 20.0) for test in tests]
-    first, _, table, *_ = parsed(scores(context(more, *rows))).tables["scores"]
-    numbers = literature.rows(result_rows.frame(*rows).cells, more.published)
-    assert list(numbers.system).count("Transformer (base)") == 1
-    assert [row[0] for row in table.rows[:-1]] == [
-        f"{name} (published)" for name in numbers.system.unique()
-    ]
-    for each in (first, table):
-        assert each.row("Ours (published)")["BLEU intl"] == "25.0"
