@@ -9,7 +9,7 @@ from root import ROOT
 
 # Lines of Python by package of src/bleuprint, rounded up.
 PACKAGES = {
-    "report": 3790,
+    "report": 3730,
     "corpus": 3140,
     "runtime": 2056,
     "config": 1740,
@@ -28,7 +28,7 @@ PACKAGES = {
 }
 LONGEST = 350  # lines of a module
 # Of Python; of docs, of pages. The aim is 21,000 and 25,000.
-TOTALS = {"src": 23830, "tests": 31989, "docs": 2630}
+TOTALS = {"src": 23770, "tests": 31480, "docs": 2630}
 
 
 def python(folder: str) -> dict[Path, int]:

@@ -22,12 +22,11 @@ from bleuprint.report.records import check_settings, collect
 from bleuprint.report.report import table_md
 from bleuprint.report.system_results import system_results
 from bleuprint.runtime.errors import UserError
-from bleuprint.runtime.files import read_json, sha256_of, write_json
+from bleuprint.runtime.files import read_json, write_json
 from bleuprint.scoring.comet_measure import COMET_MEASURE
 from bleuprint.scoring.human_agreement import COEFFICIENTS
 from bleuprint.scoring.measure import statistics_of
 from bleuprint.scoring.significance import PairedTest, measured, paired_test
-from bleuprint.serving.score_outside import score_outside
 from result_rows import against, changed, frame, record, values
 
 SHA256 = "c0" * 32
@@ -142,34 +141,6 @@ def test_over_seeds_the_difference_is_tested_by_t() -> None:
     difference = result.differences["comet"]
     assert difference.p == pytest.approx(ttest_1samp([1.0, 0.9, 1.3], 0).pvalue, abs=1e-5)
     assert difference.randomization is None and difference.agreement == "92 %"
-
-
-def test_a_row_from_outside_has_the_scores_of_equal_translations(
-    one_seed: tuple[Path, Settings], tmp_path: Path
-) -> None:
-    root = shutil.copytree(one_seed[0], tmp_path / "copy")
-    made, path = root / SMALL.results / "hypotheses/test.first.de", "inputs/outside/a.de"
-    (root / "inputs/outside").mkdir(parents=True)
-    shutil.copyfile(made, root / path)
-    tests = {"first": {"path": path, "sha256": sha256_of(made)}}
-    rows = {"news-en-de": {"online-a": {"about": "system A", "tests": tests}}}
-    made_here = trees.settings_in(root, corpora={"news-en-de": ("first",)}, outside=rows)
-    settings = replace(made_here, comet=MODEL)
-    score_outside(settings, "news-en-de", root)
-    stage = "comet_outside@wmt22-comet-da-news-en-de"
-    with pytest.raises(UserError, match=r"online-a\.json: no such file; run: dvc repro"):
-        collect(settings, root)
-    file = root / "results/outside/news-en-de.comet/online-a.json"
-    file.parent.mkdir()
-    shutil.copyfile(root / SMALL.results / "comet.json", file)
-    measures = collect(settings, root).measures
-    comet = measures[measures.measure == "comet"].set_index("system")
-    shown = ["value", "low", "high", "signature", "difference", "p", "standard_error"]
-    assert list(comet.loc["online-a", shown]) == list(comet.loc["small", shown])
-    assert 0 < comet.p["online-a"] < 0.05 and comet.difference["online-a"] > 0
-    write_json(file, {"first": read_json(file)["first"] | {"scored_with": "ab" * 32}})
-    with pytest.raises(UserError, match=f"first has other scored_with than .*{stage}"):
-        collect(settings, root)
 
 
 def test_a_report_without_comet_is_not_that_of_settings_with_it(

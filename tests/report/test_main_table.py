@@ -1,7 +1,6 @@
 """The table's text, and that every number is in its own row and column."""
 
 import itertools
-import math
 from typing import Any
 
 import pytest
@@ -134,31 +133,3 @@ def test_costs_counted_and_measured() -> None:
         ("small", "news-en-de"),
         ("small", "talks-en-fr"),
     ]
-
-
-def test_costs_are_means_over_seeds() -> None:
-    seeds = [
-        record("tiny", "news-en-de", test, 30.0, seed=seed, target_tokens=tokens)
-        for seed, tokens in ((1, 1_000_000), (2, 2_000_000))
-        for test in ("first", "second")
-    ]
-    cells = frame(*seeds).cells
-    fast = cells.seed == 2
-    times = {"train_seconds": 100.0, "train_tokens_per_second": 100.0, "device": "Slow Chip"}
-    cells = cells.assign(**times, processes=1, threads=2, commit=None)
-    cells.loc[fast, list(times)] = 40.0, 300.0, "Fast Chip"
-    rates = ["devices", "sustained_flops", "training_flops_by_time", "peak_flops", "mfu"]
-    cells = cells.assign(peak_memory=math.nan)
-    measures = frame(*seeds).measures
-    unknown = cells.assign(**dict.fromkeys(rates, math.nan))
-    (row,) = main_table.costs(Records(unknown, measures)).rows
-    assert row.cells[4] == "1.50M"
-    devices = "Slow Chip, 1 x 2 threads; Fast Chip, 1 x 2 threads"
-    assert row.cells[6:] == ("0:01:10", "200", "–", "–", "–", devices)
-    cells.loc[~fast, rates] = 1, 2e12, 4e14, 2e12, 0.25
-    cells.loc[fast, rates] = 2, 4e12, 8e14, 4e12, 0.5
-    records = Records(cells, measures)
-    (row,) = main_table.costs(records).rows
-    assert row.cells[9] == "6.0e14"
-    assert row.cells[10] == "37.5%"
-    assert main_table.scores(records).rows[0].cells[-1] == "3.3e18"

@@ -58,34 +58,6 @@ def test_no_literature_elsewhere(corpus: str, test: str) -> None:
     assert row.kind != "published"
 
 
-def test_literature_by_language_pair() -> None:
-    rows = rows_of(main_table.scores(frame(record("base", "wmt14-en-fr", "newstest2014", 36.1))))
-    shown = {
-        name.removesuffix(" (published)"): (
-            row["wmt14-en-fr BLEU tokenized"],
-            row["wmt14-en-fr BLEU compound-split"],
-        )
-        for name, row in rows.items()
-    }
-    assert rows["base"]["wmt14-en-fr BLEU"] == "36.1 [35.1, 38.1]"
-    assert shown == {
-        "Deep-Att + PosUnk": ("39.2", "–"),
-        "GNMT + RL": ("39.92", "–"),
-        "ConvS2S": ("40.46", "–"),
-        "MoE": ("40.56", "–"),
-        "Deep-Att + PosUnk Ensemble": ("40.4", "–"),
-        "GNMT + RL Ensemble": ("41.16", "–"),
-        "ConvS2S Ensemble": ("41.29", "–"),
-        "Transformer (base)": ("–", "38.1"),
-        "Transformer (big)": ("–", "41.8"),
-        "base": ("–", "–"),  # its records have neither variant
-    }
-    table = literature.table_2()
-    assert list(table.bleu[table.pair == "en-de"]) == [
-        *("23.75", "24.6", "25.16", "26.03", "26.30", "26.36", "27.3", "28.4")
-    ]
-
-
 def test_numbers_that_the_experiment_names() -> None:
     ours = frame(
         record("base", "news-en-de", "first", 26.1),

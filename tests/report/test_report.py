@@ -12,7 +12,6 @@ import pandas
 import pytest
 from ruamel.yaml import YAML
 
-import processes
 import result_trees as trees
 from bleuprint.config.experiment import Settings
 from bleuprint.config.experiment import load as load_settings
@@ -181,25 +180,6 @@ def test_a_low_reachable_bleu_stands_at_the_scores(
     for parts in (main_table.parts(load()), main_table.summary(settings, load())):
         assert [str(part).startswith(note) for part in parts].count(True) == 1
     assert "Reachable" not in " ".join(notes.notes(load()))
-
-
-@pytest.mark.usefixtures("all_samples")
-def test_the_stage(tmp_path: Path) -> None:
-    root, settings = tmp_path, trees.settings_in(tmp_path, corpora={"news-en-de": ("first",)})
-    trees.write_all(root, settings)
-    report.write_reports(settings, root)
-    expected = contents(root)
-    for name in expected:
-        (root / "reports" / name).unlink()
-    done = processes.run_text([sys.executable, str(STAGE)], root)
-    assert done.returncode == 0, done.stderr
-    assert contents(root) == expected
-    (root / "results" / "small" / "news-en-de" / "1" / "scores.json").unlink()
-    done = processes.run_text([sys.executable, str(STAGE)], root)
-    assert done.returncode == 1
-    assert len(done.stderr.splitlines()) == 1
-    assert "small/news-en-de/1/scores.json: no such file: no result yet" in done.stderr
-    assert contents(root) == expected
 
 
 def test_a_cell_left_out_is_a_dash(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

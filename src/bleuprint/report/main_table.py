@@ -82,22 +82,13 @@ def parts(records: Records, published: Sequence[Published] = ()) -> Iterator[str
     yield scores(records, published=published)
     if (records.measures.measure == "comet").any():
         yield scores(records, ["comet"], {})
-    if (losses := tables.losses(records, published)) is not None:
-        yield losses
-        yield tables.LOSS_NOTE
     yield costs(records)
     yield cost_columns.DASH
     yield ""
     yield from notes.notes(records, published, Path())
-    for table, findings, head in (
-        (tables.documents(records), tables.document_findings(records), "By document"),
-        (tables.faults(records), tables.fault_findings(records), "Lines with faults"),
-    ):
-        if table is not None:
-            yield table
-            yield f"{head}, with 95 % intervals: docs/scoring.md"
-            yield from findings
-            yield ""
+    yield from tables.document_findings(records)
+    yield from tables.fault_findings(records)
+    yield ""
     yield f"More: {REPORTS / 'index.html'} (everything, on one page), {REPORTS / 'table.md'},"
     yield f"{RESULTS} (scores, signatures and fingerprints of every cell), and the runs"
     yield "side by side in MLflow: make ui"

@@ -26,6 +26,12 @@ _OF_STAGES = {
     "translate": {"hypotheses_sha256", "models", "engine", "precision", "loss"},
     "comet": {"comet"},
 }
+# What may be why results differ, and the facts in which it shows.
+_CAUSES = {
+    "settings": ("settings_sha256",),
+    "test set": ("sources_sha256", "references_sha256"),
+    "data": ("binary_sha256",),
+}
 # One result: facts, and measures with their group, by name.
 Result = Mapping[str, Any]
 
@@ -98,16 +104,10 @@ class Compared:
         """What was recorded that may be why they differ."""
         if "outside" in self.names:
             yield "one is a row from outside, the other was trained"
-        if self.differs("settings_sha256"):
-            yield "settings"
-        if self.differs("sources_sha256") or self.differs("references_sha256"):
-            yield "test set"
-        if self.differs("binary_sha256"):
-            yield "data"
-        elif self.differs("training_sha256") and not self.differs("settings_sha256"):
+        causes = [cause for cause, names in _CAUSES.items() if any(map(self.differs, names))]
+        yield from causes
+        if self.differs("training_sha256") and not {"settings", "data"} & {*causes}:
             yield "code of the training"
-        if self.differs("averaged_sha256") and all(self._both("averaged_sha256")):
-            yield "checkpoints that were averaged"
         if self.differs("scored_with"):
             yield f"scored with {_changed(*self._both('scored_with'), ', ')}"
         first, second = (side["bleu"][-1] for side in (self.first, self.second))

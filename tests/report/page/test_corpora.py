@@ -7,7 +7,6 @@ import pytest
 
 from bleuprint.report.page.context import ReportContext
 from bleuprint.report.page.corpora import corpora
-from bleuprint.report.page.summary import summary
 from bleuprint.report.records import collect
 from pages import Page
 from result_trees import STAGES, settings_in, write_all
@@ -53,15 +52,11 @@ def test_what_is_drawn_for_other_sets_is_not_dropped(context: ReportContext) -> 
     before = path.read_text()
     dropped = {"drawn_for_valid": 1_000, "drawn_for_test": 993, "held": 1}
     change_ledger(context, "binarize", pairs_out=8_000, dropped=dropped)
-    section, short = corpora(context).body, summary(context).body
+    section = corpora(context).body
     path.write_text(before)
     assert "<strong>8,000 of 8,007 training pairs are trained on (99.91 %).</strong>" in section
     assert "1,993 of 10,000 pairs were drawn for validation and test sets" in section
-    assert (
-        "8,000 of 8,007 training pairs are trained on; 1,993 more were drawn for validation and "
-        "test sets; most were dropped by:" in short
-    )
-    assert "drawn_for" not in section.split("<table>")[0] + short
+    assert "drawn_for" not in section.split("<table>")[0]
 
 
 def test_a_sample_shows_what_was_changed(context: ReportContext) -> None:
@@ -127,14 +122,9 @@ def test_parts_of_a_download_are_told_apart_and_counted(context: ReportContext) 
     before = path.read_text()
     path.write_text(json.dumps({"sets": parts}))
     section = corpora(context).body
-    short = summary(context).body
     path.write_text(before)
     rows = [row for row in rows_of(section) if row[0].startswith("download")]
     assert [row[0] for row in rows] == ["download news", "download talks"]
     for row in rows:
         assert (row[1], row[3:]) == ("metadata", ["2,000", "–", "5,000"])
     assert "<strong>9,993 of 14,000 training pairs are trained on (71.38 %).</strong>" in section
-    assert (
-        "9,993 of 14,000 training pairs are trained on; most were dropped by: metadata 4,000"
-        in short
-    )

@@ -138,5 +138,3 @@ def test_curves_have_a_line_for_each_system(tmp_path: Path) -> None:
     }
     text = parsed(summary(made)).sections["summary"]
     assert "fell from 3.000 (update 250) to 1.250 at the end (update 500)" in text
-    # seven stages in the ledgers, each of which drops a pair
-    assert "9,993 of 10,000 training pairs are trained on" in text

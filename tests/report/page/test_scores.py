@@ -1,7 +1,6 @@
 """Figures in the report page against the records, and against numbers made by hand."""
 
 import dataclasses
-import math
 from pathlib import Path
 from typing import Any
 
@@ -39,15 +38,6 @@ def record(
 ) -> dict[str, Any]:
     tested = {} if p is None else result_rows.against("base", p)
     return result_rows.record(system, CORPUS, TEST, bleu, seed=seed, **{**tested, **changes})
-
-
-def of_seeds(systems: dict[str, tuple[float, ...]]) -> list[dict[str, Any]]:
-    """The records of systems with a score for each seed."""
-    return [
-        record(system, score, None if system == "base" else 0.5, seed)
-        for system, scores in systems.items()
-        for seed, score in enumerate(scores, 1)
-    ]
 
 
 def context(settings: Settings, *rows: dict[str, Any]) -> ReportContext:
@@ -109,31 +99,6 @@ def test_what_is_not_significant_is_said_so(settings: Settings) -> None:
     text = parsed(summary(context(settings, *found))).sections["summary"]
     assert "significant alone (p=0.030), not corrected for the number of systems (p=0.060)" in text
     assert "People prefer the better one of such pairs in 64 % (estimated)" in text
-    assert "Second is base, 1.0 below" not in text  # which has just been said
-
-
-def test_the_best_against_the_second(settings: Settings) -> None:
-    one = record("base", 20.0), record("big", 21.0, 0.001), record("odd", 20.9, 0.001)
-    text = parsed(summary(context(settings, *one))).sections["summary"]
-    assert "big is better than the baseline base on wmt14-en-de. It is 1.0 BLEU above" in text
-    assert "Second is odd, 0.1 below; that is not tested" in text
-    below = record("base", 20.0), record("big", 19.0, 0.2)
-    text = parsed(summary(context(settings, *below))).sections["summary"]
-    assert "No system is better than the baseline base on wmt14-en-de. " in text
-    assert "Second is big, 1.0 below: not significant (p=0.200): count the two as equal" in text
-
-
-def test_the_second_is_tested_over_seeds(settings: Settings) -> None:
-    """Differences 1, 2, 3: t = 2 / (1 / sqrt(3)) = 3.464, of 2 degrees of freedom p = 0.0742."""
-    found = of_seeds({"base": (10, 10, 10), "big": (21, 22, 23), "odd": (20, 20, 20)})
-    t = 2 / math.sqrt(1 / 3)
-    p = 1 - t / math.sqrt(2 + t * t)  # Student's distribution in closed form, two sides
-    assert round(p, 3) == 0.074
-    several = dataclasses.replace(settings, seeds=(1, 2, 3))
-    text = parsed(summary(context(several, *found))).sections["summary"]
-    assert "Second is odd, 2.0 below: not significant, it may be chance (p=0.074, not" in text
-    table, *_ = parsed(scores(context(several, *found))).tables["scores"]
-    assert table.row("big")["BLEU"] == "22.0 ± 1.0"
 
 
 def test_tests_that_disagree_are_both_shown(settings: Settings) -> None:
@@ -157,21 +122,6 @@ def test_few_sentences_are_said_so(settings: Settings) -> None:
         assert (f"With {few}, this is weak evidence." in text) == bool(few)
         table, *_ = parsed(scores(made)).tables["scores"]
         assert table.caption == f"Test set: newstest2014 ({few or '30 sentences'})"
-
-
-def test_the_time_is_that_of_all_trainings_or_not_said(settings: Settings) -> None:
-    """Three trainings of 61 s; a fourth row shares the last one."""
-    found = [
-        record(name, 20.0, 0.5 if name != "base" else None, training_sha256=training)
-        for name, training in (("base", "a"), ("big", "b"), ("odd", "c"), ("mean", "c"))
-    ]
-    made = context(settings, *found)
-    text = parsed(summary(made)).sections["summary"]
-    assert "3 trainings: 9.8e18 FLOPs, 0:03:03 (h:mm:ss), together." in text
-    cells = made.records.cells
-    cells.loc[cells.system != "big", "train_seconds"] = math.nan
-    text = parsed(summary(ReportContext(settings, made.records))).sections["summary"]
-    assert "3 trainings: 9.8e18 FLOPs, together." in text
 
 
 def test_published_rows_are_marked(settings: Settings) -> None:

@@ -43,18 +43,7 @@ def test_each_test_set_has_a_finding() -> None:
     assert "3.0 BLEU above it: not significant (p=0.200): count the two as equal." in second
     assert "People prefer" in first and "People prefer" not in second
     first, second = found(*rows(0.001, better=-3.0))
-    assert second == (
-        "No system is better than the baseline base on news-en-fr. Second is big, 3.0 below: "
-        "significant (p=0.001) for these two trainings, another seed may differ. "
-        # 88.333 / (1 + e^(-0.96639 * 3)) by Kocmi et al. 2024
-        "People prefer the better one of such pairs in 84 % (estimated)."
-    )
-
-
-def test_the_second_is_named() -> None:
-    first, second = found(*rows(0.001), *(record(c, "mid", 21.0, 0.01) for c in CORPORA))
-    assert "Second is mid, 1.0 below; that is not tested (with one seed" in first
-    assert "Second is mid, 2.0 below;" in second
+    assert second == "No system is better than the baseline base on news-en-fr. "
 
 
 def test_one_system_has_nothing_to_be_compared_with() -> None:

@@ -60,7 +60,7 @@ def _corpus(context: ReportContext, name: str) -> dict[str, Any]:
     by_stage = list(training_counts(name, context.root))
     funnel = list(_funnel(by_stage))
     idle = [row for row in funnel if row[1] and not any(row[3:5])]
-    pairs = kept([name], context.root)
+    pairs = kept(name, context.root)
     described = folder(name, "statistics", context.root)
     return {
         "name": name,

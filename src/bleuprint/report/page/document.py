@@ -24,7 +24,7 @@ def document(context: ReportContext) -> str:
     """The page as one text: styles and scripts are in it, and it makes no request."""
     return TEMPLATES.get_template("page.html.j2").render(
         settings=context.settings,
-        pairs={name: kept([name], context.root).left for name in context.settings.corpora},
+        pairs={name: kept(name, context.root).left for name in context.settings.corpora},
         outside=list(dict.fromkeys(r.system for r in context.results if r.outside)),
         sections=[section for make in SECTIONS if (section := make(context))],
     )

@@ -3,10 +3,9 @@
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-from bleuprint.report.paired import p_text, paired_t
+from bleuprint.report.paired import p_text
 from bleuprint.report.system_results import Difference, SystemResult, by_test
 from bleuprint.runtime.html import counted
-from bleuprint.scoring.significance import SIGNIFICANT
 
 # Fewer lines give no reliable mean.
 LINES = 30
@@ -41,25 +40,9 @@ def _finding(place: str, ranked: Sequence[SystemResult]) -> Finding:
         texts.append(f"It is {tested.value:.1f} BLEU above it: {_verdict(tested)}")
     else:
         title = f"No system is better than the baseline {best.name} on {place}"
-    if len(ranked) > 1 and (ranked[1].difference or not tested):
-        texts.append(_second(best, ranked[1]))
     if (lines := int(best.first.lines)) < LINES:
         texts.append(f"With {counted(lines, 'sentence')}, this is weak evidence.")
     return Finding(title, " ".join(texts), "scores")
-
-
-def _second(best: SystemResult, second: SystemResult) -> str:
-    """How far the second system is behind."""
-    text = f"Second is {second.name}, {best.bleu.mean - second.bleu.mean:.1f} below"
-    if second.difference and not best.difference:
-        return f"{text}: {_verdict(second.difference)}"
-    pairs = zip(best.values(), second.values(), strict=True)
-    deltas = [first - other for first, other in pairs]
-    if len(deltas) == 1:
-        return f"{text}; that is not tested (with one seed, only the baseline's are)."
-    p = paired_t(deltas)
-    verdict = "significant" if p < SIGNIFICANT else "not significant, it may be chance"
-    return f"{text}: {verdict} ({p_text(p)}, not corrected for choosing the two by their scores)."
 
 
 def _verdict(tested: Difference) -> str:

@@ -1,7 +1,7 @@
 """The training pairs that each stage dropped, from the ledgers."""
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -44,14 +44,12 @@ def training_counts(corpus: str, root: Path) -> Iterator[tuple[str, str, SetCoun
                 yield stage, name, counts
 
 
-def kept(corpora: Iterable[str], root: Path) -> Kept:
-    """The pairs of some corpora together, from the download to the training."""
+def kept(corpus: str, root: Path) -> Kept:
+    """The pairs from the download to the training."""
     read, left, dropped = 0, 0, Counter[str]()
-    for corpus in corpora:
-        *_, (_, _, last) = by_stage = list(training_counts(corpus, root))
-        left += last.pairs_out
-        for stage, _, counts in by_stage:
-            read += counts.pairs_in if stage == STAGES[0] else 0
-            dropped.update(counts.dropped)
+    for stage, _, counts in training_counts(corpus, root):
+        read += counts.pairs_in if stage == STAGES[0] else 0
+        left = counts.pairs_out
+        dropped.update(counts.dropped)
     drawn = sum(dropped.pop(rule, 0) for rule in DRAWN)
     return Kept(read, left, drawn, dropped)

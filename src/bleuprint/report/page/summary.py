@@ -5,19 +5,15 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from bleuprint.report import notes, tables
-from bleuprint.report.cost_columns import duration, power
 from bleuprint.report.page.advice import advice
 from bleuprint.report.page.context import ReportContext
 from bleuprint.report.page.findings import Finding, best_systems
-from bleuprint.report.page.funnel import kept
 from bleuprint.report.page.section import Section
 from bleuprint.report.system_results import SystemResult, by_test
 from bleuprint.runtime.html import counted
 
 # The ends of a scale are multiples of this many BLEU.
 _STEP = 5
-# Rules that are named.
-_SHOWN = 3
 
 
 @dataclass(frozen=True)
@@ -65,28 +61,3 @@ def _findings(context: ReportContext) -> Iterator[Finding]:
         yield Finding("The smallest difference that this can show", text[0].upper() + text[1:])
     for each in tables.document_findings(context.records):
         yield Finding("By document", each)
-    yield Finding("Cost", _cost(context), "cost")
-    yield Finding("Data", _data(context), "data")
-
-
-def _cost(context: ReportContext) -> str:
-    """The cost of all trainings together; the time only if all were timed.
-
-    Rows that differ only in averaging or decoding share a training.
-    """
-    trainings = context.trainings.drop_duplicates("training_sha256")
-    costs = trainings[["training_flops", "train_seconds"]].sum(skipna=False)
-    text = f"{counted(len(trainings), 'training')}: {power(costs.training_flops)} FLOPs"
-    if costs.notna().all():
-        text += f", {duration(costs.train_seconds)} (h:mm:ss)"
-    return f"{text}, together."
-
-
-def _data(context: ReportContext) -> str:
-    """What became of the training pairs of all corpora."""
-    pairs = kept(context.settings.corpora, context.root)
-    text = f"{pairs.left:,} of {pairs.candidates:,} training pairs are trained on"
-    if pairs.drawn:
-        text += f"; {pairs.drawn:,} more were drawn for validation and test sets"
-    rules = pairs.most()[:_SHOWN]
-    return f"{text}; most were dropped by: {', '.join(rules)}." if rules else f"{text}."
