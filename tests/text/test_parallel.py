@@ -22,14 +22,6 @@ def test_a_line_ends_at_newline_only(tmp_path, character):
     assert folder.count("train") == 2
 
 
-def test_written_pairs_are_read_back(tmp_path):
-    folder = TextFolder(tmp_path, "de", "en")
-    with folder.writer("train") as writer:
-        for pair in [*PAIRS, Pair("", "")]:
-            writer.write(pair)
-    assert list(folder.pairs("train")) == [*PAIRS, Pair("", "")]
-
-
 def test_a_newline_inside_a_sentence_is_never_written(tmp_path):
     with PairWriter(tmp_path / "a", tmp_path / "b") as writer, pytest.raises(AssertionError):
         writer.write(Pair("eins\nzwei", "one"))
@@ -39,25 +31,6 @@ def test_a_missing_last_newline_makes_no_difference(tmp_path):
     (tmp_path / "a").write_bytes(b"eins\nzwei")
     (tmp_path / "b").write_bytes(b"one\ntwo\n")
     assert list(read_pairs(tmp_path / "a", tmp_path / "b")) == [("eins", "one"), ("zwei", "two")]
-
-
-@pytest.mark.parametrize(
-    ("source", "target", "counts"),
-    [
-        (b"a\nb\nc\n", b"a\n", (3, 1)),
-        (b"a\n", b"a\nb\nc", (1, 3)),
-        (b"", b"a\n", (0, 1)),
-        (b"a\nb\n", b"a\n\n\n", (2, 3)),
-    ],
-)
-def test_unequal_sides_are_named_with_their_counts(tmp_path, source, target, counts):
-    first, second = tmp_path / "x.de", tmp_path / "x.en"
-    first.write_bytes(source)
-    second.write_bytes(target)
-    with pytest.raises(UserError) as error:
-        list(read_pairs(first, second))
-    wanted = f"{first} has {counts[0]} lines and {second} has {counts[1]}: not parallel"
-    assert str(error.value) == wanted
 
 
 def test_an_undecodable_byte_is_named_with_file_and_line(tmp_path):
@@ -102,15 +75,6 @@ def test_spans_that_meet_hold_every_pair_once(tmp_path, monkeypatch, size):
         assert all(len(block.pairs()) <= size for block in blocks)
 
 
-def test_a_block_ends_with_a_newline_also_where_the_file_does_not(tmp_path):
-    folder = TextFolder(tmp_path, "de", "en")
-    for path, text in zip(folder.files("train"), ("x\nlast", "y\nz\n"), strict=True):
-        path.write_text(text)
-    (block,) = folder.blocks("train")
-    assert block.pairs() == [("x", "y"), ("last", "z")]
-    assert block.source == b"x\nlast\n"
-
-
 @pytest.mark.parametrize(
     ("source", "target"),
     [(b"a\n" * 5, b"a\n" * 4), (b"a\n" * 3 + b"a", b"a\n" * 5), (b"", b"a")],
@@ -126,13 +90,3 @@ def test_blocks_of_unequal_files_are_refused(tmp_path, monkeypatch, source, targ
         with pytest.raises(UserError) as error:
             [list(folder.blocks("train", *bounds)) for bounds in parts]
         assert str(error.value) == wanted.format(tmp_path, counts[0], tmp_path, counts[1])
-
-
-def test_an_undecodable_byte_in_a_block_is_named_by_its_line(tmp_path):
-    folder = TextFolder(tmp_path, "de", "en")
-    write_set(folder, "train", PAIRS)
-    path = folder.files("train")[1]
-    path.write_bytes(path.read_bytes().replace(b"three", b"thr\xe9e"))
-    for start in (0, 1):
-        with pytest.raises(UserError, match=r"train\.en:3: byte 18 of the line is 0xe9: not UTF-8"):
-            [block.pairs() for block in folder.blocks("train", start)]

@@ -126,13 +126,6 @@ def test_pairs_are_drawn_by_seed_each_as_often_as_the_others(tmp_path, host):
     assert taken(tmp_path, host, 10, pairs=10, pairs_seed=1) == list(range(10))
 
 
-def test_the_pairs_of_a_format_are_counted_after_what_it_drops(tmp_path, host):
-    text = Text("x", "tmx", both=File(url=host.put("/x.tmx", TMX)), pairs=1)
-    raw, sets = download(tmp_path, alone(text))
-    assert list(raw.pairs("train")) == [("eins", "one")]
-    assert sets["train.a"]["dropped"] == {"one_language": 1}
-
-
 def test_more_pairs_than_a_text_has_are_refused(tmp_path, host):
     german, english = host.put("/x.de", GERMAN), host.put("/x.en", ENGLISH)
     text = Text("x", source=File(url=german), target=File(url=english), pairs=3)
@@ -178,13 +171,6 @@ def test_a_damaged_file_of_the_users_own_stays_where_it_is(tmp_path, monkeypatch
     assert (tmp_path / "inputs" / "x.de.gz").read_bytes() == damaged
 
 
-def test_a_mistake_in_the_settings_costs_no_download(tmp_path, host):
-    url = host.put("/x.tsv", b"a\tb\n")
-    message = refused(tmp_path, Text("x", "tsv", both=File(url=url), columns=(1, 3)))
-    assert message.startswith(f"{url}:1: ")
-    assert stored(tmp_path) == 1
-
-
 def test_texts_that_are_not_parallel_are_refused_with_their_counts(tmp_path, host):
     german, english = host.put("/x.de", GERMAN + b"Mehr.\n"), host.put("/x.en", ENGLISH)
     message = refused(tmp_path, plain(german, english))
@@ -192,12 +178,6 @@ def test_texts_that_are_not_parallel_are_refused_with_their_counts(tmp_path, hos
     assert said == f"{german} has 3 lines and {english} has 2: not parallel"
     names = [hashlib.sha256(url.encode()).hexdigest() for url in (german, english)]
     assert rest.startswith("downloaded without a SHA-256") and all(name in rest for name in names)
-
-
-def test_bytes_that_are_not_utf8_are_refused_with_their_line(tmp_path, host):
-    url = host.put("/x.de", GERMAN + "Grüße\n".encode("latin-1"))
-    message = refused(tmp_path, plain(url, host.put("/x.en", ENGLISH + b"x\n")))
-    assert message.startswith(f"{url}:3: byte 3 of the line is 0xfc")
 
 
 def test_a_sample_of_a_training_text_is_random_and_in_random_order(tmp_path, host):
@@ -216,13 +196,6 @@ def test_a_sample_of_a_training_text_is_random_and_in_random_order(tmp_path, hos
     for number in range(10):
         assert abs(sum(number in draw for draw in draws) - 80) < 4 * (200 * 0.4 * 0.6) ** 0.5
         assert abs(sum(number == draw[0] for draw in draws) - 20) < 4 * (200 * 0.1 * 0.9) ** 0.5
-
-
-def test_the_phrasebook_needs_no_host(tmp_path):
-    text = plain("phrasebook:valid.de", "phrasebook:valid.en")
-    raw, _ = download(tmp_path, alone(text))
-    assert raw.count("train") == 500
-    assert not (tmp_path / "store").exists()
 
 
 def test_documents_are_aligned_and_the_ledger_has_a_pair_for_each_bead(tmp_path):

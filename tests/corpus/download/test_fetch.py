@@ -49,12 +49,11 @@ def test_a_place_that_fails_midway_is_gone_on_from_at_the_next(tmp_path, host, m
     assert ranges(host, "/y") == [f"bytes={HALF}-"]
 
 
-@pytest.mark.parametrize("known", [{}, {"size": len(BODY)}])
-def test_pieces_of_two_places_are_not_joined_without_a_sum(tmp_path, host, monkeypatch, known):
+def test_pieces_of_two_places_are_not_joined_without_a_sum(tmp_path, host, monkeypatch):
     monkeypatch.setattr(http, "ATTEMPTS", 1)
     first, second = host.put("/x", BODY), host.put("/y", NEW)
     host.script["/x"] = [cut(HALF)]
-    assert get(tmp_path, File(url=first, mirrors=(second,), **known)) == NEW
+    assert get(tmp_path, File(url=first, mirrors=(second,))) == NEW
     assert ranges(host, "/y") == [None]
 
 
@@ -136,14 +135,6 @@ def test_a_proxy_is_gone_through(tmp_path, host, monkeypatch):
         assert proxy.asked == ["http://data.invalid/v1/x"]
 
 
-def test_a_proxy_is_gone_through_to_https(tmp_path, host, monkeypatch):
-    monkeypatch.setattr(http, "ATTEMPTS", 1)
-    with running(Proxy(host)) as proxy:
-        monkeypatch.setenv("https_proxy", proxy.url)
-        message = refused(tmp_path, File(url="https://data.invalid/x"))
-        assert proxy.asked == ["data.invalid:443"] and "Tunnel connection failed: 403" in message
-
-
 # downloads.lock
 
 
@@ -182,16 +173,6 @@ def test_a_stored_file_that_is_not_the_locked_one_is_fetched_anew(tmp_path, host
     lock = {url: {"sha256": sum_of(NEW), "size": len(NEW)}}
     (tmp_path / "downloads.lock").write_text(json.dumps(lock))
     assert get(tmp_path, File(url=url)) == NEW
-
-
-def test_a_stored_file_is_locked_without_being_fetched_again(tmp_path, host):
-    url = host.put("/x", BODY)
-    get(tmp_path, File(url=url), lock=False)
-    get(tmp_path, File(url=url))
-    assert left(tmp_path) == kept(tmp_path) and locked(tmp_path)[url]["sha256"] == sum_of(BODY)
-    host.seen.clear()  # the host was asked for its size; now it is known
-    get(tmp_path, File(url=url))
-    assert host.seen == []
 
 
 def test_the_lock_holds_for_mirrors_and_other_places(tmp_path, host):

@@ -3,7 +3,7 @@
 import pytest
 from test_formats import PAIRS, fault, read
 
-from bleuprint.config.corpus_files import File, Files, Text
+from bleuprint.config.corpus_files import File
 from bleuprint.corpus.steps.ledger import SetCounts
 from corpora import TORTURE
 
@@ -83,16 +83,3 @@ def test_different_numbers_of_documents_are_an_error(source, target, numbers):
 
 def test_documents_without_a_pair_are_an_error():
     assert "dropped: 1 by 0-1, 2 by 1-0" in fault("documents", b"a\nb\n\n\n", b"\na\n\n")
-
-
-@pytest.mark.parametrize("name", ["valid", "test.t"])
-def test_held_out_sets_are_not_aligned(name):
-    text = Text("x", "documents", **PLACES)
-    plain = Text("x", **PLACES)
-    sets = {"valid": {}, "tests": {}, "train": {"a": plain}}
-    if name == "valid":
-        sets["valid"] = {"p": text}
-    else:
-        sets["tests"] = {"t": {"p": text}}
-    with pytest.raises(ValueError, match=f"{name}.p: format documents is for training texts"):
-        Files(**sets)

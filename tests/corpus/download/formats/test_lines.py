@@ -3,7 +3,7 @@ from itertools import zip_longest
 import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
-from test_formats import fault, read, reading
+from test_formats import fault, read
 
 from bleuprint.corpus.steps.ledger import SetCounts
 
@@ -26,24 +26,13 @@ def as_published(content: bytes) -> list[str]:
     ]
 
 
-def cut(content: bytes, sizes: list[int]) -> list[bytes]:
-    """The file in parts of these sizes, over and over."""
-    parts, start = [], 0
-    while start < len(content):
-        size = sizes[len(parts) % len(sizes)]
-        parts.append(content[start : start + size])
-        start += size
-    return parts
-
-
 @given(
     pairs=st.lists(st.tuples(SENTENCES, SENTENCES), min_size=1),
     end=st.sampled_from([b"\n", b"\r\n"]),
-    sizes=st.lists(st.integers(1, 30), min_size=1),
 )
-def test_any_two_files_of_utf_8_are_read_line_by_line(pairs, end, sizes):
+def test_any_two_files_of_utf_8_are_read_line_by_line(pairs, end):
     files = [b"".join(text.encode() + end for text in side) for side in zip(*pairs, strict=True)]
-    found = list(reading("plain", [cut(file, sizes) for file in files]))
+    found = read("plain", *files)
     assert found == list(zip(*map(as_published, files), strict=True))
     if not any(text.startswith("\ufeff") or text.endswith("\r") for pair in pairs for text in pair):
         assert found == pairs
@@ -56,10 +45,6 @@ def test_any_columns_of_utf_8_are_read(rows, last):
     assume(b"\n" in file or b"\r" not in file)
     if wanted and len(wanted[-1]) == 3:
         assert read("tsv", file, columns=(3, 1)) == [(row[2], row[0]) for row in wanted]
-
-
-def test_a_last_line_needs_no_end_and_empty_lines_are_lines():
-    assert read("plain", b"a\n\nc", b"x\ny\n\n") == [("a", "x"), ("", "y"), ("c", "")]
 
 
 def test_only_a_return_before_a_line_break_goes_and_only_one_byte_order_mark():
@@ -75,15 +60,6 @@ def test_lines_of_old_macs_are_no_single_line():
     )
     for content in (b"a\rb\n", b"a\nb\rc", b"a"):
         assert len(read("plain", content, content)) == content.count(b"\n") + (content[-1] != 10)
-
-
-def test_blocks_end_anywhere_without_effect():
-    content = "zwölf Boxkämpfer\r\n\n\ufeff☃\r\n".encode() * 3
-    wanted = read("plain", content, content)
-    assert len(wanted) == 9
-    for size in range(1, 30):
-        parts = [cut(content, [size]), cut(content, [7])]
-        assert list(reading("plain", parts)) == wanted
 
 
 @pytest.mark.parametrize("numbers", [(3, 1), (1, 3), (0, 2), (2, 0), (2, 3), (1001, 7)])
@@ -115,10 +91,6 @@ def test_the_first_byte_that_is_not_utf_8_is_named_with_its_place(content, place
     files[side] = content
     name = ("inputs/x.de", "inputs/x.en")[side]
     assert fault("plain", *files).startswith(f"{name}:{place}: not UTF-8{hint}")
-
-
-def test_nuls_stay_in_text_that_has_few():
-    assert read("plain", b"abc\0\n", b"\0xyz") == [("abc\0", "\0xyz")]
 
 
 @pytest.mark.parametrize(

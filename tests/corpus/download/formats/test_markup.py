@@ -68,7 +68,6 @@ def test_sgml_ends_with_its_root(end):
     ("body", "problem"),
     [
         ('<seg id="1">a\n<seg id="2">b</seg>', ":2: <seg> without </seg>"),
-        ('<seg id="1">a</doc>', ":2: <seg> without </seg>"),
         ("<seg>a</seg>", ":2: <seg> without id"),
         ('<seg id="1">a</seg>\n<seg id="2">b', ":3: <seg> without </seg>"),
     ],
