@@ -3,16 +3,11 @@ import json
 import pytest
 
 from bleuprint.corpus.clean import Cleaning
-from bleuprint.rules.rule import Edit, edited
+from bleuprint.rules.rule import Edit
 from bleuprint.runtime.errors import UserError
 from bleuprint.text.parallel import TextFolder
 from corpora import EDITS, PAIRS, write_set
 from steps import run_sharded
-
-
-class Lines(Edit):
-    def edit(self, sentence, language):  # noqa: ARG002
-        return sentence.replace("Katze", "Kat\nze")
 
 
 class Shout(Edit):
@@ -85,11 +80,3 @@ def test_an_edit_knows_the_language(tmp_path):
     write_set(TextFolder(tmp_path / "raw", "de", "en"), "train", PAIRS[:2])
     clean, _ = run(tmp_path, edits=(Shout(),))
     assert list(clean.pairs("train")) == [(s, t.upper()) for s, t in PAIRS[:2]]
-
-
-def test_an_edit_that_breaks_a_line_is_named(tmp_path):
-    write_set(TextFolder(tmp_path / "raw", "de", "en"), "train", PAIRS)
-    with pytest.raises(UserError, match="rule lines: it inserts a line break into 'Die Katze"):
-        run(tmp_path, edits=(Lines(),))
-    with pytest.raises(UserError, match="rule lines"):
-        edited(PAIRS[0].source, "de", (Lines(),))

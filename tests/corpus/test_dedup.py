@@ -113,17 +113,6 @@ def test_an_edit_hides_no_overlap(tmp_path, overlap):
         assert list(after.pairs("test.x")) == [held_out]
 
 
-@pytest.mark.parametrize("overlap", ["exact", "normalized"])
-def test_a_sentence_that_only_an_edit_would_change_is_found_as_it_is(tmp_path, overlap):
-    twice = Pair("&amp;lt;", "x")  # was escaped three times: an edit takes off one
-    settings = Dedup(pairs=True, sources=False, targets=False, decontaminate=overlap)
-    edits = (EDITS["entities"](),)
-    after, _ = run(
-        tmp_path, settings, edits=edits, train=[twice, PAIRS[0]], valid=[(twice[0], "y")]
-    )
-    assert list(after.pairs("train")) == [PAIRS[0]]
-
-
 def test_the_sides_are_not_confused(tmp_path):
     after, _ = run(tmp_path, train=[Pair("a b", "c"), Pair("a", "b c")])
     assert len(list(after.pairs("train"))) == 2

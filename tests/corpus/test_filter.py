@@ -60,12 +60,6 @@ def test_each_side_is_checked_in_its_language(tmp_path):
     assert list(after.pairs("train")) == [pair]
 
 
-def test_lengths_are_counted_in_tokens(tmp_path):
-    pairs = [Pair("a, b, c.", "a b c d e f"), Pair("a, b, c, d.", "a b c d")]
-    after, _ = run(tmp_path, pairs)
-    assert list(after.pairs("train")) == pairs[:1]
-
-
 def test_a_check_of_the_users_runs_in_its_order(tmp_path):
     _, sets = run(tmp_path, PAIRS, checks=(Even(), *LENGTHS))
     assert list(sets["train"]["dropped"]) == ["even", "length", "ratio"]
@@ -147,11 +141,6 @@ def test_a_text_to_learn_no_translations_from_is_one_line(tmp_path):
     with pytest.raises(UserError, match=r"^corpus m: no pair of 1 to 100 tokens a side to learn"):
         run(tmp_path, [Pair("w " * 200, "v " * 200)], ALIGNED)
     assert not (tmp_path / "after").exists()
-
-
-def test_no_translations_are_learned_unless_a_check_needs_them(tmp_path, monkeypatch):
-    monkeypatch.delattr(filter_module, "learn")
-    run(tmp_path, PAIRS)
 
 
 @pytest.mark.parametrize("name", ["none", "characters"])

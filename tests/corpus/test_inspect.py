@@ -1,12 +1,9 @@
-import json
-
 import pytest
 
 from bleuprint.config import experiment
 from bleuprint.corpus.download.download import Sample
 from bleuprint.corpus.download.fetch import Source
-from bleuprint.corpus.inspect import inspect_corpus, report, visible
-from bleuprint.runtime.errors import UserError
+from bleuprint.corpus.inspect import inspect_corpus, report
 from bleuprint.text.parallel import TextFolder
 from corpora import PAIRS, write_set
 from params import PARAMS
@@ -86,11 +83,3 @@ def test_nothing_is_left_behind(corpus, tmp_path):
     inspected(corpus, tmp_path, 100)
     assert {path.name for path in tmp_path.iterdir()} == before | {"work"}
     assert not [path for path in (tmp_path / "work").rglob("*") if path.is_file()]
-
-
-def test_texts_that_are_not_parallel_are_refused(corpus, tmp_path):
-    path = tmp_path / "inputs" / "a.no"
-    path.write_bytes(path.read_bytes() + b"one more\n")
-    with pytest.raises(UserError, match=r"inputs/a\.de has 10 lines and inputs/a\.no has 11"):
-        inspected(corpus, tmp_path, 1000)
-    assert json.loads(json.dumps(str(visible("a\tb\u2028")))) == "a\\tb\\u2028"

@@ -20,7 +20,6 @@ from bleuprint.runtime.errors import UserError
 from bleuprint.runtime.files import read_json
 from bleuprint.text.parallel import TextFolder
 from root import ROOT
-from scoring import SEPARATORS
 
 STAGE = ROOT / "stages" / "describe_tests.py"
 
@@ -82,19 +81,6 @@ def test_a_damaged_description(tmp_path: Path, content: str, message: str) -> No
         read_description(tmp_path, "news")
 
 
-@pytest.mark.parametrize("separator", SEPARATORS)
-def test_a_line_ends_at_newline_only(made: tuple[Path, Settings], separator: str) -> None:
-    root, settings = made
-    split, tokens = (folder("c-en-de", stage, root) for stage in ("split", "tokens"))
-    for language in ("en", "de"):
-        trees.write_lines(split / f"test.news.{language}", [f"a{separator}b", "c", "d"])
-    for language in ("en", "de"):
-        trees.write_lines(tokens / f"test.news.{language}", ["a b", "c", "d"])
-    trees.describe(root, settings, "c-en-de")
-    described = read_description(folder("c-en-de", "tests", root), "news")
-    assert (described.source_tokens, described.documents) == ([2, 1, 1], None)
-
-
 def test_test_sets_come_in_the_order_of_the_settings(tmp_path: Path) -> None:
     settings = trees.settings_in(tmp_path, corpora={"c-en-de": ("zeta", "alpha")})
     trees.write_texts(tmp_path, settings)
@@ -116,15 +102,6 @@ class TestStage:
         assert done.returncode == status
         assert done.stderr.count("\n") == status
         return done.stderr
-
-    def test_writes_the_same_as_the_function(self, made: tuple[Path, Settings]) -> None:
-        root, settings = made
-        trees.describe(root, settings, "c-en-de")
-        path = folder("c-en-de", "tests", root) / "news.json"
-        expected = path.read_bytes()
-        path.unlink()
-        self.run(root, 0)
-        assert path.read_bytes() == expected
 
     @pytest.mark.parametrize(
         ("file", "lines", "message"),

@@ -9,7 +9,7 @@ import pytest
 from bleuprint.config.experiment import load
 from bleuprint.corpus.download.download import download_corpus
 from bleuprint.corpus.download.fetch import Source
-from bleuprint.corpus.toy_tasks import COPY_SPLITS, copy_task, toy_sentence
+from bleuprint.corpus.toy_tasks import COPY_SPLITS, copy_task
 from bleuprint.text.parallel import TextFolder
 from root import ROOT
 
@@ -46,8 +46,3 @@ def test_they_are_read_like_any_corpus(recipe: str, tmp_path: Path) -> None:
             assert list(raw.pairs(split)) == list(zip(lines, lines, strict=True))
         else:
             assert list(raw.pairs(split)) == [("ich mochte ein bier P", "i want a beer")]
-
-
-def test_the_toy_sentence() -> None:
-    assert list(toy_sentence("de")) == ["ich mochte ein bier P"]
-    assert list(toy_sentence("en")) == ["i want a beer"]

@@ -62,12 +62,6 @@ def test_punctuation_is_written_one_way(language, sentence, normal):
     assert Punctuation().edit(sentence, language) == normal
 
 
-@pytest.mark.parametrize("character", "\r\x85\u2028\u2029\x0b\x0c\x1c\x1d\x1e\x00\u200b\t\n")
-def test_unprinted_characters_become_spaces(character):
-    assert Punctuation().edit(f"{character}a{character}{character}b", "en") == "a b"
-    assert Punctuation().edit(f"Was\u00adser\ufeff{character}", "en") == "Wasser"
-
-
 def test_a_plain_sentence_is_not_sent_through_the_rules(monkeypatch):
     monkeypatch.setattr("bleuprint.rules.edits._normalizer", None)
     assert Punctuation().edit(" It isn't 5.5, is it? Über-all. ", "en") == (

@@ -65,26 +65,10 @@ def chosen(tmp_path, clean="{}", filter="{}"):
 
 
 def test_rules_by_name_in_the_order_in_which_they_run():
-    assert list(EDITS) == [
-        "entities",
-        "tags",
-        "mojibake",
-        "unicode",
-        "non_printing",
-        "punctuation",
-    ]
-    assert list(CHECKS) == [
-        "identical",
-        "length",
-        "ratio",
-        "longest_word",
-        "alphabetic",
-        "script",
-        "numbers",
-        "sentence_marks",
-        "language_id",
-        "alignment_score",
-    ]
+    edits = "entities tags mojibake unicode non_printing punctuation"
+    checks = "identical length ratio longest_word alphabetic script numbers sentence_marks"
+    assert " ".join(EDITS) == edits
+    assert " ".join(CHECKS) == f"{checks} language_id alignment_score"
 
 
 def test_the_order_in_the_settings_does_not_matter(tmp_path):
@@ -101,13 +85,9 @@ def test_the_order_in_the_settings_does_not_matter(tmp_path):
         ("{length: {min: 1}}", "filter.length: the key 'max' is missing"),
         ("{length: {min: 0, max: 9}}", "filter.length.min: 0 is out of range: at least 1"),
         ("{length: {min: 9, max: 8}}", "filter.length: min 9 is above max 8"),
-        ("{ratio: {max: 0.9}}", "filter.ratio.max: 0.9 is out of range"),
-        ("{longest_word: {max: 0}}", "filter.longest_word.max: 0 is out of range"),
         ("{longest_word: {max: 40.5}}", "filter.longest_word.max: 40.5 is not a whole number"),
         ("{alphabetic: {min: 1.5}}", "filter.alphabetic.min: 1.5 is out of range"),
-        ("{script: {min: -0.1}}", "filter.script.min: -0.1 is out of range"),
         ("{language_id: {likelier: 2}}", "filter.language_id.likelier: 2 is out of range: above 2"),
-        ("{alignment_score: {min: 11}}", "filter.alignment_score.min: 11 is out of range: at most"),
         ("{alignment_score: {min: high}}", "filter.alignment_score.min: 'high' is not a number"),
         ("{numbers: {max: 3}}", "filter.numbers.max: unknown key"),
         ("{numbers: }", "filter.numbers: an empty value is not a mapping"),
@@ -119,13 +99,6 @@ def test_a_mistake_in_a_rules_settings_is_named_with_its_place(tmp_path, filter,
     assert str(error.value).startswith(f"{tmp_path}/rules.yaml:2: {message}")
 
 
-def test_a_form_that_unicode_does_not_have(tmp_path):
-    with pytest.raises(UserError) as error:
-        chosen(tmp_path, clean="{unicode: {form: nfc}}")
-    place = f"{tmp_path}/rules.yaml:1: clean.unicode.form"
-    assert str(error.value) == f"{place}: 'nfc' is not one of NFC, NFKC"
-
-
 @pytest.mark.parametrize("name", ["script", "language_id"])
 def test_a_language_that_a_rule_does_not_know_is_named(name):
     with pytest.raises(
@@ -133,12 +106,6 @@ def test_a_language_that_a_rule_does_not_know_is_named(name):
     ):
         CHECKS[name].check_language("tlh")
     CHECKS[name].check_language("de")
-
-
-def test_most_rules_are_for_any_language():
-    for kind in {**EDITS, **CHECKS}.values():
-        if kind.name() not in ("script", "language_id"):
-            kind.check_language("tlh")
 
 
 @pytest.fixture
