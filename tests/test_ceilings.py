@@ -11,8 +11,8 @@ from root import ROOT
 PACKAGES = {
     "report": 3730,
     "corpus": 3140,
-    "runtime": 2056,
-    "config": 1740,
+    "runtime": 2055,
+    "config": 1724,
     "pipeline": 1570,
     "scoring": 1520,
     "training": 1520,
@@ -28,7 +28,7 @@ PACKAGES = {
 }
 LONGEST = 350  # lines of a module
 # Of Python; of docs, of pages. The aim is 21,000 and 25,000.
-TOTALS = {"src": 23770, "tests": 30830, "docs": 2630}
+TOTALS = {"src": 23752, "tests": 30754, "docs": 2630}
 
 
 def python(folder: str) -> dict[Path, int]:

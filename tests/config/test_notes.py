@@ -55,8 +55,7 @@ def test_a_file_from_outside_the_project(project):
 
 
 @pytest.mark.parametrize(
-    ("language", "reason"),
-    [("qq", "Can't import language qq"), ("vi", "Pyvi not installed")],
+    ("language", "reason"), [("qq", "Can't import language qq"), ("vi", "Pyvi not installed")]
 )
 def test_a_language_that_spacy_cannot_tokenize(project, language, reason):
     pytest.importorskip("spacy")

@@ -56,11 +56,7 @@ def test_settings_of_systems_are_known_by_the_same_fingerprint_without(tmp_path)
             "held-out: path is 'inputs/a.no': files must be below inputs/outside/",
         ),
         ("outside/a.no", "outside/../a.no", "files must be below inputs/outside/"),
-        (
-            "aaaa}",
-            "aaa}",
-            "held-out.sha256: a SHA-256 is 64 hexadecimal digits, lower",
-        ),
+        ("aaaa}", "aaa}", "held-out.sha256: a SHA-256 is 64 hexadecimal digits, lower"),
         ("system A, 3 May", "", "online-a.about: '' is empty"),
         ("online-a:", "online a:", "outside.own.online a: a name is of letters"),
         (

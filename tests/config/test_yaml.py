@@ -21,11 +21,7 @@ def test_values_are_those_of_yaml_1_2(tmp_path):
         ("experiment: trial", "experiment: a\x00", "not valid YAML"),
         ("    clean:", "   clean:", ":12: not valid YAML: expected <block end>, but found '<block"),
         ("    clean:", "   clean:", "(is it indented like its neighbors?)"),
-        (
-            "    clean:",
-            "  \tclean:",
-            ":12: not valid YAML: the line is indented with a tab: use",
-        ),
+        ("    clean:", "  \tclean:", ":12: not valid YAML: the line is indented with a tab: use"),
         ("corpora:\n", "corpora: &all\n  <<: *all\n", "not valid YAML"),
         ("experiment: trial", f"experiment: {'[' * 1000}", "not valid YAML: maximum recursion"),
         ("clip_norm: 1.0", f"clip_norm: 1{'0' * 5000}", "not valid YAML: Exceeds the limit"),

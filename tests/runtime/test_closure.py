@@ -57,11 +57,7 @@ def test_the_text_of_the_phrasebook_decides_what_download_writes() -> None:
 @pytest.mark.parametrize(
     ("file", "text", "changes"),
     [
-        (
-            "model/net.py",
-            NET.replace("\n", "\n    '''Doc.'''\n", 1),
-            "",
-        ),
+        ("model/net.py", NET.replace("\n", "\n    '''Doc.'''\n", 1), ""),
         ("text/words.py", "MORE = 1", "train"),
         ("model/table.csv", "2", "train"),
         ("rules/new.py", "NEW = 1", "train"),

@@ -9,6 +9,7 @@ from annotated_types import Ge, Interval
 
 from bleuprint.config.citation import LicenseAndCitation
 from bleuprint.config.corpus_files import Files, Text
+from bleuprint.config.optimization import check_one
 from bleuprint.rules import CHECKS, EDITS
 from bleuprint.rules.rule import Check, Edit, edited
 from bleuprint.runtime.schema import Language, Name, Named, SettingError, Share
@@ -99,8 +100,7 @@ class Units:
     sentencepiece: SentencePiece | None = None
 
     def __post_init__(self) -> None:
-        if len(self._kinds()) != 1:
-            raise ValueError("needs one of bpe, words and sentencepiece")
+        check_one(self)
 
     @property
     def joint(self) -> bool:

@@ -72,14 +72,11 @@ class Model:
         for name in ("d_k", "d_v"):
             if not getattr(self, name):  # left out
                 if self.d_model % self.heads:
-                    raise ValueError(
-                        f"d_model {self.d_model} is no multiple of heads {self.heads}: give {name}"
-                    )
+                    sizes = f"d_model {self.d_model} is no multiple of heads {self.heads}"
+                    raise ValueError(f"{sizes}: give {name}")
                 object.__setattr__(self, name, self.d_model // self.heads)
         if self.positional_encoding == "sinusoidal" and self.d_model % 2:
-            raise ValueError(
-                f"d_model {self.d_model} is odd, and sinusoidal positional encodings need it even"
-            )
+            raise ValueError(f"d_model {self.d_model} is odd: sinusoidal encodings need it even")
         if self.positional_encoding == "rotary" and self.d_k % 2:
             raise ValueError(f"d_k {self.d_k} is odd: rotary encodings turn pairs of dimensions")
 
@@ -149,26 +146,17 @@ class Train:
     patience: Count | None = None
 
     def __post_init__(self) -> None:
-        if (self.tokens_per_update is None) == (self.sentences_per_update is None):
-            raise ValueError(
-                f"tokens_per_update {self.tokens_per_update} and sentences_per_update "
-                f"{self.sentences_per_update}: needs exactly one of them"
-            )
-        if self.tokens_per_update is not None and self.max_tokens > self.tokens_per_update:
-            raise ValueError(
-                f"max_tokens {self.max_tokens} is above tokens_per_update {self.tokens_per_update}"
-            )
+        check_one(self, "tokens_per_update", "sentences_per_update")
+        if (most := self.tokens_per_update) is not None and self.max_tokens > most:
+            raise ValueError(f"max_tokens {self.max_tokens} is above tokens_per_update {most}")
         if self.max_updates is None and self.max_epochs is None and self.patience is None:
             raise ValueError("needs max_updates, max_epochs or patience, or it would never end")
         for name, count, every in (
             ("keep.every", self.keep.every, self.keep.every),
             ("validate_every", self.keep.best, self.validate_every),
         ):
-            if count and every % self.checkpoint_every:
-                raise ValueError(
-                    f"{name} {every} is not a multiple of checkpoint_every {self.checkpoint_every}:"
-                    " there would be no checkpoint to keep"
-                )
+            if count and every % (interval := self.checkpoint_every):
+                raise ValueError(f"{name} {every} is not a multiple of checkpoint_every {interval}")
 
     @property
     def update_size(self) -> tuple[str, int]:
@@ -269,11 +257,9 @@ class System:
         model, keep, train = self.model, self.train.keep, self.train
         if self.arithmetic == "portable":
             self._check_portable()
-        if self.decode.min_length >= model.max_positions:
-            raise ValueError(
-                f"decode.min_length {self.decode.min_length} leaves no place for EOS in "
-                f"model.max_positions {model.max_positions}"
-            )
+        if (least := self.decode.min_length) >= (most := model.max_positions):
+            where = f"model.max_positions {most}"
+            raise ValueError(f"decode.min_length {least} leaves no place for EOS in {where}")
         if self.decode.engine == "ctranslate2" and not (
             model.d_k * model.heads == model.d_v * model.heads == model.d_model
         ):
@@ -288,10 +274,8 @@ class System:
             if train.max_updates is not None:
                 kept = min(kept, -(-train.max_updates // every))
             if count is not None and count > kept:
-                raise ValueError(
-                    f"average.{name} {count}: training keeps {kept}, by keep.{name}, the interval "
-                    f"{every} and max_updates"
-                )
+                by = f"keep.{name}, the interval {every} and max_updates"
+                raise ValueError(f"average.{name} {count}: training keeps {kept}, by {by}")
         if self.average.ensemble and self.decode.engine == "ctranslate2":
             raise ValueError("average.ensemble needs decode.engine pytorch")
         if self.average.ema and train.ema is None:
