@@ -13,22 +13,22 @@ PACKAGES = {
     "corpus": 3140,
     "runtime": 2055,
     "config": 1724,
-    "pipeline": 1570,
+    "pipeline": 1562,
     "scoring": 1520,
     "training": 1520,
     "dataset": 1480,
     "text": 1160,
-    "serving": 1060,
+    "serving": 1031,
     "decoding": 1060,
-    "tracking": 880,
+    "tracking": 868,
     "model": 1030,
-    "cli": 860,
+    "cli": 848,
     "rules": 790,
     "cells": 210,
 }
 LONGEST = 350  # lines of a module
 # Of Python; of docs, of pages. The aim is 21,000 and 25,000.
-TOTALS = {"src": 23752, "tests": 30754, "docs": 2630}
+TOTALS = {"src": 23713, "tests": 30729, "docs": 2624}
 
 
 def python(folder: str) -> dict[Path, int]:

@@ -176,11 +176,8 @@ async def _body(request: Request) -> bytes:
 def _page(translator: Translator, cell: Cell) -> tuple[str, str]:
     """The page, and the policy that lets a browser run only the script and style in it."""
     beam = translator.decode.beam
-    page = (
-        attention_environment()
-        .get_template("serve.html.j2")
-        .render(cell=cell, corpus=translator.corpus, beam=beam, n_best=min(4, beam))
-    )
+    template = attention_environment().get_template("serve.html.j2")
+    page = template.render(cell=cell, corpus=translator.corpus, beam=beam, n_best=min(4, beam))
     policy = ["default-src 'none'", "connect-src 'self'", "img-src data:", "base-uri 'none'"]
     policy += ["form-action 'none'", "frame-ancestors 'none'"]
     for tag in ("script", "style"):  # allowed by the hash of their content

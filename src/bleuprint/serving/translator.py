@@ -120,17 +120,12 @@ class Translator:
     def _pieces(self, ids: list[int]) -> list[list[int]]:
         """Pieces within the model's maximum length, each with EOS; split between words if any."""
         ends_word = self.corpus.segmentation(self.corpus.source).ends_word(np.array([*ids, EOS]))
-        room = self._most - 1
-        pieces: list[list[int]] = []
-        start = 0
-        while start < len(ids) or not pieces:
-            end = len(ids)
-            if end > start + room:
-                ends = range(start + room, start, -1)
-                end = next((end for end in ends if ends_word[end - 1]), start + room)
-            pieces.append([*ids[start:end], EOS])
-            start = end
-        return pieces
+        room, pieces = self._most - 1, list[list[int]]()
+        while len(ids) > room:
+            end = next((end for end in range(room, 0, -1) if ends_word[end - 1]), room)
+            pieces.append([*ids[:end], EOS])
+            ids, ends_word = ids[end:], ends_word[end:]
+        return [*pieces, [*ids, EOS]]
 
     def _join(self, parts: list[list[Hypothesis]]) -> list[Translation]:
         corpus = self.corpus

@@ -12,7 +12,6 @@ from collections.abc import Iterator
 from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
-from urllib.parse import quote
 
 from bleuprint.runtime import environment
 from bleuprint.runtime.errors import UserError, one_line
@@ -76,34 +75,23 @@ def _database() -> str:
 
 
 def experiment(client: "MlflowClient", name: str, make: bool = True) -> str:
-    """The id of the experiment called `name`, created if necessary; without `make` maybe none, "".
-
-    Raises MlflowException if its artifacts are those of another folder: MLflow stores absolute
-    addresses, in a project that was copied or moved those of the original.
-    """
+    """The id of the experiment called `name`; created if necessary. Without `make`: maybe ""."""
     from mlflow.exceptions import MlflowException
 
-    # for a database MLflow would choose the working directory
-    place = None
-    if uri().startswith(("sqlite:", "postgresql", "mysql", "mssql")):
-        local = uri().startswith(_FILE)
-        root = Path(_database()).resolve().parent if local else environment.root().resolve()
-        place = (root / "mlartifacts" / name).as_uri()
     found = client.get_experiment_by_name(name)
-    if found is None and not make:
-        return ""
-    if found is None:
+    if found is None and make:
+        # for a database MLflow would choose the working directory
+        place = None
+        if uri().startswith(("sqlite:", "postgresql", "mysql", "mssql")):
+            local = uri().startswith(_FILE)
+            root = Path(_database()).resolve().parent if local else environment.root().resolve()
+            place = (root / "mlartifacts" / name).as_uri()
         with suppress(MlflowException):  # another process was first
             client.create_experiment(name, artifact_location=place)
         found = client.get_experiment_by_name(name)
-    if found is None:
-        raise MlflowException(f"experiment {name!r} could not be created")
-    held = found.artifact_location
-    if uri().startswith(_FILE) and held != place and held.endswith(f"/mlartifacts/{quote(name)}"):
-        raise MlflowException(
-            "of a project in another folder: delete the database, then run bleuprint record"
-        )
-    return str(found.experiment_id)
+        if found is None:
+            raise MlflowException(f"experiment {name!r} could not be created")
+    return str(found.experiment_id) if found else ""
 
 
 @contextmanager
