@@ -6,18 +6,19 @@ SentencePiece holds the lines that it learns from in memory, of which there are 
 import io
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 from itertools import chain, islice
 from pathlib import Path
+from typing import Any
 
-from sentencepiece import SentencePieceTrainer
+from sentencepiece import SentencePieceProcessor, SentencePieceTrainer
 
 from bleuprint.config.corpus import SentencePiece
 from bleuprint.dataset.count_units import Splitter, count_units
-from bleuprint.dataset.subwords.pieces import MODEL, Pieces
+from bleuprint.dataset.subwords.segmentation import MODEL
 from bleuprint.dataset.subwords.vocabulary import BOS, EOS, PAD, SPECIALS, UNK, Vocabulary
 from bleuprint.runtime.errors import UserError
 from bleuprint.runtime.progress import track
@@ -25,6 +26,7 @@ from bleuprint.text.parallel import TextFolder, read_lines
 
 # A model is learned from every n-th line of train, such that there are at most this many.
 _MAX_LINES = 5_000_000
+_SPECIALS = {"pad": PAD, "bos": BOS, "eos": EOS, "unk": UNK}
 # The pieces of a model with `byte_fallback` that are bytes.
 _BYTES = 256
 
@@ -51,8 +53,8 @@ def learn_sentencepiece(
     counts = count_units(f"count pieces {corpus}", tokens, workers, splitter)
     for group in groups:
         count = sum((counts[language] for language in group), Counter[int]())
-        pieces = Pieces(folder / f"{MODEL}.{group[0]}").pieces()
-        entries = [(piece, count[i]) for i, piece in enumerate(pieces)]
+        pieces = SentencePieceProcessor(model_file=str(folder / f"{MODEL}.{group[0]}"))
+        entries = [(pieces.id_to_piece(i), count[i]) for i in range(len(pieces))]
         for language in group:
             Vocabulary(entries[len(SPECIALS) :]).write(folder / f"vocabulary.{language}")
 
@@ -64,6 +66,8 @@ def learn_model(corpus: str, settings: SentencePiece, lines: Iterable[str]) -> b
     are rounded otherwise and pieces differ.
     """
     model = io.BytesIO()
+    special: dict[str, Any] = {f"{name}_id": i for name, i in _SPECIALS.items()}
+    special |= {f"{name}_piece": SPECIALS[i] for name, i in _SPECIALS.items()}
     try:
         SentencePieceTrainer.train(
             sentence_iterator=iter(lines),
@@ -72,14 +76,7 @@ def learn_model(corpus: str, settings: SentencePiece, lines: Iterable[str]) -> b
             vocab_size=settings.size,
             byte_fallback=settings.byte_fallback,
             normalization_rule_name="identity",
-            pad_id=PAD,
-            bos_id=BOS,
-            eos_id=EOS,
-            unk_id=UNK,
-            pad_piece=SPECIALS[PAD],
-            bos_piece=SPECIALS[BOS],
-            eos_piece=SPECIALS[EOS],
-            unk_piece=SPECIALS[UNK],
+            **special,
             unk_surface=SPECIALS[UNK],
             num_threads=1,
             minloglevel=2,
@@ -105,8 +102,5 @@ def feasible_size(settings: SentencePiece, lines: Sequence[str]) -> int | None:
 
 
 def _piece_splitter(folder: Path, language: str) -> Splitter[int]:
-    return partial(_ids, Pieces(folder / f"{MODEL}.{language}"))
-
-
-def _ids(pieces: Pieces, lines: Iterable[str]) -> Iterator[int]:
-    return chain.from_iterable(map(pieces.encode, lines))
+    pieces = SentencePieceProcessor(model_file=str(folder / f"{MODEL}.{language}"))
+    return lambda lines: chain.from_iterable(map(pieces.encode, lines))

@@ -14,13 +14,14 @@ import numpy.typing as npt
 
 from bleuprint.dataset.subwords import bpe
 from bleuprint.dataset.subwords.bpe import CONTINUED, Bpe
-from bleuprint.dataset.subwords.pieces import MODEL, WORD_START, Pieces
 from bleuprint.dataset.subwords.vocabulary import EOS, UNK, Vocabulary
 from bleuprint.runtime.files import read_json
 from bleuprint.runtime.memoize import BoundedCache
 from bleuprint.text.unicode import blank_white
 
 ABOUT = "segmentation.json"
+# The name of a model of SentencePiece, before the language.
+MODEL = "sentencepiece"
 # Cannot occur in a word.
 _LINE_END = "\n"
 
@@ -44,8 +45,7 @@ class Segmentation:
         vocabulary = Vocabulary.read(folder / f"vocabulary.{language}")
         match read_json(folder / ABOUT)["kind"]:
             case "sentencepiece":
-                pieces = Pieces(folder / f"{MODEL}.{language}")
-                return PieceSegmentation(language, vocabulary, pieces)
+                return PieceSegmentation(language, vocabulary, folder / f"{MODEL}.{language}")
             case "words":
                 return cls(language, vocabulary, None)
         return cls(language, vocabulary, read_bpe(folder, language))
@@ -113,24 +113,29 @@ class Segmentation:
 
 
 class PieceSegmentation(Segmentation):
-    """The segmentation of SentencePiece, which splits a line as a whole.
+    """The segmentation of SentencePiece (Kudo and Richardson 2018), which splits a line as a whole.
 
-    Ids are those of its model. With a model of bytes a line may be decoded to any characters: words
-    are separated by all that do not print.
+    Ids are those of its model, special tokens among them. A piece that begins a word begins with ▁
+    (U+2581), which stands for the space before it: a ▁ of the text is a space. With a model of
+    bytes a line may be decoded to any characters: words are separated by all that do not print.
     """
 
-    def __init__(self, language: str, vocabulary: Vocabulary, pieces: Pieces) -> None:
+    def __init__(self, language: str, vocabulary: Vocabulary, model: Path) -> None:
         super().__init__(language, vocabulary, None)
-        self._pieces = pieces
-        starts = [token.startswith(WORD_START) for token in vocabulary.tokens]
+        # imported here: an exported system without it does not need the package
+        from sentencepiece import SentencePieceProcessor
+
+        self._pieces = SentencePieceProcessor(model_file=str(model))
+        starts = [token.startswith("\u2581") for token in vocabulary.tokens]
         starts[EOS] = True
         self._starts_word = np.array(starts)
 
     def segment(self, words: Sequence[str]) -> list[str]:
-        return self._pieces.split(" ".join(words))
+        pieces: list[str] = self._pieces.encode(" ".join(words), out_type=str)
+        return pieces
 
     def join(self, tokens: Iterable[str]) -> list[str]:
-        return blank_white(self._pieces.join(list(tokens))).split()
+        return blank_white(self._pieces.decode(list(tokens))).split()
 
     def encode(self, lines: Iterable[str]) -> Iterator[int]:
         return chain.from_iterable([*self._pieces.encode(line), EOS] for line in lines)
