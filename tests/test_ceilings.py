@@ -16,7 +16,7 @@ PACKAGES = {
     "pipeline": 1562,
     "scoring": 1520,
     "training": 1520,
-    "dataset": 1480,
+    "dataset": 1440,
     "text": 1160,
     "serving": 1031,
     "decoding": 1060,
@@ -28,7 +28,7 @@ PACKAGES = {
 }
 LONGEST = 350  # lines of a module
 # Of Python; of docs, of pages. The aim is 21,000 and 25,000.
-TOTALS = {"src": 23713, "tests": 30729, "docs": 2624}
+TOTALS = {"src": 23680, "tests": 30710, "docs": 2624}
 
 
 def python(folder: str) -> dict[Path, int]:
