@@ -9,7 +9,7 @@ from root import ROOT
 
 # Lines of Python by package of src/bleuprint, rounded up.
 PACKAGES = {
-    "report": 3730,
+    "report": 3690,
     "corpus": 3140,
     "runtime": 2055,
     "config": 1724,
@@ -28,7 +28,7 @@ PACKAGES = {
 }
 LONGEST = 350  # lines of a module
 # Of Python; of docs, of pages. The aim is 21,000 and 25,000.
-TOTALS = {"src": 23680, "tests": 30710, "docs": 2624}
+TOTALS = {"src": 23640, "tests": 30660, "docs": 2624}
 
 
 def python(folder: str) -> dict[Path, int]:

@@ -32,23 +32,6 @@ def test_a_corpus_without_its_pair_in_the_name_shows_it() -> None:
     assert main_table.scores(records).columns[1] == Column("BLEU", "news (en-de)")
 
 
-@pytest.mark.parametrize(
-    ("bootstrap", "randomization", "shown"),
-    [
-        (0.049, 0.05, "‡ p=0.049 (randomization p=0.050)"),
-        (0.05, 0.0499, " n.s. p=0.050 (randomization p=0.050)"),
-        (0.06, 0.9, " n.s. p=0.060"),
-        (0.049, 0.001, "‡ p=0.049"),
-    ],
-)
-def test_tests_that_disagree_are_shown(bootstrap: float, randomization: float, shown: str) -> None:
-    paired = result_rows.against("tiny", bootstrap, randomization)
-    records = frame(TWO_SYSTEMS[0], record("small", "news-en-de", "first", 41.11, **paired))
-    cell = rows_of(main_table.scores(records))["small"]["news-en-de difference"]
-    assert cell == f"+10.0{shown}"
-    assert "Where approximate randomization decides otherwise" in " ".join(notes_of(records))
-
-
 def test_several_seeds() -> None:
     seeds = frame(
         record("tiny", "news-en-de", "only", 30.0, seed=7),

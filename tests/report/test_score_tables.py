@@ -19,21 +19,6 @@ def rows_of(grid: Grid | None) -> list[dict[str, str]]:
     return [dict(zip(heads, row.cells, strict=True)) for row in grid.rows]
 
 
-def test_scores_as_papers_with_the_difference() -> None:
-    first, second, third = rows_of(tables.variants(frame(*RECORDS)))
-    assert first == {
-        "System": "tiny",
-        "Corpus": "news-en-de",
-        "Test set": "first",
-        "BLEU": "30.0",
-        "lower-cased": "31.5 (+1.5)",
-        "intl": "29.5 (-0.5)",
-        "tokens": "30.2 (+0.2)",
-    }
-    assert (second["System"], second["intl"]) == ("small", "39.5 (-0.5)")
-    assert (third["Corpus"], third["BLEU"]) == ("talks-en-zh", "20.0")
-
-
 def test_losses_are_means_over_seeds() -> None:
     seeds = [
         record("tiny", "news-en-de", "first", 30.0),

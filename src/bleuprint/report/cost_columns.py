@@ -6,11 +6,6 @@ import pandas as pd
 
 from bleuprint.report.grid import NONE, Number
 
-# Why a measured figure is missing; templates/cost.md says it for the page.
-DASH = (
-    f"{NONE} under measured: not measured, or, in the last columns of numbers, the device has no "
-    "published figure (no CPU has), or the training ran on unlike machines."
-)
 _Cell = Callable[[pd.DataFrame], str]
 
 

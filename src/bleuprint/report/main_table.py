@@ -83,7 +83,6 @@ def parts(records: Records, published: Sequence[Published] = ()) -> Iterator[str
     if (records.measures.measure == "comet").any():
         yield scores(records, ["comet"], {})
     yield costs(records)
-    yield cost_columns.DASH
     yield ""
     yield from notes.notes(records, published, Path())
     yield from tables.document_findings(records)

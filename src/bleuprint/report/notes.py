@@ -52,8 +52,8 @@ def _of_scores(records: Records) -> Iterator[str]:
     else:
         yield "In brackets the 95 % interval of 1,000 bootstrap resamples."
         test = (
-            "; p: paired bootstrap over the lines of the test set. Where approximate randomization "
-            "decides otherwise, its p follows; both are in results.json."
+            "; p: paired bootstrap over the lines of the test set; that of approximate "
+            "randomization is in results.json."
         )
     if len(baselines):
         yield f"Difference: the score minus that of {', or without it of '.join(baselines)}{test}"

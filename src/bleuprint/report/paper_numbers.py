@@ -79,9 +79,10 @@ def _scores(result: SystemResult) -> Iterator[tuple[str, str]]:
     for metric, difference in result.differences.items():
         prefix = "" if metric == "bleu" else f"{metric}_"
         yield f"{prefix}difference", f"{difference.value:+z.1f}"
-        tests = difference.p, difference.randomization, difference.corrected
-        for name, p in zip(("p", "p_randomization", "p_holm"), tests, strict=True):
-            if p is not None:
-                yield f"{prefix}{name}", p_text(p).removeprefix("p")
+        tests = {"p": difference.p, "p_holm": difference.corrected}
+        if len(result.seeds) == 1:
+            tests["p_randomization"] = result.rows[metric, ""][0].p_randomization
+        for name, p in tests.items():
+            yield f"{prefix}{name}", p_text(p).removeprefix("p")
         if difference.agreement:
             yield f"{prefix}human_agreement", tex_text(difference.agreement)

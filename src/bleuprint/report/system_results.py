@@ -56,8 +56,7 @@ class Score:
 class Difference:
     """A system's mean value minus the baseline's, in one measure.
 
-    `p`: see report/paired.py. `randomization` is from approximate randomization, with one seed
-    only. `corrected` is p by Holm's method, which corrects for the number of systems that are
+    `p`: see report/paired.py. `corrected`: p by Holm's method, for the number of systems that are
     tested. `error`: the standard error over lines, the mean over seeds; `deviation`: of the
     difference over seeds.
     """
@@ -65,7 +64,6 @@ class Difference:
     baseline: str
     value: float
     p: float
-    randomization: float | None
     corrected: float
     agreement: Number | None = None
     error: float = 0.0
@@ -83,22 +81,13 @@ class Difference:
         return "‡" if self.corrected < SIGNIFICANT else "†"
 
     @property
-    def disagreement(self) -> str:
-        """randomization p=0.061, if that test decides otherwise; empty if both agree."""
-        second = self.randomization
-        if second is None or (second < SIGNIFICANT) == self.significant:
-            return ""
-        return f"randomization {p_text(second)}"
-
-    @property
     def short(self) -> str:
         """+8.7‡, or -0.2 n.s."""
         return f"{self.value:+z.1f}{self.mark or ' n.s.'}"
 
     def __str__(self) -> str:
-        """+8.7‡ p=0.001, or -0.2 n.s. p=0.410; both tests where they disagree."""
-        text = f"{self.short} {p_text(self.p)}"
-        return f"{text} ({self.disagreement})" if self.disagreement else text
+        """+8.7‡ p=0.001, or -0.2 n.s. p=0.410."""
+        return f"{self.short} {p_text(self.p)}"
 
 
 @dataclass(frozen=True, eq=False)
@@ -159,7 +148,6 @@ class SystemResult:
             baseline=first.baseline,
             value=first.difference,
             p=first.p,
-            randomization=None if several or MEASURES[measure].share else first.p_randomization,
             corrected=first.p_holm,
             agreement=agreement(measure, first.signature, first.difference, self.first.target),
             error=fmean(row.standard_error for row in rows),

@@ -13,7 +13,6 @@ from bleuprint.report.grid import NONE, Grid, Number, Row, grid, span
 from bleuprint.report.paired import p_text
 from bleuprint.report.published import literature
 from bleuprint.report.system_results import PLACE, SystemResult, by_test, system_results
-from bleuprint.scoring.bleu_variants import COMPOUND_SPLIT, PAPERS_ONLY, VARIANTS
 from bleuprint.scoring.breakdown import COUNT, COUNTS, LENGTH, LENGTHS, WORD_ACCURACY
 from bleuprint.scoring.measures import FAULT_KEYS, MEASURES, SCORES
 from bleuprint.scoring.output_faults import ANY
@@ -84,19 +83,6 @@ def losses(records: Records, published: Sequence[Published] = ()) -> Grid | None
         figures = f"{row.test_loss:.3f}", f"{row.test_perplexity:.2f}", NONE
         of_others.append(Row((*place, *figures), "published"))
     return ours and Grid(ours.columns, (*of_others, *ours.rows))
-
-
-def variants(records: Records) -> Grid | None:
-    """BLEU as the headline and in all VARIANTS, with the difference from the headline."""
-
-    def form(result: SystemResult, measure: str, group: str) -> Number:
-        score = result.score(measure, group)
-        if measure == "bleu" or score is None:
-            return value(result, measure, group)
-        return Number(f"{score.number} ({score.mean - result.bleu.mean:+z.1f})", score.mean)
-
-    heads = {f"{v} ({PAPERS_ONLY})" if v == COMPOUND_SPLIT else v: (v, "") for v in VARIANTS}
-    return table(system_results(records), {"BLEU": ("bleu", "")} | heads, form)
 
 
 def by_length(records: Records) -> Grid | None:

@@ -20,7 +20,6 @@ from bleuprint.text.tokenizers import Tokenizer, tokenizer_for
 LOWERCASED, INTL, TOKENS, TOKENIZED = "lower-cased", "intl", "tokens", "tokenized"
 TOKENIZED_LOWERCASED, COMPOUND_SPLIT = "tokenized, lower-cased", "compound-split"
 VARIANTS = (LOWERCASED, INTL, TOKENS, TOKENIZED, TOKENIZED_LOWERCASED, COMPOUND_SPLIT)
-PAPERS_ONLY = "paper comparison only"
 
 # tensor2tensor, utils/get_ende_bleu.sh: perl -ple 's{(\S)-(\S)}{$1 ##AT##-##AT## $2}g'
 _COMPOUND = re.compile(r"(\S)-(\S)")

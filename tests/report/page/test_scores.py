@@ -101,19 +101,6 @@ def test_what_is_not_significant_is_said_so(settings: Settings) -> None:
     assert "People prefer the better one of such pairs in 64 % (estimated)" in text
 
 
-def test_tests_that_disagree_are_both_shown(settings: Settings) -> None:
-    """Bootstrap and randomization, one below 0.05 and one above, either way round."""
-    for first, second in ((0.04, 0.061), (0.061, 0.04)):
-        big = record("big", 21, **result_rows.against("base", first, second))
-        made = context(settings, record("base", 20.0), big)
-        table, *_ = parsed(scores(made)).tables["scores"]
-        shown = table.row("big")["difference"]
-        assert f"p={first:.3f} (randomization p={second:.3f})" in shown
-        both = f"p={first:.3f}; randomization p={second:.3f}"
-        said = f"significant by one of two tests only ({both}): count the two as equal"
-        assert said in parsed(summary(made)).sections["summary"]
-
-
 def test_few_sentences_are_said_so(settings: Settings) -> None:
     for lines, few in ((1, "1 sentence"), (29, "29 sentences"), (30, "")):
         rows = record("base", 20.0, lines=lines), record("big", 22.5, 0.001, lines=lines)

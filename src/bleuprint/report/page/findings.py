@@ -35,7 +35,7 @@ def _finding(place: str, ranked: Sequence[SystemResult]) -> Finding:
     elif tested:
         better = f"better than the baseline {tested.baseline}"
         title = f"{best.name} is {better} on {place}"
-        if tested.mark != "‡" or tested.disagreement:
+        if tested.mark != "‡":
             title = f"{best.name} is best on {place}, but perhaps not {better}"
         texts.append(f"It is {tested.value:.1f} BLEU above it: {_verdict(tested)}")
     else:
@@ -48,9 +48,6 @@ def _finding(place: str, ranked: Sequence[SystemResult]) -> Finding:
 def _verdict(tested: Difference) -> str:
     """What the tests say; of one seed it is the difference of two trainings."""
     p = p_text(tested.p)
-    if tested.disagreement:
-        by = f"significant by one of two tests only ({p}; {tested.disagreement})"
-        return f"{by}: count the two as equal."
     if not tested.mark:
         return f"not significant ({p}): count the two as equal."
     if tested.mark == "†":
