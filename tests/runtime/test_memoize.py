@@ -18,12 +18,6 @@ def cached(monkeypatch):
     return BoundedCache(shout), calls
 
 
-def test_a_word_is_computed_once(cached):
-    words, calls = cached
-    assert [words[word] for word in ("a", "four", "a", "four")] == ["A", "FOUR", "A", "FOUR"]
-    assert calls == ["a", "four"]
-
-
 def test_a_long_word_is_computed_each_time_and_not_kept(cached):
     words, calls = cached
     assert words["fifth"] == words["fifth"] == "FIFTH"

@@ -40,11 +40,6 @@ def test_results_are_in_order(count):
     assert (os.getpid() in {pid for _, pid in results}) == (count == 1)
 
 
-def test_a_few_parts_need_no_processes():
-    results = list(map_parts(partial(give, double), ([i] for i in range(3)), 4))
-    assert {pid for _, pid in results} == {os.getpid()}
-
-
 def test_parts_are_taken_only_as_they_are_needed():
     taken = []
     parts = ([taken.append(i) or i] for i in range(1000))

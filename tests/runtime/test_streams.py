@@ -11,9 +11,7 @@ HOSTILE = "a\x1b]0;title\x07\rb\x9b2J\x7f\u202e\u2066c\u2028d"
 SHOWN = r"a\x1b]0;title\x07\x0db\x9b2J\x7f\u202e\u2066c\u2028d"
 LOCALES = [
     {"LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"},
-    {"LC_ALL": "C.UTF-8"},
     {"PYTHONIOENCODING": "latin-1", "PYTHONUTF8": "0"},
-    {"PYTHONIOENCODING": "ascii:strict"},
     {"PYTHONIOENCODING": "cp1252:replace"},
 ]
 _RUN = """
@@ -52,10 +50,8 @@ def test_a_message_in_any_locale_is_one_line(locale: dict[str, str]) -> None:
         "def main(): raise UserError({})",
         "def main(): raise ValueError({})",
         "def main(): raise OSError(28, 'No space left on device', {})",
-        "def main(): say({})",
         "def main(): print('warning:', {}, file=sys.stderr)",
         "def main(): warnings.warn({})",
-        "def main(): import logging; logging.warning({})",
         "def main(): import threading; threading.Thread(target=int, args=({},)).start()",
         "def main(): Progress('', 1, 'pairs').say({})",
         "def main(): import argparse; argparse.ArgumentParser().error({})",
@@ -68,11 +64,6 @@ def test_messages_hold_neither_secrets_nor_control_characters(way: str) -> None:
     assert "hush" not in text and "postgresql://***@host/db end" in text
     assert all(c.isprintable() or c == "\n" for c in text), text
     assert "2J" in text
-
-
-def test_what_is_escaped_is_readable() -> None:
-    done = run(f"def main(): print('<', {HOSTILE!a}, '>', file=sys.stderr)")
-    assert done.stderr.decode() == f"< {SHOWN} >\n"
 
 
 def test_the_bar_on_a_terminal_moves_the_cursor_and_its_label_does_not(tmp_path: Path) -> None:

@@ -38,12 +38,6 @@ def test_lines_end_at_line_feeds_alone() -> None:
     assert read(b"") == []
 
 
-def test_never_more_than_asked_for_and_never_none() -> None:
-    sizes = [len(lines) for lines in read(b"a\n" * 1000)]
-    assert sum(sizes) == 1000
-    assert set(sizes) <= {1, 2, 3}
-
-
 def test_a_caller_that_waits_after_each_line_gets_it() -> None:
     reading, writing = os.pipe()
     with os.fdopen(reading, "rb") as stream:

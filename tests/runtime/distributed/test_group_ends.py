@@ -2,7 +2,6 @@
 
 import os
 import re
-import signal
 import subprocess
 import sys
 import time
@@ -11,20 +10,6 @@ from pathlib import Path
 import pytest
 
 from process_groups import GO_ON, TORCHRUN, end, seconds_since_it_died, start, wait_for
-
-
-def test_a_process_that_pauses_within_the_timeout_is_waited_for(tmp_path: Path) -> None:
-    work = """
-    if rank == 1:
-        Path("stopped").touch()
-        os.kill(os.getpid(), signal.SIGSTOP)
-    group.barrier()
-    """
-    process = start(tmp_path, work, processes=2)
-    wait_for(tmp_path / "stopped")
-    time.sleep(2)
-    os.kill(int((tmp_path / "pid1").read_text()), signal.SIGCONT)
-    assert end(process) == (0, "")
 
 
 def test_a_process_that_hangs_ends_all_by_the_timeout(tmp_path: Path) -> None:
@@ -60,21 +45,20 @@ def test_processes_that_never_come_are_named(tmp_path: Path, came: list[int], si
             )
 
 
-@pytest.mark.parametrize("rank", [0, pytest.param(1, marks=pytest.mark.slow)])
-def test_torchrun_restarts_all_when_one_is_killed(tmp_path: Path, rank: int) -> None:
+def test_torchrun_restarts_all_when_one_is_killed(tmp_path: Path) -> None:
     torchrun = (*TORCHRUN, "--nproc-per-node=2", "--max-restarts=1")
     work = f"""
     attempt = os.environ["TORCHELASTIC_RESTART_COUNT"]
     Path(f"rank{{rank}}attempt{{attempt}}").touch()
     if attempt == "0":
-        if rank == {rank}:
+        if rank == 0:
             os.kill(os.getpid(), signal.SIGKILL)
         {GO_ON}
     """
     status, stderr = end(start(tmp_path, work, *torchrun))
     assert status == 0, stderr
     tried = [path.name for path in sorted(tmp_path.glob("rank?attempt?"))]
-    assert {f"rank{rank}attempt0", "rank0attempt1", "rank1attempt1"} <= set(tried)
+    assert {"rank0attempt0", "rank0attempt1", "rank1attempt1"} <= set(tried)
 
 
 def test_torchrun_starts_them_as_well(tmp_path: Path) -> None:
@@ -100,8 +84,8 @@ def test_under_slurm_each_task_is_one_of_them(tmp_path: Path) -> None:
     assert [end(task) for task in tasks] == [(0, "")] * 2
 
 
-@pytest.mark.parametrize("killed", [0, pytest.param(2, marks=pytest.mark.slow)])
-def test_under_slurm_a_killed_task_ends_the_others(tmp_path: Path, killed: int) -> None:
+def test_under_slurm_a_killed_task_ends_the_others(tmp_path: Path) -> None:
+    killed = 0
     work = f"""
     if rank == {killed}:
         note_time()

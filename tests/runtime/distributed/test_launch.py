@@ -36,21 +36,16 @@ def test_they_add_up_agree_and_leave_one_after_the_other(tmp_path: Path) -> None
     assert printed.split("\n") == [*[f"threads {threads}"] * 3, "exported", ""]
 
 
-def test_an_error_of_one_process_is_printed_once_and_ends_all(tmp_path: Path) -> None:
+@pytest.mark.parametrize("ranks", [(1,), (0, 1)])
+def test_an_error_is_printed_once_and_ends_all(tmp_path: Path, ranks: tuple[int, ...]) -> None:
     work = f"""
-    if rank == 1:
+    if rank in {ranks}:
         note_time()
         raise UserError("shelf 7 is empty")
     {GO_ON}
     """
     assert end(start(tmp_path, work, processes=2)) == (1, "bleuprint: error: shelf 7 is empty\n")
     assert seconds_since_it_died(tmp_path) < 30
-
-
-def test_an_error_of_all_is_printed_once(tmp_path: Path) -> None:
-    line = "bleuprint: error: shelf 7 is empty\n"
-    work = 'raise UserError("shelf 7 is empty")'
-    assert end(start(tmp_path, work, processes=2)) == (1, line)
 
 
 def test_an_error_before_they_meet_is_printed_once(tmp_path: Path) -> None:
@@ -72,44 +67,28 @@ def test_a_bug_shows_one_traceback(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("rank", "processes"), [(0, 2), pytest.param(2, 3, marks=pytest.mark.slow)]
-)
-def test_a_killed_one_is_named(tmp_path: Path, rank: int, processes: int) -> None:
-    work = f"""
-    if rank == {rank}:
-        note_time()
-        os.kill(os.getpid(), signal.SIGKILL)
-    {GO_ON}
-    """
-    line = f"process {rank} of {processes} was ended by signal 9 (Killed), probably by the kernel "
-    status, said = end(start(tmp_path, work, processes=processes))
-    assert status == 1
-    assert said.startswith(f"bleuprint: error: {line}for lack of memory: this machine has ")
-    assert said.count("\n") == 1
-    assert seconds_since_it_died(tmp_path) < 30
-
-
-def test_a_killed_one_ends_those_too_that_are_long_busy(tmp_path: Path) -> None:
-    work = """
-    if rank == 1:
-        note_time()
-        os.kill(os.getpid(), signal.SIGSEGV)
-    time.sleep(60)
-    """
-    status, said = end(start(tmp_path, work, processes=2))
-    line = "bleuprint: error: process 1 of 2 was ended by signal 11 (Segmentation fault)\n"
-    assert (status, said) == (1, line)
-    assert seconds_since_it_died(tmp_path) < 30
-
-
-def test_the_status_is_that_of_the_first_to_fail(tmp_path: Path) -> None:
+    ("act", "others", "status", "said"),
+    [
+        ("os.kill(os.getpid(), signal.SIGKILL)", GO_ON, 1,
+         "was ended by signal 9 (Killed), probably by the kernel for lack of memory: this mach"),
+        ("os.kill(os.getpid(), signal.SIGSEGV)", "time.sleep(60)", 1,
+         "was ended by signal 11 (Segmentation fault)\n"),
+        ("os._exit(3)", GO_ON, 3, "ended with status 3\n"),
+    ],
+)  # fmt: skip
+def test_one_that_ends_without_a_word_is_named(
+    tmp_path: Path, act: str, others: str, status: int, said: str
+) -> None:
     work = f"""
     if rank == 1:
-        os._exit(3)
-    {GO_ON}
+        note_time()
+        {act}
+    {others}
     """
-    line = "bleuprint: error: process 1 of 2 ended with status 3\n"
-    assert end(start(tmp_path, work, processes=2)) == (3, line)
+    ended, stderr = end(start(tmp_path, work, processes=2))
+    assert (ended, stderr.count("\n")) == (status, 1)
+    assert stderr.startswith(f"bleuprint: error: process 1 of 2 {said}")
+    assert seconds_since_it_died(tmp_path) < 30
 
 
 def test_sigterm_saves_on_all(tmp_path: Path) -> None:
