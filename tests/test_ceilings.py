@@ -11,7 +11,7 @@ from root import ROOT
 PACKAGES = {
     "report": 3690,
     "corpus": 3140,
-    "runtime": 2055,
+    "runtime": 2027,
     "config": 1724,
     "pipeline": 1562,
     "scoring": 1520,
@@ -28,7 +28,7 @@ PACKAGES = {
 }
 LONGEST = 350  # lines of a module
 # Of Python; of docs, of pages. The aim is 21,000 and 25,000.
-TOTALS = {"src": 23636, "tests": 30508, "docs": 2624}
+TOTALS = {"src": 23608, "tests": 30486, "docs": 2624}
 
 
 def python(folder: str) -> dict[Path, int]:

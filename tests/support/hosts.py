@@ -82,7 +82,8 @@ def two_hosts_up() -> Iterator[list[str]]:
 
 def on(host: str, *command: str) -> list[str]:
     """The command line that runs `command` on a host, by exec."""
-    named = ("unshare", "--uts", "sh", "-c", 'hostname "$0" && exec "$@"', host)
+    named = ("unshare", "--uts", "env", f"GLOO_SOCKET_IFNAME={LINK}")
+    named += ("sh", "-c", 'hostname "$0" && exec "$@"', host)
     return ["ip", "netns", "exec", host, *named, *command]
 
 

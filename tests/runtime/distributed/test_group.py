@@ -1,7 +1,6 @@
 """Ranks and devices of processes, from a valid or invalid environment."""
 
 import os
-from types import SimpleNamespace
 
 import pytest
 import torch
@@ -117,36 +116,12 @@ def test_gpus_that_are_not_there_or_hidden(
     ],
 )
 def test_each_process_has_a_gpu_of_its_own_or_none_has(gpus: list[str], line: str | None) -> None:
-    members = [Member(f"host{rank}", gpu, "") for rank, gpu in enumerate(gpus)]
+    members = [Member(f"host{rank}", gpu) for rank, gpu in enumerate(gpus)]
     if line is None:
         group._check_gpus(members)
         return
     with pytest.raises(UserError, match=line):
         group._check_gpus(members)
-
-
-@pytest.mark.parametrize(
-    ("addresses", "interfaces"),
-    [
-        (["127.0.0.1", "127.0.0.1"], ["lo", "lo"]),
-        (["127.0.1.1", "10.0.0.2"], ["wire", "other"]),  # rank 0 is on the host of MASTER_ADDR
-        (["10.0.0.1", "10.0.0.2"], ["wire", "other"]),
-        (["", ""], [None, None]),  # no route
-    ],
-)
-def test_gloo_takes_the_interface_that_reaches_the_other_hosts(
-    monkeypatch: pytest.MonkeyPatch, addresses: list[str], interfaces: list[str | None]
-) -> None:
-    table = {"lo": "127.0.0.1", "wire": "10.0.0.1", "other": "10.0.0.2"}
-    found = {name: [SimpleNamespace(address=address)] for name, address in table.items()}
-    monkeypatch.setattr(group.psutil, "net_if_addrs", lambda: found)
-    monkeypatch.setattr(group, "_own_address", {"10.0.0.2": "10.0.0.1"}.__getitem__)
-    members = [Member("host", "", address) for address in addresses]
-    assert [group._interface(rank, members) for rank in (0, 1)] == interfaces
-
-
-def test_the_own_address_on_a_route() -> None:
-    assert group._own_address("127.0.0.1") == "127.0.0.1"
 
 
 def set_variables(monkeypatch: pytest.MonkeyPatch, variables: dict[str, str]) -> None:

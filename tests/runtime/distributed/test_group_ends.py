@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from hosts import LINK
 from process_groups import GO_ON, TORCHRUN, end, seconds_since_it_died, start, wait_for
 
 
@@ -106,7 +107,8 @@ def test_a_link_that_is_cut_ends_both_sides_by_the_timeout(
 ) -> None:
     tasks = []
     for rank, host in enumerate(two_hosts):
-        variables = {**step(rank, 2, 4), "MASTER_ADDR": "10.77.0.1", "BLEUPRINT_TIMEOUT": 4}
+        place = {"MASTER_ADDR": "10.77.0.1", "GLOO_SOCKET_IFNAME": LINK, "BLEUPRINT_TIMEOUT": 4}
+        variables = step(rank, 2, 4) | place
         netns = ("ip", "netns", "exec", host, sys.executable)
         tasks.append(start(tmp_path, GO_ON, *netns, **variables))
     wait_for(tmp_path / "joined")

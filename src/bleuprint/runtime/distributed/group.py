@@ -19,7 +19,6 @@ from datetime import timedelta
 from itertools import takewhile
 from typing import NamedTuple
 
-import psutil
 import torch
 from torch import Tensor, distributed
 from torch.distributed.distributed_c10d import PrefixStore, Store
@@ -84,11 +83,10 @@ class Group:
 
 
 class _Member(NamedTuple):
-    """What each process publishes at the start: host name, GPU ("" if none), network address."""
+    """What each process publishes at the start: host name, and GPU ("" if none)."""
 
     host: str
     gpu: str
-    address: str
 
 
 def started() -> bool:
@@ -111,11 +109,9 @@ def init_process_group() -> Group:
     gpu = str(torch.cuda.get_device_properties(device).uuid) if device.type == "cuda" else ""
     try:
         store = _connect(rank, size)
-        member = _Member(socket.gethostname(), gpu, _own_address(os.environ["MASTER_ADDR"]))
+        member = _Member(socket.gethostname(), gpu)
         members = _members(store, rank, size, member)
         _check_gpus(members)
-        if interface := _interface(rank, members):
-            os.environ.setdefault("GLOO_SOCKET_IFNAME", interface)
         distributed.init_process_group(
             "nccl" if gpu else "gloo",
             timeout=timedelta(seconds=environment.timeout()),
@@ -233,30 +229,6 @@ def _check_gpus(members: list[_Member]) -> None:
                 f"processes {first} and {rank} {of} are given the same GPU of {member.host}: "
                 f"start no more processes than there are GPUs; {ON_CPUS}"
             )
-
-
-def _interface(rank: int, members: list[_Member]) -> str | None:
-    """The network interface for gloo: the one that reaches the other hosts.
-
-    gloo itself takes that of the host's name, which /etc/hosts may map to the loopback.
-    """
-    own = members[rank].address
-    outside = [each.address for each in members if not re.match("127\\.|::1$|$", each.address)]
-    if own not in outside and outside:  # this is the host of MASTER_ADDR
-        own = _own_address(outside[0])
-    for name, addresses in psutil.net_if_addrs().items():
-        if own in (address.address.partition("%")[0] for address in addresses):
-            return str(name)
-    return None
-
-
-def _own_address(host: str) -> str:
-    """The address of this machine on its route to `host`; "" if there is no route."""
-    for family, *_, target in socket.getaddrinfo(host, 1, type=socket.SOCK_DGRAM):
-        with socket.socket(family, socket.SOCK_DGRAM) as probe:
-            if probe.connect_ex(target) == 0:  # sends nothing
-                return str(probe.getsockname()[0]).partition("%")[0]
-    return ""
 
 
 def _peer_lost(rank: int, size: int, what: str, error: RuntimeError) -> PeerLost:
