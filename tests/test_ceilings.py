@@ -10,7 +10,7 @@ from root import ROOT
 # Lines of Python by package of src/bleuprint, rounded up.
 PACKAGES = {
     "report": 3690,
-    "corpus": 3140,
+    "corpus": 3120,
     "runtime": 2027,
     "config": 1724,
     "pipeline": 1562,
@@ -28,7 +28,7 @@ PACKAGES = {
 }
 LONGEST = 350  # lines of a module
 # Of Python; of docs, of pages. The aim is 21,000 and 25,000.
-TOTALS = {"src": 23608, "tests": 30486, "docs": 2624}
+TOTALS = {"src": 23590, "tests": 30370, "docs": 2624}
 
 
 def python(folder: str) -> dict[Path, int]:

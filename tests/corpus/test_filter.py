@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-import bleuprint.corpus.filter as filter_module
+from bleuprint.corpus.alignment import word_translation
 from bleuprint.corpus.filter import Filtering
 from bleuprint.rules import CHECKS
 from bleuprint.rules.rule import Check
@@ -117,7 +117,7 @@ def test_misaligned_pairs_are_dropped(tmp_path):
 
 
 def test_all_shards_and_workers_have_the_same_translations(tmp_path, monkeypatch):
-    monkeypatch.setattr(filter_module, "MAX_PAIRS", 300)
+    monkeypatch.setattr(word_translation, "MAX_PAIRS", 300)
     pairs, results = list(translations(9000)), []
     for shards, workers in ((1, 1), (1, 3), (3, 1)):
         place = tmp_path / f"{shards}-{workers}"

@@ -72,15 +72,6 @@ def test_characters_are_no_words(made: tuple[Path, Settings]) -> None:
     assert read_description(folders[2], "news").training_counts is None
 
 
-@pytest.mark.parametrize(
-    ("content", "message"), [("{", "damaged: Expecting"), ("{}", "holds no 'source_tokens'")]
-)
-def test_a_damaged_description(tmp_path: Path, content: str, message: str) -> None:
-    (tmp_path / "news.json").write_text(content)
-    with pytest.raises(UserError, match=rf"/news\.json: {message}"):
-        read_description(tmp_path, "news")
-
-
 def test_test_sets_come_in_the_order_of_the_settings(tmp_path: Path) -> None:
     settings = trees.settings_in(tmp_path, corpora={"c-en-de": ("zeta", "alpha")})
     trees.write_texts(tmp_path, settings)
@@ -120,11 +111,3 @@ class TestStage:
             trees.write_lines(root / "data" / file, lines)
         assert message in self.run(root, 1)
         assert not folder("c-en-de", "tests", root).exists()
-
-    def test_tokens_of_another_text(self, made: tuple[Path, Settings]) -> None:
-        root, _ = made
-        for language, line in (("en", "One two ."), ("de", "Eins zwei .")):
-            path = folder("c-en-de", "tokens", root) / f"test.news.{language}"
-            trees.write_lines(path, [line])
-        expected = "test.news.en has 1 lines and data/split/c-en-de/test.news.en has 3; run: dvc"
-        assert expected in self.run(root, 1)

@@ -82,8 +82,7 @@ def test_punctuation_read_in_another_encoding_is_restored():
 
 
 @pytest.mark.parametrize(
-    "text",
-    ["« là\u00a0» «\u00a0thé\u00a0»", "São Â Ã", "â Ãc", "100 Å, „Ä“", "é€"],
+    "text", ["« là\u00a0» «\u00a0thé\u00a0»", "São Â Ã", "â Ãc", "100 Å, „Ä“", "é€"]
 )
 def test_letters_that_are_meant_stay(text):
     assert MOJIBAKE.edit(text, "fr") == text

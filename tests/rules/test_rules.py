@@ -167,11 +167,7 @@ def test_a_rule_that_is_not_finished_is_named_with_its_place(copied, old, new, m
     ("old", "new", "message"),
     [
         ("candidate.pair", "candidate.pair[5]", r"/rules/mine\.py:15: IndexError: tuple index"),
-        (
-            "self, candidate: Candidate",
-            "self",
-            r"/corpus/filter\.py:\d+: TypeError: NoQuestions\.k",
-        ),
+        ("self, candidate: Candidate", "self", r"/corpus/filter\.py:\d+: TypeError: NoQ"),
     ],
 )
 def test_a_rule_that_fails_at_a_pair_is_one_line(copied, old, new, message):

@@ -76,8 +76,7 @@ def test_spans_that_meet_hold_every_pair_once(tmp_path, monkeypatch, size):
 
 
 @pytest.mark.parametrize(
-    ("source", "target"),
-    [(b"a\n" * 5, b"a\n" * 4), (b"a\n" * 3 + b"a", b"a\n" * 5), (b"", b"a")],
+    ("source", "target"), [(b"a\n" * 5, b"a\n" * 4), (b"a\n" * 3 + b"a", b"a\n" * 5), (b"", b"a")]
 )
 def test_blocks_of_unequal_files_are_refused(tmp_path, monkeypatch, source, target):
     monkeypatch.setattr(parallel, "BLOCK_PAIRS", 2)

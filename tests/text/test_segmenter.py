@@ -106,14 +106,8 @@ def _tool(language: str) -> Segmenter:
 @pytest.mark.skipif("ja" not in INSTALLED, reason="needs fugashi")
 def test_the_other_language_has_tokens_of_moses() -> None:
     chosen = Tokenize("segmenter", lowercase=True, hyphens=False, escape=False)
-    assert tokenizer_for("en", chosen).tokenize("It's late, Tom.") == [
-        "it",
-        "'s",
-        "late",
-        ",",
-        "tom",
-        ".",
-    ]
+    found = tokenizer_for("en", chosen).tokenize("It's late, Tom.")
+    assert found == ["it", "'s", "late", ",", "tom", "."]
     assert tokenizer_for("jpn", chosen).tokenize("私はTomです") == ["私", "は", "tom", "です"]
 
 

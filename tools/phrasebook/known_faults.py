@@ -1,15 +1,17 @@
 """What cleaning rules find of the known faults in the phrasebook's noisy training text."""
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 from bleuprint.config.corpus import Corpus
 from bleuprint.corpus.clean import Cleaning
-from bleuprint.corpus.dedup import Deduplication, dropping_rules
+from bleuprint.corpus.dedup import Deduplication
 from bleuprint.corpus.filter import Filtering
 from bleuprint.corpus.steps.ledger import SetCounts
+from bleuprint.corpus.steps.shard import Shard
 from bleuprint.text.parallel import Pair
 from tools.phrasebook import FAULTS, LANGUAGES, NOISY, noisy_lines
 from tools.phrasebook.noise import Triple
@@ -72,6 +74,15 @@ def has_known_faults(corpus: Corpus) -> bool:
     return whole == [(urls, None, None)]
 
 
+def _dropping_rules(step: Deduplication) -> Iterator[str]:
+    """For each pair of train the name of the rule that drops it; empty if it is kept."""
+    with TemporaryDirectory() as folder:
+        (part := Path(folder) / "part").mkdir()
+        step.process_shard(Shard(), part, 1)
+        numbers = step.dropped_by([part], Path(folder))
+    return (("", *step.rules)[number] for number in numbers.tolist())
+
+
 def trace_faults(name: str, corpus: Corpus, root: Path = Path()) -> FaultReport:
     """Follow each line through clean, dedup and filter; the output of clean is below `root`."""
     cleaning = Cleaning.of(name, corpus, root)
@@ -84,7 +95,7 @@ def trace_faults(name: str, corpus: Corpus, root: Path = Path()) -> FaultReport:
         if (new := trace.clean(cleaning, line.fault, pair)) is not None:
             cleaned.append((line.fault, new, right))
     left = []
-    for (fault, pair, right), rule in zip(cleaned, dropping_rules(dedup), strict=True):
+    for (fault, pair, right), rule in zip(cleaned, _dropping_rules(dedup), strict=True):
         if rule:
             trace.drop(rule, fault)
         else:

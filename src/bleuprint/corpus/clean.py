@@ -13,6 +13,7 @@ from bleuprint.config import paths
 from bleuprint.config.corpus import Corpus
 from bleuprint.corpus.steps.filtering import FilteredBlock, FilterStep
 from bleuprint.corpus.steps.ledger import SetCounts
+from bleuprint.corpus.steps.sharded import step_files
 from bleuprint.rules.rule import Edits, apply
 from bleuprint.text.parallel import Block, Pair, TextFolder, packed
 from bleuprint.text.unicode import blank_white, single_spaces
@@ -69,8 +70,8 @@ class Cleaning(FilterStep):
     @classmethod
     def of(cls, name: str, corpus: Corpus, root: Path = Path()) -> Self:
         """The stage with the settings and paths of a corpus."""
-        raw, output = RawText.of(name, corpus, root), paths.folder(name, cls.stage, root)
-        return cls(name, raw, output, paths.ledger(name, cls.stage, root), corpus.clean)
+        _, _, output, ledger = step_files(name, corpus, "raw", "clean", root)
+        return cls(name, RawText.of(name, corpus, root), output, ledger, corpus.clean)
 
     @property
     def rules(self) -> tuple[str, ...]:

@@ -8,12 +8,11 @@ rule that drops the pair, and the hashes that occur more than once; in each work
 held-out pair.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Self
 
 import numpy as np
@@ -113,15 +112,6 @@ class Deduplication(Step):
             for n, group in enumerate(ids):
                 seen[n][group] = 1
         return dropped_by
-
-
-def dropping_rules(step: Deduplication) -> Iterator[str]:
-    """For each pair of train the name of the rule that drops it; empty if it is kept."""
-    with TemporaryDirectory() as folder:
-        (part := Path(folder) / "part").mkdir()
-        step.process_shard(Shard(), part, 1)
-        numbers = step.dropped_by([part], Path(folder))
-    return (("", *step.rules)[number] for number in numbers.tolist())
 
 
 class _BlockHasher:

@@ -7,13 +7,8 @@ from pathlib import Path
 from typing import Self
 
 from bleuprint.config.corpus import Corpus
-from bleuprint.corpus.alignment.word_translation import (
-    MAX_PAIRS,
-    MAX_TOKENS,
-    WordTranslations,
-    is_drawn,
-    learn,
-)
+from bleuprint.corpus.alignment import word_translation
+from bleuprint.corpus.alignment.word_translation import MAX_TOKENS, WordTranslations, is_drawn
 from bleuprint.corpus.alignment.words import words
 from bleuprint.corpus.steps.filtering import FilteredBlock, FilterStep
 from bleuprint.corpus.steps.ledger import SetCounts
@@ -50,9 +45,8 @@ class Filtering(FilterStep):
 
     def filter_block(self, name: str, block: Block) -> FilteredBlock:  # noqa: ARG002
         pairs, counts, kept = block.pairs(), SetCounts(), []
-        for number, (pair, rule) in enumerate(
-            zip(pairs, self.dropping_rules(pairs, self.translations), strict=True), block.first
-        ):
+        rules = self.dropping_rules(pairs, self.translations)
+        for number, (pair, rule) in enumerate(zip(pairs, rules, strict=True), block.first):
             if rule is None:
                 counts.keep()
                 kept.append(pair)
@@ -86,11 +80,11 @@ class Filtering(FilterStep):
         """The word translations of `count` pairs, if a check needs them."""
         if not any(check.needs_translations for check in self.checks):
             return None
-        drawn = (pair for number, pair in enumerate(pairs) if is_drawn(number, count, MAX_PAIRS))
+        drawn = (pair for number, pair in enumerate(pairs) if is_drawn(number, count))
         # long ones may take minutes
         short = (pair for pair in drawn if all(side.count(" ") < MAX_TOKENS for side in pair))
         try:
-            return learn(self._words(self._candidate(pair)) for pair in short)
+            return word_translation.learn(self._words(self._candidate(pair)) for pair in short)
         except UserError as error:
             raise UserError(f"corpus {self.corpus}: {error}") from None
 

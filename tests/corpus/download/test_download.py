@@ -1,11 +1,10 @@
 import gzip
 import hashlib
-import io
 import json
-import tarfile
 
 import pytest
 
+from archives import tar, tgz
 from bleuprint.config.corpus_files import File, Files, Text
 from bleuprint.corpus.download.download import Sample, download_corpus
 from bleuprint.corpus.download.fetch import Source
@@ -55,16 +54,6 @@ def stored(tmp_path):
     return len([name for name in names if len(name) == 64])
 
 
-def packed(members, mode="w:gz"):
-    out = io.BytesIO()
-    with tarfile.open(fileobj=out, mode=mode) as tar:
-        for name, data in members.items():
-            info = tarfile.TarInfo(name)
-            info.size = len(data)
-            tar.addfile(info, io.BytesIO(data))
-    return out.getvalue()
-
-
 def test_parts_are_joined_in_the_order_of_the_settings_and_counted_apart(tmp_path, host):
     german, english = host.put("/x.de", GERMAN), host.put("/x.en", ENGLISH)
     b, a = plain(german, english), plain(english, german)
@@ -82,8 +71,8 @@ def test_parts_are_joined_in_the_order_of_the_settings_and_counted_apart(tmp_pat
 
 
 def test_archives_in_archives_and_formats_go_together(tmp_path, host):
-    inner = packed({"deep/c.tmx.gz": gzip.compress(TMX)})
-    url = host.put("/all.tar", packed({"texts/inner.tgz": inner, "tsv": b"x\tb\ta\n"}, "w"))
+    inner = tgz([("deep/c.tmx.gz", gzip.compress(TMX))])
+    url = host.put("/all.tar", tar([("texts/inner.tgz", inner), ("tsv", b"x\tb\ta\n")]))
     tmx = File(url=url, archive_member=("texts/inner.tgz", "deep/c.tmx.gz"))
     tsv = Text("x", "tsv", both=File(url=url, archive_member=("tsv",)), columns=(3, 2))
     raw, sets = download(tmp_path, Files({"m": Text("x", "tmx", both=tmx), "s": tsv}, {}, {}))
@@ -159,27 +148,6 @@ def test_a_damaged_archive_is_named_and_fetched_again_if_removed(tmp_path, host,
     assert raw.count("train") == 200
 
 
-def test_a_damaged_file_of_the_users_own_stays_where_it_is(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    (tmp_path / "inputs").mkdir()
-    damaged = gzip.compress(GERMAN)[:-9]
-    for name, body in (("x.de.gz", damaged), ("x.en", ENGLISH)):
-        (tmp_path / "inputs" / name).write_bytes(body)
-    files = File(path="inputs/x.de.gz"), File(path="inputs/x.en")
-    message = refused(tmp_path, Text("x", source=files[0], target=files[1]))
-    assert message.startswith("inputs/x.de.gz: ")
-    assert (tmp_path / "inputs" / "x.de.gz").read_bytes() == damaged
-
-
-def test_texts_that_are_not_parallel_are_refused_with_their_counts(tmp_path, host):
-    german, english = host.put("/x.de", GERMAN + b"Mehr.\n"), host.put("/x.en", ENGLISH)
-    message = refused(tmp_path, plain(german, english))
-    said, _, rest = message.partition("; ")
-    assert said == f"{german} has 3 lines and {english} has 2: not parallel"
-    names = [hashlib.sha256(url.encode()).hexdigest() for url in (german, english)]
-    assert rest.startswith("downloaded without a SHA-256") and all(name in rest for name in names)
-
-
 def test_a_sample_of_a_training_text_is_random_and_in_random_order(tmp_path, host):
     lines = [f"{number}\n".encode() for number in range(10)]
     text = plain(host.put("/x.de", b"".join(lines)), host.put("/x.en", b"".join(lines)))
@@ -196,27 +164,3 @@ def test_a_sample_of_a_training_text_is_random_and_in_random_order(tmp_path, hos
     for number in range(10):
         assert abs(sum(number in draw for draw in draws) - 80) < 4 * (200 * 0.4 * 0.6) ** 0.5
         assert abs(sum(number == draw[0] for draw in draws) - 20) < 4 * (200 * 0.1 * 0.9) ** 0.5
-
-
-def test_documents_are_aligned_and_the_ledger_has_a_pair_for_each_bead(tmp_path):
-    german = b"Guten Tag, Frau Schmidt.\nBis bald!\n\nEin Satz.\n\nNur hier.\n\n"
-    english = b"Good day, Mrs Schmidt. See you soon!\n\nA sentence.\n\n\n"
-    places = []
-    for name, content in (("x.de", german), ("x.en", english)):
-        path = tmp_path / name
-        path.write_bytes(content)
-        digest = hashlib.sha256(content).hexdigest()
-        places.append(File(url=path.as_uri(), sha256=digest))
-    for wanted in (None, 1):
-        text = Text("x", "documents", *places, pairs=wanted)
-        raw, sets = download(tmp_path, alone(text))
-        pairs = [
-            ("Guten Tag, Frau Schmidt. Bis bald!", "Good day, Mrs Schmidt. See you soon!"),
-            ("Ein Satz.", "A sentence."),
-        ]
-        assert list(raw.pairs("train")) == pairs[:wanted]
-        counts = sets["train.a"]
-        assert counts["changed"] == {"2-1": 1}
-        assert counts["dropped"] == {"1-0": 1} | ({"pairs": 1} if wanted else {})
-        assert (counts["pairs_in"], counts["pairs_out"]) == (3, wanted or 2)
-        assert sorted(counts["samples"]) == ["1-0", "2-1"]

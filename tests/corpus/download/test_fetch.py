@@ -7,19 +7,7 @@ import pytest
 from bleuprint.config.corpus_files import File
 from bleuprint.corpus.download import http
 from bleuprint.corpus.download.fetch import Source, fetch, source_of_environment
-from downloads import (
-    BODY,
-    HALF,
-    NEW,
-    get,
-    kept,
-    left,
-    locked,
-    place,
-    ranges,
-    refused,
-    sum_of,
-)
+from downloads import BODY, HALF, NEW, get, kept, left, locked, place, ranges, refused, sum_of
 from servers import Proxy, cut, running, status
 
 pytestmark = pytest.mark.usefixtures("pauses", "no_proxies")

@@ -110,8 +110,9 @@ def word_ids(numbers: dict[str, int], tokens: Tokens) -> Integers:
     return np.array([numbers.get(token.lower(), RARE) for token in tokens], np.int64)
 
 
-def is_drawn(number: int, total: int, most: int = MAX_PAIRS) -> bool:
-    """Whether item `number`, from 0, of `total` is one of `most` drawn evenly; all if fewer."""
+def is_drawn(number: int, total: int, most: int | None = None) -> bool:
+    """Whether item `number`, from 0, of `total` is one of `most` (MAX_PAIRS) drawn evenly."""
+    most = most or MAX_PAIRS
     return total <= most or number * most // total != (number + 1) * most // total
 
 

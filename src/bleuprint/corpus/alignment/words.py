@@ -9,12 +9,7 @@ from scipy.sparse import csr_array
 
 from bleuprint.corpus.alignment.gale_church import PRIORS, LengthScorer
 from bleuprint.corpus.alignment.lattice import KINDS, Band, Floats
-from bleuprint.corpus.alignment.word_translation import (
-    Evidence,
-    Integers,
-    WordTranslations,
-    ratios,
-)
+from bleuprint.corpus.alignment.word_translation import Evidence, Integers, WordTranslations, ratios
 
 # A character of a script without spaces between words is a word, and so is a mark or symbol.
 _UNSPACED = r"\p{Han}\p{Hiragana}\p{Katakana}\p{Thai}\p{Lao}\p{Khmer}\p{Myanmar}"

@@ -65,10 +65,7 @@ def test_units_of_tmx_are_read_with_text_and_without_codes():
     counts = SetCounts()
     found = read("tmx", TMX.encode(), counts=counts)
     assert found == [unit for unit in units_of(TMX.encode()) if None not in unit]
-    assert found == [
-        ("In fett, hoch\u00a0 und tief.", "In bold, high and low."),
-        ("", "empty & ☺"),
-    ]
+    assert found == [("In fett, hoch\u00a0 und tief.", "In bold, high and low."), ("", "empty & ☺")]
     assert counts.dropped == {"one_language": 3}
 
 
