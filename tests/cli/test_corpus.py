@@ -35,8 +35,3 @@ def test_a_range_that_is_not_there_is_refused_at_once(corpus, start, stop):
     message = f"pairs {start} to {stop} of train: it has 6, counted from 1"
     with pytest.raises(UserError, match=message):
         pairs_as_text(corpus, "train", start, stop)
-
-
-def test_a_set_that_is_not_there_is_named(corpus):
-    with pytest.raises(UserError, match=r"no set 'test'; there are: train, valid, test\.x"):
-        pairs_as_text(corpus, "test", 1, 1)

@@ -90,16 +90,3 @@ def test_a_conflict_of_a_merge_is_one_clear_line(project):
     project.write("dvc.lock", f"<<<<<<< HEAD\n{lock}=======\n{lock}>>>>>>> theirs\n")
     with pytest.raises(UserError, match=r"dvc\.lock: has both sides of a git merge; take one:"):
         planned_stages(project.root)
-
-
-def test_without_stages_nothing_is_up_to_date(tmp_path):
-    from dvc.repo import Repo
-
-    (tmp_path / "params.yaml").write_text(micro.PARAMS)
-    Repo.init(str(tmp_path), no_scm=True).close()
-    for text in ("", "stages: {}\n"):
-        (tmp_path / "dvc.yaml").write_text(text)
-        with pytest.raises(
-            UserError, match=r"dvc\.yaml: no stages; git checkout dvc.yaml restores"
-        ):
-            planned_stages(tmp_path)

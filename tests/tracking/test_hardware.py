@@ -1,7 +1,6 @@
 """How fast devices compute, and what a training cost by their time: numbers worked by hand."""
 
 import platform
-from dataclasses import replace
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -9,10 +8,8 @@ from typing import Any
 import pytest
 import torch
 
-from bleuprint.config.corpus import SentencePiece, Units
 from bleuprint.config.experiment import load
 from bleuprint.runtime.distributed.group import Group
-from bleuprint.text import segmenter
 from bleuprint.tracking import hardware as machine
 from bleuprint.tracking.hardware import paper_flops, peak_flops
 from bleuprint.tracking.stopwatch import Stopwatch
@@ -91,15 +88,6 @@ def test_versions_are_also_of_what_decides_the_text(recipe: str, libraries: set[
     shown = machine.machine_of(ALONE, found)["versions"]
     for name in libraries:
         assert f", {name} {version(name)}" in shown
-
-
-def test_versions_of_sentencepiece_and_segmenters(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(segmenter, "find_spec", lambda name: name)  # installed or not
-    corpus = load(ROOT / "recipes" / "phrasebook.yaml").corpora["phrasebook-en-de"]
-    units = Units(sentencepiece=SentencePiece("bpe", 99, joint=True, byte_fallback=False))
-    tokenize = replace(corpus.tokenize, name="segmenter")
-    thai = replace(corpus, target="th", tokenize=tokenize, vocabulary=units, clean=(), filter=())
-    assert machine.text_libraries(thai) == ["pythainlp", "sacremoses", "sentencepiece"]
 
 
 def trained(*machines: dict[str, Any], seconds: float = 100.0) -> Stopwatch:

@@ -52,19 +52,6 @@ def losses(*updates: int) -> list[tuple[int, float]]:
     return [(update, 10.0 / update) for update in updates]
 
 
-def test_a_run_ends_after_its_start_though_the_clock_was_set_back(
-    root: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    tracker = Tracker(description())
-    log(tracker, 1)
-    while not (started := runs_in(store(root), "trial")[1]):
-        time.sleep(0.1)
-    monkeypatch.setattr(time, "time", lambda: started[0].info.start_time / 1000 - 3600)
-    tracker.close("FINISHED")
-    (run,) = runs_in(store(root), "trial")[1]
-    assert run.info.status == "FINISHED" and run.info.end_time == run.info.start_time
-
-
 def test_a_resumed_training_continues_its_run_and_doubles_nothing(root: Path) -> None:
     first = Tracker(description())
     log(first, 1, 2, 3)

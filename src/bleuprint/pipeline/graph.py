@@ -80,10 +80,7 @@ def stages(root: Path = Path(), content: Mapping[str, Any] | None = None) -> lis
     if content is None:
         content = read_object(root / RESOLVED)
     with open_repo(root) as repo:
-        loaded = repo.stage.load_all(str(root / "dvc.yaml"))
-        if not loaded:
-            raise UserError(f"{root / 'dvc.yaml'}: no stages; git checkout dvc.yaml restores them")
-        return [_stage(stage, content) for stage in loaded]
+        return [_stage(stage, content) for stage in repo.stage.load_all(str(root / "dvc.yaml"))]
 
 
 def inputs(graph: Iterable[Stage], root: Path = Path()) -> dict[str, list[str]]:

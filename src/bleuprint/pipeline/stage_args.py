@@ -35,8 +35,6 @@ def shard(description: str | None) -> tuple[str, Shard | int | None]:
     part.add_argument("--shard", metavar="K-of-N", help="process this shard of the training text")
     part.add_argument("--gather", metavar="N", type=int, help="join N shards")
     given = parser.parse_args()
-    if given.gather is not None and given.gather < 1:
-        parser.error(f"--gather {given.gather}: at least 1")
     _begin()
     if given.shard is None and given.gather is None:
         AT_SUCCESS.append(_write_duration)

@@ -88,9 +88,7 @@ class Tracker:
         client.log_batch(run.info.run_id, metrics=new)
         del self._unsent[: len(points)]
         if status and run.info.status != FINISHED:
-            # not before its start, also if the clock was set back
-            now = max(int(time.time() * 1000), run.info.start_time)
-            client.set_terminated(run.info.run_id, status, now)
+            client.set_terminated(run.info.run_id, status)
         self._done = bool(status)
 
 
