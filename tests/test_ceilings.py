@@ -11,8 +11,8 @@ from root import ROOT
 PACKAGES = {
     "report": 3690,
     "corpus": 3120,
-    "runtime": 2027,
-    "config": 1724,
+    "runtime": 2028,
+    "config": 1696,
     "pipeline": 1562,
     "scoring": 1520,
     "training": 1520,
@@ -28,7 +28,7 @@ PACKAGES = {
 }
 LONGEST = 350  # lines of a module
 # Of Python; of docs, of pages. The aim is 21,000 and 25,000.
-TOTALS = {"src": 23590, "tests": 30370, "docs": 2624}
+TOTALS = {"src": 23555, "tests": 30321, "docs": 2624}
 
 
 def python(folder: str) -> dict[Path, int]:

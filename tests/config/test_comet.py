@@ -18,7 +18,10 @@ def test_a_model_or_none(tmp_path):
     [
         ("comet:\n", "comet: is empty: remove the key, or add entries"),
         (COMET.replace("c0c0", "C0C0"), "comet.own-model.sha256: a SHA-256 is 64 hex"),
-        (f"{COMET}{COMET.partition(chr(10))[2].replace('own', 'other')}", "comet.other-model: a s"),
+        (
+            f"{COMET}{COMET.partition(chr(10))[2].replace('own', 'other')}",
+            "comet: {.* has more than 1",
+        ),
         (COMET.replace("folder", "model"), "comet.own-model.model: unknown key"),
     ],
 )

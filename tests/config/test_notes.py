@@ -46,14 +46,6 @@ def test_a_precision_that_the_cpu_lacks(project, flags, lacking):
     assert found == expected[: 1 + lacking]
 
 
-def test_a_file_from_outside_the_project(project):
-    (project / "inputs" / "a.de").unlink()
-    (project / "inputs" / "a.de").symlink_to("/etc/hostname")
-    (note,) = noted(project)
-    assert note.startswith("corpora.own: train.a.source is read from outside the project: inputs/")
-    assert note.endswith("a.de -> /etc/hostname")
-
-
 @pytest.mark.parametrize(
     ("language", "reason"), [("qq", "Can't import language qq"), ("vi", "Pyvi not installed")]
 )

@@ -1,9 +1,8 @@
 """The COMET model of an experiment. Part of the settings in `experiment.py`."""
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 
-from bleuprint.runtime.schema import SettingError, Sha256
+from bleuprint.runtime.schema import Sha256
 
 
 @dataclass(frozen=True)
@@ -18,9 +17,3 @@ class Comet:
     python: str
     folder: str
     sha256: Sha256
-
-
-def check_comet(models: Mapping[str, Comet]) -> None:
-    """Raise SettingError at a second model: a table has one COMET."""
-    for second in [*models][1:]:
-        raise SettingError(["comet", second], f"a second model beside {next(iter(models))}")

@@ -3,13 +3,11 @@
 Part of the settings in `experiment.py`.
 """
 
-import os
 from dataclasses import dataclass, field
 from itertools import product
 from pathlib import Path
 from typing import Annotated, Literal
 from urllib.parse import urlsplit
-from urllib.request import url2pathname
 
 from annotated_types import Ge, Interval, MinLen
 
@@ -82,17 +80,6 @@ class File:
     def name(self) -> str:
         """The file's name in messages: the URL or path, then archive members after `!`."""
         return "!".join((self.url or self.path or "", *self.archive_member))
-
-    def outside(self, *roots: Path) -> str | None:
-        """Where the file is on this machine, links followed, if that is below none of `roots`."""
-        for name in filter(None, (self.path, self.url, *self.mirrors)):
-            scheme, _, rest = name.partition("://")
-            if name == self.path or scheme.lower() == "file":
-                path = name if name == self.path else url2pathname(urlsplit(rest).path)
-                real = Path(os.path.realpath(path))
-                if not any(real.is_relative_to(os.path.realpath(root)) for root in roots):
-                    return f"{name} -> {real}" if str(real) != path else name
-        return None
 
 
 @dataclass(frozen=True)
@@ -196,11 +183,6 @@ class Files:
             for side in SIDES
             if (file := getattr(text, side)) is not None
         }
-
-    def outside(self, *roots: Path) -> dict[str, str]:
-        """The files outside the project, by SET.PART.SIDE; `roots`: the project's folders."""
-        places = {name: file.outside(*roots) for name, file in self.sides().items()}
-        return {name: place for name, place in places.items() if place is not None}
 
 
 def _scheme(key: str, url: str) -> str:

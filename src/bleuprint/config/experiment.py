@@ -11,9 +11,9 @@ from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Annotated, Any, TypeVar
 
-from annotated_types import Interval, MinLen
+from annotated_types import Interval, MaxLen, MinLen
 
-from bleuprint.config.comet import Comet, check_comet
+from bleuprint.config.comet import Comet
 from bleuprint.config.corpus import Corpus
 from bleuprint.config.inherit import SECTIONS, expand
 from bleuprint.config.made_texts import MadeText, check_made_texts
@@ -43,7 +43,7 @@ class Settings:
     cells: Annotated[dict[Name, dict[str, System | None]], MinLen(1)]
     published: tuple[Published, ...] = ()
     made_texts: dict[Name, MadeText] | None = None
-    comet: dict[Name, Comet] | None = None
+    comet: Annotated[dict[Name, Comet], MaxLen(1)] | None = None
     outside: dict[Name, dict[Name, OutsideRow]] | None = None
 
     def __post_init__(self) -> None:
@@ -51,7 +51,6 @@ class Settings:
             raise SettingError(["seeds"], f"{list(self.seeds)}: at least one seed, and none twice")
         self._check_cells()
         check_made_texts(self.made_texts or {}, self.corpora, self.cells)
-        check_comet(self.comet or {})
         tests = {name: [*each.files.tests] or ["held-out"] for name, each in self.corpora.items()}
         check_outside(self.outside or {}, tests, self.cells)
         for position in range(len(self.published)):

@@ -17,8 +17,6 @@ from bleuprint.text.tokenizers import tokenizer_for
 def notes(settings: Settings) -> Iterator[str]:
     """All notes, one line each."""
     for name, corpus in settings.corpora.items():
-        for side, place in corpus.files.outside(Path(), environment.root()).items():
-            yield f"corpora.{name}: {side} is read from outside the project: {place}"
         for side, file in corpus.files.sides().items():
             if file.path is not None and not Path(file.path).is_file():
                 yield f"corpora.{name}: {side}: {file.path}: {not_a_file(Path(file.path))}"

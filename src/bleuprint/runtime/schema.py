@@ -42,6 +42,7 @@ _SAID = {
     "dict_type": "is not a mapping of names",
     "dataclass_type": "is not a mapping",
     "too_short": "is empty",
+    "too_long": "has more than {max_length}",
     "string_too_short": "is empty",
     "literal_error": "is not one of {expected}",
     "greater_than_equal": "is out of range: at least {ge:.10g}",
