@@ -1,4 +1,4 @@
-"""Scores of given translations: equal to the search's for its outputs, and one step by hand."""
+"""Scores of given translations, by one model and by an ensemble: those of search, and by hand."""
 
 import numpy as np
 import pytest
@@ -7,42 +7,55 @@ import torch
 import systems
 from bleuprint.dataset.subwords.vocabulary import BOS, EOS
 from bleuprint.decoding.engine import TorchEngine
+from bleuprint.decoding.ensemble import Ensemble, models_of
 from bleuprint.decoding.forced_decoding import token_log_probs
 from bleuprint.model.transformer import Transformer
 
 SOURCES = [[5, 6, 7, EOS], [8, EOS], [9, 10, 11, 12, 13, EOS]]
 
 
-@pytest.fixture(scope="module")
-def model() -> Transformer:
-    torch.manual_seed(6)
-    made = Transformer(systems.model(norm="pre"), 30, 30).eval()
+def model(seed: int) -> Transformer:
+    torch.manual_seed(seed)
+    made = Transformer(systems.model(norm="pre"), 20, 20).eval()
     with torch.no_grad():
         for parameter in made.parameters():
-            parameter.mul_(2)
+            parameter.mul_(2)  # far from even probabilities
     return made
 
 
-def test_they_are_those_that_search_adds_up(model: Transformer) -> None:
+@pytest.fixture(scope="module", params=[1, 3])
+def decoder(request: pytest.FixtureRequest) -> Transformer | Ensemble:
+    models = [model(seed) for seed in range(request.param)]
+    return models[0] if len(models) == 1 else Ensemble(models)
+
+
+def test_the_search_adds_up_what_forced_decoding_gives(decoder: Transformer | Ensemble) -> None:
+    """Also as hypotheses are reordered."""
     lengths = np.array(list(map(len, SOURCES)))
-    engine = TorchEngine(model, systems.decode(beam=4, max_len_b=4))
+    engine = TorchEngine(decoder, systems.decode(beam=4, max_len_b=4))
     found = engine.search(SOURCES, lengths, best=3)
     sources = [source for source, outputs in zip(SOURCES, found, strict=True) for _ in outputs]
     outputs = [output for outputs in found for output in outputs]
-    scores = token_log_probs(model, sources, [[*output.tokens, EOS] for output in outputs])
+    scores = token_log_probs(decoder, sources, [[*output.tokens, EOS] for output in outputs])
     assert len(scores) == 9
     for output, each in zip(outputs, scores, strict=True):
         assert len(each) == len(output.tokens) + 1
         assert sum(each) == pytest.approx(output.log_prob, abs=1e-4)
 
 
-def test_they_are_those_of_single_steps(model: Transformer) -> None:
-    given = [17, 3, 4, EOS]
+def test_probabilities_are_the_mean_of_the_models(decoder: Transformer | Ensemble) -> None:
+    """Those of `forward`, beside forced decoding and single steps."""
+    given, source = [17, 3, 4, EOS], torch.tensor(SOURCES[:1])
     with torch.inference_mode():
-        state, last, expected = model.init_cache(torch.tensor([SOURCES[0]])), BOS, []
-        for word in given:
-            logits, state = model.step(torch.tensor([last]), state)
-            expected.append(float(logits.log_softmax(-1)[0, word]))
-            last = word
-    (found,) = token_log_probs(model, [SOURCES[0]], [given])
-    assert found == pytest.approx(expected, abs=1e-5)
+        target = torch.tensor([[BOS, *given[:-1]]])
+        logits = [one(source, target)[0] for one in models_of(decoder)]
+        for each in logits:
+            each[:, :2] = -torch.inf  # PAD and BOS, which texts lack
+        mean = sum(each.double().softmax(-1) for each in logits) / len(logits)
+        state = decoder.init_cache(source)
+        for place, token in enumerate([BOS, *given[:-1]]):
+            step, state = decoder.step(torch.tensor([token]), state)
+            found = step.double().softmax(-1)[0]
+            torch.testing.assert_close(found, mean[place], atol=1e-6, rtol=1e-5)
+    (scores,) = token_log_probs(decoder, SOURCES[:1], [given])
+    assert scores == pytest.approx([float(mean[i, t].log()) for i, t in enumerate(given)], abs=1e-5)

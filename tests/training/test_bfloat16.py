@@ -1,14 +1,12 @@
 """Training in bfloat16: products of a copy of the weights, which stay in float32."""
 
-import dataclasses
-import shutil
 from pathlib import Path
 
 import pytest
 import torch
 
 import systems
-from bleuprint.config.system import Keep, Train
+from bleuprint.config.system import Train
 from bleuprint.dataset.batch import Batch, PairIds
 from bleuprint.model import linear
 from bleuprint.model.linear import Linear
@@ -16,10 +14,10 @@ from bleuprint.model.transformer import Transformer
 from bleuprint.pipeline.train_stage import check_training
 from bleuprint.runtime.distributed.group import Group
 from bleuprint.runtime.errors import UserError
-from bleuprint.training.job import Fingerprints, Job
+from bleuprint.training.job import Fingerprints
 from bleuprint.training.loss import batch_loss
 from bleuprint.training.optimizer import FlatOptimizer
-from trainings import job_in, project, train_here
+from trainings import job_in, project
 
 pytestmark = pytest.mark.usefixtures("one_thread")
 ALONE = Group(0, 1, torch.device("cpu"))
@@ -70,33 +68,10 @@ def test_each_product_takes_the_copy_and_each_update_renews_it() -> None:
         assert bias is None or torch.equal(bias, layer.bias.bfloat16())
 
 
-def bfloat16_job(root: Path, monkeypatch: pytest.MonkeyPatch) -> Job:
-    job = job_in(root, monkeypatch)
-    keep = Keep(last=4, best=0, every=0)
-    train = dataclasses.replace(
-        job.system.train, precision="bfloat16", keep=keep, checkpoint_every=10, validate_every=10
-    )
-    return dataclasses.replace(job, system=dataclasses.replace(job.system, train=train))
-
-
-def test_a_resumed_training_ends_with_the_same_bytes(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    job = bfloat16_job(project(tmp_path), monkeypatch)
-    work, _, _ = train_here(job, tmp_path / "work")
-    *early, last = sorted(work.glob("checkpoint-*"))
-    again = tmp_path / "again" / work.name
-    again.mkdir(parents=True)
-    shutil.copytree(early[0], again / early[0].name)
-    resumed, _, _ = train_here(job, tmp_path / "again")
-    for name in ("model.safetensors", "optimizer.safetensors"):
-        assert (resumed / last.name / name).read_bytes() == (last / name).read_bytes()
-
-
 def test_cpus_without_it_are_refused_unless_it_may_be_emulated(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    job = bfloat16_job(project(tmp_path), monkeypatch)
+    job = job_in(project(tmp_path, precision="bfloat16"), monkeypatch)
     monkeypatch.setattr(linear, "CPU_HAS_BFLOAT16", False)
     monkeypatch.delenv("BLEUPRINT_EMULATE", raising=False)
     fingerprints = Fingerprints.from_job(job)

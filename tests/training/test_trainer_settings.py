@@ -86,12 +86,14 @@ class Killed(Observer):
     [
         {"ema": 0.9},
         {"tokens_per_update": None, "sentences_per_update": 32},
+        {"precision": "bfloat16", "bpe_dropout": 0.3},
         {"optimizer": Optimizer(name="sgd", momentum=0.9, weight_decay=0.0), "ema": 0.5},
     ],
 )
 def test_a_killed_training_of_each_kind_ends_bit_for_bit(
     untrained: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, changes: dict[str, Any]
 ) -> None:
+    monkeypatch.setenv("BLEUPRINT_EMULATE", "1")
     job = with_train(job_in(fresh(untrained, tmp_path), monkeypatch), **changes)
     for name in ("whole", "killed"):
         if name == "killed":
