@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Annotated, Any, TypeVar, cast, get_type_hints
 
 from annotated_types import Ge, Interval
-from pydantic import GetCoreSchemaHandler, GetJsonSchemaHandler, StringConstraints, TypeAdapter
+from pydantic import GetCoreSchemaHandler, StringConstraints, TypeAdapter
 from pydantic_core import CoreSchema, SchemaValidator, ValidationError, core_schema
 
 from bleuprint.runtime.errors import UserError, UserErrors
@@ -76,11 +76,6 @@ class Named:
             core_schema.typed_dict_schema(entries, extra_behavior="forbid"),
         )
 
-    def __get_pydantic_json_schema__(
-        self, schema: CoreSchema, handler: GetJsonSchemaHandler
-    ) -> dict[str, Any]:
-        return handler(schema)
-
 
 class SettingError(ValueError):
     """An error of the entry at `keys` below a dataclass, raised by its `__post_init__`."""
@@ -97,7 +92,7 @@ def build(kind: type[T], document: Any, path: Path, errors: Sequence[UserError] 
     """
     lines = [str(each) for each in errors]
     try:
-        built = _validator(cast(Any, kind))[0].validate_python(document)
+        built = _validator(cast(Any, kind)).validate_python(document)
     except ValidationError as error:
         found = [dict(each) for each in error.errors() if each["loc"] or not lines]
         lines += [_line(kind, document, Place(path), each) for each in found]
@@ -126,7 +121,7 @@ def dump(value: Any) -> Any:
 def json_schema(kind: Any) -> dict[str, Any]:
     """The JSON Schema of a dataclass, for editors."""
     schema = TypeAdapter(kind).json_schema()
-    for each in (schema, *schema["$defs"].values()):
+    for each in (schema, *schema.get("$defs", {}).values()):
         each.setdefault("additionalProperties", False)
     return schema
 
@@ -150,9 +145,8 @@ def _named(kind: Any) -> set[str]:
 
 
 @cache
-def _validator(kind: Any) -> tuple[SchemaValidator, CoreSchema]:
-    schema = TypeAdapter(kind).core_schema
-    return SchemaValidator(_strict(schema)), schema
+def _validator(kind: Any) -> SchemaValidator:
+    return SchemaValidator(_strict(TypeAdapter(kind).core_schema))
 
 
 def _strict(schema: Any) -> Any:
@@ -202,7 +196,7 @@ def _message(kind: Any, keys: Sequence[str | int], error: dict[str, Any]) -> str
         case "missing":
             return f"the key {error['loc'][-1]!r} is missing"
         case "unexpected_keyword_argument" | "extra_forbidden":
-            return unknown(keys[-1], _known(_validator(kind)[1], keys[:-1]))
+            return unknown(keys[-1], _known(kind, keys[:-1]))
         case "string_pattern_mismatch" | "string_too_long":
             return _PATTERNS.get(context.get("pattern", ""), _NAME).format(shown)
         case "string_type" if error["loc"][-1] == "[key]":
@@ -218,26 +212,21 @@ def _has(value: Any, key: str | int) -> bool:
     return isinstance(value, Mapping) and key in value
 
 
-def _known(schema: Any, keys: Sequence[str | int]) -> list[str]:
-    """The keys that a schema knows in the mapping at `keys`."""
-    definitions = {each["ref"]: each for each in schema.get("definitions", ())}
+def _known(kind: Any, keys: Sequence[str | int]) -> list[str]:
+    """The keys that a dataclass knows in the mapping at `keys`."""
+    schema = json_schema(kind)
 
-    def at(schema: Any, keys: Sequence[str | int]) -> list[str]:
-        match schema["type"]:
-            case "definition-ref":
-                return at(definitions[schema["schema_ref"]], keys)
-            case "dataclass-args" | "typed-dict":
-                entries = schema["fields"]
-                named = entries if isinstance(entries, dict) else {e["name"]: e for e in entries}
-                return at(named[keys[0]]["schema"], keys[1:]) if keys else [*named]
-            case "dict":
-                return at(schema["values_schema"], keys[1:])
-            case "tuple":
-                return at(schema["items_schema"][0], keys[1:])
-            case _:
-                return at(schema["schema"], keys)
+    def resolved(node: dict[str, Any]) -> dict[str, Any]:
+        if "anyOf" in node:
+            return resolved(node["anyOf"][0])
+        return schema["$defs"][node["$ref"].rpartition("/")[2]] if "$ref" in node else node
 
-    return at(schema, keys)
+    node: dict[str, Any] = schema
+    for key in keys:
+        inner = node.get("properties", {}).get(key) or node.get("items")
+        named = [*node.get("patternProperties", {}).values(), node.get("additionalProperties")]
+        node = resolved(inner or named[0])
+    return [*node["properties"]]
 
 
 def _shown(value: Any) -> str:
