@@ -11,7 +11,7 @@ from root import ROOT
 PACKAGES = {
     "report": 3690,
     "corpus": 3120,
-    "runtime": 2028,
+    "runtime": 2017,
     "config": 1696,
     "pipeline": 1562,
     "scoring": 1520,
@@ -28,7 +28,7 @@ PACKAGES = {
 }
 LONGEST = 350  # lines of a module
 # Of Python; of docs, of pages. The aim is 21,000 and 25,000.
-TOTALS = {"src": 23555, "tests": 30220, "docs": 2624}
+TOTALS = {"src": 23544, "tests": 30189, "docs": 2624}
 
 
 def python(folder: str) -> dict[Path, int]:

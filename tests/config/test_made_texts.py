@@ -133,9 +133,3 @@ def test_a_tag_with_sentencepiece_is_refused(tmp_path):
     assert TEXT.count(old) == 1
     with pytest.raises(UserError, match=r"german\.tag: '☀': not with vocabulary\.sentencepiece"):
         read(tmp_path, TEXT.replace(old, new))
-
-
-def test_an_empty_section_is_refused(tmp_path):
-    text = PARAMS.replace("systems:\n", "made_texts:\nsystems:\n")
-    with pytest.raises(UserError, match=r"yaml:\d+: made_texts: is empty: remove the key"):
-        read(tmp_path, text)

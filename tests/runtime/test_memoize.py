@@ -1,33 +1,13 @@
-import pytest
-
 from bleuprint.runtime import memoize
 from bleuprint.runtime.memoize import BoundedCache
 
 
-@pytest.fixture
-def cached(monkeypatch):
-    """A cache of three words of up to four characters, and the calls of its function."""
+def test_words_are_computed_once_unless_long_and_a_full_cache_is_cleared(monkeypatch):
     monkeypatch.setattr(memoize, "MAX_WORDS", 3)
     monkeypatch.setattr(memoize, "MAX_LENGTH", 4)
     calls = []
-
-    def shout(word):
-        calls.append(word)
-        return word.upper()
-
-    return BoundedCache(shout), calls
-
-
-def test_a_long_word_is_computed_each_time_and_not_kept(cached):
-    words, calls = cached
-    assert words["fifth"] == words["fifth"] == "FIFTH"
-    assert calls == ["fifth"] * 2 and not words
-
-
-def test_a_full_cache_is_cleared(cached):
-    words, calls = cached
-    for word in "abcab":
+    words = BoundedCache(lambda word: calls.append(word) or word.upper())
+    for word in ("a", "b", "fifth", "a", "fifth", "c", "d"):
         assert words[word] == word.upper()
-    assert list(words) == list("abc") == calls
-    assert words["d"] == "D" and list(words) == ["d"]
-    assert words["a"] == "A" and calls == list("abcda")
+    assert calls == ["a", "b", "fifth", "fifth", "c", "d"]
+    assert list(words) == ["d"]

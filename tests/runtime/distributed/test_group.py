@@ -59,11 +59,23 @@ def test_tasks_meet_at_the_first_host_of_their_step(monkeypatch: pytest.MonkeyPa
     assert slurm.master() == ("n3", port + 1)
 
 
-@pytest.mark.parametrize("text", ["0", "-1", "two", "1.5"])
-def test_a_number_of_processes_that_is_none(monkeypatch: pytest.MonkeyPatch, text: str) -> None:
-    set_variables(monkeypatch, {"BLEUPRINT_PROCESSES": text})
-    with pytest.raises(UserError, match=f"BLEUPRINT_PROCESSES is '{text}': a whole number"):
+@pytest.mark.parametrize(
+    ("variables", "gpus", "line"),
+    [
+        ({"BLEUPRINT_PROCESSES": "0"}, 0, "BLEUPRINT_PROCESSES is '0': a whole number"),
+        ({"BLEUPRINT_PROCESSES": "1.5"}, 0, "BLEUPRINT_PROCESSES is '1.5': a whole number"),
+        ({"BLEUPRINT_PROCESSES": "4"}, 2, "BLEUPRINT_PROCESSES is 4, .*PyTorch finds 2; set CUDA"),
+        ({"WORLD_SIZE": "2"}, 0, "WORLD_SIZE is 2, but RANK is not set: .*torchrun"),
+    ],
+)
+def test_what_cannot_be_started(
+    monkeypatch: pytest.MonkeyPatch, variables: dict[str, str], gpus: int, line: str
+) -> None:
+    set_variables(monkeypatch, variables)
+    machine_with(monkeypatch, gpus)
+    with pytest.raises(UserError, match=line):
         start_processes()
+        init_process_group()
 
 
 def test_one_process_is_not_started_again(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -74,19 +86,6 @@ def test_one_process_is_not_started_again(monkeypatch: pytest.MonkeyPatch) -> No
     assert alone.any(True) and not alone.any(False)
     alone.barrier()
     alone.close()
-
-
-def test_half_of_what_torchrun_sets(monkeypatch: pytest.MonkeyPatch) -> None:
-    set_variables(monkeypatch, {"WORLD_SIZE": "2"})
-    with pytest.raises(UserError, match=r"WORLD_SIZE is 2, but RANK is not set: .*torchrun"):
-        init_process_group()
-
-
-def test_more_processes_than_gpus(monkeypatch: pytest.MonkeyPatch) -> None:
-    set_variables(monkeypatch, {"BLEUPRINT_PROCESSES": "4"})
-    machine_with(monkeypatch, gpus=2)
-    with pytest.raises(UserError, match=r"BLEUPRINT_PROCESSES is 4, .*PyTorch finds 2; set CUDA"):
-        start_processes()
 
 
 @pytest.mark.parametrize(
