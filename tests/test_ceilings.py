@@ -10,7 +10,7 @@ from root import ROOT
 # Lines of Python by package of src/bleuprint, rounded up.
 PACKAGES = {
     "report": 3690,
-    "corpus": 3120,
+    "corpus": 3110,
     "runtime": 2017,
     "config": 1696,
     "pipeline": 1562,
@@ -23,12 +23,12 @@ PACKAGES = {
     "tracking": 868,
     "model": 1030,
     "cli": 848,
-    "rules": 790,
+    "rules": 770,
     "cells": 210,
 }
 LONGEST = 350  # lines of a module
 # Of Python; of docs, of pages. The aim is 21,000 and 25,000.
-TOTALS = {"src": 23544, "tests": 30189, "docs": 2624}
+TOTALS = {"src": 23530, "tests": 30189, "docs": 2624}
 
 
 def python(folder: str) -> dict[Path, int]:

@@ -47,7 +47,7 @@ class RawText(TextFolder):
         before = 0
         for folder in self._folders(name):
             after = before + folder.count(name)
-            if start < after or stop is None:
+            if stop is None or start < after:
                 end = None if stop is None or stop >= after else stop - before
                 for block in folder.blocks(name, max(0, start - before), end):
                     yield replace(block, first=block.first + before)

@@ -101,7 +101,7 @@ class NewCorpus:
             tokenizer = "none"
             vocabulary = f"sentencepiece: {{size: {self.pieces}, byte_fallback: true}}"
         part, (source, target) = self.part, self.languages
-        source_path, target_path = map(_quoted, self.files)
+        quoted = [json.dumps(path.as_posix(), ensure_ascii=False) for path in self.files]
         return f"""\
   {self.name}:
     source: "{source}"
@@ -112,8 +112,8 @@ class NewCorpus:
       train:
         {part}:
           license_and_citation: {part}
-          source: {{path: {source_path}}}
-          target: {{path: {target_path}}}
+          source: {{path: {quoted[0]}}}
+          target: {{path: {quoted[1]}}}
     clean: {{entities: {{}}, tags: {{}}, mojibake: {{}}, unicode: {{}}, non_printing: {{}}}}
     filter: {{{", ".join(checks)}}}
     # validation and test set are drawn from the {self.pairs:,} pairs
@@ -171,8 +171,3 @@ def _language(path: Path) -> str:
     if not (known := [part for part in parts if part in LanguageId.known_languages]):
         raise UserError(f"{path}: unknown language: name both, such as: --languages de en")
     return known[-1]
-
-
-def _quoted(path: Path) -> str:
-    text = path.as_posix()
-    return text if re.fullmatch(r"[A-Za-z0-9_./-]+", text) else json.dumps(text, ensure_ascii=False)

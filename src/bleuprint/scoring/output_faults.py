@@ -14,7 +14,7 @@ from itertools import islice
 from typing import Any
 
 from bleuprint.dataset.subwords.vocabulary import SPECIALS, UNK
-from bleuprint.rules.copied import Identical, Numbers
+from bleuprint.rules.agreement import Identical, Numbers
 from bleuprint.rules.language_id import LanguageId
 from bleuprint.rules.lengths import Ratio
 from bleuprint.rules.rule import Candidate

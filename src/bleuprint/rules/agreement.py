@@ -1,0 +1,91 @@
+"""Checks that compare the two sides of a pair: copies, numbers, ends of sentences, meaning."""
+
+import re
+import unicodedata
+from collections import Counter
+from dataclasses import dataclass
+from typing import Annotated, ClassVar
+
+from annotated_types import Interval
+
+from bleuprint.rules.rule import Candidate, Check
+from bleuprint.text.unicode import blank_unprinted, comparable
+
+# Groups of three digits with the same separator throughout, or digits in a row.
+_NUMBER = re.compile(r"\d{1,3}([.,'’\u066c\u00a0\u2009\u202f ])\d{3}(?:\1\d{3})*(?!\d)|\d+")
+_SEPARATORS = re.compile(r"\D")
+# At the end of a word: not in 3.5 or example.org. All marks of a row or none: a row is read once.
+_MARK = re.compile(r"(?<![.!?…])[.!?…]++(?=[\"'”“’»)\]]*(?:\s|$))|[。！？]+")
+_QUESTION = re.compile("[?？]")
+
+
+@dataclass(frozen=True)
+class Identical(Check):
+    """Drops a pair whose sides differ only in spaces, punctuation and letter case.
+
+    This includes a name or number alone: `Paris` is the same in many languages.
+    """
+
+    rank: ClassVar[int] = 10
+
+    def keeps(self, candidate: Candidate) -> bool:
+        return comparable(candidate.pair.source) != comparable(candidate.pair.target)
+
+
+@dataclass(frozen=True)
+class Numbers(Check):
+    """Drops a pair if the numbers of its sides differ, in any order.
+
+    A number is a row of digits: 1,000 and 1.000 and 1 000 are 1000; 3.5 and 3,5 are a 3 and a 5;
+    full-width and Arabic digits count as 0 to 9. Numbers in words are not found: 3 for `three`, or
+    `9 pm` for 21:00, drops the pair.
+    """
+
+    rank: ClassVar[int] = 80
+
+    def keeps(self, candidate: Candidate) -> bool:
+        return _numbers(candidate.pair.source) == _numbers(candidate.pair.target)
+
+
+def _numbers(sentence: str) -> Counter[str]:
+    text = blank_unprinted(sentence)
+    numbers = (_SEPARATORS.sub("", match[0]) for match in _NUMBER.finditer(text))
+    return Counter("".join(str(unicodedata.decimal(digit)) for digit in n) for n in numbers)
+
+
+@dataclass(frozen=True)
+class SentenceMarks(Check):
+    """Drops a pair if one side has more ends of sentences, or more of questions, than the other.
+
+    Marks that follow each other count as one. An abbreviation (`Dr.`) counts as an end too.
+    """
+
+    rank: ClassVar[int] = 90
+
+    def keeps(self, candidate: Candidate) -> bool:
+        source, target = map(_ends, candidate.pair)
+        return source == target
+
+
+def _ends(sentence: str) -> tuple[int, int]:
+    """The number of ends of sentences, and of questions among them."""
+    marks = _MARK.findall(blank_unprinted(sentence))
+    return len(marks), sum(bool(_QUESTION.search(mark)) for mark in marks)
+
+
+@dataclass(frozen=True)
+class AlignmentScore(Check):
+    """Drops a pair if its words explain each other less than `min`.
+
+    The score is the mean over the words of both sides of log(p(word | other side) / p(word)), by
+    word translations that the stage learns from the corpus itself; sides that are not translations
+    of each other score about -1, those that are about 2.
+    """
+
+    rank: ClassVar[int] = 300
+    needs_translations: ClassVar[bool] = True
+    # the least score is that of an empty side, log 0.05
+    min: Annotated[float, Interval(ge=-3, le=10)]
+
+    def keeps(self, candidate: Candidate) -> bool:
+        return candidate.alignment_score >= self.min
