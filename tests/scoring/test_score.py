@@ -1,7 +1,6 @@
 """The score stage: scores.json holds the scores of each file, and bad files are refused."""
 
 import dataclasses
-import subprocess
 import sys
 from pathlib import Path
 
@@ -13,6 +12,7 @@ from bleuprint.config.corpus import Corpus
 from bleuprint.config.paths import Cell, folder
 from bleuprint.corpus.test_sets import Description
 from bleuprint.decoding.translation_record import ReferenceLoss
+from bleuprint.runtime.errors import UserError
 from bleuprint.runtime.files import read_json, sha256_of
 from bleuprint.scoring import score
 from bleuprint.scoring.bleu_variants import TOKENS
@@ -155,77 +155,58 @@ def test_a_line_ends_at_newline_only(tmp_path: Path, corpus: Corpus, separator: 
     assert (value_of(shifted, "bleu") or 0) < 90
 
 
-class TestStage:
-    """The script, run as DVC runs it."""
+CELL = Cell("tiny", "news-en-de", 1)
 
-    @pytest.fixture
-    def cell(self, tmp_path: Path) -> Path:
-        settings = trees.settings_in(tmp_path)
-        trees.write_texts(tmp_path, settings)
-        cell = Cell("tiny", "news-en-de", 1)
-        trees.write_cell(tmp_path, settings, cell, 0.3)
-        ((tmp_path / cell.results) / "scores.json").rename(tmp_path / "expected.json")
-        return tmp_path / cell.results
 
-    def run(self, root: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
-        return processes.run_text([sys.executable, str(STAGE), *arguments], root)
+@pytest.fixture
+def cell(tmp_path: Path) -> Path:
+    """The results of a cell, without its scores."""
+    settings = trees.settings_in(tmp_path)
+    trees.write_texts(tmp_path, settings)
+    trees.write_cell(tmp_path, settings, CELL, 0.3)
+    (tmp_path / CELL.results / "scores.json").rename(tmp_path / "expected.json")
+    return tmp_path / CELL.results
 
-    def test_writes_the_scores_of_all_test_sets(self, cell: Path, tmp_path: Path) -> None:
-        done = self.run(tmp_path, "tiny", "news-en-de", "1")
-        assert (done.returncode, done.stderr) == (0, "")
-        assert (cell / "scores.json").read_bytes() == (tmp_path / "expected.json").read_bytes()
-        scores = read_json(cell / "scores.json")
-        assert list(scores) == ["first", "second"]
-        assert list(scores["first"]) == [
-            *("lines", "sources", "references", "hypotheses", "scored_with", "measures")
-        ]
-        assert scores["first"]["references"] != scores["second"]["references"]
 
-    @pytest.mark.parametrize(
-        ("content", "message"),
-        [
-            (b"one\n" * 39, "first.de has 40 lines and {file} has 39: not parallel"),
-            (b"one\n" * 41, "first.de has 40 lines and {file} has 41: not parallel"),
-            (
-                b"one\n" * 7 + b"ab\xff\n" + b"one\n" * 32,
-                "{file}:8: byte 3 of the line is 0xff: not UTF-8",
-            ),
-            (None, "{file}: no such file"),
-        ],
-    )
-    def test_bad_translations(
-        self, cell: Path, tmp_path: Path, content: bytes | None, message: str
-    ) -> None:
-        file = cell / "hypotheses" / "test.first.de"
-        file.unlink()
-        if content is not None:
-            file.write_bytes(content)
-        self.fails(tmp_path, cell, message.format(file=file.relative_to(tmp_path)))
+def fails(root: Path, message: str, cell: Cell = CELL) -> None:
+    with pytest.raises((UserError, FileNotFoundError), match=message):
+        score.score_cell(trees.settings_in(root), *cell, root)
+    assert not (root / cell.results / "scores.json").exists()
 
-    def test_translations_without_their_record(self, cell: Path, tmp_path: Path) -> None:
-        (cell / "translation.json").unlink()
-        self.fails(tmp_path, cell, "1/translation.json: no such file; run: dvc repro")
 
-    def test_an_empty_test_set(self, cell: Path, tmp_path: Path) -> None:
-        for stage in ("split", "tokens"):
-            for language in ("en", "de"):
-                path = folder("news-en-de", stage, tmp_path) / f"test.first.{language}"
-                path.write_bytes(b"")
-        trees.describe(tmp_path, trees.settings_in(tmp_path), "news-en-de")
-        (cell / "hypotheses" / "test.first.de").write_bytes(b"")
-        self.fails(tmp_path, cell, "test.first.de: is empty: nothing to score")
+def test_the_stage_writes_the_scores_of_all_test_sets(cell: Path, tmp_path: Path) -> None:
+    done = processes.run_text([sys.executable, str(STAGE), "tiny", "news-en-de", "1"], tmp_path)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert (cell / "scores.json").read_bytes() == (tmp_path / "expected.json").read_bytes()
+    assert list(read_json(cell / "scores.json")) == ["first", "second"]
 
-    def test_a_test_set_that_is_not_described(self, cell: Path, tmp_path: Path) -> None:
-        (folder("news-en-de", "tests", tmp_path) / "first.json").unlink()
-        self.fails(tmp_path, cell, "data/tests/news-en-de/first.json: no such file; run: dvc repro")
 
-    def test_an_unknown_cell(self, cell: Path, tmp_path: Path) -> None:
-        self.fails(tmp_path, cell, "no systems entry 'tny'", "tny", "news-en-de", "1")
-        self.fails(tmp_path, cell, "no seed 2; there are: 1", "tiny", "news-en-de", "2")
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (b"one\n" * 39, "first.de has 40 lines and .* has 39: not parallel"),
+        (b"one\n" * 41, "first.de has 40 lines and .* has 41: not parallel"),
+        (b"one\n" * 7 + b"ab\xff\n" + b"one\n" * 32, "test.first.de:8: byte 3 of the line is 0xff"),
+        (None, "test.first.de"),
+    ],
+)
+def test_bad_translations(cell: Path, tmp_path: Path, content: bytes | None, message: str) -> None:
+    (file := cell / "hypotheses" / "test.first.de").unlink()
+    if content is not None:
+        file.write_bytes(content)
+    fails(tmp_path, message)
 
-    def fails(self, root: Path, cell: Path, message: str, *arguments: str) -> None:
-        done = self.run(root, *(arguments or ("tiny", "news-en-de", "1")))
-        assert done.returncode == 1
-        assert len(done.stderr.splitlines()) == 1
-        assert message in done.stderr
-        assert not (cell / "scores.json").exists()
+
+def test_an_empty_test_set(cell: Path, tmp_path: Path) -> None:
+    for stage in ("split", "tokens"):
+        for language in ("en", "de"):
+            (folder("news-en-de", stage, tmp_path) / f"test.first.{language}").write_bytes(b"")
+    trees.describe(tmp_path, trees.settings_in(tmp_path), "news-en-de")
+    (cell / "hypotheses" / "test.first.de").write_bytes(b"")
+    fails(tmp_path, "test.first.de: is empty: nothing to score")
+
+
+@pytest.mark.usefixtures("cell")
+def test_an_unknown_cell(tmp_path: Path) -> None:
+    fails(tmp_path, "no systems entry 'tny'", CELL._replace(system="tny"))
+    fails(tmp_path, "no seed 2; there are: 1", CELL._replace(seed=2))
