@@ -167,14 +167,6 @@ def test_latin_1_is_an_error_at_its_line(name):
     assert "is 0xe4: not UTF-8; as CP1252 it reads '" in message
 
 
-@pytest.mark.parametrize("encoding", ["utf-16", "utf-16-le", "utf-16-be"])
-@pytest.mark.parametrize("name", [*BY_LINES, "sgml", "ted-xml"])
-def test_utf_16_is_recognised(name, encoding):
-    files = [file.decode().encode(encoding) for file in published(name)]
-    named = encoding.upper().replace("16-", "16")
-    assert fault(name, *files).endswith(f"looks like {named}: iconv -f {named} -t UTF-8 OLD > NEW")
-
-
 @pytest.mark.parametrize("character", ["\0", *LINE_ENDS_ELSEWHERE], ids=ascii)
 @pytest.mark.parametrize("name", FORMATS)
 def test_control_characters_neither_break_lines_nor_get_lost_by_the_line(name, character):
