@@ -66,7 +66,10 @@ class Results:
 
     @property
     def path(self) -> Path:
-        return self.root / results_folder(self.settings, self.cell)
+        """The folder of its results."""
+        if self.row:
+            return self.root / outside(self.cell.corpus) / self.cell.system
+        return self.root / self.cell.results
 
     @cached_property
     def training(self) -> TrainingFacts:
@@ -104,7 +107,10 @@ class Results:
         if not self.settings.comet:
             return scores
         ((name, model),) = self.settings.comet.items()
-        comet = read_scores(file := self.root / comet_file(self.settings, self.cell))
+        file = self.path / COMET
+        if self.row:
+            file = self.root / outside_comet(self.cell.corpus) / f"{self.cell.system}.json"
+        comet = read_scores(file)
         for test, of_test in scores.items():
             found, expected = comet.get(test), {**of_test, "scored_with": model.sha256}
             keys = ("sources", "references", "hypotheses", "scored_with")
@@ -135,10 +141,15 @@ class Results:
         Texts of the corpus are compared where they exist: results may have been pulled alone.
         """
         record, facts = self.path / TRANSLATION, self.path / "training.json"
-        for test in self.scores:
-            if not (hypotheses := self.files(test)["hypotheses"]).exists():
+        for test, scores in self.scores.items():
+            files = self.files(test)
+            if not (hypotheses := files["hypotheses"]).exists():
                 raise UserError(f"{hypotheses}: no such file; run: dvc repro, or dvc pull")
-            self._check_files(test)
+            for name, file in files.items():
+                if file.exists() and sha256_of(file) != scores[name]:  # type: ignore[literal-required]
+                    raise UserError(
+                        f"{file}: has changed since {self.cell} was scored; run: dvc repro"
+                    )
             if not self.row:
                 system = self.settings.system_on(self.cell.system, self.cell.corpus)
                 made_by = self.training.fingerprint, facts
@@ -167,30 +178,10 @@ class Results:
         return list(read_lines(self.files(test)["sources"]))
 
     def lines(self, test: str) -> tuple[list[str], list[str]]:
-        """References and translations of a test set, as they were when they were scored."""
+        """References and translations of a test set."""
         files = self.files(test)
         pairs = list(read_pairs(files["references"], files["hypotheses"]))
-        self._check_files(test)
         return [pair.source for pair in pairs], [pair.target for pair in pairs]
-
-    def _check_files(self, test: str) -> None:
-        for name, file in self.files(test).items():
-            if file.exists() and sha256_of(file) != self.scores_of(test)[name]:  # type: ignore[literal-required]
-                raise UserError(f"{file}: has changed since {self.cell} was scored; run: dvc repro")
-
-
-def results_folder(settings: Settings, cell: Cell) -> Path:
-    """The folder of the results of a row, below the project's root."""
-    if cell.system in settings.outside_on(cell.corpus):
-        return outside(cell.corpus) / cell.system
-    return cell.results
-
-
-def comet_file(settings: Settings, cell: Cell) -> Path:
-    """COMET of a row, below the project's root, if params.yaml names a model."""
-    if cell.system in settings.outside_on(cell.corpus):
-        return outside_comet(cell.corpus) / f"{cell.system}.json"
-    return cell.results / COMET
 
 
 def _missing(path: Path, cell: Cell) -> UserError:

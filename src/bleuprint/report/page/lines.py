@@ -49,10 +49,7 @@ class SetLines:
 
 
 def lines_of_sets(context: ReportContext) -> Iterator[SetLines]:
-    """Every test set, with the outputs of the first seed.
-
-    Raises UserError if a file is not the one that was scored.
-    """
+    """Every test set, with the outputs of the first seed."""
     for (corpus, test), results in by_test(context.results).items():
         outputs, bleu = {}, {}
         for system in shown_systems(results):
