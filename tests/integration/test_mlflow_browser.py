@@ -7,9 +7,9 @@ import pytest
 
 from bleuprint.config.paths import Cell
 from bleuprint.runtime.files import read_json
-from bleuprint.scoring.record import value_of
 from bleuprint.tracking.sync import sync
 from browser import Browser, chromium
+from measuring import value_of
 from mlservers import MlServer, write_project
 
 pytestmark = pytest.mark.slow

@@ -18,9 +18,9 @@ from bleuprint.report.compare import changes
 from bleuprint.report.frame import RESULTS
 from bleuprint.report.records import collect
 from bleuprint.runtime.files import read_json, write_json
-from bleuprint.scoring.record import SCORES, value_of
+from bleuprint.scoring.record import SCORES
 from bleuprint.text.parallel import read_lines
-from measuring import paired_tests
+from measuring import paired_tests, value_of
 from params import write_resolved
 from scoring import text
 

@@ -18,8 +18,8 @@ from bleuprint.scoring import score
 from bleuprint.scoring.bleu_variants import TOKENS
 from bleuprint.scoring.measure import Measured, Texts
 from bleuprint.scoring.measures import MEASURES
-from bleuprint.scoring.record import SetScores, value_of
-from measuring import SACREBLEU, measure, of_documents, texts_of
+from bleuprint.scoring.record import SetScores
+from measuring import SACREBLEU, measure, of_documents, texts_of, value_of
 from root import ROOT
 from scoring import SEPARATORS, sacrebleu, text
 

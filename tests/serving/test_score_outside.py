@@ -11,9 +11,9 @@ import result_trees as trees
 from bleuprint.config.experiment import Settings
 from bleuprint.runtime.errors import UserError
 from bleuprint.runtime.files import read_json
-from bleuprint.scoring.record import value_of
 from bleuprint.serving.score_outside import check_files, score_outside
 from corpora import TORTURE
+from measuring import value_of
 from scoring import sacrebleu
 
 CORPORA = {"news-en-de": ("first", "second")}

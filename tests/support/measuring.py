@@ -6,6 +6,7 @@ from bleuprint.config.corpus import Corpus
 from bleuprint.corpus.test_sets import Description
 from bleuprint.scoring.measure import Measured, Texts
 from bleuprint.scoring.measures import MEASURES
+from bleuprint.scoring.record import SetScores
 from bleuprint.scoring.score import by_document
 from bleuprint.scoring.significance import PairedTest, measured, paired_test
 from bleuprint.text.tokenizers import Tokenize
@@ -81,3 +82,9 @@ def paired_tests(
             assert first is not None and second is not None
             found[name][key] = paired_test(each, first, second)
     return found
+
+
+def value_of(scores: SetScores, measure: str) -> float | None:
+    """The value over all lines; None if it was not measured."""
+    found = (e["value"] for e in scores["measures"] if (e["measure"], e["group"]) == (measure, ""))
+    return next(found, None)

@@ -8,7 +8,7 @@ from typing import Any
 from bleuprint.config.experiment import Settings, load
 from bleuprint.config.paths import Cell
 from bleuprint.runtime.files import read_json, write_json
-from bleuprint.scoring.record import value_of
+from measuring import value_of
 from mlservers import runs_in
 from systems import with_systems
 

@@ -33,9 +33,3 @@ def read_scores(path: Path) -> dict[str, SetScores]:
         if not (isinstance(scores, dict) and SetScores.__required_keys__ <= scores.keys()):
             raise UserError(f"{path}: was not written by this version; run: dvc repro")
     return content
-
-
-def value_of(scores: SetScores, measure: str) -> float | None:
-    """The value over all lines; None if it was not measured."""
-    found = (e["value"] for e in scores["measures"] if (e["measure"], e["group"]) == (measure, ""))
-    return next(found, None)
