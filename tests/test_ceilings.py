@@ -11,24 +11,24 @@ from root import ROOT
 PACKAGES = {
     "report": 3690,
     "corpus": 3110,
-    "runtime": 2017,
-    "config": 1696,
-    "pipeline": 1562,
+    "runtime": 2020,
+    "config": 1700,
+    "pipeline": 1560,
     "scoring": 1520,
     "training": 1520,
     "dataset": 1440,
     "text": 1160,
-    "serving": 1031,
+    "serving": 1040,
     "decoding": 1060,
-    "tracking": 868,
+    "tracking": 880,
     "model": 1030,
-    "cli": 848,
+    "cli": 850,
     "rules": 770,
     "cells": 200,
 }
 LONGEST = 350  # lines of a module
 # Of Python; of docs, of pages. The aim is 21,000 and 25,000.
-TOTALS = {"src": 23510, "tests": 30150, "docs": 2624}
+TOTALS = {"src": 23520, "tests": 30160, "docs": 2630}
 
 
 def python(folder: str) -> dict[Path, int]:
