@@ -67,20 +67,11 @@ def test_what_scores_alone_advise(number: int, expected: list[str]) -> None:
 
 
 def test_a_system_that_has_not_learned_gets_no_other_advice() -> None:
-    found = advised(row("base", 1.7, length_ratio=1.5), row("big", 4.9, 0.4))
+    found = advised(row("base", 1.7), row("big", 4.9, 0.4))
     assert list(found) == ["Find out why it has not learned to translate"]
     (evidence,) = found.values()
     assert evidence[0].startswith("base, news-en-de, t: BLEU 1.7") and len(evidence) == 2
     assert list(advised(row("base", 5.0), row("big", 4.9, 0.4)))[1:] == [SEEDS]
-
-
-@pytest.mark.parametrize(
-    ("ratio", "said"), [(0.95, "5.0% too short"), (1.04, "4.0% too long"), (0.98, ""), (1.029, "")]
-)
-def test_the_length_is_that_of_the_first_seed(ratio: float, said: str) -> None:
-    found = advised(*(row("base", 20.0, seed=seed, length_ratio=ratio) for seed in (4, 5)))
-    evidence = [f"base, news-en-de, t: {said}"] if said else None
-    assert found.get("Set another decode.length_penalty.alpha") == evidence
 
 
 def test_the_setting_of_the_length_of_a_training_is_named() -> None:

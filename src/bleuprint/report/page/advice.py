@@ -8,8 +8,6 @@ from bleuprint.training.history import Validation
 # A loss that fell by 1 % in the last quarter of the training still falls; one that ends 2 % above
 # its minimum has risen: less is noise between two validations.
 FALLING, QUARTER, RISEN = 0.01, 0.25, 0.02
-# A length ratio this far from 1 lowers BLEU: the brevity penalty is exp(1 - 1 / ratio).
-LENGTH = 0.03
 # Below this BLEU, translations share little more with their references than frequent words do.
 LEARNED = 5.0
 
@@ -48,31 +46,31 @@ def advice(
     """What to try and why, with its evidence: validations by training, and scores."""
     trained = {f"{r.system}, {r.corpus}, {r.test}": r for r in results if not r.outside}
     learned = {name: r for name, r in trained.items() if r.bleu.mean >= LEARNED}
-    ratios = {name: r.values("length_ratio")[0] - 1 for name, r in learned.items()}
-    found = {
-        f"Find out why it has not learned to translate: BLEU is below {LEARNED:.0f}. Look at its "
-        "curves and lines, then at learning rate, warmup, updates and training text.": [
-            f"{name}: BLEU {r.bleu}" for name, r in trained.items() if name not in learned
-        ],
-        "Train longer (train.max_updates or train.max_epochs): validation loss was still "
-        "falling at the end.": [
-            f"{n}: {text}" for n, v in curves.items() if (text := still_falling(v))
-        ],
-        "Stop earlier (train.patience), average the best checkpoints, raise dropout or add text: "
-        "validation loss rose again.": [
-            f"{n}: {text}" for n, v in curves.items() if (text := turned(v))
-        ],
-        "Train with three seeds or more (seeds: [1, 2, 3]): with one, a difference is of two "
-        "trainings, not of two systems.": [
-            f"trained with {len(r.seeds)} of them"
-            for r in [*learned.values()][:1]
-            if len(r.seeds) < 3
-        ],
-        "Set another decode.length_penalty.alpha (higher: longer): translations are not as long "
-        "as their references, which lowers BLEU.": [
-            f"{name}: {abs(off):.1%} too {'long' if off > 0 else 'short'}"
-            for name, off in ratios.items()
-            if abs(off) >= LENGTH
-        ],
-    }
-    return [(why, evidence) for why, evidence in found.items() if evidence]
+    others = [f"{name}: BLEU {r.bleu}" for name, r in trained.items() if name not in learned]
+    falling = [f"{n}: {text}" for n, curve in curves.items() if (text := still_falling(curve))]
+    risen = [f"{n}: {text}" for n, curve in curves.items() if (text := turned(curve))]
+    seeds = max((len(r.seeds) for r in learned.values()), default=3)
+    few = [f"every system was trained {'once' if seeds == 1 else 'twice'}"] if seeds < 3 else []
+    found = (
+        (
+            f"Find out why it has not learned to translate: BLEU is below {LEARNED:.0f}. Look at "
+            "its curves and lines, then at learning rate, warmup, updates and training text.",
+            others,
+        ),
+        (
+            "Train longer (train.max_updates or train.max_epochs): validation loss was still "
+            "falling at the end.",
+            falling,
+        ),
+        (
+            "Stop earlier (train.patience), average the best checkpoints, raise dropout or add "
+            "text: validation loss rose again.",
+            risen,
+        ),
+        (
+            "Train with three seeds or more (seeds: [1, 2, 3]): with one, a difference is of two "
+            "trainings, not of two systems.",
+            few,
+        ),
+    )
+    return [(why, evidence) for why, evidence in found if evidence]
