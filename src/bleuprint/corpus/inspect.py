@@ -8,7 +8,7 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from rich.console import Console
-from rich.table import Table
+from rich.table import Column, Table
 from rich.text import Text
 
 from bleuprint.config import paths
@@ -100,10 +100,8 @@ def _side_by_side(samples: Iterable[dict[str, Any]]) -> Iterator[str]:
     """Pairs, source on the left and target on the right; the form after an edit follows `>`."""
     width = shutil.get_terminal_size((120, 24)).columns
     console = Console(width=width, no_color=True, highlight=False)
-    table = Table.grid(padding=(0, 2), pad_edge=True, expand=True)
-    table.add_column()
-    table.add_column(overflow="fold", ratio=1)
-    table.add_column(overflow="fold", ratio=1)
+    columns = [Column(overflow="fold", ratio=1) for _ in range(2)]
+    table = Table.grid("", *columns, padding=(0, 2), pad_edge=True, expand=True)
     for sample in samples:
         sides = [visible(sample[side]) for side in ("source", "target")]
         table.add_row("   -", *map(Text, sides))

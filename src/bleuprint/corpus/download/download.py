@@ -61,8 +61,8 @@ def download_corpus(
             if readings:
                 drawn = sample if name == "train" else None
                 _write_set(name, readings, raw.at(partial), ledger, drawn)
+        source.record()
         ledger.write(ledger_path)
-    source.record()
 
 
 def _write_set(
