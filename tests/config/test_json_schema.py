@@ -40,20 +40,15 @@ TINY, CORPUS = ("systems", "tiny"), ("corpora", "phrasebook-en-de")
     ("keys", "value"),
     [
         (("experiment",), "../escaped"),
-        (("experiment",), "x" * 101),
         (("seeds",), [1, -1]),
-        (("seeds",), ["one"]),
         ((*TINY, "model", "d_modle"), 96),
         ((*TINY, "model", "heads"), 0),
-        ((*TINY, "model", "heads"), 2.5),
         ((*TINY, "model", "bias"), 1),
         ((*TINY, "model", "norm"), "middle"),
         ((*TINY, "model", "dropout", "residual"), 1.0),  # below 1
-        ((*TINY, "train", "optimizer", "betas"), [0.9]),
         ((*TINY, "train", "optimizer", "betas"), [0.9, 0.98, 0.99]),
         ((*CORPUS, "filter", "lenght"), {"min": 1, "max": 2}),
         ((*CORPUS, "clean", "unicode", "form"), "nfc"),
-        ((*CORPUS, "dedup"), []),
     ],
     ids=str,
 )
