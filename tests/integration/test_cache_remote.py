@@ -1,7 +1,6 @@
 """What one clone has computed, pushed to an S3 server, and pulled by another."""
 
 import json
-import time
 
 import pytest
 import yaml
@@ -11,22 +10,25 @@ import micro
 pytest.importorskip("dvc_s3", reason="needs dvc-s3: pip install -e '.[s3]'")
 pytest.importorskip("moto", reason="needs moto: pip install 'moto[server]'")
 
-from s3server import S3Server
-
 pytestmark = pytest.mark.cluster
 
 UP_TO_DATE = "Data and pipelines are up to date."
-SECONDS = 90  # no failure may take longer, on however busy a machine
+KEYS = {
+    **{"AWS_ACCESS_KEY_ID": "anyone", "AWS_SECRET_ACCESS_KEY": "anything"},
+    **{"AWS_DEFAULT_REGION": "us-east-1", "AWS_EC2_METADATA_DISABLED": "true"},
+    **{"AWS_CONFIG_FILE": "/nonexistent", "AWS_SHARED_CREDENTIALS_FILE": "/nonexistent"},
+}
 
 
 @pytest.fixture(scope="module")
 def server():
-    server = S3Server()
-    try:
-        server.start()
-        yield server
-    finally:
-        server.kill()
+    """The address of an S3 server on the loopback."""
+    from moto.server import ThreadedMotoServer
+
+    server = ThreadedMotoServer("127.0.0.1", port=0, verbose=False)
+    server.start()
+    yield "http://{}:{}".format(*server.get_host_and_port())
+    server.stop()
 
 
 @pytest.fixture(scope="module")
@@ -34,10 +36,14 @@ def first(server, tmp_path_factory):
     """The clone that has computed everything, committed and pushed. Not to be changed."""
     folder = tmp_path_factory.mktemp("first")
     project = micro.make(folder / "project")
-    project.environment |= {**server.environment, "DVC_SITE_CACHE_DIR": str(folder / "site")}
+    project.environment |= {**KEYS, "DVC_SITE_CACHE_DIR": str(folder / "site")}
+    boto3 = pytest.importorskip("boto3")
+    names = ("aws_access_key_id", "aws_secret_access_key", "region_name")
+    given = dict(zip(names, KEYS.values(), strict=False))
+    boto3.client("s3", endpoint_url=server, **given).create_bucket(Bucket="lab")
     project.run("dvc", "add", "inputs/a.en", "inputs/a.de")
-    project.run("dvc", "remote", "add", "--default", "store", f"s3://{server.bucket}/micro")
-    project.run("dvc", "remote", "modify", "store", "endpointurl", server.uri)
+    project.run("dvc", "remote", "add", "--default", "store", "s3://lab/micro")
+    project.run("dvc", "remote", "modify", "store", "endpointurl", server)
     project.repro()
     project.commit()
     project.run("dvc", "push")
@@ -53,22 +59,15 @@ def clone(first, tmp_path):
 def cloned(project, folder):
     project.run("git", "clone", "--quiet", str(project.root), str(folder / "clone"))
     clone = micro.Project(folder / "clone")
-    clone.environment |= {
-        key: value for key, value in project.environment.items() if key.startswith("AWS_")
-    }
-    clone.environment["DVC_SITE_CACHE_DIR"] = str(folder / "site")
+    clone.environment |= {**KEYS, "DVC_SITE_CACHE_DIR": str(folder / "site")}
     assert not (clone.root / "data").exists()
     return clone
 
 
 def cached(project):
-    """The files of a clone's cache, whole ones alone, with their sizes."""
+    """The files of a clone's cache."""
     files = (project.root / ".dvc" / "cache" / "files" / "md5").rglob("*")
-    return {
-        path.parent.name + path.name: path.stat().st_size
-        for path in files
-        if path.is_file() and len(path.name.removesuffix(".dir")) == 30
-    }
+    return {path.parent.name + path.name for path in files if path.is_file()}
 
 
 def output_files(project, *stages):
@@ -78,11 +77,6 @@ def output_files(project, *stages):
     folders = [name for name in names if name.endswith(".dir")]
     lists = [project.read(f".dvc/cache/files/md5/{name[:2]}/{name[2:]}") for name in folders]
     return names | {entry["md5"] for text in lists for entry in json.loads(text)}
-
-
-def stored(server):
-    """The same for the server: the files that were pushed."""
-    return {"".join(key.split("/")[-2:]): size for key, size in server.objects().items()}
 
 
 def table(project):
@@ -123,86 +117,5 @@ def test_a_part_is_pulled_by_the_names_of_its_stages(first, clone):
     assert "Traceback" not in output
     parts = ("average@wide-own-1", "binarize@own")
     clone.run("dvc", "pull", *parts)
-    assert cached(clone).keys() == output_files(clone, *parts)
+    assert cached(clone) == output_files(clone, *parts)
     assert translations(clone) == translations(first)
-
-
-def failed(project, command, meanwhile=None):
-    """What a DVC command prints that fails within SECONDS."""
-    process = project.start("dvc", command, "--jobs", "1")
-    try:
-        if meanwhile:
-            meanwhile(process)
-        output, _ = process.communicate(timeout=SECONDS)
-    finally:
-        micro.kill(process)
-    assert process.returncode > 0 and "Traceback" not in output, output
-    return output
-
-
-def killed_while(server, project, command, so_far):
-    """The same with a server that is killed as soon as `so_far` counts a few files."""
-
-    def meanwhile(process):
-        while so_far() < 5:
-            assert process.poll() is None, process.communicate()[0]
-            time.sleep(0.02)
-        server.kill()
-
-    return failed(project, command, meanwhile)
-
-
-def test_a_server_that_goes_away_fails_push_and_pull_and_nothing_is_lost(first, server, tmp_path):
-    """The restarted server has lost its objects: the harder case."""
-    clone, before = cloned(first, tmp_path), cached(first)
-    try:
-        server.kill()
-        server.start()
-        output = killed_while(server, first, "push", lambda: len(server.objects()))
-        assert no_connection(server) in output
-        assert no_connection(server) in failed(first, "push")
-        assert cached(first) == before
-
-        server.start()
-        first.run("dvc", "push")
-        pushed = stored(server)
-        output = killed_while(server, clone, "pull", lambda: len(cached(clone)))
-        assert no_connection(server) in output
-        assert 5 <= len(cached(clone)) < len(pushed)
-        assert cached(clone).items() <= pushed.items()
-    finally:
-        server.start()
-        first.run("dvc", "push")
-    clone.run("dvc", "pull")
-    assert clone.run("dvc", "status").strip() == UP_TO_DATE
-    assert cached(clone) == stored(server) == pushed
-    assert cached(first) == before
-
-
-def no_connection(server):
-    return f'Could not connect to the endpoint URL: "{server.uri}/'
-
-
-def test_wrong_credentials_are_named_and_nothing_is_lost(first, clone, server):
-    before, pushed = cached(first), stored(server)
-    good = server.lock()
-    try:
-        assert "Forbidden" in failed(clone, "pull")
-        clone.environment |= {**good, "AWS_SECRET_ACCESS_KEY": "misspelt"}
-        assert "Forbidden" in failed(clone, "pull")
-        assert cached(clone) == {}
-        assert "Forbidden" in failed(first, "push")
-        clone.environment |= good
-        clone.run("dvc", "pull")
-        assert clone.run("dvc", "status").strip() == UP_TO_DATE
-    finally:
-        server.unlock()
-    assert stored(server) == pushed and cached(first) == before
-
-
-def test_a_bucket_that_is_not_there_is_an_error(first, clone):
-    for project, command in ((clone, "pull"), (first, "push")):
-        project.run("dvc", "remote", "modify", "--local", "store", "url", "s3://nowhere/micro")
-        assert "The specified bucket does not exist" in failed(project, command)
-    first.run("dvc", "remote", "modify", "--local", "--unset", "store", "url")
-    assert cached(clone) == {}

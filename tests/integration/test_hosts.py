@@ -5,13 +5,13 @@ import os
 import signal
 import subprocess
 import time
-from collections.abc import Container, Iterator, Mapping
+from collections.abc import Container, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from hosts import by_clock_ahead, cut, kill_all, on, processes, two_hosts_up
+from hosts import cut, kill_all, on, processes, two_hosts_up
 from root import ROOT
 from trainings import environment, fresh, project, train, without_mlflow, write_params
 
@@ -25,23 +25,13 @@ TIMEOUT, RESTARTS = 7, 1
 BOUND = (1 + RESTARTS) * (TIMEOUT + 20)
 
 
-Words = tuple[str, ...]
-NOTHING: Mapping[str, Words] = {}
-
-
 class Training:
     """A training on some hosts, each of which writes its log into `root`.
 
-    `before` is what goes before the command on a host; on a host of `absent` nothing is started.
+    On a host of `absent` nothing is started.
     """
 
-    def __init__(
-        self,
-        root: Path,
-        hosts: list[str],
-        before: Mapping[str, Words] = NOTHING,
-        absent: Container[str] = (),
-    ) -> None:
+    def __init__(self, root: Path, hosts: list[str], absent: Container[str] = ()) -> None:
         self.root, self.hosts = root, [host for host in hosts if host not in absent]
         self.started = {}
         for number, host in enumerate(hosts):
@@ -51,7 +41,7 @@ class Training:
             command = [str(SCRIPT), *place, "micro", "toy", "1"]
             with (root / f"{host}.log").open("w") as log:
                 self.started[host] = subprocess.Popen(
-                    on(host, *before.get(host, ()), *command),
+                    on(host, *command),
                     cwd=root,
                     env={
                         **environment(),
@@ -124,18 +114,6 @@ def test_an_error_on_the_command_line_is_printed(words: str, said: str) -> None:
     command = [str(SCRIPT), *words.split(), "small", "phrasebook-en-de", "1"]
     ended = subprocess.run(command, capture_output=True, text=True, timeout=10)
     assert (ended.returncode, ended.stderr) == (2, said)
-
-
-def test_clocks_that_differ_do_no_harm(
-    together: Path, tmp_path: Path, two_hosts: list[str]
-) -> None:
-    seconds = 600
-    ahead = by_clock_ahead(tmp_path, seconds)
-    seen = subprocess.check_output([*ahead, "date", "+%s"])
-    assert int(seen) - time.time() == pytest.approx(seconds, abs=5)
-    training = Training(fresh(together, tmp_path), two_hosts, before={two_hosts[1]: ahead})
-    assert training.ends() == [0, 0]
-    assert read(tmp_path, "results", "curves.json") == read(together, "results", "curves.json")
 
 
 @pytest.mark.parametrize("killed", [0, 1])

@@ -19,7 +19,6 @@ pytestmark = pytest.mark.slow
 
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 EXPERIMENTS = (ROOT / "docs" / "experiments.md").read_text(encoding="utf-8")
-MAKEFILE = (ROOT / "Makefile").read_text(encoding="utf-8")
 DOCS = sorted(f"docs/{path.name}" for path in (ROOT / "docs").glob("*.md"))
 PARAMS = (ROOT / "params.yaml").read_text(encoding="utf-8")
 
@@ -29,11 +28,6 @@ def blocks(page: str, language: str) -> list[str]:
     parts = re.split(r"^```(.*)\n", page, flags=re.MULTILINE)
     fenced = zip(parts[1::4], parts[2::4], strict=True)
     return [text for name, text in fenced if name == language]
-
-
-@pytest.mark.parametrize("target", sorted(set(re.findall(r"\bmake ([a-z][a-z-]*)", README))))
-def test_make_targets_are_there(target: str) -> None:
-    assert re.search(rf"^{target}:", MAKEFILE, re.MULTILINE)
 
 
 def test_recipes_are_listed_and_load() -> None:
@@ -85,27 +79,8 @@ def test_the_tree_names_what_is_there() -> None:
     assert sorted(packages) == sorted(path.parent.name for path in folders)
 
 
-@pytest.mark.parametrize("page", ["README.md", *DOCS])
-def test_no_output_is_missing(page: str) -> None:
-    """What was measured later is written as @NAME@ in a draft."""
-    assert not re.findall(r"@[A-Z_]+@|MEASURED", (ROOT / page).read_text(encoding="utf-8"))
-
-
 def test_readme_is_short() -> None:
     assert len(README.splitlines()) <= 180
-
-
-@pytest.mark.parametrize("page", ["README.md", *DOCS])
-def test_links_lead_somewhere(page: str) -> None:
-    text = (ROOT / page).read_text(encoding="utf-8")
-    for target in re.findall(r"\]\(([^)]+)\)", text):
-        name, _, anchor = target.partition("#")
-        linked = (ROOT / page).parent / name if name else ROOT / page
-        assert name.startswith("https://") or linked.exists(), target
-        if anchor and not name.startswith("https://"):
-            heads = re.findall("(?m)^#+ (.*)", linked.read_text(encoding="utf-8"))
-            anchors = [re.sub(r"[^\w -]", "", head.lower()).replace(" ", "-") for head in heads]
-            assert anchor in anchors, target
 
 
 def test_readme_names_every_page_of_docs() -> None:

@@ -4,19 +4,17 @@ import os
 import shutil
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
 
 import processes
 from bleuprint.config import paths
-from bleuprint.corpus.filter import Filtering
 from bleuprint.dataset.binarized import BinaryCorpus
 from bleuprint.text.parallel import TextFolder
-from corpora import CHECKED, PAIRS, TOKENIZE, write_set
+from corpora import PAIRS, write_set
 from params import PARAMS, write_resolved
 from root import ROOT
-from steps import DATA_STAGES, run_sharded
+from steps import DATA_STAGES
 
 SCRIPTS = ROOT / "stages"
 
@@ -119,20 +117,3 @@ def test_a_full_disk_is_one_line_and_leaves_nothing(project):
     assert done.stdout == "status 1\n"
     assert done.stderr.startswith("bleuprint: error: No space left on device")
     assert done.stderr.count("\n") == 1
-
-
-@pytest.mark.skipif(not Path("/dev/full").exists(), reason="no /dev/full")
-def test_a_full_device_leaves_nothing_half_written(tmp_path, monkeypatch):
-    before = TextFolder(tmp_path / "before", "de", "en")
-    write_set(before, "train", PAIRS)
-    files = TextFolder.files
-
-    def full(folder, name):
-        return files(folder, name) if folder == before else (Path("/dev/full"), Path("/dev/full"))
-
-    monkeypatch.setattr(TextFolder, "files", full)
-    step = Filtering("c", before, tmp_path / "after", tmp_path / "l.json", CHECKED, TOKENIZE)
-    with pytest.raises(OSError, match="No space left on device"):
-        run_sharded(step, tmp_path / "shards")
-    left = [path.name for path in tmp_path.rglob("*.??") if path.is_file()]
-    assert sorted(left) == ["train.de", "train.en"]

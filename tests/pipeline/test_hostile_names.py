@@ -15,11 +15,7 @@ NAME = '"x; touch hostile #"'
 
 
 @pytest.mark.parametrize(
-    ("command", "entry"),
-    [
-        (["dvc", "repro"], "  wide:\n"),
-        (["snakemake", "-c1"], "  own:\n"),
-    ],
+    ("command", "entry"), [(["dvc", "repro"], "  wide:\n"), (["snakemake", "-c1"], "  own:\n")]
 )
 def test_a_name_with_a_command_runs_nothing(
     clean: micro.Project, tmp_path: Path, command: list[str], entry: str

@@ -16,8 +16,8 @@ NEEDS_SECCOMP = pytest.mark.skipif(
 )
 ERRORS = ("ENOSPC", "EDQUOT", "EROFS", "EFBIG", "EMFILE", "EIO", "ESTALE", "ENOMEM")
 # The code treats all errors of the system alike: `make test` tries these, `make test-slow` all.
-KINDS = ("SIGKILL", "short write", "ENOSPC", "EIO", "EMFILE", "ENOMEM")
-ALL_KINDS = ("SIGKILL", "short write", *ERRORS)
+KINDS = ("SIGKILL", "ENOSPC", "EIO", "EMFILE", "ENOMEM")
+ALL_KINDS = ("SIGKILL", *ERRORS)
 # What the one line must say beside the file.
 _SAYS = {"ENOSPC": " free in ", "EMFILE": "may open", "ENOMEM": "memory"}
 
@@ -110,8 +110,6 @@ def check(kind: str, outcome: Outcome, where: str, alone: bool = True) -> None:
     """
     if kind == "SIGKILL":
         assert outcome.status in (0, -9), f"{where}: {outcome}"
-    elif kind == "short write":
-        assert outcome.status == 0, f"{where}: {outcome.output}"
     elif outcome.status:
         assert outcome.status == 1, f"{where}: {outcome}"
         assert "Traceback" not in outcome.output, f"{where}: {outcome.output}"

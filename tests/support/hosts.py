@@ -12,36 +12,6 @@ import pytest
 
 LINK = "wire"
 
-# A machine has one clock: this library, preloaded, makes a process read another one.
-_CLOCK = """\
-#define _GNU_SOURCE
-#include <dlfcn.h>
-#include <sys/time.h>
-#include <time.h>
-
-int clock_gettime(clockid_t clock, struct timespec *now) {
-    int (*real)(clockid_t, struct timespec *) = dlsym(RTLD_NEXT, "clock_gettime");
-    int failed = real(clock, now);
-    if (!failed && clock == CLOCK_REALTIME) now->tv_sec += AHEAD;
-    return failed;
-}
-
-int gettimeofday(struct timeval *restrict now, void *restrict zone) {
-    struct timespec fine;
-    int failed = clock_gettime(CLOCK_REALTIME, &fine);
-    now->tv_sec = fine.tv_sec;
-    now->tv_usec = fine.tv_nsec / 1000;
-    return failed;
-}
-
-time_t time(time_t *now) {
-    struct timespec fine;
-    clock_gettime(CLOCK_REALTIME, &fine);
-    if (now) *now = fine.tv_sec;
-    return fine.tv_sec;
-}
-"""
-
 
 @contextmanager
 def two_hosts_up() -> Iterator[list[str]]:
@@ -85,16 +55,6 @@ def on(host: str, *command: str) -> list[str]:
     named = ("unshare", "--uts", "env", f"GLOO_SOCKET_IFNAME={LINK}")
     named += ("sh", "-c", 'hostname "$0" && exec "$@"', host)
     return ["ip", "netns", "exec", host, *named, *command]
-
-
-def by_clock_ahead(folder: Path, seconds: int) -> tuple[str, ...]:
-    """The prefix of a command under which its clock is `seconds` ahead."""
-    if not shutil.which("gcc"):
-        pytest.skip("needs a C compiler: apt-get install gcc libc6-dev")
-    library = folder / "clock.so"
-    command = ["gcc", "-shared", "-fPIC", f"-DAHEAD={seconds}", "-o", str(library), "-xc", "-"]
-    subprocess.run([*command, "-ldl"], input=_CLOCK, text=True, check=True)
-    return "env", f"LD_PRELOAD={library}"
 
 
 def cut(host: str) -> None:

@@ -1,4 +1,4 @@
-"""Faults of the system at chosen operations on files: errors, short writes, SIGKILL.
+"""Faults of the system at chosen operations on files: errors, SIGKILL.
 
 A forked process asks the kernel, by seccomp's user notification (seccomp_unotify(2)), to hold each
 of its system calls on files until this process has decided about it. So all writers are covered,
@@ -11,7 +11,6 @@ import errno
 import fcntl
 import os
 import platform
-import re
 import select
 import signal
 import socket
@@ -23,7 +22,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 _libc = ctypes.CDLL(None, use_errno=True)
-_PR_SET_NO_NEW_PRIVS, _SECCOMP, _PIDFD_OPEN, _PIDFD_GETFD = 38, 317, 434, 438
+_PR_SET_NO_NEW_PRIVS, _SECCOMP = 38, 317
 _RECEIVE, _SEND, _CONTINUE = 0xC0502100, 0xC0182101, 1
 _NOTIFY, _ALLOW = 0x7FC00000, 0x7FFF0000
 _NOTIFICATION, _ANSWER = "QIIiIQ6Q", "QqiI"  # struct seccomp_notif, struct seccomp_notif_resp
@@ -79,7 +78,6 @@ CALLS: dict[str, frozenset[str]] = {
     "EIO": frozenset(_NUMBERS),
     "ESTALE": frozenset(_NUMBERS),
     "ENOMEM": frozenset(_NUMBERS) - {"read"},
-    "short write": frozenset({"write", "pwrite64"}),
     "SIGKILL": frozenset(_NUMBERS),
     "none": frozenset(),
 }
@@ -200,12 +198,7 @@ def _filter() -> int:
 
 
 def _serve(
-    listener: int,
-    output: int,
-    child: int,
-    fault: Fault,
-    places: tuple[str, str],
-    outcome: Outcome,
+    listener: int, output: int, child: int, fault: Fault, places: tuple[str, str], outcome: Outcome
 ) -> bytes:
     """Decide about the calls until all processes have ended; what they printed."""
     printed, open_, poll = b"", True, select.poll()
@@ -238,7 +231,7 @@ def _decide(
         return
     identity, process, _, number, _, _, *arguments = struct.unpack(_NOTIFICATION, buffer)
     name = _NAMES[number]
-    value, error, flags = 0, 0, _CONTINUE
+    error, flags = 0, _CONTINUE
     path = _path_of(process, name, arguments)
     if path is not None and _below(path, places[0]) and not _below(path, places[1]):
         of_source = _path_of(process, name, arguments, 0) if name.startswith("rename") else None
@@ -250,12 +243,9 @@ def _decide(
                     os.killpg(child, signal.SIGKILL)
                     return
                 flags = 0
-                if fault.kind == "short write":
-                    value = _write_half(process, arguments)
-                else:
-                    error = -getattr(errno, fault.kind)
+                error = -getattr(errno, fault.kind)
     with suppress(OSError):
-        fcntl.ioctl(listener, _SEND, struct.pack(_ANSWER, identity, value, error, flags))
+        fcntl.ioctl(listener, _SEND, struct.pack(_ANSWER, identity, 0, error, flags))
 
 
 def _below(path: str, folder: str) -> bool:
@@ -267,7 +257,7 @@ def _can_fail(kind: str, name: str, arguments: list[int]) -> bool:
     if kind in ("ENOSPC", "EDQUOT", "EROFS") and name in OPENS - {"creat"}:
         opened = arguments[1 if name == "open" else 2]
         return bool(opened & _O_CREAT)
-    return kind != "short write" or arguments[2] > 1
+    return True
 
 
 def _path_of(
@@ -306,16 +296,3 @@ def _memory(process: int, address: int, size: int) -> bytes:
         except OSError:
             memory.seek(address)
             return memory.read(min(size, -address % 4096 or 4096))
-
-
-def _write_half(process: int, arguments: list[int]) -> int:
-    """Write the first half of what the process writes; its length."""
-    leader = int(re.findall(r"Tgid:\s*(\d+)", Path(f"/proc/{process}/status").read_text())[0])
-    pidfd = os.pidfd_open(leader)
-    descriptor = int(_libc.syscall(_PIDFD_GETFD, pidfd, ctypes.c_int(arguments[0]), 0))
-    os.close(pidfd)
-    try:
-        data = _memory(process, arguments[1], arguments[2] // 2)
-        return os.write(descriptor, data)
-    finally:
-        os.close(descriptor)

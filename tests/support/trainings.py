@@ -66,11 +66,7 @@ def project(
 ) -> Path:
     """A folder in which `stages/train.py micro toy 1` can run; `train` changes settings."""
     held_out = toy_pairs(40, 2)
-    sets = {
-        "train": pairs or toy_pairs(600, 1),
-        "valid": held_out,
-        "test.x": test or held_out,
-    }
+    sets = {"train": pairs or toy_pairs(600, 1), "valid": held_out, "test.x": test or held_out}
     units = units or merges(60)
     prepared = prepare(root / "prepared", sets, units=units, tokenize=tokenize)
     for stage in ("binary", "split", "tokens"):

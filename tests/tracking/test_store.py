@@ -18,10 +18,7 @@ from bleuprint.tracking import store, tracker
     ],
 )
 def test_a_database_that_cannot_be_read_is_named_at_once(
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    make: Callable[[Path], object],
-    problem: str,
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, make: Callable[[Path], object], problem: str
 ) -> None:
     """MLflow would try again for minutes."""
     make(tmp_path / "mlflow.db")
