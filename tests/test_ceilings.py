@@ -9,11 +9,11 @@ from root import ROOT
 
 # Lines of Python by package of src/bleuprint, rounded up.
 PACKAGES = {
-    "report": 3690,
+    "report": 3720,
     "corpus": 3110,
-    "runtime": 2017,
-    "config": 1696,
-    "pipeline": 1560,
+    "runtime": 2020,
+    "config": 1700,
+    "pipeline": 1580,
     "scoring": 1520,
     "training": 1520,
     "dataset": 1440,
@@ -28,7 +28,7 @@ PACKAGES = {
 }
 LONGEST = 350  # lines of a module
 # Of Python; of docs, of pages. The aim is 21,000 and 25,000.
-TOTALS = {"src": 23503, "tests": 30113, "docs": 2630}
+TOTALS = {"src": 23550, "tests": 29710, "docs": 2630}
 
 
 def python(folder: str) -> dict[Path, int]:

@@ -10,6 +10,7 @@ import pytest
 from ruamel.yaml import YAML
 
 import processes
+from bleuprint.pipeline import verify
 from bleuprint.pipeline.first_difference import first_difference
 from bleuprint.pipeline.verify import lines, open_report
 from bleuprint.report.frame import RESULTS, costs_csv
@@ -87,21 +88,30 @@ def test_the_same_bytes_from_a_file_and_a_folder(tmp_path: Path) -> None:
         text, verdict = compared(here, other)
         assert verdict == Verdict.SAME_BYTES == 0
         assert text == [
-            f"{here} and {other}: 2 results the same bytes, 0 different, "
-            "0 within the noise of seeds"
+            f"{here} and {other}: 2 results the same bytes, 0 the same within the noise of seeds, "
+            "0 of a noise of seeds that is not known, 0 different"
         ]
 
 
-def test_within_the_noise_of_seeds(tmp_path: Path) -> None:
+def test_within_the_noise_of_seeds(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     here, there = write(tmp_path / "a"), write(tmp_path / "b", 33.5, **OTHER)
+    text, verdict = compared(here, there)
+    assert verdict == Verdict.NOISE_UNKNOWN
+    of = "small on news-en-de, seed 1, first: 33.00 and 33.50 BLEU (mean difference +0.50"
+    assert text[1:] == [
+        f"of a noise of seeds that is not known: {of})",
+        "  from train on: code of the training",
+        "one seed does not say by how much trainings differ by chance: give several",
+    ]
+    references = open_report(str(here)).records.cells.references_sha256
+    monkeypatch.setattr(verify, "_deviations", lambda: dict.fromkeys(references, 0.3))
     text, verdict = compared(here, there)
     assert verdict == Verdict.WITHIN_NOISE == 3
     assert text[1:] == [
-        "within the noise of seeds: small on news-en-de, seed 1, first: 33.00 and 33.50 BLEU "
-        "(mean difference +0.50, noise ± 0.83)",
+        f"the same within the noise of seeds: {of}, noise ± 0.83)",
         "  from train on: code of the training",
-        "noise: 95 % of differences between two runs of one experiment, by a deviation of 0.3 BLEU "
-        "over seeds, from the literature, not measured",
+        "noise: 95 % of differences between two runs of one experiment, by the deviation over "
+        "seeds: those that reports/ has on these test lines",
     ]
 
 
@@ -121,8 +131,9 @@ def test_the_first_stage_by_dvc_lock(
     write_lock(here)
     write_lock(there, **changes)
     text, verdict = compared(here, there)
-    assert verdict == Verdict.DIFFERENT == 4
-    assert text[1].startswith("different: small on news-en-de, seed 1, first: 33.00 and 36.00 BLEU")
+    assert verdict == Verdict.NOISE_UNKNOWN
+    result = "small on news-en-de, seed 1, first: 33.00 and 36.00 BLEU"
+    assert text[1].startswith(f"of a noise of seeds that is not known: {result}")
     assert text[2].startswith(f"  from {stage} on: ") and causes in text[2]
 
 
@@ -208,13 +219,20 @@ def test_the_exit_status_and_a_revision(tmp_path: Path) -> None:
     write(root, 33.4, **OTHER)
     write_lock(root, smoothing="0.2\r\x1c\u2028\x85\0\ufeff")
     status, output, _ = bleuprint(root, "HEAD")
-    assert status == 3 and output.startswith("here and HEAD: 1 results the same bytes, 0 diff")
+    assert status == 4 and output.startswith("here and HEAD: 1 results the same bytes, 0 the same")
     assert (
         "from train on: settings cells.small.news-en-de.train.label_smoothing 0.2      and 0.1\n"
         in output
     )
+    # a report with a deviation of 0.3 over two seeds
+    (root / "reports" / "seeds").mkdir()
+    pair = [
+        record("a", "news-en-de", "first", 30 + 0.3 * 2**0.5 * seed, seed=seed) for seed in (0, 1)
+    ]
+    frame(*pair).save(root / "reports" / "seeds" / RESULTS.name)
+    assert bleuprint(root, "HEAD")[0] == 3
     write(root, 43.4, **OTHER)
-    assert bleuprint(root, "HEAD")[0] == 4
+    assert bleuprint(root, "HEAD")[0] == 5
     other = write(tmp_path / "other", corpus="talks-en-fr")
     for name, message in {
         str(other): "another experiment: no system, corpus, seed and test set in common with here",

@@ -7,7 +7,7 @@ import pytest
 from scipy.stats import ttest_ind
 
 from bleuprint.report.frame import Records
-from bleuprint.report.same_results import Compared, Verdict, compared, seeds_noise
+from bleuprint.report.same_results import Compared, Verdict, compared, deviations, seeds_noise
 from result_rows import against, changed, frame, record, values
 
 MACHINE = {
@@ -81,19 +81,27 @@ def test_noise_over_seeds_is_that_of_the_t_test(
     assert inside == (ttest_ind(first, moved).pvalue >= 0.05)
 
 
-def test_noise_of_one_seed_is_that_of_the_literature() -> None:
-    # 1.96 x 0.3 x sqrt(2) = 0.8316
-    assert seeds_noise([30.0], [31.0]) == pytest.approx(0.8316, abs=1e-4)
+def test_the_deviation_over_seeds_is_pooled_over_systems_and_reports(records: Records) -> None:
+    # tiny and small by 0 and 0.4: variance 0.08 each; once more by 0 and 1.2: 0.72; one degree each
+    more = changed(records, {"system": "tiny"}, bleu=[30.0, 30.0, 31.2, 31.2])
+    (references,) = {*records.cells.references_sha256[records.cells.test == "first"]}
+    alone = records.where(records.cells.seed == 1)
+    assert deviations([alone]) == {}
+    found = deviations([records, alone, more])
+    assert found[references] == pytest.approx(((0.08 * 3 + 0.72) / 4) ** 0.5)
 
 
-@pytest.mark.parametrize(("more", "verdict"), [(0.8, 3), (0.9, 4), (-0.8, 3), (-0.9, 4)])
+# 1.96 x 0.3 x sqrt(2) = 0.8316
+@pytest.mark.parametrize(("more", "verdict"), [(0.8, 3), (0.9, 5), (-0.8, 3), (-0.9, 5)])
 def test_other_translations_of_one_seed(records: Records, more: float, verdict: int) -> None:
     cells = records.cells
     one = records.where((cells.seed == 1) & (cells.system == "small") & (cells.test == "first"))
     other = changed(one, hypotheses_sha256="ab" * 32, bleu=values(one)[0] + more)
-    ((result,), _) = compared(one, other)
+    ((result,), _) = compared(one, other, {one.cells.references_sha256.iloc[0]: 0.3}.get)
     assert result.verdict == verdict and result.difference == pytest.approx(more)
     assert result.stage == "translate"
+    ((unknown,), _) = compared(one, other)
+    assert unknown.verdict == Verdict.NOISE_UNKNOWN == 4
 
 
 def test_other_translations_of_several_seeds(records: Records) -> None:
@@ -144,4 +152,7 @@ def test_a_signature_and_versions_are_named_by_what_differs(records: Records) ->
     assert list(result.causes()) == ["signature tok:13a and tok:intl"]
     versions, machine = result.environment()
     assert versions == "torch 2.0.0 and torch 2.1.0"
-    assert machine == "machine A CPU, 1 x 2 threads and Another CPU, 1 x 2 threads"
+    assert machine == (
+        "machine A CPU, 1 x 2 threads and Another CPU, 1 x 2 threads: native arithmetic rounds "
+        "differently on each"
+    )

@@ -24,7 +24,7 @@ def add_commands(commands: Commands) -> None:
     verify = add_command(commands, _verify, "verify HEAD~1")
     help_ = (
         "results.json, a release, a folder with reports/, a revision of git, an experiment of DVC; "
-        "exit status: 0 the same bytes, 3 the same within seeds' noise, 4 different, 1 an error"
+        "exit status: 0 same bytes, 3 within the noise of seeds, 4 if that is unknown, 5 different"
     )
     verify.add_argument("other", metavar="OTHER", help=help_)
     add_command(commands, _numbers, "numbers > numbers.tex")

@@ -5,24 +5,29 @@ other's data nor its models.
 """
 
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cache, cached_property
 from itertools import islice
 from pathlib import Path
 from typing import Any
 
 from bleuprint.pipeline.dvc_lock import check_no_conflict
 from bleuprint.pipeline.first_difference import first_difference
-from bleuprint.report.frame import COSTS, RESULTS, Records, read
+from bleuprint.report.frame import COSTS, REPORTS, RESULTS, Records, read
 from bleuprint.report.revision import files_of
-from bleuprint.report.same_results import SEEDS_BLEU, Compared, Verdict, compared
+from bleuprint.report.same_results import Compared, Verdict, compared, deviations
 from bleuprint.runtime.errors import UserError
 from bleuprint.runtime.yaml_tree import parse_yaml
 
 _LOCK = Path("dvc.lock")
 # Causes, and groups of results, that are written out.
 _MOST = 3
-_TEXTS = {Verdict.DIFFERENT: "different", Verdict.WITHIN_NOISE: "within the noise of seeds"}
+_TEXTS = {
+    Verdict.WITHIN_NOISE: "the same within the noise of seeds",
+    Verdict.NOISE_UNKNOWN: "of a noise of seeds that is not known",
+    Verdict.DIFFERENT: "different",
+}
 
 
 @dataclass(frozen=True)
@@ -71,7 +76,8 @@ def lines(here: Report, there: Report) -> tuple[list[str], Verdict]:
 
     Raises UserError if they have no result in common.
     """
-    results, left_out = compared(here.records, there.records)
+    measured = cache(_deviations)  # reads files, if there is a difference
+    results, left_out = compared(here.records, there.records, lambda it: measured().get(it))
     if not results:
         raise UserError(
             f"{there.name}: another experiment: no system, corpus, seed and test set in common "
@@ -98,14 +104,24 @@ def lines(here: Report, there: Report) -> tuple[list[str], Verdict]:
         text[-1] += f" (and {left} more groups of results, by where and why they differ)"
     if any(each.verdict == Verdict.WITHIN_NOISE for each in results):
         seeds = len({each.cell.seed for each in results})
-        basis = (
-            f"the deviation over {seeds} seeds (two-sample t)"
-            if seeds > 1
-            else f"a deviation of {SEEDS_BLEU} BLEU over seeds, from the literature, not measured"
+        basis = "those that reports/ has on these test lines" if seeds == 1 else str(seeds)
+        text.append(
+            "noise: 95 % of differences between two runs of one experiment, by the deviation over "
+            f"seeds: {basis}"
         )
-        text.append(f"noise: 95 % of differences between two runs of one experiment, by {basis}")
+    if any(each.verdict == Verdict.NOISE_UNKNOWN for each in results):
+        text.append("one seed does not say by how much trainings differ by chance: give several")
     worst = max(each.verdict for each in results)
     return text, Verdict.DIFFERENT if any(alone) else worst
+
+
+def _deviations() -> dict[str, float]:
+    """What reports/ and the folders in it say of the deviation of BLEU over seeds."""
+    found = []
+    for path in sorted(REPORTS.rglob(RESULTS.name)):
+        with suppress(UserError):
+            found.append(read(path, path.parent))
+    return deviations(found)
 
 
 def _where_and_why(here: Report, there: Report, each: Compared) -> str:
@@ -126,7 +142,9 @@ def _example(members: Sequence[Compared]) -> str:
     most = max(members, key=lambda each: abs(each.difference))
     (system, corpus, seed), bleu = most.cell, most.bleu
     # smaller and yet different: not comparable, for the reason that the next line says
-    comparable = most.verdict == Verdict.WITHIN_NOISE or abs(most.difference) > most.noise
+    comparable = most.noise is not None and (
+        most.verdict == Verdict.WITHIN_NOISE or abs(most.difference) > most.noise
+    )
     noise = f", noise ± {most.noise:.2f}" if comparable else ""
     others = f", and {len(members) - 1} others" if len(members) > 1 else ""
     return (

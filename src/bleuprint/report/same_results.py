@@ -1,6 +1,7 @@
 """Whether two reports have the same results: the same bytes, or the same within seeds' noise."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import IntEnum
 from math import sqrt
@@ -9,9 +10,6 @@ from typing import Any
 
 from bleuprint.config.paths import Cell
 from bleuprint.report.frame import CELLS, KEY, Records
-
-# The standard deviation of BLEU over seeds, if a report has one seed: docs/report.md says whence.
-SEEDS_BLEU = 0.3
 
 # Fingerprints of what made a result; all else is the result.
 _NOT_COMPARED = {
@@ -34,6 +32,8 @@ _CAUSES = {
 }
 # One result: facts, and measures with their group, by name.
 Result = Mapping[str, Any]
+# The standard deviation of BLEU over seeds, by the SHA-256 of the references; None: not measured.
+Deviation = Callable[[str], float | None]
 
 
 class Verdict(IntEnum):
@@ -41,20 +41,22 @@ class Verdict(IntEnum):
 
     SAME_BYTES = 0
     WITHIN_NOISE = 3
-    DIFFERENT = 4
+    NOISE_UNKNOWN = 4
+    DIFFERENT = 5
 
 
 @dataclass(frozen=True)
 class Compared:
     """A result in two reports. `difference`: mean BLEU of the second minus that of the first, over
-    the seeds that both have; `noise`: see `seeds_noise`; `names`: what differs.
+    the seeds that both have; `noise`: see `seeds_noise`, None if it is not known; `names`: what
+    differs.
     """
 
     first: Result
     second: Result
     names: tuple[str, ...]
     difference: float
-    noise: float
+    noise: float | None
 
     @property
     def cell(self) -> Cell:
@@ -74,12 +76,14 @@ class Compared:
         """Only other translations of the same lines have noise, and the same kind of BLEU."""
         if not self.names:
             return Verdict.SAME_BYTES
-        small = abs(self.difference) <= self.noise and not self.outside
         same_lines = not {"references_sha256", "sources_sha256", "lines"} & {*self.names}
         signed = self.first["bleu"][-1] == self.second["bleu"][-1]
-        if small and same_lines and signed and "hypotheses_sha256" in self.names:
-            return Verdict.WITHIN_NOISE
-        return Verdict.DIFFERENT
+        if self.outside or not same_lines or not signed or "hypotheses_sha256" not in self.names:
+            return Verdict.DIFFERENT
+        if self.noise is None:
+            return Verdict.NOISE_UNKNOWN
+        within = abs(self.difference) <= self.noise
+        return Verdict.WITHIN_NOISE if within else Verdict.DIFFERENT
 
     @property
     def scored_by(self) -> str:
@@ -124,13 +128,15 @@ class Compared:
             if side["device"]
         ]
         if len(set(machines)) == 2:
-            yield f"machine {machines[0]} and {machines[1]}"
+            yield f"machine {' and '.join(machines)}: native arithmetic rounds differently on each"
 
     def _both(self, name: str) -> tuple[str, str]:
         return self.first.get(name) or "", self.second.get(name) or ""
 
 
-def compared(first: Records, second: Records) -> tuple[list[Compared], list[str]]:
+def compared(
+    first: Records, second: Records, deviation: Deviation = lambda _: None
+) -> tuple[list[Compared], list[str]]:
     """Every result that both reports have, in the order of the first.
 
     And the measures that only one of them has, such as COMET, which are not compared. Of `outside`
@@ -145,7 +151,11 @@ def compared(first: Records, second: Records) -> tuple[list[Compared], list[str]
     results = []
     for pairs in seeds.values():
         ours, theirs = ([pair[side]["bleu"][0] for pair in pairs] for side in (0, 1))
-        difference, noise = fmean(theirs) - fmean(ours), seeds_noise(ours, theirs)
+        difference = fmean(theirs) - fmean(ours)
+        noise = seeds_noise(ours, theirs) if len(pairs) > 1 else None
+        if noise is None and pairs[0][0]["hypotheses_sha256"] != pairs[0][1]["hypotheses_sha256"]:
+            known = deviation(pairs[0][0]["references_sha256"])
+            noise = None if known is None else 1.96 * known * sqrt(2)
         for one, other in pairs:
             names = [
                 name
@@ -164,14 +174,33 @@ def seeds_noise(first: Sequence[float], second: Sequence[float]) -> float:
     """The largest difference of two means, over as many seeds each, that is noise at 95 %.
 
     Of Student's t for two samples with one variance (that of two runs of the same experiment):
-    t(0.975; 2n - 2) * sqrt((s1^2 + s2^2) / n). With one seed: 1.96 * SEEDS_BLEU * sqrt(2).
+    t(0.975; 2n - 2) * sqrt((s1^2 + s2^2) / n).
     """
     n = len(first)
-    if n == 1:
-        return 1.96 * SEEDS_BLEU * sqrt(2)
     from scipy.special import stdtrit  # scipy.stats would take half a second to load
 
     return float(stdtrit(2 * n - 2, 0.975)) * sqrt((variance(first) + variance(second)) / n)
+
+
+def deviations(reports: Iterable[Records]) -> dict[str, float]:
+    """The standard deviation of BLEU over seeds, by the SHA-256 of the references.
+
+    That of all systems which have several seeds, pooled: sqrt(sum((n - 1) s^2) / sum(n - 1)).
+    """
+    scores = defaultdict[tuple[Any, ...], list[float]](list)
+    for number, records in enumerate(reports):
+        for (system, corpus, _, test), result in _by_key(records).items():
+            scores[result["references_sha256"], number, system, corpus, test].append(
+                result["bleu"][0]
+            )
+    pooled = defaultdict[str, list[tuple[int, float]]](list)
+    for (references, *_), values in scores.items():
+        if len(values) > 1:
+            pooled[references].append((len(values) - 1, variance(values)))
+    return {
+        references: sqrt(sum(n * s for n, s in each) / sum(n for n, _ in each))
+        for references, each in pooled.items()
+    }
 
 
 def _by_key(records: Records) -> dict[tuple[Any, ...], dict[str, Any]]:
