@@ -34,4 +34,4 @@ def test_subwords_are_shown_as_the_model_reads_them(corpus):
 def test_a_range_that_is_not_there_is_refused_at_once(corpus, start, stop):
     message = f"pairs {start} to {stop} of train: it has 6, counted from 1"
     with pytest.raises(UserError, match=message):
-        pairs_as_text(corpus, "train", start, stop)
+        next(pairs_as_text(corpus, "train", start, stop))

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from bleuprint.cli.resolved import lines
+from bleuprint.cli.pipeline import resolved_lines as lines
 from bleuprint.runtime.errors import UserError
 from recipes import PATHS
 from root import ROOT

@@ -23,25 +23,22 @@ _FEW_PAIRS = 20_000
 
 def add_commands(commands: Commands) -> None:
     add_command(commands, _cite, "cite > references.bib")
-    inspect = add_command(commands, _inspect, "inspect phrasebook-en-de")
-    inspect.add_argument("corpus", metavar="CORPUS", help="a corpus of params.yaml")
-    for option, type_, default, what in (
-        ("--pairs", count, 100_000, "pairs to draw from each text"),
-        ("--seed", whole_number(0), 1, "seed of the drawing"),
-        ("--samples", whole_number(1, 5), 3, "samples of each rule"),
-    ):
-        inspect.add_argument(option, type=type_, default=default, help=f"{what} (%(default)s)")
-    new = add_command(commands, _new_corpus, "new-corpus inputs/mine.de inputs/mine.en")
-    help_ = "the source text, then the target text"
-    new.add_argument("files", nargs=2, type=Path, metavar="FILE", help=help_)
+    add = add_command(commands, _inspect, "inspect phrasebook-en-de")
+    add("corpus", metavar="CORPUS", help="a corpus of params.yaml")
+    help_ = "pairs to draw from each text (%(default)s)"
+    add("--pairs", type=count, default=100_000, help=help_)
+    add("--seed", type=whole_number(0), default=1, help="seed of the drawing (%(default)s)")
+    add("--samples", type=whole_number(1, 5), default=3, help="samples of each rule (%(default)s)")
+    add = add_command(commands, _new_corpus, "new-corpus inputs/mine.de inputs/mine.en")
+    add("files", nargs=2, type=Path, metavar="FILE", help="the source text, then the target text")
     help_ = "their languages, such as de en (the ends of their names)"
-    new.add_argument("--languages", nargs=2, metavar="CODE", help=help_)
-    show = add_command(commands, _show, "show phrasebook-en-de --lines 10:20")
-    show.add_argument("corpus", metavar="CORPUS", help="a corpus of params.yaml")
-    show.add_argument("--set", default="train", help="train, valid or test.NAME (%(default)s)")
+    add("--languages", nargs=2, metavar="CODE", help=help_)
+    add = add_command(commands, _show, "show phrasebook-en-de --lines 10:20")
+    add("corpus", metavar="CORPUS", help="a corpus of params.yaml")
+    add("--set", default="train", help="train, valid or test.NAME (%(default)s)")
     help_ = "pairs M to N, counted from 1 (the first 10)"
-    show.add_argument("--lines", type=_lines, metavar="M:N", help=help_)
-    show.add_argument("--subwords", action="store_true", help="show subwords, not sentences")
+    add("--lines", type=_lines, metavar="M:N", help=help_)
+    add("--subwords", action="store_true", help="show subwords, not sentences")
 
 
 def _lines(text: str) -> tuple[int, int]:
@@ -69,21 +66,18 @@ def _inspect(given: argparse.Namespace) -> None:
     inspection = inspect_corpus(
         given.corpus, corpus, sample, source_of_environment(), scratch, environment.workers()
     )
-    for line in report(inspection, given.samples):
-        print(line)
+    print(*report(inspection, given.samples), sep="\n")
 
 
 def _new_corpus(given: argparse.Namespace) -> None:
     """Add two parallel files in inputs/ to params.yaml."""
     from bleuprint.corpus.new_corpus import NewCorpus, insert
 
-    params, example = Path("params.yaml"), Path("recipes", "own.yaml")
     settings = load()  # before the files are read, which may take minutes
-    new = NewCorpus.of(given.files, given.languages)
-    new = _restoring(new, settings)
+    example = Path("recipes", "own.yaml")
+    new = _restoring(NewCorpus.of(given.files, given.languages), settings)
     text = example.read_text(encoding="utf-8") if example.exists() else None
-    replaced = insert(params, new, text)
-    place = " in place of the example" if replaced else ""
+    place = " in place of the example" if insert(Path("params.yaml"), new, text) else ""
     print(f"{new.pairs:,} pairs; params.yaml has a new entry{place}:\n\n{new.entry}")
     print(f"State the license of the text in it. What the rules drop: bleuprint inspect {new.name}")
 
@@ -138,18 +132,13 @@ def pairs_as_text(
     Yields lines "number source target", separated by tabs: detokenized sentences, or the subwords
     that the model reads. Raises UserError, before the first line, if the set has no such pairs.
     """
-    languages = corpus.source, corpus.target
     pairs = len(corpus.side(name, corpus.source))
     if not 1 <= start <= stop <= pairs:
         raise UserError(f"pairs {start} to {stop} of {name}: it has {pairs}, counted from 1")
-
-    def text(language: str, number: int) -> str:
-        ids = corpus.side(name, language)[number - 1].tolist()
-        if subwords:
-            return " ".join(corpus.segmentation(language).vocabulary.decode(ids))
-        return corpus.text(language, ids)
-
-    return (
-        "\t".join((str(number), *(text(language, number) for language in languages)))
-        for number in range(start, stop + 1)
-    )
+    for number in range(start, stop + 1):
+        row = [str(number)]
+        for language in (corpus.source, corpus.target):
+            ids = corpus.side(name, language)[number - 1].tolist()
+            tokens = corpus.segmentation(language).vocabulary.decode(ids)
+            row.append(" ".join(tokens) if subwords else corpus.text(language, ids))
+        yield "\t".join(row)

@@ -3,13 +3,8 @@
 import argparse
 from pathlib import Path
 
-from bleuprint.cli.options import (
-    Commands,
-    add_cell_options,
-    add_command,
-    trained_cell,
-    whole_number,
-)
+from bleuprint.cli import options
+from bleuprint.cli.options import Commands, add_command
 from bleuprint.config.experiment import load
 from bleuprint.runtime.errors import UserError
 from bleuprint.runtime.secrets import mask
@@ -17,23 +12,19 @@ from bleuprint.runtime.secrets import mask
 
 def add_commands(commands: Commands) -> None:
     cell = "--system small --corpus phrasebook-en-de"
-    serve = add_command(commands, _serve, f"serve {cell}", computes=True)
-    add_cell_options(serve)
-    port = whole_number(0, 65535)
-    serve.add_argument("--port", type=port, default=8000, help="0: any free port (%(default)s)")
-
-    export = add_command(commands, _export, f"export FOLDER {cell}")
-    export.add_argument("folder", metavar="FOLDER", nargs="?", help="the folder to make")
-    help_ = "a model version in MLflow, for load_model"
-    export.add_argument("--mlflow", action="store_true", help=help_)
-    add_cell_options(export)
-    precisions = ("float32", "int8")
-    export.add_argument("--precision", choices=precisions, default="float32", help="(%(default)s)")
-
-    release = add_command(commands, _release, "release FOLDER")
-    release.add_argument("folder", metavar="FOLDER", help="the folder to make")
-    release.add_argument("--system", help="the weights of this system alone (all)")
-    release.add_argument("--corpus", help="the weights on this corpus alone (all)")
+    add = add_command(commands, _serve, f"serve {cell}", computes=True)
+    options.add_cell_options(add)
+    port = options.whole_number(0, 65535)
+    add("--port", type=port, default=8000, help="0: any free port (%(default)s)")
+    add = add_command(commands, _export, f"export FOLDER {cell}")
+    add("folder", metavar="FOLDER", nargs="?", help="the folder to make")
+    add("--mlflow", action="store_true", help="a model version in MLflow, for load_model")
+    options.add_cell_options(add)
+    add("--precision", choices=("float32", "int8"), default="float32", help="(%(default)s)")
+    add = add_command(commands, _release, "release FOLDER")
+    add("folder", metavar="FOLDER", help="the folder to make")
+    add("--system", help="the weights of this system alone (all)")
+    add("--corpus", help="the weights on this corpus alone (all)")
 
 
 def _serve(given: argparse.Namespace) -> None:
@@ -41,7 +32,7 @@ def _serve(given: argparse.Namespace) -> None:
     from bleuprint.serving.server import serve
 
     settings = load()
-    serve(settings, trained_cell(settings, given), given.port)
+    serve(settings, options.trained_cell(settings, given), given.port)
 
 
 def _export(given: argparse.Namespace) -> None:
@@ -53,7 +44,7 @@ def _export(given: argparse.Namespace) -> None:
     if bool(given.folder) == given.mlflow:
         raise UserError("export needs either FOLDER or --mlflow")
     settings = load()
-    cell = trained_cell(settings, given)
+    cell = options.trained_cell(settings, given)
     if given.folder:
         export(settings, cell, Path(given.folder), given.precision)
         return

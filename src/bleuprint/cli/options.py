@@ -2,7 +2,6 @@
 
 import argparse
 from collections.abc import Callable
-from pathlib import Path
 from typing import TypeAlias
 
 from bleuprint.config.experiment import Settings
@@ -10,6 +9,7 @@ from bleuprint.config.paths import Cell
 from bleuprint.runtime.errors import UserError
 
 Commands: TypeAlias = "argparse._SubParsersAction[argparse.ArgumentParser]"
+AddArgument: TypeAlias = Callable[..., argparse.Action]
 
 
 def add_command(
@@ -17,8 +17,8 @@ def add_command(
     run: Callable[[argparse.Namespace], None],
     example: str,
     computes: bool = False,
-) -> argparse.ArgumentParser:
-    """The parser of a command, which the first word of `example` names.
+) -> AddArgument:
+    """Declare a command, which the first word of `example` names; returns its `add_argument`.
 
     `run` gets what was parsed; its docstring is the help. `computes`: whether torch is loaded, for
     which the process starts again with its settings.
@@ -31,7 +31,7 @@ def add_command(
         epilog=f"example: bleuprint {example}",
     )
     command.set_defaults(command=run, computes=computes)
-    return command
+    return command.add_argument
 
 
 def whole_number(low: int, high: int | None = None) -> Callable[[str], int]:
@@ -49,17 +49,11 @@ def whole_number(low: int, high: int | None = None) -> Callable[[str], int]:
 count = whole_number(1)
 
 
-def check_root() -> None:
-    """Raise UserError in a folder that is no project's root; for commands that read no settings."""
-    if not Path("params.yaml").exists():
-        raise UserError("params.yaml: no such file; run from the project's root")
-
-
-def add_cell_options(command: argparse.ArgumentParser) -> None:
+def add_cell_options(add: AddArgument) -> None:
     """The options that name a training."""
-    command.add_argument("--system", required=True, help="a system of params.yaml")
-    command.add_argument("--corpus", required=True, help="a corpus of params.yaml")
-    command.add_argument("--seed", type=int, help="seed of the training (the first of params.yaml)")
+    add("--system", required=True, help="a system of params.yaml")
+    add("--corpus", required=True, help="a corpus of params.yaml")
+    add("--seed", type=int, help="seed of the training (the first of params.yaml)")
 
 
 def trained_cell(settings: Settings, given: argparse.Namespace) -> Cell:

@@ -2,37 +2,72 @@
 
 import argparse
 import json
+from collections.abc import Iterator
+from itertools import groupby
+from pathlib import Path
 
-from bleuprint.cli.options import Commands, add_command, check_root
-from bleuprint.config.experiment import load
+from bleuprint.cli.options import Commands, add_command
+from bleuprint.config.experiment import load, load_entries
 from bleuprint.config.notes import check_tokenizers, notes
 from bleuprint.config.params_schema import params_schema
-from bleuprint.runtime.errors import say
+from bleuprint.runtime.errors import UserError, say
+from bleuprint.runtime.flatten import dotted
+from bleuprint.runtime.yaml_tree import Tree
 
 
 def add_commands(commands: Commands) -> None:
-    check = add_command(commands, _check, "check")
-    help_ = "print the JSON Schema of params.yaml, for editors"
-    check.add_argument("--schema", action="store_true", help=help_)
+    add = add_command(commands, _check, "check")
+    add("--schema", action="store_true", help="print the JSON Schema of params.yaml, for editors")
     help_ = "print all settings of a system or a corpus, and where each comes from"
-    check.add_argument("--resolved", metavar="NAME", help=help_)
+    add("--resolved", metavar="NAME", help=help_)
     add_command(commands, _plan, "plan")
     add_command(commands, _reproduce, "reproduce")
-    record = add_command(commands, _record, "record")
+    add = add_command(commands, _record, "record")
     # used by the Snakefile: the stage, its digest and its input files
-    record.add_argument("--begin", nargs="+", help=argparse.SUPPRESS)
+    add("--begin", nargs="+", help=argparse.SUPPRESS)
 
 
 def _check(given: argparse.Namespace) -> None:
     """Check params.yaml; nothing is run."""
-    from bleuprint.cli.resolved import lines
-
     if given.schema:
         print(json.dumps(params_schema(), indent=1))
     elif given.resolved:
-        print(*lines(given.resolved), sep="\n")
+        print(*resolved_lines(given.resolved), sep="\n")
     else:
         _check_settings()
+
+
+def resolved_lines(name: str, path: Path = Path("params.yaml")) -> Iterator[str]:
+    """Settings of a corpus or a system by dotted key; then file, line and key of each.
+
+    Those of a system that differ by corpus come once for each. Raises UserError at a mistake in the
+    file, or if it has no such corpus or system.
+    """
+    settings, (entries, _) = load(path), load_entries(path)
+    if name not in (known := [*settings.cells, *settings.corpora]):
+        raise UserError(f"{path}: no system or corpus {name!r}; there are: {', '.join(known)}")
+    if name in settings.corpora:
+        for key, value in dotted(settings.corpora[name]).items():
+            place = _place(entries["corpora"][name], key.split("."))
+            yield f"{key}: {' '.join(value.split())}  # {place}"
+        return
+    first = next(iter(settings.on_corpora(name)))
+    for where, value in settings.dotted(name).items():
+        corpus, _, key = where.partition(".")
+        given = (corpus, key) if corpus in settings.corpora else (first, where)
+        place = _place(entries["cells"][name], [given[0], *given[1].split(".")])
+        yield f"{where}: {value}  # {place}"
+
+
+def _place(tree: Tree, keys: list[str]) -> str:
+    """Where the value of these keys stands; a default if they lead out of the file."""
+    *parents, last = keys
+    for key in parents:
+        inner = tree.get(key)
+        if not isinstance(inner, Tree):
+            return "default"
+        tree = inner
+    return str(tree.places[last]) if last in tree else "default"
 
 
 def _check_settings() -> None:
@@ -55,10 +90,23 @@ def _check_settings() -> None:
 
 def _plan(_: argparse.Namespace) -> None:
     """What dvc repro would run, why, and how long it took before."""
-    from bleuprint.cli.plan import lines
+    from bleuprint.pipeline.plan import planned_stages
+    from bleuprint.report.cost_columns import duration
 
-    for line in lines():
-        print(line, flush=True)
+    known, new = list[float](), 0
+    if not (planned := planned_stages()):
+        print("all stages are up to date: dvc repro would run none")
+    for kind, group in groupby(planned, lambda each: each.stage.kind):
+        stages = list(group)
+        name = stages[0].stage.name if len(stages) == 1 else f"{kind}, {len(stages)} stages"
+        took = [s for each in stages if (s := each.took) is not None]
+        text = f"; took {duration(sum(took))}" if len(took) == len(stages) else ""
+        print(f"{name:<36}  {stages[0].why}{text}")
+        known += took
+        new += len(stages) - len(took)
+    if known:
+        unknown = f"; {new} others have not run here" if new else ""
+        print(f"{len(known)} of these took {duration(sum(known))} when they last ran here{unknown}")
 
 
 def _reproduce(_: argparse.Namespace) -> None:
@@ -81,7 +129,7 @@ def _record(given: argparse.Namespace) -> None:
         return
     from bleuprint.tracking.sync import sync
 
-    check_root()
+    settings = load()
     recording.record()
-    for line in sync(load()):
+    for line in sync(settings):
         print(line, flush=True)

@@ -6,7 +6,6 @@ import sys
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
-from bleuprint.cli.plan import seconds_before
 from bleuprint.pipeline import side_by_side
 from bleuprint.pipeline.plan import planned_stages
 from bleuprint.report.cost_columns import duration
@@ -26,9 +25,9 @@ def run_stages() -> None:
 
     Exits if a stage fails. Errors and progress of the stages pass through.
     """
-    planned = [each.stage for each in planned_stages()]
-    took = {stage.name: seconds_before(stage) for stage in planned}
-    if trainings := side_by_side.trainings(planned):
+    planned = planned_stages()
+    took = {each.stage.name: each.took for each in planned}
+    if trainings := side_by_side.trainings(each.stage for each in planned):
         _run_dvc(took, *side_by_side.makers(trainings))
         still = {each.stage.name for each in planned_stages()}
         changed = [stage for stage in trainings if stage.name in still]

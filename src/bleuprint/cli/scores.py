@@ -2,11 +2,12 @@
 
 import argparse
 import sys
+from pathlib import Path
 from typing import TYPE_CHECKING
 
-from bleuprint.cli.options import Commands, add_command, check_root, count
+from bleuprint.cli.options import Commands, add_command, count
 from bleuprint.config.experiment import Settings, load
-from bleuprint.runtime.errors import say
+from bleuprint.runtime.errors import UserError, say
 
 if TYPE_CHECKING:
     from bleuprint.report.frame import Records
@@ -14,19 +15,19 @@ if TYPE_CHECKING:
 
 def add_commands(commands: Commands) -> None:
     add_command(commands, _table, "table")
-    compare = add_command(commands, _compare, "compare tiny small")
-    revision = "SYSTEM, SYSTEM@REVISION or REVISION: a commit of git or an experiment of DVC"
-    compare.add_argument("first", metavar="A", help=revision)
-    compare.add_argument("second", metavar="B", help="what to compare it with, in the same form")
-    compare.add_argument("--corpus", help="one corpus, with sentences")
+    add = add_command(commands, _compare, "compare tiny small")
+    help_ = "SYSTEM, SYSTEM@REVISION or REVISION: a commit of git or an experiment of DVC"
+    add("first", metavar="A", help=help_)
+    add("second", metavar="B", help="what to compare it with, in the same form")
+    add("--corpus", help="one corpus, with sentences")
     help_ = "how many better and how many worse sentences to show (%(default)s)"
-    compare.add_argument("--sentences", type=count, default=10, help=help_)
-    verify = add_command(commands, _verify, "verify HEAD~1")
+    add("--sentences", type=count, default=10, help=help_)
+    add = add_command(commands, _verify, "verify HEAD~1")
     help_ = (
         "results.json, a release, a folder with reports/, a revision of git, an experiment of DVC; "
         "exit status: 0 same bytes, 3 within the noise of seeds, 4 if that is unknown, 5 different"
     )
-    verify.add_argument("other", metavar="OTHER", help=help_)
+    add("other", metavar="OTHER", help=help_)
     add_command(commands, _numbers, "numbers > numbers.tex")
 
 
@@ -79,7 +80,8 @@ def _verify(given: argparse.Namespace) -> None:
     from bleuprint.pipeline import verify
     from bleuprint.text.unicode import blank_unprinted
 
-    check_root()
+    if not Path("params.yaml").exists():
+        raise UserError("params.yaml: no such file; run from the project's root")
     lines, status = verify.lines(verify.open_report("."), verify.open_report(given.other))
     print(*map(blank_unprinted, lines), sep="\n")
     if status:

@@ -23,19 +23,18 @@ _WARNED = 5
 
 def add_commands(commands: Commands) -> None:
     example = "translate --system small --corpus phrasebook-en-de FILE"
-    translate = add_command(commands, _translate, example, computes=True)
-    help_ = "files to translate (standard input)"
-    translate.add_argument("files", nargs="*", metavar="FILE", help=help_)
-    options.add_cell_options(translate)
+    add = add_command(commands, _translate, example, computes=True)
+    add("files", nargs="*", metavar="FILE", help="files to translate (standard input)")
+    options.add_cell_options(add)
     beam = options.whole_number(1, WIDEST)
-    translate.add_argument("--beam", type=beam, help="instead of the system's decode.beam")
+    add("--beam", type=beam, help="instead of the system's decode.beam")
     help_ = "the N best of each line, as LINE ||| TEXT ||| SCORE, lines counted from 0"
-    translate.add_argument("--n-best", type=count, metavar="N", help=help_)
-    translate.add_argument("--scores", action="store_true", help="each score before its text")
+    add("--n-best", type=count, metavar="N", help=help_)
+    add("--scores", action="store_true", help="each score before its text")
     help_ = "write the attention weights of each line as a page, FILE.html"
-    translate.add_argument("--attention", type=_attention_file, metavar="FILE", help=help_)
+    add("--attention", type=_attention_file, metavar="FILE", help=help_)
     help_ = "score the lines of FILE as translations of the input, one FILE, without translating"
-    translate.add_argument("--score", metavar="FILE", help=help_)
+    add("--score", metavar="FILE", help=help_)
 
 
 def _attention_file(text: str) -> Path:
@@ -68,8 +67,7 @@ def _translate_lines(translator: "Translator", given: argparse.Namespace) -> Non
     from bleuprint.serving.attention_html import AttentionFile, SentenceMaps
     from bleuprint.serving.translator import translate_lines
 
-    corpus = translator.corpus
-    warned, number = 0, 0
+    corpus, warned, number = translator.corpus, 0, 0
     page = given.attention and AttentionFile(given.attention, (corpus.source, corpus.target))
     for block in translate_lines(translator, given.files, given.n_best or 1):
         for place, text, translated in block:
@@ -79,12 +77,10 @@ def _translate_lines(translator: "Translator", given: argparse.Namespace) -> Non
                     say(f"{place}: {warning}", "warning")
             best = translated.best
             if page:
-                maps = translator.attention(translated)
-                page.add(place, SentenceMaps(text, best[0].text, maps))
-            if given.n_best is not None:
-                for each in best:
-                    print(f"{number} ||| {each.text} ||| {each.score:.6f}")
-            else:
+                page.add(place, SentenceMaps(text, best[0].text, translator.attention(translated)))
+            for each in best[: given.n_best or 0]:
+                print(f"{number} ||| {each.text} ||| {each.score:.6f}")
+            if given.n_best is None:
                 print(f"{best[0].score:.6f}\t{best[0].text}" if given.scores else best[0].text)
             number += 1
         sys.stdout.flush()

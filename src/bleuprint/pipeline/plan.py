@@ -1,13 +1,16 @@
-"""What `dvc repro` would run, and why."""
+"""What `dvc repro` would run, why, and how long it took before."""
 
+import shlex
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from bleuprint.config.paths import Cell
 from bleuprint.pipeline.dvc_lock import changed_stages, check_no_conflict, recorded_stages
 from bleuprint.pipeline.graph import Stage, inputs, stages
 from bleuprint.pipeline.resolve import resolve
+from bleuprint.tracking.timings import last_training_seconds, read_seconds, stage_file
 
 _NEW = "has not run yet"
 
@@ -18,6 +21,15 @@ class PlannedStage:
 
     stage: Stage
     why: str
+
+    @property
+    def took(self) -> float | None:
+        """Its seconds when it last ran here, with whatever settings; None: unknown."""
+        _, _, _, *command = shlex.split(self.stage.command)
+        if self.stage.kind != "train":
+            return read_seconds(stage_file(command))
+        _, system, corpus, seed = command
+        return last_training_seconds(Cell(system, corpus, int(seed)))
 
 
 def planned_stages(root: Path = Path()) -> list[PlannedStage]:
