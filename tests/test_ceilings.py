@@ -13,7 +13,7 @@ PACKAGES = {
     "corpus": 3110,
     "runtime": 2020,
     "config": 1700,
-    "pipeline": 1580,
+    "pipeline": 1590,
     "scoring": 1520,
     "training": 1520,
     "dataset": 1440,
@@ -22,13 +22,13 @@ PACKAGES = {
     "decoding": 1060,
     "tracking": 880,
     "model": 1030,
-    "cli": 850,
+    "cli": 790,
     "rules": 770,
     "cells": 200,
 }
 LONGEST = 350  # lines of a module
 # Of Python; of docs, of pages. The aim is 21,000 and 25,000.
-TOTALS = {"src": 23550, "tests": 29710, "docs": 2630}
+TOTALS = {"src": 23510, "tests": 29710, "docs": 2630}
 
 
 def python(folder: str) -> dict[Path, int]:
