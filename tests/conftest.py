@@ -109,6 +109,15 @@ def toy(made_once) -> Path:
     return made_once("toy", trainings.translator)
 
 
+@pytest.fixture(scope="module")
+def browser(tmp_path_factory):
+    """A headless Chromium, of whose requests each module sees its own; skips if there is none."""
+    from browser import chromium
+
+    with chromium(tmp_path_factory.mktemp("profile")) as started:
+        yield started
+
+
 @pytest.fixture(scope="session")
 def mlserver(tmp_path_factory):
     """A real `mlflow server`, started (a test that kills it starts it again)."""
@@ -163,15 +172,12 @@ def slurm_project(cluster, tmp_path):
 @pytest.fixture(scope="session")
 def clean(made_once):
     """A micro project (see micro) in which nothing has run. Not to be changed."""
-    import micro
-
     return micro.Project(made_once("clean", lambda folder: micro.make(folder).commit()))
 
 
 @pytest.fixture(scope="session")
 def by_dvc(clean, made_once):
     """A project after `dvc repro`, committed. Not to be changed."""
-    import micro
 
     def make(folder: Path) -> None:
         project = clean.copy(folder)
@@ -184,7 +190,6 @@ def by_dvc(clean, made_once):
 @pytest.fixture(scope="session")
 def stand_in(made_once):
     """A project whose stages compute nothing (see stand_ins); all have run. Not to be changed."""
-    import micro
     import stand_ins
 
     def make(folder: Path) -> None:

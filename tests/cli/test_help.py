@@ -4,7 +4,7 @@ import shlex
 from bleuprint.cli.main import command_parser
 
 
-def test_each_command_has_a_line_and_an_example_of_its_own_options() -> None:
+def test_each_command_has_a_line_and_an_example_of_its_own_options():
     parser, commands = command_parser()
     assert len(commands.choices) <= 16
     text = " ".join(parser.format_help().split())

@@ -3,7 +3,6 @@
 import os
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
 
@@ -50,7 +49,7 @@ LOCALES = (
 
 
 @pytest.fixture(scope="module")
-def roots(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def roots(tmp_path_factory):
     """Folders with results, and with a corpus whose texts and licence are not ASCII."""
     base = tmp_path_factory.mktemp("locales")
     settings = trees.settings_in(base / "results")
@@ -70,7 +69,7 @@ def roots(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return base
 
 
-def outputs(roots: Path, **locale: str) -> tuple[bytes, bytes]:
+def outputs(roots, **locale):
     kept = {name: text for name, text in os.environ.items() if name not in ("LANG", "LC_ALL")}
     variables = {**kept, **VARIABLES, "COLUMNS": "200", "PYTHONPATH": str(ROOT / "src"), **locale}
     arguments = [text for pair in COMMANDS for text in pair]
@@ -80,7 +79,7 @@ def outputs(roots: Path, **locale: str) -> tuple[bytes, bytes]:
     return done.stdout, done.stderr
 
 
-def test_data_are_the_same_in_every_locale(roots: Path) -> None:
+def test_data_are_the_same_in_every_locale(roots):
     expected, stderr = outputs(roots, LC_ALL="C.UTF-8")
     for number, (_, command) in enumerate(COMMANDS):
         status = 1 if "grün" in command else 0

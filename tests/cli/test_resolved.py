@@ -12,14 +12,14 @@ from root import ROOT
 ON_ONE = "    corpora: {phrasebook-en-de: {}, phrasebook-en-fr: {train: {label_smoothing: 0.2}}}\n"
 
 
-def test_each_value_has_the_file_line_and_key_that_it_comes_from(tmp_path: Path) -> None:
+def test_each_value_has_the_file_line_and_key_that_it_comes_from(tmp_path):
     (tmp_path / "corpora").symlink_to(ROOT / "corpora")
     path = tmp_path / "params.yaml"
     text = (ROOT / "params.yaml").read_text(encoding="utf-8") + ON_ONE
     path.write_text(text, encoding="utf-8")
     found = dict(line.split(": ", 1) for line in lines("small", path))
 
-    def at(part: str, key: str) -> str:
+    def at(part, key):
         (number,) = (n for n, line in enumerate(text.split("\n"), 1) if part in line)
         return f"# {path}:{number}: systems.{key}"
 
@@ -33,7 +33,7 @@ def test_each_value_has_the_file_line_and_key_that_it_comes_from(tmp_path: Path)
     assert found["phrasebook-en-de.train.label_smoothing"] == "0.1  # default"
 
 
-def test_a_corpus_has_the_lines_of_its_description() -> None:
+def test_a_corpus_has_the_lines_of_its_description():
     path = PATHS["table2"]
     found = dict(line.split(": ", 1) for line in lines("wmt14-en-fr", path))
     url, place = found["files.train.un.source.url"].split("  # ")
@@ -44,6 +44,6 @@ def test_a_corpus_has_the_lines_of_its_description() -> None:
     assert found["filter.length.min"] == "1  # default"
 
 
-def test_a_name_that_is_neither_is_refused() -> None:
+def test_a_name_that_is_neither_is_refused():
     with pytest.raises(UserError, match=r"no system or corpus 'smal'; there are: tiny, small, ph"):
         list(lines("smal", ROOT / "params.yaml"))

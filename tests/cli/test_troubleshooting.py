@@ -8,7 +8,7 @@ from root import ROOT
 PAGE = (ROOT / "docs" / "troubleshooting.md").read_text(encoding="utf-8")
 
 
-def test_each_quoted_message_is_in_the_code() -> None:
+def test_each_quoted_message_is_in_the_code():
     """Its parts between what differs from case to case, each in one text of the code."""
     trees = (ast.parse(path.read_text("utf-8")) for path in (ROOT / "src").rglob("*.py"))
     constants = (

@@ -9,7 +9,7 @@ import syscalls
 from bleuprint.corpus.download import lockfile
 from bleuprint.corpus.steps.ledger import Ledger, read_ledger
 from bleuprint.runtime.files import whole_file, whole_folder
-from fault_sweep import ALL_KINDS, KINDS, contents, sweep
+from fault_sweep import KINDS, contents, sweep
 
 pytestmark = fault_sweep.NEEDS_SECCOMP
 
@@ -59,7 +59,7 @@ def found(place):
         (write_folder, old_folder, found, KINDS),
         pytest.param(write_folder, old_link, found, KINDS, marks=pytest.mark.slow),
         pytest.param(write_file, nothing, contents, KINDS, marks=pytest.mark.slow),
-        pytest.param(write_folder, nothing, found, ALL_KINDS, marks=pytest.mark.slow),
+        pytest.param(write_folder, nothing, found, KINDS, marks=pytest.mark.slow),
     ],
 )
 def test_whole_files_and_folders(tmp_path, operation, before, state, kinds):

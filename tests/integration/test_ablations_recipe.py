@@ -29,12 +29,12 @@ CHANGES = {
 }
 
 
-def test_a_row_differs_from_base_in_what_its_name_says() -> None:
+def test_a_row_differs_from_base_in_what_its_name_says():
     base, *rows = SYSTEMS
     assert {row: changes(SYSTEMS[base], SYSTEMS[row]) for row in rows} == CHANGES
 
 
-def test_without_warmup_learning_rates_are_those_of_base_after_its_warmup() -> None:
+def test_without_warmup_learning_rates_are_those_of_base_after_its_warmup():
     base, row = (SYSTEMS[name].train.lr_schedule for name in ("base", "no-warmup"))
     for update in (200, 500, 1000):
         assert learning_rate(row, update, 96) == pytest.approx(
@@ -43,7 +43,7 @@ def test_without_warmup_learning_rates_are_those_of_base_after_its_warmup() -> N
     assert learning_rate(row, 1, 96) > 10 * learning_rate(base, 200, 96)
 
 
-def test_swiglu_has_as_many_parameters_as_base() -> None:
+def test_swiglu_has_as_many_parameters_as_base():
     with torch.device("meta"):
         base, swiglu = (
             count_parameters(Transformer(SYSTEMS[row].model, 4000, 4000))

@@ -13,7 +13,7 @@ from bleuprint.rules import EDITS as KNOWN_EDITS
 from bleuprint.rules.rule import edited
 from bleuprint.text.tokenizers import Tokenize, tokenizer_for
 from corpora import EDITS, TOKENIZE, TORTURE
-from prepared import Prepared, prepare
+from prepared import prepare
 
 STAGES = ("clean", "dedup", "filter", "split", "tokenize", "binarize")
 
@@ -24,7 +24,7 @@ EVERY_EDIT = tuple(
 )
 
 
-def decoded(made: Prepared, name: str) -> list[tuple[str, str]]:
+def decoded(made, name):
     """The pairs of a binarized set as tokens."""
     corpus = made.binary
     sides = [
@@ -40,7 +40,7 @@ def decoded(made: Prepared, name: str) -> list[tuple[str, str]]:
 tokenizer = cache(tokenizer_for)
 
 
-def tokens(source: str, target: str, edits=EDITS, tokenize=TOKENIZE) -> tuple[str, str]:
+def tokens(source, target, edits=EDITS, tokenize=TOKENIZE):
     sides = [
         " ".join(tokenizer(language, tokenize).tokenize(edited(side, language, edits)))
         for language, side in (("de", source), ("en", target))
@@ -48,7 +48,7 @@ def tokens(source: str, target: str, edits=EDITS, tokenize=TOKENIZE) -> tuple[st
     return sides[0], sides[1]
 
 
-def torture(number: int) -> list[tuple[str, str]]:
+def torture(number):
     """Pairs with each odd character before, inside and after words; both sides hold a number."""
     shapes = ["{0}wort {1} mit", "wort{0}{1} mit", "wort {1}{0}", "{0}{0}a {1}{0}b{0}"]
     pairs = []
@@ -62,7 +62,7 @@ def torture(number: int) -> list[tuple[str, str]]:
     return [*pairs, (digits, digits)]
 
 
-def numbers(text: str) -> str:
+def numbers(text):
     return "".join(character for character in text if character.isdigit())
 
 

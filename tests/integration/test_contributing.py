@@ -3,7 +3,6 @@
 import json
 import re
 import subprocess
-from pathlib import Path
 
 import pytest
 
@@ -17,11 +16,11 @@ SECTIONS = dict(re.findall(r"^## (.*?)\n(.*?)(?=^## |\Z)", PAGE, re.MULTILINE | 
 RULE = (ROOT / "docs" / "preparation.md").read_text("utf-8")
 
 
-def blocks(section: str, language: str) -> list[str]:
+def blocks(section, language):
     return re.findall(rf"^```{language}\n(.*?)^```$", section, re.MULTILINE | re.DOTALL)
 
 
-def follow(project: micro.Project, name: str) -> None:
+def follow(project, name):
     """Write the files of a section, each named before its block, and apply its differences."""
     section = SECTIONS[name]
     named = re.findall(r"`([\w/]+\.py)`:\n\n```python\n(.*?)^```$", section, re.M | re.S)
@@ -33,9 +32,7 @@ def follow(project: micro.Project, name: str) -> None:
         subprocess.run(command, cwd=project.root, input=patch, text=True, check=True)
 
 
-def test_a_rule_drops_and_counts_pairs_before_anything_is_run(
-    clean: micro.Project, tmp_path: Path
-) -> None:
+def test_a_rule_drops_and_counts_pairs_before_anything_is_run(clean, tmp_path):
     project = clean.copy(tmp_path / "project")
     (text,) = [block for block in blocks(RULE, "python") if "class Questions" in block]
     assert "`questions.py`" in SECTIONS["A rule of cleaning"]
@@ -47,7 +44,7 @@ def test_a_rule_drops_and_counts_pairs_before_anything_is_run(
     assert "questions: 3 dropped" in project.run("bleuprint", "inspect", "own")
 
 
-def test_a_stage_runs_in_both_graphs(reproduced: micro.Project) -> None:
+def test_a_stage_runs_in_both_graphs(reproduced):
     follow(reproduced, "A stage")
     output = reproduced.run("dvc", "repro", "longest@own")
     assert micro.ran(output) == ["resolve", "longest@own"]
@@ -58,7 +55,7 @@ def test_a_stage_runs_in_both_graphs(reproduced: micro.Project) -> None:
     assert "longest@own" not in reproduced.run("snakemake", "-n", "data/longest/own.txt")
 
 
-def test_a_setting_changes_a_training_and_is_checked(reproduced: micro.Project) -> None:
+def test_a_setting_changes_a_training_and_is_checked(reproduced):
     facts = "results/wide/own/1/training.json"
     before = json.loads(reproduced.read(facts))
     follow(reproduced, "A setting of a system")
@@ -77,7 +74,7 @@ def test_a_setting_changes_a_training_and_is_checked(reproduced: micro.Project) 
     assert "clip_value" in reproduced.read("docs/params.schema.json")
 
 
-def test_a_metric_is_scored_and_shown(reproduced: micro.Project) -> None:
+def test_a_metric_is_scored_and_shown(reproduced):
     follow(reproduced, "A metric")
     ran = reproduced.repro()
     assert {name.partition("@")[0] for name in ran} <= {

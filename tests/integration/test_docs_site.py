@@ -3,14 +3,11 @@
 import re
 import subprocess
 import sys
-from collections.abc import Iterator
 from html import unescape
-from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
 import pytest
 
-from browser import Browser, chromium
 from root import ROOT
 
 pytestmark = pytest.mark.slow
@@ -22,7 +19,7 @@ PAGES = [
 
 
 @pytest.fixture(scope="module")
-def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def site(tmp_path_factory):
     pytest.importorskip("furo")
     pytest.importorskip("sphinx")
     folder = tmp_path_factory.mktemp("docs")
@@ -34,13 +31,7 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder / "site"
 
 
-@pytest.fixture(scope="module")
-def browser(site: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:  # noqa: ARG001
-    with chromium(tmp_path_factory.mktemp("profile")) as started:
-        yield started
-
-
-def test_every_page_is_in_the_navigation(site: Path) -> None:
+def test_every_page_is_in_the_navigation(site):
     assert {"README", "docs/settings"} < set(PAGES)
     search = (site / "search.html").read_text(encoding="utf-8")
     for page in set(PAGES) - {"docs/index"}:
@@ -48,7 +39,7 @@ def test_every_page_is_in_the_navigation(site: Path) -> None:
 
 
 @pytest.mark.parametrize("page", PAGES)
-def test_links_and_pictures_lead_to_what_there_is(site: Path, page: str) -> None:
+def test_links_and_pictures_lead_to_what_there_is(site, page):
     path = site / f"{page}.html"
     text = path.read_text(encoding="utf-8")
     targets = re.findall(r'(?:href|src|srcset)="([^"]*)"', text)
@@ -65,19 +56,8 @@ def test_links_and_pictures_lead_to_what_there_is(site: Path, page: str) -> None
             assert anchor in file.read_text(encoding="utf-8"), target
 
 
-def test_the_readme_shows_the_picture_of_its_mode(site: Path, browser: Browser) -> None:
-    browser.open((site / "README.html").as_uri())
-    images = "[...document.querySelectorAll('article img')]"
-    shown = f"{images}.filter(each => each.checkVisibility()).map(each => each.naturalWidth)"
-    widths = browser.script(f"return {shown}")
-    assert len(widths) == browser.script(f"return {images}.length") - 1  # not the dark one
-    assert min(widths) > 0
-
-
 @pytest.mark.parametrize("width", [1280, 390])
-def test_pages_fit_and_request_nothing_from_other_hosts(
-    site: Path, browser: Browser, width: int
-) -> None:
+def test_pages_fit_and_request_nothing_from_other_hosts(site, browser, width):
     browser.resize(width)
     for page in PAGES:
         browser.open((site / f"{page}.html").as_uri())
@@ -86,7 +66,7 @@ def test_pages_fit_and_request_nothing_from_other_hosts(
     assert browser.complaints() == []
 
 
-def test_search_finds_a_setting_and_a_message(site: Path, browser: Browser) -> None:
+def test_search_finds_a_setting_and_a_message(site, browser):
     for words, page in (
         ("label_smoothing_target", "docs/settings"),
         ("not parallel", "docs/troubleshooting"),

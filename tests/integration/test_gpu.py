@@ -2,8 +2,6 @@
 
 import os
 from itertools import islice
-from pathlib import Path
-from typing import Any, Literal
 
 import pytest
 import torch
@@ -30,14 +28,14 @@ UPDATES = 20
 
 
 @pytest.fixture(scope="module")
-def corpus(tmp_path_factory: pytest.TempPathFactory) -> BinaryCorpus:
+def corpus(tmp_path_factory):
     folder = tmp_path_factory.mktemp("gpu")
     sets = {"train": toy_pairs(300, 1), "valid": toy_pairs(20, 2), "test.x": toy_pairs(40, 3)}
     prepare(folder, sets, units=merges(40))
     return BinaryCorpus(folder / "binary")
 
 
-def train(corpus: BinaryCorpus, device: torch.device, **settings: Any) -> list[float]:
+def train(corpus, device, **settings):
     """The loss a token of some updates of a model without dropout."""
     system = systems.system(train=systems.train(tokens_per_update=300, max_tokens=100, **settings))
     torch.manual_seed(3)
@@ -63,19 +61,14 @@ def train(corpus: BinaryCorpus, device: torch.device, **settings: Any) -> list[f
         ("bfloat16", True, 2e-2),
     ],
 )
-def test_losses_are_those_of_the_cpu(
-    corpus: BinaryCorpus,
-    precision: Literal["float32", "tf32", "bfloat16"],
-    compile_layers: bool,
-    tolerance: float,
-) -> None:
+def test_losses_are_those_of_the_cpu(corpus, precision, compile_layers, tolerance):
     expected = train(corpus, CPU)
     losses = train(corpus, DEVICE, precision=precision, compile=compile_layers)
     assert losses == pytest.approx(expected, rel=tolerance)
     assert losses[-1] < 0.9 * losses[0]
 
 
-def test_a_group_of_one_process_sums_on_the_device(tmp_path: Path) -> None:
+def test_a_group_of_one_process_sums_on_the_device(tmp_path):
     distributed.init_process_group(
         "nccl" if DEVICE.type == "cuda" else "gloo",
         init_method=f"file://{tmp_path}/store",
@@ -90,7 +83,7 @@ def test_a_group_of_one_process_sums_on_the_device(tmp_path: Path) -> None:
         distributed.destroy_process_group()
 
 
-def test_the_search_finds_what_it_finds_on_the_cpu(corpus: BinaryCorpus) -> None:
+def test_the_search_finds_what_it_finds_on_the_cpu(corpus):
     torch.manual_seed(8)
     size = len(corpus.segmentation("de").vocabulary)
     model = Transformer(systems.model(), size, size).eval()

@@ -5,7 +5,6 @@ import os
 import signal
 import subprocess
 import time
-from collections.abc import Container, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -31,7 +30,7 @@ class Training:
     On a host of `absent` nothing is started.
     """
 
-    def __init__(self, root: Path, hosts: list[str], absent: Container[str] = ()) -> None:
+    def __init__(self, root, hosts, absent=()):
         self.root, self.hosts = root, [host for host in hosts if host not in absent]
         self.started = {}
         for number, host in enumerate(hosts):
@@ -54,7 +53,7 @@ class Training:
                     start_new_session=True,
                 )
 
-    def ends(self, *hosts: str, within: float = BOUND) -> list[int]:
+    def ends(self, *hosts, within=BOUND):
         """The statuses with which torchrun ends on these hosts; all of them, if none is named."""
         deadline = time.monotonic() + within
         hosts = hosts or tuple(self.hosts)
@@ -65,23 +64,23 @@ class Training:
                 time.sleep(0.05)
         return statuses
 
-    def said(self, host: str) -> str:
+    def said(self, host):
         return (self.root / f"{host}.log").read_text()
 
-    def wait_for_update(self, least: int) -> None:
+    def wait_for_update(self, least):
         """Until there is a checkpoint of that update or a later one."""
         deadline = time.monotonic() + 60
         while not any(update >= least for update in self._updates()):
             assert time.monotonic() < deadline, [self.said(host)[-2000:] for host in self.hosts]
             time.sleep(0.02)
 
-    def _updates(self) -> Iterator[int]:
+    def _updates(self):
         for path in (self.root / "work" / "trainings").glob("*/checkpoint-*"):
             yield int(path.name.rpartition("-")[2])
 
 
 @pytest.fixture(scope="module")
-def together(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def together(tmp_path_factory):
     """The toy project after an uninterrupted training on two hosts."""
     root = project(tmp_path_factory.mktemp("together"), max_updates=UPDATES)
     with two_hosts_up() as hosts:
@@ -90,7 +89,7 @@ def together(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return root
 
 
-def test_two_hosts_make_the_losses_of_one_process(together: Path, tmp_path: Path) -> None:
+def test_two_hosts_make_the_losses_of_one_process(together, tmp_path):
     alone = fresh(together, tmp_path)
     train(alone)
     assert losses(together) == pytest.approx(losses(alone), rel=1e-3)
@@ -110,16 +109,14 @@ def test_two_hosts_make_the_losses_of_one_process(together: Path, tmp_path: Path
         ("host1:29400 2 2 4", "host number 2 of 2: they are numbered from 0\n"),
     ],
 )
-def test_an_error_on_the_command_line_is_printed(words: str, said: str) -> None:
+def test_an_error_on_the_command_line_is_printed(words, said):
     command = [str(SCRIPT), *words.split(), "small", "phrasebook-en-de", "1"]
     ended = subprocess.run(command, capture_output=True, text=True, timeout=10)
     assert (ended.returncode, ended.stderr) == (2, said)
 
 
 @pytest.mark.parametrize("killed", [0, 1])
-def test_a_killed_process_restarts_from_the_checkpoint(
-    together: Path, tmp_path: Path, two_hosts: list[str], killed: int
-) -> None:
+def test_a_killed_process_restarts_from_the_checkpoint(together, tmp_path, two_hosts, killed):
     training = Training(fresh(together, tmp_path), two_hosts)
     training.wait_for_update(50)
     (worker,) = workers(two_hosts[killed])
@@ -130,9 +127,7 @@ def test_a_killed_process_restarts_from_the_checkpoint(
         assert read(tmp_path, "results", name) == read(together, "results", name)
 
 
-def test_a_link_that_is_cut_ends_both_sides_by_the_timeout(
-    together: Path, tmp_path: Path, two_hosts: list[str]
-) -> None:
+def test_a_link_that_is_cut_ends_both_sides_by_the_timeout(together, tmp_path, two_hosts):
     training = Training(endless(together, tmp_path), two_hosts)
     training.wait_for_update(20)
     cut(two_hosts[0])
@@ -145,8 +140,8 @@ def test_a_link_that_is_cut_ends_both_sides_by_the_timeout(
 
 
 def test_a_link_that_is_cut_while_the_processes_start_ends_both_sides(
-    together: Path, tmp_path: Path, two_hosts: list[str]
-) -> None:
+    together, tmp_path, two_hosts
+):
     training = Training(fresh(together, tmp_path), two_hosts)
     deadline = time.monotonic() + 60
     while not workers(two_hosts[1]):
@@ -158,9 +153,7 @@ def test_a_link_that_is_cut_while_the_processes_start_ends_both_sides(
 
 
 @pytest.mark.parametrize("lost", [0, 1])
-def test_a_lost_host_ends_the_other(
-    together: Path, tmp_path: Path, two_hosts: list[str], lost: int
-) -> None:
+def test_a_lost_host_ends_the_other(together, tmp_path, two_hosts, lost):
     training = Training(endless(together, tmp_path), two_hosts)
     training.wait_for_update(20)
     kill_all(two_hosts[lost])
@@ -170,9 +163,7 @@ def test_a_lost_host_ends_the_other(
     assert line in training.said(left)
 
 
-def test_sigterm_to_one_torchrun_saves_on_all(
-    together: Path, tmp_path: Path, two_hosts: list[str]
-) -> None:
+def test_sigterm_to_one_torchrun_saves_on_all(together, tmp_path, two_hosts):
     training = Training(endless(together, tmp_path), two_hosts)
     training.wait_for_update(20)
     training.started[two_hosts[1]].send_signal(signal.SIGTERM)
@@ -182,14 +173,12 @@ def test_sigterm_to_one_torchrun_saves_on_all(
 
 
 @pytest.mark.parametrize("comes", [0, 1])
-def test_a_host_that_never_comes_is_not_waited_for(
-    together: Path, tmp_path: Path, two_hosts: list[str], comes: int
-) -> None:
+def test_a_host_that_never_comes_is_not_waited_for(together, tmp_path, two_hosts, comes):
     training = Training(fresh(together, tmp_path), two_hosts, absent=[two_hosts[1 - comes]])
     assert training.ends() == [1]
 
 
-def workers(host: str) -> list[int]:
+def workers(host):
     """The processes that train on a host."""
     return [
         pid
@@ -198,17 +187,17 @@ def workers(host: str) -> list[int]:
     ]
 
 
-def endless(made: Path, root: Path) -> Path:
+def endless(made, root):
     """The same project, untrained, with more updates than there is time for."""
     fresh(made, root)
     write_params(root, max_updates=1_000_000)
     return root
 
 
-def read(root: Path, folder: str, name: str) -> dict[str, Any]:
+def read(root, folder, name):
     content: dict[str, Any] = json.loads((root / folder / CELL / name).read_text())
     return content
 
 
-def losses(root: Path) -> list[float]:
+def losses(root):
     return [point["loss"] for point in read(root, "results", "curves.json")["training"]]

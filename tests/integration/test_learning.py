@@ -4,13 +4,9 @@ A broken mask, a target shifted by one or a misaligned corpus must not yield a p
 """
 
 import dataclasses
-from collections.abc import Callable
-from pathlib import Path
-from typing import Any
 
 import pytest
 import torch
-from torch import Tensor
 
 from bleuprint.config.experiment import load
 from bleuprint.config.optimization import InverseSqrt, LrSchedule
@@ -22,7 +18,7 @@ from bleuprint.dataset.binarized import BinaryCorpus
 from bleuprint.model import transformer
 from bleuprint.text.parallel import Pair
 from bleuprint.training.job import Job
-from prepared import Prepared, prepare
+from prepared import prepare
 from root import ROOT
 from trainings import merges, train_here
 
@@ -31,43 +27,43 @@ UPDATES, LAYERS = 280, 1
 LR_SCHEDULE = LrSchedule(InverseSqrt(lr=0.006, warmup_updates=100, warmup_init_lr=0.0))
 
 
-def pairs(split: str, lines: int | None = None) -> list[Pair]:
+def pairs(split, lines=None):
     both = zip(sentences(split, "de"), sentences(split, "en"), strict=True)
     return [Pair(*pair) for pair in both][:lines]
 
 
-def moved(text: list[Pair]) -> list[Pair]:
+def moved(text):
     """One side a line further on: what a single dropped line does to a corpus."""
     targets = [pair.target for pair in text]
     return [Pair(pair.source, t) for pair, t in zip(text, targets[1:] + targets[:1], strict=True)]
 
 
-def see_the_future(patch: pytest.MonkeyPatch) -> None:
+def see_the_future(patch):
     attend = transformer.functional.scaled_dot_product_attention
 
-    def uncausal(*arguments: Any, is_causal: bool = False, **names: Any) -> Tensor:
+    def uncausal(*arguments, is_causal=False, **names):
         del is_causal
         return attend(*arguments, **names)
 
     patch.setattr(transformer.functional, "scaled_dot_product_attention", uncausal)
 
 
-def shift_the_target(patch: pytest.MonkeyPatch) -> None:
-    make = Batch.from_ids.__func__  # type: ignore[attr-defined]
+def shift_the_target(patch):
+    make = Batch.from_ids.__func__
 
-    def shifted(cls: type[Batch], *arguments: Any) -> Batch:
+    def shifted(cls, *arguments):
         batch = make(cls, *arguments)
         return dataclasses.replace(batch, target=torch.roll(batch.target, -1, dims=1))
 
     patch.setattr(Batch, "from_ids", classmethod(shifted))
 
 
-def nothing(patch: pytest.MonkeyPatch) -> None:
+def nothing(patch):
     del patch
 
 
 @pytest.fixture(scope="module")
-def text(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Prepared:
+def text(request, tmp_path_factory):
     train = {"aligned": pairs, "misaligned": lambda split: moved(pairs(split))}[request.param]
     sets = {"train": train("train"), "valid": pairs("valid", 100), "test.x": pairs("test", 50)}
     return prepare(tmp_path_factory.mktemp(request.param), sets, units=merges(3000))
@@ -85,14 +81,7 @@ def text(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactor
     indirect=["text"],
     ids=["sound", "misaligned", "future seen", "target shifted"],
 )
-def test_bleu_tells_a_sound_model(
-    text: Prepared,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    fault: Callable[[pytest.MonkeyPatch], None],
-    low: float,
-    high: float,
-) -> None:
+def test_bleu_tells_a_sound_model(text, tmp_path, monkeypatch, fault, low, high):
     monkeypatch.chdir(tmp_path)
     fault(monkeypatch)
     system = load(ROOT / "params.yaml").system("tiny")

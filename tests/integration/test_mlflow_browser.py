@@ -1,16 +1,12 @@
 """Our runs on MLflow's own pages, in a browser."""
 
-from collections.abc import Iterator
-from pathlib import Path
-
 import pytest
 
 from bleuprint.config.paths import Cell
 from bleuprint.runtime.files import read_json
 from bleuprint.tracking.sync import sync
-from browser import Browser, chromium
 from measuring import value_of
-from mlservers import MlServer, write_project
+from mlservers import write_project
 
 pytestmark = pytest.mark.slow
 
@@ -18,17 +14,7 @@ CELLS = [Cell(system, "news-en-de", 1) for system in ("tiny", "small")]
 
 
 @pytest.fixture(scope="module")
-def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
-    with chromium(tmp_path_factory.mktemp("profile")) as started:
-        yield started
-
-
-@pytest.fixture(scope="module")
-def shown(
-    browser: Browser,  # noqa: ARG001, skips before the server starts
-    mlserver: MlServer,
-    tmp_path_factory: pytest.TempPathFactory,
-) -> Iterator[Path]:
+def shown(mlserver, tmp_path_factory):
     """A project whose results the server has."""
     root = tmp_path_factory.mktemp("shown")
     with pytest.MonkeyPatch.context() as patch:
@@ -38,11 +24,11 @@ def shown(
     yield root
 
 
-def wait_for(browser: Browser, text: str) -> None:
+def wait_for(browser, text):
     browser.wait("document.body.innerText.includes(arguments[0])", text)
 
 
-def click(browser: Browser, path: str) -> None:
+def click(browser, path):
     """Click what an XPath finds, once it is there."""
     from selenium.webdriver.support.expected_conditions import element_to_be_clickable
     from selenium.webdriver.support.ui import WebDriverWait
@@ -52,14 +38,12 @@ def click(browser: Browser, path: str) -> None:
     found.click()
 
 
-def bleu(root: Path, cell: Cell) -> float:
+def bleu(root, cell):
     scores = read_json(root / cell.results / "scores.json")["first"]
     return float(value_of(scores, "bleu") or 0)
 
 
-def test_two_runs_are_opened_selected_and_compared(
-    browser: Browser, shown: Path, mlserver: MlServer, tmp_path: Path
-) -> None:
+def test_two_runs_are_opened_selected_and_compared(browser, shown, mlserver, tmp_path):
     browser.resize(1600, 1000)
     browser.open(f"{mlserver.uri}/#/experiments")
     click(browser, "//a[contains(., 'trial_run')]")
@@ -81,5 +65,5 @@ def test_two_runs_are_opened_selected_and_compared(
     assert_only_the_server_was_requested(browser, mlserver)
 
 
-def assert_only_the_server_was_requested(browser: Browser, mlserver: MlServer) -> None:
+def assert_only_the_server_was_requested(browser, mlserver):
     assert all(address.startswith(f"{mlserver.uri}/") for address in browser.requests())

@@ -1,15 +1,11 @@
 """The report page in a browser, opened from a file."""
 
-from collections.abc import Iterator
-from pathlib import Path
-
 import pytest
 
 import result_trees as trees
 from bleuprint.report.page.context import ReportContext
 from bleuprint.report.page.document import document
 from bleuprint.report.records import collect
-from browser import Browser, chromium
 
 pytestmark = pytest.mark.slow
 
@@ -18,13 +14,7 @@ SYSTEMS = ("tiny", "small", "c", "d", "e", "f", "g", "h")
 
 
 @pytest.fixture(scope="module")
-def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
-    with chromium(tmp_path_factory.mktemp("profile")) as started:
-        yield started
-
-
-@pytest.fixture(scope="module")
-def file(browser: Browser, tmp_path_factory: pytest.TempPathFactory) -> Path:  # noqa: ARG001
+def file(tmp_path_factory):
     root = tmp_path_factory.mktemp("made")
     settings = trees.settings_in(root, SYSTEMS, {"news-en-de": ("first", "second")})
     trees.write_all(root, settings)
@@ -36,7 +26,7 @@ def file(browser: Browser, tmp_path_factory: pytest.TempPathFactory) -> Path:  #
 
 
 @pytest.fixture
-def page(browser: Browser, file: Path) -> Iterator[Browser]:
+def page(browser, file):
     """The page just opened; afterwards, fails on console errors and requests to other hosts."""
     browser.resize(1280)
     browser.open(file.as_uri())
@@ -45,14 +35,14 @@ def page(browser: Browser, file: Path) -> Iterator[Browser]:
     assert browser.requests() == []
 
 
-def column(page: Browser, head: int) -> list[str]:
+def column(page, head):
     """A column of the first table of scores: the first line of each cell."""
     table = page.driver.find_element("css selector", "#scores table")
     cells = table.find_elements("css selector", f"tbody tr td:nth-child({head + 1})")
     return [found.text.split("\n")[0] for found in cells]
 
 
-def test_a_head_sorts(page: Browser) -> None:
+def test_a_head_sorts(page):
     before = column(page, 0)
     assert before[0] == "tiny (baseline)"
     buttons = page.driver.find_elements("css selector", "#scores thead th button")
@@ -74,7 +64,7 @@ def test_a_head_sorts(page: Browser) -> None:
     assert column(page, 0) == sorted(before)
 
 
-def test_a_head_sorts_by_the_keyboard(page: Browser) -> None:
+def test_a_head_sorts_by_the_keyboard(page):
     from selenium.webdriver.common.keys import Keys
 
     button = page.driver.find_elements("css selector", "#scores thead th button")[1]
@@ -85,13 +75,13 @@ def test_a_head_sorts_by_the_keyboard(page: Browser) -> None:
     assert bleu == sorted(bleu) and page.script("return document.activeElement") == button
 
 
-def shown(page: Browser, system: int) -> set[bool]:
+def shown(page, system):
     lines = page.driver.find_elements("css selector", f'#curves svg [id*="-of-{system}."]')
     assert len(lines) == 4
     return {line.is_displayed() for line in lines}
 
 
-def test_a_box_hides_the_lines_of_a_system(page: Browser) -> None:
+def test_a_box_hides_the_lines_of_a_system(page):
     assert [shown(page, number) for number in (0, 5, 6, 7)] == [{True}, {True}, {False}, {False}]
     (legend,) = page.driver.find_elements("css selector", ".legend")
     boxes = legend.find_elements("css selector", "input")
@@ -107,7 +97,7 @@ def test_a_box_hides_the_lines_of_a_system(page: Browser) -> None:
     assert {False} == set.union(*(shown(page, number) for number in range(8)))
 
 
-def test_paper_has_what_is_hidden(page: Browser) -> None:
+def test_paper_has_what_is_hidden(page):
     """All lines of charts, and what is folded away; no switches, and no number in two."""
     page.driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": "print"})
     try:
@@ -134,7 +124,7 @@ _LINES = """const range = document.createRange(); range.selectNodeContents(argum
 return new Set([...range.getClientRects()].map((one) => one.top)).size"""
 
 
-def test_the_theme_is_the_readers(page: Browser) -> None:
+def test_the_theme_is_the_readers(page):
     """Ground, text, lines and text of charts; printed in the colors of paper."""
     colors = """const css = (one, name) => getComputedStyle(document.querySelector(one))[name];
         return [css("body", "backgroundColor"), css("#scores td", "color"),
@@ -155,7 +145,7 @@ def test_the_theme_is_the_readers(page: Browser) -> None:
         page.driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": "", "features": []})
 
 
-def test_without_scripts_all_is_there(page: Browser, file: Path) -> None:
+def test_without_scripts_all_is_there(page, file):
     page.driver.execute_cdp_cmd("Emulation.setScriptExecutionDisabled", {"value": True})
     try:
         page.open(file.as_uri())
@@ -168,7 +158,7 @@ def test_without_scripts_all_is_there(page: Browser, file: Path) -> None:
 
 
 @pytest.mark.parametrize("width", [1280, 390])
-def test_the_page_does_not_scroll_sideways(page: Browser, width: int, tmp_path: Path) -> None:
+def test_the_page_does_not_scroll_sideways(page, width, tmp_path):
     page.resize(width)
     page.script("document.querySelectorAll('details').forEach(one => one.open = true)")
     assert page.script("return document.documentElement.scrollWidth <= innerWidth")
@@ -182,17 +172,8 @@ def test_the_page_does_not_scroll_sideways(page: Browser, width: int, tmp_path: 
     assert min(sizes) > 8
 
 
-def test_the_navigation_is_seen_whole_or_its_end_is_shaded(page: Browser) -> None:
-    hidden = "const ul = document.querySelector('nav ul'); return ul.scrollWidth - ul.clientWidth"
-    assert page.script(hidden) == 0
-    page.resize(390)
-    assert page.script(hidden) > 0
-    backgrounds = "return getComputedStyle(document.querySelector('nav ul')).backgroundAttachment"
-    assert page.script(backgrounds) == "local, local, scroll, scroll"
-
-
 @pytest.mark.parametrize("width", [1280, 390])
-def test_scores_fit_a_screen_and_intervals_a_line(page: Browser, width: int) -> None:
+def test_scores_fit_a_screen_and_intervals_a_line(page, width):
     """On a phone the tables scroll, after system, BLEU and difference."""
     page.resize(width)
     edges = page.script(
@@ -214,7 +195,7 @@ def test_scores_fit_a_screen_and_intervals_a_line(page: Browser, width: int) -> 
     assert page.script(ground) == "rgb(255, 255, 255)"
 
 
-def test_a_link_leads_to_its_section(page: Browser) -> None:
+def test_a_link_leads_to_its_section(page):
     page.driver.find_element("css selector", 'nav a[href="#cost"]').click()
     page.wait("Math.abs(document.querySelector('#cost').getBoundingClientRect().top - 52) < 30")
     assert page.driver.find_element("css selector", "nav").is_displayed()

@@ -13,8 +13,8 @@ import torch
 from dvc.utils.hydra import apply_overrides
 from ruamel.yaml import YAML
 
-from bleuprint.config.corpus_files import EMBEDDED, File, Format
-from bleuprint.config.experiment import Settings, load
+from bleuprint.config.corpus_files import EMBEDDED, Format
+from bleuprint.config.experiment import load
 from bleuprint.model.transformer import Transformer, count_parameters
 from bleuprint.report.citations import check_published
 from bleuprint.report.published import literature
@@ -36,13 +36,13 @@ PREPARATION = (ROOT / "docs" / "preparation.md").read_text(encoding="utf-8")
 each_recipe = pytest.mark.parametrize("name", SETTINGS)
 
 
-def files(settings: Settings) -> list[File]:
+def files(settings):
     texts = [text for corpus in settings.corpora.values() for text in corpus.files.texts().values()]
     sides = [file for text in texts for file in text.files]
     return [file for file in sides if file.path is None and file.url not in EMBEDDED]
 
 
-def every_file() -> list[File]:
+def every_file():
     return [file for settings in SETTINGS.values() for file in files(settings)]
 
 
@@ -71,7 +71,7 @@ RESOLVED = {
 
 
 @each_recipe
-def test_a_recipe_resolves_to_the_settings_that_it_had(name: str) -> None:
+def test_a_recipe_resolves_to_the_settings_that_it_had(name):
     resolved = SETTINGS[name].resolved()
     for row in resolved["cells"].values():
         for cell in row.values():
@@ -79,14 +79,14 @@ def test_a_recipe_resolves_to_the_settings_that_it_had(name: str) -> None:
     assert hashlib.sha256(json.dumps(resolved).encode()).hexdigest()[:16] == RESOLVED[name]
 
 
-def test_recipes_are_short() -> None:
+def test_recipes_are_short():
     lines = [path.read_text("utf-8").splitlines() for path in RECIPES]
     assert sum(map(len, lines)) <= 900
     assert max(len(line) for recipe in lines for line in recipe) <= 110
 
 
 @each_recipe
-def test_dvc_writes_a_recipe_again_with_its_values(tmp_path: Path, name: str) -> None:
+def test_dvc_writes_a_recipe_again_with_its_values(tmp_path, name):
     """As `dvc exp run -S` does: lines are wrapped and quotes are lost, but no value changes."""
     (path := tmp_path / "params.yaml").write_bytes((ROOT / f"recipes/{name}.yaml").read_bytes())
     apply_overrides(path, [f"experiment={name}"])
@@ -94,14 +94,14 @@ def test_dvc_writes_a_recipe_again_with_its_values(tmp_path: Path, name: str) ->
 
 
 @each_recipe
-def test_every_about_is_that_of_a_text(name: str) -> None:
+def test_every_about_is_that_of_a_text(name):
     for corpus in SETTINGS[name].corpora.values():
         assert {
             text.license_and_citation for text in corpus.files.texts().values()
         } == corpus.license_and_citation.keys()
 
 
-def test_urls_are_pinned_to_a_commit_or_by_a_sum() -> None:
+def test_urls_are_pinned_to_a_commit_or_by_a_sum():
     unpinned = set()
     for file in every_file():
         for url in (file.url, *file.mirrors):
@@ -113,14 +113,14 @@ def test_urls_are_pinned_to_a_commit_or_by_a_sum() -> None:
     assert unpinned == WITHOUT_SUM
 
 
-def test_a_url_has_one_sum_in_all_recipes() -> None:
+def test_a_url_has_one_sum_in_all_recipes():
     known: dict[str, tuple[object, ...]] = {}
     for file in every_file():
         told = (file.sha256, file.size, file.mirrors)
         assert known.setdefault(file.url, told) == told
 
 
-def test_members_differ_between_the_sides() -> None:
+def test_members_differ_between_the_sides():
     for settings in SETTINGS.values():
         for corpus in settings.corpora.values():
             for text in corpus.files.texts().values():
@@ -133,7 +133,7 @@ def test_members_differ_between_the_sides() -> None:
     not Path(os.environ.get("BLEUPRINT_MIRROR", "")).is_absolute(),
     reason="BLEUPRINT_MIRROR names no folder with copies of the corpora",
 )
-def test_sums_and_sizes_are_those_of_the_mirror() -> None:
+def test_sums_and_sizes_are_those_of_the_mirror():
     there = 0
     for file in {file.url: file for file in every_file()}.values():
         parts = urlsplit(file.url)
@@ -149,7 +149,7 @@ def test_sums_and_sizes_are_those_of_the_mirror() -> None:
 
 
 @pytest.mark.parametrize("corpus", ["wmt14-en-de", "wmt14-en-fr"])
-def test_wmt14_is_trained_as_in_the_paper(corpus: str) -> None:
+def test_wmt14_is_trained_as_in_the_paper(corpus):
     settings = SETTINGS["table2"]
     assert literature.reports_on(corpus, *settings.corpora[corpus].files.tests)
     systems = settings.systems_on(corpus)
@@ -165,7 +165,7 @@ def test_wmt14_is_trained_as_in_the_paper(corpus: str) -> None:
         assert rate == pytest.approx(peak, rel=1e-5)
 
 
-def test_the_course_has_as_many_parameters_as_its_notebook_prints() -> None:
+def test_the_course_has_as_many_parameters_as_its_notebook_prints():
     with torch.device("meta"):
         model = Transformer(SETTINGS["course-multi30k"].system("course").model, 8015, 6192)
     assert count_parameters(model) == 9_233_200
@@ -175,9 +175,7 @@ def test_the_course_has_as_many_parameters_as_its_notebook_prints() -> None:
     ("recipe", "batches", "factor", "warmup"),
     [("copy", 1, 0.5, 400), ("annotated-multi30k", 10, 1.0, 3000), ("annotated-iwslt", 1, 1, 2000)],
 )
-def test_learning_rates_are_those_of_the_annotated_transformer(
-    recipe: str, batches: int, factor: float, warmup: int
-) -> None:
+def test_learning_rates_are_those_of_the_annotated_transformer(recipe, batches, factor, warmup):
     """It steps the schedule at each of the `batches` of an update."""
     system = SETTINGS[recipe].system("edition-2022" if recipe == "copy" else "annotated")
     for update in (1, 7, 200, 900):
@@ -196,16 +194,16 @@ def test_learning_rates_are_those_of_the_annotated_transformer(
         ("table2", [27.3, 28.4, 38.1, 41.8, 26.77, 29.29, 28.6, 43.2, 27.5, 26.9, 26.9]),
     ],
 )
-def test_the_numbers_of_the_literature(name: str, numbers: list[float]) -> None:
+def test_the_numbers_of_the_literature(name, numbers):
     assert [number.bleu for number in SETTINGS[name].published] == numbers
 
 
 @each_recipe
-def test_check_accepts_what_a_recipe_cites(name: str) -> None:
+def test_check_accepts_what_a_recipe_cites(name):
     check_published(SETTINGS[name])
 
 
-def test_the_corpus_of_the_docs_loads_with_each_of_their_parts(tmp_path: Path) -> None:
+def test_the_corpus_of_the_docs_loads_with_each_of_their_parts(tmp_path):
     whole, *snippets = re.findall(r"^```yaml\n(.*?)^```$", DOCS, re.DOTALL | re.MULTILINE)
     yaml = YAML(typ="safe", pure=True)
     params = yaml.load(ROOT / "params.yaml")
@@ -221,7 +219,7 @@ def test_the_corpus_of_the_docs_loads_with_each_of_their_parts(tmp_path: Path) -
     assert train["letters"].columns == (2, 1)
 
 
-def test_the_docs_name_every_format_rule_and_recipe() -> None:
+def test_the_docs_name_every_format_rule_and_recipe():
     assert set(re.findall(r"^\| `([a-z-]+)` \| `(?:source|both)`", DOCS, re.MULTILINE)) == set(
         get_args(Format)
     )

@@ -1,7 +1,6 @@
 """Recipes whose text is embedded run from a clone, all others are dry-run."""
 
 import json
-from pathlib import Path
 
 import pytest
 from ruamel.yaml import YAML
@@ -13,17 +12,10 @@ from root import ROOT
 pytestmark = pytest.mark.slow
 
 RECIPES = sorted(path.stem for path in (ROOT / "recipes").glob("*.yaml"))
-PHRASEBOOK = (
-    "phrasebook",
-    "table3-phrasebook",
-    "ablations-phrasebook",
-    "cleaning-phrasebook",
-    "back-translation-phrasebook",
-)
-EMBEDDED = ("toy-sentence", "copy", *PHRASEBOOK)
+EMBEDDED = ("toy-sentence", "copy", *(name for name in RECIPES if name.endswith("phrasebook")))
 
 
-def brief(name: str) -> str:
+def brief(name):
     """A recipe with two updates for each training, and one seed."""
     recipe = YAML(typ="safe").load(ROOT / "recipes" / f"{name}.yaml")
     for row in recipe["systems"].values():
@@ -35,7 +27,7 @@ def brief(name: str) -> str:
 
 
 @pytest.mark.parametrize("name", EMBEDDED)
-def test_an_embedded_recipe_runs(tmp_path: Path, name: str) -> None:
+def test_an_embedded_recipe_runs(tmp_path, name):
     project = micro.make(tmp_path)
     project.write("params.yaml", brief(name))
     project.run("dvc", "repro", timeout=900)
@@ -43,7 +35,7 @@ def test_an_embedded_recipe_runs(tmp_path: Path, name: str) -> None:
     assert project.changed() == set()
 
 
-def test_every_recipe_is_dry_run(tmp_path: Path) -> None:
+def test_every_recipe_is_dry_run(tmp_path):
     project = micro.make(tmp_path)
     for name in RECIPES:
         project.write("params.yaml", (ROOT / "recipes" / f"{name}.yaml").read_text("utf-8"))

@@ -1,14 +1,9 @@
 """The page of `bleuprint serve` in a browser."""
 
 import signal
-from collections.abc import Iterator
-from pathlib import Path
-from typing import Any
 
 import pytest
-from test_server import Server, serving
-
-from browser import Browser, chromium
+from test_server import serving
 
 pytestmark = pytest.mark.slow
 
@@ -16,19 +11,13 @@ MARKUP = '<img src="http://evil.example/x" onerror="document.title=1"> be'
 
 
 @pytest.fixture(scope="module")
-def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
-    with chromium(tmp_path_factory.mktemp("profile")) as started:
-        yield started
-
-
-@pytest.fixture(scope="module")
-def server(browser: Browser, toy: Path) -> Iterator[Server]:  # noqa: ARG001, skips before it starts
+def server(toy):
     with serving(toy) as started:
         yield started
 
 
 @pytest.fixture
-def page(browser: Browser, server: Server) -> Iterator[Browser]:
+def page(browser, server):
     """The page just opened; afterwards, fails on console errors and requests to other hosts."""
     browser.resize(1280)
     browser.open(server.url)
@@ -37,26 +26,26 @@ def page(browser: Browser, server: Server) -> Iterator[Browser]:
     assert all(address.startswith(f"{server.url}/") for address in browser.requests())
 
 
-def write(page: Browser, text: str) -> None:
+def write(page, text):
     page.script("arguments[0].value = arguments[1]", one(page, "textarea"), text)
 
 
-def one(page: Browser, selector: str) -> Any:
+def one(page, selector):
     return page.driver.find_element("css selector", selector)
 
 
-def texts(page: Browser, selector: str) -> list[str]:
+def texts(page, selector):
     return [found.text for found in page.driver.find_elements("css selector", selector)]
 
 
-def go(page: Browser, text: str) -> None:
+def go(page, text):
     """Press the button to translate, and wait for the result."""
     write(page, text)
     one(page, "#go").click()
     page.wait("!busy")
 
 
-def test_a_sentence_is_translated(page: Browser, server: Server) -> None:
+def test_a_sentence_is_translated(page, server):
     go(page, "be ba")
     _, expected = server.translate(text="be ba", n_best=2, attention=True)
     (line,) = expected["lines"]
@@ -79,11 +68,11 @@ def test_a_sentence_is_translated(page: Browser, server: Server) -> None:
             assert list(map(float, cells)) == pytest.approx([100 * m for m in means], abs=0.51)
 
 
-def _by_row(cells: list[str], width: int) -> list[list[str]]:
+def _by_row(cells, width):
     return [cells[at : at + width] for at in range(0, len(cells), width)]
 
 
-def test_lines_come_one_by_one_and_text_is_no_markup(page: Browser) -> None:
+def test_lines_come_one_by_one_and_text_is_no_markup(page):
     title = page.driver.title
     go(page, f"be ba\n\n{MARKUP}")
     assert texts(page, "h2") == ["Line 1", "Line 3"]
@@ -93,13 +82,13 @@ def test_lines_come_one_by_one_and_text_is_no_markup(page: Browser) -> None:
     assert len(texts(page, ".map")) == 2  # none of the empty line
 
 
-def test_text_that_was_probably_lost_is_named(page: Browser) -> None:
+def test_text_that_was_probably_lost_is_named(page):
     go(page, "ga " * 300)
     warning = texts(page, ".warning")[0]
     assert "tokens too long for the model: split into pieces." in warning
 
 
-def test_the_keyboard_is_enough(page: Browser) -> None:
+def test_the_keyboard_is_enough(page):
     from selenium.webdriver.common.keys import Keys
 
     box = page.driver.switch_to.active_element
@@ -115,7 +104,7 @@ def test_the_keyboard_is_enough(page: Browser) -> None:
     assert order == ["best", "attention", "go"]
 
 
-def test_controls_have_names(page: Browser) -> None:
+def test_controls_have_names(page):
     go(page, "be ba")
     names = page.script(
         """return [...document.querySelectorAll("input, select, textarea, button, [tabindex]")].map(
@@ -134,7 +123,7 @@ def test_controls_have_names(page: Browser) -> None:
 
 
 @pytest.mark.parametrize("width", [390, 1280])
-def test_nothing_is_wider_than_the_window(page: Browser, width: int) -> None:
+def test_nothing_is_wider_than_the_window(page, width):
     page.resize(width)
     go(page, "be ba di gu fi lo " * 2 + "\n" + "b" * 300)
     assert page.script("return document.documentElement.scrollWidth") <= width
@@ -144,7 +133,7 @@ def test_nothing_is_wider_than_the_window(page: Browser, width: int) -> None:
     assert box[1] <= width and (box[0] > box[1]) == (width == 390)
 
 
-def test_what_is_wrong_is_said_in_words(page: Browser) -> None:
+def test_what_is_wrong_is_said_in_words(page):
     go(page, " \n ")
     assert one(page, "[role=alert]").text == "There is nothing to translate: write something first."
     go(page, "be " * 30_000)
@@ -156,7 +145,7 @@ def test_what_is_wrong_is_said_in_words(page: Browser) -> None:
     assert len(texts(page, ".translation")) == 1
 
 
-def test_a_server_that_is_gone(browser: Browser, toy: Path) -> None:
+def test_a_server_that_is_gone(browser, toy):
     with serving(toy) as server:
         browser.open(server.url)
         server.process.send_signal(signal.SIGTERM)

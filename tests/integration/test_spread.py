@@ -11,7 +11,6 @@ from pathlib import Path
 
 import pytest
 
-from slurmcluster import Cluster
 from trainings import (
     STAGES,
     environment,
@@ -28,14 +27,14 @@ CELL = Path("micro", "toy", "1")
 
 
 @pytest.fixture(scope="module")
-def trained(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def trained(tmp_path_factory):
     """The toy project after an uninterrupted training on one process."""
     root = project(tmp_path_factory.mktemp("trained"))
     train(root)
     return root
 
 
-def submit(cluster: Cluster, root: Path, before: str = "") -> str:
+def submit(cluster, root, before=""):
     """Submit a job of two nodes whose script starts the stage once; its number."""
     given = {**environment(), **without_mlflow(root), **cluster.environment}
     # the names of virtual nodes cannot be resolved
@@ -47,7 +46,7 @@ def submit(cluster: Cluster, root: Path, before: str = "") -> str:
     return subprocess.check_output(command, cwd=root, env=given, text=True).strip()
 
 
-def end(cluster: Cluster, number: str) -> int:
+def end(cluster, number):
     """Wait for the end of a job; its exit status."""
     deadline = time.monotonic() + 300
     while True:
@@ -62,9 +61,7 @@ def end(cluster: Cluster, number: str) -> int:
 
 # as a job's script does, and as Snakemake's executor does within the job
 @pytest.mark.parametrize("before", ["", "srun -n1 --cpu-bind=q"])
-def test_all_nodes_train_and_make_the_losses_of_one_process(
-    trained: Path, tmp_path: Path, cluster: Cluster, before: str
-) -> None:
+def test_all_nodes_train_and_make_the_losses_of_one_process(trained, tmp_path, cluster, before):
     job = submit(cluster, fresh(trained, tmp_path), before)
     assert end(cluster, job) == 0, (tmp_path / "job.log").read_text()
     timing = json.loads(next((tmp_path / "timings" / CELL).glob("train-*")).read_text())
@@ -73,7 +70,7 @@ def test_all_nodes_train_and_make_the_losses_of_one_process(
 
 
 @pytest.mark.parametrize("receiver", ["steps", "script"])
-def test_sigterm_saves(trained: Path, tmp_path: Path, cluster: Cluster, receiver: str) -> None:
+def test_sigterm_saves(trained, tmp_path, cluster, receiver):
     write_params(fresh(trained, tmp_path), max_updates=100_000)
     job = submit(cluster, tmp_path)
     wait_for_checkpoint(tmp_path, 0)
@@ -85,7 +82,7 @@ def test_sigterm_saves(trained: Path, tmp_path: Path, cluster: Cluster, receiver
     assert "stopped by SIGTERM: saved at update" in (tmp_path / "job.log").read_text()
 
 
-def script_of(number: str) -> int:
+def script_of(number):
     """The process of a job's script, which runs the stage by exec."""
     for folder in Path("/proc").iterdir():
         try:
@@ -100,6 +97,6 @@ def script_of(number: str) -> int:
     raise AssertionError(f"job {number} has no script")
 
 
-def losses(root: Path) -> list[float]:
+def losses(root):
     curves = json.loads((root / "results" / CELL / "curves.json").read_text())
     return [point["loss"] for point in curves["training"]]

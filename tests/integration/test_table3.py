@@ -53,7 +53,7 @@ PERPLEXITIES = [
 CHANGES = {row: changed for row, (_, _, changed) in TABLE_3.items()} | {"C-half-layers": LAYERS}
 
 
-def test_the_recipes_have_the_rows_of_the_paper() -> None:
+def test_the_recipes_have_the_rows_of_the_paper():
     """All of them, and on the phrasebook some of each letter."""
     assert list(PAPER.systems) == list(TABLE_3)
     assert set(PHRASEBOOK.systems) < set(CHANGES)
@@ -61,14 +61,14 @@ def test_the_recipes_have_the_rows_of_the_paper() -> None:
 
 
 @pytest.mark.parametrize("row", CHANGES)
-def test_a_row_differs_from_base_in_just_what_its_letter_says(row: str) -> None:
+def test_a_row_differs_from_base_in_just_what_its_letter_says(row):
     for settings in (PAPER, PHRASEBOOK):
         if row in settings.systems:
             assert changes(settings.system("base"), settings.system(row)) == CHANGES[row]
 
 
 @pytest.mark.parametrize("row", [row for row in PHRASEBOOK.systems if row in TABLE_3])
-def test_the_phrasebook_has_the_papers_rows_in_small(row: str) -> None:
+def test_the_phrasebook_has_the_papers_rows_in_small(row):
     paper, small = PAPER.system(row).model, PHRASEBOOK.system(row).model
     for size in ("d_model", "d_ff", "d_k", "d_v"):
         assert getattr(paper, size) * 3 == 16 * getattr(small, size)
@@ -84,14 +84,14 @@ def test_the_phrasebook_has_the_papers_rows_in_small(row: str) -> None:
 
 # The vocabularies with which the paper's numbers agree: see test_parameters.
 @pytest.mark.parametrize("row", [name for name, (_, millions, _) in TABLE_3.items() if millions])
-def test_rows_have_as_many_parameters_as_the_paper_says(row: str) -> None:
+def test_rows_have_as_many_parameters_as_the_paper_says(row):
     vocabulary = 36_000 if row == "big" else 41_000
     with torch.device("meta"):
         model = Transformer(PAPER.system(row).model, vocabulary, vocabulary)
     assert round(count_parameters(model) / 1e6) == TABLE_3[row][1]
 
 
-def test_each_row_is_held_against_the_number_of_the_paper() -> None:
+def test_each_row_is_held_against_the_number_of_the_paper():
     printed = {name: bleu for name, (bleu, _, _) in TABLE_3.items()}
     assert {number.system: number.bleu for number in PAPER.published} == printed
     assert [number.perplexity for number in PAPER.published] == PERPLEXITIES
@@ -103,7 +103,7 @@ def test_each_row_is_held_against_the_number_of_the_paper() -> None:
         assert system.decode.length_penalty == LengthPenalty("gnmt", 0.6)
 
 
-def test_table_3_is_scored_on_the_development_set() -> None:
+def test_table_3_is_scored_on_the_development_set():
     files = PAPER.corpora["wmt14-en-de"].files
     development, test = files.valid["newstest2013"], files.tests["newstest2013"]["newstest2013"]
     assert (development.source, development.target) == (test.source, test.target)

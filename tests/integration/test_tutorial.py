@@ -3,7 +3,6 @@
 import re
 import shutil
 import subprocess
-from pathlib import Path
 
 import pytest
 
@@ -21,7 +20,7 @@ LATEX = shutil.which("pdflatex") and not subprocess.call(
 PARAMS = (ROOT / "params.yaml").read_text("utf-8")
 
 
-def test_the_edit_makes_the_experiment_that_is_told(tmp_path: Path) -> None:
+def test_the_edit_makes_the_experiment_that_is_told(tmp_path):
     (tmp_path / "params.yaml").write_text(PARAMS, "utf-8")
     shutil.copytree(ROOT / "corpora", tmp_path / "corpora")
     (block,) = [block for block in BLOCKS if block.startswith("sed")]
@@ -40,7 +39,7 @@ def test_the_edit_makes_the_experiment_that_is_told(tmp_path: Path) -> None:
     assert tiny.model == last.model and (tiny.average.last, last.average.last) == (5, 1)
 
 
-def test_every_command_runs_in_a_clone(tmp_path: Path) -> None:
+def test_every_command_runs_in_a_clone(tmp_path):
     """With trainings of six updates; without LaTeX, of which test_paper_numbers has a test."""
     project = micro.make(tmp_path / "project")
     for name in ("Makefile", "pyproject.toml", "constraints.txt", "inputs/README.md"):

@@ -2,12 +2,11 @@
 
 import os
 import subprocess
-from pathlib import Path
 
 import warm
 
 
-def test_a_stage_loads_the_package_of_its_project(tmp_path: Path) -> None:
+def test_a_stage_loads_the_package_of_its_project(tmp_path):
     (tmp_path / "src" / "bleuprint").mkdir(parents=True)
     (tmp_path / "src" / "bleuprint" / "__init__.py").touch()
     (tmp_path / "stages").mkdir()

@@ -26,11 +26,6 @@ def project(tmp_path_factory):
     return project
 
 
-@pytest.fixture(scope="module")
-def stages(project):
-    return {stage.name: stage for stage in graph.stages(project.root)}
-
-
 def test_every_stage_but_the_report_names_its_code(stages):
     scripts = set()
     for stage in stages.values():

@@ -3,13 +3,10 @@
 import os
 import subprocess
 import sys
-from pathlib import Path
 
 import networkx
 import pytest
 from dvc.repo import Repo
-
-import micro
 
 NAME = '"x; touch hostile #"'
 
@@ -17,9 +14,7 @@ NAME = '"x; touch hostile #"'
 @pytest.mark.parametrize(
     ("command", "entry"), [(["dvc", "repro"], "  wide:\n"), (["snakemake", "-c1"], "  own:\n")]
 )
-def test_a_name_with_a_command_runs_nothing(
-    clean: micro.Project, tmp_path: Path, command: list[str], entry: str
-) -> None:
+def test_a_name_with_a_command_runs_nothing(clean, tmp_path, command, entry):
     root = clean.copy(tmp_path / "project").root
     params = (root / "params.yaml").read_text(encoding="utf-8")
     name = entry.strip().partition(":")[0]
@@ -37,9 +32,7 @@ def test_a_name_with_a_command_runs_nothing(
     assert not (root / "hostile").exists()
 
 
-def test_every_stage_with_a_name_in_its_command_comes_after_that_check(
-    clean: micro.Project,
-) -> None:
+def test_every_stage_with_a_name_in_its_command_comes_after_that_check(clean):
     """By DVC's edges, whatever the order of stages that do not depend on each other."""
     with Repo(str(clean.root)) as repo:
         graph = repo.index.graph

@@ -9,20 +9,7 @@ import pytest
 
 import micro
 from bleuprint.pipeline import graph, recording
-from bleuprint.pipeline.resolve import resolve
 from bleuprint.runtime.errors import UserError
-
-
-@pytest.fixture(scope="module")
-def project(tmp_path_factory):
-    project = micro.make(tmp_path_factory.mktemp("recording") / "project")
-    resolve(project.root)
-    return project
-
-
-@pytest.fixture(scope="module")
-def stages(project):
-    return {stage.name: stage for stage in graph.stages(project.root)}
 
 
 @pytest.fixture

@@ -3,7 +3,6 @@
 import json
 import re
 import subprocess
-from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
@@ -21,13 +20,13 @@ LATER = ("average", "translate", "score")
 
 
 @pytest.fixture(scope="module")
-def project(stand_in: Project, tmp_path_factory: pytest.TempPathFactory) -> Project:
+def project(stand_in, tmp_path_factory):
     """A project in which all has run; each test takes its edits back."""
     return stand_in.copy(tmp_path_factory.mktemp("resolve") / "project")
 
 
 @contextmanager
-def edited(project: Project, texts: dict[str, str]) -> Iterator[None]:
+def edited(project, texts):
     """Files with other texts, put back as they were, as is what resolve writes."""
     paths = [project.root / name for name in (*texts, RESOLVED)]
     before = {path: path.read_text() if path.exists() else None for path in paths}
@@ -41,12 +40,12 @@ def edited(project: Project, texts: dict[str, str]) -> Iterator[None]:
 
 
 @cache
-def digests(root: Path, content: str) -> dict[str, str]:
+def digests(root, content):
     """Those of the stages, by the text of reports/resolved.json; no test edits dvc.yaml."""
     return {stage.name: stage.digest for stage in graph.stages(root, json.loads(content))}
 
 
-def stale(project: Project, texts: dict[str, str], *, own_code: bool = False) -> set[str]:
+def stale(project, texts, *, own_code=False):
     """The stages that an edit makes stale once resolve has run, without those after them.
 
     For DVC by its status, and for Snakemake by the digests of its rules: they must agree.
@@ -108,15 +107,13 @@ SETTINGS = {
 
 
 @pytest.mark.parametrize(("old", "new", "expected"), SETTINGS.values(), ids=SETTINGS)
-def test_a_setting_makes_stale_what_it_changes(
-    project: Project, old: str, new: str, expected: set[str]
-) -> None:
+def test_a_setting_makes_stale_what_it_changes(project, old, new, expected):
     text = project.read("params.yaml")
     assert text.count(old) == 1
     assert stale(project, {"params.yaml": text.replace(old, new)}) == expected
 
 
-def test_a_default_makes_stale_what_it_changes(project: Project) -> None:
+def test_a_default_makes_stale_what_it_changes(project):
     name, old = "src/bleuprint/config/system.py", "label_smoothing: Share = 0.1"
     code = project.read(name)
     assert code.count(old) == 1
@@ -125,14 +122,14 @@ def test_a_default_makes_stale_what_it_changes(project: Project) -> None:
     assert stale(project, texts, own_code=True) == expected
 
 
-def test_a_file_in_inputs_makes_its_corpora_stale(project: Project) -> None:
+def test_a_file_in_inputs_makes_its_corpora_stale(project):
     own = project.read("inputs/a.en")
     assert stale(project, {"inputs/a.en": f"{own}more\n"}) == {"download@own", "download@other"}
     assert stale(project, {"inputs/b.en": "more\n"}) == {"download@other"}
     assert stale(project, {"inputs/c.en": "more\n"}) == set()
 
 
-def test_comments_and_docstrings_make_nothing_stale(project: Project) -> None:
+def test_comments_and_docstrings_make_nothing_stale(project):
     """In each module of each package; DVC's own run of it has resolve alone."""
     texts = {}
     for folder in ("src/bleuprint", "stages"):
@@ -146,7 +143,7 @@ def test_comments_and_docstrings_make_nothing_stale(project: Project) -> None:
         assert project.repro() == ["resolve"]
 
 
-def in_packages(project: Project, *packages: str) -> dict[str, str]:
+def in_packages(project, *packages):
     """A new constant in each module of some packages."""
     package = project.root / "src" / "bleuprint"
     modules = [path for name in packages for path in (package / name).rglob("*.py")]
@@ -155,7 +152,7 @@ def in_packages(project: Project, *packages: str) -> dict[str, str]:
     }
 
 
-def test_code_makes_stale_what_it_decides(project: Project) -> None:
+def test_code_makes_stale_what_it_decides(project):
     shown = in_packages(project, "tracking", "report", "serving", "cli")
     assert len(shown) > 60 and stale(project, shown) == set()
     trained = {f"train@{cell}-1" for cell in CELLS}
@@ -165,11 +162,11 @@ def test_code_makes_stale_what_it_decides(project: Project) -> None:
     assert stale(project, in_packages(project, "model")) >= trained | translated
 
 
-def test_going_back_runs_nothing(project: Project) -> None:
+def test_going_back_runs_nothing(project):
     assert project.changed() == set()
 
 
-def test_an_unchanged_file_keeps_its_time(project: Project) -> None:
+def test_an_unchanged_file_keeps_its_time(project):
     """Snakemake compares modification times."""
     path = project.root / RESOLVED
     before = path.stat().st_mtime_ns
@@ -177,7 +174,7 @@ def test_an_unchanged_file_keeps_its_time(project: Project) -> None:
     assert path.stat().st_mtime_ns == before
 
 
-def test_the_file_has_what_each_cell_computes_with(project: Project) -> None:
+def test_the_file_has_what_each_cell_computes_with(project):
     written = json.loads(project.read(RESOLVED))
     tiny, wide = (written["cells"][name] for name in ("tiny", "wide"))
     assert tiny["other"]["train"]["label_smoothing"] == 0.2
@@ -188,7 +185,7 @@ def test_the_file_has_what_each_cell_computes_with(project: Project) -> None:
     assert [*written["inputs"]["own"]] == ["inputs/a.de", "inputs/a.en"]
 
 
-def test_a_cell_left_out_asks_for_no_gpu_and_commands_say_so(project: Project) -> None:
+def test_a_cell_left_out_asks_for_no_gpu_and_commands_say_so(project):
     stages = {stage.name: stage for stage in graph.stages(project.root)}
     for kind in ("train", "translate"):
         gpus = [stages[f"{kind}@{cell}-1"].gpu for cell in ("wide-other", "wide-own")]
@@ -200,11 +197,11 @@ def test_a_cell_left_out_asks_for_no_gpu_and_commands_say_so(project: Project) -
     )
 
 
-def with_later(*cells: str) -> set[str]:
+def with_later(*cells):
     return {f"{kind}@{cell}-1" for kind in LATER for cell in cells}
 
 
-def test_an_experiment_runs_its_row_and_those_like_it(stand_in: Project, tmp_path: Path) -> None:
+def test_an_experiment_runs_its_row_and_those_like_it(stand_in, tmp_path):
     project = stand_in.copy(tmp_path / "project")
     setting = "systems.tiny.decode.max_len_b=6"
     output = project.run("dvc", "exp", "run", "--temp", "-S", setting)
@@ -214,9 +211,7 @@ def test_an_experiment_runs_its_row_and_those_like_it(stand_in: Project, tmp_pat
 
 
 @pytest.mark.slow
-def test_queued_experiments_run_their_row_alone_where_others_say_otherwise(
-    stand_in: Project, tmp_path: Path
-) -> None:
+def test_queued_experiments_run_their_row_alone_where_others_say_otherwise(stand_in, tmp_path):
     from dvc.repo import Repo
 
     project = stand_in.copy(tmp_path / "project")
@@ -240,16 +235,14 @@ def test_queued_experiments_run_their_row_alone_where_others_say_otherwise(
     assert rates == {"0.03", "0.04"}
 
 
-def entries(lock: str) -> dict[str, str]:
+def entries(lock):
     """The texts of dvc.lock by stage."""
     texts = re.split(r"\n  (?=\S)", lock.partition("\nstages:")[2])[1:]
     return {text.partition(":")[0]: text for text in texts}
 
 
 @pytest.mark.parametrize("engine", ["dvc", "snakemake"])
-def test_an_edit_while_a_training_runs_is_of_the_next_run(
-    stand_in: Project, tmp_path: Path, engine: str
-) -> None:
+def test_an_edit_while_a_training_runs_is_of_the_next_run(stand_in, tmp_path, engine):
     """What is computed and what DVC records agree: both are of the settings before the edit."""
     project = stand_in.copy(tmp_path / "project")
     project.edit("params.yaml", "clip_norm: 1.0", "clip_norm: 2.0")
@@ -270,7 +263,7 @@ def test_an_edit_while_a_training_runs_is_of_the_next_run(
     assert {f"train@{cell}-1" for cell in CELLS[:3]} <= project.changed()
 
 
-def test_a_clone_that_has_pulled_is_up_to_date(stand_in: Project, tmp_path: Path) -> None:
+def test_a_clone_that_has_pulled_is_up_to_date(stand_in, tmp_path):
     from dvc.repo import Repo
 
     project = stand_in.copy(tmp_path / "project")

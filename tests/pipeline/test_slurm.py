@@ -6,18 +6,14 @@ import pytest
 from snakemake.resources import Resources
 from snakemake.settings.types import ResourceSettings
 
-import micro
-from bleuprint.pipeline import graph, slurm
-from bleuprint.pipeline.resolve import resolve
+from bleuprint.pipeline import slurm
 from bleuprint.pipeline.rules import rules as rules_of
 from bleuprint.runtime.errors import UserError
 
 
 @pytest.fixture(scope="module")
-def rules(tmp_path_factory):
-    root = micro.make(tmp_path_factory.mktemp("cluster") / "project").root
-    resolve(root)
-    return {rule.name: rule for rule in rules_of(graph.stages(root), root=root)}
+def rules(project, stages):
+    return {rule.name: rule for rule in rules_of(stages.values(), root=project.root)}
 
 
 def program(folder, name, lines):

@@ -4,22 +4,7 @@ import re
 
 import pytest
 
-import micro
-from bleuprint.pipeline import graph
-from bleuprint.pipeline.resolve import resolve
 from bleuprint.pipeline.rules import rules as rules_of
-
-
-@pytest.fixture(scope="module")
-def project(tmp_path_factory):
-    project = micro.make(tmp_path_factory.mktemp("rules") / "project")
-    resolve(project.root)
-    return project
-
-
-@pytest.fixture(scope="module")
-def stages(project):
-    return {stage.name: stage for stage in graph.stages(project.root)}
 
 
 @pytest.fixture(scope="module")

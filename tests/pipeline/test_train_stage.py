@@ -1,9 +1,7 @@
 """A training is known by what decides it: cells that share it train once."""
 
 import json
-import subprocess
 from importlib.metadata import version
-from pathlib import Path
 
 import pytest
 
@@ -11,7 +9,7 @@ from params import write_resolved
 from trainings import project, start
 
 
-def renamed(root: Path, names: list[str]) -> None:
+def renamed(root, names):
     """Write the system of params.yaml under these names."""
     params = root / "params.yaml"
     text = params.read_text()
@@ -21,11 +19,11 @@ def renamed(root: Path, names: list[str]) -> None:
 
 
 @pytest.fixture
-def root(tmp_path: Path) -> Path:
+def root(tmp_path):
     return project(tmp_path)
 
 
-def outputs(root: Path, system: str) -> dict[str, bytes]:
+def outputs(root, system):
     """All files of a cell by path; those in timings are measured."""
     return {
         str(path.relative_to(folder)): path.read_bytes()
@@ -35,13 +33,13 @@ def outputs(root: Path, system: str) -> dict[str, bytes]:
     }
 
 
-def ended(*processes: subprocess.Popen[str]) -> list[str]:
+def ended(*processes):
     said = [process.communicate(timeout=120)[0] for process in processes]
     assert [process.returncode for process in processes] == [0] * len(processes), said
     return said
 
 
-def test_a_renamed_system_trains_nothing(root: Path) -> None:
+def test_a_renamed_system_trains_nothing(root):
     ended(start(root))
     (work,) = (root / "work/trainings").glob("[!.]*")
     before = {path: path.stat().st_mtime_ns for path in work.rglob("*")}
@@ -55,7 +53,7 @@ def test_a_renamed_system_trains_nothing(root: Path) -> None:
     assert f", sacremoses {version('sacremoses')}" in json.loads(timed.read_text())["versions"]
 
 
-def test_two_cells_with_one_training_that_start_together_train_once(root: Path) -> None:
+def test_two_cells_with_one_training_that_start_together_train_once(root):
     renamed(root, ["micro", "twin"])
     said = ended(*(start(root, system=name) for name in ("micro", "twin")))
     assert "".join(said).count("another process is running this training: waiting for it") == 1

@@ -4,7 +4,6 @@ import math
 import re
 import shutil
 import socket
-from pathlib import Path
 
 import pytest
 import torch
@@ -32,15 +31,13 @@ ALONE = Group(0, 1, torch.device("cpu"))
 
 
 @pytest.fixture(scope="module")
-def untrained(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def untrained(tmp_path_factory):
     """The toy project. Not to be changed."""
     return project(tmp_path_factory.mktemp("untrained"))
 
 
 @pytest.mark.parametrize("processes", [1, pytest.param(2, marks=pytest.mark.slow)])
-def test_a_damaged_corpus_is_one_clear_line(
-    untrained: Path, tmp_path: Path, processes: int
-) -> None:
+def test_a_damaged_corpus_is_one_clear_line(untrained, tmp_path, processes):
     root = fresh(untrained, tmp_path)
     array = root / "data" / "binary" / "toy" / "train.de.ids.npy"
     content = bytearray(array.read_bytes())
@@ -54,9 +51,7 @@ def test_a_damaged_corpus_is_one_clear_line(
     assert not (root / "work").exists()
 
 
-def test_a_mistake_in_one_hosts_settings_is_not_waited_for(
-    untrained: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_mistake_in_one_hosts_settings_is_not_waited_for(untrained, tmp_path, monkeypatch):
     """Two hosts with copies of their own: within `together`'s minute, not the five of a start."""
     roots = [fresh(untrained, tmp_path / name) for name in ("here", "there")]
     settings = roots[1] / "params.yaml"
@@ -67,9 +62,7 @@ def test_a_mistake_in_one_hosts_settings_is_not_waited_for(
     assert "only 1 of 2" not in said[0]
 
 
-def test_processes_that_share_no_folder_are_refused(
-    untrained: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_processes_that_share_no_folder_are_refused(untrained, tmp_path, monkeypatch):
     """Two hosts, of which one has a checkpoint that the other does not see."""
     roots = [fresh(untrained, tmp_path / name) for name in ("here", "there")]
     process = start(roots[0])
@@ -81,9 +74,7 @@ def test_processes_that_share_no_folder_are_refused(
     assert re.search(r"checkpoint-\d+: missing on .*, but rank 0 continues from it", line)
 
 
-def test_processes_with_checkpoints_that_differ_are_refused(
-    untrained: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_processes_with_checkpoints_that_differ_are_refused(untrained, tmp_path, monkeypatch):
     """Two copies that were trained apart: each has a checkpoint of its own at the same update."""
     roots = [fresh(untrained, tmp_path / name) for name in ("here", "there")]
     for number, root in enumerate(roots):
@@ -103,7 +94,7 @@ def test_processes_with_checkpoints_that_differ_are_refused(
     assert any("is not the same on all of the 2 processes" in line for line in lines), said
 
 
-def test_processes_without_a_batch_are_reported_once(untrained: Path, tmp_path: Path) -> None:
+def test_processes_without_a_batch_are_reported_once(untrained, tmp_path):
     root = fresh(untrained, tmp_path)
     write_params(root, tokens_per_update=40, max_tokens=40, max_updates=10)
     said = train(root, 2)
@@ -114,9 +105,7 @@ def test_processes_without_a_batch_are_reported_once(untrained: Path, tmp_path: 
     assert len(re.findall(message, said)) == said.count("idle") == 1
 
 
-def test_a_corpus_of_less_than_one_update_by_tokens_is_refused_with_values_that_work(
-    tmp_path: Path,
-) -> None:
+def test_a_corpus_of_less_than_one_update_by_tokens_is_refused_with_values_that_work(tmp_path):
     root = project(tmp_path, pairs=toy_pairs(5, 1), tokens_per_update=500, max_tokens=400)
     said = train(root, status=1)
     match = re.search(
@@ -130,7 +119,7 @@ def test_a_corpus_of_less_than_one_update_by_tokens_is_refused_with_values_that_
     train(root)
 
 
-def test_a_diverging_training_is_reported_by_the_first_process_that_sees_it(tmp_path: Path) -> None:
+def test_a_diverging_training_is_reported_by_the_first_process_that_sees_it(tmp_path):
     schedule = LrSchedule(constant=Constant(1e30))
     root = project(tmp_path, lr_schedule=schedule, clip_norm=0.0, validate_every=10, max_updates=1)
     said = train(root, status=1)
@@ -138,7 +127,7 @@ def test_a_diverging_training_is_reported_by_the_first_process_that_sees_it(tmp_
     assert "Traceback" not in said
 
 
-def test_a_test_sentence_beyond_the_model_is_refused_before_the_training(tmp_path: Path) -> None:
+def test_a_test_sentence_beyond_the_model_is_refused_before_the_training(tmp_path):
     long = [("ba " * 300, "BA"), ("ba", "BA " * 300)]
     said = train(project(tmp_path, test=long), status=1)
     assert "line 1 of test.x.de has 601 tokens with EOS" in said
@@ -147,9 +136,7 @@ def test_a_test_sentence_beyond_the_model_is_refused_before_the_training(tmp_pat
     train(only_reference)
 
 
-def test_processes_that_differ_are_refused(
-    untrained: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_processes_that_differ_are_refused(untrained, tmp_path, monkeypatch):
     roots = [fresh(untrained, tmp_path / name) for name in ("here", "there")]
     write_params(roots[1], label_smoothing=0.5)
     said = together(roots, monkeypatch)
@@ -158,16 +145,14 @@ def test_processes_that_differ_are_refused(
     assert not list(tmp_path.glob("*/work/trainings/*/checkpoint-*"))
 
 
-def test_an_infinite_gradient_stops_it_with_the_weights_unharmed(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_infinite_gradient_stops_it_with_the_weights_unharmed(tmp_path, monkeypatch):
     job = job_in(project(tmp_path), monkeypatch)
     monkeypatch.setattr(FlatOptimizer, "grad_norm", lambda _: math.inf)
     with pytest.raises(UserError, match=r"update 1 is \d.*its gradient's norm inf"):
         train_here(job, tmp_path / "work")
 
 
-def together(roots: list[Path], monkeypatch: pytest.MonkeyPatch) -> list[str]:
+def together(roots, monkeypatch):
     """The errors of processes that cannot train together, each in a folder of its own."""
     with socket.create_server(("127.0.0.1", 0)) as free:
         port = free.getsockname()[1]

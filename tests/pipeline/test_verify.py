@@ -3,8 +3,6 @@
 import os
 import subprocess
 import sys
-from pathlib import Path
-from typing import Any
 
 import pytest
 from ruamel.yaml import YAML
@@ -22,7 +20,7 @@ LAST = "score@small-news-en-de-1"
 OTHER = {"hypotheses_sha256": "99" * 32, "training_sha256": "77" * 32}
 
 
-def write(root: Path, bleu: float = 33.0, corpus: str = "news-en-de", **changes: Any) -> Path:
+def write(root, bleu=33.0, corpus="news-en-de", **changes):
     """A project with a report of tiny and small; `changes` to the records of small."""
     small = record("small", corpus, "first", bleu, **against("tiny", 0.04))
     (root / RESULTS.parent).mkdir(parents=True, exist_ok=True)
@@ -33,9 +31,7 @@ def write(root: Path, bleu: float = 33.0, corpus: str = "news-en-de", **changes:
     return root
 
 
-def write_lock(
-    root: Path, smoothing: float | str = 0.1, model: str = "m", data: str = "d", bpe: str = "b"
-) -> None:
+def write_lock(root, smoothing=0.1, model="m", data="d", bpe="b"):
     """A dvc.lock of four stages; without another cause the weights follow from all three."""
     weights = f"w{float(str(smoothing)[:3])}{model}{bpe}"
     train = {
@@ -60,7 +56,7 @@ def write_lock(
         YAML().dump({"schema": "2.0", "stages": content}, file)
 
 
-def stage(deps: dict[str, str], outs: dict[str, str], params: Any = None) -> dict[str, Any]:
+def stage(deps, outs, params=None):
     sums = [
         [
             {"path": path, "hash": "md5", "md5": md5.rjust(32, "0"), "size": 1}
@@ -76,13 +72,13 @@ def stage(deps: dict[str, str], outs: dict[str, str], params: Any = None) -> dic
     }
 
 
-def compared(first: Path, second: Path) -> tuple[list[str], Verdict]:
+def compared(first, second):
     text, verdict = lines(open_report(str(first)), open_report(str(second)))
     assert len(text) <= 10
     return text, verdict
 
 
-def test_the_same_bytes_from_a_file_and_a_folder(tmp_path: Path) -> None:
+def test_the_same_bytes_from_a_file_and_a_folder(tmp_path):
     here, there = write(tmp_path / "a"), write(tmp_path / "b")
     for other in (there, there / RESULTS, (there / RESULTS).parent):
         text, verdict = compared(here, other)
@@ -93,7 +89,7 @@ def test_the_same_bytes_from_a_file_and_a_folder(tmp_path: Path) -> None:
         ]
 
 
-def test_within_the_noise_of_seeds(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_within_the_noise_of_seeds(tmp_path, monkeypatch):
     here, there = write(tmp_path / "a"), write(tmp_path / "b", 33.5, **OTHER)
     text, verdict = compared(here, there)
     assert verdict == Verdict.NOISE_UNKNOWN
@@ -124,9 +120,7 @@ def test_within_the_noise_of_seeds(tmp_path: Path, monkeypatch: pytest.MonkeyPat
         ({"bpe": "c"}, "learn_vocabulary", "nothing that is recorded differs: another machine or"),
     ],
 )
-def test_the_first_stage_by_dvc_lock(
-    tmp_path: Path, changes: dict[str, Any], stage: str, causes: str
-) -> None:
+def test_the_first_stage_by_dvc_lock(tmp_path, changes, stage, causes):
     here, there = write(tmp_path / "a"), write(tmp_path / "b", 36.0, **OTHER)
     write_lock(here)
     write_lock(there, **changes)
@@ -137,7 +131,7 @@ def test_the_first_stage_by_dvc_lock(
     assert text[2].startswith(f"  from {stage} on: ") and causes in text[2]
 
 
-def test_a_file_of_another_name_is_not_of_the_dvc_lock_beside_it(tmp_path: Path) -> None:
+def test_a_file_of_another_name_is_not_of_the_dvc_lock_beside_it(tmp_path):
     here, there = write(tmp_path / "a"), write(tmp_path / "b", 36.0, **OTHER)
     write_lock(here)
     own = compared(here, there)[0]
@@ -145,7 +139,7 @@ def test_a_file_of_another_name_is_not_of_the_dvc_lock_beside_it(tmp_path: Path)
     assert compared(here, colleague)[0][2] == own[2] == "  from train on: code of the training"
 
 
-def test_a_stage_that_the_other_lacks(tmp_path: Path) -> None:
+def test_a_stage_that_the_other_lacks(tmp_path):
     write_lock(tmp_path)
     stages = YAML(typ="safe").load(tmp_path / "dvc.lock")["stages"]
     assert first_difference(stages, stages, LAST) is None
@@ -153,7 +147,7 @@ def test_a_stage_that_the_other_lacks(tmp_path: Path) -> None:
     assert first_difference(stages, fewer, LAST) == ("translate", ["no such stage there"])
 
 
-def test_measures_that_one_file_lacks_are_named(tmp_path: Path) -> None:
+def test_measures_that_one_file_lacks_are_named(tmp_path):
     first, second = write(tmp_path / "a"), write(tmp_path / "b")
     content = read_json(second / RESULTS)
     left_out = ("chrf2pp", "ter", "loss", "perplexity")
@@ -164,7 +158,7 @@ def test_measures_that_one_file_lacks_are_named(tmp_path: Path) -> None:
     assert text[1] == ("not compared, since one side lacks them: chrf2pp, loss, perplexity, ter")
 
 
-def test_results_that_one_side_lacks_are_counted(tmp_path: Path) -> None:
+def test_results_that_one_side_lacks_are_counted(tmp_path):
     here, there = write(tmp_path / "a"), write(tmp_path / "b")
     frame(record("tiny", "news-en-de", "first", 30.0)).save(there / RESULTS)
     text, verdict = compared(here, there)
@@ -172,7 +166,7 @@ def test_results_that_one_side_lacks_are_counted(tmp_path: Path) -> None:
     assert text[1] == "only here: 1 results, only there: 0"
 
 
-def test_many_differences_fit_ten_lines(tmp_path: Path) -> None:
+def test_many_differences_fit_ten_lines(tmp_path):
     here, there = write(tmp_path / "a"), write(tmp_path / "b")
     for root, more in ((here, 0.0), (there, 0.5)):
         rows = [
@@ -196,13 +190,13 @@ def test_many_differences_fit_ten_lines(tmp_path: Path) -> None:
     assert text[7].endswith(" more groups of results, by where and why they differ)")
 
 
-def bleuprint(root: Path, *arguments: str) -> tuple[int, str, str]:
+def bleuprint(root, *arguments):
     command = (sys.executable, "-m", "bleuprint", "verify", *arguments)
     done = processes.run_text(command, root)
     return done.returncode, done.stdout, done.stderr
 
 
-def test_the_exit_status_and_a_revision(tmp_path: Path) -> None:
+def test_the_exit_status_and_a_revision(tmp_path):
     kept = {k: v for k, v in os.environ.items() if not k.startswith(("DVC_", "GIT_"))}
     kept |= {f"GIT_{a}_{b}": "t@x" for a in ("AUTHOR", "COMMITTER") for b in ("NAME", "EMAIL")}
     root = write(tmp_path / "larger" / "project")

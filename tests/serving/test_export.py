@@ -3,7 +3,6 @@
 from copy import copy
 from dataclasses import replace
 from itertools import product
-from pathlib import Path
 
 import pytest
 
@@ -18,9 +17,7 @@ from mlservers import write_project
 from systems import with_systems
 
 
-def test_a_readme_has_scores_licenses_and_provenance(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_readme_has_scores_licenses_and_provenance(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     settings, cell = write_project(tmp_path, seeds=(1,)), Cell("tiny", "news-en-de", 1)
     text = readme(settings, cell, "int8")
@@ -38,7 +35,7 @@ def test_a_readme_has_scores_licenses_and_provenance(
     assert "had not been scored" in readme(settings, cell, "int8")
 
 
-def test_an_ensemble_is_refused(tmp_path: Path) -> None:
+def test_an_ensemble_is_refused(tmp_path):
     settings, cell = write_project(tmp_path, seeds=(1,)), Cell("tiny", "news-en-de", 1)
     tiny = settings.system("tiny")
     several = replace(tiny, average=Average(updates=(1, 1000), ensemble=True))
@@ -57,9 +54,7 @@ def test_an_ensemble_is_refused(tmp_path: Path) -> None:
         ("none", ("en", "de"), []),
     ],
 )
-def test_packages_of_the_tokenizers(
-    tmp_path: Path, name: str, languages: tuple[str, str], needed: list[str]
-) -> None:
+def test_packages_of_the_tokenizers(tmp_path, name, languages, needed):
     corpus = write_project(tmp_path, seeds=(1,)).corpus("news-en-de")
     tokenize = copy(corpus.tokenize)
     object.__setattr__(tokenize, "name", name)  # the packages need not be installed

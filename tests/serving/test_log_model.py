@@ -2,7 +2,6 @@
 
 import os
 import shutil
-from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -18,14 +17,14 @@ _TORTURE = "a\rb\u2028c\x85d\x1ce\x00f\ufeff"
 
 
 @pytest.fixture
-def no_server(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[], None]]:
+def no_server(monkeypatch):
     """Forget MLflow's store, which it keeps for the whole process, as another process would."""
     import mlflow
 
     for name in ("MLFLOW_TRACKING_URI", "MLFLOW_EXPERIMENT_ID", "DVC_ROOT"):
         monkeypatch.setenv(name, "set, and so restored")
 
-    def forget() -> None:
+    def forget():
         mlflow.set_tracking_uri(None)
         mlflow.set_registry_uri(None)
         for name in ("MLFLOW_TRACKING_URI", "MLFLOW_EXPERIMENT_ID", "DVC_ROOT"):
@@ -36,13 +35,7 @@ def no_server(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[], None]]:
     forget()
 
 
-def test_a_model_version_translates(
-    toy: Path,
-    tmp_path: Path,
-    mldatabase: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    no_server: Callable[[], None],
-) -> None:
+def test_a_model_version_translates(toy, tmp_path, mldatabase, monkeypatch, no_server):
     pytest.importorskip("ctranslate2", reason="needs CTranslate2")
     import mlflow
 
@@ -71,7 +64,7 @@ def test_a_model_version_translates(
         model.predict([1])
 
 
-def test_the_code_that_is_logged_needs_nothing_of_this_project() -> None:
+def test_the_code_that_is_logged_needs_nothing_of_this_project():
     from bleuprint.serving import mlflow_model
 
     source = mlflow_model.__file__

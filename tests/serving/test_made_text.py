@@ -1,29 +1,17 @@
 """A training text of which a system translates one side."""
 
-from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
 
-from bleuprint.config.experiment import load
-from bleuprint.config.paths import Cell
 from bleuprint.runtime.errors import UserError
 from bleuprint.serving.made_text import translate_side
-from bleuprint.serving.translator import Translator, load_translator
 from bleuprint.text.parallel import BLOCK_PAIRS, TextFolder
 from corpora import TORTURE, write_set
 from trainings import WORDS
 
 
-@pytest.fixture
-def translator(toy: Path, monkeypatch: pytest.MonkeyPatch) -> Translator:
-    """A translator from de to en."""
-    monkeypatch.chdir(toy)
-    settings = load()
-    return load_translator(settings, Cell("micro", "toy", 1), settings.system("micro").decode)
-
-
-def lines() -> list[str]:
+def lines():
     """Odd characters inside words, empty lines, and more lines than a block."""
     empty = [""] * BLOCK_PAIRS
     odd = [f"{c}{WORDS[i]}{c} {WORDS[-i]}{c}" for i, c in enumerate([*TORTURE, "".join(TORTURE)])]
@@ -31,9 +19,7 @@ def lines() -> list[str]:
 
 
 @pytest.mark.parametrize("source", [True, False])
-def test_each_line_has_the_translation_that_translate_gives(
-    tmp_path: Path, translator: Translator, source: bool
-) -> None:
+def test_each_line_has_the_translation_that_translate_gives(tmp_path, translator, source):
     text = lines()
     given = TextFolder(tmp_path / "given", *(("en", "de") if source else ("de", "en")))
     write_set(given, "train", [("", line) if source else (line, "") for line in text])
@@ -54,9 +40,9 @@ def test_each_line_has_the_translation_that_translate_gives(
         ]
 
 
-def test_a_system_that_translates_to_nothing_is_named(tmp_path: Path, capsys) -> None:
+def test_a_system_that_translates_to_nothing_is_named(tmp_path, capsys):
     class Silent:
-        def __call__(self, lines: list[str]) -> list[SimpleNamespace]:
+        def __call__(self, lines):
             texts = ["a" if line == "some" else "" for line in lines]
             return [SimpleNamespace(best=[SimpleNamespace(text=text)]) for text in texts]
 
@@ -70,7 +56,7 @@ def test_a_system_that_translates_to_nothing_is_named(tmp_path: Path, capsys) ->
         output.path.mkdir()
         if message:
             with pytest.raises(UserError, match=message):
-                translate_side(Silent(), given, output, source=False, tag=None)  # type: ignore[arg-type]
+                translate_side(Silent(), given, output, source=False, tag=None)
         else:
-            translate_side(Silent(), given, output, source=False, tag=None)  # type: ignore[arg-type]
+            translate_side(Silent(), given, output, source=False, tag=None)
     assert "german: 1 of 2 translations are empty; clean drops them" in capsys.readouterr().err

@@ -1,28 +1,21 @@
 """Scores of translations that are given: those of search, where it found the same."""
 
-from pathlib import Path
-
 import pytest
 from test_attention import COMMAND
 
 import processes
-from bleuprint.config.experiment import load
-from bleuprint.config.paths import Cell
 from bleuprint.dataset.subwords.vocabulary import EOS
 from bleuprint.decoding.forced_decoding import token_log_probs
-from bleuprint.serving.translator import load_translator
 from trainings import environment
 
 
-def run(root: Path, *arguments: str, status: int = 0) -> tuple[list[str], str]:
+def run(root, *arguments, status=0):
     done = processes.run([*COMMAND, *arguments], root, environment())
     assert done.returncode == status, done.stderr.decode()
     return done.stdout.decode().split("\n")[:-1], done.stderr.decode()
 
 
-def test_what_was_found_has_the_score_it_was_found_with(
-    toy: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_what_was_found_has_the_score_it_was_found_with(toy, tmp_path, translator):
     lines = [*(toy / "data/split/toy/test.x.de").read_text().split("\n")[:-1], ""]
     source, given = tmp_path / "source", tmp_path / "given"
     source.write_text("".join(f"{line}\n" for line in lines))
@@ -31,9 +24,6 @@ def test_what_was_found_has_the_score_it_was_found_with(
     given.write_text("".join(f"{text}\n" for text in texts))
     again, said = run(toy, f"--score={given}", str(source))
     assert [line.split("\t")[1] for line in again] == list(texts) and said == ""
-    monkeypatch.chdir(toy)
-    settings = load()
-    translator = load_translator(settings, Cell("micro", "toy", 1), settings.system("micro").decode)
     same = [
         translator.ids(text, given=True) == (found.pieces[0].tokens if found.pieces else [])
         for text, found in zip(texts, translator(lines), strict=True)
@@ -44,14 +34,11 @@ def test_what_was_found_has_the_score_it_was_found_with(
             assert float(line.split("\t")[0]) == pytest.approx(float(score), abs=1e-4)
 
 
-def test_a_score_by_hand(toy: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_score_by_hand(toy, tmp_path, translator):
     given = tmp_path / "given"
     given.write_text("BA BE\n BA\n")
     (tmp_path / "source").write_text("be ba\nbe ba\n")
     found, _ = run(toy, f"--score={given}", str(tmp_path / "source"))
-    monkeypatch.chdir(toy)
-    settings = load()
-    translator = load_translator(settings, Cell("micro", "toy", 1), settings.system("micro").decode)
     source = [*translator.ids("be ba"), EOS]
     for line, text in zip(found, ["BA BE", " BA"], strict=True):
         target = [*translator.ids(text, given=True), EOS]
@@ -79,9 +66,7 @@ def test_a_score_by_hand(toy: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPa
         (("--attention=a.html",), b"", b"", "it excludes --attention"),
     ],
 )
-def test_errors_are_reported_in_one_line(
-    toy: Path, tmp_path: Path, arguments: tuple[str, ...], given: bytes, text: bytes, message: str
-) -> None:
+def test_errors_are_reported_in_one_line(toy, tmp_path, arguments, given, text, message):
     source, path = tmp_path / "source", tmp_path / "given"
     source.write_bytes(text)
     path.write_bytes(given)

@@ -2,13 +2,10 @@
 
 import hashlib
 import shutil
-from pathlib import Path
-from typing import Any
 
 import pytest
 
 import result_trees as trees
-from bleuprint.config.experiment import Settings
 from bleuprint.runtime.errors import UserError
 from bleuprint.runtime.files import read_json
 from bleuprint.serving.score_outside import check_files, score_outside
@@ -23,37 +20,37 @@ SCORES = "results/outside/news-en-de/online-a/scores.json"
 OTHERS = [hashlib.sha256(content).hexdigest() for content in (b"y\n" * 40, b"z\n")]
 
 
-def row(content: bytes) -> dict[str, Any]:
+def row(content):
     """The section of a file of translations of the first test set."""
     file = {"path": FILE, "sha256": hashlib.sha256(content).hexdigest()}
     return {"news-en-de": {"online-a": {"about": "system A", "tests": {"first": file}}}}
 
 
-def project(root: Path, content: bytes) -> Settings:
+def project(root, content):
     (root / FILE).parent.mkdir(parents=True, exist_ok=True)
     (root / FILE).write_bytes(content)
     return trees.settings_in(root, corpora=CORPORA, outside=row(content))
 
 
 @pytest.fixture(scope="module")
-def texts(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def texts(tmp_path_factory):
     root = tmp_path_factory.mktemp("texts")
     trees.write_texts(root, trees.settings_in(root, corpora=CORPORA), 40)
     return root
 
 
 @pytest.fixture
-def root(texts: Path, tmp_path: Path) -> Path:
+def root(texts, tmp_path):
     return shutil.copytree(texts, tmp_path / "copy")
 
 
-def translations(root: Path) -> list[str]:
+def translations(root):
     """The references of the first test set, with a word less in each."""
     references = (root / "data/split/news-en-de/test.first.de").read_text().split("\n")[:-1]
     return [line.partition(" ")[2] for line in references]
 
 
-def test_scores_are_those_of_sacrebleus_command_line(root: Path) -> None:
+def test_scores_are_those_of_sacrebleus_command_line(root):
     settings = project(root, "".join(f"{line}\n" for line in translations(root)).encode())
     score_outside(settings, "news-en-de", root)
     scores = read_json(root / SCORES)
@@ -67,7 +64,7 @@ def test_scores_are_those_of_sacrebleus_command_line(root: Path) -> None:
     assert value_of(scores["first"], "any fault") is not None
 
 
-def test_a_line_ends_at_a_newline_alone(root: Path) -> None:
+def test_a_line_ends_at_a_newline_alone(root):
     lines = translations(root)
     odd = [*TORTURE, "".join(TORTURE)]
     lines = [f"x{c}{line}{c}x" for c, line in zip((odd * 3)[:40], lines, strict=True)]
@@ -80,7 +77,7 @@ def test_a_line_ends_at_a_newline_alone(root: Path) -> None:
     assert read_json(root / SCORES)["first"]["lines"] == 40
 
 
-def test_a_byte_order_mark_and_windows_line_ends_cost_nothing(root: Path) -> None:
+def test_a_byte_order_mark_and_windows_line_ends_cost_nothing(root):
     found = []
     for mark, end in ("", "\n"), ("\ufeff", "\r\n"):
         content = mark + "".join(f"{line}{end}" for line in translations(root))
@@ -97,9 +94,7 @@ def test_a_byte_order_mark_and_windows_line_ends_cost_nothing(root: Path) -> Non
         (b"x\n" * 20 + b"\xff\n" + b"x\n" * 19, None, "a.de:21: "),
     ],
 )
-def test_another_file_is_refused_and_the_scores_are_kept(
-    root: Path, content: bytes, told: bytes | None, message: str
-) -> None:
+def test_another_file_is_refused_and_the_scores_are_kept(root, content, told, message):
     score_outside(project(root, b"x\n" * 40), "news-en-de", root)
     before = (root / SCORES).read_bytes()
     settings = project(root, told or content)
@@ -114,7 +109,7 @@ def test_another_file_is_refused_and_the_scores_are_kept(
         assert str(checked.value) == str(error.value)
 
 
-def test_a_file_that_is_not_here_is_named(root: Path) -> None:
+def test_a_file_that_is_not_here_is_named(root):
     settings = project(root, b"x\n" * 40)
     (root / FILE).unlink()
     with pytest.raises(UserError, match=r"a\.de: no such file \(outside\.news-en-de\.online-a"):

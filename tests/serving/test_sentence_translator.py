@@ -1,25 +1,19 @@
 """Lines of several sentences: found by sentencex, translated one by one, joined."""
 
-from pathlib import Path
-
 import pytest
 
 from bleuprint.config.experiment import load
 from bleuprint.config.paths import Cell
 from bleuprint.serving.sentence_translator import SentenceTranslator, split_sentences
-from bleuprint.serving.translator import Translator, load_translator
+from bleuprint.serving.translator import load_translator
 from corpora import TORTURE
-
-Both = tuple[Translator, Translator]
 
 
 @pytest.fixture
-def both(toy: Path, monkeypatch: pytest.MonkeyPatch) -> Both:
-    """A toy system's translator of whole lines, and the one of sentences."""
-    monkeypatch.chdir(toy)
-    settings = load()
-    given = settings, Cell("micro", "toy", 1), settings.system("micro").decode
-    return load_translator(*given), load_translator(*given, SentenceTranslator)
+def both(translator):
+    """A translator of whole lines, and the one of sentences."""
+    cell = Cell("micro", "toy", 1)
+    return translator, load_translator(load(), cell, translator.decode, SentenceTranslator)
 
 
 @pytest.mark.parametrize(
@@ -36,19 +30,19 @@ def both(toy: Path, monkeypatch: pytest.MonkeyPatch) -> Both:
         ("qqq", ["One. ", "Two."]),
     ],
 )
-def test_sentences_are_found(language: str, sentences: list[str]) -> None:
+def test_sentences_are_found(language, sentences):
     assert split_sentences("".join(sentences), language) == sentences
 
 
 @pytest.mark.parametrize("odd", TORTURE)
-def test_no_character_is_lost(odd: str) -> None:
+def test_no_character_is_lost(odd):
     line = f"{odd}One.{odd} Two{odd}three. {odd}Four!{odd}{odd}"
     found = split_sentences(line, "en")
     assert "".join(found) == line and all(any(map(str.isalpha, each)) for each in found)
     assert split_sentences(f"one{odd}two", "en") == [f"one{odd}two"]
 
 
-def test_one_line_out_for_each_in_joined_from_its_sentences(both: Both) -> None:
+def test_one_line_out_for_each_in_joined_from_its_sentences(both):
     whole, split = both
     lines = ["be gibu. Gu dibe. Ba be!", "", "gi be", "Du be. \u2028", "be " * 300 + ". Ga ba."]
     found = split(lines)
@@ -62,15 +56,13 @@ def test_one_line_out_for_each_in_joined_from_its_sentences(both: Both) -> None:
     assert len(split.attention(found[0])) == 3
 
 
-def test_a_single_sentence_is_translated_as_ever(both: Both) -> None:
+def test_a_single_sentence_is_translated_as_ever(both):
     whole, split = both
     lines = ["be ba gu.", "gi be", "", "Mr. Ba be?", "..."]
     assert split(lines, best=2) == whole(lines, best=2)
 
 
-def test_chinese_and_japanese_are_joined_without_a_space(
-    both: Both, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_chinese_and_japanese_are_joined_without_a_space(both, monkeypatch):
     whole, split = both
     texts = [each.best[0].text for each in whole(["be gibu. ", "Gu dibe."])]
     parts = whole(["be gibu. ", "Gu dibe."])

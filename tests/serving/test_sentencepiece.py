@@ -3,7 +3,6 @@
 import dataclasses
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
 
@@ -24,7 +23,7 @@ COMMAND = (sys.executable, "-m", "bleuprint.cli.main")
 
 
 @pytest.fixture(scope="module")
-def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def root(tmp_path_factory):
     made = trainings.project(
         tmp_path_factory.mktemp("pieces"),
         units=UNITS,
@@ -38,19 +37,17 @@ def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return made
 
 
-def lines(path: Path) -> list[str]:
+def lines(path):
     return path.read_text(encoding="utf-8").split("\n")[:-1]
 
 
-def run(root: Path, *arguments: str, text: bytes = b"") -> str:
+def run(root, *arguments, text=b""):
     done = processes.run([*COMMAND, *arguments], root, environment(), text)
     assert done.returncode == 0, done.stderr.decode()
     return done.stdout.decode()
 
 
-def test_all_ways_to_translate_print_the_same(
-    root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_all_ways_to_translate_print_the_same(root, tmp_path, monkeypatch):
     """By the stage, by a command, through CTranslate2, and by the exported folder on its own."""
     pytest.importorskip("ctranslate2", reason="needs CTranslate2")
     source = (root / "data/split/toy/test.x.de").read_bytes()
@@ -74,9 +71,7 @@ def test_all_ways_to_translate_print_the_same(
     assert run(root, "translate", *command, text=odd).count("\n") == 3
 
 
-def test_what_is_too_long_is_split_between_words(
-    root: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_what_is_too_long_is_split_between_words(root, monkeypatch):
     monkeypatch.chdir(root)
     translator = load_translator(load(), CELL, load().system("micro").decode)
     tokens = translator.corpus.segmentation("de").vocabulary.tokens

@@ -8,19 +8,13 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from pathlib import Path
-from typing import Any
 
 import pytest
 
 import processes
-from bleuprint.config.experiment import load
-from bleuprint.config.paths import Cell
 from bleuprint.serving.server import TranslationRequest, answer
-from bleuprint.serving.translator import Translator, load_translator
 from trainings import environment
 
 COMMAND = (sys.executable, "-m", "bleuprint.cli.main", "serve", "--system=micro", "--corpus=toy")
@@ -30,15 +24,13 @@ JSON = {"Content-Type": "application/json"}
 class Server:
     """A running server, and requests to it."""
 
-    def __init__(self, process: "subprocess.Popen[str]") -> None:
+    def __init__(self, process):
         assert process.stdout
         self.process = process
         self.url = process.stdout.readline().rstrip("\n")
         self.port = int(self.url.rpartition(":")[2])
 
-    def ask(
-        self, method: str, path: str, body: Any = None, headers: dict[str, str] = JSON
-    ) -> tuple[int, dict[str, str], bytes]:
+    def ask(self, method, path, body=None, headers=JSON):
         """Status, headers (names in lower case) and body of an answer."""
         connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=60)
         try:
@@ -49,13 +41,13 @@ class Server:
         finally:
             connection.close()
 
-    def translate(self, **asked: Any) -> tuple[int, Any]:
+    def translate(self, **asked):
         status, _, body = self.ask("POST", "/translate", json.dumps(asked))
         return status, json.loads(body)
 
 
 @contextmanager
-def serving(root: Path, *arguments: str) -> Iterator[Server]:
+def serving(root, *arguments):
     process = subprocess.Popen(
         [*COMMAND, *(arguments or ("--port=0",))],
         cwd=root,
@@ -72,23 +64,12 @@ def serving(root: Path, *arguments: str) -> Iterator[Server]:
 
 
 @pytest.fixture(scope="module")
-def server(toy: Path) -> Iterator[Server]:
+def server(toy):
     with serving(toy) as started:
         yield started
 
 
-def translator_in(toy: Path, monkeypatch: pytest.MonkeyPatch) -> Translator:
-    monkeypatch.chdir(toy)
-    settings = load()
-    return load_translator(settings, Cell("micro", "toy", 1), settings.system("micro").decode)
-
-
-def test_it_translates_as_the_command_does(
-    server: Server, toy: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.chdir(toy)
-    settings = load()
-    translator = load_translator(settings, Cell("micro", "toy", 1), settings.system("micro").decode)
+def test_it_translates_as_the_command_does(server, translator):
     lines = ["be ba", "", "du be\u2028gi"]
     status, found = server.translate(text="\n".join(lines) + "\n", n_best=2)
     assert status == 200
@@ -100,14 +81,14 @@ def test_it_translates_as_the_command_does(
             assert one["score"] == pytest.approx(other.score, abs=2e-6)
 
 
-def test_a_line_of_several_sentences_is_translated_by_sentence(server: Server) -> None:
+def test_a_line_of_several_sentences_is_translated_by_sentence(server):
     _, found = server.translate(text="be gibu. Gu dibe.\nbe gibu. \nGu dibe.", attention=True)
     together, *alone = (line["translations"][0]["text"] for line in found["lines"])
     assert together == " ".join(alone)
     assert [len(line["attention"]) for line in found["lines"]] == [2, 1, 1]
 
 
-def test_attention_comes_if_asked_for(server: Server) -> None:
+def test_attention_comes_if_asked_for(server):
     _, found = server.translate(text="be ba\n\n" + "ga " * 300, attention=True)
     short, empty, long = found["lines"]
     (attention,) = short["attention"]
@@ -122,8 +103,7 @@ def test_attention_comes_if_asked_for(server: Server) -> None:
     assert empty["warnings"] == []
 
 
-def test_attention_that_is_too_much_is_left_out(toy: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    translator = translator_in(toy, monkeypatch)
+def test_attention_that_is_too_much_is_left_out(translator, monkeypatch):
     lines = translator(["be ba", "be " * 50, "be"])
     first, *_ = (4 * len(p.source) * (len(p.tokens) + 1) for line in lines for p in line.pieces)
     monkeypatch.setattr("bleuprint.serving.server._WEIGHTS", first)
@@ -136,7 +116,7 @@ def test_attention_that_is_too_much_is_left_out(toy: Path, monkeypatch: pytest.M
     ]
 
 
-def test_the_page_is_all_there_is(server: Server) -> None:
+def test_the_page_is_all_there_is(server):
     status, headers, page = server.ask("GET", "/")
     assert status == 200 and headers["content-type"] == "text/html; charset=utf-8"
     assert b"<textarea" in page and b"{{" not in page
@@ -153,7 +133,7 @@ def test_the_page_is_all_there_is(server: Server) -> None:
         assert (status, json.loads(body)) == (404, {"error": "Not Found"}), path
 
 
-def test_every_answer_says_what_a_page_may_do(server: Server) -> None:
+def test_every_answer_says_what_a_page_may_do(server):
     for path in ("/", "/translate", "/nowhere"):
         _, headers, _ = server.ask("GET", path)
         policy = headers["content-security-policy"]
@@ -166,14 +146,14 @@ def test_every_answer_says_what_a_page_may_do(server: Server) -> None:
 @pytest.mark.parametrize(
     "host", ["evil.example", "127.0.0.1.evil.example", "evil.example:127.0.0.1", "[::1]", ""]
 )
-def test_other_names_of_the_host(server: Server, host: str) -> None:
+def test_other_names_of_the_host(server, host):
     for path in ("/", "/translate"):
         status, _, body = server.ask("GET", path, headers={"Host": host})
         assert (status, body) == (400, b"Invalid host header")
 
 
 @pytest.mark.parametrize("kind", [None, "text/plain", "application/jsonp", "multipart/form-data"])
-def test_bodies_of_another_kind(server: Server, kind: str | None) -> None:
+def test_bodies_of_another_kind(server, kind):
     headers = {} if kind is None else {"Content-Type": kind}
     status, _, body = server.ask("POST", "/translate", '{"text": "be"}', headers)
     assert (status, list(json.loads(body))) == (415, ["error"])
@@ -199,14 +179,14 @@ def test_bodies_of_another_kind(server: Server, kind: str | None) -> None:
         (b'{"text": "be", "nbest": 1}', 422, "nbest: unknown key; did you mean 'n_best'?"),
     ],
 )
-def test_bodies_that_make_no_sense(server: Server, body: bytes, status: int, message: str) -> None:
+def test_bodies_that_make_no_sense(server, body, status, message):
     status_code, _, answered = server.ask("POST", "/translate", body)
     assert status_code == status
     assert message in json.loads(answered)["error"]
 
 
-def test_bodies_that_are_too_long(server: Server) -> None:
-    def text(size: int) -> bytes:
+def test_bodies_that_are_too_long(server):
+    def text(size):
         return b'{"text": "' + b" " * (size - 12) + b'"}'
 
     assert server.ask("POST", "/translate", text(65_536))[0] == 200
@@ -218,7 +198,7 @@ def test_bodies_that_are_too_long(server: Server) -> None:
         assert server.ask("POST", "/translate", parts)[0] == 413
 
 
-def test_requests_together_do_not_mix(server: Server) -> None:
+def test_requests_together_do_not_mix(server):
     texts = [f"{a}e {b}i" for a in "bdfg" for b in "ktlm"][:8]
     alone = [server.translate(text=text) for text in texts]
     with ThreadPoolExecutor(8) as pool:
@@ -230,7 +210,7 @@ def test_requests_together_do_not_mix(server: Server) -> None:
 @pytest.mark.parametrize(
     "number", [pytest.param(signal.SIGINT, marks=pytest.mark.slow), signal.SIGTERM]
 )
-def test_signals_end_it_at_work(toy: Path, tmp_path: Path, number: signal.Signals) -> None:
+def test_signals_end_it_at_work(toy, tmp_path, number):
     root = shutil.copytree(toy, tmp_path / "slow")
     params = (root / "params.yaml").read_text()
     for old, new in (("beam: 2", "beam: 30"), ("min_length: 0", "min_length: 200")):
@@ -245,20 +225,20 @@ def test_signals_end_it_at_work(toy: Path, tmp_path: Path, number: signal.Signal
         assert ended(server, number) == (0, "", "")
 
 
-def ended(server: Server, number: signal.Signals) -> tuple[int, str, str]:
+def ended(server, number):
     """Its exit status, and the rest of its stdout and stderr, after a signal."""
     server.process.send_signal(number)
     output, said = server.process.communicate(timeout=10)
     return server.process.returncode, output, said
 
 
-def test_a_port_that_is_taken(toy: Path, server: Server) -> None:
+def test_a_port_that_is_taken(toy, server):
     done = processes.run_text([*COMMAND, f"--port={server.port}"], toy, environment())
     said = f"bleuprint: error: --port {server.port}: Address already in use; choose another, "
     assert (done.returncode, done.stdout, done.stderr) == (1, "", f"{said}or 0 for a free one\n")
 
 
-def test_it_listens_on_this_machine_alone(server: Server) -> None:
+def test_it_listens_on_this_machine_alone(server):
     assert server.url == f"http://127.0.0.1:{server.port}"
     # every address of 127/8 is this machine's, and all but the one are refused
     with pytest.raises(ConnectionRefusedError):

@@ -6,15 +6,12 @@ import re
 import subprocess
 import sys
 from dataclasses import dataclass
-from pathlib import Path
 
 import pytest
 
 import processes
-import trainings
 from bleuprint.config.experiment import load
 from bleuprint.config.paths import Cell
-from bleuprint.config.system import Keep
 from bleuprint.decoding.beam_search import Hypothesis, length_penalty
 from bleuprint.rules.rule import Edit
 from bleuprint.runtime.files import sha256_of
@@ -22,65 +19,39 @@ from bleuprint.serving.translator import Translator, load_translator
 from trainings import environment
 
 CELL = Cell("micro", "toy", 1)
-COMMAND = (
-    sys.executable,
-    "-m",
-    "bleuprint.cli.main",
-    "translate",
-    "--system=micro",
-    "--corpus=toy",
-)
+COMMAND = (sys.executable, "-m", "bleuprint", "translate", "--system=micro", "--corpus=toy")
 
 
-@pytest.fixture(scope="module")
-def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A trained toy project with the pipeline's own translation of its test set."""
-    made = trainings.project(
-        tmp_path_factory.mktemp("translator"), keep=Keep(last=2, best=0, every=0)
-    )
-    trainings.train(made)
-    for stage in ("average", "translate"):
-        trainings.stage(made, stage).check_returncode()
-    return made
+def lines(toy, name):
+    return (toy / name).read_text(encoding="utf-8").removesuffix("\n").split("\n")
 
 
-@pytest.fixture
-def translator(root: Path, monkeypatch: pytest.MonkeyPatch) -> Translator:
-    monkeypatch.chdir(root)
-    settings = load()
-    return load_translator(settings, CELL, settings.system("micro").decode)
-
-
-def lines(root: Path, name: str) -> list[str]:
-    return (root / name).read_text(encoding="utf-8").removesuffix("\n").split("\n")
-
-
-def run(root: Path, *arguments: str, text: bytes = b"", status: int = 0) -> tuple[str, str]:
-    done = processes.run([*COMMAND, *arguments], root, environment(), text)
+def run(toy, *arguments, text=b"", status=0):
+    done = processes.run([*COMMAND, *arguments], toy, environment(), text)
     assert done.returncode == status, done.stderr.decode()
     return done.stdout.decode(), done.stderr.decode()
 
 
-def test_a_test_set_is_translated_as_by_the_pipeline(root: Path) -> None:
-    source, expected = root / "data/split/toy/test.x.de", lines(root, hypotheses())
-    found, said = run(root, text=source.read_bytes())
+def test_a_test_set_is_translated_as_by_the_pipeline(toy):
+    source, expected = toy / "data/split/toy/test.x.de", lines(toy, hypotheses())
+    found, said = run(toy, text=source.read_bytes())
     assert found.splitlines() == expected
     # the micro model translates some lines to nothing
     assert all(line.startswith("bleuprint: warning: ") for line in said.splitlines())
     numbers = [int(n) for n in re.findall(r"standard input:(\d+): the translation is empty", said)]
     assert numbers and all(expected[number - 1] == "" for number in numbers)
-    twice, _ = run(root, "--n-best=2", str(source), str(source))
+    twice, _ = run(toy, "--n-best=2", str(source), str(source))
     rows = [line.split(" ||| ") for line in twice.splitlines()]
     assert [int(number) for number, *_ in rows] == [n // 2 for n in range(4 * len(expected))]
     assert [text for _, text, _ in rows[::2]] == expected * 2
     assert all(float(a[2]) >= float(b[2]) for a, b in zip(rows[::2], rows[1::2], strict=True))
 
 
-def hypotheses() -> str:
+def hypotheses():
     return str(CELL.results / "hypotheses" / "test.x.en")
 
 
-def test_whatever_comes_in_a_line_goes_out(translator: Translator) -> None:
+def test_whatever_comes_in_a_line_goes_out(translator):
     odd = ["", " ", "\x01\x07", "مرحبا 👍🏽", "a\rb\u2028c\x0b", "ba " * 40, "\u0000", "🙂" * 50]
     found = translator(odd)
     assert len(found) == len(odd)
@@ -94,11 +65,11 @@ def test_whatever_comes_in_a_line_goes_out(translator: Translator) -> None:
 class NameLanguage(Edit):
     """Puts the language that it is given before a sentence."""
 
-    def edit(self, sentence: str, language: str) -> str:
+    def edit(self, sentence, language):
         return f"{language} {sentence}"
 
 
-def test_a_sentence_is_edited_in_its_language(translator: Translator) -> None:
+def test_a_sentence_is_edited_in_its_language(translator):
     naming = Translator(translator.model, translator.corpus, (NameLanguage(),), translator.decode)
     for given, language in ((False, "de"), (True, "en")):
         expected = translator.ids(f"{language} ba", given)
@@ -106,7 +77,7 @@ def test_a_sentence_is_edited_in_its_language(translator: Translator) -> None:
     assert translator.ids("de ba") != translator.ids("en ba")
 
 
-def test_what_is_too_long_is_translated_in_pieces(translator: Translator) -> None:
+def test_what_is_too_long_is_translated_in_pieces(translator):
     # of three units and of one; a piece has room for 255, since max_positions 256 counts the end
     three, one = "Bbb", "be"
     assert [len(translator.ids(word)) for word in (three, one)] == [3, 1]
@@ -133,19 +104,15 @@ def test_what_is_too_long_is_translated_in_pieces(translator: Translator) -> Non
         ((), b"ba\n\xff\n", 1, "standard input:2: byte 1 of the line is 0xff: not UTF-8"),
     ],
 )
-def test_errors_are_reported_in_one_line(
-    root: Path, arguments: tuple[str, ...], text: bytes, status: int, message: str
-) -> None:
-    _, said = run(root, *arguments, text=text, status=status)
+def test_errors_are_reported_in_one_line(toy, arguments, text, status, message):
+    _, said = run(toy, *arguments, text=text, status=status)
     assert message in said
     assert "Traceback" not in said
 
 
-def test_search_in_bfloat16_finds_nearly_the_same(
-    root: Path, translator: Translator, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_search_in_bfloat16_finds_nearly_the_same(toy, translator, monkeypatch):
     monkeypatch.setenv("BLEUPRINT_EMULATE", "1")
-    sources = lines(root, "data/split/toy/test.x.de")
+    sources = lines(toy, "data/split/toy/test.x.de")
     decode = dataclasses.replace(translator.decode, precision="bfloat16")
     rounded = load_translator(load(), CELL, decode)
     texts, theirs = ([each.best[0] for each in of(sources)] for of in (translator, rounded))
@@ -155,7 +122,7 @@ def test_search_in_bfloat16_finds_nearly_the_same(
     assert scores == pytest.approx(same, abs=0.1) and scores != same
 
 
-def test_outputs_of_one_text_are_one_translation(translator: Translator) -> None:
+def test_outputs_of_one_text_are_one_translation(translator):
     """Outputs of different subwords but equal text are merged; the better score is kept."""
     outputs = [
         Hypothesis([5], -1.0, -1.5),
@@ -167,7 +134,7 @@ def test_outputs_of_one_text_are_one_translation(translator: Translator) -> None
     assert len({one.text for one in found}) == 2
 
 
-def test_pieces_have_one_score_by_the_penalty_of_their_length(translator: Translator) -> None:
+def test_pieces_have_one_score_by_the_penalty_of_their_length(translator):
     halves = ["be " * 255, "be " * 30]
     (whole,), parts = translator(["".join(halves)]), translator(halves)
     lengths = [len(part.pieces[0].tokens) + 1 for part in parts]
@@ -180,20 +147,18 @@ def test_pieces_have_one_score_by_the_penalty_of_their_length(translator: Transl
 
 
 @pytest.mark.parametrize("precision", ["float32", "int8"])
-def test_an_exported_system_translates_without_this_project(
-    root: Path, tmp_path: Path, precision: str
-) -> None:
+def test_an_exported_system_translates_without_this_project(toy, tmp_path, precision):
     pytest.importorskip("ctranslate2", reason="needs CTranslate2")
     output = tmp_path / "exported"
     export = [*COMMAND[:3], "export", "--system=micro", "--corpus=toy", f"--precision={precision}"]
-    processes.run([*export, str(output)], root, environment()).check_returncode()
+    processes.run([*export, str(output)], toy, environment()).check_returncode()
     output = output.rename(tmp_path / "other")
-    text = "\n" + (root / "data/split/toy/test.x.de").read_text()
+    text = "\n" + (toy / "data/split/toy/test.x.de").read_text()
     (given := tmp_path / "given.txt").write_text(text)
     # isolated: nothing of the project is on the path, nor of the user's
     script = [sys.executable, "-I", str(output / "translate.py")]
     done = subprocess.run([*script, given, given], cwd=tmp_path, capture_output=True, check=True)
-    found, expected = done.stdout.decode().split("\n"), 2 * ["", *lines(root, hypotheses())]
+    found, expected = done.stdout.decode().split("\n"), 2 * ["", *lines(toy, hypotheses())]
     same = sum(one == other for one, other in zip(found, [*expected, ""], strict=True))
     about = json.loads((output / "settings.json").read_text())
     assert about["precision"] == precision
@@ -208,9 +173,9 @@ def test_an_exported_system_translates_without_this_project(
         assert refused.returncode == status and "Traceback" not in refused.stderr
         assert message in refused.stderr
     readme = (output / "README.md").read_text()
-    fingerprint = json.loads((root / CELL.results / "training.json").read_text())["fingerprint"]
-    weights = root / CELL.models / "averaged" / "model.safetensors"
+    fingerprint = json.loads((toy / CELL.results / "training.json").read_text())["fingerprint"]
+    weights = toy / CELL.models / "averaged" / "model.safetensors"
     assert fingerprint in readme and sha256_of(weights) in readme
-    again = processes.run([*export, str(output)], root, environment())
+    again = processes.run([*export, str(output)], toy, environment())
     assert again.returncode == 1
     assert again.stderr.decode() == f"bleuprint: error: {output}: exists already\n"

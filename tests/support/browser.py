@@ -12,15 +12,9 @@ import psutil
 import pytest
 
 _ARGUMENTS = (
-    "--headless",
+    *("--headless", "--disable-gpu", "--disable-dev-shm-usage", "--disable-background-networking"),
+    *("--disable-component-update", "--disable-sync", "--no-first-run", "--no-proxy-server"),
     "--no-sandbox",  # which root has none of
-    "--disable-gpu",
-    "--disable-dev-shm-usage",
-    "--disable-background-networking",
-    "--disable-component-update",
-    "--disable-sync",
-    "--no-first-run",
-    "--no-proxy-server",
     "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1",
 )
 _SECONDS = 30

@@ -86,16 +86,8 @@ outside:
 """ % (64 * "a")
 
 _SOURCES = (
-    "dvc.yaml",
-    "Snakefile",
-    "profiles",
-    "corpora",
-    "stages",
-    "src",
-    ".dvc/config",
-    ".dvc/plots",
-    ".dvcignore",
-    ".gitignore",
+    *("dvc.yaml", "Snakefile", "profiles", "corpora", "stages", "src"),
+    *(".dvc/config", ".dvc/plots", ".dvcignore", ".gitignore"),
 )
 # The reports that contain no measured times.
 _REPEATED = ("results.json", "metrics.json", "validation.csv")
@@ -123,11 +115,8 @@ class Project:
             "DVC_NO_ANALYTICS": "1",
             "MLFLOW_DISABLE_TELEMETRY": "true",
             "GIT_CONFIG_GLOBAL": os.devnull,
-            **{
-                f"GIT_{who}_{what}": "tester@localhost"
-                for who in ("AUTHOR", "COMMITTER")
-                for what in ("NAME", "EMAIL")
-            },
+            **{f"GIT_{who}_NAME": "tester" for who in ("AUTHOR", "COMMITTER")},
+            **{f"GIT_{who}_EMAIL": "tester@localhost" for who in ("AUTHOR", "COMMITTER")},
         }
 
     def start(self, *command: str, path: str = "") -> "subprocess.Popen[str]":
@@ -199,11 +188,8 @@ class Project:
 
     def rows(self) -> list[str]:
         """The systems in results.json, in order."""
-        return list(
-            dict.fromkeys(
-                r["system"] for r in json.loads(self.read("reports/results.json"))["cells"]
-            )
-        )
+        cells = json.loads(self.read("reports/results.json"))["cells"]
+        return list(dict.fromkeys(cell["system"] for cell in cells))
 
     def contents(self) -> dict[str, bytes]:
         """The bytes of all outputs, and of the reports that contain no measured times."""
@@ -256,9 +242,8 @@ def make(root: Path) -> Project:
     project.write("src/mlflow.py", "raise ImportError('not in this test')\n")
     project.write("params.yaml", PARAMS)
     (root / "inputs").mkdir()
-    shutil.copy(
-        ROOT / "inputs/README.md", root / "inputs"
-    )  # the copies of experiments have it alone
+    # the copies of experiments have it alone
+    shutil.copy(ROOT / "inputs/README.md", root / "inputs")
     draw, words = random.Random(1), ["ba", "deo", "fi", "gu", "kam", "leon", "min", "nu"]
     sentences = [draw.choices(words, k=draw.randint(3, 6)) for _ in range(300)]
     project.write("inputs/a.en", "".join(f"{' '.join(s)}\n" for s in sentences))

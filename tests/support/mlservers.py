@@ -13,20 +13,10 @@ from typing import TYPE_CHECKING, Any
 import result_trees
 from bleuprint.config.cells import cells_of
 from bleuprint.config.experiment import Settings
-from bleuprint.runtime import fingerprint
-from bleuprint.runtime.files import read_json, write_json
 
 if TYPE_CHECKING:
     from mlflow.tracking import MlflowClient
 
-CURVES: dict[str, Any] = {
-    "training": [
-        {"update": 10, "tokens": 1000, "loss": 5.0, "learning_rate": 0.1, "gradient_norm": 2.0},
-        {"update": 20, "tokens": 3000, "loss": 4.0, "learning_rate": 0.2, "gradient_norm": 1.0},
-    ],
-    "validation": [{"update": 20, "loss": 4.5, "bleu": 1.5}],
-}
-RATES = [500.0, 250.0]
 # what `bleuprint record` does after it has recorded stages in DVC
 SYNC = """
 from bleuprint.config.experiment import load
@@ -103,15 +93,6 @@ def write_project(root: Path, seeds: tuple[int, ...] = (1, 2)) -> Settings:
     settings = result_trees.settings_in(root, corpora={"news-en-de": ("first",)}, seeds=seeds)
     result_trees.write_all(root, settings)
     for cell in cells_of(settings):
-        system = settings.system(cell.system)
-        marks: dict[str, Any] = {"updates": 20, "valid_loss": 4.5}
-        marks["settings"] = fingerprint.of_settings(system.model, system.train, cell.seed)
-        for path, more in (
-            (root / cell.results / "training.json", marks),
-            (result_trees.timing_files(root, settings, cell)[0], {"rates": RATES}),
-        ):
-            write_json(path, {**read_json(path), **more})
-        write_json(root / cell.results / "curves.json", CURVES)
         weights = root / cell.models / "averaged" / "model.safetensors"
         weights.parent.mkdir(parents=True)
         weights.write_bytes(str(cell).encode())

@@ -1,6 +1,7 @@
 """A params.yaml with one small corpus and one small system, to be changed by tests."""
 
 from pathlib import Path
+from typing import Any
 
 from bleuprint.config.experiment import Settings, load
 from bleuprint.config.paths import RESOLVED
@@ -69,6 +70,23 @@ systems:
              precision: float32}
 published: []
 """  # noqa: E501
+
+
+def corpus_entry(source: str, target: str, files: Any, **changes: Any) -> dict[str, Any]:
+    """The settings of a corpus whose files cite `own`."""
+    return {
+        **{"source": source, "target": target, "files": files},
+        "license_and_citation": {"own": {"license": "none", "bibtex": "@misc{own,}"}},
+        "clean": {"unicode": {"form": "NFC"}},
+        "dedup": {"pairs": True, "sources": False, "targets": False, "decontaminate": "normalized"},
+        "filter": {"length": {"min": 1, "max": 100}, "ratio": {"max": 3.0}},
+        "split": {"valid": 0.05, "test": 0.05, "seed": 1},
+        "tokenize": {"name": "moses", "lowercase": False, "hyphens": False, "escape": False},
+        "vocabulary": {
+            "bpe": {"num_merges": 100, "joint": True, "threshold": 0, "learner": "incremental"}
+        },
+        **changes,
+    }
 
 
 def read(folder: Path, text: str = PARAMS) -> Settings:

@@ -31,7 +31,7 @@ from bleuprint.runtime.fingerprint import of_settings
 from bleuprint.scoring import significance
 from bleuprint.scoring.score import score_cell
 from bleuprint.tracking import timings
-from params import write_resolved
+from params import corpus_entry, write_resolved
 
 STAGES = ("download", "clean", "dedup", "filter", "split", "tokenize", "binarize")
 
@@ -133,29 +133,21 @@ def write_cell(root: Path, settings: Settings, cell: Cell, errors: float) -> Non
 
 def timing_files(root: Path, settings: Settings, cell: Cell) -> tuple[Path, Path]:
     """What was measured of a cell's training and translation."""
-    made = _fingerprint(cell)
-    decoded = settings_sha256(settings, cell)
-    return (
-        root / timings.train_file(cell, made),
-        root / timings.translate_file(cell, made, decoded),
-    )
+    made, decoded = _fingerprint(cell), settings_sha256(settings, cell)
+    translated = timings.translate_file(cell, made, decoded)
+    return root / timings.train_file(cell, made), root / translated
 
 
 def write_translation(root: Path, settings: Settings, cell: Cell) -> None:
     """Write that the cell's own model, with its own settings, made its translations."""
-    folder = root / cell.results
-    system = settings.system(cell.system)
-    decode = dataclasses.asdict(system.decode)
-    hypotheses = {path.name: sha256_of(path) for path in (folder / "hypotheses").iterdir()}
-    losses = {
-        test: {"nats": 100.0, "tokens": 80} for test in settings.corpus(cell.corpus).files.tests
-    }
+    folder, system = root / cell.results, settings.system(cell.system)
+    tests = settings.corpus(cell.corpus).files.tests
     made = {
         "model": _fingerprint(cell),
         "averaged": {"settings": system.average.given, "updates": [20]},
-        "decode": decode,
-        "hypotheses": hypotheses,
-        "losses": losses,
+        "decode": dataclasses.asdict(system.decode),
+        "hypotheses": {path.name: sha256_of(path) for path in (folder / "hypotheses").iterdir()},
+        "losses": {test: {"nats": 100.0, "tokens": 80} for test in tests},
     }
     write_json(folder / "translation.json", made)
 
@@ -197,16 +189,9 @@ def write_lines(path: Path, lines: list[str]) -> str:
 def curves_of(cell: Cell) -> dict[str, Any]:
     """Five points and two validations, of which the second is the better."""
     start = 8.0 if cell.system == "tiny" else 7.5
-    training = [
-        {
-            "update": 100 * i,
-            "tokens": 160_000 * i,
-            "loss": start - i,
-            "learning_rate": 0.001 / i,
-            "gradient_norm": 1.0 + 1.0 / i,
-        }
-        for i in range(1, 6)
-    ]
+    names = ("update", "tokens", "loss", "learning_rate", "gradient_norm")
+    points = [(100 * i, 160_000 * i, start - i, 0.001 / i, 1.0 + 1.0 / i) for i in range(1, 6)]
+    training = [dict(zip(names, point, strict=True)) for point in points]
     validation = [
         {"update": 250, "loss": start - 5, "bleu": 20.0},
         {"update": 500, "loss": start - 6.75, "bleu": 30.0},
@@ -217,19 +202,10 @@ def curves_of(cell: Cell) -> dict[str, Any]:
 def timing_of(cell: Cell) -> dict[str, Any]:
     seconds = 3725.0 if cell.system == "tiny" else 59.6
     return {
-        "seconds": seconds,
-        "device": "Test CPU",
-        "processes": 1,
-        "threads": 2,
-        "commit": "0123456789abcdef",
-        "tokens_per_second": 1234.5,
-        "peak_memory": 1_500_000_000,
-        "devices": 1,
-        "sustained_flops": 3e12,
-        "flops_by_time": seconds * 3e12,
-        "peak_flops": 4e12,
-        "mfu": 0.415,
-        "versions": "Python 3.11.0, torch 2.0.0",
+        **{"seconds": seconds, "device": "Test CPU", "processes": 1, "threads": 2, "devices": 1},
+        **{"commit": "0123456789abcdef", "versions": "Python 3.11.0, torch 2.0.0"},
+        **{"tokens_per_second": 1234.5, "peak_memory": 1_500_000_000, "sustained_flops": 3e12},
+        **{"flops_by_time": seconds * 3e12, "peak_flops": 4e12, "mfu": 0.415},
         "rates": [1000.0, 1200.0, 1300.0, 1250.0, 1422.5],
     }
 
@@ -275,44 +251,23 @@ def _fingerprint(cell: Cell) -> str:
 
 
 def _training(settings: Settings, cell: Cell) -> dict[str, Any]:
-    system = settings.system(cell.system)
+    system, tiny = settings.system(cell.system), cell.system == "tiny"
     return {
-        "parameters": 1_000_000 if cell.system == "tiny" else 4_000_000,
-        "updates": 500,
-        "source_tokens": 700_000 + cell.seed,
-        "target_tokens": 800_000 + cell.seed,
-        "flops": 4.2e12 if cell.system == "tiny" else 9.9e13,
-        "skipped": 0,
+        **{"parameters": 1_000_000 if tiny else 4_000_000, "flops": 4.2e12 if tiny else 9.9e13},
+        **{"source_tokens": 700_000 + cell.seed, "target_tokens": 800_000 + cell.seed},
+        **{"updates": 500, "skipped": 0, "code": "c0" * 32, "data": "b1" * 32},
         "valid_loss": curves_of(cell)["validation"][-1]["loss"],
         "fingerprint": _fingerprint(cell),
         "settings": of_settings(system.model, system.train, cell.seed),
-        "code": "c0" * 32,
-        "data": "b1" * 32,
     }
 
 
 def _corpus(name: str, tests: tuple[str, ...]) -> dict[str, Any]:
     source, target = name.split("-")[-2:]
-    pair = {
-        "license_and_citation": "own",
-        "source": {"path": "inputs/a"},
-        "target": {"path": "inputs/b"},
-    }
-    sets = {"train": {"all": pair}, "valid": {}, "tests": {test: {"all": pair} for test in tests}}
-    return {
-        "source": source,
-        "target": target,
-        "license_and_citation": {"own": {"license": "none", "bibtex": "@misc{own,}"}},
-        "files": sets,
-        "clean": {"unicode": {"form": "NFC"}},
-        "dedup": {"pairs": True, "sources": False, "targets": False, "decontaminate": "normalized"},
-        "filter": {"length": {"min": 1, "max": 100}, "ratio": {"max": 3.0}},
-        "split": {"valid": 0.05, "test": 0.05, "seed": 1},
-        "tokenize": {"name": "moses", "lowercase": False, "hyphens": False, "escape": False},
-        "vocabulary": {
-            "bpe": {"num_merges": 100, "joint": True, "threshold": 0, "learner": "incremental"}
-        },
-    }
+    sides = {"source": {"path": "inputs/a"}, "target": {"path": "inputs/b"}}
+    text = {"all": {"license_and_citation": "own", **sides}}
+    sets = {"train": text, "valid": {}, "tests": dict.fromkeys(tests, text)}
+    return corpus_entry(source, target, sets)
 
 
 def _system() -> dict[str, Any]:

@@ -30,36 +30,16 @@ _NOTIFICATION, _ANSWER = "QIIiIQ6Q", "QqiI"  # struct seccomp_notif, struct secc
 # x86-64: the number of each call, and where its file is: the position of a descriptor, or of a
 # path and of the folder that it is relative to (None: the current one).
 _DESCRIPTOR = {
-    "read": (0, 0),
-    "pread64": (17, 0),
-    "write": (1, 0),
-    "pwrite64": (18, 0),
-    "writev": (20, 0),
-    "fsync": (74, 0),
-    "fdatasync": (75, 0),
-    "ftruncate": (77, 0),
-    "fallocate": (285, 0),
-    "flock": (73, 0),
-    "getdents64": (217, 0),
-    "sendfile": (40, 0),
-    "copy_file_range": (326, 2),
+    **{"read": (0, 0), "pread64": (17, 0), "write": (1, 0), "pwrite64": (18, 0), "writev": (20, 0)},
+    **{"fsync": (74, 0), "fdatasync": (75, 0), "ftruncate": (77, 0), "fallocate": (285, 0)},
+    **{"flock": (73, 0), "getdents64": (217, 0), "sendfile": (40, 0), "copy_file_range": (326, 2)},
 }
 _PATH = {
-    "open": (2, None, 0),
-    "openat": (257, 0, 1),
-    "creat": (85, None, 0),
-    "rename": (82, None, 1),
-    "renameat": (264, 2, 3),
-    "renameat2": (316, 2, 3),
-    "mkdir": (83, None, 0),
-    "mkdirat": (258, 0, 1),
-    "rmdir": (84, None, 0),
-    "unlink": (87, None, 0),
-    "unlinkat": (263, 0, 1),
-    "link": (86, None, 1),
-    "linkat": (265, 2, 3),
-    "symlink": (88, None, 1),
-    "symlinkat": (266, 1, 2),
+    **{"open": (2, None, 0), "openat": (257, 0, 1), "creat": (85, None, 0)},
+    **{"rename": (82, None, 1), "renameat": (264, 2, 3), "renameat2": (316, 2, 3)},
+    **{"mkdir": (83, None, 0), "mkdirat": (258, 0, 1), "rmdir": (84, None, 0)},
+    **{"unlink": (87, None, 0), "unlinkat": (263, 0, 1), "link": (86, None, 1)},
+    **{"linkat": (265, 2, 3), "symlink": (88, None, 1), "symlinkat": (266, 1, 2)},
 }
 _NUMBERS = {name: number for name, (number, *_) in {**_DESCRIPTOR, **_PATH}.items()}
 _NAMES = {number: name for name, number in _NUMBERS.items()}
@@ -71,17 +51,12 @@ _CREATES |= {"rename", "renameat", "renameat2", "link", "linkat", "symlink", "sy
 # The calls that can fail so; others are not counted.
 CALLS: dict[str, frozenset[str]] = {
     "ENOSPC": frozenset(_CREATES),
-    "EDQUOT": frozenset(_CREATES),
-    "EROFS": frozenset(_CREATES - {"fsync", "fdatasync"}),
-    "EFBIG": WRITES | {"ftruncate", "fallocate"},
     "EMFILE": OPENS,
     "EIO": frozenset(_NUMBERS),
-    "ESTALE": frozenset(_NUMBERS),
     "ENOMEM": frozenset(_NUMBERS) - {"read"},
     "SIGKILL": frozenset(_NUMBERS),
     "none": frozenset(),
 }
-_O_CREAT = os.O_CREAT
 
 
 @dataclass(frozen=True)
@@ -132,7 +107,9 @@ def run_with(
             for stream in (1, 2):
                 os.dup2(writing, stream)
             listener = _filter()
-            theirs.sendmsg([b"."], [(socket.SOL_SOCKET, socket.SCM_RIGHTS, _fds(listener))])
+            theirs.sendmsg(
+                [b"."], [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", [listener]))]
+            )
             os.close(listener)
             theirs.close()
             sys.stdout, sys.stderr = (os.fdopen(os.dup(writing), "w", buffering=1) for _ in "12")
@@ -173,10 +150,6 @@ def _status_of(operation: Callable[[], object]) -> int:
         traceback.print_exc()
         return 98
     return 0
-
-
-def _fds(*numbers: int) -> bytes:
-    return array.array("i", numbers).tobytes()
 
 
 def _filter() -> int:
@@ -236,14 +209,13 @@ def _decide(
     if path is not None and _below(path, places[0]) and not _below(path, places[1]):
         of_source = _path_of(process, name, arguments, 0) if name.startswith("rename") else None
         outcome.calls.append((name, path) if of_source is None else (name, of_source, path))
-        if name in CALLS[fault.kind] and _can_fail(fault.kind, name, arguments):
+        if _can_fail(fault.kind, name, arguments):
             outcome.struck += 1
             if outcome.struck == fault.at or (fault.lasting and outcome.struck > fault.at):
                 if fault.kind == "SIGKILL":
                     os.killpg(child, signal.SIGKILL)
                     return
-                flags = 0
-                error = -getattr(errno, fault.kind)
+                error, flags = -getattr(errno, fault.kind), 0
     with suppress(OSError):
         fcntl.ioctl(listener, _SEND, struct.pack(_ANSWER, identity, 0, error, flags))
 
@@ -254,10 +226,10 @@ def _below(path: str, folder: str) -> bool:
 
 def _can_fail(kind: str, name: str, arguments: list[int]) -> bool:
     """Whether this call can: a full disk stops no file from being opened to be read."""
-    if kind in ("ENOSPC", "EDQUOT", "EROFS") and name in OPENS - {"creat"}:
-        opened = arguments[1 if name == "open" else 2]
-        return bool(opened & _O_CREAT)
-    return True
+    if name not in CALLS[kind]:
+        return False
+    reads = kind == "ENOSPC" and name in OPENS - {"creat"}
+    return not reads or bool(arguments[1 if name == "open" else 2] & os.O_CREAT)
 
 
 def _path_of(
@@ -284,15 +256,12 @@ def _target(process: int, link: str) -> str:
 
 
 def _text(process: int, address: int) -> str:
-    return os.fsdecode(_memory(process, address, 4096).partition(b"\0")[0])
-
-
-def _memory(process: int, address: int, size: int) -> bytes:
-    """The bytes at an address; fewer where its page is the last one."""
+    """The text at an address, of at most 4096 bytes; fewer where its page is the last one."""
     with Path(f"/proc/{process}/mem").open("rb", buffering=0) as memory:
         memory.seek(address)
         try:
-            return memory.read(size)
+            found = memory.read(4096)
         except OSError:
             memory.seek(address)
-            return memory.read(min(size, -address % 4096 or 4096))
+            found = memory.read(-address % 4096 or 4096)
+    return os.fsdecode(found.partition(b"\0")[0])

@@ -29,7 +29,7 @@ from bleuprint.training.observer import Observer
 from bleuprint.training.train_state import TrainState
 from bleuprint.training.trainer import Trainer
 from corpora import TOKENIZE
-from params import write_resolved
+from params import corpus_entry, write_resolved
 from prepared import prepare
 from processes import loaded, run
 from root import ROOT
@@ -89,31 +89,19 @@ def write_params(
 ) -> None:
     """Settings with one system, `micro`; the files of its corpus are not used any more."""
     sides = {"source": {"path": "inputs/a.de"}, "target": {"path": "inputs/a.en"}}
-    file = {"license_and_citation": "toy", **sides}
+    text = {"a": {"license_and_citation": "own", **sides}}
     units = units or merges(60)
-    kinds = dataclasses.asdict(units)
-    model = systems.model(dropout=0.1, tie_embeddings="all" if units.joint else "decoder")
-    corpus = {
-        "source": "de",
-        "target": "en",
-        "license_and_citation": {"toy": {"license": "none", "bibtex": "@misc{toy,}"}},
-        "files": {"train": {"a": file}, "valid": {"a": file}, "tests": {"x": {"a": file}}},
-        "clean": {"unicode": {"form": "NFC"}, "non_printing": {}},
-        "dedup": {"pairs": True, "sources": False, "targets": False, "decontaminate": "normalized"},
-        "filter": {"length": {"min": 1, "max": 100}, "ratio": {"max": 9.0}},
-        "split": {"valid": 0.1, "test": 0.1, "seed": 1},
-        "tokenize": dataclasses.asdict(tokenize),
-        "vocabulary": {kind: settings for kind, settings in kinds.items() if settings},
-    }
-    system = systems.as_yaml(
-        dataclasses.replace(systems.SYSTEM, model=model, train=systems.train(**train))
+    corpus = corpus_entry(
+        *("de", "en", {"train": text, "valid": text, "tests": {"x": text}}),
+        clean={"unicode": {"form": "NFC"}, "non_printing": {}},
+        tokenize=dataclasses.asdict(tokenize),
+        vocabulary={kind: given for kind, given in dataclasses.asdict(units).items() if given},
     )
+    model = systems.model(dropout=0.1, tie_embeddings="all" if units.joint else "decoder")
+    system = systems.as_yaml(systems.system(model=model, train=systems.train(**train)))
     content = {
-        "experiment": "toy",
-        "seeds": [1],
-        "published": [],
-        "corpora": {"toy": corpus},
-        "systems": {"micro": system},
+        **{"experiment": "toy", "seeds": [1], "published": []},
+        **{"corpora": {"toy": corpus}, "systems": {"micro": system}},
     }
     with (root / "params.yaml").open("w", encoding="utf-8") as stream:
         YAML().dump(content, stream)
@@ -173,9 +161,10 @@ def stage(root: Path, name: str) -> "subprocess.CompletedProcess[bytes]":
 
 
 def translator(root: Path) -> Path:
-    """A toy project in `root` that is ready to translate: trained, checkpoints averaged."""
+    """A toy project in `root` that has been trained and has translated."""
     train(project(root, keep=Keep(last=2, best=0, every=0)))
-    stage(root, "average").check_returncode()
+    for name in ("average", "translate"):
+        stage(root, name).check_returncode()
     return root
 
 

@@ -1,7 +1,6 @@
 """A project with results for MLflow."""
 
 import shutil
-from pathlib import Path
 
 import pytest
 
@@ -9,7 +8,7 @@ from mlservers import write_project
 
 
 @pytest.fixture
-def root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, mldatabase: Path) -> Path:
+def root(tmp_path, monkeypatch, mldatabase):
     """A project with results of two systems and seeds, its weights pulled."""
     monkeypatch.chdir(tmp_path)
     for name in ("MLFLOW_TRACKING_URI", "DVC_ROOT"):

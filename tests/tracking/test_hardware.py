@@ -3,7 +3,6 @@
 import platform
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any
 
 import pytest
 import torch
@@ -13,7 +12,6 @@ from bleuprint.runtime.distributed.group import Group
 from bleuprint.tracking import hardware as machine
 from bleuprint.tracking.hardware import paper_flops, peak_flops
 from bleuprint.tracking.stopwatch import Stopwatch
-from bleuprint.tracking.timings import Training
 from bleuprint.training.train_state import TrainState
 from root import ROOT
 
@@ -32,7 +30,7 @@ HOUR, DAY = 3600, 86_400
         (6 * DAY, 96, "Tesla K80", 1.39e20),
     ],
 )
-def test_the_papers_costs(seconds: float, devices: int, name: str, cost: float) -> None:
+def test_the_papers_costs(seconds, devices, name, cost):
     sustained = paper_flops(name)
     assert sustained is not None
     assert seconds * devices * sustained == pytest.approx(cost, rel=5e-3)
@@ -58,15 +56,13 @@ def test_the_papers_costs(seconds: float, devices: int, name: str, cost: float) 
         ("AMD EPYC", None, None, None),
     ],
 )
-def test_peaks_by_device_and_precision(
-    name: str, float32: float | None, tf32: float | None, bfloat16: float | None
-) -> None:
+def test_peaks_by_device_and_precision(name, float32, tf32, bfloat16):
     for precision, peak in (("float32", float32), ("tf32", tf32), ("bfloat16", bfloat16)):
         found = peak_flops(name, precision)
         assert found == (peak if peak is None else pytest.approx(peak * 1e12)), precision
 
 
-def test_peak_memory_is_in_bytes() -> None:
+def test_peak_memory_is_in_bytes():
     before = machine.peak_memory(CPU)
     held = torch.ones(100_000_000)  # 400 MB
     grown = machine.peak_memory(CPU)
@@ -81,7 +77,7 @@ def test_peak_memory_is_in_bytes() -> None:
         ("copy", set()),
     ],
 )
-def test_versions_are_also_of_what_decides_the_text(recipe: str, libraries: set[str]) -> None:
+def test_versions_are_also_of_what_decides_the_text(recipe, libraries):
     corpora = load(ROOT / "recipes" / f"{recipe}.yaml").corpora
     found = machine.text_libraries(next(iter(corpora.values())))
     assert set(found) == libraries
@@ -90,7 +86,7 @@ def test_versions_are_also_of_what_decides_the_text(recipe: str, libraries: set[
         assert f", {name} {version(name)}" in shown
 
 
-def trained(*machines: dict[str, Any], seconds: float = 100.0) -> Stopwatch:
+def trained(*machines, seconds=100.0):
     """The durations of a training."""
     stopwatch = Stopwatch(Path("nowhere"), {}, lambda: 0)
     stopwatch.peak_memory = 10**8
@@ -98,14 +94,14 @@ def trained(*machines: dict[str, Any], seconds: float = 100.0) -> Stopwatch:
     return stopwatch
 
 
-def cost(stopwatch: Stopwatch) -> Training:
+def cost(stopwatch):
     """What was measured of a training of 1e12 operations."""
     state = TrainState.initial(parameters=10)
     state.flops, state.target_tokens = 10**12, 5_000
     return stopwatch.cost(state, "float32")
 
 
-def test_what_was_measured_on_a_cpu() -> None:
+def test_what_was_measured_on_a_cpu():
     training = cost(trained(machine.machine_of(Group(0, 2, CPU))))
     assert (training.seconds, training.tokens_per_second) == (100, 50)
     assert (training.processes, training.devices) == (2, 2)
@@ -123,9 +119,7 @@ def test_what_was_measured_on_a_cpu() -> None:
         ("Tesla M40", 6e12, None),
     ],
 )
-def test_on_gpus_the_rates_are_the_papers_and_the_data_sheets(
-    monkeypatch: pytest.MonkeyPatch, name: str, sustained: float | None, peak: float | None
-) -> None:
+def test_on_gpus_the_rates_are_the_papers_and_the_data_sheets(monkeypatch, name, sustained, peak):
     monkeypatch.setattr(machine, "_processor", lambda: name)
     training = cost(trained(machine.machine_of(ALONE)))
     assert training.sustained_flops == sustained
@@ -135,7 +129,7 @@ def test_on_gpus_the_rates_are_the_papers_and_the_data_sheets(
 
 
 @pytest.mark.parametrize("change", [{"device": "Other CPU"}, {"threads": 99}, {"processes": 5}])
-def test_on_different_machines_no_cost_is_computed(change: dict[str, Any]) -> None:
+def test_on_different_machines_no_cost_is_computed(change):
     gpu = {**machine.machine_of(ALONE), "device": "Tesla P100-PCIE-16GB"}
     training = cost(trained(gpu, {**gpu, **change}))
     joined = {name for name, value in vars(training).items() if " + " in str(value)}
@@ -143,7 +137,7 @@ def test_on_different_machines_no_cost_is_computed(change: dict[str, Any]) -> No
     assert {training.devices, training.flops_by_time, training.peak_flops, training.mfu} == {None}
 
 
-def test_the_peak_of_memory_is_that_of_the_processes_that_trained(tmp_path: Path) -> None:
+def test_the_peak_of_memory_is_that_of_the_processes_that_trained(tmp_path):
     """A process that finds the training finished, as of another row, adds nothing."""
     for peak in (7, 9, 5):
         stopwatch = Stopwatch(tmp_path, {}, lambda peak=peak: peak)

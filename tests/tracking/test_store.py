@@ -1,8 +1,5 @@
 """Failures of MLflow are one line; bugs keep their traceback."""
 
-from collections.abc import Callable
-from pathlib import Path
-
 import pytest
 
 from bleuprint.runtime.errors import UserError
@@ -17,9 +14,7 @@ from bleuprint.tracking import store, tracker
         (lambda path: path.symlink_to("missing/mlflow.db"), "unable to open database file"),
     ],
 )
-def test_a_database_that_cannot_be_read_is_named_at_once(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, make: Callable[[Path], object], problem: str
-) -> None:
+def test_a_database_that_cannot_be_read_is_named_at_once(tmp_path, monkeypatch, make, problem):
     """MLflow would try again for minutes."""
     make(tmp_path / "mlflow.db")
     monkeypatch.delenv("MLFLOW_TRACKING_URI", raising=False)
@@ -31,14 +26,12 @@ def test_a_database_that_cannot_be_read_is_named_at_once(
     assert str(error.value) == f"MLflow at sqlite:///{tmp_path / 'mlflow.db'}: {problem}"
 
 
-def test_a_bug_is_no_failure_of_mlflow() -> None:
+def test_a_bug_is_no_failure_of_mlflow():
     with pytest.raises(KeyError), store.failures_named():
         raise KeyError("metrics")
 
 
-def test_a_password_in_the_servers_address_is_not_printed(
-    capsys: pytest.CaptureFixture[str],
-) -> None:
+def test_a_password_in_the_servers_address_is_not_printed(capsys):
     tracker._say("http://me:secret@host:5000: down")
     assert capsys.readouterr().err == "MLflow: http://***@host:5000: down\n"
 
@@ -58,9 +51,7 @@ def test_a_password_in_the_servers_address_is_not_printed(
         ),
     ],
 )
-def test_a_database_without_its_driver_names_it(
-    monkeypatch: pytest.MonkeyPatch, address: str, masked: str, problem: str
-) -> None:
+def test_a_database_without_its_driver_names_it(monkeypatch, address, masked, problem):
     """None of these is among the packages that setup installs."""
     monkeypatch.setenv("MLFLOW_TRACKING_URI", address)
     with pytest.raises(UserError) as error, store.failures_named():
@@ -77,9 +68,7 @@ def test_a_database_without_its_driver_names_it(
         "postgresql://me:hu@x/sh@localhost/db",
     ],
 )
-def test_a_password_that_would_be_taken_for_a_host_is_refused(
-    monkeypatch: pytest.MonkeyPatch, address: str
-) -> None:
+def test_a_password_that_would_be_taken_for_a_host_is_refused(monkeypatch, address):
     """The error of a library would name its part as the host that is not found."""
     monkeypatch.setenv("MLFLOW_TRACKING_URI", address)
     monkeypatch.setattr("mlflow.tracking.MlflowClient", lambda *_, **__: pytest.fail("tried"))
@@ -88,13 +77,13 @@ def test_a_password_that_would_be_taken_for_a_host_is_refused(
     assert "hu" not in str(error.value)
 
 
-def test_an_address_that_is_none_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_address_that_is_none_is_refused(monkeypatch):
     monkeypatch.setenv("MLFLOW_TRACKING_URI", "http://[localhost:5000")
     with pytest.raises(UserError, match="MLFLOW_TRACKING_URI: Invalid IPv6 URL"):
         store.client()
 
 
-def test_a_secret_is_masked_before_a_long_message_is_cut() -> None:
+def test_a_secret_is_masked_before_a_long_message_is_cut():
     """Cut within a password, the address would no longer be known as one."""
     for length in range(100, 200):
         text = store.reason(ValueError(f"{'x' * length} http://me:hushhushhush@host"))
@@ -111,9 +100,7 @@ def test_a_secret_is_masked_before_a_long_message_is_cut() -> None:
         "postgres://me:hush@localhost",
     ],
 )
-def test_what_mlflow_says_of_an_address_has_no_secret(
-    monkeypatch: pytest.MonkeyPatch, address: str
-) -> None:
+def test_what_mlflow_says_of_an_address_has_no_secret(monkeypatch, address):
     monkeypatch.setenv("MLFLOW_TRACKING_URI", address)
     monkeypatch.setenv("MLFLOW_HTTP_REQUEST_MAX_RETRIES", "0")
     with pytest.raises(UserError) as error, store.failures_named():

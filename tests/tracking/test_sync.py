@@ -4,12 +4,11 @@ import dataclasses
 import re
 import shutil
 import socket
-from pathlib import Path
 
 import pytest
 
 from bleuprint.config.comet import Comet
-from bleuprint.config.experiment import Settings, load
+from bleuprint.config.experiment import load
 from bleuprint.config.paths import Cell
 from bleuprint.runtime.errors import UserError
 from bleuprint.runtime.files import read_json, write_json
@@ -20,15 +19,15 @@ from mlruns import bleu, decoded_otherwise, dump, named, store
 from mlservers import history, runs_in
 
 COMET = "comet/news-en-de/first"
-SECONDS = 3725.0  # as result_trees has it
+SECONDS, LOSSES = 3725.0, [(100 * n, 8.0 - n) for n in range(1, 6)]  # as result_trees has them
 
 
-def changed(settings: Settings, make: bool = True) -> list[str]:
+def changed(settings, make=True):
     """The lines of runs."""
     return [line for line in sync(settings, make) if line.startswith("run ")]
 
 
-def test_a_sync_makes_all_and_a_second_one_changes_nothing(root: Path) -> None:
+def test_a_sync_makes_all_and_a_second_one_changes_nothing(root):
     settings = load()
     assert len(list(sync(settings))) == 4
     before = dump(root)
@@ -40,10 +39,10 @@ def test_a_sync_makes_all_and_a_second_one_changes_nothing(root: Path) -> None:
     one = runs["tiny news-en-de 2"]
     points = client.get_metric_history(one.info.run_id, "train/loss")
     times = sorted(point.timestamp - one.info.start_time for point in points)
-    assert times == [SECONDS * 1000 / 2, SECONDS * 1000]  # evenly over the duration
-    assert history(client, one, "train/loss") == [(10, 5.0), (20, 4.0)]
-    assert history(client, one, "train/tokens_per_second") == [(10, 500.0), (20, 250.0)]
-    assert history(client, one, "valid/bleu") == [(20, 1.5)]
+    assert times == [SECONDS * 200 * n for n in range(1, 6)]  # evenly over the duration
+    assert history(client, one, "train/loss") == LOSSES
+    assert history(client, one, "train/tokens_per_second")[:2] == [(100, 1000.0), (200, 1200.0)]
+    assert history(client, one, "valid/bleu") == [(250, 20.0), (500, 30.0)]
     assert one.data.metrics["bleu/news-en-de/first"] == bleu(Cell("tiny", "news-en-de", 2))
     assert {
         "chrf2/news-en-de/first",
@@ -60,12 +59,12 @@ def test_a_sync_makes_all_and_a_second_one_changes_nothing(root: Path) -> None:
     assert tags["mlflow.source.git.commit"] == "0123456789abcdef"
 
 
-def test_a_run_that_was_logged_in_part_is_completed(root: Path) -> None:
+def test_a_run_that_was_logged_in_part_is_completed(root):
     settings, cell = load(), Cell("tiny", "news-en-de", 1)
     one = read_cell(settings, cell)
     assert one is not None
     tracker = Tracker(one.description)
-    tracker.log(10, {"train/loss": 5.0})
+    tracker.log(100, {"train/loss": 7.0})
     tracker.close("KILLED")  # the server went away
     _, runs = named(root)
     (part,) = runs.values()
@@ -76,14 +75,14 @@ def test_a_run_that_was_logged_in_part_is_completed(root: Path) -> None:
     run = runs["tiny news-en-de 1"]
     assert (run.info.run_id, run.info.status) == (part.info.run_id, "FINISHED")
     assert run.info.end_time - run.info.start_time == SECONDS * 1000
-    assert history(client, run, "train/loss") == [(10, 5.0), (20, 4.0)]
-    assert history(client, run, "valid/loss") == [(20, 4.5)]
+    assert history(client, run, "train/loss") == LOSSES
+    assert history(client, run, "valid/loss") == [(250, 3.0), (500, 1.25)]
     before = dump(root)
     assert list(sync(settings)) == []
     assert dump(root) == before
 
 
-def test_comet_is_logged_if_it_is_of_the_translations(root: Path) -> None:
+def test_comet_is_logged_if_it_is_of_the_translations(root):
     model = Comet("comet/env/bin/python", "comet/model", "0" * 64)
     settings = dataclasses.replace(load(), comet={"model": model})
     cell = Cell("tiny", "news-en-de", 1)
@@ -96,7 +95,7 @@ def test_comet_is_logged_if_it_is_of_the_translations(root: Path) -> None:
         assert {name: value for name, value in metrics.items() if "comet" in name} == logged
 
 
-def test_another_search_takes_the_place_of_the_scores(root: Path) -> None:
+def test_another_search_takes_the_place_of_the_scores(root):
     cell, training = Cell("tiny", "news-en-de", 1), "tiny news-en-de 1"
     list(sync(load()))
     settings = decoded_otherwise(cell, beam=6, score=71.0)
@@ -108,8 +107,8 @@ def test_another_search_takes_the_place_of_the_scores(root: Path) -> None:
 
 
 def test_an_experiment_in_a_copy_leaves_the_scores_of_the_project(
-    root: Path, tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch
-) -> None:
+    root, tmp_path_factory, monkeypatch
+):
     list(sync(load()))
     _, before = named(root)
     copy = tmp_path_factory.mktemp("exps") / "copy"  # as `dvc exp run --temp` makes it
@@ -134,7 +133,7 @@ def test_an_experiment_in_a_copy_leaves_the_scores_of_the_project(
         ("translation.json", "translation.json: translated by another training"),
     ],
 )
-def test_scores_of_other_files_are_left_out_and_named(root: Path, changed: str, said: str) -> None:
+def test_scores_of_other_files_are_left_out_and_named(root, changed, said):
     mine, other = Cell("tiny", "news-en-de", 1), Cell("small", "news-en-de", 1)
     shutil.copy(other.results / changed, mine.results / changed)
     lines = [line for line in sync(load()) if "left out" in line]
@@ -145,7 +144,7 @@ def test_scores_of_other_files_are_left_out_and_named(root: Path, changed: str, 
     assert "valid/bleu" in runs["tiny news-en-de 1"].data.metrics
 
 
-def test_the_report_stage_completes_runs_and_makes_none_of_a_training(root: Path) -> None:
+def test_the_report_stage_completes_runs_and_makes_none_of_a_training(root):
     settings = load()
     assert changed(settings, make=False) == []
     client, _ = runs_in(store(root), "trial_run")
@@ -159,7 +158,7 @@ def test_the_report_stage_completes_runs_and_makes_none_of_a_training(root: Path
     assert "bleu/news-en-de/first" in runs["tiny news-en-de 2"].data.metrics
 
 
-def test_cells_without_results_of_these_settings_are_named(root: Path) -> None:
+def test_cells_without_results_of_these_settings_are_named(root):
     shutil.rmtree(root / "results" / "small" / "news-en-de" / "2")
     path = Cell("tiny", "news-en-de", 1).results / "training.json"
     write_json(path, {**read_json(path), "settings": "0" * 64})
@@ -174,10 +173,8 @@ def test_cells_without_results_of_these_settings_are_named(root: Path) -> None:
     assert list(sync(load())) == lines
 
 
-def test_a_store_that_cannot_be_reached_is_one_line(
-    root: Path,  # noqa: ARG001, the working folder
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+@pytest.mark.usefixtures("root")
+def test_a_store_that_cannot_be_reached_is_one_line(monkeypatch):
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         uri = f"http://127.0.0.1:{free.getsockname()[1]}"

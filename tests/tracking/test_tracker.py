@@ -4,7 +4,6 @@ import shutil
 import socket
 import sys
 import time
-from pathlib import Path
 
 import pytest
 
@@ -12,26 +11,26 @@ import processes
 from bleuprint.config.paths import Cell
 from bleuprint.tracking.runs import FINGERPRINT, Description
 from bleuprint.tracking.tracker import Tracker
-from mlservers import SYNC, MlServer, history, runs_in
+from mlservers import SYNC, history, runs_in
 from trainings import STAGES, environment, project
 
 CELL = Cell("tiny", "toy", 1)
 
 
-def description(fingerprint: str = "f1", cell: Cell = CELL, trial: str = "trial") -> Description:
+def description(fingerprint="f1", cell=CELL, trial="trial"):
     params = {"train.max_updates": "9", "train.betas": "0.9, 0.98", "parameters": "12"}
     return Description(trial, cell, fingerprint, params)
 
 
 @pytest.fixture
-def root(bare: Path, mldatabase: Path) -> Path:
+def root(bare, mldatabase):
     """A project's root with a database."""
     shutil.copy(mldatabase, bare)
     return bare
 
 
 @pytest.fixture
-def bare(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def bare(tmp_path, monkeypatch):
     """A project's root without a database yet."""
     monkeypatch.chdir(tmp_path)
     for name in ("MLFLOW_TRACKING_URI", "DVC_ROOT"):
@@ -39,20 +38,20 @@ def bare(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-def store(root: Path) -> str:
+def store(root):
     return f"sqlite:///{root / 'mlflow.db'}"
 
 
-def log(tracker: Tracker, *updates: int) -> None:
+def log(tracker, *updates):
     for update in updates:
         tracker.log(update, {"train/loss": 10.0 / update})
 
 
-def losses(*updates: int) -> list[tuple[int, float]]:
+def losses(*updates):
     return [(update, 10.0 / update) for update in updates]
 
 
-def test_a_resumed_training_continues_its_run_and_doubles_nothing(root: Path) -> None:
+def test_a_resumed_training_continues_its_run_and_doubles_nothing(root):
     first = Tracker(description())
     log(first, 1, 2, 3)
     first.close("KILLED")
@@ -72,9 +71,7 @@ def test_a_resumed_training_continues_its_run_and_doubles_nothing(root: Path) ->
 
 
 @pytest.mark.parametrize("uri", ["no-such-store://host", ""], ids=["address", "folder"])
-def test_a_store_that_cannot_be_used_is_reported_and_stops_nothing(
-    root: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], uri: str
-) -> None:
+def test_a_store_that_cannot_be_used_is_reported_and_stops_nothing(root, monkeypatch, capsys, uri):
     if uri:
         monkeypatch.setenv("MLFLOW_TRACKING_URI", uri)
     else:
@@ -90,11 +87,8 @@ def test_a_store_that_cannot_be_used_is_reported_and_stops_nothing(
     assert uri or "(unable to open database file)" in said[-1]
 
 
-def test_a_server_that_hangs_holds_no_training(
-    root: Path,  # noqa: ARG001, the working folder
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
-) -> None:
+@pytest.mark.usefixtures("root")
+def test_a_server_that_hangs_holds_no_training(monkeypatch, capsys):
     with socket.create_server(("127.0.0.1", 0)) as silent:  # accepts, and never answers
         monkeypatch.setenv("MLFLOW_TRACKING_URI", f"http://127.0.0.1:{silent.getsockname()[1]}")
         tracker, began = Tracker(description()), time.monotonic()
@@ -107,12 +101,8 @@ def test_a_server_that_hangs_holds_no_training(
     assert f"1000 metrics and the end of {CELL} are not logged" in capsys.readouterr().err
 
 
-def test_a_server_that_goes_and_comes_back_gets_all(
-    root: Path,  # noqa: ARG001, the working folder
-    mlserver: MlServer,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
-) -> None:
+@pytest.mark.usefixtures("root")
+def test_a_server_that_goes_and_comes_back_gets_all(mlserver, monkeypatch, capsys):
     monkeypatch.setenv("MLFLOW_TRACKING_URI", mlserver.uri)
     tracker = Tracker(description(trial="comes back"))
     log(tracker, 1, 2)
@@ -137,9 +127,7 @@ def test_a_server_that_goes_and_comes_back_gets_all(
     assert said.count("MLflow:") == 1 and "training continues" in said
 
 
-def test_a_training_whose_server_is_away_is_logged_by_a_sync(
-    mlserver: MlServer, tmp_path: Path
-) -> None:
+def test_a_training_whose_server_is_away_is_logged_by_a_sync(mlserver, tmp_path):
     root = project(tmp_path / "project", max_updates=50)
     command = [sys.executable, str(STAGES / "train.py"), "micro", "toy", "1"]
     with socket.socket() as free:

@@ -1,0 +1,18 @@
+import pytest
+
+import micro
+from bleuprint.pipeline import graph
+from bleuprint.pipeline.resolve import resolve
+
+
+@pytest.fixture(scope="module")
+def project(tmp_path_factory):
+    """A micro project whose settings are resolved. Not to be changed."""
+    project = micro.make(tmp_path_factory.mktemp("resolved") / "project")
+    resolve(project.root)
+    return project
+
+
+@pytest.fixture(scope="module")
+def stages(project):
+    return {stage.name: stage for stage in graph.stages(project.root)}

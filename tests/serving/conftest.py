@@ -1,0 +1,13 @@
+import pytest
+
+from bleuprint.config.experiment import load
+from bleuprint.config.paths import Cell
+from bleuprint.serving.translator import load_translator
+
+
+@pytest.fixture
+def translator(toy, monkeypatch):
+    """The toy project's, which is the working folder."""
+    monkeypatch.chdir(toy)
+    settings = load()
+    return load_translator(settings, Cell("micro", "toy", 1), settings.system("micro").decode)
