@@ -17,18 +17,18 @@ PACKAGES = {
     "scoring": 1520,
     "training": 1520,
     "dataset": 1440,
-    "text": 1160,
-    "serving": 1040,
-    "decoding": 1060,
-    "tracking": 880,
+    "text": 1220,
+    "serving": 1050,
+    "decoding": 1050,
+    "tracking": 870,
     "model": 1030,
     "cli": 790,
-    "rules": 770,
+    "rules": 790,
     "cells": 200,
 }
 LONGEST = 350  # lines of a module
 # Of Python; of docs, of pages. The aim is 21,000 and 25,000.
-TOTALS = {"src": 23510, "tests": 29220, "docs": 2630}
+TOTALS = {"src": 23580, "tests": 29310, "docs": 2630}
 
 
 def python(folder: str) -> dict[Path, int]:

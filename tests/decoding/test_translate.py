@@ -136,16 +136,16 @@ def exported(folder: Path, corpus: Prepared, models: dict[int, Transformer]) -> 
     return checkpoints
 
 
-def translate_into(folder: Path, corpus: Prepared, stored: Path, settings: Decode) -> float:
-    return translate.translate_tests(corpus.root / "binary", stored, settings, folder)
+def translate_into(folder: Path, corpus: Prepared, stored: Path, settings: Decode) -> None:
+    translate.translate_tests(corpus.root / "binary", stored, settings, folder)
 
 
-def test_hypotheses_go_to_files_and_their_time_is_returned(
+def test_hypotheses_go_to_files(
     corpus: Prepared, model: Transformer, stored: Path, tmp_path: Path
 ) -> None:
     settings = DECODE
     hypotheses, made = tmp_path / "hypotheses", tmp_path / "translation.json"
-    assert 0 < translate_into(tmp_path, corpus, stored, settings) < 60
+    translate_into(tmp_path, corpus, stored, settings)
     written = (tmp_path / "hypotheses" / "test.x.en").read_text(encoding="utf-8").split("\n")
     found = outputs(model, corpus.binary.side("test.x", "de"), settings)
     assert written == [*(corpus.binary.text("en", words) for words in found), ""]

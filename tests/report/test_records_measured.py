@@ -24,15 +24,15 @@ def test_a_damaged_timing_names_the_file(
     copy: tuple[Path, Settings], content: str, message: str
 ) -> None:
     root, settings = copy
-    path, _ = trees.timing_files(root, settings, Cell("tiny", "news-en-de", 1))
+    path = trees.timing_file(root, Cell("tiny", "news-en-de", 1))
     path.write_text(content)
     with pytest.raises(UserError, match=rf"/{re.escape(path.name)}: {message}"):
         collect(settings, root)
 
 
 def test_measured_columns_are_of_the_same_training(saved: tuple[Path, Settings]) -> None:
-    root, settings = saved
-    training, _ = trees.timing_files(root, settings, Cell("tiny", "news-en-de", 3))
+    root, _ = saved
+    training = trees.timing_file(root, Cell("tiny", "news-en-de", 3))
     columns = ["train_seconds", "device", "peak_memory"]
     assert load(root).cells.iloc[0][columns].tolist() == [3725.0, "Test CPU", 1_500_000_000]
     training.rename(training.with_name("train-of-other-code.json"))
@@ -42,8 +42,8 @@ def test_measured_columns_are_of_the_same_training(saved: tuple[Path, Settings])
 def test_what_a_colleague_measured_is_shown_until_it_is_measured_here(
     saved: tuple[Path, Settings],
 ) -> None:
-    root, settings = saved
-    resumed, _ = trees.timing_files(root, settings, Cell("small", "news-en-de", 3))
+    root, _ = saved
+    resumed = trees.timing_file(root, Cell("small", "news-en-de", 3))
     write_json(resumed, {**trees.timing_of(Cell("small", "news-en-de", 3)), "threads": "1 + 2"})
     there = load(root).cells
     assert set(there.threads) == {"2", "1 + 2"}
@@ -53,7 +53,7 @@ def test_what_a_colleague_measured_is_shown_until_it_is_measured_here(
     columns = list(there.columns)
     assert_frame_equal(pulled[columns], there[columns])
     cell = Cell("tiny", "news-en-de", 3)
-    training, _ = trees.timing_files(root, settings, cell)
+    training = trees.timing_file(root, cell)
     write_json(training, {**trees.timing_of(cell), "seconds": 1.0, "device": "Here"})
     here = load(root).cells
     assert list(here.train_seconds[:2]) == [1.0, 1.0] and here.device[0] == "Here"

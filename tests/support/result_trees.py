@@ -12,7 +12,6 @@ import pytest
 from ruamel.yaml import YAML
 
 import systems
-from bleuprint.config.cells import settings_sha256
 from bleuprint.config.corpus import Corpus
 from bleuprint.config.experiment import Settings, load
 from bleuprint.config.paths import Cell, folder, given
@@ -123,19 +122,15 @@ def write_cell(root: Path, settings: Settings, cell: Cell, errors: float) -> Non
         write_lines((root / cell.results) / "hypotheses" / name, wrong)
     write_json((root / cell.results) / "training.json", _training(settings, cell))
     write_json((root / cell.results) / "curves.json", curves_of(cell))
-    training, translation = timing_files(root, settings, cell)
-    write_json(training, timing_of(cell))
-    write_json(translation, {"seconds": 2.5})
+    write_json(timing_file(root, cell), timing_of(cell))
     write_translation(root, settings, cell)
     write_maps(root, settings, cell)
     score_cell(settings, cell.system, cell.corpus, cell.seed, root)
 
 
-def timing_files(root: Path, settings: Settings, cell: Cell) -> tuple[Path, Path]:
-    """What was measured of a cell's training and translation."""
-    made, decoded = _fingerprint(cell), settings_sha256(settings, cell)
-    translated = timings.translate_file(cell, made, decoded)
-    return root / timings.train_file(cell, made), root / translated
+def timing_file(root: Path, cell: Cell) -> Path:
+    """What was measured of a cell's training."""
+    return root / timings.train_file(cell, _fingerprint(cell))
 
 
 def write_translation(root: Path, settings: Settings, cell: Cell) -> None:

@@ -1,6 +1,5 @@
 """Translating test sets: binarized sources to detokenized lines."""
 
-import time
 from dataclasses import asdict
 from pathlib import Path
 
@@ -26,10 +25,8 @@ from bleuprint.runtime.errors import UserError
 from bleuprint.runtime.files import read_object, sha256_of, whole_folder
 
 
-def translate_tests(
-    corpus_folder: Path, model_folder: Path, decode: Decode, results: Path
-) -> float:
-    """Translate every test set; returns the duration of the search in seconds.
+def translate_tests(corpus_folder: Path, model_folder: Path, decode: Decode, results: Path) -> None:
+    """Translate every test set.
 
     Writes into `results` the translations (hypotheses/test.NAME.LANGUAGE), their provenance with
     the losses of the references (translation.json) and maps of a few sentences of each set
@@ -44,14 +41,12 @@ def translate_tests(
     # before the engine, which may round the weights
     losses = {name.removeprefix("test."): reference_loss(model, corpus, name) for name in tests}
     engine, newest = create_engine(model, corpus, decode), models_of(model)[-1]
-    hypotheses, seconds = results / "hypotheses", 0.0
+    hypotheses = results / "hypotheses"
     maps: dict[str, list[SentenceAttention]] = {}
     with whole_folder(hypotheses) as partial:
         for name in tests:
-            began = time.monotonic()
             outputs = search(engine, corpus, name, progress=f"translate {name}")
             lines = [corpus.text(corpus.target, ids) for ids in outputs]
-            seconds += time.monotonic() - began
             text = "".join(f"{line}\n" for line in lines)
             (partial / f"{name}.{corpus.target}").write_bytes(text.encode())
             source = corpus.side(name, corpus.source)
@@ -66,7 +61,6 @@ def translate_tests(
     hashes = {path.name: sha256_of(path) for path in sorted(hypotheses.iterdir())}
     TranslationRecord(*made_by, hashes, losses).write(results / TRANSLATION)
     write_attention(results / ATTENTION, maps)
-    return seconds
 
 
 def create_engine(model: Decoder, corpus: BinaryCorpus, decode: Decode) -> Engine:

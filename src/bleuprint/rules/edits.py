@@ -6,10 +6,9 @@ from dataclasses import dataclass
 from functools import cache
 from html.entities import html5
 from typing import Any, ClassVar, Literal
-from unicodedata import normalize
 
 from bleuprint.rules.rule import Edit
-from bleuprint.text.unicode import blank_unprinted
+from bleuprint.text.unicode import blank_unprinted, normalized
 
 # With a semicolon only: HTML would also decode "&copy=1" in an address.
 _ENTITY = re.compile(r"&(?:#[0-9]{1,7}|#[xX][0-9a-fA-F]{1,6}|[a-zA-Z][a-zA-Z0-9]*);")
@@ -80,7 +79,7 @@ class Unicode(Edit):
     form: Literal["NFC", "NFKC"] = "NFC"
 
     def edit(self, sentence: str, language: str) -> str:  # noqa: ARG002
-        return normalize(self.form, sentence)
+        return normalized(self.form, sentence)
 
 
 @dataclass(frozen=True)
@@ -134,4 +133,18 @@ def _normalizer(language: str) -> Any:
     # imported here: every stage loads this module, and the library takes a quarter of a second
     from sacremoses import MosesPunctNormalizer
 
-    return MosesPunctNormalizer(language)
+    normalizer = MosesPunctNormalizer(language)
+    normalizer.substitutions = [
+        _DOTS_IN_QUOTES if rule == _QUADRATIC else rule for rule in normalizer.substitutions
+    ]
+    return normalizer
+
+
+def _dots_before_quote(dots: re.Match[str]) -> str:
+    return dots[0] if dots[2] is None else f'"{dots[1]}{dots[2]}'
+
+
+# A rule of the library for German, Spanish and French reads a row of dots once for each of them;
+# the same rule, which also matches, and leaves, a row without a quotation mark.
+_QUADRATIC = (r'(\.+)"(\s*[^<])', r'"\g<1>\g<2>')
+_DOTS_IN_QUOTES = (r'(\.++)(?:"(\s*[^<]))?', _dots_before_quote)

@@ -5,7 +5,7 @@ and a half of them. Sentences are found by sentencex: it is maintained (Wikimedi
 abbreviations and sentence ends of some 300 languages, loads no model, and loses no character.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from itertools import islice
 
 import sentencex
@@ -13,6 +13,10 @@ import sentencex
 from bleuprint.decoding.beam_search import length_penalty
 from bleuprint.scoring.bleu import is_chinese
 from bleuprint.serving.translator import Translated, Translation, Translator
+
+# The characters among which the end of a sentence is searched at once: sentencex compares all
+# quotation marks of a text with each other.
+_WINDOW = 10_000
 
 
 class SentenceTranslator(Translator):
@@ -51,9 +55,24 @@ def split_sentences(line: str, language: str) -> list[str]:
     What has no letter, such as the number of a heading, stays with the sentence after it.
     """
     sentences, start = list[str](), ""
-    for part in sentencex.segment(language, line):
+    for part in _segments(line, language):
         start += part
         if any(map(str.isalpha, part)):
             sentences.append(start)
             start = ""
     return [*sentences[:-1], sentences[-1] + start] if sentences else [line]
+
+
+def _segments(line: str, language: str) -> Iterator[str]:
+    """sentencex's sentences, of a long line window by window; each window begins with a sentence.
+
+    A sentence longer than a window is cut at its last space.
+    """
+    start = 0
+    while start < len(line):
+        window = line[start : start + _WINDOW]
+        parts = list(sentencex.segment(language, window))
+        if start + _WINDOW < len(line):
+            parts = parts[:-1] or [window[: window.rfind(" ") + 1] or window]
+        yield from parts
+        start += sum(map(len, parts))

@@ -11,11 +11,15 @@ from bleuprint.text.unicode import blank_white
 # spaCy stores each distinct word; above this number, its vocabulary is created again.
 _MAX_STRINGS = 500_000
 
+# Characters, longer than which no suffix is, with what it is recognized by.
+_SUFFIX = 30
+
 # spaCy splits clitics off (do n't, dog 's), and in most languages at hyphens and slashes between
 # words. German keeps hyphens, so that one on its own is a dash.
 _CLITIC = re.compile(r"(?<=\w) (?=(?:n['’]t|['’](?:s|m|d|ll|re|ve))(?: |$))", re.IGNORECASE)
 _INFIX = re.compile(r"(?<=\w) ([-/]) (?=\w)")
 _GERMAN_INFIX = re.compile(r"(?<=\w) (/) (?=\w)")
+
 
 # How tokens of white space are written; other control characters by Unicode's control pictures.
 _PICTURES = {" ": "\u2420", "\u00a0": "\u237d"}
@@ -48,7 +52,9 @@ class Spacy:
 
     def detokenize(self, tokens: Sequence[str]) -> str:
         """The likely sentence: Moses' rules, after clitics, hyphens and slashes are joined."""
-        text = _CLITIC.sub("", " ".join(t for t in tokens if not _PICTURED.fullmatch(t)))
+        text = _CLITIC.sub(
+            "", " ".join(token for token in tokens if not _PICTURED.fullmatch(token))
+        )
         return self._detokenizer.detokenize(self._infix.sub(r"\1", text).split(" "))
 
     def _blank(self) -> Any:
@@ -62,7 +68,22 @@ class Spacy:
                 f"tokenize.name spacy, language {self._language!r}: {reason}; "
                 "spaCy itself is installed by: pip install -c constraints.txt -e '.[spacy]'"
             ) from None
+        if hasattr(nlp.tokenizer, "suffix_search"):  # those of Chinese, Japanese and Thai have none
+            _make_linear(nlp.tokenizer)
         return nlp
+
+
+def _make_linear(tokenizer: Any) -> None:
+    """Make two expressions, which spaCy tries on a word again and again, fast on long words.
+
+    Suffixes are short, but for rows of dots. The user's name in an address may have a password in
+    spaCy's expression, which is a name as well.
+    """
+    suffix, address = tokenizer.suffix_search, tokenizer.url_match.__self__
+    tokenizer.suffix_search = lambda word: suffix(word if word[-2:] == ".." else word[-_SUFFIX:])
+    name_and_password, name = r"(?:\S+(?::\S*)?@)?", r"(?:\S+@)?"
+    expression = address.pattern.replace(name_and_password, name)
+    tokenizer.url_match = re.compile(expression, address.flags).match
 
 
 def _visible(token: str) -> str:

@@ -6,9 +6,10 @@ byte order mark and marks of direction are inside a word that a reader sees as o
 """
 
 import re
+import unicodedata
 from collections.abc import Callable
-from unicodedata import category as category_of
-from unicodedata import normalize
+from itertools import chain, groupby
+from typing import Literal
 
 from bleuprint.runtime.memoize import BoundedCache
 
@@ -21,6 +22,9 @@ _SIGNS = re.compile(
     "[\u0600-\u0605\u06dd\u070f\u0890\u0891\u08e2\U000110bd\U000110cd\U000e0020-\U000e007f]"
 )
 _ZERO_WIDTH_SPACE = "\u200b"
+
+# Normalization sorts the marks of a letter in quadratic time; up to this length that takes no time.
+_MANY = 1000
 
 
 class CharacterTable(dict[int, str | None]):
@@ -45,7 +49,7 @@ def _blanking(*categories: str, signs: bool = True) -> CharacterTable:
     """
 
     def replace(character: str) -> str | None:
-        category = category_of(character)
+        category = unicodedata.category(character)
         if category != "Cf":
             return " " if category in categories else character
         if character in _JOINERS or (signs and _SIGNS.match(character)):
@@ -83,6 +87,20 @@ def lowercased(text: str, language: str) -> str:
     return text.lower()
 
 
+def normalized(form: Literal["NFC", "NFKC"], text: str) -> str:
+    """`text` in a normalization form, as unicodedata.normalize gives it, in linear time."""
+    if len(text) > _MANY:
+        text = _with_sorted_marks(text)
+    return unicodedata.normalize(form, text)
+
+
+def _with_sorted_marks(text: str) -> str:
+    """`text` with the marks of each letter in canonical order, which changes no form of it."""
+    order = unicodedata.combining
+    letters_and_marks = groupby(text, key=lambda character: order(character) > 0)
+    return "".join(chain.from_iterable(sorted(part, key=order) for _, part in letters_and_marks))
+
+
 def comparable(text: str) -> str:
     """The letters, marks and numbers of a sentence, case-folded and in compatible form (NFKC).
 
@@ -91,12 +109,12 @@ def comparable(text: str) -> str:
     """
     # Normalization does not cross a space: words are folded one by one.
     letters = "".join(map(_FOLDED.__getitem__, text.split(" ")))
-    return letters or single_spaces(normalize("NFKC", text).translate(_WHITE))
+    return letters or single_spaces(normalized("NFKC", text).translate(_WHITE))
 
 
 def _folded(word: str) -> str:
     letters = word.translate(_WORDLESS)  # first: NFKC turns some signs into spaces with an accent
-    folded = normalize("NFKC", normalize("NFKC", letters).casefold())
+    folded = normalized("NFKC", normalized("NFKC", letters).casefold())
     return folded.translate(_WORDLESS).replace(" ", "")
 
 

@@ -65,11 +65,6 @@ def train_file(cell: Cell, training_sha256: str) -> Path:
     return cell.timings / f"train-{training_sha256[:16]}.json"
 
 
-def translate_file(cell: Cell, training_sha256: str, settings_sha256: str) -> Path:
-    """The file with the seconds of translating all test sets with these settings."""
-    return cell.timings / f"translate-{training_sha256[:16]}-{settings_sha256[:16]}.json"
-
-
 def stage_file(command: Sequence[str]) -> Path:
     """The file of the duration of a stage when it last ran here; `command`: script, arguments."""
     script, *arguments = command
