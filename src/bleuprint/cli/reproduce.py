@@ -31,9 +31,8 @@ def run_stages() -> None:
         _run_dvc(took, *side_by_side.makers(trainings))
         still = {each.stage.name for each in planned_stages()}
         changed = [stage for stage in trainings if stage.name in still]
-        _exit_on_failure(
-            side_by_side.run(changed, lambda name: print(_line(name, took), flush=True))
-        )
+        if status := side_by_side.run(changed, lambda name: print(_line(name, took), flush=True)):
+            sys.exit(status)
     _run_dvc(took)
 
 
@@ -49,10 +48,6 @@ def _run_dvc(planned: Mapping[str, float | None], *targets: str) -> None:
         status = process.wait()
     if status and oom_kills() > kills:
         say(f"the kernel has ended a process for lack of memory: {memory()}", "note")
-    _exit_on_failure(status)
-
-
-def _exit_on_failure(status: int) -> None:
     if status:
         sys.exit(status)
 

@@ -41,9 +41,11 @@ def changed_stages(root: Path = Path()) -> dict[str, Any]:
 
 
 def recorded_stages(root: Path) -> set[str]:
-    """The names of the stages in dvc.lock."""
-    lock = root / "dvc.lock"
-    text = lock.read_text(encoding="utf-8") if lock.exists() else ""
+    """The names of the stages in dvc.lock; raises UserError at a conflict in it."""
+    if not (lock := root / "dvc.lock").exists():
+        return set()
+    check_no_conflict(lock)
+    text = lock.read_text(encoding="utf-8")
     return set(re.findall(r"(?m)^  (\S+):$", text))  # to parse it takes a quarter of a second
 
 

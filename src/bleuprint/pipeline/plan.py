@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from bleuprint.config.paths import Cell
-from bleuprint.pipeline.dvc_lock import changed_stages, check_no_conflict, recorded_stages
+from bleuprint.pipeline.dvc_lock import changed_stages, recorded_stages
 from bleuprint.pipeline.graph import Stage, inputs, stages
 from bleuprint.pipeline.resolve import resolve
 from bleuprint.tracking.timings import last_training_seconds, read_seconds, stage_file
@@ -39,11 +39,9 @@ def planned_stages(root: Path = Path()) -> list[PlannedStage]:
     others, too, if a stage ran with the same inputs before. Raises UserError at a mistake in
     params.yaml or dvc.yaml, or a conflict in dvc.lock.
     """
-    if (lock := root / "dvc.lock").exists():
-        check_no_conflict(lock)
+    recorded = recorded_stages(root)
     resolve(root)  # before the others, as `dvc repro` runs it
     graph, status = stages(root), changed_stages(root)
-    recorded = recorded_stages(root)
     makers = {path: stage.name for stage in graph for path in stage.outputs}
     planned: dict[str, PlannedStage] = {}
     for stage, needed in zip(graph, inputs(graph, root).values(), strict=True):

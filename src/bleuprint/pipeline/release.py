@@ -52,13 +52,8 @@ def release(
         settings.corpus(corpus)
     if system and corpus:
         settings.system_on(system, corpus)
-    cells = [
-        cell
-        for cell in cells_of(settings)
-        if cell.seed == settings.seeds[0]
-        and system in (None, cell.system)
-        and corpus in (None, cell.corpus)
-    ]
+    first = settings.seeds[0]
+    cells = [c for c in cells_of(settings) if c == (system or c.system, corpus or c.corpus, first)]
     for cell in cells:
         if not (averaged := cell.models / "averaged").exists():
             raise UserError(f"{averaged}: no such folder; run: dvc repro, or dvc pull")

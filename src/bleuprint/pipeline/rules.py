@@ -105,21 +105,11 @@ def rules(stages: Iterable[Stage], shards: int = 1, root: Path = Path()) -> list
     for name, entry in entries.items():
         if of_entry := [stage for stage in stages if stage.kind == name]:
             body = entry.get("do", entry)
-            outputs = [*_paths(body.get("outs", [])), *_paths(body.get("metrics", []))]
-            found.append(
-                Rule(
-                    name,
-                    tuple(outputs),
-                    of_entry[0].kept,
-                    {stage.outputs[0]: stage for stage in of_entry},
-                    {stage.name: dependencies[stage.name] for stage in of_entry},
-                    shards if of_entry[0].sharded else 1,
-                )
-            )
+            given = (*body.get("outs", []), *body.get("metrics", []))
+            named = (path if isinstance(path, str) else next(iter(path)) for path in given)
+            # DVC's `${item.system}` and `${key}` are Snakemake's `{system}` and `{key}`
+            outputs = (re.sub(r"\$\{(?:item\.)?(\w+)\}", r"{\1}", path) for path in named)
+            first, by_output = of_entry[0], {stage.outputs[0]: stage for stage in of_entry}
+            count = shards if first.sharded else 1
+            found.append(Rule(name, tuple(outputs), first.kept, by_output, dependencies, count))
     return found
-
-
-def _paths(outputs: Iterable[str | Mapping[str, object]]) -> list[str]:
-    """Paths with DVC's `${item.system}` and `${key}` as Snakemake's `{system}` and `{key}`."""
-    given = [path if isinstance(path, str) else next(iter(path)) for path in outputs]
-    return [re.sub(r"\$\{(?:item\.)?(\w+)\}", r"{\1}", path) for path in given]

@@ -174,10 +174,5 @@ def job_of(cell: Cell, settings: Settings) -> Job:
     """The training of a cell; raises UserError if there is no such cell."""
     system = settings.system_on(cell.system, cell.corpus)
     settings.check_seed(cell.seed)
-    return Job(
-        cell=cell,
-        system=system,
-        corpus=folder(cell.corpus, "binary"),
-        texts=folder(cell.corpus, "split"),
-        code=code_fingerprint("train"),
-    )
+    corpus, texts = (folder(cell.corpus, stage) for stage in ("binary", "split"))
+    return Job(cell=cell, system=system, corpus=corpus, texts=texts, code=code_fingerprint("train"))

@@ -57,7 +57,7 @@ class Code:
         whole = name == "report"  # it shows what the others write: all of them decide it
         found, todo = set[str](), [f"../../stages/{name}.py"]
         while todo:
-            new = self._imports_of(todo.pop())
+            new = self.imports_of(todo.pop())
             if any(path.startswith("rules/") for path in new):
                 new |= {path for path in self._files if re.fullmatch(r"rules/\w+\.py", path)}
             new = {path for path in new & self._files if _decides(path, whole)} - found
@@ -69,7 +69,7 @@ class Code:
         data = {path for path in self._files if not path.endswith(".py")}
         return found | {path for path in data if Path(path).parent in folders}
 
-    def _imports_of(self, path: str) -> set[str]:
+    def imports_of(self, path: str) -> set[str]:
         """The modules of the package that a file imports, wherever in the file it does."""
         if path not in self._imports:
             code = (self._root / "src" / "bleuprint" / path).read_bytes()

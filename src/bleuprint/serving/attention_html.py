@@ -64,9 +64,7 @@ class AttentionFile:
         It shows of each map the last layer's mean, and has each layer and head folded away.
         """
         source, target = self._languages
-        languages = dict(
-            zip(_TITLES, ((source, target), (source,) * 2, (target,) * 2), strict=True)
-        )
+        languages = {"cross": (source, target), "encoder": (source,) * 2, "decoder": (target,) * 2}
         template = attention_environment().get_template("attention_file.html.j2")
         stream = template.stream(languages=languages, titles=_TITLES, sentences=self._sentences)
         with whole_file(self._path) as partial:

@@ -1,6 +1,5 @@
 """A trained system as a folder for others: it works without this project."""
 
-import ast
 import dataclasses
 import shutil
 from pathlib import Path
@@ -12,6 +11,7 @@ from bleuprint.config.paths import Cell, folder
 from bleuprint.dataset.binarized import SEGMENTATION, BinaryCorpus
 from bleuprint.decoding.ctranslate2_convert import Precision, convert
 from bleuprint.model.weights import load_model
+from bleuprint.runtime.closure import Code
 from bleuprint.runtime.errors import UserError
 from bleuprint.runtime.files import sha256_of, whole_folder, write_json
 from bleuprint.runtime.html import environment
@@ -30,7 +30,8 @@ def export(settings: Settings, cell: Cell, output: Path, precision: Precision) -
     """
     if output.exists():
         raise UserError(f"{output}: exists already")
-    if settings.system_on(cell.system, cell.corpus).average.ensemble:
+    system = settings.system_on(cell.system, cell.corpus)
+    if system.average.ensemble:
         raise UserError("average.ensemble: an exported folder has one model")
     corpus = BinaryCorpus(folder(cell.corpus, "binary"))
     model = load_model(cell.models / "averaged", corpus)
@@ -41,7 +42,7 @@ def export(settings: Settings, cell: Cell, output: Path, precision: Precision) -
         "target": corpus.target,
         "max_positions": model.settings.max_positions,
         **dataclasses.asdict(settings.corpus(cell.corpus).tokenize),
-        **dataclasses.asdict(settings.system_on(cell.system, cell.corpus).decode),
+        **dataclasses.asdict(system.decode),
         "precision": precision,  # of CTranslate2, which is its only engine
     }
     with whole_folder(output) as partial:
@@ -82,17 +83,9 @@ def packages(corpus: Corpus) -> list[str]:
 
 def script_modules() -> list[Path]:
     """The files of this package that the exported script imports, and that these import."""
-    found: set[Path] = set()
-    queue = [Path("serving/standalone.py")]
-    while queue:
-        file = queue.pop()
-        for node in ast.walk(ast.parse((_PACKAGE / file).read_text(encoding="utf-8"))):
-            if isinstance(node, ast.ImportFrom) and f"{node.module}.".startswith("bleuprint."):
-                folder = Path(*str(node.module).split(".")[1:])
-                names = ["__init__", *(alias.name for alias in node.names)]
-                files = {*(folder / f"{name}.py" for name in names), folder.with_suffix(".py")}
-                files |= {parent / "__init__.py" for parent in folder.parents}
-                new = {each for each in files if (_PACKAGE / each).is_file()} - found
-                found |= new
-                queue.extend(each for each in new if each != Path("__init__.py"))
-    return sorted(found)
+    code, found, todo = Code(_PACKAGE.parents[1]), set[str](), ["serving/standalone.py"]
+    while todo:
+        new = code.imports_of(todo.pop()) - found
+        found, todo = found | new, [*todo, *new]
+    packages = (parent / "__init__.py" for path in found for parent in Path(path).parents)
+    return sorted({*map(Path, found), *packages})

@@ -3,7 +3,7 @@
 It needs MLflow and what the folder's translate.py needs, but not this project.
 """
 
-import importlib.util
+import runpy
 from typing import Any
 
 import mlflow
@@ -15,12 +15,8 @@ class Exported(PythonModel):
 
     def load_context(self, context: Any) -> None:
         """Load the weights; MLflow calls it once."""
-        path = f"{context.artifacts['exported']}/translate.py"
-        spec = importlib.util.spec_from_file_location("exported_translate", path)
-        assert spec and spec.loader
-        module = importlib.util.module_from_spec(spec)
-        spec.loader.exec_module(module)
-        self._translate, self._batch = module.Translator(), module.BATCH
+        script = runpy.run_path(f"{context.artifacts['exported']}/translate.py")
+        self._translate, self._batch = script["Translator"](), script["BATCH"]
 
     def predict(  # type: ignore[override]
         self,

@@ -71,7 +71,6 @@ def serve(settings: Settings, cell: Cell, port: int) -> None:
         lifespan="off",
         log_config=None,
         log_level="critical",
-        access_log=False,
         server_header=False,
         timeout_graceful_shutdown=2,
     )
@@ -151,10 +150,8 @@ def answer(translator: Translator, request: TranslationRequest) -> dict[str, Any
         if request.attention and room >= 0:
             attention = [maps["cross"] for maps in translator.attention(translated)]
             room -= sum(each.weights.size for each in attention)
-            rounded = (
-                {**vars(each), "weights": each.weights.astype(float).round(4).tolist()}
-                for each in attention
-            )
+            weights = (each.weights.astype(float).round(4).tolist() for each in attention)
+            rounded = ({**vars(a), "weights": b} for a, b in zip(attention, weights, strict=True))
             maps = list(rounded) if room >= 0 else None
         best = [{"text": each.text, "score": round(each.score, 6)} for each in translated.best]
         warnings = translated.warnings

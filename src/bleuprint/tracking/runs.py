@@ -92,24 +92,17 @@ def complete(
 
     held, steps = run.data, logged_steps(client, run, {point.name for point in points})
     start, now = run.info.start_time, int(time.time() * 1000)
-    new = [
-        Metric(p.name, p.value, start + p.time, p.update)
-        for p in points
-        if p.update not in steps[p.name]
-    ]
-    new += [
-        Metric(*score, now, 0) for score in scores.items() if held.metrics.get(score[0]) != score[1]
-    ]
-    new_tags = [RunTag(name, text) for name, text in tags.items() if held.tags.get(name) != text]
+    unlogged = [point for point in points if point.update not in steps.get(point.name, ())]
+    new = [Metric(*point._replace(time=start + point.time)) for point in unlogged]
+    new += [Metric(*score, now, 0) for score in sorted(scores.items() - held.metrics.items())]
+    new_tags = [RunTag(*tag) for tag in sorted(tags.items() - held.tags.items())]
     client.log_batch(run.info.run_id, metrics=new, tags=new_tags)
     return bool(new or new_tags)
 
 
 def logged_steps(client: "MlflowClient", run: "Run", names: Iterable[str]) -> dict[str, set[int]]:
-    """The updates at which each metric has been logged."""
+    """The updates at which each metric that the run has was logged."""
     return {
         name: {point.step for point in client.get_metric_history(run.info.run_id, name)}
-        if name in run.data.metrics
-        else set()
-        for name in names
+        for name in run.data.metrics.keys() & {*names}
     }

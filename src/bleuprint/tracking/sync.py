@@ -7,7 +7,7 @@ are spaced evenly.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from itertools import repeat
 from typing import TYPE_CHECKING
 
@@ -42,9 +42,9 @@ class TrainedCell:
     points: Sequence[Point]
     totals: Mapping[str, float]
     seconds: float
-    scores: Mapping[str, float] = field(default_factory=dict)
-    decode: Mapping[str, str] = field(default_factory=dict)
-    problem: str = ""
+    scores: Mapping[str, float]
+    decode: Mapping[str, str]
+    problem: str
 
 
 def sync(settings: Settings, make: bool = True) -> Iterator[str]:
@@ -83,17 +83,12 @@ def read_cell(settings: Settings, cell: Cell) -> TrainedCell | None:
         tags |= runs.commit_tags(measured.commit)
         totals["total/seconds"] = measured.seconds
     scores, problem = results.checked_scores()
-    system = settings.system_on(cell.system, cell.corpus)
-    return TrainedCell(
-        Description.of(settings.experiment, cell, system, facts.fingerprint, facts.parameters),
-        tags,
-        _points(results.curves, measured),
-        totals,
-        measured.seconds if measured else 0.0,
-        _metrics(results, scores),
-        dotted({"decode": results.translation.decode}) if scores else {},
-        problem,
-    )
+    training = settings.system_on(cell.system, cell.corpus), facts.fingerprint, facts.parameters
+    description = Description.of(settings.experiment, cell, *training)
+    points, metrics = _points(results.curves, measured), _metrics(results, scores)
+    seconds = measured.seconds if measured else 0.0
+    decode = dotted({"decode": results.translation.decode}) if scores else {}
+    return TrainedCell(description, tags, points, totals, seconds, metrics, decode, problem)
 
 
 def _metrics(results: Results, scores: Mapping[str, SetScores]) -> dict[str, float]:

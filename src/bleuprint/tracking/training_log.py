@@ -31,11 +31,8 @@ class TrainingLog(Observer):
 
     def started(self, state: TrainState, expected_updates: int | None) -> None:
         job = self._job
-        self._tracker = Tracker(
-            Description.of(
-                self._experiment, job.cell, job.system, self._fingerprint, state.parameters
-            )
-        )
+        training = job.system, self._fingerprint, state.parameters
+        self._tracker = Tracker(Description.of(self._experiment, job.cell, *training))
         label = f"train {job.cell.system} {job.cell.corpus}"
         self._progress = Progress(label, expected_updates, "updates", state.update)
         self.stopwatch.start(state.update)
