@@ -3,7 +3,6 @@
 import math
 import re
 import shutil
-import socket
 
 import pytest
 import torch
@@ -14,6 +13,7 @@ from bleuprint.runtime.distributed.group import Group
 from bleuprint.runtime.errors import UserError
 from bleuprint.training.optimizer import FlatOptimizer
 from params import write_resolved
+from servers import free_port
 from trainings import (
     checkpoints,
     fresh,
@@ -154,9 +154,7 @@ def test_an_infinite_gradient_stops_it_with_the_weights_unharmed(tmp_path, monke
 
 def together(roots, monkeypatch):
     """The errors of processes that cannot train together, each in a folder of its own."""
-    with socket.create_server(("127.0.0.1", 0)) as free:
-        port = free.getsockname()[1]
-    group = {"WORLD_SIZE": "2", "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(port)}
+    group = {"WORLD_SIZE": "2", "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(free_port())}
     processes = []
     for rank, root in enumerate(roots):
         for name, value in {**group, "RANK": str(rank)}.items():

@@ -2,7 +2,6 @@
 
 import os
 import signal
-import socket
 import subprocess
 import sys
 import time
@@ -13,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import result_trees
 from bleuprint.config.cells import cells_of
 from bleuprint.config.experiment import Settings
+from servers import free_port
 
 if TYPE_CHECKING:
     from mlflow.tracking import MlflowClient
@@ -31,9 +31,7 @@ class MlServer:
     """`mlflow server` on a free port, its database and artifacts in `folder`."""
 
     def __init__(self, folder: Path) -> None:
-        with socket.socket() as free:
-            free.bind(("127.0.0.1", 0))
-            self.port = free.getsockname()[1]
+        self.port = free_port()
         self.uri, self._folder = f"http://127.0.0.1:{self.port}", folder
         self._process: subprocess.Popen[bytes] | None = None
 

@@ -3,6 +3,7 @@
 import http.client
 import http.server
 import re
+import socket
 import threading
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -166,6 +167,12 @@ class _Relay(http.server.BaseHTTPRequestHandler):
 
     def log_message(self, *_):
         pass
+
+
+def free_port() -> int:
+    """A port of the loopback on which nothing listens."""
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        return int(free.getsockname()[1])
 
 
 @contextmanager

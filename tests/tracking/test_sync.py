@@ -3,7 +3,6 @@
 import dataclasses
 import re
 import shutil
-import socket
 
 import pytest
 
@@ -17,6 +16,7 @@ from bleuprint.tracking.sync import read_cell, sync
 from bleuprint.tracking.tracker import Tracker
 from mlruns import bleu, decoded_otherwise, dump, named, store
 from mlservers import history, runs_in
+from servers import free_port
 
 COMET = "comet/news-en-de/first"
 SECONDS, LOSSES = 3725.0, [(100 * n, 8.0 - n) for n in range(1, 6)]  # as result_trees has them
@@ -175,9 +175,7 @@ def test_cells_without_results_of_these_settings_are_named(root):
 
 @pytest.mark.usefixtures("root")
 def test_a_store_that_cannot_be_reached_is_one_line(monkeypatch):
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        uri = f"http://127.0.0.1:{free.getsockname()[1]}"
+    uri = f"http://127.0.0.1:{free_port()}"
     monkeypatch.setenv("MLFLOW_TRACKING_URI", uri)
     with pytest.raises(UserError, match=f"^MLflow at {uri}: Connection refused$"):
         list(sync(load()))

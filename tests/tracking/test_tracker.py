@@ -12,6 +12,7 @@ from bleuprint.config.paths import Cell
 from bleuprint.tracking.runs import FINGERPRINT, Description
 from bleuprint.tracking.tracker import Tracker
 from mlservers import SYNC, history, runs_in
+from servers import free_port
 from trainings import STAGES, environment, project
 
 CELL = Cell("tiny", "toy", 1)
@@ -130,10 +131,7 @@ def test_a_server_that_goes_and_comes_back_gets_all(mlserver, monkeypatch, capsy
 def test_a_training_whose_server_is_away_is_logged_by_a_sync(mlserver, tmp_path):
     root = project(tmp_path / "project", max_updates=50)
     command = [sys.executable, str(STAGES / "train.py"), "micro", "toy", "1"]
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        away = f"http://127.0.0.1:{free.getsockname()[1]}"
-    lost = {**environment(), "MLFLOW_TRACKING_URI": away}
+    lost = {**environment(), "MLFLOW_TRACKING_URI": f"http://127.0.0.1:{free_port()}"}
     said = processes.run_text(command, root, lost)
     said.check_returncode()
     assert "run bleuprint record" in said.stderr
