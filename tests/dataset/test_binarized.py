@@ -70,14 +70,6 @@ def test_text_is_made_ready_and_back_as_the_corpus_was(tmp_path):
     assert corpus.text("en", []) == ""
 
 
-def test_moses_escapes_are_undone(tmp_path):
-    escaping = Tokenize(name="moses", lowercase=False, hyphens=True, escape=True)
-    sets = {**SETS, "train": [("Sie's ein-mal", "it's so-so [!]"), *PAIRS]}
-    made = prepare(tmp_path, sets, tokenize=escaping)
-    assert "&apos;s" in next(made.text("tokens").pairs("train")).target
-    assert made.binary.text("en", made.binary.side("train", "en")[0]) == "it's so-so [!]"
-
-
 def test_of_sets_with_like_names_only_the_one_is_verified(tmp_path):
     prepare(tmp_path, {**SETS, "test.x2": PAIRS[3:5]})
     damage(tmp_path / "binary" / "test.x2.de.ids.npy", -1)

@@ -51,11 +51,6 @@ def find(
     return beam_search(step, start, torch.tensor(limits), symbols, settings, best)
 
 
-def search(sentences: list[int], limits: list[int], **settings: Any) -> list[Hypothesis]:
-    """The best outputs."""
-    return [best for (best,) in find(sentences, limits, systems.decode(**settings))]
-
-
 def log_probability(sentence: int, words: list[int]) -> float:
     """The log-probability of an output with EOS, by definition."""
     total, history = 0.0, (BEGIN,)
@@ -152,30 +147,6 @@ def test_to_stop_early_loses_nothing(
     late = find(sentences, limits, settings, min(best, beam))
     for one, other in zip(early, late, strict=True):
         same(one, other)
-
-
-def test_a_beam_of_one_is_greedy() -> None:
-    for sentence in range(20):
-        history, words = (BEGIN,), []
-        while len(words) < 7:
-            word = int(logits_of(sentence, history).argmax())
-            if word == END:
-                break
-            words.append(word)
-            history += (word,)
-        (found,) = search([sentence], [8], beam=1)
-        assert found.tokens == words
-
-
-@pytest.mark.parametrize("beam", [1, 2, 4])
-def test_company_and_order_change_nothing(beam: int) -> None:
-    sentences, limits = list(range(12)), [3 + s % 5 for s in range(12)]
-    together = search(sentences, limits, beam=beam)
-    for sentence, limit, expected in zip(sentences, limits, together, strict=True):
-        (alone,) = search([sentence], [limit], beam=beam)
-        assert alone.tokens == expected.tokens
-    backwards = search(sentences[::-1], limits[::-1], beam=beam)
-    assert [h.tokens for h in backwards[::-1]] == [h.tokens for h in together]
 
 
 def test_penalty_by_hand() -> None:

@@ -68,6 +68,17 @@ def test_a_damaged_description_is_one_clear_line(
         load_model(folder, corpus)
 
 
+@pytest.mark.parametrize("size", [0, 7, 300])
+def test_weights_cut_short_are_one_clear_line(
+    tmp_path: Path, words: BinaryCorpus, size: int
+) -> None:
+    folder, corpus, _ = model_folder(tmp_path, words)
+    path = folder / WEIGHTS
+    path.write_bytes(path.read_bytes()[:size])
+    with pytest.raises(UserError, match=r"^\S+model\.safetensors: damaged: [^\n]+$"):
+        load_model(folder, corpus)
+
+
 def test_a_model_is_described_by_both_vocabularies(tmp_path: Path, words: BinaryCorpus) -> None:
     folder, corpus, _ = model_folder(tmp_path, words)
     described = json.loads((folder / "model.json").read_text())["vocabularies"]

@@ -27,24 +27,6 @@ def smoothed_loss(
 LOGITS = torch.tensor([[0.0, math.log(3)]])
 
 
-def test_without_smoothing_it_is_the_negative_log_likelihood() -> None:
-    logits = LOGITS.repeat(2, 1)
-    value = smoothed_loss(logits, torch.tensor([1, 0]), 0.0)
-    assert value.item() == pytest.approx(-math.log(3 / 4) - math.log(1 / 4))
-
-
-def test_smoothing_spreads_its_mass_over_all_units() -> None:
-    # the smoothed target holds 0.2 / 2 = 0.1 on the wrong token and 0.9 on the right one
-    value = smoothed_loss(LOGITS, torch.tensor([1]), 0.2)
-    assert value.item() == pytest.approx(-0.9 * math.log(3 / 4) - 0.1 * math.log(1 / 4))
-
-
-def test_its_gradient_is_the_softmax_less_the_smoothed_target() -> None:
-    logits = LOGITS.clone().requires_grad_()
-    (grad,) = torch.autograd.grad(smoothed_loss(logits, torch.tensor([1]), 0.2), logits)
-    assert grad[0].tolist() == pytest.approx([1 / 4 - 0.1, 3 / 4 - 0.9])
-
-
 @pytest.mark.parametrize("bias", [True, False])
 @pytest.mark.parametrize("rows", [1, 3, 100])
 def test_blocks_of_any_size_give_torchs_loss_and_gradients(
@@ -75,17 +57,6 @@ def test_half_precision_logits_lose_nothing_in_the_sum() -> None:
     assert value.item() == pytest.approx(-3000 * math.log(3 / 4), rel=1e-2)
     # 3000 times -1/4 for the label, whose hidden states are about (0, ln 3)
     assert projection.weight.grad[1, 1].item() == pytest.approx(-750 * math.log(3), rel=1e-2)
-
-
-# five tokens, the first of them padding, with probabilities 1/10, 1/10, 2/10, 2/10, 4/10
-FIVE = torch.tensor([[1.0, 1.0, 2.0, 2.0, 4.0]]).log()
-
-
-def test_smoothing_over_the_others_leaves_out_the_right_unit_and_padding() -> None:
-    # 0.3 goes to the three others, 0.1 each: tokens 1, 2 and 3
-    value = smoothed_loss(FIVE, torch.tensor([4]), 0.3, "non_target")
-    by_hand = -0.7 * math.log(0.4) - 0.1 * (math.log(0.1) + 2 * math.log(0.2))
-    assert value.item() == pytest.approx(by_hand)
 
 
 def test_smoothing_over_the_others_is_the_annotated_transformers() -> None:

@@ -86,23 +86,3 @@ def test_the_moving_average_is_the_weighted_mean_of_all_updates(decay: float) ->
             by_hand = sum(s * w[name] for s, w in zip(shares, seen, strict=True)) / shares.sum()
             torch.testing.assert_close(mean.double(), by_hand, rtol=1e-4, atol=1e-6)
         optimizer.zero_grad()
-
-
-@pytest.mark.parametrize("changes", [{}, {"optimizer": SGD}, {"ema": 0.9}])
-def test_its_state_can_be_put_back(changes: dict[str, Any]) -> None:
-    first, second = network(), network()
-    settings = dataclasses.replace(SETTINGS, **changes)
-    optimizers = [FlatOptimizer(first, settings), FlatOptimizer(second, settings)]
-    first(torch.ones(1, 3)).sum().backward()
-    optimizers[0].step(0.1, optimizers[0].grad_norm())
-    optimizers[1].weights.copy_(optimizers[0].weights)
-    optimizers[1].load_state_dict(
-        {name: tensor.clone() for name, tensor in optimizers[0].state_dict().items()}
-    )
-    for model, optimizer in zip((first, second), optimizers, strict=True):
-        optimizer.zero_grad()
-        model(torch.ones(1, 3)).square().sum().backward()
-        optimizer.step(0.1, optimizer.grad_norm())
-    assert torch.equal(optimizers[0].weights, optimizers[1].weights)
-    one, other = (optimizer.state_dict() for optimizer in optimizers)
-    assert all(torch.equal(one[name], other[name]) for name in one | other)

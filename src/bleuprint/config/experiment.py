@@ -193,11 +193,9 @@ def load_entries(path: Path, root: Path | None = None) -> tuple[Any, list[UserEr
 
 def load_resolved(root: Path = Path()) -> Settings:
     """The settings in reports/resolved.json, as `load` gave them when it was written."""
-    path = root / RESOLVED
-    try:
-        document = read_object(path, ("corpora", "cells"))
-    except FileNotFoundError:
-        raise UserError(f"{path}: no such file; dvc repro resolve writes it") from None
+    if not (path := root / RESOLVED).exists():
+        raise UserError(f"{path}: no such file; dvc repro resolve writes it")
+    document = read_object(path, ("corpora", "cells"))
     for row in document["cells"].values():
         for corpus, cell in row.items():
             row[corpus] = cell if all(cell.values()) else None

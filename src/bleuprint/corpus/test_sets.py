@@ -81,6 +81,4 @@ def _count(name: str, tokens: TextFolder, tests: Sequence[dict[str, int]]) -> No
 def read_description(folder: Path, test: str) -> Description:
     """The description of a test set that `describe_test_sets` wrote."""
     path = folder / f"{test}.json"
-    if not path.exists():
-        raise UserError(f"{path}: no such file; run: dvc repro")
     return Description(**read_object(path, [field.name for field in fields(Description)]))

@@ -1,7 +1,7 @@
 """A batch of sentence pairs, as ids and as tensors."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -67,14 +67,8 @@ class Batch:
 
     def _map(self, function: Callable[[Tensor], Tensor]) -> "Batch":
         """The batch with a function applied to its tensors."""
-        return Batch(
-            function(self.source),
-            function(self.target),
-            function(self.labels),
-            function(self.label_positions),
-            self.lengths,
-            self.has_padding,
-        )
+        tensors = {name: each for name, each in vars(self).items() if isinstance(each, Tensor)}
+        return replace(self, **{name: function(each) for name, each in tensors.items()})  # type: ignore[arg-type]
 
 
 def pad(sentences: Sequence[Sentence]) -> Tensor:

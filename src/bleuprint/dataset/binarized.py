@@ -160,8 +160,6 @@ def write_header(folder: Path, content: Mapping[str, Any]) -> None:
 
 
 def _read_header(path: Path) -> dict[str, Any]:
-    if not path.exists():
-        raise UserError(f"{path}: no such file; run: dvc repro")
     header = read_object(path)
     if (version := header.get("version")) != VERSION:
         raise UserError(f"{path}: version {version} of the format; this bleuprint reads {VERSION}")

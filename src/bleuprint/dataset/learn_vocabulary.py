@@ -4,7 +4,7 @@ Memory grows with the number of distinct words; learn_sentencepiece.py says how 
 """
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 
 from bleuprint.config.corpus import Bpe as BpeSettings
@@ -60,11 +60,7 @@ def count_words(corpus: str, tokens: TextFolder, workers: int = 1) -> WordCounts
 
 
 def _word_splitter(_: str) -> Splitter[str]:
-    return _words
-
-
-def _words(lines: Sequence[str]) -> list[str]:
-    return " ".join(lines).split(" ")
+    return lambda lines: " ".join(lines).split(" ")
 
 
 def learn_codes(what: str, settings: BpeSettings, words: Mapping[str, int]) -> str:

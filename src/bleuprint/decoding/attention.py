@@ -11,7 +11,6 @@ import numpy.typing as npt
 
 from bleuprint.dataset.binarized import BinaryCorpus, Lengths
 from bleuprint.dataset.subwords.vocabulary import BOS, EOS
-from bleuprint.runtime.errors import UserError
 from bleuprint.runtime.files import read_object, write_json
 
 if TYPE_CHECKING:
@@ -130,8 +129,6 @@ def write_attention(path: Path, tests: Mapping[str, Sequence[SentenceAttention]]
 
 def read_attention(path: Path, test: str) -> list[SentenceAttention]:
     """Read the sentences of a test set from attention.json; raises UserError if it is missing."""
-    if not path.exists():
-        raise UserError(f"{path}: no such file; run: dvc repro")
     return [
         SentenceAttention(
             entry["line"], {kind: AttentionMap.from_json(entry[kind]) for kind in KINDS}

@@ -6,7 +6,6 @@ from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import torch
-from torch import Tensor
 
 from bleuprint.config.system import Decode
 from bleuprint.dataset.batch import Sentence, pad
@@ -72,14 +71,20 @@ class TorchEngine(Engine):
     def _search(
         self, sources: Sources, lengths: Lengths, rows: Indices, best: int
     ) -> Iterator[tuple[list[int], NBest]]:
+        device = self._model.device
         order = rows[np.argsort(-lengths[rows], kind="stable")]
         batches = batch_by_size(lengths, lengths, order, self._batch_tokens(lengths))
 
+        @torch.inference_mode()
         def search(batch: Indices) -> NBest:
-            ids = pad([sources[row] for row in batch.tolist()]).to(self._model.device)
-            return self._search_batch(ids, lengths[batch], best)
+            ids = pad([sources[row] for row in batch.tolist()]).to(device)
+            limits = max_output_lengths(lengths[batch], self.decode, self.max_source_length)
+            step, state = self._model.step, self._model.init_cache(ids)
+            most = torch.from_numpy(limits).to(device)
+            # its cache is of its kind
+            return beam_search(step, state, most, SPECIAL_TOKENS, self.decode, best)  # type: ignore[arg-type]
 
-        outputs = _map_in_threads(search, batches, self._model.device)
+        outputs = _map_in_threads(search, batches, device)
         for batch, batch_outputs in zip(batches, outputs, strict=True):
             yield batch.tolist(), batch_outputs
 
@@ -90,18 +95,6 @@ class TorchEngine(Engine):
         threads = _threads(self._model.device)
         batches = -(-max(1, total) // (most * threads)) * threads
         return min(most, -(-total // batches) + longest)
-
-    @torch.inference_mode()
-    def _search_batch(self, source: Tensor, lengths: Lengths, best: int) -> NBest:
-        limits = max_output_lengths(lengths, self.decode, self.max_source_length)
-        return beam_search(
-            self._model.step,  # type: ignore[arg-type]  # its cache is of its kind
-            self._model.init_cache(source),
-            torch.from_numpy(limits).to(source.device),
-            SPECIAL_TOKENS,
-            self.decode,
-            best,
-        )
 
 
 def _threads(device: torch.device) -> int:

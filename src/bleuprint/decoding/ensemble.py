@@ -75,12 +75,12 @@ def models_of(decoder: Decoder) -> Sequence[Transformer]:
 
 def label_log_probs(decoder: Decoder, batch: Batch) -> Tensor:
     """Log-probabilities (N, V) of the next token at each label of a batch."""
-    return _log_mean([_of_model(model, batch) for model in models_of(decoder)])
-
-
-def _of_model(model: Transformer, batch: Batch) -> Tensor:
-    hidden = model.decode(batch.target, *model.encode(batch.source, batch.has_padding))
-    return model.log_probs(hidden.flatten(0, 1).index_select(0, batch.label_positions))
+    logs = []
+    for model in models_of(decoder):
+        hidden = model.decode(batch.target, *model.encode(batch.source, batch.has_padding))
+        labels = hidden.flatten(0, 1).index_select(0, batch.label_positions)
+        logs.append(model.log_probs(labels))
+    return _log_mean(logs)
 
 
 def _log_mean(logs: list[Tensor]) -> Tensor:

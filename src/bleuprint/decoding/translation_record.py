@@ -37,8 +37,6 @@ class TranslationRecord:
     @classmethod
     def read(cls, path: Path) -> Self:
         """Read translation.json; raises UserError if it is missing or damaged."""
-        if not path.exists():
-            raise UserError(f"{path}: no such file; run: dvc repro")
         return cls(**read_object(path, cls.__dataclass_fields__))
 
     def write(self, path: Path) -> None:

@@ -10,7 +10,7 @@ from bleuprint.config.system import Model
 from bleuprint.dataset.binarized import SEGMENTATION, BinaryCorpus
 from bleuprint.model.transformer import Transformer
 from bleuprint.runtime.errors import UserError
-from bleuprint.runtime.files import read_object, reading, sha256_of, write_json
+from bleuprint.runtime.files import read_object, reading, sha256_of, system_errors, write_json
 from bleuprint.runtime.schema import build
 
 WEIGHTS, DESCRIPTION = "model.safetensors", "model.json"
@@ -52,7 +52,8 @@ def load_model(folder: Path, corpus: BinaryCorpus) -> Transformer:
         if sha256_of(vocabulary) != expected["sha256"]:
             raise UserError(f"{folder}: trained on another vocabulary than {vocabulary}")
     model = Transformer(build(Model, description["model"], path), *sizes)
-    load_weights(model, load_file(folder / WEIGHTS))
+    with system_errors(weights := folder / WEIGHTS):
+        load_weights(model, load_file(weights))
     return model.eval()
 
 

@@ -61,7 +61,7 @@ def whole_folder(path: Path) -> Iterator[Path]:
 
 @contextmanager
 def system_errors(path: Path) -> Iterator[None]:
-    """Raise what a library or a call reports about `path` as an OSError that names it.
+    """Raise what a library or a call reports about `path` as an error that names it.
 
     safetensors, torch and shutil raise errors of their own; read() and write() name no file, and
     shutil.rmtree one in the folder that it removes.
@@ -71,7 +71,8 @@ def system_errors(path: Path) -> Iterator[None]:
     except UserError:
         raise
     except Exception as error:
-        found = _NUMBER.search(str(error))
+        if (found := _NUMBER.search(str(error))) is None and "deserializing" in str(error):
+            raise UserError(f"{path}: damaged: {error}") from None
         if found is None or os.sep in str(getattr(error, "filename", "")):
             raise
         number = int(found[found.lastindex or 0])
@@ -94,12 +95,11 @@ def read_json(path: Path) -> Any:
 
 
 def read_object(path: Path, names: Iterable[str] = ()) -> dict[str, Any]:
-    """A JSON object; raises UserError if the file is damaged or lacks one of `names`.
-
-    Raises FileNotFoundError if there is no file.
-    """
+    """A JSON object; raises UserError if the file is missing, damaged or lacks one of `names`."""
     try:
         content = read_json(path)
+    except FileNotFoundError:
+        raise UserError(f"{path}: no such file; run: dvc repro") from None
     except ValueError as error:
         raise UserError(f"{path}: damaged: {error}") from None
     if not isinstance(content, dict):

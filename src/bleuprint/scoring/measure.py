@@ -44,10 +44,6 @@ class Texts:
         return list(lines.values())
 
 
-def _unsigned(_: Texts) -> str:
-    return ""
-
-
 @dataclass(frozen=True)
 class Measure:
     """What is measured of translations.
@@ -66,7 +62,7 @@ class Measure:
     statistics: Callable[[Texts], Any]
     value: Callable[[Any], Sequence[float] | Floats]
     about: str = ""
-    signature: Callable[[Texts], str] = _unsigned
+    signature: Callable[[Texts], str] = lambda _: ""
     kind: Literal["score", "fault", "variant", "figure"] = "score"
     digits: int = 1
     highest: float = 100.0

@@ -151,14 +151,10 @@ _CHECKS: dict[str, Callable[[Candidate], bool]] = {
 }
 
 
-def _counts(name: str) -> Callable[[Texts], list[tuple[int, int]] | None]:
-    return lambda texts: _broken(texts).get(name)
-
-
 # The faults in the order of tables. Their value is the number of lines that have them.
 FAULTS = tuple(
     Measure(
-        *(name, name, _counts(name), lambda sums: sums[:, 0]),
+        *(name, name, lambda texts, name=name: _broken(texts).get(name), lambda sums: sums[:, 0]),
         kind="fault",
         digits=0,
         highest=math.inf,

@@ -26,8 +26,6 @@ class SetScores(TypedDict):
 
 def read_scores(path: Path) -> dict[str, SetScores]:
     """The scores by test set; raises UserError if they are missing, damaged or of another form."""
-    if not path.exists():
-        raise UserError(f"{path}: no such file; run: dvc repro")
     content = read_object(path)
     for scores in content.values():
         if not (isinstance(scores, dict) and SetScores.__required_keys__ <= scores.keys()):

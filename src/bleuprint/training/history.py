@@ -93,11 +93,6 @@ class Curves:
     training: tuple[Point, ...]
     validation: tuple[Validation, ...]
 
-    @property
-    def best(self) -> Validation | None:
-        """The first validation of lowest loss; None if there is no validation."""
-        return min(self.validation, key=lambda validation: validation.loss, default=None)
-
     @classmethod
     def read(cls, path: Path) -> Self | None:
         """None if there is no such file; raises UserError if it is damaged."""

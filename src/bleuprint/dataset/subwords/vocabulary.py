@@ -6,7 +6,6 @@ no id of its own and is encoded as UNK, so that text can neither end a sentence 
 
 from collections import Counter
 from collections.abc import Iterable
-from itertools import takewhile
 from pathlib import Path
 
 from bleuprint.runtime.files import whole_file
@@ -63,7 +62,7 @@ class Vocabulary:
 def most_frequent(counts: Counter[str], min_count: int) -> list[tuple[str, int]]:
     """The tokens that occur at least `min_count` times, by count, then by code point."""
     entries = sorted(counts.items(), key=lambda entry: (-entry[1], entry[0]))
-    return list(takewhile(lambda entry: entry[1] >= min_count, entries))
+    return [entry for entry in entries if entry[1] >= min_count]
 
 
 def write_counts(path: Path, entries: Iterable[tuple[str, int]]) -> None:
