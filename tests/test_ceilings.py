@@ -14,12 +14,12 @@ PACKAGES = {
     "runtime": 2020,
     "config": 1700,
     "pipeline": 1570,
-    "scoring": 1520,
-    "training": 1520,
-    "dataset": 1440,
+    "scoring": 1510,
+    "training": 1510,
+    "dataset": 1430,
     "text": 1220,
     "serving": 1040,
-    "decoding": 1050,
+    "decoding": 1040,
     "tracking": 860,
     "model": 1030,
     "cli": 790,
@@ -28,7 +28,7 @@ PACKAGES = {
 }
 LONGEST = 350  # lines of a module
 # Of Python; of docs, of pages. The aim is 21,000 and 25,000.
-TOTALS = {"src": 23530, "tests": 29310, "docs": 2630}
+TOTALS = {"src": 23480, "tests": 29190, "docs": 2630}
 
 
 def python(folder: str) -> dict[Path, int]:
