@@ -43,12 +43,8 @@ def main() -> None:
 
 def command_parser() -> tuple[argparse.ArgumentParser, Commands]:
     """The parser of the command line, and its commands."""
-    parser = argparse.ArgumentParser(
-        prog="bleuprint",
-        usage="%(prog)s COMMAND ...",
-        description=_START,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
+    layout, usage = argparse.RawDescriptionHelpFormatter, "bleuprint COMMAND ..."
+    parser = argparse.ArgumentParser("bleuprint", usage, _START, formatter_class=layout)
     parser.add_argument("--version", action="version", version=f"%(prog)s {__version__}")
     parser.set_defaults(command=None)
     commands = parser.add_subparsers(title="commands", metavar="", dest="name", prog="bleuprint")

@@ -29,12 +29,11 @@ def record_at_exit(workflow: Any) -> None:
     It calls neither onsuccess nor onerror then.
     """
 
+    @atexit.register
     def record_left() -> None:
         runs = workflow.executor_plugin is not None and not workflow.dryrun
         if runs and marks():
             record_or_print_error()
-
-    atexit.register(record_left)
 
 
 def resolve_first(stages: Collection[Stage]) -> None:

@@ -20,11 +20,11 @@ def names(description: str | None, *arguments: str) -> list[str]:
     """The values of positional arguments; ends with usage and status 2 if others are given."""
     parser = argparse.ArgumentParser(description=description)
     for name in arguments:
-        parser.add_argument(name.lower(), metavar=name)
-    given = vars(parser.parse_args())
+        parser.add_argument(name)
+    given = list(vars(parser.parse_args()).values())
     _begin()
     AT_SUCCESS.append(_write_duration)
-    return [given[name.lower()] for name in arguments]
+    return given
 
 
 def shard(description: str | None) -> tuple[str, Shard | int | None]:

@@ -24,12 +24,9 @@ class Exported(PythonModel):
         model_input: list[str],
     ) -> list[str]:
         """The translation of each sentence; the types are the model's signature."""
-        starts = range(0, len(model_input), self._batch)
-        return [
-            text
-            for start in starts
-            for text in self._translate(model_input[start : start + self._batch])
-        ]
+        size, count = self._batch, len(model_input)
+        batches = (model_input[start : start + size] for start in range(0, count, size))
+        return [text for batch in batches for text in self._translate(batch)]
 
 
 mlflow.models.set_model(Exported())

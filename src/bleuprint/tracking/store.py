@@ -9,7 +9,7 @@ import os
 import re
 import sqlite3
 from collections.abc import Iterator
-from contextlib import closing, contextmanager, suppress
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
@@ -91,11 +91,11 @@ def experiment(client: "MlflowClient", name: str, make: bool = True) -> str:
             local = uri().startswith(_FILE)
             root = Path(_database()).resolve().parent if local else environment.root().resolve()
             place = (root / "mlartifacts" / name).as_uri()
-        with suppress(MlflowException):  # another process was first
-            client.create_experiment(name, artifact_location=place)
-        found = client.get_experiment_by_name(name)
-        if found is None:
-            raise MlflowException(f"experiment {name!r} could not be created")
+        try:
+            return client.create_experiment(name, artifact_location=place)
+        except MlflowException:
+            if (found := client.get_experiment_by_name(name)) is None:  # no other was first
+                raise
     return str(found.experiment_id) if found else ""
 
 
