@@ -104,11 +104,8 @@ class Translator:
 
     def attention(self, translated: Translated) -> list[dict[str, AttentionMap]]:
         """The maps of the best translation by kind, for each piece; an ensemble's last model's."""
-        model = models_of(self.model)[-1]
-        return [
-            attention_maps(model, self.corpus, piece.source, piece.tokens)
-            for piece in translated.pieces
-        ]
+        by = models_of(self.model)[-1], self.corpus
+        return [attention_maps(*by, piece.source, piece.tokens) for piece in translated.pieces]
 
     def ids(self, sentence: str, given: bool = False) -> list[int]:
         """The tokens of a sentence, or of a translation that is `given`; without EOS."""
@@ -151,11 +148,9 @@ def translate_lines(
     """
     for stream, name in _opened(files):
         for lines in read_lines_together(stream, name, _LINES):
-            results = translator([text for _, text in lines], best)
-            yield [
-                (f"{name}:{number}", text, translated)
-                for (number, text), translated in zip(lines, results, strict=True)
-            ]
+            numbers, texts = zip(*lines, strict=True)
+            places = [f"{name}:{number}" for number in numbers]
+            yield list(zip(places, texts, translator(texts, best), strict=True))
 
 
 def _opened(files: Sequence[str]) -> Iterator[tuple[BufferedReader, str]]:

@@ -30,16 +30,12 @@ _PEAKS = Path(__file__).with_name("gpu_peaks.csv")
 
 def text_libraries(corpus: Corpus) -> list[str]:
     """The packages that make a corpus's tokens and subwords."""
-    tokenizers = {
-        "moses": ["sacremoses"],
-        "spacy": ["spacy", "sacremoses"],
-        "segmenter": [*segmenter_packages((corpus.source, corpus.target)), "sacremoses"],
-    }
-    return [
-        *tokenizers.get(corpus.tokenize.name, []),
-        *(["subword-nmt"] if corpus.vocabulary.bpe else []),
-        *(["sentencepiece"] if corpus.vocabulary.sentencepiece else []),
-    ]
+    segmenters = segmenter_packages((corpus.source, corpus.target))
+    tokenizers = {"moses": [], "spacy": ["spacy"], "segmenter": segmenters}
+    name, vocabulary = corpus.tokenize.name, corpus.vocabulary
+    needed = [*tokenizers[name], "sacremoses"] if name in tokenizers else []
+    needed += ["subword-nmt"] if vocabulary.bpe else []
+    return [*needed, *(["sentencepiece"] if vocabulary.sentencepiece else [])]
 
 
 def machine_of(group: Group, libraries: Iterable[str] = ()) -> dict[str, Any]:
