@@ -18,17 +18,17 @@ PACKAGES = {
     "training": 1510,
     "dataset": 1430,
     "text": 1220,
-    "serving": 1040,
+    "serving": 1030,
     "decoding": 1040,
-    "tracking": 860,
+    "tracking": 850,
     "model": 1030,
-    "cli": 790,
+    "cli": 780,
     "rules": 790,
     "cells": 200,
 }
 LONGEST = 350  # lines of a module
 # Of Python; of docs, of pages. The aim is 21,000 and 25,000.
-TOTALS = {"src": 23480, "tests": 29190, "docs": 2630}
+TOTALS = {"src": 23470, "tests": 29180, "docs": 2630}
 
 
 def python(folder: str) -> dict[Path, int]:
