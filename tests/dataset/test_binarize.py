@@ -1,4 +1,5 @@
 import json
+from dataclasses import asdict
 
 import numpy as np
 import pytest
@@ -86,14 +87,7 @@ def test_corpus_json_says_what_the_text_went_through(tmp_path):
     about = json.loads((binarizing.output / "corpus.json").read_text())
     assert about["format"] == "bleuprint binary corpus" and about["version"] == 1
     assert about["clean"] == {"unicode": {"form": "NFC"}, "non_printing": {}}
-    assert about["tokenize"] == {
-        "name": "moses",
-        "lowercase": False,
-        "hyphens": False,
-        "escape": False,
-        "white_space": False,
-        "plain": False,
-    }
+    assert about["tokenize"] == asdict(TOKENIZE)
     assert corpus.joint
     assert contents(binarizing.output / "segmentation") == contents(tmp_path / "bpe")
 

@@ -125,11 +125,7 @@ def test_large_text_is_learned_from_in_even_steps(
     ("size", "model", "message"),
     [
         (5, "unigram", r"is 5: SentencePiece cannot learn it: Vocabulary size is smaller than req"),
-        (
-            99999,
-            "unigram",
-            r"is 99999: .* size too high \(99999\). Please set it to a value <= \d+",
-        ),
+        (99999, "unigram", r"is 99999: .* size too high \(99999\). Please set it to a value"),
         (99999, "bpe", r"is 99999: .* size too high \(99999\). Please set it to a value <= \d+"),
     ],
 )

@@ -51,14 +51,7 @@ def pairs(count: int) -> tuple[list[list[int]], list[list[int]]]:
         {"activation": "swiglu"},
         {"scale_attention": False},
         {"positional_encoding": "rotary"},
-        {
-            "norm": "pre",
-            "positional_encoding": "learned",
-            "tie_embeddings": "none",
-            "heads": 2,
-            "d_k": 16,
-            "d_v": 16,
-        },
+        {"norm": "pre", "tie_embeddings": "none", "heads": 2, "d_k": 16, "d_v": 16},
     ],
     ids=str,
 )

@@ -49,13 +49,8 @@ def test_the_tokenizer_of_a_language(languages: str, tokenizer: str) -> None:
         assert f"|tok:{tokenizer}|" in found["signature"]
 
 
-def test_ter_worked_by_hand() -> None:
-    # One word replaced and one put in of 6 and 4; of the last line three are moved at once.
-    references = ["the cat sat on the mat", "it is cold today", "a b c d e f"]
-    found = ["the dog sat on the mat", "it is very cold today", "d e f a b c"]
-    assert ter(found, references)["value"] == pytest.approx(100 * 3 / 16, abs=1e-6)
-    assert ter(["The Cat sat on the mat"], references[:1])["value"] == 0
-    # 7 words too many for a reference of one word: TER has no upper end.
+def test_ter_has_no_upper_end() -> None:
+    # 7 words too many for a reference of one word
     worse = ter(["a b c d e f g h"] * 2, ["a"] * 2)
     assert worse["value"] == worse["low"] == worse["high"] == 700
 

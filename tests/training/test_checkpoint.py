@@ -120,7 +120,7 @@ def test_of_one_half_removed_nothing_is_left(
 
 def cut_short(content: bytes, rng: random.Random) -> bytes:
     # what comes after the last bracket of JSON is no content
-    return content[: rng.randrange(1, len(content) - 1)]
+    return content[: rng.randrange(len(content) - 1)]
 
 
 def flipped(content: bytes, rng: random.Random) -> bytes:
@@ -129,11 +129,7 @@ def flipped(content: bytes, rng: random.Random) -> bytes:
     return bytes(changed)
 
 
-def emptied(_: bytes, __: random.Random) -> bytes:
-    return b""
-
-
-@pytest.mark.parametrize("damage", [cut_short, flipped, emptied, None])
+@pytest.mark.parametrize("damage", [cut_short, flipped, None])
 @pytest.mark.parametrize("name", FILES)
 def test_damaged_ones_go_and_whole_ones_stay(
     tmp_path: Path,
@@ -143,7 +139,7 @@ def test_damaged_ones_go_and_whole_ones_stay(
 ) -> None:
     rng = random.Random(name)
     save(tmp_path, 1)
-    for _ in range(30 if damage in (cut_short, flipped) else 1):
+    for _ in range(30 if damage else 1):
         path = save(tmp_path, 2) / name
         if damage:
             path.write_bytes(damage(path.read_bytes(), rng))

@@ -18,6 +18,7 @@ from bleuprint.dataset.batching import Position, plan_updates
 from bleuprint.dataset.binarized import BinaryCorpus
 from bleuprint.model.transformer import Transformer
 from bleuprint.runtime.distributed.group import Group
+from bleuprint.runtime.files import read_json
 from bleuprint.training.data_loader import BatchReader
 from bleuprint.training.loss import batch_loss
 from hashes import sha256_of_folder
@@ -38,14 +39,12 @@ pytestmark = pytest.mark.usefixtures("one_thread")
 ALONE = Group(0, 1, torch.device("cpu"))
 
 
-def facts(root: Path) -> dict[str, Any]:
-    content: dict[str, Any] = json.loads((root / "results" / CELL / "training.json").read_text())
-    return content
+def facts(root: Path) -> Any:
+    return read_json(root / "results" / CELL / "training.json")
 
 
-def curves(root: Path) -> dict[str, Any]:
-    content: dict[str, Any] = json.loads((root / "results" / CELL / "curves.json").read_text())
-    return content
+def curves(root: Path) -> Any:
+    return read_json(root / "results" / CELL / "curves.json")
 
 
 def losses(root: Path) -> list[float]:

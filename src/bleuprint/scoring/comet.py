@@ -34,8 +34,6 @@ _VARIABLES = {
     "TORCH_FORCE_WEIGHTS_ONLY_LOAD": "1",
     "TOKENIZERS_PARALLELISM": "false",
 }
-
-
 # Sources, translations and references of a test set.
 _Files = tuple[Path, Path, Path]
 _Key = TypeVar("_Key", bound=Hashable)

@@ -27,11 +27,11 @@ def score_texts(texts: Texts, loss: ReferenceLoss | None = None) -> list[Measure
     """Every measure of a test set: over its lines, by document, and by bucket."""
     found = list[Measured]()
     for measure in MEASURES.values():
-        statistics = measure.count(texts)
-        if statistics is not None:
-            found += [measured(measure, statistics, measure.signature(texts))]
-            found += by_document(measure, statistics, texts)
-        if statistics is not None and measure.key == "bleu":
+        if (statistics := measure.count(texts)) is None:
+            continue
+        found += [measured(measure, statistics, measure.signature(texts))]
+        found += by_document(measure, statistics, texts)
+        if measure.key == "bleu":
             found += by_length(measure, statistics, texts.described.source_tokens)
     return [*found, *by_count(texts), *(loss_measures(loss, texts.references) if loss else ())]
 
