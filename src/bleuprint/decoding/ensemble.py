@@ -61,8 +61,7 @@ def load_decoder(folder: Path, corpus: BinaryCorpus) -> Decoder:
 
     An ensemble has a folder for each checkpoint, named by its update.
     """
-    path = folder / DESCRIPTION
-    averaged = read_object(path).get("averaged", {}) if path.exists() else {}
+    averaged = read_object(folder / DESCRIPTION).get("averaged", {})
     if not averaged.get("settings", {}).get("ensemble"):
         return load_model(folder, corpus)
     return Ensemble([load_model(folder / str(update), corpus) for update in averaged["updates"]])
