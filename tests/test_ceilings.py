@@ -14,7 +14,7 @@ PACKAGES = {
     "runtime": 2020,
     "config": 1700,
     "pipeline": 1570,
-    "scoring": 1510,
+    "scoring": 1500,
     "training": 1510,
     "dataset": 1430,
     "text": 1220,
@@ -28,7 +28,7 @@ PACKAGES = {
 }
 LONGEST = 350  # lines of a module
 # Of Python; of docs, of pages. The aim is 21,000 and 25,000.
-TOTALS = {"src": 23470, "tests": 29180, "docs": 2630}
+TOTALS = {"src": 23460, "tests": 29150, "docs": 2630}
 
 
 def python(folder: str) -> dict[Path, int]:
