@@ -60,7 +60,7 @@ def test_what_has_changed_is_named_with_the_command_that_keeps_it(tmp_path):
     git("add", ".")
     git("commit", "-qm", "one")
     (tmp_path / "other").write_text("2")
-    assert changes(tmp_path).startswith("nothing has changed")
+    assert changes(tmp_path).startswith("the same bytes as the committed")
     (tmp_path / "dvc.lock").write_text("2")
     assert changes(tmp_path) == (
         "changed: dvc.lock; to keep it: git add params.yaml dvc.lock reports && git commit"

@@ -85,7 +85,7 @@ def changes(root: Path = Path()) -> str:
         return ""
     status = git(root, "status", "--porcelain", "--untracked-files=all", "--", *paths).decode()
     if not (changed := [line[3:] for line in status.splitlines()]):
-        return "nothing has changed: dvc.lock and reports/ are those of the last commit"
+        return "the same bytes as the committed results: dvc.lock and reports/ have not changed"
     count = f"{len(changed)} files of {', '.join(paths)}"
     named = ", ".join(changed) if len(changed) <= 4 else count
     return f"changed: {named}; to keep it: git add {' '.join(paths)} && git commit"
