@@ -66,8 +66,28 @@ def test_what_has_no_secret_stays_as_it_is(text: str) -> None:
 
 
 @pytest.mark.parametrize(
+    ("address", "masked"),
+    [
+        ("http://me:hu sh@host:5000", "http://***@host:5000"),
+        ("http://hu sh@host:5000/", "http://***@host:5000/"),
+        ("http://me:12/hush@host:5000", "http://***@host:5000"),
+        ("postgresql://h/d?password=hu sh&x=1", "postgresql://h/d?password=***&x=1"),
+        ("me:hu sh@proxy:3128", "***@proxy:3128"),
+        ("sqlite:////home/me@org/m.db", "sqlite:////home/me@org/m.db"),
+    ],
+)
+def test_an_address_of_the_environment_is_known_whole(
+    address: str, masked: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With a space in its password, or a port that is the beginning of one."""
+    monkeypatch.setenv("MLFLOW_TRACKING_URI", address)
+    assert mask(f"at {address}: down") == f"at {masked}: down"
+
+
+@pytest.mark.parametrize(
     ("message", "masked"),
     [
+        ("at http://me:hu sh@host/x: down", "at http://***@host/x: down"),
         ("http://a/x;http://b:hush@c,http://d", "http://a/x;http://***@c,http://d"),
         ("with url: /a?token=hush&b=1 (by X)", "with url: /a?token=***&b=1 (by X)"),
         ("in header value: 'Bearer hush-hush\\n'", "in header value: 'Bearer ***\\n'"),

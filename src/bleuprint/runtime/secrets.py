@@ -4,9 +4,18 @@ An address that no parser understands, such as one whose password has an unescap
 up to its last `@`: of two readings, the one that shows less.
 """
 
+import os
 import re
 
 MASK = "***"
+# Variables whose whole value is an address, so that a password in it may contain spaces.
+_ADDRESSES = (
+    *("MLFLOW_TRACKING_URI", "MLFLOW_REGISTRY_URI", "MLFLOW_S3_ENDPOINT_URL", "BLEUPRINT_MIRROR"),
+    *("HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "http_proxy", "https_proxy", "all_proxy"),
+)
+_WHOLE = re.compile(r"^(?!(?:file|sqlite):)([a-zA-Z][\w+.-]*://)?[^?]*@|(?<==)[^&]* [^&]*")
+# A password with spaces, known by what follows the colon, which is no port.
+_SPACED = re.compile(r"(?<=://)[^\s/?#@:]*:(?!\d*(?:[/?#:,;.)'\"\s]|$))[^@\n]*@")
 # What precedes a host: up to its @, or from a colon that no port follows up to the last @.
 _USER = re.compile(r"//(?:(?!\[)[^\s/?#@]*:(?!\d+(?:[/?#\s]|$))\S*@|[^\s/?#]*@)")
 # user:password@host without a scheme
@@ -31,7 +40,11 @@ def mask(text: str) -> str:
     That is the user name and password before a host, and the values of parameters with the names
     of secrets (`password`, `token`, `X-Amz-Signature`, ...), each replaced by `***`.
     """
-    text = _BARE.sub(f"{MASK}@", _USER.sub(f"//{MASK}@", text))
+    for address in filter(None, map(os.environ.get, _ADDRESSES)):
+        whole = _WHOLE.sub(lambda f: f"{f[1] or ''}{MASK}@" if f[0][-1] == "@" else MASK, address)
+        text = text.replace(address, whole)
+    text = _USER.sub(f"//{MASK}@", _SPACED.sub(f"{MASK}@", text))
+    text = _BARE.sub(f"{MASK}@", text)
     return _HEADER.sub(rf"\1 {MASK}", _PARAMETER.sub(rf"\1{MASK}", text))
 
 

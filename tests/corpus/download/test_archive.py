@@ -137,6 +137,30 @@ def test_a_file_that_is_cut_short_is_named(left):
             assert message.startswith(f"a.tgz!{name}: truncated or damaged")
 
 
+@pytest.mark.parametrize("name", PACK)
+@pytest.mark.parametrize(
+    "second",
+    [
+        lambda data: bytes([data[0] ^ 1]) + data[1:],
+        lambda data: data[1:],
+        lambda _: b"<html>",
+        lambda data: data[:5],
+        lambda data: b"\0\0\0" + data[2:],
+    ],
+    ids=["bit flipped", "byte lost", "page", "cut short", "overwritten"],
+)
+def test_what_follows_a_stream_and_is_none_is_refused(name, second):
+    data = PACK[name](LONG) + second(PACK[name](TEXT))
+    assert refused(name, data).startswith(f"{name}: truncated or damaged")
+
+
+@pytest.mark.parametrize("name", PACK)
+@pytest.mark.parametrize("padding", [bytes(4), bytes(1 << 19)], ids=len)
+def test_zeros_after_a_stream_are_padding(name, padding):
+    data = b"".join(PACK[name](part) + padding for part in (LONG, b"", TEXT))
+    assert read(name, data) == LONG + TEXT
+
+
 @pytest.mark.parametrize("name", [*ARCHIVES, *PACK])
 def test_a_file_that_is_not_what_its_name_says_is_named(name):
     members = [FILES[0][0]] if name in ARCHIVES else []

@@ -15,13 +15,13 @@ import zipfile
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import IO, Any, BinaryIO
 
 from bleuprint.runtime.errors import UserError
 
 _BLOCK = 1 << 18
-_OPENERS: dict[str, Callable[[Any], Any]] = {".gz": gzip.open, ".bz2": bz2.open, ".xz": lzma.open}
 _TARS = {".tar": "", ".tar.gz": "gz", ".tgz": "gz", ".tar.bz2": "bz2", ".tar.xz": "xz"}
 _ARCHIVES = (*_TARS, ".zip")
 # A damaged header, a compression method without a module and an encrypted member are RuntimeError
@@ -30,6 +30,42 @@ _UNPACKING_ERRORS = (
     *(EOFError, OSError, RuntimeError, ValueError),
     *(lzma.LZMAError, tarfile.TarError, zipfile.BadZipFile, zlib.error),
 )
+
+
+class _Streams(io.RawIOBase):
+    """The unpacked bytes of all streams of a .bz2 or .xz file.
+
+    Python's own readers take what follows a stream, one with a damaged header too, for nothing.
+    """
+
+    def __init__(self, file: IO[bytes], new: Callable[[], Any]) -> None:
+        self._file, self._new, self._stream = file, new, new()
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        while True:
+            packed = b""
+            if self._stream.eof:
+                packed = self._stream.unused_data.lstrip(b"\0")  # zeros are padding
+                while not packed and (block := self._file.read(_BLOCK)):
+                    packed = block.lstrip(b"\0")
+                if not packed:
+                    return 0
+                self._stream = self._new()
+            elif self._stream.needs_input and not (packed := self._file.read(_BLOCK)):
+                raise EOFError("it ends within a stream")
+            if data := self._stream.decompress(packed, len(buffer)):
+                buffer[: len(data)] = data
+                return len(data)
+
+
+_OPENERS: dict[str, Callable[[Any], Any]] = {
+    ".gz": gzip.open,
+    ".bz2": partial(_Streams, new=bz2.BZ2Decompressor),
+    ".xz": partial(_Streams, new=lzma.LZMADecompressor),
+}
 
 
 @contextmanager
