@@ -64,7 +64,7 @@ def two_hosts():
 def pauses(monkeypatch):
     """The pauses that the code requested; none of them takes time."""
     made = []
-    monkeypatch.setattr(http, "time", SimpleNamespace(sleep=made.append, time=time.time))
+    monkeypatch.setattr(http, "time", SimpleNamespace(sleep=made.append, monotonic=time.monotonic))
     return made
 
 

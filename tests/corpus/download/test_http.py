@@ -121,6 +121,28 @@ def test_a_host_that_does_not_answer_is_named(tmp_path, monkeypatch, listens, me
     assert url in found and message in found and "BLEUPRINT_MIRROR" in found
 
 
+def test_a_server_without_length_does_not_fill_the_disk_nor_drip_for_ever(
+    tmp_path, host, monkeypatch
+):
+    def answer(bytes_, pause):
+        def send(handler, _):
+            handler.head(200, {})
+            for _ in range(1000):
+                handler.body(bytes_)
+                time.sleep(pause)
+
+        return send
+
+    host.script["/x"] = [answer(bytes(200_000), 0)]
+    assert "expected 7 bytes, found " in refused(tmp_path, File(url=host.url("/x"), size=7))
+    monkeypatch.setattr(http, "PERIOD", 0.5)
+    monkeypatch.setattr(http, "ATTEMPTS", 2)
+    host.script["/x"] = [answer(b"x", 0.02)] * 2
+    message = refused(tmp_path, File(url=host.url("/x")))
+    assert "fewer than 65536 bytes in 0.5 seconds" in message
+    assert host.seen[0].sent < 100_000_000 and max(seen.sent for seen in host.seen[1:]) < 500
+
+
 # Downloads that break off and are resumed
 
 

@@ -153,7 +153,7 @@ def _remote(url: str, file: File, store: Path) -> Path:
             return kept
         kept.unlink(missing_ok=True)
         partial = kept.with_name(f"{kept.name}.partial")
-        transfer(url, partial, resume=file.sha256 is not None)
+        transfer(url, partial, file)
         if wrong := _mismatch(partial, file):
             partial.unlink()
             raise _Mismatch(f"{url}: {wrong}; the download was removed")

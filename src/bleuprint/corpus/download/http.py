@@ -11,6 +11,7 @@ from pathlib import Path
 import requests
 from urllib3.exceptions import HTTPError
 
+from bleuprint.config.corpus_files import File
 from bleuprint.runtime import environment
 from bleuprint.runtime.errors import UserError
 from bleuprint.runtime.progress import Progress
@@ -23,6 +24,9 @@ MIN_PROGRESS = 1 << 20
 FIRST_PAUSE = 1.0
 LONGEST_PAUSE = 300.0
 TIMEOUT = 30.0
+# An attempt ends if of the body fewer than SLOWEST bytes come within PERIOD seconds.
+PERIOD = 60.0
+SLOWEST = 1 << 16
 _BLOCK = 1 << 14
 _TRANSIENT = frozenset({408, 425, 429, 500, 502, 503, 504})
 # No encoding: a .gz file must come as it was hashed.
@@ -33,16 +37,17 @@ class Unreachable(UserError):
     """A host did not return the file."""
 
 
-def transfer(url: str, partial: Path, resume: bool) -> None:
-    """Download `url` to `partial`, with `resume` only what that lacks; raises UserError.
+def transfer(url: str, partial: Path, file: File) -> None:
+    """Download `url` to `partial`, if the SHA-256 is known only what that lacks; raises UserError.
 
-    Without a SHA-256 the parts may come from different versions of the file.
+    Without it the parts may come from different versions of the file. Of a file that is larger than
+    its known size only a little more is read.
     """
-    failed = 0
+    failed, resume = 0, file.sha256 is not None
     while True:
         begin = partial.stat().st_size if resume and partial.exists() else 0
         try:
-            return _attempt(url, partial, begin)
+            return _attempt(url, partial, begin, file.size)
         except (requests.RequestException, HTTPError, ValueError) as error:
             added = partial.stat().st_size - begin if resume and partial.exists() else 0
             failed = 1 if added >= MIN_PROGRESS else failed + 1
@@ -65,7 +70,7 @@ def _retry_after(error: Exception) -> float | None:
     return 0.0 if lost else None
 
 
-def _attempt(url: str, partial: Path, begin: int) -> None:
+def _attempt(url: str, partial: Path, begin: int, size: int | None) -> None:
     """One request for the file from byte `begin`; raises what requests and urllib3 raise."""
     headers = _HEADERS | ({"Range": f"bytes={begin}-"} if begin else {})
     with requests.get(url, headers=headers, stream=True, timeout=TIMEOUT) as response:
@@ -76,13 +81,24 @@ def _attempt(url: str, partial: Path, begin: int) -> None:
         begin = begin if response.status_code == 206 else 0
         length = response.headers.get("Content-Length", "")
         total = begin + int(length) if length.isdecimal() else None
+        if None not in (total, size) and total != size:
+            raise UserError(f"{url}: expected {size} bytes, found {total}")
         with (
             Progress(url.rpartition("/")[2] or url, total, "B", start=begin) as progress,
             partial.open("ab" if begin else "wb") as out,
         ):
-            for block in response.raw.stream(_BLOCK, decode_content=False):
+            start, received = time.monotonic(), 0
+            while block := response.raw.read1(_BLOCK, decode_content=False):
                 out.write(block)
                 progress.advance(len(block))
+                received += len(block)
+                if size is not None and out.tell() > size:
+                    return
+                if time.monotonic() - start > PERIOD:
+                    if received < SLOWEST:
+                        slow = f"fewer than {SLOWEST} bytes in {PERIOD:g} seconds"
+                        raise requests.ConnectionError(slow)
+                    start, received = time.monotonic(), 0
 
 
 def _refusal(response: requests.Response) -> requests.HTTPError:
