@@ -114,6 +114,17 @@ def test_line_breaks_written_as_characters_become_spaces():
     assert read("tmx", file) == PAIRS
 
 
+@pytest.mark.parametrize("deep", [90, 2000, 100_000])
+def test_elements_may_be_nested_but_not_without_end(deep):
+    nested = b"<tu><tuv xml:lang='de'><seg>" + b"<hi>" * deep + b"eins" + b"</hi>" * deep
+    nested += b"</seg></tuv><tuv xml:lang='en'><seg>one</seg></tuv></tu>"
+    content = b"<tmx><header/><body>" + nested + b"</body></tmx>"
+    if deep < 100:
+        assert read("tmx", content) == [("eins", "one")]
+    else:
+        assert fault("tmx", content) == "inputs/both: <hi> is 101 elements deep"
+
+
 @pytest.mark.parametrize(
     ("code", "between"),
     [

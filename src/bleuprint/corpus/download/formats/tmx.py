@@ -18,6 +18,7 @@ _BREAK = re.compile(
     r"\s+\Z|\s*(</?(br|hr|p|h[1-6]|div|li|tr|td|(text:)?(line-break|tab))\b|\\([nrt]|par|line)\s*\Z)",
     re.IGNORECASE,
 )
+_DEEPEST = 100
 # XML's white space; other spaces (U+00A0, U+3000) are part of the text.
 _SPACE = re.compile("[ \t\r\n]+")
 _LANGUAGE = "{http://www.w3.org/XML/1998/namespace}lang"
@@ -56,6 +57,8 @@ def _units(stream: BinaryIO, name: str) -> Iterator[ElementTree.Element]:
         for event, element in ElementTree.iterparse(stream, ("start", "end")):
             if event == "start":
                 parents.append(element)
+                if len(parents) > _DEEPEST:
+                    raise UserError(f"{name}: <{element.tag}> is {len(parents)} elements deep")
                 continue
             parents.pop()
             if element.tag == "tu":
