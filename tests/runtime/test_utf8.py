@@ -121,6 +121,17 @@ def test_other_packed_files_are_named(start: bytes, tmp_path: Path) -> None:
     assert "the file is packed" in refusal("download", tmp_path / "x", content)
 
 
+@pytest.mark.parametrize("content", ["süß\n{}\n{}\n", "{}\n{}\nsüß\n"])
+def test_lines_of_utf_8_are_not_to_be_converted(content: str, tmp_path: Path) -> None:
+    """Where some lines are CP1252, as in files that several people have edited."""
+    one, two = ("stra\udcdfe", "b\udcf6se")
+    raw = content.format(one, two).encode(errors="surrogateescape")
+    for reader in READERS:
+        message = refusal(reader, tmp_path / "x", raw)
+        assert "as CP1252 it reads 'straße': 2 of its lines are not UTF-8, and others" in message
+        assert "iconv" not in message
+
+
 def test_a_file_that_ends_within_a_character(tmp_path: Path) -> None:
     content = "eins\nzwö\nfünf".encode()[:-3]
     said = f"{tmp_path}/x:3: byte 2 of the line is 0xc3: not UTF-8; is the file cut short?"

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Iterator
 from io import BufferedReader, BytesIO
+from itertools import islice
 
 from bleuprint.runtime.errors import UserError
 
@@ -17,11 +18,14 @@ _ICONV = "iconv -f {0} -t UTF-8 OLD > NEW"
 _BLOCK = 1 << 20
 
 
-def decoded(line: bytes, file: object, number: int) -> str:
+def decoded(
+    line: bytes, file: object, number: int, rest: Iterable[bytes] = (), good: int = 0
+) -> str:
     """The text of a line; raises UserError, naming file, line and byte, if it is not UTF-8.
 
     Of lines 1 and 2 also at NULs: without a mark, UTF-16 is often valid UTF-8 with NULs, and its
-    first line may be empty.
+    first line may be empty. `rest`: the lines after it; `good`: how many before it are UTF-8 beyond
+    ASCII: to convert the whole file would destroy such lines.
     """
     if number <= 2:
         for start, command in _PACKED.items():
@@ -39,17 +43,27 @@ def decoded(line: bytes, file: object, number: int) -> str:
         place, near = error.start, line[max(0, error.start - 20) : error.start + 20].strip()
         shown = repr(near.decode("cp1252", "replace"))
         hint = f"as CP1252 it reads {shown}: if that is right: {_ICONV.format('CP1252')}"
+        others = [is_utf8(other) for other in rest if not other.isascii()]
+        if good or any(others):
+            bad = f"{others.count(False) + 1} of its lines are not UTF-8, and others are"
+            hint = f"as CP1252 it reads {shown}: {bad}: convert those alone"
         if error.reason == "unexpected end of data":
             hint = "is the file cut short?"
         where = f"{file}:{number}: byte {place + 1} of the line is {line[place]:#04x}"
         raise UserError(f"{where}: not UTF-8; {hint}") from None
 
 
+def is_utf8(line: bytes) -> bool:
+    """Whether a line is UTF-8."""
+    return line.decode(errors="ignore").encode() == line
+
+
 def not_utf8(file: object, lines: Iterable[bytes]) -> UserError:
     """The error for a file of which one of `lines` is not UTF-8."""
+    rest, good = iter(lines), 0
     try:
-        for number, line in enumerate(lines, 1):
-            decoded(line, file, number)
+        for number, line in enumerate(rest, 1):
+            good += not decoded(line, file, number, rest, good).isascii()
     except UserError as error:
         return error
     raise AssertionError(f"{file} is UTF-8")
@@ -64,7 +78,7 @@ def read_lines_together(
     \\n alone. A byte order mark at the start and a \\r at the end of a line are removed, as in the
     files of a corpus. Raises UserError at bytes that are not UTF-8, after the lines before them.
     """
-    number, rest, ended = 1, b"", False
+    number, good, rest, ended = 1, 0, b"", False
     while not ended:
         ended = not (block := stream.read1(_BLOCK))
         lines = BytesIO(rest + block).readlines()
@@ -72,8 +86,10 @@ def read_lines_together(
         for start in range(0, len(lines), most):
             batch: list[tuple[int, str]] = []
             try:
-                for line in lines[start : start + most]:
-                    text = decoded(line, name, number).removesuffix("\n").removesuffix("\r")
+                for place, line in enumerate(lines[start : start + most], start + 1):
+                    text = decoded(line, name, number, islice(lines, place, None), good)
+                    good += not text.isascii()
+                    text = text.removesuffix("\n").removesuffix("\r")
                     batch.append((number, text.removeprefix("\ufeff") if number == 1 else text))
                     number += 1
             finally:

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import BinaryIO, NamedTuple
 
 from bleuprint.runtime.errors import UserError
-from bleuprint.runtime.utf8 import decoded
+from bleuprint.runtime.utf8 import not_utf8
 
 BLOCK_PAIRS = 1000
 
@@ -26,11 +26,11 @@ class Pair(NamedTuple):
 def read_lines(path: Path) -> Iterator[str]:
     """The lines of a UTF-8 file without their \\n; raises UserError at an undecodable byte."""
     with _open(path) as file:
-        for number, line in enumerate(file, 1):
+        for line in file:
             try:
                 yield line.removesuffix(b"\n").decode()
             except UnicodeDecodeError:
-                decoded(line, path, number)
+                raise _undecodable(path) from None
 
 
 def read_pairs(source: Path, target: Path) -> Iterator[Pair]:
@@ -74,8 +74,7 @@ class Block:
         try:
             return data.decode().split("\n")[:-1]
         except UnicodeDecodeError:
-            lines = enumerate(data.split(b"\n")[:-1], self.first)
-            return [decoded(line + b"\n", path, number) for number, line in lines]
+            raise _undecodable(path) from None
 
 
 def read_blocks(
@@ -184,3 +183,8 @@ def _lines(file: BinaryIO, count: int) -> bytes:
     """The next lines, each with its \\n, which is added to a last line without one."""
     block = b"".join(islice(file, count))
     return block if block[-1:] in (b"", b"\n") else block + b"\n"
+
+
+def _undecodable(path: Path) -> UserError:
+    with _open(path) as file:
+        return not_utf8(path, file)

@@ -19,8 +19,10 @@ def read_lines(stream: BinaryIO, name: str) -> Iterator[str]:
     Raises UserError, naming file, line and byte, at bytes that are not UTF-8, and if there are \\r
     but no \\n.
     """
+    good = 0
     for number, line in enumerate(stream, 1):
-        text = decoded(line, name, number)
+        text = decoded(line, name, number, stream, good)
+        good += not text.isascii()
         if number == 1 and b"\r" in line and not line.endswith(b"\n"):
             command = r"tr '\r' '\n' < OLD > NEW"
             raise UserError(f"{name}: its lines end in \\r alone, as on old Macs: {command}")
