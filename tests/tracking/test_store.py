@@ -1,5 +1,9 @@
 """Failures of MLflow are one line; bugs keep their traceback."""
 
+import shutil
+import sqlite3
+from contextlib import closing
+
 import pytest
 
 from bleuprint.runtime.errors import UserError
@@ -42,21 +46,43 @@ def test_a_password_in_the_servers_address_is_not_printed(capsys):
         (
             "postgresql://me:hu/sh@localhost/db",
             "postgresql://***@localhost/db",
-            "No module named 'psycopg2'",
+            "needs the Python module psycopg2: pip install psycopg2-binary",
         ),
         (
             "mysql+pymysql://hush@localhost/db?password=hush",
             "mysql+pymysql://***@localhost/db?password=***",
-            "No module named 'pymysql'",
+            "needs the Python module pymysql: pip install pymysql",
         ),
     ],
 )
-def test_a_database_without_its_driver_names_it(monkeypatch, address, masked, problem):
+def test_a_database_without_its_driver_names_the_package(monkeypatch, address, masked, problem):
     """None of these is among the packages that setup installs."""
     monkeypatch.setenv("MLFLOW_TRACKING_URI", address)
     with pytest.raises(UserError) as error, store.failures_named():
         store.client()
     assert str(error.value) == f"MLflow at {masked}: {problem}"
+
+
+@pytest.mark.parametrize(
+    ("revision", "problem"),
+    [
+        ("f00dfeedf00d", "made by a newer MLflow (schema f00dfeedf00d): install that"),
+        ("0c779009ac13", "made by an older MLflow (schema 0c779009ac13): copy the database"),
+    ],
+)
+def test_a_database_of_another_mlflow_says_of_which(
+    tmp_path, mldatabase, monkeypatch, revision, problem
+):
+    """One revision is no MLflow's yet, the other is of 2022."""
+    path = shutil.copyfile(mldatabase, tmp_path / "mlflow.db")
+    with closing(sqlite3.connect(path)) as database, database:
+        database.execute("UPDATE alembic_version SET version_num = ?", [revision])
+    monkeypatch.setenv("MLFLOW_TRACKING_URI", f"sqlite:///{path}")
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(UserError) as error, store.failures_named():
+        store.client()
+    assert str(error.value).startswith(f"MLflow at sqlite:///{path}: {problem}")
+    assert str(error.value).endswith(", which bleuprint record fills")
 
 
 @pytest.mark.parametrize(

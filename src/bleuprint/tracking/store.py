@@ -34,6 +34,8 @@ for _name, _value in {
 _FILE = "sqlite:///"
 # Seconds to wait for other processes that create the database.
 _LOCKED = 120
+# The packages of modules by which SQLAlchemy reaches databases, where they differ in name.
+_DRIVERS = {"psycopg2": "psycopg2-binary", "MySQLdb": "mysqlclient"}
 
 
 def uri() -> str:
@@ -120,6 +122,18 @@ def reason(error: Exception) -> str:
     For a server that is down: the system's message ("Connection refused"), without the six
     exceptions that libraries wrap around it.
     """
+    if isinstance(error, ModuleNotFoundError):
+        package = _DRIVERS.get(error.name or "", error.name)
+        return f"needs the Python module {error.name}: pip install {package}"
+    if found := re.search(r"schema \(found version (\w+)", str(error)):
+        from mlflow.store import db_migrations
+
+        versions = Path(db_migrations.__file__).with_name("versions")
+        age, cure = "a newer MLflow", "install that MLflow"
+        if any(versions.glob(f"{found[1]}_*.py")):
+            age, cure = "an older MLflow", "copy the database, then run 'mlflow db upgrade' on it"
+        other = "set MLFLOW_TRACKING_URI to another one, which bleuprint record fills"
+        return f"made by {age} (schema {found[1]}): {cure}, or {other}"
     inner: BaseException | None = error
     while inner is not None:
         if type(inner).__module__ in ("builtins", "socket") and isinstance(inner, OSError):
