@@ -56,6 +56,8 @@ def whole_folder(path: Path) -> Iterator[Path]:
             _remove(old)
             _sync(path.parent)
         finally:
+            if os.path.lexists(old) and not os.path.lexists(path):
+                old.rename(path)
             _remove(partial)
 
 
