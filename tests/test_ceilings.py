@@ -10,8 +10,8 @@ from root import ROOT
 # Lines of Python by package of src/bleuprint, rounded up.
 PACKAGES = {
     "report": 3720,
-    "corpus": 3110,
-    "runtime": 2020,
+    "corpus": 3170,
+    "runtime": 2050,
     "config": 1700,
     "pipeline": 1570,
     "scoring": 1500,
@@ -20,7 +20,7 @@ PACKAGES = {
     "text": 1220,
     "serving": 1030,
     "decoding": 1040,
-    "tracking": 850,
+    "tracking": 870,
     "model": 1030,
     "cli": 780,
     "rules": 790,
@@ -28,7 +28,7 @@ PACKAGES = {
 }
 LONGEST = 350  # lines of a module
 # Of Python; of docs, of pages. The aim is 21,000 and 25,000.
-TOTALS = {"src": 23460, "tests": 29150, "docs": 2630}
+TOTALS = {"src": 23570, "tests": 29280, "docs": 2630}
 
 
 def python(folder: str) -> dict[Path, int]:
