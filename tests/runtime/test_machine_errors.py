@@ -82,3 +82,8 @@ def test_an_error_before_main_is_one_line_too() -> None:
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
     assert (done.returncode, done.stderr.count("\n")) == (1, 1)
     assert done.stderr.startswith("bleuprint: error: out of memory (MemoryError): this machine has")
+
+
+def test_memory_names_the_limit_of_the_process(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(resource, "getrlimit", lambda _: (2_500_000_000, -1))
+    assert ", and this process may use 2.5 GB (ulimit -v)" in machine_errors.memory()

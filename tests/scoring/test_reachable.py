@@ -11,14 +11,16 @@ import pytest
 
 from bleuprint.config.corpus import Corpus, SentencePiece, Units, Words
 from bleuprint.config.experiment import load
+from bleuprint.config.paths import folder, given
 from bleuprint.rules import EDITS
 from bleuprint.rules.rule import Edit
 from bleuprint.runtime.files import read_json, write_json
 from bleuprint.scoring import reachable
 from bleuprint.scoring.reachable import REACHABLE, write_reachable
+from bleuprint.text.parallel import TextFolder
 from bleuprint.text.tokenizers import Tokenize
 from corpora import EDITS as NFC
-from corpora import PAIRS, TOKENIZE, UNITS
+from corpora import PAIRS, TOKENIZE, UNITS, write_set
 from params import PARAMS
 from prepared import prepare
 from scoring import sacrebleu
@@ -177,6 +179,19 @@ class TestSample:
         assert self.noted((TEST, "tests: {}"), ("name: moses", "name: none")) == []
         (note,) = self.noted(("lowercase: false", "lowercase: true"))
         assert note.startswith("corpora.own: reachable BLEU of held-out is ")
+
+    def test_text_that_was_downloaded(self) -> None:
+        url = "{url: 'https://h.invalid/a.xz'}"
+        assert self.noted(("{path: inputs/news.no}", url)) == []
+        text = TextFolder(given("own"), "de", "en")
+        write_set(text, "test.news", [("x", line) for line in REFERENCES])
+        (note,) = self.noted(("lowercase: false", "lowercase: true"))
+        assert "reachable BLEU of news is " in note
+        drawn = TextFolder(folder("own", "split"), "de", "en")
+        write_set(drawn, "test.held-out", [("x", line) for line in REFERENCES])
+        test = TEST.replace("{path: inputs/news.no}", url)
+        (note,) = self.noted((test, "tests: {}"), ("{path: inputs/a.no}", url))
+        assert "reachable BLEU of held-out is " in note
 
     def test_files_that_cannot_be_read(self) -> None:
         packed = self.noted(("news.no", "news.no.gz"))

@@ -57,6 +57,9 @@ def memory() -> str:
     try:
         machine = psutil.virtual_memory()
         said = f"this machine has {_size(machine.total)}, {_size(machine.available)} of it free"
+        limit, _ = resource.getrlimit(resource.RLIMIT_AS)
+        if limit != resource.RLIM_INFINITY:
+            said += f", and this process may use {_size(limit)} (ulimit -v)"
         with suppress(OSError, ValueError):  # "max" without a limit
             limit = int(Path("/sys/fs/cgroup/memory.max").read_text())
             said += f", and this container or job may use {_size(limit)}"

@@ -4,11 +4,12 @@ A system prints tokens of its vocabulary, detokenized. What `clean`, `tokenize` 
 change of a reference does not come back, so that a perfect translation scores less than 100.
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import islice, pairwise
 from pathlib import Path
 from typing import NamedTuple
 
+from bleuprint.config import paths
 from bleuprint.config.corpus import Corpus
 from bleuprint.config.corpus_files import Text
 from bleuprint.config.experiment import Settings
@@ -18,6 +19,7 @@ from bleuprint.rules.rule import edited
 from bleuprint.runtime.errors import UserError
 from bleuprint.runtime.files import read_object, write_json
 from bleuprint.scoring.bleu import bleu_metric
+from bleuprint.scoring.unsplit import lacks_words
 from bleuprint.text.parallel import TextFolder, read_lines
 from bleuprint.text.tokenizers import tokenizer_for
 
@@ -126,23 +128,36 @@ def notes(statistics: Path, corpus: str, tests: Iterable[str]) -> Iterator[str]:
 
 
 def notes_before(settings: Settings) -> Iterator[str]:
-    """A note for each test set in inputs/ whose reachable BLEU is low, by its first lines.
+    """A note for each test set here whose reachable BLEU is low, or that has no words for BLEU.
 
-    Of a corpus without test sets, its training text, of which they will be drawn.
+    Here are files in inputs/, and text that was downloaded; of a corpus without test sets, its
+    training text, of which they will be drawn. Read are the first lines.
     """
     for name, corpus in settings.corpora.items():
         given = bool(corpus.files.tests)
         for test, texts in (corpus.files.tests or {"held-out": corpus.files.train}).items():
-            if not all(map(_is_local, texts.values())):
-                continue
             try:
-                lines = _targets(texts.values(), corpus)
-                if not given:
-                    lines = [edited(line, corpus.target, corpus.clean) for line in lines]
+                lines = _lines_here(name, corpus, test, texts.values())
                 if lines and (found := loss(lines, corpus, given)):
                     yield f"corpora.{name}: reachable BLEU of {test} is {found.bleu}: {found.help}"
+                if lacks_words(lines, corpus.target):
+                    yield (
+                        f"corpora.{name}: {test} has hardly any spaces in {corpus.target!r}, at "
+                        "which BLEU (13a) splits words: it will be near 0; compare systems by chrF2"
+                    )
             except UserError as error:  # the stage download refuses the file
                 yield f"corpora.{name}: {error}"
+
+
+def _lines_here(name: str, corpus: Corpus, test: str, texts: Collection[Text]) -> list[str]:
+    """The first references of a test set; none if nothing is here."""
+    if all(map(_is_local, texts)):
+        lines = _targets(texts, corpus)
+        edits = {} if corpus.files.tests else corpus.clean
+        return [edited(line, corpus.target, edits) for line in lines]
+    place = paths.given(name) if corpus.files.tests else paths.folder(name, "split")
+    path = TextFolder(place, corpus.source, corpus.target).files(f"test.{test}")[1]
+    return list(islice(read_lines(path), _LINES)) if path.exists() else []
 
 
 def _is_local(text: Text) -> bool:
