@@ -11,10 +11,10 @@ from root import ROOT
 PACKAGES = {
     "report": 3720,
     "corpus": 3170,
-    "runtime": 2050,
+    "runtime": 2060,
     "config": 1700,
     "pipeline": 1570,
-    "scoring": 1500,
+    "scoring": 1550,
     "training": 1510,
     "dataset": 1430,
     "text": 1220,
@@ -28,7 +28,7 @@ PACKAGES = {
 }
 LONGEST = 350  # lines of a module
 # Of Python; of docs, of pages. The aim is 21,000 and 25,000.
-TOTALS = {"src": 23570, "tests": 29280, "docs": 2630}
+TOTALS = {"src": 23620, "tests": 29350, "docs": 2630}
 
 
 def python(folder: str) -> dict[Path, int]:

@@ -153,7 +153,7 @@ def _lines_here(name: str, corpus: Corpus, test: str, texts: Collection[Text]) -
     """The first references of a test set; none if nothing is here."""
     if all(map(_is_local, texts)):
         lines = _targets(texts, corpus)
-        edits = {} if corpus.files.tests else corpus.clean
+        edits = () if corpus.files.tests else corpus.clean
         return [edited(line, corpus.target, edits) for line in lines]
     place = paths.given(name) if corpus.files.tests else paths.folder(name, "split")
     path = TextFolder(place, corpus.source, corpus.target).files(f"test.{test}")[1]
