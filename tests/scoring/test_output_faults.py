@@ -152,3 +152,4 @@ def test_loops(text: str, loops: bool) -> None:
 )
 def test_brackets(text: str, balanced: bool) -> None:
     assert is_balanced(text) == balanced
+    assert is_balanced("([" * 50_000 + text + "])" * 50_000) == balanced

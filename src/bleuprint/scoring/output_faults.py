@@ -35,8 +35,8 @@ _KEPT = re.compile(
 )
 # The same, and numbers with their separators: what the tokenizer may bring back changed.
 _COPIED = re.compile(rf"{_KEPT.pattern}|\d\S*\d")
-_PAIRS = ("()", "[]", "{}", "（）", "［］", "｛｝", "【】", "「」", "『』", "《》", "〈〉")
-_PAIR = re.compile("|".join(map(re.escape, _PAIRS)))
+_CLOSING = dict(zip("([{（［｛【「『《〈", ")]}）］｝】」』》〉", strict=True))
+_CLOSED = frozenset(_CLOSING.values())
 # A loop: tokens in a row that occur three times, or from _PHRASE tokens on twice; up to _LONGEST.
 _PHRASE, _LONGEST = 4, 20
 # Sentences whose language is identified together.
@@ -126,10 +126,13 @@ def has_loop(tokens: Sequence[str]) -> bool:
 
 def is_balanced(sentence: str) -> bool:
     """Whether each bracket is closed by its own, those opened last first."""
-    rest = "".join(filter("".join(_PAIRS).__contains__, sentence))
-    while (fewer := _PAIR.sub("", rest)) != rest:
-        rest = fewer
-    return not rest
+    expected = list[str]()
+    for character in sentence:
+        if character in _CLOSING:
+            expected.append(_CLOSING[character])
+        elif character in _CLOSED and (not expected or expected.pop() != character):
+            return False
+    return not expected
 
 
 def _more(faults: Callable[[Any], int], sides: tuple[Any, Any]) -> bool:
