@@ -37,6 +37,11 @@ LONG = (
 )
 
 
+def pytest_make_parametrize_id(val):
+    """Workers must collect equal names, and packed bytes hold the time."""
+    return f"{len(val)} bytes" if isinstance(val, bytes) else None
+
+
 def pytest_configure(config):
     if config.getoption("numprocesses", None):
         warm.start()  # one for all workers, while they collect tests

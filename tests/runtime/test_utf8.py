@@ -93,12 +93,13 @@ def refusal(reader: str, path: Path, content: bytes) -> str:
         (GERMAN.encode("utf-16-le"), " not UTF-8: the file looks like UTF-16LE: "),
         (GERMAN.encode("utf-16-be"), " not UTF-8: the file looks like UTF-16BE: "),
         (b"\n\0" + GERMAN.encode("utf-16-le"), " not UTF-8: the file looks like UTF-16LE: "),
-        (gzip.compress(GERMAN.encode()), " not UTF-8: the file is packed: gzip"),
+        (gzip.compress(GERMAN.encode(), mtime=0), " not UTF-8: the file is packed: gzip"),
         (
             GERMAN.encode("cp1252"),
             "2: byte 7 of the line is 0x84: not UTF-8; as CP1252 it reads 'y: so „schön“, süß': ",
         ),
     ],
+    ids=["utf-16", "utf-16-le", "utf-16-be", "first line empty", "packed", "cp1252"],
 )
 @pytest.mark.parametrize("reader", READERS)
 def test_the_command_of_the_message_converts_the_file(
