@@ -12,7 +12,7 @@ PACKAGES = {
     "report": 3720,
     "corpus": 3170,
     "runtime": 2060,
-    "config": 1700,
+    "config": 1710,
     "pipeline": 1570,
     "scoring": 1550,
     "training": 1510,
@@ -28,7 +28,7 @@ PACKAGES = {
 }
 LONGEST = 350  # lines of a module
 # Of Python; of docs, of pages. The aim is 21,000 and 25,000.
-TOTALS = {"src": 23620, "tests": 29360, "docs": 2630}
+TOTALS = {"src": 23630, "tests": 29370, "docs": 2630}
 
 
 def python(folder: str) -> dict[Path, int]:

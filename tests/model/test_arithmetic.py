@@ -12,9 +12,11 @@ import pytest
 import torch
 from ruamel.yaml import YAML
 
+from bleuprint.config.cells import training_settings_sha256
 from bleuprint.config.system import Decode
 from bleuprint.model.arithmetic import PORTABLE, check_portable
 from bleuprint.runtime.errors import UserError
+from bleuprint.runtime.fingerprint import of_settings
 from hashes import sha256_of_folder
 from params import write_resolved
 from root import ROOT
@@ -88,6 +90,14 @@ def test_what_is_portable_on_no_processor_is_refused() -> None:
         system(arithmetic="portable", decode=Decode(engine="ctranslate2"))
     with pytest.raises(ValueError, match=r"portable needs train.compile false, not true"):
         system(arithmetic="portable", train=train(compile=True))
+
+
+def test_a_portable_training_is_another_than_a_native_one() -> None:
+    native, portable = (
+        training_settings_sha256(system(arithmetic=each), 1) for each in ("native", "portable")
+    )
+    # that of a native one is as before there was a choice
+    assert native == of_settings(system().model, system().train, 1) != portable
 
 
 def test_a_machine_without_it_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:

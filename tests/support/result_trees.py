@@ -12,6 +12,7 @@ import pytest
 from ruamel.yaml import YAML
 
 import systems
+from bleuprint.config.cells import training_settings_sha256
 from bleuprint.config.corpus import Corpus
 from bleuprint.config.experiment import Settings, load
 from bleuprint.config.paths import Cell, folder, given
@@ -26,7 +27,6 @@ from bleuprint.decoding.attention import (
     write_attention,
 )
 from bleuprint.runtime.files import sha256_of, write_json
-from bleuprint.runtime.fingerprint import of_settings
 from bleuprint.scoring import significance
 from bleuprint.scoring.score import score_cell
 from bleuprint.tracking import timings
@@ -253,7 +253,7 @@ def _training(settings: Settings, cell: Cell) -> dict[str, Any]:
         **{"updates": 500, "skipped": 0, "code": "c0" * 32, "data": "b1" * 32},
         "valid_loss": curves_of(cell)["validation"][-1]["loss"],
         "fingerprint": _fingerprint(cell),
-        "settings": of_settings(system.model, system.train, cell.seed),
+        "settings": training_settings_sha256(system, cell.seed),
     }
 
 

@@ -10,12 +10,12 @@ from functools import cached_property
 from pathlib import Path
 from typing import Self
 
+from bleuprint.config.cells import training_settings_sha256
 from bleuprint.config.experiment import Settings
 from bleuprint.config.outside import OutsideRow
 from bleuprint.config.paths import Cell, folder, outside, outside_comet
 from bleuprint.corpus.test_sets import names_of_test_sets
 from bleuprint.decoding.translation_record import TRANSLATION, TranslationRecord
-from bleuprint.runtime import fingerprint
 from bleuprint.runtime.errors import UserError
 from bleuprint.runtime.files import sha256_of
 from bleuprint.scoring.measure import Measured
@@ -57,7 +57,7 @@ class Results:
         if not (results.path / "training.json").exists():
             return None
         system = settings.system_on(cell.system, cell.corpus)
-        expected = fingerprint.of_settings(system.model, system.train, cell.seed)
+        expected = training_settings_sha256(system, cell.seed)
         return results if results.training.settings == expected else None
 
     @property

@@ -4,6 +4,7 @@ from itertools import product
 
 from bleuprint.config.experiment import Settings
 from bleuprint.config.paths import Cell
+from bleuprint.config.system import System
 from bleuprint.runtime import fingerprint
 
 
@@ -36,3 +37,9 @@ def settings_sha256(settings: Settings, cell: Cell) -> str:
     if row := settings.outside_on(cell.corpus).get(cell.system):
         return fingerprint.of_settings(row, corpus)
     return fingerprint.of_settings(settings.system_on(*cell[:2]), corpus, cell.seed)
+
+
+def training_settings_sha256(system: System, seed: int) -> str:
+    """The fingerprint of the settings that decide a training's weights."""
+    portable = () if system.arithmetic == "native" else (system.arithmetic,)
+    return fingerprint.of_settings(system.model, system.train, seed, *portable)

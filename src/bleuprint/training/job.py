@@ -4,6 +4,7 @@ import shutil
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
+from bleuprint.config.cells import training_settings_sha256
 from bleuprint.config.paths import Cell
 from bleuprint.config.system import System
 from bleuprint.dataset.binarized import CORPUS, BinaryCorpus
@@ -42,9 +43,7 @@ class Fingerprints:
 
     @classmethod
     def from_job(cls, job: Job) -> "Fingerprints":
-        system = job.system
-        arithmetic = () if system.arithmetic == "native" else (system.arithmetic,)
-        settings = fingerprint.of_settings(system.model, system.train, job.cell.seed, *arithmetic)
+        settings = training_settings_sha256(job.system, job.cell.seed)
         corpus = sha256_of(job.corpus / CORPUS)  # contains the hashes of all files
         references = [sha256_of(path) for path in sorted(job.texts.glob("valid.*"))]
         return cls(settings, job.code, fingerprint.of_settings(corpus, *references))
