@@ -31,6 +31,7 @@ def project(tmp_path: Path) -> Path:
         "tracking/store.py": "",
         "report/__init__.py": "",
         "report/page.py": f"{FROM}.tracking.store import open\n{FROM}.cli import main",
+        "report/templates/page.html": "",
         "cli/main.py": "",
     }
     for name, text in files.items():
@@ -45,7 +46,8 @@ def test_what_a_script_imports_directly_and_through_others(project: Path) -> Non
     of_text = {"text/__init__.py", "text/words.py"}
     assert Code(project).closure("train") == {"model/net.py", "model/table.csv", *of_text, *rules}
     # the report is decided by all packages but the command line
-    assert Code(project).closure("report") == {*("report/page.py", "tracking/store.py")}
+    of_report = {"report/page.py", "report/templates/page.html", "tracking/store.py"}
+    assert Code(project).closure("report") == of_report
 
 
 def test_the_text_of_the_phrasebook_decides_what_download_writes() -> None:
@@ -64,6 +66,7 @@ def test_the_text_of_the_phrasebook_decides_what_download_writes() -> None:
         ("model/alone.py", "MORE = 1", ""),
         ("runtime/files.py", "MORE = 1", ""),
         ("tracking/store.py", "MORE = 1", "report"),
+        ("report/templates/page.html", "<p>", "report"),
         ("cli/main.py", "MORE = 1", ""),
     ],
 )

@@ -52,7 +52,7 @@ class Code:
         """The files of the package that decide what a script does.
 
         Modules that it imports, those that they import, and so on, with the data files beside
-        them; with one rule all, since their folder is searched for them.
+        them, of the report also the templates; with one rule all, since their folder is searched.
         """
         whole = name == "report"  # it shows what the others write: all of them decide it
         found, todo = set[str](), [f"../../stages/{name}.py"]
@@ -66,6 +66,8 @@ class Code:
         if not whole:  # what the modules of pipeline import decides, but not they themselves
             found = {path for path in found if not path.startswith("pipeline/")}
         folders = {Path(path).parent for path in found} - {Path()}
+        if whole:
+            folders |= {folder / "templates" for folder in folders}
         data = {path for path in self._files if not path.endswith(".py")}
         return found | {path for path in data if Path(path).parent in folders}
 
