@@ -118,6 +118,11 @@ def test_all_mistakes_are_said_at_once(tmp_path: Path) -> None:
     ]
 
 
+def test_a_section_whose_entries_are_all_wrong_is_not_called_empty(tmp_path: Path) -> None:
+    with pytest.raises(UserError, match=r"^\S+:\d+: systems\.base\.like: a circle .*base -> base$"):
+        read(tmp_path, PARAMS.replace("  base:\n", "  base:\n    like: base\n"))
+
+
 FILES = """\
 license_and_citation: {mine: {license: none, bibtex: "@misc{mine,}"}}
 files:

@@ -62,7 +62,8 @@ def merged(base: Tree, own: Tree) -> Tree:
     for name, value in own.items():
         if value is None:
             if name not in base:
-                raise own.places[name].error(f"null, but nothing to remove: {unknown(name, base)}")
+                _, _, known = unknown(name, base).partition("; ")
+                raise own.places[name].error(f"null, but nothing to remove: {known}")
             del entries[name], places[name]
             continue
         inner = entries.get(name)

@@ -94,7 +94,9 @@ def build(kind: type[T], document: Any, path: Path, errors: Sequence[UserError] 
     try:
         built = _validator(cast(Any, kind)).validate_python(document)
     except ValidationError as error:
-        found = [dict(each) for each in error.errors() if each["loc"] or not lines]
+        found = [dict(each) for each in error.errors()]
+        if lines:  # a section may be empty by what is left out
+            found = [each for each in found if each["loc"] and each["type"] != "too_short"]
         lines += [_line(kind, document, Place(path), each) for each in found]
     if lines:
         raise UserErrors(dict.fromkeys(lines)) from None
