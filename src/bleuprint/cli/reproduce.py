@@ -71,7 +71,7 @@ def stage_lines(output: Iterable[str], planned: Mapping[str, float | None]) -> I
 
 
 def _line(name: str, planned: Mapping[str, float | None]) -> str:
-    """That of a stage which begins."""
+    """The line for a stage that begins."""
     names = [*planned]
     number = f"[{names.index(name) + 1}/{len(names)}] " if name in names else ""
     took = planned.get(name)

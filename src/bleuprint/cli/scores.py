@@ -68,7 +68,7 @@ def _table(_: argparse.Namespace) -> None:
 
 
 def _compare(given: argparse.Namespace) -> None:
-    """Compare two systems or revisions: settings, data, curves, scores, translations."""
+    """Compare two systems or revisions: settings, facts, scores, faults, translations."""
     from bleuprint.report.compare import compare
     from bleuprint.report.terminal import show
 

@@ -31,7 +31,7 @@ def rows_of(settings: Settings) -> list[Cell]:
 def settings_sha256(settings: Settings, cell: Cell) -> str:
     """The fingerprint of all settings of a cell, from the corpus's files to decoding.
 
-    Of a row from outside, which has no training, its files and what it says of itself.
+    For a row from outside, which has no training, that of its files and `about`.
     """
     corpus = settings.corpus(cell.corpus).deciding()
     if row := settings.outside_on(cell.corpus).get(cell.system):

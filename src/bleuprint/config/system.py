@@ -32,19 +32,18 @@ class Model:
     """The Transformer's shape, in the paper's names.
 
     `d_k`, `d_v`: the size of each head's queries and keys, and of its values, by default d_model /
-    heads. `max_positions`: the
-    most tokens of a sentence, EOS (or BOS) included. `layer_drop`: the probability with which
-    training skips a layer. `bias`: whether linear layers have one; `output_bias`: whether the
-    projection to the vocabulary has one. `tie_embeddings`: which of source embedding, target
-    embedding and output projection share one matrix. `init`: Xavier uniform throughout (xavier);
-    Xavier uniform for layers, with embeddings of standard deviation d_model^-0.5 (scaled); or the
-    same embeddings with layers of standard deviation (2 / (5 d_model))^0.5 (small; Nguyen and
-    Salazar 2019), with which deep post-norm models train. `positional_encoding`: sinusoidal or
-    learned, added to the embeddings; rotary (Su et al. 2021), of the queries and keys of
-    self-attention; or none. `scale_embeddings`: by d_model^0.5; `scale_attention`: the products of
-    queries and keys by d_k^-0.5. `normalization`: LayerNorm, or RMSNorm (Zhang and Sennrich 2019).
-    `activation`: of feed-forward networks; swiglu (Shazeer 2020) has three matrices instead of two:
-    two thirds of `d_ff` keep the number of parameters.
+    heads. `max_positions`: the most tokens of a sentence, EOS (or BOS) included. `layer_drop`: the
+    probability with which training skips a layer. `bias`: whether linear layers have one;
+    `output_bias`: whether the projection to the vocabulary has one. `tie_embeddings`: which of
+    source embedding, target embedding and output projection share one matrix. `init`: Xavier
+    uniform throughout (xavier); Xavier uniform for layers, with embeddings of standard deviation
+    d_model^-0.5 (scaled); or the same embeddings with layers of standard deviation (2 / (5
+    d_model))^0.5 (small; Nguyen and Salazar 2019), with which deep post-norm models train.
+    `positional_encoding`: sinusoidal or learned, added to the embeddings; rotary (Su et al. 2021),
+    of the queries and keys of self-attention; or none. `scale_embeddings`: by d_model^0.5;
+    `scale_attention`: the products of queries and keys by d_k^-0.5. `normalization`: LayerNorm, or
+    RMSNorm (Zhang and Sennrich 2019). `activation`: of feed-forward networks; swiglu (Shazeer 2020)
+    has three matrices instead of two: two thirds of `d_ff` keep the number of parameters.
     """
 
     encoder_layers: Layers = 6

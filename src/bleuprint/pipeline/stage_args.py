@@ -69,7 +69,7 @@ def _begin() -> None:
 
 
 def _write_duration() -> None:
-    """Record how long this process took, by a clock that nobody sets, for `bleuprint plan`.
+    """Record how long this process took, by a clock that cannot be set, for `bleuprint plan`.
 
     Not of a training, which may have several processes, and records its own.
     """

@@ -40,7 +40,7 @@ class Report:
 
     @cached_property
     def stages(self) -> Mapping[str, Any]:
-        """Those of dvc.lock, of which only a difference is explained: parsing takes a while."""
+        """The stages in dvc.lock; parsed only to explain a difference, since that takes a while."""
         content = parse_yaml(self.lock, f"{self.name}: {_LOCK}") if self.lock else None
         return content.get("stages") or {} if isinstance(content, dict) else {}
 

@@ -86,7 +86,7 @@ class Records:
         return cls(facts, figures)
 
     def where(self, kept: "pd.Series[bool]") -> "Records":
-        """Those of the cells that are kept."""
+        """The records of the cells that are kept."""
         cells = self.cells[kept]
         return Records(cells, self.measures.merge(cells[KEY], on=KEY))
 

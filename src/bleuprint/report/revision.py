@@ -13,7 +13,7 @@ from bleuprint.runtime.errors import UserError
 def files_of(name: str, files: Sequence[Path]) -> Iterator[Path]:
     """A folder with those of these files that git has of a revision, within the block.
 
-    Raises UserError if there is no such revision; in others the folder is called as it is.
+    Raises UserError if there is no such revision; other errors name it instead of the folder.
     """
     root, commit = _commit(name)
     with TemporaryDirectory(prefix="bleuprint-") as temporary:

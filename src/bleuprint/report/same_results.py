@@ -64,7 +64,7 @@ class Compared:
 
     @property
     def outside(self) -> bool:
-        """Whether one of the translations was not made here: they differ by no noise of seeds."""
+        """Whether one side is a row from outside, whose difference no noise of seeds explains."""
         return bool(self.first["outside"] or self.second["outside"])
 
     @property
@@ -73,7 +73,7 @@ class Compared:
 
     @property
     def verdict(self) -> Verdict:
-        """Only other translations of the same lines have noise, and the same kind of BLEU."""
+        """Noise explains other translations of the same lines, if BLEU has the same signature."""
         if not self.names:
             return Verdict.SAME_BYTES
         same_lines = not {"references_sha256", "sources_sha256", "lines"} & {*self.names}

@@ -51,7 +51,7 @@ def _test_sets(context: ReportContext, corpus: str, further: list[str]) -> list[
 
 
 def faults(context: ReportContext) -> Section:
-    """Lines that need no reference to be seen as broken."""
+    """Faults of translations that are seen without a reference."""
     data = {
         "grid": tables.faults(context.records),
         "findings": tables.fault_findings(context.records),

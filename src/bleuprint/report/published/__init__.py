@@ -1,1 +1,1 @@
-"""Published scores in comparison with ours, and the causes of the difference."""
+"""Published scores, shown beside ours."""
