@@ -32,14 +32,17 @@ def write(root, bleu=33.0, corpus="news-en-de", **changes):
 
 
 def write_lock(root, smoothing=0.1, model="m", data="d", bpe="b"):
-    """A dvc.lock of four stages; without another cause the weights follow from all three."""
+    """A dvc.lock; without another cause weights follow from all three, and what scoring reads."""
     weights = f"w{float(str(smoothing)[:3])}{model}{bpe}"
     train = {
         "code.train": model,
         "cells.small.news-en-de.train": {"label_smoothing": smoothing, "clip": 1.0},
     }
     content = {
-        "score@small-news-en-de-1": stage({"results/h": f"h{weights}"}, {"s.json": "s"}),
+        "score@small-news-en-de-1": stage(
+            {"data/tests": f"d{weights}", "results/h": f"h{weights}"}, {"s.json": "s"}
+        ),
+        "describe_tests@news-en-de": stage({}, {"data/tests": f"d{weights}"}),
         "translate@small-news-en-de-1": stage({"models/a": weights}, {"results/h": f"h{weights}"}),
         "train@small-news-en-de-1": stage(
             {"data/bin/x": bpe},

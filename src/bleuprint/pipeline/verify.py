@@ -125,11 +125,12 @@ def _deviations() -> dict[str, float]:
 
 
 def _where_and_why(here: Report, there: Report, each: Compared) -> str:
-    """The first stage from which a result differs, and all that is recorded of causes."""
+    """The first stage from which the translations, or else the scores, differ, and the causes."""
     stage, causes = each.stage, list(each.causes())
     if {"sources_sha256", "references_sha256", "hypotheses_sha256"} & {*each.names}:
         if here.stages and there.stages:
-            found = first_difference(here.stages, there.stages, each.scored_by)
+            last = ("score@", "translate@" if "hypotheses_sha256" in each.names else "score@")
+            found = first_difference(here.stages, there.stages, each.scored_by.replace(*last))
             stage, causes = found or (stage, causes)
         causes += each.environment()
     unknown = "nothing that is recorded differs: another machine or library, or an edited file"
