@@ -136,7 +136,7 @@ def test_a_link_that_is_cut_ends_both_sides_by_the_timeout(together, tmp_path, t
         line = f"process {rank} of 2 on {host} lost another process: Timed out waiting"
         assert f"bleuprint: error: {line}" in training.said(host)
     assert f"did not join within {TIMEOUT} s" in training.said(two_hosts[0])
-    assert "process 1 of 2: process 0 did not answer" in training.said(two_hosts[1])
+    assert "process 1 of 2: no answer of process 0" in training.said(two_hosts[1])
 
 
 def test_a_link_that_is_cut_while_the_processes_start_ends_both_sides(
@@ -149,7 +149,7 @@ def test_a_link_that_is_cut_while_the_processes_start_ends_both_sides(
         time.sleep(0.01)
     cut(two_hosts[0])
     assert 0 not in training.ends()
-    assert "process 1 of 2: process 0 did not answer" in training.said(two_hosts[1])
+    assert "process 1 of 2: no answer of process 0" in training.said(two_hosts[1])
 
 
 @pytest.mark.parametrize("lost", [0, 1])
