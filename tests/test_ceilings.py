@@ -12,8 +12,8 @@ PACKAGES = {
     "report": 3720,
     "corpus": 3170,
     "runtime": 2060,
-    "config": 1710,
-    "pipeline": 1570,
+    "config": 1700,
+    "pipeline": 1580,
     "scoring": 1550,
     "training": 1510,
     "dataset": 1430,
@@ -28,7 +28,7 @@ PACKAGES = {
 }
 LONGEST = 350  # lines of a module
 # Of Python; of docs, of pages. The aim is 21,000 and 25,000.
-TOTALS = {"src": 23630, "tests": 29380, "docs": 2630}
+TOTALS = {"src": 23640, "tests": 29400, "docs": 2630}
 
 
 def python(folder: str) -> dict[Path, int]:

@@ -74,12 +74,12 @@ def test_rows_made_with_merge_keys(tmp_path):
             "19: systems.base: ties all embeddings (model.tie_embeddings), but corpus",
         ),
         (
-            "learner: incremental}",
-            "learner: incremental}, words: {joint: true, max_size: 9, min_count: 1}",
+            "threshold: 0}",
+            "threshold: 0}, words: {joint: true, max_size: 9, min_count: 1}",
             "needs one of bpe, words, sentencepiece",
         ),
         (
-            "bpe: {num_merges: 10, joint: true, threshold: 0, learner: incremental}",
+            "bpe: {num_merges: 10, joint: true, threshold: 0}",
             "sentencepiece: {model: word, size: 4, joint: true, byte_fallback: false}",
             "17: corpora.own.vocabulary.sentencepiece.model: 'word' is not one of unigram, bpe",
         ),

@@ -20,7 +20,7 @@ FORWARD = """\
     filter: {}
     split: {valid: 0.05, test: 0.05, seed: 1}
     tokenize: {name: moses, lowercase: false, hyphens: false, escape: false}
-    vocabulary: {bpe: {num_merges: 10, joint: true, threshold: 0, learner: incremental}}
+    vocabulary: {bpe: {num_merges: 10, joint: true, threshold: 0}}
 made_texts:
   german: {part_of: more, system: base, corpus: own}
 systems:
@@ -128,7 +128,7 @@ def test_a_cycle_of_two_corpora_is_named(tmp_path):
 
 
 def test_a_tag_with_sentencepiece_is_refused(tmp_path):
-    old = "{bpe: {num_merges: 10, joint: true, threshold: 0, learner: incremental}}\nmade_texts"
+    old = "{bpe: {num_merges: 10, joint: true, threshold: 0}}\nmade_texts"
     new = "{sentencepiece: {model: bpe, size: 90, joint: true, byte_fallback: true}}\nmade_texts"
     assert TEXT.count(old) == 1
     with pytest.raises(UserError, match=r"german\.tag: '☀': not with vocabulary\.sentencepiece"):

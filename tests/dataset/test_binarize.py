@@ -19,7 +19,7 @@ from bleuprint.text.parallel import TextFolder
 from corpora import EDITS, PAIRS, TOKENIZE, UNITS, write_set
 from steps import run_sharded
 
-APART = Units(bpe=Bpe(num_merges=10, joint=False, threshold=0, learner="incremental"))
+APART = Units(bpe=Bpe(num_merges=10, joint=False, threshold=0))
 
 
 def write_words(folder, joint=False, **counts):

@@ -18,7 +18,7 @@ SETS = {
     "test.x": PAIRS[3:5],
     "test.y": PAIRS[5:],
 }
-APART = Units(bpe=Bpe(num_merges=20, joint=False, threshold=0, learner="incremental"))
+APART = Units(bpe=Bpe(num_merges=20, joint=False, threshold=0))
 
 
 @pytest.mark.parametrize("units", [APART, Units(words=Words(True, 1000, 1))])

@@ -18,8 +18,8 @@ SETS = {
     "valid": [("Ein Qualm.", "")],
     "test.x": [*PAIRS[3:], ("Zebras Qxy", "Yaks")],
 }
-JOINT = Units(bpe=Bpe(num_merges=40, joint=True, threshold=0, learner="incremental"))
-APART = Units(bpe=Bpe(num_merges=15, joint=False, threshold=0, learner="incremental"))
+JOINT = Units(bpe=Bpe(num_merges=40, joint=True, threshold=0))
+APART = Units(bpe=Bpe(num_merges=15, joint=False, threshold=0))
 
 
 def by_hand(made: Prepared, name: str, language: str) -> dict[str, object]:

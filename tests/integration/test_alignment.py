@@ -18,7 +18,7 @@ from prepared import prepare
 STAGES = ("clean", "dedup", "filter", "split", "tokenize", "binarize")
 
 
-SPELT = Units(bpe=Bpe(num_merges=0, joint=True, threshold=0, learner="incremental"))
+SPELT = Units(bpe=Bpe(num_merges=0, joint=True, threshold=0))
 EVERY_EDIT = tuple(
     kind(form="NFC") if name == "unicode" else kind() for name, kind in KNOWN_EDITS.items()
 )

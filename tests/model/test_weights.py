@@ -79,6 +79,17 @@ def test_weights_cut_short_are_one_clear_line(
         load_model(folder, corpus)
 
 
+def test_weights_of_another_model_are_refused(tmp_path: Path, words: BinaryCorpus) -> None:
+    folder, corpus, model = model_folder(tmp_path, words)
+    tensors = {name: tensor.numpy().copy() for name, tensor in named_weights(model).items()}
+    for foreign in ({**tensors, "more": tensors["source_embedding.weight"]}, {**tensors}):
+        if "more" not in foreign:
+            foreign["source_embedding.weight"] = foreign["source_embedding.weight"][1:].copy()
+        save_file(foreign, folder / WEIGHTS)
+        with pytest.raises(UserError, match=r"not the weights of the model that \S+model\.json"):
+            load_model(folder, corpus)
+
+
 def test_a_model_is_described_by_both_vocabularies(tmp_path: Path, words: BinaryCorpus) -> None:
     folder, corpus, _ = model_folder(tmp_path, words)
     described = json.loads((folder / "model.json").read_text())["vocabularies"]

@@ -8,6 +8,7 @@ import pytest
 from ruamel.yaml import YAML
 
 import processes
+from bleuprint.config.paths import Cell
 from bleuprint.pipeline import verify
 from bleuprint.pipeline.first_difference import first_difference
 from bleuprint.pipeline.verify import lines, open_report
@@ -31,12 +32,13 @@ def write(root, bleu=33.0, corpus="news-en-de", **changes):
     return root
 
 
-def write_lock(root, smoothing=0.1, model="m", data="d", bpe="b"):
+def write_lock(root, smoothing=0.1, model="m", data="d", bpe="b", arithmetic="native"):
     """A dvc.lock; without another cause weights follow from all three, and what scoring reads."""
     weights = f"w{float(str(smoothing)[:3])}{model}{bpe}"
     train = {
         "code.train": model,
         "cells.small.news-en-de.train": {"label_smoothing": smoothing, "clip": 1.0},
+        "cells.small.news-en-de.arithmetic": arithmetic,
     }
     content = {
         "score@small-news-en-de-1": stage(
@@ -132,6 +134,15 @@ def test_the_first_stage_by_dvc_lock(tmp_path, changes, stage, causes):
     result = "small on news-en-de, seed 1, first: 33.00 and 36.00 BLEU"
     assert text[1].startswith(f"of a noise of seeds that is not known: {result}")
     assert text[2].startswith(f"  from {stage} on: ") and causes in text[2]
+
+
+def test_a_portable_training_is_known_by_dvc_lock(tmp_path):
+    root = write(tmp_path / "a")
+    small = Cell("small", "news-en-de", 1)
+    assert not open_report(str(root)).is_portable(small)
+    for arithmetic in ("native", "portable"):
+        write_lock(root, arithmetic=arithmetic)
+        assert open_report(str(root)).is_portable(small) == (arithmetic == "portable")
 
 
 def test_a_file_of_another_name_is_not_of_the_dvc_lock_beside_it(tmp_path):

@@ -31,7 +31,7 @@ corpora:
       train:
         a: {license_and_citation: own, source: {path: inputs/a.en}, target: {path: inputs/a.de}}
     filter: {length: {min: 1, max: 100}, ratio: {max: 3.0}}
-    vocabulary: {bpe: {num_merges: 40, learner: incremental}}
+    vocabulary: {bpe: {num_merges: 40}}
 systems:
   tiny:
     model: {encoder_layers: 1, decoder_layers: 1, d_model: 32, d_ff: 48, heads: 2}

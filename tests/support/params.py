@@ -24,7 +24,7 @@ corpora:
     filter: {ratio: {max: 3.0}, length: {min: 1, max: 100}}
     split: {valid: 0.05, test: 0.05, seed: 1}
     tokenize: {name: moses, lowercase: false, hyphens: false, escape: false}
-    vocabulary: {bpe: {num_merges: 10, joint: true, threshold: 0, learner: incremental}}
+    vocabulary: {bpe: {num_merges: 10, joint: true, threshold: 0}}
 systems:
   base:
     model: &model
@@ -82,9 +82,7 @@ def corpus_entry(source: str, target: str, files: Any, **changes: Any) -> dict[s
         "filter": {"length": {"min": 1, "max": 100}, "ratio": {"max": 3.0}},
         "split": {"valid": 0.05, "test": 0.05, "seed": 1},
         "tokenize": {"name": "moses", "lowercase": False, "hyphens": False, "escape": False},
-        "vocabulary": {
-            "bpe": {"num_merges": 100, "joint": True, "threshold": 0, "learner": "incremental"}
-        },
+        "vocabulary": {"bpe": {"num_merges": 100, "joint": True, "threshold": 0}},
         **changes,
     }
 

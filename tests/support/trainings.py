@@ -53,7 +53,7 @@ def toy_pairs(count: int, seed: int, shuffled: bool = False) -> list[tuple[str, 
 
 def merges(count: int, joint: bool = True) -> Units:
     """The settings of byte-pair encoding with `count` merges."""
-    return Units(bpe=Bpe(count, joint, threshold=0, learner="incremental"))
+    return Units(bpe=Bpe(count, joint, threshold=0))
 
 
 def project(

@@ -29,6 +29,7 @@ def updates(folder: Path) -> list[int]:
 def test_the_newest_is_read_as_it_was_saved(tmp_path: Path) -> None:
     save(tmp_path, 9_999_999, 1.5)
     save(tmp_path, 10_000_000, 2.5)
+    (tmp_path / "checkpoint-old").mkdir()  # somebody's own
     found = checkpoint.load_latest(tmp_path)
     assert found is not None
     assert (found.update, found.state["loss"]) == (10_000_000, 0.1)

@@ -59,13 +59,12 @@ class Bpe:
     """Byte-pair encoding, learned from both languages together (`joint`) or from each alone.
 
     `threshold`: subwords rarer than this in their language are split again, as by subword-nmt's
-    --vocabulary-threshold. `learner`: either name is of the same merges.
+    --vocabulary-threshold.
     """
 
     num_merges: Annotated[int, Interval(ge=0, le=10_000_000)]
     joint: bool = True
     threshold: Annotated[int, Interval(ge=0, le=10_000_000)] = 0
-    learner: Literal["incremental", "subword-nmt"] = "subword-nmt"
 
 
 @dataclass(frozen=True)

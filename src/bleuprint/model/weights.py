@@ -30,11 +30,6 @@ def write_description(folder: Path, model: Model, corpus: BinaryCorpus, fingerpr
     write_json(folder / DESCRIPTION, description)
 
 
-def training_fingerprint(folder: Path) -> str:
-    """The fingerprint of the training that made the model in `folder`."""
-    return str(read_object(folder / DESCRIPTION, ("fingerprint",))["fingerprint"])
-
-
 def load_model(folder: Path, corpus: BinaryCorpus) -> Transformer:
     """Load the model in `folder`, in evaluation mode.
 
@@ -53,7 +48,11 @@ def load_model(folder: Path, corpus: BinaryCorpus) -> Transformer:
             raise UserError(f"{folder}: trained on another vocabulary than {vocabulary}")
     model = Transformer(build(Model, description["model"], path), *sizes)
     with system_errors(weights := folder / WEIGHTS):
-        load_weights(model, load_file(weights))
+        tensors = load_file(weights)
+    shapes = {name: tensor.shape for name, tensor in named_weights(model).items()}
+    if shapes != {name: tensor.shape for name, tensor in tensors.items()}:
+        raise UserError(f"{weights}: not the weights of the model that {path} describes")
+    load_weights(model, tensors)
     return model.eval()
 
 

@@ -12,6 +12,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
+from bleuprint.config.paths import RESOLVED, Cell
 from bleuprint.pipeline.dvc_lock import check_no_conflict
 from bleuprint.pipeline.first_difference import first_difference
 from bleuprint.report.frame import COSTS, REPORTS, RESULTS, Records, read
@@ -43,6 +44,12 @@ class Report:
         """The stages in dvc.lock; parsed only to explain a difference, since that takes a while."""
         content = parse_yaml(self.lock, f"{self.name}: {_LOCK}") if self.lock else None
         return content.get("stages") or {} if isinstance(content, dict) else {}
+
+    def is_portable(self, cell: Cell) -> bool:
+        """Whether dvc.lock has a training of the cell with portable arithmetic."""
+        stage = self.stages.get(f"train@{'-'.join(map(str, cell))}", {})
+        settings = stage.get("params", {}).get(RESOLVED.as_posix(), {})
+        return bool(settings.get(f"cells.{cell.system}.{cell.corpus}.arithmetic") == "portable")
 
 
 def open_report(name: str) -> Report:
@@ -132,7 +139,7 @@ def _where_and_why(here: Report, there: Report, each: Compared) -> str:
             last = ("score@", "translate@" if "hypotheses_sha256" in each.names else "score@")
             found = first_difference(here.stages, there.stages, each.scored_by.replace(*last))
             stage, causes = found or (stage, causes)
-        causes += each.environment()
+        causes += each.environment(here.is_portable(each.cell) and there.is_portable(each.cell))
     unknown = "nothing that is recorded differs: another machine or library, or an edited file"
     more = f"; and {len(causes) - _MOST} more" if len(causes) > _MOST else ""
     return f"from {stage} on: {'; '.join(causes[:_MOST]) or unknown}{more}"

@@ -12,7 +12,7 @@ from bleuprint.config.experiment import Settings, load, load_resolved
 from bleuprint.config.paths import RESOLVED, Cell
 from bleuprint.report import frame
 from bleuprint.report.grid import NONE, Grid, grid
-from bleuprint.report.paired import Compared, compared, paired_t
+from bleuprint.report.paired import PairedDifference, paired_differences, paired_t
 from bleuprint.report.records import check_settings
 from bleuprint.report.revision import files_of, is_revision
 from bleuprint.report.system_results import SystemResult, agreement, system_results
@@ -194,11 +194,11 @@ def _tests(
     trained = not before.outside and not after.outside
     texts = pd.concat([each.seeds[[*_OF_TEXTS]] for each in pair])
     same_lines = len(texts.drop_duplicates()) == 1
-    of_lines = dict[tuple[str, str], Compared]()
+    of_lines = dict[tuple[str, str], PairedDifference]()
     if same_lines and not first.revision and not second.revision:
         runs = first.opened(before), second.opened(after)
         one, other = ([run.measures(before.test) for run in side] for side in runs)
-        of_lines = compared(one, other, trained)
+        of_lines = paired_differences(one, other, trained)
     found = dict[str, float | None]()
     for key in (key for key, group in before.rows if not group and (key, "") in after.rows):
         rows = [row for each in pair for row in each.rows[key, ""]]
@@ -232,7 +232,7 @@ def _score(key: str, before: SystemResult, after: SystemResult, p: float | None)
 def _translations(
     names: Sequence[str], runs: Sequence[Results], test: str, sentences: int
 ) -> Iterator[str]:
-    """The most changed sentences of the first seed: of improved and of worsened ones so many."""
+    """The sentences of the first seed that improved and that worsened most."""
     cell = runs[0].cell
     yield f"{' and '.join(names)} on {cell.corpus}, seed {cell.seed}, test set {test}"
     (references, first), (_, second) = (run.lines(test) for run in runs)

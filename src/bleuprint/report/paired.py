@@ -21,7 +21,7 @@ OfTest = Mapping[tuple[str, str], Measured]
 
 
 @dataclass(frozen=True)
-class Compared:
+class PairedDifference:
     """A measure of two systems, and the test of their difference, the second's value minus the
     first's, by seed.
 
@@ -48,9 +48,9 @@ class Compared:
         return over_lines[0] if len(over_lines) == 1 else largest_p(self.deltas, over_lines)
 
 
-def compared(
+def paired_differences(
     first: Sequence[OfTest], second: Sequence[OfTest], trained: bool
-) -> dict[tuple[str, str], Compared]:
+) -> dict[tuple[str, str], PairedDifference]:
     """Every score and fault that two systems have, by measure and group; both by seed.
 
     `trained`: unless both were trained here, one has the same lines for each seed.
@@ -71,7 +71,7 @@ def compared(
         if len({each["signature"] for pair in pairs for each in pair}) == 1:
             tests = [paired_test(measure, statistics_of(a), statistics_of(b)) for a, b in pairs]
         deltas = [after["value"] - before["value"] for before, after in pairs]
-        found[key] = Compared(measure, deltas, tests, trained)
+        found[key] = PairedDifference(measure, deltas, tests, trained)
     return found
 
 

@@ -10,7 +10,7 @@ from bleuprint.config.cells import rows_of, settings_sha256
 from bleuprint.config.experiment import Settings
 from bleuprint.config.paths import Cell
 from bleuprint.report.frame import Records, with_measured
-from bleuprint.report.paired import compared, holm
+from bleuprint.report.paired import holm, paired_differences
 from bleuprint.runtime import fingerprint
 from bleuprint.runtime.errors import UserError
 from bleuprint.scoring.measure import DIGITS
@@ -64,7 +64,7 @@ def _of_test(rows: Sequence[Sequence[Results]], test: str) -> dict[tuple[Cell, s
     for row in others:
         first, second = ([run.measures(test) for run in side] for side in (baseline, row))
         trained = not row[0].row and not baseline[0].row
-        for key, of in compared(first, second, trained).items():
+        for key, of in paired_differences(first, second, trained).items():
             seeds = [found[run.cell][key] for run in row]
             for number, target in enumerate(seeds):
                 target["baseline"] = baseline[0].cell.system

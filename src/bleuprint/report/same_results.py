@@ -118,8 +118,11 @@ class Compared:
         if first != second:
             yield f"signature {_changed(first, second, '|')}"
 
-    def environment(self) -> Iterator[str]:
-        """Versions and machines of the trainings, as far as both are known and differ."""
+    def environment(self, portable: bool) -> Iterator[str]:
+        """Versions and machines of the trainings, as far as both are known and differ.
+
+        `portable`: whether both trained with portable arithmetic, which no machine changes.
+        """
         if self.differs("versions") and all(self._both("versions")):
             yield _changed(*self._both("versions"), ", ")
         machines = [
@@ -128,7 +131,8 @@ class Compared:
             if side["device"]
         ]
         if len(set(machines)) == 2:
-            yield f"machine {' and '.join(machines)}: native arithmetic rounds differently on each"
+            native = "" if portable else ": native arithmetic rounds differently on each"
+            yield f"machine {' and '.join(machines)}{native}"
 
     def _both(self, name: str) -> tuple[str, str]:
         return self.first.get(name) or "", self.second.get(name) or ""

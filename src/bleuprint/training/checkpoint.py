@@ -54,7 +54,8 @@ def save(
 
 def paths(folder: Path) -> list[Path]:
     """The checkpoints in a folder, oldest first."""
-    return sorted(folder.glob("checkpoint-*"), key=update_of)
+    found = (path for path in folder.glob("checkpoint-*") if path.name[11:].isdecimal())
+    return sorted(found, key=update_of)
 
 
 def checkpoint_path(folder: Path, update: int) -> Path:
