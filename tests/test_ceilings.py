@@ -28,7 +28,7 @@ PACKAGES = {
 }
 LONGEST = 350  # lines of a module
 # Of Python; of docs, of pages. The aim is 21,000 and 25,000.
-TOTALS = {"src": 23640, "tests": 29400, "docs": 2630}
+TOTALS = {"src": 23650, "tests": 29390, "docs": 2630}
 
 
 def python(folder: str) -> dict[Path, int]:

@@ -90,9 +90,11 @@ def lines(here: Report, there: Report) -> tuple[list[str], Verdict]:
             f"{there.name}: another experiment: no system, corpus, seed and test set in common "
             f"with {here.name}"
         )
+    verdicts = [each.verdict for each in results]
     counts = [
-        f"{sum(each.verdict == of for each in results)} {text}"
+        f"{verdicts.count(of)} {text}"
         for of, text in {Verdict.SAME_BYTES: "results the same bytes", **_TEXTS}.items()
+        if of in (Verdict.SAME_BYTES, *verdicts)
     ]
     text = [f"{here.name} and {there.name}: {', '.join(counts)}"]
     alone = [len(side.records.cells) - len(results) for side in (here, there)]
@@ -118,8 +120,7 @@ def lines(here: Report, there: Report) -> tuple[list[str], Verdict]:
         )
     if any(each.verdict == Verdict.NOISE_UNKNOWN for each in results):
         text.append("one seed does not say by how much trainings differ by chance: give several")
-    worst = max(each.verdict for each in results)
-    return text, Verdict.DIFFERENT if any(alone) else worst
+    return text, Verdict.DIFFERENT if any(alone) else max(verdicts)
 
 
 def _deviations() -> dict[str, float]:
