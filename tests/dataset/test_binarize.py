@@ -92,7 +92,7 @@ def test_corpus_json_says_what_the_text_went_through(tmp_path):
     assert contents(binarizing.output / "segmentation") == contents(tmp_path / "bpe")
 
 
-@pytest.mark.parametrize("units", [APART, Units(bpe=Bpe(30, True, 0, "incremental"))])
+@pytest.mark.parametrize("units", [APART, Units(bpe=Bpe(num_merges=30, joint=True, threshold=0))])
 def test_any_number_of_workers_and_shards_writes_the_same_bytes(tmp_path, monkeypatch, units):
     monkeypatch.setattr(parallel, "BLOCK_PAIRS", 2)
     monkeypatch.setattr(binarize, "_BLOCK", 7)
