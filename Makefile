@@ -36,7 +36,7 @@ help:
 
 setup: .venv/.ready .dvc/plots.html
 
-.venv/.ready: constraints.txt pyproject.toml
+.venv/.ready: constraints.txt pyproject.toml $(wildcard src/bleuprint/native/*.cpp)
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' \
 	  || { echo "bleuprint needs Python 3.11 or newer: make setup PYTHON=python3.11"; exit 1; }
 	@if command -v uv > /dev/null; then set -x; \

@@ -7,7 +7,7 @@ import pytest
 
 from root import ROOT
 
-# Lines of Python by package of src/bleuprint, rounded up.
+# Lines of code by package of src/bleuprint, rounded up.
 PACKAGES = {
     "report": 3720,
     "corpus": 3170,
@@ -16,7 +16,7 @@ PACKAGES = {
     "pipeline": 1580,
     "scoring": 1550,
     "training": 1510,
-    "dataset": 1430,
+    "dataset": 1480,
     "text": 1220,
     "serving": 1030,
     "decoding": 1040,
@@ -24,22 +24,23 @@ PACKAGES = {
     "model": 1030,
     "cli": 780,
     "rules": 790,
+    "native": 420,  # in C++ 400
     "cells": 200,
 }
 LONGEST = 350  # lines of a module
-# Of Python; of docs, of pages. The aim is 21,000 and 25,000.
-TOTALS = {"src": 23650, "tests": 29390, "docs": 2630}
+# Of code; of docs, of pages. The aim is 21,000 and 25,000.
+TOTALS = {"src": 24000, "tests": 29430, "docs": 2630}
 
 
-def python(folder: str) -> dict[Path, int]:
-    """The lines of each Python file below a folder of the project."""
-    files = sorted((ROOT / folder).rglob("*.py"))
+def code(folder: str) -> dict[Path, int]:
+    """The lines of each file of Python and C++ below a folder of the project."""
+    files = [*sorted((ROOT / folder).rglob("*.py")), *sorted((ROOT / folder).rglob("*.cpp"))]
     return {path: len(path.read_text(encoding="utf-8").splitlines()) for path in files}
 
 
 def test_packages() -> None:
     lines = Counter[str]()
-    for path, count in python("src/bleuprint").items():
+    for path, count in code("src/bleuprint").items():
         lines[path.relative_to(ROOT / "src" / "bleuprint").parts[0]] += count
     packages = {name: count for name, count in lines.items() if not name.endswith(".py")}
     assert packages.keys() == PACKAGES.keys()
@@ -47,7 +48,7 @@ def test_packages() -> None:
 
 
 def test_modules() -> None:
-    assert {path: n for path, n in python("src").items() if n > LONGEST} == {}
+    assert {path: n for path, n in code("src").items() if n > LONGEST} == {}
 
 
 @pytest.mark.parametrize("folder", TOTALS)
@@ -56,7 +57,7 @@ def test_totals(folder: str) -> None:
         pages = (ROOT / folder).glob("*.md")
         count = sum(len(path.read_text(encoding="utf-8").splitlines()) for path in pages)
     else:
-        count = sum(python(folder).values())
+        count = sum(code(folder).values())
     assert count <= TOTALS[folder]
 
 

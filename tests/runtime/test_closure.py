@@ -24,6 +24,7 @@ def project(tmp_path: Path) -> Path:
         "model/alone.py": "",
         "text/__init__.py": "from bleuprint.rules.one import One",
         "text/words.py": "",
+        "text/words.cpp": "int n = 1;  // one",
         "rules/__init__.py": "",
         "rules/one.py": "",
         "rules/users.py": "",
@@ -43,7 +44,7 @@ def project(tmp_path: Path) -> Path:
 
 def test_what_a_script_imports_directly_and_through_others(project: Path) -> None:
     rules = {f"rules/{name}.py" for name in ("__init__", "one", "users")}
-    of_text = {"text/__init__.py", "text/words.py"}
+    of_text = {"text/__init__.py", "text/words.py", "text/words.cpp"}
     assert Code(project).closure("train") == {"model/net.py", "model/table.csv", *of_text, *rules}
     # the report is decided by all packages but the command line
     of_report = {"report/page.py", "report/templates/page.html", "tracking/store.py"}
@@ -62,6 +63,8 @@ def test_the_text_of_the_phrasebook_decides_what_download_writes() -> None:
         ("model/net.py", NET.replace("\n", "\n    '''Doc.'''\n", 1), ""),
         ("text/words.py", "MORE = 1", "train"),
         ("model/table.csv", "2", "train"),
+        ("text/words.cpp", "// a comment\nint n = 1;", ""),
+        ("text/words.cpp", "int n = 2;", "train"),
         ("rules/new.py", "NEW = 1", "train"),
         ("model/alone.py", "MORE = 1", ""),
         ("runtime/files.py", "MORE = 1", ""),

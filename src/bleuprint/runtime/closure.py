@@ -103,9 +103,11 @@ def _decides(path: str, whole: bool) -> bool:
 
 @cache
 def _of_file(suffix: str, content: bytes) -> str:
-    """The SHA-256 of a file's syntax tree (Python) or of its bytes."""
+    """The SHA-256 of a file's syntax tree (Python), its bytes without comments (C++), or bytes."""
     if suffix == ".py":
         content = repr(_syntax(ast.parse(content))).encode()
+    elif suffix == ".cpp":
+        content = re.sub(rb"\s*//[^\n]*", b"", content).strip()
     return hashlib.sha256(content).hexdigest()
 
 

@@ -1,0 +1,25 @@
+"""Loops in C++ that Python takes many times as long for, built at set-up where there is a compiler.
+
+Without them all works the same, slower: each caller has both ways, and a test that compares them.
+"""
+
+import ctypes
+from functools import cache
+from importlib.util import find_spec
+
+# In step with native/version.cpp: a library built from other sources is not used.
+VERSION = 1
+
+
+@cache
+def library() -> ctypes.CDLL | None:
+    """The compiled functions; None if they were not built.
+
+    The module lies beside the package, not in it, so that a stage finds it as well that runs in a
+    copy of the project, as `dvc exp run --temp` makes one.
+    """
+    spec = find_spec("_bleuprint_native")
+    if spec is None or spec.origin is None:
+        return None
+    found = ctypes.CDLL(spec.origin)
+    return found if found.native_version() == VERSION else None
