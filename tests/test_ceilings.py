@@ -10,26 +10,26 @@ from root import ROOT
 # Lines of code by package of src/bleuprint, rounded up.
 PACKAGES = {
     "report": 3720,
-    "corpus": 3170,
+    "corpus": 3140,
     "runtime": 2060,
-    "config": 1700,
+    "config": 1660,
     "pipeline": 1580,
     "scoring": 1550,
     "training": 1510,
-    "dataset": 1480,
+    "dataset": 1460,
     "text": 1220,
-    "serving": 1030,
+    "serving": 890,
     "decoding": 1040,
-    "tracking": 870,
+    "tracking": 840,
     "model": 1030,
-    "cli": 780,
+    "cli": 750,
     "rules": 790,
-    "native": 420,  # in C++ 400
+    "native": 240,  # in C++ 400
     "cells": 200,
 }
 LONGEST = 350  # lines of a module
 # Of code; of docs, of pages. The aim is 21,000 and 25,000.
-TOTALS = {"src": 24000, "tests": 29430, "docs": 2630}
+TOTALS = {"src": 23650, "tests": 29210, "docs": 2610}
 
 
 def code(folder: str) -> dict[Path, int]:

@@ -3,7 +3,7 @@
 import pytest
 
 from bleuprint.config.experiment import load
-from bleuprint.config.notes import check_tokenizers, notes, precision
+from bleuprint.config.notes import check_tokenizers, params_notes, precision
 from bleuprint.runtime.errors import UserError
 from params import PARAMS
 
@@ -21,7 +21,7 @@ def project(tmp_path, monkeypatch):
 
 def noted(project, old="", new=""):
     (project / "params.yaml").write_text(PARAMS.replace(old, new))
-    return list(notes(load()))
+    return list(params_notes(load()))
 
 
 def test_nothing_is_noted_of_sound_settings(project):

@@ -6,7 +6,7 @@ import pytest
 
 import fault_sweep
 import syscalls
-from bleuprint.corpus.download import lockfile
+from bleuprint.corpus.download.fetch import Source
 from bleuprint.corpus.steps.ledger import Ledger, read_ledger
 from bleuprint.runtime.files import whole_file, whole_folder
 from fault_sweep import KINDS, contents, sweep
@@ -113,9 +113,12 @@ def test_downloads_lock(tmp_path):
 
     def record(place, url):
         (place / "download").write_text(url)
-        lockfile.record(place / "downloads.lock", {url: place / "download"}, place / ".guard")
+        source(place, {url: place / "download"}).record()
+
+    def source(place, fetched):
+        return Source(None, place / "store", place / "downloads.lock", fetched)
 
     def state(place):
-        return sorted(lockfile.read_lock(place / "downloads.lock"))
+        return sorted(source(place, {}).recorded())
 
     sweep(tmp_path, partial(record, url="http://b"), partial(record, url="http://a"), state)

@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 import result_trees as trees
+from bleuprint.cells.results import Results
 from bleuprint.config.experiment import Settings
 from bleuprint.config.paths import Cell
 from bleuprint.report import main_table, tables
@@ -18,7 +19,7 @@ from bleuprint.report.records import _correct, collect
 from bleuprint.report.report import table_md
 from bleuprint.report.system_results import system_results
 from bleuprint.scoring.score import score_cell
-from bleuprint.tracking.sync import read_cell
+from bleuprint.tracking.sync import metrics
 
 CORPUS, TEST = "news-en-de", "first"
 # Of 40 lines: the baseline loses three numbers, the damaged system these and nine more.
@@ -92,8 +93,8 @@ def test_damage_is_in_every_table(
     rows = [row.cells for row in shown[-1].rows]
     (row,) = (row for row in rows if row[2] == "numbers")
     assert row[3:6] == ("3", "12", "+9.0") and row[6].startswith("0.00")
-    trained = read_cell(settings, Cell("small", CORPUS, 1))
-    assert trained and trained.scores[f"test_faulty_lines/{CORPUS}/first"] >= 12
+    results = Results.open(settings, Cell("small", CORPUS, 1))
+    assert metrics(results, results.scores)[f"test_faulty_lines/{CORPUS}/first"] >= 12
 
 
 def test_holms_correction_is_over_all_systems_and_faults() -> None:

@@ -6,13 +6,14 @@ import shutil
 
 import pytest
 
+from bleuprint.cells.results import Results
 from bleuprint.config.comet import Comet
 from bleuprint.config.experiment import load
 from bleuprint.config.paths import Cell
 from bleuprint.runtime.errors import UserError
 from bleuprint.runtime.files import read_json, write_json
 from bleuprint.scoring.breakdown import figure
-from bleuprint.tracking.sync import read_cell, sync
+from bleuprint.tracking.sync import described, sync
 from bleuprint.tracking.tracker import Tracker
 from mlruns import bleu, decoded_otherwise, dump, named, store
 from mlservers import history, runs_in
@@ -61,9 +62,7 @@ def test_a_sync_makes_all_and_a_second_one_changes_nothing(root):
 
 def test_a_run_that_was_logged_in_part_is_completed(root):
     settings, cell = load(), Cell("tiny", "news-en-de", 1)
-    one = read_cell(settings, cell)
-    assert one is not None
-    tracker = Tracker(one.description)
+    tracker = Tracker(described(Results.open(settings, cell)))
     tracker.log(100, {"train/loss": 7.0})
     tracker.close("KILLED")  # the server went away
     _, runs = named(root)
@@ -112,7 +111,7 @@ def test_an_experiment_in_a_copy_leaves_the_scores_of_the_project(
     list(sync(load()))
     _, before = named(root)
     copy = tmp_path_factory.mktemp("exps") / "copy"  # as `dvc exp run --temp` makes it
-    shutil.copytree(root, copy, ignore=shutil.ignore_patterns("mlflow.db", "mlartifacts"))
+    shutil.copytree(root, copy, ignore=shutil.ignore_patterns("mlflow.db"))
     monkeypatch.chdir(copy)
     monkeypatch.setenv("DVC_ROOT", str(root))
     settings = decoded_otherwise(Cell("tiny", "news-en-de", 1), beam=6, score=71.0)
@@ -149,9 +148,8 @@ def test_the_report_stage_completes_runs_and_makes_none_of_a_training(root):
     assert changed(settings, make=False) == []
     client, _ = runs_in(store(root), "trial_run")
     assert client.get_experiment_by_name("trial_run") is None
-    one = read_cell(settings, Cell("tiny", "news-en-de", 2))
-    assert one is not None
-    Tracker(one.description).close("FINISHED")
+    results = Results.open(settings, Cell("tiny", "news-en-de", 2))
+    Tracker(described(results)).close("FINISHED")
     list(sync(settings, make=False))
     _, runs = named(root)
     assert set(runs) == {"tiny news-en-de 2"}

@@ -75,9 +75,6 @@ def test_the_mean_is_that_of_exact_sums(tmp_path: Path) -> None:
         (Average(best=1), "bleu", [20]),
         (Average(best=2), "bleu", [20, 30]),
         (Average(best=3), "bleu", [20, 30, 40]),
-        (Average(updates=(20, 40)), "loss", [20, 30, 40]),
-        (Average(updates=(11, 39)), "loss", [20, 30]),
-        (Average(updates=(50, 9000)), "loss", [50]),
     ],
 )
 def test_the_ones_asked_for_are_averaged(
@@ -108,11 +105,6 @@ def test_the_moving_average_is_taken_as_it_is(tmp_path: Path) -> None:
         (Average(last=6), "average.last is 6, but the checkpoints are: 10, 20, 30, 40, 50"),
         (Average(best=5), "average.best is 5, but the validated checkpoints are: 10, 20, 30, 40"),
         (Average(ema=True), "average.ema, but the training kept no moving average"),
-        (Average(updates=(35, 45), ensemble=True), "average.ensemble of one checkpoint, 40"),
-        (
-            Average(updates=(21, 29)),
-            "average.updates is [21, 29], but the checkpoints are: 10, 20, 30, 40, 50",
-        ),
     ],
 )
 def test_what_is_not_there_is_not_averaged(tmp_path: Path, settings: Average, message: str) -> None:

@@ -6,8 +6,6 @@ from pathlib import Path
 from bleuprint.cli import options
 from bleuprint.cli.options import Commands, add_command
 from bleuprint.config.experiment import load
-from bleuprint.runtime.errors import UserError
-from bleuprint.runtime.secrets import mask
 
 
 def add_commands(commands: Commands) -> None:
@@ -17,8 +15,7 @@ def add_commands(commands: Commands) -> None:
     port = options.whole_number(0, 65535)
     add("--port", type=port, default=8000, help="0: any free port (%(default)s)")
     add = add_command(commands, _export, f"export FOLDER {cell}")
-    add("folder", metavar="FOLDER", nargs="?", help="the folder to make")
-    add("--mlflow", action="store_true", help="a model version in MLflow, for load_model")
+    add("folder", metavar="FOLDER", help="the folder to make")
     options.add_cell_options(add)
     add("--precision", choices=("float32", "int8"), default="float32", help="(%(default)s)")
     add = add_command(commands, _release, "release FOLDER")
@@ -36,21 +33,12 @@ def _serve(given: argparse.Namespace) -> None:
 
 
 def _export(given: argparse.Namespace) -> None:
-    """A trained system for CTranslate2, without this project: a folder, or a model in MLflow."""
+    """A trained system for CTranslate2 as a folder, without this project."""
     from bleuprint.serving.export import export
-    from bleuprint.serving.log_model import log_model
-    from bleuprint.tracking import store
 
-    if bool(given.folder) == given.mlflow:
-        raise UserError("export needs either FOLDER or --mlflow")
     settings = load()
     cell = options.trained_cell(settings, given)
-    if given.folder:
-        export(settings, cell, Path(given.folder), given.precision)
-        return
-    address = log_model(settings, cell, given.precision)
-    print(f"MLflow at {mask(store.uri())}: model version {address}")
-    print(f'mlflow.pyfunc.load_model("{address}").predict(["..."])')
+    export(settings, cell, Path(given.folder), given.precision)
 
 
 def _release(given: argparse.Namespace) -> None:

@@ -8,10 +8,11 @@ from pathlib import Path
 
 from bleuprint.cli.options import Commands, add_command
 from bleuprint.config.experiment import load, load_entries
-from bleuprint.config.notes import check_tokenizers, notes
+from bleuprint.config.notes import check_tokenizers, params_notes
 from bleuprint.config.params_schema import params_schema
 from bleuprint.runtime.errors import UserError, say
 from bleuprint.runtime.flatten import dotted
+from bleuprint.runtime.schema import there_are
 from bleuprint.runtime.yaml_tree import Tree
 
 
@@ -37,15 +38,16 @@ def _check(given: argparse.Namespace) -> None:
         _check_settings()
 
 
-def resolved_lines(name: str, path: Path = Path("params.yaml")) -> Iterator[str]:
+def resolved_lines(name: str) -> Iterator[str]:
     """Settings of a corpus or a system by dotted key; then file, line and key of each.
 
     Those of a system that differ by corpus come once for each. Raises UserError at a mistake in the
     file, or if it has no such corpus or system.
     """
-    settings, (entries, _) = load(path), load_entries(path)
+    settings, (entries, _) = load(), load_entries(Path("params.yaml"))
     if name not in (known := [*settings.cells, *settings.corpora]):
-        raise UserError(f"{path}: no system or corpus {name!r}; there are: {', '.join(known)}")
+        where = there_are(name, known)
+        raise UserError(f"params.yaml: no system or corpus {name!r}; {where}")
     if name in settings.corpora:
         for key, value in dotted(settings.corpora[name]).items():
             place = _place(entries["corpora"][name], key.split("."))
@@ -82,7 +84,7 @@ def _check_settings() -> None:
     for corpus in settings.corpora.values():
         bleu_metric([], corpus.target)  # raises if it needs a tokenizer that is not installed
     check_published(settings)
-    found = *notes(settings), *check_files(settings), *missing_parts(settings)
+    found = *params_notes(settings), *check_files(settings), *missing_parts(settings)
     for note in (*found, *reachable.notes_before(settings)):
         say(note, "note")
     print(f"{settings.experiment}: params.yaml is valid")

@@ -5,7 +5,6 @@ import os
 import sys
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from bleuprint.cli import options
 from bleuprint.cli.options import Commands, add_command, count
@@ -13,9 +12,6 @@ from bleuprint.config.experiment import Settings, load
 from bleuprint.config.paths import Cell
 from bleuprint.config.system import WIDEST, Decode
 from bleuprint.runtime.errors import UserError, say
-
-if TYPE_CHECKING:
-    from bleuprint.serving.translator import Translator
 
 # How many lines that may have lost text are named.
 _WARNED = 5
@@ -33,8 +29,6 @@ def add_commands(commands: Commands) -> None:
     add("--scores", action="store_true", help="each score before its text")
     help_ = "write the attention weights of each line as a page, FILE.html"
     add("--attention", type=_attention_file, metavar="FILE", help=help_)
-    help_ = "score the lines of FILE as translations of the input, one FILE, without translating"
-    add("--score", metavar="FILE", help=help_)
 
 
 def _attention_file(text: str) -> Path:
@@ -50,23 +44,11 @@ def _translate(given: argparse.Namespace) -> None:
     """Translate sentences with a trained system, one line for each line."""
     settings, cell, decode = _checked(given)
     # they load torch, which takes seconds: what is wrong with the arguments is said before
-    from bleuprint.serving.score_given import score_file
+    from bleuprint.serving.attention_html import AttentionFile, SentenceMaps
     from bleuprint.serving.sentence_translator import SentenceTranslator
-    from bleuprint.serving.translator import load_translator
+    from bleuprint.serving.translator import load_translator, translate_lines
 
     translator = load_translator(settings, cell, decode, SentenceTranslator)
-    if given.score:
-        for lines in score_file(translator, Path(given.files[0]), Path(given.score)):
-            print(*lines, sep="\n", flush=True)
-    else:
-        _translate_lines(translator, given)
-
-
-def _translate_lines(translator: "Translator", given: argparse.Namespace) -> None:
-    """Print the translations, warn of lost text, and write the maps that were requested."""
-    from bleuprint.serving.attention_html import AttentionFile, SentenceMaps
-    from bleuprint.serving.translator import translate_lines
-
     corpus, warned, number = translator.corpus, 0, 0
     page = given.attention and AttentionFile(given.attention, (corpus.source, corpus.target))
     for block in translate_lines(translator, given.files, given.n_best or 1):
@@ -92,11 +74,6 @@ def _translate_lines(translator: "Translator", given: argparse.Namespace) -> Non
 
 def _checked(given: argparse.Namespace) -> tuple[Settings, Cell, Decode]:
     """The settings, the training and its search; raises UserError at a mistake."""
-    if given.score and len(given.files) != 1:
-        raise UserError("--score needs one FILE of input, whose lines it compares")
-    for option in ("n_best", "attention", "beam", "scores"):
-        if given.score and getattr(given, option):
-            raise UserError(f"--score does not search: it excludes --{option.replace('_', '-')}")
     if sys.stdout is None:
         raise UserError("standard output is closed")
     settings = load()
@@ -105,7 +82,7 @@ def _checked(given: argparse.Namespace) -> tuple[Settings, Cell, Decode]:
         decode = replace(decode, beam=given.beam)
     if (given.n_best or 1) > decode.beam:
         raise UserError(f"--n-best {given.n_best} is beyond the beam of {decode.beam}")
-    for file in (*given.files, *filter(None, [given.score])):
+    for file in given.files:
         if not Path(file).exists():
             raise UserError(f"{file}: no such file")
     return settings, options.trained_cell(settings, given), decode

@@ -1,9 +1,8 @@
 """The settings of a corpus: its texts, and how they are cleaned, divided and tokenized."""
 
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 from itertools import product
-from typing import Annotated, Any, Literal, TypeVar
+from typing import Annotated, Any, Literal
 
 from annotated_types import Ge, Interval
 
@@ -11,12 +10,12 @@ from bleuprint.config.citation import LicenseAndCitation
 from bleuprint.config.corpus_files import Files, Text
 from bleuprint.config.optimization import check_one
 from bleuprint.rules import CHECKS, EDITS
+from bleuprint.rules.edits import NonPrinting, Unicode
+from bleuprint.rules.lengths import Length
 from bleuprint.rules.rule import Check, Edit, edited
 from bleuprint.runtime.schema import Language, Name, Named, SettingError, Share
 from bleuprint.text.segmenter import check_segmenter
 from bleuprint.text.tokenizers import Tokenize, tokenizer_for
-
-R = TypeVar("R")
 
 
 @dataclass(frozen=True)
@@ -104,22 +103,8 @@ class Units:
     @property
     def joint(self) -> bool:
         """Whether both languages share one vocabulary."""
-        return self._kinds()[0].joint
-
-    def _kinds(self) -> list[Bpe | Words | SentencePiece]:
-        return [kind for kind in (self.bpe, self.words, self.sentencepiece) if kind is not None]
-
-
-def _default_edits() -> tuple[Edit, ...]:
-    return (_rule(EDITS, "unicode"), _rule(EDITS, "non_printing"))
-
-
-def _default_checks() -> tuple[Check, ...]:
-    return (_rule(CHECKS, "length", max=250),)
-
-
-def _rule(kinds: Mapping[str, type[R]], name: str, **settings: Any) -> R:
-    return kinds[name](**settings)
+        units = self.bpe or self.words or self.sentencepiece
+        return units is not None and units.joint
 
 
 @dataclass(frozen=True)
@@ -131,9 +116,9 @@ class Corpus:
     license_and_citation: dict[Name, LicenseAndCitation]
     files: Files
     vocabulary: Units
-    clean: Annotated[tuple[Edit, ...], Named(EDITS)] = field(default_factory=_default_edits)
+    clean: Annotated[tuple[Edit, ...], Named(EDITS)] = (Unicode(), NonPrinting())
     dedup: Dedup = Dedup()
-    filter: Annotated[tuple[Check, ...], Named(CHECKS)] = field(default_factory=_default_checks)
+    filter: Annotated[tuple[Check, ...], Named(CHECKS)] = (Length(max=250),)
     split: Split = Split()
     tokenize: Tokenize = field(default_factory=Tokenize)
 

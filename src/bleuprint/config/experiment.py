@@ -24,7 +24,7 @@ from bleuprint.config.system import System
 from bleuprint.runtime.errors import UserError
 from bleuprint.runtime.files import read_object
 from bleuprint.runtime.flatten import dotted
-from bleuprint.runtime.schema import Name, SettingError, build, dump, unknown
+from bleuprint.runtime.schema import Name, SettingError, build, dump, there_are, unknown
 from bleuprint.runtime.yaml_tree import Tree, load_tree
 
 T = TypeVar("T")
@@ -78,7 +78,7 @@ class Settings:
             ("system", f"system {number.system!r} on {number.corpus}", systems),
         ):
             if getattr(number, key) not in (None, *names):
-                message = f"no {what}; there are: {', '.join(names)}"
+                message = f"no {what}; {there_are(getattr(number, key), names)}"
                 raise SettingError(["published", position, key], message)
         cells = [(n.name, n.source, n.corpus, n.test, n.scored) for n in self.published]
         if (cell := cells[position]) in cells[:position]:
@@ -142,8 +142,8 @@ class Settings:
     def check_seed(self, seed: int) -> None:
         """Raise UserError if there is no such seed."""
         if seed not in self.seeds:
-            seeds = ", ".join(map(str, self.seeds))
-            raise UserError(f"params.yaml: no seed {seed}; there are: {seeds}")
+            seeds = there_are(seed, [*map(str, self.seeds)])
+            raise UserError(f"params.yaml: no seed {seed}; {seeds}")
 
     def resolved(self) -> dict[str, Any]:
         """All settings as JSON values, which `load_resolved` reads back.
@@ -218,5 +218,5 @@ def _check_cell(system: str, row: System, corpus: str, column: Corpus) -> None:
 
 def _entry(kind: str, entries: Mapping[str, T], name: str) -> T:
     if name not in entries:
-        raise UserError(f"params.yaml: no {kind} entry {name!r}; there are: {', '.join(entries)}")
+        raise UserError(f"params.yaml: no {kind} entry {name!r}; {there_are(name, entries)}")
     return entries[name]

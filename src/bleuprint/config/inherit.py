@@ -16,7 +16,7 @@ from typing import Any
 
 from bleuprint.config.corpus_files import Text
 from bleuprint.runtime.errors import UserError
-from bleuprint.runtime.schema import unknown
+from bleuprint.runtime.schema import there_are, unknown
 from bleuprint.runtime.yaml_tree import Place, Tree, load_tree
 
 # The settings of a system on a corpus.
@@ -81,7 +81,7 @@ def _inherited(entries: Tree, name: str, chain: tuple[str, ...] = ()) -> Any:
         return own
     base, place = own["like"], own.places["like"]
     if not isinstance(base, str) or base not in entries:
-        raise place.error(f"no entry {base!r} here; there are: {', '.join(map(str, entries))}")
+        raise place.error(f"no entry {base!r} here; {there_are(base, [*map(str, entries)])}")
     if base in (chain := (*chain, name)):
         circle = " -> ".join((*chain[chain.index(base) :], base))
         raise place.error(f"a circle of entries, each like the next: {circle}")
@@ -107,8 +107,7 @@ def _cells(row: Any, corpora: list[str], at: Place) -> Any:
         raise place.error("names no corpora: leave it out for all, or give a mapping by name")
     for name, different in given.items():
         if name not in corpora:
-            there = ", ".join(corpora)
-            raise given.places[name].error(f"no such corpus; there are: {there}")
+            raise given.places[name].error(f"no such corpus; {there_are(name, corpora)}")
         if different is not None and not isinstance(different, Tree):
             raise given.places[name].error("not a mapping; {} for the same settings")
     trained = {name: each for name, each in given.items() if each is not None}
@@ -123,8 +122,8 @@ def _with_files(entry: Any, root: Path) -> Any:
     name, place, folder = entry["from"], entry.places["from"], root / "corpora"
     path = folder / f"{name}.yaml"
     if not isinstance(name, str) or not path.is_file():
-        there = ", ".join(sorted(file.stem for file in folder.glob("*.yaml")))
-        raise place.error(f"no file {path}; there are: {there or 'none'}")
+        there = sorted(file.stem for file in folder.glob("*.yaml"))
+        raise place.error(f"no file {path}; {there_are(name, there)}")
     described = load_tree(path)
     if not isinstance(described, Tree):
         raise Place(path).error("is not a mapping of license_and_citation and files")

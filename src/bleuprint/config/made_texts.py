@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from graphlib import CycleError, TopologicalSorter
 
 from bleuprint.config.corpus import Corpus
-from bleuprint.runtime.schema import SettingError
+from bleuprint.runtime.schema import SettingError, there_are
 
 
 @dataclass(frozen=True)
@@ -64,7 +64,7 @@ def _check_made_text(
     for key, known in (("part_of", corpora), ("corpus", corpora), ("system", cells)):
         if (value := getattr(made, key)) not in known:
             kind = key if key == "system" else "corpus"
-            raise error(key, f"no {kind} {value!r}; there are: {', '.join(known)}")
+            raise error(key, f"no {kind} {value!r}; {there_are(value, known)}")
     column, trained = corpora[made.part_of], corpora[made.corpus]
     if not cells[made.system].get(made.corpus):
         where = f"{made.corpus} (systems.{made.system}.corpora)"

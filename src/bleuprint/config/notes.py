@@ -14,7 +14,7 @@ from bleuprint.runtime.files import not_a_file
 from bleuprint.text.tokenizers import tokenizer_for
 
 
-def notes(settings: Settings) -> Iterator[str]:
+def params_notes(settings: Settings) -> Iterator[str]:
     """All notes, one line each."""
     for name, corpus in settings.corpora.items():
         for side, file in corpus.files.sides().items():
@@ -28,7 +28,7 @@ def notes(settings: Settings) -> Iterator[str]:
         yield from dict.fromkeys(note for cell in cells for note in precision(*cell, info))
 
 
-def check_tokenizers(settings: Settings, path: Path = Path("params.yaml")) -> None:
+def check_tokenizers(settings: Settings) -> None:
     """Raise UserError if spaCy lacks a language, or packages that it needs for it.
 
     `load` does not ask it, since loading spaCy takes seconds.
@@ -38,7 +38,7 @@ def check_tokenizers(settings: Settings, path: Path = Path("params.yaml")) -> No
             try:
                 tokenizer_for(language, corpus.tokenize)
             except UserError as error:
-                raise UserError(f"{path}: corpora.{name}.tokenize: {error}") from None
+                raise UserError(f"params.yaml: corpora.{name}.tokenize: {error}") from None
 
 
 def memory(name: str, system: System, available: int, what: str) -> Iterator[str]:

@@ -10,7 +10,7 @@ from typing import Annotated
 
 from annotated_types import MinLen
 
-from bleuprint.runtime.schema import SettingError, Sha256
+from bleuprint.runtime.schema import SettingError, Sha256, there_are
 
 # Not read by the stage download, which would run again at each new file below inputs/.
 FOLDER = Path("inputs", "outside")
@@ -61,14 +61,12 @@ def check_outside(
         raise SettingError(["systems", OUTSIDE], message)
     for corpus, rows in outside.items():
         if corpus not in tests:
-            message = f"no such corpus; there are: {', '.join(tests)}"
-            raise SettingError(["outside", corpus], message)
+            raise SettingError(["outside", corpus], f"no such corpus; {there_are(corpus, tests)}")
         for name, row in rows.items():
             if name in systems:
                 message = "a system has this name: rename the row"
                 raise SettingError(["outside", corpus, name], message)
             for test in row.tests:
                 if test not in tests[corpus]:
-                    there = ", ".join(tests[corpus])
-                    message = f"{corpus} has no such test set; there are: {there}"
+                    message = f"{corpus} has no such test set; {there_are(test, tests[corpus])}"
                     raise SettingError(["outside", corpus, name, "tests", test], message)

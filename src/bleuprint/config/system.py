@@ -168,30 +168,26 @@ class Train:
 
 @dataclass(frozen=True)
 class Average:
-    """Which checkpoints are averaged: the `last` N, the `best` N, or all that are kept from the
-    first to the second of `updates`; or `ema`: the moving average that the training kept
-    (`train.ema`), at its end. Exactly one of these. `ensemble`: the checkpoints translate together,
-    by the mean of their probabilities, instead of the mean of their weights.
+    """Which checkpoints are averaged: the `last` N or the `best` N; or `ema`: the moving average
+    that the training kept (`train.ema`), at its end. Exactly one of these. `ensemble`: the
+    checkpoints translate together, by the mean of their probabilities, instead of the mean of their
+    weights.
     """
 
     last: Count | None = None
     best: Count | None = None
-    updates: tuple[Count, Count] | None = None
     ema: Literal[True] | None = None
     ensemble: bool = False
 
     def __post_init__(self) -> None:
-        check_one(self, "last", "best", "updates", "ema")
+        check_one(self, "last", "best", "ema")
         if self.ensemble and (self.ema or 1 in (self.last, self.best)):
             raise ValueError("ensemble: needs more than one checkpoint")
-        if self.updates and self.updates[0] > self.updates[1]:
-            raise ValueError(f"updates {list(self.updates)}: the first is above the second")
 
     @property
     def given(self) -> dict[str, Any]:
         """What is set, as JSON values."""
-        values = {"updates": self.updates and list(self.updates)}
-        return {name: value for name, value in {**vars(self), **values}.items() if value}
+        return {name: value for name, value in vars(self).items() if value}
 
 
 @dataclass(frozen=True)
@@ -279,8 +275,6 @@ class System:
             raise ValueError("average.ensemble needs decode.engine pytorch")
         if self.average.ema and train.ema is None:
             raise ValueError("average.ema true: training keeps no moving average without train.ema")
-        if self.average.updates:
-            self._check_interval(*self.average.updates)
 
     def _check_portable(self) -> None:
         """Raise ValueError at settings whose bits depend on the processor."""
@@ -292,19 +286,3 @@ class System:
         ):
             if value != needed:
                 raise ValueError(f"arithmetic portable needs {name} {needed}, not {value}")
-
-    def _check_interval(self, first: int, last: int) -> None:
-        """Raise ValueError if training certainly keeps no checkpoint from `first` to `last`."""
-        keep, end, every = self.train.keep, self.train.max_updates, self.train.checkpoint_every
-        if end is not None and end < first:
-            raise ValueError(f"average.updates begins at {first}: training ends at {end}")
-        milestones = keep.every and last // keep.every * keep.every >= first
-        if milestones or keep.best or end is None or self.train.max_epochs or self.train.patience:
-            return  # there may be one: the end and the best are known only after the training
-        rounds = -(-end // every)
-        kept = [min(end, n * every) for n in range(max(1, rounds - keep.last + 1), rounds + 1)]
-        if not any(first <= update <= last for update in kept):
-            raise ValueError(
-                f"average.updates [{first}, {last}]: training keeps none of these, but {kept}: "
-                "raise keep.last, or set keep.every"
-            )

@@ -49,13 +49,13 @@ def recorded_stages(root: Path) -> set[str]:
     return set(re.findall(r"(?m)^  (\S+):$", text))  # to parse it takes a quarter of a second
 
 
-def unlock_after_kill(root: Path = Path()) -> None:
+def unlock_after_kill() -> None:
     """Remove Snakemake's lock if the Snakemake that took it was killed on this machine.
 
     Holds a lock of its own until this process ends, which the kernel releases in any case. Does
     nothing if another Snakemake runs, or if the last one ran on another machine of a cluster.
     """
-    path, locks, host = root / "work" / "snakemake" / "host", root / ".snakemake/locks", node()
+    path, locks, host = Path("work/snakemake/host"), Path(".snakemake/locks"), node()
     path.parent.mkdir(parents=True, exist_ok=True)
     file = _LOCKS.enter_context(path.open("a+"))
     try:

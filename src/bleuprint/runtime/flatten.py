@@ -19,5 +19,6 @@ def _leaves(key: str, value: Any) -> Iterator[tuple[str, str]]:
     elif isinstance(value, list | tuple) and any(map(dataclasses.is_dataclass, value)):
         for inner in value:  # rules
             yield from _leaves(f"{key}.{inner.name()}", inner)
-    elif value is not None:
-        yield key, ", ".join(map(str, value)) if isinstance(value, list | tuple) else str(value)
+    elif value is not None:  # true and false as in YAML
+        values = value if isinstance(value, list | tuple) else [value]
+        yield key, ", ".join(str(v).lower() if isinstance(v, bool) else str(v) for v in values)

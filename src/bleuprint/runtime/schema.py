@@ -130,9 +130,16 @@ def json_schema(kind: Any) -> dict[str, Any]:
 
 def unknown(name: Any, known: Collection[str]) -> str:
     """What a message says of a key that is not known."""
-    near = difflib.get_close_matches(str(name), known, n=1)
+    # what other toolkits call steps are updates here
+    near = difflib.get_close_matches(str(name).replace("step", "update"), known, n=1)
     names = f"known here: {', '.join(known)}" if known else "there are none here: {}"
     return f"unknown key; {f'did you mean {near[0]!r}?' if near else names}"
+
+
+def there_are(name: Any, known: Collection[str]) -> str:
+    """What a message says of a name that is not known: the known ones, and the nearest of them."""
+    near = difflib.get_close_matches(str(name), known, n=1)
+    return f"there are: {', '.join(known)}" + (f"; did you mean {near[0]!r}?" if near else "")
 
 
 @cache

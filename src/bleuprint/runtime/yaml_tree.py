@@ -28,8 +28,11 @@ class Place:
         """The place of `parent[name]`, where `parent` is the value at this place."""
         if known := getattr(parent, "places", {}).get(name):
             return known  # type: ignore[no-any-return]
-        key = f"{self.key}.{name}" if self.key else str(name)
-        return Place(self.path, key, self.line)
+        return self.at(name, self.line)
+
+    def at(self, name: str | int, line: int | None) -> "Place":
+        """The place of the entry `name` of this one, in a line."""
+        return Place(self.path, f"{self.key}.{name}" if self.key else str(name), line)
 
     def error(self, message: str) -> UserError:
         return UserError(f"{self}{':' if self.key else ''} {message}")
@@ -99,10 +102,9 @@ def _tree(value: Any, place: Place) -> Any:
 
 
 def _child(place: Place, parent: Any, name: str | int) -> Place:
-    key = f"{place.key}.{name}" if place.key else str(name)
     try:
         marks: Any = getattr(parent, "lc", None)
         line, _ = marks.item(name) if isinstance(parent, list) else marks.key(name)
-        return Place(place.path, key, line + 1)
+        return place.at(name, line + 1)
     except (KeyError, TypeError):  # of an entry that is merged (<<)
-        return Place(place.path, key, place.line)
+        return place.at(name, place.line)

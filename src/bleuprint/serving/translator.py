@@ -107,10 +107,9 @@ class Translator:
         by = models_of(self.model)[-1], self.corpus
         return [attention_maps(*by, piece.source, piece.tokens) for piece in translated.pieces]
 
-    def ids(self, sentence: str, given: bool = False) -> list[int]:
-        """The tokens of a sentence, or of a translation that is `given`; without EOS."""
-        corpus = self.corpus
-        language = corpus.target if given else corpus.source
+    def ids(self, sentence: str) -> list[int]:
+        """The tokens of a sentence, without EOS."""
+        corpus, language = self.corpus, self.corpus.source
         tokens = corpus.tokenizer(language).tokenize(edited(sentence, language, self._edits))
         return list(corpus.segmentation(language).encode([" ".join(tokens)]))[:-1]
 

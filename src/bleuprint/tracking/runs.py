@@ -2,7 +2,7 @@
 
 import time
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple, Self
 
 from bleuprint.config.paths import Cell
@@ -39,8 +39,8 @@ class Description:
         cls, experiment: str, cell: Cell, system: System, fingerprint: str, parameters: int
     ) -> Self:
         """`parameters`: how many the model has."""
-        settings = {"model": asdict(system.model), "train": asdict(system.train)}
-        return cls(experiment, cell, fingerprint, dotted({**settings, "parameters": parameters}))
+        shown = {"model": system.model, "train": system.train, "parameters": parameters}
+        return cls(experiment, cell, fingerprint, dotted(shown))
 
     @property
     def tags(self) -> dict[str, str]:

@@ -51,14 +51,14 @@ def client() -> "MlflowClient":
         logging.getLogger(name).setLevel(logging.ERROR)
     _check_address()
     if not uri().startswith(_FILE):
-        return MlflowClient(uri(), registry_uri=uri())
+        return MlflowClient(uri())
     # processes that create the database at the same time crash in its migrations; the holder of
     # the lock may be a process that is stopped, or on another machine
     environment.work().mkdir(parents=True, exist_ok=True)
     with FileLock(environment.work() / "mlflow.lock", timeout=_LOCKED):
-        with closing(sqlite3.connect(_database())) as database:
+        with closing(sqlite3.connect(uri().removeprefix(_FILE).partition("?")[0])) as database:
             database.execute("SELECT name FROM sqlite_master")  # or MLflow retries for minutes
-        return MlflowClient(uri(), registry_uri=uri())
+        return MlflowClient(uri())
 
 
 def _check_address() -> None:
@@ -76,25 +76,14 @@ def _check_address() -> None:
         )
 
 
-def _database() -> str:
-    """The path of the database in a file."""
-    return uri().removeprefix(_FILE).partition("?")[0]
-
-
 def experiment(client: "MlflowClient", name: str, make: bool = True) -> str:
     """The id of the experiment called `name`; created if necessary. Without `make`: maybe ""."""
     from mlflow.exceptions import MlflowException
 
     found = client.get_experiment_by_name(name)
     if found is None and make:
-        # for a database MLflow would choose the working directory
-        place = None
-        if uri().startswith(("sqlite:", "postgresql", "mysql", "mssql")):
-            local = uri().startswith(_FILE)
-            root = Path(_database()).resolve().parent if local else environment.root().resolve()
-            place = (root / "mlartifacts" / name).as_uri()
         try:
-            return client.create_experiment(name, artifact_location=place)
+            return client.create_experiment(name)
         except MlflowException:
             if (found := client.get_experiment_by_name(name)) is None:  # no other was first
                 raise

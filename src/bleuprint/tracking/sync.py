@@ -6,15 +6,13 @@ it is made and begins earlier by the duration of its training, over which the po
 are spaced evenly.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
 from itertools import repeat
 from typing import TYPE_CHECKING
 
 from bleuprint.cells.results import Results
 from bleuprint.config.cells import cells_of
 from bleuprint.config.experiment import Settings
-from bleuprint.config.paths import Cell
 from bleuprint.runtime import environment
 from bleuprint.runtime.flatten import dotted
 from bleuprint.scoring.measures import MEASURES
@@ -29,69 +27,38 @@ if TYPE_CHECKING:
     from mlflow.tracking import MlflowClient
 
 
-@dataclass(frozen=True)
-class TrainedCell:
-    """A finished training for MLflow.
-
-    `totals`: metrics of the training; `scores`: those of its translations, KIND/CORPUS/SET, with
-    the settings of decoding, `decode`; without them, `problem` may say why.
-    """
-
-    description: Description
-    tags: Mapping[str, str]
-    points: Sequence[Point]
-    totals: Mapping[str, float]
-    seconds: float
-    scores: Mapping[str, float]
-    decode: Mapping[str, str]
-    problem: str
-
-
 def sync(settings: Settings, make: bool = True) -> Iterator[str]:
     """Log all outputs to MLflow; yields a line for each run that changed, each cell left out.
 
     Without `make`, no run is created. A second call changes nothing. Raises UserError if MLflow
     cannot be reached or used.
     """
-    cells = {cell: read_cell(settings, cell) for cell in cells_of(settings)}
-    trained = [entry for entry in cells.values() if entry]
-    if trained:
+    cells = {cell: Results.find(settings, cell) for cell in cells_of(settings)}
+    if any(cells.values()):
         with store.failures_named():
             client = store.client()
             experiment = store.experiment(client, settings.experiment, make)
-            for each in trained if experiment else ():
-                if done := _log_cell(client, experiment, each, make):
-                    yield f"run {' '.join(map(str, each.description.cell))}: {done}"
-    for cell, entry in cells.items():
-        if entry is None:
-            where = f"no training with these settings in {cell.results}"
-            yield f"{cell}: {where}: dvc pull or dvc repro"
-        elif entry.problem:
-            yield f"{cell}: its scores are left out: {entry.problem}"
+            for results in filter(None, cells.values()):
+                scores, problem = results.checked_scores()
+                done = experiment and _log_cell(client, experiment, results, scores, make)
+                if done:
+                    yield f"run {' '.join(map(str, results.cell))}: {done}"
+                if problem:
+                    yield f"{results.cell}: its scores are left out: {problem}"
+    for cell in (cell for cell, results in cells.items() if results is None):
+        where = f"no training with these settings in {cell.results}"
+        yield f"{cell}: {where}: dvc pull or dvc repro"
 
 
-def read_cell(settings: Settings, cell: Cell) -> TrainedCell | None:
-    """The outputs of a cell; None if it is not trained, or was trained with other settings."""
-    results = Results.find(settings, cell)
-    if results is None:
-        return None
-    facts, tags = results.training, dict[str, str]()
-    totals = {"total/teraflop": facts.flops / 1e12}  # MLflow shows all digits
-    totals["total/target_tokens"] = float(facts.target_tokens)
-    if measured := read_training(cell, facts.fingerprint):
-        tags = {"device": measured.device, "versions": measured.versions or "unknown"}
-        tags |= runs.commit_tags(measured.commit)
-        totals["total/seconds"] = measured.seconds
-    scores, problem = results.checked_scores()
-    training = settings.system_on(cell.system, cell.corpus), facts.fingerprint, facts.parameters
-    description = Description.of(settings.experiment, cell, *training)
-    points, metrics = _points(results.curves, measured), _metrics(results, scores)
-    seconds = measured.seconds if measured else 0.0
-    decode = dotted({"decode": results.translation.decode}) if scores else {}
-    return TrainedCell(description, tags, points, totals, seconds, metrics, decode, problem)
+def described(results: Results) -> Description:
+    """The training of a cell, as its run shows it."""
+    cell, facts = results.cell, results.training
+    system = results.settings.system_on(cell.system, cell.corpus)
+    name = results.settings.experiment
+    return Description.of(name, cell, system, facts.fingerprint, facts.parameters)
 
 
-def _metrics(results: Results, scores: Mapping[str, SetScores]) -> dict[str, float]:
+def metrics(results: Results, scores: Mapping[str, SetScores]) -> dict[str, float]:
     """The metrics of each test set, KIND/CORPUS/SET."""
     # of the faults any, one of a dozen, which would hide other metrics in Compare
     kinds = {key: key for key, each in MEASURES.items() if each.kind in ("score", "figure")}
@@ -104,21 +71,35 @@ def _metrics(results: Results, scores: Mapping[str, SetScores]) -> dict[str, flo
     }
 
 
-def _log_cell(client: "MlflowClient", experiment: str, trained: TrainedCell, make: bool) -> str:
+def _log_cell(
+    client: "MlflowClient",
+    experiment: str,
+    results: Results,
+    scores: Mapping[str, SetScores],
+    make: bool,
+) -> str:
     """Complete the run of a training; returns what was done: "made", "completed" or nothing."""
-    found = runs.find(client, experiment, trained.description)
+    description, facts = described(results), results.training
+    measured = read_training(results.cell, facts.fingerprint)
+    seconds = measured.seconds if measured else 0.0
+    found = runs.find(client, experiment, description)
     if found is None and not make:
         return ""
-    run = found or runs.create(client, experiment, trained.description, {}, trained.seconds)
-    tags, scores = dict(trained.tags), dict(trained.totals)
+    run = found or runs.create(client, experiment, description, {}, seconds)
+    tags, totals = dict[str, str](), {"total/teraflop": facts.flops / 1e12}  # all digits are shown
+    totals["total/target_tokens"] = float(facts.target_tokens)
+    if measured:
+        tags = {"device": measured.device, "versions": measured.versions or "unknown"}
+        tags |= runs.commit_tags(measured.commit)
+        totals["total/seconds"] = seconds
     kinds = {name.split("/")[0] for name in run.data.metrics}
-    if not environment.is_copy() or kinds.isdisjoint(MEASURES):
-        tags |= trained.decode
-        scores |= trained.scores
-    changed = runs.complete(client, run, tags, trained.points, scores)
+    if scores and (not environment.is_copy() or kinds.isdisjoint(MEASURES)):
+        tags |= dotted({"decode": results.translation.decode})
+        totals |= metrics(results, scores)
+    changed = runs.complete(client, run, tags, _points(results.curves, measured), totals)
     if run.info.status != FINISHED:
-        end = run.info.start_time + round(1000 * trained.seconds)
-        client.set_terminated(run.info.run_id, FINISHED, end if trained.seconds else None)
+        end = run.info.start_time + round(1000 * seconds)
+        client.set_terminated(run.info.run_id, FINISHED, end if measured else None)
         changed = True
     return "made" if found is None else "completed" if changed else ""
 

@@ -31,17 +31,17 @@ def average(checkpoints: Path, settings: Average, output: Path) -> None:
     training = CheckpointsRecord.read(checkpoints)
     chosen = choose(checkpoints, settings, training)
     updates = [int(path.name.partition(".")[0]) for path in chosen]
-    if settings.ensemble and len(chosen) == 1:
-        raise UserError(f"{checkpoints}: average.ensemble of one checkpoint, {updates[0]}")
+    model, mark = read_object(checkpoints / MODEL), {"fingerprint": training.fingerprint}
     averaged = {"settings": settings.given, "updates": updates}
     with whole_folder(output) as partial:
-        if settings.ensemble:
-            for update in updates:
-                average(checkpoints, Average(updates=(update, update)), partial / str(update))
-        else:
-            with system_errors(weights := partial / "model.safetensors"):
-                save_file(mean(chosen), weights, {"fingerprint": training.fingerprint})
-        write_json(partial / MODEL, {**read_object(checkpoints / MODEL), "averaged": averaged})
+        folders = {partial / str(update): [update] for update in updates}
+        for folder, of in folders.items() if settings.ensemble else [(partial, updates)]:
+            folder.mkdir(exist_ok=True)
+            paths = [path for update, path in zip(updates, chosen, strict=True) if update in of]
+            with system_errors(weights := folder / "model.safetensors"):
+                save_file(mean(paths), weights, mark)
+            write_json(folder / MODEL, {**model, "averaged": averaged | {"updates": of}})
+        write_json(partial / MODEL, {**model, "averaged": averaged})
 
 
 def mean(paths: list[Path]) -> Tensors:
@@ -66,15 +66,11 @@ def choose(checkpoints: Path, settings: Average, training: CheckpointsRecord) ->
     updates, kind = sorted(files), "checkpoints"
     if settings.last is not None:
         setting, chosen = f"last is {settings.last}", updates[-settings.last :]
-    elif settings.best is not None:
+    else:
+        assert settings.best is not None
         ranked = ranking(training.validations, training.validation_metric)
         updates, kind = [update for update in ranked if update in files], "validated checkpoints"
         setting, chosen = f"best is {settings.best}", updates[: settings.best]
-    else:
-        assert settings.updates is not None
-        first, last = settings.updates
-        setting = f"updates is [{first}, {last}]"
-        chosen = [update for update in updates if first <= update <= last]
     if len(chosen) < (settings.last or settings.best or 1):
         available = ", ".join(map(str, sorted(updates))) or "none"
         raise UserError(f"{checkpoints}: average.{setting}, but the {kind} are: {available}")

@@ -1,5 +1,7 @@
 import json
 import os
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -130,6 +132,44 @@ def test_what_has_no_sum_is_locked_by_its_first_download(tmp_path, host):
     url = host.put("/x", BODY)
     get(tmp_path, File(url=url))
     assert locked(tmp_path) == {url: {"sha256": sum_of(BODY), "size": len(BODY)}}
+
+
+def test_processes_that_record_at_once_lose_no_entry(tmp_path):
+    (tmp_path / "file").write_bytes(BODY)
+    code = """if True:
+        import sys
+        from pathlib import Path
+        from bleuprint.corpus.download.fetch import Source
+        folder, name = Path(sys.argv[1]), sys.argv[2]
+        sys.stdin.read()
+        for i in range(10):
+            source = Source(None, folder / "store", folder / "downloads.lock")
+            source.fetched[f"http://{name}/{i}"] = folder / "file"
+            source.record()
+    """
+    command = [sys.executable, "-c", code, str(tmp_path)]
+    started = [subprocess.Popen([*command, name], stdin=subprocess.PIPE) for name in "abc"]
+    for process in started:
+        process.stdin.close()
+    assert [process.wait() for process in started] == [0, 0, 0]
+    assert len(locked(tmp_path)) == 30
+    assert list(locked(tmp_path)) == sorted(locked(tmp_path))
+
+
+@pytest.mark.parametrize(
+    ("content", "place"),
+    [
+        ('{\n<<<<<<< ours\n  "http://a": {}\n}\n', "line 2"),
+        ("[]", "no JSON object"),
+        ('{"http://a": 1}', "damaged"),
+        ('{"http://a": {"size": 1}}', "no 'sha256'"),
+    ],
+)
+def test_a_damaged_lock_is_refused(tmp_path, content, place):
+    lock = tmp_path / "downloads.lock"
+    lock.write_text(content)
+    message = refused(tmp_path, File(url="http://a"))
+    assert message.startswith(f"{lock}:") and place in message
 
 
 def empty_store(tmp_path):

@@ -2,7 +2,9 @@
 
 Downloads are kept in the store, a folder outside the pipeline's outputs, under the hash of their
 URL, and are used again if their SHA-256 is right. A file without a SHA-256 in params.yaml has it
-recorded in downloads.lock when all texts of its corpus have been read for the first time.
+recorded in downloads.lock when all texts of its corpus have been read for the first time. That file
+is at the project's root and is committed: a later download of the URL, from any host or mirror,
+must have the same bytes.
 """
 
 import hashlib
@@ -11,15 +13,15 @@ import sys
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Any
 from urllib.parse import unquote, urlsplit
 from urllib.request import url2pathname
 
 from bleuprint.config.corpus_files import File
 from bleuprint.corpus.download.http import Unreachable, transfer
-from bleuprint.corpus.download.lockfile import read_lock, record
 from bleuprint.runtime import environment
 from bleuprint.runtime.errors import UserError
-from bleuprint.runtime.files import not_a_file, sha256_of
+from bleuprint.runtime.files import not_a_file, read_object, reading, sha256_of, write_json
 from bleuprint.runtime.locks import FileLock
 
 # A login page of the network, a page about a file that has moved, or a store's error in XML.
@@ -43,8 +45,17 @@ class Source:
         """Record the SHA-256 of the files without one, whose texts have been read to the end."""
         if self.fetched and self.lock is not None:
             self.store.mkdir(parents=True, exist_ok=True)
-            record(self.lock, self.fetched, self.store / "downloads.guard")
+            with FileLock(self.store / "downloads.guard"):
+                new = {
+                    url: {"sha256": sha256_of(path), "size": path.stat().st_size}
+                    for url, path in self.fetched.items()
+                }
+                write_json(self.lock, dict(sorted((new | self.recorded()).items())))
             self.fetched.clear()
+
+    def recorded(self) -> dict[str, Any]:
+        """SHA-256 and size by URL; raises UserError if downloads.lock is damaged."""
+        return read_object(self.lock) if self.lock and self.lock.exists() else {}
 
     def doubts(self, files: Iterable[File]) -> str:
         """What to say of files whose text is not as it should be; empty if their sums are known."""
@@ -74,9 +85,11 @@ def fetch(file: File, source: Source) -> Path:
     assert file.url is not None
     if file.sha256 is not None or source.lock is None:
         return _first(file, source)
-    if known := read_lock(source.lock).get(file.url):
+    if known := source.recorded().get(file.url):
+        with reading(source.lock):
+            sha256 = str(known["sha256"])
         try:
-            return _first(replace(file, sha256=known.sha256), source)
+            return _first(replace(file, sha256=sha256), source)
         except _Mismatch as error:
             entry = f"the entry {file.url} from {source.lock} and what is in work/downloads"
             raise UserError(f"{error}; to accept the new file, remove {entry}") from None

@@ -147,7 +147,7 @@ def _place() -> tuple[int, int, int]:
         host, port = slurm.master()
         os.environ.setdefault("MASTER_ADDR", host)
         os.environ.setdefault("MASTER_PORT", str(port))
-        return task.rank, task.size, task.local
+        return task
     size = os.environ["WORLD_SIZE"]
     for name in ("RANK", "MASTER_ADDR", "MASTER_PORT"):
         if size != "1" and not os.environ.get(name):

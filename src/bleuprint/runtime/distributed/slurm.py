@@ -2,22 +2,15 @@
 
 import os
 import re
-from dataclasses import dataclass
 
 _LOWEST_PORT, _PORTS = 10_000, 20_000  # below those that systems give to outgoing connections
 
 
-@dataclass(frozen=True)
-class Task:
-    """The rank of a process in its job step, their number, and its rank on its node."""
+def task() -> tuple[int, int, int] | None:
+    """The rank of this process in its job step, their number, and its rank on its node.
 
-    rank: int
-    size: int
-    local: int
-
-
-def task() -> Task | None:
-    """The task of this process if `srun` has started several; otherwise None."""
+    None unless `srun` has started several.
+    """
     size = os.environ.get("SLURM_STEP_NUM_TASKS")
     if size is None and os.environ.get("ENVIRONMENT") != "BATCH":
         # In a batch script this is the number of tasks that the job may start.
@@ -25,7 +18,7 @@ def task() -> Task | None:
     rank = os.environ.get("SLURM_PROCID")
     if rank is None or int(size or 1) == 1:
         return None
-    return Task(int(rank), int(size or 1), int(os.environ.get("SLURM_LOCALID", "0")))
+    return int(rank), int(size or 1), int(os.environ.get("SLURM_LOCALID", "0"))
 
 
 def nodes() -> int:
