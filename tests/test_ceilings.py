@@ -22,14 +22,14 @@ PACKAGES = {
     "decoding": 1040,
     "tracking": 840,
     "model": 1030,
-    "cli": 750,
+    "cli": 700,
     "rules": 790,
     "native": 240,  # in C++ 400
     "cells": 200,
 }
 LONGEST = 350  # lines of a module
 # Of code; of docs, of pages. The aim is 21,000 and 25,000.
-TOTALS = {"src": 23650, "tests": 29210, "docs": 2610}
+TOTALS = {"src": 23600, "tests": 28620, "docs": 2610}
 
 
 def code(folder: str) -> dict[Path, int]:

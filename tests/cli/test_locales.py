@@ -24,7 +24,7 @@ COMMANDS = [
     ("texts", "cite"),
     ("texts", "check"),
     ("texts", "inspect own"),
-    ("texts", "show grün"),
+    ("texts", "inspect grün"),
     (str(ROOT), "cite"),
 ]
 PROGRAM = """

@@ -45,30 +45,14 @@ def project(prepared, tmp_path):
     return shutil.copytree(prepared, tmp_path / "project")
 
 
-def test_show_prints_pairs_as_text(project):
-    shown = [line.split("\t") for line in run(project, *COMMAND, "show", "own").splitlines()]
-    assert [number for number, *_ in shown] == ["1", "2", "3", "4"]
-    kept = [pair for pair in PAIRS if list(pair) in [texts for _, *texts in shown]]
-    assert [list(pair) for pair in kept] == [texts for _, *texts in shown]
-    third = run(project, *COMMAND, "show", "own", "--lines", "3:3")
-    assert third == "\t".join(shown[2]) + "\n"
-    subwords = run(project, *COMMAND, "show", "own", "--lines", "3:3", "--subwords")
-    assert "@@ " in subwords and subwords.replace("@@ ", "") != subwords
-    valid = run(project, *COMMAND, "show", "own", "--set", "valid")
-    assert valid.count("\n") == 1
-
-
 @pytest.mark.parametrize(
     ("arguments", "status", "message"),
     [
-        (("show", "own", "--lines", "3:9"), 1, "it has 4"),
-        (("show", "own", "--lines", "9"), 2, "not a range such as 10:20"),
-        (("show", "own", "--set", "test.x"), 1, "no set 'test.x'; there are: train, valid"),
-        (("show", "wmt"), 1, "no corpora entry 'wmt'; there are: own"),
+        (("inspect", "wmt"), 1, "no corpora entry 'wmt'; there are: own"),
         (("inspect", "own", "--pairs", "0"), 2, "not a whole number from 1"),
         (("inspect", "own", "--seed", "-1"), 2, "'-1' is not a whole number from 0"),
-        (("show", "own", "--units"), 2, "bleuprint show: error: unrecognized arguments: --units"),
-        (("show", "own", "--units"), 2, "usage: bleuprint show [-h]"),
+        (("inspect", "own", "--units"), 2, "bleuprint inspect: error: unrecognized arguments:"),
+        (("inspect", "own", "--units"), 2, "usage: bleuprint inspect [-h]"),
         (("--sytem",), 2, "bleuprint: error: unrecognized arguments: --sytem"),
         (
             ("translate", "--system", "base", "--corpus", "own", "--seed", "9"),
@@ -76,7 +60,7 @@ def test_show_prints_pairs_as_text(project):
             "no seed 9; there",
         ),
         (("translate", "--system", "base", "--corpus", "own"), 1, "no training of system base"),
-        (("shew", "own"), 2, "bleuprint: error: unknown command shew: do you mean show?"),
+        (("inpect", "own"), 2, "bleuprint: error: unknown command inpect: do you mean inspect?"),
         (("zzz",), 2, "unknown command zzz; bleuprint --help lists all"),
     ],
 )

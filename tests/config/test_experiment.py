@@ -34,11 +34,7 @@ def test_rows_made_with_merge_keys(tmp_path):
 @pytest.mark.parametrize(
     ("old", "new", "message"),
     [
-        (
-            "heads: 2",
-            "haeds: 2",
-            "25: systems.base.model.haeds: unknown key; did you mean 'heads'?",
-        ),
+        ("heads: 2", "haeds: 2", "25: systems.base.model.haeds: unknown key; did you mean"),
         ("max_updates: 10", "max_steps: 10", "unknown key; did you mean 'max_updates'?"),
         ("d_model: 8", "d_model: 7", "systems.base.model: d_model 7 is odd: sinusoidal"),
         ("heads: 2", "heads: 2.5", "25: systems.base.model.heads: 2.5 is not a whole number"),
@@ -57,11 +53,7 @@ def test_rows_made_with_merge_keys(tmp_path):
         ("ratio: {", "rato: {", "14: corpora.own.filter.rato: unknown key; did you mean 'ratio'?"),
         ("{form: NFC}", "{form: NFX}", "12: corpora.own.clean.unicode.form: 'NFX' is not one of"),
         ("{form: NFC}", "NFC", "12: corpora.own.clean.unicode: 'NFC' is not a mapping"),
-        (
-            "non_printing: {}",
-            "non_printing: {form: NFC}",
-            "form: unknown key; there are none here: {}",
-        ),
+        ("non_printing: {}", "non_printing: {form: NFC}", "form: unknown key; there are none"),
         ("{ratio: {max: 3.0}, length: {min: 1, max: 100}}", "[ratio]", "is not a mapping"),
         ("seed: 1}", "seed: 1, every: 23}", "valid 0.05 and every 23: valid must be 0"),
         (
@@ -69,11 +61,7 @@ def test_rows_made_with_merge_keys(tmp_path):
             "name: none, lowercase: false, hyphens: true",
             "option hyphens goes with moses, not with none",
         ),
-        (
-            "joint: true",
-            "joint: false",
-            "19: systems.base: ties all embeddings (model.tie_embeddings), but corpus",
-        ),
+        ("joint: true", "joint: false", "19: systems.base: ties all embeddings"),
         (
             "threshold: 0}",
             "threshold: 0}, words: {joint: true, max_size: 9, min_count: 1}",
@@ -126,25 +114,13 @@ def test_rows_made_with_merge_keys(tmp_path):
             "train: needs one of tokens_per_update, sentences_per_update",
         ),
         ("tokens_per_update: 100", "ema: 0.9", "train: needs one of tokens_per_update"),
-        (
-            "average: {last: 2}",
-            "average: {ema: true}",
-            "average.ema true: training keeps no moving",
-        ),
-        (
-            "average: {last: 2}",
-            "average: {last: 1, ensemble: true}",
-            "ensemble: needs more than one checkpoint",
-        ),
+        ("average: {last: 2}", "average: {ema: true}", "average.ema true: training keeps no"),
+        ("average: {last: 2}", "average: {last: 1, ensemble: true}", "ensemble: needs more than"),
         ("average: {last: 2}", "average: {ema: 0.999}", "ema: 0.999 is not one of true"),
         ("name: adam, ", "name: sgd, ", "train.optimizer: name sgd has no betas"),
         ("eps: 1e-9, ", "eps: 1e-9, momentum: 0.9, ", "optimizer: name adam has no momentum"),
         ("train: {a: {", "train: {a: {pairs_seed: 1, ", "train.a: pairs_seed 1 needs pairs"),
-        (
-            "max_updates: 10",
-            "max_updates:",
-            "base.train: needs max_updates, max_epochs or patience",
-        ),
+        ("max_updates: 10", "max_updates:", "base.train: needs max_updates, max_epochs or"),
         ("lr: 1e-03, ", "", "systems.base.train.lr_schedule.inverse_sqrt: the key 'lr' is missing"),
         (
             "init_lr: 0.0}",
@@ -158,24 +134,12 @@ def test_rows_made_with_merge_keys(tmp_path):
         ("{path: inputs/a.de}", '{url: "phrasebook:tets.en"}', "one of phrasebook:train.en, "),
         ("{path: inputs/a.de}", '{url: "file:///a.de"}', "needs sha256"),
         ("{path: inputs/a.de}", "{url: inputs/a.de}", "'inputs/a.de': not http, https or file ("),
-        (
-            "{path: inputs/a.de}",
-            "{url: ftp://x/a.de}",
-            "9: corpora.own.files.train.a.source: url is",
-        ),
+        ("{path: inputs/a.de}", "{url: ftp://x/a.de}", "9: corpora.own.files.train.a.source: url"),
         ("{path: inputs/a.de}", '{url: "http://[::1/x"}', "not a valid URL: Invalid IPv6 URL"),
         ("{path: inputs/a.de}", '{url: "http://x/a "}', "'http://x/a ': a space or non-printing"),
         ("{path: inputs/a.de}", '{url: "http://x/a\\nb"}', "a space or non-printing char"),
-        (
-            "{path: inputs/a.de}",
-            "{url: http://x/a, mirrors: [x/a]}",
-            "9: corpora.own.files.train.a.source: mirrors is 'x/a': not http, https or file (",
-        ),
-        (
-            "{path: inputs/a.de}",
-            "{url: http://x/a, mirrors: http://y/a}",
-            "source.mirrors: 'http://y/a' is not a list: [...]",
-        ),
+        ("{path: inputs/a.de}", "{url: http://x/a, mirrors: [x/a]}", "9: corpora.own.files.train."),
+        ("{path: inputs/a.de}", "{url: http://x/a, mirrors: http://y/a}", "source.mirrors: 'http:"),
         (
             "{path: inputs/a.de}",
             f"{{url: http://x/a, sha256: {'a' * 63}}}",

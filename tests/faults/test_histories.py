@@ -1,6 +1,6 @@
 """Random histories of a project end as a fresh clone does.
 
-BLEUPRINT_HISTORIES: how many (default: 1); BLEUPRINT_KILLS_SEED: the first one's seed.
+BLEUPRINT_HISTORIES: how many (default: 3); BLEUPRINT_KILLS_SEED: the first one's seed.
 """
 
 import os
@@ -14,7 +14,7 @@ import pytest
 import micro
 
 pytestmark = pytest.mark.long
-COUNT = int(os.environ.get("BLEUPRINT_HISTORIES", "1"))
+COUNT = int(os.environ.get("BLEUPRINT_HISTORIES", "3"))
 SEED = int(os.environ.get("BLEUPRINT_KILLS_SEED", "1"))
 STEPS = 6
 # An edit replaces one of these by another; the training's last, which costs most.
@@ -69,8 +69,8 @@ def edit_during_repro(project, draw):
     return process.communicate(timeout=900)[0]
 
 
-def end_repro(project, draw):
-    process = project.start("dvc", "repro")
+def end_a_run(project, draw):
+    process = project.start(*draw.choice((("dvc", "repro"), ("snakemake", "-c2"))))
     time.sleep(draw.uniform(0, 40))
     micro.kill(process, draw.choice((signal.SIGKILL, signal.SIGTERM)))
     try:
@@ -95,5 +95,5 @@ def checkout(project, draw):  # noqa: ARG001
     return project.run("dvc", "checkout", status=None)
 
 
-ACTIONS = [repro, snakemake, edit, edit, edit_during_repro, end_repro, end_repro, delete_cache]
+ACTIONS = [repro, snakemake, edit, edit, edit_during_repro, end_a_run, end_a_run, delete_cache]
 ACTIONS += [full_disk, checkout]

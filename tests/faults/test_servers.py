@@ -7,7 +7,6 @@ all that it takes, once the download that the line may name is removed.
 
 import gzip
 import json
-import threading
 
 import pytest
 
@@ -189,23 +188,3 @@ def test_a_download_that_is_gone_on_with_is_the_published_file_or_none(tmp_path,
             break
     assert "not UTF-8" in message
     assert sum_of(BODY) in [sum_of(file.read_bytes()) for file in left(tmp_path)]
-
-
-def test_two_runs_at_once_under_a_broken_server(tmp_path, host):
-    host.script["/x"], host.script["/y"] = [cut(100), hang_up], [status(503)]
-    corpora = [Corpus(tmp_path, host) for _ in range(2)]
-    done = []
-
-    def run(corpus, name):
-        corpus.folder = tmp_path / name
-        corpus.folder.mkdir()
-        done.append(corpus.read())
-
-    threads = [
-        threading.Thread(target=run, args=(c, n)) for c, n in zip(corpora, "ab", strict=True)
-    ]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert done == [WHOLE] * 2

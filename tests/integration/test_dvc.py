@@ -127,12 +127,3 @@ def test_reproduce_ends_with_the_scores_and_what_to_commit(reproduced):
     assert rows == ["tiny", "wide"] and len(table) < 10
     assert page == "page of all results: reports/index.html; all tables: bleuprint table"
     assert changed.startswith("changed: ") and "to keep it: git add params.yaml" in changed
-
-
-def test_a_misspelt_setting_is_one_line_and_costs_nothing(stand_in, tmp_path):
-    project = stand_in.copy(tmp_path / "project")
-    project.edit("params.yaml", "clip_norm:", "clip_nrom:")
-    output = project.run("dvc", "repro", status=255)
-    assert output.count("bleuprint: error: ") == 1 and "Traceback" not in output
-    assert "clip_nrom: unknown key; did you mean 'clip_norm'?" in output
-    assert "stages/download" not in output

@@ -118,12 +118,6 @@ def test_formats_within_words(written, edited):
     assert written == edited
 
 
-def test_punctuation_is_normalized_by_language():
-    assert PUNCTUATION.edit("„Ja“, sagte er – und ging …", "de") == '"Ja", sagte er - und ging ...'
-    assert PUNCTUATION.edit("1\u00a0000 “Yes”.", "en") == '1.000 "Yes."'
-    assert PUNCTUATION.edit("1\u00a0000 “Oui”.", "fr") == '1,000 "Oui".'
-
-
 @given(SENTENCES)
 def test_no_edit_makes_a_line_break_or_what_cannot_be_written(sentence):
     for edit in (ENTITIES, TAGS, MOJIBAKE, NFC, NFKC, UNPRINTED, PUNCTUATION):

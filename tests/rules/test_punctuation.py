@@ -44,24 +44,6 @@ def test_every_rule_alone_and_between_words(language):
                 assert Punctuation().edit(sentence, language) == expected, sentence
 
 
-@pytest.mark.parametrize(
-    ("language", "sentence", "normal"),
-    [
-        ("de", "„Ja“ – sagt er…", '"Ja" - sagt er...'),
-        ("en", "‘It’s 5\u00a0000\u00a0%’", "'It's 5.000%'"),
-        ("de", "5\u00a0000 %", "5,000%"),
-        ("fr", "«\u00a0Quoi\u00a0?\u00a0»", '"Quoi?"'),
-        ("en", '"Yes", she said.', '"Yes," she said.'),
-        ("fr", '"Oui," dit-elle.', '"Oui", dit-elle.'),
-        ("en", "a\u00a0b  ( c ) .", "a\u00a0b (c)."),
-        ("en", "a\u200bb\r", "a b"),
-        ("en", "", ""),
-    ],
-)
-def test_punctuation_is_written_one_way(language, sentence, normal):
-    assert Punctuation().edit(sentence, language) == normal
-
-
 def test_a_plain_sentence_is_not_sent_through_the_rules(monkeypatch):
     monkeypatch.setattr("bleuprint.rules.edits._normalizer", None)
     assert Punctuation().edit(" It isn't 5.5, is it? Über-all. ", "en") == (

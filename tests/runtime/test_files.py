@@ -37,37 +37,6 @@ def test_files_that_only_look_like_those_of_a_process_stay(tmp_path, name):
     assert {path.name for path in tmp_path.iterdir()} == {"x", name}
 
 
-def test_a_folder_takes_anothers_place_and_leaves_nothing_else(tmp_path):
-    for name in ("a", "b"):
-        with whole_folder(tmp_path / "x") as folder:
-            (folder / name).touch()
-    assert [path.relative_to(tmp_path).as_posix() for path in tmp_path.rglob("*")] == ["x", "x/b"]
-
-
-def test_a_folder_that_fails_leaves_the_one_before(tmp_path):
-    with whole_folder(tmp_path / "x") as folder:
-        (folder / "a").touch()
-    with pytest.raises(ValueError, match="no"), whole_folder(tmp_path / "x"):
-        raise ValueError("no")
-    assert [path.relative_to(tmp_path).as_posix() for path in tmp_path.rglob("*")] == ["x", "x/a"]
-
-
-def test_a_rename_that_fails_leaves_the_folder_before(tmp_path, monkeypatch):
-    with whole_folder(tmp_path / "x") as folder:
-        (folder / "a").touch()
-    rename = Path.rename
-
-    def fails(self, target):
-        if ".partial-" in self.name and not self.name.endswith(".old"):
-            raise OSError(errno.EIO, "Input/output error", str(self))
-        return rename(self, target)
-
-    monkeypatch.setattr(Path, "rename", fails)
-    with pytest.raises(OSError, match="Input/output"), whole_folder(tmp_path / "x"):
-        pass
-    assert [path.relative_to(tmp_path).as_posix() for path in tmp_path.rglob("*")] == ["x", "x/a"]
-
-
 def test_a_link_to_a_folder_is_replaced_and_what_it_leads_to_stays(tmp_path):
     (tmp_path / "elsewhere").mkdir()
     (tmp_path / "elsewhere" / "file").write_text("kept")

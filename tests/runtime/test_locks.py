@@ -9,7 +9,6 @@ import pytest
 
 from bleuprint.runtime.errors import UserError
 from bleuprint.runtime.locks import FileLock
-from root import ROOT
 
 
 @pytest.mark.parametrize("number", [errno.ENOLCK, errno.EOPNOTSUPP, errno.ENOSYS])
@@ -26,8 +25,3 @@ def test_one_line_names_the_folder(
     said = rf"^{tmp_path}: its file system has no locks \(flock: {os.strerror(number)}\)"
     with pytest.raises(UserError, match=said):
         FileLock(tmp_path / "x.lock").acquire()
-
-
-def test_every_lock_is_one_of_these() -> None:
-    for path in (ROOT / "src").rglob("*.py"):
-        assert "from filelock import FileLock" not in path.read_text(encoding="utf-8"), path

@@ -1,21 +1,17 @@
-"""Commands that look at corpora: cite, inspect, new-corpus, show."""
+"""Commands that look at corpora: cite, inspect, new-corpus."""
 
 import argparse
-import re
-from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from bleuprint.cli.options import Commands, add_command, count, whole_number
-from bleuprint.config import paths
 from bleuprint.config.experiment import Settings, load
 from bleuprint.runtime import environment
 from bleuprint.runtime.errors import UserError, say
 
 if TYPE_CHECKING:
     from bleuprint.corpus.new_corpus import NewCorpus
-    from bleuprint.dataset.binarized import BinaryCorpus
 
 # Below it, a text may not have as many subwords as are usual.
 _FEW_PAIRS = 20_000
@@ -33,19 +29,6 @@ def add_commands(commands: Commands) -> None:
     add("files", nargs=2, type=Path, metavar="FILE", help="the source text, then the target text")
     help_ = "their languages, such as de en (the ends of their names)"
     add("--languages", nargs=2, metavar="CODE", help=help_)
-    add = add_command(commands, _show, "show phrasebook-en-de --lines 10:20")
-    add("corpus", metavar="CORPUS", help="a corpus of params.yaml")
-    add("--set", default="train", help="train, valid or test.NAME (%(default)s)")
-    help_ = "pairs M to N, counted from 1 (the first 10)"
-    add("--lines", type=_lines, metavar="M:N", help=help_)
-    add("--subwords", action="store_true", help="show subwords, not sentences")
-
-
-def _lines(text: str) -> tuple[int, int]:
-    match = re.fullmatch(r"([0-9]+):([0-9]+)", text)
-    if match is None or not 1 <= int(match[1]) <= int(match[2]):
-        raise argparse.ArgumentTypeError(f"{text!r} is not a range such as 10:20")
-    return int(match[1]), int(match[2])
 
 
 def _cite(_: argparse.Namespace) -> None:
@@ -110,35 +93,3 @@ def _restoring(new: "NewCorpus", settings: Settings) -> "NewCorpus":
             new = replace(new, pieces=new.merges if new.pairs > _FEW_PAIRS else pieces)
     say(f"reachable BLEU is {found.bleu} with {corpus.tokenize.name}: {help_}", "note")
     return new
-
-
-def _show(given: argparse.Namespace) -> None:
-    """Pairs of a binarized corpus as text."""
-    from bleuprint.dataset.binarized import BinaryCorpus
-
-    load().corpus(given.corpus)
-    corpus = BinaryCorpus(paths.folder(given.corpus, "binary"))
-    corpus.verify(given.set)
-    start, stop = given.lines or (1, min(10, len(corpus.side(given.set, corpus.source))))
-    for line in pairs_as_text(corpus, given.set, start, stop, given.subwords):
-        print(line)
-
-
-def pairs_as_text(
-    corpus: "BinaryCorpus", name: str, start: int, stop: int, subwords: bool = False
-) -> Iterator[str]:
-    """Pairs `start` to `stop` of the set `name`, both included and counted from 1.
-
-    Yields lines "number source target", separated by tabs: detokenized sentences, or the subwords
-    that the model reads. Raises UserError, before the first line, if the set has no such pairs.
-    """
-    pairs = len(corpus.side(name, corpus.source))
-    if not 1 <= start <= stop <= pairs:
-        raise UserError(f"pairs {start} to {stop} of {name}: it has {pairs}, counted from 1")
-    for number in range(start, stop + 1):
-        row = [str(number)]
-        for language in (corpus.source, corpus.target):
-            ids = corpus.side(name, language)[number - 1].tolist()
-            tokens = corpus.segmentation(language).vocabulary.decode(ids)
-            row.append(" ".join(tokens) if subwords else corpus.text(language, ids))
-        yield "\t".join(row)

@@ -16,7 +16,7 @@ from bleuprint.corpus.download.fetch import source_of_environment
 from bleuprint.runtime.errors import UserError
 from bleuprint.runtime.progress import Progress
 from downloads import BODY, CHILD, HALF, NEW, get, kept, left, ranges, refused, sum_of
-from servers import cut, hang_up, in_chunks, serve, stall, status
+from servers import cut, hang_up, serve, stall, status
 
 pytestmark = pytest.mark.usefixtures("pauses", "no_proxies")
 
@@ -36,14 +36,6 @@ def test_a_file_is_fetched_once_and_kept(tmp_path, host, file):
     assert [seen.headers["Accept-Encoding"] for seen in host.seen] == ["identity"]
     assert left(tmp_path) == kept(tmp_path)
     assert kept(tmp_path)[0].name == sum_of(file.url.encode())
-
-
-def test_a_file_without_a_length_ends_with_its_last_chunk(tmp_path, host):
-    url = host.put("/x", BODY)
-    host.script["/x"] = [in_chunks(BODY[:HALF], end=False), in_chunks(BODY[:HALF], BODY[HALF:])]
-    assert get(tmp_path, File(url=url)) == BODY
-    assert len(host.seen) == 2
-    assert get(tmp_path, File(url=host.put("/empty", b""))) == b""
 
 
 def test_redirects_are_followed_also_when_resuming(tmp_path, host, file):
@@ -164,16 +156,6 @@ def test_a_download_that_stalls_is_resumed(tmp_path, host, file, monkeypatch):
     assert get(tmp_path, file) == BODY
     assert HALF - (1 << 16) < int(ranges(host)[1].removeprefix("bytes=").removesuffix("-")) <= HALF
     over.set()
-
-
-@pytest.mark.parametrize("part", [NEW[HALF:], BODY[HALF : HALF + 1000]], ids=["other", "short"])
-def test_a_wrong_part_is_refused_and_removed(tmp_path, host, file, part):
-    span = f"bytes {HALF}-{HALF + len(part) - 1}/{len(BODY)}"
-    host.script["/x"] = [cut(HALF), status(206, part, Content_Range=span)]
-    assert "the download was removed" in refused(tmp_path, file)
-    assert left(tmp_path) == []
-    assert get(tmp_path, file) == BODY
-    assert ranges(host) == [None, REST, None]
 
 
 @pytest.fixture

@@ -70,15 +70,6 @@ def test_files_of_different_length_are_named_with_their_counts(numbers):
     )
 
 
-@pytest.mark.parametrize("side", [0, 1])
-def test_the_first_byte_that_is_not_utf_8_is_named_with_its_place(side):
-    files = [b"x\nx\n"] * 2
-    files[side] = b"gut\nstra\xdfe\n"
-    name = ("inputs/x.de", "inputs/x.en")[side]
-    message = fault("plain", *files)
-    assert message.startswith(f"{name}:2: byte 5 of the line is 0xdf: not UTF-8")
-
-
 @pytest.mark.parametrize(
     ("content", "number", "found"),
     [(b"a\tb\tc\na\tb\n", 2, 2), (b"a\tb\tc\n\n", 2, 1), (b"a b c\n", 1, 1)],
