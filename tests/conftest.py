@@ -5,8 +5,6 @@ import shutil
 import signal
 import time
 import urllib.request
-from collections.abc import Callable
-from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
@@ -91,7 +89,7 @@ def host():
 def made_once(tmp_path_factory):
     """A function that makes a folder once for all of pytest-xdist's workers, which share it."""
 
-    def made(name: str, make: Callable[[Path], object]) -> Path:
+    def made(name, make):
         base = tmp_path_factory.getbasetemp()
         if "PYTEST_XDIST_WORKER" in os.environ:
             base = base.parent
@@ -107,7 +105,7 @@ def made_once(tmp_path_factory):
 
 
 @pytest.fixture(scope="session")
-def toy(made_once) -> Path:
+def toy(made_once):
     """A toy project that translates (see trainings); tests leave it as it is."""
     import trainings  # loads torch, which few need
 
@@ -139,7 +137,7 @@ def mlserver(tmp_path_factory):
 def mldatabase(made_once):
     """MLflow's database without a run, to be copied, since creating one takes seconds."""
 
-    def make(folder: Path) -> None:
+    def make(folder):
         from mlflow.tracking import MlflowClient
 
         folder.mkdir()
@@ -184,7 +182,7 @@ def clean(made_once):
 def by_dvc(clean, made_once):
     """A project after `dvc repro`, committed. Not to be changed."""
 
-    def make(folder: Path) -> None:
+    def make(folder):
         project = clean.copy(folder)
         assert len(project.repro()) == 20
         project.commit()
@@ -197,7 +195,7 @@ def stand_in(made_once):
     """A project whose stages compute nothing (see stand_ins); all have run. Not to be changed."""
     import stand_ins
 
-    def make(folder: Path) -> None:
+    def make(folder):
         stand_ins.run(stand_ins.make(folder))
 
     return micro.Project(made_once("stand-in", make))

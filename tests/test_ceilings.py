@@ -1,7 +1,6 @@
 """The ceilings of the code's size: who adds takes away, or raises a number here and says why."""
 
 from collections import Counter
-from pathlib import Path
 
 import pytest
 
@@ -29,16 +28,16 @@ PACKAGES = {
 }
 LONGEST = 350  # lines of a module
 # Of code; of docs, of pages. The aim is 21,000 and 25,000.
-TOTALS = {"src": 23600, "tests": 28620, "docs": 2610}
+TOTALS = {"src": 23600, "tests": 28250, "docs": 2610}
 
 
-def code(folder: str) -> dict[Path, int]:
+def code(folder):
     """The lines of each file of Python and C++ below a folder of the project."""
     files = [*sorted((ROOT / folder).rglob("*.py")), *sorted((ROOT / folder).rglob("*.cpp"))]
     return {path: len(path.read_text(encoding="utf-8").splitlines()) for path in files}
 
 
-def test_packages() -> None:
+def test_packages():
     lines = Counter[str]()
     for path, count in code("src/bleuprint").items():
         lines[path.relative_to(ROOT / "src" / "bleuprint").parts[0]] += count
@@ -47,12 +46,12 @@ def test_packages() -> None:
     assert {name: count for name, count in packages.items() if count > PACKAGES[name]} == {}
 
 
-def test_modules() -> None:
+def test_modules():
     assert {path: n for path, n in code("src").items() if n > LONGEST} == {}
 
 
 @pytest.mark.parametrize("folder", TOTALS)
-def test_totals(folder: str) -> None:
+def test_totals(folder):
     if folder == "docs":
         pages = (ROOT / folder).glob("*.md")
         count = sum(len(path.read_text(encoding="utf-8").splitlines()) for path in pages)
@@ -61,5 +60,5 @@ def test_totals(folder: str) -> None:
     assert count <= TOTALS[folder]
 
 
-def test_the_graph() -> None:
+def test_the_graph():
     assert len((ROOT / "dvc.yaml").read_text(encoding="utf-8").splitlines()) <= 335

@@ -19,7 +19,7 @@ PARTS = {
 STARTED = {"snakemake"}  # as commands, or by the names of plugins
 
 
-def imported() -> set[str]:
+def imported():
     """The top names that modules of the package import, wherever they do."""
     names = set()
     for path in (ROOT / "src").rglob("*.py"):
@@ -31,7 +31,7 @@ def imported() -> set[str]:
     return names - set(sys.stdlib_module_names) - {"bleuprint"}
 
 
-def test_imports_are_dependencies() -> None:
+def test_imports_are_dependencies():
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
     needed = set(project["dependencies"])
     extras = project["optional-dependencies"]

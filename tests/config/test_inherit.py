@@ -1,7 +1,6 @@
 """`like`, `from` and settings on single corpora: what an entry has, and where its values stand."""
 
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 
@@ -29,7 +28,7 @@ KEEP = "keep: {last: 2, best: 0, every: 0}"
 TEXT = TEXT.replace(KEEP, KEEP.replace("best: 0", "best: 1"))
 
 
-def test_a_row_says_what_differs(tmp_path: Path) -> None:
+def test_a_row_says_what_differs(tmp_path):
     settings = read(tmp_path, TEXT)
     base, big, bigger, rotary = map(settings.system, ("base", "big", "bigger", "rotary"))
     assert (big.model.d_ff, big.decode.beam) == (32, 3)
@@ -43,14 +42,14 @@ def test_a_row_says_what_differs(tmp_path: Path) -> None:
     assert plain == big and of_settings(plain) == of_settings(big) != of_settings(base)
 
 
-def test_a_corpus_says_what_differs(tmp_path: Path) -> None:
+def test_a_corpus_says_what_differs(tmp_path):
     own, other = read(tmp_path, TEXT).corpora.values()
     assert (other.source, other.target, own.target) == ("de", "en", "no")
     assert [rule.name() for rule in other.filter] == ["length"]
     assert other.vocabulary == own.vocabulary
 
 
-def test_a_system_has_other_settings_on_a_corpus(tmp_path: Path) -> None:
+def test_a_system_has_other_settings_on_a_corpus(tmp_path):
     settings = read(tmp_path, TEXT)
     some, base = settings.system("some"), settings.system_on("base", "other")
     assert (some.train.label_smoothing, base.train.label_smoothing) == (0.2, 0.1)
@@ -65,7 +64,7 @@ def test_a_system_has_other_settings_on_a_corpus(tmp_path: Path) -> None:
     assert shown["corpora"] == "other" and shown["train.label_smoothing"] == "0.2"
 
 
-def test_what_differs_by_corpus_is_shown_by_corpus(tmp_path: Path) -> None:
+def test_what_differs_by_corpus_is_shown_by_corpus(tmp_path):
     row = "    corpora: {own: {}, other: {decode: {beam: 5}}}\n  big:"
     shown = read(tmp_path, TEXT.replace("  big:", row, 1)).dotted("base")
     assert (shown["own.decode.beam"], shown["other.decode.beam"]) == ("1", "5")
@@ -89,16 +88,14 @@ def test_what_differs_by_corpus_is_shown_by_corpus(tmp_path: Path) -> None:
         ("  big: {like", "  big: {liek", "systems.big.liek: unknown key"),
     ],
 )
-def test_a_mistake_is_named_where_it_stands(
-    tmp_path: Path, old: str, new: str, message: str
-) -> None:
+def test_a_mistake_is_named_where_it_stands(tmp_path, old, new, message):
     assert TEXT.count(old) >= 1
     with pytest.raises(UserError) as raised:
         read(tmp_path, TEXT.replace(old, new, 1))
     assert message in str(raised.value)
 
 
-def test_all_mistakes_are_said_at_once(tmp_path: Path) -> None:
+def test_all_mistakes_are_said_at_once(tmp_path):
     text = TEXT.replace("d_ff: 32", "d_ff: none").replace("heads: 2", "head: 2")
     with pytest.raises(UserError) as raised:
         read(tmp_path, text.replace("seeds: [1]", "seeds: [one]"))
@@ -118,7 +115,7 @@ def test_all_mistakes_are_said_at_once(tmp_path: Path) -> None:
     ]
 
 
-def test_a_section_whose_entries_are_all_wrong_is_not_called_empty(tmp_path: Path) -> None:
+def test_a_section_whose_entries_are_all_wrong_is_not_called_empty(tmp_path):
     with pytest.raises(UserError, match=r"^\S+:\d+: systems\.base\.like: a circle .*base -> base$"):
         read(tmp_path, PARAMS.replace("  base:\n", "  base:\n    like: base\n"))
 
@@ -133,7 +130,7 @@ files:
 """
 
 
-def test_a_corpus_is_described_once_by_language(tmp_path: Path) -> None:
+def test_a_corpus_is_described_once_by_language(tmp_path):
     (tmp_path / "corpora").mkdir()
     (tmp_path / "corpora" / "mine.yaml").write_text(FILES)
     given = "  back: {from: mine, source: no, target: de, vocabulary: {words: {max_size: 9}}}\n"
@@ -164,7 +161,7 @@ def test_a_corpus_is_described_once_by_language(tmp_path: Path) -> None:
         read(tmp_path, text)
 
 
-def test_a_described_corpus_has_the_licenses_that_its_texts_name(tmp_path: Path) -> None:
+def test_a_described_corpus_has_the_licenses_that_its_texts_name(tmp_path):
     (tmp_path / "corpora").mkdir()
     other = '  other: {license: none, bibtex: "@misc{other,}"}'
     mine = FILES.split("\n")[0].partition("{")[2].removesuffix("}")
@@ -185,13 +182,13 @@ def test_a_described_corpus_has_the_licenses_that_its_texts_name(tmp_path: Path)
 @pytest.mark.parametrize(
     "path", [ROOT / "params.yaml", *sorted((ROOT / "recipes").glob("*.yaml"))], ids=lambda p: p.stem
 )
-def test_resolved_settings_are_read_back(tmp_path: Path, path: Path) -> None:
+def test_resolved_settings_are_read_back(tmp_path, path):
     settings = load(path, ROOT)
     write_json(tmp_path / RESOLVED, {**settings.resolved(), "inputs": {}, "code": {}})
     assert load_resolved(tmp_path) == settings
 
 
-def test_dvc_sets_a_value_of_a_row_alone(tmp_path: Path) -> None:
+def test_dvc_sets_a_value_of_a_row_alone(tmp_path):
     """`dvc exp run -S` writes the whole file again: no other value may change."""
     from dvc.utils.hydra import apply_overrides
 
@@ -207,7 +204,7 @@ def test_dvc_sets_a_value_of_a_row_alone(tmp_path: Path) -> None:
     assert after.corpora == before.corpora
 
 
-def test_what_is_not_set_is_left_out(tmp_path: Path) -> None:
+def test_what_is_not_set_is_left_out(tmp_path):
     """So that a new optional setting makes nothing out of date."""
     settings: Settings = read(tmp_path)
     train = settings.resolved()["cells"]["base"]["own"]["train"]

@@ -2,8 +2,6 @@
 
 import copy
 import json
-from pathlib import Path
-from typing import Any
 
 import pytest
 from jsonschema import Draft7Validator
@@ -18,7 +16,7 @@ SCHEMA = params_schema()
 PARAMS = YAML(typ="safe").load((ROOT / "params.yaml").read_text(encoding="utf-8"))
 
 
-def test_the_committed_schema_is_that_of_the_settings() -> None:
+def test_the_committed_schema_is_that_of_the_settings():
     """After a change of settings or rules: bleuprint check --schema > docs/params.schema.json."""
     assert json.loads((ROOT / "docs" / "params.schema.json").read_text("utf-8")) == SCHEMA
     Draft7Validator.check_schema(SCHEMA)
@@ -27,7 +25,7 @@ def test_the_committed_schema_is_that_of_the_settings() -> None:
 @pytest.mark.parametrize(
     "recipe", sorted((ROOT / "recipes").glob("*.yaml")), ids=lambda path: path.stem
 )
-def test_every_recipe_is_valid_and_names_the_schema(recipe: Path) -> None:
+def test_every_recipe_is_valid_and_names_the_schema(recipe):
     text = recipe.read_text(encoding="utf-8")
     assert text.startswith("# yaml-language-server: $schema=docs/params.schema.json\n")
     Draft7Validator(SCHEMA).validate(YAML(typ="safe").load(text))
@@ -52,9 +50,7 @@ TINY, CORPUS = ("systems", "tiny"), ("corpora", "phrasebook-en-de")
     ],
     ids=str,
 )
-def test_what_the_pipeline_refuses_the_schema_refuses(
-    tmp_path: Path, keys: tuple[str, ...], value: Any
-) -> None:
+def test_what_the_pipeline_refuses_the_schema_refuses(tmp_path, keys, value):
     document = copy.deepcopy(PARAMS)
     inner = document
     for key in keys[:-1]:
@@ -66,7 +62,7 @@ def test_what_the_pipeline_refuses_the_schema_refuses(
         load(path, ROOT)
 
 
-def test_what_rows_inherit_may_be_left_out_or_removed(tmp_path: Path) -> None:
+def test_what_rows_inherit_may_be_left_out_or_removed(tmp_path):
     document = copy.deepcopy(PARAMS)
     document["systems"]["small"] |= {"train": {"max_updates": None, "max_epochs": 3}}
     document["systems"]["small"]["corpora"] = {"phrasebook-en-de": {"decode": {"beam": 1}}}

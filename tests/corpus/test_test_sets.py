@@ -3,12 +3,10 @@
 import dataclasses
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
 
 import result_trees as trees
-from bleuprint.config.experiment import Settings
 from bleuprint.config.paths import folder, given
 from bleuprint.corpus.test_sets import (
     Description,
@@ -25,7 +23,7 @@ STAGE = ROOT / "stages" / "describe_tests.py"
 
 
 @pytest.fixture
-def made(tmp_path: Path) -> tuple[Path, Settings]:
+def made(tmp_path):
     """One corpus with a test set of three lines, and five of training."""
     settings = trees.settings_in(tmp_path, corpora={"c-en-de": ("news",)})
     split, tokens = (folder("c-en-de", stage, tmp_path) for stage in ("split", "tokens"))
@@ -38,7 +36,7 @@ def made(tmp_path: Path) -> tuple[Path, Settings]:
     return tmp_path, settings
 
 
-def test_a_description_worked_by_hand(made: tuple[Path, Settings]) -> None:
+def test_a_description_worked_by_hand(made):
     root, settings = made
     trees.describe(root, settings, "c-en-de")
     assert read_description(folder("c-en-de", "tests", root), "news") == Description(
@@ -49,7 +47,7 @@ def test_a_description_worked_by_hand(made: tuple[Path, Settings]) -> None:
     )
 
 
-def test_the_training_text_counts_once_for_all_test_sets(made: tuple[Path, Settings]) -> None:
+def test_the_training_text_counts_once_for_all_test_sets(made):
     root, settings = made
     for stage, line in (("split", "eins vier"), ("tokens", "eins vier")):
         for language in ("en", "de"):
@@ -61,7 +59,7 @@ def test_the_training_text_counts_once_for_all_test_sets(made: tuple[Path, Setti
     assert "vier" not in read_json(described / "news.json")["training_counts"]
 
 
-def test_characters_are_no_words(made: tuple[Path, Settings]) -> None:
+def test_characters_are_no_words(made):
     root, settings = made
     corpus = settings.corpus("c-en-de")
     by_character = dataclasses.replace(
@@ -72,7 +70,7 @@ def test_characters_are_no_words(made: tuple[Path, Settings]) -> None:
     assert read_description(folders[2], "news").training_counts is None
 
 
-def test_test_sets_come_in_the_order_of_the_settings(tmp_path: Path) -> None:
+def test_test_sets_come_in_the_order_of_the_settings(tmp_path):
     settings = trees.settings_in(tmp_path, corpora={"c-en-de": ("zeta", "alpha")})
     trees.write_texts(tmp_path, settings)
     texts = TextFolder(tmp_path / "data" / "split" / "c-en-de", "en", "de")
@@ -87,7 +85,7 @@ def test_test_sets_come_in_the_order_of_the_settings(tmp_path: Path) -> None:
 class TestStage:
     """The script, run as DVC runs it."""
 
-    def run(self, root: Path, status: int) -> str:
+    def run(self, root, status):
         command = [sys.executable, "-P", str(STAGE), "c-en-de"]
         done = subprocess.run(command, cwd=root, capture_output=True, text=True, check=False)
         assert done.returncode == status
@@ -102,9 +100,7 @@ class TestStage:
             ("split/c-en-de/test.news.de", ["Eins zwei."], "test.news.de has 1: not parallel"),
         ],
     )
-    def test_bad_input(
-        self, made: tuple[Path, Settings], file: str, lines: list[str] | None, message: str
-    ) -> None:
+    def test_bad_input(self, made, file, lines, message):
         root, _ = made
         (root / "data" / file).unlink()
         if lines is not None:

@@ -2,7 +2,6 @@
 
 import hashlib
 from collections import Counter
-from pathlib import Path
 
 import pytest
 
@@ -14,7 +13,7 @@ from bleuprint.text.parallel import TextFolder
 from root import ROOT
 
 
-def test_lines_of_the_copy_task() -> None:
+def test_lines_of_the_copy_task():
     """Ten symbols of ten, the first always 1, the others equally often."""
     lines = {split: list(copy_task(split)) for split in COPY_SPLITS}
     assert {split: len(found) for split, found in lines.items()} == COPY_SPLITS
@@ -29,13 +28,13 @@ def test_lines_of_the_copy_task() -> None:
     assert not set(lines["valid"]) & set(lines["test"])
 
 
-def test_the_bytes_are_always_the_same() -> None:
+def test_the_bytes_are_always_the_same():
     text = "\n".join(line for split in COPY_SPLITS for line in copy_task(split))
     assert hashlib.sha256(text.encode()).hexdigest().startswith("7f30f52db53d17fe")
 
 
 @pytest.mark.parametrize("recipe", ["copy", "toy-sentence"])
-def test_they_are_read_like_any_corpus(recipe: str, tmp_path: Path) -> None:
+def test_they_are_read_like_any_corpus(recipe, tmp_path):
     ((name, corpus),) = load(ROOT / "recipes" / f"{recipe}.yaml").corpora.items()
     raw = TextFolder(tmp_path / "raw", corpus.source, corpus.target)
     nowhere = Source(str(tmp_path), tmp_path, None)

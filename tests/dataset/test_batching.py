@@ -3,23 +3,19 @@
 import dataclasses
 from functools import partial
 from itertools import islice
-from pathlib import Path
 
 import numpy as np
 import pytest
 
 import systems
-from bleuprint.config import system
 from bleuprint.dataset.batch import Batch, PairIds, read_ids
 from bleuprint.dataset.batching import (
     PlannedBatch,
-    PlannedUpdate,
     Position,
     batch_by_size,
     plan_epoch,
     plan_updates,
 )
-from bleuprint.dataset.binarized import BinaryCorpus
 from bleuprint.dataset.subwords.vocabulary import BOS, EOS, PAD
 from bleuprint.runtime.errors import UserError
 from bleuprint.runtime.process_pool import map_parts
@@ -36,14 +32,14 @@ ROWS = list(range(40))
 SETTINGS = systems.train(tokens_per_update=10_000, max_tokens=1)
 
 
-def test_an_epoch_holds_every_sentence_once_within_the_limit() -> None:
+def test_an_epoch_holds_every_sentence_once_within_the_limit():
     batches = plan_epoch(SOURCE, TARGET, 100, seed=1, epoch=0)
     assert sorted(np.concatenate(batches)) == list(range(400))
     for rows in batches:
         assert len(rows) * max(SOURCE[rows].max(), TARGET[rows].max()) <= 100
 
 
-def test_batches_waste_little_on_padding() -> None:
+def test_batches_waste_little_on_padding():
     random = np.random.default_rng(5)
     source = random.integers(2, 30, 4000)
     target = np.clip(source + random.integers(-3, 4, 4000), 2, None)
@@ -54,12 +50,12 @@ def test_batches_waste_little_on_padding() -> None:
 
 
 @pytest.mark.parametrize("sentences", [None, 24])
-def test_epochs_and_seeds_differ_and_repeat(sentences: int | None) -> None:
-    def planned(seed: int, epoch: int) -> list[list[int]]:
+def test_epochs_and_seeds_differ_and_repeat(sentences):
+    def planned(seed, epoch):
         batches = plan_epoch(SOURCE, TARGET, 1000, seed, epoch, sentences)
         return [rows.tolist() for rows in batches]
 
-    def longest(batches: list[list[int]]) -> list[int]:
+    def longest(batches):
         return [max(SOURCE[rows].max(), TARGET[rows].max()) for rows in batches[:-1]]
 
     first = planned(1, 0)
@@ -72,7 +68,7 @@ def test_epochs_and_seeds_differ_and_repeat(sentences: int | None) -> None:
         assert set(other[-1]) != set(first[-1])
 
 
-def test_updates_hold_the_tokens_asked_for_on_average() -> None:
+def test_updates_hold_the_tokens_asked_for_on_average():
     made = list(islice(stream(Position()), 60))
     tokens = [update.tokens for update, _ in made]
     assert sum(tokens) == made[-1][1].tokens
@@ -81,7 +77,7 @@ def test_updates_hold_the_tokens_asked_for_on_average() -> None:
 
 
 @pytest.mark.parametrize(("sentences", "last"), [(24, 16), (50, 50), (400, 400)])
-def test_an_epoch_of_updates_by_sentences_holds_each_once(sentences: int, last: int) -> None:
+def test_an_epoch_of_updates_by_sentences_holds_each_once(sentences, last):
     count, orders = -(-400 // sentences), []
     made = list(islice(stream(Position(), sentences), 2 * count))
     for epoch in (0, 1):
@@ -98,7 +94,7 @@ def test_an_epoch_of_updates_by_sentences_holds_each_once(sentences: int, last: 
     assert orders[0] != orders[1]
 
 
-def test_updates_by_sentences_are_drawn_at_random() -> None:
+def test_updates_by_sentences_are_drawn_at_random():
     """The mean lengths of updates vary as those of random samples, whose batches pad little."""
     lengths = np.random.default_rng(5).integers(2, 30, 6400)
     made = list(
@@ -121,7 +117,7 @@ def test_updates_by_sentences_are_drawn_at_random() -> None:
 
 
 @pytest.mark.parametrize("sentences", [None, 24])
-def test_a_stream_continued_anywhere_is_the_same_stream(sentences: int | None) -> None:
+def test_a_stream_continued_anywhere_is_the_same_stream(sentences):
     whole = list(islice(stream(Position(), sentences), 40))
     for cut in (1, 7, 16, 25):
         rest = islice(stream(whole[cut - 1][1], sentences), 40 - cut)
@@ -130,13 +126,13 @@ def test_a_stream_continued_anywhere_is_the_same_stream(sentences: int | None) -
             assert plain(ours) == plain(expected)
 
 
-def test_a_sentence_beyond_the_limit_is_named() -> None:
+def test_a_sentence_beyond_the_limit_is_named():
     with pytest.raises(UserError, match=r"29 tokens does not fit into train.max_tokens 20"):
         plan_epoch(np.array([5, 29]), np.array([5, 7]), 20, 1, 0)
 
 
 @pytest.fixture(scope="module")
-def corpus(tmp_path_factory: pytest.TempPathFactory) -> BinaryCorpus:
+def corpus(tmp_path_factory):
     # with other words on the target side: of equal ones, equal merges would have equal ids
     train = [(source, target.replace("A", "OE")) for source, target in toy_pairs(80, 1)]
     sets = {"train": train, "valid": toy_pairs(9, 2), "test.x": toy_pairs(9, 3)}
@@ -144,22 +140,22 @@ def corpus(tmp_path_factory: pytest.TempPathFactory) -> BinaryCorpus:
     return prepare(root, sets, units=merges(30, joint=False)).binary
 
 
-def settings(dropout: float, max_tokens: int = 10_000) -> system.Train:
+def settings(dropout, max_tokens=10_000):
     return dataclasses.replace(SETTINGS, bpe_dropout=dropout, max_tokens=max_tokens)
 
 
-def drawn(corpus: BinaryCorpus, rows: list[int], seed: int, epoch: int) -> PairIds:
+def drawn(corpus, rows, seed, epoch):
     """Sentences as they are drawn, each on its own."""
     read_alone = BatchReader(corpus, settings(0.4), seed, LONGEST)
     batches = read_alone([PlannedBatch(epoch, np.array([row])) for row in rows])
     return PairIds([part.source[0] for (part,) in batches], [part.target[0] for (part,) in batches])
 
 
-def pairs_of(parts: list[PairIds]) -> list[tuple[list[int], list[int]]]:
+def pairs_of(parts):
     return sorted(pair for part in parts for pair in zip(*part, strict=True))
 
 
-def test_dropout_depends_on_seed_epoch_and_sentence_alone(corpus: BinaryCorpus) -> None:
+def test_dropout_depends_on_seed_epoch_and_sentence_alone(corpus):
     first = drawn(corpus, ROWS, seed=1, epoch=0)
     assert drawn(corpus, ROWS, seed=1, epoch=1) != first
     assert drawn(corpus, ROWS, seed=2, epoch=0) != first
@@ -167,14 +163,14 @@ def test_dropout_depends_on_seed_epoch_and_sentence_alone(corpus: BinaryCorpus) 
     assert pairs_of(together) == pairs_of([first])
 
 
-def test_equal_sides_are_drawn_apart(tmp_path: Path) -> None:
+def test_equal_sides_are_drawn_apart(tmp_path):
     copies = [(source, source) for source, _ in toy_pairs(60, 1)]
     sets = {"train": copies, "valid": toy_pairs(9, 2), "test.x": toy_pairs(9, 3)}
     after = drawn(prepare(tmp_path, sets, units=merges(30)).binary, ROWS, seed=1, epoch=0)
     assert sum(a != b for a, b in zip(*after, strict=True)) > 20
 
 
-def test_batches_that_have_grown_are_cut_at_the_limit(corpus: BinaryCorpus) -> None:
+def test_batches_that_have_grown_are_cut_at_the_limit(corpus):
     rows = np.array(ROWS)
     source, target = (corpus.side("train", language).lengths for language in ("de", "en"))
     batches = [
@@ -189,7 +185,7 @@ def test_batches_that_have_grown_are_cut_at_the_limit(corpus: BinaryCorpus) -> N
     assert pairs_of(whole) == pairs_of([drawn(corpus, ROWS, seed=1, epoch=0)])
 
 
-def test_a_draw_beyond_the_models_limit_is_not_used(corpus: BinaryCorpus) -> None:
+def test_a_draw_beyond_the_models_limit_is_not_used(corpus):
     stored = read_ids(corpus, "train", np.array(ROWS))
     limit = max(map(len, stored.source + stored.target))
     draws = drawn(corpus, ROWS, seed=1, epoch=0)
@@ -204,7 +200,7 @@ def test_a_draw_beyond_the_models_limit_is_not_used(corpus: BinaryCorpus) -> Non
     assert kept > 2
 
 
-def test_any_number_of_processes_reads_the_same(corpus: BinaryCorpus) -> None:
+def test_any_number_of_processes_reads_the_same(corpus):
     parts = [
         [PlannedBatch(epoch, rows)] for epoch in (0, 1) for rows in np.array(ROWS).reshape(10, 4)
     ]
@@ -215,7 +211,7 @@ def test_any_number_of_processes_reads_the_same(corpus: BinaryCorpus) -> None:
     assert one == three
 
 
-def test_a_batch_pads_and_shifts() -> None:
+def test_a_batch_pads_and_shifts():
     sides = PairIds([[5, 6, EOS], [7, EOS]], [[8, EOS], [9, 10, 11, EOS]])
     batch = Batch.from_ids(sides)
     assert batch.source.tolist() == [[5, 6, EOS], [7, EOS, PAD]]
@@ -227,11 +223,11 @@ def test_a_batch_pads_and_shifts() -> None:
     assert not Batch.from_ids(PairIds([[5, EOS], [7, EOS]], sides.target)).has_padding
 
 
-def plain(update: PlannedUpdate) -> list[tuple[int, list[int]]]:
+def plain(update):
     return [(epoch, rows.tolist()) for epoch, rows in update.batches]
 
 
-def stream(start: Position, sentences: int | None = None):  # type: ignore[no-untyped-def]
+def stream(start, sentences=None):  # type: ignore[no-untyped-def]
     return plan_updates(
         SOURCE,
         TARGET,

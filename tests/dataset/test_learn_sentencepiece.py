@@ -2,7 +2,6 @@
 
 import hashlib
 from collections import Counter
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -33,36 +32,34 @@ ODD = [
 ]
 
 
-def pieces(model: str = "unigram", size: int = 90, joint: bool = True, byte: bool = False) -> Units:
+def pieces(model="unigram", size=90, joint=True, byte=False):
     return Units(sentencepiece=SentencePiece(model, size, joint, byte))
 
 
 @pytest.fixture(scope="module")
-def tokens(tmp_path_factory: pytest.TempPathFactory) -> TextFolder:
+def tokens(tmp_path_factory):
     folder = TextFolder(tmp_path_factory.mktemp("tokens"), "de", "en")
     write_set(folder, "train", [*PAIRS, *toy_pairs(300, 1), ("", ""), *((odd, odd) for odd in ODD)])
     return folder
 
 
-def learn(tokens: TextFolder, folder: Path, units: Units, workers: int = 1) -> list[Segmentation]:
+def learn(tokens, folder, units, workers=1):
     learn_segmentation("c", units, tokens, folder, workers)
     return [Segmentation.read(folder, language) for language in ("de", "en")]
 
 
-def lines(tokens: TextFolder, language: str) -> list[str]:
+def lines(tokens, language):
     return (tokens.path / f"train.{language}").read_text().split("\n")[:-1]
 
 
-def digests(folder: Path) -> dict[str, str]:
+def digests(folder):
     return {path.name: hashlib.sha256(path.read_bytes()).hexdigest() for path in folder.iterdir()}
 
 
 @pytest.mark.parametrize("byte", [False, True])
 @pytest.mark.parametrize("joint", [True, False])
 @pytest.mark.parametrize("model", MODELS)
-def test_pieces_and_ids_are_those_of_the_package(
-    tokens: TextFolder, tmp_path: Path, model: str, joint: bool, byte: bool
-) -> None:
+def test_pieces_and_ids_are_those_of_the_package(tokens, tmp_path, model, joint, byte):
     size = (150 if joint else 100) + 256 * byte
     sides = learn(tokens, tmp_path / "bpe", pieces(model, size, joint, byte))
     for side in sides:
@@ -85,7 +82,7 @@ def test_pieces_and_ids_are_those_of_the_package(
 
 
 @pytest.mark.parametrize("model", MODELS)
-def test_bytes_bring_back_any_line(tokens: TextFolder, tmp_path: Path, model: str) -> None:
+def test_bytes_bring_back_any_line(tokens, tmp_path, model):
     side, _ = learn(tokens, tmp_path / "bpe", pieces(model, 380, byte=True))
     for line in [*lines(tokens, "de"), "中文 שלום xyz", *ODD]:
         ids = list(side.encode([line]))
@@ -97,7 +94,7 @@ def test_bytes_bring_back_any_line(tokens: TextFolder, tmp_path: Path, model: st
 
 
 @pytest.mark.parametrize("model", MODELS)
-def test_unknown_characters_are_one_token(tokens: TextFolder, tmp_path: Path, model: str) -> None:
+def test_unknown_characters_are_one_token(tokens, tmp_path, model):
     side, _ = learn(tokens, tmp_path / "bpe", pieces(model))
     ids = list(side.encode(["ba שלום di"]))
     assert ids.count(UNK) == 1
@@ -105,9 +102,7 @@ def test_unknown_characters_are_one_token(tokens: TextFolder, tmp_path: Path, mo
     assert side.resegment(ids, 0.5, None) == ids  # type: ignore[arg-type]
 
 
-def test_large_text_is_learned_from_in_even_steps(
-    tokens: TextFolder, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_large_text_is_learned_from_in_even_steps(tokens, tmp_path, monkeypatch):
     seen: list[str] = []
     learn_model = learn_sentencepiece.learn_model
 
@@ -129,9 +124,7 @@ def test_large_text_is_learned_from_in_even_steps(
         (99999, "bpe", r"is 99999: .* size too high \(99999\). Please set it to a value <= \d+"),
     ],
 )
-def test_an_impossible_size_is_one_line(
-    tokens: TextFolder, tmp_path: Path, size: int, model: str, message: str
-) -> None:
+def test_an_impossible_size_is_one_line(tokens, tmp_path, size, model, message):
     with pytest.raises(UserError, match=r"^corpora\.c\.vocabulary\.sentencepiece\.size ") as error:
         learn(tokens, tmp_path / "bpe", pieces(model, size))
     assert error.match(message) and "\n" not in str(error.value)
@@ -140,7 +133,7 @@ def test_an_impossible_size_is_one_line(
 
 
 @pytest.mark.parametrize("name", ["none", "moses"])
-def test_text_goes_through_all_stages(tmp_path: Path, name: str) -> None:
+def test_text_goes_through_all_stages(tmp_path, name):
     """Odd characters in every place, also as the only text of a line, and no line is lost."""
     tokenize = Tokenize(name, lowercase=False, hyphens=False, escape=False)  # type: ignore[arg-type]
     odd = [(f"{c}Die{c}Katze {c}", f"The {c} cat{c}") for c in [*TORTURE, *ODD]]
@@ -163,7 +156,7 @@ def test_text_goes_through_all_stages(tmp_path: Path, name: str) -> None:
         assert [found[i] for i in range(-6, 0)] == [pair[place] for pair in PAIRS]
 
 
-def test_words_of_statistics_are_those_of_the_text(tmp_path: Path) -> None:
+def test_words_of_statistics_are_those_of_the_text(tmp_path):
     sets = {"train": toy_pairs(200, 1), "valid": PAIRS, "test.x": [*PAIRS, ("", "")]}
     corpus = prepare(tmp_path, sets, tokenize=NONE, units=pieces("bpe", 330, byte=True)).binary
     statistics = CorpusStatistics.from_corpus(corpus)

@@ -1,7 +1,5 @@
 """Statistics of a corpus against counts made sentence by sentence."""
 
-from pathlib import Path
-
 import pytest
 
 from bleuprint.config.corpus import Bpe, Units, Words
@@ -11,7 +9,7 @@ from bleuprint.dataset.statistics import CorpusStatistics
 from bleuprint.dataset.subwords.vocabulary import SPECIALS
 from bleuprint.text.parallel import read_lines
 from corpora import PAIRS
-from prepared import Prepared, prepare
+from prepared import prepare
 
 SETS = {
     "train": [*PAIRS[:4], *((f"Na ja {n}.", f"Oh well {n}.") for n in range(120))],
@@ -22,7 +20,7 @@ JOINT = Units(bpe=Bpe(num_merges=40, joint=True, threshold=0))
 APART = Units(bpe=Bpe(num_merges=15, joint=False, threshold=0))
 
 
-def by_hand(made: Prepared, name: str, language: str) -> dict[str, object]:
+def by_hand(made, name, language):
     """What a side should have, computed from each word's own tokens."""
     segmentation = made.binary.segmentation(language)
     known = set(segmentation.vocabulary.tokens) - set(SPECIALS)
@@ -47,9 +45,7 @@ def by_hand(made: Prepared, name: str, language: str) -> dict[str, object]:
 
 @pytest.mark.parametrize("units", [JOINT, APART, Units(words=Words(True, 1000, 2))])
 @pytest.mark.parametrize("at_once", [1, 2, 1 << 16])
-def test_counts_equal_those_of_words_segmented_one_by_one(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, units: Units, at_once: int
-) -> None:
+def test_counts_equal_those_of_words_segmented_one_by_one(tmp_path, monkeypatch, units, at_once):
     monkeypatch.setattr(statistics, "_SENTENCES", at_once)
     made = prepare(tmp_path, SETS, units=units)
     found = CorpusStatistics.from_corpus(made.binary)
@@ -68,9 +64,7 @@ def test_counts_equal_those_of_words_segmented_one_by_one(
     assert compared >= 3
 
 
-def test_long_sentences_are_counted_together(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_long_sentences_are_counted_together(tmp_path, monkeypatch):
     monkeypatch.setattr(statistics, "MAX_SENTENCE_LENGTH", 2)
     made = prepare(tmp_path, SETS, units=JOINT)
     side = CorpusStatistics.from_corpus(made.binary).sets["train"]["de"]
@@ -78,7 +72,7 @@ def test_long_sentences_are_counted_together(
     assert side.sentence_lengths == [sum(min(n, 3) == length for n in words) for length in range(4)]
 
 
-def test_vocabularies_and_their_rare_tokens(tmp_path: Path) -> None:
+def test_vocabularies_and_their_rare_tokens(tmp_path):
     made = prepare(tmp_path, SETS, units=JOINT)
     counts = [count for _, count in made.binary.segmentation("de").vocabulary.counts[4:]]
     found = CorpusStatistics.from_corpus(made.binary).vocabularies
@@ -87,7 +81,7 @@ def test_vocabularies_and_their_rare_tokens(tmp_path: Path) -> None:
     assert 0 < found["de"].below_10 <= found["de"].below_100 < found["de"].size
 
 
-def test_it_is_read_as_it_was_written(tmp_path: Path) -> None:
+def test_it_is_read_as_it_was_written(tmp_path):
     prepare(tmp_path, SETS)
     written = CorpusStatistics.from_corpus(BinaryCorpus(tmp_path / "binary"))
     written.write(tmp_path / "statistics.json")

@@ -5,7 +5,6 @@ import os
 import re
 import sys
 from html.parser import HTMLParser
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -26,7 +25,7 @@ from bleuprint.decoding.attention import (
 from bleuprint.model.transformer import Transformer
 from bleuprint.runtime.errors import UserError
 from bleuprint.serving.attention_html import AttentionFile, SentenceMaps
-from prepared import Prepared, prepare
+from prepared import prepare
 from trainings import environment, toy_pairs
 
 COMMAND = (
@@ -44,7 +43,7 @@ ODD = ["中文", "مرحبا", "👍🏽", "$\\x$", "e@@", "\u0301a", "\x01", "\
 class Tables(HTMLParser):
     """The tables of a page: rows of cells, each with its attributes; and all tags there are."""
 
-    def __init__(self, page: str) -> None:
+    def __init__(self, page):
         super().__init__()
         self.tables: list[list[list[dict[str, str]]]] = []
         self.tags: list[str] = []
@@ -72,14 +71,12 @@ class Tables(HTMLParser):
             self.tables[-1][-1][-1]["text"] += data
 
 
-def random_map(
-    rows: list[str], columns: list[str], layers: int = 2, heads: int = 3
-) -> AttentionMap:
+def random_map(rows, columns, layers=2, heads=3):
     drawn = np.random.default_rng(1).dirichlet([0.3] * len(columns), (layers, heads, len(rows)))
     return AttentionMap(rows, columns, drawn.astype(np.float32))
 
 
-def page_of(attention: AttentionMap, path: Path) -> str:
+def page_of(attention, path):
     file = AttentionFile(path, ("ar", "ja"))
     file.add("a:1", SentenceMaps("x", "a", [{"cross": attention}]))
     file.write()
@@ -87,13 +84,13 @@ def page_of(attention: AttentionMap, path: Path) -> str:
 
 
 @pytest.fixture(scope="module")
-def prepared(tmp_path_factory: pytest.TempPathFactory) -> Prepared:
+def prepared(tmp_path_factory):
     pairs = toy_pairs(100, 1)
     sets = {"train": pairs, "valid": pairs[:5], "test.x": pairs[5:10]}
     return prepare(tmp_path_factory.mktemp("maps"), sets)
 
 
-def test_maps_are_what_is_read_to_write_each_token(prepared: Prepared) -> None:
+def test_maps_are_what_is_read_to_write_each_token(prepared):
     torch.manual_seed(3)
     corpus = prepared.binary
     source, target = (corpus.segmentation(side).vocabulary for side in ("de", "en"))
@@ -117,7 +114,7 @@ def test_maps_are_what_is_read_to_write_each_token(prepared: Prepared) -> None:
     assert not np.allclose(other[:, :, 2], cross.weights[:, :, 2], atol=1e-6)
 
 
-def test_kept_maps_are_a_byte_a_weight(tmp_path: Path) -> None:
+def test_kept_maps_are_a_byte_a_weight(tmp_path):
     made = random_map(ODD, ["a", "b", "c"])
     entry = made.as_json()
     assert len(base64.b64decode(entry["weights"])) == 2 * 3 * len(ODD) * 3
@@ -147,11 +144,11 @@ def test_kept_maps_are_a_byte_a_weight(tmp_path: Path) -> None:
         ([], []),
     ],
 )
-def test_all_systems_keep_the_same_sentences(units: list[int], kept: list[int]) -> None:
+def test_all_systems_keep_the_same_sentences(units, kept):
     assert select_sentences(np.array(units, np.int64) + 1) == kept
 
 
-def test_a_page_holds_every_weight(tmp_path: Path) -> None:
+def test_a_page_holds_every_weight(tmp_path):
     attention = random_map(["a", "b@@", "</s>"], ["x", "y", "z", "</s>"])
     page = Tables(page_of(attention, tmp_path / "a.html"))
     means = attention.weights.mean(1)
@@ -172,7 +169,7 @@ def test_a_page_holds_every_weight(tmp_path: Path) -> None:
             assert (cell["text"], cell["class"]) == (str(step), f"s{step}")
 
 
-def test_a_page_escapes_and_isolates_and_asks_for_nothing(tmp_path: Path) -> None:
+def test_a_page_escapes_and_isolates_and_asks_for_nothing(tmp_path):
     text = page_of(random_map(ODD, ODD[::-1]), tmp_path / "a.html")
     page = Tables(text)
     shown = [row[0]["text"] for row in page.tables[0][1:]]
@@ -183,7 +180,7 @@ def test_a_page_escapes_and_isolates_and_asks_for_nothing(tmp_path: Path) -> Non
     assert not any(word in text for word in ("http:", "https:", "url(", "@import", "src="))
 
 
-def run(root: Path, *arguments: str, text: str = "", status: int = 0) -> tuple[list[str], str]:
+def run(root, *arguments, text="", status=0):
     """The lines that `translate` printed, and its stderr."""
     env = {**environment(), "PYTHONPATH": os.environ.get("PYTHONPATH", "")}
     done = processes.run([*COMMAND, *arguments], root, env, text.encode())
@@ -191,7 +188,7 @@ def run(root: Path, *arguments: str, text: str = "", status: int = 0) -> tuple[l
     return done.stdout.decode().split("\n")[:-1], done.stderr.decode()
 
 
-def test_translations_come_with_a_page(toy: Path, tmp_path: Path) -> None:
+def test_translations_come_with_a_page(toy, tmp_path):
     file, text = tmp_path / "new" / "a.html", "be ba <i>\n\nbe\n"
     found, said = run(toy, f"--attention={file}", text=text)
     assert (found, said) == run(toy, text=text)
@@ -212,7 +209,7 @@ def test_translations_come_with_a_page(toy: Path, tmp_path: Path) -> None:
     assert [path.name for path in file.parent.iterdir()] == ["a.html"]
 
 
-def test_a_sentence_in_pieces_has_a_map_of_each(toy: Path, tmp_path: Path) -> None:
+def test_a_sentence_in_pieces_has_a_map_of_each(toy, tmp_path):
     run(toy, f"--attention={tmp_path / 'a.html'}", text="be " * 300 + "\n")
     page = (tmp_path / "a.html").read_text(encoding="utf-8")
     assert "<h3>Piece 1 of 2</h3>" in page and "<h3>Piece 2 of 2</h3>" in page
@@ -228,13 +225,13 @@ def test_a_sentence_in_pieces_has_a_map_of_each(toy: Path, tmp_path: Path) -> No
         ("--attention=params.yaml/a.html", "is no folder that can be written to"),
     ],
 )
-def test_what_no_file_holds_is_refused(toy: Path, argument: str, message: str) -> None:
+def test_what_no_file_holds_is_refused(toy, argument, message):
     found, said = run(toy, argument, text="be\n", status=2)
     assert message in said and "Traceback" not in said
     assert not found and not [*toy.glob("a.*")]
 
 
-def test_a_page_does_not_grow_beyond_what_can_be_opened(tmp_path: Path) -> None:
+def test_a_page_does_not_grow_beyond_what_can_be_opened(tmp_path):
     file = AttentionFile(tmp_path / "a.html", ("de", "en"))
     attention = random_map(["x"] * 400, ["y"] * 400, layers=1, heads=1)
     sentence = SentenceMaps("y", "x", [{"cross": attention}])  # 3 x 400 x 400 cells

@@ -2,14 +2,12 @@
 
 import itertools
 from dataclasses import dataclass
-from typing import Any
 
 import pytest
 import torch
 from torch import Tensor
 
 import systems
-from bleuprint.config.system import Decode
 from bleuprint.decoding import beam_search as search_module
 from bleuprint.decoding.beam_search import Hypothesis, SpecialTokens, beam_search, length_penalty
 
@@ -23,12 +21,12 @@ class Histories:
     sentence: Tensor
     words: Tensor
 
-    def reorder(self, hypotheses: Tensor, sentences: Tensor | None = None) -> "Histories":
+    def reorder(self, hypotheses, sentences=None):
         del sentences  # no row is shared here
         return Histories(self.sentence[hypotheses], self.words[hypotheses])
 
 
-def logits_of(sentence: int, words: tuple[int, ...]) -> Tensor:
+def logits_of(sentence, words):
     """Made-up logits that depend on the sentence and on every word before."""
     generator = torch.Generator().manual_seed(hash((sentence, words)) % 2**31)
     logits = torch.randn(UNITS, generator=generator) * 2
@@ -36,22 +34,20 @@ def logits_of(sentence: int, words: tuple[int, ...]) -> Tensor:
     return logits
 
 
-def step(last: Tensor, state: Histories) -> tuple[Tensor, Histories]:
+def step(last, state):
     words = torch.cat((state.words, last[:, None]), dim=1)
     rows = zip(state.sentence.tolist(), words.tolist(), strict=True)
     logits = torch.stack([logits_of(sentence, tuple(row)) for sentence, row in rows])
     return logits, Histories(state.sentence, words)
 
 
-def find(
-    sentences: list[int], limits: list[int], settings: Decode, best: int = 1
-) -> list[list[Hypothesis]]:
+def find(sentences, limits, settings, best=1):
     start = Histories(torch.tensor(sentences), torch.empty(len(sentences), 0, dtype=torch.long))
     symbols = SpecialTokens(BEGIN, END, UNKNOWN)
     return beam_search(step, start, torch.tensor(limits), symbols, settings, best)
 
 
-def log_probability(sentence: int, words: list[int]) -> float:
+def log_probability(sentence, words):
     """The log-probability of an output with EOS, by definition."""
     total, history = 0.0, (BEGIN,)
     for word in (*words, END):
@@ -60,7 +56,7 @@ def log_probability(sentence: int, words: list[int]) -> float:
     return total
 
 
-def exhaustive(sentence: int, limit: int, settings: Decode) -> list[Hypothesis]:
+def exhaustive(sentence, limit, settings):
     """All outputs of up to `limit` units, END included, that the settings allow; best first."""
     found = []
     for length in range(min(settings.min_length, limit - 1), limit):
@@ -74,7 +70,7 @@ def exhaustive(sentence: int, limit: int, settings: Decode) -> list[Hypothesis]:
     return sorted(found, key=lambda hypothesis: -hypothesis.score)
 
 
-def same(found: list[Hypothesis], expected: list[Hypothesis]) -> None:
+def same(found, expected):
     assert [one.tokens for one in found] == [one.tokens for one in expected]
     for one, other in zip(found, expected, strict=True):
         assert one.score == pytest.approx(other.score, abs=1e-5)
@@ -84,9 +80,7 @@ def same(found: list[Hypothesis], expected: list[Hypothesis]) -> None:
 @pytest.mark.parametrize("penalty", ["gnmt", "length"])
 @pytest.mark.parametrize("alpha", [0.0, 0.6, 1.0, 2.0])
 @pytest.mark.parametrize("limit", [1, 2, 4])
-def test_a_wide_beam_finds_what_exhaustive_search_finds(
-    alpha: float, limit: int, penalty: str
-) -> None:
+def test_a_wide_beam_finds_what_exhaustive_search_finds(alpha, limit, penalty):
     settings = systems.decode(beam=UNITS**limit, alpha=alpha, kind=penalty)
     sentences = [11, 12, 13]
     for sentence, found in zip(sentences, find(sentences, [limit] * 3, settings), strict=True):
@@ -107,7 +101,7 @@ def test_a_wide_beam_finds_what_exhaustive_search_finds(
     ids=str,
 )
 @pytest.mark.parametrize("best", [1, 6, 200])
-def test_the_n_best_are_those_of_exhaustive_search(asked: dict[str, Any], best: int) -> None:
+def test_the_n_best_are_those_of_exhaustive_search(asked, best):
     settings = systems.decode(beam=UNITS**4, **asked)
     sentences, limits = [21, 22, 23], [4, 3, 4]
     found = find(sentences, limits, settings, best)
@@ -116,7 +110,7 @@ def test_the_n_best_are_those_of_exhaustive_search(asked: dict[str, Any], best: 
 
 
 @pytest.mark.parametrize("beam", [2, 5])
-def test_an_n_best_list_is_sorted_and_free_of_duplicates(beam: int) -> None:
+def test_an_n_best_list_is_sorted_and_free_of_duplicates(beam):
     settings = systems.decode(beam=beam)
     for hypotheses in find(list(range(20)), [6] * 20, settings, best=beam):
         scores = [hypothesis.score for hypothesis in hypotheses]
@@ -125,7 +119,7 @@ def test_an_n_best_list_is_sorted_and_free_of_duplicates(beam: int) -> None:
         assert len({tuple(hypothesis.tokens) for hypothesis in hypotheses}) == beam
 
 
-def test_with_nothing_left_to_say_an_output_ends() -> None:
+def test_with_nothing_left_to_say_an_output_ends():
     """Nine words are required, but there are three and none may be repeated."""
     settings = systems.decode(beam=3, no_repeat_ngram=1, min_length=9)
     for (best,) in find(list(range(10)), [12] * 10, settings):
@@ -135,9 +129,7 @@ def test_with_nothing_left_to_say_an_output_ends() -> None:
 @pytest.mark.parametrize("beam", [1, 2, 3])
 @pytest.mark.parametrize("penalty", ["gnmt", "length"])
 @pytest.mark.parametrize("best", [1, 2])
-def test_to_stop_early_loses_nothing(
-    monkeypatch: pytest.MonkeyPatch, beam: int, penalty: str, best: int
-) -> None:
+def test_to_stop_early_loses_nothing(monkeypatch, beam, penalty, best):
     settings = systems.decode(beam=beam, alpha=1.0, kind=penalty)
     sentences = list(range(60))
     limits = [3 + 2 * (sentence % 4) for sentence in sentences]
@@ -149,7 +141,7 @@ def test_to_stop_early_loses_nothing(
         same(one, other)
 
 
-def test_penalty_by_hand() -> None:
+def test_penalty_by_hand():
     assert length_penalty(1, systems.decode(alpha=0.6)) == 1.0
     assert length_penalty(7, systems.decode(alpha=1.0)) == 2.0
     assert length_penalty(9, systems.decode(kind="length", alpha=0.5)) == 3.0

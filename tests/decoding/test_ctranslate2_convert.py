@@ -1,8 +1,6 @@
 """Models converted for CTranslate2 give each token the probability that the original gives it."""
 
 import random
-from pathlib import Path
-from typing import Any
 
 import pytest
 import torch
@@ -19,7 +17,7 @@ ctranslate2 = pytest.importorskip("ctranslate2", reason="needs CTranslate2")
 SOURCE, TARGET = (Vocabulary([(f"{side}{i}", 1) for i in range(26)]) for side in "st")
 
 
-def model(**shape: Any) -> Transformer:
+def model(**shape):
     torch.manual_seed(3)
     made = Transformer(systems.model(**shape), 30, 30).eval()
     with torch.no_grad():
@@ -29,7 +27,7 @@ def model(**shape: Any) -> Transformer:
     return made
 
 
-def pairs(count: int) -> tuple[list[list[int]], list[list[int]]]:
+def pairs(count):
     draw = random.Random(1)
     sides = [
         [[*draw.choices(range(3, 30), k=draw.randint(1, 12)), EOS] for _ in range(count)]
@@ -55,7 +53,7 @@ def pairs(count: int) -> tuple[list[list[int]], list[list[int]]]:
     ],
     ids=str,
 )
-def test_probabilities_are_ours(tmp_path: Path, shape: dict[str, Any]) -> None:
+def test_probabilities_are_ours(tmp_path, shape):
     made = model(**shape)
     convert(made, (SOURCE, TARGET), tmp_path / "model")
     sources, targets = pairs(30)
@@ -68,7 +66,7 @@ def test_probabilities_are_ours(tmp_path: Path, shape: dict[str, Any]) -> None:
         assert scored.log_probs == pytest.approx(logs, abs=5e-4)
 
 
-def test_no_output_holds_padding_or_a_beginning(tmp_path: Path) -> None:
+def test_no_output_holds_padding_or_a_beginning(tmp_path):
     made = model(output_bias=True)
     with torch.no_grad():
         made.projection.bias[[PAD, BOS]] = 100.0
@@ -78,7 +76,7 @@ def test_no_output_holds_padding_or_a_beginning(tmp_path: Path) -> None:
     assert not {"<pad>", "<s>"} & {unit for units in outputs for unit in units}
 
 
-def test_int8_is_smaller_and_near(tmp_path: Path) -> None:
+def test_int8_is_smaller_and_near(tmp_path):
     made = model(d_model=64, heads=4, d_k=16, d_v=16)
     for precision in ("float32", "int8"):
         convert(made, (SOURCE, TARGET), tmp_path / precision, precision)
@@ -86,7 +84,7 @@ def test_int8_is_smaller_and_near(tmp_path: Path) -> None:
     assert sizes[1] < 0.6 * sizes[0]  # positions and norms stay as they are
 
 
-def test_a_shape_that_it_does_not_know_is_refused(tmp_path: Path) -> None:
+def test_a_shape_that_it_does_not_know_is_refused(tmp_path):
     with pytest.raises(UserError, match="d_k and d_v of d_model / heads only"):
         convert(model(d_k=4), (SOURCE, TARGET), tmp_path / "model")
     assert not (tmp_path / "model").exists()

@@ -2,18 +2,16 @@
 
 import random
 import sys
-from typing import Any
 
 import numpy as np
 import pytest
 import torch
 
 import systems
-from bleuprint.dataset.binarized import BinaryCorpus
 from bleuprint.dataset.subwords.vocabulary import EOS
-from bleuprint.decoding.beam_search import NBest, length_penalty
+from bleuprint.decoding.beam_search import length_penalty
 from bleuprint.decoding.ctranslate2_engine import CTranslate2Engine
-from bleuprint.decoding.engine import Engine, TorchEngine
+from bleuprint.decoding.engine import TorchEngine
 from bleuprint.decoding.forced_decoding import token_log_probs
 from bleuprint.decoding.translate import create_engine
 from bleuprint.model.transformer import Transformer
@@ -25,13 +23,13 @@ pytest.importorskip("ctranslate2", reason="needs CTranslate2")
 
 
 @pytest.fixture(scope="module")
-def corpus(tmp_path_factory: pytest.TempPathFactory) -> BinaryCorpus:
+def corpus(tmp_path_factory):
     sets = {"train": toy_pairs(100, 1), "valid": toy_pairs(9, 2), "test.x": toy_pairs(9, 3)}
     made: Prepared = prepare(tmp_path_factory.mktemp("corpus"), sets, units=merges(50, joint=False))
     return made.binary
 
 
-def model(corpus: BinaryCorpus, **shape: Any) -> Transformer:
+def model(corpus, **shape):
     torch.manual_seed(8)
     sizes = (len(corpus.segmentation(side).vocabulary) for side in ("de", "en"))
     made = Transformer(
@@ -44,21 +42,19 @@ def model(corpus: BinaryCorpus, **shape: Any) -> Transformer:
     return made
 
 
-def sentences(corpus: BinaryCorpus, count: int) -> list[list[int]]:
+def sentences(corpus, count):
     units = len(corpus.segmentation("de").vocabulary)
     draw = random.Random(4)
     return [[*draw.choices(range(4, units), k=draw.randint(0, 9)), EOS] for _ in range(count)]
 
 
-def search(engine: Engine, sources: list[list[int]], best: int = 1) -> NBest:
+def search(engine, sources, best=1):
     return engine.search(sources, np.array(list(map(len, sources))), best)
 
 
 @pytest.mark.parametrize("shape", [{}, {"norm": "pre", "positional_encoding": "learned"}], ids=str)
 @pytest.mark.parametrize("beam", [1, 4])
-def test_it_finds_what_our_search_finds(
-    corpus: BinaryCorpus, shape: dict[str, Any], beam: int
-) -> None:
+def test_it_finds_what_our_search_finds(corpus, shape, beam):
     made = model(corpus, **shape)
     settings = {"beam": beam, "max_len_b": 6, "kind": "length"}
     sources = sentences(corpus, 60)
@@ -81,7 +77,7 @@ def test_it_finds_what_our_search_finds(
 
 
 @pytest.mark.parametrize("penalty", ["gnmt", "length"])
-def test_scores_are_those_of_our_penalty(corpus: BinaryCorpus, penalty: str) -> None:
+def test_scores_are_those_of_our_penalty(corpus, penalty):
     made = model(corpus)
     decode = systems.decode(beam=4, kind=penalty, alpha=1.0, engine="ctranslate2")
     sources = [source for source in sentences(corpus, 30) if len(source) > 1]
@@ -99,7 +95,7 @@ def test_scores_are_those_of_our_penalty(corpus: BinaryCorpus, penalty: str) -> 
 
 
 @pytest.mark.parametrize("penalty", ["gnmt", "length"])
-def test_outputs_that_reach_their_limit_have_their_ends(corpus: BinaryCorpus, penalty: str) -> None:
+def test_outputs_that_reach_their_limit_have_their_ends(corpus, penalty):
     """CTranslate2 cuts them off without EOS; the engine adds it, as our search does."""
     made, sources = model(corpus), sentences(corpus, 40)
     with torch.no_grad():
@@ -118,7 +114,7 @@ def test_outputs_that_reach_their_limit_have_their_ends(corpus: BinaryCorpus, pe
     assert sum(o.tokens == t.tokens for (o,), (t,) in zip(expected, found, strict=True)) > 20
 
 
-def test_a_broken_model_is_told(corpus: BinaryCorpus) -> None:
+def test_a_broken_model_is_told(corpus):
     made = model(corpus)
     with torch.no_grad():
         made.decoder[0].feed_forward_residual.norm.weight.fill_(torch.inf)
@@ -126,7 +122,7 @@ def test_a_broken_model_is_told(corpus: BinaryCorpus) -> None:
         search(create_engine(made, corpus, systems.decode()), [[5, 6, EOS]])
 
 
-def test_a_beam_wider_than_the_vocabulary_is_refused(corpus: BinaryCorpus) -> None:
+def test_a_beam_wider_than_the_vocabulary_is_refused(corpus):
     made = model(corpus)
     units = made.projection.out_features
     for engine in ("pytorch", "ctranslate2"):
@@ -135,9 +131,7 @@ def test_a_beam_wider_than_the_vocabulary_is_refused(corpus: BinaryCorpus) -> No
             create_engine(made, corpus, systems.decode(beam=units + 1, engine=engine))
 
 
-def test_without_ctranslate2_it_says_what_to_install(
-    corpus: BinaryCorpus, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_without_ctranslate2_it_says_what_to_install(corpus, monkeypatch):
     monkeypatch.setitem(sys.modules, "ctranslate2", None)
     with pytest.raises(UserError, match="pip install ctranslate2"):
         create_engine(model(corpus), corpus, systems.decode(engine="ctranslate2"))

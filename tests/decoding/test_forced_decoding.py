@@ -14,7 +14,7 @@ from bleuprint.model.transformer import Transformer
 SOURCES = [[5, 6, 7, EOS], [8, EOS], [9, 10, 11, 12, 13, EOS]]
 
 
-def model(seed: int) -> Transformer:
+def model(seed):
     torch.manual_seed(seed)
     made = Transformer(systems.model(norm="pre"), 20, 20).eval()
     with torch.no_grad():
@@ -24,12 +24,12 @@ def model(seed: int) -> Transformer:
 
 
 @pytest.fixture(scope="module", params=[1, 3])
-def decoder(request: pytest.FixtureRequest) -> Transformer | Ensemble:
+def decoder(request):
     models = [model(seed) for seed in range(request.param)]
     return models[0] if len(models) == 1 else Ensemble(models)
 
 
-def test_the_search_adds_up_what_forced_decoding_gives(decoder: Transformer | Ensemble) -> None:
+def test_the_search_adds_up_what_forced_decoding_gives(decoder):
     """Also as hypotheses are reordered."""
     lengths = np.array(list(map(len, SOURCES)))
     engine = TorchEngine(decoder, systems.decode(beam=4, max_len_b=4))
@@ -43,7 +43,7 @@ def test_the_search_adds_up_what_forced_decoding_gives(decoder: Transformer | En
         assert sum(each) == pytest.approx(output.log_prob, abs=1e-4)
 
 
-def test_probabilities_are_the_mean_of_the_models(decoder: Transformer | Ensemble) -> None:
+def test_probabilities_are_the_mean_of_the_models(decoder):
     """Those of `forward`, beside forced decoding and single steps."""
     given, source = [17, 3, 4, EOS], torch.tensor(SOURCES[:1])
     with torch.inference_mode():

@@ -4,18 +4,14 @@ import copy
 import dataclasses
 import hashlib
 import random
-from pathlib import Path
-from typing import Any
 
 import pytest
 import torch
 from safetensors.torch import save_file
-from torch import Tensor
 from torch.nn import functional
 
 import systems
-from bleuprint.config.system import Average, Decode
-from bleuprint.dataset.binarized import Sentences
+from bleuprint.config.system import Average
 from bleuprint.dataset.subwords.vocabulary import BOS, EOS
 from bleuprint.decoding import engine, translate
 from bleuprint.decoding.attention import attention_maps, read_attention
@@ -23,7 +19,6 @@ from bleuprint.decoding.beam_search import beam_search
 from bleuprint.decoding.engine import SPECIAL_TOKENS, TorchEngine
 from bleuprint.decoding.ensemble import Ensemble
 from bleuprint.decoding.forced_decoding import reference_loss
-from bleuprint.model.kv_cache import KVCache
 from bleuprint.model.transformer import Transformer
 from bleuprint.model.weights import named_weights, write_description
 from bleuprint.runtime.errors import UserError
@@ -31,7 +26,7 @@ from bleuprint.runtime.files import read_json, write_json
 from bleuprint.text.parallel import Pair
 from bleuprint.training.averaging import average
 from bleuprint.training.validation import greedy_search
-from prepared import Prepared, prepare
+from prepared import prepare
 from trainings import merges, toy_pairs
 
 SHAPE = systems.model(
@@ -42,7 +37,7 @@ DECODE = systems.decode(max_len_b=5)
 
 
 @pytest.fixture(scope="module")
-def corpus(tmp_path_factory: pytest.TempPathFactory) -> Prepared:
+def corpus(tmp_path_factory):
     test = toy_pairs(30, 5)
     test.insert(EMPTY, Pair(" ", "nothing"))
     sets = {"train": toy_pairs(100, 1), "valid": toy_pairs(9, 2), "test.x": test}
@@ -51,7 +46,7 @@ def corpus(tmp_path_factory: pytest.TempPathFactory) -> Prepared:
 
 
 @pytest.fixture(scope="module")
-def model(corpus: Prepared) -> Transformer:
+def model(corpus):
     torch.manual_seed(8)
     sizes = (len(corpus.binary.segmentation(side).vocabulary) for side in ("de", "en"))
     made = Transformer(SHAPE, *sizes).eval()
@@ -61,16 +56,14 @@ def model(corpus: Prepared) -> Transformer:
     return made
 
 
-def outputs(model: Transformer, source: Sentences, settings: Decode) -> list[list[int]]:
+def outputs(model, source, settings):
     """The best output of each sentence."""
     found = TorchEngine(model, settings).search(source, source.lengths)
     return [best.tokens for (best,) in found]
 
 
 @pytest.mark.parametrize("beam", [1, 4])
-def test_batches_change_nothing(
-    corpus: Prepared, model: Transformer, monkeypatch: pytest.MonkeyPatch, beam: int
-) -> None:
+def test_batches_change_nothing(corpus, model, monkeypatch, beam):
     source = corpus.binary.side("test.x", "de")
     settings = dataclasses.replace(DECODE, beam=beam)
     together = outputs(model, source, settings)
@@ -81,12 +74,10 @@ def test_batches_change_nothing(
 
 
 @pytest.mark.parametrize("extra", [0, 5])
-def test_limits_follow_the_source_and_an_empty_line_stays_empty(
-    corpus: Prepared, model: Transformer, monkeypatch: pytest.MonkeyPatch, extra: int
-) -> None:
+def test_limits_follow_the_source_and_an_empty_line_stays_empty(corpus, model, monkeypatch, extra):
     step = model.step
 
-    def talkative(words: Tensor, state: KVCache) -> tuple[Tensor, KVCache]:
+    def talkative(words, state):
         logits, state = step(words, state)
         logits[:, 7] += 1e6
         return logits, state
@@ -101,7 +92,7 @@ def test_limits_follow_the_source_and_an_empty_line_stays_empty(
     assert corpus.binary.text("en", found[EMPTY]) == ""
 
 
-def test_greedy_validation_is_a_beam_of_one(model: Transformer) -> None:
+def test_greedy_validation_is_a_beam_of_one(model):
     rng = random.Random(0)
     for length in (1, 4, 9):
         source = torch.tensor([[*rng.choices(range(4, 30), k=length), EOS] for _ in range(5)])
@@ -117,14 +108,14 @@ def test_greedy_validation_is_a_beam_of_one(model: Transformer) -> None:
 
 
 @pytest.fixture(scope="module")
-def stored(corpus: Prepared, model: Transformer, tmp_path_factory: pytest.TempPathFactory) -> Path:
+def stored(corpus, model, tmp_path_factory):
     """The model as the average stage writes it."""
     folder = tmp_path_factory.mktemp("model")
     average(exported(folder, corpus, {9: model}), Average(last=1), folder / "averaged")
     return folder / "averaged"
 
 
-def exported(folder: Path, corpus: Prepared, models: dict[int, Transformer]) -> Path:
+def exported(folder, corpus, models):
     """Checkpoints by update, as a training exports them."""
     (checkpoints := folder / "checkpoints").mkdir()
     for update, each in models.items():
@@ -136,13 +127,11 @@ def exported(folder: Path, corpus: Prepared, models: dict[int, Transformer]) -> 
     return checkpoints
 
 
-def translate_into(folder: Path, corpus: Prepared, stored: Path, settings: Decode) -> None:
+def translate_into(folder, corpus, stored, settings):
     translate.translate_tests(corpus.root / "binary", stored, settings, folder)
 
 
-def test_hypotheses_go_to_files(
-    corpus: Prepared, model: Transformer, stored: Path, tmp_path: Path
-) -> None:
+def test_hypotheses_go_to_files(corpus, model, stored, tmp_path):
     settings = DECODE
     hypotheses, made = tmp_path / "hypotheses", tmp_path / "translation.json"
     translate_into(tmp_path, corpus, stored, settings)
@@ -161,12 +150,12 @@ def test_hypotheses_go_to_files(
     }
 
 
-def losses_by_hand(model: Transformer, corpus: Prepared) -> dict[str, Any]:
+def losses_by_hand(model, corpus):
     return {n: pytest.approx(cross_entropy(model, corpus, n), rel=1e-5) for n in ("x", "y")}
 
 
 @torch.no_grad()
-def cross_entropy(model: Transformer, corpus: Prepared, test: str) -> dict[str, float]:
+def cross_entropy(model, corpus, test):
     """torch's cross-entropy of the references, sentence by sentence, and their tokens."""
     nats, tokens = 0.0, 0
     sides = [corpus.binary.side(f"test.{test}", language) for language in ("de", "en")]
@@ -183,17 +172,13 @@ def cross_entropy(model: Transformer, corpus: Prepared, test: str) -> dict[str, 
 
 
 @pytest.mark.parametrize("changes", [{"engine": "ctranslate2", "precision": "int8"}, {"beam": 3}])
-def test_the_loss_is_that_of_the_stored_weights(
-    corpus: Prepared, model: Transformer, stored: Path, tmp_path: Path, changes: dict[str, Any]
-) -> None:
+def test_the_loss_is_that_of_the_stored_weights(corpus, model, stored, tmp_path, changes):
     translate_into(tmp_path, corpus, stored, dataclasses.replace(DECODE, **changes))
     losses = read_json(tmp_path / "translation.json")["losses"]
     assert losses == losses_by_hand(model, corpus)
 
 
-def test_a_reference_beyond_the_positions_has_no_loss(
-    corpus: Prepared, model: Transformer, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_reference_beyond_the_positions_has_no_loss(corpus, model, monkeypatch):
     longest = int(corpus.binary.side("test.x", "en").lengths.max())
     for positions, known in ((longest, True), (longest - 1, False)):
         settings = dataclasses.replace(SHAPE, max_positions=positions)
@@ -203,8 +188,8 @@ def test_a_reference_beyond_the_positions_has_no_loss(
 
 @pytest.mark.parametrize("engine", ["pytorch", "ctranslate2"])
 def test_where_the_model_looked_is_kept_of_the_first_sentences(
-    corpus: Prepared, model: Transformer, stored: Path, tmp_path: Path, engine: str
-) -> None:
+    corpus, model, stored, tmp_path, engine
+):
     if engine == "ctranslate2":
         pytest.importorskip("ctranslate2")
     settings = dataclasses.replace(DECODE, engine=engine)
@@ -227,9 +212,7 @@ def test_where_the_model_looked_is_kept_of_the_first_sentences(
     assert (tmp_path / "attention.json").read_bytes() == first
 
 
-def test_an_ensemble_of_checkpoints_translates(
-    corpus: Prepared, model: Transformer, tmp_path: Path
-) -> None:
+def test_an_ensemble_of_checkpoints_translates(corpus, model, tmp_path):
     """From the stage average on: two checkpoints beside each other, the attention of the last."""
     other = copy.deepcopy(model)
     with torch.no_grad():

@@ -6,7 +6,6 @@ from typing import Any
 
 import pytest
 import torch
-from torch import Tensor
 
 import systems
 from bleuprint.dataset.subwords.vocabulary import PAD
@@ -32,7 +31,7 @@ each = pytest.mark.parametrize("changes", VARIATIONS, ids=str)
 
 
 @each
-def test_steps_with_a_cache_equal_the_whole(changes: dict[str, Any]) -> None:
+def test_steps_with_a_cache_equal_the_whole(changes):
     model = trained_model_of(**changes)
     target = torch.tensor([[1, 6, 7, 5], [1, 9, 3, 4]])
     whole = model(SOURCE, target)
@@ -44,7 +43,7 @@ def test_steps_with_a_cache_equal_the_whole(changes: dict[str, Any]) -> None:
 
 
 @each
-def test_padding_and_the_future_change_nothing(changes: dict[str, Any]) -> None:
+def test_padding_and_the_future_change_nothing(changes):
     model = trained_model_of(**changes)
     together = model(SOURCE, TARGET)
     torch.testing.assert_close(model(SOURCE[1:, :3], TARGET[1:, :2]), together[1:, :2])
@@ -54,7 +53,7 @@ def test_padding_and_the_future_change_nothing(changes: dict[str, Any]) -> None:
 
 
 @each
-def test_attention_weights_are_what_the_kernel_mixes_by(changes: dict[str, Any]) -> None:
+def test_attention_weights_are_what_the_kernel_mixes_by(changes):
     model = trained_model_of(**changes)
     weights = model.attention_weights(SOURCE, TARGET)
     for kind, layers in weights._asdict().items():
@@ -77,7 +76,7 @@ def test_attention_weights_are_what_the_kernel_mixes_by(changes: dict[str, Any])
 
 
 @each
-def test_bfloat16_stays_near(changes: dict[str, Any]) -> None:
+def test_bfloat16_stays_near(changes):
     model = model_of(**changes).float()
     expected = model(SOURCE, TARGET)
     round_to_bfloat16(model)
@@ -92,7 +91,7 @@ def test_bfloat16_stays_near(changes: dict[str, Any]) -> None:
     assert all(parameter.grad is not None for parameter in model.parameters())
 
 
-def complex_rotation(x: Tensor, start: int) -> Tensor:
+def complex_rotation(x, start):
     """Su et al. 2021, section 3.2.2, by complex numbers; x (..., T, K) in float64."""
     pairs = torch.view_as_complex(x.unflatten(-1, (-1, 2)).contiguous())
     frequency = 10000.0 ** (-2 * torch.arange(pairs.size(-1), dtype=torch.float64) / x.size(-1))
@@ -103,12 +102,12 @@ def complex_rotation(x: Tensor, start: int) -> Tensor:
 
 
 @pytest.mark.parametrize("start", [0, 3])
-def test_rotary_positions_are_complex_products(start: int) -> None:
+def test_rotary_positions_are_complex_products(start):
     x = torch.randn(2, 3, 5, 8, dtype=torch.float64)
     torch.testing.assert_close(rotate(x, start), complex_rotation(x, start), atol=1e-5, rtol=1e-5)
 
 
-def test_rotary_attention_by_hand() -> None:
+def test_rotary_attention_by_hand():
     """Queries and keys of one head are turned, values are not; cross-attention turns nothing."""
     shape = dataclasses.replace(SHAPE, heads=1, d_k=4, d_v=5, positional_encoding="rotary")
     torch.manual_seed(1)
@@ -122,7 +121,7 @@ def test_rotary_attention_by_hand() -> None:
     torch.testing.assert_close(attention.cross(x, *attention.project_key_value(x), None), plain)
 
 
-def test_without_positions_order_is_not_seen() -> None:
+def test_without_positions_order_is_not_seen():
     model = trained_model_of(positional_encoding="none")
     order = torch.tensor([3, 0, 4, 2, 1])
     memory, _ = model.encode(SOURCE[:1])
@@ -135,7 +134,7 @@ def test_without_positions_order_is_not_seen() -> None:
 
 
 @pytest.mark.parametrize("scaled", [True, False])
-def test_embeddings_are_scaled_or_not(scaled: bool) -> None:
+def test_embeddings_are_scaled_or_not(scaled):
     model = model_of(scale_embeddings=scaled, positional_encoding="none")
     x = input_of(model.encoder[0], lambda: model(SOURCE, TARGET))
     expected = model.source_embedding(SOURCE) * (math.sqrt(SHAPE.d_model) if scaled else 1)
@@ -143,7 +142,7 @@ def test_embeddings_are_scaled_or_not(scaled: bool) -> None:
 
 
 @pytest.mark.parametrize("scaled", [True, False])
-def test_attention_is_scaled_or_not(scaled: bool) -> None:
+def test_attention_is_scaled_or_not(scaled):
     shape = dataclasses.replace(SHAPE, heads=1, d_k=4, d_v=4, scale_attention=scaled)
     attention = Attention(shape).double()
     x = 3 * torch.randn(1, 6, 16, dtype=torch.float64)
@@ -152,7 +151,7 @@ def test_attention_is_scaled_or_not(scaled: bool) -> None:
     torch.testing.assert_close(attention(x), attention.out_proj(weights @ value))
 
 
-def test_rms_norm_by_its_formula() -> None:
+def test_rms_norm_by_its_formula():
     """Zhang and Sennrich 2019, equation 4: no mean is taken off, and nothing is added."""
     connection = ResidualConnection(dataclasses.replace(SHAPE, normalization="rms")).double().eval()
     assert [name for name, _ in connection.named_parameters()] == ["norm.weight"]
@@ -164,7 +163,7 @@ def test_rms_norm_by_its_formula() -> None:
     torch.testing.assert_close(found, x / root * connection.norm.weight)
 
 
-def test_swiglu_by_its_formula() -> None:
+def test_swiglu_by_its_formula():
     """Shazeer 2020, equation 6: (Swish(xW) * xV) W2."""
     network = FeedForward(dataclasses.replace(SHAPE, activation="swiglu")).double().eval()
     x = torch.randn(3, 16, dtype=torch.float64)
@@ -176,7 +175,7 @@ def test_swiglu_by_its_formula() -> None:
     torch.testing.assert_close(network(x), hidden @ network.fc2.weight.T + network.fc2.bias)
 
 
-def test_both_matrices_of_swiglu_are_drawn_as_one_of_relu() -> None:
+def test_both_matrices_of_swiglu_are_drawn_as_one_of_relu():
     """Xavier uniform: the bound is (6 / (in + out))^0.5 of each."""
     model = Transformer(
         systems.model(d_model=64, d_ff=256, d_k=16, d_v=16, activation="swiglu"), 11, 11

@@ -5,8 +5,6 @@ import os
 import shutil
 import subprocess
 import sys
-from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 import torch
@@ -27,7 +25,7 @@ PATHS = [str(ROOT / "src"), str(ROOT / "tests" / "support")]
 
 
 @pytest.fixture(scope="module")
-def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def made(tmp_path_factory):
     """A toy project whose system has portable arithmetic, untrained."""
     root = project(tmp_path_factory.mktemp("portable"), max_updates=20)
     yaml = YAML()
@@ -39,7 +37,7 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture
-def busy() -> Iterator[None]:
+def busy():
     """A process on each core that computes without end."""
     loops = [subprocess.Popen([sys.executable, "-c", "while 1: pass"]) for _ in range(2)]
     yield
@@ -48,7 +46,7 @@ def busy() -> Iterator[None]:
         loop.wait()
 
 
-def run(root: Path, *before: str, **variables: str) -> tuple[str, str]:
+def run(root, *before, **variables):
     """The SHA-256 of what train, average and translate write; `before`: what starts them."""
     told = {**environment(), **without_mlflow(root), **variables}
     for stage in ("train", "average", "translate"):
@@ -59,13 +57,13 @@ def run(root: Path, *before: str, **variables: str) -> tuple[str, str]:
 
 
 @pytest.mark.usefixtures("busy")
-def test_cores_threads_processes_and_load_change_no_bit(made: Path, tmp_path: Path) -> None:
+def test_cores_threads_processes_and_load_change_no_bit(made, tmp_path):
     alone = run(fresh(made, tmp_path / "alone"), *("taskset", "-c", "0"))
     shared = run(fresh(made, tmp_path / "shared"), BLEUPRINT_PROCESSES="2", OMP_NUM_THREADS="8")
     assert alone == shared
 
 
-def updates(*emulator: str) -> dict[str, str]:
+def updates(*emulator):
     """The hashes of tests/support/portable_updates.py, of a process with portable arithmetic."""
     script = str(ROOT / "tests" / "support" / "portable_updates.py")
     command = [*emulator, sys.executable, script]
@@ -78,11 +76,11 @@ def updates(*emulator: str) -> dict[str, str]:
 @pytest.mark.slow
 @pytest.mark.skipif(shutil.which("qemu-x86_64") is None, reason="no QEMU: make debian")
 @pytest.mark.parametrize("processor", ["EPYC-Rome", "Haswell", "Skylake-Client", "max"])
-def test_processors_of_both_vendors_give_the_same_bits(processor: str) -> None:
+def test_processors_of_both_vendors_give_the_same_bits(processor):
     assert updates("qemu-x86_64", "-cpu", processor) == updates()
 
 
-def test_what_is_portable_on_no_processor_is_refused() -> None:
+def test_what_is_portable_on_no_processor_is_refused():
     for precision in ("bfloat16", "tf32"):
         with pytest.raises(ValueError, match=rf"train.precision float32, not {precision}"):
             system(arithmetic="portable", train=train(precision=precision))
@@ -92,7 +90,7 @@ def test_what_is_portable_on_no_processor_is_refused() -> None:
         system(arithmetic="portable", train=train(compile=True))
 
 
-def test_a_portable_training_is_another_than_a_native_one() -> None:
+def test_a_portable_training_is_another_than_a_native_one():
     native, portable = (
         training_settings_sha256(system(arithmetic=each), 1) for each in ("native", "portable")
     )
@@ -100,7 +98,7 @@ def test_a_portable_training_is_another_than_a_native_one() -> None:
     assert native == of_settings(system().model, system().train, 1) != portable
 
 
-def test_a_machine_without_it_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_machine_without_it_is_refused(monkeypatch):
     monkeypatch.setattr(torch.backends.cpu, "get_cpu_capability", lambda: "AVX2")
     check_portable("micro")
     with pytest.raises(UserError, match=r"systems.micro.arithmetic portable.* not by 2"):

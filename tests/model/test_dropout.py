@@ -9,7 +9,7 @@ from bleuprint.model.dropout import dropout
 
 
 @pytest.mark.parametrize("share", [0.1, 0.3, 0.5, 0.9])
-def test_a_share_goes_and_the_mean_stays(share: float) -> None:
+def test_a_share_goes_and_the_mean_stays(share):
     torch.manual_seed(1)
     x = torch.ones(1001, 333)
     dropped = dropout(x, share, training=True)
@@ -24,7 +24,7 @@ def test_a_share_goes_and_the_mean_stays(share: float) -> None:
         assert float(both) == pytest.approx(share**2, abs=0.005)
 
 
-def test_gradients_go_the_same_way() -> None:
+def test_gradients_go_the_same_way():
     torch.manual_seed(1)
     x = torch.randn(50, 7, requires_grad=True)
     dropped = dropout(x, 0.4, training=True)
@@ -33,7 +33,7 @@ def test_gradients_go_the_same_way() -> None:
     torch.testing.assert_close(dropped.detach(), x.detach() * x.grad)
 
 
-def test_a_seed_gives_the_same_and_the_next_draw_another() -> None:
+def test_a_seed_gives_the_same_and_the_next_draw_another():
     x = torch.ones(40, 40)
     torch.manual_seed(5)
     first, second = dropout(x, 0.5, training=True), dropout(x, 0.5, training=True)
@@ -43,13 +43,13 @@ def test_a_seed_gives_the_same_and_the_next_draw_another() -> None:
 
 
 @pytest.mark.parametrize(("share", "training"), [(0.0, True), (0.5, False)])
-def test_nothing_is_drawn_where_nothing_goes(share: float, training: bool) -> None:
+def test_nothing_is_drawn_where_nothing_goes(share, training):
     before = torch.get_rng_state()
     x = torch.ones(3)
     assert dropout(x, share, training) is x
     assert torch.equal(torch.get_rng_state(), before)
 
 
-def test_the_kind_of_number_stays() -> None:
+def test_the_kind_of_number_stays():
     for kind in (torch.bfloat16, torch.float64):
         assert dropout(torch.ones(9, dtype=kind), 0.5, training=True).dtype == kind

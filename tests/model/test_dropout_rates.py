@@ -4,7 +4,7 @@ import dataclasses
 
 import pytest
 import torch
-from torch import Tensor, nn
+from torch import nn
 
 import systems
 from bleuprint.config.system import Dropout
@@ -12,7 +12,7 @@ from bleuprint.model.transformer import Attention, FeedForward, ResidualConnecti
 from models import SHAPE, SOURCE, TARGET, input_of, model_of
 
 
-def embed(shape: systems.Model, _: Tensor) -> Tensor:
+def embed(shape, _):
     """The embeddings of both sides, one after the other."""
     model = Transformer(shape, 11, 11).train()
     with torch.no_grad():
@@ -24,11 +24,11 @@ def embed(shape: systems.Model, _: Tensor) -> Tensor:
     return torch.cat((source, input_of(model.decoder[0], lambda: model.decode(ids, memory, None))))
 
 
-def add(shape: systems.Model, x: Tensor) -> Tensor:
+def add(shape, x):
     return ResidualConnection(shape).train()(torch.zeros_like(x), lambda _: x)
 
 
-def attend(shape: systems.Model, x: Tensor) -> Tensor:
+def attend(shape, x):
     """Attention whose values and output say what its weights are."""
     attention = Attention(shape).train()
     with torch.no_grad():
@@ -39,7 +39,7 @@ def attend(shape: systems.Model, x: Tensor) -> Tensor:
     return attention(torch.eye(16).expand(len(x), 16, 16)).detach()
 
 
-def feed_forward(shape: systems.Model, x: Tensor) -> Tensor:
+def feed_forward(shape, x):
     network = FeedForward(shape).train()
     with torch.no_grad():
         for linear in (network.fc1, network.fc2):
@@ -59,7 +59,7 @@ PLACES = {
 
 @pytest.mark.parametrize("kind", PLACES)
 @pytest.mark.parametrize("place", PLACES)
-def test_each_dropout_drops_its_own_numbers_and_scales_the_others(kind: str, place: str) -> None:
+def test_each_dropout_drops_its_own_numbers_and_scales_the_others(kind, place):
     torch.manual_seed(3)
     dropout = dataclasses.replace(systems.NO_DROPOUT, **{kind: 0.25})
     shape = dataclasses.replace(
@@ -84,7 +84,7 @@ def test_each_dropout_drops_its_own_numbers_and_scales_the_others(kind: str, pla
     torch.testing.assert_close(kept, torch.full_like(kept, number / 0.75))
 
 
-def test_evaluation_drops_nothing() -> None:
+def test_evaluation_drops_nothing():
     dropout = Dropout(embedding=0.5, residual=0.5, attention=0.5, activation=0.5)
     plain, dropping = model_of(), model_of(dropout=dropout, layer_drop=0.5)
     before = torch.get_rng_state()
@@ -93,14 +93,14 @@ def test_evaluation_drops_nothing() -> None:
     assert not torch.equal(dropping.train()(SOURCE, TARGET), plain(SOURCE, TARGET))
 
 
-def test_without_dropout_training_draws_nothing() -> None:
+def test_without_dropout_training_draws_nothing():
     model = model_of().train()
     before = torch.get_rng_state()
     model(SOURCE, TARGET)
     assert torch.equal(torch.get_rng_state(), before)
 
 
-def layers_run(model: Transformer) -> tuple[list[int], Tensor]:
+def layers_run(model):
     """Which layers run, the decoder's counted on from the encoder's, and the logits."""
     ran: list[int] = []
     layers = [*model.encoder, *model.decoder]
@@ -114,7 +114,7 @@ def layers_run(model: Transformer) -> tuple[list[int], Tensor]:
     return ran, logits
 
 
-def test_layer_drop_leaves_layers_out_of_training() -> None:
+def test_layer_drop_leaves_layers_out_of_training():
     model = model_of(encoder_layers=3, decoder_layers=3, layer_drop=0.25).train()
     together = torch.zeros(6, 6)  # how often two layers, or one, ran
     torch.manual_seed(3)
@@ -134,7 +134,7 @@ def test_layer_drop_leaves_layers_out_of_training() -> None:
     assert torch.equal(model.eval()(SOURCE, TARGET), logits)
 
 
-def test_layer_drop_follows_the_seed() -> None:
+def test_layer_drop_follows_the_seed():
     model = model_of(encoder_layers=8, layer_drop=0.5).train()
     torch.manual_seed(5)
     first, logits = layers_run(model)

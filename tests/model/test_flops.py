@@ -29,9 +29,7 @@ SHAPE = systems.model(
     ],
 )
 @pytest.mark.parametrize(("source", "target"), [(9, 7), (1, 12)])
-def test_flops_equal_torchs_own_count_without_padding(
-    changes: dict[str, object], source: int, target: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_flops_equal_torchs_own_count_without_padding(changes, source, target, monkeypatch):
     # the counter includes neither oneDNN's product nor the fused attention kernel of CPUs
     monkeypatch.setattr(linear, "_HAS_ONEDNN", False)
     shape = dataclasses.replace(SHAPE, **changes)
@@ -46,7 +44,7 @@ def test_flops_equal_torchs_own_count_without_padding(
     assert training_flops(shape, 11, source, target) == forward + counter.get_total_flops()
 
 
-def test_flops_by_hand() -> None:
+def test_flops_by_hand():
     shape = dataclasses.replace(
         SHAPE, encoder_layers=1, decoder_layers=1, d_model=2, d_ff=5, heads=3, d_k=1, d_v=4
     )
@@ -61,7 +59,7 @@ def test_flops_by_hand() -> None:
     assert training_flops(shape, 7, 2, 1) == 3 * (layers + projection)
 
 
-def test_layers_that_are_left_out_cost_nothing() -> None:
+def test_layers_that_are_left_out_cost_nothing():
     halved = dataclasses.replace(SHAPE, layer_drop=0.5)
     half = dataclasses.replace(SHAPE, encoder_layers=4, decoder_layers=6, layer_drop=0.5)
     assert training_flops(half, 11, 9, 7) == training_flops(SHAPE, 11, 9, 7)

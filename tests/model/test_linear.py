@@ -2,7 +2,7 @@
 
 import pytest
 import torch
-from torch import Tensor, nn
+from torch import nn
 
 from bleuprint.model import linear as module
 from bleuprint.model.linear import Linear, pack_weights
@@ -12,14 +12,14 @@ onednn = pytest.mark.skipif(
 )
 
 
-def layers(inputs: int, outputs: int, bias: bool) -> tuple[Linear, nn.Linear]:
+def layers(inputs, outputs, bias):
     torch.manual_seed(1)
     ours, theirs = Linear(inputs, outputs, bias=bias), nn.Linear(inputs, outputs, bias=bias)
     theirs.load_state_dict(ours.state_dict())
     return ours, theirs
 
 
-def inputs(kind: str, width: int) -> Tensor:
+def inputs(kind, width):
     torch.manual_seed(2)
     made = {
         "rows": lambda: torch.randn(5, width),
@@ -39,9 +39,7 @@ KINDS = ["rows", "one", "none", "sentences", "transposed", "every other", "expan
 @pytest.mark.parametrize("small", [0, 1 << 17])
 @pytest.mark.parametrize("bias", [True, False])
 @pytest.mark.parametrize("kind", KINDS)
-def test_it_is_torchs_forward_and_backward(
-    kind: str, bias: bool, small: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_it_is_torchs_forward_and_backward(kind, bias, small, monkeypatch):
     monkeypatch.setattr(module, "_SMALL_WEIGHT", {torch.float32: small})
     ours, theirs = layers(48, 33, bias)
     found = []
@@ -55,7 +53,7 @@ def test_it_is_torchs_forward_and_backward(
 
 
 @onednn
-def test_packed_weights_are_the_same_weights() -> None:
+def test_packed_weights_are_the_same_weights():
     ours, theirs = layers(48, 33, True)
     pack_weights(ours)
     for kind in KINDS:
@@ -70,12 +68,12 @@ def test_packed_weights_are_the_same_weights() -> None:
 
 
 @onednn
-def test_who_multiplies(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_who_multiplies(monkeypatch):
     """oneDNN in float32; torch's product in other precisions and for gradients of small weights."""
     called = []
     product = module._product
 
-    def counted(*arguments: Tensor) -> Tensor:
+    def counted(*arguments):
         called.append(arguments)
         return product(*arguments)
 

@@ -5,7 +5,6 @@ import math
 
 import pytest
 import torch
-from torch import Tensor
 
 import systems
 from bleuprint.model.transformer import Transformer, count_parameters
@@ -13,7 +12,7 @@ from models import model_of
 
 
 @pytest.mark.parametrize(("tie", "copies"), [("all", 1), ("decoder", 2), ("none", 3)])
-def test_tied_weights_are_counted_once(tie: str, copies: int) -> None:
+def test_tied_weights_are_counted_once(tie, copies):
     model = model_of(tie_embeddings=tie)
     attention = 4 * 16 * 16 + 4 * 16
     feed_forward = 2 * 16 * 24 + 24 + 16
@@ -22,7 +21,7 @@ def test_tied_weights_are_counted_once(tie: str, copies: int) -> None:
     assert count_parameters(model) == copies * 11 * 16 + 2 * encoder + 3 * decoder
 
 
-def test_biases_are_counted_where_they_are() -> None:
+def test_biases_are_counted_where_they_are():
     # encoder: joint matrix and output 4 x 16, inner 24, outer 16; decoder: 4 x 16 more
     biases = 2 * (64 + 24 + 16) + 3 * (128 + 24 + 16)
     with_biases = count_parameters(model_of())
@@ -30,7 +29,7 @@ def test_biases_are_counted_where_they_are() -> None:
     assert count_parameters(model_of(target=13, output_bias=True)) == with_biases + 2 * 32 + 13
 
 
-def test_the_course_notebook_has_as_many_parameters_as_it_prints() -> None:
+def test_the_course_notebook_has_as_many_parameters_as_it_prints():
     notebook = systems.model(
         encoder_layers=3,
         decoder_layers=3,
@@ -72,9 +71,7 @@ TABLE_3 = [
 
 
 @pytest.mark.parametrize(("changes", "vocabulary", "millions"), TABLE_3)
-def test_the_papers_models_have_as_many_parameters_as_it_says(
-    changes: dict[str, object], vocabulary: int, millions: int
-) -> None:
+def test_the_papers_models_have_as_many_parameters_as_it_says(changes, vocabulary, millions):
     with torch.device("meta"):
         model = Transformer(dataclasses.replace(BASE, **changes), vocabulary, vocabulary)
     assert round(count_parameters(model) / 1e6) == millions
@@ -91,7 +88,7 @@ WIDE = {
 SMALL = math.sqrt(2 / (5 * 64))
 
 
-def matrices(model: Transformer) -> dict[str, Tensor]:
+def matrices(model):
     """Every matrix by name; of attention's joint ones query, key and value apart."""
     found = {}
     for name, parameter in model.named_parameters():
@@ -104,7 +101,7 @@ def matrices(model: Transformer) -> dict[str, Tensor]:
 
 
 @pytest.mark.parametrize("by", ["xavier", "scaled", "small"])
-def test_initialisations_have_the_deviations_they_say(by: str) -> None:
+def test_initialisations_have_the_deviations_they_say(by):
     model = model_of(90, 70, init=by, max_positions=50, output_bias=True, **WIDE)
     found = matrices(model)
     assert len(found) == 5 + 2 * 6 + 3 * 10
@@ -125,7 +122,7 @@ def test_initialisations_have_the_deviations_they_say(by: str) -> None:
             assert torch.equal(parameter, expected(parameter)), name
 
 
-def test_scaled_weights_are_those_of_earlier_versions() -> None:
+def test_scaled_weights_are_those_of_earlier_versions():
     """Weights recorded when this was the only initialization, of seed 3."""
     model = model_of(tie_embeddings="all").float()
     layer = model.encoder[0].self_attention.in_proj.weight

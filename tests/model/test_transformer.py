@@ -10,12 +10,12 @@ from torch import Tensor, nn
 
 from bleuprint.dataset.subwords.vocabulary import PAD
 from bleuprint.model.positions import sinusoidal_positions
-from bleuprint.model.transformer import Attention, Transformer
+from bleuprint.model.transformer import Attention
 from bleuprint.runtime.errors import UserError
 from models import SHAPE, SOURCE, TARGET, WORDS, input_of, model_of, trained_model_of
 
 
-def reference_of(model: Transformer) -> tuple[nn.Transformer, list[tuple[Tensor, Tensor]]]:
+def reference_of(model):
     """torch's own Transformer with the weights of `model`; its weights beside those of `model`."""
     shape = model.settings
     reference = nn.Transformer(
@@ -63,7 +63,7 @@ def reference_of(model: Transformer) -> tuple[nn.Transformer, list[tuple[Tensor,
     return reference.train(), weights  # its evaluation path is another kernel; dropout is 0
 
 
-def reference_logits(model: Transformer, reference: nn.Transformer) -> Tensor:
+def reference_logits(model, reference):
     scale = math.sqrt(model.settings.d_model)
     place = sinusoidal_positions(0, 9, model.settings.d_model, torch.device("cpu")).double()
     x = model.source_embedding(SOURCE) * scale + place[: SOURCE.size(1)]
@@ -82,9 +82,7 @@ def reference_logits(model: Transformer, reference: nn.Transformer) -> Tensor:
 @pytest.mark.parametrize("norm", ["post", "pre"])
 @pytest.mark.parametrize("activation", ["relu", "gelu"])
 @pytest.mark.parametrize("target", [11, 13])
-def test_equals_torch_transformer_forward_and_backward(
-    norm: str, activation: str, target: int
-) -> None:
+def test_equals_torch_transformer_forward_and_backward(norm, activation, target):
     model = trained_model_of(target=target, norm=norm, activation=activation)
     reference, weights = reference_of(model)
     words = TARGET != PAD
@@ -100,7 +98,7 @@ def test_equals_torch_transformer_forward_and_backward(
         assert (grad != 0).any()
 
 
-def embedded(words: nn.Embedding, ids: Tensor) -> Tensor:
+def embedded(words, ids):
     """What `words` gives from now on, for gradients: a leaf of each position, padding too."""
     leaf = words(ids).detach().requires_grad_()
     words.forward = lambda _: leaf  # type: ignore[method-assign]
@@ -109,7 +107,7 @@ def embedded(words: nn.Embedding, ids: Tensor) -> Tensor:
 
 @pytest.mark.parametrize("norm", ["post", "pre"])
 @pytest.mark.parametrize("d_v", [4, 6])
-def test_a_position_sees_no_future_word(norm: str, d_v: int) -> None:
+def test_a_position_sees_no_future_word(norm, d_v):
     model = model_of(norm=norm, d_v=d_v)
     target = embedded(model.target_embedding, TARGET)
     logits = model(SOURCE, TARGET)
@@ -123,7 +121,7 @@ def test_a_position_sees_no_future_word(norm: str, d_v: int) -> None:
 
 @pytest.mark.parametrize("norm", ["post", "pre"])
 @pytest.mark.parametrize("d_v", [4, 6])
-def test_no_word_sees_padding(norm: str, d_v: int) -> None:
+def test_no_word_sees_padding(norm, d_v):
     model = model_of(norm=norm, d_v=d_v)
     source = embedded(model.source_embedding, SOURCE)
     target = embedded(model.target_embedding, TARGET)
@@ -134,7 +132,7 @@ def test_no_word_sees_padding(norm: str, d_v: int) -> None:
         assert (grad[ids != PAD] != 0).any(dim=-1).all()
 
 
-def test_hypotheses_of_a_sentence_share_its_source() -> None:
+def test_hypotheses_of_a_sentence_share_its_source():
     model = model_of()
     state = model.init_cache(SOURCE)
     _, state = model.step(torch.tensor([1, 1]), state)
@@ -150,7 +148,7 @@ def test_hypotheses_of_a_sentence_share_its_source() -> None:
     torch.testing.assert_close(logits[0, WORDS:], expected[WORDS:])
 
 
-def test_heads_have_sizes_of_their_own() -> None:
+def test_heads_have_sizes_of_their_own():
     """One head at a time, with projections cut from the joint matrix by hand (section 3.2.2)."""
     torch.manual_seed(3)
     shape = dataclasses.replace(SHAPE, d_model=6, heads=2, d_k=3, d_v=5)
@@ -171,13 +169,13 @@ def test_heads_have_sizes_of_their_own() -> None:
     torch.testing.assert_close(attention.cross(x, *attention.project_key_value(x), None), expected)
 
 
-def test_positions_by_hand() -> None:
+def test_positions_by_hand():
     table = sinusoidal_positions(2, 1, 4, torch.device("cpu"))[0]
     expected = [math.sin(2), math.cos(2), math.sin(2 / 100), math.cos(2 / 100)]
     assert table.tolist() == pytest.approx(expected)
 
 
-def test_each_side_learns_positions_of_its_own() -> None:
+def test_each_side_learns_positions_of_its_own():
     model = model_of(positional_encoding="learned")
     for layer, words, places, ids in (
         (model.encoder[0], model.source_embedding, model.source_positions, SOURCE),
@@ -192,7 +190,7 @@ def test_each_side_learns_positions_of_its_own() -> None:
 
 
 @pytest.mark.parametrize("places", ["sinusoidal", "learned"])
-def test_sentences_beyond_the_longest_are_refused(places: str) -> None:
+def test_sentences_beyond_the_longest_are_refused(places):
     model = model_of(positional_encoding=places, max_positions=4)
     short, long = SOURCE[:, :4], SOURCE
     message = "^a sentence of 5 positions is too long: model.max_positions is 4$"

@@ -3,8 +3,6 @@
 import hashlib
 import json
 import shutil
-from pathlib import Path
-from typing import Any
 
 import pytest
 import torch
@@ -23,13 +21,13 @@ SHAPE = systems.model(d_model=8, d_ff=8, heads=2, d_k=4, d_v=4, tie_embeddings="
 
 
 @pytest.fixture(scope="module")
-def words(tmp_path_factory: pytest.TempPathFactory) -> BinaryCorpus:
+def words(tmp_path_factory):
     """A corpus with vocabularies of different sizes."""
     units = Units(words=Words(joint=False, max_size=100, min_count=1))
     return prepare(tmp_path_factory.mktemp("words"), {"train": PAIRS}, units=units).binary
 
 
-def model_folder(root: Path, words: BinaryCorpus) -> tuple[Path, BinaryCorpus, Transformer]:
+def model_folder(root, words):
     """A model's folder, the corpus it belongs to, and the model itself."""
     folder = root / "model"
     folder.mkdir()
@@ -45,7 +43,7 @@ def model_folder(root: Path, words: BinaryCorpus) -> tuple[Path, BinaryCorpus, T
     return folder, corpus, model
 
 
-def test_a_model_reads_back_as_it_was(tmp_path: Path, words: BinaryCorpus) -> None:
+def test_a_model_reads_back_as_it_was(tmp_path, words):
     folder, corpus, model = model_folder(tmp_path, words)
     source, target = torch.tensor([[4, 5, 2]]), torch.tensor([[1, 4]])
     assert torch.equal(load_model(folder, corpus)(source, target), model.eval()(source, target))
@@ -58,9 +56,7 @@ def test_a_model_reads_back_as_it_was(tmp_path: Path, words: BinaryCorpus) -> No
         ("vocabularies", {"source": {"size": "x", "sha256": "0"}, "target": {}}),
     ],
 )
-def test_a_damaged_description_is_one_clear_line(
-    tmp_path: Path, words: BinaryCorpus, key: str, value: Any
-) -> None:
+def test_a_damaged_description_is_one_clear_line(tmp_path, words, key, value):
     folder, corpus, _ = model_folder(tmp_path, words)
     description = json.loads((folder / "model.json").read_text())
     (folder / "model.json").write_text(json.dumps({**description, key: value}))
@@ -69,9 +65,7 @@ def test_a_damaged_description_is_one_clear_line(
 
 
 @pytest.mark.parametrize("size", [0, 7, 300])
-def test_weights_cut_short_are_one_clear_line(
-    tmp_path: Path, words: BinaryCorpus, size: int
-) -> None:
+def test_weights_cut_short_are_one_clear_line(tmp_path, words, size):
     folder, corpus, _ = model_folder(tmp_path, words)
     path = folder / WEIGHTS
     path.write_bytes(path.read_bytes()[:size])
@@ -79,7 +73,7 @@ def test_weights_cut_short_are_one_clear_line(
         load_model(folder, corpus)
 
 
-def test_weights_of_another_model_are_refused(tmp_path: Path, words: BinaryCorpus) -> None:
+def test_weights_of_another_model_are_refused(tmp_path, words):
     folder, corpus, model = model_folder(tmp_path, words)
     tensors = {name: tensor.numpy().copy() for name, tensor in named_weights(model).items()}
     for foreign in ({**tensors, "more": tensors["source_embedding.weight"]}, {**tensors}):
@@ -90,7 +84,7 @@ def test_weights_of_another_model_are_refused(tmp_path: Path, words: BinaryCorpu
             load_model(folder, corpus)
 
 
-def test_a_model_is_described_by_both_vocabularies(tmp_path: Path, words: BinaryCorpus) -> None:
+def test_a_model_is_described_by_both_vocabularies(tmp_path, words):
     folder, corpus, _ = model_folder(tmp_path, words)
     described = json.loads((folder / "model.json").read_text())["vocabularies"]
     for side, language in (("source", "de"), ("target", "en")):
@@ -100,9 +94,7 @@ def test_a_model_is_described_by_both_vocabularies(tmp_path: Path, words: Binary
 
 
 @pytest.mark.parametrize("language", ["de", "en"])
-def test_a_model_of_another_vocabulary_is_refused(
-    tmp_path: Path, words: BinaryCorpus, language: str
-) -> None:
+def test_a_model_of_another_vocabulary_is_refused(tmp_path, words, language):
     folder, corpus, _ = model_folder(tmp_path, words)
     path = corpus.folder / "segmentation" / f"vocabulary.{language}"
     *known, one, other, end = path.read_bytes().split(b"\n")

@@ -2,23 +2,19 @@
 
 import pickle
 import shutil
-from collections.abc import Iterator
-from pathlib import Path
-from typing import Any
 
 import pytest
 from markupsafe import Markup
 
 import result_trees as trees
-from bleuprint.config.experiment import Settings
 from bleuprint.report import report
-from bleuprint.report.frame import RESULTS, Records
+from bleuprint.report.frame import RESULTS
 from bleuprint.report.page import curves
 from bleuprint.report.records import collect
 
 
 @pytest.fixture(autouse=True, scope="module")
-def fast() -> Iterator[None]:
+def fast():
     """Fewer samples of significance tests, each chart drawn once: equal data give equal charts."""
     with pytest.MonkeyPatch.context() as patch:
         trees.few_samples(patch)
@@ -27,7 +23,7 @@ def fast() -> Iterator[None]:
 
 
 @pytest.fixture
-def all_samples(monkeypatch: pytest.MonkeyPatch) -> None:
+def all_samples(monkeypatch):
     """As many samples of significance tests as commands draw."""
     trees.all_samples(monkeypatch)
 
@@ -36,7 +32,7 @@ _DRAWN: dict[bytes, Markup] = {}
 _chart = curves._chart
 
 
-def drawn_once(*chart: Any) -> Markup:
+def drawn_once(*chart):
     key = pickle.dumps(chart)
     if key not in _DRAWN:
         _DRAWN[key] = _chart(*chart)
@@ -44,7 +40,7 @@ def drawn_once(*chart: Any) -> Markup:
 
 
 @pytest.fixture(scope="module", name="made")
-def made(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Settings]:
+def made(tmp_path_factory):
     root = tmp_path_factory.mktemp("made")
     settings = trees.settings_in(root, seeds=(3, 1))
     trees.write_all(root, settings)
@@ -52,9 +48,7 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Settings]:
 
 
 @pytest.fixture(scope="module")
-def written(
-    made: tuple[Path, Settings], tmp_path_factory: pytest.TempPathFactory
-) -> tuple[Path, Settings]:
+def written(made, tmp_path_factory):
     """After the report stage. Not to be changed."""
     root = shutil.copytree(made[0], tmp_path_factory.mktemp("written") / "copy")
     report.write_reports(made[1], root)
@@ -62,20 +56,20 @@ def written(
 
 
 @pytest.fixture
-def copy(made: tuple[Path, Settings], tmp_path: Path) -> tuple[Path, Settings]:
+def copy(made, tmp_path):
     shutil.copytree(made[0], tmp_path / "copy")
     return tmp_path / "copy", made[1]
 
 
 @pytest.fixture(scope="module")
-def collected(made: tuple[Path, Settings]) -> Records:
+def collected(made):
     """The records of `made`. Not to be changed."""
     root, settings = made
     return collect(settings, root)
 
 
 @pytest.fixture
-def saved(copy: tuple[Path, Settings], collected: Records) -> tuple[Path, Settings]:
+def saved(copy, collected):
     """A copy with results.json."""
     collected.save(copy[0] / RESULTS)
     return copy

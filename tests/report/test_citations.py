@@ -2,13 +2,11 @@
 
 import re
 from dataclasses import replace
-from typing import Any, Literal
 
 import pytest
 
 from bleuprint.config.citation import LicenseAndCitation
 from bleuprint.config.corpus import SentencePiece, Units
-from bleuprint.config.experiment import Settings
 from bleuprint.report.citations import check_published, citations
 from bleuprint.runtime.errors import UserError
 from bleuprint.text import segmenter
@@ -24,7 +22,7 @@ NEEDED = {
 each_recipe = pytest.mark.parametrize("name", SETTINGS)
 
 
-def parse(bibtex: str) -> dict[str, dict[str, str]]:
+def parse(bibtex):
     """The entries of a .bib file by key, read letter by letter; fails at anything odd."""
     text = "\n".join(line for line in bibtex.split("\n") if not line.startswith("%")).strip()
     found = {}
@@ -48,7 +46,7 @@ def parse(bibtex: str) -> dict[str, dict[str, str]]:
 
 
 @each_recipe
-def test_citations_are_bibtex_with_each_entry_once(name: str) -> None:
+def test_citations_are_bibtex_with_each_entry_once(name):
     written = citations(SETTINGS[name])
     cited = parse(written)
     for corpus in SETTINGS[name].corpora.values():
@@ -60,7 +58,7 @@ def test_citations_are_bibtex_with_each_entry_once(name: str) -> None:
     assert written.endswith("}\n")
 
 
-def test_methods_are_cited_by_experiments_that_use_them() -> None:
+def test_methods_are_cited_by_experiments_that_use_them():
     methods = {"koehn-etal-2007-moses", "sennrich-etal-2016-neural", "provilkov-etal-2020-bpe"}
     tanaka, phrasebook = SETTINGS["slides-tanaka"], SETTINGS["phrasebook"]
     assert not methods & parse(citations(tanaka)).keys()
@@ -76,9 +74,7 @@ def test_methods_are_cited_by_experiments_that_use_them() -> None:
 
 
 @pytest.mark.parametrize("model", ["unigram", "bpe"])
-def test_sentencepiece_and_segmenters_are_cited(
-    model: Literal["unigram", "bpe"], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_sentencepiece_and_segmenters_are_cited(model, monkeypatch):
     monkeypatch.setattr(segmenter, "find_spec", lambda name: name)  # installed or not
     phrasebook = SETTINGS["phrasebook"]
     english = phrasebook.corpora["phrasebook-en-de"]
@@ -92,7 +88,7 @@ def test_sentencepiece_and_segmenters_are_cited(
     assert "sennrich-etal-2016-neural" not in cited
 
 
-def test_entries_stand_in_the_order_of_use_below_what_they_are_used_for() -> None:
+def test_entries_stand_in_the_order_of_use_below_what_they_are_used_for():
     blocks = citations(SETTINGS["table2"]).split("\n\n")
     assert [block.split("\n", 1)[0] for block in blocks[:3]] == [
         "% wmt14-en-de, train.europarl: its compiler knows of no copyright restrictions",
@@ -105,7 +101,7 @@ def test_entries_stand_in_the_order_of_use_below_what_they_are_used_for() -> Non
     assert blocks[-1].startswith("% software: this pipeline\n@misc{bleuprint,")
 
 
-def cited(**changes: Any) -> set[str]:
+def cited(**changes):
     """The keys of the default's citations with one system, changed."""
     small = SETTINGS["phrasebook"].system("small")
     train = replace(small.train, **{"label_smoothing": 0.0, **changes.pop("train", {})})
@@ -113,7 +109,7 @@ def cited(**changes: Any) -> set[str]:
     return {*parse(citations(only_systems(SETTINGS["phrasebook"], {"a": changed})))}
 
 
-def test_what_every_experiment_rests_on_is_cited_and_what_one_does_not_use_is_not() -> None:
+def test_what_every_experiment_rests_on_is_cited_and_what_one_does_not_use_is_not():
     small = SETTINGS["phrasebook"].system("small")
     adam, adamw = (replace(small.train.optimizer, name=name) for name in ("adam", "adamw"))
     plain = cited(train={"optimizer": adamw})
@@ -129,7 +125,7 @@ def test_what_every_experiment_rests_on_is_cited_and_what_one_does_not_use_is_no
         assert key in used and key not in plain
 
 
-def with_abouts(*bibtex: str) -> Settings:
+def with_abouts(*bibtex):
     """The phrasebook with one corpus for each BibTeX."""
     base = SETTINGS["phrasebook"]
     corpus = base.corpora["phrasebook-en-de"]
@@ -143,13 +139,13 @@ def with_abouts(*bibtex: str) -> Settings:
     return replace(base, corpora=corpora, cells=cells)
 
 
-def test_an_entry_of_two_corpora_names_both() -> None:
+def test_an_entry_of_two_corpora_names_both():
     written = citations(with_abouts("@misc{a, title = {A B}}", "@misc{a,\n  title = {A\n B}}"))
     uses = "train.phrasebook valid.phrasebook test.phrasebook.phrasebook: none"
     assert written.startswith(f"% c0, {uses}\n% c1, {uses}\n@misc{{a, title = {{A B}}}}\n\n")
 
 
-def test_two_entries_of_one_key_are_named() -> None:
+def test_two_entries_of_one_key_are_named():
     message = (
         r"corpora\.c1\.license_and_citation\.phrasebook\.bibtex: a is another entry in "
         r"corpora\.c0\.license_and_citation\.phrasebook\.bibtex: rename one"
@@ -160,7 +156,7 @@ def test_two_entries_of_one_key_are_named() -> None:
             refused(settings)
 
 
-def test_a_number_that_table_2_does_not_have_is_refused_before_any_training() -> None:
+def test_a_number_that_table_2_does_not_have_is_refused_before_any_training():
     table2 = SETTINGS["table2"]
     check_published(table2)
     big = next(n for n in table2.published if n.bleu == 28.4)
@@ -169,7 +165,7 @@ def test_a_number_that_table_2_does_not_have_is_refused_before_any_training() ->
         check_published(wrong)
 
 
-def test_published_numbers_are_cited() -> None:
+def test_published_numbers_are_cited():
     cited = citations(SETTINGS["table2"])
     for name in ("fairseq (big)", "ParaGen (base)", "OpenNMT-py (base)"):
         assert f"% published: {name}\n@" in cited

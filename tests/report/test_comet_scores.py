@@ -1,10 +1,7 @@
 """COMET in the records and tables, by scores of lines that are made up."""
 
 import shutil
-from collections.abc import Callable
 from dataclasses import replace
-from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -14,7 +11,6 @@ import result_trees as trees
 from bleuprint.cells.results import Results
 from bleuprint.config.cells import cells_of
 from bleuprint.config.comet import Comet
-from bleuprint.config.experiment import Settings
 from bleuprint.config.paths import Cell
 from bleuprint.report import main_table
 from bleuprint.report.frame import RESULTS, load
@@ -34,12 +30,12 @@ MODEL = {"wmt22-comet-da": Comet("comet/bin/python", "comet/model", SHA256)}
 TINY, SMALL = (Cell(system, "news-en-de", 1) for system in ("tiny", "small"))
 
 
-def signature(name: str, version: str = "2.2.7") -> str:
+def signature(name, version="2.2.7"):
     return f"Python3.11.2|Comet{version}|fp32|{name}|r1"
 
 
 @pytest.fixture(scope="module")
-def one_seed(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Settings]:
+def one_seed(tmp_path_factory):
     """With comet.json of all cells: the second system is a little better on most lines."""
     root = tmp_path_factory.mktemp("comet")
     settings = trees.settings_in(root, corpora={"news-en-de": ("first",)})
@@ -60,7 +56,7 @@ def one_seed(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Settings]:
 
 
 @pytest.mark.usefixtures("all_samples")
-def test_interval_and_tests_are_those_of_resamples_by_hand(one_seed: tuple[Path, Settings]) -> None:
+def test_interval_and_tests_are_those_of_resamples_by_hand(one_seed):
     root, settings = one_seed
     tiny, small = (
         Results.open(settings, cell, root).measures("first")["comet", ""] for cell in (TINY, SMALL)
@@ -96,9 +92,7 @@ def test_interval_and_tests_are_those_of_resamples_by_hand(one_seed: tuple[Path,
     assert paired_test(COMET_MEASURE, counted[0], counted[0]) == PairedTest(1.0, 1.0, 0.0)
 
 
-def test_agreement_of_people_is_by_the_coefficients_of_the_model(
-    one_seed: tuple[Path, Settings], tmp_path: Path
-) -> None:
+def test_agreement_of_people_is_by_the_coefficients_of_the_model(one_seed, tmp_path):
     root, settings = one_seed
     records = collect(settings, root)
     records.save(tmp_path / "reports" / "results.json")
@@ -127,7 +121,7 @@ def test_agreement_of_people_is_by_the_coefficients_of_the_model(
     assert unknown.agreement is None and unknown.p == difference.p
 
 
-def test_over_seeds_the_difference_is_tested_by_t() -> None:
+def test_over_seeds_the_difference_is_tested_by_t():
     rows = [
         record(system, "news-en-de", "first", 20, seed=seed, comet=comet, **tested)
         for system, tested, scores in (
@@ -143,9 +137,7 @@ def test_over_seeds_the_difference_is_tested_by_t() -> None:
     assert difference.agreement == "92 %"
 
 
-def test_a_report_without_comet_is_not_that_of_settings_with_it(
-    one_seed: tuple[Path, Settings],
-) -> None:
+def test_a_report_without_comet_is_not_that_of_settings_with_it(one_seed):
     root, settings = one_seed
     records = collect(settings, root)
     check_settings(records, settings, RESULTS)
@@ -169,9 +161,7 @@ def test_a_report_without_comet_is_not_that_of_settings_with_it(
         (lambda of: of.pop("measures"), "was not written by this version"),
     ],
 )
-def test_scores_that_do_not_belong_here(
-    one_seed: tuple[Path, Settings], change: Callable[[dict[str, Any]], None], message: str
-) -> None:
+def test_scores_that_do_not_belong_here(one_seed, change, message):
     root, settings = one_seed
     path = root / SMALL.results / "comet.json"
     before = path.read_bytes()
@@ -186,7 +176,7 @@ def test_scores_that_do_not_belong_here(
     path.write_bytes(before)
 
 
-def test_scores_of_two_versions_of_comet(one_seed: tuple[Path, Settings], tmp_path: Path) -> None:
+def test_scores_of_two_versions_of_comet(one_seed, tmp_path):
     root = shutil.copytree(one_seed[0], tmp_path / "copy")
     path = root / SMALL.results / "comet.json"
     path.write_text(path.read_text().replace("Comet2.2.7", "Comet2.2.2"))

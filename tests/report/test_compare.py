@@ -5,7 +5,6 @@ import re
 import shutil
 import subprocess
 import sys
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -29,7 +28,7 @@ TINY, SMALL = (Cell(system, "news-en-de", 1) for system in ("tiny", "small"))
 _AS = {f"GIT_{who}_{what}": "t@x" for who in ("AUTHOR", "COMMITTER") for what in ("NAME", "EMAIL")}
 
 
-def run(root: Path, *command: str, status: int = 0) -> str:
+def run(root, *command, status=0):
     """What a command prints: on stderr if it fails."""
     kept = {k: v for k, v in os.environ.items() if not k.startswith(("DVC_", "GIT_", "BLEUPRINT_"))}
     environment = {**kept, **_AS, "GIT_CONFIG_GLOBAL": os.devnull, "COLUMNS": "200"}
@@ -42,21 +41,21 @@ def run(root: Path, *command: str, status: int = 0) -> str:
     return done.stderr if status else done.stdout
 
 
-def compare(root: Path, *arguments: str, status: int = 0) -> str:
+def compare(root, *arguments, status=0):
     return run(root, sys.executable, "-m", "bleuprint", "compare", *arguments, status=status)
 
 
-def lines(output: str) -> list[list[str]]:
+def lines(output):
     """The cells of each line of the tables."""
     return [re.split(r" {2,}", line.strip()) for line in output.split("\n")]
 
 
-def bleu_row(output: str) -> list[str]:
+def bleu_row(output):
     (row,) = [line for line in lines(output) if line[1:3] == ["first", "BLEU"]]
     return row
 
 
-def translate(root: Path, cell: Cell, edits: dict[int, str]) -> None:
+def translate(root, cell, edits):
     """Put the references in place of translations, but for the edited lines; and score them."""
     settings = trees.load(root / "params.yaml")
     references = list(read_lines(root / "data" / "split" / cell.corpus / f"{TEST}.de"))
@@ -67,12 +66,12 @@ def translate(root: Path, cell: Cell, edits: dict[int, str]) -> None:
     trees.score_cell(settings, *cell, root)
 
 
-def report(root: Path) -> None:
+def report(root):
     collect(trees.load(root / "params.yaml"), root).save(root / RESULTS)
 
 
 @pytest.fixture(scope="module")
-def tree(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def tree(tmp_path_factory):
     """Results of two systems; five lines differ, with control characters in one."""
     root = tmp_path_factory.mktemp("tree")
     trees.write_all(root, trees.settings_in(root, corpora={"news-en-de": ("first", "second")}))
@@ -85,12 +84,12 @@ def tree(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture
-def copy(tree: Path, tmp_path: Path) -> Path:
+def copy(tree, tmp_path):
     return shutil.copytree(tree, tmp_path / "copy")
 
 
 @pytest.fixture(scope="module")
-def repository(tree: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+def repository(tree, tmp_path_factory):
     """In a folder of a larger one; at the second commit, `tiny` decodes with another beam."""
     larger = tmp_path_factory.mktemp("larger")
     root = shutil.copytree(tree, larger / "project")
@@ -109,7 +108,7 @@ def repository(tree: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.mark.usefixtures("all_samples")
-def test_scores_stand_side_by_side_with_their_p(tree: Path) -> None:
+def test_scores_stand_side_by_side_with_their_p(tree):
     output = compare(tree, "tiny", "small")
     scores = [read_json(tree / cell.results / SCORES)["first"] for cell in (TINY, SMALL)]
     labels = {"bleu": "BLEU", "chrf2": "chrF2", "chrf2pp": "chrF2++", "ter": "TER"}
@@ -129,7 +128,7 @@ def test_scores_stand_side_by_side_with_their_p(tree: Path) -> None:
     assert "the same: settings\n" in output
 
 
-def test_settings_and_facts_that_differ(copy: Path) -> None:
+def test_settings_and_facts_that_differ(copy):
     params = (copy / "params.yaml").read_text("utf-8")
     head, small = params.split("  small:")
     small = small.replace("updates: 10", "updates: 20").replace("d_ff: 64", "d_ff: 128")
@@ -149,7 +148,7 @@ def test_settings_and_facts_that_differ(copy: Path) -> None:
         assert row in found
 
 
-def test_several_seeds_are_paired(tmp_path: Path) -> None:
+def test_several_seeds_are_paired(tmp_path):
     settings = trees.settings_in(tmp_path, corpora={"news-en-de": ("first",)}, seeds=(1, 2, 3))
     trees.write_all(tmp_path, settings)
     report(tmp_path)
@@ -169,12 +168,12 @@ def test_several_seeds_are_paired(tmp_path: Path) -> None:
     assert row[6] == f"{p:.3f}" + (" n.s." if p >= 0.05 else "")
 
 
-def first_set(output: str) -> str:
+def first_set(output):
     """What is printed of the sentences of the first test set."""
     return output.partition("test set first\n")[2].partition("test set second\n")[0]
 
 
-def test_the_most_changed_sentences_come_first_and_in_order(tree: Path) -> None:
+def test_the_most_changed_sentences_come_first_and_in_order(tree):
     output = compare(tree, "tiny", "small", "--corpus", "news-en-de")
     assert "\ntiny and small on news-en-de, seed 1, test set first\n" in output
     # control characters do not reach the terminal
@@ -197,7 +196,7 @@ def test_the_most_changed_sentences_come_first_and_in_order(tree: Path) -> None:
     assert re.findall(r"^line (\d+):", few, re.M) == ["31", "4", "9"]
 
 
-def test_systems_may_be_called_as_the_lines_are(tmp_path: Path) -> None:
+def test_systems_may_be_called_as_the_lines_are(tmp_path):
     names = "reference", "source"
     trees.write_all(tmp_path, trees.settings_in(tmp_path, names, {"news-en-de": ("first",)}))
     report(tmp_path)
@@ -206,7 +205,7 @@ def test_systems_may_be_called_as_the_lines_are(tmp_path: Path) -> None:
     assert labels == ["source", "reference", "reference", "source"]
 
 
-def test_a_revision_and_what_is_here(repository: Path) -> None:
+def test_a_revision_and_what_is_here(repository):
     output = compare(repository, "tiny@HEAD~1", "tiny")
     assert output.startswith("tiny@HEAD~1 and tiny\n")
     assert ["decode.beam", "2", "5"] in lines(output)
@@ -233,18 +232,14 @@ def test_a_revision_and_what_is_here(repository: Path) -> None:
         ("", "tiny", "'': not SYSTEM, SYSTEM@REVISION or REVISION"),
     ],
 )
-def test_mistakes_are_told_in_one_line(
-    repository: Path, first: str, second: str, message: str
-) -> None:
+def test_mistakes_are_told_in_one_line(repository, first, second, message):
     printed = compare(repository, first, second, status=1)
     assert printed.count("\n") == 1 and message in printed
     unknown = compare(repository, "tiny", "small", "--corpus", "new", status=1)
     assert "no corpora entry 'new'" in unknown
 
 
-def test_a_revision_of_another_version_is_told_by_its_name(
-    repository: Path, tmp_path: Path
-) -> None:
+def test_a_revision_of_another_version_is_told_by_its_name(repository, tmp_path):
     root = shutil.copytree(repository.parent, tmp_path / "copy") / "project"
     resolved = root / "reports" / "resolved.json"
     resolved.write_text(resolved.read_text("utf-8").replace('"clip_norm"', '"clip"'), "utf-8")
@@ -258,7 +253,7 @@ def test_a_revision_of_another_version_is_told_by_its_name(
 
 
 @pytest.mark.parametrize("language", ["de", "zh"])
-def test_sentence_scores_equal_the_command_line(tmp_path: Path, language: str) -> None:
+def test_sentence_scores_equal_the_command_line(tmp_path, language):
     # the last lines are shorter than the longest n-grams
     ends = ["Ja", "so gut"], ["Ja", "gut so"], ["Nein", "so gut"]
     made = zip(text(language), ends, strict=True)

@@ -1,14 +1,11 @@
 """Scores by document in the report, of outputs whose documents differ and whose lines do not."""
 
-from pathlib import Path
-
 import pytest
 
 import result_trees as trees
-from bleuprint.config.experiment import Settings
 from bleuprint.config.paths import Cell, folder, given
 from bleuprint.report import tables
-from bleuprint.report.frame import RESULTS, Records, load
+from bleuprint.report.frame import RESULTS, load
 from bleuprint.report.page.context import ReportContext
 from bleuprint.report.page.summary import summary
 from bleuprint.report.records import collect
@@ -24,7 +21,7 @@ WRONG = {"tiny": (4, 5, 6, 7), "small": (4, 5, 6)}
 IDS = ["<i>\u2028&", *(f"talk.{number}" for number in range(1, 8))]
 
 
-def translated(root: Path, settings: Settings, system: str) -> None:
+def translated(root, settings, system):
     references = (folder(CORPUS, "split", root) / f"test.{TEST}.de").read_text("utf-8")
     lines = [
         " ".join("x" if line // 5 in WRONG[system] and n % 4 == 2 else w for n, w in enumerate(of))
@@ -38,7 +35,7 @@ def translated(root: Path, settings: Settings, system: str) -> None:
 
 
 @pytest.fixture(scope="module")
-def made(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Settings, Records]:
+def made(tmp_path_factory):
     root = tmp_path_factory.mktemp("documents")
     with pytest.MonkeyPatch.context() as patch:
         trees.few_samples(patch)
@@ -52,7 +49,7 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Settings, Reco
     return root, settings, load(root)
 
 
-def test_records_have_intervals_and_tests_by_document(made: tuple[Path, Settings, Records]) -> None:
+def test_records_have_intervals_and_tests_by_document(made):
     tiny, small = system_results(made[2])
     for result in (tiny, small):
         by_line, by_document = result.score("bleu"), result.score("bleu", "document")
@@ -66,7 +63,7 @@ def test_records_have_intervals_and_tests_by_document(made: tuple[Path, Settings
     assert trees.WORD not in (made[0] / RESULTS).read_text("utf-8")
 
 
-def test_table_and_page_say_how_much_wider_it_is(made: tuple[Path, Settings, Records]) -> None:
+def test_table_and_page_say_how_much_wider_it_is(made):
     root, settings, records = made
     tiny, _ = system_results(records)
     rows = rows_of(tables.documents(records))
@@ -84,8 +81,8 @@ def test_table_and_page_say_how_much_wider_it_is(made: tuple[Path, Settings, Rec
     assert first in summary(ReportContext(settings, records, root)).body
 
 
-def test_of_several_seeds_intervals_are_means() -> None:
-    def row(seed: int, dbleu: float) -> dict[str, object]:
+def test_of_several_seeds_intervals_are_means():
+    def row(seed, dbleu):
         by_document = {
             ("dbleu", "document"): measured("dbleu", dbleu, dbleu - 10, dbleu + 10, units=9),
             ("bleu", "document"): measured("bleu", 30, 27, 33, units=9),
@@ -99,6 +96,6 @@ def test_of_several_seeds_intervals_are_means() -> None:
     assert (shown["d-BLEU"], shown["BLEU"]) == ("41.0 [31.0, 51.0]", "30.0 [27.0, 33.0]")
 
 
-def test_nothing_is_shown_where_no_document_is_said() -> None:
+def test_nothing_is_shown_where_no_document_is_said():
     records = frame(record("tiny", CORPUS, TEST, 30))
     assert tables.documents(records) is None and not list(tables.document_findings(records))

@@ -6,7 +6,6 @@ import json
 import re
 import shutil
 import subprocess
-from pathlib import Path
 
 import result_rows
 from bleuprint.config.paths import Cell
@@ -16,11 +15,11 @@ from result_rows import record
 from root import ROOT
 
 
-def rows(text: str) -> list[dict[str, str]]:
+def rows(text):
     return list(csv.DictReader(io.StringIO(text)))
 
 
-def test_metrics_are_few_and_by_name() -> None:
+def test_metrics_are_few_and_by_name():
     paired = result_rows.against("tiny", 0.01)
     records = [
         record("tiny", "news-en-de", "first", 30.111),
@@ -44,7 +43,7 @@ def test_metrics_are_few_and_by_name() -> None:
     }
 
 
-def test_points_of_curves(tmp_path: Path) -> None:
+def test_points_of_curves(tmp_path):
     short, long = Cell("tiny", "own", 1), Cell("wide", "own", 7)
     for cell, count in ((short, 2), (long, 250)):
         training = [
@@ -76,7 +75,7 @@ def test_points_of_curves(tmp_path: Path) -> None:
     ]
 
 
-def test_the_templates_are_for_dvc() -> None:
+def test_the_templates_are_for_dvc():
     from dvc_render.vega_templates import Template
 
     for name in ("curves", "scores"):
@@ -84,7 +83,7 @@ def test_the_templates_are_for_dvc() -> None:
         assert Template(content, name).has_anchor("data")
 
 
-def test_after_make_setup_the_page_of_dvc_plots_asks_nothing_of_a_network(tmp_path: Path) -> None:
+def test_after_make_setup_the_page_of_dvc_plots_asks_nothing_of_a_network(tmp_path):
     for name in ("Makefile", "constraints.txt", "pyproject.toml", ".dvc/config"):
         (tmp_path / name).parent.mkdir(exist_ok=True)
         shutil.copy(ROOT / name, tmp_path / name)

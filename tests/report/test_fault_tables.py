@@ -1,13 +1,11 @@
 """Faults in the report: damaged outputs are seen, tested against the baseline, and shown."""
 
 import random
-from pathlib import Path
 
 import pytest
 
 import result_trees as trees
 from bleuprint.cells.results import Results
-from bleuprint.config.experiment import Settings
 from bleuprint.config.paths import Cell
 from bleuprint.report import main_table, tables
 from bleuprint.report.compare import compare
@@ -26,7 +24,7 @@ CORPUS, TEST = "news-en-de", "first"
 LOST = {"tiny": 3, "small": 12}
 
 
-def damage(root: Path, settings: Settings, system: str, seed: int) -> None:
+def damage(root, settings, system, seed):
     """Sources with a number, references with the same, and outputs without some of them."""
     split = root / "data" / "split" / CORPUS
     for language in ("en", "de"):
@@ -46,7 +44,7 @@ def damage(root: Path, settings: Settings, system: str, seed: int) -> None:
 
 
 @pytest.fixture(scope="module")
-def made(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Settings]:
+def made(tmp_path_factory):
     root = tmp_path_factory.mktemp("faults")
     settings = trees.settings_in(root, corpora={CORPUS: (TEST,)})
     trees.write_all(root, settings)
@@ -58,7 +56,7 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Settings]:
     return root, settings
 
 
-def test_damaged_outputs_are_in_the_record(made: tuple[Path, Settings]) -> None:
+def test_damaged_outputs_are_in_the_record(made):
     root, _ = made
     results = {result.system: result for result in system_results(load(root))}
     for system, lost in LOST.items():
@@ -73,9 +71,7 @@ def test_damaged_outputs_are_in_the_record(made: tuple[Path, Settings]) -> None:
     assert trees.WORD not in (root / RESULTS).read_text("utf-8")
 
 
-def test_damage_is_in_every_table(
-    made: tuple[Path, Settings], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_damage_is_in_every_table(made, monkeypatch):
     root, settings = made
     records = load(root)
     (finding,) = (f for f in tables.fault_findings(records) if "numbers" in f)
@@ -97,7 +93,7 @@ def test_damage_is_in_every_table(
     assert metrics(results, results.scores)[f"test_faulty_lines/{CORPUS}/first"] >= 12
 
 
-def test_holms_correction_is_over_all_systems_and_faults() -> None:
+def test_holms_correction_is_over_all_systems_and_faults():
     """Of five tests, 0.009 holds (times five), and 0.02 does not (times four)."""
     p = {
         ("a", "any fault"): 0.009,

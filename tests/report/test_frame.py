@@ -5,7 +5,6 @@ import os
 import re
 import subprocess
 import sys
-from pathlib import Path
 
 import pandas
 import pytest
@@ -24,7 +23,7 @@ MEASURED_HERE = {
 RECORDS = frame(*TWO_SYSTEMS, missing="small")
 
 
-def test_csv_reads_back_whole() -> None:
+def test_csv_reads_back_whole():
     table = pandas.read_csv(io.StringIO(csv_text(RECORDS)), dtype={"signature": str})
     assert not MEASURED_HERE & {*table.columns} and {*table.columns} <= {*COLUMNS}
     for row in TWO_SYSTEMS:
@@ -50,7 +49,7 @@ def test_csv_reads_back_whole() -> None:
     assert small.train_seconds.isna().all() and small.device.isna().all()
 
 
-def test_published_numbers_come_first_and_say_so() -> None:
+def test_published_numbers_come_first_and_say_so():
     numbers = [
         Published("Paper", "Doe 2020, Table 3", "talks-en-fr", "only", 35.0, "tokenized"),
         Published("Paper", "Doe 2020, Table 3", "news-en-de", "second", 36.25, "sacrebleu"),
@@ -65,11 +64,11 @@ def test_published_numbers_come_first_and_say_so() -> None:
     assert {row["system"] for row in rows[2:]} == {"tiny", "small"}
 
 
-def test_a_report_has_at_most_forty_columns() -> None:
+def test_a_report_has_at_most_forty_columns():
     assert len(COLUMNS) <= 40
 
 
-def test_the_lines_of_the_docs_plot_bleu_by_flops(tmp_path: Path) -> None:
+def test_the_lines_of_the_docs_plot_bleu_by_flops(tmp_path):
     RECORDS.save(tmp_path / "reports" / "results.json")
     text = (ROOT / "docs" / "report.md").read_text("utf-8")
     lines = "".join(re.findall(r"```python\n(.*?)```", text, re.DOTALL))
@@ -82,9 +81,7 @@ def test_the_lines_of_the_docs_plot_bleu_by_flops(tmp_path: Path) -> None:
     assert list(table.columns) == list(COLUMNS)
 
 
-def test_the_rows_that_the_docs_print_are_those_of_the_committed_report(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_the_rows_that_the_docs_print_are_those_of_the_committed_report(monkeypatch, capsys):
     text = (ROOT / "docs" / "report.md").read_text("utf-8")
     lines, printed = re.findall(r"```python\n(.*?)```\n\n```\n(.*?)```", text, re.DOTALL)[0]
     monkeypatch.chdir(ROOT)
@@ -92,6 +89,6 @@ def test_the_rows_that_the_docs_print_are_those_of_the_committed_report(
     assert capsys.readouterr().out == printed
 
 
-def test_the_package_is_imported_without_pandas() -> None:
+def test_the_package_is_imported_without_pandas():
     code = "import sys, bleuprint; sys.exit('pandas' in sys.modules)"
     subprocess.run([sys.executable, "-c", code], check=True)

@@ -7,11 +7,11 @@ from bleuprint.report.grid import Column, Grid, Row, latex, markdown
 from result_rows import TWO_SYSTEMS, frame
 
 
-def text_cells(line: str) -> list[str]:
+def text_cells(line):
     return [cell.strip() for cell in line.strip("| ").split(" | ")]
 
 
-def test_markdown() -> None:
+def test_markdown():
     scores = main_table.scores(frame(*TWO_SYSTEMS, missing="small"))
     head, rule, *rows = markdown(scores).splitlines()
     assert len({len(line) for line in (head, rule, *rows)}) == 1, "columns are aligned"
@@ -51,7 +51,7 @@ def test_markdown() -> None:
     ]
 
 
-def test_cells_that_markdown_and_latex_would_take_for_commands() -> None:
+def test_cells_that_markdown_and_latex_would_take_for_commands():
     columns = Column("[name]", left=True), Column("n<m")
     grid = Grid(columns, (Row(("[x]", "<b>")), Row(("*", "1|2"))))
     text = markdown(grid)
@@ -61,7 +61,7 @@ def test_cells_that_markdown_and_latex_would_take_for_commands() -> None:
     assert r"{}[x] & $<$b$>$ \\" in lines and r"{}* & 1$|$2 \\" in lines
 
 
-def test_latex() -> None:
+def test_latex():
     records = frame(*TWO_SYSTEMS)
     assert (
         latex(main_table.scores(records), "Made of 5 % & more_or_less")
@@ -93,7 +93,7 @@ small & BB41.1 [40.1, 43.1]} & +10.0$^{\ddagger}$ p=0.001 & ≥ & ZZ & 3.3e18 & 
     )
 
 
-def test_latex_escapes_what_tex_reads() -> None:
+def test_latex_escapes_what_tex_reads():
     odd = "a_b&c%d$e#f{g}h~i^j\\k<l>m|n±o–p†q‡r≥s"
     grid = Grid((Column(odd, odd),), (Row((odd,)),))
     escaped = (

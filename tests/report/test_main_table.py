@@ -1,14 +1,13 @@
 """The table's text, and that every number is in its own row and column."""
 
 import itertools
-from typing import Any
 
 import pytest
 
 import result_rows
 from bleuprint.report import main_table
 from bleuprint.report.frame import Records
-from bleuprint.report.grid import Column, Grid
+from bleuprint.report.grid import Column
 from bleuprint.report.notes import notes as notes_of
 from result_rows import TWO_SYSTEMS, changed, frame, record, rows_of
 
@@ -16,8 +15,8 @@ RECORDS = frame(*TWO_SYSTEMS, missing="small")
 
 
 @pytest.mark.parametrize("order", list(itertools.permutations(range(3))))
-def test_the_order_of_records_moves_no_number(order: tuple[int, ...]) -> None:
-    def tables(rows: list[dict[str, Any]]) -> list[dict[str, dict[str, str]]]:
+def test_the_order_of_records_moves_no_number(order):
+    def tables(rows):
         records = frame(*rows)
         return [rows_of(main_table.scores(records, [metric])) for metric in ("bleu", "chrf2")]
 
@@ -26,13 +25,13 @@ def test_the_order_of_records_moves_no_number(order: tuple[int, ...]) -> None:
     assert tables(shuffled) == tables(TWO_SYSTEMS)
 
 
-def test_a_corpus_without_its_pair_in_the_name_shows_it() -> None:
+def test_a_corpus_without_its_pair_in_the_name_shows_it():
     records = frame(record("tiny", "news-en-de", "first", 31.0))
     records = Records(*(e.assign(corpus="news") for e in (records.cells, records.measures)))
     assert main_table.scores(records).columns[1] == Column("BLEU", "news (en-de)")
 
 
-def test_several_seeds() -> None:
+def test_several_seeds():
     seeds = frame(
         record("tiny", "news-en-de", "only", 30.0, seed=7),
         record("tiny", "news-en-de", "only", 33.0, seed=2),
@@ -52,8 +51,8 @@ def test_several_seeds() -> None:
     assert "the seeds" not in " ".join(notes_of(RECORDS))
 
 
-def test_the_best_of_each_column_is_marked() -> None:
-    def best(grid: Grid) -> dict[str, set[str]]:
+def test_the_best_of_each_column_is_marked():
+    def best(grid):
         heads = [column.label for column in grid.columns]
         return {row.cells[0]: {heads[i] for i in row.best} for row in grid.rows}
 
@@ -73,7 +72,7 @@ def test_the_best_of_each_column_is_marked() -> None:
     assert best(main_table.scores(frame(*TWO_SYSTEMS[:3]))) == {"tiny": set()}
 
 
-def test_notes_name_engines_where_they_differ() -> None:
+def test_notes_name_engines_where_they_differ():
     same = " ".join(notes_of(RECORDS))
     assert "engine" not in same
     mixed = changed(RECORDS, {"system": "small"}, engine="ctranslate2", precision="int8")
@@ -84,7 +83,7 @@ def test_notes_name_engines_where_they_differ() -> None:
     assert expected in notes_of(mixed)
 
 
-def test_costs_counted_and_measured() -> None:
+def test_costs_counted_and_measured():
     grid = main_table.costs(RECORDS)
     rows = {row.cells[:2]: row.cells[2:] for row in grid.rows}
     counted = ("2.57M", "8,000", "8.12M", "3.3e18")
@@ -109,7 +108,7 @@ def test_costs_counted_and_measured() -> None:
     ]
 
 
-def test_costs_are_means_over_seeds() -> None:
+def test_costs_are_means_over_seeds():
     seeds = [
         record("tiny", "news-en-de", test, 30.0, seed=seed, target_tokens=tokens)
         for seed, tokens in ((1, 1_000_000), (2, 2_000_000))

@@ -14,7 +14,7 @@ from bleuprint.runtime.errors import UserError
 from result_rows import frame, record, rows_of
 
 
-def test_literature_stands_above_ours_for_wmt14_only() -> None:
+def test_literature_stands_above_ours_for_wmt14_only():
     wmt = frame(
         record("base", "wmt14-en-de", "newstest2013", 25.1),
         record("base", "wmt14-en-de", "newstest2014", 26.1),
@@ -53,12 +53,12 @@ def test_literature_stands_above_ours_for_wmt14_only() -> None:
         ("my-wmt14-en-de", "newstest2014"),
     ],
 )
-def test_no_literature_elsewhere(corpus: str, test: str) -> None:
+def test_no_literature_elsewhere(corpus, test):
     (row,) = main_table.scores(frame(record("base", corpus, test, 26.1))).rows
     assert row.kind != "published"
 
 
-def test_numbers_that_the_experiment_names() -> None:
+def test_numbers_that_the_experiment_names():
     ours = frame(
         record("base", "news-en-de", "first", 26.1),
         record("base", "news-en-de", "second", 27.1),
@@ -87,7 +87,7 @@ def test_numbers_that_the_experiment_names() -> None:
     assert row.kind == ""
 
 
-def test_ours_are_scored_as_the_published_numbers_are() -> None:
+def test_ours_are_scored_as_the_published_numbers_are():
     ours = frame(
         *(
             record("base", "talks-en-fr", "only", bleu, seed=seed)
@@ -122,7 +122,7 @@ def test_ours_are_scored_as_the_published_numbers_are() -> None:
     assert "other variants" not in " ".join(notes.notes(ours, numbers[2:]))
 
 
-def test_differences_are_from_scores_that_are_counted_alike() -> None:
+def test_differences_are_from_scores_that_are_counted_alike():
     ours = frame(
         *(
             record("base", "talks-en-fr", "only", bleu, seed=seed)
@@ -146,7 +146,7 @@ def test_differences_are_from_scores_that_are_counted_alike() -> None:
     assert "base minus Other (published)" in "".join(notes.notes(ours, numbers))
 
 
-def test_a_name_of_two_sources_is_qualified_by_them() -> None:
+def test_a_name_of_two_sources_is_qualified_by_them():
     """A number cannot take the place of Table 2's, nor of another source's."""
     wmt = frame(record("base", "wmt14-en-de", "newstest2014", 26.1))
     where = ("wmt14-en-de", "newstest2014")
@@ -163,7 +163,7 @@ def test_a_name_of_two_sources_is_qualified_by_them() -> None:
     }
 
 
-def test_a_number_that_table_2_does_not_have_is_refused() -> None:
+def test_a_number_that_table_2_does_not_have_is_refused():
     wmt = frame(record("base", "wmt14-en-de", "newstest2014", 26.1))
     where = (literature.SOURCE, "wmt14-en-de", "newstest2014")
     right = Published("Transformer (base)", *where, 27.3, "compound-split")
@@ -173,7 +173,7 @@ def test_a_number_that_table_2_does_not_have_is_refused() -> None:
             main_table.scores(wmt, published=[replace(right, name=name, bleu=bleu)])
 
 
-def test_an_ensemble_is_named() -> None:
+def test_an_ensemble_is_named():
     ours = frame(
         record("one", "news-en-de", "first", 20.0, models=1),
         record("four", "news-en-de", "first", 21.0, models=4),

@@ -1,7 +1,6 @@
 """Rows from outside in the report: scored and tested like a system, and marked."""
 
 import shutil
-from pathlib import Path
 from statistics import fmean
 
 import pandas as pd
@@ -9,7 +8,7 @@ import pytest
 
 import result_trees as trees
 from bleuprint.cells.results import Results
-from bleuprint.config.experiment import Settings, load
+from bleuprint.config.experiment import load
 from bleuprint.config.paths import Cell
 from bleuprint.report import frame, main_table, paper_numbers, report
 from bleuprint.report.compare import compare
@@ -29,7 +28,7 @@ CORPUS = "news-en-de"
 CORPORA = {CORPUS: ("first", "second"), "talks-en-fr": ("only",)}
 
 
-def with_rows(root: Path, seeds: tuple[int, ...]) -> Settings:
+def with_rows(root, seeds):
     """Files that are the translations of each system with the first seed, and their rows."""
     rows = {}
     for system in ("tiny", "small"):
@@ -47,7 +46,7 @@ def with_rows(root: Path, seeds: tuple[int, ...]) -> Settings:
 
 
 @pytest.fixture(scope="module")
-def outside(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Settings]:
+def outside(tmp_path_factory):
     """After the report stage, with one seed. Not to be changed."""
     root = tmp_path_factory.mktemp("outside")
     trees.write_all(root, trees.settings_in(root, corpora=CORPORA))
@@ -57,17 +56,17 @@ def outside(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Settings]:
 
 
 @pytest.fixture(scope="module")
-def records(outside: tuple[Path, Settings]) -> frame.Records:
+def records(outside):
     return frame.load(outside[0])
 
 
-def of(records: frame.Records, system: str, test: str = "first") -> pd.DataFrame:
+def of(records, system, test="first"):
     """The measures of a row, of its first seed."""
     rows = records.measures[(records.measures.system == system) & (records.measures.test == test)]
     return rows[rows.seed == rows.seed.iloc[0]].set_index(["measure", "group"])
 
 
-def test_the_same_translations_have_the_same_scores(records: frame.Records) -> None:
+def test_the_same_translations_have_the_same_scores(records):
     for system in ("tiny", "small"):
         ours, theirs = of(records, system), of(records, f"as-{system}")
         assert {*ours.index} - {*theirs.index} == {
@@ -83,9 +82,7 @@ def test_the_same_translations_have_the_same_scores(records: frame.Records) -> N
     )
 
 
-def test_nothing_is_known_of_their_training(
-    outside: tuple[Path, Settings], records: frame.Records
-) -> None:
+def test_nothing_is_known_of_their_training(outside, records):
     theirs = records.cells[records.cells.outside.notna()]
     assert list(theirs.system + theirs.test) == ["as-tinyfirst", "as-tinysecond", "as-smallfirst"]
     unknown = ["parameters", "training_flops", "training_sha256", "train_seconds"]
@@ -99,9 +96,7 @@ def test_nothing_is_known_of_their_training(
     assert set(costs.system) == {"tiny", "small"}
 
 
-def test_they_are_marked_wherever_they_are_shown(
-    outside: tuple[Path, Settings], records: frame.Records
-) -> None:
+def test_they_are_marked_wherever_they_are_shown(outside, records):
     root, _ = outside
     grid = rows_of(main_table.scores(records))["as-small (not trained here)"]
     assert grid["news-en-de FLOPs"] == grid["news-en-de BLEU second"] == "–"
@@ -124,9 +119,7 @@ def test_they_are_marked_wherever_they_are_shown(
     assert "as-small/news-en-de/flops" not in numbers and numbers["trainings"] == "4"
 
 
-def test_results_of_another_file_are_refused(
-    outside: tuple[Path, Settings], tmp_path: Path
-) -> None:
+def test_results_of_another_file_are_refused(outside, tmp_path):
     root = shutil.copytree(outside[0], tmp_path / "copy")
     settings = outside[1]
     check_settings(frame.load(root), settings, frame.RESULTS)
@@ -141,7 +134,7 @@ def test_results_of_another_file_are_refused(
         check_settings(frame.load(root), load(root / "params.yaml"), frame.RESULTS)
 
 
-def test_with_seeds_it_is_compared_with_each(made: tuple[Path, Settings], tmp_path: Path) -> None:
+def test_with_seeds_it_is_compared_with_each(made, tmp_path):
     root = shutil.copytree(made[0], tmp_path / "copy")
     settings = with_rows(root, (3, 1))
     records = collect(settings, root)
@@ -160,13 +153,13 @@ def test_with_seeds_it_is_compared_with_each(made: tuple[Path, Settings], tmp_pa
     assert "largest of the paired bootstraps against each seed" in " ".join(notes_of(records))
 
 
-def test_the_largest_p_is_that_of_all_seeds() -> None:
+def test_the_largest_p_is_that_of_all_seeds():
     assert largest_p([1.0, 2.0, 0.5], [0.01, 0.03, 0.02]) == 0.03
     assert largest_p([1.0, -2.0], [0.01, 0.01]) == 1
     assert largest_p([0.0, 1.0], [1.0, 0.01]) == 1
 
 
-def test_they_take_part_in_holms_correction_and_the_best_score() -> None:
+def test_they_take_part_in_holms_correction_and_the_best_score():
     rows = [
         record("tiny", "news-en-de", "first", 30.0),
         record("small", "news-en-de", "first", 40.0, **against("tiny", 0.02)),
@@ -179,9 +172,7 @@ def test_they_take_part_in_holms_correction_and_the_best_score() -> None:
     assert [row.kind for row in grid.rows] == ["baseline", "", "outside"]
 
 
-def test_compared_with_a_system(
-    outside: tuple[Path, Settings], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_compared_with_a_system(outside, monkeypatch):
     monkeypatch.chdir(outside[0])
     parts = list(compare("small", "as-small"))
     settings, facts, scores = (part for part in parts if not isinstance(part, str))
@@ -195,7 +186,7 @@ def test_compared_with_a_system(
         list(compare("tiny", "as-tiny", "talks-en-fr"))
 
 
-def test_another_file_is_no_noise_of_seeds() -> None:
+def test_another_file_is_no_noise_of_seeds():
     pair = [
         made_by_hand(
             record("tiny", CORPUS, "first", 30.0),

@@ -3,11 +3,9 @@
 import re
 import shutil
 import subprocess
-from pathlib import Path
 
 import pytest
 
-from bleuprint.report.frame import Records
 from bleuprint.report.paper_numbers import numbers_tex, paper_numbers
 from result_rows import TWO_SYSTEMS, against, frame, record
 
@@ -23,7 +21,7 @@ needs_latex = pytest.mark.skipif(
 )
 
 
-def test_numbers_of_one_seed() -> None:
+def test_numbers_of_one_seed():
     numbers = paper_numbers(RECORDS)
     # record() has BLEU - 1 and + 2 as the interval; against() has p
     expected = {
@@ -56,13 +54,13 @@ def test_numbers_of_one_seed() -> None:
         assert f"tiny/news-en-de/first/{absent}" not in numbers
 
 
-def test_small_p_has_no_equals_sign() -> None:
+def test_small_p_has_no_equals_sign():
     rows = [record("a", "news-en-de", "t", 30.0)]
     rows.append(record("b", "news-en-de", "t", 31.0, **against("a", 0.0004)))
     assert paper_numbers(frame(*rows))["b/news-en-de/t/p"] == "<0.001"
 
 
-def test_numbers_of_two_seeds_and_costs_of_all() -> None:
+def test_numbers_of_two_seeds_and_costs_of_all():
     # a/news twice, of which one row shares a training with b/talks; 43,200 s each
     rows = [
         record("a", "news-en-de", "t", 30.0, seed=1, training_sha256="1"),
@@ -84,18 +82,18 @@ def test_numbers_of_two_seeds_and_costs_of_all() -> None:
     assert whole == {"trainings": "3", "hours": "36.00", "training_flops": "8.6e18"}
 
 
-def _project(root: Path) -> Records:
+def _project(root):
     (root / "numbers.tex").write_text(numbers_tex(RECORDS), encoding="utf-8")
     return RECORDS
 
 
-def test_the_file_defines_each_number() -> None:
+def test_the_file_defines_each_number():
     line = r"^\\expandafter\\newcommand\\csname bleuprint/(.*?)\\endcsname\{(.*)\}$"
     found = re.findall(line, numbers_tex(RECORDS), re.MULTILINE)
     assert dict(found) == paper_numbers(RECORDS) and len(found) > 100
 
 
-def _latex(folder: Path, body: str) -> "subprocess.CompletedProcess[str]":
+def _latex(folder, body):
     source = rf"\documentclass{{article}}\input{{numbers}}\begin{{document}}{body}\end{{document}}"
     (folder / "paper.tex").write_text(source, encoding="utf-8")
     (folder / "paper.pdf").unlink(missing_ok=True)
@@ -114,7 +112,7 @@ def _latex(folder: Path, body: str) -> "subprocess.CompletedProcess[str]":
 
 
 @needs_latex
-def test_latex_reads_every_number(tmp_path: Path) -> None:
+def test_latex_reads_every_number(tmp_path):
     records = _project(tmp_path)
     numbers = paper_numbers(records)
     said = "".join(rf"\typeout{{number {name} is \bleuprint{{{name}}}}}" for name in numbers)
@@ -132,7 +130,7 @@ def test_latex_reads_every_number(tmp_path: Path) -> None:
 
 
 @needs_latex
-def test_latex_refuses_a_number_that_is_not_there(tmp_path: Path) -> None:
+def test_latex_refuses_a_number_that_is_not_there(tmp_path):
     _project(tmp_path)
     done = _latex(tmp_path, rf"\bleuprint{{{FIRST}/bleu_hgih}}")
     assert done.returncode != 0

@@ -1,15 +1,13 @@
 """Records: every number comes from the cell, corpus and test set that its name says."""
 
 import json
-from pathlib import Path
 
 import pytest
 from pandas.testing import assert_frame_equal
 
 import result_trees as trees
-from bleuprint.config.experiment import Settings
 from bleuprint.config.paths import Cell
-from bleuprint.report.frame import RESULTS, Records, load
+from bleuprint.report.frame import RESULTS, load
 from bleuprint.report.records import collect
 from bleuprint.runtime.errors import UserError
 from bleuprint.runtime.files import read_json, sha256_of, write_json
@@ -18,7 +16,7 @@ from measuring import paired_tests
 from result_rows import values
 
 
-def test_one_record_for_each_in_the_order_of_the_settings(collected: Records) -> None:
+def test_one_record_for_each_in_the_order_of_the_settings(collected):
     of_corpora = [("news-en-de", "first"), ("news-en-de", "second"), ("talks-en-fr", "only")]
     expected = [
         (system, corpus, seed, test)
@@ -32,9 +30,7 @@ def test_one_record_for_each_in_the_order_of_the_settings(collected: Records) ->
     assert found == expected
 
 
-def test_every_figure_comes_from_its_own_cell(
-    made: tuple[Path, Settings], collected: Records
-) -> None:
+def test_every_figure_comes_from_its_own_cell(made, collected):
     root, settings = made
     records = collected.cells
     measures = collected.measures.astype(object).where(collected.measures.notna(), None)
@@ -77,9 +73,7 @@ def test_every_figure_comes_from_its_own_cell(
     assert len({*values(collected)}) == len(records)
 
 
-def test_paired_tests_are_against_the_first_system(
-    made: tuple[Path, Settings], collected: Records
-) -> None:
+def test_paired_tests_are_against_the_first_system(made, collected):
     root, _ = made
     for record in collected.cells.itertuples():
         rows = collected.measures
@@ -104,14 +98,12 @@ def test_paired_tests_are_against_the_first_system(
             )
 
 
-def assert_same(first: Records, second: Records, check_like: bool = False) -> None:
+def assert_same(first, second, check_like=False):
     assert_frame_equal(first.cells, second.cells, check_like=check_like)
     assert_frame_equal(first.measures, second.measures)
 
 
-def test_saved_records_come_back_and_repeat_exactly(
-    saved: tuple[Path, Settings], collected: Records, tmp_path: Path
-) -> None:
+def test_saved_records_come_back_and_repeat_exactly(saved, collected, tmp_path):
     root, settings = saved
     text = (root / RESULTS).read_bytes()
     assert_same(load(root), collected, check_like=True)
@@ -129,7 +121,7 @@ def test_saved_records_come_back_and_repeat_exactly(
     assert not any(f'"{name}"' in text.decode() for name in (*measured, "train_seconds"))
 
 
-def test_what_an_older_version_wrote(copy: tuple[Path, Settings]) -> None:
+def test_what_an_older_version_wrote(copy):
     root, settings = copy
     path = root / Cell("tiny", "news-en-de", 1).results / "scores.json"
     scores = read_json(path)

@@ -2,14 +2,12 @@
 
 import re
 import shutil
-from pathlib import Path
 
 import pandas as pd
 import pytest
 from pandas.testing import assert_frame_equal
 
 import result_trees as trees
-from bleuprint.config.experiment import Settings
 from bleuprint.config.paths import Cell
 from bleuprint.report.frame import COSTS, costs_csv, load
 from bleuprint.report.records import collect
@@ -20,9 +18,7 @@ from bleuprint.runtime.files import write_json
 @pytest.mark.parametrize(
     ("content", "message"), [("{", "damaged: Expecting"), ("{}", "damaged: .*'seconds'")]
 )
-def test_a_damaged_timing_names_the_file(
-    copy: tuple[Path, Settings], content: str, message: str
-) -> None:
+def test_a_damaged_timing_names_the_file(copy, content, message):
     root, settings = copy
     path = trees.timing_file(root, Cell("tiny", "news-en-de", 1))
     path.write_text(content)
@@ -30,7 +26,7 @@ def test_a_damaged_timing_names_the_file(
         collect(settings, root)
 
 
-def test_measured_columns_are_of_the_same_training(saved: tuple[Path, Settings]) -> None:
+def test_measured_columns_are_of_the_same_training(saved):
     root, _ = saved
     training = trees.timing_file(root, Cell("tiny", "news-en-de", 3))
     columns = ["train_seconds", "device", "peak_memory"]
@@ -39,9 +35,7 @@ def test_measured_columns_are_of_the_same_training(saved: tuple[Path, Settings])
     assert load(root).cells.iloc[0][columns].isna().all()
 
 
-def test_what_a_colleague_measured_is_shown_until_it_is_measured_here(
-    saved: tuple[Path, Settings],
-) -> None:
+def test_what_a_colleague_measured_is_shown_until_it_is_measured_here(saved):
     root, _ = saved
     resumed = trees.timing_file(root, Cell("small", "news-en-de", 3))
     write_json(resumed, {**trees.timing_of(Cell("small", "news-en-de", 3)), "threads": "1 + 2"})
@@ -64,6 +58,6 @@ def test_what_a_colleague_measured_is_shown_until_it_is_measured_here(
     assert pd.isna(load(root).cells.train_seconds.iloc[-1])
 
 
-def write_text(path: Path, text: str) -> None:
+def write_text(path, text):
     path.parent.mkdir(exist_ok=True)
     path.write_text(text)

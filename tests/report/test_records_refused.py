@@ -4,7 +4,6 @@ import copy as copies
 import re
 import warnings
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 from pandas.testing import assert_frame_equal
@@ -12,7 +11,6 @@ from pandas.testing import assert_frame_equal
 import bleuprint
 import result_trees as trees
 from bleuprint.cells.results import Results
-from bleuprint.config.experiment import Settings
 from bleuprint.config.paths import Cell
 from bleuprint.config.system import Average
 from bleuprint.report.frame import costs_csv, load
@@ -22,7 +20,7 @@ from bleuprint.runtime.files import read_json, write_json
 from systems import with_systems
 
 
-def test_translations_of_another_training(copy: tuple[Path, Settings]) -> None:
+def test_translations_of_another_training(copy):
     root, settings = copy
     folder = root / Cell("small", "news-en-de", 3).results
     path = folder / "translation.json"
@@ -50,9 +48,7 @@ def test_translations_of_another_training(copy: tuple[Path, Settings]) -> None:
         ("translation.json", "{}", "holds no 'model'"),
     ],
 )
-def test_a_damaged_result_names_the_file(
-    copy: tuple[Path, Settings], name: str, content: str, message: str
-) -> None:
+def test_a_damaged_result_names_the_file(copy, name, content, message):
     root, settings = copy
     (root / Cell("tiny", "talks-en-fr", 1).results / name).write_text(content)
     with pytest.raises(UserError, match=rf"tiny/talks-en-fr/1/{re.escape(name)}: {message}"):
@@ -60,9 +56,7 @@ def test_a_damaged_result_names_the_file(
 
 
 @pytest.mark.parametrize("name", ["scores.json", "training.json"])
-def test_a_missing_result_names_the_cell_and_the_file(
-    copy: tuple[Path, Settings], name: str
-) -> None:
+def test_a_missing_result_names_the_cell_and_the_file(copy, name):
     root, settings = copy
     path = (root / Cell("small", "talks-en-fr", 1).results) / name
     path.unlink()
@@ -80,7 +74,7 @@ def test_a_missing_result_names_the_cell_and_the_file(
         "results/tiny/talks-en-fr/3/hypotheses/test.only.fr",
     ],
 )
-def test_texts_changed_since_scoring(copy: tuple[Path, Settings], file: str) -> None:
+def test_texts_changed_since_scoring(copy, file):
     root, settings = copy
     path = root / file
     path.write_bytes(path.read_bytes().replace(trees.WORD.encode(), b"other", 1))
@@ -91,7 +85,7 @@ def test_texts_changed_since_scoring(copy: tuple[Path, Settings], file: str) -> 
         collect(settings, root)
 
 
-def test_an_ensemble_is_recorded_with_its_models(copy: tuple[Path, Settings]) -> None:
+def test_an_ensemble_is_recorded_with_its_models(copy):
     root, settings = copy
     small = settings.system("small")
     several = copies.copy(small)  # whose training kept one
@@ -105,7 +99,7 @@ def test_an_ensemble_is_recorded_with_its_models(copy: tuple[Path, Settings]) ->
     assert {system: list(each) for system, each in models.items()} == {"small": [3], "tiny": [1]}
 
 
-def test_a_notebook_is_warned_of_changes_since_the_report(saved: tuple[Path, Settings]) -> None:
+def test_a_notebook_is_warned_of_changes_since_the_report(saved):
     root, _ = saved
     with warnings.catch_warnings():
         warnings.simplefilter("error")
@@ -119,7 +113,7 @@ def test_a_notebook_is_warned_of_changes_since_the_report(saved: tuple[Path, Set
 @pytest.mark.parametrize(
     "content", [b"", b'system,"corpus', b"system\xff,corpus\n", b"a,b\n1,2,3\n"]
 )
-def test_measured_figures_that_are_damaged(saved: tuple[Path, Settings], content: bytes) -> None:
+def test_measured_figures_that_are_damaged(saved, content):
     root, _ = saved
     records = load(root).cells
     (root / "reports/costs.csv").write_bytes(content)
@@ -130,7 +124,7 @@ def test_measured_figures_that_are_damaged(saved: tuple[Path, Settings], content
     assert_frame_equal(load(root).cells, records)
 
 
-def test_results_of_other_settings_are_refused(copy: tuple[Path, Settings]) -> None:
+def test_results_of_other_settings_are_refused(copy):
     root, settings = copy
     cell = Cell("tiny", "news-en-de", 1)
     assert Results.open(settings, cell, root).check().training.updates == 500

@@ -6,14 +6,12 @@ import os
 import shutil
 import subprocess
 import sys
-from pathlib import Path
 
 import pandas
 import pytest
 from ruamel.yaml import YAML
 
 import result_trees as trees
-from bleuprint.config.experiment import Settings
 from bleuprint.config.experiment import load as load_settings
 from bleuprint.config.paths import Cell
 from bleuprint.report import main_table, notes, report
@@ -31,7 +29,7 @@ STAGE = ROOT / "stages" / "report.py"
 
 
 @pytest.fixture(scope="module")
-def made(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Settings]:
+def made(tmp_path_factory):
     """As conftest's, with one seed, so that a score is a row's."""
     root = tmp_path_factory.mktemp("made")
     settings = trees.settings_in(root)
@@ -39,12 +37,12 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Settings]:
     return root, settings
 
 
-def contents(root: Path) -> dict[str, bytes]:
+def contents(root):
     files = [file for file in (root / "reports").iterdir() if file.name != "resolved.json"]
     return {file.name: file.read_bytes() for file in files}
 
 
-def test_writes_all_reports(written: tuple[Path, Settings]) -> None:
+def test_writes_all_reports(written):
     root, _ = written
     names = {
         "index.html",
@@ -76,9 +74,7 @@ def test_writes_all_reports(written: tuple[Path, Settings]) -> None:
     assert latex.count("\\begin{tabular}") == latex.count("\\end{tabular}") == 2
 
 
-def test_counted_costs_are_in_the_tables_and_measured_ones_beside_them(
-    written: tuple[Path, Settings],
-) -> None:
+def test_counted_costs_are_in_the_tables_and_measured_ones_beside_them(written):
     root, _ = written
     page, latex = (contents(root)[f"table.{kind}"].decode() for kind in ("md", "tex"))
     tables = page.split("## ")
@@ -92,9 +88,7 @@ def test_counted_costs_are_in_the_tables_and_measured_ones_beside_them(
     assert b"1.5 GB" in contents(root)[report.PAGE]
 
 
-def test_the_page_is_written_again_where_results_came_without_it(
-    copy: tuple[Path, Settings],
-) -> None:
+def test_the_page_is_written_again_where_results_came_without_it(copy):
     root, settings = copy
     report.write_reports(settings, root)
     page, results = root / "reports" / report.PAGE, root / RESULTS
@@ -114,7 +108,7 @@ def test_the_page_is_written_again_where_results_came_without_it(
     assert not page.exists() and not list(page.parent.glob(".*"))
 
 
-def test_no_sentence_of_a_corpus_in_what_is_committed(written: tuple[Path, Settings]) -> None:
+def test_no_sentence_of_a_corpus_in_what_is_committed(written):
     root, _ = written
     hypotheses = (root / Cell("tiny", "news-en-de", 1).results) / "hypotheses"
     assert trees.WORD in (hypotheses / "test.first.de").read_text("utf-8")
@@ -124,7 +118,7 @@ def test_no_sentence_of_a_corpus_in_what_is_committed(written: tuple[Path, Setti
         assert (trees.WORD.encode() in content) == (name == report.PAGE), name
 
 
-def test_results_repeat_and_hold_nothing_measured(copy: tuple[Path, Settings]) -> None:
+def test_results_repeat_and_hold_nothing_measured(copy):
     root, settings = copy
     report.write_reports(settings, root)
     before = contents(root)
@@ -143,7 +137,7 @@ def test_results_repeat_and_hold_nothing_measured(copy: tuple[Path, Settings]) -
     assert {name for name in before if after[name] != before[name]} == measured
 
 
-def test_the_funnel_counts_by_stage_and_rule(written: tuple[Path, Settings]) -> None:
+def test_the_funnel_counts_by_stage_and_rule(written):
     root, _ = written
     page = contents(root)["table.md"].decode()
     lines = [[cell.strip() for cell in line.split("|")[1:-1]] for line in page.splitlines()]
@@ -157,9 +151,7 @@ def test_the_funnel_counts_by_stage_and_rule(written: tuple[Path, Settings]) -> 
     assert len(of_news) == 7 and len(rows) == 14
 
 
-def test_a_low_reachable_bleu_stands_at_the_scores(
-    copy: tuple[Path, Settings], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_low_reachable_bleu_stands_at_the_scores(copy, monkeypatch):
     root, settings = copy
     whole, low = {"clean": 100.0, "tokenize": 99.5}, {"clean": 99.8, "tokenize": 58.94}
     path = root / "data" / "statistics" / "news-en-de" / "reachable.json"
@@ -178,7 +170,7 @@ def test_a_low_reachable_bleu_stands_at_the_scores(
     assert "Reachable" not in " ".join(notes.notes(load()))
 
 
-def test_a_cell_left_out_is_a_dash(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_cell_left_out_is_a_dash(tmp_path, monkeypatch):
     """`tiny` is on both corpora, `small` on the first, `last` on the second alone."""
     settings = trees.settings_in(tmp_path, systems=("tiny", "small", "last"))
     trees.write_all(tmp_path, settings)
@@ -216,7 +208,7 @@ def test_a_cell_left_out_is_a_dash(tmp_path: Path, monkeypatch: pytest.MonkeyPat
         list(compare("small", "last"))
 
 
-def test_a_baseline_is_the_first_system_of_its_corpus(tmp_path: Path) -> None:
+def test_a_baseline_is_the_first_system_of_its_corpus(tmp_path):
     settings = trees.settings_in(tmp_path, systems=("tiny", "small", "last"))
     trees.write_all(tmp_path, settings)
     cells = {**settings.cells, "tiny": {**settings.cells["tiny"], "talks-en-fr": None}}
@@ -233,7 +225,7 @@ def test_a_baseline_is_the_first_system_of_its_corpus(tmp_path: Path) -> None:
     assert "the score minus that of tiny, or without it of small;" in note
 
 
-def test_the_terminals_table_loads_no_torch(made: tuple[Path, Settings]) -> None:
+def test_the_terminals_table_loads_no_torch(made):
     """It takes two seconds; the page, which shows the model, is written after a run only."""
     root, settings = made
     collect(settings, root).save(root / RESULTS)

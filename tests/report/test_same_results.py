@@ -1,13 +1,11 @@
 """Whether two reports have the same results: verdicts by hand, the noise against SciPy's t-test."""
 
 from statistics import fmean
-from typing import Any
 
 import pytest
 from scipy.stats import ttest_ind
 
-from bleuprint.report.frame import Records
-from bleuprint.report.same_results import Compared, Verdict, compared, deviations, seeds_noise
+from bleuprint.report.same_results import Verdict, compared, deviations, seeds_noise
 from result_rows import against, changed, frame, record, values
 
 MACHINE = {
@@ -20,7 +18,7 @@ EDITED = ("small", "news-en-de"), "first"
 
 
 @pytest.fixture
-def records() -> Records:
+def records():
     """Two systems on two test sets with two seeds."""
     rows = [
         record(system, "news-en-de", test, bleu + spread, seed=seed, **tested)
@@ -31,16 +29,16 @@ def records() -> Records:
     return changed(frame(*rows), **MACHINE)
 
 
-def edited(records: Records, system: str = "small", **values: Any) -> Records:
+def edited(records, system="small", **values):
     """A copy with other values for a system on news-en-de, first, in both seeds."""
     return changed(records, {"system": system, "corpus": "news-en-de", "test": "first"}, **values)
 
 
-def differing(first: Records, second: Records) -> list[Compared]:
+def differing(first, second):
     return [each for each in compared(first, second)[0] if each.verdict]
 
 
-def verdicts(first: Records, second: Records) -> set[Verdict]:
+def verdicts(first, second):
     """Those of the edited system, after checking that all others are the same."""
     results, left_out = compared(first, second)
     assert len(results) == len(first.cells) and not left_out
@@ -49,17 +47,17 @@ def verdicts(first: Records, second: Records) -> set[Verdict]:
     return of_edited
 
 
-def test_another_score_is_another_result(records: Records) -> None:
+def test_another_score_is_another_result(records):
     found = differing(records, edited(records, ter=1.0))
     assert {(each.stage, each.names) for each in found} == {("score", ("ter",))}
 
 
-def test_a_measure_that_one_side_lacks_is_not_compared(records: Records) -> None:
+def test_a_measure_that_one_side_lacks_is_not_compared(records):
     results, left_out = compared(records, changed(records, ter=None))
     assert left_out == ["ter"] and not any(each.verdict for each in results)
 
 
-def test_a_row_from_outside_is_not_a_trained_one(records: Records) -> None:
+def test_a_row_from_outside_is_not_a_trained_one(records):
     other = edited(records, outside="an online system")
     assert verdicts(records, other) == verdicts(other, records) == {Verdict.DIFFERENT}
     (cause, *_) = differing(records, other)[0].causes()
@@ -72,16 +70,14 @@ def test_a_row_from_outside_is_not_a_trained_one(records: Records) -> None:
     ("first", "second"),
     [([30.1, 30.9], [30.3, 31.4]), ([30.1, 31.9, 29.5], [30.0, 30.2, 30.9]), ([5, 5, 6], [5] * 3)],
 )
-def test_noise_over_seeds_is_that_of_the_t_test(
-    first: list[float], second: list[float], shift: float
-) -> None:
+def test_noise_over_seeds_is_that_of_the_t_test(first, second, shift):
     moved = [value + shift for value in second]
     difference = abs(fmean(moved) - fmean(first))
     inside = difference <= seeds_noise(first, moved)
     assert inside == (ttest_ind(first, moved).pvalue >= 0.05)
 
 
-def test_the_deviation_over_seeds_is_pooled_over_systems_and_reports(records: Records) -> None:
+def test_the_deviation_over_seeds_is_pooled_over_systems_and_reports(records):
     # tiny and small by 0 and 0.4: variance 0.08 each; once more by 0 and 1.2: 0.72; one degree each
     more = changed(records, {"system": "tiny"}, bleu=[30.0, 30.0, 31.2, 31.2])
     (references,) = {*records.cells.references_sha256[records.cells.test == "first"]}
@@ -93,7 +89,7 @@ def test_the_deviation_over_seeds_is_pooled_over_systems_and_reports(records: Re
 
 # 1.96 x 0.3 x sqrt(2) = 0.8316
 @pytest.mark.parametrize(("more", "verdict"), [(0.8, 3), (0.9, 5), (-0.8, 3), (-0.9, 5)])
-def test_other_translations_of_one_seed(records: Records, more: float, verdict: int) -> None:
+def test_other_translations_of_one_seed(records, more, verdict):
     cells = records.cells
     one = records.where((cells.seed == 1) & (cells.system == "small") & (cells.test == "first"))
     other = changed(one, hypotheses_sha256="ab" * 32, bleu=values(one)[0] + more)
@@ -104,7 +100,7 @@ def test_other_translations_of_one_seed(records: Records, more: float, verdict: 
     assert unknown.verdict == Verdict.NOISE_UNKNOWN == 4
 
 
-def test_other_translations_of_several_seeds(records: Records) -> None:
+def test_other_translations_of_several_seeds(records):
     cells = records.cells
     seeds = values(records.where((cells.system == "small") & (cells.test == "first")))
     noise = seeds_noise(seeds, seeds)
@@ -118,7 +114,7 @@ def test_other_translations_of_several_seeds(records: Records) -> None:
         assert verdicts(records, other) == {verdict}
 
 
-def test_other_scores_of_the_same_translations_are_no_noise(records: Records) -> None:
+def test_other_scores_of_the_same_translations_are_no_noise(records):
     other = edited(records, bleu=33.01)
     assert verdicts(records, other) == {Verdict.DIFFERENT}
 
@@ -132,9 +128,7 @@ def test_other_scores_of_the_same_translations_are_no_noise(records: Records) ->
         ("settings_sha256", "ab" * 32, "translate", ["settings"]),
     ],
 )
-def test_the_first_stage_and_its_cause(
-    records: Records, column: str, value: Any, stage: str, cause: list[str]
-) -> None:
+def test_the_first_stage_and_its_cause(records, column, value, stage, cause):
     other = edited(records, hypotheses_sha256="cd" * 32, **{column: value})
     result, _ = differing(records, other)
     assert (result.stage, list(result.causes())) == (stage, cause)
@@ -142,7 +136,7 @@ def test_the_first_stage_and_its_cause(
     assert result.verdict == expected
 
 
-def test_a_signature_and_versions_are_named_by_what_differs(records: Records) -> None:
+def test_a_signature_and_versions_are_named_by_what_differs(records):
     (signature,) = {*values(records, column="signature")}
     other = edited(records, versions="Python 3.11.0, torch 2.1.0", device="Another CPU")
     of_bleu = {"system": "small", "test": "first", "measure": "bleu"}

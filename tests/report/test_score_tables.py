@@ -2,7 +2,6 @@
 
 from bleuprint.config.published import Published
 from bleuprint.report import tables
-from bleuprint.report.grid import Grid
 from result_rows import against, frame, measured, record
 
 NO_LOSS = {"loss": None, "perplexity": None, "word_perplexity": None}
@@ -13,13 +12,13 @@ RECORDS = [
 ]
 
 
-def rows_of(grid: Grid | None) -> list[dict[str, str]]:
+def rows_of(grid):
     assert grid is not None
     heads = [column.label for column in grid.columns]
     return [dict(zip(heads, row.cells, strict=True)) for row in grid.rows]
 
 
-def test_losses_are_means_over_seeds() -> None:
+def test_losses_are_means_over_seeds():
     seeds = [
         record("tiny", "news-en-de", "first", 30.0),
         record("tiny", "news-en-de", "first", 30.0, seed=2, loss=2.0, perplexity=7.389),
@@ -36,7 +35,7 @@ def test_losses_are_means_over_seeds() -> None:
     assert tables.losses(frame(alone)) is None
 
 
-def test_published_perplexities_stand_above_ours() -> None:
+def test_published_perplexities_stand_above_ours():
     known = {"corpus": "news-en-de", "test": "first", "bleu": 30.0}
     numbers = (
         Published("A paper", "there", **known, scored="tokenized", perplexity=5.647),
@@ -54,7 +53,7 @@ def test_published_perplexities_stand_above_ours() -> None:
     assert ours["System"] == "tiny"
 
 
-def test_bleu_by_length_and_the_length_ratio() -> None:
+def test_bleu_by_length_and_the_length_ratio():
     place = {"Corpus": "news-en-de", "Test set": "first"}
     third = record("tiny", "talks-en-zh", "only", 20.0)
     third["measures"] |= {
@@ -82,7 +81,7 @@ def test_bleu_by_length_and_the_length_ratio() -> None:
     assert list(rows[4])[3:] == ["1-10", "11-20", "over 50", "Length ratio"]
 
 
-def test_rare_words_in_percent_where_tokens_are_words() -> None:
+def test_rare_words_in_percent_where_tokens_are_words():
     of_characters = record("tiny", "talks-en-zh", "only", 20.0)
     for bucket in ("0", "100+"):
         del of_characters["measures"]["word_accuracy", f"count {bucket}"]

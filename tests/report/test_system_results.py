@@ -7,20 +7,20 @@ import statistics
 import pytest
 
 from bleuprint.report.paired import holm, paired_t
-from bleuprint.report.system_results import Difference, SystemResult, system_results
+from bleuprint.report.system_results import system_results
 from result_rows import against, frame, record
 
 # 88.333 / (1 + e^(-0.96639 d))
 BLEU = {d: pytest.approx(88.33333333333225 / (1 + math.exp(-0.96639269 * d))) for d in (1.0, 2.5)}
 
 
-def difference(results: list[SystemResult], system: str) -> Difference:
+def difference(results, system):
     (result,) = (result for result in results if result.system == system)
     assert result.difference is not None
     return result.difference
 
 
-def test_holm_by_hand() -> None:
+def test_holm_by_hand():
     # sorted 0.005, 0.01, 0.03, 0.04: times 4, 3, 2, 1 are 0.02, 0.03, 0.06, 0.04 -> 0.06
     assert holm([0.01, 0.04, 0.03, 0.005]) == pytest.approx([0.03, 0.06, 0.06, 0.02])
     assert holm([0.6, 0.7]) == [1.0, 1.0]
@@ -28,7 +28,7 @@ def test_holm_by_hand() -> None:
     assert holm([0.2]) == [0.2] and holm([]) == []
 
 
-def test_holm_rejects_what_the_step_down_procedure_rejects() -> None:
+def test_holm_rejects_what_the_step_down_procedure_rejects():
     rng = random.Random(1)
     for _ in range(200):
         values = [rng.random() ** 3 for _ in range(rng.randint(1, 7))]
@@ -40,7 +40,7 @@ def test_holm_rejects_what_the_step_down_procedure_rejects() -> None:
         assert {i for i, p in enumerate(holm(values)) if p < 0.05} == rejected
 
 
-def test_paired_t_equals_scipy_and_a_t_table() -> None:
+def test_paired_t_equals_scipy_and_a_t_table():
     from scipy.stats import ttest_rel
 
     rng = random.Random(2)
@@ -55,12 +55,12 @@ def test_paired_t_equals_scipy_and_a_t_table() -> None:
     assert paired_t([-m - 1, -m, -m + 1]) == pytest.approx(0.05, abs=1e-4)
 
 
-def test_differences_that_are_all_the_same() -> None:
+def test_differences_that_are_all_the_same():
     assert paired_t([0.0, 0.0, 0.0]) == 1.0
     assert paired_t([0.5, 0.5]) == 1.0
 
 
-def test_one_seed_takes_the_bootstrap_and_is_corrected_by_column() -> None:
+def test_one_seed_takes_the_bootstrap_and_is_corrected_by_column():
     records = [
         record("base", "news-en-de", "first", 30.0),
         record("base", "news-en-de", "second", 20.0),
@@ -92,7 +92,7 @@ def test_one_seed_takes_the_bootstrap_and_is_corrected_by_column() -> None:
     assert results[2].bleu.deviation is None
 
 
-def test_three_seeds_are_tested_across_seeds() -> None:
+def test_three_seeds_are_tested_across_seeds():
     from scipy.stats import ttest_rel
 
     base, good, same = (30.0, 31.0, 29.5), (31.0, 32.5, 30.2), (30.0, 31.0, 29.5)
@@ -123,7 +123,7 @@ def test_three_seeds_are_tested_across_seeds() -> None:
 
 
 @pytest.mark.parametrize(("corpus", "known"), [("news-en-de", True), ("copy-src-tgt", False)])
-def test_people_agree_on_no_symbols(corpus: str, known: bool) -> None:
+def test_people_agree_on_no_symbols(corpus, known):
     rows = record("base", corpus, "only", 30.0), record("other", corpus, "only", 32.0)
     results = system_results(frame(rows[0], {**rows[1], **against("base", 0.01)}))
     assert (difference(results, "other").agreement is not None) is known

@@ -22,7 +22,7 @@ from result_rows import TWO_SYSTEMS, frame
 
 
 @pytest.fixture(scope="module")
-def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def project(tmp_path_factory):
     root = tmp_path_factory.mktemp("project")
     settings = trees.settings_in(root)
     rows = []
@@ -34,7 +34,7 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return root
 
 
-def printed(root: Path, *arguments: str, status: int = 0, **variables: str) -> str:
+def printed(root, *arguments, status=0, **variables):
     """What `bleuprint table` prints, on stderr if it fails."""
     command = [sys.executable, "-m", "bleuprint", "table", *arguments]
     environment = {**os.environ, "PYTHONUTF8": "1", "COLUMNS": "200", **variables}
@@ -47,7 +47,7 @@ def printed(root: Path, *arguments: str, status: int = 0, **variables: str) -> s
     return done.stderr if status else done.stdout
 
 
-def shown(grid: Grid, **variables: str) -> str:
+def shown(grid, **variables):
     """The grid as a process of its own prints it."""
     code = (
         "from bleuprint.report.grid import *; from bleuprint.report.terminal import show;"
@@ -59,11 +59,11 @@ def shown(grid: Grid, **variables: str) -> str:
     return done.stdout.decode()
 
 
-def words(text: str) -> list[str]:
+def words(text):
     return sorted(re.findall(r"\d\d\.\d \[\d\d\.\d, |[+]10\.0\S*|p=0\.\d{3}|\de\d\d", text))
 
 
-def test_every_width_shows_every_number() -> None:
+def test_every_width_shows_every_number():
     from bleuprint.report.main_table import scores
 
     grid = scores(frame(*TWO_SYSTEMS))
@@ -83,7 +83,7 @@ def test_every_width_shows_every_number() -> None:
     assert [block.split("\n")[0].split() for block in blocks] == [["news-en-de"], ["talks-en-fr"]]
 
 
-def test_names_and_numbers_stand_under_their_heads() -> None:
+def test_names_and_numbers_stand_under_their_heads():
     grid = Grid((Column("name", left=True), Column("n", "a group")), (Row(("[b]one[/b]", "12")),))
     head, label, rule, row = shown(grid, COLUMNS="80").strip("\n").split("\n")
     assert head.rstrip().endswith("a group") and len(head) == len(label) == len(rule) == len(row)
@@ -91,7 +91,7 @@ def test_names_and_numbers_stand_under_their_heads() -> None:
     assert label.startswith("name ") and label.endswith(" n")
 
 
-def test_no_color_in_a_pipe_and_utf_8_in_any_locale(project: Path) -> None:
+def test_no_color_in_a_pipe_and_utf_8_in_any_locale(project):
     utf8 = printed(project)
     assert "\x1b" not in utf8
     assert "+10.0‡ p=0.001" in utf8 and "─" in utf8
@@ -100,7 +100,7 @@ def test_no_color_in_a_pipe_and_utf_8_in_any_locale(project: Path) -> None:
     assert "\x1b[1m41.1 [40.1, 43.1]\x1b[0m" in bold, "the best is bold"
 
 
-def test_published_numbers_are_shown_and_mistakes_told(project: Path, tmp_path: Path) -> None:
+def test_published_numbers_are_shown_and_mistakes_told(project, tmp_path):
     (tmp_path / "reports").mkdir()
     message = "bleuprint: error: params.yaml: no such file; run from the project's root\n"
     assert printed(tmp_path, status=1) == message
@@ -122,10 +122,8 @@ def test_published_numbers_are_shown_and_mistakes_told(project: Path, tmp_path: 
         assert part in text
 
 
-def test_scores_are_printed_though_the_page_cannot_be_written(
-    project: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    def read_only(*_: object) -> None:
+def test_scores_are_printed_though_the_page_cannot_be_written(project, monkeypatch, capsys):
+    def read_only(*_):
         raise OSError(errno.EROFS, os.strerror(errno.EROFS), "reports/.index.html")
 
     monkeypatch.chdir(project)
@@ -139,9 +137,7 @@ def test_scores_are_printed_though_the_page_cannot_be_written(
 @pytest.mark.parametrize(
     ("old", "new"), [("beam: 2", "beam: 3"), ("  small:", "  large:"), ("- 1\n", "- 2\n")]
 )
-def test_records_of_other_settings_are_refused(
-    project: Path, tmp_path: Path, old: str, new: str
-) -> None:
+def test_records_of_other_settings_are_refused(project, tmp_path, old, new):
     (tmp_path / "reports").mkdir()
     shutil.copy(project / "reports/results.json", tmp_path / "reports/results.json")
     params = (project / "params.yaml").read_text("utf-8")
@@ -154,7 +150,7 @@ def test_records_of_other_settings_are_refused(
     assert printed(tmp_path, status=1) == f"bleuprint: error: {message}\n"
 
 
-def test_a_part_of_a_group_shares_its_table_with_no_other() -> None:
+def test_a_part_of_a_group_shares_its_table_with_no_other():
     """Four scores and the costs of a group need two tables of 72 characters, which have space."""
     labels = "first", "second", "third", "fourth", "FLOPs"
     heads = [Column(label, group) for group in ("en-de", "en-fr") for label in labels]

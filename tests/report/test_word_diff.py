@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from bleuprint.report.word_diff import differences, words
 
 
-def marked(translation: str, reference: str) -> str:
+def marked(translation, reference):
     """[-missing-] and {+added+}, as `git diff --word-diff` writes them."""
     signs = {"same": "{}", "missing": "[-{}-]", "added": "{{+{}+}}"}
     return "".join(signs[kind].format(text) for kind, text in differences(translation, reference))
@@ -33,7 +33,7 @@ def marked(translation: str, reference: str) -> str:
         ("ولد صغير", "ولد كبير", "ولد[- كبير-]{+ صغير+}"),
     ],
 )
-def test_differences(translation: str, reference: str, expected: str) -> None:
+def test_differences(translation, reference, expected):
     assert marked(translation, reference) == expected
 
 
@@ -45,12 +45,12 @@ def test_differences(translation: str, reference: str, expected: str) -> None:
         ("नमस्ते 🇩🇪 e\u0301te\u0301", "नमस्ते|🇩🇪|e\u0301te\u0301"),
     ],
 )
-def test_words(text: str, expected: str) -> None:
+def test_words(text, expected):
     assert [word.strip() for word in words(text)] == expected.split("|")
 
 
 @given(st.text("ab ,-'é東\u0301\u2028\t👍\x01", max_size=12), st.text("ab ,東", max_size=12))
-def test_nothing_is_lost(translation: str, reference: str) -> None:
+def test_nothing_is_lost(translation, reference):
     pieces = list(differences(translation, reference))
     assert "".join(text for kind, text in pieces if kind != "missing") == translation
     theirs = "".join(text for kind, text in pieces if kind != "added")

@@ -1,7 +1,6 @@
 """The code of each stage: which files it has, and which edits change its fingerprint."""
 
 import shutil
-from pathlib import Path
 
 import pytest
 
@@ -13,7 +12,7 @@ NET = f"def f():\n    {FROM}.text import words, rules_of\n"
 
 
 @pytest.fixture
-def project(tmp_path: Path) -> Path:
+def project(tmp_path):
     """A script, what it imports in several ways, and modules that it does not import."""
     files = {
         "stages/train.py": f"{FROM}.model.net import Net\n{FROM}.runtime import files",
@@ -42,7 +41,7 @@ def project(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def test_what_a_script_imports_directly_and_through_others(project: Path) -> None:
+def test_what_a_script_imports_directly_and_through_others(project):
     rules = {f"rules/{name}.py" for name in ("__init__", "one", "users")}
     of_text = {"text/__init__.py", "text/words.py", "text/words.cpp"}
     assert Code(project).closure("train") == {"model/net.py", "model/table.csv", *of_text, *rules}
@@ -51,7 +50,7 @@ def test_what_a_script_imports_directly_and_through_others(project: Path) -> Non
     assert Code(project).closure("report") == of_report
 
 
-def test_the_text_of_the_phrasebook_decides_what_download_writes() -> None:
+def test_the_text_of_the_phrasebook_decides_what_download_writes():
     closures = {name: Code(ROOT).closure(name) for name in ("download", "clean", "train")}
     text = "corpus/phrasebook/phrasebook.tar.xz"
     assert [name for name, files in closures.items() if text in files] == ["download"]
@@ -73,16 +72,14 @@ def test_the_text_of_the_phrasebook_decides_what_download_writes() -> None:
         ("cli/main.py", "MORE = 1", ""),
     ],
 )
-def test_an_edit_changes_the_fingerprint_of_what_it_decides(
-    project: Path, file: str, text: str, changes: str
-) -> None:
+def test_an_edit_changes_the_fingerprint_of_what_it_decides(project, file, text, changes):
     before = code_fingerprints(project)
     (project / "src/bleuprint" / file).write_text(text)
     after = code_fingerprints(project)
     assert "".join(name for name in before if before[name] != after[name]) == changes
 
 
-def test_the_real_training_is_decided_by_its_own_packages(tmp_path: Path) -> None:
+def test_the_real_training_is_decided_by_its_own_packages(tmp_path):
     code = Code(ROOT)
     train = code.closure("train")
     assert {"model/transformer.py", "training/trainer.py", "dataset/batching.py"} <= train

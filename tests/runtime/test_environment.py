@@ -4,11 +4,9 @@ import os
 import shutil
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
 
-import micro
 from root import ROOT
 
 # All rights to read, since the interpreter may be in the home of another user.
@@ -28,7 +26,7 @@ for command in sys.argv[1:]:
 
 
 @pytest.fixture
-def project(clean: micro.Project, tmp_path: Path) -> Path:
+def project(clean, tmp_path):
     if os.getuid() or not shutil.which("setpriv"):
         pytest.skip("needs root and setpriv")
     project = clean.copy(tmp_path / "project")
@@ -40,7 +38,7 @@ def project(clean: micro.Project, tmp_path: Path) -> Path:
 
 
 @pytest.mark.parametrize("home", [{}, {"HOME": "/"}])
-def test_the_tools_run_for_an_unnamed_user(project: Path, home: dict[str, str]) -> None:
+def test_the_tools_run_for_an_unnamed_user(project, home):
     unset = {"USER", "LOGNAME", "LNAME", "USERNAME", "HOME", "XDG_CACHE_HOME", "XDG_CONFIG_HOME"}
     kept = {name: text for name, text in os.environ.items() if name not in unset}
     kept["PYTHONPATH"] = str(ROOT / "src")
@@ -55,7 +53,7 @@ def test_the_tools_run_for_an_unnamed_user(project: Path, home: dict[str, str]) 
     assert done.returncode == 0, done.stderr
 
 
-def test_make_sets_the_same(project: Path) -> None:
+def test_make_sets_the_same(project):
     shutil.copy(ROOT / "Makefile", project)
     command = "print-%:; @echo $$USER $$HOME $$XDG_CACHE_HOME"
     done = subprocess.run(

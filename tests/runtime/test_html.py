@@ -13,7 +13,7 @@ from bleuprint.runtime.html import counted, environment, markdown_text
 from root import ROOT
 
 
-def test_values_are_escaped_and_undefined_names_raise(tmp_path: Path) -> None:
+def test_values_are_escaped_and_undefined_names_raise(tmp_path):
     (tmp_path / "a.html.j2").write_text("<b>{{ value }}</b>")
     template = environment(tmp_path).get_template("a.html.j2")
     assert template.render(value="<i>\"'&") == "<b>&lt;i&gt;&#34;&#39;&amp;</b>"
@@ -32,7 +32,7 @@ def test_values_are_escaped_and_undefined_names_raise(tmp_path: Path) -> None:
         "a_ _b <https://host> <me@host>",
     ],
 )
-def test_text_in_markdown_is_shown_as_it_is(text: str) -> None:
+def test_text_in_markdown_is_shown_as_it_is(text):
     """By an independent reader of CommonMark, with GFM's tables and strikethrough."""
     reader = MarkdownIt("commonmark").enable(["table", "strikethrough"])
     page = reader.render(f"- name: {markdown_text(text)}\n")
@@ -40,11 +40,11 @@ def test_text_in_markdown_is_shown_as_it_is(text: str) -> None:
     assert shown and html.unescape(shown[1]) == " ".join(text.split()), page
 
 
-def test_counted_nouns() -> None:
+def test_counted_nouns():
     assert [counted(n, "pair") for n in (0, 1, 1000)] == ["0 pairs", "1 pair", "1,000 pairs"]
 
 
-def test_templates_are_package_data() -> None:
+def test_templates_are_package_data():
     """pyproject.toml's patterns cover every file that templates are made of."""
     import tomllib
 

@@ -3,7 +3,6 @@
 import errno
 import fcntl
 import os
-from pathlib import Path
 
 import pytest
 
@@ -12,12 +11,10 @@ from bleuprint.runtime.locks import FileLock
 
 
 @pytest.mark.parametrize("number", [errno.ENOLCK, errno.EOPNOTSUPP, errno.ENOSYS])
-def test_one_line_names_the_folder(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, number: int
-) -> None:
+def test_one_line_names_the_folder(tmp_path, monkeypatch, number):
     """Also where a killed process left the file of a lock: nothing waits for it."""
 
-    def flock(*_: object) -> None:
+    def flock(*_):
         raise OSError(number, os.strerror(number))
 
     (tmp_path / "x.lock").write_text("4194304\nelsewhere\n")

@@ -7,7 +7,6 @@ import resource
 import shutil
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
 
@@ -15,7 +14,7 @@ from bleuprint.runtime import machine_errors
 from bleuprint.runtime.machine_errors import describe
 
 
-def of(number: int, file: Path | None = None) -> str:
+def of(number, file=None):
     """The line of an OSError, after what the system calls it."""
     line = describe(OSError(number, os.strerror(number), file and str(file)))
     assert line is not None and "\n" not in line
@@ -24,9 +23,7 @@ def of(number: int, file: Path | None = None) -> str:
     return rest
 
 
-def test_a_full_disk_names_file_folder_and_free_space(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_full_disk_names_file_folder_and_free_space(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     free = shutil.disk_usage(tmp_path).free / 1e9
     for file, named in ((tmp_path / "missing" / "file", f"{tmp_path}/missing/file: "), (None, "")):
@@ -36,14 +33,14 @@ def test_a_full_disk_names_file_folder_and_free_space(
         assert said and abs(float(said[1].replace(",", "")) - free) < 5
 
 
-def test_limits_are_named(tmp_path: Path) -> None:
+def test_limits_are_named(tmp_path):
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     said = of(errno.EMFILE, tmp_path / "x")
     assert said == f"{tmp_path}/x: this process may open {soft}: ulimit -n {hard} allows the most"
 
 
 @pytest.mark.parametrize("number", [errno.EDQUOT, errno.EIO, errno.EROFS, errno.ENOENT])
-def test_others_name_the_file(tmp_path: Path, number: int) -> None:
+def test_others_name_the_file(tmp_path, number):
     assert of(number, tmp_path / "file") == f"{tmp_path}/file"
 
 
@@ -59,9 +56,7 @@ def test_others_name_the_file(tmp_path: Path, number: int) -> None:
         ImportError("libtorch_cpu.so: failed to map segment from shared object"),
     ],
 )
-def test_exhausted_memory_says_what_is_needed_and_what_there_is(
-    error: Exception, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_exhausted_memory_says_what_is_needed_and_what_there_is(error, monkeypatch):
     monkeypatch.setattr(machine_errors, "needed_gb", 32)
     said = describe(error)
     assert said is not None
@@ -72,11 +67,11 @@ def test_exhausted_memory_says_what_is_needed_and_what_there_is(
 @pytest.mark.parametrize(
     "error", [RuntimeError("bug"), ValueError("out of memory"), OSError("bug"), KeyError("x")]
 )
-def test_bugs_are_not_errors_of_the_machine(error: Exception) -> None:
+def test_bugs_are_not_errors_of_the_machine(error):
     assert describe(error) is None
 
 
-def test_an_error_before_main_is_one_line_too() -> None:
+def test_an_error_before_main_is_one_line_too():
     limit = "import resource; resource.setrlimit(resource.RLIMIT_AS, (2 * 10**9, 2 * 10**9))"
     program = f"{limit}\nimport bleuprint.runtime.errors\nbytes(3 * 10**9)"
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
@@ -84,6 +79,6 @@ def test_an_error_before_main_is_one_line_too() -> None:
     assert done.stderr.startswith("bleuprint: error: out of memory (MemoryError): this machine has")
 
 
-def test_memory_names_the_limit_of_the_process(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_memory_names_the_limit_of_the_process(monkeypatch):
     monkeypatch.setattr(resource, "getrlimit", lambda _: (2_500_000_000, -1))
     assert ", and this process may use 2.5 GB (ulimit -v)" in machine_errors.memory()

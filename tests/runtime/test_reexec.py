@@ -19,11 +19,11 @@ print(os.environ["GOMP_SPINCOUNT"], os.environ["MALLOC_TRIM_THRESHOLD_"])
 """
 
 
-def without_variables() -> dict[str, str]:
+def without_variables():
     return {name: text for name, text in os.environ.items() if name not in VARIABLES}
 
 
-def test_what_is_not_set_is_set_by_one_restart_of_the_same_process() -> None:
+def test_what_is_not_set_is_set_by_one_restart_of_the_same_process():
     kept = without_variables()
     command = [sys.executable, "-c", SCRIPT, "an argument"]
     for given, policy in (({}, "3000"), ({"GOMP_SPINCOUNT": "7"}, "7")):
@@ -63,7 +63,7 @@ print(libc.mallinfo2().uordblks - before)
 
 @pytest.mark.skipif(platform.libc_ver()[0] != "glibc", reason="other C libraries count otherwise")
 @pytest.mark.skipif(not torch.backends.mkldnn.is_available(), reason="needs oneDNN")
-def test_products_of_ever_new_shapes_do_not_take_ever_more_memory() -> None:
+def test_products_of_ever_new_shapes_do_not_take_ever_more_memory():
     grown = {}
     for argument in ("restarts", "as it is"):
         command = [sys.executable, "-c", SHAPES, argument]

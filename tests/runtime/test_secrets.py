@@ -50,7 +50,7 @@ WITHOUT = [
 
 
 @pytest.mark.parametrize(("address", "masked"), TABLE)
-def test_secrets_are_masked_alone_and_in_a_message(address: str, masked: str) -> None:
+def test_secrets_are_masked_alone_and_in_a_message(address, masked):
     assert "hush" not in masked and len(TABLE) > 18
     assert mask(address) == masked
     message = "MLflow at {}: down; see http://host:80/@x, or ask me@example.org"
@@ -61,7 +61,7 @@ def test_secrets_are_masked_alone_and_in_a_message(address: str, masked: str) ->
 
 
 @pytest.mark.parametrize("text", WITHOUT)
-def test_what_has_no_secret_stays_as_it_is(text: str) -> None:
+def test_what_has_no_secret_stays_as_it_is(text):
     assert mask(text) == text
 
 
@@ -76,9 +76,7 @@ def test_what_has_no_secret_stays_as_it_is(text: str) -> None:
         ("sqlite:////home/me@org/m.db", "sqlite:////home/me@org/m.db"),
     ],
 )
-def test_an_address_of_the_environment_is_known_whole(
-    address: str, masked: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_address_of_the_environment_is_known_whole(address, masked, monkeypatch):
     """With a space in its password, or a port that is the beginning of one."""
     monkeypatch.setenv("MLFLOW_TRACKING_URI", address)
     assert mask(f"at {address}: down") == f"at {masked}: down"
@@ -96,5 +94,5 @@ def test_an_address_of_the_environment_is_known_whole(
         ("GET /a?jsessionid=hush&x=1", "GET /a?jsessionid=***&x=1"),
     ],
 )  # fmt: skip
-def test_what_libraries_say_of_an_address(message: str, masked: str) -> None:
+def test_what_libraries_say_of_an_address(message, masked):
     assert mask(message) == masked

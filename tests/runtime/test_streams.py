@@ -3,7 +3,6 @@
 import os
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
 
@@ -23,20 +22,20 @@ run(main)
 """
 
 
-def run(program: str, **variables: str) -> "subprocess.CompletedProcess[bytes]":
+def run(program, **variables):
     command = [sys.executable, "-c", _RUN.format(program)]
     return subprocess.run(command, env={**os.environ, **variables}, capture_output=True)
 
 
 @pytest.mark.parametrize("locale", LOCALES)
-def test_data_is_utf_8_in_any_locale(locale: dict[str, str]) -> None:
+def test_data_is_utf_8_in_any_locale(locale):
     done = run(f"def main(): print({'ß日😀 ' + HOSTILE!a}, '\\udce9')", **locale)
     assert done.returncode == 0, done.stderr
     assert done.stdout == f"ß日😀 {HOSTILE} \\udce9\n".encode(), "the text as it is"
 
 
 @pytest.mark.parametrize("locale", LOCALES)
-def test_a_message_in_any_locale_is_one_line(locale: dict[str, str]) -> None:
+def test_a_message_in_any_locale_is_one_line(locale):
     done = run(f"def main(): raise UserError({'größe.日: no such file'!a})", **locale)
     assert done.returncode == 1
     encoding = locale.get("PYTHONIOENCODING") or {"C": "ascii"}.get(locale["LC_ALL"], "utf-8")
@@ -57,7 +56,7 @@ def test_a_message_in_any_locale_is_one_line(locale: dict[str, str]) -> None:
         "def main(): import argparse; argparse.ArgumentParser().error({})",
     ],
 )
-def test_messages_hold_neither_secrets_nor_control_characters(way: str) -> None:
+def test_messages_hold_neither_secrets_nor_control_characters(way):
     address = "postgresql://me:hush@host/db"
     done = run(way.format(ascii(f"<{HOSTILE}> {address} end")))
     text = done.stderr.decode()
@@ -66,7 +65,7 @@ def test_messages_hold_neither_secrets_nor_control_characters(way: str) -> None:
     assert "2J" in text
 
 
-def test_the_bar_on_a_terminal_moves_the_cursor_and_its_label_does_not(tmp_path: Path) -> None:
+def test_the_bar_on_a_terminal_moves_the_cursor_and_its_label_does_not(tmp_path):
     """In two bars, one below the other, which need the sequence for "up"."""
     pty = pytest.importorskip("pty")
     program = _RUN.format(
@@ -80,7 +79,7 @@ def test_the_bar_on_a_terminal_moves_the_cursor_and_its_label_does_not(tmp_path:
     out = tmp_path / "out"
     with out.open("wb") as file:
 
-        def read(descriptor: int) -> bytes:
+        def read(descriptor):
             file.write(data := os.read(descriptor, 1024))
             return data
 
@@ -91,7 +90,7 @@ def test_the_bar_on_a_terminal_moves_the_cursor_and_its_label_does_not(tmp_path:
     assert "\x1b]0" not in text and "\x1b[5m" not in text
 
 
-def test_a_wrapped_stream_is_still_one() -> None:
+def test_a_wrapped_stream_is_still_one():
     done = run(
         "def main():\n"
         "    assert sys.stderr.isatty() is False and sys.stderr.fileno() == 2\n"

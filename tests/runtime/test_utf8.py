@@ -6,7 +6,7 @@ import os
 import re
 import subprocess
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -27,18 +27,18 @@ READERS: dict[str, Callable[[Path], object]] = {
 Line = tuple[int, str]
 
 
-def read(data: bytes, most: int = 3) -> list[list[Line]]:
+def read(data, most=3):
     return list(read_lines_together(io.BytesIO(data), "x", most))
 
 
-def test_lines_end_at_line_feeds_alone() -> None:
+def test_lines_end_at_line_feeds_alone():
     content = "\ufeffa\r\n\u2028b\x0c\n\ufeff\nla\rst".encode()
     found = [line for lines in read(content) for line in lines]
     assert found == [(1, "a"), (2, "\u2028b\x0c"), (3, "\ufeff"), (4, "la\rst")]
     assert read(b"") == []
 
 
-def test_a_caller_that_waits_after_each_line_gets_it() -> None:
+def test_a_caller_that_waits_after_each_line_gets_it():
     reading, writing = os.pipe()
     with os.fdopen(reading, "rb") as stream:
         lines = read_lines_together(stream, "x", 100)
@@ -52,7 +52,7 @@ def test_a_caller_that_waits_after_each_line_gets_it() -> None:
         assert list(lines) == []
 
 
-def next_within(lines: Iterator[list[Line]], seconds: float) -> list[Line] | None:
+def next_within(lines, seconds):
     """The next batch of lines; None if it takes longer than `seconds`."""
     found: list[list[Line]] = []
     waiting = threading.Thread(target=lambda: found.append(next(lines)), daemon=True)
@@ -61,7 +61,7 @@ def next_within(lines: Iterator[list[Line]], seconds: float) -> list[Line] | Non
     return found[0] if found else None
 
 
-def test_lines_across_blocks_are_whole() -> None:
+def test_lines_across_blocks_are_whole():
     count = 300_000  # of about seven bytes, in blocks of a mebibyte
     found = read("".join(f"{number}\n" for number in range(1, count + 1)).encode(), 1000)
     assert [line for lines in found for line in lines] == [
@@ -69,7 +69,7 @@ def test_lines_across_blocks_are_whole() -> None:
     ]
 
 
-def test_lines_before_a_bad_one_are_not_lost() -> None:
+def test_lines_before_a_bad_one_are_not_lost():
     lines = read_lines_together(io.BytesIO(b"a\n" * 999 + b"\xc3(\nd\n"), "in.txt", 2000)
     found = []
     with pytest.raises(UserError, match=r"in\.txt:1000: byte 1 of the line is 0xc3: not UTF-8"):
@@ -78,7 +78,7 @@ def test_lines_before_a_bad_one_are_not_lost() -> None:
     assert found == [(number, "a") for number in range(1, 1000)]
 
 
-def refusal(reader: str, path: Path, content: bytes) -> str:
+def refusal(reader, path, content):
     path.write_bytes(content)
     with pytest.raises(UserError) as error:
         READERS[reader](path)
@@ -102,9 +102,7 @@ def refusal(reader: str, path: Path, content: bytes) -> str:
     ids=["utf-16", "utf-16-le", "utf-16-be", "first line empty", "packed", "cp1252"],
 )
 @pytest.mark.parametrize("reader", READERS)
-def test_the_command_of_the_message_converts_the_file(
-    reader: str, content: bytes, said: str, tmp_path: Path
-) -> None:
+def test_the_command_of_the_message_converts_the_file(reader, content, said, tmp_path):
     if reader in ("text", "settings") and b"\0" in content and content[:1] not in b"\xff\x1f":
         pytest.skip("of files that bleuprint writes, or NULs that YAML refuses")
     message = refusal(reader, path := tmp_path / "text", content)
@@ -117,13 +115,13 @@ def test_the_command_of_the_message_converts_the_file(
 
 
 @pytest.mark.parametrize("start", [b"BZh91AY&SY", b"\xfd7zXZ\0\0", b"PK\3\4\x14\0", b"(\xb5/\xfd"])
-def test_other_packed_files_are_named(start: bytes, tmp_path: Path) -> None:
+def test_other_packed_files_are_named(start, tmp_path):
     content = start + bytes(range(128, 256))
     assert "the file is packed" in refusal("download", tmp_path / "x", content)
 
 
 @pytest.mark.parametrize("content", ["süß\n{}\n{}\n", "{}\n{}\nsüß\n"])
-def test_lines_of_utf_8_are_not_to_be_converted(content: str, tmp_path: Path) -> None:
+def test_lines_of_utf_8_are_not_to_be_converted(content, tmp_path):
     """Where some lines are CP1252, as in files that several people have edited."""
     one, two = ("stra\udcdfe", "b\udcf6se")
     raw = content.format(one, two).encode(errors="surrogateescape")
@@ -133,7 +131,7 @@ def test_lines_of_utf_8_are_not_to_be_converted(content: str, tmp_path: Path) ->
         assert "iconv" not in message
 
 
-def test_a_file_that_ends_within_a_character(tmp_path: Path) -> None:
+def test_a_file_that_ends_within_a_character(tmp_path):
     content = "eins\nzwö\nfünf".encode()[:-3]
     said = f"{tmp_path}/x:3: byte 2 of the line is 0xc3: not UTF-8; is the file cut short?"
     for reader in ("download", "text", "stream"):

@@ -1,26 +1,21 @@
 """BLEU by length and accuracy of words, worked by hand and beside sacreBLEU's command line."""
 
-from pathlib import Path
-
 import pytest
 
 import result_trees as trees
 from bleuprint.scoring.breakdown import by_length, word_accuracy
-from bleuprint.scoring.measure import Measured
 from bleuprint.scoring.measures import MEASURES
 from measuring import texts_of
 from scoring import sacrebleu, text
 
 
-def bleu_by_length(
-    hypotheses: list[str], references: list[str], tokens: list[int], language: str
-) -> list[Measured]:
+def bleu_by_length(hypotheses, references, tokens, language):
     statistics = MEASURES["bleu"].count(texts_of(hypotheses, references, language))
     assert statistics is not None
     return list(by_length(MEASURES["bleu"], statistics, tokens))
 
 
-def test_buckets_begin_and_end_where_they_say() -> None:
+def test_buckets_begin_and_end_where_they_say():
     tokens = [0, 1, 10, 11, 20, 21, 30, 31, 40, 41, 50, 51, 400]
     lines = ["one two three four"] * len(tokens)
     found = bleu_by_length(lines, lines, tokens, "en")
@@ -32,7 +27,7 @@ def test_buckets_begin_and_end_where_they_say() -> None:
 
 
 @pytest.mark.parametrize("language", ["de", "zh"])
-def test_each_bucket_equals_the_command_line(tmp_path: Path, language: str) -> None:
+def test_each_bucket_equals_the_command_line(tmp_path, language):
     references, good, _ = text(language)
     tokens = [5 + i % 2 * 20 for i in range(len(references))]
     for bucket, found in enumerate(bleu_by_length(good, references, tokens, language)):
@@ -44,7 +39,7 @@ def test_each_bucket_equals_the_command_line(tmp_path: Path, language: str) -> N
         assert (found["units"], found["value"]) == (30, theirs["score"])
 
 
-def test_word_accuracy_worked_by_hand() -> None:
+def test_word_accuracy_worked_by_hand():
     counts = {"the": 100, "cat": 99, "sat": 10, "on": 9, "a": 5, "mat": 4, "x": 2, "y": 1, "z": 0}
     references = ["the cat sat on the mat", "a x y z", "z z"]
     # "the" once of twice; "mat" is in the wrong line; of three z only two are in the reference

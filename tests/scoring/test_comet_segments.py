@@ -10,7 +10,6 @@ import shutil
 import subprocess
 import sys
 from dataclasses import replace
-from pathlib import Path
 from statistics import fmean
 
 import pytest
@@ -18,7 +17,6 @@ import pytest
 import comet_folder
 import result_trees as trees
 from bleuprint.config.comet import Comet
-from bleuprint.config.experiment import Settings
 from bleuprint.config.outside import OutsideFile, OutsideRow
 from bleuprint.config.paths import Cell
 from bleuprint.runtime.errors import UserError
@@ -43,7 +41,7 @@ open(output, "w").write(json.dumps(content))
 
 
 @pytest.fixture(scope="module")
-def tree(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Settings]:
+def tree(tmp_path_factory):
     """A cell with two test sets, which hold all characters that end a line elsewhere."""
     root = tmp_path_factory.mktemp("comet")
     settings = trees.settings_in(root, ("tiny",), {"news-en-de": ("first", "second")})
@@ -60,12 +58,12 @@ def tree(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Settings]:
     return root, settings
 
 
-def with_model(settings: Settings, python: Path | str, folder: Path, sha256: str = "") -> Settings:
+def with_model(settings, python, folder, sha256=""):
     model = Comet(str(python), str(folder), sha256 or folder_sha256(folder))
     return replace(settings, comet={"wmt22-comet-da": model})
 
 
-def stand_in(path: Path, code: str) -> Path:
+def stand_in(path, code):
     """An executable that runs Python code with the arguments of COMET's Python."""
     path.with_suffix(".py").write_text(code)
     path.write_text(f'#!/bin/sh\nexec {sys.executable} {path.with_suffix(".py")} "$@"\n')
@@ -73,14 +71,14 @@ def stand_in(path: Path, code: str) -> Path:
     return path
 
 
-def refusal(settings: Settings, root: Path) -> str:
+def refusal(settings, root):
     with pytest.raises(UserError) as caught:
         score_cell(settings, *CELL, root)
     assert "\n" not in str(caught.value)
     return str(caught.value)
 
 
-def test_the_hash_of_a_folder_is_that_of_coreutils(tmp_path: Path) -> None:
+def test_the_hash_of_a_folder_is_that_of_coreutils(tmp_path):
     folder = comet_folder.write_empty(tmp_path / "model")
     for name in ("a b", "a-b", "ä", "a/b", ".cache/huggingface/at", "encoder/.lock"):
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
@@ -94,9 +92,7 @@ def test_the_hash_of_a_folder_is_that_of_coreutils(tmp_path: Path) -> None:
     assert folder_sha256(folder) == printed.stdout.decode().split()[0]
 
 
-def test_bleuprint_check_notes_what_the_stage_would_refuse(
-    tree: tuple[Path, Settings], tmp_path: Path
-) -> None:
+def test_bleuprint_check_notes_what_the_stage_would_refuse(tree, tmp_path):
     _, settings = tree
     assert list(missing_parts(settings)) == []
     folder = comet_folder.write_empty(tmp_path / "model")
@@ -112,7 +108,7 @@ def test_bleuprint_check_notes_what_the_stage_would_refuse(
     ]
 
 
-def test_a_model_of_another_hash_or_without_comet(tree: tuple[Path, Settings]) -> None:
+def test_a_model_of_another_hash_or_without_comet(tree):
     root, settings = tree
     folder = root / "model"
     found = folder_sha256(folder)
@@ -131,7 +127,7 @@ def test_a_model_of_another_hash_or_without_comet(tree: tuple[Path, Settings]) -
     assert not (root / CELL.results / "comet.json").exists()
 
 
-def test_scores_belong_to_their_lines(tree: tuple[Path, Settings], tmp_path: Path) -> None:
+def test_scores_belong_to_their_lines(tree, tmp_path):
     """Every file reaches COMET as its bytes, whatever characters are in it."""
     root, settings = tree
     model = with_model(settings, stand_in(tmp_path / "python", LENGTHS), root / "model")
@@ -151,9 +147,7 @@ def test_scores_belong_to_their_lines(tree: tuple[Path, Settings], tmp_path: Pat
         }
 
 
-def test_rows_from_outside_have_the_scores_of_equal_translations(
-    tree: tuple[Path, Settings], tmp_path: Path
-) -> None:
+def test_rows_from_outside_have_the_scores_of_equal_translations(tree, tmp_path):
     root, settings = tree
     texts, tests = root / CELL.results / "hypotheses", ("second", "first")
     rows = {
@@ -183,15 +177,13 @@ def test_rows_from_outside_have_the_scores_of_equal_translations(
         ("raise SystemExit(3)", "COMET ended with status 3; its messages are above"),
     ],
 )
-def test_scores_that_are_none(
-    tree: tuple[Path, Settings], tmp_path: Path, code: str, message: str
-) -> None:
+def test_scores_that_are_none(tree, tmp_path, code, message):
     root, settings = tree
     model = with_model(settings, stand_in(tmp_path / "python", code), root / "model")
     assert message in refusal(model, root)
 
 
-def test_lines_end_at_newlines_alone(tmp_path: Path) -> None:
+def test_lines_end_at_newlines_alone(tmp_path):
     for text in ("", "\n", "a", "a\n\n", *(f"{c}a{c}b\n{c}" for c in TORTURE)):
         (path := tmp_path / "text").write_bytes(text.encode())
         assert predict.lines(path) == list(read_lines(path))
@@ -201,9 +193,7 @@ def test_lines_end_at_newlines_alone(tmp_path: Path) -> None:
     "BLEUPRINT_COMET_PYTHON" not in os.environ,
     reason="BLEUPRINT_COMET_PYTHON names no environment with unbabel-comet",
 )
-def test_a_tiny_model_by_the_real_package(
-    tree: tuple[Path, Settings], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_tiny_model_by_the_real_package(tree, tmp_path, monkeypatch):
     """Without internet, with a model that asks for XLM-R large: against each line by itself."""
     python, script = os.environ["BLEUPRINT_COMET_PYTHON"], comet_folder.__file__
     root, settings = tree

@@ -15,7 +15,7 @@ from measuring import measure, of_documents, texts_of
 WORDS = [f"w{number}" for number in range(50)]
 
 
-def made(documents: int, lines: int, alike: bool) -> tuple[list[str], list[str], list[str]]:
+def made(documents, lines, alike):
     """Hypotheses, references and documents of `lines` lines each.
 
     A quarter to all of a line's words are right: the same share in a document's lines if they are
@@ -34,7 +34,7 @@ def made(documents: int, lines: int, alike: bool) -> tuple[list[str], list[str],
     return hypotheses, references, ids
 
 
-def test_dbleu_is_sacrebleus_of_documents_in_one_line() -> None:
+def test_dbleu_is_sacrebleus_of_documents_in_one_line():
     hypotheses, references, ids = made(5, 4, alike=True)
     joined = [
         [" ".join(side[4 * d : 4 * d + 4]) for d in range(5)] for side in (hypotheses, references)
@@ -53,14 +53,14 @@ def test_dbleu_is_sacrebleus_of_documents_in_one_line() -> None:
     assert found["signature"] == metric.get_signature().format()
 
 
-def test_dbleu_does_not_see_where_sentences_of_a_document_end() -> None:
+def test_dbleu_does_not_see_where_sentences_of_a_document_end():
     texts = texts_of(["a b c", "d e f g"], ["a b c d e", "f g"], "en", ["one", "one"])
     assert measure("dbleu", texts)["value"] == pytest.approx(100)
     assert of_documents("bleu", texts)["value"] < 60
 
 
 @pytest.mark.parametrize(("key", "metric"), [("bleu", BLEU()), ("chrf2", CHRF())])
-def test_the_interval_is_that_of_texts_of_drawn_documents(key: str, metric: BLEU | CHRF) -> None:
+def test_the_interval_is_that_of_texts_of_drawn_documents(key, metric):
     """Each resample is written out document by document and scored as a text of its own."""
     hypotheses, references, ids = made(6, 3, alike=True)
     interval = of_documents(key, texts_of(hypotheses, references, "en", ids))
@@ -74,15 +74,13 @@ def test_the_interval_is_that_of_texts_of_drawn_documents(key: str, metric: BLEU
     assert (interval["low"], interval["high"]) == pytest.approx(expected, abs=1e-3)
 
 
-def test_lines_that_are_documents_have_the_interval_of_lines() -> None:
+def test_lines_that_are_documents_have_the_interval_of_lines():
     hypotheses, references, _ = made(5, 4, alike=True)
     texts = texts_of(hypotheses, references, "en", [str(line) for line in range(20)])
     assert of_documents("ter", texts) == {**measure("ter", texts), "group": "document"}
 
 
-def test_paired_tests_by_document_are_those_of_documents_drawn_and_swapped(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_paired_tests_by_document_are_those_of_documents_drawn_and_swapped(monkeypatch):
     trees.few_samples(monkeypatch)
     hypotheses, references, ids = made(8, 3, alike=True)
     other = [line.replace("x", "x y") for line in hypotheses]
@@ -91,7 +89,7 @@ def test_paired_tests_by_document_are_those_of_documents_drawn_and_swapped(
     found = paired_test(MEASURES["chrf2"], *map(statistics_of, sides))
     metric, deltas, swapped = CHRF(), [], []
 
-    def difference(one: list[str], two: list[str], lines: list[int]) -> float:
+    def difference(one, two, lines):
         expected = [[references[n] for n in lines]]
         scores = [metric.corpus_score([s[n] for n in lines], expected).score for s in (one, two)]
         return scores[1] - scores[0]

@@ -12,7 +12,7 @@ TABLE = {
 
 
 @pytest.mark.parametrize("metric", TABLE)
-def test_the_authors_table(metric: str) -> None:
+def test_the_authors_table(metric):
     for step, difference in enumerate(TABLE[metric]):
         for sign in (1, -1):
             found = human_agreement(metric, sign * difference)
@@ -20,7 +20,7 @@ def test_the_authors_table(metric: str) -> None:
             assert found == pytest.approx(55 + 5 * step, abs=0.25)
 
 
-def test_nothing_is_extrapolated() -> None:
+def test_nothing_is_extrapolated():
     # the curve itself begins at 44 and ends at 88
     assert [human_agreement("BLEU", d) for d in (0.0, 0.2, 9.0)] == [50, 50, 85]
     assert human_agreement("chrF2", 40.0) == 90

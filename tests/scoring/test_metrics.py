@@ -1,7 +1,5 @@
 """Scores equal sacreBLEU's command line, run beside, and figures worked by hand."""
 
-from pathlib import Path
-
 import pytest
 
 import result_trees as trees
@@ -11,7 +9,7 @@ from scoring import SEPARATORS, sacrebleu, text
 
 
 @pytest.mark.parametrize("language", ["de", "zh"])
-def test_scores_equal_the_command_line(tmp_path: Path, language: str) -> None:
+def test_scores_equal_the_command_line(tmp_path, language):
     references, good, worse = text(language)
     good[::7] = worse[::7]
     trees.write_lines(tmp_path / "references", references)
@@ -43,19 +41,19 @@ def test_scores_equal_the_command_line(tmp_path: Path, language: str) -> None:
         ("de shn nod ii vi", "13a"),
     ],
 )
-def test_the_tokenizer_of_a_language(languages: str, tokenizer: str) -> None:
+def test_the_tokenizer_of_a_language(languages, tokenizer):
     for language in languages.split():
         found = bleu(["a b c d"], ["a b c d"], language)
         assert f"|tok:{tokenizer}|" in found["signature"]
 
 
-def test_ter_has_no_upper_end() -> None:
+def test_ter_has_no_upper_end():
     # 7 words too many for a reference of one word
     worse = ter(["a b c d e f g h"] * 2, ["a"] * 2)
     assert worse["value"] == worse["low"] == worse["high"] == 700
 
 
-def test_an_interval_stays_on_the_scale() -> None:
+def test_an_interval_stays_on_the_scale():
     references = [f"one two three four five {i}" for i in range(30)]
     nearly = [*references[:-1], "nothing of it"]
     for result in (bleu(nearly, references, "en"), chrf(nearly, references)):
@@ -66,7 +64,7 @@ def test_an_interval_stays_on_the_scale() -> None:
     assert (nothing["value"], nothing["low"], nothing["high"]) == (0, 0, 0)
 
 
-def test_torture_text_equals_the_command_line_on_files(tmp_path: Path) -> None:
+def test_torture_text_equals_the_command_line_on_files(tmp_path):
     odd = [*SEPARATORS, "\ufeff", "\u202e", "\x00", "😀\u200d", "\t", "ــ", "e\u0301"]
     references = [
         f"the {mark} sentence {mark}{i} is short {mark}" for i, mark in enumerate(odd * 3)
@@ -84,9 +82,7 @@ def test_torture_text_equals_the_command_line_on_files(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(("language", "extra"), [("ja", "ja"), ("jpn", "ja"), ("ko", "ko")])
-def test_a_tokenizer_that_is_not_installed(
-    monkeypatch: pytest.MonkeyPatch, language: str, extra: str
-) -> None:
+def test_a_tokenizer_that_is_not_installed(monkeypatch, language, extra):
     for module in ("tokenizer_ja_mecab.MeCab", "tokenizer_ko_mecab.MeCab"):
         monkeypatch.setattr(f"sacrebleu.tokenizers.{module}", None)
     with pytest.raises(UserError, match=rf"pip install -c constraints.txt 'sacrebleu\[{extra}\]'"):

@@ -1,13 +1,10 @@
 """Faults of translations: counted by hand, without those of the references."""
 
 import dataclasses
-from pathlib import Path
-from typing import Any
 
 import pytest
 
 import result_trees as trees
-from bleuprint.config.corpus import Corpus
 from bleuprint.scoring.measure import Texts
 from bleuprint.scoring.output_faults import ANY, FAULTS, LANGUAGE, has_loop, is_balanced
 from bleuprint.text.tokenizers import Tokenize, tokenizer_for
@@ -19,22 +16,20 @@ GOOD = "Anna zahlt 20 Euro (nicht mehr) an {name} in der Altstadt von Wien."
 
 
 @pytest.fixture
-def corpus(tmp_path: Path) -> Corpus:
+def corpus(tmp_path):
     """From English to German; tokens are separated by spaces."""
     corpus = trees.settings_in(tmp_path).corpus("news-en-de")
     return dataclasses.replace(corpus, tokenize=dataclasses.replace(corpus.tokenize, name="none"))
 
 
-def counts_of(
-    sources: list[str], references: list[str], outputs: list[str], corpus: Corpus
-) -> dict[str, Any]:
+def counts_of(sources, references, outputs, corpus):
     """Of each fault, by line, whether the output has it, and whether the line counts."""
     texts = Texts(sources, references, outputs, corpus, texts_of([], []).described)
     counted = {fault.key: fault.count(texts) for fault in FAULTS}
     return {name: of.tolist() for name, of in counted.items() if of is not None}
 
 
-def found(corpus: Corpus, source: str, reference: str, output: str) -> set[str]:
+def found(corpus, source, reference, output):
     counted = counts_of([source], [reference], [output], corpus)
     return {name for name, ((broken, _),) in counted.items() if broken}
 
@@ -57,11 +52,11 @@ def found(corpus: Corpus, source: str, reference: str, output: str) -> set[str]:
         (GOOD.replace("mehr)", "mehr"), {"brackets"}),
     ],
 )
-def test_each_fault_is_seen_alone(corpus: Corpus, output: str, faults: set[str]) -> None:
+def test_each_fault_is_seen_alone(corpus, output, faults):
     assert found(corpus, SOURCE, GOOD, output) == faults | ({ANY} if faults else set())
 
 
-def test_addresses_have_to_be_kept(corpus: Corpus) -> None:
+def test_addresses_have_to_be_kept(corpus):
     source = "Write to anna@example.org, or see https://example.org/a."
     good = "Schreiben Sie an anna@example.org, oder siehe https://example.org/a!"
     assert found(corpus, source, good, good.replace("!", ".")) == set()
@@ -72,7 +67,7 @@ def test_addresses_have_to_be_kept(corpus: Corpus) -> None:
 @pytest.mark.parametrize(
     "copied", ["name@host.org", "http://a.b/c?d=e", "%(count)s", "1'000", "9:15"]
 )
-def test_what_the_tokenizer_changes_is_no_fault(corpus: Corpus, copied: str) -> None:
+def test_what_the_tokenizer_changes_is_no_fault(corpus, copied):
     """Plain Moses prints `name @ host.org`, `% (count) s`, `1 '000`."""
     plain = Tokenize("moses", lowercase=False, hyphens=False, escape=False, plain=True)
     corpus = dataclasses.replace(corpus, tokenize=plain)
@@ -85,7 +80,7 @@ def test_what_the_tokenizer_changes_is_no_fault(corpus: Corpus, copied: str) -> 
     assert found(corpus, source, good, GOOD.replace("{name}", "Anna")) == {ANY, *lost}
 
 
-def test_counts_by_hand_without_the_lines_whose_reference_has_the_fault(corpus: Corpus) -> None:
+def test_counts_by_hand_without_the_lines_whose_reference_has_the_fault(corpus):
     sources = ["The house has 3 rooms."] * 4
     references = ["Das Haus hat drei Zimmer.", *["Das Haus hat 3 Zimmer."] * 3]
     # the first loses the number as its reference does, but is unbalanced, too
@@ -106,20 +101,20 @@ def test_counts_by_hand_without_the_lines_whose_reference_has_the_fault(corpus: 
     assert not any(broken for lines in own.values() for broken, _ in lines)
 
 
-def test_a_language_that_cannot_be_identified(corpus: Corpus) -> None:
+def test_a_language_that_cannot_be_identified(corpus):
     toy = dataclasses.replace(corpus, source="xx", target="yy")
     names = list(counts_of(["1 2"], ["1 2"], ["1 3"], toy))
     assert names == [fault.key for fault in FAULTS if fault.key != LANGUAGE]
 
 
 @pytest.mark.parametrize("separator", [*SEPARATORS, "\0", "\ufeff"])
-def test_odd_characters(corpus: Corpus, separator: str) -> None:
+def test_odd_characters(corpus, separator):
     assert found(corpus, SOURCE, GOOD, separator) == {ANY, "empty"}
     assert found(corpus, SOURCE, GOOD, GOOD.replace(" ", separator, 1)) <= {ANY, "loop"}
     assert found(corpus, separator, GOOD, GOOD) == set()
 
 
-def test_what_does_not_print_is_no_difference(corpus: Corpus) -> None:
+def test_what_does_not_print_is_no_difference(corpus):
     marked = SOURCE.replace(" ", "\u200e ").replace("20", "2\u20600")
     assert found(corpus, marked, GOOD, GOOD.replace("20", "2\u20600")) == set()
     url = "www.example.org"
@@ -142,7 +137,7 @@ def test_what_does_not_print_is_no_difference(corpus: Corpus) -> None:
         (" ".join([*map(str, range(20))] * 2), True),
     ],
 )
-def test_loops(text: str, loops: bool) -> None:
+def test_loops(text, loops):
     assert has_loop(text.split()) == loops
 
 
@@ -150,6 +145,6 @@ def test_loops(text: str, loops: bool) -> None:
     ("text", "balanced"),
     [("", True), ("([a]{b})", True), ("([)]", False), (")(", False), ("a (", False)],
 )
-def test_brackets(text: str, balanced: bool) -> None:
+def test_brackets(text, balanced):
     assert is_balanced(text) == balanced
     assert is_balanced("([" * 50_000 + text + "])" * 50_000) == balanced

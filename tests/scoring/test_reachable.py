@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from bleuprint.config.corpus import Corpus, SentencePiece, Units, Words
+from bleuprint.config.corpus import SentencePiece, Units, Words
 from bleuprint.config.experiment import load
 from bleuprint.config.paths import folder, given
 from bleuprint.rules import EDITS
@@ -18,7 +18,6 @@ from bleuprint.runtime.files import read_json, write_json
 from bleuprint.scoring import reachable
 from bleuprint.scoring.reachable import REACHABLE, write_reachable
 from bleuprint.text.parallel import TextFolder
-from bleuprint.text.tokenizers import Tokenize
 from corpora import EDITS as NFC
 from corpora import PAIRS, TOKENIZE, UNITS, write_set
 from params import PARAMS
@@ -48,14 +47,14 @@ TEST = f"tests: {{news: {{a: {{license_and_citation: own, {FILES}}}}}}}".replace
 
 
 @pytest.fixture
-def corpus(tmp_path: Path) -> Corpus:
+def corpus(tmp_path):
     """German to English, with a test set, `news`."""
     path = tmp_path / "params.yaml"
     path.write_text(PARAMS.replace('target: "no"', 'target: "en"').replace("tests: {}", TEST))
     return load(path).corpus("own")
 
 
-def of_sacrebleu(folder: Path, references: list[str], printed: list[str]) -> float:
+def of_sacrebleu(folder, references, printed):
     paths = [folder / "references", folder / "printed"]
     for path, lines in zip(paths, (references, printed), strict=True):
         path.write_text("".join(f"{line}\n" for line in lines))
@@ -82,15 +81,8 @@ def of_sacrebleu(folder: Path, references: list[str], printed: list[str]) -> flo
     ],
 )
 def test_what_a_perfect_system_prints_is_scored(
-    tmp_path: Path,
-    corpus: Corpus,
-    references: list[str],
-    printed: list[str],
-    edits: tuple[Edit, ...],
-    tokenize: Tokenize,
-    units: Units,
-    step: str | None,
-) -> None:
+    tmp_path, corpus, references, printed, edits, tokenize, units, step
+):
     # twice in a line: a line of the test set would be dropped
     text = [(f"a{n}", f"{line} {line}".replace("<unk>", "")) for n, line in enumerate(printed)]
     news = [(f"b{n}", line) for n, line in enumerate(references)]
@@ -108,7 +100,7 @@ def test_what_a_perfect_system_prints_is_scored(
     assert [note.startswith(start) for note in found] == [True] * (step is not None)
 
 
-def test_a_test_set_that_is_drawn_is_what_clean_left(tmp_path: Path, corpus: Corpus) -> None:
+def test_a_test_set_that_is_drawn_is_what_clean_left(tmp_path, corpus):
     """Cleaned twice, it would be `Der né ...`."""
     entities: tuple[Edit, ...] = (EDITS["entities"](),)
     text = [(f"a{n}", f"Der n&amp;eacute; {n} lag.") for n in range(40)]
@@ -120,7 +112,7 @@ def test_a_test_set_that_is_drawn_is_what_clean_left(tmp_path: Path, corpus: Cor
     assert scores["clean"] == scores["tokenize"] == 100
 
 
-def test_no_notes_without_statistics(tmp_path: Path) -> None:
+def test_no_notes_without_statistics(tmp_path):
     assert not list(reachable.notes(tmp_path, "own", ["news"]))
     write_json(tmp_path / REACHABLE, {"other": {"clean": 9.0}})
     assert not list(reachable.notes(tmp_path, "own", ["news"]))
@@ -130,18 +122,18 @@ class TestSample:
     """Notes on files that are here, in a project with one test set."""
 
     @pytest.fixture(autouse=True)
-    def project(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, corpus: Corpus) -> None:
+    def project(self, tmp_path, monkeypatch, corpus):
         assert corpus.files.tests
         monkeypatch.chdir(tmp_path)
         self.write(REFERENCES)
 
-    def write(self, lines: list[str], name: str = "news") -> None:
+    def write(self, lines, name="news"):
         Path("inputs").mkdir(exist_ok=True)
         for side in ("de", "no"):
             text = "".join(f"{line}\n" for line in lines)
             Path("inputs", f"{name}.{side}").write_text(text, encoding="utf-8")
 
-    def noted(self, *changes: tuple[str, str]) -> list[str]:
+    def noted(self, *changes):
         path = Path("params.yaml")
         text = path.read_text()
         for old, new in changes:
@@ -150,10 +142,10 @@ class TestSample:
         path.write_text(text)
         return list(reachable.notes_before(load()))
 
-    def test_a_file_that_comes_back_is_not_noted(self) -> None:
+    def test_a_file_that_comes_back_is_not_noted(self):
         assert self.noted(("name: moses", "name: none")) == []
 
-    def test_case(self, tmp_path: Path) -> None:
+    def test_case(self, tmp_path):
         bleu = of_sacrebleu(tmp_path, REFERENCES, [line.lower() for line in REFERENCES])
         (note,) = self.noted(("moses, lowercase: false", "none, lowercase: true"))
         assert note == (
@@ -161,26 +153,26 @@ class TestSample:
             "BLEU is cased: tokenize.lowercase false keeps the case"
         )
 
-    def test_forms_of_unicode(self, tmp_path: Path) -> None:
+    def test_forms_of_unicode(self, tmp_path):
         self.write(DECOMPOSED)
         bleu = of_sacrebleu(tmp_path, DECOMPOSED, REFERENCES)
         (note,) = self.noted(("name: moses", "name: none"))
         start = f"corpora.own: reachable BLEU of news is {bleu:.1f} (clean {bleu - 100:.1f}): "
         assert note.startswith(f"{start}leave the edit out, or ")
 
-    def test_a_tokenizer(self) -> None:
+    def test_a_tokenizer(self):
         self.write(SPACED)
         (note,) = self.noted()
         assert note.endswith("tokenize.name none with vocabulary.sentencepiece restores all text")
         assert self.noted(("name: moses", "name: none")) == []
 
-    def test_a_test_set_that_will_be_drawn(self) -> None:
+    def test_a_test_set_that_will_be_drawn(self):
         self.write(DECOMPOSED, "a")
         assert self.noted((TEST, "tests: {}"), ("name: moses", "name: none")) == []
         (note,) = self.noted(("lowercase: false", "lowercase: true"))
         assert note.startswith("corpora.own: reachable BLEU of held-out is ")
 
-    def test_text_that_was_downloaded(self) -> None:
+    def test_text_that_was_downloaded(self):
         url = "{url: 'https://h.invalid/a.xz'}"
         assert self.noted(("{path: inputs/news.no}", url)) == []
         text = TextFolder(given("own"), "de", "en")
@@ -193,7 +185,7 @@ class TestSample:
         (note,) = self.noted((test, "tests: {}"), ("{path: inputs/a.no}", url))
         assert "reachable BLEU of held-out is " in note
 
-    def test_files_that_cannot_be_read(self) -> None:
+    def test_files_that_cannot_be_read(self):
         packed = self.noted(("news.no", "news.no.gz"))
         assert packed == []  # noted as missing by other notes
         Path("inputs/news.no.gz").write_bytes(gzip.compress(b"a\n" * 4)[:-9])

@@ -2,13 +2,11 @@
 
 import dataclasses
 import sys
-from pathlib import Path
 
 import pytest
 
 import processes
 import result_trees as trees
-from bleuprint.config.corpus import Corpus
 from bleuprint.config.paths import Cell, folder
 from bleuprint.corpus.test_sets import Description
 from bleuprint.decoding.translation_record import ReferenceLoss
@@ -16,9 +14,8 @@ from bleuprint.runtime.errors import UserError
 from bleuprint.runtime.files import read_json, sha256_of
 from bleuprint.scoring import score
 from bleuprint.scoring.bleu_variants import TOKENS
-from bleuprint.scoring.measure import Measured, Texts
+from bleuprint.scoring.measure import Texts
 from bleuprint.scoring.measures import MEASURES
-from bleuprint.scoring.record import SetScores
 from measuring import SACREBLEU, measure, of_documents, texts_of, value_of
 from root import ROOT
 from scoring import SEPARATORS, sacrebleu, text
@@ -26,13 +23,7 @@ from scoring import SEPARATORS, sacrebleu, text
 STAGE = ROOT / "stages" / "score.py"
 
 
-def score_lines(
-    root: Path,
-    references: list[str],
-    hypotheses: list[str],
-    corpus: Corpus,
-    loss: ReferenceLoss | None = None,
-) -> SetScores:
+def score_lines(root, references, hypotheses, corpus, loss=None):
     """Scores of files that hold these lines; the references are their own sources."""
     for name, lines in (("references", references), ("hypotheses", hypotheses)):
         trees.write_lines(root / name, lines)
@@ -45,17 +36,17 @@ def score_lines(
 
 
 @pytest.fixture
-def corpus(tmp_path: Path) -> Corpus:
+def corpus(tmp_path):
     """A corpus into German; its tokens are separated by spaces."""
     corpus = trees.settings_in(tmp_path).corpus("news-en-de")
     return dataclasses.replace(corpus, tokenize=dataclasses.replace(corpus.tokenize, name="none"))
 
 
-def by_key(scores: SetScores) -> dict[tuple[str, str], Measured]:
+def by_key(scores):
     return {(each["measure"], each["group"]): each for each in scores["measures"]}
 
 
-def groups(scores: SetScores, key: str) -> dict[str, tuple[int, float]]:
+def groups(scores, key):
     """Units and value of a measure by bucket."""
     return {
         group: (each["units"], each["value"])
@@ -64,7 +55,7 @@ def groups(scores: SetScores, key: str) -> dict[str, tuple[int, float]]:
     }
 
 
-def test_all_scores_of_a_file(tmp_path: Path, corpus: Corpus) -> None:
+def test_all_scores_of_a_file(tmp_path, corpus):
     references, good, _ = text("de")
     found = score_lines(tmp_path, references, good, corpus)
     assert found["lines"] == 60
@@ -78,7 +69,7 @@ def test_all_scores_of_a_file(tmp_path: Path, corpus: Corpus) -> None:
     assert found["hypotheses"] == sha256_of(tmp_path / "hypotheses")
 
 
-def test_words_are_those_of_the_corpuss_tokenizer(tmp_path: Path, corpus: Corpus) -> None:
+def test_words_are_those_of_the_corpuss_tokenizer(tmp_path, corpus):
     # the words are counted as often as they have letters, by `score_lines`
     references, hypotheses = ["Ein Haus, a Hund"], ["ein Haus, a Hund."]
     assert groups(score_lines(tmp_path, references, hypotheses, corpus), "word_accuracy") == {
@@ -92,7 +83,7 @@ def test_words_are_those_of_the_corpuss_tokenizer(tmp_path: Path, corpus: Corpus
     assert groups(found, "word_accuracy") == {"count 2-4": (2, 100.0)}
 
 
-def test_all_is_scored_in_the_target_language(corpus: Corpus) -> None:
+def test_all_is_scored_in_the_target_language(corpus):
     """From Thai, of which characters would be scored, to French, whose elisions are tokens."""
     moses = dataclasses.replace(corpus.tokenize, name="moses")
     french = dataclasses.replace(corpus, source="th", target="fr", tokenize=moses)
@@ -111,7 +102,7 @@ def test_all_is_scored_in_the_target_language(corpus: Corpus) -> None:
     assert found[TOKENS, ""]["value"] == measure(TOKENS, own)["value"]
 
 
-def test_tokens_are_the_corpuss_own(tmp_path: Path, corpus: Corpus) -> None:
+def test_tokens_are_the_corpuss_own(tmp_path, corpus):
     """The file of tokens, and the translation by the tokenizer: equal to sacreBLEU's on both."""
     characters = dataclasses.replace(
         corpus, tokenize=dataclasses.replace(corpus.tokenize, name="characters", lowercase=True)
@@ -129,7 +120,7 @@ def test_tokens_are_the_corpuss_own(tmp_path: Path, corpus: Corpus) -> None:
     assert 0 < ours["value"] < 100
 
 
-def test_loss_per_token_and_per_word(tmp_path: Path, corpus: Corpus) -> None:
+def test_loss_per_token_and_per_word(tmp_path, corpus):
     # 7 words and 2 ends of sentence
     lines, loss = ["Ein Haus, das brennt.", "Zwei  Hunde laufen"], ReferenceLoss(nats=9.0, tokens=6)
     found = score_lines(tmp_path, lines, lines, corpus, loss)
@@ -143,7 +134,7 @@ def test_loss_per_token_and_per_word(tmp_path: Path, corpus: Corpus) -> None:
 
 
 @pytest.mark.parametrize("separator", SEPARATORS)
-def test_a_line_ends_at_newline_only(tmp_path: Path, corpus: Corpus, separator: str) -> None:
+def test_a_line_ends_at_newline_only(tmp_path, corpus, separator):
     references = [f"the sentence {separator} number {i} is short" for i in range(20)]
     # sacreBLEU takes every one of the separators for a space between words.
     spaced = [line.replace(separator, " ") for line in references]
@@ -159,7 +150,7 @@ CELL = Cell("tiny", "news-en-de", 1)
 
 
 @pytest.fixture
-def cell(tmp_path: Path) -> Path:
+def cell(tmp_path):
     """The results of a cell, without its scores."""
     settings = trees.settings_in(tmp_path)
     trees.write_texts(tmp_path, settings)
@@ -168,13 +159,13 @@ def cell(tmp_path: Path) -> Path:
     return tmp_path / CELL.results
 
 
-def fails(root: Path, message: str, cell: Cell = CELL) -> None:
+def fails(root, message, cell=CELL):
     with pytest.raises((UserError, FileNotFoundError), match=message):
         score.score_cell(trees.settings_in(root), *cell, root)
     assert not (root / cell.results / "scores.json").exists()
 
 
-def test_the_stage_writes_the_scores_of_all_test_sets(cell: Path, tmp_path: Path) -> None:
+def test_the_stage_writes_the_scores_of_all_test_sets(cell, tmp_path):
     done = processes.run_text([sys.executable, str(STAGE), "tiny", "news-en-de", "1"], tmp_path)
     assert (done.returncode, done.stderr) == (0, "")
     assert (cell / "scores.json").read_bytes() == (tmp_path / "expected.json").read_bytes()
@@ -190,14 +181,14 @@ def test_the_stage_writes_the_scores_of_all_test_sets(cell: Path, tmp_path: Path
         (None, "test.first.de"),
     ],
 )
-def test_bad_translations(cell: Path, tmp_path: Path, content: bytes | None, message: str) -> None:
+def test_bad_translations(cell, tmp_path, content, message):
     (file := cell / "hypotheses" / "test.first.de").unlink()
     if content is not None:
         file.write_bytes(content)
     fails(tmp_path, message)
 
 
-def test_an_empty_test_set(cell: Path, tmp_path: Path) -> None:
+def test_an_empty_test_set(cell, tmp_path):
     for stage in ("split", "tokens"):
         for language in ("en", "de"):
             (folder("news-en-de", stage, tmp_path) / f"test.first.{language}").write_bytes(b"")
@@ -207,6 +198,6 @@ def test_an_empty_test_set(cell: Path, tmp_path: Path) -> None:
 
 
 @pytest.mark.usefixtures("cell")
-def test_an_unknown_cell(tmp_path: Path) -> None:
+def test_an_unknown_cell(tmp_path):
     fails(tmp_path, "no systems entry 'tny'", CELL._replace(system="tny"))
     fails(tmp_path, "no seed 2; there are: 1", CELL._replace(seed=2))

@@ -1,7 +1,6 @@
 """p-values equal those of sacreBLEU's command line, run beside."""
 
 from math import comb
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -16,7 +15,7 @@ from measuring import SACREBLEU, paired_tests
 from scoring import sacrebleu, text
 
 
-def test_p_values_equal_the_command_line(tmp_path: Path) -> None:
+def test_p_values_equal_the_command_line(tmp_path):
     references, good, worse = text("de")
     similar = list(good)
     similar[::7], similar[3::7] = references[::7], worse[3::7]
@@ -46,7 +45,7 @@ def test_p_values_equal_the_command_line(tmp_path: Path) -> None:
     assert ours["similar"]["bleu"].bootstrap > 0.05 < ours["similar"]["bleu"].randomization
 
 
-def test_the_standard_error_is_that_of_scores_of_resamples() -> None:
+def test_the_standard_error_is_that_of_scores_of_resamples():
     """Each resample is drawn, written out line by line and scored as a text of its own."""
     references, good, worse = text("de")
     found = paired_tests({"good": good, "worse": worse}, references, "de")["worse"]["chrf2"]
@@ -61,7 +60,7 @@ def test_the_standard_error_is_that_of_scores_of_resamples() -> None:
     assert found.standard_error == pytest.approx(np.std(deltas, ddof=1), rel=0.12)
 
 
-def test_a_difference_in_one_line_alone_is_no_difference_to_the_bootstrap() -> None:
+def test_a_difference_in_one_line_alone_is_no_difference_to_the_bootstrap():
     # Swapped or not, systems that differ in one line differ by as much: sacreBLEU's randomisation
     # counts what is larger, finds nothing, and is as sure as it can be. Docs warn of it.
     references, good, _ = text("de")
@@ -72,14 +71,14 @@ def test_a_difference_in_one_line_alone_is_no_difference_to_the_bootstrap() -> N
     assert found.randomization == round(1 / 10001, 6)
 
 
-def test_identical_translations_do_not_differ() -> None:
+def test_identical_translations_do_not_differ():
     references, good, worse = text("de")
     tested = paired_tests({"a": good, "b": worse, "c": list(good)}, references, "de")
     assert tested["c"] == dict.fromkeys(SACREBLEU, PairedTest(1.0, 1.0, 0.0))
     assert tested["b"]["bleu"].bootstrap < 0.05
 
 
-def test_the_seed_is_not_the_users_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_seed_is_not_the_users_environment(monkeypatch):
     references, good, _ = text("de")
     systems = {"a": good, "b": [*good[:-2], *references[-2:]]}
     before = paired_tests(systems, references, "de")
@@ -87,7 +86,7 @@ def test_the_seed_is_not_the_users_environment(monkeypatch: pytest.MonkeyPatch) 
     assert paired_tests(systems, references, "de") == before
 
 
-def test_one_line_shows_nothing() -> None:
+def test_one_line_shows_nothing():
     """All its samples are the same, for which sacreBLEU would report certainty."""
     systems = {"base": ["be ba bo bi be"], "other": ["a dog sees a cat today"]}
     found = paired_tests(systems, ["a dog sees a cat today"], "en")
@@ -97,14 +96,14 @@ def test_one_line_shows_nothing() -> None:
         assert tested.standard_error < 1e-4
 
 
-def exact(more: int, fewer: int) -> float:
+def exact(more, fewer):
     """McNemar's exact test by its definition: twice the smaller tail of Bin(n, 1/2), at most 1."""
     n, least = more + fewer, min(more, fewer)
     return min(1.0, 2 * sum(comb(n, k) for k in range(least + 1)) / 2**n)
 
 
 @pytest.mark.parametrize(("more", "fewer"), [(12, 2), (2, 12), (5, 5), (1, 0), (0, 9), (6, 0)])
-def test_randomization_of_shares_agrees_with_mcnemar(more: int, fewer: int) -> None:
+def test_randomization_of_shares_agrees_with_mcnemar(more, fewer):
     """Ties count: sacreBLEU's way would take 6 lines against 0 for certain."""
     lines = np.ones((200, 2))
     first, second = lines.copy(), lines.copy()
@@ -115,7 +114,7 @@ def test_randomization_of_shares_agrees_with_mcnemar(more: int, fewer: int) -> N
     assert found.randomization == pytest.approx(exact(more, fewer), abs=0.015)
 
 
-def test_wilsons_interval() -> None:
+def test_wilsons_interval():
     statistics = np.array([(1, 1)] * 10 + [(0, 1)] * 90 + [(0, 0)] * 7, dtype=float)
     found = measured(MEASURES["any fault"], statistics, "")
     expected = binomtest(10, 100).proportion_ci(0.95, "wilson")

@@ -2,8 +2,6 @@
 
 from pathlib import Path
 
-import pytest
-
 import params
 from bleuprint.scoring.reachable import notes_before as notes
 from bleuprint.scoring.unsplit import lacks_words
@@ -25,7 +23,7 @@ SPLIT = {
 }
 
 
-def test_texts_that_13a_does_not_split() -> None:
+def test_texts_that_13a_does_not_split():
     assert [language for language in TEXTS if lacks_words([TEXTS[language]], language)] == [*TEXTS]
     assert not [language for language in SPLIT if lacks_words([SPLIT[language]], language)]
     # languages for which another tokenizer is chosen, and lines of single words
@@ -33,7 +31,7 @@ def test_texts_that_13a_does_not_split() -> None:
     assert not lacks_words(["Haus", "Donaudampfschiff", "Tür"], "de") and not lacks_words([], "de")
 
 
-def test_check_notes_references_at_hand(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_check_notes_references_at_hand(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     settings = params.read(tmp_path)
     Path("inputs").mkdir()

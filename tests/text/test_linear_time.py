@@ -5,7 +5,6 @@ times where a row of characters is read again for each of them. Times are of thi
 the least of several.
 """
 
-from collections.abc import Callable, Iterator
 from importlib.util import find_spec
 from time import process_time
 
@@ -37,7 +36,7 @@ MOST = 3.2
 FORMS = [{"form": "NFC"}, {"form": "NFKC"}]
 
 
-def functions() -> Iterator[tuple[str, Callable[[str], object]]]:
+def functions():
     for name, edit in EDITS.items():
         for settings in FORMS if name == "unicode" else [{}]:
             rule = edit(**settings)
@@ -62,7 +61,7 @@ TOKENIZERS = {"moses": ("en", "fr"), "spacy": ("en",), "characters": ("en",), "n
 PACKAGES = {"ja": "fugashi", "zh": "rjieba", "th": "pythainlp"}
 
 
-def candidate(sentence: str) -> Candidate:
+def candidate(sentence):
     pair = Pair(sentence, f"{sentence}y")
     return Candidate(pair, ("en", "de"), (str.split, str.split), lambda _: 0.0)
 
@@ -70,7 +69,7 @@ def candidate(sentence: str) -> Candidate:
 CASES = dict(functions())
 
 
-def seconds(function: Callable[[str], object], line: str) -> float:
+def seconds(function, line):
     start = process_time()
     function(line)
     return process_time() - start
@@ -92,5 +91,5 @@ def test_twice_the_length_takes_about_twice_the_time(name):
     assert not slow
 
 
-def least(function: Callable[[str], object], line: str) -> float:
+def least(function, line):
     return min(seconds(function, line) for _ in range(3))

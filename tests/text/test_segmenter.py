@@ -3,7 +3,6 @@
 import os
 import sys
 from importlib import util
-from pathlib import Path
 
 import pytest
 from hypothesis import given, settings
@@ -48,7 +47,7 @@ INSTALLED = [
 ]
 
 
-def reference(language: str, sentence: str) -> list[str]:
+def reference(language, sentence):
     """The words of the tool as its documentation calls it; spaces are no words."""
     words: list[str]
     if language == "ja":
@@ -70,7 +69,7 @@ def reference(language: str, sentence: str) -> list[str]:
 
 
 @pytest.mark.parametrize("language", INSTALLED)
-def test_words_are_those_of_the_tool(language: str) -> None:
+def test_words_are_those_of_the_tool(language):
     for sentence in SENTENCES[language]:
         found = Segmenter(language).tokenize(sentence)
         assert [token for token in found if token != SPACE] == reference(language, sentence)
@@ -78,7 +77,7 @@ def test_words_are_those_of_the_tool(language: str) -> None:
 
 
 @pytest.mark.skipif("zh" not in INSTALLED, reason="needs rjieba")
-def test_a_space_is_a_token() -> None:
+def test_a_space_is_a_token():
     found = Segmenter("zho").tokenize(" 去 New York  的机票 ")
     assert found == ["去", SPACE, "New", SPACE, "York", SPACE, "的", "机票"]
 
@@ -88,7 +87,7 @@ def test_a_space_is_a_token() -> None:
 @given(
     st.text(max_size=20) | st.text("ฉันก็ำ中国私カー aB1.'-▁\u200d" + "".join(TORTURE), max_size=20)
 )
-def test_any_line_comes_back_but_for_its_spaces(language: str, sentence: str) -> None:
+def test_any_line_comes_back_but_for_its_spaces(language, sentence):
     tool = _tool(language)
     tokens = tool.tokenize(sentence)
     assert all(token.split() == [token] for token in tokens)
@@ -99,12 +98,12 @@ def test_any_line_comes_back_but_for_its_spaces(language: str, sentence: str) ->
 TOOLS: dict[str, Segmenter] = {}
 
 
-def _tool(language: str) -> Segmenter:
+def _tool(language):
     return TOOLS.setdefault(language, Segmenter(language))
 
 
 @pytest.mark.skipif("ja" not in INSTALLED, reason="needs fugashi")
-def test_the_other_language_has_tokens_of_moses() -> None:
+def test_the_other_language_has_tokens_of_moses():
     chosen = Tokenize("segmenter", lowercase=True, hyphens=False, escape=False)
     found = tokenizer_for("en", chosen).tokenize("It's late, Tom.")
     assert found == ["it", "'s", "late", ",", "tom", "."]
@@ -113,20 +112,20 @@ def test_the_other_language_has_tokens_of_moses() -> None:
 
 @pytest.mark.parametrize("language", INSTALLED)
 @pytest.mark.parametrize("around", ["{}", "a {} b", "{0}{0}", "x{}"])
-def test_an_unknown_token_stays_one_token(language: str, around: str) -> None:
+def test_an_unknown_token_stays_one_token(language, around):
     word = {"ja": "猫", "zh": "猫", "th": "แมว"}[language]
     sentence = word + around.format("<unk>") + word
     tokens = own_tokens([sentence], _tool(language))[0].split(" ")
     assert tokens.count("<unk>") == sentence.count("<unk>")
 
 
-def corpus_of(source: str, target: str) -> str:
+def corpus_of(source, target):
     text = params.PARAMS.replace('source: "de"', f'source: "{source}"')
     text = text.replace('target: "no"', f'target: "{target}"')
     return text.replace("name: moses", "name: segmenter")
 
 
-def test_a_pair_without_such_a_language_is_refused(tmp_path: Path) -> None:
+def test_a_pair_without_such_a_language_is_refused(tmp_path):
     message = r"segmenter is for ja, zh and th, and this corpus has de and en: use moses"
     with pytest.raises(UserError, match=message) as error:
         params.read(tmp_path, corpus_of("de", "en"))
@@ -134,9 +133,7 @@ def test_a_pair_without_such_a_language_is_refused(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("code", ["th", "tha"])
-def test_a_segmenter_that_is_not_installed_is_named(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, code: str
-) -> None:
+def test_a_segmenter_that_is_not_installed_is_named(tmp_path, monkeypatch, code):
     monkeypatch.setattr(segmenter, "find_spec", lambda _: None)
     command = r"pythainlp is not installed: pip install -c constraints.txt -e '\.\[th\]'"
     with pytest.raises(UserError, match=command):
@@ -146,7 +143,7 @@ def test_a_segmenter_that_is_not_installed_is_named(
 
 
 @pytest.mark.skipif("th" not in INSTALLED, reason="needs PyThaiNLP")
-def test_nothing_is_written_into_the_home(tmp_path: Path) -> None:
+def test_nothing_is_written_into_the_home(tmp_path):
     code = "from bleuprint.text.segmenter import Segmenter; print(Segmenter('th').tokenize('แมว'))"
     environment = {**os.environ, "HOME": str(tmp_path)}
     done = processes.run([sys.executable, "-c", code], tmp_path, environment)

@@ -38,24 +38,24 @@ SENTENCES = {
 }
 
 
-def reference(language: str, sentences: list[str]) -> list[list[str]]:
+def reference(language, sentences):
     """The tokens of spaCy itself, as the courses call it."""
     nlp = spacy.blank(language)
     return [[token.text for token in nlp.tokenizer(sentence)] for sentence in sentences]
 
 
 @pytest.mark.parametrize("language", SENTENCES)
-def test_tokens_are_those_of_spacy(language: str) -> None:
+def test_tokens_are_those_of_spacy(language):
     tokenizer = own.Spacy(language)
     found = [tokenizer.tokenize(sentence) for sentence in SENTENCES[language]]
     assert found == reference(language, SENTENCES[language])
 
 
-def test_white_space_is_no_token() -> None:
+def test_white_space_is_no_token():
     assert own.Spacy("de").tokenize(" Ein  Hund\u00a0.\r") == ["Ein", "Hund", "."]
 
 
-def test_white_space_is_kept_as_pictures() -> None:
+def test_white_space_is_kept_as_pictures():
     tokenizer = own.Spacy("de", white_space=True)
     tokens = tokenizer.tokenize(" Ein  Hund\u00a0\t.\u2003")
     assert tokens == ["␠", "Ein", "␠", "Hund", "⍽␉", ".", "␣"]
@@ -64,7 +64,7 @@ def test_white_space_is_kept_as_pictures() -> None:
 
 @pytest.mark.skipif(not MULTI30K.exists(), reason="BLEUPRINT_MIRROR has no Multi30k")
 @pytest.mark.parametrize(("language", "size"), [("de", 8015), ("en", 6192)])
-def test_vocabularies_of_the_course(language: str, size: int) -> None:
+def test_vocabularies_of_the_course(language, size):
     """Those of its notebook: tokens that occur twice, four special ones, and the line end."""
     tokenizer = own.Spacy(language, white_space=True)
     counts: Counter[str] = Counter()
@@ -83,20 +83,20 @@ def test_vocabularies_of_the_course(language: str, size: int) -> None:
         ("fr", "L'homme et la femme, un tee-shirt, et c'est l'été."),
     ],
 )
-def test_joined_tokens_are_the_sentence(language: str, sentence: str) -> None:
+def test_joined_tokens_are_the_sentence(language, sentence):
     tokenizer = own.Spacy(language)
     tokens = tokenizer.tokenize(sentence)
     assert len(tokens) > len(sentence.split())
     assert tokenizer.detokenize(tokens) == sentence
 
 
-def test_where_joined_tokens_differ() -> None:
+def test_where_joined_tokens_differ():
     tokenizer = own.Spacy("en")
     for sentence, joined in (("I cannot.", "I can not."), ("a - b", "a-b"), ("5 %", "5%")):
         assert tokenizer.detokenize(tokenizer.tokenize(sentence)) == joined
 
 
-def test_the_vocabulary_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_vocabulary_is_bounded(monkeypatch):
     tokenizer = own.Spacy("en")
     limit = len(tokenizer._nlp.vocab.strings) + 100
     monkeypatch.setattr(own, "_MAX_STRINGS", limit)
@@ -105,7 +105,7 @@ def test_the_vocabulary_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     assert len(tokenizer._nlp.vocab.strings) < limit + 10
 
 
-def test_bad_settings(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_bad_settings(monkeypatch):
     with pytest.raises(ValueError, match="option hyphens goes with moses, not with spacy"):
         Tokenize("spacy", lowercase=False, hyphens=True, escape=False)
     with pytest.raises(ValueError, match="option white_space goes with spacy, not with none"):

@@ -1,13 +1,11 @@
 """Fixtures of the tests of training."""
 
-from collections.abc import Iterator
-
 import pytest
 import torch
 
 
 @pytest.fixture
-def one_thread() -> Iterator[None]:
+def one_thread():
     """Trainings in this process use one thread, like those in other processes."""
     before = torch.get_num_threads()
     torch.set_num_threads(1)

@@ -2,8 +2,6 @@
 
 import json
 import math
-from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -29,13 +27,13 @@ VALIDATIONS = [
 ]
 
 
-def save(path: Path, mark: dict[str, str] | None = MARK, /, **tensors: Any) -> Path:
+def save(path, mark=MARK, /, **tensors):
     arrays = {name: np.asarray(value, np.float32) for name, value in tensors.items()}
     save_file(arrays, path, mark)
     return path
 
 
-def exported(folder: Path, metric: str = "loss", ends: int = 50) -> Path:
+def exported(folder, metric="loss", ends=50):
     """Checkpoints whose only weight is their update; the last, of update 50, was not validated."""
     folder.mkdir()
     for update in (10, 20, 30, 40, ends):
@@ -46,7 +44,7 @@ def exported(folder: Path, metric: str = "loss", ends: int = 50) -> Path:
     return folder
 
 
-def test_the_mean_is_that_of_exact_sums(tmp_path: Path) -> None:
+def test_the_mean_is_that_of_exact_sums(tmp_path):
     rng = np.random.default_rng(3)
     shapes = {"a": (5, 7), "b": (11,), "c": (2, 3, 4)}
     sets: list[dict[str, NDArray[np.float32]]] = [
@@ -77,16 +75,14 @@ def test_the_mean_is_that_of_exact_sums(tmp_path: Path) -> None:
         (Average(best=3), "bleu", [20, 30, 40]),
     ],
 )
-def test_the_ones_asked_for_are_averaged(
-    tmp_path: Path, settings: Average, metric: str, chosen: list[int]
-) -> None:
+def test_the_ones_asked_for_are_averaged(tmp_path, settings, metric, chosen):
     folder = exported(tmp_path / "checkpoints", metric)
     average(folder, settings, tmp_path / "averaged")
     expected = np.float32(sum(chosen) / len(chosen))
     assert load_file(tmp_path / "averaged" / WEIGHTS)["a"].tolist() == [expected]
 
 
-def test_the_moving_average_is_taken_as_it_is(tmp_path: Path) -> None:
+def test_the_moving_average_is_taken_as_it_is(tmp_path):
     folder = exported(tmp_path / "checkpoints")
     save(folder / "0000050.ema.safetensors", a=[0.1])
     average(folder, Average(ema=True), tmp_path / "averaged")
@@ -107,7 +103,7 @@ def test_the_moving_average_is_taken_as_it_is(tmp_path: Path) -> None:
         (Average(ema=True), "average.ema, but the training kept no moving average"),
     ],
 )
-def test_what_is_not_there_is_not_averaged(tmp_path: Path, settings: Average, message: str) -> None:
+def test_what_is_not_there_is_not_averaged(tmp_path, settings, message):
     folder = exported(tmp_path / "checkpoints")
     with pytest.raises(UserError) as raised:
         average(folder, settings, tmp_path / "averaged")
@@ -115,7 +111,7 @@ def test_what_is_not_there_is_not_averaged(tmp_path: Path, settings: Average, me
     assert [path.name for path in tmp_path.iterdir()] == ["checkpoints"]
 
 
-def test_one_alone_stays_as_it_is_to_the_bit(tmp_path: Path) -> None:
+def test_one_alone_stays_as_it_is_to_the_bit(tmp_path):
     folder = exported(tmp_path / "checkpoints")
     # a sum that starts from 0 loses the sign of -0; the others are denormal, largest, infinite
     odd = [-0.0, 0.0, 1e-45, -1e-40, 3.4028235e38, math.inf, 0.1]
@@ -124,7 +120,7 @@ def test_one_alone_stays_as_it_is_to_the_bit(tmp_path: Path) -> None:
     assert (tmp_path / "averaged" / WEIGHTS).read_bytes() == whole.read_bytes()
 
 
-def test_an_average_is_described_and_repeats_to_the_byte(tmp_path: Path) -> None:
+def test_an_average_is_described_and_repeats_to_the_byte(tmp_path):
     folder = exported(tmp_path / "checkpoints")
     for name in ("averaged", "again"):
         average(folder, Average(best=2), tmp_path / name)

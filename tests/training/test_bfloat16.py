@@ -1,7 +1,5 @@
 """Training in bfloat16: products of a copy of the weights, which stay in float32."""
 
-from pathlib import Path
-
 import pytest
 import torch
 
@@ -25,7 +23,7 @@ IDS = list(range(4, 20))
 PAIRS = PairIds([IDS, IDS[:9]], [IDS[::-1], IDS[3:14]])
 
 
-def made(precision: str) -> tuple[Transformer, FlatOptimizer]:
+def made(precision):
     torch.manual_seed(1)
     model = Transformer(systems.model(dropout=0.0), 24, 24).train()
     settings: Train = systems.train(precision=precision)
@@ -34,7 +32,7 @@ def made(precision: str) -> tuple[Transformer, FlatOptimizer]:
     return model, optimizer
 
 
-def test_the_gradient_is_that_of_float32_but_for_rounding() -> None:
+def test_the_gradient_is_that_of_float32_but_for_rounding():
     batch = Batch.from_ids(PAIRS)
     results = []
     for precision in ("float32", "bfloat16"):
@@ -48,7 +46,7 @@ def test_the_gradient_is_that_of_float32_but_for_rounding() -> None:
     assert torch.cosine_similarity(gradient, rounded, dim=0) > 0.999
 
 
-def test_each_product_takes_the_copy_and_each_update_renews_it() -> None:
+def test_each_product_takes_the_copy_and_each_update_renews_it():
     model, optimizer = made("bfloat16")
     taken = []
     for layer in model.modules():
@@ -65,9 +63,7 @@ def test_each_product_takes_the_copy_and_each_update_renews_it() -> None:
         assert bias is None or torch.equal(bias, layer.bias.bfloat16())
 
 
-def test_cpus_without_it_are_refused_unless_it_may_be_emulated(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_cpus_without_it_are_refused_unless_it_may_be_emulated(tmp_path, monkeypatch):
     job = job_in(project(tmp_path, precision="bfloat16"), monkeypatch)
     monkeypatch.setattr(linear, "CPU_HAS_BFLOAT16", False)
     monkeypatch.delenv("BLEUPRINT_EMULATE", raising=False)

@@ -2,9 +2,6 @@
 
 import random
 import shutil
-from collections.abc import Callable
-from pathlib import Path
-from typing import Any
 
 import pytest
 import torch
@@ -16,17 +13,17 @@ from bleuprint.training import checkpoint
 FILES = [*checkpoint.FILES, checkpoint.HASHES]
 
 
-def save(folder: Path, update: int, value: float = 0.0, **state: Any) -> Path:
+def save(folder, update, value=0.0, **state):
     tensors = {"a": torch.full((2, 3), value)}
     state = {"fingerprint": "f1", "loss": 0.1, **state}
     return checkpoint.save(folder, update, tensors, {"step": torch.tensor(1.0)}, state)
 
 
-def updates(folder: Path) -> list[int]:
+def updates(folder):
     return [checkpoint.update_of(path) for path in sorted(folder.glob("checkpoint-*"))]
 
 
-def test_the_newest_is_read_as_it_was_saved(tmp_path: Path) -> None:
+def test_the_newest_is_read_as_it_was_saved(tmp_path):
     save(tmp_path, 9_999_999, 1.5)
     save(tmp_path, 10_000_000, 2.5)
     (tmp_path / "checkpoint-old").mkdir()  # somebody's own
@@ -36,7 +33,7 @@ def test_the_newest_is_read_as_it_was_saved(tmp_path: Path) -> None:
     assert found.model["a"].tolist() == [[2.5] * 3] * 2
 
 
-def test_weights_name_their_training_and_repeat_to_the_byte(tmp_path: Path) -> None:
+def test_weights_name_their_training_and_repeat_to_the_byte(tmp_path):
     first, again = (save(tmp_path / name, 3, 1.5) for name in ("a", "b"))
     with safe_open(first / checkpoint.MODEL, "np") as file:
         assert file.metadata() == {"fingerprint": "f1"}
@@ -65,14 +62,7 @@ def test_weights_name_their_training_and_repeat_to_the_byte(tmp_path: Path) -> N
         ([], Keep(1, 1, 10), [], False, []),
     ],
 )
-def test_what_need_not_stay_goes(
-    tmp_path: Path,
-    there: list[int],
-    keep: Keep,
-    ranking: list[int],
-    finished: bool,
-    stay: list[int],
-) -> None:
+def test_what_need_not_stay_goes(tmp_path, there, keep, ranking, finished, stay):
     for update in there:
         (tmp_path / f"checkpoint-{update:07d}").mkdir()
     (tmp_path / "damaged-checkpoint-0000005").mkdir()
@@ -82,7 +72,7 @@ def test_what_need_not_stay_goes(
 
 
 @pytest.mark.parametrize("seed", range(4))
-def test_the_best_of_all_validations_are_there_at_the_end(tmp_path: Path, seed: int) -> None:
+def test_the_best_of_all_validations_are_there_at_the_end(tmp_path, seed):
     """A long training, interrupted now and then, and killed between saving and pruning."""
     rng = random.Random(seed)
     end = rng.randrange(900, 1000)
@@ -101,13 +91,11 @@ def test_the_best_of_all_validations_are_there_at_the_end(tmp_path: Path, seed: 
     assert updates(tmp_path) == sorted({*regular[-2:], *ranked[:3], 200, 400, 600, 800, end})
 
 
-def test_of_one_half_removed_nothing_is_left(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_of_one_half_removed_nothing_is_left(tmp_path, monkeypatch):
     for update in (10, 20):
         save(tmp_path, update)
 
-    def killed(folder: Path) -> None:
+    def killed(folder):
         (folder / checkpoint.MODEL).unlink()
         raise KeyboardInterrupt
 
@@ -119,12 +107,12 @@ def test_of_one_half_removed_nothing_is_left(
     assert [path.name for path in tmp_path.iterdir()] == ["checkpoint-0000020"]
 
 
-def cut_short(content: bytes, rng: random.Random) -> bytes:
+def cut_short(content, rng):
     # what comes after the last bracket of JSON is no content
     return content[: rng.randrange(len(content) - 1)]
 
 
-def flipped(content: bytes, rng: random.Random) -> bytes:
+def flipped(content, rng):
     at, changed = rng.randrange(len(content)), bytearray(content)
     changed[at] ^= 1 << rng.randrange(8)
     return bytes(changed)
@@ -132,12 +120,7 @@ def flipped(content: bytes, rng: random.Random) -> bytes:
 
 @pytest.mark.parametrize("damage", [cut_short, flipped, None])
 @pytest.mark.parametrize("name", FILES)
-def test_damaged_ones_go_and_whole_ones_stay(
-    tmp_path: Path,
-    name: str,
-    damage: Callable[[bytes, random.Random], bytes] | None,
-    capsys: pytest.CaptureFixture[str],
-) -> None:
+def test_damaged_ones_go_and_whole_ones_stay(tmp_path, name, damage, capsys):
     rng = random.Random(name)
     save(tmp_path, 1)
     for _ in range(30 if damage else 1):
@@ -156,9 +139,7 @@ def test_damaged_ones_go_and_whole_ones_stay(
     assert found.update == 1
 
 
-def test_without_an_intact_checkpoint_training_starts_again(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_without_an_intact_checkpoint_training_starts_again(tmp_path, capsys):
     for update in (10, 20):
         save(tmp_path, update)
         (tmp_path / f"checkpoint-{update:07d}" / checkpoint.STATE).unlink()

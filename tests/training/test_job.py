@@ -3,14 +3,12 @@
 import dataclasses
 import json
 from pathlib import Path
-from typing import Any
 
 import pytest
 import torch
 
 import systems
 from bleuprint.config.paths import Cell
-from bleuprint.dataset.binarized import BinaryCorpus
 from bleuprint.model.weights import write_description
 from bleuprint.runtime.errors import UserError
 from bleuprint.training import checkpoint
@@ -26,16 +24,16 @@ VALIDATIONS = [
 
 
 @pytest.fixture(scope="module")
-def corpus(tmp_path_factory: pytest.TempPathFactory) -> BinaryCorpus:
+def corpus(tmp_path_factory):
     return prepare(tmp_path_factory.mktemp("corpus"), {"train": PAIRS}).binary
 
 
-def job_on(corpus: BinaryCorpus, **train: Any) -> Job:
+def job_on(corpus, **train):
     system = dataclasses.replace(systems.SYSTEM, train=systems.train(**train))
     return Job(Cell("micro", "toy", 1), system, corpus.folder, Path("texts"), "code")
 
 
-def trained(folder: Path) -> Path:
+def trained(folder):
     """What is left in the work folder of a training that ended at update 35."""
     for update in (10, 30, 35):
         checkpoint.save(
@@ -52,9 +50,7 @@ def trained(folder: Path) -> Path:
 
 
 @pytest.mark.parametrize("metric", ["loss", "bleu"])
-def test_all_that_remain_are_exported_with_their_record(
-    tmp_path: Path, corpus: BinaryCorpus, metric: str
-) -> None:
+def test_all_that_remain_are_exported_with_their_record(tmp_path, corpus, metric):
     job, work = job_on(corpus, validation_metric=metric), trained(tmp_path / "work")
     output = tmp_path / "checkpoints"
     export_checkpoints(job, work, MARKS, output)
@@ -71,9 +67,7 @@ def test_all_that_remain_are_exported_with_their_record(
 
 
 @pytest.mark.parametrize("name", [checkpoint.MODEL, checkpoint.STATE])
-def test_a_damaged_checkpoint_is_not_exported(
-    tmp_path: Path, corpus: BinaryCorpus, name: str
-) -> None:
+def test_a_damaged_checkpoint_is_not_exported(tmp_path, corpus, name):
     work = trained(tmp_path / "work")
     path = work / "checkpoint-0000010" / name
     path.write_bytes(path.read_bytes().replace(b"b", b"c", 1))

@@ -4,18 +4,15 @@ import math
 
 import pytest
 import torch
-from torch import Tensor
 from torch.nn import functional
 
 from bleuprint.dataset.subwords.vocabulary import PAD
 from bleuprint.model.linear import Linear
 from bleuprint.training import loss as module
-from bleuprint.training.loss import SmoothingTarget, linear_cross_entropy
+from bleuprint.training.loss import linear_cross_entropy
 
 
-def smoothed_loss(
-    logits: Tensor, labels: Tensor, smoothing: float, target: SmoothingTarget = "uniform"
-) -> Tensor:
+def smoothed_loss(logits, labels, smoothing, target="uniform"):
     """The loss of given logits: of a projection that changes nothing."""
     size = logits.size(1)
     projection = Linear(size, size, bias=False).to(logits.dtype)
@@ -29,9 +26,7 @@ LOGITS = torch.tensor([[0.0, math.log(3)]])
 
 @pytest.mark.parametrize("bias", [True, False])
 @pytest.mark.parametrize("rows", [1, 3, 100])
-def test_blocks_of_any_size_give_torchs_loss_and_gradients(
-    rows: int, bias: bool, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_blocks_of_any_size_give_torchs_loss_and_gradients(rows, bias, monkeypatch):
     monkeypatch.setattr(module, "_BLOCK", {"cpu": rows * 11})
     torch.manual_seed(1)
     projection = Linear(6, 11, bias=bias)
@@ -46,7 +41,7 @@ def test_blocks_of_any_size_give_torchs_loss_and_gradients(
         torch.testing.assert_close(one, two)
 
 
-def test_half_precision_logits_lose_nothing_in_the_sum() -> None:
+def test_half_precision_logits_lose_nothing_in_the_sum():
     projection = Linear(2, 2, bias=False)
     projection.weight.data = torch.eye(2)
     projection.copies = projection.weight.detach().bfloat16(), None
@@ -59,7 +54,7 @@ def test_half_precision_logits_lose_nothing_in_the_sum() -> None:
     assert projection.weight.grad[1, 1].item() == pytest.approx(-750 * math.log(3), rel=1e-2)
 
 
-def test_smoothing_over_the_others_is_the_annotated_transformers() -> None:
+def test_smoothing_over_the_others_is_the_annotated_transformers():
     # whose divergence from the smoothed target is cross-entropy less the target's entropy
     torch.manual_seed(1)
     logits, targets = torch.randn(7, 11, requires_grad=True), torch.randint(1, 11, (7,))

@@ -16,7 +16,7 @@ SGD = Optimizer(name="sgd", momentum=0.9, weight_decay=0.1)
 ADAMS: dict[str, Any] = {"betas": (0.9, 0.98), "eps": 1e-9}
 
 
-def network() -> nn.Sequential:
+def network():
     torch.manual_seed(4)
     layers = nn.Sequential(nn.Linear(3, 5), nn.ReLU(), nn.Linear(5, 3))
     layers[2].bias = layers[2].bias
@@ -34,9 +34,7 @@ def network() -> nn.Sequential:
         ("sgd", torch.optim.SGD, {"momentum": 0.0}),
     ],
 )
-def test_equals_torchs_own_with_clipping_and_decay(
-    clip: float, decay: float, by: Any, kind: Any, options: dict[str, Any]
-) -> None:
+def test_equals_torchs_own_with_clipping_and_decay(clip, decay, by, kind, options):
     ours, theirs = network(), network()
     chosen = Optimizer(name=by, weight_decay=decay, **options)
     flat = FlatOptimizer(ours, dataclasses.replace(SETTINGS, clip_norm=clip, optimizer=chosen))
@@ -56,7 +54,7 @@ def test_equals_torchs_own_with_clipping_and_decay(
             torch.testing.assert_close(one, other, rtol=1e-4, atol=1e-5)
 
 
-def test_each_weight_begins_where_products_are_fast() -> None:
+def test_each_weight_begins_where_products_are_fast():
     made = network()
     optimizer = FlatOptimizer(made, SETTINGS)
     before = optimizer.weights.data_ptr()
@@ -71,7 +69,7 @@ def test_each_weight_begins_where_products_are_fast() -> None:
 
 
 @pytest.mark.parametrize("decay", [0.0, 0.5, 0.999])
-def test_the_moving_average_is_the_weighted_mean_of_all_updates(decay: float) -> None:
+def test_the_moving_average_is_the_weighted_mean_of_all_updates(decay):
     made = network()
     settings = dataclasses.replace(SETTINGS, optimizer=SGD, ema=decay)
     optimizer, seen = FlatOptimizer(made, settings), list[dict[str, torch.Tensor]]()

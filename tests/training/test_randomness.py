@@ -1,19 +1,15 @@
 """What a training draws, and its learning rates: by the seed, the epoch and the update."""
 
 import dataclasses
-from pathlib import Path
-from typing import Any
 
 import pytest
 import torch
-from torch import Tensor
 
 import systems
 from bleuprint.config.optimization import LrSchedule, Noam
 from bleuprint.config.paths import Cell
 from bleuprint.dataset.batch import Batch
 from bleuprint.dataset.batching import PlannedBatch, plan_epoch
-from bleuprint.dataset.binarized import BinaryCorpus
 from bleuprint.model.transformer import Transformer
 from bleuprint.model.weights import named_weights
 from bleuprint.runtime.distributed.group import Group
@@ -24,7 +20,7 @@ from bleuprint.training.loss import batch_loss
 from bleuprint.training.lr_schedule import learning_rate
 from bleuprint.training.observer import Observer
 from bleuprint.training.trainer import Trainer
-from prepared import Prepared, prepare
+from prepared import prepare
 from trainings import merges, toy_pairs
 
 pytestmark = pytest.mark.usefixtures("one_thread")
@@ -39,12 +35,12 @@ TRAIN = systems.train(
 
 
 @pytest.fixture(scope="module")
-def prepared(tmp_path_factory: pytest.TempPathFactory) -> Prepared:
+def prepared(tmp_path_factory):
     sets = {"train": toy_pairs(80, 1), "valid": toy_pairs(9, 2), "test.x": toy_pairs(9, 3)}
     return prepare(tmp_path_factory.mktemp("prepared"), sets, units=merges(30, joint=False))
 
 
-def trainer(prepared: Prepared, seed: int, folder: Path) -> Trainer:
+def trainer(prepared, seed, folder):
     model = systems.model(dropout=0.1, tie_embeddings="decoder")
     system = dataclasses.replace(systems.system(train=TRAIN), model=model)
     cell = Cell("s", "c", seed)
@@ -54,12 +50,12 @@ def trainer(prepared: Prepared, seed: int, folder: Path) -> Trainer:
 
 
 def test_the_seed_decides_weights_and_batches_and_each_update_draws_anew(
-    prepared: Prepared, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+    prepared, tmp_path, monkeypatch
+):
     batches: list[Batch] = []
     draws: list[float] = []
 
-    def recorded(model: Transformer, batch: Batch, *settings: Any) -> Tensor:
+    def recorded(model, batch, *settings):
         assert settings == (TRAIN.label_smoothing, TRAIN.label_smoothing_target)
         batches.append(batch)
         draws.append(float(torch.rand(1)))  # dropout would draw the same
@@ -89,7 +85,7 @@ def test_the_seed_decides_weights_and_batches_and_each_update_draws_anew(
     assert len(set(draws)) == len(draws)
 
 
-def planned(corpus: BinaryCorpus, seed: int) -> list[Batch]:
+def planned(corpus, seed):
     """The batches of two epochs."""
     lengths = [corpus.side("train", language).lengths for language in ("de", "en")]
     batches = [

@@ -1,9 +1,5 @@
 """The first example of a course: memorizing four words, from text to translation."""
 
-from pathlib import Path
-
-import pytest
-
 import systems
 from bleuprint.config.corpus import Units, Words
 from bleuprint.config.optimization import Constant, LrSchedule
@@ -22,7 +18,7 @@ WORDS = Units(words=Words(joint=False, max_size=100, min_count=1))
 SPACES = Tokenize(name="none", lowercase=False, hyphens=False, escape=False)
 
 
-def test_four_words_are_learnt_by_heart(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_four_words_are_learnt_by_heart(tmp_path, monkeypatch):
     monkeypatch.setenv("MLFLOW_TRACKING_URI", "off")
     sets = {
         "train": [("ich mochte ein bier", "i want a beer")],

@@ -1,7 +1,5 @@
 """When a training stops, and which of its checkpoints are best."""
 
-from typing import Any
-
 import pytest
 
 import systems
@@ -11,7 +9,7 @@ from bleuprint.training.train_state import TrainState
 MEASURES = [(10, 3.0, 1.0), (20, 2.0, 5.0), (30, 2.5, 9.0), (40, 2.0, 9.0), (50, 2.1, 2.0)]
 
 
-def state(validations: int = 5, update: int = 50, epoch: int = 0) -> TrainState:
+def state(validations=5, update=50, epoch=0):
     made = TrainState.initial(parameters=7)
     made.update, made.position = update, Position(epoch, 3, 999)
     made.validations = [
@@ -20,7 +18,7 @@ def state(validations: int = 5, update: int = 50, epoch: int = 0) -> TrainState:
     return made
 
 
-def test_the_best_are_the_lowest_losses_or_the_highest_bleu() -> None:
+def test_the_best_are_the_lowest_losses_or_the_highest_bleu():
     assert state().ranking("loss") == [20, 40, 50, 30, 10]
     assert state().ranking("bleu") == [30, 40, 20, 50, 10]
 
@@ -42,15 +40,15 @@ def test_the_best_are_the_lowest_losses_or_the_highest_bleu() -> None:
         ({"max_updates": None, "patience": 2, "validation_metric": "bleu"}, True),
     ],
 )
-def test_it_stops_at_whatever_comes_first(stops: dict[str, Any], finished: bool) -> None:
+def test_it_stops_at_whatever_comes_first(stops, finished):
     assert state(epoch=2).finished(systems.train(**stops)) is finished
 
 
-def test_patience_waits_for_a_first_validation() -> None:
+def test_patience_waits_for_a_first_validation():
     assert not state(validations=0).finished(systems.train(max_updates=None, patience=1))
 
 
-def test_weights_are_validated_once() -> None:
+def test_weights_are_validated_once():
     assert state().validated
     assert not state(update=51).validated
     assert not state(validations=0).validated

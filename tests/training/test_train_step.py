@@ -1,13 +1,9 @@
 """Updates that fail: a loss that is not finite, a batch that does not fit into memory."""
 
 import dataclasses
-from collections.abc import Iterator
-from pathlib import Path
-from typing import Any
 
 import pytest
 import torch
-from torch import Tensor
 
 import systems
 from bleuprint.config.paths import Cell
@@ -18,7 +14,7 @@ from bleuprint.runtime.distributed.group import Group
 from bleuprint.runtime.errors import UserError
 from bleuprint.training import checkpoint
 from bleuprint.training import train_step as updates
-from bleuprint.training.data_loader import LocalUpdate, local_updates
+from bleuprint.training.data_loader import local_updates
 from bleuprint.training.job import Job
 from bleuprint.training.loss import batch_loss
 from bleuprint.training.observer import Observer
@@ -31,7 +27,7 @@ SETTINGS = systems.train(tokens_per_update=300, max_tokens=60)
 
 
 @pytest.fixture(scope="module")
-def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def root(tmp_path_factory):
     folder = tmp_path_factory.mktemp("learner")
     held_out = toy_pairs(20, 2)
     pairs = [*toy_pairs(200, 1), ("Ŵ ba", "BA"), ("be Ŵ", "BE")]
@@ -40,36 +36,36 @@ def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture
-def corpus(root: Path) -> BinaryCorpus:
+def corpus(root):
     return BinaryCorpus(root / "binary")
 
 
 class Warnings(Observer):
-    def __init__(self) -> None:
+    def __init__(self):
         self.messages: list[str] = []
 
-    def warned(self, message: str) -> None:
+    def warned(self, message):
         self.messages.append(message)
 
 
-def learner(corpus: BinaryCorpus, **shape: Any) -> TrainStep:
+def learner(corpus, **shape):
     torch.manual_seed(3)
     size = len(corpus.segmentation("de").vocabulary)
     return TrainStep(Transformer(systems.model(**shape), size, size), SETTINGS, 1, ALONE)
 
 
-def first_shares(corpus: BinaryCorpus) -> Iterator[LocalUpdate]:
+def first_shares(corpus):
     return local_updates(corpus, systems.system(train=SETTINGS), 1, Position(), ALONE)
 
 
-def test_a_loss_that_is_no_number_names_the_batch_that_did_it(corpus: BinaryCorpus) -> None:
+def test_a_loss_that_is_no_number_names_the_batch_that_did_it(corpus):
     made = learner(corpus, tie_embeddings="none")
     (rare,) = corpus.segmentation("de").vocabulary.encode(["Ŵ"])
     with torch.no_grad():
         made.model.source_embedding.weight[rare] = torch.nan
     side = corpus.side("train", "de")
 
-    def spoilt(share: LocalUpdate) -> list[int]:
+    def spoilt(share):
         batches = [batch.rows.tolist() for batch in share.update.batches]
         return [n for n, rows in enumerate(batches) if any(rare in side[row] for row in rows)]
 
@@ -79,9 +75,7 @@ def test_a_loss_that_is_no_number_names_the_batch_that_did_it(corpus: BinaryCorp
         made.update(9, share)
 
 
-def test_an_update_that_does_not_fit_leaves_no_trace(
-    corpus: BinaryCorpus, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_update_that_does_not_fit_leaves_no_trace(corpus, monkeypatch):
     made, share = learner(corpus), next(first_shares(corpus))
     before = made.optimizer.weights.clone()
     fail_at(monkeypatch, {3})
@@ -94,9 +88,7 @@ def test_an_update_that_does_not_fit_leaves_no_trace(
     assert torch.equal(made.optimizer.weights, again.optimizer.weights)
 
 
-def test_one_update_may_be_left_out_and_a_second_may_not(
-    root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_one_update_may_be_left_out_and_a_second_may_not(root, tmp_path, monkeypatch):
     system, warnings = systems.system(train=SETTINGS), Warnings()
     job = Job(Cell("s", "c", 1), system, root / "binary", root / "split", "code")
     fail_at(monkeypatch, {9})
@@ -125,10 +117,8 @@ def test_one_update_may_be_left_out_and_a_second_may_not(
         (RuntimeError("shapes cannot be multiplied"), RuntimeError),
     ],
 )
-def test_want_of_memory_is_known_by_what_is_said(
-    corpus: BinaryCorpus, monkeypatch: pytest.MonkeyPatch, error: Exception, raised: type[Exception]
-) -> None:
-    def failing(*_: Any) -> Tensor:
+def test_want_of_memory_is_known_by_what_is_said(corpus, monkeypatch, error, raised):
+    def failing(*_):
         raise error
 
     monkeypatch.setattr(updates, "batch_loss", failing)
@@ -139,11 +129,11 @@ def test_want_of_memory_is_known_by_what_is_said(
         made.dry_run(share.batches[0][0])
 
 
-def fail_at(patch: pytest.MonkeyPatch, calls: set[int]) -> None:
+def fail_at(patch, calls):
     """Have the loss of some batches run out of memory, with the error of a GPU."""
     count = iter(range(1, 10**6))
 
-    def failing(*arguments: Any) -> Tensor:
+    def failing(*arguments):
         if next(count) in calls:
             raise torch.OutOfMemoryError("CUDA out of memory.")
         return batch_loss(*arguments)
@@ -151,7 +141,7 @@ def fail_at(patch: pytest.MonkeyPatch, calls: set[int]) -> None:
     patch.setattr(updates, "batch_loss", failing)
 
 
-def test_a_batch_is_tried_out_with_all_layers_and_leaves_no_trace(corpus: BinaryCorpus) -> None:
+def test_a_batch_is_tried_out_with_all_layers_and_leaves_no_trace(corpus):
     made, share = learner(corpus, encoder_layers=8, layer_drop=0.9), next(first_shares(corpus))
     before = made.optimizer.weights.clone()
     made.model.train()

@@ -6,7 +6,6 @@ import random
 import signal
 import time
 from pathlib import Path
-from typing import Any
 
 import pytest
 import torch
@@ -39,31 +38,31 @@ pytestmark = pytest.mark.usefixtures("one_thread")
 ALONE = Group(0, 1, torch.device("cpu"))
 
 
-def facts(root: Path) -> Any:
+def facts(root):
     return read_json(root / "results" / CELL / "training.json")
 
 
-def curves(root: Path) -> Any:
+def curves(root):
     return read_json(root / "results" / CELL / "curves.json")
 
 
-def losses(root: Path) -> list[float]:
+def losses(root):
     return [point["loss"] for point in curves(root)["training"]]
 
 
-def weights(root: Path) -> str:
+def weights(root):
     return sha256_of_folder(root / "models" / CELL / "checkpoints")
 
 
 @pytest.fixture(scope="module")
-def trained(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def trained(tmp_path_factory):
     """The toy project after an uninterrupted training on one process."""
     root = project(tmp_path_factory.mktemp("trained"))
     train(root)
     return root
 
 
-def test_the_same_settings_give_the_same_bytes(trained: Path, tmp_path: Path) -> None:
+def test_the_same_settings_give_the_same_bytes(trained, tmp_path):
     again = fresh(trained, tmp_path)
     train(again)
     assert weights(again) == weights(trained)
@@ -72,9 +71,7 @@ def test_the_same_settings_give_the_same_bytes(trained: Path, tmp_path: Path) ->
 
 
 @pytest.mark.parametrize("processes", [2, pytest.param(3, marks=pytest.mark.slow)])
-def test_several_processes_give_the_same_losses(
-    trained: Path, tmp_path: Path, processes: int
-) -> None:
+def test_several_processes_give_the_same_losses(trained, tmp_path, processes):
     several = fresh(trained, tmp_path)
     train(several, processes)
     assert losses(several) == pytest.approx(losses(trained), rel=1e-4)
@@ -88,9 +85,7 @@ def test_several_processes_give_the_same_losses(
     assert timing["processes"] == processes
 
 
-def test_killed_again_and_again_it_ends_with_the_same_weights(
-    trained: Path, tmp_path: Path
-) -> None:
+def test_killed_again_and_again_it_ends_with_the_same_weights(trained, tmp_path):
     roots = [fresh(trained, tmp_path / name) for name in ("whole", "killed")]
     for root in roots:
         write_params(root, max_updates=130)
@@ -108,7 +103,7 @@ def test_killed_again_and_again_it_ends_with_the_same_weights(
         assert of(root) == of(roots[0])
 
 
-def test_sigterm_saves_and_the_next_run_continues(trained: Path, tmp_path: Path) -> None:
+def test_sigterm_saves_and_the_next_run_continues(trained, tmp_path):
     root = fresh(trained, tmp_path)
     process = start(root)
     wait_for_checkpoint(root, 0)
@@ -124,7 +119,7 @@ def test_sigterm_saves_and_the_next_run_continues(trained: Path, tmp_path: Path)
 
 
 @pytest.fixture(scope="module")
-def dropped(trained: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+def dropped(trained, tmp_path_factory):
     """The toy project after an uninterrupted training with BPE-dropout."""
     root = fresh(trained, tmp_path_factory.mktemp("dropped"))
     write_params(root, bpe_dropout=0.6)
@@ -132,16 +127,14 @@ def dropped(trained: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     return root
 
 
-def test_with_bpe_dropout_more_tokens_are_trained_on(trained: Path, dropped: Path) -> None:
+def test_with_bpe_dropout_more_tokens_are_trained_on(trained, dropped):
     for name in ("source_tokens", "target_tokens", "flops"):
         assert facts(dropped)[name] > 1.1 * facts(trained)[name]
     assert curves(dropped)["training"][-1]["tokens"] == facts(dropped)["target_tokens"]
     assert losses(dropped)[-1] < losses(dropped)[0]
 
 
-def test_the_loss_is_a_mean_over_the_tokens_that_dropout_made(
-    dropped: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_loss_is_a_mean_over_the_tokens_that_dropout_made(dropped, tmp_path, monkeypatch):
     job = job_in(fresh(dropped, tmp_path), monkeypatch)
     once = {"max_updates": 1, "checkpoint_every": 1, "keep": Keep(last=1, best=0, every=0)}
     settings = dataclasses.replace(job.system.train, bpe_dropout=0.9, **once)
@@ -176,7 +169,7 @@ def test_the_loss_is_a_mean_over_the_tokens_that_dropout_made(
 
 
 @pytest.mark.slow
-def test_a_checkpoint_cut_short_is_refused(trained: Path, tmp_path: Path) -> None:
+def test_a_checkpoint_cut_short_is_refused(trained, tmp_path):
     root = fresh(trained, tmp_path)
     process = start(root)
     wait_for_checkpoint(root, 1)
@@ -190,7 +183,7 @@ def test_a_checkpoint_cut_short_is_refused(trained: Path, tmp_path: Path) -> Non
     assert weights(root) == weights(trained)
 
 
-def wait_for_update(root: Path, least: int) -> None:
+def wait_for_update(root, least):
     """Until there is a checkpoint of that update or a later one."""
     deadline = time.monotonic() + 60
     while not any(int(path.name.rpartition("-")[2]) >= least for path in checkpoints(root)):

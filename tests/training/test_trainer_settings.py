@@ -2,7 +2,6 @@
 
 import dataclasses
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -16,10 +15,9 @@ from bleuprint.dataset.batching import plan_epoch
 from bleuprint.dataset.binarized import BinaryCorpus
 from bleuprint.model.transformer import Transformer
 from bleuprint.runtime.files import read_json
-from bleuprint.training.job import Job, export_checkpoints
+from bleuprint.training.job import export_checkpoints
 from bleuprint.training.loss import batch_loss
 from bleuprint.training.observer import Observer
-from bleuprint.training.train_state import TrainState
 from hashes import sha256_of_folder
 from params import write_resolved
 from trainings import fresh, job_in, project, train, train_here, write_params
@@ -29,15 +27,13 @@ RESULTS = Path("results", "micro", "toy", "1")
 
 
 @pytest.fixture(scope="module")
-def untrained(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def untrained(tmp_path_factory):
     """The toy project. Not to be changed."""
     return project(tmp_path_factory.mktemp("untrained"))
 
 
 @pytest.mark.parametrize("processes", [1, 2])
-def test_sentences_of_an_update_count_as_one_batch_of_them(
-    untrained: Path, tmp_path: Path, processes: int
-) -> None:
+def test_sentences_of_an_update_count_as_one_batch_of_them(untrained, tmp_path, processes):
     """The first update of 40 pairs, in batches of 70 tokens, against all of them in one batch."""
     root = fresh(untrained, tmp_path)
     write_params(
@@ -75,7 +71,7 @@ class Killed(Observer):
 
     saves = 0
 
-    def saved(self, _: TrainState) -> None:
+    def saved(self, _):
         self.saves += 1
         if self.saves == 3:
             raise KeyboardInterrupt
@@ -90,9 +86,7 @@ class Killed(Observer):
         {"optimizer": Optimizer(name="sgd", momentum=0.9, weight_decay=0.0), "ema": 0.5},
     ],
 )
-def test_a_killed_training_of_each_kind_ends_bit_for_bit(
-    untrained: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, changes: dict[str, Any]
-) -> None:
+def test_a_killed_training_of_each_kind_ends_bit_for_bit(untrained, tmp_path, monkeypatch, changes):
     monkeypatch.setenv("BLEUPRINT_EMULATE", "1")
     job = with_train(job_in(fresh(untrained, tmp_path), monkeypatch), **changes)
     for name in ("whole", "killed"):
@@ -108,7 +102,7 @@ def test_a_killed_training_of_each_kind_ends_bit_for_bit(
     assert files == (["0000050.ema.safetensors"] if "ema" in changes else [])
 
 
-def with_train(job: Job, **changes: Any) -> Job:
+def with_train(job, **changes):
     """The job with other settings of training."""
     settings = dataclasses.replace(job.system.train, **changes)
     system = dataclasses.replace(job.system, train=settings, average=Average(last=1))

@@ -1,12 +1,9 @@
 """Validation: the loss without dropout and smoothing, BLEU by the target language."""
 
-from pathlib import Path
-
 import numpy as np
 import pytest
 import sacrebleu
 import torch
-from torch import Tensor
 from torch.nn import functional
 
 import systems
@@ -22,7 +19,7 @@ from trainings import merges
 ALONE = Group(0, 1, torch.device("cpu"))
 
 
-def test_loss_and_bleu_of_a_validation(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_loss_and_bleu_of_a_validation(tmp_path, monkeypatch):
     """From Thai, by characters in BLEU, to French, whose elisions only its detokenizer joins."""
     pairs = [
         ("ก ข " * n, f"l'eau qu'il a {'b' * (n % 7)}u n'est {'pas ' * (n % 9)}froide.")
@@ -38,7 +35,7 @@ def test_loss_and_bleu_of_a_validation(tmp_path: Path, monkeypatch: pytest.Monke
     # translations without their last token, the full stop, and EOS
     outputs = {tuple(s): list(t)[:-2] for s, t in zip(*ids, strict=True)}
 
-    def search(_: Transformer, source: Tensor) -> list[list[int]]:
+    def search(_, source):
         return [outputs[tuple(i for i in row if i != PAD)] for row in source.tolist()]
 
     monkeypatch.setattr(validation, "greedy_search", search)

@@ -2,8 +2,6 @@
 
 from pathlib import Path
 
-import pytest
-
 import result_trees as trees
 from bleuprint.config.corpus_files import File, Files, Text
 from bleuprint.config.paths import folder, given
@@ -14,7 +12,7 @@ from bleuprint.text.parallel import TextFolder
 from scoring import SEPARATORS
 
 
-def sgml(documents: dict[str, int], root: str) -> str:
+def sgml(documents, root):
     docs = "".join(
         f'<doc docid="{id}">{"".join(f"<seg id={n}>{id} {n}</seg>" for n in range(lines))}</doc>\n'
         for id, lines in documents.items()
@@ -22,7 +20,7 @@ def sgml(documents: dict[str, int], root: str) -> str:
     return f"<{root}>\n{docs}</{root}>\n"
 
 
-def text(folder: Path, name: str, documents: dict[str, int]) -> Text:
+def text(folder, name, documents):
     """A text in the folder inputs/ of the working directory."""
     files = []
     for side in ("srcset", "refset"):
@@ -33,9 +31,7 @@ def text(folder: Path, name: str, documents: dict[str, int]) -> Text:
     return Text("x", "sgml", source=files[0], target=files[1])
 
 
-def download(
-    root: Path, tests: dict[str, dict[str, Text]], monkeypatch: pytest.MonkeyPatch
-) -> Path:
+def download(root, tests, monkeypatch):
     monkeypatch.chdir(root)
     raw = TextFolder(given("c-en-de", root), "en", "de")
     train = text(root, "train", {"t": 2})
@@ -44,9 +40,7 @@ def download(
     return raw.path
 
 
-def test_ids_are_beside_the_test_sets_that_say_them(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_ids_are_beside_the_test_sets_that_say_them(tmp_path, monkeypatch, capsys):
     odd = "".join(SEPARATORS) + "\0"
     one, two = (
         text(tmp_path, name, ids) for name, ids in (("1", {"a": 2, odd: 1}), ("2", {"a": 1}))
@@ -72,9 +66,7 @@ def test_ids_are_beside_the_test_sets_that_say_them(
     ]
 
 
-def test_a_description_has_the_documents_if_they_are_known(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_description_has_the_documents_if_they_are_known(tmp_path, monkeypatch):
     settings = trees.settings_in(tmp_path, corpora={"c-en-de": ("said", "unsaid")})
     raw = download(
         tmp_path, {"said": {"p": text(tmp_path, "s", {"a": 2, "b\n c": 1})}}, monkeypatch

@@ -1,7 +1,6 @@
 """The page's section on data: ledgers and statistics as people read them."""
 
 import json
-from typing import Any
 
 import pytest
 
@@ -12,28 +11,28 @@ from pages import Page
 from result_trees import STAGES, settings_in, write_all
 
 
-def rows_of(body: str) -> list[list[str]]:
+def rows_of(body):
     """The cells of every row of every table."""
     tables = Page(f'<section id="data">{body}</section>').tables["data"]
     return [row for table in tables for row in table.rows]
 
 
 @pytest.fixture(scope="module")
-def context(tmp_path_factory: pytest.TempPathFactory) -> ReportContext:
+def context(tmp_path_factory):
     root = tmp_path_factory.mktemp("corpora")
     settings = settings_in(root, corpora={"news-en-de": ("first",)})
     write_all(root, settings)
     return ReportContext(settings, collect(settings, root), root)
 
 
-def change_ledger(context: ReportContext, stage: str, **train: Any) -> None:
+def change_ledger(context, stage, **train):
     path = context.root / "data" / "ledgers" / "news-en-de" / f"{stage}.json"
     content = json.loads(path.read_text())
     content["sets"]["train"] |= train
     path.write_text(json.dumps(content))
 
 
-def test_the_funnel_goes_rule_by_rule(context: ReportContext) -> None:
+def test_the_funnel_goes_rule_by_rule(context):
     body = corpora(context).body
     assert (
         f"<strong>{9_999 - 6:,} of 10,000 training pairs are trained on (99.93 %).</strong>" in body
@@ -47,7 +46,7 @@ def test_the_funnel_goes_rule_by_rule(context: ReportContext) -> None:
         assert (check[1], check[3:]) == (f"{stage}_rule", ["1", "–", f"{9_999 - number:,}"])
 
 
-def test_what_is_drawn_for_other_sets_is_not_dropped(context: ReportContext) -> None:
+def test_what_is_drawn_for_other_sets_is_not_dropped(context):
     path = context.root / "data" / "ledgers" / "news-en-de" / "binarize.json"
     before = path.read_text()
     dropped = {"drawn_for_valid": 1_000, "drawn_for_test": 993, "held": 1}
@@ -59,8 +58,8 @@ def test_what_is_drawn_for_other_sets_is_not_dropped(context: ReportContext) -> 
     assert "drawn_for" not in section.split("<table>")[0]
 
 
-def test_a_sample_shows_what_was_changed(context: ReportContext) -> None:
-    def sample(source: str, new: str) -> dict[str, Any]:
+def test_a_sample_shows_what_was_changed(context):
+    def sample(source, new):
         sides = {"source": source, "target": "b", "new_source": new, "new_target": "b"}
         return {"pair": 1, **sides}
 
@@ -83,7 +82,7 @@ def test_a_sample_shows_what_was_changed(context: ReportContext) -> None:
     assert "behind the first" not in first + second
 
 
-def test_overlap_and_samples_are_told(context: ReportContext) -> None:
+def test_overlap_and_samples_are_told(context):
     assert "compared without regard to case, punctuation and spaces: none was found" in (
         corpora(context).body
     )
@@ -104,7 +103,7 @@ def test_overlap_and_samples_are_told(context: ReportContext) -> None:
     assert corpora(context).body == body
 
 
-def test_statistics_of_a_corpus(context: ReportContext) -> None:
+def test_statistics_of_a_corpus(context):
     body = corpora(context).body
     rows = [row for row in rows_of(body) if row[0] == "test.first"]
     assert rows == [
@@ -115,7 +114,7 @@ def test_statistics_of_a_corpus(context: ReportContext) -> None:
     assert "96 tokens, of which 8 occur less than 10 times and 30 less than 100 times" in body
 
 
-def test_parts_of_a_download_are_told_apart_and_counted(context: ReportContext) -> None:
+def test_parts_of_a_download_are_told_apart_and_counted(context):
     part = {"pairs_in": 7000, "pairs_out": 5000, "changed": {}, "dropped": {"metadata": 2000}}
     parts = {f"train.{name}": {**part, "samples": {}} for name in ("news", "talks")}
     path = context.root / "data" / "ledgers" / "news-en-de" / "download.json"

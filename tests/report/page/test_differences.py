@@ -1,14 +1,13 @@
 """What each system is, in a line."""
 
 from dataclasses import replace
-from pathlib import Path
 
 import result_trees as trees
 from bleuprint.report.page.differences import descriptions
 from systems import with_systems
 
 
-def test_a_line_says_the_size_of_the_first_and_what_differs_in_the_others(tmp_path: Path) -> None:
+def test_a_line_says_the_size_of_the_first_and_what_differs_in_the_others(tmp_path):
     settings = trees.settings_in(tmp_path, ("base", "same", "big", "other"))
     base = settings.system("base")
     big = replace(

@@ -3,7 +3,6 @@
 import dataclasses
 import re
 import shutil
-from pathlib import Path
 
 import pytest
 
@@ -19,7 +18,7 @@ HOSTILE = "<script>alert(1)</script>\"'&"
 
 
 @pytest.fixture(scope="module")
-def context(tmp_path_factory: pytest.TempPathFactory) -> ReportContext:
+def context(tmp_path_factory):
     root = tmp_path_factory.mktemp("made")
     settings = trees.settings_in(root, corpora={"news-en-de": ("first", "second")})
     trees.write_all(root, settings)
@@ -27,16 +26,16 @@ def context(tmp_path_factory: pytest.TempPathFactory) -> ReportContext:
 
 
 @pytest.fixture(scope="module")
-def text(context: ReportContext) -> str:
+def text(context):
     return document(context)
 
 
 @pytest.fixture(scope="module")
-def page(text: str) -> Page:
+def page(text):
     return Page(text)
 
 
-def test_every_section_is_there_and_linked(page: Page) -> None:
+def test_every_section_is_there_and_linked(page):
     names = ["summary", "scores", "curves", "faults", "cost", "provenance"]
     assert [name for name in page.sections if name in names] == names
     links = [value for value in page.values("href") if value.startswith("#")]
@@ -45,14 +44,14 @@ def test_every_section_is_there_and_linked(page: Page) -> None:
     assert len(set(page.ids)) == len(page.ids)
 
 
-def test_the_page_begins_with_what_it_shows(text: str) -> None:
+def test_the_page_begins_with_what_it_shows(text):
     head = " ".join(text[text.index("<header>") : text.index("</header>")].split())
     assert "2 systems (tiny, small), trained with seed 1 on" in head
     # seven stages drop a pair each
     assert "news-en-de (en to de, 9,993 pairs to train on)." in head
 
 
-def test_the_commands_are_those_that_were_tried(page: Page, context: ReportContext) -> None:
+def test_the_commands_are_those_that_were_tried(page, context):
     """The commit of a training is named, and need not hold the page: none is checked out."""
     text = page.sections["provenance"]
     assert "git checkout" not in text and "make reproduce" in text
@@ -60,7 +59,7 @@ def test_the_commands_are_those_that_were_tried(page: Page, context: ReportConte
     assert f"Trained at commit {commit};" in text
 
 
-def test_nothing_is_asked_of_a_network(text: str, page: Page) -> None:
+def test_nothing_is_asked_of_a_network(text, page):
     for name in ("src", "href", "xlink:href", "action", "srcset", "poster"):
         assert [v for v in page.values(name) if not v.startswith(("#", "data:"))] == []
     assert "@import" not in text and "url(http" not in text
@@ -68,7 +67,7 @@ def test_nothing_is_asked_of_a_network(text: str, page: Page) -> None:
     assert len(text.encode()) < 1_000_000
 
 
-def test_what_comes_from_outside_is_escaped(context: ReportContext) -> None:
+def test_what_comes_from_outside_is_escaped(context):
     settings = dataclasses.replace(context.settings, experiment=HOSTILE)
     outside = dict.fromkeys(("device", "versions", "commit", "signature"), HOSTILE)
     records = changed(context.records, **outside)
@@ -79,7 +78,7 @@ def test_what_comes_from_outside_is_escaped(context: ReportContext) -> None:
     assert HOSTILE in page.sections["provenance"]
 
 
-def test_what_is_not_there_is_left_out(context: ReportContext, tmp_path: Path) -> None:
+def test_what_is_not_there_is_left_out(context, tmp_path):
     """Neither curves nor timings: a page of what the records hold."""
     shutil.copytree(context.root, tmp_path / "copy")
     for cell in context.cells:
@@ -92,7 +91,7 @@ def test_what_is_not_there_is_left_out(context: ReportContext, tmp_path: Path) -
     assert page.tables["scores"][0].row("small")["Time"] == "–"
 
 
-def test_a_damaged_curve_is_named(context: ReportContext, tmp_path: Path) -> None:
+def test_a_damaged_curve_is_named(context, tmp_path):
     shutil.copytree(context.root, tmp_path / "copy")
     path = tmp_path / "copy" / context.cells[1].results / "curves.json"
     path.write_text('{"training": [{"update": 3}], "validation": []}')

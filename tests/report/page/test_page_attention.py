@@ -25,7 +25,7 @@ HOSTILE = ["</script><b>", "مرحبا", "\x01", "👍"]
 
 
 @pytest.fixture(scope="module")
-def context(tmp_path_factory: pytest.TempPathFactory) -> ReportContext:
+def context(tmp_path_factory):
     root = tmp_path_factory.mktemp("tree")
     settings = trees.settings_in(root, SYSTEMS, {"news-en-de": ("first", "second")})
     trees.write_texts(root, settings)
@@ -34,12 +34,12 @@ def context(tmp_path_factory: pytest.TempPathFactory) -> ReportContext:
     return ReportContext(settings, collect(settings, root), root)
 
 
-def entries(body: str) -> list[dict[str, object]]:
+def entries(body):
     (data,) = re.findall(r'<script type="application/json" id="maps-data">(.*)</script>', body)
     return json.loads(data)
 
 
-def test_the_baseline_is_shown_without_scripts(context: ReportContext) -> None:
+def test_the_baseline_is_shown_without_scripts(context):
     section = attention.attention(context)
     assert section is not None
     page = Tables(section.body)
@@ -56,9 +56,7 @@ def test_the_baseline_is_shown_without_scripts(context: ReportContext) -> None:
     assert named == [(place, name) for name in ("base", "better", "other") for place in places]
 
 
-def test_room_goes_to_the_baseline_first(
-    context: ReportContext, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_room_goes_to_the_baseline_first(context, monkeypatch):
     whole = attention.attention(context)
     assert whole is not None
     (data,) = re.findall(r'id="maps-data">\[(.*)\]</script>', whole.body)
@@ -74,7 +72,7 @@ def test_room_goes_to_the_baseline_first(
     assert len(entries(section.body)) == 1
 
 
-def test_units_are_no_markup(context: ReportContext) -> None:
+def test_units_are_no_markup(context):
     path = context.root / Cell("base", "news-en-de", 1).results / "attention.json"
     kept = path.read_bytes()
     maps = {

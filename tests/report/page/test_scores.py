@@ -1,18 +1,14 @@
 """Figures in the report page against the records, and against numbers made by hand."""
 
 import dataclasses
-from pathlib import Path
-from typing import Any
 
 import pytest
 
 import result_rows
 import result_trees as trees
-from bleuprint.config.experiment import Settings
 from bleuprint.config.published import Published
 from bleuprint.report.page.context import ReportContext
 from bleuprint.report.page.scores import scores
-from bleuprint.report.page.section import Section
 from bleuprint.report.page.summary import summary
 from pages import Page
 
@@ -21,42 +17,40 @@ TEST = "newstest2014"
 
 
 @pytest.fixture(scope="module")
-def settings(tmp_path_factory: pytest.TempPathFactory) -> Settings:
+def settings(tmp_path_factory):
     root = tmp_path_factory.mktemp("settings")
     return trees.settings_in(root, ("base", "big", "odd"), {CORPUS: (TEST,)})
 
 
 @pytest.fixture(autouse=True)
-def folder(settings: Settings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def folder(settings, tmp_path, monkeypatch):
     """Where a page made by hand finds ledgers."""
     trees.write_texts(tmp_path, settings)
     monkeypatch.chdir(tmp_path)
 
 
-def record(
-    system: str, bleu: float, p: float | None = None, seed: int = 1, **changes: Any
-) -> dict[str, Any]:
+def record(system, bleu, p=None, seed=1, **changes):
     tested = {} if p is None else result_rows.against("base", p)
     return result_rows.record(system, CORPUS, TEST, bleu, seed=seed, **{**tested, **changes})
 
 
-def context(settings: Settings, *rows: dict[str, Any]) -> ReportContext:
+def context(settings, *rows):
     return ReportContext(settings, result_rows.frame(*rows))
 
 
-def parsed(section: Section | None) -> Page:
+def parsed(section):
     assert section is not None
     return Page(f'<section id="{section.anchor}">{section.body}</section>')
 
 
-def test_losses_stand_below_the_scores(settings: Settings) -> None:
+def test_losses_stand_below_the_scores(settings):
     made = context(settings, record("base", 20.0), record("big", 22.5, loss=1.25))
     *_, table = parsed(scores(made)).tables["scores"]
     assert [table.row(name)["Loss"] for name in ("base", "big")] == ["1.500", "1.250"]
     assert table.row("big")["Perplexity"] == "4.48"
 
 
-def test_a_row_has_the_scores_and_the_cost(settings: Settings) -> None:
+def test_a_row_has_the_scores_and_the_cost(settings):
     made = context(settings, record("base", 20.0), record("big", 22.5, 0.001))
     table, further, _ = parsed(scores(made)).tables["scores"]
     assert table.row("big") == {
@@ -88,7 +82,7 @@ def test_a_row_has_the_scores_and_the_cost(settings: Settings) -> None:
     assert table.caption == "Test set: newstest2014 (1,000 sentences)"
 
 
-def test_what_is_not_significant_is_said_so(settings: Settings) -> None:
+def test_what_is_not_significant_is_said_so(settings):
     """Two systems are tested: 0.03 is significant, but not after Holm's doubling."""
     found = record("base", 20.0), record("big", 21.0, 0.03), record("odd", 19.8, 0.41)
     page = parsed(scores(context(settings, *found)))
@@ -101,7 +95,7 @@ def test_what_is_not_significant_is_said_so(settings: Settings) -> None:
     assert "People prefer the better one of such pairs in 64 % (estimated)" in text
 
 
-def test_few_sentences_are_said_so(settings: Settings) -> None:
+def test_few_sentences_are_said_so(settings):
     for lines, few in ((1, "1 sentence"), (29, "29 sentences"), (30, "")):
         rows = record("base", 20.0, lines=lines), record("big", 22.5, 0.001, lines=lines)
         made = context(settings, *rows)
@@ -111,7 +105,7 @@ def test_few_sentences_are_said_so(settings: Settings) -> None:
         assert table.caption == f"Test set: newstest2014 ({few or '30 sentences'})"
 
 
-def test_published_rows_are_marked(settings: Settings) -> None:
+def test_published_rows_are_marked(settings):
     number = Published("Ours <before>", "A thesis", CORPUS, TEST, 25.5, "lower-cased")
     more = dataclasses.replace(settings, published=(number,))
     page = parsed(scores(context(more, record("base", 20.0))))

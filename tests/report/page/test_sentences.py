@@ -2,7 +2,6 @@
 
 import re
 from html import unescape
-from pathlib import Path
 
 import pandas as pd
 import pytest
@@ -26,7 +25,7 @@ HOSTILE = [
 ]
 
 
-def hostile_tree(root: Path) -> ReportContext:
+def hostile_tree(root):
     """Two systems; some lines of both sides and of outputs are hostile."""
     settings = trees.settings_in(root, corpora={"news-en-de": ("first",)})
     trees.write_texts(root, settings)
@@ -48,23 +47,23 @@ def hostile_tree(root: Path) -> ReportContext:
 
 
 @pytest.fixture(scope="module")
-def context(tmp_path_factory: pytest.TempPathFactory) -> ReportContext:
+def context(tmp_path_factory):
     return hostile_tree(tmp_path_factory.mktemp("tree"))
 
 
-def made(bleu: dict[str, list[float]]) -> SetLines:
+def made(bleu):
     """Lines of the lengths 1, 2, ... with these scores."""
     texts = ["x" * (i + 1) for i in range(len(next(iter(bleu.values()))))]
     outputs = dict.fromkeys(bleu, texts)
     return SetLines("c", "t", ("en", "de"), texts, texts, outputs, pd.DataFrame(bleu), 0)
 
 
-def list_of(body: str) -> list[str]:
+def list_of(body):
     """The lines of the list that holds all."""
     return body.split('<div class="lines"')[1].split("<article ")[1:]
 
 
-def test_every_line_is_there_with_its_texts_and_scores(context: ReportContext) -> None:
+def test_every_line_is_there_with_its_texts_and_scores(context):
     section = sentences.sentences(context)
     split = context.root / "data" / "split" / "news-en-de"
     sources, references = (
@@ -92,7 +91,7 @@ def test_every_line_is_there_with_its_texts_and_scores(context: ReportContext) -
                 assert "".join(unescape(theirs).split()) == "".join(references[number].split())
 
 
-def test_text_is_no_markup_and_has_no_control_characters(context: ReportContext) -> None:
+def test_text_is_no_markup_and_has_no_control_characters(context):
     section = sentences.sentences(context)
     assert "<script" not in section.body and "&lt;script&gt;" in section.body
     assert not re.search("[\x00-\x09\x0b-\x1f\x7f-\x9f\u2028\u202e]", section.body)
@@ -101,13 +100,13 @@ def test_text_is_no_markup_and_has_no_control_characters(context: ReportContext)
     assert again.body == section.body
 
 
-def test_worst_and_most_different() -> None:
+def test_worst_and_most_different():
     lines = made({"a": [0.0, 100.0, 0.0, 100.0], "b": [0.0, 40.0, 0.0, 30.0]})
     assert lines.worst() == [2, 0, 3, 1]  # of equals the longer one
     assert lines.differing() == [3, 1]
 
 
-def test_what_has_no_room_is_said(context: ReportContext, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_has_no_room_is_said(context, monkeypatch):
     monkeypatch.setattr(sentences, "BUDGET", 20_000)
     section = sentences.sentences(context)
     found = list_of(section.body)
@@ -120,7 +119,7 @@ def test_what_has_no_room_is_said(context: ReportContext, monkeypatch: pytest.Mo
     assert numbers == sorted(numbers)
 
 
-def test_of_many_systems_the_baseline_and_the_best_are_shown() -> None:
+def test_of_many_systems_the_baseline_and_the_best_are_shown():
     scores = {"base": 1.0, "a": 4.0, "b": 2.0, "c": 5.0}
     records = [
         result_rows.record(

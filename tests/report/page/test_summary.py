@@ -1,8 +1,6 @@
 """The summary: the result drawn to scale, and the best system on each test set."""
 
 import re
-from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -17,17 +15,17 @@ from pages import Page
 CORPORA = "news-en-de", "news-en-fr"
 
 
-def record(corpus: str, system: str, bleu: float, p: float | None = None, **more: Any) -> Any:
+def record(corpus, system, bleu, p=None, **more):
     tested = {} if p is None else result_rows.against("base", p)
     return result_rows.record(system, corpus, "first", bleu, **{**tested, **more})
 
 
-def found(*rows: dict[str, Any]) -> list[str]:
+def found(*rows):
     results = system_results(result_rows.frame(*rows))
     return [f"{each.title}. {each.text}" for each in best_systems(results)]
 
 
-def rows(p: float, better: float = 3.0, second: float | None = None) -> list[dict[str, Any]]:
+def rows(p, better=3.0, second=None):
     """The second corpus has another difference, and another p if `second` is given."""
     return [
         *(record(corpus, "base", 20.0) for corpus in CORPORA),
@@ -36,7 +34,7 @@ def rows(p: float, better: float = 3.0, second: float | None = None) -> list[dic
     ]
 
 
-def test_each_test_set_has_a_finding() -> None:
+def test_each_test_set_has_a_finding():
     first, second = found(*rows(0.001, second=0.2))
     assert first.startswith("big is better than the baseline base on news-en-de. It is 2.0 BLEU")
     assert second.startswith("big is best on news-en-fr, but perhaps not better than the baseline")
@@ -46,12 +44,12 @@ def test_each_test_set_has_a_finding() -> None:
     assert second == "No system is better than the baseline base on news-en-fr. "
 
 
-def test_one_system_has_nothing_to_be_compared_with() -> None:
+def test_one_system_has_nothing_to_be_compared_with():
     (text,) = found(record("news-en-de", "base", 20.0))
     assert text == "base is the only system on news-en-de. "
 
 
-def test_scores_are_drawn_to_scale(tmp_path: Path) -> None:
+def test_scores_are_drawn_to_scale(tmp_path):
     """base: 20 [19, 22], big: 27 [26, 29]; between multiples of five, 15 and 30."""
     made = [record("news-en-de", "base", 20.0), record("news-en-de", "big", 27.0, 0.2)]
     (glance,) = glances(system_results(result_rows.frame(*made)))
@@ -67,7 +65,7 @@ def test_scores_are_drawn_to_scale(tmp_path: Path) -> None:
     assert [table.row(name)["Difference"] for name in ("base", "big")] == ["–", "+7.0 n.s."]
 
 
-def test_of_seeds_the_deviation_is_drawn() -> None:
+def test_of_seeds_the_deviation_is_drawn():
     made = [record("news-en-de", "base", bleu, seed=s) for s, bleu in enumerate((21.0, 24.0), 1)]
     (glance,) = glances(system_results(result_rows.frame(*made)))
     low, high = glance.results[0].bleu.ends

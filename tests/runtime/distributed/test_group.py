@@ -25,9 +25,7 @@ from bleuprint.runtime.errors import UserError
         ({"SLURM_NTASKS": "4"}, None),  # a shell that salloc opened
     ],
 )
-def test_a_task_is_one_of_several_that_srun_started(
-    monkeypatch: pytest.MonkeyPatch, variables: dict[str, str], task: tuple[int, ...] | None
-) -> None:
+def test_a_task_is_one_of_several_that_srun_started(monkeypatch, variables, task):
     set_variables(monkeypatch, variables)
     assert slurm.task() == task
 
@@ -44,11 +42,11 @@ def test_a_task_is_one_of_several_that_srun_started(
         ("", ""),
     ],
 )
-def test_the_first_host_of_a_list(nodes: str, host: str) -> None:
+def test_the_first_host_of_a_list(nodes, host):
     assert slurm.first_host(nodes) == host
 
 
-def test_tasks_meet_at_the_first_host_of_their_step(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_tasks_meet_at_the_first_host_of_their_step(monkeypatch):
     variables = {"SLURM_JOB_NODELIST": "n[1-4]", "SLURM_JOB_ID": "4711", "SLURM_STEP_ID": "0"}
     set_variables(monkeypatch, variables)
     host, port = slurm.master()
@@ -67,9 +65,7 @@ def test_tasks_meet_at_the_first_host_of_their_step(monkeypatch: pytest.MonkeyPa
         ({"WORLD_SIZE": "2"}, 0, "WORLD_SIZE is 2, but RANK is not set: .*torchrun"),
     ],
 )
-def test_what_cannot_be_started(
-    monkeypatch: pytest.MonkeyPatch, variables: dict[str, str], gpus: int, line: str
-) -> None:
+def test_what_cannot_be_started(monkeypatch, variables, gpus, line):
     set_variables(monkeypatch, variables)
     machine_with(monkeypatch, gpus)
     with pytest.raises(UserError, match=line):
@@ -77,7 +73,7 @@ def test_what_cannot_be_started(
         init_process_group()
 
 
-def test_one_process_is_not_started_again(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_one_process_is_not_started_again(monkeypatch):
     set_variables(monkeypatch, {"BLEUPRINT_PROCESSES": "1", "CUDA_VISIBLE_DEVICES": ""})
     start_processes()
     alone = init_process_group()
@@ -90,9 +86,7 @@ def test_one_process_is_not_started_again(monkeypatch: pytest.MonkeyPatch) -> No
 @pytest.mark.parametrize(
     ("names", "found"), [("7", 0), ("0,9", 1), ("GPU-8932f937", 0), ("", None), ("-1,0", None)]
 )
-def test_gpus_that_are_not_there_or_hidden(
-    monkeypatch: pytest.MonkeyPatch, names: str, found: int | None
-) -> None:
+def test_gpus_that_are_not_there_or_hidden(monkeypatch, names, found):
     set_variables(monkeypatch, {"CUDA_VISIBLE_DEVICES": names})
     machine_with(monkeypatch, gpus=found or 0)
     if found is None:
@@ -113,7 +107,7 @@ def test_gpus_that_are_not_there_or_hidden(
         (["", "", ""], None),
     ],
 )
-def test_each_process_has_a_gpu_of_its_own_or_none_has(gpus: list[str], line: str | None) -> None:
+def test_each_process_has_a_gpu_of_its_own_or_none_has(gpus, line):
     members = [Member(f"host{rank}", gpu) for rank, gpu in enumerate(gpus)]
     if line is None:
         group._check_gpus(members)
@@ -122,7 +116,7 @@ def test_each_process_has_a_gpu_of_its_own_or_none_has(gpus: list[str], line: st
         group._check_gpus(members)
 
 
-def set_variables(monkeypatch: pytest.MonkeyPatch, variables: dict[str, str]) -> None:
+def set_variables(monkeypatch, variables):
     """Set these variables of the launchers, unset the others; starts no process."""
     # it would be this test run, over and over
     for name in ("launch_local_processes", "launch_slurm_step"):
@@ -134,6 +128,6 @@ def set_variables(monkeypatch: pytest.MonkeyPatch, variables: dict[str, str]) ->
         monkeypatch.setenv(name, text)
 
 
-def machine_with(monkeypatch: pytest.MonkeyPatch, gpus: int) -> None:
+def machine_with(monkeypatch, gpus):
     monkeypatch.setattr(torch.cuda, "is_available", lambda: gpus > 0)
     monkeypatch.setattr(torch.cuda, "device_count", lambda: gpus)

@@ -5,7 +5,6 @@ import re
 import subprocess
 import sys
 import time
-from pathlib import Path
 
 import pytest
 
@@ -13,7 +12,7 @@ from hosts import LINK
 from process_groups import GO_ON, TORCHRUN, end, seconds_since_it_died, start, wait_for
 
 
-def test_a_process_that_hangs_ends_all_by_the_timeout(tmp_path: Path) -> None:
+def test_a_process_that_hangs_ends_all_by_the_timeout(tmp_path):
     work = """
     if rank == 1:
         time.sleep(60)
@@ -29,7 +28,7 @@ def test_a_process_that_hangs_ends_all_by_the_timeout(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(("came", "size"), [([1, 2], 3), ([0, 2], 4)])
-def test_processes_that_never_come_are_named(tmp_path: Path, came: list[int], size: int) -> None:
+def test_processes_that_never_come_are_named(tmp_path, came, size):
     tasks = [
         start(tmp_path, GO_ON, BLEUPRINT_TIMEOUT=5, **step(rank, size, 6 + size)) for rank in came
     ]
@@ -46,7 +45,7 @@ def test_processes_that_never_come_are_named(tmp_path: Path, came: list[int], si
             )
 
 
-def test_torchrun_restarts_all_when_one_is_killed(tmp_path: Path) -> None:
+def test_torchrun_restarts_all_when_one_is_killed(tmp_path):
     torchrun = (*TORCHRUN, "--nproc-per-node=2", "--max-restarts=1")
     work = f"""
     attempt = os.environ["TORCHELASTIC_RESTART_COUNT"]
@@ -62,7 +61,7 @@ def test_torchrun_restarts_all_when_one_is_killed(tmp_path: Path) -> None:
     assert {"rank0attempt0", "rank0attempt1", "rank1attempt1"} <= set(tried)
 
 
-def test_torchrun_starts_them_as_well(tmp_path: Path) -> None:
+def test_torchrun_starts_them_as_well(tmp_path):
     work = f"""
     if rank == 1:
         raise UserError("shelf 7 is empty")
@@ -76,7 +75,7 @@ def test_torchrun_starts_them_as_well(tmp_path: Path) -> None:
     assert "traceback : shelf 7 is empty" in stderr
 
 
-def test_under_slurm_each_task_is_one_of_them(tmp_path: Path) -> None:
+def test_under_slurm_each_task_is_one_of_them(tmp_path):
     work = """
     assert (group.size, group.rank) == (2, int(os.environ["SLURM_PROCID"]))
     assert group.all_reduce(torch.tensor([1.0, rank])).tolist() == [2, 1]
@@ -85,7 +84,7 @@ def test_under_slurm_each_task_is_one_of_them(tmp_path: Path) -> None:
     assert [end(task) for task in tasks] == [(0, "")] * 2
 
 
-def test_under_slurm_a_killed_task_ends_the_others(tmp_path: Path) -> None:
+def test_under_slurm_a_killed_task_ends_the_others(tmp_path):
     killed = 0
     work = f"""
     if rank == {killed}:
@@ -102,9 +101,7 @@ def test_under_slurm_a_killed_task_ends_the_others(tmp_path: Path) -> None:
         assert re.fullmatch("" if rank == killed else lost, stderr)
 
 
-def test_a_link_that_is_cut_ends_both_sides_by_the_timeout(
-    tmp_path: Path, two_hosts: list[str]
-) -> None:
+def test_a_link_that_is_cut_ends_both_sides_by_the_timeout(tmp_path, two_hosts):
     tasks = []
     for rank, host in enumerate(two_hosts):
         place = {"MASTER_ADDR": "10.77.0.1", "GLOO_SOCKET_IFNAME": LINK, "BLEUPRINT_TIMEOUT": 4}
@@ -123,7 +120,7 @@ def test_a_link_that_is_cut_ends_both_sides_by_the_timeout(
         assert re.fullmatch(lost, line)
 
 
-def test_on_a_terminal_the_line_replaces_a_bar() -> None:
+def test_on_a_terminal_the_line_replaces_a_bar():
     ours, theirs = os.openpty()
     command = (
         "import sys; sys.stderr.write('45 %'); from bleuprint.runtime.errors import say; say('no')"
@@ -139,7 +136,7 @@ def test_on_a_terminal_the_line_replaces_a_bar() -> None:
     os.close(ours)
 
 
-def step(rank: int, size: int, number: int) -> dict[str, object]:
+def step(rank, size, number):
     """The environment in which srun starts a task of the job's step `number`."""
     return {
         "SLURM_PROCID": rank,

@@ -2,7 +2,6 @@
 
 import os
 import signal
-from pathlib import Path
 
 import pytest
 
@@ -17,7 +16,7 @@ from process_groups import (
 )
 
 
-def test_they_add_up_agree_and_leave_one_after_the_other(tmp_path: Path) -> None:
+def test_they_add_up_agree_and_leave_one_after_the_other(tmp_path):
     work = """
     assert group.size == 3 and group.all_reduce(torch.tensor([1.0, rank])).tolist() == [3, 3]
     assert group.any(rank == 2) and group.any(rank == 0) and not group.any(False)
@@ -37,7 +36,7 @@ def test_they_add_up_agree_and_leave_one_after_the_other(tmp_path: Path) -> None
 
 
 @pytest.mark.parametrize("ranks", [(1,), (0, 1)])
-def test_an_error_is_printed_once_and_ends_all(tmp_path: Path, ranks: tuple[int, ...]) -> None:
+def test_an_error_is_printed_once_and_ends_all(tmp_path, ranks):
     work = f"""
     if rank in {ranks}:
         note_time()
@@ -48,13 +47,13 @@ def test_an_error_is_printed_once_and_ends_all(tmp_path: Path, ranks: tuple[int,
     assert seconds_since_it_died(tmp_path) < 30
 
 
-def test_an_error_before_they_meet_is_printed_once(tmp_path: Path) -> None:
+def test_an_error_before_they_meet_is_printed_once(tmp_path):
     script = SCRIPT.replace("group = init_process_group()", 'raise UserError("no shelf")')
     (tmp_path / "command.py").write_text(script)
     assert end(start(tmp_path, "", processes=2)) == (1, "bleuprint: error: no shelf\n")
 
 
-def test_a_bug_shows_one_traceback(tmp_path: Path) -> None:
+def test_a_bug_shows_one_traceback(tmp_path):
     work = f"""
     if rank == 1:
         raise ValueError("seven shelves")
@@ -76,9 +75,7 @@ def test_a_bug_shows_one_traceback(tmp_path: Path) -> None:
         ("os._exit(3)", GO_ON, 3, "ended with status 3\n"),
     ],
 )  # fmt: skip
-def test_one_that_ends_without_a_word_is_named(
-    tmp_path: Path, act: str, others: str, status: int, said: str
-) -> None:
+def test_one_that_ends_without_a_word_is_named(tmp_path, act, others, status, said):
     work = f"""
     if rank == 1:
         note_time()
@@ -91,7 +88,7 @@ def test_one_that_ends_without_a_word_is_named(
     assert seconds_since_it_died(tmp_path) < 30
 
 
-def test_sigterm_saves_on_all(tmp_path: Path) -> None:
+def test_sigterm_saves_on_all(tmp_path):
     work = """
     received = []
     signal.signal(signal.SIGTERM, lambda *_: received.append(True))
@@ -115,16 +112,14 @@ def test_sigterm_saves_on_all(tmp_path: Path) -> None:
     ("number", "status", "said"),
     [(signal.SIGINT, 130, "bleuprint: error: interrupted\n"), (signal.SIGTERM, 143, "")],
 )
-def test_a_signal_reaches_all(
-    tmp_path: Path, number: signal.Signals, status: int, said: str
-) -> None:
+def test_a_signal_reaches_all(tmp_path, number, status, said):
     process = start(tmp_path, GO_ON, processes=2)
     wait_for(tmp_path / "joined")
     process.send_signal(number)
     assert end(process) == (status, said)
 
 
-def test_one_that_outlives_the_signal_does_not_speak_of_the_others(tmp_path: Path) -> None:
+def test_one_that_outlives_the_signal_does_not_speak_of_the_others(tmp_path):
     work = f"""
     if rank == 1:
         signal.signal(signal.SIGTERM, signal.SIG_IGN)
@@ -137,7 +132,7 @@ def test_one_that_outlives_the_signal_does_not_speak_of_the_others(tmp_path: Pat
     assert end(process) == (143, "")
 
 
-def test_they_end_with_their_launcher(tmp_path: Path) -> None:
+def test_they_end_with_their_launcher(tmp_path):
     process = start(tmp_path, "time.sleep(60)", processes=2, cold=True)
     wait_for(tmp_path / "joined")
     process.kill()

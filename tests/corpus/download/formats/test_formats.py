@@ -1,6 +1,6 @@
 import io
 from html import escape
-from typing import Any, get_args
+from typing import get_args
 
 import pytest
 from hypothesis import given, settings
@@ -29,7 +29,7 @@ PAIRS = [
 LINE_ENDS_ELSEWHERE = ["\r", "\x0b", "\x0c", "\x1c", "\x1e", "\x85", "\u2028", "\u2029"]
 
 
-def read(name: str, *contents: bytes, counts: Any = None, columns: Any = None) -> list[Pair]:
+def read(name, *contents, counts=None, columns=None):
     files = {"source": File(path="inputs/x.de"), "target": File(path="inputs/x.en")}
     if name in TWO_SIDED:
         files = {"both": File(path="inputs/both")}
@@ -38,60 +38,60 @@ def read(name: str, *contents: bytes, counts: Any = None, columns: Any = None) -
     return list(read_text(text, streams, ("de", "en"), counts, []))
 
 
-def fault(name: str, *contents: bytes, columns: Any = None) -> str:
+def fault(name, *contents, columns=None):
     with pytest.raises(UserError) as error:
         read(name, *contents, columns=columns)
     assert "\n" not in str(error.value)
     return str(error.value)
 
 
-def published(name: str, pairs: list[Pair] = PAIRS) -> list[bytes]:
+def published(name, pairs=PAIRS):
     """The files of a text in a format."""
     sides = [[pair[side] for pair in pairs] for side in (0, 1)]
     return [file.encode() for file in _WRITERS[name](*sides)]
 
 
-def sentences(name: str, pairs: list[Pair] = PAIRS) -> list[Pair]:
+def sentences(name, pairs=PAIRS):
     """The pairs that must be read from the published files."""
     return [Pair("Ofen", "Ofen"), *pairs] if name == "ted-tags" else pairs
 
 
-def last_file(name: str) -> str:
+def last_file(name):
     return "inputs/both" if name in TWO_SIDED else "inputs/x.en"
 
 
-def _plain(source: list[str], target: list[str]) -> list[str]:
+def _plain(source, target):
     return ["".join(f"{line}\n" for line in side) for side in (source, target)]
 
 
-def _tsv(source: list[str], target: list[str]) -> list[str]:
+def _tsv(source, target):
     return ["".join(f"{a}\t{b}\n" for a, b in zip(source, target, strict=True))]
 
 
-def _ted_tags(source: list[str], target: list[str]) -> list[str]:
+def _ted_tags(source, target):
     head = "<url>http://x</url>\n<talkid>7</talkid>\n<title>Ofen</title>\n"
     return [head + side for side in _plain(source, target)]
 
 
-def _docs(side: list[str]) -> str:
+def _docs(side):
     segs = [f'<seg id="{number}"> {text} </seg>\n' for number, text in enumerate(side, 1)]
     docs = zip(("a.1", "b.2"), (segs[:2], segs[2:]), strict=True)
     return "".join(f'<doc docid="{id}">\n{"".join(segs)}</doc>\n' for id, segs in docs)
 
 
-def _sgml(source: list[str], target: list[str]) -> list[str]:
+def _sgml(source, target):
     return [
         f'<srcset setid="s" srclang="any">\n{_docs(source)}</srcset>\n',
         f'<refset setid="s" srclang="any" trglang="en">\n{_docs(target)}</refset>\n',
     ]
 
 
-def _ted_xml(source: list[str], target: list[str]) -> list[str]:
+def _ted_xml(source, target):
     sides = [[escape(text) for text in side] for side in (source, target)]
     return [f"<?xml version='1.0'?>\n<mteval>\n{set}</mteval>\n" for set in _sgml(*sides)]
 
 
-def _tmx(source: list[str], target: list[str]) -> list[str]:
+def _tmx(source, target):
     units = "".join(
         f'<tu>\n<tuv xml:lang="de"><seg>{escape(a)}</seg></tuv>\n'
         f'<tuv xml:lang="en"><seg>{escape(b)}</seg></tuv>\n</tu>\n'

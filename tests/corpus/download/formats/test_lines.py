@@ -12,7 +12,7 @@ SENTENCES = st.text(st.characters(exclude_categories=["Cs"], exclude_characters=
 FIELDS = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0\n\t"))
 
 
-def as_published(content: bytes) -> list[str]:
+def as_published(content):
     """The lines of a file, slowly."""
     lines = content.removeprefix("\ufeff".encode()).split(b"\n")
     if lines[-1] == b"":
@@ -96,7 +96,7 @@ TALKS = (
 )
 
 
-def of_shell_script(text: str) -> list[str]:
+def of_shell_script(text):
     """What fairseq's pipeline of grep and sed makes of a file, slowly."""
     lines = text.removesuffix("\n").split("\n")
     for word in (

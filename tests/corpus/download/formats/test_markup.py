@@ -1,7 +1,6 @@
 """The test sets for mteval: sgml and ted-xml."""
 
 from html import escape
-from pathlib import Path
 from xml.etree import ElementTree
 
 import pytest
@@ -17,7 +16,7 @@ CHARACTERS = st.characters(
 TEXTS = st.text(CHARACTERS | st.sampled_from("\n\t&<>]\"' "))
 
 
-def of_sacrebleu(folder: Path, content: bytes) -> list[str]:
+def of_sacrebleu(folder, content):
     """The sentences of a file as sacreBLEU's own reader has them."""
     raw, text = folder / "raw", folder / "text"
     raw.write_bytes(content)

@@ -40,7 +40,7 @@ TMX = """<?xml version="1.0" encoding="UTF-8"?>
 """
 
 
-def units_of(content: bytes) -> list[tuple[str | None, str | None]]:
+def units_of(content):
     """German and English of each unit, slowly, from a tree of the whole file."""
     units = []
     for unit in ElementTree.fromstring(content).iter("tu"):
@@ -54,7 +54,7 @@ def units_of(content: bytes) -> list[tuple[str | None, str | None]]:
     return units
 
 
-def flat(element: ElementTree.Element) -> str:
+def flat(element):
     inside = "" if element.tag in ("bpt", "ept", "ph", "it", "ut") else element.text or ""
     if element.tag in ("seg", "hi"):
         inside += "".join(flat(child) + (child.tail or "") for child in element)
