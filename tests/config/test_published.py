@@ -26,17 +26,3 @@ def test_two_numbers_of_one_kind_are_refused(tmp_path):
         read(tmp_path, published(NUMBER, other))
     for change in (("name: A", "name: B"), ("source: x", "source: y"), ("intl", "sacrebleu")):
         assert len(read(tmp_path, published(NUMBER, other.replace(*change))).published) == 2
-
-
-@pytest.mark.parametrize(
-    ("bibtex", "message"),
-    [
-        ("Doe 2020", "'Doe 2020' is no entry"),
-        ("@misc{doe, title = {A}", "'@misc{doe, title = {A}' is no entry"),
-        ("@misc{doe, title = {A}} and B", "'and B' is no entry"),
-    ],
-)
-def test_a_citation_that_is_no_bibtex_is_refused(tmp_path, bibtex, message):
-    number = NUMBER.replace("scored: intl}", f'scored: intl, bibtex: "{bibtex}"}}')
-    with pytest.raises(UserError, match=rf"params\.yaml:\d+: published\.0\.bibtex: {message}"):
-        read(tmp_path, published(number))

@@ -6,8 +6,6 @@ import pytest
 
 import fault_sweep
 import syscalls
-from bleuprint.corpus.download.fetch import Source
-from bleuprint.corpus.steps.ledger import Ledger, read_ledger
 from bleuprint.runtime.files import whole_file, whole_folder
 from fault_sweep import KINDS, contents, sweep
 
@@ -91,34 +89,3 @@ def test_what_is_renamed_has_reached_the_disk(tmp_path, operation):
     outcome = syscalls.run_with(syscalls.Fault("none"), tmp_path, partial(operation, tmp_path))
     assert outcome.status == 0
     assert fault_sweep.unsynced(outcome.calls) == []
-
-
-def test_ledgers(tmp_path):
-    def write(place, dropped):
-        ledger = Ledger("filter", "own", "f", rules=("length",))
-        counts = ledger.open("train")
-        counts.keep(7)
-        for _ in range(dropped):
-            counts.leave_out("length")
-        ledger.write(place / "filter.json")
-
-    def state(place):
-        return read_ledger(place / "filter.json")["train"].dropped
-
-    sweep(tmp_path, partial(write, dropped=3), partial(write, dropped=2), state)
-
-
-def test_downloads_lock(tmp_path):
-    """The sums of downloads, which processes change at once under a lock."""
-
-    def record(place, url):
-        (place / "download").write_text(url)
-        source(place, {url: place / "download"}).record()
-
-    def source(place, fetched):
-        return Source(None, place / "store", place / "downloads.lock", fetched)
-
-    def state(place):
-        return sorted(source(place, {}).recorded())
-
-    sweep(tmp_path, partial(record, url="http://b"), partial(record, url="http://a"), state)

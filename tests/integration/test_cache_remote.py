@@ -1,9 +1,6 @@
 """What one clone has computed, pushed to an S3 server, and pulled by another."""
 
-import json
-
 import pytest
-import yaml
 
 import micro
 
@@ -64,21 +61,6 @@ def cloned(project, folder):
     return clone
 
 
-def cached(project):
-    """The files of a clone's cache."""
-    files = (project.root / ".dvc" / "cache" / "files" / "md5").rglob("*")
-    return {path.parent.name + path.name for path in files if path.is_file()}
-
-
-def output_files(project, *stages):
-    """The cached files of these stages' outputs, by dvc.lock and DVC's lists of folders."""
-    lock = yaml.safe_load(project.read("dvc.lock"))["stages"]
-    names = {out["md5"] for stage in stages for out in lock[stage]["outs"]}
-    folders = [name for name in names if name.endswith(".dir")]
-    lists = [project.read(f".dvc/cache/files/md5/{name[:2]}/{name[2:]}") for name in folders]
-    return names | {entry["md5"] for text in lists for entry in json.loads(text)}
-
-
 def table(project):
     return project.run("bleuprint", "table")
 
@@ -110,12 +92,3 @@ def test_the_second_clone_shows_translates_and_runs_a_new_row_alone(first, clone
     third.run("dvc", "pull")
     assert third.run("dvc", "status").strip() == UP_TO_DATE
     assert table(third) == table(clone)
-
-
-def test_a_part_is_pulled_by_the_names_of_its_stages(first, clone):
-    output = clone.run("bleuprint", "translate", "--system", "wide", "--corpus", "own", status=1)
-    assert "Traceback" not in output
-    parts = ("average@wide-own-1", "binarize@own")
-    clone.run("dvc", "pull", *parts)
-    assert cached(clone) == output_files(clone, *parts)
-    assert translations(clone) == translations(first)

@@ -39,12 +39,3 @@ def test_the_whole_graph_with_a_job_that_fails_once(cluster, slurm_project, by_d
     assert asked["train"][1:] == ("8", "32000M")
     assert asked["score"] == (None, "1", "4000M")
     assert asked["filter"] == (None, "8", "16000M")  # of the second try
-
-
-def test_what_would_never_end_is_refused_at_once(cluster, slurm_project):
-    before = len(cluster.jobs())
-    output = slurm_project.run(*SNAKEMAKE, status=1)
-    (line,) = [line for line in output.split("\n") if line.startswith("bleuprint: ")]
-    assert "this cluster keeps no accounts" in line and "`slurm-status-command: squeue`" in line
-    assert "Traceback" not in output
-    assert len(cluster.jobs()) == before

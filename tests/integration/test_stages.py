@@ -1,8 +1,6 @@
 """The scripts of the data stages."""
 
 import os
-import shutil
-import subprocess
 import sys
 
 import pytest
@@ -90,30 +88,3 @@ def test_no_script_hides_a_module_of_pythons():
     # A script's folder comes first where Python looks for modules: `import tokenize`, which
     # torch and the printing of tracebacks need, would find stages/tokenize.py.
     assert not {file.stem for file in SCRIPTS.glob("*.py")} & sys.stdlib_module_names
-
-
-def tiny_disk_works():
-    script = "mount -t tmpfs -o size=64k tmpfs /mnt"
-    tool = shutil.which("unshare")
-    return (
-        tool
-        and not subprocess.run([tool, "-rm", "sh", "-c", script], capture_output=True).returncode
-    )
-
-
-@pytest.mark.skipif(not tiny_disk_works(), reason="may not mount a small disk")
-def test_a_full_disk_is_one_line_and_leaves_nothing(project):
-    inputs = TextFolder(project / "inputs", "de", "no")
-    write_set(inputs, "a", [(f"{p.source} {i}", p.target) for i in range(300) for p in PAIRS])
-    (project / "data").mkdir()
-    script = f"""
-        mount -t tmpfs -o size=64k tmpfs data
-        {sys.executable} {SCRIPTS / "download.py"} own; echo status $?
-        find data -type f
-    """
-    done = subprocess.run(
-        ["unshare", "-rm", "sh", "-c", script], cwd=project, capture_output=True, text=True
-    )
-    assert done.stdout == "status 1\n"
-    assert done.stderr.startswith("bleuprint: error: No space left on device")
-    assert done.stderr.count("\n") == 1

@@ -9,7 +9,7 @@ from jinja2 import UndefinedError
 from markdown_it import MarkdownIt
 
 import bleuprint
-from bleuprint.runtime.html import counted, environment, markdown_text
+from bleuprint.runtime.html import environment, markdown_text
 from root import ROOT
 
 
@@ -38,10 +38,6 @@ def test_text_in_markdown_is_shown_as_it_is(text):
     page = reader.render(f"- name: {markdown_text(text)}\n")
     shown = re.fullmatch(r"<ul>\n<li>name: ([^<>]*)</li>\n</ul>\n", page)
     assert shown and html.unescape(shown[1]) == " ".join(text.split()), page
-
-
-def test_counted_nouns():
-    assert [counted(n, "pair") for n in (0, 1, 1000)] == ["0 pairs", "1 pair", "1,000 pairs"]
 
 
 def test_templates_are_package_data():

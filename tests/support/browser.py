@@ -42,13 +42,6 @@ class Browser:
         metrics = {"width": width, "height": height, "deviceScaleFactor": 1, "mobile": False}
         self.driver.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", metrics)
 
-    def screenshot(self, path: Path) -> None:
-        """The page, all of its height."""
-        self.resize(
-            self.script("return innerWidth"), self.script("return document.body.scrollHeight")
-        )
-        self.driver.save_screenshot(str(path))
-
     def script(self, code: str, *arguments: Any) -> Any:
         return self.driver.execute_script(code, *arguments)
 

@@ -1,19 +1,16 @@
 """How fast devices compute, and what a training cost by their time: numbers worked by hand."""
 
 import platform
-from importlib.metadata import version
 from pathlib import Path
 
 import pytest
 import torch
 
-from bleuprint.config.experiment import load
 from bleuprint.runtime.distributed.group import Group
 from bleuprint.tracking import hardware as machine
 from bleuprint.tracking.hardware import paper_flops, peak_flops
 from bleuprint.tracking.stopwatch import Stopwatch
 from bleuprint.training.train_state import TrainState
-from root import ROOT
 
 CPU = torch.device("cpu")
 ALONE = Group(0, 1, CPU)
@@ -67,23 +64,6 @@ def test_peak_memory_is_in_bytes():
     held = torch.ones(100_000_000)  # 400 MB
     grown = machine.peak_memory(CPU)
     assert 5e7 < before <= grown and grown > held.nbytes
-
-
-@pytest.mark.parametrize(
-    ("recipe", "libraries"),
-    [
-        ("phrasebook", {"sacremoses", "subword-nmt"}),
-        ("course-multi30k", {"spacy", "sacremoses"}),
-        ("copy", set()),
-    ],
-)
-def test_versions_are_also_of_what_decides_the_text(recipe, libraries):
-    corpora = load(ROOT / "recipes" / f"{recipe}.yaml").corpora
-    found = machine.text_libraries(next(iter(corpora.values())))
-    assert set(found) == libraries
-    shown = machine.machine_of(ALONE, found)["versions"]
-    for name in libraries:
-        assert f", {name} {version(name)}" in shown
 
 
 def trained(*machines, seconds=100.0):

@@ -62,21 +62,6 @@ def test_the_best_path_and_posteriors_are_those_of_all_paths(source, target, rat
         assert certain == [p for p, share in pairs.items() if share > 0.4]
 
 
-@pytest.mark.parametrize(
-    ("source", "target", "kinds"),
-    [
-        # the examples of NLTK 3.10.4's gale_church.align_blocks, and what it finds
-        ([5, 5, 5], [7, 7, 7], ["1-1", "1-1", "1-1"]),
-        ([10, 5, 5], [12, 20], ["1-1", "2-1"]),
-        ([12, 20], [10, 5, 5], ["1-1", "1-2"]),
-        ([10, 2, 10, 10, 2, 10], [12, 3, 20, 3, 12], ["1-1", "1-1", "2-1", "1-1", "1-1"]),
-    ],
-)
-def test_nltks_examples(source, target, kinds):
-    beads = best_path(whole(len(source) + 1, len(target) + 1), scorer(source, target))
-    assert [bead.kind for bead in beads] == kinds
-
-
 def test_a_band_that_holds_the_path_changes_nothing():
     source = [20 + 13 * n % 57 for n in range(400)]
     target = [length + 3 for n, length in enumerate(source) if n != 150]
