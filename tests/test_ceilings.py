@@ -28,7 +28,7 @@ PACKAGES = {
 }
 LONGEST = 350  # lines of a module
 # Of code; of docs, of pages. The aim is 21,000 and 25,000.
-TOTALS = {"src": 23600, "tests": 28250, "docs": 2610}
+TOTALS = {"src": 23600, "tests": 27940, "docs": 2610}
 
 
 def code(folder):
