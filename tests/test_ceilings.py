@@ -8,11 +8,11 @@ from root import ROOT
 
 # Lines of code by package of src/bleuprint, rounded up.
 PACKAGES = {
-    "report": 3720,
+    "report": 3650,
     "corpus": 3140,
-    "runtime": 2060,
+    "runtime": 2090,
     "config": 1660,
-    "pipeline": 1580,
+    "pipeline": 1700,
     "scoring": 1550,
     "training": 1510,
     "dataset": 1460,
@@ -21,14 +21,14 @@ PACKAGES = {
     "decoding": 1040,
     "tracking": 840,
     "model": 1030,
-    "cli": 700,
+    "cli": 670,
     "rules": 790,
     "native": 240,  # in C++ 400
     "cells": 200,
 }
 LONGEST = 350  # lines of a module
 # Of code; of docs, of pages. The aim is 21,000 and 25,000.
-TOTALS = {"src": 23600, "tests": 27940, "docs": 2610}
+TOTALS = {"src": 23650, "tests": 27910, "docs": 2610}
 
 
 def code(folder):

@@ -1,12 +1,18 @@
-"""Trainings of one thread run beside each other, and DVC takes them for its own."""
+"""What has changed runs, independent stages beside each other, and is recorded as DVC does it."""
+
+from dataclasses import replace
 
 import pytest
 
 from bleuprint.pipeline import side_by_side
 from bleuprint.pipeline.graph import stages
-from bleuprint.pipeline.plan import planned_stages
+from bleuprint.pipeline.resolve import resolve
+from bleuprint.runtime.yaml_tree import load_yaml
 
-TRAININGS = ["train@tiny-other-1", "train@tiny-own-1", "train@wide-own-1"]
+CELLS = ["tiny-other-1", "tiny-own-1", "wide-own-1"]
+TRAININGS = [f"train@{cell}" for cell in CELLS]
+AFTER = {f"{kind}@{cell}" for kind in ("train", "average", "translate", "score") for cell in CELLS}
+PORTABLE = "  tiny:\n", "  tiny:\n    arithmetic: portable\n"
 # Ends once two trainings run at the same time, and fails if there is only one for ten seconds.
 MEETING = """\
 mkdir -p work/meeting; touch work/meeting/$$
@@ -18,42 +24,80 @@ for _ in $(seq 100); do test $(ls work/meeting | wc -l) -ge 2 && exit 0; sleep 0
 def project(stand_in, tmp_path, monkeypatch):
     """One with portable arithmetic, not yet run with it, as the folder of this process."""
     copy = stand_in.copy(tmp_path / "project")
-    copy.edit("params.yaml", "  tiny:\n", "  tiny:\n    arithmetic: portable\n")
+    copy.edit("params.yaml", *PORTABLE)
     monkeypatch.chdir(copy.root)
     monkeypatch.setenv("PATH", copy.environment["PATH"])
     monkeypatch.setattr(side_by_side, "_cores", lambda: 2)
     return copy
 
 
-def wanted():
-    return side_by_side.trainings([each.stage for each in planned_stages()])
+def run():
+    """The status of a run, the stages whose commands have run, and those that were restored."""
+    begun = list[tuple[str, bool]]()
+    resolve()
+    status = side_by_side.run(lambda *each: begun.append(each))
+    ran, restored = ([n for n, cached in begun if cached is kind] for kind in (False, True))
+    return status, ran, restored
 
 
-def test_trainings_run_at_the_same_time_and_are_recorded(project, monkeypatch):
-    found = wanted()
-    assert sorted(stage.name for stage in found) == TRAININGS
-    texts = {f"{kind}@{name}" for kind in ("binarize", "split") for name in ("own", "other")}
-    assert set(side_by_side.makers(found)) == texts
+def entries(project):
+    return load_yaml(project.root / "dvc.lock")["stages"]
+
+
+def test_trainings_run_at_the_same_time_and_all_is_recorded(project, monkeypatch):
     monkeypatch.setenv("WHILE_TRAINING", MEETING)
-    names: list[str] = []
-    assert side_by_side.run(found, names.append) == 0
-    assert sorted(names) == TRAININGS
-    assert not {*TRAININGS} & project.changed()
+    status, ran, restored = run()
+    assert (status, restored) == (0, [])
+    assert {*ran} == {"resolve", "report"} | AFTER
+    assert (ran[0], ran[-1]) == ("resolve", "report")
+    assert project.changed() == set()
+    assert run() == (0, [], [])
 
 
-def test_after_a_failure_none_is_started(project, monkeypatch):
+def test_what_is_recorded_is_what_dvc_records(project, tmp_path):
+    other = project.copy(tmp_path / "other")
+    assert run()[0] == 0
+    other.repro()
+    assert entries(project) == entries(other)
+
+
+def test_what_has_run_before_comes_from_the_run_cache(project):
+    assert run()[0] == 0
+    project.edit("params.yaml", *reversed(PORTABLE))
+    assert run()[0] == 0
+    project.edit("params.yaml", *PORTABLE)
+    status, ran, restored = run()
+    assert status == 0
+    assert {*ran} == {"resolve", "report"}  # whose outputs are in git
+    assert {*restored} == AFTER
+    assert project.changed() == set()
+
+
+def test_after_a_failure_none_is_started_and_the_finished_ones_are_recorded(project, monkeypatch):
     monkeypatch.setenv("WHILE_TRAINING", "exit 1")
-    names: list[str] = []
-    assert side_by_side.run(wanted(), names.append) != 0
-    assert len(names) == 2
-    assert {*TRAININGS} <= project.changed()
+    status, ran, _ = run()
+    assert status
+    assert len({*ran} & {*TRAININGS}) == 2
+    changed = project.changed()
+    assert {*TRAININGS} <= changed and "resolve" not in changed
 
 
-@pytest.mark.usefixtures("project")
-def test_one_training_or_one_core_is_left_to_dvc(monkeypatch):
-    found = wanted()
-    assert side_by_side.trainings(found[:1]) == []
-    native = [stage for stage in stages() if stage.kind == "score"]
-    assert side_by_side.trainings([*found[:1], *native]) == []
-    monkeypatch.setattr(side_by_side, "_cores", lambda: 1)
-    assert side_by_side.trainings(found) == []
+@pytest.mark.parametrize(("end", "failed"), [("", 1), ("\nsys.exit(3)", 3)])
+def test_a_command_without_its_outputs_or_with_a_status_has_failed(project, capsys, end, failed):
+    script = project.root / "stages" / "score.py"
+    script.write_text(end and script.read_text() + end)
+    status, ran, _ = run()
+    assert status == failed
+    assert "report" not in ran
+    assert any(name.startswith("score@") for name in project.changed())
+    assert ("does not exist" in capsys.readouterr().err) == (not end)
+
+
+def test_a_stage_of_several_threads_has_all_cores_and_others_share_them(stand_in, monkeypatch):
+    monkeypatch.setattr(side_by_side, "_cores", lambda: 8)
+    clean = next(each for each in stages(stand_in.root) if each.kind == "clean")
+    assert side_by_side._share(clean, free=8, others=1) == 8
+    assert side_by_side._share(clean, free=5, others=2) == 2
+    assert side_by_side._share(clean, free=0, others=1) == 1  # more than there are: it waits
+    assert side_by_side._share(replace(clean, threads=1), free=8, others=1) == 1
+    assert side_by_side._share(replace(clean, gpu=1), free=3, others=1) == 8

@@ -1,9 +1,8 @@
-"""`bleuprint reproduce`, which `make reproduce` runs: `dvc repro` with a line for each stage."""
+"""`bleuprint reproduce`, which `make reproduce` runs: a line for each stage, then what changed."""
 
 import re
-import subprocess
 import sys
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 
 from bleuprint.pipeline import side_by_side
@@ -13,39 +12,15 @@ from bleuprint.runtime.code import git
 from bleuprint.runtime.errors import say
 from bleuprint.runtime.machine_errors import memory
 
-# What DVC prints: commands, blank lines, stages that do not run, and advice that `changes` gives.
-_NOISE = re.compile(
-    r"> |$|.* didn't change, skipping|(Updating|Generating) lock file|To (track|enable)"
-    r"|\t(git add|dvc config)|Use `dvc push`"
-)
-
 
 def run_stages() -> None:
-    """Run `dvc repro`, and before it trainings of one thread beside each other.
+    """Run what `dvc repro` would run, independent stages beside each other.
 
     Exits if a stage fails. Errors and progress of the stages pass through.
     """
-    planned = planned_stages()
-    took = {each.stage.name: each.took for each in planned}
-    if trainings := side_by_side.trainings(each.stage for each in planned):
-        _run_dvc(took, *side_by_side.makers(trainings))
-        still = {each.stage.name for each in planned_stages()}
-        changed = [stage for stage in trainings if stage.name in still]
-        if status := side_by_side.run(changed, lambda name: print(_line(name, took), flush=True)):
-            sys.exit(status)
-    _run_dvc(took)
-
-
-def _run_dvc(planned: Mapping[str, float | None], *targets: str) -> None:
-    """Run `dvc repro`; `planned`: see `stage_lines`."""
+    took = {each.stage.name: each.took for each in planned_stages()}
     kills = oom_kills()
-    process = subprocess.Popen(["dvc", "repro", *targets], stdout=subprocess.PIPE, text=True)
-    assert process.stdout is not None
-    try:
-        for line in stage_lines(process.stdout, planned):
-            print(line, flush=True)
-    finally:
-        status = process.wait()
+    status = side_by_side.run(lambda *begun: print(line(took, *begun), flush=True))
     if status and oom_kills() > kills:
         say(f"the kernel has ended a process for lack of memory: {memory()}", "note")
     if status:
@@ -58,24 +33,16 @@ def oom_kills(statistics: Path = Path("/proc/vmstat")) -> int:
     return int(found[1]) if found else 0
 
 
-def stage_lines(output: Iterable[str], planned: Mapping[str, float | None]) -> Iterator[str]:
-    """What DVC prints, with one line for a stage: its number, its name, how long it took before.
+def line(planned: Mapping[str, float | None], name: str, restored: bool) -> str:
+    """The line for a stage that begins: its number, its name, how long it took before.
 
-    `planned`: the stages that will run, in order, with these seconds.
+    `planned`: the stages that will run, in order, with these seconds; `restored`: see `run`.
     """
-    for line in output:
-        if running := re.match(r"Running stage '(?:.*:)?(.*)':", line):
-            yield _line(running[1], planned)
-        elif not _NOISE.match(line):
-            yield line.rstrip("\n")
-
-
-def _line(name: str, planned: Mapping[str, float | None]) -> str:
-    """The line for a stage that begins."""
     names = [*planned]
     number = f"[{names.index(name) + 1}/{len(names)}] " if name in names else ""
     took = planned.get(name)
-    return f"{number}{name}" + (f" (took {duration(took)} before)" if took else "")
+    before = f" (took {duration(took)} before)" if took else ""
+    return f"{number}{name}{': outputs from the run cache' if restored else before}"
 
 
 def changes(root: Path = Path()) -> str:

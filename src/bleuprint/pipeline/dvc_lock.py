@@ -17,12 +17,12 @@ _LOCKS = ExitStack()  # until this process ends
 
 @contextmanager
 def open_repo(root: Path) -> Iterator[Any]:
-    """DVC's repository; its errors are raised as UserError, in one line."""
+    """DVC's repository, which waits for its lock; raises UserError, in one line."""
     from dvc.exceptions import DvcException
     from dvc.repo import Repo
 
     try:
-        with Repo(str(root)) as repo:
+        with Repo(str(root), _wait_for_lock=True) as repo:
             yield repo
     except (DvcException, OSError) as error:
         text = describe(error) or str(error)

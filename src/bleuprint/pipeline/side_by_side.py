@@ -1,47 +1,169 @@
-"""Trainings of one thread beside each other; `dvc repro` takes one stage after the other."""
+"""Runs what has changed in the graph, independent stages beside each other.
 
+`dvc repro` takes one stage after the other. What has changed, what the run cache has, and what is
+recorded in dvc.lock is decided by DVC here as there.
+"""
+
+import logging
 import os
 import subprocess
-from collections.abc import Callable, Iterable
-from concurrent.futures import ThreadPoolExecutor
+import time
+from collections.abc import Callable, Mapping
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from contextlib import AbstractContextManager
+from pathlib import Path
+from typing import Any
 
-from bleuprint.pipeline.graph import Stage, inputs, stages
-from bleuprint.pipeline.recording import begin, record
+from bleuprint.pipeline.dvc_lock import open_repo
+from bleuprint.pipeline.graph import Stage, stages
+from bleuprint.runtime.errors import say
+from bleuprint.runtime.machine_errors import describe
 
-
-def trainings(planned: Iterable[Stage]) -> list[Stage]:
-    """The stages that gain by running beside each other: if there are several, and cores."""
-    found = [stage for stage in planned if stage.kind == "train" and stage.threads == 1]
-    return found if min(len(found), _cores()) > 1 else []
-
-
-def makers(wanted: Iterable[Stage]) -> list[str]:
-    """The names of the stages that write what these read."""
-    graph = stages()
-    of_output = {path: stage.name for stage in graph for path in stage.outputs}
-    needed, names = inputs(graph), [stage.name for stage in wanted]
-    return sorted({of_output[path] for name in names for path in needed[name]})
+# Seconds: dvc.lock, which takes half a second to write, is written after stages that took longer,
+# and at the end. What a kill leaves unrecorded is in DVC's run cache.
+_LONG = 10.0
 
 
-def run(wanted: Iterable[Stage], started: Callable[[str], None]) -> int:
-    """Run these stages, a core each, and record in DVC those that succeed; `started` gets names.
+def run(started: Callable[[str, bool], None], root: Path = Path()) -> int:
+    """Run what has changed by reports/resolved.json, which must be of the present settings.
 
-    Returns the status of one that has failed, else 0. After a failure none is started.
+    `started` gets the name of each stage, and whether its outputs come from DVC's run cache.
+    Returns the status of a stage that has failed, else 0. After a failure none is started.
     """
-    wanted = list(wanted)
-    needed, failures = inputs(stages()), list[int]()
+    from dvc.logger import set_loggers_level
 
-    def run_one(stage: Stage) -> None:
-        if not failures:
-            begin(stage.name, stage.digest, *needed[stage.name])
-            started(stage.name)
-            if status := subprocess.call(stage.marked_command(), shell=True):
-                failures.append(status)
+    with set_loggers_level(logging.ERROR), open_repo(root) as repo:
+        return _Run(repo, {stage.name: stage for stage in stages(root)}, started).run()
 
-    with ThreadPoolExecutor(_cores()) as pool:
-        list(pool.map(run_one, wanted))
-    record()
-    return max(failures, default=0)
+
+class _Run:
+    """A run's state. DVC's objects are used by the main thread alone, with DVC's lock.
+
+    `_before`: by DVC's stage those whose outputs it reads and that are not done, in the order of
+    dvc.yaml; `_changed`: stages to run, which wait for cores; `_running`: by the future of its
+    command a stage, its cores, and when it began; `_unrecorded`: those that dvc.lock lacks.
+    """
+
+    def __init__(
+        self, repo: Any, described: Mapping[str, Stage], started: Callable[[str, bool], None]
+    ) -> None:
+        import dvc.repo as dvc_repo
+
+        lock: Any = dvc_repo.lock_repo
+        self._locked: Callable[[], AbstractContextManager[None]] = lambda: lock(repo)
+        self._described, self._started = described, started
+        with self._locked():
+            graph = repo.index.graph
+        order = [*described]
+        in_order = sorted(graph, key=lambda stage: order.index(stage.name))
+        self._before = {stage: {*graph.successors(stage)} for stage in in_order}
+        self._changed: list[Any] = []
+        self._running: dict[Future[int], tuple[Any, int, float]] = {}
+        self._unrecorded: list[Any] = []
+        self._status = 0
+
+    def run(self) -> int:
+        with ThreadPoolExecutor(_cores()) as pool:
+            try:
+                self._start(pool)
+                while self._running:
+                    for future in wait(self._running, return_when=FIRST_COMPLETED).done:
+                        self._end(future)
+                    self._start(pool)
+            finally:
+                self._record()
+        return self._status
+
+    def _start(self, pool: ThreadPoolExecutor) -> None:
+        """Start stages whose inputs are there while there are cores, trainings first."""
+        with self._locked():
+            self._check()
+            while self._changed and not self._status:
+                stage, free = (
+                    self._changed[0],
+                    _cores() - sum(n for _, n, _ in self._running.values()),
+                )
+                if (cores := _share(self._described[stage.name], free, len(self._changed))) > free:
+                    break
+                del self._changed[0]
+                restored = _restore(stage)
+                self._started(stage.name, restored)
+                if restored:
+                    self._save(stage)
+                    self._check()
+                else:
+                    future = pool.submit(_call, stage.cmd, cores)
+                    self._running[future] = stage, cores, time.monotonic()
+
+    def _check(self) -> None:
+        """Find the stages whose inputs are there and that have changed; others are done."""
+        while ready := [stage for stage, before in self._before.items() if not before]:
+            for stage in ready:
+                del self._before[stage]
+                if stage.changed():
+                    self._changed.append(stage)
+                else:
+                    self._done(stage)
+        self._changed.sort(key=lambda stage: self._described[stage.name].kind != "train")
+
+    def _end(self, future: "Future[int]") -> None:
+        """Save the outputs of a command that has ended."""
+        stage, _, began = self._running.pop(future)
+        if not (status := future.result()):
+            try:
+                with self._locked():
+                    self._save(stage)
+            except Exception as error:  # DVC's errors have no common class
+                say(f"{stage.name}: {describe(error) or error}")
+                status = 1
+        self._status = max(self._status, status)
+        if time.monotonic() - began > _LONG:
+            self._record()
+
+    def _save(self, stage: Any) -> None:
+        """Put outputs into DVC's cache and the run cache, as `dvc repro` does."""
+        cached = (out.use_cache or out.is_metric or out.is_plot for out in stage.outs)
+        stage.save(run_cache=all(cached))
+        stage.commit()
+        self._unrecorded.append(stage)
+        self._done(stage)
+
+    def _done(self, stage: Any) -> None:
+        for before in self._before.values():
+            before.discard(stage)
+
+    def _record(self) -> None:
+        """Write dvc.lock."""
+        if self._unrecorded:
+            with self._locked():
+                self._unrecorded[0].dvcfile.dump_stages(self._unrecorded, update_pipeline=False)
+            self._unrecorded.clear()
+
+
+def _restore(stage: Any) -> bool:
+    """Whether a changed stage's outputs come from the run cache; otherwise they are removed."""
+    from dvc.stage.cache import RunCacheNotFoundError
+
+    stage.remove_outs(ignore_remove=False, force=False)
+    try:
+        stage.repo.stage_cache.restore(stage)
+    except RunCacheNotFoundError:
+        stage.save_deps()
+        return False
+    return True
+
+
+def _share(stage: Stage, free: int, others: int) -> int:
+    """The cores of a stage: all for one that computes in several threads, else its part."""
+    if stage.gpu:  # also where there is no GPU
+        return _cores()
+    return 1 if stage.threads == 1 else max(1, free // others)
+
+
+def _call(command: str, cores: int) -> int:
+    workers = os.environ.get("BLEUPRINT_WORKERS", str(cores))
+    environment = {**os.environ, "BLEUPRINT_WORKERS": workers}
+    return subprocess.call(command, shell=True, env=environment)
 
 
 def _cores() -> int:

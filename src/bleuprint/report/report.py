@@ -71,7 +71,6 @@ def write_page(settings: Settings, records: Records, root: Path = Path()) -> Non
 
 
 def _page(settings: Settings, records: Records, root: Path) -> str:
-    # not imported before: it loads torch, which `bleuprint table` needs for nothing else
     from bleuprint.report.page.document import document
 
     return document(ReportContext(settings, records, root))

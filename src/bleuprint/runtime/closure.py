@@ -3,14 +3,20 @@
 import ast
 import hashlib
 import re
-from functools import cache
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
+
+from bleuprint.runtime.files import read_json, write_json
 
 # Packages that decide how things are found, run, shown or written, but no result.
 _UNDECIDING = ("runtime", "config", "tracking", "serving", "cli", "pipeline/stage_args.py")
 # But these translate a training text, or score translations.
 _DECIDING = ("serving/made_text.py", "serving/score_outside.py", "serving/translator.py")
+# What parsing has found, which takes most of a second for all of the package, by the SHA-256 of a
+# file's content after that of this one.
+_PARSED = Path("work", "code.json")
+_THIS = hashlib.sha256(Path(__file__).read_bytes())
 _DOCUMENTED = ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef
 
 
@@ -18,7 +24,9 @@ def code_fingerprints(root: Path = Path()) -> dict[str, str]:
     """The fingerprint of each script in stages/ and what it imports, by the script's name."""
     code = Code(root)
     scripts = sorted(path.stem for path in (root / "stages").glob("*.py"))
-    return {name: code.fingerprint(name) for name in scripts if name != "resolve"}
+    found = {name: code.fingerprint(name) for name in scripts if name != "resolve"}
+    code.keep()
+    return found
 
 
 def code_fingerprint(name: str, root: Path = Path()) -> str:
@@ -34,7 +42,17 @@ class Code:
         package = root / "src" / "bleuprint"
         files = (path.relative_to(package) for path in package.rglob("*") if path.is_file())
         self._files = {path.as_posix() for path in files if "__pycache__" not in path.parts}
-        self._imports: dict[str, set[str]] = {}
+        self._keys: dict[str, str] = {}
+        self._parsed: dict[str, tuple[str, list[tuple[str, str]]]] = {}
+        with suppress(OSError, ValueError):
+            self._parsed = read_json(root / _PARSED)
+
+    def keep(self) -> None:
+        """Write what was parsed, for the next process."""
+        used = {key: self._parsed[key] for key in sorted(self._keys.values())}
+        with suppress(OSError):
+            (self._root / _PARSED).parent.mkdir(exist_ok=True)
+            write_json(self._root / _PARSED, used)
 
     def fingerprint(self, name: str) -> str:
         """The SHA-256 of a script and its closure: of Python the syntax trees.
@@ -42,10 +60,10 @@ class Code:
         Comments, docstrings and formatting do not count.
         """
         digest = hashlib.sha256()
-        files = (Path("src/bleuprint", path) for path in self.closure(name))
-        for path in sorted([Path(f"stages/{name}.py"), *files]):
-            content = (self._root / path).read_bytes()
-            digest.update(f"{path.as_posix()}\0{_of_file(path.suffix, content)}\n".encode())
+        script = f"stages/{name}.py"
+        files = {f"src/bleuprint/{path}": path for path in self.closure(name)}
+        for path, inner in sorted({**files, script: f"../../{script}"}.items()):
+            digest.update(f"{path}\0{self._of_file(inner)[0]}\n".encode())
         return digest.hexdigest()
 
     def closure(self, name: str) -> set[str]:
@@ -73,17 +91,17 @@ class Code:
 
     def imports_of(self, path: str) -> set[str]:
         """The modules of the package that a file imports, wherever in the file it does."""
-        if path not in self._imports:
-            code = (self._root / "src" / "bleuprint" / path).read_bytes()
-            self._imports[path] = {
-                self._module("/".join(package), alias.name)
-                for node in ast.walk(ast.parse(code))
-                if isinstance(node, ast.ImportFrom)
-                for top, *package in [(node.module or "").split(".")]
-                if top == "bleuprint"
-                for alias in node.names
-            }
-        return set(self._imports[path])
+        return {self._module(package, name) for package, name in self._of_file(path)[1]}
+
+    def _of_file(self, path: str) -> tuple[str, list[tuple[str, str]]]:
+        """See `_parse`."""
+        if path not in self._keys:
+            file = self._root / "src" / "bleuprint" / path
+            (digest := _THIS.copy()).update(content := file.read_bytes())
+            key = self._keys[path] = f"{digest.hexdigest()}{file.suffix}"
+            if key not in self._parsed:
+                self._parsed[key] = _parse(file.suffix, content)
+        return self._parsed[self._keys[path]]
 
     def _module(self, package: str, name: str) -> str:
         """The file from which `from bleuprint.PACKAGE import NAME` takes something."""
@@ -101,14 +119,26 @@ def _decides(path: str, whole: bool) -> bool:
     )
 
 
-@cache
-def _of_file(suffix: str, content: bytes) -> str:
-    """The SHA-256 of a file's syntax tree (Python), its bytes without comments (C++), or bytes."""
+def _parse(suffix: str, content: bytes) -> tuple[str, list[tuple[str, str]]]:
+    """The SHA-256 of what of a file decides results, and what a module imports of the package.
+
+    Of Python the first is that of the syntax tree, of C++ of the text without comments. An import
+    is a folder, "" for the package itself, and a name.
+    """
+    imports = list[tuple[str, str]]()
     if suffix == ".py":
-        content = repr(_syntax(ast.parse(content))).encode()
+        content = repr(_syntax(tree := ast.parse(content))).encode()
+        imports = [
+            ("/".join(package), alias.name)
+            for node in ast.walk(tree)
+            if isinstance(node, ast.ImportFrom)
+            for top, *package in [(node.module or "").split(".")]
+            if top == "bleuprint"
+            for alias in node.names
+        ]
     elif suffix == ".cpp":
         content = re.sub(rb"\s*//[^\n]*", b"", content).strip()
-    return hashlib.sha256(content).hexdigest()
+    return hashlib.sha256(content).hexdigest(), imports
 
 
 def _syntax(node: Any) -> Any:

@@ -67,13 +67,14 @@ def sacrebleu_measure(
 
 
 _VALUE = BLEU(tokenize="none", force=True)
+_CHRF2 = CHRF()
 
 BLEU_MEASURE = sacrebleu_measure(
     *("bleu", "BLEU", bleu_metric, _VALUE),
     about="n-grams of up to four tokens, in the tokens of the target language; 100 is the maximum.",
 )
 CHRF2 = sacrebleu_measure(
-    *("chrf2", "chrF2", lambda references, _: CHRF(references=[references]), CHRF()),
+    *("chrf2", "chrF2", lambda references, _: CHRF(references=[references]), _CHRF2),
     about="Characters in place of words: n-grams of up to six; 100 is the maximum.",
 )
 CHRF2PP = sacrebleu_measure(
@@ -119,4 +120,4 @@ def sentence_bleu(
 
 def sentence_chrf(translation: str, reference: str) -> float:
     """chrF2 of a line, 0 to 100."""
-    return float(round(CHRF().sentence_score(translation, [reference]).score, DIGITS))
+    return float(round(_CHRF2.sentence_score(translation, [reference]).score, DIGITS))

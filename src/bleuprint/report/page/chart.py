@@ -25,7 +25,10 @@ _DASHES = {"-": "", "--": "6 3", ":": "2 2", "-.": "6 3 2 3"}
 _STYLE: dict[str, Any] = {
     **{"font.family": "sans-serif", "font.size": 10, "lines.linewidth": 1.6},
     **{"axes.spines.top": False, "axes.spines.right": False, "axes.grid": True},
-    **{"grid.color": "#dddddd", "grid.linewidth": 0.6, "figure.constrained_layout.use": True},
+    **{"grid.color": "#dddddd", "grid.linewidth": 0.6},
+    # room for labels of any length; to compute it would take as long as to draw
+    **{"figure.subplot.left": 0.18, "figure.subplot.right": 0.95},
+    **{"figure.subplot.bottom": 0.19, "figure.subplot.top": 0.96},
     # text stays text: it can be searched, copied and read aloud
     "svg.fonttype": "none",
 }

@@ -32,7 +32,6 @@ _QUANTITIES = (
     ("Training loss", "Nats per token", "training", "loss"),
     ("Validation loss", "Nats per token", "validation", "loss"),
     ("Validation BLEU", "BLEU", "validation", "bleu"),
-    ("Gradient norm, before clipping", "Norm", "training", "gradient_norm"),
 )
 
 
@@ -85,8 +84,6 @@ def _chart(
                 look = {"color": style["color"], "alpha": 0.2, "linewidth": 0}
                 axes.fill_between(band.x, band.low, band.high, gid=f"{gid}.band", **look)
             axes.plot(band.x, band.y, gid=f"{gid}.line", **style, **sparse)
-        if axis == "Norm":
-            axes.set_yscale("log")
         axes.set_xlabel("Update")
         axes.xaxis.set_major_formatter("{x:,.0f}")
         axes.set_ylabel(axis)

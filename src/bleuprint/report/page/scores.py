@@ -6,7 +6,6 @@ from bleuprint.report import main_table, notes, tables
 from bleuprint.report.cost_columns import COUNTED, MEASURED
 from bleuprint.report.page.context import ReportContext
 from bleuprint.report.page.differences import descriptions
-from bleuprint.report.page.model import parameters
 from bleuprint.report.page.section import Section, paragraphs
 from bleuprint.runtime.html import counted
 from bleuprint.scoring.measures import MEASURES
@@ -61,10 +60,9 @@ def faults(context: ReportContext) -> Section:
 
 
 def cost(context: ReportContext) -> Section:
-    """What each training took, counted and measured, and the parameters of its model by part."""
+    """What each training took, counted and measured."""
     data = {
         "grid": main_table.costs(context.records),
-        "parameters": parameters(context),
         "notes": paragraphs("cost.md"),
     }
     return Section("cost", "Cost and size", data)
