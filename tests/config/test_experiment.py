@@ -45,7 +45,6 @@ def test_rows_made_with_merge_keys(tmp_path):
         ("seeds: [1]", "seeds: 1", "2: seeds: 1 is not a list"),
         ("seeds: [1]", "seeds: [1, 1]", "2: seeds: [1, 1]: at least one seed, and none twice"),
         ("  own:", "  own.x:", "4: corpora.own.x: a name is of letters (a to z, A to Z), digits,"),
-        ("  own:", "  -own:", "and begins with a letter or digit"),
         ('target: "no"', 'target: "de"', "source and target are both 'de'"),
         ("source: {path: inputs/a.de}", "source: {path: /etc/a}", "must be below inputs/"),
         ("max: 100", "max: 0", "14: corpora.own.filter.length.max: 0 is out of range"),
@@ -79,7 +78,6 @@ def test_rows_made_with_merge_keys(tmp_path):
         ),
         ('"@misc{own,}"', "own (2026)", "7: corpora.own.license_and_citation.own.bibtex: 'own"),
         ('"@misc{own,}"', '"@misc{own,"', "'@misc{own,' is no entry: '@type{key, ...}' with bal"),
-        ('"@misc{own,}"', '"@misc{own,}}"', "own.bibtex: '}' is no entry"),
         ('"@misc{own,}"', '""', "own.bibtex: '' is no entry"),
         (
             "{license_and_citation: own, source",
@@ -137,7 +135,6 @@ def test_rows_made_with_merge_keys(tmp_path):
         ("{path: inputs/a.de}", "{url: ftp://x/a.de}", "9: corpora.own.files.train.a.source: url"),
         ("{path: inputs/a.de}", '{url: "http://[::1/x"}', "not a valid URL: Invalid IPv6 URL"),
         ("{path: inputs/a.de}", '{url: "http://x/a "}', "'http://x/a ': a space or non-printing"),
-        ("{path: inputs/a.de}", '{url: "http://x/a\\nb"}', "a space or non-printing char"),
         ("{path: inputs/a.de}", "{url: http://x/a, mirrors: [x/a]}", "9: corpora.own.files.train."),
         ("{path: inputs/a.de}", "{url: http://x/a, mirrors: http://y/a}", "source.mirrors: 'http:"),
         (
@@ -148,14 +145,12 @@ def test_rows_made_with_merge_keys(tmp_path):
         ("path: inputs/a.de", "path: [a.de, b.de]", "source.path: ['a.de', 'b.de'] is not text"),
         ("train: {a: ", "train: [x] # {a: ", "['x'] is not a mapping of names"),
         ("experiment: trial", 'experiment: "../../trial"', "1: experiment: a name is of letters"),
-        ("experiment: trial", r'experiment: "a\nb"', "1: experiment: a name is of letters"),
         ("experiment: trial", f"experiment: {'a' * 101}", "digits, '-' and '_', at most 100"),
         ("clip_norm: 1.0", f"clip_norm: 1{'0' * 400}", "47: systems.base.train.clip_norm: 1000"),
         ("d_model: 8", f"d_model: 0x{'f' * 5000}", "model.d_model: a number of thousands of dig"),
         ("d_model: 8", f"d_model: 1{'0' * 24}", "is out of range: at "),
         ("lr: 1e-03", "lr: 1.0e+308", "1e+308 is out of range: at most 3e+38"),
         ("min_length: 0", "min_length: 1024", "min_length 1024 leaves no place for EOS in model"),
-        ("{path: inputs/a.de}", '{url: "http://a b/c"}', "a space or non-printing character"),
     ],
 )
 def test_a_mistake_is_named_with_its_place(tmp_path, old, new, message):

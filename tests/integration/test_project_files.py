@@ -52,11 +52,3 @@ def test_the_steps_of_the_image_make_a_command(tmp_path):
         [tmp_path / "clone/.venv/bin/bleuprint", "--version"], capture_output=True, text=True
     )
     assert re.fullmatch(r"bleuprint \d+\.\d+\.\d+\n", done.stdout)
-
-
-def test_the_catalogue_is_told_that_there_is_a_report():
-    usage = YAML(typ="safe").load(ROOT / ".snakemake-workflow-catalog.yml")["usage"]
-    assert usage["software-stack-deployment"]["report"] is True
-    # what it asks of all workflows
-    readme = (ROOT / "README.md").read_text(encoding="utf-8").lower()
-    assert "snakemake" in readme and "workflow" in readme

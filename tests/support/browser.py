@@ -2,9 +2,7 @@
 
 import json
 import shutil
-from collections.abc import Iterator
 from contextlib import contextmanager
-from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -24,11 +22,11 @@ _WITHIN = ("data", "chrome", "chrome-untrusted", "about", "file")
 class Browser:
     """Selenium's driver, and the requests and console messages of its pages."""
 
-    def __init__(self, driver: Any) -> None:
+    def __init__(self, driver):
         self.driver = driver
         self._log: list[dict[str, Any]] = []
 
-    def open(self, address: str) -> None:
+    def open(self, address):
         """Load a page anew, its scripts included, whatever page is shown before it.
 
         Of an address that is shown already, `get` may return with the old page or half of the new.
@@ -37,26 +35,26 @@ class Browser:
         self.driver.get(address)
         self.wait("location.href !== 'about:blank' && document.readyState === 'complete'")
 
-    def resize(self, width: int, height: int = 900) -> None:
+    def resize(self, width, height=900):
         """CSS pixels of the page."""
         metrics = {"width": width, "height": height, "deviceScaleFactor": 1, "mobile": False}
         self.driver.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", metrics)
 
-    def script(self, code: str, *arguments: Any) -> Any:
+    def script(self, code, *arguments):
         return self.driver.execute_script(code, *arguments)
 
-    def wait(self, condition: str, *arguments: Any) -> None:
+    def wait(self, condition, *arguments):
         """Wait until an expression of JavaScript is true."""
         from selenium.webdriver.support.ui import WebDriverWait
 
         wait = WebDriverWait(self.driver, _SECONDS, poll_frequency=0.05)
         wait.until(lambda _: self.script(f"return Boolean({condition})", *arguments), condition)
 
-    def complaints(self) -> list[str]:
+    def complaints(self):
         """The console's messages since the last call, above all errors of scripts."""
         return [entry["message"] for entry in self.driver.get_log("browser")]
 
-    def requests(self) -> list[str]:
+    def requests(self):
         """The addresses of all requests so far, but for those within the browser or of files."""
         self._log += (
             json.loads(entry["message"])["message"] for entry in self.driver.get_log("performance")
@@ -70,7 +68,7 @@ class Browser:
 
 
 @contextmanager
-def chromium(folder: Path) -> Iterator[Browser]:
+def chromium(folder):
     """A browser with its profile in `folder`; skips the test where there is none."""
     program, driver = shutil.which("chromium"), shutil.which("chromedriver")
     if program is None or driver is None:

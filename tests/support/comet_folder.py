@@ -15,7 +15,7 @@ from typing import Any
 FILES = ("checkpoints/model.ckpt", "hparams.yaml", "encoder/config.json", "encoder/tokenizer.json")
 
 
-def write_empty(folder: Path) -> Path:
+def write_empty(folder):
     """A folder that looks like a model's."""
     for name in FILES:
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
@@ -23,7 +23,7 @@ def write_empty(folder: Path) -> Path:
     return folder
 
 
-def write_tiny(folder: Path) -> None:
+def write_tiny(folder):
     """A RegressionMetric of a tiny XLM-R, whose tokens are characters, as published ones lie."""
     import torch
     import yaml
@@ -52,7 +52,7 @@ def write_tiny(folder: Path) -> None:
     (folder / "hparams.yaml").write_text(yaml.safe_dump(described))
 
 
-def _write_tokenizer(folder: Path) -> int:
+def _write_tokenizer(folder):
     """Write it in the fast tokenizer's format; returns the size of its vocabulary."""
     from tokenizers import Tokenizer, models, pre_tokenizers, processors
     from transformers import XLMRobertaTokenizerFast
@@ -69,7 +69,7 @@ def _write_tokenizer(folder: Path) -> int:
     return len(vocabulary)
 
 
-def scores(folder: Path, *texts: Path) -> list[float]:
+def scores(folder, *texts):
     import torch
     from comet.models import RegressionMetric
 

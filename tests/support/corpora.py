@@ -1,12 +1,10 @@
 """Small texts and settings for the tests of the data stages."""
 
-from collections.abc import Iterable, Sequence
-
 from bleuprint.config.corpus import Bpe, Dedup, Units
 from bleuprint.rules import CHECKS
 from bleuprint.rules import EDITS as KNOWN_EDITS
 from bleuprint.rules.rule import Check, Edit
-from bleuprint.text.parallel import Pair, TextFolder
+from bleuprint.text.parallel import Pair
 from bleuprint.text.tokenizers import Tokenize
 
 # Python's text mode or splitlines() end a line at each of these.
@@ -29,7 +27,7 @@ TOKENIZE = Tokenize(name="moses", lowercase=False, hyphens=False, escape=False)
 UNITS = Units(bpe=Bpe(num_merges=20, joint=True, threshold=0))
 
 
-def write_set(folder: TextFolder, name: str, pairs: Iterable[Sequence[str]]) -> None:
+def write_set(folder, name, pairs):
     """Write one set, whatever its sentences hold, but for \\n."""
     folder.path.mkdir(parents=True, exist_ok=True)
     lines = [(f"{source}\n".encode(), f"{target}\n".encode()) for source, target in pairs]

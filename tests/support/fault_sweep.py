@@ -1,15 +1,13 @@
 """A fault at the first call on files, at the second, and so on, until an operation succeeds."""
 
 import shutil
-from collections.abc import Callable, Iterable
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 import syscalls
 from bleuprint.runtime.errors import run
-from syscalls import Fault, Outcome
+from syscalls import Fault
 
 NEEDS_SECCOMP = pytest.mark.skipif(
     not syscalls.available(), reason="no seccomp notifications here (Linux 5.6 on x86-64)"
@@ -20,14 +18,7 @@ KINDS = ("SIGKILL", "ENOSPC", "EIO", "EMFILE", "ENOMEM")
 _SAYS = {"ENOSPC": " free in ", "EMFILE": "may open", "ENOMEM": "memory"}
 
 
-def sweep(
-    folder: Path,
-    operation: Callable[[Path], object],
-    before: Callable[[Path], object],
-    state: Callable[[Path], Any],
-    kinds: Iterable[str] = KINDS,
-    each: int = 1,
-) -> None:
+def sweep(folder, operation, before, state, kinds=KINDS, each=1):
     """Try each fault at each point; fails where a promise is broken.
 
     `before` makes the folder in which `operation` works; `state` is what others would find in it.
@@ -37,12 +28,12 @@ def sweep(
     """
     place = folder / "place"
 
-    def fresh() -> None:
+    def fresh():
         shutil.rmtree(place, ignore_errors=True)
         place.mkdir(parents=True)
         before(place)
 
-    def go(fault: Fault) -> Outcome:
+    def go(fault):
         return syscalls.run_with(fault, place, lambda: run(lambda: operation(place)))
 
     fresh()
@@ -69,7 +60,7 @@ def sweep(
                 at += each
 
 
-def contents(place: Path) -> dict[str, bytes]:
+def contents(place):
     """The files that are not hidden, by name."""
     return {
         path.relative_to(place).as_posix(): path.read_bytes()
@@ -78,7 +69,7 @@ def contents(place: Path) -> dict[str, bytes]:
     }
 
 
-def unsynced(calls: Iterable[tuple[str, ...]]) -> list[str]:
+def unsynced(calls):
     """What a power failure could lose: written files and new entries that had not been flushed.
 
     A file or folder must have been flushed before it is renamed, and its new folder afterwards.
@@ -101,7 +92,7 @@ def unsynced(calls: Iterable[tuple[str, ...]]) -> list[str]:
     return lost + [one for one in dirty if one == str(Path(last).parent)]
 
 
-def check(kind: str, outcome: Outcome, where: str, alone: bool = True) -> None:
+def check(kind, outcome, where, alone=True):
     """Fail unless it ended well, by the signal, or with one line about the error.
 
     `alone`: nothing else is printed.
@@ -119,5 +110,5 @@ def check(kind: str, outcome: Outcome, where: str, alone: bool = True) -> None:
         assert said, f"{where}: {line}"
 
 
-def _names(place: Path) -> set[str]:
+def _names(place):
     return {path.relative_to(place).as_posix() for path in place.rglob("*")}

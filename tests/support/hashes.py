@@ -1,12 +1,11 @@
 """The hash of a folder."""
 
 import hashlib
-from pathlib import Path
 
 from bleuprint.runtime.files import sha256_of
 
 
-def sha256_of_folder(folder: Path) -> str:
+def sha256_of_folder(folder):
     """The SHA-256 of the names and contents of all files in a folder except hidden ones."""
     digest = hashlib.sha256()
     for file in sorted(folder.rglob("*")):

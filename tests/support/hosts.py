@@ -4,7 +4,6 @@ import os
 import shutil
 import signal
 import subprocess
-from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 
@@ -14,7 +13,7 @@ LINK = "wire"
 
 
 @contextmanager
-def two_hosts_up() -> Iterator[list[str]]:
+def two_hosts_up():
     """The names of two network namespaces with a link between them: 10.77.0.1 and 10.77.0.2.
 
     Each resolves the name of the other, and its own to 127.0.1.1, as on Debian. Processes that
@@ -24,7 +23,7 @@ def two_hosts_up() -> Iterator[list[str]]:
     if os.geteuid() or not shutil.which("ip") or not shutil.which("unshare"):
         pytest.skip("needs root, iproute2 and util-linux: apt-get install iproute2")
 
-    def ip(*words: str) -> bool:
+    def ip(*words):
         return not subprocess.run(["ip", *words], capture_output=True).returncode
 
     with ExitStack() as stack:
@@ -50,19 +49,19 @@ def two_hosts_up() -> Iterator[list[str]]:
         yield names
 
 
-def on(host: str, *command: str) -> list[str]:
+def on(host, *command):
     """The command line that runs `command` on a host, by exec."""
     named = ("unshare", "--uts", "env", f"GLOO_SOCKET_IFNAME={LINK}")
     named += ("sh", "-c", 'hostname "$0" && exec "$@"', host)
     return ["ip", "netns", "exec", host, *named, *command]
 
 
-def cut(host: str) -> None:
+def cut(host):
     """Cut the link between the hosts."""
     subprocess.run(["ip", "-n", host, "link", "set", LINK, "down"], check=True)
 
 
-def processes(host: str) -> dict[int, str]:
+def processes(host):
     """The processes of a host: command lines by process id."""
     listed = subprocess.run(["ip", "netns", "pids", host], stdout=subprocess.PIPE, text=True)
     found = {}
@@ -72,7 +71,7 @@ def processes(host: str) -> dict[int, str]:
     return found
 
 
-def kill_all(host: str) -> None:
+def kill_all(host):
     """Kill the processes of a host; its kernel still closes their connections."""
     for pid in processes(host):
         with suppress(ProcessLookupError):

@@ -1,12 +1,10 @@
 """Measures of lines that tests make up."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
-from bleuprint.config.corpus import Corpus
 from bleuprint.corpus.test_sets import Description
-from bleuprint.scoring.measure import Measured, Texts
+from bleuprint.scoring.measure import Texts
 from bleuprint.scoring.measures import MEASURES
-from bleuprint.scoring.record import SetScores
 from bleuprint.scoring.score import by_document
 from bleuprint.scoring.significance import PairedTest, measured, paired_test
 from bleuprint.text.tokenizers import Tokenize
@@ -19,26 +17,19 @@ Lines = Sequence[str]
 class _Corpus:
     """What measures ask of a corpus: tokens are separated by spaces."""
 
-    def __init__(self, target: str) -> None:
+    def __init__(self, target):
         self.source, self.target = "en", target
         self.tokenize = Tokenize("none", lowercase=False, hyphens=False, escape=False)
 
 
-def texts_of(
-    hypotheses: Lines,
-    references: Lines,
-    language: str = "en",
-    documents: Lines | None = None,
-    corpus: Corpus | None = None,
-    tokens: Lines | None = None,
-) -> Texts:
+def texts_of(hypotheses, references, language="en", documents=None, corpus=None, tokens=None):
     """The references are their own sources, and their own `tokens` unless others are given."""
     described = Description([5] * len(references), tokens or references, None, documents)
     found = corpus or _Corpus(language)
     return Texts(references, references, hypotheses, found, described)  # type: ignore[arg-type]
 
 
-def measure(key: str, texts: Texts) -> Measured:
+def measure(key, texts):
     """A measure of all lines."""
     found = MEASURES[key]
     statistics = found.count(texts)
@@ -46,7 +37,7 @@ def measure(key: str, texts: Texts) -> Measured:
     return measured(found, statistics, found.signature(texts))
 
 
-def of_documents(key: str, texts: Texts) -> Measured:
+def of_documents(key, texts):
     """The same with whole documents as units."""
     statistics = MEASURES[key].count(texts)
     assert statistics is not None
@@ -54,22 +45,20 @@ def of_documents(key: str, texts: Texts) -> Measured:
     return found
 
 
-def bleu(hypotheses: Lines, references: Lines, language: str) -> Measured:
+def bleu(hypotheses, references, language):
     return measure("bleu", texts_of(hypotheses, references, language))
 
 
-def chrf(hypotheses: Lines, references: Lines, word_order: int = 0) -> Measured:
+def chrf(hypotheses, references, word_order=0):
     key = "chrf2pp" if word_order else "chrf2"
     return measure(key, texts_of(hypotheses, references))
 
 
-def ter(hypotheses: Lines, references: Lines) -> Measured:
+def ter(hypotheses, references):
     return measure("ter", texts_of(hypotheses, references))
 
 
-def paired_tests(
-    systems: Mapping[str, Lines], references: Lines, language: str
-) -> dict[str, dict[str, PairedTest]]:
+def paired_tests(systems, references, language):
     """The tests of each system against the first, by sacreBLEU's measures."""
     found: dict[str, dict[str, PairedTest]] = {name: {} for name in [*systems][1:]}
     for key in SACREBLEU:
@@ -84,7 +73,7 @@ def paired_tests(
     return found
 
 
-def value_of(scores: SetScores, measure: str) -> float | None:
+def value_of(scores, measure):
     """The value over all lines; None if it was not measured."""
     found = (e["value"] for e in scores["measures"] if (e["measure"], e["group"]) == (measure, ""))
     return next(found, None)

@@ -6,16 +6,14 @@ import subprocess
 import sys
 import time
 import urllib.request
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import result_trees
 from bleuprint.config.cells import cells_of
-from bleuprint.config.experiment import Settings
 from servers import free_port
 
 if TYPE_CHECKING:
-    from mlflow.tracking import MlflowClient
+    pass
 
 # what `bleuprint record` does after it has recorded stages in DVC
 SYNC = """
@@ -30,12 +28,12 @@ _QUIET = {"MLFLOW_DISABLE_TELEMETRY": "true", "MLFLOW_SERVER_ENABLE_JOB_EXECUTIO
 class MlServer:
     """`mlflow server` on a free port, its database and artifacts in `folder`."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder):
         self.port = free_port()
         self.uri, self._folder = f"http://127.0.0.1:{self.port}", folder
         self._process: subprocess.Popen[bytes] | None = None
 
-    def start(self) -> None:
+    def start(self):
         """Start it unless it runs; does not wait for it."""
         if self._process is None:
             store = f"sqlite:///{self._folder / 'server.db'}"
@@ -52,7 +50,7 @@ class MlServer:
                 start_new_session=True,
             )
 
-    def wait(self) -> None:
+    def wait(self):
         """Until it answers."""
         deadline = time.monotonic() + 120
         while time.monotonic() < deadline:
@@ -64,7 +62,7 @@ class MlServer:
                 time.sleep(0.2)
         raise AssertionError("the server did not start within two minutes")
 
-    def kill(self) -> None:
+    def kill(self):
         """End like a machine that loses power: clients get no notice."""
         if self._process is not None:
             os.killpg(self._process.pid, signal.SIGKILL)
@@ -72,7 +70,7 @@ class MlServer:
             self._process = None
 
 
-def runs_in(uri: str, experiment: str) -> "tuple[MlflowClient, list[Any]]":
+def runs_in(uri, experiment):
     from mlflow.tracking import MlflowClient  # which takes two seconds
 
     client = MlflowClient(uri, registry_uri=uri)
@@ -80,13 +78,13 @@ def runs_in(uri: str, experiment: str) -> "tuple[MlflowClient, list[Any]]":
     return client, list(client.search_runs([found.experiment_id])) if found else []
 
 
-def history(client: "MlflowClient", run: Any, metric: str) -> list[tuple[int, float]]:
+def history(client, run, metric):
     """Update and value of all that is logged of a metric, sorted; with what is there twice."""
     found = client.get_metric_history(run.info.run_id, metric)
     return sorted((point.step, point.value) for point in found)
 
 
-def write_project(root: Path, seeds: tuple[int, ...] = (1, 2)) -> Settings:
+def write_project(root, seeds=(1, 2)):
     """Results and weights of the systems tiny and small; the working folder is `root`."""
     settings = result_trees.settings_in(root, corpora={"news-en-de": ("first",)}, seeds=seeds)
     result_trees.write_all(root, settings)

@@ -1,10 +1,9 @@
 """Small models for tests, and inputs for them."""
 
 import dataclasses
-from collections.abc import Callable
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
 import systems
 from bleuprint.dataset.subwords.vocabulary import PAD
@@ -18,12 +17,12 @@ WORDS = 2  # PAD and BOS come before them
 TARGET = torch.tensor([[1, 6, 7, 5], [1, 9, PAD, PAD]])
 
 
-def model_of(source: int = 11, target: int = 11, **changes: object) -> Transformer:
+def model_of(source=11, target=11, **changes):
     torch.manual_seed(3)
     return Transformer(dataclasses.replace(SHAPE, **changes), source, target).double().eval()
 
 
-def trained_model_of(source: int = 11, target: int = 11, **changes: object) -> Transformer:
+def trained_model_of(source=11, target=11, **changes):
     """As after training: no bias is 0, no norm plain."""
     model = model_of(source, target, **changes)
     with torch.no_grad():
@@ -32,7 +31,7 @@ def trained_model_of(source: int = 11, target: int = 11, **changes: object) -> T
     return model
 
 
-def input_of(layer: nn.Module, run: Callable[[], object]) -> Tensor:
+def input_of(layer, run):
     """What `layer` is given when `run` runs."""
     seen: list[Tensor] = []
     hook = layer.register_forward_pre_hook(lambda _, inputs: seen.append(inputs[0]))

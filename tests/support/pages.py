@@ -14,7 +14,7 @@ class Table:
     rows: list[list[str]] = field(default_factory=list)
     marks: list[str] = field(default_factory=list)
 
-    def row(self, name: str) -> dict[str, str]:
+    def row(self, name):
         """The cells of the row whose first line is `name`, by their heads."""
         (found,) = [row for row in self.rows if row[0].split("\n")[0] == name]
         return dict(zip(self.heads, (name, *found[1:]), strict=True))
@@ -23,7 +23,7 @@ class Table:
 class Page(HTMLParser):
     """All attributes, all ids, the text of each section, and all tables."""
 
-    def __init__(self, text: str) -> None:
+    def __init__(self, text):
         super().__init__()
         self.attributes: list[tuple[str, str, str]] = []
         self.ids: list[str] = []
@@ -35,7 +35,7 @@ class Page(HTMLParser):
         self.close()
         assert not self._open
 
-    def handle_starttag(self, tag: str, attributes: list[tuple[str, str | None]]) -> None:
+    def handle_starttag(self, tag, attributes):
         found = {name: value or "" for name, value in attributes}
         self.attributes += [(tag, name, value) for name, value in found.items()]
         self.ids += [found["id"]] if "id" in found else []
@@ -54,19 +54,19 @@ class Page(HTMLParser):
         if tag not in _EMPTY:
             self._open.append(tag)
 
-    def handle_startendtag(self, tag: str, attributes: list[tuple[str, str | None]]) -> None:
+    def handle_startendtag(self, tag, attributes):
         self.handle_starttag(tag, attributes)
         if tag not in _EMPTY:
             self.handle_endtag(tag)
 
-    def handle_endtag(self, tag: str) -> None:
+    def handle_endtag(self, tag):
         assert self._open.pop() == tag
         if tag == "section":
             self._section = ""
         elif tag == "thead":
             del self._table.rows[0], self._table.marks[0]
 
-    def handle_data(self, text: str) -> None:
+    def handle_data(self, text):
         if self._section:
             self.sections[self._section] += text
         if "td" in self._open:
@@ -76,9 +76,9 @@ class Page(HTMLParser):
         elif "caption" in self._open:
             self._table.caption += text
 
-    def values(self, name: str) -> list[str]:
+    def values(self, name):
         return [value for _, attribute, value in self.attributes if attribute == name]
 
     @property
-    def _table(self) -> Table:
+    def _table(self):
         return self.tables[self._section][-1]

@@ -1,9 +1,6 @@
 """A params.yaml with one small corpus and one small system, to be changed by tests."""
 
-from pathlib import Path
-from typing import Any
-
-from bleuprint.config.experiment import Settings, load
+from bleuprint.config.experiment import load
 from bleuprint.config.paths import RESOLVED
 from bleuprint.runtime.files import write_json
 
@@ -72,7 +69,7 @@ published: []
 """  # noqa: E501
 
 
-def corpus_entry(source: str, target: str, files: Any, **changes: Any) -> dict[str, Any]:
+def corpus_entry(source, target, files, **changes):
     """The settings of a corpus whose files cite `own`."""
     return {
         **{"source": source, "target": target, "files": files},
@@ -87,14 +84,14 @@ def corpus_entry(source: str, target: str, files: Any, **changes: Any) -> dict[s
     }
 
 
-def read(folder: Path, text: str = PARAMS) -> Settings:
+def read(folder, text=PARAMS):
     """The settings that a params.yaml with this text has."""
     path = folder / "params.yaml"
     path.write_text(text)
     return load(path)
 
 
-def write_resolved(root: Path) -> None:
+def write_resolved(root):
     """Write the settings that stages read, without fingerprints of files and code."""
     settings = load(root / "params.yaml")
     write_json(root / RESOLVED, {**settings.resolved(), "inputs": {}, "code": {}})

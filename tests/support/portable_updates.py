@@ -21,17 +21,17 @@ from bleuprint.training.optimizer import FlatOptimizer
 VOCABULARY = 301
 
 
-def sentences(rng: np.random.Generator, count: int) -> list[list[int]]:
+def sentences(rng, count):
     """Random ids with EOS."""
     lengths = rng.integers(3, 12, count)
     return [[*rng.integers(4, VOCABULARY, length).tolist(), 2] for length in lengths]
 
 
-def sha256(tensor: torch.Tensor) -> str:
+def sha256(tensor):
     return hashlib.sha256(tensor.detach().contiguous().numpy().tobytes()).hexdigest()
 
 
-def main() -> None:
+def main():
     torch.manual_seed(1)
     rng = np.random.default_rng(1)
     shape = systems.model(d_model=96, d_ff=192, d_k=24, d_v=24, dropout=0.1)

@@ -1,22 +1,18 @@
 """A small text sent through all data stages."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from bleuprint.config.corpus import Split, Units
+from bleuprint.config.corpus import Split
 from bleuprint.corpus.clean import Cleaning
 from bleuprint.corpus.dedup import Deduplication
 from bleuprint.corpus.filter import Filtering
 from bleuprint.corpus.split import split_folder
-from bleuprint.corpus.steps.sharded import Step
 from bleuprint.corpus.tokenize import Tokenizing
 from bleuprint.dataset.binarize import Binarizing
 from bleuprint.dataset.binarized import BinaryCorpus
 from bleuprint.dataset.learn_vocabulary import learn_segmentation
-from bleuprint.rules.rule import Check, Edit
 from bleuprint.text.parallel import TextFolder
-from bleuprint.text.tokenizers import Tokenize
 from corpora import CHECKED, DEDUP, EDITS, TOKENIZE, UNITS, write_set
 from steps import run_sharded
 
@@ -29,38 +25,38 @@ class Prepared:
     source: str = "de"
     target: str = "en"
 
-    def text(self, stage: str) -> TextFolder:
+    def text(self, stage):
         return TextFolder(self.root / stage, self.source, self.target)
 
-    def ledger(self, stage: str) -> Path:
+    def ledger(self, stage):
         return self.root / "ledgers" / f"{stage}.json"
 
     @property
-    def binary(self) -> BinaryCorpus:
+    def binary(self):
         return BinaryCorpus(self.root / "binary")
 
 
 def prepare(
-    root: Path,
-    sets: dict[str, Sequence[Sequence[str]]],
-    edits: tuple[Edit, ...] = EDITS,
-    checks: tuple[Check, ...] = CHECKED,
-    tokenize: Tokenize = TOKENIZE,
-    units: Units = UNITS,
-    workers: int = 1,
-    shards: int = 1,
-    languages: tuple[str, str] = ("de", "en"),
-) -> Prepared:
+    root,
+    sets,
+    edits=EDITS,
+    checks=CHECKED,
+    tokenize=TOKENIZE,
+    units=UNITS,
+    workers=1,
+    shards=1,
+    languages=("de", "en"),
+):
     """Send raw sets (train, valid, test.x, ...) through every stage after download."""
     made = Prepared(root, *languages)
     for name, pairs in sets.items():
         write_set(made.text("raw"), name, pairs)
     text, ledger = made.text, made.ledger
 
-    def files(before: str, after: str, stage: str = "") -> tuple[str, TextFolder, Path, Path]:
+    def files(before, after, stage=""):
         return "c", text(before), root / after, ledger(stage or after)
 
-    def run(step: Step, stage: str) -> None:
+    def run(step, stage):
         run_sharded(step, root / "shards" / stage, shards, workers)
 
     run(Cleaning(*files("raw", "clean"), edits), "clean")

@@ -44,14 +44,7 @@ run(main)
 GO_ON = "while True: group.all_reduce(torch.ones(3))"
 
 
-def start(
-    root: Path,
-    work: str,
-    *starter: str,
-    processes: int | None = None,
-    cold: bool = False,
-    **variables: object,
-) -> Process:
+def start(root, work, *starter, processes=None, cold=False, **variables):
     """Start a command that joins a group and then does `work` with `group` and `rank`.
 
     `cold`: in a process that is this one's child, which loads its libraries.
@@ -77,7 +70,7 @@ def start(
     )
 
 
-def end(process: Process, seconds: float = 90) -> tuple[int, str]:
+def end(process, seconds=90):
     """Wait for the end of a command; its status and what it printed on stderr."""
     try:
         _, stderr = process.communicate(timeout=seconds)
@@ -87,7 +80,7 @@ def end(process: Process, seconds: float = 90) -> tuple[int, str]:
     return process.returncode, stderr
 
 
-def wait_until_none_is_left(root: Path) -> None:
+def wait_until_none_is_left(root):
     """Wait until no process of any session or parent runs in the folder `root`."""
     deadline = time.monotonic() + 10
     while left := [link for link in Path("/proc").glob("[0-9]*/cwd") if leads_to(root, link)]:
@@ -95,14 +88,14 @@ def wait_until_none_is_left(root: Path) -> None:
         time.sleep(0.05)
 
 
-def leads_to(root: Path, link: Path) -> bool:
+def leads_to(root, link):
     try:
         return link.readlink() == root
     except OSError:  # the process has ended
         return False
 
 
-def wait_for(path: Path) -> str:
+def wait_for(path):
     """The content of a file that another process writes."""
     deadline = time.monotonic() + 60
     while not path.exists():
@@ -111,5 +104,5 @@ def wait_for(path: Path) -> str:
     return path.read_text()
 
 
-def seconds_since_it_died(root: Path) -> float:
+def seconds_since_it_died(root):
     return time.time() - float((root / "time").read_text())

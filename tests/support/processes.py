@@ -6,16 +6,12 @@ Tests of what happens at the start of a process use `subprocess`.
 import os
 import subprocess
 import sys
-from collections.abc import Sequence
-from pathlib import Path
 
 import warm
 from bleuprint.runtime import reexec
 
 
-def run(
-    command: Sequence[str], cwd: Path, env: dict[str, str] | None = None, input: bytes = b""
-) -> "subprocess.CompletedProcess[bytes]":
+def run(command, cwd, env=None, input=b""):
     """Run `sys.executable` with FILE, -m MODULE or -c CODE, and arguments."""
     env = {"OMP_NUM_THREADS": "1", **reexec.VARIABLES, **(os.environ if env is None else env)}
     return subprocess.run(
@@ -23,15 +19,13 @@ def run(
     )
 
 
-def run_text(
-    command: Sequence[str], cwd: Path, env: dict[str, str] | None = None
-) -> "subprocess.CompletedProcess[str]":
+def run_text(command, cwd, env=None):
     done = run(command, cwd, env)
     output = done.stdout.decode(), done.stderr.decode()
     return subprocess.CompletedProcess(command, done.returncode, *output)
 
 
-def loaded(command: Sequence[str]) -> list[str]:
+def loaded(command):
     """The command with the interpreter that has loaded the package."""
     assert command[0] == sys.executable
     return [f"{warm.folder('package')}/python", *command[1:]]

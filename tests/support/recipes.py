@@ -1,6 +1,6 @@
 """The recipes' settings by name, each loaded when a test first asks for it."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from functools import cache
 
 from bleuprint.config.experiment import Settings, load
@@ -10,18 +10,18 @@ PATHS = {path.stem: path for path in sorted((ROOT / "recipes").glob("*.yaml"))}
 
 
 class Recipes(Mapping[str, Settings]):
-    def __getitem__(self, name: str) -> Settings:
+    def __getitem__(self, name):
         return _load(name)
 
-    def __iter__(self) -> Iterator[str]:
+    def __iter__(self):
         return iter(PATHS)
 
-    def __len__(self) -> int:
+    def __len__(self):
         return len(PATHS)
 
 
 @cache
-def _load(name: str) -> Settings:
+def _load(name):
     return load(PATHS[name])
 
 

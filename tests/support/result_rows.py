@@ -1,13 +1,11 @@
 """Rows of records made by hand, and the records of them."""
 
-from collections.abc import Mapping
 from statistics import fmean
 from typing import Any
 
 import pandas as pd
 
 from bleuprint.report.frame import DTYPES, KEY, Records
-from bleuprint.report.grid import Grid
 from bleuprint.report.paired import holm, largest_p, paired_t
 from bleuprint.scoring.measures import MEASURES, SCORES
 
@@ -23,7 +21,7 @@ SIGNATURES = {
 }
 
 
-def record(system: str, corpus: str, test: str, bleu: float, **changes: Any) -> dict[str, Any]:
+def record(system, corpus, test, bleu, **changes):
     """A result made by hand: the pair is the end of the corpus's name.
 
     `changes`: facts of the cell, values of measures by key, `measures` by key and group, and what
@@ -68,16 +66,14 @@ def record(system: str, corpus: str, test: str, bleu: float, **changes: Any) -> 
     return {"facts": facts, "measures": measures | given, "tested": tested}
 
 
-def measured(
-    key: str, value: float, low: Any = None, high: Any = None, units: int = 1000, **more: Any
-) -> dict[str, Any]:
+def measured(key, value, low=None, high=None, units=1000, **more):
     """A measure of a record."""
     signature = SIGNATURES.get(key, "")
     ends = {"low": low, "high": high}
     return {"units": units, "value": value, **ends, "signature": signature, **more}
 
 
-def against(baseline: str, bootstrap: float, randomization: float | None = None) -> dict[str, Any]:
+def against(baseline, bootstrap, randomization=None):
     """What was tested of a record, the same in all scores.
 
     Both p-values are the same unless the second is given.
@@ -87,7 +83,7 @@ def against(baseline: str, bootstrap: float, randomization: float | None = None)
     return {"tested": {**tested, "standard_error": 0.5}}
 
 
-def frame(*rows: dict[str, Any], missing: str = "") -> Records:
+def frame(*rows, missing=""):
     """The records of these rows, with measured times of all systems but `missing`."""
     measures = [
         {
@@ -117,7 +113,7 @@ def frame(*rows: dict[str, Any], missing: str = "") -> Records:
     return Records(cells, records.measures)
 
 
-def _test(measures: list[dict[str, Any]], outside: set[str]) -> None:
+def _test(measures, outside):
     """Add differences, means over seeds, and p of several seeds; and Holm's correction."""
     places: dict[tuple[str, ...], list[dict[str, Any]]] = {}
     for row in measures:
@@ -142,7 +138,7 @@ def _test(measures: list[dict[str, Any]], outside: set[str]) -> None:
                 row["p_holm"] = p
 
 
-def changed(records: Records, where: Mapping[str, Any] | None = None, **values: Any) -> Records:
+def changed(records, where=None, **values):
     """A copy with other facts, or values of measures, in all cells or those of `where`."""
     cells, measures = records.cells.copy(), records.measures.copy()
     for name, value in values.items():
@@ -160,20 +156,20 @@ def changed(records: Records, where: Mapping[str, Any] | None = None, **values: 
     return Records(cells, measures)
 
 
-def _rows(table: pd.DataFrame, where: Mapping[str, Any] | None) -> "pd.Series[bool]":
+def _rows(table, where):
     every = pd.Series(True, table.index)
     for name, value in (where or {}).items():
         every &= table[name] == value
     return every
 
 
-def values(records: Records, measure: str = "bleu", column: str = "value") -> list[Any]:
+def values(records, measure="bleu", column="value"):
     """A column of a measure over all lines, in the order of the records."""
     rows = (records.measures.measure == measure) & (records.measures.group == "")
     return list(records.measures[rows][column])
 
 
-def rows_of(grid: Grid | None) -> dict[str, dict[str, str]]:
+def rows_of(grid):
     """A grid's cells by row and column head."""
     assert grid
     heads = [f"{column.group} {column.label}".strip() for column in grid.columns]

@@ -5,16 +5,13 @@ import hashlib
 import random
 import shutil
 from pathlib import Path
-from typing import Any
 
 import numpy as np
-import pytest
 from ruamel.yaml import YAML
 
 import systems
 from bleuprint.config.cells import training_settings_sha256
-from bleuprint.config.corpus import Corpus
-from bleuprint.config.experiment import Settings, load
+from bleuprint.config.experiment import load
 from bleuprint.config.paths import Cell, folder, given
 from bleuprint.config.system import Average
 from bleuprint.corpus.test_sets import describe_test_sets
@@ -23,7 +20,6 @@ from bleuprint.decoding.attention import (
     KINDS,
     AttentionMap,
     SentenceAttention,
-    Weights,
     write_attention,
 )
 from bleuprint.runtime.files import sha256_of, write_json
@@ -41,25 +37,19 @@ WORD = "qzx"
 _SAMPLES = {name: getattr(significance, name) for name in ("TRIALS", "RESAMPLES")}
 
 
-def few_samples(patch: pytest.MonkeyPatch) -> None:
+def few_samples(patch):
     """Fewer samples of significance tests, which take most of the time of a report."""
     for name in _SAMPLES:
         patch.setattr(significance, name, 200)
 
 
-def all_samples(patch: pytest.MonkeyPatch) -> None:
+def all_samples(patch):
     """As many as without `few_samples`."""
     for name, number in _SAMPLES.items():
         patch.setattr(significance, name, number)
 
 
-def settings_in(
-    root: Path,
-    systems: tuple[str, ...] = ("tiny", "small"),
-    corpora: dict[str, tuple[str, ...]] | None = None,
-    seeds: tuple[int, ...] = (1,),
-    outside: dict[str, Any] | None = None,
-) -> Settings:
+def settings_in(root, systems=("tiny", "small"), corpora=None, seeds=(1,), outside=None):
     """The settings of a params.yaml in `root`, which is written, as is what stages read.
 
     `corpora` maps names that end in a pair of languages to test sets.
@@ -82,7 +72,7 @@ def settings_in(
     return load(root / "params.yaml")
 
 
-def write_texts(root: Path, settings: Settings, lines: int = 40) -> None:
+def write_texts(root, settings, lines=40):
     """Write test sets, described, and ledgers of every corpus; sentences of WORD's words."""
     for name, corpus in settings.corpora.items():
         split, tokens = folder(name, "split", root), folder(name, "tokens", root)
@@ -101,13 +91,13 @@ def write_texts(root: Path, settings: Settings, lines: int = 40) -> None:
         write_json(root / "data" / "statistics" / name / "statistics.json", _statistics(corpus))
 
 
-def describe(root: Path, settings: Settings, corpus: str) -> None:
+def describe(root, settings, corpus):
     """Write what describe_tests would."""
     folders = [folder(corpus, stage, root) for stage in ("split", "tokens", "tests")]
     describe_test_sets(corpus, settings.corpus(corpus), given(corpus, root), *folders)
 
 
-def write_cell(root: Path, settings: Settings, cell: Cell, errors: float) -> None:
+def write_cell(root, settings, cell, errors):
     """Write what train and translate would, with a share of wrong words; then score it."""
     rng = random.Random(str(cell))
     corpus = settings.corpus(cell.corpus)
@@ -128,12 +118,12 @@ def write_cell(root: Path, settings: Settings, cell: Cell, errors: float) -> Non
     score_cell(settings, cell.system, cell.corpus, cell.seed, root)
 
 
-def timing_file(root: Path, cell: Cell) -> Path:
+def timing_file(root, cell):
     """What was measured of a cell's training."""
     return root / timings.train_file(cell, _fingerprint(cell))
 
 
-def write_translation(root: Path, settings: Settings, cell: Cell) -> None:
+def write_translation(root, settings, cell):
     """Write that the cell's own model, with its own settings, made its translations."""
     folder, system = root / cell.results, settings.system(cell.system)
     tests = settings.corpus(cell.corpus).files.tests
@@ -147,7 +137,7 @@ def write_translation(root: Path, settings: Settings, cell: Cell) -> None:
     write_json(folder / "translation.json", made)
 
 
-def write_maps(root: Path, settings: Settings, cell: Cell) -> None:
+def write_maps(root, settings, cell):
     """Write attention of two layers and two heads, drawn by lot, on the first line of each test."""
     corpus = settings.corpus(cell.corpus)
     kept = {}
@@ -166,7 +156,7 @@ def write_maps(root: Path, settings: Settings, cell: Cell) -> None:
     write_attention(root / cell.results / ATTENTION, kept)
 
 
-def write_all(root: Path, settings: Settings) -> None:
+def write_all(root, settings):
     """Texts, and a result for every cell: the later a system, the fewer its errors."""
     write_texts(root, settings)
     for number, system in enumerate(settings.systems):
@@ -175,13 +165,13 @@ def write_all(root: Path, settings: Settings) -> None:
                 write_cell(root, settings, Cell(system, corpus, seed), 0.3 / (number + 1))
 
 
-def write_lines(path: Path, lines: list[str]) -> str:
+def write_lines(path, lines):
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_bytes("".join(f"{line}\n" for line in lines).encode())
     return sha256_of(path)
 
 
-def curves_of(cell: Cell) -> dict[str, Any]:
+def curves_of(cell):
     """Five points and two validations, of which the second is the better."""
     start = 8.0 if cell.system == "tiny" else 7.5
     names = ("update", "tokens", "loss", "learning_rate", "gradient_norm")
@@ -194,7 +184,7 @@ def curves_of(cell: Cell) -> dict[str, Any]:
     return {"training": training, "validation": validation}
 
 
-def timing_of(cell: Cell) -> dict[str, Any]:
+def timing_of(cell):
     seconds = 3725.0 if cell.system == "tiny" else 59.6
     return {
         **{"seconds": seconds, "device": "Test CPU", "processes": 1, "threads": 2, "devices": 1},
@@ -205,17 +195,17 @@ def timing_of(cell: Cell) -> dict[str, Any]:
     }
 
 
-def _weights(draw: np.random.Generator, rows: int, columns: int) -> Weights:
+def _weights(draw, rows, columns):
     return draw.dirichlet([0.3] * columns, (2, 2, rows)).astype(np.float32)
 
 
-def _sentences(seed: str, lines: int) -> list[str]:
+def _sentences(seed, lines):
     rng = random.Random(seed)
     words = [WORD + "".join(rng.choices("abcdefgh", k=4)) for _ in range(60)]
     return [" ".join(rng.choices(words, k=rng.randint(6, 14))) + "." for _ in range(lines)]
 
 
-def _ledger(stage: str, number: int) -> dict[str, Any]:
+def _ledger(stage, number):
     train = {
         "pairs_in": 10_000 - number,
         "pairs_out": 9_999 - number,
@@ -228,7 +218,7 @@ def _ledger(stage: str, number: int) -> dict[str, Any]:
     return {"stage": stage, "corpus": "x", "sets": {"train": train, "test.first": quiet}}
 
 
-def _statistics(corpus: Corpus) -> dict[str, Any]:
+def _statistics(corpus):
     side = {"words": 90, "tokens": 120, "unk": 3, "max_tokens": 17}
     side |= {"sentence_lengths": [0, 0, 0, 30], "tokens_per_word": [70, 10, 10, 0]}
     languages = corpus.source, corpus.target
@@ -240,12 +230,12 @@ def _statistics(corpus: Corpus) -> dict[str, Any]:
     }
 
 
-def _fingerprint(cell: Cell) -> str:
+def _fingerprint(cell):
     """Of a training: each cell has its own."""
     return hashlib.sha256(str(cell).encode()).hexdigest()
 
 
-def _training(settings: Settings, cell: Cell) -> dict[str, Any]:
+def _training(settings, cell):
     system, tiny = settings.system(cell.system), cell.system == "tiny"
     return {
         **{"parameters": 1_000_000 if tiny else 4_000_000, "flops": 4.2e12 if tiny else 9.9e13},
@@ -257,7 +247,7 @@ def _training(settings: Settings, cell: Cell) -> dict[str, Any]:
     }
 
 
-def _corpus(name: str, tests: tuple[str, ...]) -> dict[str, Any]:
+def _corpus(name, tests):
     source, target = name.split("-")[-2:]
     sides = {"source": {"path": "inputs/a"}, "target": {"path": "inputs/b"}}
     text = {"all": {"license_and_citation": "own", **sides}}
@@ -265,7 +255,7 @@ def _corpus(name: str, tests: tuple[str, ...]) -> dict[str, Any]:
     return corpus_entry(source, target, sets)
 
 
-def _system() -> dict[str, Any]:
+def _system():
     system = dataclasses.replace(
         systems.SYSTEM, train=systems.train(max_updates=10), average=Average(last=1)
     )

@@ -3,7 +3,6 @@
 import json
 import sys
 from pathlib import Path
-from typing import Any
 
 import processes
 
@@ -11,7 +10,7 @@ import processes
 SEPARATORS = ["\r", "\x85", "\u2028", "\u2029", "\x1c", "\x1d", "\x1e", "\x0b", "\x0c"]
 
 
-def sacrebleu(*arguments: str | Path) -> Any:
+def sacrebleu(*arguments):
     """sacreBLEU's command line, its JSON read."""
     command = [sys.executable, "-m", "sacrebleu", *map(str, arguments), "-f", "json", "-w", "6"]
     done = processes.run(command, Path())
@@ -19,7 +18,7 @@ def sacrebleu(*arguments: str | Path) -> Any:
     return json.loads(done.stdout)
 
 
-def text(kind: str, lines: int = 60) -> tuple[list[str], list[str], list[str]]:
+def text(kind, lines=60):
     """References, good and worse translations, with what tokenizers must take care of."""
     if kind == "zh":
         references = [f"我们在{i}月学习机器翻译,这是第{i * 7 % 13}句话。" for i in range(lines)]

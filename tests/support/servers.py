@@ -169,7 +169,7 @@ class _Relay(http.server.BaseHTTPRequestHandler):
         pass
 
 
-def free_port() -> int:
+def free_port():
     """A port of the loopback on which nothing listens."""
     with socket.create_server(("127.0.0.1", 0)) as free:
         return int(free.getsockname()[1])

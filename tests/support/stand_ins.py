@@ -66,7 +66,7 @@ for out in (*ENTRY["outs"], *ENTRY.get("metrics", ()), *%r):
 """
 
 
-def make(root: Path) -> micro.Project:
+def make(root):
     """Two systems on two corpora: `tiny` with other settings on each, `wide` on the first alone."""
     project = micro.make(root)
     project.edit("params.yaml", "systems:\n", f"{_SECOND_CORPUS}systems:\n")
@@ -85,14 +85,14 @@ def make(root: Path) -> micro.Project:
     return project
 
 
-def _imports(script: Path) -> str:
+def _imports(script):
     """A function with the imports of a script: by them the code that decides it is found."""
     nodes = ast.walk(ast.parse(script.read_bytes()))
     lines = [ast.unparse(node) for node in nodes if isinstance(node, ast.ImportFrom)]
     return "\n    ".join(["def imports():", *lines])
 
 
-def run(project: micro.Project) -> None:
+def run(project):
     """Run all stages in this process, record them in DVC, and commit."""
     with chdir(project.root):
         resolve()

@@ -1,10 +1,9 @@
 """The data stages: their scripts, and a step of one run whole or in shards."""
 
 import re
-from pathlib import Path
 
 from bleuprint.corpus.steps.shard import Shard
-from bleuprint.corpus.steps.sharded import Step, run_step
+from bleuprint.corpus.steps.sharded import run_step
 from root import ROOT
 
 # The scripts that prepare a corpus, in the order of dvc.yaml.
@@ -16,7 +15,7 @@ DATA_STAGES = [
 ]
 
 
-def run_sharded(step: Step, folder: Path, shards: int = 1, workers: int = 1) -> None:
+def run_sharded(step, folder, shards=1, workers=1):
     """All of it at once for one shard; else shard by shard, last one first, then gathered."""
     if shards == 1:
         run_step(step, folder, None, workers)

@@ -16,7 +16,6 @@ import signal
 import socket
 import struct
 import sys
-from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -81,7 +80,7 @@ class Outcome:
     calls: list[tuple[str, ...]] = field(default_factory=list)
 
 
-def available() -> bool:
+def available():
     """Whether this system has what is needed: Linux 5.6 on x86-64, unless a sandbox forbids it."""
     if sys.platform != "linux" or platform.machine() != "x86_64":
         return False
@@ -89,9 +88,7 @@ def available() -> bool:
     return _libc.syscall(_SECCOMP, 2, 0, ctypes.byref(action)) == 0
 
 
-def run_with(
-    fault: Fault, folder: Path, operation: Callable[[], object], but: Path | None = None
-) -> Outcome:
+def run_with(fault, folder, operation, but=None):
     """Run `operation` in a forked process, with a fault in its calls on files below `folder`.
 
     `but`: a folder below it whose files are left alone.
@@ -139,7 +136,7 @@ def run_with(
     return outcome
 
 
-def _status_of(operation: Callable[[], object]) -> int:
+def _status_of(operation):
     import traceback
 
     try:
@@ -152,7 +149,7 @@ def _status_of(operation: Callable[[], object]) -> int:
     return 0
 
 
-def _filter() -> int:
+def _filter():
     """Hold this process's calls on files; the descriptor by which another decides about them."""
     load, equal, give = 0x20, 0x15, 0x06
     numbers = sorted(_NAMES)
@@ -170,9 +167,7 @@ def _filter() -> int:
     return listener
 
 
-def _serve(
-    listener: int, output: int, child: int, fault: Fault, places: tuple[str, str], outcome: Outcome
-) -> bytes:
+def _serve(listener, output, child, fault, places, outcome):
     """Decide about the calls until all processes have ended; what they printed."""
     printed, open_, poll = b"", True, select.poll()
     for descriptor in (listener, output):
@@ -194,9 +189,7 @@ def _serve(
     return printed
 
 
-def _decide(
-    listener: int, child: int, fault: Fault, places: tuple[str, str], outcome: Outcome
-) -> None:
+def _decide(listener, child, fault, places, outcome):
     buffer = bytearray(struct.calcsize(_NOTIFICATION))
     try:
         fcntl.ioctl(listener, _RECEIVE, buffer)
@@ -220,11 +213,11 @@ def _decide(
         fcntl.ioctl(listener, _SEND, struct.pack(_ANSWER, identity, 0, error, flags))
 
 
-def _below(path: str, folder: str) -> bool:
+def _below(path, folder):
     return path == folder or path.startswith(f"{folder}/")
 
 
-def _can_fail(kind: str, name: str, arguments: list[int]) -> bool:
+def _can_fail(kind, name, arguments):
     """Whether this call can: a full disk stops no file from being opened to be read."""
     if name not in CALLS[kind]:
         return False
@@ -232,9 +225,7 @@ def _can_fail(kind: str, name: str, arguments: list[int]) -> bool:
     return not reads or bool(arguments[1 if name == "open" else 2] & os.O_CREAT)
 
 
-def _path_of(
-    process: int, name: str, arguments: list[int], position: int | None = None
-) -> str | None:
+def _path_of(process, name, arguments, position=None):
     """The file of a call; None if the process has ended. `position`: of another path in it."""
     with suppress(OSError):
         if name in _DESCRIPTOR:
@@ -251,11 +242,11 @@ def _path_of(
     return None
 
 
-def _target(process: int, link: str) -> str:
+def _target(process, link):
     return str(Path(f"/proc/{process}/{link}").readlink())
 
 
-def _text(process: int, address: int) -> str:
+def _text(process, address):
     """The text at an address, of at most 4096 bytes; fewer where its page is the last one."""
     with Path(f"/proc/{process}/mem").open("rb", buffering=0) as memory:
         memory.seek(address)

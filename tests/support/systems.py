@@ -1,10 +1,7 @@
 """Settings of small systems, of which each test changes those that it is about."""
 
 import dataclasses
-from collections.abc import Mapping
-from typing import Any
 
-from bleuprint.config.experiment import Settings
 from bleuprint.config.optimization import InverseSqrt, LrSchedule, Optimizer
 from bleuprint.config.system import (
     Average,
@@ -77,17 +74,17 @@ DECODE = Decode(
 SYSTEM = System(model=MODEL, train=TRAIN, average=Average(last=1), decode=DECODE)
 
 
-def model(**changes: Any) -> Model:
+def model(**changes):
     """MODEL, but for these; a number for `dropout` is that of embeddings and residuals."""
     return dataclasses.replace(MODEL, **_dropout(changes))
 
 
-def train(**changes: Any) -> Train:
+def train(**changes):
     """TRAIN, but for these."""
     return dataclasses.replace(TRAIN, **changes)
 
 
-def decode(**changes: Any) -> Decode:
+def decode(**changes):
     """DECODE with these changes; `kind` and `alpha` are those of the length penalty."""
     penalty = {name: changes.pop(name) for name in ("kind", "alpha") if name in changes}
     if penalty:
@@ -95,12 +92,12 @@ def decode(**changes: Any) -> Decode:
     return dataclasses.replace(DECODE, **changes)
 
 
-def system(**changes: Any) -> System:
+def system(**changes):
     """SYSTEM, but for these parts."""
     return dataclasses.replace(SYSTEM, **changes)
 
 
-def as_yaml(settings: Any) -> Any:
+def as_yaml(settings):
     """Settings as params.yaml would hold them: what is not given is not there."""
     if isinstance(settings, dict):
         return {key: as_yaml(value) for key, value in settings.items() if value is not None}
@@ -109,23 +106,21 @@ def as_yaml(settings: Any) -> Any:
     return as_yaml(dataclasses.asdict(settings)) if dataclasses.is_dataclass(settings) else settings
 
 
-def _dropout(changes: dict[str, Any]) -> dict[str, Any]:
+def _dropout(changes):
     if isinstance(share := changes.get("dropout"), float):
         changes["dropout"] = dataclasses.replace(NO_DROPOUT, embedding=share, residual=share)
     return changes
 
 
-def with_systems(settings: Settings, systems: Mapping[str, System]) -> Settings:
+def with_systems(settings, systems):
     """The settings with these systems, the same on all corpora."""
     return dataclasses.replace(settings, cells={**settings.cells, **_cells(settings, systems)})
 
 
-def only_systems(settings: Settings, systems: Mapping[str, System]) -> Settings:
+def only_systems(settings, systems):
     """The settings with these systems alone."""
     return dataclasses.replace(settings, cells=_cells(settings, systems))
 
 
-def _cells(
-    settings: Settings, systems: Mapping[str, System]
-) -> dict[str, dict[str, System | None]]:
+def _cells(settings, systems):
     return {name: dict.fromkeys(settings.corpora, system) for name, system in systems.items()}

@@ -7,10 +7,7 @@ import shutil
 import subprocess
 import sys
 import time
-from pathlib import Path
-from typing import Any
 
-import pytest
 import torch
 from ruamel.yaml import YAML
 
@@ -23,10 +20,8 @@ from bleuprint.pipeline.train_stage import check_training
 from bleuprint.runtime import reexec
 from bleuprint.runtime.closure import code_fingerprint
 from bleuprint.runtime.distributed.group import Group
-from bleuprint.text.tokenizers import Tokenize
 from bleuprint.training.job import Fingerprints, Job
 from bleuprint.training.observer import Observer
-from bleuprint.training.train_state import TrainState
 from bleuprint.training.trainer import Trainer
 from corpora import TOKENIZE
 from params import corpus_entry, write_resolved
@@ -38,7 +33,7 @@ STAGES = ROOT / "stages"
 WORDS = [first + second for first in "bdfgklmnprst" for second in "aeiou"]
 
 
-def toy_pairs(count: int, seed: int, shuffled: bool = False) -> list[tuple[str, str]]:
+def toy_pairs(count, seed, shuffled=False):
     """Sentences of made-up words; the translation reverses their order and writes them in capitals.
 
     `shuffled` gives every sentence another one's translation.
@@ -51,19 +46,12 @@ def toy_pairs(count: int, seed: int, shuffled: bool = False) -> list[tuple[str, 
     return [(" ".join(words), target) for words, target in zip(sources, targets, strict=True)]
 
 
-def merges(count: int, joint: bool = True) -> Units:
+def merges(count, joint=True):
     """The settings of byte-pair encoding with `count` merges."""
     return Units(bpe=Bpe(count, joint, threshold=0))
 
 
-def project(
-    root: Path,
-    pairs: list[tuple[str, str]] | None = None,
-    units: Units | None = None,
-    test: list[tuple[str, str]] | None = None,
-    tokenize: Tokenize = TOKENIZE,
-    **train: Any,
-) -> Path:
+def project(root, pairs=None, units=None, test=None, tokenize=TOKENIZE, **train):
     """A folder in which `stages/train.py micro toy 1` can run; `train` changes settings."""
     held_out = toy_pairs(40, 2)
     sets = {"train": pairs or toy_pairs(600, 1), "valid": held_out, "test.x": test or held_out}
@@ -77,16 +65,14 @@ def project(
     return root
 
 
-def write_graph(root: Path) -> None:
+def write_graph(root):
     """dvc.yaml, which names the code of a training, and that code."""
     shutil.copy(STAGES.parent / "dvc.yaml", root)
     for name in ("src", "stages"):
         (root / name).symlink_to(STAGES.parent / name)
 
 
-def write_params(
-    root: Path, units: Units | None = None, tokenize: Tokenize = TOKENIZE, **train: Any
-) -> None:
+def write_params(root, units=None, tokenize=TOKENIZE, **train):
     """Settings with one system, `micro`; the files of its corpus are not used any more."""
     sides = {"source": {"path": "inputs/a.de"}, "target": {"path": "inputs/a.en"}}
     text = {"a": {"license_and_citation": "own", **sides}}
@@ -108,7 +94,7 @@ def write_params(
     write_resolved(root)
 
 
-def environment(processes: int = 1) -> dict[str, str]:
+def environment(processes=1):
     """The stage's environment, without the caller's variables that would change what it does."""
     kept = {name: value for name, value in os.environ.items() if not name.startswith("DVC")}
     return {
@@ -119,9 +105,7 @@ def environment(processes: int = 1) -> dict[str, str]:
     }
 
 
-def start(
-    root: Path, processes: int = 1, system: str = "micro", cold: bool = False
-) -> "subprocess.Popen[str]":
+def start(root, processes=1, system="micro", cold=False):
     """Start the train stage in `root`; `cold`: as children of this one, which end with it."""
     command = [sys.executable, str(STAGES / "train.py"), system, "toy", "1"]
     return subprocess.Popen(
@@ -134,7 +118,7 @@ def start(
     )
 
 
-def without_mlflow(root: Path) -> dict[str, str]:
+def without_mlflow(root):
     """An environment that hides MLflow, which takes longer to load than these trainings."""
     hidden = root / "hidden"
     hidden.mkdir(exist_ok=True)
@@ -142,7 +126,7 @@ def without_mlflow(root: Path) -> dict[str, str]:
     return {"PYTHONPATH": os.pathsep.join([str(hidden), os.environ.get("PYTHONPATH", "")])}
 
 
-def train(root: Path, processes: int = 1, status: int = 0) -> str:
+def train(root, processes=1, status=0):
     """Run the train stage to its end and return its output."""
     if processes == 1:
         done = stage(root, "train")
@@ -154,13 +138,13 @@ def train(root: Path, processes: int = 1, status: int = 0) -> str:
     return said
 
 
-def stage(root: Path, name: str) -> "subprocess.CompletedProcess[bytes]":
+def stage(root, name):
     """Run a stage of the toy's cell."""
     command = [sys.executable, str(STAGES / f"{name}.py"), "micro", "toy", "1"]
     return run(command, root, {**environment(), **without_mlflow(root)})
 
 
-def translator(root: Path) -> Path:
+def translator(root):
     """A toy project in `root` that has been trained and has translated."""
     train(project(root, keep=Keep(last=2, best=0, every=0)))
     for name in ("average", "translate"):
@@ -168,7 +152,7 @@ def translator(root: Path) -> Path:
     return root
 
 
-def fresh(made: Path, root: Path) -> Path:
+def fresh(made, root):
     """The same project, untrained."""
     shutil.copytree(made / "data", root / "data")
     shutil.copy(made / "params.yaml", root / "params.yaml")
@@ -177,16 +161,14 @@ def fresh(made: Path, root: Path) -> Path:
     return root
 
 
-def job_in(root: Path, monkeypatch: pytest.MonkeyPatch) -> Job:
+def job_in(root, monkeypatch):
     """The training of a toy project, for this process to do."""
     monkeypatch.chdir(root)
     places = (folder("toy", "binary"), folder("toy", "split"))
     return Job(Cell("micro", "toy", 1), load().system("micro"), *places, code_fingerprint("train"))
 
 
-def train_here(
-    job: Job, work: Path, observer: Observer | None = None
-) -> tuple[Path, TrainState, Fingerprints]:
+def train_here(job, work, observer=None):
     """Train in this process; the folder of the checkpoints, the final state, the fingerprints."""
     alone, fingerprints = Group(0, 1, torch.device("cpu")), Fingerprints.from_job(job)
     folder = work / ".".join(map(str, job.cell))
@@ -197,11 +179,11 @@ def train_here(
     return folder, trainer.state, fingerprints
 
 
-def checkpoints(root: Path) -> list[Path]:
+def checkpoints(root):
     return sorted((root / "work" / "trainings").glob("*/checkpoint-*"))
 
 
-def wait_for_checkpoint(root: Path, more_than: int) -> None:
+def wait_for_checkpoint(root, more_than):
     """Wait for more checkpoints than `more_than` (old ones are pruned, so three at most)."""
     deadline = time.monotonic() + 300
     while len(checkpoints(root)) <= more_than:

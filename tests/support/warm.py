@@ -74,7 +74,7 @@ os._exit(status[1])
 
 
 @cache
-def folder(loaded: str = "libraries") -> str:
+def folder(loaded="libraries"):
     """A folder with `python`, and for "libraries" the commands; "package": see above."""
     place = Path(os.environ.get(_PLACE) or start())
     for _ in range(1200):
@@ -84,7 +84,7 @@ def folder(loaded: str = "libraries") -> str:
     raise AssertionError("the server did not start within a minute")
 
 
-def start() -> str:
+def start():
     """Start the server, which ends with this process; its folder."""
     place = Path(tempfile.mkdtemp(prefix="warm-"))
     for loaded, names in (
@@ -116,11 +116,11 @@ def start() -> str:
     return str(place)
 
 
-def _address(place: Path, loaded: str) -> Path:
+def _address(place, loaded):
     return place / f"{loaded}.socket"
 
 
-def serve(place: Path) -> None:
+def serve(place):
     """Fork a process for each request, until standard input ends."""
     for name in LIBRARIES:
         importlib.import_module(name)
@@ -146,7 +146,7 @@ def serve(place: Path) -> None:
         request.close()
 
 
-def _supervise(request: socket.socket) -> None:
+def _supervise(request):
     """Run a request in a child, pass on signals and report its end; kill it if the client ends."""
     signal.signal(signal.SIGCHLD, signal.SIG_DFL)
     size, ancillary, _, _ = request.recvmsg(8, socket.CMSG_SPACE(12))
@@ -182,13 +182,7 @@ def _supervise(request: socket.socket) -> None:
     os._exit(0)
 
 
-def _become(
-    command: list[str],
-    cwd: str,
-    environment: dict[str, str],
-    streams: "array.array[int]",
-    python: str,
-) -> None:
+def _become(command, cwd, environment, streams, python):
     """In the new process: become what `python COMMAND` is."""
     os.setsid()
     os.chdir(cwd)
@@ -234,7 +228,7 @@ def _become(
         _flush_and_exit(status)
 
 
-def _flush_and_exit(status: int) -> None:
+def _flush_and_exit(status):
     import threading
 
     with suppress(Exception):

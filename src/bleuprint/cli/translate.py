@@ -1,7 +1,6 @@
 """The command translate."""
 
 import argparse
-import os
 import sys
 from dataclasses import replace
 from pathlib import Path
@@ -27,39 +26,24 @@ def add_commands(commands: Commands) -> None:
     help_ = "the N best of each line, as LINE ||| TEXT ||| SCORE, lines counted from 0"
     add("--n-best", type=count, metavar="N", help=help_)
     add("--scores", action="store_true", help="each score before its text")
-    help_ = "write the attention weights of each line as a page, FILE.html"
-    add("--attention", type=_attention_file, metavar="FILE", help=help_)
-
-
-def _attention_file(text: str) -> Path:
-    if Path(text).suffix != ".html":
-        raise argparse.ArgumentTypeError(f"{text!r} does not end in .html")
-    folder = next(parent for parent in Path(text).absolute().parents if parent.exists())
-    if not folder.is_dir() or not os.access(folder, os.W_OK):
-        raise argparse.ArgumentTypeError(f"{text}: {folder} is no folder that can be written to")
-    return Path(text)
 
 
 def _translate(given: argparse.Namespace) -> None:
     """Translate sentences with a trained system, one line for each line."""
     settings, cell, decode = _checked(given)
     # they load torch, which takes seconds: what is wrong with the arguments is said before
-    from bleuprint.serving.attention_html import AttentionFile, SentenceMaps
     from bleuprint.serving.sentence_translator import SentenceTranslator
     from bleuprint.serving.translator import load_translator, translate_lines
 
     translator = load_translator(settings, cell, decode, SentenceTranslator)
-    corpus, warned, number = translator.corpus, 0, 0
-    page = given.attention and AttentionFile(given.attention, (corpus.source, corpus.target))
+    warned, number = 0, 0
     for block in translate_lines(translator, given.files, given.n_best or 1):
-        for place, text, translated in block:
+        for place, translated in block:
             for warning in translated.warnings:
                 warned += 1
                 if warned <= _WARNED:
                     say(f"{place}: {warning}", "warning")
             best = translated.best
-            if page:
-                page.add(place, SentenceMaps(text, best[0].text, translator.attention(translated)))
             for each in best[: given.n_best or 0]:
                 print(f"{number} ||| {each.text} ||| {each.score:.6f}")
             if given.n_best is None:
@@ -68,8 +52,6 @@ def _translate(given: argparse.Namespace) -> None:
         sys.stdout.flush()
     if (more := warned - _WARNED) > 0:
         say(f"and {more:,} more such lines", "warning")
-    if page:
-        page.write()
 
 
 def _checked(given: argparse.Namespace) -> tuple[Settings, Cell, Decode]:

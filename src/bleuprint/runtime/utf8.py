@@ -43,7 +43,7 @@ def decoded(
         place, near = error.start, line[max(0, error.start - 20) : error.start + 20].strip()
         shown = repr(near.decode("cp1252", "replace"))
         hint = f"as CP1252 it reads {shown}: if that is right: {_ICONV.format('CP1252')}"
-        others = [is_utf8(other) for other in rest if not other.isascii()]
+        others = [o.decode(errors="ignore").encode() == o for o in rest if not o.isascii()]
         if good or any(others):
             bad = f"{others.count(False) + 1} of its lines are not UTF-8, and others are"
             hint = f"as CP1252 it reads {shown}: {bad}: convert those alone"
@@ -51,11 +51,6 @@ def decoded(
             hint = "is the file cut short?"
         where = f"{file}:{number}: byte {place + 1} of the line is {line[place]:#04x}"
         raise UserError(f"{where}: not UTF-8; {hint}") from None
-
-
-def is_utf8(line: bytes) -> bool:
-    """Whether a line is UTF-8."""
-    return line.decode(errors="ignore").encode() == line
 
 
 def not_utf8(file: object, lines: Iterable[bytes]) -> UserError:

@@ -139,17 +139,17 @@ class Translator:
 
 def translate_lines(
     translator: Translator, files: Sequence[str], best: int = 1
-) -> Iterator[list[tuple[str, str, Translated]]]:
+) -> Iterator[list[tuple[str, Translated]]]:
     """The lines of files, one after the other, or of standard input, with `best` translations.
 
-    Yields them as soon as they are translated, some together: place (file and number), text, and
-    what it was translated to.
+    Yields them as soon as they are translated, some together: place (file and number), and what the
+    line was translated to.
     """
     for stream, name in _opened(files):
         for lines in read_lines_together(stream, name, _LINES):
             numbers, texts = zip(*lines, strict=True)
             places = [f"{name}:{number}" for number in numbers]
-            yield list(zip(places, texts, translator(texts, best), strict=True))
+            yield list(zip(places, translator(texts, best), strict=True))
 
 
 def _opened(files: Sequence[str]) -> Iterator[tuple[BufferedReader, str]]:

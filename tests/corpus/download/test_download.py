@@ -4,7 +4,6 @@ import json
 
 import pytest
 
-from archives import tar, tgz
 from bleuprint.config.corpus_files import File, Files, Text
 from bleuprint.corpus.download.download import Sample, download_corpus
 from bleuprint.corpus.download.fetch import Source
@@ -14,12 +13,6 @@ from corpora import LINE_ENDS_ELSEWHERE
 
 GERMAN = b"Guten Tag.\nBis bald!\n"
 ENGLISH = b"Good day.\nSee you soon!\n"
-TMX = (
-    b"<tmx><body>"
-    b"<tu><tuv xml:lang='en'><seg>one</seg></tuv><tuv xml:lang='de-AT'><seg>eins</seg></tuv></tu>"
-    b"<tu><tuv xml:lang='en'><seg>alone</seg></tuv></tu>"
-    b"</body></tmx>"
-)
 
 pytestmark = pytest.mark.usefixtures("no_proxies")
 
@@ -68,18 +61,6 @@ def test_parts_are_joined_in_the_order_of_the_settings_and_counted_apart(tmp_pat
     }
     assert len(host.asked("/x.de")) == 1
     assert set(json.loads((tmp_path / "downloads.lock").read_text())) == {german, english}
-
-
-def test_archives_in_archives_and_formats_go_together(tmp_path, host):
-    inner = tgz([("deep/c.tmx.gz", gzip.compress(TMX))])
-    url = host.put("/all.tar", tar([("texts/inner.tgz", inner), ("tsv", b"x\tb\ta\n")]))
-    tmx = File(url=url, archive_member=("texts/inner.tgz", "deep/c.tmx.gz"))
-    tsv = Text("x", "tsv", both=File(url=url, archive_member=("tsv",)), columns=(3, 2))
-    raw, sets = download(tmp_path, Files({"m": Text("x", "tmx", both=tmx), "s": tsv}, {}, {}))
-    assert list(raw.pairs("train")) == [("eins", "one"), ("a", "b")]
-    assert sets["train.m"]["dropped"] == {"one_language": 1}
-    assert (sets["train.m"]["pairs_in"], sets["train.m"]["pairs_out"]) == (2, 1)
-    assert len(host.asked("/all.tar")) == 1
 
 
 def numbered(host, count):

@@ -42,18 +42,14 @@ def align(documents: Sequence[Document], workers: int) -> Iterator[list[Bead]]:
     All documents are in memory, and of the largest one 8 bytes a cell of the band searched, which
     has about the square root of the number of its sentences on each side of the diagonal.
     """
-    ratio, progress = _ratio(documents), ("align sentences", len(documents), "documents")
+    source, target = (sum(len(s) for text in documents for s in text[side]) for side in (0, 1))
+    ratio = target / source if source and target else 1.0  # target characters a source character
+    progress = ("align sentences", len(documents), "documents")
     passed = map_parts(partial(partial, align_by_lengths, ratio), documents, workers)
     found = list(track(passed, *progress))
     best = partial(partial, _best, ratio, _learn(documents, found))
     bands = [posterior.band for posterior in found]
     yield from track(map_parts(best, zip(documents, bands, strict=True), workers), *progress)
-
-
-def _ratio(documents: Sequence[Document]) -> float:
-    """Target characters a source character; 1 if a side has none."""
-    source, target = (sum(len(s) for text in documents for s in text[side]) for side in (0, 1))
-    return target / source if source and target else 1.0
 
 
 def align_by_lengths(ratio: float, document: Document) -> Posteriors:
