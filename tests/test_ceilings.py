@@ -17,18 +17,18 @@ PACKAGES = {
     "training": 1510,
     "dataset": 1460,
     "text": 1220,
-    "serving": 890,
+    "serving": 830,
     "decoding": 1040,
     "tracking": 840,
     "model": 1030,
-    "cli": 670,
+    "cli": 650,
     "rules": 790,
     "native": 240,  # in C++ 400
     "cells": 200,
 }
 LONGEST = 350  # lines of a module
 # Of code; of docs, of pages. The aim is 21,000 and 25,000.
-TOTALS = {"src": 23650, "tests": 27910, "docs": 2610}
+TOTALS = {"src": 23560, "tests": 27630, "docs": 2610}
 
 
 def code(folder):
