@@ -7,8 +7,15 @@ from bleuprint.model.arithmetic import restart
 restart(*sys.argv[1:3])
 
 from bleuprint.pipeline import stage_args
-from bleuprint.pipeline.train_stage import train_cell
 from bleuprint.runtime.errors import run
 
+
+def main() -> None:
+    cell = stage_args.cell(__doc__)  # ends here if it is left out
+    from bleuprint.pipeline.train_stage import train_cell  # loads torch, which takes seconds
+
+    train_cell(cell)
+
+
 if __name__ == "__main__":
-    run(lambda: train_cell(stage_args.cell(__doc__)))
+    run(main)

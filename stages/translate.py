@@ -8,13 +8,14 @@ restart(*sys.argv[1:3])
 
 from bleuprint.config.experiment import load_resolved
 from bleuprint.config.paths import folder
-from bleuprint.decoding.translate import translate_tests
 from bleuprint.pipeline import stage_args
 from bleuprint.runtime.errors import run
 
 
 def main() -> None:
-    cell = stage_args.cell(__doc__)
+    cell = stage_args.cell(__doc__)  # ends here if it is left out
+    from bleuprint.decoding.translate import translate_tests  # loads torch, which takes seconds
+
     system = load_resolved().system_on(cell.system, cell.corpus)
     if system.arithmetic == "portable":
         check_portable(cell.system)
