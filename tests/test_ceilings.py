@@ -9,26 +9,26 @@ from root import ROOT
 # Lines of code by package of src/bleuprint, rounded up.
 PACKAGES = {
     "report": 3650,
-    "corpus": 3140,
-    "runtime": 2090,
+    "corpus": 3170,
+    "runtime": 2110,
     "config": 1660,
     "pipeline": 1700,
     "scoring": 1550,
     "training": 1510,
-    "dataset": 1460,
-    "text": 1220,
+    "dataset": 1500,
+    "text": 1340,
     "serving": 830,
     "decoding": 1040,
     "tracking": 840,
     "model": 1030,
     "cli": 650,
-    "rules": 790,
-    "native": 240,  # in C++ 400
+    "rules": 720,
+    "native": 330,  # in C++ 400
     "cells": 200,
 }
 LONGEST = 350  # lines of a module
 # Of code; of docs, of pages. The aim is 21,000 and 25,000.
-TOTALS = {"src": 23560, "tests": 27630, "docs": 2610}
+TOTALS = {"src": 23800, "tests": 27700, "docs": 2610}
 
 
 def code(folder):

@@ -1,3 +1,6 @@
+from dataclasses import replace
+from functools import partial
+
 import pytest
 import regex
 from hypothesis import given, settings
@@ -7,7 +10,7 @@ from bleuprint.rules import CHECKS
 from bleuprint.rules.letters import SCRIPTS
 from bleuprint.rules.rule import Candidate
 from bleuprint.text.parallel import Pair
-from bleuprint.text.tokenizers import Tokenize, tokenizer_for
+from bleuprint.text.tokenizers import Tokenize, token_bounds, tokenizer_for
 from checks import SCORE, SETTINGS, keeps, keeps_side
 from corpora import TORTURE
 
@@ -66,6 +69,23 @@ def test_length_is_as_if_all_were_tokenized(source, target, by, most):
     tokenize = tokenizer_for("de", Tokenize(by, False, False, False)).tokenize
     plain = all(1 <= len(tokenize(side)) <= most for side in (source, target))
     assert keeps("length", source, target, tokenize=tokenize, min=1, max=most) == plain
+
+
+@given(WORDS, WORDS, st.integers(1, 8), st.sampled_from([1.0, 1.5, 3.0]))
+def test_bounds_of_lengths_change_no_decision(source, target, most, ratio):
+    tokenize, bounds = (
+        tokenizer_for("de", Tokenize()).tokenize,
+        partial(token_bounds, settings=Tokenize()),
+    )
+    for check in CHECKS["length"](max=most), CHECKS["ratio"](max=ratio):
+        plain = Candidate(Pair(source, target), ("de", "de"), (tokenize, tokenize))
+        assert check.keeps(replace(plain, bounds=bounds)) == check.keeps(plain)
+
+
+def test_what_bounds_decide_is_not_tokenized():
+    pair = Candidate(Pair("a b c", "a, b."), ("en", "de"), (never, never), bounds=lambda _: (3, 7))
+    assert CHECKS["length"](max=7, min=3).keeps(pair)
+    assert CHECKS["ratio"](max=2.4).keeps(pair)
 
 
 @pytest.mark.parametrize(

@@ -9,9 +9,9 @@ from py3langid.langid import MODEL_FILE, LanguageIdentifier
 
 from bleuprint.corpus import phrasebook
 from bleuprint.rules import CHECKS
-from bleuprint.rules.language_likelihoods import LanguageLikelihoods
 from bleuprint.rules.letters import SCRIPTS
 from bleuprint.rules.rule import Candidate
+from bleuprint.text.language_likelihoods import LanguageLikelihoods
 from bleuprint.text.parallel import Pair
 from checks import keeps, keeps_side
 

@@ -84,7 +84,7 @@ def test_the_real_training_is_decided_by_its_own_packages(tmp_path):
     train = code.closure("train")
     assert {"model/transformer.py", "training/trainer.py", "dataset/batching.py"} <= train
     packages = {path.partition("/")[0] for path in train}
-    assert packages == {"dataset", "model", "scoring", "text", "training"}
+    assert packages == {"dataset", "model", "native", "scoring", "text", "training"}
     scripts = {path.stem for path in (ROOT / "stages").glob("*.py")}
     assert code_fingerprints(ROOT).keys() == scripts - {"resolve"}
     # elsewhere, the same

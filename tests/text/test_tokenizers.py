@@ -1,3 +1,5 @@
+import math
+from contextlib import suppress
 from functools import cache
 from importlib.util import find_spec
 
@@ -5,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bleuprint.text.tokenizers import Tokenize, tokenizer_for
+from bleuprint.text.tokenizers import Tokenize, token_bounds, tokenizer_for
 from bleuprint.text.unicode import blank_white
 
 TORTURE = "\r\x85\u2028\u2029\x0b\x0c\x1c\x1d\x1e\x00\ufeff\u200b\u00ad\u00a0\u3000\t\n"
@@ -84,6 +86,27 @@ def test_lower_case_in_turkish(by):
 def test_tokens_hold_no_white_space(by, sentence):
     for token in tokenizer(by, lowercase=True, escape=by == "moses").tokenize(sentence):
         assert token.split() == [token]
+
+
+@settings(max_examples=400, derandomize=True, database=None, deadline=None)
+@given(
+    st.text(max_size=20) | st.text("aZß 9.,'-&%@{}:İ\u0301\u0307„“中\xa0" + TORTURE, max_size=30),
+    st.sampled_from(["en", "de", "fr", "cs", "ja", "hi"]),
+    st.tuples(*[st.booleans()] * 4),
+)
+def test_a_sentence_has_as_many_tokens_as_its_bounds_say(sentence, language, options):
+    lowercase, hyphens, escape, plain = options
+    chosen = Tokenize("moses", lowercase, hyphens, escape, plain=plain)
+    least, most = token_bounds(sentence, chosen)
+    with suppress(RuntimeError):  # of the round trip of some rows of marks
+        assert least <= len(tokenizer_for(language, chosen).tokenize(sentence)) <= most
+
+
+def test_bounds_are_near_in_plain_text_and_none_with_other_tokenizers():
+    assert token_bounds("Das ist's: ein Zug.", Tokenize()) == (4, 10)
+    assert token_bounds("größere Züge", Tokenize()) == (2, 8)
+    assert token_bounds("ein\u00ad Zug", Tokenize()) == (0, math.inf)
+    assert token_bounds("ein Zug", Tokenize("characters")) == (0, math.inf)
 
 
 @pytest.mark.parametrize("by", ["characters", "none"])

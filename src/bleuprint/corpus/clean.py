@@ -94,14 +94,15 @@ class Cleaning(FilterStep):
 
         Without edits it stays as it is, also its spaces.
         """
-        source, target = self.before.languages
+        languages = self.before.languages
         for edit in self.edits:
-            new = Pair(apply(edit, pair.source, source), apply(edit, pair.target, target))
-            if new != pair:
-                counts.change(edit.name(), number, pair, new)
+            source = apply(edit, pair.source, languages[0])
+            target = apply(edit, pair.target, languages[1])
+            if source != pair.source or target != pair.target:
+                counts.change(edit.name(), number, pair, new := Pair(source, target))
                 pair = new
-        new = Pair(*map(single_spaces, pair)) if self.edits else pair
-        if all(blank_white(side).strip(" ") for side in new):
+        new = Pair(single_spaces(pair.source), single_spaces(pair.target)) if self.edits else pair
+        if blank_white(new.source).strip(" ") and blank_white(new.target).strip(" "):
             return new
         counts.drop(EMPTY, number, pair)
         return None

@@ -1,15 +1,12 @@
 """The stage filter: drops training pairs that fail a check; held-out sets are copied."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
 from pathlib import Path
-from typing import Self
+from typing import TYPE_CHECKING, Self
 
 from bleuprint.config.corpus import Corpus
-from bleuprint.corpus.alignment import word_translation
-from bleuprint.corpus.alignment.word_translation import MAX_TOKENS, WordTranslations, is_drawn
-from bleuprint.corpus.alignment.words import words
 from bleuprint.corpus.steps.filtering import FilteredBlock, FilterStep
 from bleuprint.corpus.steps.ledger import SetCounts
 from bleuprint.corpus.steps.shard import Shard
@@ -17,7 +14,10 @@ from bleuprint.corpus.steps.sharded import step_files
 from bleuprint.rules.rule import Candidate, Check, Tokens, rule_error
 from bleuprint.runtime.errors import UserError
 from bleuprint.text.parallel import Block, Pair, packed
-from bleuprint.text.tokenizers import Tokenize, tokenizer_for
+from bleuprint.text.tokenizers import Tokenize, token_bounds, tokenizer_for
+
+if TYPE_CHECKING:
+    from bleuprint.corpus.alignment.word_translation import WordTranslations
 
 
 @dataclass(frozen=True)
@@ -55,7 +55,7 @@ class Filtering(FilterStep):
         return FilteredBlock(*packed(kept), counts)
 
     def dropping_rules(
-        self, pairs: Sequence[Pair], translations: WordTranslations | None
+        self, pairs: Sequence[Pair], translations: "WordTranslations | None"
     ) -> list[str | None]:
         """The first check that each pair fails; None if it passes all.
 
@@ -72,14 +72,18 @@ class Filtering(FilterStep):
         return rules
 
     @cached_property
-    def translations(self) -> WordTranslations | None:
+    def translations(self) -> "WordTranslations | None":
         """What `learn` returns for all of train, so that every shard has the same."""
         return self.learn(self.before.pairs("train"), self.before.count("train"))
 
-    def learn(self, pairs: Iterable[Pair], count: int) -> WordTranslations | None:
+    def learn(self, pairs: Iterable[Pair], count: int) -> "WordTranslations | None":
         """The word translations of `count` pairs, if a check needs them."""
         if not any(check.needs_translations for check in self.checks):
             return None
+        # imported here, as below: SciPy takes a fifth of a second
+        from bleuprint.corpus.alignment import word_translation
+        from bleuprint.corpus.alignment.word_translation import MAX_TOKENS, is_drawn
+
         drawn = (pair for number, pair in enumerate(pairs) if is_drawn(number, count))
         # long ones may take minutes
         short = (pair for pair in drawn if all(side.count(" ") < MAX_TOKENS for side in pair))
@@ -88,20 +92,34 @@ class Filtering(FilterStep):
         except UserError as error:
             raise UserError(f"corpus {self.corpus}: {error}") from None
 
-    def _candidate(self, pair: Pair, translations: WordTranslations | None = None) -> Candidate:
-        languages = self.before.languages
-        source, target = (tokenizer_for(each, self.tokenize).tokenize for each in languages)
+    def _candidate(self, pair: Pair, translations: "WordTranslations | None" = None) -> Candidate:
         score = partial(self._score, translations) if translations else None
-        return Candidate(pair, languages, (source, target), score)
+        return Candidate(pair, self.before.languages, self._tokenizers, score, self._bounds)
 
-    def _score(self, translations: WordTranslations, candidate: Candidate) -> float:
+    @cached_property
+    def _tokenizers(self) -> tuple[Callable[[str], Tokens], Callable[[str], Tokens]]:
+        source, target = (partial(_tokens, self.tokenize, each) for each in self.before.languages)
+        return source, target
+
+    @cached_property
+    def _bounds(self) -> Callable[[str], tuple[int, float]]:
+        return partial(token_bounds, settings=self.tokenize)
+
+    def _score(self, translations: "WordTranslations", candidate: Candidate) -> float:
         return translations.score(*self._words(candidate))
 
     def _words(self, candidate: Candidate) -> tuple[Tokens, Tokens]:
         """The tokens of a pair; its words if the corpus's tokens are none."""
         if self.tokenize.name in ("none", "characters"):
+            from bleuprint.corpus.alignment.words import words
+
             return words(candidate.pair.source), words(candidate.pair.target)
         return candidate.tokens
+
+
+def _tokens(settings: Tokenize, language: str, sentence: str) -> Tokens:
+    """The tokens of a sentence; the tokenizer is loaded for the first that needs it."""
+    return tokenizer_for(language, settings).tokenize(sentence)
 
 
 def _run(check: Check, candidates: Sequence[Candidate]) -> Iterator[bool]:

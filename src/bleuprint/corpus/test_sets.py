@@ -3,16 +3,18 @@
 Memory grows with the test sets; the training text is read once.
 """
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, fields
+from itertools import islice
 from pathlib import Path
 
 from bleuprint.config import paths
 from bleuprint.config.corpus import Corpus
 from bleuprint.runtime.errors import UserError
 from bleuprint.runtime.files import read_object, whole_folder, write_json
-from bleuprint.runtime.progress import track
-from bleuprint.text.parallel import TextFolder, read_lines
+from bleuprint.runtime.progress import Progress
+from bleuprint.text.parallel import BLOCK_PAIRS, TextFolder, read_lines
 
 
 @dataclass(frozen=True)
@@ -70,12 +72,14 @@ def describe_test_sets(
 
 def _count(name: str, tokens: TextFolder, tests: Sequence[dict[str, int]]) -> None:
     """Count the words of each test set in the training text."""
-    train, lines = tokens.files("train")[1], tokens.count("train") if tests else 0
-    for line in track(read_lines(train) if tests else (), f"describe tests {name}", lines, "lines"):
-        for word in line.split():
-            for counts in tests:
-                if word in counts:
-                    counts[word] += 1
+    wanted, found = set[str]().union(*tests), Counter[str]()
+    lines = read_lines(tokens.files("train")[1]) if wanted else iter(())
+    with Progress(f"describe tests {name}", tokens.count("train"), "lines") as progress:
+        while block := [*islice(lines, BLOCK_PAIRS)]:
+            found.update(filter(wanted.__contains__, " ".join(block).split()))
+            progress.advance(len(block))
+    for counts in tests:
+        counts.update((word, found[word]) for word in counts)
 
 
 def read_description(folder: Path, test: str) -> Description:

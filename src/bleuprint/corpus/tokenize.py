@@ -35,10 +35,9 @@ class Tokenizing(FilterStep):
     def filter_block(self, name: str, block: Block) -> FilteredBlock:
         """Tokenizes pairs, and keeps all."""
         edits = self.edits if name in self.given and name != "train" else ()
-        languages, pairs, counts = self.before.languages, block.pairs(), SetCounts()
-        counts.keep(len(pairs))
-        sides = []
-        for language, side in zip(languages, zip(*pairs, strict=True), strict=True):
+        counts, sides = SetCounts(), []
+        counts.keep(len(block))
+        for language, side in zip(self.before.languages, block.sides(), strict=True):
             tokenizer = tokenizer_for(language, self.settings)
             lines = (edited(line, language, edits) if edits else line for line in side)
             sides.append([" ".join(tokenizer.tokenize(line)) for line in lines])

@@ -152,9 +152,9 @@ class _BlockEncoder:
 
     def __call__(self, block: Block) -> list[npt.NDArray[Any]]:
         arrays: list[npt.NDArray[Any]] = []
-        sides = zip(*block.pairs(), strict=True)
-        for lines, segmentation, kind in zip(sides, self._segmentations, self._types, strict=True):
-            ids = np.fromiter(segmentation.encode(lines), kind)
+        sides = zip(block.sides(), self._segmentations, self._types, strict=True)
+        for lines, segmentation, kind in sides:
+            ids = segmentation.encode(lines).astype(kind)
             # Text never encodes to EOS: there is exactly one a line.
             ends = np.flatnonzero(ids == EOS) + 1
             arrays += [ids, np.diff(ends, prepend=0)]

@@ -45,7 +45,6 @@ class _PartCounter(Generic[U]):
     def __call__(self, bounds: tuple[int, int | None]) -> Sequence[Counter[U]]:
         counts = [Counter[U]() for _ in self._splitters]
         for block in self._tokens.blocks("train", *bounds):
-            sides = zip(*block.pairs(), strict=True)
-            for lines, split, count in zip(sides, self._splitters, counts, strict=True):
+            for lines, split, count in zip(block.sides(), self._splitters, counts, strict=True):
                 count.update(split(lines))
         return counts

@@ -3,15 +3,16 @@
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from functools import cache
-from typing import Annotated, ClassVar
+from typing import TYPE_CHECKING, Annotated, ClassVar
 
-import numpy as np
 from annotated_types import Gt
 
-from bleuprint.rules.language_likelihoods import LanguageLikelihoods
 from bleuprint.rules.letters import SCRIPTS
 from bleuprint.rules.rule import Candidate, SideCheck
 from bleuprint.text.unicode import blank_white
+
+if TYPE_CHECKING:
+    from bleuprint.text.language_likelihoods import LanguageLikelihoods
 
 # Characters that are enough to identify a language.
 _ENOUGH = 1000
@@ -44,15 +45,15 @@ class LanguageId(SideCheck):
         """Whether each sentence passes as one in its language."""
         if not sentences:
             return []
-        model = _model()
-        likelihoods = model.of([blank_white(sentence[:_ENOUGH]) for sentence in sentences])
-        columns = [model.columns[language] for language in languages]
-        own = likelihoods[np.arange(len(sentences)), columns]
+        own = _model().own([blank_white(each[:_ENOUGH]) for each in sentences], languages)
         passed: list[bool] = (self.likelier * own > 1).tolist()
         return passed
 
 
 @cache
-def _model() -> LanguageLikelihoods:
+def _model() -> "LanguageLikelihoods":
     """The model, loaded once a process."""
+    # imported here: each stage imports all rules, and SciPy takes a tenth of a second
+    from bleuprint.text.language_likelihoods import LanguageLikelihoods
+
     return LanguageLikelihoods(SCRIPTS)

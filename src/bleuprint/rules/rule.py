@@ -5,6 +5,7 @@ the class in lower case with underscores (`NoQuestions` is `no_questions`). The 
 of rules begins with _.
 """
 
+import math
 import re
 import traceback
 from abc import ABC, abstractmethod
@@ -26,19 +27,26 @@ Tokens = list[str]
 class Candidate:
     """A pair to check; it is tokenized when a check first reads its tokens.
 
-    `score`: how well the sides explain each other, given if a check `needs_translations`.
+    `score`: how well the sides explain each other, given if a check `needs_translations`;
+    `bounds`: the least and the most tokens that a sentence may have, known at once.
     """
 
     pair: Pair
     languages: tuple[str, str]
     tokenizers: tuple[Callable[[str], Tokens], Callable[[str], Tokens]]
     score: Callable[["Candidate"], float] | None = None
+    bounds: Callable[[str], tuple[int, float]] = lambda _: (0, math.inf)
 
     @cached_property
     def tokens(self) -> tuple[Tokens, Tokens]:
         """The tokens of both sides by the corpus's tokenizer."""
         source, target = self.tokenizers
         return source(self.pair.source), target(self.pair.target)
+
+    @cached_property
+    def token_bounds(self) -> tuple[tuple[int, float], tuple[int, float]]:
+        """Of both sides the least and the most tokens that they may have."""
+        return self.bounds(self.pair.source), self.bounds(self.pair.target)
 
     @cached_property
     def alignment_score(self) -> float:

@@ -41,6 +41,10 @@ class UserErrors(UserError):
         super().__init__("\n".join(self.lines))
 
 
+class Unreachable(UserError):
+    """A host did not return a file."""
+
+
 class PeerLost(Exception):
     """Another process of the same training has ended or does not answer."""
 

@@ -10,8 +10,6 @@ import shutil
 from contextlib import suppress
 from pathlib import Path
 
-import psutil
-
 # By which C++ libraries, the dynamic linker and CUDA report it, beside MemoryError and ENOMEM.
 _OUT_OF_MEMORY = (
     "out of memory",
@@ -55,6 +53,8 @@ def is_out_of_memory(error: BaseException) -> bool:
 def memory() -> str:
     """The memory that the stage needs and that there is, for a message."""
     try:
+        import psutil  # imported here: all stages import this module
+
         machine = psutil.virtual_memory()
         said = f"this machine has {_size(machine.total)}, {_size(machine.available)} of it free"
         limit, _ = resource.getrlimit(resource.RLIMIT_AS)

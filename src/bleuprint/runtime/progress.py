@@ -4,11 +4,12 @@ import sys
 import time
 from collections.abc import Iterable, Iterator
 from datetime import timedelta
-from typing import Any, TypeVar
-
-from tqdm import tqdm
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from bleuprint.runtime.streams import shown, terminal
+
+if TYPE_CHECKING:
+    from tqdm import tqdm
 
 T = TypeVar("T")
 
@@ -29,23 +30,14 @@ class Progress:
         self._start = self._said = time.monotonic()
         self._silent, on_terminal = silent, sys.stderr.isatty()
         self._in_lines = not (silent or on_terminal)
-        self._bar: tqdm[Any] = tqdm(
-            desc=self._what,
-            file=terminal(),
-            total=total,
-            initial=start,
-            unit=f" {unit}",
-            unit_scale=unit == "B",  # bytes are shown as kB and MB
-            dynamic_ncols=True,
-            leave=False,
-            disable=silent or not on_terminal,
-        )
+        self._bar = None if silent or not on_terminal else _bar(self._what, total, unit, start)
 
     def advance(self, count: int = 1, note: str = "") -> None:
         """Count `count` items as done; `note` is shown beside the rate."""
         self._done += count
-        self._bar.set_postfix_str(note, refresh=False)
-        self._bar.update(count)
+        if self._bar is not None:
+            self._bar.set_postfix_str(note, refresh=False)
+            self._bar.update(count)
         if self._done == self._total:
             self.close()
         elif self._in_lines and time.monotonic() - self._said > SECONDS_BETWEEN_LINES:
@@ -54,12 +46,15 @@ class Progress:
 
     def say(self, message: str) -> None:
         """Print a line above the bar."""
-        if not self._silent:
+        if self._bar is not None:
             self._bar.write(shown(message), file=terminal())
+        elif not self._silent:
+            print(shown(message), file=terminal(), flush=True)
 
     def close(self) -> None:
         """Remove the bar; `advance` also does when all is done."""
-        self._bar.close()
+        if self._bar is not None:
+            self._bar.close()
 
     def __enter__(self) -> "Progress":
         return self
@@ -83,3 +78,18 @@ def track(items: Iterable[T], what: str, total: int | None, unit: str) -> Iterat
         for item in items:
             yield item
             progress.advance()
+
+
+def _bar(what: str, total: int | None, unit: str, start: int) -> "tqdm[Any]":
+    from tqdm import tqdm  # imported here: most stages run without a terminal
+
+    return tqdm(
+        desc=what,
+        file=terminal(),
+        total=total,
+        initial=start,
+        unit=f" {unit}",
+        unit_scale=unit == "B",  # bytes are shown as kB and MB
+        dynamic_ncols=True,
+        leave=False,
+    )

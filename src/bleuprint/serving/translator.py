@@ -111,7 +111,8 @@ class Translator:
         """The tokens of a sentence, without EOS."""
         corpus, language = self.corpus, self.corpus.source
         tokens = corpus.tokenizer(language).tokenize(edited(sentence, language, self._edits))
-        return list(corpus.segmentation(language).encode([" ".join(tokens)]))[:-1]
+        ids: list[int] = corpus.segmentation(language).encode([" ".join(tokens)]).tolist()
+        return ids[:-1]
 
     def _pieces(self, ids: list[int]) -> list[list[int]]:
         """Pieces within the model's maximum length, each with EOS; split between words if any."""

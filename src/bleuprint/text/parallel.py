@@ -5,17 +5,19 @@ A line ends at the byte \\n and nowhere else: not at \\r, U+0085, U+2028 or \\x1
 """
 
 from collections import deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
-from itertools import islice
+from io import BytesIO
+from itertools import compress, islice
 from pathlib import Path
-from typing import BinaryIO, NamedTuple
+from typing import Any, BinaryIO, NamedTuple
 
 from bleuprint.runtime.errors import UserError
 from bleuprint.runtime.utf8 import not_utf8
 
 BLOCK_PAIRS = 1000
+_COUNTED = 1 << 20
 
 
 class Pair(NamedTuple):
@@ -41,8 +43,11 @@ def read_pairs(source: Path, target: Path) -> Iterator[Pair]:
 
 def count_lines(path: Path) -> int:
     """The number of lines; the last one may lack its \\n. Does not decode them."""
+    lines, last = 0, b"\n"
     with _open(path) as file:
-        return sum(1 for _ in file)
+        while block := file.read(_COUNTED):
+            lines, last = lines + block.count(b"\n"), block[-1:]
+    return lines + (last != b"\n")
 
 
 @dataclass(frozen=True)
@@ -63,8 +68,19 @@ class Block:
 
     def pairs(self) -> list[Pair]:
         """The pairs; raises UserError at an undecodable byte."""
-        sides = map(self._lines, (self.source, self.target), self.files)
-        return list(map(Pair._make, zip(*sides, strict=True)))
+        return list(map(Pair, *self.sides()))
+
+    def sides(self) -> tuple[list[str], list[str]]:
+        """The lines of both sides; raises UserError at an undecodable byte."""
+        source, target = map(self._lines, (self.source, self.target), self.files)
+        return source, target
+
+    def only(self, wanted: Iterable[Any]) -> tuple[bytes, bytes]:
+        """The bytes of the pairs that are wanted, as a true value for each says."""
+        wanted = [*wanted]
+        sides = (BytesIO(side).readlines() for side in (self.source, self.target))
+        source, target = (b"".join(compress(lines, wanted)) for lines in sides)
+        return source, target
 
     def numbered(self) -> Iterator[tuple[int, Pair]]:
         """The pairs with their numbers in the set, from 1."""

@@ -1,5 +1,7 @@
 """The tokenizers of the setting `tokenize`, and their detokenizers."""
 
+import math
+import string
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cache
@@ -12,6 +14,8 @@ from bleuprint.text.unicode import blank_white, lowercased
 # The tokens of characters that are not their own tokens.
 _TOKEN_OF = {" ": "▁", "▁": "▁▁"}
 _CHARACTER_OF = {token: character for character, token in _TOKEN_OF.items()}
+# Bytes that end no token: ASCII letters, digits and spaces, and all but the first of a character.
+_IN_WORDS = f"{string.ascii_letters}{string.digits} ".encode() + bytes(range(0x80, 0xC0))
 _OPTION_OF = {"hyphens": "moses", "escape": "moses", "plain": "moses", "white_space": "spacy"}
 
 
@@ -79,6 +83,17 @@ def tokenizer_for(language: str, settings: Tokenize) -> Tokenizer:
         case "none":
             tokenizer = Spaces()
     return Lowercased(tokenizer, language) if settings.lowercase else tokenizer
+
+
+def token_bounds(sentence: str, settings: Tokenize) -> tuple[int, float]:
+    """The least and the most tokens that a sentence may have, without tokenizing it.
+
+    Moses splits at spaces, and before and after characters that are no letters or digits.
+    """
+    if settings.name != "moses" or not sentence.isprintable():
+        return 0, math.inf
+    words = len(sentence.split())
+    return words, words + 2 * len(sentence.encode().translate(None, _IN_WORDS))
 
 
 class Characters:

@@ -9,12 +9,22 @@ from pathlib import Path
 import pytest
 from subword_nmt import apply_bpe
 
+from bleuprint import native
 from bleuprint.config.corpus import Bpe as BpeSettings
 from bleuprint.dataset.learn_vocabulary import learn_codes
 from bleuprint.dataset.subwords.bpe import Bpe, join
 from bleuprint.dataset.subwords.vocabulary import write_counts
 
 SUBWORD_NMT = Path(sys.executable).with_name("subword-nmt")
+
+
+@pytest.fixture(params=["native", "python"], autouse=True)
+def way(request, monkeypatch):
+    """All tests twice: words are split in C++, and by subword-nmt."""
+    if request.param == "python":
+        monkeypatch.setattr(native, "library", lambda: None)
+    elif native.library() is None:
+        pytest.skip("native was not built: no C++ compiler")
 
 
 def settings(merges):
@@ -68,6 +78,22 @@ def test_units_are_those_of_the_command_line(codes, tmp_path):
     bpe = Bpe(codes)
     found = [" ".join(bpe.split(word)) for word in text]
     assert found == (tmp_path / "ref").read_text().split("\n")[:-1]
+
+
+@pytest.mark.parametrize("restricted", [False, True])
+def test_any_word_is_split_as_by_subword_nmt(restricted, tmp_path):
+    draw = random.Random(11)
+    counts = Counter("".join(draw.choices("ab@\x01ŵ😀", k=draw.randint(1, 9))) for _ in range(900))
+    codes = learn_codes("c", settings(80), counts)
+    header, *merges = codes.split("\n")[:-1]
+    # in another order, some of them twice: what has no parts is a merge, too
+    lines = [header, *draw.sample(merges, len(merges)), *merges[:9]]
+    (tmp_path / "codes").write_text("".join(f"{line}\n" for line in lines))
+    write_counts(tmp_path / "allowed", [("a@@", 9), ("b", 8), ("ab@@", 7), ("ŵa", 6)])
+    bpe = Bpe(tmp_path / "codes", tmp_path / "allowed" if restricted else None)
+    for word in [*counts, "aaaaaaaaa", "\0a\0", "\udc80b", "ab" * 400]:
+        assert bpe.split(word) == bpe.split_by_subword_nmt(word)
+        assert join(bpe.split(word)) == [word]
 
 
 @pytest.mark.parametrize("restricted", [False, True])

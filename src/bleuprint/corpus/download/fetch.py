@@ -18,9 +18,8 @@ from urllib.parse import unquote, urlsplit
 from urllib.request import url2pathname
 
 from bleuprint.config.corpus_files import File
-from bleuprint.corpus.download.http import Unreachable, transfer
 from bleuprint.runtime import environment
-from bleuprint.runtime.errors import UserError
+from bleuprint.runtime.errors import Unreachable, UserError
 from bleuprint.runtime.files import not_a_file, read_object, reading, sha256_of, write_json
 from bleuprint.runtime.locks import FileLock
 
@@ -158,6 +157,9 @@ def _mismatch(path: Path, file: File) -> str | None:
 
 def _remote(url: str, file: File, store: Path) -> Path:
     """Download `url` to the store, unless it is there; a lock keeps other processes waiting."""
+    # imported here: requests takes a tenth of a second, and many files are on this machine
+    from bleuprint.corpus.download.http import transfer
+
     assert file.url is not None
     store.mkdir(parents=True, exist_ok=True)
     kept = store / hashlib.sha256(file.url.encode()).hexdigest()

@@ -13,7 +13,7 @@ from urllib3.exceptions import HTTPError
 
 from bleuprint.config.corpus_files import File
 from bleuprint.runtime import environment
-from bleuprint.runtime.errors import UserError
+from bleuprint.runtime.errors import Unreachable, UserError
 from bleuprint.runtime.progress import Progress
 
 # An attempt that adds MIN_PROGRESS bytes to the partial file resets the number of attempts.
@@ -31,10 +31,6 @@ _BLOCK = 1 << 14
 _TRANSIENT = frozenset({408, 425, 429, 500, 502, 503, 504})
 # No encoding: a .gz file must come as it was hashed.
 _HEADERS = {"User-Agent": "bleuprint", "Accept-Encoding": "identity"}
-
-
-class Unreachable(UserError):
-    """A host did not return the file."""
 
 
 def transfer(url: str, partial: Path, file: File) -> None:

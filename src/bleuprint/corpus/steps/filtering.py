@@ -6,10 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import NamedTuple
-
-import numpy as np
-import numpy.typing as npt
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 from bleuprint.corpus.steps.ledger import Ledger, SetCounts
 from bleuprint.corpus.steps.shard import Shard
@@ -19,10 +16,14 @@ from bleuprint.runtime.process_pool import map_parts
 from bleuprint.runtime.progress import Progress
 from bleuprint.text.parallel import Block, TextFolder
 
+if TYPE_CHECKING:
+    import numpy as np
+    import numpy.typing as npt
+
 _COUNTS = "counts.json"
 
 # For each pair of a set 0 if it is kept, else the number, from 1, of the rule that drops it.
-DroppedBy = npt.NDArray[np.uint8]
+DroppedBy: TypeAlias = "npt.NDArray[np.uint8]"
 
 
 class FilteredBlock(NamedTuple):
@@ -93,17 +94,13 @@ def write_kept(
     """Write the pairs of train that are kept; rule n of `dropped_by` is `rules[n - 1]`."""
     with after.writer("train") as writer:
         for block in before.blocks("train"):
-            numbers = dropped_by[block.first - 1 :][: len(block)].tolist()
-            if not any(numbers):
-                writer.write_packed(block.source, block.target)
-                counts.keep(len(numbers))
-                continue
-            for (number, pair), rule in zip(block.numbered(), numbers, strict=True):
+            numbers = dropped_by[block.first - 1 :][: len(block)]
+            writer.write_packed(*block.only(numbers == 0))
+            counts.keep(int((numbers == 0).sum()))
+            numbered = zip(block.numbered(), numbers.tolist(), strict=True) if numbers.any() else ()
+            for (number, pair), rule in numbered:
                 if rule:
                     counts.drop(rules[rule - 1], number, pair)
-                else:
-                    counts.keep()
-                    writer.write(pair)
 
 
 def join_files(files: Iterable[Path], joined: Path) -> None:

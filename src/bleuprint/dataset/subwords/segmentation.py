@@ -3,7 +3,7 @@
 "Words" are what the tokenizer separated. Memory grows with the number of distinct words.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from itertools import chain
 from pathlib import Path
 from random import Random
@@ -58,10 +58,10 @@ class Segmentation:
         """Join tokens to words; the last word ends with the last token, whatever its mark."""
         return list(tokens) if self._bpe is None else bpe.join(tokens)
 
-    def encode(self, lines: Iterable[str]) -> Iterator[int]:
+    def encode(self, lines: Iterable[str]) -> npt.NDArray[np.uint32]:
         """The ids of lines of words separated by spaces, with EOS after each line."""
         words = f" {_LINE_END} ".join(chain(lines, [""])).split(" ")
-        return chain.from_iterable(map(self._ids.__getitem__, words))
+        return np.frombuffer(b"".join(map(self._ids.__getitem__, words)), np.uint32)
 
     def decode(self, ids: Iterable[int]) -> list[str]:
         """The words of `ids` without PAD, BOS and EOS; UNK becomes "<unk>"."""
@@ -106,10 +106,9 @@ class Segmentation:
             return [word] if word else []
         return self._bpe.split(word)
 
-    def _ids_of(self, word: str) -> tuple[int, ...]:
-        if word == _LINE_END:
-            return (EOS,)
-        return tuple(self.vocabulary.encode(self._split(word)))
+    def _ids_of(self, word: str) -> bytes:
+        ids = [EOS] if word == _LINE_END else self.vocabulary.encode(self._split(word))
+        return np.array(ids, np.uint32).tobytes()
 
 
 class PieceSegmentation(Segmentation):
@@ -137,8 +136,9 @@ class PieceSegmentation(Segmentation):
     def join(self, tokens: Iterable[str]) -> list[str]:
         return blank_white(self._pieces.decode(list(tokens))).split()
 
-    def encode(self, lines: Iterable[str]) -> Iterator[int]:
-        return chain.from_iterable([*self._pieces.encode(line), EOS] for line in lines)
+    def encode(self, lines: Iterable[str]) -> npt.NDArray[np.uint32]:
+        ids = chain.from_iterable([*self._pieces.encode(line), EOS] for line in lines)
+        return np.fromiter(ids, np.uint32)
 
     def ends_word(self, ids: npt.NDArray[np.integer[Any]]) -> npt.NDArray[np.bool_]:
         return np.append(self._starts_word[ids[1:]], True)

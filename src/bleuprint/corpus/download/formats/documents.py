@@ -5,15 +5,17 @@ file translates document i of the other.
 """
 
 from collections.abc import Iterator, Sequence
-from typing import BinaryIO
+from typing import TYPE_CHECKING, BinaryIO
 
-from bleuprint.corpus.alignment.align import Document, align
-from bleuprint.corpus.alignment.lattice import Bead
 from bleuprint.corpus.download.formats.lines import read_lines
 from bleuprint.corpus.steps.ledger import SetCounts
 from bleuprint.runtime import environment
 from bleuprint.runtime.errors import UserError
 from bleuprint.text.parallel import Pair
+
+if TYPE_CHECKING:
+    from bleuprint.corpus.alignment.align import Document
+    from bleuprint.corpus.alignment.lattice import Bead
 
 
 def read_documents(
@@ -25,6 +27,9 @@ def read_documents(
     and several that translate each other (2-1, 1-2, 2-2) are joined by a space, which is a change.
     Raises UserError if the files have different numbers of documents.
     """
+    # imported here: SciPy takes a fifth of a second, and all texts are read by this package
+    from bleuprint.corpus.alignment.align import Document, align
+
     sides = [list(_documents(stream, name)) for stream, name in zip(streams, names, strict=True)]
     if len(sides[0]) != len(sides[1]):
         raise UserError(
@@ -56,6 +61,6 @@ def _documents(stream: BinaryIO, name: str) -> Iterator[list[str]]:
         yield sentences
 
 
-def _pair(document: Document, bead: Bead, between: str) -> Pair:
+def _pair(document: "Document", bead: "Bead", between: str) -> Pair:
     sides = zip(document, bead, strict=True)
     return Pair._make(between.join(text[place] for place in places) for text, places in sides)

@@ -5,12 +5,15 @@ before a \\n are removed; all other bytes are kept, NUL included.
 """
 
 from collections.abc import Iterator, Sequence
-from itertools import zip_longest
+from itertools import chain, islice, repeat, zip_longest
 from typing import BinaryIO
 
 from bleuprint.runtime.errors import UserError
 from bleuprint.runtime.utf8 import decoded
 from bleuprint.text.parallel import Pair
+
+# Lines that are decoded together.
+_LINES = 1000
 
 
 def read_lines(stream: BinaryIO, name: str) -> Iterator[str]:
@@ -19,16 +22,27 @@ def read_lines(stream: BinaryIO, name: str) -> Iterator[str]:
     Raises UserError, naming file, line and byte, at bytes that are not UTF-8, and if there are \\r
     but no \\n.
     """
-    good = 0
-    for number, line in enumerate(stream, 1):
-        text = decoded(line, name, number, stream, good)
-        good += not text.isascii()
-        if number == 1 and b"\r" in line and not line.endswith(b"\n"):
-            command = r"tr '\r' '\n' < OLD > NEW"
-            raise UserError(f"{name}: its lines end in \\r alone, as on old Macs: {command}")
-        if number == 1:
-            text = text.removeprefix("\ufeff")
-        yield text.removesuffix("\r\n").removesuffix("\n")
+    number, good = 0, 0
+    for size in chain([2], repeat(_LINES)):  # the first two are read with care
+        if not (lines := [*islice(stream, size)]):
+            return
+        block = b"".join(lines)
+        text = block.decode(errors="ignore")
+        if number and block.endswith(b"\n") and text.encode() == block:
+            good += not text.isascii()
+            number += len(lines)
+            yield from text.replace("\r\n", "\n").split("\n")[:-1]
+            continue
+        for place, line in enumerate(lines, 1):
+            number += 1
+            text = decoded(line, name, number, chain(lines[place:], stream), good)
+            good += not text.isascii()
+            if number == 1 and b"\r" in line and not line.endswith(b"\n"):
+                command = r"tr '\r' '\n' < OLD > NEW"
+                raise UserError(f"{name}: its lines end in \\r alone, as on old Macs: {command}")
+            if number == 1:
+                text = text.removeprefix("\ufeff")
+            yield text.removesuffix("\r\n").removesuffix("\n")
 
 
 def read_plain(streams: Sequence[BinaryIO], names: Sequence[str]) -> Iterator[Pair]:
