@@ -191,7 +191,6 @@ def timing_of(cell):
         **{"commit": "0123456789abcdef", "versions": "Python 3.11.0, torch 2.0.0"},
         **{"tokens_per_second": 1234.5, "peak_memory": 1_500_000_000, "sustained_flops": 3e12},
         **{"flops_by_time": seconds * 3e12, "peak_flops": 4e12, "mfu": 0.415},
-        "rates": [1000.0, 1200.0, 1300.0, 1250.0, 1422.5],
     }
 
 

@@ -121,5 +121,5 @@ def test_the_peak_of_memory_is_that_of_the_processes_that_trained(tmp_path):
     """A process that finds the training finished, as of another row, adds nothing."""
     for peak in (7, 9, 5):
         stopwatch = Stopwatch(tmp_path, {}, lambda peak=peak: peak)
-        stopwatch.save(10)
+        stopwatch.save()
     assert Stopwatch(tmp_path, {}, lambda: 11).peak_memory == 9

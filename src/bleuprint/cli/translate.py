@@ -25,7 +25,6 @@ def add_commands(commands: Commands) -> None:
     add("--beam", type=beam, help="instead of the system's decode.beam")
     help_ = "the N best of each line, as LINE ||| TEXT ||| SCORE, lines counted from 0"
     add("--n-best", type=count, metavar="N", help=help_)
-    add("--scores", action="store_true", help="each score before its text")
 
 
 def _translate(given: argparse.Namespace) -> None:
@@ -47,7 +46,7 @@ def _translate(given: argparse.Namespace) -> None:
             for each in best[: given.n_best or 0]:
                 print(f"{number} ||| {each.text} ||| {each.score:.6f}")
             if given.n_best is None:
-                print(f"{best[0].score:.6f}\t{best[0].text}" if given.scores else best[0].text)
+                print(best[0].text)
             number += 1
         sys.stdout.flush()
     if (more := warned - _WARNED) > 0:

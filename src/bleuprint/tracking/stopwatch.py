@@ -20,8 +20,7 @@ class Stopwatch:
     """Measures a training across restarts.
 
     `seconds`: the total time. `peak_memory`: the most that a process of it took until a checkpoint,
-    in bytes. `rates`: by update, the target tokens per second since the previous point of the
-    training curve, without validation and checkpoints. `machines`: those it ran on.
+    in bytes. `machines`: those it ran on.
     """
 
     def __init__(self, folder: Path, machine: dict[str, Any], memory: Callable[[], int]) -> None:
@@ -30,15 +29,12 @@ class Stopwatch:
         saved = read_object(self._path) if self._path.exists() else {}
         self.seconds = self._before = saved.get("seconds", 0.0)
         self.peak_memory = saved.get("peak_memory", 0)
-        rates: dict[str, float] = saved.get("rates", {})
-        self.rates = {int(update): rate for update, rate in rates.items()}
         self.machines: list[dict[str, Any]] = saved.get("machines", [])
         self._tokens, self._interval_tokens, self._interval_seconds = 0, 0, 0.0
         self._began = self._mark = time.monotonic()
 
-    def start(self, update: int) -> None:
-        """Start after `update`, which may precede the last one that was measured."""
-        self.rates = {at: rate for at, rate in self.rates.items() if at <= update}
+    def start(self) -> None:
+        """Begin to measure."""
         self._began = self._mark = time.monotonic()
 
     def update(self, tokens: int) -> float:
@@ -52,22 +48,22 @@ class Stopwatch:
         self._mark = now
         return self._tokens / max(now - self._began, 1e-9)
 
-    def point(self, update: int) -> float:
-        """End an interval at `update`; returns its target tokens per second."""
-        self.rates[update] = self._interval_tokens / max(self._interval_seconds, 1e-9)
+    def point(self) -> float:
+        """The target tokens per second since the last call, without validation and checkpoints."""
+        rate = self._interval_tokens / max(self._interval_seconds, 1e-9)
         self._interval_tokens, self._interval_seconds = 0, 0.0
-        return self.rates[update]
+        return rate
 
     def pause(self) -> None:
-        """Exclude the time since the last update from the rates."""
+        """Exclude the time since the last update from what `point` returns."""
         self._mark = time.monotonic()
 
-    def save(self, update: int) -> None:
-        """Write durations.json, before the checkpoint of `update` is written."""
+    def save(self) -> None:
+        """Write durations.json, before a checkpoint is written."""
         self.seconds = self._before + time.monotonic() - self._began
         self.peak_memory = max(self.peak_memory, self._memory())
-        names = "seconds", "peak_memory", "rates", "machines"
-        write_json(self._path, {"update": update, **{name: getattr(self, name) for name in names}})
+        names = "seconds", "peak_memory", "machines"
+        write_json(self._path, {name: getattr(self, name) for name in names})
 
     def cost(self, state: TrainState, precision: str) -> Training:
         """The durations and the hardware of a training; of a resumed one, all its machines.
@@ -92,12 +88,10 @@ class Stopwatch:
                 "peak_flops": peak,
                 "mfu": peak and round(state.flops / (seconds * devices * peak), 4),
             }
-        rates = [self.rates.get(int(point["update"])) for point in state.curve]
         return Training(
             seconds=round(self.seconds, 3),
             tokens_per_second=round(state.target_tokens / seconds, 1),
             peak_memory=self.peak_memory or None,
-            rates=None if None in rates else [round(rate, 1) for rate in rates if rate],
             **joined,
             **by_time,
         )

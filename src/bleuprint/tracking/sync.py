@@ -7,7 +7,6 @@ are spaced evenly.
 """
 
 from collections.abc import Iterator, Mapping
-from itertools import repeat
 from typing import TYPE_CHECKING
 
 from bleuprint.cells.results import Results
@@ -109,12 +108,8 @@ def _points(curves: Curves | None, measured: Training | None) -> list[Point]:
     if curves is None:
         return []
     pace = 1000 * measured.seconds / curves.validation[-1].update if measured else 0.0
-    rates = (measured and measured.rates) or repeat(None)
-    points = [
-        ("train", {**vars(entry), "tokens_per_second": rate})
-        for entry, rate in zip(curves.training, rates, strict=False)
-    ]
-    points += [("valid", vars(validation)) for validation in curves.validation]
+    points = [("train", vars(entry)) for entry in curves.training]
+    points += [("valid", vars(entry)) for entry in curves.validation]
     return [
         Point(f"{kind}/{name}", value, round(pace * values["update"]), values["update"])
         for kind, values in points

@@ -18,8 +18,7 @@ class Training:
     """The duration, hardware and cost by time of a training.
 
     `flops_by_time` = seconds x `devices` x `sustained_flops`; `mfu`: counted operations as a share
-    of `peak_flops`. `peak_memory`: of rank 0, in bytes. `rates`: target tokens per second at the
-    points of the curve. None: unknown.
+    of `peak_flops`. `peak_memory`: of rank 0, in bytes. None: unknown.
     """
 
     seconds: float
@@ -35,7 +34,6 @@ class Training:
     peak_flops: float | None = None
     mfu: float | None = None
     versions: str | None = None
-    rates: Sequence[float] | None = None
 
 
 def read_training(cell: Cell, training_sha256: str, root: Path = Path()) -> Training | None:
@@ -44,7 +42,9 @@ def read_training(cell: Cell, training_sha256: str, root: Path = Path()) -> Trai
     if not path.exists():
         return None
     with reading(path):
-        return Training(**read_object(path))
+        content = read_object(path)
+        content.pop("rates", None)  # which earlier trainings have measured
+        return Training(**content)
 
 
 def write_seconds(path: Path, seconds: float) -> None:

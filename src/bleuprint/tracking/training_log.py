@@ -35,7 +35,7 @@ class TrainingLog(Observer):
         self._tracker = Tracker(Description.of(self._experiment, job.cell, *training))
         label = f"train {job.cell.system} {job.cell.corpus}"
         self._progress = Progress(label, expected_updates, "updates", state.update)
-        self.stopwatch.start(state.update)
+        self.stopwatch.start()
 
     def updated(self, state: TrainState, stats: UpdateStats) -> None:  # noqa: ARG002
         rate = self.stopwatch.update(stats.target_tokens)
@@ -44,7 +44,7 @@ class TrainingLog(Observer):
             self._progress.advance(note=f"loss {loss:.3f}, {rate:,.0f} tokens/s")
 
     def recorded(self, state: TrainState, point: dict[str, float]) -> None:
-        point = {**point, "tokens_per_second": self.stopwatch.point(state.update)}
+        point = {**point, "tokens_per_second": self.stopwatch.point()}
         self._tracker.log(state.update, {f"train/{name}": value for name, value in point.items()})
 
     def validated(self, state: TrainState, measures: dict[str, float]) -> None:
@@ -62,8 +62,8 @@ class TrainingLog(Observer):
         else:
             print(message, flush=True)
 
-    def saving(self, state: TrainState) -> None:
-        self.stopwatch.save(state.update)
+    def saving(self, state: TrainState) -> None:  # noqa: ARG002
+        self.stopwatch.save()
 
     def saved(self, state: TrainState) -> None:  # noqa: ARG002
         self.stopwatch.pause()
