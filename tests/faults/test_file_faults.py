@@ -6,6 +6,7 @@ import pytest
 
 import fault_sweep
 import syscalls
+from bleuprint.corpus.steps.ledger import Ledger, read_ledger
 from bleuprint.runtime.files import whole_file, whole_folder
 from fault_sweep import KINDS, contents, sweep
 
@@ -89,3 +90,18 @@ def test_what_is_renamed_has_reached_the_disk(tmp_path, operation):
     outcome = syscalls.run_with(syscalls.Fault("none"), tmp_path, partial(operation, tmp_path))
     assert outcome.status == 0
     assert fault_sweep.unsynced(outcome.calls) == []
+
+
+def test_ledgers(tmp_path):
+    def write(place, dropped):
+        ledger = Ledger("filter", "own", "f", rules=("length",))
+        counts = ledger.open("train")
+        counts.keep(7)
+        for _ in range(dropped):
+            counts.leave_out("length")
+        ledger.write(place / "filter.json")
+
+    def state(place):
+        return read_ledger(place / "filter.json")["train"].dropped
+
+    sweep(tmp_path, partial(write, dropped=3), partial(write, dropped=2), state)

@@ -37,6 +37,22 @@ def test_files_that_only_look_like_those_of_a_process_stay(tmp_path, name):
     assert {path.name for path in tmp_path.iterdir()} == {"x", name}
 
 
+def test_a_rename_that_fails_leaves_the_folder_before(tmp_path, monkeypatch):
+    with whole_folder(tmp_path / "x") as folder:
+        (folder / "a").touch()
+    rename = Path.rename
+
+    def fails(self, target):
+        if ".partial-" in self.name and not self.name.endswith(".old"):
+            raise OSError(errno.EIO, "Input/output error", str(self))
+        return rename(self, target)
+
+    monkeypatch.setattr(Path, "rename", fails)
+    with pytest.raises(OSError, match="Input/output"), whole_folder(tmp_path / "x"):
+        pass
+    assert [path.relative_to(tmp_path).as_posix() for path in tmp_path.rglob("*")] == ["x", "x/a"]
+
+
 def test_a_link_to_a_folder_is_replaced_and_what_it_leads_to_stays(tmp_path):
     (tmp_path / "elsewhere").mkdir()
     (tmp_path / "elsewhere" / "file").write_text("kept")
