@@ -19,7 +19,7 @@ PACKAGES = {
     "text": 1340,
     "serving": 830,
     "decoding": 1040,
-    "tracking": 840,
+    "tracking": 820,
     "model": 1030,
     "cli": 650,
     "rules": 720,
@@ -28,7 +28,7 @@ PACKAGES = {
 }
 LONGEST = 350  # lines of a module
 # Of code; of docs, of pages. The aim is 21,000 and 25,000.
-TOTALS = {"src": 23800, "tests": 27700, "docs": 2610}
+TOTALS = {"src": 23790, "tests": 27740, "docs": 2610}
 
 
 def code(folder):
