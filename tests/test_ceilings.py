@@ -14,21 +14,21 @@ PACKAGES = {
     "config": 1660,
     "pipeline": 1700,
     "scoring": 1550,
-    "training": 1510,
+    "training": 1550,
     "dataset": 1500,
     "text": 1340,
     "serving": 830,
     "decoding": 1040,
     "tracking": 820,
-    "model": 1030,
+    "model": 1060,
     "cli": 650,
     "rules": 720,
-    "native": 330,  # in C++ 400
+    "native": 440,  # in C++ 400
     "cells": 200,
 }
 LONGEST = 350  # lines of a module
 # Of code; of docs, of pages. The aim is 21,000 and 25,000.
-TOTALS = {"src": 23790, "tests": 27740, "docs": 2610}
+TOTALS = {"src": 23980, "tests": 27850, "docs": 2610}
 
 
 def code(folder):

@@ -9,7 +9,7 @@ import torch
 
 import systems
 from bleuprint.dataset.subwords.vocabulary import PAD
-from bleuprint.model.linear import round_to_bfloat16
+from bleuprint.model.linear import pad_rows, round_to_bfloat16, unpad_rows
 from bleuprint.model.positions import rotate
 from bleuprint.model.transformer import Attention, FeedForward, ResidualConnection, Transformer
 from models import SHAPE, SOURCE, TARGET, WORDS, input_of, model_of, trained_model_of
@@ -61,12 +61,15 @@ def test_attention_weights_are_what_the_kernel_mixes_by(changes):
         for found, layer in zip(layers, stack, strict=True):
             attention = layer.cross_attention if kind == "cross" else layer.self_attention
             if kind == "cross":
-                _, values = attention.project_key_value(model.encode(SOURCE)[0])
+                memory, size = pad_rows(model.encode(SOURCE)[0]), tuple(SOURCE.shape)
+                _, values = attention.project_key_value(memory, size)
             else:
                 x = input_of(attention.in_proj, lambda: model(SOURCE, TARGET))
-                _, _, values = attention.project_qkv(x)
+                size = tuple(SOURCE.shape if kind == "encoder" else TARGET.shape)
+                _, _, values = attention.project_qkv(x, size)
             mixture = input_of(attention.out_proj, lambda: model(SOURCE, TARGET))
-            torch.testing.assert_close((found @ values).transpose(1, 2).flatten(2), mixture)
+            mixed = (found @ values).transpose(1, 2).flatten(2)
+            torch.testing.assert_close(mixed, unpad_rows(mixture, tuple(mixed.shape[:2])))
             torch.testing.assert_close(found.sum(-1), torch.ones_like(found[..., 0]))
     padding = (SOURCE == PAD)[:, None, None, :]
     for found in (*weights.encoder, *weights.cross):
@@ -116,9 +119,12 @@ def test_rotary_attention_by_hand():
     query, key, value = attention.in_proj(x).split([4, 4, 5], dim=-1)
     scores = complex_rotation(query, 0) @ complex_rotation(key, 0).mT / 2
     expected = attention.out_proj(scores.softmax(-1) @ value)
-    torch.testing.assert_close(attention(x), expected, atol=1e-5, rtol=1e-5)
+    rows, size = pad_rows(x), (1, 6)
+    found = unpad_rows(attention(rows, size), size)
+    torch.testing.assert_close(found, expected, atol=1e-5, rtol=1e-5)
     plain = attention.out_proj((query @ key.mT / 2).softmax(-1) @ value)
-    torch.testing.assert_close(attention.cross(x, *attention.project_key_value(x), None), plain)
+    found = attention.cross(rows, size, *attention.project_key_value(rows, size), None)
+    torch.testing.assert_close(unpad_rows(found, size), plain)
 
 
 def test_without_positions_order_is_not_seen():
@@ -138,7 +144,7 @@ def test_embeddings_are_scaled_or_not(scaled):
     model = model_of(scale_embeddings=scaled, positional_encoding="none")
     x = input_of(model.encoder[0], lambda: model(SOURCE, TARGET))
     expected = model.source_embedding(SOURCE) * (math.sqrt(SHAPE.d_model) if scaled else 1)
-    torch.testing.assert_close(x, expected)
+    torch.testing.assert_close(unpad_rows(x, tuple(SOURCE.shape)), expected)
 
 
 @pytest.mark.parametrize("scaled", [True, False])
@@ -148,7 +154,8 @@ def test_attention_is_scaled_or_not(scaled):
     x = 3 * torch.randn(1, 6, 16, dtype=torch.float64)
     query, key, value = attention.in_proj(x).split([4, 4, 4], dim=-1)
     weights = (query @ key.mT / (2 if scaled else 1)).softmax(-1)
-    torch.testing.assert_close(attention(x), attention.out_proj(weights @ value))
+    found = unpad_rows(attention(pad_rows(x), (1, 6)), (1, 6))
+    torch.testing.assert_close(found, attention.out_proj(weights @ value))
 
 
 def test_rms_norm_by_its_formula():

@@ -36,7 +36,7 @@ def attend(shape, x):
         attention.in_proj.weight[-16:] = attention.out_proj.weight.copy_(torch.eye(16))
         attention.in_proj.bias.zero_()
         attention.out_proj.bias.zero_()
-    return attention(torch.eye(16).expand(len(x), 16, 16)).detach()
+    return attention(torch.eye(16).repeat(len(x), 1), (len(x), 16)).detach()
 
 
 def feed_forward(shape, x):

@@ -5,7 +5,7 @@ import torch
 from torch import nn
 
 from bleuprint.model import linear as module
-from bleuprint.model.linear import Linear, pack_weights
+from bleuprint.model.linear import Linear, pack_weights, pad_rows, unpad_rows
 
 onednn = pytest.mark.skipif(
     not module._onednn_takes(torch.ones(1, 1), torch.ones(1, 1)), reason="needs oneDNN on x86"
@@ -50,6 +50,18 @@ def test_it_is_torchs_forward_and_backward(kind, bias, small, monkeypatch):
         found.append([y, *leaf])
     for one, two in zip(*found, strict=True):
         torch.testing.assert_close(one, two)
+
+
+def test_few_numbers_of_rows_occur_unless_arithmetic_is_portable(monkeypatch):
+    padded = {len(pad_rows(torch.ones(1, rows, 1))) for rows in range(1, 4097)}
+    assert len(padded) == 64 + 32 + 32 + 64  # up to 1,024, in steps of 16, then to 4,096
+    assert all(rows % 16 == 0 for rows in padded)
+    x = torch.randn(5, 7, 3)
+    rows = pad_rows(x)
+    assert rows.shape == (48, 3) and not rows[35:].any()
+    assert torch.equal(unpad_rows(rows, (5, 7)), x)
+    monkeypatch.setattr(module, "IS_PORTABLE", True)
+    assert torch.equal(pad_rows(x), x.flatten(0, 1))
 
 
 @onednn

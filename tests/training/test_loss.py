@@ -6,10 +6,20 @@ import pytest
 import torch
 from torch.nn import functional
 
+from bleuprint import native
 from bleuprint.dataset.subwords.vocabulary import PAD
 from bleuprint.model.linear import Linear
 from bleuprint.training import loss as module
 from bleuprint.training.loss import linear_cross_entropy
+
+
+@pytest.fixture(params=["native", "torch"], autouse=True)
+def way(request, monkeypatch):
+    """All tests twice: with the compiled loss and without."""
+    if request.param == "torch":
+        monkeypatch.setattr(native, "library", lambda: None)
+    elif native.library() is None:
+        pytest.skip("native was not built: no C++ compiler")
 
 
 def smoothed_loss(logits, labels, smoothing, target="uniform"):
@@ -27,7 +37,7 @@ LOGITS = torch.tensor([[0.0, math.log(3)]])
 @pytest.mark.parametrize("bias", [True, False])
 @pytest.mark.parametrize("rows", [1, 3, 100])
 def test_blocks_of_any_size_give_torchs_loss_and_gradients(rows, bias, monkeypatch):
-    monkeypatch.setattr(module, "_BLOCK", {"cpu": rows * 11})
+    monkeypatch.setattr(module, "_BLOCK", {"cpu": rows * 11 * 4})
     torch.manual_seed(1)
     projection = Linear(6, 11, bias=bias)
     hidden, labels = torch.randn(8, 6, requires_grad=True), torch.randint(1, 11, (8,))
@@ -39,6 +49,31 @@ def test_blocks_of_any_size_give_torchs_loss_and_gradients(rows, bias, monkeypat
     expected = torch.autograd.grad(theirs / 7, inputs)
     for one, two in zip(torch.autograd.grad(ours / 7, inputs), expected, strict=True):
         torch.testing.assert_close(one, two)
+
+
+@pytest.mark.parametrize("size", [15, 16, 1001])
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
+def test_a_large_vocabulary_loses_no_digit(dtype, size):
+    torch.manual_seed(1)
+    logits = (10 * torch.randn(33, size)).to(dtype).requires_grad_()
+    labels = torch.randint(0, size, (33,))  # a label may be padding's number
+    projection = Linear(size, size, bias=False)
+    projection.weight.data = torch.eye(size)
+    projection.copies = torch.eye(size, dtype=dtype), None
+    exact = logits.detach().double().requires_grad_()
+    theirs = functional.cross_entropy(exact, labels, label_smoothing=0.1, reduction="sum")
+    ours = linear_cross_entropy(logits, projection, labels, 0.1)
+    torch.testing.assert_close(ours.double(), theirs, rtol=1e-6, atol=0)
+    theirs.backward()
+    ours.backward()
+    rounding = 1e-5 if dtype == torch.float32 else 0.01
+    torch.testing.assert_close(logits.grad.double(), exact.grad, rtol=rounding, atol=1e-6)
+
+
+def test_a_logit_that_is_no_number_is_a_loss_that_is_none():
+    for bad in (math.nan, math.inf):
+        loss = smoothed_loss(torch.tensor([[0.0, bad, 1.0]]), torch.tensor([1]), 0.1)
+        assert not loss.isfinite()
 
 
 def test_half_precision_logits_lose_nothing_in_the_sum():

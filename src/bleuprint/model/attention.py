@@ -8,7 +8,7 @@ from torch.nn import functional
 
 from bleuprint.config.system import Model as Settings
 from bleuprint.model.kv_cache import KVCache
-from bleuprint.model.linear import Linear, linear
+from bleuprint.model.linear import Linear, Size, linear, pad_rows, unpad_rows
 from bleuprint.model.positions import rotate
 
 
@@ -29,13 +29,17 @@ class Attention(nn.Module):
         # if set, `forward` and `cross` append their weights (B, H, query, key)
         self.recorded: list[Tensor] | None = None
 
-    def forward(self, x: Tensor, mask: Tensor | None = None, causal: bool = False) -> Tensor:
-        """Self-attention over x (B, T, D); `mask` (B, 1, 1, T) is False at keys to ignore."""
-        return self._attend(*self.project_qkv(x), mask, causal)
+    def forward(
+        self, x: Tensor, size: Size, mask: Tensor | None = None, causal: bool = False
+    ) -> Tensor:
+        """Self-attention over x (R, D); `mask` (B, 1, 1, T) is False at keys to ignore."""
+        return self._attend(*self.project_qkv(x, size), mask, causal)
 
-    def cross(self, x: Tensor, key: Tensor, value: Tensor, mask: Tensor | None) -> Tensor:
-        """Attention from x (B, T, D) to the result of `project_key_value`."""
-        return self._attend(self._split_heads(self._queries(x)), key, value, mask)
+    def cross(
+        self, x: Tensor, size: Size, key: Tensor, value: Tensor, mask: Tensor | None
+    ) -> Tensor:
+        """Attention from x (R, D) to the result of `project_key_value`."""
+        return self._attend(self._split_heads(self._queries(x), size), key, value, mask)
 
     def step(self, x: Tensor, layer: int, cache: KVCache) -> Tensor:
         """Self-attention of one new token for each of N hypotheses, x (N, D)."""
@@ -51,19 +55,19 @@ class Attention(nn.Module):
         result: Tensor = self.out_proj(cache.cross_attend(layer, self._queries(x)))
         return result
 
-    def project_qkv(self, x: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-        """Queries, keys (B, H, T, K) and values (B, H, T, d_v) of x (B, T, D)."""
+    def project_qkv(self, x: Tensor, size: Size) -> tuple[Tensor, Tensor, Tensor]:
+        """Queries, keys (B, H, T, K) and values (B, H, T, d_v) of x (R, D)."""
         joint = torch.split(self.in_proj(x), self.qkv_sizes, dim=-1)
-        query, key, value = map(self._split_heads, joint)
+        query, key, value = (self._split_heads(part, size) for part in joint)
         if self.rotary:
             query, key = rotate(query, 0), rotate(key, 0)
         return self._scaled(query), key, value
 
-    def project_key_value(self, memory: Tensor) -> tuple[Tensor, Tensor]:
-        """Keys (B, H, S, K) and values (B, H, S, d_v) of the encoder's output (B, S, D)."""
+    def project_key_value(self, memory: Tensor, size: Size) -> tuple[Tensor, Tensor]:
+        """Keys (B, H, S, K) and values (B, H, S, d_v) of the encoder's output (R, D)."""
         joint = self._project(memory, slice(self.qkv_sizes[0], None))
         key, value = torch.split(joint, self.qkv_sizes[1:], dim=-1)
-        return self._split_heads(key), self._split_heads(value)
+        return self._split_heads(key, size), self._split_heads(value, size)
 
     def _queries(self, x: Tensor) -> Tensor:
         """Queries (..., H x K) of x (..., D)."""
@@ -77,9 +81,9 @@ class Attention(nn.Module):
         weight, bias = self.in_proj.parameters_as(x.dtype)
         return linear(x, weight[rows], None if bias is None else bias[rows])
 
-    def _split_heads(self, x: Tensor) -> Tensor:
-        """(B, T, H x K) as (B, H, T, K)."""
-        return x.view(*x.shape[:2], self.heads, -1).transpose(1, 2)
+    def _split_heads(self, x: Tensor, size: Size) -> Tensor:
+        """(R, H x K) as (B, H, T, K)."""
+        return unpad_rows(x, size).view(*size, self.heads, -1).transpose(1, 2)
 
     def _attend(
         self, query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None, causal: bool = False
@@ -94,7 +98,7 @@ class Attention(nn.Module):
         mixed = functional.scaled_dot_product_attention(
             query, key, value, attn_mask=mask, dropout_p=p, is_causal=causal
         )
-        result: Tensor = self.out_proj(mixed.transpose(1, 2).flatten(2).to(dtype))
+        result: Tensor = self.out_proj(pad_rows(mixed.transpose(1, 2).flatten(2).to(dtype)))
         return result
 
 

@@ -19,7 +19,7 @@ from bleuprint.model.attention import Attention
 from bleuprint.model.dropout import dropout
 from bleuprint.model.initialization import initialize
 from bleuprint.model.kv_cache import KVCache
-from bleuprint.model.linear import Linear
+from bleuprint.model.linear import Linear, Size, pad_rows, unpad_rows
 from bleuprint.model.positions import sinusoidal_positions
 from bleuprint.runtime.errors import UserError
 
@@ -103,8 +103,8 @@ class EncoderLayer(nn.Module):
         self.self_attention_residual = ResidualConnection(settings)
         self.feed_forward_residual = ResidualConnection(settings)
 
-    def forward(self, x: Tensor, mask: Tensor | None) -> Tensor:
-        x = self.self_attention_residual(x, lambda y: self.self_attention(y, mask))
+    def forward(self, x: Tensor, size: Size, mask: Tensor | None) -> Tensor:
+        x = self.self_attention_residual(x, lambda y: self.self_attention(y, size, mask))
         result: Tensor = self.feed_forward_residual(x, self.feed_forward)
         return result
 
@@ -119,11 +119,13 @@ class DecoderLayer(nn.Module):
         self.cross_attention_residual = ResidualConnection(settings)
         self.feed_forward_residual = ResidualConnection(settings)
 
-    def forward(self, x: Tensor, memory: Tensor, mask: Tensor | None) -> Tensor:
+    def forward(
+        self, x: Tensor, size: Size, memory: Tensor, memory_size: Size, mask: Tensor | None
+    ) -> Tensor:
         attention = self.cross_attention
-        key, value = attention.project_key_value(memory)
-        x = self.self_attention_residual(x, lambda y: self.self_attention(y, causal=True))
-        x = self.cross_attention_residual(x, lambda y: attention.cross(y, key, value, mask))
+        key, value = attention.project_key_value(memory, memory_size)
+        x = self.self_attention_residual(x, lambda y: self.self_attention(y, size, causal=True))
+        x = self.cross_attention_residual(x, lambda y: attention.cross(y, size, key, value, mask))
         result: Tensor = self.feed_forward_residual(x, self.feed_forward)
         return result
 
@@ -188,18 +190,20 @@ class Transformer(nn.Module):
         waits for an accelerator to compute it.
         """
         mask = _padding_mask(source, has_padding)
-        x = self._embed(self.source_embedding, self.source_positions, source, 0)
+        size = source.size(0), source.size(1)
+        x = pad_rows(self._embed(self.source_embedding, self.source_positions, source, 0))
         for layer in self._drop_layers(self.encoder):
-            x = layer(x, mask)
-        return self.encoder_norm(x), mask
+            x = layer(x, size, mask)
+        return unpad_rows(self.encoder_norm(x), size), mask
 
     def decode(self, target: Tensor, memory: Tensor, mask: Tensor | None) -> Tensor:
         """Target ids (B, T) to hidden states (B, T, D); no position sees a later one."""
-        x = self._embed(self.target_embedding, self.target_positions, target, 0)
+        size, memory_size = ((y.size(0), y.size(1)) for y in (target, memory))
+        x = pad_rows(self._embed(self.target_embedding, self.target_positions, target, 0))
+        rows = pad_rows(memory)
         for layer in self._drop_layers(self.decoder):
-            x = layer(x, memory, mask)
-        result: Tensor = self.decoder_norm(x)
-        return result
+            x = layer(x, size, rows, memory_size, mask)
+        return unpad_rows(self.decoder_norm(x), size)
 
     def forward(self, source: Tensor, target: Tensor) -> Tensor:
         """Logits (B, T, V) of the next token at each position, for ids (B, S) and (B, T)."""
@@ -209,8 +213,9 @@ class Transformer(nn.Module):
     def init_cache(self, source: Tensor) -> KVCache:
         """The cache before the first target token, for source ids (B, S)."""
         memory, mask = self.encode(source)
+        size, rows = (memory.size(0), memory.size(1)), pad_rows(memory)
         attentions = (layer.cross_attention for layer in self.decoder_layers)
-        return KVCache([each.project_key_value(memory) for each in attentions], mask)
+        return KVCache([each.project_key_value(rows, size) for each in attentions], mask)
 
     def step(self, tokens: Tensor, cache: KVCache) -> tuple[Tensor, KVCache]:
         """Logits (N, V) of the token after `tokens` (N,), and the cache that includes these.

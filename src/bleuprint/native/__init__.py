@@ -8,7 +8,7 @@ from functools import cache
 from importlib.util import find_spec
 
 # In step with native/version.cpp: a library built from other sources is not used.
-VERSION = 2
+VERSION = 3
 
 
 @cache

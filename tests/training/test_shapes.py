@@ -1,0 +1,49 @@
+"""Batches of many sizes are of few shapes, so that oneDNN compiles each product once."""
+
+import os
+import subprocess
+import sys
+
+import pytest
+import torch
+
+import systems
+from bleuprint.dataset.batch import Batch, PairIds
+from bleuprint.model import linear
+from bleuprint.model.transformer import Transformer
+from bleuprint.runtime.reexec import ALL_PRODUCTS
+from bleuprint.training.loss import batch_loss
+from root import ROOT
+
+PATHS = [str(ROOT / "src"), str(ROOT / "tests" / "support")]
+
+
+def train(*lengths):
+    """The gradients of batches of 600 to 900 rows, of sentences of each of these lengths."""
+    torch.manual_seed(1)
+    model = Transformer(systems.model(d_model=32, d_ff=48), 31, 31)
+    for length in lengths:
+        for pairs in range(600 // length, 900 // length):
+            ids = [[*range(5, 4 + length), 2]] * pairs
+            loss = batch_loss(model, Batch.from_ids(PairIds(ids, ids)), 0.1)
+            torch.autograd.backward(loss)
+
+
+def compiled(lengths, **variables):
+    """How many products oneDNN compiles for it."""
+    variables |= {"PYTHONPATH": os.pathsep.join(PATHS), "ONEDNN_VERBOSE": "profile_create"}
+    command = [sys.executable, __file__, *map(str, lengths)]
+    told = {**os.environ, **ALL_PRODUCTS, **variables}
+    done = subprocess.run(command, env=told, capture_output=True, text=True, check=True)
+    return done.stdout.count("create:cache_miss")
+
+
+@pytest.mark.skipif(not linear._HAS_ONEDNN, reason="needs oneDNN on x86")
+def test_a_batch_of_another_size_has_products_that_are_known():
+    known = compiled([15])  # in steps that are smaller than those of padded rows
+    assert 0 < known == compiled([15, 17])
+    assert compiled([15], LRU_CACHE_CAPACITY="4", ONEDNN_PRIMITIVE_CACHE_CAPACITY="4") > known
+
+
+if __name__ == "__main__":
+    train(*map(int, sys.argv[1:]))
