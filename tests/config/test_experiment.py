@@ -90,7 +90,6 @@ def test_rows_made_with_merge_keys(tmp_path):
             "format tsv needs columns",
         ),
         ("target: {path: inputs/a.no}", "both: {path: inputs/a.no}", "needs two files"),
-        ("{path: inputs/a.de}", "{path: inputs/a.tgz, archive_member: [../x]}", "without '..'"),
         ("{path: inputs/a.de}", "{path: inputs/a.de, mirrors: [http://x/y]}", "mirrors needs url"),
         ("precision: float32}", "precision: int8}", "precision int8 needs engine ctranslate2"),
         (

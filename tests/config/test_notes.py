@@ -59,11 +59,3 @@ def test_a_language_that_spacy_cannot_tokenize(project, language, reason):
     with pytest.raises(UserError, match=message) as refused:
         check_tokenizers(load())
     assert "\n" not in str(refused.value)
-
-
-def test_a_model_larger_than_the_machine(project):
-    """10^6 x 10^6 weights of two matrices in two layers; four numbers of four bytes each."""
-    sizes = "d_model: {}\n      d_ff: {}\n"
-    (note,) = noted(project, sizes.format(8, 16), sizes.format(10**6, 10**6))
-    assert note.startswith("systems.base has 4e+12 weights in its layers: training takes more than")
-    assert " 64,002 GB, and this machine has " in note

@@ -4,8 +4,6 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
-import psutil
-
 from bleuprint.config.experiment import Settings
 from bleuprint.config.system import System
 from bleuprint.runtime import environment
@@ -20,10 +18,8 @@ def params_notes(settings: Settings) -> Iterator[str]:
         for side, file in corpus.files.sides().items():
             if file.path is not None and not Path(file.path).is_file():
                 yield f"corpora.{name}: {side}: {file.path}: {not_a_file(Path(file.path))}"
-    available = psutil.virtual_memory().total
-    cells = [cell for name in settings.corpora for cell in settings.systems_on(name).items()]
-    yield from dict.fromkeys(note for cell in cells for note in memory(*cell, available, "memory"))
     if not environment.has_gpu():
+        cells = [cell for name in settings.corpora for cell in settings.systems_on(name).items()]
         info = Path("/proc/cpuinfo")
         yield from dict.fromkeys(note for cell in cells for note in precision(*cell, info))
 
@@ -39,18 +35,6 @@ def check_tokenizers(settings: Settings) -> None:
                 tokenizer_for(language, corpus.tokenize)
             except UserError as error:
                 raise UserError(f"params.yaml: corpora.{name}.tokenize: {error}") from None
-
-
-def memory(name: str, system: System, available: int, what: str) -> Iterator[str]:
-    """A note if a training needs more than `available` bytes; `what`: memory or GPU memory."""
-    weights, train = system.model.layer_weights, system.train
-    # of each weight: itself, its gradient, Adam's two moments or SGD's one, the moving average
-    numbers = 2 + (1 if train.optimizer.name == "sgd" else 2) + (train.ema is not None)
-    if (needed := weights * 4 * numbers) > available:
-        yield (
-            f"systems.{name} has {weights:.2g} weights in its layers: training takes more than "
-            f"{needed / 1e9:,.0f} GB, and this machine has {available / 1e9:,.0f} GB of {what}"
-        )
 
 
 def precision(name: str, system: System, cpuinfo: Path) -> Iterator[str]:

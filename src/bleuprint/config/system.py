@@ -84,13 +84,6 @@ class Model:
         """The weights of a feed-forward network's matrices."""
         return (3 if self.activation == "swiglu" else 2) * self.d_model * self.d_ff
 
-    @property
-    def layer_weights(self) -> int:
-        """The weights of all layers' matrices: parameters without embeddings, norms and biases."""
-        attention = 2 * self.d_model * self.heads * (self.d_k + self.d_v)
-        encoder = self.encoder_layers * (attention + self.feed_forward_weights)
-        return encoder + self.decoder_layers * (2 * attention + self.feed_forward_weights)
-
 
 @dataclass(frozen=True)
 class Keep:

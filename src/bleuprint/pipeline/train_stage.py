@@ -6,12 +6,9 @@ from contextlib import contextmanager
 from dataclasses import asdict
 from pathlib import Path
 
-import psutil
-import torch
 from filelock import Timeout
 
 from bleuprint.config.experiment import Settings, load_resolved
-from bleuprint.config.notes import memory
 from bleuprint.config.paths import Cell, folder
 from bleuprint.dataset.binarized import BinaryCorpus
 from bleuprint.model.arithmetic import check_portable
@@ -93,13 +90,6 @@ def check_training(job: Job, fingerprints: Fingerprints, group: Group) -> None:
                 "one folder, or from identical copies"
             )
     _check_lengths(job, corpus)
-    if group.is_main:
-        size, what = psutil.virtual_memory().total, "memory"
-        if group.device.type == "cuda":
-            size = torch.cuda.get_device_properties(group.device).total_memory
-            what = "GPU memory"
-        for note in memory(job.cell.system, job.system, size, what):
-            say(note, "note")
 
 
 def _check_lengths(job: Job, corpus: BinaryCorpus) -> None:

@@ -29,9 +29,9 @@ def code_fingerprints(root: Path = Path()) -> dict[str, str]:
     return found
 
 
-def code_fingerprint(name: str, root: Path = Path()) -> str:
+def code_fingerprint(name: str) -> str:
     """That of the script stages/NAME.py."""
-    return Code(root).fingerprint(name)
+    return Code(Path()).fingerprint(name)
 
 
 class Code:
