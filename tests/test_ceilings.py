@@ -11,8 +11,8 @@ PACKAGES = {
     "report": 3650,
     "corpus": 3170,
     "runtime": 2110,
-    "config": 1660,
-    "pipeline": 1700,
+    "config": 1640,
+    "pipeline": 1690,
     "scoring": 1550,
     "training": 1550,
     "dataset": 1500,
@@ -28,7 +28,7 @@ PACKAGES = {
 }
 LONGEST = 350  # lines of a module
 # Of code; of docs, of pages. The aim is 21,000 and 25,000.
-TOTALS = {"src": 23980, "tests": 27850, "docs": 2610}
+TOTALS = {"src": 23940, "tests": 27840, "docs": 2610}
 
 
 def code(folder):
