@@ -104,9 +104,11 @@ def test_inspect_shows_what_rules_drop_before_anything_is_run(project):
 
 def test_check_names_the_experiment_or_the_line_that_is_wrong(project):
     assert run(project, *COMMAND, "check") == "trial: params.yaml is valid\n"
-    (project / "params.yaml").write_text(PARAMS.replace("d_ff:", "d_fff:"))
-    error = run(project, *COMMAND, "check", status=1)
-    assert "d_fff: unknown key; did you mean 'd_ff'?" in error and error.count("\n") == 1
+    edited = PARAMS.replace("d_ff:", "d_fff:").replace("heads: 2", "heads: two")
+    (project / "params.yaml").write_text(edited)
+    lines = run(project, *COMMAND, "check", status=1).splitlines()
+    place = re.compile(r"bleuprint: error: params\.yaml:\d+: systems\.base\.")
+    assert len(lines) == 2 and all(map(place.match, lines))
 
 
 def test_check_refuses_what_cite_would(project):
@@ -166,11 +168,3 @@ def test_a_missing_file_is_the_error_before_torch_is_loaded(project):
     training = "--system", "base", "--corpus", "own"
     error = run(project, *COMMAND, "translate", *training, "nosuch.txt", status=1)
     assert error == "bleuprint: error: nosuch.txt: no such file\n"
-
-
-def test_all_mistakes_are_named_each_in_its_line(project):
-    edited = PARAMS.replace("d_ff:", "d_fff:").replace("heads: 2", "heads: two")
-    (project / "params.yaml").write_text(edited)
-    lines = run(project, *COMMAND, "check", status=1).splitlines()
-    place = re.compile(r"bleuprint: error: params\.yaml:\d+: systems\.base\.")
-    assert len(lines) == 2 and all(map(place.match, lines))

@@ -41,12 +41,9 @@ TINY, CORPUS = ("systems", "tiny"), ("corpora", "phrasebook-en-de")
         (("seeds",), [1, -1]),
         ((*TINY, "model", "d_modle"), 96),
         ((*TINY, "model", "heads"), 0),
-        ((*TINY, "model", "bias"), 1),
-        ((*TINY, "model", "norm"), "middle"),
         ((*TINY, "model", "dropout", "residual"), 1.0),  # below 1
         ((*TINY, "train", "optimizer", "betas"), [0.9, 0.98, 0.99]),
         ((*CORPUS, "filter", "lenght"), {"min": 1, "max": 2}),
-        ((*CORPUS, "clean", "unicode", "form"), "nfc"),
     ],
     ids=str,
 )

@@ -3,6 +3,7 @@
 import dataclasses
 import re
 import shutil
+import sqlite3
 
 import pytest
 
@@ -15,12 +16,55 @@ from bleuprint.runtime.files import read_json, write_json
 from bleuprint.scoring.breakdown import figure
 from bleuprint.tracking.sync import described, sync
 from bleuprint.tracking.tracker import Tracker
-from mlruns import bleu, decoded_otherwise, dump, named, store
+from measuring import value_of
 from mlservers import history, runs_in
 from servers import free_port
+from systems import with_systems
 
 COMET = "comet/news-en-de/first"
 SECONDS, LOSSES = 3725.0, [(100 * n, 8.0 - n) for n in range(1, 6)]  # as result_trees has them
+
+
+def store(root):
+    return f"sqlite:///{root / 'mlflow.db'}"
+
+
+def dump(root):
+    with sqlite3.connect(root / "mlflow.db") as database:
+        return list(database.iterdump())
+
+
+def named(root, experiment="trial_run"):
+    """All runs by name."""
+    client, runs = runs_in(store(root), experiment)
+    assert len(runs) == len({run.info.run_name for run in runs})
+    return client, {run.info.run_name: run for run in runs}
+
+
+def decoded_otherwise(cell, beam, score):
+    """Give the results of a cell the translations and scores of another beam; its settings."""
+    path = cell.results / "scores.json"
+    content = read_json(path)
+    (measured,) = (each for each in content["first"]["measures"] if is_bleu(each))
+    measured["value"] = score
+    write_json(path, content)
+    path = cell.results / "translation.json"
+    record = read_json(path)
+    record["decode"]["beam"] = beam
+    write_json(path, record)
+    settings = load()
+    system = settings.system(cell.system)
+    other = dataclasses.replace(system, decode=dataclasses.replace(system.decode, beam=beam))
+    return with_systems(settings, {cell.system: other})
+
+
+def bleu(cell):
+    of = read_json(cell.results / "scores.json")
+    return float(value_of(of["first"], "bleu") or 0)
+
+
+def is_bleu(measured):
+    return (measured["measure"], measured["group"]) == ("bleu", "")
 
 
 def changed(settings, make=True):

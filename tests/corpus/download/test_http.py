@@ -15,7 +15,7 @@ from bleuprint.corpus.download import http
 from bleuprint.corpus.download.fetch import source_of_environment
 from bleuprint.runtime.errors import UserError
 from bleuprint.runtime.progress import Progress
-from downloads import BODY, CHILD, HALF, NEW, get, kept, left, ranges, refused, sum_of
+from downloads import BODY, CHILD, HALF, get, kept, left, ranges, refused, sum_of
 from servers import cut, hang_up, serve, stall, status
 
 pytestmark = pytest.mark.usefixtures("pauses", "no_proxies")
@@ -194,13 +194,6 @@ def test_a_partial_file_that_is_complete_is_used(tmp_path, host, file, partial):
     partial.write_bytes(BODY)  # killed before it could be renamed
     assert get(tmp_path, file) == BODY
     assert [(seen.range, seen.sent) for seen in host.seen] == [(f"bytes={len(BODY)}-", 0)]
-
-
-def test_a_partial_file_that_is_too_long_is_removed(tmp_path, host, file, partial):
-    partial.write_bytes(NEW + BODY)
-    assert "the download was removed" in refused(tmp_path, file)
-    assert get(tmp_path, file) == BODY
-    assert ranges(host) == [f"bytes={2 * len(BODY)}-", None]
 
 
 @pytest.fixture
