@@ -28,7 +28,7 @@ PACKAGES = {
 }
 LONGEST = 350  # lines of a module
 # Of code; of docs, of pages. The aim is 21,000 and 25,000.
-TOTALS = {"src": 23940, "tests": 27840, "docs": 2610}
+TOTALS = {"src": 23940, "tests": 27810, "docs": 2610}
 
 
 def code(folder):
