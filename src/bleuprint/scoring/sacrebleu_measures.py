@@ -67,14 +67,13 @@ def sacrebleu_measure(
 
 
 _VALUE = BLEU(tokenize="none", force=True)
-_CHRF2 = CHRF()
 
 BLEU_MEASURE = sacrebleu_measure(
     *("bleu", "BLEU", bleu_metric, _VALUE),
     about="n-grams of up to four tokens, in the tokens of the target language; 100 is the maximum.",
 )
 CHRF2 = sacrebleu_measure(
-    *("chrf2", "chrF2", lambda references, _: CHRF(references=[references]), _CHRF2),
+    *("chrf2", "chrF2", lambda references, _: CHRF(references=[references]), CHRF()),
     about="Characters in place of words: n-grams of up to six; 100 is the maximum.",
 )
 CHRF2PP = sacrebleu_measure(
@@ -116,8 +115,3 @@ def sentence_bleu(
         round(metric.sentence_score(translation, [reference]).score, DIGITS)
         for translation, reference in zip(translations, references, strict=True)
     ]
-
-
-def sentence_chrf(translation: str, reference: str) -> float:
-    """chrF2 of a line, 0 to 100."""
-    return float(round(_CHRF2.sentence_score(translation, [reference]).score, DIGITS))

@@ -14,7 +14,7 @@ from bleuprint.report.page.context import ReportContext
 from bleuprint.report.page.lines import SetLines, shown_systems
 from bleuprint.report.records import collect
 from bleuprint.report.system_results import system_results
-from bleuprint.scoring.sacrebleu_measures import sentence_bleu, sentence_chrf
+from bleuprint.scoring.sacrebleu_measures import sentence_bleu
 
 # Markup, right to left, emoji, control characters, a very long word.
 HOSTILE = [
@@ -80,10 +80,9 @@ def test_every_line_is_there_with_its_texts_and_scores(context):
         path = context.root / Cell(system, "news-en-de", 1).results / "hypotheses"
         lines = (path / "test.first.de").read_text("utf-8").split("\n")[:-1]
         bleu = sentence_bleu(lines, references, "de")
-        chrf = list(map(sentence_chrf, lines, references))
         for number, article in enumerate(found):
             (row,) = re.findall(f"<p><b>{system}</b> <bdi>(.*?)</bdi> <i [^>]*>(.*?)</i>", article)
-            assert row[1] == f"BLEU {bleu[number]:.1f}, chrF {chrf[number]:.1f}"
+            assert row[1] == f"BLEU {bleu[number]:.1f}"
             if number >= len(HOSTILE):
                 ours = re.sub("<del>.*?</del>|</?ins>", "", row[0])
                 theirs = re.sub("<ins>.*?</ins>|</?del>", "", row[0])

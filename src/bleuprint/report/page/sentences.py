@@ -9,7 +9,6 @@ from bleuprint.report.page.context import ReportContext
 from bleuprint.report.page.lines import SetLines, lines_of_sets
 from bleuprint.report.page.section import TEMPLATES, Section
 from bleuprint.report.word_diff import Kind, differences
-from bleuprint.scoring.sacrebleu_measures import sentence_chrf
 from bleuprint.text.unicode import blank_unprinted
 
 # Bytes that all lists of lines together may take of the page: the page has 5 MB in all.
@@ -68,10 +67,7 @@ def _counts(lines: SetLines, system: str) -> list[int]:
 def _article(lines: SetLines, line: int) -> Markup:
     reference = lines.references[line]
     outputs = [
-        (
-            *(system, list(_marked(translations[line], reference)), lines.bleu[system][line]),
-            sentence_chrf(translations[line], reference),
-        )
+        (system, list(_marked(translations[line], reference)), lines.bleu[system][line])
         for system, translations in lines.outputs.items()
     ]
     texts = {"source": _plain(lines.sources[line]), "reference": _plain(reference)}
