@@ -4,7 +4,6 @@ Reports are committed: they hold numbers and hashes, never a sentence of a corpu
 quotes some, is not.
 """
 
-from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
 
@@ -13,9 +12,9 @@ import pandas as pd
 from bleuprint.config.experiment import Settings
 from bleuprint.report import dvc_plots, main_table, notes, tables
 from bleuprint.report.frame import COSTS, REPORTS, RESULTS, Records, cells_in, costs_csv, csv_text
-from bleuprint.report.grid import NONE, Grid, bullets, grid, markdown
+from bleuprint.report.grid import Grid, bullets, grid, markdown
 from bleuprint.report.page.context import ReportContext
-from bleuprint.report.page.funnel import training_counts
+from bleuprint.report.page.funnel import funnel
 from bleuprint.report.records import collect
 from bleuprint.runtime.errors import UserError
 from bleuprint.runtime.files import json_text, whole_file
@@ -90,7 +89,7 @@ def table_md(settings: Settings, records: Records, root: Path) -> str:
         scores=[MEASURES[key] for key in tables.measured_scores(records)],
         test_sets=_test_sets(records.cells),
         signatures=tables.signatures(records),
-        funnel=_funnel(settings, root),
+        funnel=funnel(settings.corpora, root),
     )
     return text
 
@@ -103,22 +102,3 @@ def _test_sets(cells: pd.DataFrame) -> Grid:
         for r in sets.itertuples()
     ]
     return grid(heads, ["Lines"], rows)
-
-
-def _funnel(settings: Settings, root: Path) -> Grid:
-    """The training pairs of each corpus stage by stage, from the ledgers."""
-    rows = [
-        (
-            *(corpus, name, stage, _counts(counts.dropped), _counts(counts.changed)),
-            *(f"{counts.pairs_in:,}", f"{counts.pairs_out:,}"),
-        )
-        for corpus in settings.corpora
-        for stage, name, counts in training_counts(corpus, root)
-    ]
-    heads = "Corpus", "Set", "Stage", "Dropped", "Changed"
-    return grid(heads, ("Pairs in", "Pairs out"), rows)
-
-
-def _counts(by_rule: Mapping[str, int]) -> str:
-    counts = ", ".join(f"{rule} {count:,}" for rule, count in by_rule.items() if count)
-    return counts or NONE

@@ -1,11 +1,12 @@
 """The training pairs that each stage dropped, from the ledgers."""
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
 from bleuprint.corpus.steps.ledger import STAGES, SetCounts, read_ledgers
+from bleuprint.report.grid import NONE, Grid, grid
 
 # Reasons why a pair is not trained on although no rule dropped it.
 DRAWN = ("drawn_for_valid", "drawn_for_test")
@@ -26,11 +27,6 @@ class Kept:
     def candidates(self) -> int:
         """The pairs that were not drawn for other sets."""
         return self.read - self.drawn
-
-    def most(self) -> list[str]:
-        """The rules that dropped any with their counts, the largest first."""
-        ranked = Counter(self.dropped).most_common()
-        return [f"{rule} {count:,}" for rule, count in ranked if count]
 
 
 def training_counts(corpus: str, root: Path) -> Iterator[tuple[str, str, SetCounts]]:
@@ -53,3 +49,22 @@ def kept(corpus: str, root: Path) -> Kept:
         dropped.update(counts.dropped)
     drawn = sum(dropped.pop(rule, 0) for rule in DRAWN)
     return Kept(read, left, drawn, dropped)
+
+
+def funnel(corpora: Iterable[str], root: Path) -> Grid:
+    """The training pairs of each corpus stage by stage, from the ledgers."""
+    rows = [
+        (
+            *(corpus, name, stage, _counts(counts.dropped), _counts(counts.changed)),
+            *(f"{counts.pairs_in:,}", f"{counts.pairs_out:,}"),
+        )
+        for corpus in corpora
+        for stage, name, counts in training_counts(corpus, root)
+    ]
+    heads = "Corpus", "Set", "Stage", "Dropped", "Changed"
+    return grid(heads, ("Pairs in", "Pairs out"), rows)
+
+
+def _counts(by_rule: Mapping[str, int]) -> str:
+    counts = ", ".join(f"{rule} {count:,}" for rule, count in by_rule.items() if count)
+    return counts or NONE
