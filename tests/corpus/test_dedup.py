@@ -141,3 +141,23 @@ def test_shards_and_workers_change_no_byte(tmp_path, shards, workers):
         results.append(([path.read_bytes() for path in after.files("train")], sets))
     assert results[0] == results[1]
     assert 0 < results[0][1]["train"]["pairs_out"] < 9000
+
+
+def test_two_shards_hold_a_part_of_all_hashes_at_a_time_to_the_same_bytes(tmp_path, monkeypatch):
+    train = [Pair(f"Satz {i % 4000}", f"sentence {i % 5500}") for i in range(9000)]
+    whole = run(tmp_path / "whole", ALL, train=train, valid=train[7:9])
+    held, of_turn = [], dedup._of_turn
+
+    def watched(*turn):
+        parts = [*of_turn(*turn)]
+        held.append(sum(len(some) for _, some in parts))
+        return parts
+
+    monkeypatch.setattr(dedup, "_of_turn", watched)
+    monkeypatch.setattr(dedup, "_SORTED", 500)
+    monkeypatch.setattr(dedup, "_HASHES_AT_ONCE", 700)
+    parts = run(tmp_path / "parts", ALL, 2, train=train, valid=train[7:9])
+    assert len(held) == 18 + 2 * 18 + 2 * 18 and 300 < min(held) and max(held) < 700
+    for one, other in zip(whole[0].files("train"), parts[0].files("train"), strict=True):
+        assert one.read_bytes() == other.read_bytes()
+    assert whole[1] == parts[1]

@@ -3,12 +3,12 @@
 Pairs are hashed shard by shard; gathering compares the hashes of all shards and drops pairs in the
 order of the text, so that duplicates are found across shards.
 
-Memory: 16 bytes a training pair while duplicates are searched, then 4 for each key and 1 for the
-rule that drops the pair, and the hashes that occur more than once; in each worker four hashes a
-held-out pair.
+Memory: 4 bytes a training pair for each key, 3 for what drops it, the hashes that occur more than
+once, and 1 GB; in each worker four hashes a held-out pair. Hashes are 16 bytes a pair and key on
+disk: they are read once for every 64 million pairs, which takes what part of them has its turn.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from functools import partial
@@ -39,7 +39,11 @@ _OVERLAP_RULES = ("source_held_out", "target_held_out")
 _HELD_OUT = "held-out"
 # numpy ignores NULs at the end of byte strings, but pads with them too: comparison is exact.
 _HASH = np.dtype(f"S{HASH_BYTES}")
+_Hashes = npt.NDArray[np.bytes_]
+_Places = npt.NDArray[np.intp]
 _HASHES_AT_ONCE = 1 << 16
+# Hashes that are sorted together, about: those that begin with the same bits.
+_SORTED = 1 << 26
 
 
 @dataclass(frozen=True)
@@ -135,17 +139,29 @@ class _BlockHasher:
 def _groups(hashes: Path) -> npt.NDArray[np.int32]:
     """For each hash in a file 0 if it occurs once, else a number shared by equal hashes.
 
-    Sorting an array takes 16 bytes a hash; a Python set would take 100.
+    Equal hashes begin with the same bits: a turn for each value of these sorts a part of them.
     """
-    array = np.fromfile(hashes, _HASH)
-    groups = np.zeros(len(array), np.int32)
-    array.sort()
-    repeated = np.unique(array[1:][array[1:] == array[:-1]])
-    del array
-    if len(repeated):
-        for start in range(0, len(groups), _HASHES_AT_ONCE):
-            some = np.fromfile(hashes, _HASH, _HASHES_AT_ONCE, offset=start * HASH_BYTES)
-            places = np.searchsorted(repeated, some)
-            same = repeated[np.minimum(places, len(repeated) - 1)] == some
-            groups[start : start + len(some)] = np.where(same, places + 1, 0)
+    groups = np.zeros(hashes.stat().st_size // HASH_BYTES, np.int32)
+    turns, known = -(-len(groups) // _SORTED), 0
+    for turn in range(turns):
+        part = np.concatenate([some for _, some in _of_turn(hashes, turn, turns)])
+        part.sort()
+        repeated = np.unique(part[1:][part[1:] == part[:-1]])
+        del part
+        for places, some in _of_turn(hashes, turn, turns) if len(repeated) else ():
+            found = np.searchsorted(repeated, some)
+            same = repeated[np.minimum(found, len(repeated) - 1)] == some
+            groups[places[same]] = known + 1 + found[same]
+        known += len(repeated)
     return groups
+
+
+def _of_turn(hashes: Path, turn: int, turns: int) -> Iterator[tuple[_Places, _Hashes]]:
+    """The places in a file of the hashes whose first 32 bits have their turn, and these hashes."""
+    with hashes.open("rb") as file:
+        start = 0
+        while len(some := np.fromfile(file, _HASH, _HASHES_AT_ONCE)):
+            first = some.view("<u4")[:: HASH_BYTES // 4].astype(np.uint64)
+            (places,) = np.nonzero((first * turns) >> 32 == turn)
+            yield start + places, some[places]
+            start += len(some)
