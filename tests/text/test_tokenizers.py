@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bleuprint.text.tokenizers import Tokenize, token_bounds, tokenizer_for
+from bleuprint.text.tokenizers import Tokenize, token_bounds, tokenized, tokenizer_for
 from bleuprint.text.unicode import blank_white
 
 TORTURE = "\r\x85\u2028\u2029\x0b\x0c\x1c\x1d\x1e\x00\ufeff\u200b\u00ad\u00a0\u3000\t\n"
@@ -86,6 +86,19 @@ def test_lower_case_in_turkish(by):
 def test_tokens_hold_no_white_space(by, sentence):
     for token in tokenizer(by, lowercase=True, escape=by == "moses").tokenize(sentence):
         assert token.split() == [token]
+
+
+@settings(max_examples=300, derandomize=True, database=None, deadline=None)
+@given(
+    st.text("aZß 9.,'-&„“中\xa0" + TORTURE, max_size=30),
+    st.sampled_from(["en", "de", "fr"]),
+    st.tuples(*[st.booleans()] * 4),
+)
+def test_tokens_as_text_are_those_of_the_list(sentence, language, options):
+    lowercase, hyphens, escape, plain = options
+    by = tokenizer_for(language, Tokenize("moses", lowercase, hyphens, escape, plain=plain))
+    with suppress(RuntimeError):  # of the round trip of some rows of marks
+        assert tokenized(by, sentence) == " ".join(by.tokenize(sentence))
 
 
 @settings(max_examples=400, derandomize=True, database=None, deadline=None)

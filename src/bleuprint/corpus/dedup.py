@@ -4,7 +4,7 @@ Pairs are hashed shard by shard; gathering compares the hashes of all shards and
 order of the text, so that duplicates are found across shards.
 
 Memory: 4 bytes a training pair for each key, 3 for what drops it, the hashes that occur more than
-once, and 1 GB; in each worker four hashes a held-out pair. Hashes are 16 bytes a pair and key on
+once, and 1 GB; in each worker the held-out sentences. Hashes are 16 bytes a pair and key on
 disk: they are read once for every 64 million pairs, which takes what part of them has its turn.
 """
 
@@ -133,7 +133,7 @@ class _BlockHasher:
     def __call__(self, block: Block) -> list[bytes]:
         pairs = block.pairs()
         hashes = [b"".join(map(key, pairs)) for key in self._keys]
-        return [*hashes, bytes(map(self._held_out.side, pairs))]
+        return [*hashes, self._held_out.sides(*block.sides())]
 
 
 def _groups(hashes: Path) -> npt.NDArray[np.int32]:

@@ -13,7 +13,7 @@ from bleuprint.corpus.steps.shard import Shard
 from bleuprint.corpus.steps.sharded import step_files
 from bleuprint.rules.rule import Candidate, Check, Tokens, rule_error
 from bleuprint.runtime.errors import UserError
-from bleuprint.text.parallel import Block, Pair, packed
+from bleuprint.text.parallel import Block, Pair
 from bleuprint.text.tokenizers import Tokenize, token_bounds, tokenizer_for
 
 if TYPE_CHECKING:
@@ -44,15 +44,13 @@ class Filtering(FilterStep):
         super().process_shard(shard, part, workers)
 
     def filter_block(self, name: str, block: Block) -> FilteredBlock:  # noqa: ARG002
-        pairs, counts, kept = block.pairs(), SetCounts(), []
+        pairs, counts = block.pairs(), SetCounts()
         rules = self.dropping_rules(pairs, self.translations)
+        counts.keep(rules.count(None))
         for number, (pair, rule) in enumerate(zip(pairs, rules, strict=True), block.first):
-            if rule is None:
-                counts.keep()
-                kept.append(pair)
-            else:
+            if rule is not None:
                 counts.drop(rule, number, pair)
-        return FilteredBlock(*packed(kept), counts)
+        return FilteredBlock(*block.only(rule is None for rule in rules), counts)
 
     def dropping_rules(
         self, pairs: Sequence[Pair], translations: "WordTranslations | None"
@@ -94,16 +92,13 @@ class Filtering(FilterStep):
 
     def _candidate(self, pair: Pair, translations: "WordTranslations | None" = None) -> Candidate:
         score = partial(self._score, translations) if translations else None
-        return Candidate(pair, self.before.languages, self._tokenizers, score, self._bounds)
+        bounds = token_bounds(pair.source, self.tokenize), token_bounds(pair.target, self.tokenize)
+        return Candidate(pair, self.before.languages, self._tokenizers, score, bounds)
 
     @cached_property
     def _tokenizers(self) -> tuple[Callable[[str], Tokens], Callable[[str], Tokens]]:
         source, target = (partial(_tokens, self.tokenize, each) for each in self.before.languages)
         return source, target
-
-    @cached_property
-    def _bounds(self) -> Callable[[str], tuple[int, float]]:
-        return partial(token_bounds, settings=self.tokenize)
 
     def _score(self, translations: "WordTranslations", candidate: Candidate) -> float:
         return translations.score(*self._words(candidate))

@@ -1,6 +1,6 @@
 """Sentences of validation and test sets, which must not be in the training text."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from hashlib import blake2b
 from typing import Literal
 
@@ -22,8 +22,8 @@ class HeldOutSentences:
 
     def __init__(self, decontaminate: Decontaminate) -> None:
         self._decontaminate = decontaminate
-        self._sources: set[bytes] = set()
-        self._targets: set[bytes] = set()
+        self._sources: set[str] = set()
+        self._targets: set[str] = set()
 
     def add(self, pairs: Iterable[Pair]) -> None:
         if self._decontaminate == "none":
@@ -32,13 +32,13 @@ class HeldOutSentences:
             self._sources.add(self._key(pair.source))
             self._targets.add(self._key(pair.target))
 
-    def side(self, pair: Pair) -> int:
-        """0 if neither sentence of a pair is in the set, 1 if the source is, else 2."""
+    def sides(self, sources: Sequence[str], targets: Sequence[str]) -> bytes:
+        """For each pair 0 if neither of its sentences is in the set, 1 if the source is, else 2."""
         if not self._sources:
-            return 0
-        if self._key(pair.source) in self._sources:
-            return 1
-        return 2 if self._key(pair.target) in self._targets else 0
+            return bytes(len(sources))
+        keys = zip(map(self._key, sources), map(self._key, targets), strict=True)
+        known, others = self._sources, self._targets
+        return bytes(1 if key in known else 2 * (other in others) for key, other in keys)
 
-    def _key(self, sentence: str) -> bytes:
-        return hash_of(comparable(sentence) if self._decontaminate == "normalized" else sentence)
+    def _key(self, sentence: str) -> str:
+        return comparable(sentence) if self._decontaminate == "normalized" else sentence

@@ -4,7 +4,7 @@ Pairs are drawn by a seeded permutation, or every n-th pair validates; the other
 order. Pairs left in train that share a sentence with a drawn pair are dropped, and drawn validation
 pairs that share one with the test set.
 
-Memory, where pairs are drawn: 9 bytes a training pair, and two hashes for each drawn pair.
+Memory, where pairs are drawn: 9 bytes a training pair, and the sentences that are drawn.
 """
 
 from collections.abc import Callable
@@ -96,8 +96,10 @@ def _write_drawn(
     with after.writer(name) as writer:
         for block in before.blocks("train"):
             chosen = drawn[block.first - 1 :][: len(block)]
-            for number, pair in compress(block.numbered(), chosen) if chosen.any() else ():
-                if side := held_out.side(pair):
+            pairs = [*compress(block.numbered(), chosen)] if chosen.any() else []
+            sides = held_out.sides(*([pair[side] for _, pair in pairs] for side in (0, 1)))
+            for (number, pair), side in zip(pairs, sides, strict=True):
+                if side:
                     counts.drop(RULES[1 + side], number, pair)
                 else:
                     counts.keep()
@@ -117,4 +119,4 @@ def _held_out_sides(
 
 
 def _side_finder(held_out: HeldOutSentences) -> Callable[[Block], bytes]:
-    return lambda block: bytes(map(held_out.side, block.pairs()))
+    return lambda block: held_out.sides(*block.sides())

@@ -10,7 +10,7 @@ from bleuprint.corpus.steps.ledger import Ledger, SetCounts
 from bleuprint.corpus.steps.sharded import step_files
 from bleuprint.rules.rule import Edits, edited
 from bleuprint.text.parallel import Block, Pair, TextFolder, packed
-from bleuprint.text.tokenizers import Tokenize, tokenizer_for
+from bleuprint.text.tokenizers import Tokenize, tokenized, tokenizer_for
 
 
 @dataclass(frozen=True)
@@ -40,7 +40,7 @@ class Tokenizing(FilterStep):
         for language, side in zip(self.before.languages, block.sides(), strict=True):
             tokenizer = tokenizer_for(language, self.settings)
             lines = (edited(line, language, edits) if edits else line for line in side)
-            sides.append([" ".join(tokenizer.tokenize(line)) for line in lines])
+            sides.append([tokenized(tokenizer, line) for line in lines])
         return FilteredBlock(*packed([*map(Pair, *sides)]), counts)
 
     def write_held_out(self, after: TextFolder, ledger: Ledger, workers: int) -> None:

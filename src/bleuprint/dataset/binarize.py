@@ -32,7 +32,7 @@ from bleuprint.rules.rule import Edits
 from bleuprint.runtime.files import read_json, whole_folder
 from bleuprint.runtime.process_pool import map_parts
 from bleuprint.runtime.progress import Progress
-from bleuprint.text.parallel import Block
+from bleuprint.text.parallel import Block, count_lines
 from bleuprint.text.tokenizers import Tokenize
 
 _BLOCK = 1 << 18
@@ -124,10 +124,8 @@ class Binarizing(Step):
     @cached_property
     def _types(self) -> IdTypes:
         """The smallest type that holds all ids, for each language."""
-        sizes = [
-            len(Segmentation.read(self.segmentation, language).vocabulary)
-            for language in self.before.languages
-        ]
+        files = (self.segmentation / f"vocabulary.{each}" for each in self.before.languages)
+        sizes = [*map(count_lines, files)]
         return tuple(
             next(kind for kind in ID_TYPES if size - 1 <= np.iinfo(kind).max) for size in sizes
         )

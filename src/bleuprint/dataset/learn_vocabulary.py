@@ -4,7 +4,7 @@ Memory grows with the number of distinct words; learn_sentencepiece.py says how 
 """
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from itertools import islice
 from pathlib import Path
 
@@ -80,7 +80,7 @@ def learn_codes(what: str, settings: BpeSettings, words: Mapping[str, int]) -> s
 
 def _learn_bpe(corpus: str, settings: BpeSettings, group: WordCounts, folder: Path) -> None:
     """Write the codes of a group and the subwords that each language may use."""
-    words = sum(group.values(), Counter[str]())
+    words = _sum(group.values())
     codes = learn_codes(f"learn_vocabulary {corpus} {'+'.join(group)}", settings, words)
     for language in group:
         (folder / f"codes.{language}").write_bytes(codes.encode())
@@ -98,10 +98,18 @@ def _learn_bpe(corpus: str, settings: BpeSettings, group: WordCounts, folder: Pa
 def _vocabulary(settings: Units, group: WordCounts, folder: Path) -> Vocabulary:
     """The vocabulary of a group's languages once segmented."""
     if settings.words is not None:
-        words = sum(group.values(), Counter[str]())
+        words = _sum(group.values())
         return Vocabulary.from_counts(words, settings.words.max_size, settings.words.min_count)
     subwords = (_count_subwords(read_bpe(folder, language), group[language]) for language in group)
-    return Vocabulary.from_counts(sum(subwords, Counter[str]()))
+    return Vocabulary.from_counts(_sum(subwords))
+
+
+def _sum(counts: Iterable[Counter[str]]) -> Counter[str]:
+    """The sums of counts; + would take ten times as long."""
+    total = Counter[str]()
+    for each in counts:
+        total.update(each)
+    return total
 
 
 def _count_subwords(codes: Bpe, words: Counter[str]) -> Counter[str]:

@@ -26,8 +26,8 @@ class Length(Check):
             raise ValueError(f"min {self.min} is above max {self.max}")
 
     def keeps(self, candidate: Candidate) -> bool:
-        bounds = candidate.token_bounds
-        if all(self.min <= least and most <= self.max for least, most in bounds):
+        (least, most), (other, most_other) = candidate.bounds
+        if self.min <= least and self.min <= other and max(most, most_other) <= self.max:
             return True
         if any(_has_more_words(sentence, self.max) for sentence in candidate.pair):
             return False
@@ -45,8 +45,8 @@ class Ratio(Check):
     max: Annotated[float, Ge(1)]
 
     def keeps(self, candidate: Candidate) -> bool:
-        least, most = zip(*candidate.token_bounds, strict=True)
-        if min(least) > 0 and max(most[0] / least[1], most[1] / least[0]) <= self.max:
+        (least, most), (other, most_other) = candidate.bounds
+        if least and other and max(most / other, most_other / least) <= self.max:
             return True
         shorter, longer = sorted(len(tokens) for tokens in candidate.tokens)
         return shorter > 0 and longer / shorter <= self.max

@@ -5,7 +5,6 @@ the class in lower case with underscores (`NoQuestions` is `no_questions`). The 
 of rules begins with _.
 """
 
-import math
 import re
 import traceback
 from abc import ABC, abstractmethod
@@ -18,6 +17,7 @@ from typing import ClassVar
 from bleuprint.runtime.errors import UserError
 from bleuprint.runtime.machine_errors import is_out_of_memory
 from bleuprint.text.parallel import Pair
+from bleuprint.text.tokenizers import ANY, Bounds
 from bleuprint.text.unicode import single_spaces
 
 Tokens = list[str]
@@ -28,25 +28,20 @@ class Candidate:
     """A pair to check; it is tokenized when a check first reads its tokens.
 
     `score`: how well the sides explain each other, given if a check `needs_translations`;
-    `bounds`: the least and the most tokens that a sentence may have, known at once.
+    `bounds`: the least and the most tokens that each side may have, known without tokenizing it.
     """
 
     pair: Pair
     languages: tuple[str, str]
     tokenizers: tuple[Callable[[str], Tokens], Callable[[str], Tokens]]
     score: Callable[["Candidate"], float] | None = None
-    bounds: Callable[[str], tuple[int, float]] = lambda _: (0, math.inf)
+    bounds: tuple[Bounds, Bounds] = (ANY, ANY)
 
     @cached_property
     def tokens(self) -> tuple[Tokens, Tokens]:
         """The tokens of both sides by the corpus's tokenizer."""
         source, target = self.tokenizers
         return source(self.pair.source), target(self.pair.target)
-
-    @cached_property
-    def token_bounds(self) -> tuple[tuple[int, float], tuple[int, float]]:
-        """Of both sides the least and the most tokens that they may have."""
-        return self.bounds(self.pair.source), self.bounds(self.pair.target)
 
     @cached_property
     def alignment_score(self) -> float:

@@ -9,6 +9,7 @@ import ctypes
 import sys
 import weakref
 from collections.abc import Callable, Iterable
+from functools import cached_property
 from itertools import pairwise
 from pathlib import Path
 from random import Random
@@ -37,14 +38,20 @@ class Bpe:
         from subword_nmt.apply_bpe import check_vocab_and_split, encode
 
         self._undo, self._encode = check_vocab_and_split, encode
-        _, *lines = read_lines(codes)  # after HEADER
-        merges = [tuple(line.split(" ")) for line in lines]
-        # As in subword-nmt, the first of two equal merges counts.
-        self._ranks = {merge: rank for rank, merge in reversed(list(enumerate(merges)))}
-        self._parts = {"".join(merge): merge for merge in self._ranks}
+        _, *self._lines = read_lines(codes)  # after HEADER
         self._allowed = {subword for subword, _ in read_counts(allowed)} if allowed else None
         library = native.library()
-        self._native = None if library is None else _native_splitter(library, lines)
+        self._native = None if library is None else _native_splitter(library, self._lines)
+
+    @cached_property
+    def _ranks(self) -> dict[tuple[str, ...], int]:
+        """The merges, and their order; as in subword-nmt, the first of two equal ones counts."""
+        merges = [tuple(line.split(" ")) for line in self._lines]
+        return {merge: rank for rank, merge in reversed(list(enumerate(merges)))}
+
+    @cached_property
+    def _parts(self) -> dict[str, tuple[str, ...]]:
+        return {"".join(merge): merge for merge in self._ranks}
 
     def split(self, word: str, dropout: float = 0.0, random: Random | None = None) -> list[str]:
         """The subwords of a word, which must not be empty.

@@ -3,6 +3,7 @@
 "Words" are what the tokenizer separated. Memory grows with the number of distinct words.
 """
 
+from array import array
 from collections.abc import Iterable, Sequence
 from itertools import chain
 from pathlib import Path
@@ -108,7 +109,7 @@ class Segmentation:
 
     def _ids_of(self, word: str) -> bytes:
         ids = [EOS] if word == _LINE_END else self.vocabulary.encode(self._split(word))
-        return np.array(ids, np.uint32).tobytes()
+        return array("I", ids).tobytes()
 
 
 class PieceSegmentation(Segmentation):
