@@ -9,14 +9,14 @@ from root import ROOT
 # Lines of code by package of src/bleuprint, rounded up.
 PACKAGES = {
     "report": 3650,
-    "corpus": 3170,
+    "corpus": 3190,
     "runtime": 2110,
     "config": 1640,
     "pipeline": 1690,
     "scoring": 1550,
     "training": 1550,
-    "dataset": 1500,
-    "text": 1340,
+    "dataset": 1530,
+    "text": 1360,
     "serving": 830,
     "decoding": 1040,
     "tracking": 820,
@@ -28,7 +28,7 @@ PACKAGES = {
 }
 LONGEST = 350  # lines of a module
 # Of code; of docs, of pages. The aim is 21,000 and 25,000.
-TOTALS = {"src": 23940, "tests": 27810, "docs": 2610}
+TOTALS = {"src": 24000, "tests": 27840, "docs": 2610}
 
 
 def code(folder):
