@@ -112,7 +112,7 @@ def _plan(_: argparse.Namespace) -> None:
 
 
 def _reproduce(_: argparse.Namespace) -> None:
-    """Check params.yaml, run dvc repro with one line per stage, print the scores."""
+    """Check params.yaml, run what has changed on all cores, print the scores."""
     from bleuprint.cli.reproduce import changes, run_stages
     from bleuprint.cli.scores import print_summary
 
