@@ -14,6 +14,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from bleuprint import native
 from bleuprint.config.system import Decode
 from bleuprint.dataset.binarized import Lengths
 from bleuprint.runtime.errors import UserError
@@ -21,6 +22,9 @@ from bleuprint.runtime.errors import UserError
 # The number of source positions times hypotheses that are decoded at once. Bounds memory; does
 # not change results.
 BATCH_TOKENS = 16384
+
+# The most continuations that native/search.cpp finds, which sorts them by insertion.
+_MOST = 64
 
 State = TypeVar("State", bound="Reorderable")
 
@@ -106,11 +110,10 @@ def beam_search(
         logits, state = step(outputs[:, :, -1].reshape(-1), state)
         logs = torch.log_softmax(logits.float(), -1).view(count, width, -1)
         _mask_forbidden(logs, outputs, max_lengths[sentences] == length, special, settings)
-        totals = logs.add_(scores[:, :, None])
 
-        values, picked = totals.flatten(1).topk(min(2 * beam, totals[0].numel()))
-        parents = torch.div(picked, totals.size(-1), rounding_mode="floor")
-        tokens = picked % totals.size(-1)
+        values, picked = _greatest(logs, scores, min(2 * beam, logs[0].numel()))
+        parents = torch.div(picked, logs.size(-1), rounding_mode="floor")
+        tokens = picked % logs.size(-1)
         ends = tokens == special.eos
         finished.add(sentences, outputs, values[:, :beam], parents, ends[:, :beam])
 
@@ -124,6 +127,20 @@ def beam_search(
         state = state.reorder(rows[running].flatten(), running if len(running) < count else None)
         sentences, scores, outputs = sentences[running], scores[running], outputs[running]
     return finished.best
+
+
+def _greatest(logs: Tensor, scores: Tensor, most: int) -> tuple[Tensor, Tensor]:
+    """The `most` greatest of logs (B, K, V) + scores (B, K), and their places in K x V."""
+    library = native.library()
+    if library is None or logs.device.type != "cpu" or most > _MOST:
+        return logs.add_(scores[:, :, None]).flatten(1).topk(most)
+    values, places = (
+        logs.new_empty(len(logs), most),
+        scores.new_empty(len(logs), most, dtype=torch.long),
+    )
+    given = logs.contiguous(), scores.contiguous(), *logs.shape, most
+    library.greatest(*native.arguments(*given, values, places))
+    return values, places
 
 
 def _mask_forbidden(

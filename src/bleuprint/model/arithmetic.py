@@ -7,6 +7,7 @@ starts, hence a restart; nothing here imports torch.
 """
 
 import json
+import os
 import platform
 from collections.abc import Mapping
 from contextlib import suppress
@@ -40,6 +41,11 @@ def restart(*names: str, native: Mapping[str, str] | None = None) -> None:
             names = text["system"], text["corpus"]
         portable = resolved["cells"][names[0]][names[1]]["arithmetic"] == "portable"
     reexec(PORTABLE if portable else native)
+
+
+def is_portable() -> bool:
+    """Whether this process computes with portable arithmetic."""
+    return os.environ.get("MKL_CBWR") == PORTABLE["MKL_CBWR"]
 
 
 def check_portable(system: str, processes: int = 1) -> None:

@@ -5,8 +5,13 @@ hypotheses in all; H heads, K d_k (values have d_v), S source positions, E entri
 for each step of each hypothesis), R rows stored, at least B.
 """
 
+import ctypes
+
 import torch
 from torch import Tensor
+
+from bleuprint import native
+from bleuprint.model.arithmetic import is_portable
 
 # Rows and entries are compacted once less than this share of them is in use. Entries are checked
 # first at _MIN_ENTRIES, then whenever their number has doubled.
@@ -38,6 +43,10 @@ class KVCache:
         # the entries in each hypothesis' history (B, W, E)
         self._history = torch.ones(key.size(0), 1, 0, dtype=torch.bool, device=key.device)
         self._bias = key  # of the current step (R, H, W, E); set by `advance`
+        self._library = _library(*source[0])
+        # the source positions that are no padding, by stored row (R, S)
+        seen = key.new_ones(len(key), key.size(2), dtype=torch.bool)
+        self._seen = seen if mask is None else mask[:, 0, 0].contiguous()
 
     def advance(self, hypotheses: int) -> None:
         """Start the next step, for N hypotheses."""
@@ -48,6 +57,8 @@ class KVCache:
         new = torch.eye(width, dtype=torch.bool, device=self._history.device)
         self._history = torch.cat((self._history, new.expand(self._sentences, -1, -1)), dim=2)
         self._entries += width
+        if self._library is not None:
+            return
         history = self._history
         if self._rows is not None:
             # rows not in use must attend to something, or their softmax is NaN
@@ -61,18 +72,27 @@ class KVCache:
         Stores the keys and values; returns (N, H x d_v).
         """
         heads = self._source[layer][0].size(1)
-        query, key, value = (self._by_sentence(x, heads) for x in (query, key, value))
         if layer == len(self._target):
-            empty = (x.new_empty(self._stored, heads, 0, x.size(3)) for x in (key, value))
+            sizes = (x.size(1) // heads for x in (key, value))
+            empty = (query.new_empty(self._stored, heads, 0, size) for size in sizes)
             self._target.append((next(empty), next(empty)))
-        keys, values = self._target[layer]
-        self._target[layer] = keys, values = self._append(keys, key), self._append(values, value)
+        width = len(query) // self._sentences
+        keys, values = (self._with_room(each, width) for each in self._target[layer])
+        self._target[layer] = keys, values
+        if self._library is not None:
+            return self._attend_natively((query, key, value), keys, values, self._history)
+        query, key, value = (self._by_sentence(x, heads) for x in (query, key, value))
+        rows = slice(None) if self._rows is None else self._rows
+        new = slice(self._entries - width, self._entries)
+        keys[rows, :, new], values[rows, :, new] = key, value
         used = slice(self._entries)
         return self._attend(query, keys[:, :, used], values[:, :, used], self._bias)
 
     def cross_attend(self, layer: int, query: Tensor) -> Tensor:
         """Attention of queries (N, H x K) to the source; returns (N, H x d_v)."""
         key, value = self._source[layer]
+        if self._library is not None:
+            return self._attend_natively((query, None, None), key, value, self._seen)
         return self._attend(self._by_sentence(query, key.size(1)), key, value, self._mask)
 
     def reorder(self, hypotheses: Tensor, sentences: Tensor | None = None) -> "KVCache":
@@ -93,6 +113,7 @@ class KVCache:
     def _compact_rows(self, rows: Tensor) -> None:
         self._source = [(key[rows], value[rows]) for key, value in self._source]
         self._mask = None if self._mask is None else self._mask[rows]
+        self._seen = self._seen[rows]
         used = slice(self._entries)
         self._target = [(key[rows, :, used], value[rows, :, used]) for key, value in self._target]
         self._rows, self._stored = None, len(rows)
@@ -118,19 +139,32 @@ class KVCache:
         """(N, H x K) as (B, H, W, K)."""
         return x.view(self._sentences, -1, heads, x.size(1) // heads).transpose(1, 2)
 
-    def _append(self, memory: Tensor, new: Tensor) -> Tensor:
-        """Write `new` (B, H, W, K) to the last entries of `memory` (R, H, E or more, K).
+    def _with_room(self, memory: Tensor, new: int) -> Tensor:
+        """`memory` (R, H, E or more, K) with room for `new` entries; if full, a larger copy."""
+        if memory.size(2) >= self._entries:
+            return memory
+        larger = memory.new_empty(*memory.shape[:2], 2 * self._entries + 8, memory.size(3))
+        old = slice(self._entries - new)
+        larger[:, :, old] = memory[:, :, old]
+        return larger
 
-        Returns `memory`, or a larger copy if it was full.
+    def _attend_natively(
+        self, projected: tuple[Tensor | None, ...], keys: Tensor, values: Tensor, seen: Tensor
+    ) -> Tensor:
+        """`_attend` by native/search.cpp, which stores new keys and values first.
+
+        `projected`: queries (N, H x K), new keys and values, or None. `seen`: which entries count,
+        (B, W, E), or (R, S) of the source.
         """
-        start = self._entries - new.size(2)
-        if memory.size(2) < self._entries:
-            larger = memory.new_empty(*memory.shape[:2], 2 * self._entries + 8, memory.size(3))
-            larger[:, :, :start] = memory[:, :, :start]
-            memory = larger
-        rows = slice(None) if self._rows is None else self._rows
-        memory[rows, :, start : self._entries] = new
-        return memory
+        assert self._library is not None and projected[0] is not None
+        (_, heads, room, d_k), d_v, count = keys.shape, values.size(3), len(projected[0])
+        rows = torch.arange(self._sentences) if self._rows is None else self._rows
+        result = keys.new_empty(count, heads * d_v)
+        strides = (0 if each is None else each.stride(0) for each in projected)
+        sizes = self._sentences, count // self._sentences, heads, d_k, d_v, seen.size(-1)
+        given = *projected, *strides, keys, values, room, rows, seen.contiguous(), *sizes, result
+        self._library.attend(*native.arguments(*given))
+        return result
 
     def _attend(self, query: Tensor, key: Tensor, value: Tensor, bias: Tensor | None) -> Tensor:
         """Attention of queries (B, H, W, K) to keys, values (R, H, E or S, ...): (N, H x d_v)."""
@@ -141,6 +175,13 @@ class KVCache:
         if self._rows is not None:
             mixed = mixed[self._rows]
         return mixed.transpose(1, 2).flatten(2).flatten(0, 1)
+
+
+def _library(key: Tensor, value: Tensor) -> ctypes.CDLL | None:
+    """The compiled attention, if it can take these; portable arithmetic keeps the bits of torch."""
+    on_cpu = key.device.type == "cpu" and key.dtype == torch.float32
+    suits = on_cpu and not (key.size(3) % 8 or value.size(3) % 8 or is_portable())
+    return native.library() if suits else None
 
 
 def _bias(mask: Tensor, like: Tensor) -> Tensor:

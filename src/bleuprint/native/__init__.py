@@ -4,11 +4,13 @@ Without them all works the same, slower: each caller has both ways, and a test t
 """
 
 import ctypes
+from collections.abc import Iterator
 from functools import cache
 from importlib.util import find_spec
+from typing import Any
 
 # In step with native/version.cpp: a library built from other sources is not used.
-VERSION = 3
+VERSION = 4
 
 
 @cache
@@ -23,3 +25,12 @@ def library() -> ctypes.CDLL | None:
         return None
     found = ctypes.CDLL(spec.origin)
     return found if found.native_version() == VERSION else None
+
+
+def arguments(*values: Any) -> Iterator[ctypes.c_int64 | ctypes.c_void_p]:
+    """`values` as C takes them: numbers in 64 bits, tensors by their address, None as null."""
+    for value in values:
+        if isinstance(value, int):
+            yield ctypes.c_int64(value)
+        else:
+            yield ctypes.c_void_p(None if value is None else value.data_ptr())

@@ -1,1 +1,1 @@
-extern "C" int native_version() { return 3; }
+extern "C" int native_version() { return 4; }
