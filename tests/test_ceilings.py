@@ -8,7 +8,7 @@ from root import ROOT
 
 # Lines of code by package of src/bleuprint, rounded up.
 PACKAGES = {
-    "report": 3650,
+    "report": 3600,
     "corpus": 3190,
     "runtime": 2110,
     "config": 1640,
@@ -18,17 +18,17 @@ PACKAGES = {
     "dataset": 1530,
     "text": 1360,
     "serving": 830,
-    "decoding": 1040,
+    "decoding": 1060,
     "tracking": 820,
-    "model": 1060,
+    "model": 1110,
     "cli": 650,
     "rules": 720,
-    "native": 440,  # in C++ 400
+    "native": 550,  # in C++ 400
     "cells": 200,
 }
 LONGEST = 350  # lines of a module
 # Of code; of docs, of pages. The aim is 21,000 and 25,000.
-TOTALS = {"src": 24000, "tests": 27840, "docs": 2610}
+TOTALS = {"src": 24110, "tests": 27920, "docs": 2610}
 
 
 def code(folder):
