@@ -104,7 +104,7 @@ def show_preparation(stages: list[Stage]) -> None:
         print(f"| {what} | | {hours} |")
     print(
         "| deduplication's memory | |",
-        " | ".join(f"{21 * c.pairs / 1e9:.1f} GB" for c in CORPORA),
+        " | ".join(f"{1 + 7 * c.pairs / 1e9:.1f} GB" for c in CORPORA),
         "|",
     )
     storage = [
