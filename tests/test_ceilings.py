@@ -23,12 +23,12 @@ PACKAGES = {
     "model": 1110,
     "cli": 650,
     "rules": 720,
-    "native": 550,  # in C++ 400
+    "native": 540,  # in C++ 400
     "cells": 200,
 }
 LONGEST = 350  # lines of a module
 # Of code; of docs, of pages. The aim is 21,000 and 25,000.
-TOTALS = {"src": 24110, "tests": 27920, "docs": 2610}
+TOTALS = {"src": 24100, "tests": 27920, "docs": 2630}
 
 
 def code(folder):
