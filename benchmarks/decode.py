@@ -32,7 +32,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Literal
 
-from bleuprint.runtime.reexec import ALL_PRODUCTS, reexec
+from bleuprint.runtime.reexec import reexec
 
 Outputs = list[list[int]]
 PRECISIONS: tuple[Literal["float32", "bfloat16"], ...] = ("float32", "bfloat16")
@@ -61,7 +61,7 @@ def main() -> None:
     parser.add_argument("--threads", type=int, default=len(os.sched_getaffinity(0)))
     parser.add_argument("--peers", type=Path, help="folder of the peers' environments")
     given = parser.parse_args()
-    reexec(ALL_PRODUCTS)  # as the stage translate does
+    reexec()
     compare(given)
 
 

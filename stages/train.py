@@ -3,9 +3,8 @@
 import sys
 
 from bleuprint.model.arithmetic import restart
-from bleuprint.runtime.reexec import ALL_PRODUCTS
 
-restart(*sys.argv[1:3], native=ALL_PRODUCTS)
+restart(*sys.argv[1:3])
 
 from bleuprint.pipeline import stage_args
 from bleuprint.runtime.errors import run

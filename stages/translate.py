@@ -3,9 +3,8 @@
 import sys
 
 from bleuprint.model.arithmetic import check_portable, restart
-from bleuprint.runtime.reexec import ALL_PRODUCTS
 
-restart(*sys.argv[1:3], native=ALL_PRODUCTS)
+restart(*sys.argv[1:3])
 
 from bleuprint.config.experiment import load_resolved
 from bleuprint.config.paths import folder

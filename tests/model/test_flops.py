@@ -32,7 +32,7 @@ SHAPE = systems.model(
 def test_flops_equal_torchs_own_count_without_padding(changes, source, target, monkeypatch):
     # the counter includes neither oneDNN's product nor the fused attention kernel of CPUs
     monkeypatch.setattr(linear, "_HAS_ONEDNN", False)
-    monkeypatch.setattr(linear, "IS_PORTABLE", True)  # rows are not padded
+    monkeypatch.setattr(linear, "_ROWS", 1)  # rows are not padded
     shape = dataclasses.replace(SHAPE, **changes)
     model = Transformer(shape, 40, 11)  # of which only the target's 11 are projected onto
     ids = torch.randint(4, 40, (1, source)), torch.randint(4, 11, (1, target))

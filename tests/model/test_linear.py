@@ -52,7 +52,7 @@ def test_it_is_torchs_forward_and_backward(kind, bias, small, monkeypatch):
         torch.testing.assert_close(one, two)
 
 
-def test_few_numbers_of_rows_occur_unless_arithmetic_is_portable(monkeypatch):
+def test_few_numbers_of_rows_occur():
     padded = {len(pad_rows(torch.ones(1, rows, 1))) for rows in range(1, 4097)}
     assert len(padded) == 64 + 32 + 32 + 64  # up to 1,024, in steps of 16, then to 4,096
     assert all(rows % 16 == 0 for rows in padded)
@@ -60,8 +60,6 @@ def test_few_numbers_of_rows_occur_unless_arithmetic_is_portable(monkeypatch):
     rows = pad_rows(x)
     assert rows.shape == (48, 3) and not rows[35:].any()
     assert torch.equal(unpad_rows(rows, (5, 7)), x)
-    monkeypatch.setattr(module, "IS_PORTABLE", True)
-    assert torch.equal(pad_rows(x), x.flatten(0, 1))
 
 
 @onednn

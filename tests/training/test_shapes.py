@@ -11,7 +11,6 @@ import systems
 from bleuprint.dataset.batch import Batch, PairIds
 from bleuprint.model import linear
 from bleuprint.model.transformer import Transformer
-from bleuprint.runtime.reexec import ALL_PRODUCTS
 from bleuprint.training.loss import batch_loss
 from root import ROOT
 
@@ -33,7 +32,7 @@ def compiled(lengths, **variables):
     """How many products oneDNN compiles for it."""
     variables |= {"PYTHONPATH": os.pathsep.join(PATHS), "ONEDNN_VERBOSE": "profile_create"}
     command = [sys.executable, __file__, *map(str, lengths)]
-    told = {**os.environ, **ALL_PRODUCTS, **variables}
+    told = {**os.environ, **variables}
     done = subprocess.run(command, env=told, capture_output=True, text=True, check=True)
     return done.stdout.count("create:cache_miss")
 

@@ -9,7 +9,6 @@ starts, hence a restart; nothing here imports torch.
 import json
 import os
 import platform
-from collections.abc import Mapping
 from contextlib import suppress
 
 from bleuprint.config.paths import RESOLVED
@@ -26,12 +25,11 @@ PORTABLE = {
 }
 
 
-def restart(*names: str, native: Mapping[str, str] | None = None) -> None:
+def restart(*names: str) -> None:
     """Restart this process with the environment of its cell's arithmetic.
 
-    `names`: a system and a corpus, or a text that a system makes. `native`: variables for native
-    arithmetic. Must be called before torch is imported. What is missing or damaged in
-    reports/resolved.json is left to the stage to report.
+    `names`: a system and a corpus, or a text that a system makes. Must be called before torch is
+    imported. What is missing or damaged in reports/resolved.json is left to the stage to report.
     """
     portable = False
     with suppress(OSError, ValueError, LookupError, TypeError):
@@ -40,7 +38,7 @@ def restart(*names: str, native: Mapping[str, str] | None = None) -> None:
             text = resolved["made_texts"][names[0]]
             names = text["system"], text["corpus"]
         portable = resolved["cells"][names[0]][names[1]]["arithmetic"] == "portable"
-    reexec(PORTABLE if portable else native)
+    reexec(PORTABLE if portable else {})
 
 
 def is_portable() -> bool:

@@ -40,6 +40,8 @@ if IS_PORTABLE:
 
 Size = tuple[int, int]  # sentences B, and positions T of each
 
+_ROWS = 16
+
 # The batch size for which oneDNN chooses the layout of packed weights: about that of a search
 # batch. Other sizes are computed nearly as fast.
 _PACKED_ROWS = 256
@@ -124,12 +126,11 @@ def pad_rows(x: Tensor) -> Tensor:
     """x (B, T, D) as rows (R, D), the last of them zeros, so that few numbers R occur.
 
     oneDNN compiles a kernel for each new shape, which takes as long as several products, and keeps
-    it. R has at most seven significant bits, and is a multiple of 16. With portable arithmetic R is
-    B x T: the order of sums over rows depends on their number.
+    it. R has at most seven significant bits, and is a multiple of _ROWS.
     """
     rows = x.flatten(0, -2)
-    missing = -len(rows) % max(16, 1 << max(0, len(rows).bit_length() - 7))
-    return functional.pad(rows, (0, 0, 0, missing)) if missing and not IS_PORTABLE else rows
+    missing = -len(rows) % max(_ROWS, 1 << max(0, len(rows).bit_length() - 7))
+    return functional.pad(rows, (0, 0, 0, missing)) if missing else rows
 
 
 def unpad_rows(rows: Tensor, size: Size) -> Tensor:

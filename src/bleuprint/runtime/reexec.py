@@ -7,10 +7,6 @@
   run, this takes the cores from the threads that are waited for. Target tokens per second of a
   small model (d_model 128, two cores) when idle and beside one busy process a core, by spin count:
   10,000: 8,633 and 3,198; 3,000: 8,260 and 3,662; 1,000: 7,693 and 4,504.
-- oneDNN and torch's bindings of it each keep the last 1,024 compiled products. Where inputs differ
-  in shape few are used again, and those that are kept fragment the heap. Memory after 100 updates
-  of d_model 256, 3+3 layers, batches of 2,500 tokens: 2.24 GB and growing; with the last 64, 1.25
-  GB, at the same speed. A training with native arithmetic has few shapes and keeps them all.
 
 The libraries read these variables when a process starts, hence the restart.
 """
@@ -24,11 +20,7 @@ VARIABLES = {
     "MALLOC_TRIM_THRESHOLD_": str(8 << 30),
     "GLIBC_TUNABLES": "glibc.malloc.hugetlb=1",
     "GOMP_SPINCOUNT": "3000",
-    "ONEDNN_PRIMITIVE_CACHE_CAPACITY": "64",
-    "LRU_CACHE_CAPACITY": "64",
 }
-# for a process with few shapes
-ALL_PRODUCTS = dict.fromkeys(("ONEDNN_PRIMITIVE_CACHE_CAPACITY", "LRU_CACHE_CAPACITY"), "1024")
 
 
 def reexec(forced: Mapping[str, str] | None = None) -> None:
