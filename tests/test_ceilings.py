@@ -12,11 +12,11 @@ PACKAGES = {
     "corpus": 3190,
     "runtime": 2100,
     "config": 1640,
-    "pipeline": 1690,
+    "pipeline": 1710,
     "scoring": 1550,
     "training": 1550,
     "dataset": 1530,
-    "text": 1360,
+    "text": 1370,
     "serving": 830,
     "decoding": 1060,
     "tracking": 820,
@@ -28,7 +28,7 @@ PACKAGES = {
 }
 LONGEST = 350  # lines of a module
 # Of code; of docs, of pages. The aim is 21,000 and 25,000.
-TOTALS = {"src": 24100, "tests": 27880, "docs": 2630}
+TOTALS = {"src": 24110, "tests": 27880, "docs": 2630}
 
 
 def code(folder):

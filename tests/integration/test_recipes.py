@@ -60,7 +60,7 @@ RESOLVED = {
     "multi30k-cpu": "6c7a16bb54e3d4cc",
     "multi30k": "e036fda0a2e2e00b",
     "own": "b5d6efa34d418c97",
-    "phrasebook": "e29b6e84b6049f64",
+    "phrasebook": "a47d5148edc66876",
     "slides-tanaka": "3182e25c1b5a44d5",
     "table2-multi30k": "197b6cddad0c717a",
     "table2": "cb7a9423767018d0",

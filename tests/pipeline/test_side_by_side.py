@@ -50,6 +50,7 @@ def test_trainings_run_at_the_same_time_and_all_is_recorded(project, monkeypatch
     assert (status, restored) == (0, [])
     assert {*ran} == {"resolve", "report"} | AFTER
     assert (ran[0], ran[-1]) == ("resolve", "report")
+    assert next(name for name in ran if name in TRAININGS) == "train@wide-own-1"  # the longest
     assert project.changed() == set()
     assert run() == (0, [], [])
 

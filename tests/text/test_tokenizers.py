@@ -1,5 +1,4 @@
 import math
-from contextlib import suppress
 from functools import cache
 from importlib.util import find_spec
 
@@ -97,8 +96,7 @@ def test_tokens_hold_no_white_space(by, sentence):
 def test_tokens_as_text_are_those_of_the_list(sentence, language, options):
     lowercase, hyphens, escape, plain = options
     by = tokenizer_for(language, Tokenize("moses", lowercase, hyphens, escape, plain=plain))
-    with suppress(RuntimeError):  # of the round trip of some rows of marks
-        assert tokenized(by, sentence) == " ".join(by.tokenize(sentence))
+    assert tokenized(by, sentence) == " ".join(by.tokenize(sentence))
 
 
 @settings(max_examples=400, derandomize=True, database=None, deadline=None)
@@ -111,8 +109,7 @@ def test_a_sentence_has_as_many_tokens_as_its_bounds_say(sentence, language, opt
     lowercase, hyphens, escape, plain = options
     chosen = Tokenize("moses", lowercase, hyphens, escape, plain=plain)
     least, most = token_bounds(sentence, chosen)
-    with suppress(RuntimeError):  # of the round trip of some rows of marks
-        assert least <= len(tokenizer_for(language, chosen).tokenize(sentence)) <= most
+    assert least <= len(tokenizer_for(language, chosen).tokenize(sentence)) <= most
 
 
 def test_bounds_are_near_in_plain_text_and_none_with_other_tokenizers():

@@ -75,7 +75,7 @@ class _Run:
         return self._status
 
     def _start(self, pool: ThreadPoolExecutor) -> None:
-        """Start stages whose inputs are there while there are cores, trainings first."""
+        """Start stages whose inputs are there while there are cores, the longest training first."""
         with self._locked():
             self._check()
             while self._changed and not self._status:
@@ -104,7 +104,7 @@ class _Run:
                     self._changed.append(stage)
                 else:
                     self._done(stage)
-        self._changed.sort(key=lambda stage: self._described[stage.name].kind != "train")
+        self._changed.sort(key=lambda stage: -_work(self._described[stage.name]))
 
     def _end(self, future: "Future[int]") -> None:
         """Save the outputs of a command that has ended."""
@@ -151,6 +151,20 @@ def _restore(stage: Any) -> bool:
         stage.save_deps()
         return False
     return True
+
+
+def _work(stage: Stage) -> float:
+    """About how much a training computes, in products of numbers; 0 of other stages."""
+    if stage.kind != "train":
+        return 0
+    cell = {key: value for key, value in stage.parameters.items() if key.startswith("cells.")}
+    model, train = (
+        next(value for key, value in cell.items() if key.endswith(f".{part}"))
+        for part in ("model", "train")
+    )
+    tokens = (train["max_updates"] or 1) * (train["tokens_per_update"] or 1)
+    layers = model["encoder_layers"] + model["decoder_layers"]
+    return float(tokens * layers * model["d_model"] * (4 * model["d_model"] + model["d_ff"]))
 
 
 def _share(stage: Stage, free: int, others: int) -> int:

@@ -93,8 +93,11 @@ class Detokenizer:
         sentence: str = self._library.detokenize(latin, unescape=False)
         if latin == words:
             return sentence
-        characters = iter("".join(map(unmarked, words)))
-        return "".join(c if c == " " else next(characters) for c in sentence)
+        characters = "".join(map(unmarked, words))
+        if len(sentence.replace(" ", "")) != len(characters):  # the library loses some rows of marks
+            return " ".join(words)
+        of_words = iter(characters)
+        return "".join(c if c == " " else next(of_words) for c in sentence)
 
     def _latin(self, words: list[str], spaced: bool) -> list[str]:
         """Words of the same lengths, which the library joins as those of this language."""

@@ -16,7 +16,7 @@ import numpy.typing as npt
 from bleuprint.dataset.subwords import bpe
 from bleuprint.dataset.subwords.bpe import CONTINUED, Bpe
 from bleuprint.dataset.subwords.vocabulary import EOS, UNK, Vocabulary
-from bleuprint.runtime.files import read_json
+from bleuprint.runtime.files import read_object
 from bleuprint.runtime.memoize import BoundedCache
 from bleuprint.text.unicode import blank_white
 
@@ -44,7 +44,7 @@ class Segmentation:
     def read(cls, folder: Path, language: str) -> "Segmentation":
         """Read the files of `language`."""
         vocabulary = Vocabulary.read(folder / f"vocabulary.{language}")
-        match read_json(folder / ABOUT)["kind"]:
+        match read_object(folder / ABOUT, ("kind",))["kind"]:
             case "sentencepiece":
                 return PieceSegmentation(language, vocabulary, folder / f"{MODEL}.{language}")
             case "words":
