@@ -94,7 +94,7 @@ class Detokenizer:
         if latin == words:
             return sentence
         characters = "".join(map(unmarked, words))
-        if len(sentence.replace(" ", "")) != len(characters):  # the library loses some rows of marks
+        if len(sentence.replace(" ", "")) != len(characters):  # of some rows of marks
             return " ".join(words)
         of_words = iter(characters)
         return "".join(c if c == " " else next(of_words) for c in sentence)
