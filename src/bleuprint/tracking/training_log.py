@@ -51,7 +51,8 @@ class TrainingLog(Observer):
         self.stopwatch.pause()
         self._tracker.log(state.update, {f"valid/{name}": of for name, of in measures.items()})
         shown = ", ".join(f"{name} {value:.3f}" for name, value in measures.items())
-        self.warned(f"update {state.update}: validation {shown}")
+        cell = self._job.cell
+        self.warned(f"{cell.system} {cell.corpus}, update {state.update}: validation {shown}")
 
     def skipped(self, state: TrainState) -> None:
         self._tracker.log(state.update, {"train/skipped": state.skipped})
