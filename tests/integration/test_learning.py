@@ -20,7 +20,7 @@ from root import ROOT
 from trainings import merges, train_here
 
 # with one layer and this learning rate it learns in fewer updates than the default's `tiny`
-UPDATES, LAYERS = 280, 1
+UPDATES, LAYERS, TOKENS = 280, 1, 800
 LR_SCHEDULE = LrSchedule(InverseSqrt(lr=0.006, warmup_updates=100, warmup_init_lr=0.0))
 
 
@@ -52,6 +52,8 @@ def test_bleu_tells_a_sound_model(text, tmp_path, monkeypatch, low, high):
     system = load(ROOT / "params.yaml").system("tiny")
     settings = dataclasses.replace(
         system.train,
+        tokens_per_update=TOKENS,
+        max_tokens=TOKENS,
         max_updates=UPDATES,
         validate_every=UPDATES,
         checkpoint_every=UPDATES,
