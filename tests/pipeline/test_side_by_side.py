@@ -94,6 +94,11 @@ def test_a_command_without_its_outputs_or_with_a_status_has_failed(project, caps
     assert ("does not exist" in capsys.readouterr().err) == (not end)
 
 
+def test_a_command_that_a_signal_ends_has_failed():
+    # as a shell that replaces itself by the command, as bash does
+    assert side_by_side._call("kill -KILL $$", cores=1) == 137
+
+
 def test_a_stage_of_several_threads_has_all_cores_and_others_share_them(stand_in, monkeypatch):
     monkeypatch.setattr(side_by_side, "_cores", lambda: 8)
     clean = next(each for each in stages(stand_in.root) if each.kind == "clean")

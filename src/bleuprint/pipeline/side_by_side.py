@@ -175,9 +175,11 @@ def _share(stage: Stage, free: int, others: int) -> int:
 
 
 def _call(command: str, cores: int) -> int:
+    """The status of a command, as a shell has it: 128 and the signal that has ended it."""
     workers = os.environ.get("BLEUPRINT_WORKERS", str(cores))
     environment = {**os.environ, "BLEUPRINT_WORKERS": workers}
-    return subprocess.call(command, shell=True, env=environment)
+    status = subprocess.call(command, shell=True, env=environment)
+    return status if status >= 0 else 128 - status
 
 
 def _cores() -> int:
