@@ -18,6 +18,7 @@ def test_processes_that_the_kernel_has_ended_are_counted(tmp_path):
     (statistics := tmp_path / "vmstat").write_text("pgfault 3\noom_kill 12\nswap_ra 0\n")
     assert oom_kills(statistics) == 12
     assert oom_kills() >= 0
+    assert oom_kills(tmp_path / "none") == 0
 
 
 def test_what_has_changed_is_named_with_the_command_that_keeps_it(tmp_path):

@@ -28,8 +28,12 @@ def run_stages() -> None:
 
 
 def oom_kills(statistics: Path = Path("/proc/vmstat")) -> int:
-    """How many processes the kernel has ended for lack of memory since this machine started."""
-    found = re.search(r"^oom_kill (\d+)$", statistics.read_text(), re.MULTILINE)
+    """How many processes the kernel has ended for lack of memory since this machine started.
+
+    0 where it does not tell, as in some containers.
+    """
+    text = statistics.read_text() if statistics.exists() else ""
+    found = re.search(r"^oom_kill (\d+)$", text, re.MULTILINE)
     return int(found[1]) if found else 0
 
 
