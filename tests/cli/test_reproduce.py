@@ -1,8 +1,9 @@
 """`bleuprint reproduce`: the line of a stage, and what is to be committed."""
 
 import subprocess
+from threading import Thread
 
-from bleuprint.cli.reproduce import changes, line, oom_kills
+from bleuprint.cli.reproduce import alone, changes, line, oom_kills
 
 
 def test_a_stage_is_one_line_with_its_number_and_what_it_took():
@@ -12,6 +13,22 @@ def test_a_stage_is_one_line_with_its_number_and_what_it_took():
     from_cache = "[2/2] train@x-a-1: outputs from the run cache"
     assert line(planned, "train@x-a-1", restored=True) == from_cache
     assert line(planned, "new@b", restored=False) == "new@b"
+
+
+def test_two_runs_of_a_project_wait_for_each_other(tmp_path, monkeypatch, capsys):
+    def second():
+        with alone():
+            done.append("second")
+
+    monkeypatch.chdir(tmp_path)
+    done = []
+    with alone():
+        (other := Thread(target=second)).start()
+        other.join(timeout=0.3)
+        done.append("first")
+    other.join()
+    assert done == ["first", "second"]
+    assert "another bleuprint reproduce runs here: waiting for it" in capsys.readouterr().err
 
 
 def test_processes_that_the_kernel_has_ended_are_counted(tmp_path):

@@ -2,14 +2,19 @@
 
 import re
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
+
+from filelock import Timeout
 
 from bleuprint.pipeline import side_by_side
 from bleuprint.pipeline.plan import planned_stages
 from bleuprint.report.cost_columns import duration
+from bleuprint.runtime import environment
 from bleuprint.runtime.code import git
 from bleuprint.runtime.errors import say
+from bleuprint.runtime.locks import FileLock
 from bleuprint.runtime.machine_errors import memory
 
 
@@ -18,13 +23,30 @@ def run_stages() -> None:
 
     Exits if a stage fails. Errors and progress of the stages pass through.
     """
-    took = {each.stage.name: each.took for each in planned_stages()}
     kills = oom_kills()
-    status = side_by_side.run(lambda *begun: print(line(took, *begun), flush=True))
+    with alone():
+        took = {each.stage.name: each.took for each in planned_stages()}
+        status = side_by_side.run(lambda *begun: print(line(took, *begun), flush=True))
     if status and oom_kills() > kills:
         say(f"the kernel has ended a process for lack of memory: {memory()}", "note")
     if status:
         sys.exit(status)
+
+
+@contextmanager
+def alone() -> Iterator[None]:
+    """Wait for another `bleuprint reproduce` of this project, which would run the same stages."""
+    environment.work().mkdir(parents=True, exist_ok=True)
+    lock = FileLock(environment.work() / "reproduce.lock")
+    try:
+        lock.acquire(timeout=0)
+    except Timeout:
+        say("another bleuprint reproduce runs here: waiting for it", "note")
+        lock.acquire()
+    try:
+        yield
+    finally:
+        lock.release()
 
 
 def oom_kills(statistics: Path = Path("/proc/vmstat")) -> int:
