@@ -1,5 +1,6 @@
 """What has changed runs, independent stages beside each other, and is recorded as DVC does it."""
 
+import re
 from dataclasses import replace
 
 import pytest
@@ -95,8 +96,16 @@ def test_a_command_without_its_outputs_or_with_a_status_has_failed(project, caps
 
 
 def test_a_command_that_a_signal_ends_has_failed():
-    # as a shell that replaces itself by the command, as bash does
+    # the shell itself, as where bash replaces itself by the command
     assert side_by_side._call("kill -KILL $$", cores=1) == 137
+
+
+def test_a_stage_that_a_signal_ends_is_named(project, capsys):
+    script = project.root / "stages" / "score.py"
+    script.write_text("import os\nos.kill(os.getpid(), 9)")
+    status, _, _ = run()
+    assert status == 137
+    assert re.search(r"error: score@\S+: ended by signal 9", capsys.readouterr().err)
 
 
 def test_a_stage_of_several_threads_has_all_cores_and_others_share_them(stand_in, monkeypatch):

@@ -22,6 +22,8 @@ from bleuprint.runtime.machine_errors import describe
 # Seconds: dvc.lock, which takes half a second to write, is written after stages that took longer,
 # and at the end. What a kill leaves unrecorded is in DVC's run cache.
 _LONG = 10.0
+# The status of a command that signal N has ended is this plus N, in a shell.
+_SIGNALS = 128
 
 
 def run(started: Callable[[str, bool], None], root: Path = Path()) -> int:
@@ -116,6 +118,8 @@ class _Run:
             except Exception as error:  # DVC's errors have no common class
                 say(f"{stage.name}: {describe(error) or error}")
                 status = 1
+        elif status > _SIGNALS:  # else the stage has said what is wrong
+            say(f"{stage.name}: ended by signal {status - _SIGNALS}")
         self._status = max(self._status, status)
         if time.monotonic() - began > _LONG:
             self._record()
@@ -175,11 +179,11 @@ def _share(stage: Stage, free: int, others: int) -> int:
 
 
 def _call(command: str, cores: int) -> int:
-    """The status of a command, as a shell has it: 128 and the signal that has ended it."""
+    """The status of a command, as a shell has it."""
     workers = os.environ.get("BLEUPRINT_WORKERS", str(cores))
     environment = {**os.environ, "BLEUPRINT_WORKERS": workers}
     status = subprocess.call(command, shell=True, env=environment)
-    return status if status >= 0 else 128 - status
+    return status if status >= 0 else _SIGNALS - status
 
 
 def _cores() -> int:
