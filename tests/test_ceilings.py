@@ -19,16 +19,16 @@ PACKAGES = {
     "text": 1370,
     "serving": 830,
     "decoding": 1060,
-    "tracking": 820,
+    "tracking": 830,
     "model": 1110,
-    "cli": 650,
+    "cli": 680,
     "rules": 720,
     "native": 540,  # in C++ 400
     "cells": 200,
 }
 LONGEST = 350  # lines of a module
 # Of code; of docs, of pages. The aim is 21,000 and 25,000.
-TOTALS = {"src": 24110, "tests": 27880, "docs": 2630}
+TOTALS = {"src": 24150, "tests": 27920, "docs": 2630}
 
 
 def code(folder):

@@ -10,6 +10,7 @@ from torch import Tensor
 import systems
 from bleuprint.decoding import beam_search as search_module
 from bleuprint.decoding.beam_search import Hypothesis, SpecialTokens, beam_search, length_penalty
+from bleuprint.runtime.errors import UserError
 
 BEGIN, END, UNKNOWN, UNITS = 0, 1, 2, 5
 
@@ -139,6 +140,20 @@ def test_to_stop_early_loses_nothing(monkeypatch, beam, penalty, best):
     late = find(sentences, limits, settings, min(best, beam))
     for one, other in zip(early, late, strict=True):
         same(one, other)
+
+
+@pytest.mark.parametrize("row", [0, 1])
+def test_nan_in_any_hypothesis_is_told(row):
+    def broken(last, state):
+        logits, state = step(last, state)
+        if state.words.size(1) == 2:
+            logits[row, UNKNOWN] = torch.nan
+        return logits, state
+
+    start = Histories(torch.tensor([0]), torch.empty(1, 0, dtype=torch.long))
+    symbols, settings = SpecialTokens(BEGIN, END, UNKNOWN), systems.decode(beam=3)
+    with pytest.raises(UserError, match="probabilities are NaN"):
+        beam_search(broken, start, torch.tensor([6]), symbols, settings, 1)
 
 
 def test_penalty_by_hand():

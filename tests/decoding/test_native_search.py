@@ -26,14 +26,6 @@ def test_the_greatest_are_those_of_topk(monkeypatch, units, most):
     assert not is_token[3].any() and int(found[1].max()) < 4 * units
 
 
-@needs_library
-def test_nan_is_among_the_greatest():
-    logs = torch.arange(0.0, -1000.0, -1.0).expand(2, 3, -1).clone()
-    logs[1, 2, 777] = torch.nan
-    values, _ = beam_search._greatest(logs, torch.zeros(2, 3), 4)
-    assert values.isnan().any(1).tolist() == [False, True]
-
-
 def cache(padding):
     """Two layers of three heads, d_k 8 and d_v 24, for 12 sources of up to 7 positions."""
     torch.manual_seed(2)

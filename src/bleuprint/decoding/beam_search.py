@@ -4,7 +4,6 @@ Shapes: B sentences, K hypotheses each (the beam), N = B x K, V tokens of the vo
 of the outputs so far, BOS included.
 """
 
-import math
 from bisect import insort
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -109,6 +108,8 @@ def beam_search(
         count, width, length = outputs.shape
         logits, state = step(outputs[:, :, -1].reshape(-1), state)
         logs = torch.log_softmax(logits.float(), -1).view(count, width, -1)
+        if logs[:, :, 0].isnan().any():  # all are if one is
+            raise UserError("the model is broken: its probabilities are NaN")
         _mask_forbidden(logs, outputs, max_lengths[sentences] == length, special, settings)
 
         values, picked = _greatest(logs, scores, min(2 * beam, logs[0].numel()))
@@ -207,8 +208,6 @@ class _Finished:
         """The rows whose best running hypothesis, of `scores` (B, K), may change the result."""
         rows = []
         highest = scores.max(dim=1).values.tolist()
-        if any(map(math.isnan, highest)):
-            raise UserError("the model is broken: its probabilities are NaN")
         limits = max_lengths[sentences].tolist()
         for row, sentence in enumerate(sentences.tolist()):
             best = self.best[sentence]

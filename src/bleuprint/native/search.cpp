@@ -69,7 +69,7 @@ FOR_EACH_PROCESSOR void attend(const float* query, const float* new_keys, const 
   }
 }
 
-// The `most` greatest of logs (B, W x V) + scores (B, W), greatest first, NaN first of all, and
+// The `most` greatest of logs (B, W x V) + scores (B, W), greatest first, and
 // their places in W x V; place 0 with -inf where there are fewer.
 FOR_EACH_PROCESSOR void greatest(const float* logs, const float* scores, int64_t sentences,
                                  int64_t width, int64_t units, int64_t most, float* values,

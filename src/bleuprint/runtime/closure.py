@@ -7,7 +7,8 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from bleuprint.runtime.files import read_json, write_json
+from bleuprint.runtime.errors import UserError
+from bleuprint.runtime.files import read_object, write_json
 
 # Packages that decide how things are found, run, shown or written, but no result.
 _UNDECIDING = ("runtime", "config", "tracking", "serving", "cli", "pipeline/stage_args.py")
@@ -44,8 +45,8 @@ class Code:
         self._files = {path.as_posix() for path in files if "__pycache__" not in path.parts}
         self._keys: dict[str, str] = {}
         self._parsed: dict[str, tuple[str, list[tuple[str, str]]]] = {}
-        with suppress(OSError, ValueError):
-            self._parsed = read_json(root / _PARSED)
+        with suppress(OSError, UserError):
+            self._parsed = read_object(root / _PARSED)
 
     def keep(self) -> None:
         """Write what was parsed, for the next process."""
