@@ -15,6 +15,7 @@ os.environ.setdefault("OMP_WAIT_POLICY", "passive")
 
 import micro
 import warm
+from bleuprint import native
 from bleuprint.corpus.download import http
 from hosts import two_hosts_up
 from servers import Host, running
@@ -77,6 +78,17 @@ def no_proxies(monkeypatch):
     for name in ("http_proxy", "https_proxy", "all_proxy", "no_proxy"):
         monkeypatch.delenv(name, raising=False)
         monkeypatch.delenv(name.upper(), raising=False)
+
+
+@pytest.fixture(params=["native", "python"], scope="module")
+def with_and_without_native(request):
+    """Each test twice: with the compiled functions and without."""
+    if request.param == "native" and native.library() is None:
+        pytest.skip("native was not built: no C++ compiler")
+    with pytest.MonkeyPatch.context() as patch:
+        if request.param == "python":
+            patch.setattr(native, "library", lambda: None)
+        yield
 
 
 @pytest.fixture

@@ -28,7 +28,7 @@ PACKAGES = {
 }
 LONGEST = 350  # lines of a module
 # Of code; of docs, of pages. The aim is 21,000 and 25,000.
-TOTALS = {"src": 24150, "tests": 27920, "docs": 2630}
+TOTALS = {"src": 24150, "tests": 27900, "docs": 2630}
 
 
 def code(folder):

@@ -12,7 +12,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from subword_nmt.learn_bpe import learn_bpe
 
-from bleuprint import native
 from bleuprint.corpus.phrasebook import sentences
 from bleuprint.dataset.bpe_learner import learn_merges
 from bleuprint.text.parallel import read_lines
@@ -22,17 +21,7 @@ MULTI30K = "multi30k/dataset/a3d2e0d26b56f3846f66a952536ffed4e401d05a/data/task1
 TANAKA = "odashi/small_parallel_enja/312408a11c5fbcbc09443bebb18121f7efdcd61e"
 
 
-@pytest.fixture(params=["native", "python"], scope="module", autouse=True)
-def way(request):
-    """All tests twice: with the compiled learner and without."""
-    if request.param == "python":
-        with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(native, "library", lambda: None)
-            yield
-    elif native.library() is None:
-        pytest.skip("native was not built: no C++ compiler")
-    else:
-        yield
+pytestmark = pytest.mark.usefixtures("with_and_without_native")
 
 
 def reference(counts, merges):

@@ -1,6 +1,6 @@
 """A model learns the phrasebook; from a misaligned corpus it gets no plausible score.
 
-A broken mask and a shifted target are told by tests of the model and of batches, at once.
+A broken mask and a shifted target fail tests of the model and of batches at once.
 """
 
 import dataclasses

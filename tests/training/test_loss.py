@@ -6,20 +6,12 @@ import pytest
 import torch
 from torch.nn import functional
 
-from bleuprint import native
 from bleuprint.dataset.subwords.vocabulary import PAD
 from bleuprint.model.linear import Linear
 from bleuprint.training import loss as module
 from bleuprint.training.loss import linear_cross_entropy
 
-
-@pytest.fixture(params=["native", "torch"], autouse=True)
-def way(request, monkeypatch):
-    """All tests twice: with the compiled loss and without."""
-    if request.param == "torch":
-        monkeypatch.setattr(native, "library", lambda: None)
-    elif native.library() is None:
-        pytest.skip("native was not built: no C++ compiler")
+pytestmark = pytest.mark.usefixtures("with_and_without_native")
 
 
 def smoothed_loss(logits, labels, smoothing, target="uniform"):

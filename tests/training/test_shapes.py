@@ -32,8 +32,8 @@ def compiled(lengths, **variables):
     """How many products oneDNN compiles for it."""
     variables |= {"PYTHONPATH": os.pathsep.join(PATHS), "ONEDNN_VERBOSE": "profile_create"}
     command = [sys.executable, __file__, *map(str, lengths)]
-    told = {**os.environ, **variables}
-    done = subprocess.run(command, env=told, capture_output=True, text=True, check=True)
+    environment = {**os.environ, **variables}
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
     return done.stdout.count("create:cache_miss")
 
 

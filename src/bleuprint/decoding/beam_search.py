@@ -16,6 +16,7 @@ from torch import Tensor
 from bleuprint import native
 from bleuprint.config.system import Decode
 from bleuprint.dataset.binarized import Lengths
+from bleuprint.model.linear import IS_PORTABLE
 from bleuprint.runtime.errors import UserError
 
 # The number of source positions times hypotheses that are decoded at once. Bounds memory; does
@@ -131,8 +132,11 @@ def beam_search(
 
 
 def _greatest(logs: Tensor, scores: Tensor, most: int) -> tuple[Tensor, Tensor]:
-    """The `most` greatest of logs (B, K, V) + scores (B, K), and their places in K x V."""
-    library = native.library()
+    """The `most` greatest of logs (B, K, V) + scores (B, K), and their places in K x V.
+
+    Of equal ones C++ takes the first, torch any: so portable arithmetic is torch's everywhere.
+    """
+    library = None if IS_PORTABLE else native.library()
     if library is None or logs.device.type != "cpu" or most > _MOST:
         return logs.add_(scores[:, :, None]).flatten(1).topk(most)
     values, places = (

@@ -25,7 +25,7 @@ extern "C" {
 
 // softmax(query x key^T / sqrt(d_k)) x value of each hypothesis (N, H x d_v), over the entries of
 // its sentence that `seen` marks: (N, E), or (R, E) if there are no new keys and values. Those are
-// first stored as the last entries. Rows of query and of what is new are so many floats apart; keys
+// first stored as the last entries. Rows of query and of what is new are that many floats apart; keys
 // and values have `room` entries in each row and head; `rows` (B,) are those of the sentences. d_k
 // and d_v must be multiples of 8.
 FOR_EACH_PROCESSOR void attend(const float* query, const float* new_keys, const float* new_values,

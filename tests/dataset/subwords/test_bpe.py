@@ -9,7 +9,6 @@ from pathlib import Path
 import pytest
 from subword_nmt import apply_bpe
 
-from bleuprint import native
 from bleuprint.config.corpus import Bpe as BpeSettings
 from bleuprint.dataset.learn_vocabulary import learn_codes
 from bleuprint.dataset.subwords.bpe import Bpe, join
@@ -18,13 +17,8 @@ from bleuprint.dataset.subwords.vocabulary import write_counts
 SUBWORD_NMT = Path(sys.executable).with_name("subword-nmt")
 
 
-@pytest.fixture(params=["native", "python"], autouse=True)
-def way(request, monkeypatch):
-    """All tests twice: words are split in C++, and by subword-nmt."""
-    if request.param == "python":
-        monkeypatch.setattr(native, "library", lambda: None)
-    elif native.library() is None:
-        pytest.skip("native was not built: no C++ compiler")
+# words are split in C++, and by subword-nmt
+pytestmark = pytest.mark.usefixtures("with_and_without_native")
 
 
 def settings(merges):
