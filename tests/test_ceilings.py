@@ -14,8 +14,8 @@ PACKAGES = {
     "config": 1640,
     "pipeline": 1710,
     "scoring": 1550,
-    "training": 1550,
-    "dataset": 1530,
+    "training": 1540,
+    "dataset": 1520,
     "text": 1370,
     "serving": 830,
     "decoding": 1060,
@@ -23,12 +23,12 @@ PACKAGES = {
     "model": 1110,
     "cli": 680,
     "rules": 720,
-    "native": 540,  # in C++ 400
+    "native": 550,  # in C++ 400
     "cells": 200,
 }
 LONGEST = 350  # lines of a module
 # Of code; of docs, of pages. The aim is 21,000 and 25,000.
-TOTALS = {"src": 24150, "tests": 27900, "docs": 2630}
+TOTALS = {"src": 24150, "tests": 27910, "docs": 2630}
 
 
 def code(folder):

@@ -98,6 +98,9 @@ def test_words_come_back(language, escape, words, mark):
         ("hi", "यह ₹ 500 का है।"),
         ("es", "« Hola » dijo, «sí»."),
         ("fr", "100%% et %d %% de l’eau"),
+        # rows of marks of which the library drops a space
+        ("ru", "1 “ 's"),
+        ("cs", "„ ',ß"),
     ],
 )
 def test_sentences_come_back(language, sentence):

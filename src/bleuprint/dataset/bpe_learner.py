@@ -64,14 +64,8 @@ def _native_merges(library: ctypes.CDLL, counts: Mapping[str, int]) -> Iterator[
     times = np.fromiter(counts.values(), np.int64, len(words))
     library.merges_new.restype = ctypes.c_void_p
     library.merges_next.restype = ctypes.c_char_p
-    learner = ctypes.c_void_p(
-        library.merges_new(
-            b"".join(words),
-            ends.ctypes.data_as(ctypes.c_void_p),
-            times.ctypes.data_as(ctypes.c_void_p),
-            ctypes.c_int64(len(words)),
-        )
-    )
+    given = native.arguments(b"".join(words), ends, times, len(words))
+    learner = ctypes.c_void_p(library.merges_new(*given))
     try:
         while line := library.merges_next(learner):
             yield tuple(line.decode().split(" "))

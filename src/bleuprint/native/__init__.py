@@ -9,6 +9,8 @@ from functools import cache
 from importlib.util import find_spec
 from typing import Any
 
+import numpy as np
+
 # In step with native/version.cpp: a library built from other sources is not used.
 VERSION = 4
 
@@ -27,10 +29,16 @@ def library() -> ctypes.CDLL | None:
     return found if found.native_version() == VERSION else None
 
 
-def arguments(*values: Any) -> Iterator[ctypes.c_int64 | ctypes.c_void_p]:
-    """`values` as C takes them: numbers in 64 bits, tensors by their address, None as null."""
+def arguments(*values: Any) -> Iterator[Any]:
+    """`values` as C takes them: numbers in 64 bits, arrays and tensors by their address.
+
+    Bytes and None (null) stay as they are.
+    """
     for value in values:
         if isinstance(value, int):
             yield ctypes.c_int64(value)
+        elif isinstance(value, bytes | None):
+            yield value
         else:
-            yield ctypes.c_void_p(None if value is None else value.data_ptr())
+            array = isinstance(value, np.ndarray)
+            yield ctypes.c_void_p(value.ctypes.data if array else value.data_ptr())

@@ -94,7 +94,7 @@ FOR_EACH_PROCESSOR double part(void* logits, bool half, const int64_t* labels, i
 }  // namespace
 
 // The summed loss of logits (rows, columns), float32 or bfloat16 (`half`); they become its gradient.
-extern "C" double cross_entropy(void* logits, int half, const int64_t* labels, int64_t rows,
+extern "C" double cross_entropy(void* logits, int64_t half, const int64_t* labels, int64_t rows,
                                 int64_t columns, const double* q, int64_t threads) {
   std::vector<double> losses(threads);
   std::vector<std::thread> others;

@@ -95,7 +95,7 @@ class Detokenizer:
             return sentence
         characters = "".join(map(unmarked, words))
         if len(sentence.replace(" ", "")) != len(characters):  # of some rows of marks
-            return " ".join(words)
+            return " ".join(map(unmarked, words))
         of_words = iter(characters)
         return "".join(c if c == " " else next(of_words) for c in sentence)
 

@@ -117,15 +117,9 @@ def _native_loss(
     assert logits.is_contiguous() and labels.is_contiguous()
     probabilities = np.array(_distribution(logits.size(1), smoothing, target))
     library.cross_entropy.restype = ctypes.c_double
-    loss: float = library.cross_entropy(
-        ctypes.c_void_p(logits.data_ptr()),
-        ctypes.c_int(logits.dtype == torch.bfloat16),
-        ctypes.c_void_p(labels.data_ptr()),
-        ctypes.c_int64(len(labels)),
-        ctypes.c_int64(logits.size(1)),
-        probabilities.ctypes.data_as(ctypes.c_void_p),
-        ctypes.c_int64(torch.get_num_threads()),
-    )
+    sizes, half = (len(labels), logits.size(1)), logits.dtype == torch.bfloat16
+    given = logits, half, labels, *sizes, probabilities, torch.get_num_threads()
+    loss: float = library.cross_entropy(*native.arguments(*given))
     logits[len(labels) :] = 0
     return loss
 
