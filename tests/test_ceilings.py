@@ -15,7 +15,7 @@ PACKAGES = {
     "pipeline": 1710,
     "scoring": 1550,
     "training": 1540,
-    "dataset": 1520,
+    "dataset": 1430,
     "text": 1370,
     "serving": 830,
     "decoding": 1060,
@@ -28,7 +28,7 @@ PACKAGES = {
 }
 LONGEST = 350  # lines of a module
 # Of code; of docs, of pages. The aim is 21,000 and 25,000.
-TOTALS = {"src": 24150, "tests": 27910, "docs": 2630}
+TOTALS = {"src": 24050, "tests": 27920, "docs": 2630}
 
 
 def code(folder):

@@ -12,6 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from subword_nmt.learn_bpe import learn_bpe
 
+from bleuprint import native
 from bleuprint.corpus.phrasebook import sentences
 from bleuprint.dataset.bpe_learner import learn_merges
 from bleuprint.text.parallel import read_lines
@@ -21,7 +22,7 @@ MULTI30K = "multi30k/dataset/a3d2e0d26b56f3846f66a952536ffed4e401d05a/data/task1
 TANAKA = "odashi/small_parallel_enja/312408a11c5fbcbc09443bebb18121f7efdcd61e"
 
 
-pytestmark = pytest.mark.usefixtures("with_and_without_native")
+pytestmark = pytest.mark.skipif(native.library() is None, reason="needs the compiled module")
 
 
 def reference(counts, merges):
@@ -106,6 +107,14 @@ def test_larger_dictionaries(alphabet, words, longest, most):
 )
 def test_where_subword_nmt_miscounts_it_is_followed(counts):
     assert found(counts, 300) == reference(counts, 300)
+
+
+def test_without_the_compiled_module_they_are_the_same(monkeypatch):
+    counts = drawn(4, "abcdefghij", 300, 5, 100)
+    compiled = found(counts, 400)
+    monkeypatch.setattr(native, "library", lambda: None)
+    assert found(counts, 400) == compiled and len(compiled) > 100
+    assert found({"a": 7}, 9) == found({}, 9) == []
 
 
 def test_phrasebook():
