@@ -78,7 +78,11 @@ def test_one_process_is_not_started_again(monkeypatch):
     start_processes()
     alone = init_process_group()
     assert alone == Group(0, 1, torch.device("cpu"))
+    # a read of a tensor would wait for a GPU
+    monkeypatch.setattr(torch, "tensor", lambda *_, **__: pytest.fail("makes a tensor"))
     assert alone.any(True) and not alone.any(False)
+    assert alone.broadcast(7) == 7 and not alone.differs("text")
+    alone.start_all_reduce(torch.ones(3)).wait()
     alone.barrier()
     alone.close()
 

@@ -84,13 +84,17 @@ def test_under_slurm_each_task_is_one_of_them(tmp_path):
     assert [end(task) for task in tasks] == [(0, "")] * 2
 
 
-def test_under_slurm_a_killed_task_ends_the_others(tmp_path):
-    killed = 0
+@pytest.mark.parametrize(
+    ("killed", "others"),
+    [(0, GO_ON), (1, "pending[-1].wait()"), (2, "while True: group.any(False)")],
+)
+def test_under_slurm_a_killed_task_ends_the_others(tmp_path, killed, others):
     work = f"""
+    pending = [group.start_all_reduce(torch.ones(3)) for _ in range(8 if rank != {killed} else 3)]
     if rank == {killed}:
         note_time()
         os.kill(os.getpid(), signal.SIGKILL)
-    {GO_ON}
+    {others}
     """
     tasks = [start(tmp_path, work, **step(rank, 3, killed)) for rank in range(3)]
     ends = [end(task) for task in tasks]

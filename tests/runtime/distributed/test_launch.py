@@ -35,6 +35,20 @@ def test_they_add_up_agree_and_leave_one_after_the_other(tmp_path):
     assert printed.split("\n") == [*[f"threads {threads}"] * 3, "exported", ""]
 
 
+@pytest.mark.parametrize("processes", [2, 3])
+def test_sums_that_are_begun_together_end_in_any_order(tmp_path, processes):
+    work = """
+    sums = [torch.full((size,), (rank + 1.0) * size) for size in (1, 100_000, 3, 40_000)]
+    pending = [group.start_all_reduce(each) for each in sums]
+    assert group.broadcast(rank + 5) == 5 and group.any(rank == 1) and not group.any(False)
+    for each in reversed(pending):
+        each.wait()
+    factor = sum(range(1, group.size + 1))
+    assert all((each == factor * len(each)).all() for each in sums)
+    """
+    assert end(start(tmp_path, work, processes=processes)) == (0, "")
+
+
 @pytest.mark.parametrize("ranks", [(1,), (0, 1)])
 def test_an_error_is_printed_once_and_ends_all(tmp_path, ranks):
     work = f"""

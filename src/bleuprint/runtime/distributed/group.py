@@ -13,7 +13,8 @@ import re
 import signal
 import socket
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
 from datetime import timedelta
 from itertools import takewhile
@@ -48,23 +49,31 @@ class Group:
 
     def all_reduce(self, tensor: Tensor) -> Tensor:
         """Sum `tensor` over all processes, in place. Raises PeerLost."""
-        if self.size > 1:
-            try:
-                distributed.all_reduce(tensor)
-            except RuntimeError as error:
-                # gloo raises plain RuntimeErrors
-                if self.device.type == "cuda" and not isinstance(error, distributed.DistError):
-                    raise
-                raise _peer_lost(self.rank, self.size, "lost another process", error) from None
+        self.start_all_reduce(tensor).wait()
         return tensor
 
+    def start_all_reduce(self, tensor: Tensor) -> "Pending":
+        """Begin to sum `tensor` over all processes, in place; neither read nor change it before
+        the result's `wait()`. All processes begin the same sums in the same order.
+        """
+        if self.size == 1:
+            return Pending()
+        with self._naming_lost_peers(tensor.device):
+            work = distributed.all_reduce(tensor, async_op=True)
+        return Pending(work, lambda: self._naming_lost_peers(tensor.device))
+
     def any(self, flag: bool) -> bool:
-        """Whether `flag` is set on any process; the same answer on all of them."""
-        return bool(self.all_reduce(torch.tensor(float(flag), device=self.device)))
+        """Whether `flag` is set on any process; the same answer on all of them.
+
+        Decided on the CPUs, as all that follows: no process waits for what its GPU computes.
+        """
+        return flag if self.size == 1 else bool(self.all_reduce(torch.tensor(float(flag))))
 
     def broadcast(self, number: float) -> float:
         """The number of rank 0."""
-        mine = torch.tensor(number if self.is_main else 0, dtype=torch.float64, device=self.device)
+        if self.size == 1:
+            return float(number)
+        mine = torch.tensor(number if self.is_main else 0, dtype=torch.float64)
         return float(self.all_reduce(mine))
 
     def differs(self, text: str) -> bool:
@@ -80,6 +89,34 @@ class Group:
         """Leave the group; other processes may still have work to do."""
         if self.size > 1:
             distributed.destroy_process_group()
+
+    @contextmanager
+    def _naming_lost_peers(self, device: torch.device) -> Iterator[None]:
+        """Raise PeerLost for the errors of the backend that communicates tensors of `device`."""
+        try:
+            yield
+        except RuntimeError as error:
+            # gloo raises plain RuntimeErrors
+            if device.type == "cuda" and not isinstance(error, distributed.DistError):
+                raise
+            raise _peer_lost(self.rank, self.size, "lost another process", error) from None
+
+
+@dataclass(frozen=True)
+class Pending:
+    """A sum over all processes that has begun; of one process, nothing."""
+
+    _work: distributed.Work | None = None
+    _naming: Callable[[], AbstractContextManager[None]] = nullcontext
+
+    def wait(self) -> None:
+        """Wait for the sum: the host for one of CPU tensors, else the GPU's current stream alone.
+
+        Raises PeerLost.
+        """
+        if self._work is not None:
+            with self._naming():
+                self._work.wait()
 
 
 class _Member(NamedTuple):
@@ -113,7 +150,7 @@ def init_process_group() -> Group:
         members = _members(store, rank, size, member)
         _check_gpus(members)
         distributed.init_process_group(
-            "nccl" if gpu else "gloo",
+            "cpu:gloo,cuda:nccl" if gpu else "gloo",
             timeout=timedelta(seconds=environment.timeout()),
             world_size=size,
             rank=rank,
