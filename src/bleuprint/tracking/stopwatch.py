@@ -4,6 +4,7 @@ The durations are saved beside the checkpoints; they are no part of the training
 """
 
 import time
+from collections import deque
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -30,33 +31,59 @@ class Stopwatch:
         self.seconds = self._before = saved.get("seconds", 0.0)
         self.peak_memory = saved.get("peak_memory", 0)
         self.machines: list[dict[str, Any]] = saved.get("machines", [])
-        self._tokens, self._interval_tokens, self._interval_seconds = 0, 0, 0.0
+        self._tokens, self._interval_tokens = 0, 0
+        self._interval_seconds = self._interval_waited = 0.0
+        # of the update under way the wait, of those ended and not counted the time and the wait
+        self._wait: float | None = None
+        self._ended = deque[tuple[float, float]]()
         self._began = self._mark = time.monotonic()
 
     def start(self) -> None:
         """Begin to measure."""
         self._began = self._mark = time.monotonic()
 
+    def waited(self, seconds: float) -> None:
+        """An update begins, whose data was waited for until now: the one before has ended."""
+        if self._wait is not None:
+            self._end(time.monotonic() - seconds)
+        self._wait = seconds
+
+    def _end(self, now: float) -> None:
+        self._ended.append((now - self._mark, self._wait or 0.0))
+        self._mark, self._wait = now, None
+
     def update(self, tokens: int) -> float:
-        """Count an update; returns the target tokens per second since the start."""
+        """Count an update; returns the target tokens per second since the start.
+
+        It is the one under way, or, where figures come late, the first that has ended.
+        """
         if self._machine not in self.machines:
             self.machines.append(self._machine)
         now = time.monotonic()
-        self._interval_seconds += now - self._mark
+        if not self._ended:
+            self._end(now)
+        seconds, waited = self._ended.popleft()
+        self._interval_seconds += seconds
+        self._interval_waited += waited
         self._interval_tokens += tokens
         self._tokens += tokens
-        self._mark = now
         return self._tokens / max(now - self._began, 1e-9)
 
-    def point(self) -> float:
-        """The target tokens per second since the last call, without validation and checkpoints."""
-        rate = self._interval_tokens / max(self._interval_seconds, 1e-9)
-        self._interval_tokens, self._interval_seconds = 0, 0.0
-        return rate
+    def point(self) -> dict[str, float]:
+        """Of the updates since the last call, without validation and checkpoints in between.
+
+        The target tokens per second, and `waiting`, the share of the time in which the trainer
+        waited for data, from 0 to 1; a device that works ahead of it was idle for at most that.
+        """
+        seconds = max(self._interval_seconds, 1e-9)
+        rate, waiting = self._interval_tokens / seconds, self._interval_waited / seconds
+        self._interval_tokens, self._interval_seconds, self._interval_waited = 0, 0.0, 0.0
+        return {"tokens_per_second": rate, "waiting": waiting}
 
     def pause(self) -> None:
         """Exclude the time since the last update from what `point` returns."""
         self._mark = time.monotonic()
+        self._ended.clear()  # updates that were skipped
 
     def save(self) -> None:
         """Write durations.json, before a checkpoint is written."""

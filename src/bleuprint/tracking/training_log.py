@@ -37,6 +37,9 @@ class TrainingLog(Observer):
         self._progress = Progress(label, expected_updates, "updates", state.update)
         self.stopwatch.start()
 
+    def waited(self, seconds: float) -> None:
+        self.stopwatch.waited(seconds)
+
     def updated(self, state: TrainState, stats: UpdateStats) -> None:  # noqa: ARG002
         rate = self.stopwatch.update(stats.target_tokens)
         if self._progress:
@@ -44,7 +47,7 @@ class TrainingLog(Observer):
             self._progress.advance(note=f"loss {loss:.3f}, {rate:,.0f} tokens/s")
 
     def recorded(self, state: TrainState, point: dict[str, float]) -> None:
-        point = {**point, "tokens_per_second": self.stopwatch.point()}
+        point = {**point, **self.stopwatch.point()}
         self._tracker.log(state.update, {f"train/{name}": value for name, value in point.items()})
 
     def validated(self, state: TrainState, measures: dict[str, float]) -> None:

@@ -18,6 +18,9 @@ class Observer:
     def started(self, state: TrainState, expected_updates: int | None) -> None:
         """`expected_updates`: approximate number of updates of the training; None if unknown."""
 
+    def waited(self, seconds: float) -> None:
+        """Data of the next update was waited for, since the end of the last one."""
+
     def updated(self, state: TrainState, stats: UpdateStats) -> None:
         """The weights were updated; `state` counts this update."""
 

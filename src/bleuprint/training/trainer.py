@@ -3,6 +3,7 @@
 import math
 import signal
 import socket
+import time
 from collections.abc import Iterator
 from contextlib import closing, contextmanager, nullcontext
 from dataclasses import asdict
@@ -80,7 +81,7 @@ class Trainer:
                 self._corpus, self._job.system, self._job.cell.seed, state.position, self._group
             )
             with closing(prefetch(plan)) as updates:
-                for local in updates:
+                for local in self._awaited(updates):
                     updated = self._update(local)
                     validate = updated and state.update % settings.validate_every == 0
                     if (validate or state.finished(settings)) and not state.validated:
@@ -96,6 +97,14 @@ class Trainer:
                             f"stopped by SIGTERM: saved at update {state.update}; "
                             "the same command continues from there"
                         )
+
+    def _awaited(self, updates: Iterator[LocalUpdate]) -> Iterator[LocalUpdate]:
+        """The same updates; the observer hears how long each was waited for."""
+        began = time.monotonic()
+        for local in updates:
+            self._observer.waited(time.monotonic() - began)
+            yield local
+            began = time.monotonic()
 
     def _update(self, local: LocalUpdate) -> bool:
         """Update the weights; returns False if the update ran out of memory and was skipped."""
