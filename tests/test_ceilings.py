@@ -10,11 +10,11 @@ from root import ROOT
 PACKAGES = {
     "report": 3600,
     "corpus": 3190,
-    "runtime": 2140,
+    "runtime": 2150,
     "config": 1640,
     "pipeline": 1710,
     "scoring": 1550,
-    "training": 1540,
+    "training": 1570,
     "dataset": 1430,
     "text": 1370,
     "serving": 830,
@@ -28,7 +28,7 @@ PACKAGES = {
 }
 LONGEST = 350  # lines of a module
 # Of code; of docs, of pages. The aim is 21,000 and 25,000.
-TOTALS = {"src": 24090, "tests": 27940, "docs": 2630}
+TOTALS = {"src": 24130, "tests": 28040, "docs": 2630}
 
 
 def code(folder):

@@ -14,6 +14,7 @@ from bleuprint.model.transformer import Transformer
 from bleuprint.model.weights import named_weights
 from bleuprint.runtime.distributed.group import Group
 from bleuprint.training import train_step
+from bleuprint.training import trainer as trainer_module
 from bleuprint.training.data_loader import BatchReader
 from bleuprint.training.job import Fingerprints, Job
 from bleuprint.training.loss import batch_loss
@@ -62,11 +63,11 @@ def test_the_seed_decides_weights_and_batches_and_each_update_draws_anew(
         return batch_loss(model, batch, *settings)
 
     monkeypatch.setattr(train_step, "batch_loss", recorded)
+    monkeypatch.setattr(trainer_module, "dry_run", lambda *_: None)
     corpus = prepared.binary
     sizes = [len(corpus.segmentation(language).vocabulary) for language in ("de", "en")]
     for seed in (5, 6):
         made = trainer(prepared, seed, tmp_path / str(seed))
-        made._dry_run = lambda: None  # type: ignore[method-assign]
         torch.manual_seed(seed)
         weights = named_weights(Transformer(made.model.settings, *sizes))
         assert all(torch.equal(w, weights[name]) for name, w in named_weights(made.model).items())

@@ -125,8 +125,6 @@ def test_want_of_memory_is_known_by_what_is_said(corpus, monkeypatch, error, rai
     made, share = learner(corpus), next(first_shares(corpus))
     with pytest.raises(raised):
         made.update(1, share)
-    with pytest.raises(UserError if raised is OutOfMemory else RuntimeError):
-        made.dry_run(share.batches[0][0])
 
 
 def fail_at(patch, calls):
@@ -139,17 +137,3 @@ def fail_at(patch, calls):
         return batch_loss(*arguments)
 
     patch.setattr(updates, "batch_loss", failing)
-
-
-def test_a_batch_is_tried_out_with_all_layers_and_leaves_no_trace(corpus):
-    made, share = learner(corpus, encoder_layers=8, layer_drop=0.9), next(first_shares(corpus))
-    before = made.optimizer.weights.clone()
-    made.model.train()
-    calls: list[int] = []
-    for number, layer in enumerate(made.model.encoder):
-        layer.register_forward_hook(lambda *_, number=number: calls.append(number))
-    made.dry_run(share.batches[0][0])
-    assert calls == list(range(8))
-    assert torch.equal(made.optimizer.weights, before) and not made.optimizer.gradient.any()
-    made.update(1, share)
-    assert len(calls) < 8 + 8 * len(share.batches)  # a tenth of them is left

@@ -56,13 +56,13 @@ def memory() -> str:
         import psutil  # imported here: all stages import this module
 
         machine = psutil.virtual_memory()
-        said = f"this machine has {_size(machine.total)}, {_size(machine.available)} of it free"
+        said = f"this machine has {size(machine.total)}, {size(machine.available)} of it free"
         limit, _ = resource.getrlimit(resource.RLIMIT_AS)
         if limit != resource.RLIM_INFINITY:
-            said += f", and this process may use {_size(limit)} (ulimit -v)"
+            said += f", and this process may use {size(limit)} (ulimit -v)"
         with suppress(OSError, ValueError):  # "max" without a limit
             limit = int(Path("/sys/fs/cgroup/memory.max").read_text())
-            said += f", and this container or job may use {_size(limit)}"
+            said += f", and this container or job may use {size(limit)}"
         needs = f"dvc.yaml counts on {needed_gb:g} GB for this stage; " if needed_gb else ""
         return f"{needs}{said}"
     except (MemoryError, OSError):
@@ -74,7 +74,7 @@ def _advice(number: int | None, name: object) -> str:
     if number == errno.ENOSPC:
         path = Path(os.fsdecode(name) if isinstance(name, str | bytes) else ".").absolute()
         folder = next(each for each in (path, *path.parents) if each.is_dir())
-        free = _size(shutil.disk_usage(folder).free)
+        free = size(shutil.disk_usage(folder).free)
         return f"{free} free in {folder}: make room there, then run this again"
     if number == errno.EMFILE:
         soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
@@ -82,6 +82,6 @@ def _advice(number: int | None, name: object) -> str:
     return ""
 
 
-def _size(count: float) -> str:
+def size(count: float) -> str:
     """Bytes as MB or GB."""
     return f"{count / 1e6:.3g} MB" if count < 1e9 else f"{count / 1e9:,.1f} GB"

@@ -81,29 +81,6 @@ class TrainStep:
         self.optimizer.step(rate, norm)
         return UpdateStats(loss, norm, rate, source_tokens, tokens, flops)
 
-    def dry_run(self, batch: Batch) -> None:
-        """Run a batch forward and backward without changing the weights.
-
-        Raises UserError if a process runs out of memory.
-        """
-        fits, layer_drop = True, self.model.layer_drop
-        self.model.layer_drop = 0.0
-        try:
-            with detect_out_of_memory():
-                self._accumulate_gradient([batch], number=1, index=0, tokens=1)
-        except OutOfMemory:
-            fits = False
-        finally:
-            self.model.layer_drop = layer_drop
-        self.optimizer.zero_grad()
-        if self._group.any(not fits):
-            pairs, length = batch.source.size(0), max(max(pair) for pair in batch.lengths)
-            raise UserError(
-                f"the largest batch, {pairs} pairs of up to {length} tokens, does not fit into the "
-                f"memory of {self._group.device}: lower train.max_tokens "
-                f"({self._settings.max_tokens}); train.{self._settings.update_size[0]} may stay"
-            )
-
     def _count(self, batches: Iterable[Batch]) -> list[int]:
         """Source tokens, target tokens and FLOPs, summed over all processes."""
         model, vocabulary = self.model.settings, self.model.projection.out_features
@@ -125,12 +102,12 @@ class TrainStep:
         try:
             with detect_out_of_memory():
                 for index, batch in zip(local.batch_indices, local.batches, strict=True):
-                    losses[index] = self._accumulate_gradient(batch, number, index, tokens)
+                    losses[index] = self.accumulate_gradient(batch, number, index, tokens)
         except OutOfMemory:
             return None
         return losses
 
-    def _accumulate_gradient(
+    def accumulate_gradient(
         self, batch: list[Batch], number: int, index: int, tokens: int
     ) -> Tensor:
         """Add the gradient of a batch, divided by `tokens` of the update; returns the loss sum."""

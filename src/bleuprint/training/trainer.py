@@ -12,15 +12,15 @@ from pathlib import Path
 
 import torch
 
-from bleuprint.dataset.batch import Batch, PairIds, Sentence
 from bleuprint.dataset.binarized import BinaryCorpus
-from bleuprint.dataset.subwords.vocabulary import EOS
 from bleuprint.model.transformer import Transformer, count_parameters
 from bleuprint.model.weights import load_weights, named_weights
+from bleuprint.runtime.distributed.gpus import memory
 from bleuprint.runtime.distributed.group import Group
 from bleuprint.runtime.errors import Interrupted, UserError
 from bleuprint.training import checkpoint
 from bleuprint.training.data_loader import LocalUpdate, local_updates, prefetch
+from bleuprint.training.dry_run import dry_run
 from bleuprint.training.job import Fingerprints, Job
 from bleuprint.training.observer import Observer, Status
 from bleuprint.training.train_state import TrainState
@@ -31,8 +31,6 @@ from bleuprint.training.validation import Validator
 _CURVE_POINTS = 200
 # Updates between two points if the length of the training is unknown.
 _CURVE_EVERY = 50
-# The length in tokens of short sentences, which fill a batch without padding.
-_SHORT = 16
 
 
 class Trainer:
@@ -57,8 +55,9 @@ class Trainer:
                 self._train_step = TrainStep(self.model, self._settings, job.cell.seed, group)
         except OutOfMemory:
             raise UserError(
-                f"the model and its optimizer do not fit into the memory of {group.device}: lower "
-                f"model.d_model ({job.system.model.d_model}), d_ff or the number of layers"
+                f"the model and its optimizer do not fit into the memory of {group.device} "
+                f"({memory(group.device)}): lower model.d_model ({job.system.model.d_model}), d_ff "
+                "or the number of layers"
             ) from None
         self.state = TrainState.initial(count_parameters(self.model))
         self._warned = False
@@ -75,7 +74,7 @@ class Trainer:
                 # killed after its last checkpoint, before the others were removed
                 self._prune(finished=True)
                 return
-            self._dry_run()
+            dry_run(self._train_step, self._corpus, settings, self._group)
             validator = Validator(self._corpus, self._job.texts, settings.max_tokens)
             plan = local_updates(
                 self._corpus, self._job.system, self._job.cell.seed, state.position, self._group
@@ -184,26 +183,6 @@ class Trainer:
             )
         self.state.validations.append({"update": self.state.update, **metrics})
         self._observer.validated(self.state, metrics)
-
-    def _dry_run(self) -> None:
-        """Run the full batches that take the most memory; raises UserError if one does not fit.
-
-        Attention takes the most memory for the longest sentences, the projection to the vocabulary
-        for sentences without padding.
-        """
-        self.model.train()
-        corpus, tokens = self._corpus, self._settings.max_tokens
-        source, target = (
-            int(corpus.side("train", language).lengths.max())
-            for language in (corpus.source, corpus.target)
-        )
-        short = min(_SHORT, source, target)
-        for length, target_length in ((source, target), (short, short)):
-            pairs = max(1, tokens // max(length, target_length))
-            sources: list[Sentence] = [[EOS] * length for _ in range(pairs)]
-            sources[0] = [EOS] * max(1, length - 1)  # some kernels differ with padding
-            batch = Batch.from_ids(PairIds(sources, [[EOS] * target_length] * pairs))
-            self._train_step.dry_run(batch)
 
     def _warn_if_idle(self, local: LocalUpdate) -> None:
         """Warn once if an update has fewer batches than there are processes."""
