@@ -14,13 +14,13 @@ PACKAGES = {
     "config": 1640,
     "pipeline": 1710,
     "scoring": 1550,
-    "training": 1570,
+    "training": 1580,
     "dataset": 1430,
     "text": 1370,
     "serving": 830,
     "decoding": 1060,
-    "tracking": 830,
-    "model": 1110,
+    "tracking": 860,
+    "model": 1120,
     "cli": 680,
     "rules": 720,
     "native": 550,  # in C++ 400
@@ -28,7 +28,7 @@ PACKAGES = {
 }
 LONGEST = 350  # lines of a module
 # Of code; of docs, of pages. The aim is 21,000 and 25,000.
-TOTALS = {"src": 24130, "tests": 28040, "docs": 2630}
+TOTALS = {"src": 24190, "tests": 28170, "docs": 2630}
 
 
 def code(folder):

@@ -35,26 +35,29 @@ def test_the_papers_costs(seconds, devices, name, cost):
 
 
 @pytest.mark.parametrize(
-    ("name", "float32", "tf32", "bfloat16"),
+    ("name", "float32", "tf32", "bfloat16", "float16"),
     [
         # without units for tf32, float32 is what it is computed in; bfloat16 is not computed
-        ("Tesla P100-PCIE-16GB", 9.3, 9.3, None),
-        ("Tesla V100-SXM2-32GB", 15.7, 15.7, None),
-        ("NVIDIA A100-SXM4-40GB", 19.5, 156, 312),
-        ("NVIDIA A100 80GB PCIe", 19.5, 156, 312),
-        ("NVIDIA A10", 31.2, 62.5, 125),
-        ("NVIDIA H100 80GB HBM3", 67, 494.5, 989.5),
-        ("NVIDIA H200", 67, 494.5, 989.5),
-        ("NVIDIA GeForce RTX 3090", 35.6, 35.6, 71),
+        ("Tesla P100-PCIE-16GB", 9.3, 9.3, None, None),
+        ("Tesla V100-SXM2-32GB", 15.7, 15.7, None, 125),
+        ("Tesla V100-PCIE-16GB", 14, 14, None, 112),
+        ("Tesla T4", 8.1, 8.1, None, 65),
+        ("NVIDIA A100-SXM4-40GB", 19.5, 156, 312, 312),
+        ("NVIDIA A100 80GB PCIe", 19.5, 156, 312, 312),
+        ("NVIDIA A10", 31.2, 62.5, 125, 125),
+        ("NVIDIA H100 80GB HBM3", 67, 494.5, 989.5, 989.5),
+        ("NVIDIA H200", 67, 494.5, 989.5, 989.5),
+        ("NVIDIA GeForce RTX 3090", 35.6, 35.6, 71, 71),
         # other devices than their names begin like, and parts of devices
-        ("NVIDIA A10G", None, None, None),
-        ("NVIDIA GeForce RTX 3090 Ti", None, None, None),
-        ("NVIDIA H100 80GB HBM3 MIG 1g.10gb", None, None, None),
-        ("AMD EPYC", None, None, None),
+        ("NVIDIA A10G", None, None, None, None),
+        ("NVIDIA GeForce RTX 3090 Ti", None, None, None, None),
+        ("NVIDIA H100 80GB HBM3 MIG 1g.10gb", None, None, None, None),
+        ("AMD EPYC", None, None, None, None),
     ],
 )
-def test_peaks_by_device_and_precision(name, float32, tf32, bfloat16):
-    for precision, peak in (("float32", float32), ("tf32", tf32), ("bfloat16", bfloat16)):
+def test_peaks_by_device_and_precision(name, float32, tf32, bfloat16, float16):
+    peaks = {"float32": float32, "tf32": tf32, "bfloat16": bfloat16, "float16": float16}
+    for precision, peak in peaks.items():
         found = peak_flops(name, precision)
         assert found == (peak if peak is None else pytest.approx(peak * 1e12)), precision
 

@@ -1,5 +1,8 @@
 """Training in bfloat16: products of a copy of the weights, which stay in float32."""
 
+from contextlib import nullcontext
+from types import SimpleNamespace
+
 import pytest
 import torch
 
@@ -7,7 +10,7 @@ import systems
 from bleuprint.config.system import Train
 from bleuprint.dataset.batch import Batch, PairIds
 from bleuprint.model import linear
-from bleuprint.model.linear import Linear
+from bleuprint.model.linear import Linear, check_precision
 from bleuprint.model.transformer import Transformer
 from bleuprint.pipeline.train_stage import check_training
 from bleuprint.runtime.distributed.group import Group
@@ -63,12 +66,42 @@ def test_each_product_takes_the_copy_and_each_update_renews_it():
         assert bias is None or torch.equal(bias, layer.bias.bfloat16())
 
 
-def test_cpus_without_it_are_refused_unless_it_may_be_emulated(tmp_path, monkeypatch):
-    job = job_in(project(tmp_path, precision="bfloat16"), monkeypatch)
+@pytest.mark.parametrize(
+    ("precision", "hidden", "why"),
+    [
+        ("bfloat16", None, "this CPU has no instructions for it"),
+        ("float16", None, "it is for GPUs; on CPUs float32 is faster; BLEUPRINT"),
+        ("tf32", "", r"it is for .* faster \(CUDA_VISIBLE_DEVICES is '', which hides GPUs\)"),
+    ],
+)
+def test_cpus_without_it_are_refused_unless_it_may_be_emulated(
+    tmp_path, monkeypatch, precision, hidden, why
+):
+    job = job_in(project(tmp_path, precision=precision), monkeypatch)
     monkeypatch.setattr(linear, "CPU_HAS_BFLOAT16", False)
     monkeypatch.delenv("BLEUPRINT_EMULATE", raising=False)
+    monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
+    if hidden is not None:
+        monkeypatch.setenv("CUDA_VISIBLE_DEVICES", hidden)
     fingerprints = Fingerprints.from_job(job)
-    with pytest.raises(UserError, match=r"micro\.train\.precision bfloat16: this CPU has no inst"):
+    with pytest.raises(UserError, match=rf"micro\.train\.precision {precision}: {why}"):
         check_training(job, fingerprints, ALONE)
     monkeypatch.setenv("BLEUPRINT_EMULATE", "1")
     check_training(job, fingerprints, ALONE)
+
+
+@pytest.mark.parametrize("generation", [7, 8])
+def test_gpus_that_only_emulate_it_are_refused(monkeypatch, generation):
+    """torch's own answer, of a GPU that its driver would describe."""
+    gpu = SimpleNamespace(major=generation)
+    monkeypatch.delenv("BLEUPRINT_EMULATE", raising=False)
+    for name, answer in {
+        **{"is_available": True, "current_device": 0, "get_device_properties": gpu},
+        **{"get_device_name": "Tesla V100-SXM2-32GB", "_check_bf16_tensor_supported": True},
+    }.items():
+        monkeypatch.setattr(torch.cuda, name, lambda *_, answer=answer: answer)
+    for precision in ("float32", "tf32", "float16"):
+        check_precision("train.precision", precision, torch.device("cuda"))
+    refused = pytest.raises(UserError, match=r"n bfloat16: Tesla V100-SXM2-32GB can .* set float16")
+    with refused if generation == 7 else nullcontext():
+        check_precision("train.precision", "bfloat16", torch.device("cuda"))

@@ -40,7 +40,9 @@ def check_tokenizers(settings: Settings) -> None:
 def precision(name: str, system: System, cpuinfo: Path) -> Iterator[str]:
     """Notes on settings that are slow on the CPU that Linux describes in `cpuinfo`."""
     known = cpuinfo.read_text() if cpuinfo.exists() else "avx512_bf16"
-    lacking = {"tf32"} | ({"bfloat16"} if not re.search("avx512_bf16|amx_tile", known) else set())
+    lacking = {"tf32", "float16"} | (
+        {"bfloat16"} if not re.search("avx512_bf16|amx_tile", known) else set()
+    )
     for part, value in (("train", system.train.precision), ("decode", system.decode.precision)):
         if value in lacking:
             yield f"systems.{name}.{part}.precision {value}: this machine's CPU does not have it"

@@ -111,8 +111,9 @@ class Train:
     `bpe_dropout`: the probability of leaving out a merge, drawn each time a sentence is read;
     batches and updates are planned by the lengths without it, and hold more tokens with it (about
     a sixth at 0.1).
-    `precision`: of matrix products: float32, bfloat16 (also of activations; on GPUs, and CPUs that
-    have it), or on GPUs tf32. `compile`: torch.compile, which takes minutes and pays off on GPUs.
+    `precision`: of matrix products: float32; bfloat16 (also of activations), on GPUs and CPUs that
+    have it; on GPUs tf32, or float16 (as bfloat16, with a scaled loss), for those without bfloat16.
+    `compile`: torch.compile, which takes minutes and pays off on GPUs.
     `ema`: the decay of an exponential moving average of the weights, kept for `average`: after
     update n, the mean of the weights after updates i = 1 to n, weighted by ema^(n - i).
     """
@@ -124,7 +125,7 @@ class Train:
     label_smoothing: Share = 0.1
     label_smoothing_target: Literal["uniform", "non_target"] = "uniform"
     bpe_dropout: Share = 0.0
-    precision: Literal["float32", "tf32", "bfloat16"] = "float32"
+    precision: Literal["float32", "tf32", "bfloat16", "float16"] = "float32"
     compile: bool = False
     validation_metric: Literal["loss", "bleu"] = "loss"
     validate_every: Updates = 1000

@@ -19,7 +19,7 @@ from bleuprint.decoding.engine import Engine, TorchEngine
 from bleuprint.decoding.ensemble import Decoder, Ensemble, load_decoder, models_of
 from bleuprint.decoding.forced_decoding import reference_loss
 from bleuprint.decoding.translation_record import TRANSLATION, TranslationRecord
-from bleuprint.model.linear import check_bfloat16, pack_weights, round_to_bfloat16
+from bleuprint.model.linear import check_precision, pack_weights, round_to_bfloat16
 from bleuprint.model.weights import DESCRIPTION
 from bleuprint.runtime.errors import UserError
 from bleuprint.runtime.files import read_object, sha256_of, whole_folder
@@ -74,8 +74,7 @@ def create_engine(model: Decoder, corpus: BinaryCorpus, decode: Decode) -> Engin
         if isinstance(model, Ensemble):
             raise UserError("decode.engine ctranslate2 decodes with one model, not an ensemble")
         return CTranslate2Engine(model, corpus, decode)
-    if decode.precision == "bfloat16":
-        check_bfloat16(model.device, "decode.precision bfloat16")
+    check_precision("decode.precision", decode.precision, model.device)
     for each in models_of(model):
         if decode.precision == "bfloat16":
             round_to_bfloat16(each)

@@ -93,13 +93,29 @@ def use_copies(model: nn.Module, weights: Tensor, copy: Tensor) -> None:
             module.copies = view(module.weight), bias
 
 
-def check_bfloat16(device: torch.device, setting: str) -> None:
-    """Raise UserError, naming `setting`, if the device can only emulate bfloat16."""
-    if device.type == "cpu" and not CPU_HAS_BFLOAT16 and not environment.emulates():
-        raise UserError(
-            f"{setting}: this CPU has no instructions for it (AVX512_BF16 or AMX), so that float32 "
-            "is faster; BLEUPRINT_EMULATE=1 uses it anyway"
-        )
+def check_precision(setting: str, precision: str, device: torch.device) -> None:
+    """Raise UserError, naming `setting`, if the device has no units for `precision`.
+
+    BLEUPRINT_EMULATE=1 permits it.
+    """
+    on_gpu = device.type == "cuda"
+    if precision == "bfloat16":
+        has = torch.cuda.is_bf16_supported(False) if on_gpu else CPU_HAS_BFLOAT16
+    else:
+        has = on_gpu or precision == "float32"
+    if has or environment.emulates():
+        return
+    if on_gpu:
+        name = torch.cuda.get_device_name(device)
+        why = f"{name} can only emulate it: set float16 for training, float32 for decoding"
+    elif precision == "bfloat16":
+        why = "this CPU has no instructions for it (AVX512_BF16 or AMX), so that float32 is faster"
+    else:
+        why = "it is for GPUs; on CPUs float32 is faster"
+    hidden = os.environ.get("CUDA_VISIBLE_DEVICES")
+    if not on_gpu and hidden is not None:
+        why += f" (CUDA_VISIBLE_DEVICES is {hidden!r}, which hides GPUs)"
+    raise UserError(f"{setting} {precision}: {why}; BLEUPRINT_EMULATE=1 uses it anyway")
 
 
 def round_to_bfloat16(model: nn.Module) -> None:

@@ -12,7 +12,7 @@ from bleuprint.config.experiment import Settings, load_resolved
 from bleuprint.config.paths import Cell, folder
 from bleuprint.dataset.binarized import BinaryCorpus
 from bleuprint.model.arithmetic import check_portable
-from bleuprint.model.linear import check_bfloat16
+from bleuprint.model.linear import check_precision
 from bleuprint.runtime import environment
 from bleuprint.runtime.closure import code_fingerprint
 from bleuprint.runtime.distributed.group import Group, init_process_group, started
@@ -79,8 +79,8 @@ def check_training(job: Job, fingerprints: Fingerprints, group: Group) -> None:
     corpus = BinaryCorpus(job.corpus)
     if job.system.arithmetic == "portable":
         check_portable(job.cell.system, group.size)
-    if job.system.train.precision == "bfloat16":
-        check_bfloat16(group.device, f"systems.{job.cell.system}.train.precision bfloat16")
+    setting = f"systems.{job.cell.system}.train.precision"
+    check_precision(setting, job.system.train.precision, group.device)
     if group.is_main:
         corpus.verify()  # reads it whole
     for what, mark in asdict(fingerprints).items():

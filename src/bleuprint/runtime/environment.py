@@ -6,7 +6,7 @@
 | BLEUPRINT_WORKERS     | processes that prepare text (default: the cores this process may use)  |
 | BLEUPRINT_PROCESSES   | processes that train (default: one a GPU; one on a CPU)                |
 | BLEUPRINT_TIMEOUT     | seconds a training process waits for the others (default: 300)         |
-| BLEUPRINT_EMULATE     | 1: bfloat16 on CPUs without it, slower than float32, as for tests      |
+| BLEUPRINT_EMULATE     | 1: number formats that the machine lacks, slower, as for tests         |
 | NETRC                 | file of user names and passwords of hosts (default: ~/.netrc)          |
 | MLFLOW_TRACKING_URI   | MLflow's server or database (default: mlflow.db at the project's root) |
 """

@@ -22,9 +22,9 @@ from bleuprint.text.segmenter import segmenter_packages
 _PAPER = {"K80": 2.8e12, "K40": 3.7e12, "M40": 6.0e12, "P100": 9.5e12}
 
 # Dense peaks in TFLOP/s by NVIDIA's data sheets and, for GeForce, architecture white papers (GA102,
-# Ada): float32, tf32, bfloat16 (accumulated in float32); empty where the chip has no such units.
-# Where a sheet gives tensor cores "with sparsity" only, this is half of it. "H100 HBM3" is the name
-# that the SXM module reports.
+# Ada): float32, tf32, bfloat16 and float16 (accumulated in float32); empty where the chip has no
+# such units. Where a sheet gives tensor cores "with sparsity" only, this is half of it. "H100 HBM3"
+# is the name that the SXM module reports.
 _PEAKS = Path(__file__).with_name("gpu_peaks.csv")
 
 
