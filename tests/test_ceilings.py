@@ -19,7 +19,7 @@ PACKAGES = {
     "text": 1370,
     "serving": 830,
     "decoding": 1060,
-    "tracking": 860,
+    "tracking": 890,
     "model": 1120,
     "cli": 680,
     "rules": 720,
@@ -28,7 +28,7 @@ PACKAGES = {
 }
 LONGEST = 350  # lines of a module
 # Of code; of docs, of pages. The aim is 21,000 and 25,000.
-TOTALS = {"src": 24190, "tests": 28170, "docs": 2630}
+TOTALS = {"src": 24220, "tests": 28300, "docs": 2640}
 
 
 def code(folder):

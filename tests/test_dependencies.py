@@ -16,7 +16,8 @@ PARTS = {
     "pydantic-core": "pydantic",
     "comet": "",
 }
-STARTED = {"snakemake"}  # as commands, or by the names of plugins
+# As commands, by the names of plugins, or by MLflow's monitor, which requires it for GPUs alone.
+STARTED = {"snakemake", "nvidia-ml-py"}
 
 
 def imported():

@@ -105,6 +105,7 @@ def test_a_server_that_hangs_holds_no_training(monkeypatch, capsys):
 @pytest.mark.usefixtures("root")
 def test_a_server_that_goes_and_comes_back_gets_all(mlserver, monkeypatch, capsys):
     monkeypatch.setenv("MLFLOW_TRACKING_URI", mlserver.uri)
+    monkeypatch.setenv("MLFLOW_SYSTEM_METRICS_SAMPLING_INTERVAL", "0.05")
     tracker = Tracker(description(trial="comes back"))
     log(tracker, 1, 2)
     deadline = time.monotonic() + 30
@@ -119,8 +120,15 @@ def test_a_server_that_goes_and_comes_back_gets_all(mlserver, monkeypatch, capsy
     assert time.monotonic() - began < 1
     mlserver.start()
     mlserver.wait()
+    again = 1000 * time.time()
     log(tracker, 5)
+    while time.monotonic() < deadline + 30:  # the machine, too, is watched again
+        points = client.get_metric_history(runs[0].info.run_id, "system/disk_usage_percentage")
+        if points and points[-1].timestamp > again:
+            break
+        time.sleep(0.2)
     tracker.close("FINISHED")
+    assert points[-1].timestamp > again
     client, (run,) = runs_in(mlserver.uri, "comes back")
     assert history(client, run, "train/loss") == losses(1, 2, 3, 4, 5)
     assert run.info.status == "FINISHED"

@@ -22,10 +22,12 @@ from bleuprint.runtime.secrets import mask
 if TYPE_CHECKING:
     from mlflow.tracking import MlflowClient
 
-# Set before MLflow is imported: its own defaults wait for minutes and print addresses and bars.
+# Set before MLflow is imported: its own defaults wait for minutes, print addresses and bars, and do
+# not watch the machine.
 for _name, _value in {
     "MLFLOW_DISABLE_TELEMETRY": "true",
     "MLFLOW_ENABLE_ARTIFACTS_PROGRESS_BAR": "false",
+    "MLFLOW_ENABLE_SYSTEM_METRICS_LOGGING": "true",
     "MLFLOW_HTTP_REQUEST_MAX_RETRIES": "1",
     "MLFLOW_HTTP_REQUEST_TIMEOUT": "10",
     "MLFLOW_SUPPRESS_PRINTING_URL_TO_STDOUT": "true",

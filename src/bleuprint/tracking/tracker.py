@@ -1,7 +1,8 @@
 """Log a running training to MLflow from a thread; a failure never stops the training.
 
 The thread also imports MLflow (about three seconds). What cannot be logged is kept and tried again;
-`bleuprint record` logs what is lost in the end.
+`bleuprint record` logs what is lost in the end, but for how busy the machine was, which MLflow's
+own monitor logs.
 """
 
 import getpass
@@ -19,6 +20,7 @@ from bleuprint.tracking.runs import FINISHED, Description, Point
 
 if TYPE_CHECKING:
     from mlflow.entities import Run
+    from mlflow.system_metrics.system_metrics_monitor import SystemMetricsMonitor
     from mlflow.tracking import MlflowClient
 
 # Seconds that a training waits for MLflow at its end: if it finished; and if it failed, since other
@@ -35,6 +37,7 @@ class Tracker:
         self._unsent: list[Point] = []
         self._status, self._problem, self._done = "", "it did not answer in time", False
         self._connection: tuple[MlflowClient, Run, dict[str, set[int]]] | None = None
+        self._monitor: SystemMetricsMonitor | None = None
         self._news, self._closed = threading.Event(), threading.Event()
         self._news.set()  # the run is started before the first metrics come
         self._thread = threading.Thread(target=self._serve, daemon=True)
@@ -82,14 +85,24 @@ class Tracker:
         from mlflow.entities import Metric
 
         status, points = self._status, self._unsent[:]
-        self._connection = self._connection or _connect(self._description)
+        if self._connection is None:
+            self._connection = _connect(self._description)
+            self._stop_monitor()  # it ends by itself when the store is away
+            self._monitor = _monitor(self._connection[1])
         client, run, logged = self._connection
         new = [Metric(*point) for point in points if point.update not in logged.get(point.name, ())]
         client.log_batch(run.info.run_id, metrics=new)
         del self._unsent[: len(points)]
-        if status and run.info.status != FINISHED:
-            client.set_terminated(run.info.run_id, status)
+        if status:
+            self._stop_monitor()
+            if run.info.status != FINISHED:
+                client.set_terminated(run.info.run_id, status)
         self._done = bool(status)
+
+    def _stop_monitor(self) -> None:
+        if self._monitor:
+            self._monitor.finish()
+        self._monitor = None
 
 
 def _connect(description: Description) -> "tuple[MlflowClient, Run, dict[str, set[int]]]":
@@ -106,6 +119,23 @@ def _connect(description: Description) -> "tuple[MlflowClient, Run, dict[str, se
         client.update_run(run.info.run_id, status="RUNNING")
     names = [name for name in run.data.metrics if name.startswith(("train/", "valid/"))]
     return client, run, runs.logged_steps(client, run, names)
+
+
+def _monitor(run: "Run") -> "SystemMetricsMonitor | None":
+    """The started monitor of this machine, which logs to a run until the run ends; None if off."""
+    from mlflow.environment_variables import MLFLOW_ENABLE_SYSTEM_METRICS_LOGGING
+    from mlflow.system_metrics.system_metrics_monitor import SystemMetricsMonitor
+
+    try:
+        if not MLFLOW_ENABLE_SYSTEM_METRICS_LOGGING.get():
+            return None
+        run_id, uri = run.info.run_id, store.uri()
+        monitor = SystemMetricsMonitor(run_id, resume_logging=True, tracking_uri=uri)
+        monitor.start()
+    except Exception as error:  # as of machines that psutil cannot read: all else is logged
+        _say(f"no system metrics: {store.reason(error)}")
+        return None
+    return monitor
 
 
 def _say(message: str) -> None:
