@@ -68,17 +68,24 @@ def test_losses_are_those_of_the_cpu(corpus, precision, compile_layers, toleranc
     assert losses[-1] < 0.9 * losses[0]
 
 
-def test_a_group_of_one_process_sums_on_the_device(tmp_path):
+def test_a_group_of_one_process_sums_on_both_devices(tmp_path):
+    """As groups of several do: decisions of the hosts over gloo, gradients over NCCL."""
+    on_gpu = DEVICE.type == "cuda"
     distributed.init_process_group(
-        "nccl" if DEVICE.type == "cuda" else "gloo",
+        "cpu:gloo,cuda:nccl" if on_gpu else "gloo",
         init_method=f"file://{tmp_path}/store",
         rank=0,
         world_size=1,
+        device_id=torch.device("cuda", 0) if on_gpu else None,
     )
     try:
-        tensor = torch.arange(5.0, device=DEVICE)
-        distributed.all_reduce(tensor)
-        assert tensor.tolist() == [0.0, 1.0, 2.0, 3.0, 4.0]
+        sums = [torch.arange(5.0, device=device) for device in (CPU, DEVICE, CPU)]
+        for work in [distributed.all_reduce(each, async_op=True) for each in sums]:
+            work.wait()
+        assert [each.tolist() for each in sums] == [[0.0, 1.0, 2.0, 3.0, 4.0]] * 3
+        if on_gpu:  # what nccl.watch reads
+            nccl = distributed.distributed_c10d._get_default_group()._get_backend(DEVICE)
+            assert nccl.get_error().name == "SUCCESS"
     finally:
         distributed.destroy_process_group()
 

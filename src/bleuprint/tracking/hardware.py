@@ -42,14 +42,14 @@ def machine_of(group: Group, libraries: Iterable[str] = ()) -> dict[str, Any]:
     """The device, the processes, the threads of each, the commit of the code, and versions.
 
     The versions are those of Python, torch and the installed `libraries`. A device is a GPU, or a
-    process with its threads on a CPU: there are as many devices as processes, and all are assumed
-    to be like this one's.
+    process with its threads on a CPU: there are as many devices as processes. Unlike GPUs are all
+    named, so that no cost is computed; CPUs are assumed to be like this one's.
     """
     gpu = group.device.type == "cuda"
     versions = {"Python": platform.python_version(), "torch": torch.__version__}
     versions |= {name: version(name) for name in libraries}
     return {
-        "device": torch.cuda.get_device_name(group.device) if gpu else _processor(),
+        "device": " + ".join(group.gpus or [torch.cuda.get_device_name()]) if gpu else _processor(),
         "processes": group.size,
         "threads": torch.get_num_threads(),
         "commit": commit(),
@@ -67,9 +67,9 @@ def peak_memory(device: torch.device) -> int:
 
 
 def paper_flops(device_name: str) -> float | None:
-    """The sustained FLOP/s that the paper assumes for a device; None for other devices."""
-    name = re.match("|".join(_PAPER), _short(device_name))
-    return _PAPER[name[0]] if name else None
+    """The sustained FLOP/s that the paper assumes for a device; None for others and unlike ones."""
+    name = re.fullmatch(rf"({'|'.join(_PAPER)})[^+]*", _short(device_name))
+    return _PAPER[name[1]] if name else None
 
 
 def peak_flops(device_name: str, precision: str) -> float | None:

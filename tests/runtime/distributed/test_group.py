@@ -1,13 +1,13 @@
 """Ranks and devices of processes, from a valid or invalid environment."""
 
 import os
+import socket
 
 import pytest
 import torch
 
 from bleuprint.runtime.distributed import group, launch, slurm
 from bleuprint.runtime.distributed.group import Group, init_process_group
-from bleuprint.runtime.distributed.group import _Member as Member
 from bleuprint.runtime.distributed.launch import start_processes
 from bleuprint.runtime.errors import UserError
 
@@ -102,22 +102,26 @@ def test_gpus_that_are_not_there_or_hidden(monkeypatch, names, found):
 
 
 @pytest.mark.parametrize(
-    ("gpus", "line"),
+    ("said", "reason"),
     [
-        (["a", "b", "a"], r"processes 0 and 2 of 3 are given the same GPU of host2"),
-        (["a", "", "c"], r"process 1 of 3, on host1, finds no GPU; others do"),
-        (["", "b", "c"], r"process 0 of 3, on host0, finds no GPU; others do"),
-        (["a", "b", "c"], None),
-        (["", "", ""], None),
+        (
+            "[/pytorch/third_party/gloo/gloo/transport/tcp/pair.cc:547] Connection closed by peer "
+            "[127.0.0.1]:1234. This is typically an indication of a remote failure. Check ...",
+            "Connection closed by peer [127.0.0.1]:1234",
+        ),
+        (
+            "NCCL error in: /pytorch/torch/csrc/distributed/c10d/ProcessGroupNCCL.cpp:3690, remote "
+            "process exited or there was a network error, NCCL version 2.27.5\nncclRemoteError: A "
+            "call failed ...\nLast error:\nsocketProgress: Connection closed by remote peer h<1>",
+            "NCCL error, remote process exited or there was a network error, NCCL version 2.27.5: "
+            "socketProgress: Connection closed by remote peer h<1>",
+        ),
     ],
 )
-def test_each_process_has_a_gpu_of_its_own_or_none_has(gpus, line):
-    members = [Member(f"host{rank}", gpu) for rank, gpu in enumerate(gpus)]
-    if line is None:
-        group._check_gpus(members)
-        return
-    with pytest.raises(UserError, match=line):
-        group._check_gpus(members)
+def test_what_is_said_of_a_lost_peer(said, reason):
+    lost = group._peer_lost(1, 4, "lost another process", RuntimeError(said))
+    expected = f"process 1 of 4 on {socket.gethostname()} lost another process: {reason}"
+    assert str(lost) == expected
 
 
 def set_variables(monkeypatch, variables):

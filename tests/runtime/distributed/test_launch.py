@@ -102,6 +102,26 @@ def test_one_that_ends_without_a_word_is_named(tmp_path, act, others, status, sa
     assert seconds_since_it_died(tmp_path) < 30
 
 
+@pytest.mark.parametrize(
+    ("error", "said"),
+    [
+        ("TIMEOUT", "no answer within 300 s (BLEUPRINT_TIMEOUT)"),
+        ("REMOTE_ERROR", "its communication failed (REMOTE_ERROR)"),
+    ],
+)
+def test_what_nccl_has_found_ends_a_process_that_waits_for_its_gpu(tmp_path, error, said):
+    work = f"""
+    from types import SimpleNamespace
+    from bleuprint.runtime.distributed import nccl
+    errors = iter(["SUCCESS", "{error}"])
+    if rank == 1:
+        nccl.watch(lambda: SimpleNamespace(name=next(errors)), "process 1 of 2 on A")
+    time.sleep(60)
+    """
+    line = f"bleuprint: error: process 1 of 2 on A lost another process: NCCL: {said}\n"
+    assert end(start(tmp_path, work, processes=2)) == (69, line)
+
+
 def test_sigterm_saves_on_all(tmp_path):
     work = """
     received = []

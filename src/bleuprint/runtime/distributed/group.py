@@ -17,18 +17,16 @@ from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
 from datetime import timedelta
-from itertools import takewhile
-from typing import NamedTuple
 
 import torch
 from torch import Tensor, distributed
-from torch.distributed.distributed_c10d import PrefixStore, Store
+from torch.distributed.distributed_c10d import PrefixStore, Store, _get_default_group
 
 from bleuprint.runtime import environment
-from bleuprint.runtime.distributed import slurm
-from bleuprint.runtime.errors import PeerLost, UserError
+from bleuprint.runtime.distributed import nccl, slurm
+from bleuprint.runtime.distributed.gpus import Member, check_gpus, gpu_count, notes, occupy
+from bleuprint.runtime.errors import PeerLost, UserError, say
 
-ON_CPUS = "set CUDA_VISIBLE_DEVICES to nothing to train on CPUs"
 _PR_SET_PDEATHSIG = 1  # of Linux's prctl
 # Polling interval, in seconds.
 POLL_SECONDS = 0.1
@@ -36,12 +34,16 @@ POLL_SECONDS = 0.1
 
 @dataclass(frozen=True)
 class Group:
-    """This process's place among those that train together; `local` of them on its machine."""
+    """This process's place among those that train together; `local` of them on its machine.
+
+    `gpus`: the names of the GPUs of all processes, each once.
+    """
 
     rank: int
     size: int
     device: torch.device
     local: int = 1
+    gpus: tuple[str, ...] = ()
 
     @property
     def is_main(self) -> bool:
@@ -119,13 +121,6 @@ class Pending:
                 self._work.wait()
 
 
-class _Member(NamedTuple):
-    """What each process publishes at the start: host name, and GPU ("" if none)."""
-
-    host: str
-    gpu: str
-
-
 def started() -> bool:
     """Whether this is one of several processes that torchrun, srun or `launch` has started."""
     return "WORLD_SIZE" in os.environ or slurm.task() is not None
@@ -137,18 +132,30 @@ def init_process_group() -> Group:
     Raises UserError if some do not come within BLEUPRINT_TIMEOUT, or have no GPU for themselves.
     """
     rank, size, local = _place()
-    device = _device(local)
-    if size == 1:
-        return Group(0, 1, device)
+    gpus = gpu_count()
+    # under SLURM each process may see its own GPU only, whatever its rank
+    device = torch.device("cuda", local % gpus) if gpus else torch.device("cpu")
+    member = occupy(device, f"process {rank} of {size}")
+    members = _join(rank, size, device, member) if size > 1 else [member]
+    if rank == 0:
+        for note in notes(members):
+            say(note, "note")
+    hosts, names = zip(*((each.host, each.name) for each in members), strict=True)
+    return Group(
+        rank, size, device, hosts.count(member.host), (*dict.fromkeys(filter(None, names)),)
+    )
+
+
+def _join(rank: int, size: int, device: torch.device, member: Member) -> list[Member]:
+    """Join the others of a group of several; returns what each of them has published."""
     if "TORCHELASTIC_RUN_ID" in os.environ:
         # torch's launcher leaves its processes running if it is killed itself
         ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
-    gpu = str(torch.cuda.get_device_properties(device).uuid) if device.type == "cuda" else ""
+    gpu = device.type == "cuda"
     try:
         store = _connect(rank, size)
-        member = _Member(socket.gethostname(), gpu)
         members = _members(store, rank, size, member)
-        _check_gpus(members)
+        check_gpus(members)
         distributed.init_process_group(
             "cpu:gloo,cuda:nccl" if gpu else "gloo",
             timeout=timedelta(seconds=environment.timeout()),
@@ -159,20 +166,10 @@ def init_process_group() -> Group:
         )
     except RuntimeError as error:
         raise _peer_lost(rank, size, "cannot join the others", error) from None
-    return Group(rank, size, device, [each.host for each in members].count(member.host))
-
-
-def gpu_count() -> int:
-    """The GPUs that this process may use. Raises UserError if CUDA_VISIBLE_DEVICES names others."""
-    count = torch.cuda.device_count() if torch.cuda.is_available() else 0
-    names = os.environ.get("CUDA_VISIBLE_DEVICES", "")
-    # CUDA stops at the first entry that is no device: "-1" or "none" hides all GPUs.
-    named = list(takewhile(re.compile(r"\d+|(GPU|MIG)-.+").fullmatch, names.split(",")))
-    if len(named) > count:
-        raise UserError(
-            f"CUDA_VISIBLE_DEVICES is {names!r}, but PyTorch finds {count} such GPUs; {ON_CPUS}"
-        )
-    return count
+    if gpu:
+        backend = _get_default_group()._get_backend(device)
+        nccl.watch(backend.get_error, f"process {rank} of {size} on {member.host}")
+    return members
 
 
 def _place() -> tuple[int, int, int]:
@@ -190,17 +187,6 @@ def _place() -> tuple[int, int, int]:
         if size != "1" and not os.environ.get(name):
             raise UserError(f"WORLD_SIZE is {size}, but {name} is not set: start it by torchrun")
     return int(os.environ.get("RANK", "0")), int(size), int(os.environ.get("LOCAL_RANK", "0"))
-
-
-def _device(local: int) -> torch.device:
-    """The device of the process with rank `local` on its machine."""
-    gpus = gpu_count()
-    if not gpus:
-        return torch.device("cpu")
-    # under SLURM each process may see its own GPU only, whatever its rank
-    device = torch.device("cuda", local % gpus)
-    torch.cuda.set_device(device)
-    return device
 
 
 def _connect(rank: int, size: int) -> Store:
@@ -228,7 +214,7 @@ def _connect(rank: int, size: int) -> Store:
     return PrefixStore(f"attempt {attempt}", store)
 
 
-def _members(store: Store, rank: int, size: int, member: _Member) -> list[_Member]:
+def _members(store: Store, rank: int, size: int, member: Member) -> list[Member]:
     """Publish `member` and wait for those of the other ranks; raises UserError naming the absent.
 
     Polls the store: its own wait prints warnings at a time-out, and does not name the absent ranks.
@@ -239,7 +225,7 @@ def _members(store: Store, rank: int, size: int, member: _Member) -> list[_Membe
         return [str(each) for each in range(size) if not store.check([f"member/{each}"])]
 
     _wait(lambda: not absent(), lambda: f"of {size} processes, {', '.join(absent())} did not join")
-    return [_Member(*json.loads(store.get(f"member/{each}"))) for each in range(size)]
+    return [Member(*json.loads(store.get(f"member/{each}"))) for each in range(size)]
 
 
 def _wait(done: Callable[[], bool], late: Callable[[], str]) -> None:
@@ -252,24 +238,12 @@ def _wait(done: Callable[[], bool], late: Callable[[], str]) -> None:
         time.sleep(POLL_SECONDS)
 
 
-def _check_gpus(members: list[_Member]) -> None:
-    """Raise UserError, on every process, if one has no GPU while others do, or shares one.
-
-    A sum over processes would hang otherwise, or fail with an obscure error of NCCL.
-    """
-    gpus, of = [member.gpu for member in members], f"of {len(members)}"
-    for rank, (member, gpu) in enumerate(zip(members, gpus, strict=True)):
-        if any(gpus) and not gpu:
-            raise UserError(f"process {rank} {of}, on {member.host}, finds no GPU; others do")
-        if gpu and (first := gpus.index(gpu)) < rank:
-            raise UserError(
-                f"processes {first} and {rank} {of} are given the same GPU of {member.host}: "
-                f"start no more processes than there are GPUs; {ON_CPUS}"
-            )
-
-
 def _peer_lost(rank: int, size: int, what: str, error: RuntimeError) -> PeerLost:
     """The error of gloo, NCCL or the store in one line, without source positions and advice."""
-    reason = re.sub(r"^\[\S+:\d+\] ", "", str(error).partition("\n")[0])
+    reason = re.sub(
+        r"^\[\S+:\d+\] |(?<=^NCCL error) in: \S+(?=,)", "", str(error).partition("\n")[0]
+    )
     reason = reason.partition(". This is typically")[0]
+    if last := re.search(r"\nLast error: *\n(.+)", str(error)):  # of NCCL
+        reason += f": {last[1]}"
     return PeerLost(f"process {rank} of {size} on {socket.gethostname()} {what}: {reason}")

@@ -19,7 +19,8 @@ from torch.distributed.launcher.api import LaunchConfig, elastic_launch
 
 from bleuprint.runtime import environment
 from bleuprint.runtime.distributed import slurm
-from bleuprint.runtime.distributed.group import ON_CPUS, POLL_SECONDS, gpu_count, started
+from bleuprint.runtime.distributed.gpus import ON_CPUS, gpu_count
+from bleuprint.runtime.distributed.group import POLL_SECONDS, started
 from bleuprint.runtime.errors import LAUNCHED, PEER_LOST, UserError, say
 from bleuprint.runtime.machine_errors import memory
 
@@ -52,6 +53,8 @@ def start_processes() -> None:
     if count > 1 or slurm.nodes() > 1:  # by default each process would use all cores
         cores = len(os.sched_getaffinity(0))
         os.environ.setdefault("OMP_NUM_THREADS", str(max(1, cores // count)))
+        if gpus:  # nccl.watch says what NCCL's watchdog logs
+            os.environ.setdefault("TORCH_CPP_LOG_LEVEL", "FATAL")
         sys.stdout.flush()
     if slurm.nodes() > 1:
         launch_slurm_step(slurm.nodes(), count)
