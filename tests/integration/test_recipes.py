@@ -63,9 +63,9 @@ RESOLVED = {
     "phrasebook": "a47d5148edc66876",
     "slides-tanaka": "3182e25c1b5a44d5",
     "table2-multi30k": "197b6cddad0c717a",
-    "table2": "cb7a9423767018d0",
+    "table2": "66d1be1f2d86519e",
     "table3-phrasebook": "cccad092e61cac14",
-    "table3": "466dff9259af8628",
+    "table3": "0a4f20d957152f96",
     "toy-sentence": "e692e4b7013577c9",
 }
 
