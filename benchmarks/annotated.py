@@ -16,6 +16,7 @@ import copy
 import json
 import math
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 import torch
@@ -161,9 +162,20 @@ def smoothed(log_probabilities: Tensor, wanted: Tensor) -> Tensor:
     return loss
 
 
-def train(model: EncoderDecoder, corpus: BinaryCorpus, given: argparse.Namespace) -> float:
+def batch_loss(model: nn.Module, batch: Batch, wanted: Tensor) -> Tensor:
+    """The summed loss; `wanted` (B x T,) has PAD where there is nothing to predict."""
+    output = model(batch.source, batch.target)
+    return smoothed(output.contiguous().view(-1, output.size(-1)), wanted)
+
+
+def train(
+    model: nn.Module,
+    d_model: int,
+    corpus: BinaryCorpus,
+    given: argparse.Namespace,
+    loss_of: Callable[[nn.Module, Batch, Tensor], Tensor] = batch_loss,
+) -> float:
     """Target tokens a second over the second half of the updates."""
-    d_model = model.embeddings.d_model
     optimizer = torch.optim.Adam(model.parameters(), lr=1.0, betas=(0.9, 0.98), eps=1e-9)
     schedule = torch.optim.lr_scheduler.LambdaLR(
         optimizer,
@@ -184,9 +196,7 @@ def train(model: EncoderDecoder, corpus: BinaryCorpus, given: argparse.Namespace
         real = len(batch.labels)
         wanted = torch.full((batch.target.numel(),), PAD, device=device)
         wanted[batch.label_positions] = batch.labels
-        output = model(batch.source, batch.target)
-        loss = smoothed(output.contiguous().view(-1, output.size(-1)), wanted)
-        torch.autograd.backward(loss / real)
+        torch.autograd.backward(loss_of(model, batch, wanted) / real)
         optimizer.step()
         optimizer.zero_grad(set_to_none=True)
         schedule.step()
@@ -217,7 +227,7 @@ def main() -> None:
     vocabulary = len(corpus.segmentation(corpus.target).vocabulary)
     torch.manual_seed(given.seed)
     model = EncoderDecoder(given.layers, given.d_model, given.d_ff, given.heads, vocabulary)
-    print(json.dumps({"tokens_per_second": train(model, corpus, given)}))
+    print(json.dumps({"tokens_per_second": train(model, given.d_model, corpus, given)}))
 
 
 if __name__ == "__main__":

@@ -1,265 +1,231 @@
-"""What bleuprint reaches on one GPU, in parts that each end within nine minutes.
+"""What bleuprint reaches on one GPU, in parts that each end within three minutes (--seconds).
 
     python benchmarks/gpu.py tests
     python benchmarks/gpu.py train
-    BLEUPRINT_MIRROR=/folder python benchmarks/gpu.py multi30k
+    BLEUPRINT_MIRROR=/folder python benchmarks/gpu.py multi30k --seconds 480
+    python benchmarks/gpu.py decode
 
-The machine needs this project's packages and no internet. Each part writes gpu-PART.json into
-benchmarks/measured (--out), with the device, its driver, versions and the commit.
+- tests: those marked `gpu`, which compare the device with the CPU
+- train: target tokens a second and MFU; gpu_training.py lists the figures (--figures)
+- multi30k: recipe multi30k, English to German, to its end (or --max-updates), and its scores
+- decode: output tokens a second beside CTranslate2, as in gpu_decoding.py
 
-- tests: those marked `gpu` (tests/integration/test_gpu.py)
-- train: target tokens a second and, where the device's peak is known, MFU of three sizes of model
-  (--sizes), in float32, TF32 and bfloat16, in bfloat16 with compiled layers, and of
-  benchmarks/annotated.py in float32. The batches are the phrasebook's, of at most --max-tokens
-  padded tokens, in a vocabulary of 37,000. As many updates are timed as went before (--updates).
-- multi30k: recipe multi30k, English to German, to its end (or --max-updates), its scores, and the
-  speed of decoding flickr2016: ours, and CTranslate2 in float16
+Each figure is written to gpu-PART.json in benchmarks/measured (--out) as it comes, with the device,
+its driver, versions and the commit; an error stands in its figure's place, and a part that is cut
+leaves what it had. What multi30k prepared and trained stays in --scratch: called again, it goes on
+there. --device cpu runs the same without a GPU, for which all should be small: --sizes tiny
+--updates 1 --max-tokens 500, --max-updates 20, --sentences 8.
 
---device cpu runs the same without a GPU, for which sizes and updates should be small.
+The machine needs no internet, and neither DVC, Snakemake nor MLflow: torch (2.11 or newer), numpy,
+pandas, psutil, regex, requests, rich, filelock, sacrebleu, safetensors, scipy, sentencepiece, tqdm,
+click, joblib, pytest and hypothesis, and these wheels, 8 MB and CTranslate2's 43, for its Python:
+
+    pip download --no-deps --only-binary=:all: --python-version 3.12 --implementation cp \\
+      --platform manylinux_2_28_x86_64 --platform manylinux_2_17_x86_64 -d wheels \\
+      -c constraints.txt annotated-types pydantic pydantic-core typing-inspection \\
+      typing-extensions ruamel.yaml sacremoses subword-nmt py3langid ctranslate2
+    pip install --no-index --no-deps --target /tmp/site wheels/*.whl
+    export PYTHONPATH=$PWD/src:/tmp/site
+
+CTranslate2's are built for CUDA 12 and say so where libcublas.so.12 is missing. For multi30k, the
+folder BLEUPRINT_MIRROR needs the English and German files that corpora/multi30k.yaml names, 1.4 MB,
+as raw.githubusercontent.com/multi30k/dataset/COMMIT/data/task1/raw/NAME.
 """
 
 import argparse
-import json
 import os
+import re
+import signal
 import subprocess
 import sys
-import tempfile
 import time
+import traceback
 from collections.abc import Callable, Iterator
-from contextlib import closing
-from dataclasses import dataclass, replace
+from contextlib import suppress
 from functools import partial
-from itertools import islice
 from pathlib import Path
-from typing import Any, Literal, TypeAlias
+from shutil import which
+from typing import Any, TypeAlias
 
 import torch
 
-import annotated
-from bleuprint.config.experiment import load
-from bleuprint.config.paths import Cell, folder
-from bleuprint.config.system import System
-from bleuprint.dataset.batching import Position
-from bleuprint.dataset.binarized import BinaryCorpus
-from bleuprint.decoding.beam_search import BATCH_TOKENS
-from bleuprint.decoding.ctranslate2_convert import convert
-from bleuprint.decoding.engine import TorchEngine
-from bleuprint.model.transformer import Transformer
-from bleuprint.model.weights import load_model
+import gpu_decoding
+import gpu_training
+from bleuprint.config.paths import Cell
+from bleuprint.runtime.code import commit
 from bleuprint.runtime.distributed.group import Group
-from bleuprint.runtime.files import read_json
+from bleuprint.runtime.files import read_json, write_json
 from bleuprint.runtime.reexec import reexec
 from bleuprint.scoring import bleu_variants
-from bleuprint.tracking.hardware import machine_of, peak_flops
-from bleuprint.training.data_loader import local_updates, prefetch
-from bleuprint.training.train_step import TrainStep
-from toolkits import ROOT, SOURCE, Size, environment, prepare, read_recipe
+from bleuprint.tracking.hardware import machine_of
+from toolkits import ROOT, own_environment, prepare, read_recipe, run_stage
 
-Precision: TypeAlias = Literal["float32", "tf32", "bfloat16"]
+Figures: TypeAlias = Iterator[tuple[list[str], Callable[[], Any]]]  # names, and measurements
 
-VOCABULARY = 37_000
-SIZES = {
-    "tiny": Size(128, 256, 4, 4),
-    "base": Size(512, 2048, 6, 8),
-    "big": Size(1024, 4096, 6, 16),
-}
-# Precision, and whether layers are compiled.
-VARIANTS: dict[str, tuple[Precision, bool]] = {
-    "float32": ("float32", False),
-    "TF32": ("tf32", False),
-    "bfloat16": ("bfloat16", False),
-    "bfloat16 compiled": ("bfloat16", True),
-}
-TEST, SYSTEM, CORPUS = "test.flickr2016", "transformer-tiny", "multi30k-en-de"
-ROUNDS = 3
-
-
-@dataclass(frozen=True)
-class Measured:
-    """Target tokens a second without padding; MFU only where operations and peak are known."""
-
-    tokens_per_second: float
-    mfu: float | None = None
+CELL = Cell("transformer-tiny", "multi30k-en-de", 1)
+PUBLISHED = 41.02  # BLEU on lower-cased tokens of flickr2016, Wu et al. 2021
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument("part", choices=("tests", "train", "multi30k"))
-    parser.add_argument("--device", choices=("cuda", "cpu"), default="cuda")
-    parser.add_argument("--out", type=Path, default=ROOT / "benchmarks" / "measured")
-    parser.add_argument("--sizes", nargs="+", choices=SIZES, default=list(SIZES))
-    parser.add_argument("--updates", type=int, default=20, help="updates to time, and to warm up")
-    parser.add_argument("--max-tokens", type=int, default=25_000)
-    parser.add_argument("--max-updates", type=int, help="those of the recipe")
-    given = parser.parse_args()
-    reexec()
+    given = arguments()
     if given.device == "cuda" and not torch.cuda.is_available():
         sys.exit("no GPU: --device cpu runs the same on the CPU")
     if given.device == "cpu":
         os.environ["CUDA_VISIBLE_DEVICES"] = ""
-    parts: dict[str, Callable[[argparse.Namespace], dict[str, Any]]] = {
-        "tests": run_tests,
-        "train": measure_training,
-        "multi30k": measure_multi30k,
-    }
-    began = time.monotonic()
-    measured = parts[given.part](given)
-    facts = {**machine(given.device), "seconds": round(time.monotonic() - began), **measured}
-    given.out.mkdir(parents=True, exist_ok=True)
-    path = given.out / f"gpu-{given.part}.json"
-    path.write_text(json.dumps(facts, indent=1) + "\n", encoding="utf-8")
-    print(f"{path} written after {facts['seconds']} s")
+    given.path.parent.mkdir(parents=True, exist_ok=True)
+    if not given.inside:
+        write_json(given.path, {})
+        sys.exit(bounded(given))
+    reexec()
+    if failed := measure(given):
+        sys.exit(f"failed: {', '.join(failed)}")
 
 
-def machine(device: str) -> dict[str, Any]:
-    """The device, its driver, versions, and the commit."""
-    query = ["nvidia-smi", "--query-gpu=driver_version", "--format=csv,noheader"]
-    driver = (
-        subprocess.run(query, capture_output=True, text=True).stdout if device == "cuda" else ""
+def arguments() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    found = machine_of(Group(0, 1, torch.device(device)))
-    return {**found, "driver": driver.strip() or None, "cuda": torch.version.cuda}
+    parser.add_argument("part", choices=PARTS)
+    parser.add_argument("--seconds", type=int, default=180, help="the part is ended after these")
+    parser.add_argument("--device", choices=("cuda", "cpu"), default="cuda")
+    parser.add_argument("--out", type=Path, default=ROOT / "benchmarks" / "measured")
+    parser.add_argument("--scratch", type=Path, default=ROOT / "work" / "gpu")
+    parser.add_argument("--commit", default=commit(), help="of the code, if this is no checkout")
+    parser.add_argument("--figures", nargs="+", choices=gpu_training.FIGURES, help="of train")
+    parser.add_argument("--sizes", nargs="+", choices=gpu_training.SIZES)
+    parser.add_argument("--updates", type=int, default=20, help="updates to time, and to warm up")
+    parser.add_argument("--max-tokens", type=int, default=25_000, help="of the batches of train")
+    parser.add_argument("--max-updates", type=int, help="of multi30k; those of the recipe")
+    parser.add_argument("--sentences", type=int, default=1000, help="to translate in decode")
+    parser.add_argument("--inside", action="store_true", help=argparse.SUPPRESS)
+    given = parser.parse_args()
+    given.path = given.out.resolve() / f"gpu-{given.part}.json"
+    given.scratch = given.scratch.resolve()
+    return given
 
 
-def run_tests(given: argparse.Namespace) -> dict[str, Any]:
-    """Run the tests marked gpu; exits if one fails."""
-    command = [sys.executable, "-m", "pytest", "-m", "gpu", "-v", "tests/integration/test_gpu.py"]
-    variables = {**environment(), "PYTHONPATH": SOURCE, "BLEUPRINT_TEST_DEVICE": given.device}
-    done = subprocess.run(command, cwd=ROOT, env=variables, stdout=subprocess.PIPE, text=True)
-    print(done.stdout)
-    lines = [line.split()[:2] for line in done.stdout.splitlines() if "::" in line]
-    if done.returncode:
-        sys.exit("tests failed")
-    return {"tests": {name.rpartition("::")[2]: outcome for name, outcome in lines}}
+def bounded(given: argparse.Namespace) -> int:
+    """Run the part in a process group of its own, which is ended in time; its exit status."""
+    process = subprocess.Popen([sys.executable, *sys.argv, "--inside"], process_group=0)
+    try:
+        return process.wait(given.seconds)
+    except subprocess.TimeoutExpired:
+        write_json(given.path, {**read_json(given.path), "cut_after_seconds": given.seconds})
+        print(f"{given.path}: cut after {given.seconds} s", file=sys.stderr)
+        return 1
+    finally:
+        with suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)
 
 
-def measure_training(given: argparse.Namespace) -> dict[str, Any]:
-    """The speed of each variant and size; an error, such as too little memory, in its place."""
-    device, found = torch.device(given.device), {}
-    with tempfile.TemporaryDirectory() as scratch:
-        project, name = Path(scratch), "phrasebook-en-de"
-        prepare(project, read_recipe("phrasebook"), name)
-        corpus = BinaryCorpus(project / folder(name, "binary"))
-        for size in given.sizes:
-            print(f"{size}:", flush=True)
-            found[size] = dict(_variants(SIZES[size], corpus, device, given))
-    return {"vocabulary": VOCABULARY, "max_tokens": given.max_tokens, "training": found}
-
-
-def _variants(
-    size: Size, corpus: BinaryCorpus, device: torch.device, given: argparse.Namespace
-) -> Iterator[tuple[str, Any]]:
-    contestants: dict[str, Callable[[], Measured]] = {
-        name: partial(ours, size, precision, compiled, corpus, device, given)
-        for name, (precision, compiled) in VARIANTS.items()
-    }
-    contestants["annotated style"] = partial(theirs, size, corpus, device, given)
-    for name, measure in contestants.items():
+def measure(given: argparse.Namespace) -> list[str]:
+    """Write each figure as it comes; the names of those that failed."""
+    began, failed = time.monotonic(), []
+    figures: dict[str, Any] = {}
+    facts = machine(given)
+    for names, figure in PARTS[given.part](given):
+        reset(given)
         try:
-            result = measure()
-        except torch.OutOfMemoryError as error:
-            yield name, {"error": str(error).splitlines()[0]}
-            continue
-        finally:
-            if device.type == "cuda":
-                torch.cuda.empty_cache()
-        mfu = "" if result.mfu is None else f", MFU {result.mfu:.1%}"
-        print(f"  {name}: {result.tokens_per_second:,.0f} target tokens/s{mfu}", flush=True)
-        yield name, vars(result)
+            value = figure()
+        except Exception as error:  # of any kind: the others are measured
+            traceback.print_exc()
+            value = {"error": f"{type(error).__name__}: {error}".splitlines()[0]}
+        if isinstance(value, dict) and "tokens_per_second" in value and given.device == "cuda":
+            value["memory_gb"] = round(torch.cuda.max_memory_allocated() / 1e9, 1)
+        if value == "FAILED" or (isinstance(value, dict) and "error" in value):
+            failed.append(" ".join(names))
+        place = figures
+        for name in names[:-1]:
+            place = place.setdefault(name, {})
+        place[names[-1]] = value
+        seconds = round(time.monotonic() - began)
+        write_json(given.path, {**facts, "seconds": seconds, "figures": figures})
+        print(f"{seconds} s, {' '.join(names)}: {value}", flush=True)
+    return failed
 
 
-def ours(
-    size: Size,
-    precision: Precision,
-    compiled: bool,
-    corpus: BinaryCorpus,
-    device: torch.device,
-    given: argparse.Namespace,
-) -> Measured:
-    """Updates by TrainStep, with batches read ahead as in a training."""
-    system = _system(size, precision, compiled, given)
-    group = Group(0, 1, device)
-    torch.manual_seed(1)
-    model = Transformer(system.model, VOCABULARY, VOCABULARY).to(device).train()
-    step = TrainStep(model, system.train, 1, group)
-    tokens, flops, began = 0, 0, 0.0
-    with closing(prefetch(local_updates(corpus, system, 1, Position(), group))) as updates:
-        for number, local in enumerate(islice(updates, 2 * given.updates)):
-            if number == given.updates:
-                tokens, flops, began = 0, 0, annotated.now(device)
-            stats = step.update(number + 1, local)
-            tokens, flops = tokens + stats.target_tokens, flops + stats.flops
-    seconds = annotated.now(device) - began
-    peak = peak_flops(machine_of(group)["device"], precision)
-    return Measured(tokens / seconds, peak and flops / seconds / peak)
+def reset(given: argparse.Namespace) -> None:
+    """Forget what was compiled, whose number torch limits, and the memory of the figure before."""
+    torch.compiler.reset()
+    if given.device == "cuda":
+        torch.cuda.empty_cache()
+        torch.cuda.reset_peak_memory_stats()
 
 
-def theirs(
-    size: Size, corpus: BinaryCorpus, device: torch.device, given: argparse.Namespace
-) -> Measured:
-    """The Annotated Transformer's way, in float32."""
-    torch.set_float32_matmul_precision("highest")
-    torch.manual_seed(1)
-    model = annotated.EncoderDecoder(size.layers, size.d_model, size.d_ff, size.heads, VOCABULARY)
-    settings = argparse.Namespace(
-        updates=given.updates, seed=1, batch_tokens=given.max_tokens, device=device
-    )
-    return Measured(annotated.train(model.to(device), corpus, settings))
+def machine(given: argparse.Namespace) -> dict[str, Any]:
+    """The device, its driver, versions, the commit and how the part was called."""
+    query = ["nvidia-smi", "--query-gpu=driver_version", "--format=csv,noheader"]
+    on_gpu = given.device == "cuda" and which(query[0])
+    driver = subprocess.run(query, capture_output=True, text=True).stdout if on_gpu else ""
+    return {
+        **machine_of(Group(0, 1, torch.device(given.device))),
+        "commit": given.commit,
+        "driver": driver.strip() or None,
+        "cuda": torch.version.cuda,
+        "called": " ".join(sys.argv[1:]).removesuffix(" --inside"),
+    }
 
 
-def _system(size: Size, precision: Precision, compiled: bool, given: argparse.Namespace) -> System:
-    """The phrasebook's system in another size, with the paper's dropout."""
-    system = load(ROOT / "params.yaml").system("small")
-    model = replace(
-        system.model,
-        encoder_layers=size.layers,
-        decoder_layers=size.layers,
-        d_model=size.d_model,
-        d_ff=size.d_ff,
-        heads=size.heads,
-        d_k=size.d_model // size.heads,
-        d_v=size.d_model // size.heads,
-        dropout=replace(system.model.dropout, embedding=0.1, residual=0.1),
-    )
-    train = replace(
-        system.train,
-        tokens_per_update=given.max_tokens,
-        max_tokens=given.max_tokens,
-        precision=precision,
-        compile=compiled,
-    )
-    return replace(system, model=model, train=train)
+def run_tests(given: argparse.Namespace) -> Figures:
+    """The outcome of each test marked gpu."""
+    files = [
+        str(path.relative_to(ROOT))
+        for path in sorted((ROOT / "tests").rglob("test_*.py"))
+        if "mark.gpu" in path.read_text(encoding="utf-8")
+    ]
+    command = [sys.executable, "-m", "pytest", "-m", "gpu", "-v", "-p", "no:cacheprovider", *files]
+    variables = {**own_environment(), "BLEUPRINT_TEST_DEVICE": given.device}
+    with subprocess.Popen(
+        command, cwd=ROOT, env=variables, stdout=subprocess.PIPE, text=True
+    ) as process:
+        for line in process.stdout or ():
+            print(line, end="", flush=True)
+            if found := re.match(r"tests/\S+::(\S+) (PASSED|FAILED|ERROR|SKIPPED)", line):
+                yield [found[1]], partial(str, found[2])
 
 
-def measure_multi30k(given: argparse.Namespace) -> dict[str, Any]:
-    """Train, average, translate and score by the stages' scripts; then time decoding."""
+def multi30k(given: argparse.Namespace) -> Figures:
+    """The stages' seconds, validation losses and scores."""
     recipe = read_recipe("multi30k")
-    recipe["corpora"] = {CORPUS: recipe["corpora"][CORPUS]}
+    recipe["corpora"] = {CELL.corpus: recipe["corpora"][CELL.corpus]}
     if given.max_updates:
-        train = recipe["systems"][SYSTEM]["train"]
+        train = recipe["systems"][CELL.system]["train"]
         train |= {"max_updates": given.max_updates, "validate_every": given.max_updates}
         train["checkpoint_every"] = max(1, given.max_updates // 10)
-    cell = Cell(SYSTEM, CORPUS, recipe["seeds"][0])
-    with tempfile.TemporaryDirectory() as scratch:
-        project = Path(scratch)
-        prepare(project, recipe, CORPUS)
-        for stage in ("train", "average", "translate", "score"):
-            command = [sys.executable, str(ROOT / "stages" / f"{stage}.py"), *map(str, cell)]
-            variables = {**environment(), "PYTHONPATH": SOURCE}
-            subprocess.run(command, cwd=project, env=variables, check=True)
-        scores = read_json(project / cell.results / "scores.json")
-        (timing,) = (project / cell.timings).glob("train-*.json")
-        return {
-            "published": 41.02,  # BLEU on lower-cased tokens, Wu et al. 2021
-            "bleu": {test: _bleu(scored) for test, scored in scores.items()},
-            "training": read_json(timing),
-            "decoding": _measure_decoding(project, cell, torch.device(given.device)),
-        }
+    given.scratch.mkdir(parents=True, exist_ok=True)
+    yield ["prepare"], partial(seconds, prepare, given.scratch, recipe, CELL.corpus)
+    command = [sys.executable, str(ROOT / "stages" / "train.py"), *map(str, CELL)]
+    variables, cwd = own_environment(), given.scratch
+    with subprocess.Popen(
+        command, cwd=cwd, env=variables, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
+    ) as process:
+        for line in process.stdout or ():
+            print(line, end="", flush=True)
+            if found := re.search(r"update (\d+): validation loss ([\d.]+)", line):
+                yield ["validation loss", found[1]], partial(float, found[2])
+    yield ["training"], partial(timing, given.scratch)
+    for stage in ("average", "translate", "score"):
+        yield [stage], partial(seconds, run_stage, given.scratch, stage, *CELL)
+    yield ["published", "bleu"], lambda: PUBLISHED
+    if (scores := given.scratch / CELL.results / "scores.json").exists():
+        for test, scored in read_json(scores).items():
+            yield [test], partial(bleu, scored)
 
 
-def _bleu(scored: dict[str, Any]) -> dict[str, float]:
+def seconds(function: Callable[..., object], *arguments: object) -> dict[str, float]:
+    began = time.monotonic()
+    function(*arguments)
+    return {"seconds": round(time.monotonic() - began, 1)}
+
+
+def timing(project: Path) -> dict[str, Any]:
+    """Of the training, which must have ended."""
+    (path,) = (project / CELL.timings).glob("train-*.json")
+    found: dict[str, Any] = read_json(path)
+    return found
+
+
+def bleu(scored: dict[str, Any]) -> dict[str, float]:
     """BLEU by sacreBLEU's default and by all variants."""
     measured = {each["measure"]: each["value"] for each in scored["measures"] if not each["group"]}
     return {
@@ -268,53 +234,12 @@ def _bleu(scored: dict[str, Any]) -> dict[str, float]:
     }
 
 
-def _measure_decoding(project: Path, cell: Cell, device: torch.device) -> dict[str, Any]:
-    """Sentences a second from token ids to token ids, the best of some rounds."""
-    corpus = BinaryCorpus(project / folder(cell.corpus, "binary"))
-    decode = load(project / "params.yaml").system_on(cell.system, cell.corpus).decode
-    model = load_model(project / cell.models / "averaged", corpus).to(device)
-    side = corpus.side(TEST, corpus.source)
-    engine, translator = TorchEngine(model, decode), _ctranslate2(model, corpus, device)
-    tokens = corpus.segmentation(corpus.source).vocabulary.tokens
-    lines = [[tokens[i] for i in side[row][:-1].tolist()] for row in range(len(side))]
-
-    def by_ctranslate2() -> None:
-        translator.translate_batch(
-            lines,
-            beam_size=decode.beam,
-            length_penalty=decode.length_penalty.alpha,
-            max_decoding_length=int(side.lengths.max()) + decode.max_len_b,
-            batch_type="tokens",
-            max_batch_size=BATCH_TOKENS,
-        )
-
-    found = {}
-    for name, translate in (
-        ("bleuprint float32", lambda: engine.search(side, side.lengths)),
-        (f"CTranslate2 {translator.compute_type}", by_ctranslate2),
-    ):
-        seconds = []
-        for _ in range(1 + ROUNDS):
-            began = annotated.now(device)
-            translate()
-            seconds.append(annotated.now(device) - began)
-        found[name] = len(lines) / min(seconds[1:])
-        print(f"{name}, beam {decode.beam}: {found[name]:,.0f} sentences/s", flush=True)
-    return {"test": TEST, "beam": decode.beam, "sentences_per_second": found}
-
-
-def _ctranslate2(model: Transformer, corpus: BinaryCorpus, device: torch.device) -> Any:
-    """The model in CTranslate2: float16 on a GPU, float32 on the CPU."""
-    import ctranslate2
-
-    languages = corpus.source, corpus.target
-    source, target = (corpus.segmentation(language).vocabulary for language in languages)
-    with tempfile.TemporaryDirectory() as scratch:
-        path = Path(scratch) / "model"
-        convert(model, (source, target), path)
-        number = "float16" if device.type == "cuda" else "float32"
-        return ctranslate2.Translator(str(path), device=device.type, compute_type=number)
-
+PARTS: dict[str, Callable[[argparse.Namespace], Figures]] = {
+    "tests": run_tests,
+    "train": gpu_training.figures,
+    "multi30k": multi30k,
+    "decode": lambda given: gpu_decoding.figures(given, CELL),
+}
 
 if __name__ == "__main__":
     main()

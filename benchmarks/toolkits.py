@@ -86,15 +86,26 @@ def read_recipe(name: str) -> dict[str, Any]:
 
 
 def prepare(project: Path, params: dict[str, Any], corpus: str) -> None:
-    """Send a corpus of `params` through all data stages, in the scratch folder."""
+    """Send a corpus of `params` through all data stages, in the scratch folder, once."""
     for name in ("dvc.yaml", "corpora", "src", "stages"):
-        (project / name).symlink_to(ROOT / name)
+        if not (project / name).exists():
+            (project / name).symlink_to(ROOT / name)
     (project / "params.yaml").write_text(json.dumps(params), encoding="utf-8")
-    for stage in ("resolve", *STAGES):
-        names = [] if stage == "resolve" else [corpus]
-        command = [sys.executable, str(ROOT / "stages" / f"{stage}.py"), *names]
-        own = {**environment(), "PYTHONPATH": SOURCE}
-        subprocess.run(command, cwd=project, env=own, check=True)
+    run_stage(project, "resolve")
+    if not (project / folder(corpus, "binary")).exists():
+        for stage in STAGES:
+            run_stage(project, stage, corpus)
+
+
+def run_stage(project: Path, stage: str, *names: object) -> None:
+    command = [sys.executable, str(ROOT / "stages" / f"{stage}.py"), *map(str, names)]
+    subprocess.run(command, cwd=project, env=own_environment(), check=True)
+
+
+def own_environment() -> dict[str, str]:
+    """`environment` in which this project is found, and what the caller's PYTHONPATH has."""
+    given = os.environ.get("PYTHONPATH")
+    return {**environment(), "PYTHONPATH": os.pathsep.join([SOURCE, *([given] if given else [])])}
 
 
 def environment() -> dict[str, str]:

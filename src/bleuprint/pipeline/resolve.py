@@ -39,9 +39,6 @@ def input_files(settings: Settings, root: Path = Path()) -> dict[str, dict[str, 
     DVC computes it once for each state of a file. In DVC's copy of the project for an experiment,
     which has no files that git ignores, it is that of the project's file.
     """
-    from dvc.fs import localfs
-    from dvc_data.hashfile.hash import hash_file
-
     sums: dict[str, dict[str, str]] = {name: {} for name in settings.corpora}
     found = [
         (name, path, place / path)
@@ -51,6 +48,9 @@ def input_files(settings: Settings, root: Path = Path()) -> dict[str, dict[str, 
         if (place / path).is_file()
     ]
     if found:
+        from dvc.fs import localfs
+        from dvc_data.hashfile.hash import hash_file
+
         with open_repo(root) as repo:
             for name, path, file in found:
                 _, md5 = hash_file(str(file.resolve()), localfs, "md5", state=repo.state)
