@@ -71,9 +71,10 @@ def test_a_size_that_fits_is_named(corpus, monkeypatch, tokens, fits):
 def test_the_longest_sentence_is_the_least(corpus, monkeypatch):
     sizes = limit(monkeypatch, 0)
     longest = max(corpus.side("train", language).lengths.max() for language in ("de", "en"))
-    with pytest.raises(
-        UserError, match=r"nor does the longest .* lower filter\.length\.max or model"
-    ):
+    line = (
+        r"nor does a smaller one after it \(this machine has .*\): lower train\.max_tokens \(100\)"
+    )
+    with pytest.raises(UserError, match=line):
         dry_run(learner(corpus), corpus, SETTINGS, ALONE)
     assert sizes[-1] <= longest < sizes[0]
 

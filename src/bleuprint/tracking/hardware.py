@@ -5,7 +5,7 @@ import platform
 import re
 import resource
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -45,11 +45,13 @@ def machine_of(group: Group, libraries: Iterable[str] = ()) -> dict[str, Any]:
     process with its threads on a CPU: there are as many devices as processes. Unlike GPUs are all
     named, so that no cost is computed; CPUs are assumed to be like this one's.
     """
-    gpu = group.device.type == "cuda"
+    gpus: Sequence[str] = group.gpus
+    if group.device.type == "cuda":
+        gpus = gpus or [torch.cuda.get_device_name(group.device)]
     versions = {"Python": platform.python_version(), "torch": torch.__version__}
     versions |= {name: version(name) for name in libraries}
     return {
-        "device": " + ".join(group.gpus or [torch.cuda.get_device_name()]) if gpu else _processor(),
+        "device": " + ".join(gpus) or _processor(),
         "processes": group.size,
         "threads": torch.get_num_threads(),
         "commit": commit(),

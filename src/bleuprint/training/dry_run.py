@@ -2,10 +2,13 @@
 
 from collections.abc import Iterator
 
+import torch
+
 from bleuprint.config.system import Train
 from bleuprint.dataset.batch import Batch, PairIds, Sentence
 from bleuprint.dataset.binarized import BinaryCorpus
 from bleuprint.dataset.subwords.vocabulary import EOS
+from bleuprint.runtime.distributed.gpus import memory
 from bleuprint.runtime.distributed.group import Group
 from bleuprint.runtime.errors import UserError
 from bleuprint.training.train_step import OutOfMemory, TrainStep, detect_out_of_memory
@@ -24,7 +27,10 @@ def dry_run(step: TrainStep, corpus: BinaryCorpus, settings: Train, group: Group
     longest = [int(corpus.side("train", language).lengths.max()) for language in languages]
 
     def fits(max_tokens: int) -> bool:
-        return not group.any(not all(_fits(step, each) for each in _largest(max_tokens, *longest)))
+        own = all(_fits(step, each) for each in _largest(max_tokens, *longest))
+        if not own:
+            torch.cuda.empty_cache()  # cuBLAS and others allocate there as well
+        return not group.any(not own)
 
     lower = settings.max_tokens
     if fits(lower):
@@ -37,9 +43,11 @@ def dry_run(step: TrainStep, corpus: BinaryCorpus, settings: Train, group: Group
                 f"{what}: lower train.max_tokens ({settings.max_tokens}) to {lower}, which fits; "
                 f"train.{settings.update_size[0]} may stay"
             )
+    # on a CPU whose address space is limited perhaps since the heap is in pieces
     raise UserError(
-        f"{what}, nor does the longest training pair alone, of {longest[0]} and {longest[1]} "
-        f"tokens: lower filter.length.max or model.d_model ({step.model.settings.d_model})"
+        f"{what}, nor does a smaller one after it ({memory(group.device)}): lower train.max_tokens "
+        f"({settings.max_tokens}), filter.length.max or model.d_model "
+        f"({step.model.settings.d_model})"
     )
 
 
