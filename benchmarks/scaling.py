@@ -11,28 +11,46 @@ prints the tables of docs/scaling.md. Nothing in them is measured but what the f
   measured apart (benchmarks/limits.py).
 - Storage: the text lies in six stages' outputs, and as ids in a seventh; DVC's cache shares these
   files where its links can, or holds them once more.
-- Training: operations counted from the shapes (bleuprint.model.flops); a GPU does a share of its
-  peak.
+- Training: operations counted from the shapes (bleuprint.model.flops), which a GPU computes at a
+  share of its peak; a batch of few tokens takes no less than the launches of its kernels. Besides,
+  each update every GPU reads and writes Adam's state, and all sum their gradients in float32: in
+  a ring over NVLink in a host of eight, and in a ring of hosts. With gradients summed while
+  backward goes on, two thirds of the computing hide it. Nothing of this is measured.
 """
 
 import argparse
 import json
+from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
+
+import torch
 
 from bleuprint.config.experiment import load
 from bleuprint.config.system import Model, System
 from bleuprint.model import flops as cost
+from bleuprint.model.transformer import Transformer, count_parameters
 
 ROOT = Path(__file__).parent.parent
 CORES = 32
 # Multi30k's text as the benchmark writes it, and its ids with the joint vocabulary: bytes a pair.
 MEASURED_TEXT, MEASURED_IDS = 150.5, 99.4
 TEXT_STAGES = 6
-# What a GPU does: bfloat16 without sparsity, FLOP/s by the data sheets, and the share of it that is
-# assumed; fairseq's big Transformer was reported at 33 % of an A100.
-GPUS = {"A100": 312e12, "H100": 989.5e12}
-UTILIZATION = 0.33
+# Of an H100: dense bfloat16 FLOP/s and bytes of memory a second by its data sheet, and the shares
+# of the peak that are assumed at 25,000 tokens a GPU, lowest and highest.
+PEAK, MEMORY = 989.5e12, 3.35e12
+UTILIZATION = {"base": (0.30, 0.35), "big": (0.40, 0.45)}
+# Seconds of the kernels of a batch, assumed: 1,500 of at least 2 microseconds.
+LAUNCHES = 1500 * 2e-6
+# Bytes a second and direction of a GPU by NVLink, and of an adapter of 400 Gbit/s; GPUs of a host.
+NVLINK, ADAPTER, HOST = 450e9, 50e9, 8
+# Bytes that an update moves a parameter: weight, gradient and two moments read, three of them and
+# the weight's copy in bfloat16 written.
+UPDATED = 4 * 4 + 3 * 4 + 2
+# GPUs, and adapters of each host.
+GPUS = {"1": (1, 1), "8": (8, 1), "64, an adapter a host": (64, 1), "64, one a GPU": (64, 8)}
+PRICE = 2.5  # US$ an H100 and hour, assumed, November 2026
+VOCABULARY, LENGTH = 37_000, 30
 
 
 class Corpus(NamedTuple):
@@ -72,9 +90,10 @@ def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("prepared", type=Path, help="the last line that prepare.py prints")
-    stages = read(parser.parse_args().prepared)
-    show_preparation(stages)
+    help = "the last line that prepare.py prints; without: training alone"
+    parser.add_argument("prepared", type=Path, nargs="?", help=help)
+    if prepared := parser.parse_args().prepared:
+        show_preparation(read(prepared))
     show_training()
 
 
@@ -117,32 +136,79 @@ def show_preparation(stages: list[Stage]) -> None:
 
 
 def show_training() -> None:
+    """Time and cost of the trainings of recipe table2, each on one language pair."""
     settings = load(ROOT / "recipes" / "table2.yaml")
-    print("| training | FLOPs, counted |", " | ".join(f"8 x {gpu}" for gpu in GPUS), "|")
-    print("|---|---:|", "---:|" * len(GPUS), sep="")
-    for name in ("base", "big"):
-        system = settings.system_on(name, "wmt14-en-de")
-        for what, updates in runs(system):
-            flops = updates * update_flops(system)
-            hours = " | ".join(
-                f"{flops / (8 * peak * UTILIZATION) / 3600:.1f} h" for peak in GPUS.values()
+    print("| training | GPUs | tokens each | computing, ms | summing, ms | hours | US$ |")
+    print("|---|---:|---:|---:|---:|---:|---:|")
+    for name in UTILIZATION:
+        train = settings.system(name).train
+        _, tokens = train.update_size
+        for gpus, (count, adapters) in GPUS.items():
+            step = Update.of(settings.system(name), name, count, adapters)
+            hours = [(train.max_updates or 0) * seconds / 3600 for seconds in step.seconds()]
+            shown = (
+                f"{name}, {train.max_updates:,} updates",
+                gpus,
+                f"{tokens / count:,.0f}",
+                span([1e3 * each for each in step.computing], 1),
+                f"{1e3 * step.summing:.1f}",
+                span(hours, 2),
+                span([count * PRICE * each for each in hours], 0),
             )
-            print(f"| {name}, {what} | {flops:.1e} | {hours} |")
+            print(f"| {' | '.join(shown)} |")
+    for name in UTILIZATION:
+        system = settings.system(name)
+        _, tokens = system.train.update_size
+        flops, web = update_flops(system) / tokens, CORPORA[-1]
+        by_hand = 6 * parameters(system.model)
+        print(f"{name}: {flops / 1e6:.0f} MFLOPs a target token, 6 N = {by_hand / 1e6:.0f}")
+        print(f"{flops * web.pairs * web.units:.1e} in one pass over {web.name}")
 
 
-def runs(system: System) -> list[tuple[str, int]]:
-    """The paper's number of updates, and those of one pass over each corpus."""
-    _, tokens = system.train.update_size
-    passes = [(f"one pass over {c.name}", round(c.pairs * c.units / tokens)) for c in CORPORA]
-    return [(f"{system.train.max_updates:,} updates", system.train.max_updates or 0), *passes]
+def span(values: Sequence[float], digits: int) -> str:
+    """The lowest and the highest, or one if they are shown alike."""
+    shown = dict.fromkeys(f"{each:,.{digits}f}" for each in (min(values), max(values)))
+    return " to ".join(shown)
 
 
-def update_flops(system: System, vocabulary: int = 37_000, length: int = 30) -> float:
+class Update(NamedTuple):
+    """Seconds of an update: computing its batches at the lowest and highest share of the peak,
+    updating the weights, and summing the gradients.
+    """
+
+    computing: tuple[float, ...]
+    updating: float
+    summing: float
+
+    @classmethod
+    def of(cls, system: System, name: str, gpus: int, adapters: int) -> "Update":
+        flops, weights = update_flops(system) / gpus, parameters(system.model)
+        computing = (max(LAUNCHES, flops / (PEAK * share)) for share in UTILIZATION[name])
+        within, hosts = min(gpus, HOST), -(-gpus // HOST)
+        summing = sum(
+            2 * (count - 1) / count * 4 * weights / speed
+            for count, speed in ((within, NVLINK), (hosts, adapters * ADAPTER))
+        )
+        return cls(tuple(computing), UPDATED * weights / MEMORY, summing)
+
+    def seconds(self) -> list[float]:
+        """With the sums while backward goes on, and after it."""
+        return [
+            self.updating + computed
+            for each in self.computing
+            for computed in (each / 3 + max(2 * each / 3, self.summing), each + self.summing)
+        ]
+
+
+def parameters(model: Model) -> int:
+    with torch.device("meta"):
+        return count_parameters(Transformer(model, VOCABULARY, VOCABULARY))
+
+
+def update_flops(system: System) -> float:
     """FLOPs of an update of sentences of one length."""
-    model: Model = system.model
     _, tokens = system.train.update_size
-    sentences = tokens / length
-    return sentences * cost.training_flops(model, vocabulary, length, length)
+    return tokens / LENGTH * cost.training_flops(system.model, VOCABULARY, LENGTH, LENGTH)
 
 
 if __name__ == "__main__":

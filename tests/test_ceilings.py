@@ -28,7 +28,7 @@ PACKAGES = {
 }
 LONGEST = 350  # lines of a module
 # Of code; of docs, of pages. The aim is 21,000 and 25,000.
-TOTALS = {"src": 24350, "tests": 28470, "docs": 2650}
+TOTALS = {"src": 24350, "tests": 28510, "docs": 2670}
 
 
 def code(folder):
