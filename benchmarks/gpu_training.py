@@ -226,7 +226,7 @@ def training_cost(size: Size) -> float:
     model = model_of(size)
     pairs = zip(source, target, strict=True)
     flops = sum(training_flops(model, VOCABULARY, *pair) for pair in pairs)
-    return flops / int(sum(target))
+    return float(flops / sum(target))
 
 
 def system_of(

@@ -251,11 +251,11 @@ def timed(updates: int, system: str, seed: str) -> None:
     from unittest.mock import patch
 
     from bleuprint.training.data_loader import LocalUpdate
-    from bleuprint.training.train_step import TrainStep, UpdateStats
+    from bleuprint.training.train_step import PendingUpdate, TrainStep
 
     clock, outcomes, update = [], [], TrainStep.update
 
-    def noted(learner: TrainStep, number: int, share: LocalUpdate) -> UpdateStats:
+    def noted(learner: TrainStep, number: int, share: LocalUpdate) -> PendingUpdate:
         outcomes.append(update(learner, number, share))
         clock.append(time.monotonic())
         return outcomes[-1]
@@ -269,10 +269,7 @@ def timed(updates: int, system: str, seed: str) -> None:
             raise
     assert len(clock) == 2 * updates, f"{len(clock)} updates"
     seconds = clock[-1] - clock[updates - 1]
-    tokens, flops = (
-        sum(getattr(stats, name) for stats in outcomes[updates:])
-        for name in ("target_tokens", "flops")
-    )
+    tokens, flops = (sum(each.counts[what] for each in outcomes[updates:]) for what in (1, 2))
     print(json.dumps(asdict(Speed(tokens / seconds, flops / seconds / 1e9))))
 
 

@@ -14,13 +14,13 @@ PACKAGES = {
     "config": 1640,
     "pipeline": 1710,
     "scoring": 1550,
-    "training": 1580,
-    "dataset": 1430,
+    "training": 2020,
+    "dataset": 1540,
     "text": 1370,
     "serving": 830,
     "decoding": 1060,
     "tracking": 890,
-    "model": 1120,
+    "model": 1330,
     "cli": 680,
     "rules": 720,
     "native": 550,  # in C++ 400
@@ -28,7 +28,7 @@ PACKAGES = {
 }
 LONGEST = 350  # lines of a module
 # Of code; of docs, of pages. The aim is 21,000 and 25,000.
-TOTALS = {"src": 24350, "tests": 28510, "docs": 2670}
+TOTALS = {"src": 25110, "tests": 29030, "docs": 2670}
 
 
 def code(folder):

@@ -218,7 +218,7 @@ def test_a_batch_pads_and_shifts():
     assert batch.target.tolist() == [[BOS, 8, EOS, PAD], [BOS, 9, 10, 11]]
     assert batch.labels.tolist() == [8, EOS, 9, 10, 11, EOS]
     assert batch.label_positions.tolist() == [0, 1, 4, 5, 6, 7]
-    assert batch.lengths == [(3, 2), (2, 4)]
+    assert batch.lengths.tolist() == [[3, 2], [2, 4]]
     assert batch.has_padding
     assert not Batch.from_ids(PairIds([[5, EOS], [7, EOS]], sides.target)).has_padding
 

@@ -9,6 +9,7 @@ import torch
 
 import systems
 from bleuprint.dataset.subwords.vocabulary import PAD
+from bleuprint.model.layout import Padded
 from bleuprint.model.linear import pad_rows, round_to_bfloat16, unpad_rows
 from bleuprint.model.positions import rotate
 from bleuprint.model.transformer import Attention, FeedForward, ResidualConnection, Transformer
@@ -61,12 +62,12 @@ def test_attention_weights_are_what_the_kernel_mixes_by(changes):
         for found, layer in zip(layers, stack, strict=True):
             attention = layer.cross_attention if kind == "cross" else layer.self_attention
             if kind == "cross":
-                memory, size = pad_rows(model.encode(SOURCE)[0]), tuple(SOURCE.shape)
-                _, values = attention.project_key_value(memory, size)
+                memory, layout = pad_rows(model.encode(SOURCE)[0]), Padded(tuple(SOURCE.shape))
+                _, values = attention.project_key_value(memory, layout)
             else:
                 x = input_of(attention.in_proj, lambda: model(SOURCE, TARGET))
-                size = tuple(SOURCE.shape if kind == "encoder" else TARGET.shape)
-                _, _, values = attention.project_qkv(x, size)
+                layout = Padded(tuple(SOURCE.shape if kind == "encoder" else TARGET.shape))
+                _, _, values = attention.project_qkv(x, layout)
             mixture = input_of(attention.out_proj, lambda: model(SOURCE, TARGET))
             mixed = (found @ values).transpose(1, 2).flatten(2)
             torch.testing.assert_close(mixed, unpad_rows(mixture, tuple(mixed.shape[:2])))
@@ -83,7 +84,7 @@ def test_bfloat16_stays_near(changes):
     model = model_of(**changes).float()
     expected = model(SOURCE, TARGET)
     round_to_bfloat16(model)
-    model.bfloat16_activations = True
+    model.activations = torch.bfloat16
     found = model(SOURCE, TARGET)
     found.sum().backward()
     step, _ = model.step(TARGET[:, 0], model.init_cache(SOURCE))
@@ -119,12 +120,13 @@ def test_rotary_attention_by_hand():
     query, key, value = attention.in_proj(x).split([4, 4, 5], dim=-1)
     scores = complex_rotation(query, 0) @ complex_rotation(key, 0).mT / 2
     expected = attention.out_proj(scores.softmax(-1) @ value)
-    rows, size = pad_rows(x), (1, 6)
-    found = unpad_rows(attention(rows, size), size)
+    rows, layout = pad_rows(x), Padded((1, 6))
+    found = unpad_rows(attention(rows, layout), layout.size)
     torch.testing.assert_close(found, expected, atol=1e-5, rtol=1e-5)
     plain = attention.out_proj((query @ key.mT / 2).softmax(-1) @ value)
-    found = attention.cross(rows, size, *attention.project_key_value(rows, size), None)
-    torch.testing.assert_close(unpad_rows(found, size), plain)
+    memory = attention.project_key_value(rows, layout)
+    found = attention.cross(rows, layout, *memory, layout)
+    torch.testing.assert_close(unpad_rows(found, layout.size), plain)
 
 
 def test_without_positions_order_is_not_seen():
@@ -154,7 +156,7 @@ def test_attention_is_scaled_or_not(scaled):
     x = 3 * torch.randn(1, 6, 16, dtype=torch.float64)
     query, key, value = attention.in_proj(x).split([4, 4, 4], dim=-1)
     weights = (query @ key.mT / (2 if scaled else 1)).softmax(-1)
-    found = unpad_rows(attention(pad_rows(x), (1, 6)), (1, 6))
+    found = unpad_rows(attention(pad_rows(x), Padded((1, 6))), (1, 6))
     torch.testing.assert_close(found, attention.out_proj(weights @ value))
 
 

@@ -8,6 +8,7 @@ from torch import nn
 
 import systems
 from bleuprint.config.system import Dropout
+from bleuprint.model.layout import Padded
 from bleuprint.model.transformer import Attention, FeedForward, ResidualConnection, Transformer
 from models import SHAPE, SOURCE, TARGET, input_of, model_of
 
@@ -36,7 +37,7 @@ def attend(shape, x):
         attention.in_proj.weight[-16:] = attention.out_proj.weight.copy_(torch.eye(16))
         attention.in_proj.bias.zero_()
         attention.out_proj.bias.zero_()
-    return attention(torch.eye(16).repeat(len(x), 1), (len(x), 16)).detach()
+    return attention(torch.eye(16).repeat(len(x), 1), Padded((len(x), 16))).detach()
 
 
 def feed_forward(shape, x):

@@ -9,6 +9,7 @@ import torch
 from torch import Tensor, nn
 
 from bleuprint.dataset.subwords.vocabulary import PAD
+from bleuprint.model.layout import Padded
 from bleuprint.model.linear import pad_rows, unpad_rows
 from bleuprint.model.positions import sinusoidal_positions
 from bleuprint.model.transformer import Attention
@@ -66,7 +67,7 @@ def reference_of(model):
 
 def reference_logits(model, reference):
     scale = math.sqrt(model.settings.d_model)
-    place = sinusoidal_positions(0, 9, model.settings.d_model, torch.device("cpu")).double()
+    place = sinusoidal_positions(torch.arange(9), model.settings.d_model).double()
     x = model.source_embedding(SOURCE) * scale + place[: SOURCE.size(1)]
     y = model.target_embedding(TARGET) * scale + place[: TARGET.size(1)]
     hidden = reference(
@@ -166,14 +167,14 @@ def test_heads_have_sizes_of_their_own():
         scores = query @ key.mT / 3**0.5
         heads.append((scores.exp() / scores.exp().sum(-1, keepdim=True)) @ value)
     expected = torch.cat(heads, -1) @ attention.out_proj.weight.T + attention.out_proj.bias
-    rows, size = pad_rows(x), (2, 4)
-    memory = attention.project_key_value(rows, size)
-    for found in (attention(rows, size), attention.cross(rows, size, *memory, None)):
-        torch.testing.assert_close(unpad_rows(found, size), expected)
+    rows, layout = pad_rows(x), Padded((2, 4))
+    memory = attention.project_key_value(rows, layout)
+    for found in (attention(rows, layout), attention.cross(rows, layout, *memory, layout)):
+        torch.testing.assert_close(unpad_rows(found, layout.size), expected)
 
 
 def test_positions_by_hand():
-    table = sinusoidal_positions(2, 1, 4, torch.device("cpu"))[0]
+    table = sinusoidal_positions(torch.tensor([2]), 4)[0]
     expected = [math.sin(2), math.cos(2), math.sin(2 / 100), math.cos(2 / 100)]
     assert table.tolist() == pytest.approx(expected)
 

@@ -31,7 +31,7 @@ def made(precision):
     model = Transformer(systems.model(dropout=0.0), 24, 24).train()
     settings: Train = systems.train(precision=precision)
     optimizer = FlatOptimizer(model, settings)
-    model.bfloat16_activations = precision == "bfloat16"
+    model.activations = torch.bfloat16 if precision == "bfloat16" else None
     return model, optimizer
 
 

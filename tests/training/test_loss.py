@@ -7,7 +7,7 @@ import torch
 from torch.nn import functional
 
 from bleuprint.dataset.subwords.vocabulary import PAD
-from bleuprint.model.linear import Linear
+from bleuprint.model.linear import Linear, aligned_rows
 from bleuprint.training import loss as module
 from bleuprint.training.loss import linear_cross_entropy
 
@@ -94,3 +94,28 @@ def test_smoothing_over_the_others_is_the_annotated_transformers():
     torch.testing.assert_close(ours, divergence + entropy)
     found, expected = (torch.autograd.grad(loss, logits) for loss in (ours, divergence))
     torch.testing.assert_close(found, expected)
+
+
+@pytest.mark.parametrize("target", ["uniform", "non_target"])
+@pytest.mark.parametrize("smoothing", [0.0, 0.1])
+def test_the_loss_of_gpus_is_that_of_cpus(smoothing, target):
+    """But for labels that are PAD, and columns that fill up the vocabulary."""
+    torch.manual_seed(1)
+    logits, labels = 5 * torch.randn(9, 13, dtype=torch.float64), torch.randint(1, 13, (9,))
+    logits.requires_grad_()
+    expected = smoothed_loss(logits, labels, smoothing, target)
+    (gradient,) = torch.autograd.grad(expected, logits)
+    wider = functional.pad(logits.detach(), (0, 3, 0, 2), value=7.0)
+    padded = functional.pad(labels, (0, 2), value=PAD)
+    found, ours = module.fused_loss(wider, padded, 13, module._distribution(13, smoothing, target))
+    torch.testing.assert_close(found, expected.detach())
+    torch.testing.assert_close(ours, functional.pad(gradient, (0, 3, 0, 2)))
+
+
+def test_rows_are_filled_up_where_the_memory_has_room():
+    vector = torch.arange(200 * 3.0)
+    matrix = vector[30 : 30 + 65 * 3].view(65, 3)
+    assert torch.equal(aligned_rows(matrix), vector[30 : 30 + 128 * 3].view(128, 3))
+    assert torch.equal(aligned_rows(vector[530:550]), vector[530:594])
+    assert aligned_rows(alone := torch.ones(65, 3)) is alone
+    assert torch.equal(aligned_rows(whole := torch.ones(64, 3)), whole)

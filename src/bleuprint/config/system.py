@@ -113,7 +113,7 @@ class Train:
     a sixth at 0.1).
     `precision`: of matrix products: float32; bfloat16 (also of activations), on GPUs and CPUs that
     have it; on GPUs tf32, or float16 (as bfloat16, with a scaled loss), for those without bfloat16.
-    `compile`: torch.compile, which takes minutes and pays off on GPUs.
+    `compile`: torch.compile, which takes minutes at the start; by default on GPUs that it knows.
     `ema`: the decay of an exponential moving average of the weights, kept for `average`: after
     update n, the mean of the weights after updates i = 1 to n, weighted by ema^(n - i).
     """
@@ -126,7 +126,7 @@ class Train:
     label_smoothing_target: Literal["uniform", "non_target"] = "uniform"
     bpe_dropout: Share = 0.0
     precision: Literal["float32", "tf32", "bfloat16", "float16"] = "float32"
-    compile: bool = False
+    compile: bool | None = None
     validation_metric: Literal["loss", "bleu"] = "loss"
     validate_every: Updates = 1000
     checkpoint_every: Updates = 1000
@@ -274,7 +274,7 @@ class System:
         """Raise ValueError at settings whose bits depend on the processor."""
         for name, value, needed in (
             ("train.precision", self.train.precision, "float32"),
-            ("train.compile", str(self.train.compile).lower(), "false"),
+            ("train.compile", str(bool(self.train.compile)).lower(), "false"),
             ("decode.precision", self.decode.precision, "float32"),
             ("decode.engine", self.decode.engine, "pytorch"),
         ):

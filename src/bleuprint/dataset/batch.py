@@ -35,22 +35,22 @@ class Batch:
     """The tensors that the model trains on: source (B, S), and target (B, T) that begins with BOS.
 
     `labels` (N,) are the tokens to predict, with EOS and without padding; `label_positions` (N,)
-    are the positions in the flattened target (B x T) that predict them. `lengths` are those of
-    each pair, EOS included. `has_padding`: whether the source contains PAD. All are computed before
-    the batch is moved, since reading from an accelerator means waiting for it.
+    are the positions in the flattened target (B x T) that predict them. `lengths` (B, 2) are those
+    of each pair, EOS included. `has_padding`: whether the source contains PAD. All are computed
+    before the batch is moved, since reading from an accelerator means waiting for it.
     """
 
     source: Tensor
     target: Tensor
     labels: Tensor
     label_positions: Tensor
-    lengths: list[tuple[int, int]]
+    lengths: NDArray[np.int64]
     has_padding: bool
 
     @classmethod
     def from_ids(cls, pairs: PairIds, pin_memory: bool = False) -> "Batch":
         """`pin_memory`: in page-locked memory, which a GPU copies from asynchronously."""
-        lengths = list(zip(map(len, pairs.source), map(len, pairs.target), strict=True))
+        lengths = np.array([list(map(len, side)) for side in pairs]).T
         source, labels = pad(pairs.source), pad(pairs.target)
         bos = torch.full((len(labels), 1), BOS)
         # BOS in front, the last column removed: padding stays padding, EOS is never an input

@@ -103,7 +103,7 @@ def _positions(settings: Settings, table: nn.Embedding | None) -> torch.Tensor:
         return table.weight
     count, d_model = settings.max_positions, settings.d_model
     if settings.positional_encoding == "sinusoidal":
-        return sinusoidal_positions(0, count, d_model, torch.device("cpu"))
+        return sinusoidal_positions(torch.arange(count), d_model)
     return torch.zeros(count, d_model)
 
 

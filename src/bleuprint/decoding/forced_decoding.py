@@ -40,7 +40,7 @@ def token_log_probs(
         pairs = PairIds([sources[row] for row in indices], [targets[row] for row in indices])
         batch = Batch.from_ids(pairs).to(model.device)
         logs = label_log_probs(model, batch).gather(1, batch.labels[:, None])[:, 0]
-        parts = torch.split(logs, [length for _, length in batch.lengths])
+        parts = torch.split(logs, batch.lengths[:, 1].tolist())
         for row, part in zip(indices, parts, strict=True):
             result[row] = part.tolist()
     return result

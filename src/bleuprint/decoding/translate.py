@@ -78,7 +78,7 @@ def create_engine(model: Decoder, corpus: BinaryCorpus, decode: Decode) -> Engin
     for each in models_of(model):
         if decode.precision == "bfloat16":
             round_to_bfloat16(each)
-            each.bfloat16_activations = True
+            each.activations = torch.bfloat16
         pack_weights(each)
     return TorchEngine(model, decode)
 

@@ -4,11 +4,11 @@ import math
 
 import torch
 from torch import Tensor, nn
-from torch.nn import functional
 
 from bleuprint.config.system import Model as Settings
 from bleuprint.model.kv_cache import KVCache
-from bleuprint.model.linear import Linear, Size, linear, pad_rows, unpad_rows
+from bleuprint.model.layout import Layout, Padded
+from bleuprint.model.linear import Linear, linear
 from bleuprint.model.positions import rotate
 
 
@@ -29,17 +29,19 @@ class Attention(nn.Module):
         # if set, `forward` and `cross` append their weights (B, H, query, key)
         self.recorded: list[Tensor] | None = None
 
-    def forward(
-        self, x: Tensor, size: Size, mask: Tensor | None = None, causal: bool = False
-    ) -> Tensor:
-        """Self-attention over x (R, D); `mask` (B, 1, 1, T) is False at keys to ignore."""
-        return self._attend(*self.project_qkv(x, size), mask, causal)
+    def forward(self, x: Tensor, layout: Layout, causal: bool = False) -> Tensor:
+        """Self-attention over rows x (R, D); `causal`: no position sees a later one."""
+        query, key, value = self.project_qkv(x, layout)
+        self._record(query, key, layout, causal)
+        return self._merge(layout.attend(query, key, value, layout, causal, self._dropout))
 
     def cross(
-        self, x: Tensor, size: Size, key: Tensor, value: Tensor, mask: Tensor | None
+        self, x: Tensor, layout: Layout, key: Tensor, value: Tensor, memory: Layout
     ) -> Tensor:
-        """Attention from x (R, D) to the result of `project_key_value`."""
-        return self._attend(self._split_heads(self._queries(x), size), key, value, mask)
+        """Attention from x (R, D) to the result of `project_key_value`, of the layout `memory`."""
+        query = layout.split_heads(self._queries(x), self.heads)
+        self._record(query, key, memory, causal=False)
+        return self._merge(layout.attend(query, key, value, memory, False, self._dropout))
 
     def step(self, x: Tensor, layer: int, cache: KVCache) -> Tensor:
         """Self-attention of one new token for each of N hypotheses, x (N, D)."""
@@ -55,19 +57,19 @@ class Attention(nn.Module):
         result: Tensor = self.out_proj(cache.cross_attend(layer, self._queries(x)))
         return result
 
-    def project_qkv(self, x: Tensor, size: Size) -> tuple[Tensor, Tensor, Tensor]:
-        """Queries, keys (B, H, T, K) and values (B, H, T, d_v) of x (R, D)."""
+    def project_qkv(self, x: Tensor, layout: Layout) -> tuple[Tensor, Tensor, Tensor]:
+        """Queries, keys and values of x (R, D), their heads split by the layout."""
         joint = torch.split(self.in_proj(x), self.qkv_sizes, dim=-1)
-        query, key, value = (self._split_heads(part, size) for part in joint)
+        query, key, value = (layout.split_heads(part, self.heads) for part in joint)
         if self.rotary:
             query, key = rotate(query, 0), rotate(key, 0)
         return self._scaled(query), key, value
 
-    def project_key_value(self, memory: Tensor, size: Size) -> tuple[Tensor, Tensor]:
-        """Keys (B, H, S, K) and values (B, H, S, d_v) of the encoder's output (R, D)."""
+    def project_key_value(self, memory: Tensor, layout: Layout) -> tuple[Tensor, Tensor]:
+        """Keys and values of the encoder's output (R, D), their heads split by its layout."""
         joint = self._project(memory, slice(self.qkv_sizes[0], None))
         key, value = torch.split(joint, self.qkv_sizes[1:], dim=-1)
-        return self._split_heads(key, size), self._split_heads(value, size)
+        return layout.split_heads(key, self.heads), layout.split_heads(value, self.heads)
 
     def _queries(self, x: Tensor) -> Tensor:
         """Queries (..., H x K) of x (..., D)."""
@@ -81,25 +83,18 @@ class Attention(nn.Module):
         weight, bias = self.in_proj.parameters_as(x.dtype)
         return linear(x, weight[rows], None if bias is None else bias[rows])
 
-    def _split_heads(self, x: Tensor, size: Size) -> Tensor:
-        """(R, H x K) as (B, H, T, K)."""
-        return unpad_rows(x, size).view(*size, self.heads, -1).transpose(1, 2)
+    @property
+    def _dropout(self) -> float:
+        return self.dropout if self.training else 0.0
 
-    def _attend(
-        self, query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None, causal: bool = False
-    ) -> Tensor:
-        if self.recorded is not None:
-            self.recorded.append(_weights(query, key, mask, causal))
-        p = self.dropout if self.training else 0.0
-        dtype = query.dtype
-        if dtype == torch.bfloat16 and query.device.type == "cpu":
-            # torch's kernel for CPUs takes six times as long for the gradient in bfloat16
-            query, key, value = query.float(), key.float(), value.float()
-        mixed = functional.scaled_dot_product_attention(
-            query, key, value, attn_mask=mask, dropout_p=p, is_causal=causal
-        )
-        result: Tensor = self.out_proj(pad_rows(mixed.transpose(1, 2).flatten(2).to(dtype)))
+    def _merge(self, mixed: Tensor) -> Tensor:
+        result: Tensor = self.out_proj(mixed)
         return result
+
+    def _record(self, query: Tensor, key: Tensor, keys: Layout, causal: bool) -> None:
+        if self.recorded is not None:
+            assert isinstance(keys, Padded)
+            self.recorded.append(_weights(query, key, keys.mask, causal))
 
 
 def _weights(query: Tensor, key: Tensor, mask: Tensor | None, causal: bool) -> Tensor:

@@ -41,6 +41,7 @@ if IS_PORTABLE:
 Size = tuple[int, int]  # sentences B, and positions T of each
 
 _ROWS = 16
+ROW_STEP = 64  # of matrices on GPUs
 
 # The batch size for which oneDNN chooses the layout of packed weights: about that of a search
 # batch. Other sizes are computed nearly as fast.
@@ -153,6 +154,19 @@ def unpad_rows(rows: Tensor, size: Size) -> Tensor:
     """The sentences (B, T, D) of `pad_rows`."""
     sentences, positions = size
     return rows[: sentences * positions].view(*size, rows.size(-1))
+
+
+def aligned_rows(matrix: Tensor) -> Tensor:
+    """A matrix or vector and what follows in its memory, up to a multiple of ROW_STEP rows.
+
+    Kernels of GPUs take up to twice as long for products whose sizes are no multiples of 8 or 64.
+    The rows after those of the matrix are 0 in the optimizer's vector (FlatOptimizer); whatever
+    they are, their results must not be used. Without room for them: the matrix itself.
+    """
+    rows = -(-len(matrix) // ROW_STEP) * ROW_STEP
+    room = matrix.untyped_storage().size() // matrix.itemsize - matrix.storage_offset()
+    fits = rows * matrix[0].numel() <= room
+    return matrix.as_strided((rows, *matrix.shape[1:]), matrix.stride()) if fits else matrix
 
 
 def linear(x: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:

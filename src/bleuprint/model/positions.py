@@ -6,11 +6,10 @@ import torch
 from torch import Tensor
 
 
-def sinusoidal_positions(start: int, length: int, d_model: int, device: torch.device) -> Tensor:
-    """Sinusoids (length, D) of section 3.5: sin in the even, cos in the odd dimensions."""
-    position = torch.arange(start, start + length, device=device, dtype=torch.float32)[:, None]
-    dimension = torch.arange(0, d_model, 2, device=device, dtype=torch.float32)
-    angle = position * torch.exp(dimension * (-math.log(10000.0) / d_model))
+def sinusoidal_positions(positions: Tensor, d_model: int) -> Tensor:
+    """Sinusoids (T, D) of section 3.5 at positions (T,): sin in even, cos in odd dimensions."""
+    dimension = torch.arange(0, d_model, 2, device=positions.device, dtype=torch.float32)
+    angle = positions[:, None].float() * torch.exp(dimension * (-math.log(10000.0) / d_model))
     return torch.stack((angle.sin(), angle.cos()), dim=-1).flatten(1)
 
 
@@ -20,7 +19,8 @@ def rotate(x: Tensor, start: int) -> Tensor:
     Dimensions 2i and 2i + 1 are a complex number, which is multiplied by
     exp(j position 10000^(-2i / K)).
     """
-    sinusoids = sinusoidal_positions(start, x.size(-2), x.size(-1), x.device)
+    positions = torch.arange(start, start + x.size(-2), device=x.device)
+    sinusoids = sinusoidal_positions(positions, x.size(-1))
     sin, cos = sinusoids[:, 0::2], sinusoids[:, 1::2]
     wide = x.to(torch.promote_types(x.dtype, torch.float32))
     real, imaginary = wide[..., 0::2], wide[..., 1::2]

@@ -14,12 +14,14 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from bleuprint.config.system import Model as Settings
+from bleuprint.dataset.packed_batch import PackedBatch
 from bleuprint.dataset.subwords.vocabulary import BOS, PAD
 from bleuprint.model.attention import Attention
 from bleuprint.model.dropout import dropout
 from bleuprint.model.initialization import initialize
 from bleuprint.model.kv_cache import KVCache
-from bleuprint.model.linear import Linear, Size, pad_rows, unpad_rows
+from bleuprint.model.layout import Layout, Packed, Padded
+from bleuprint.model.linear import Linear, unpad_rows
 from bleuprint.model.positions import sinusoidal_positions
 from bleuprint.runtime.errors import UserError
 
@@ -103,8 +105,8 @@ class EncoderLayer(nn.Module):
         self.self_attention_residual = ResidualConnection(settings)
         self.feed_forward_residual = ResidualConnection(settings)
 
-    def forward(self, x: Tensor, size: Size, mask: Tensor | None) -> Tensor:
-        x = self.self_attention_residual(x, lambda y: self.self_attention(y, size, mask))
+    def forward(self, x: Tensor, layout: Layout) -> Tensor:
+        x = self.self_attention_residual(x, lambda y: self.self_attention(y, layout))
         result: Tensor = self.feed_forward_residual(x, self.feed_forward)
         return result
 
@@ -119,13 +121,13 @@ class DecoderLayer(nn.Module):
         self.cross_attention_residual = ResidualConnection(settings)
         self.feed_forward_residual = ResidualConnection(settings)
 
-    def forward(
-        self, x: Tensor, size: Size, memory: Tensor, memory_size: Size, mask: Tensor | None
-    ) -> Tensor:
+    def forward(self, x: Tensor, layout: Layout, memory: Tensor, of_memory: Layout) -> Tensor:
         attention = self.cross_attention
-        key, value = attention.project_key_value(memory, memory_size)
-        x = self.self_attention_residual(x, lambda y: self.self_attention(y, size, causal=True))
-        x = self.cross_attention_residual(x, lambda y: attention.cross(y, size, key, value, mask))
+        key, value = attention.project_key_value(memory, of_memory)
+        x = self.self_attention_residual(x, lambda y: self.self_attention(y, layout, causal=True))
+        x = self.cross_attention_residual(
+            x, lambda y: attention.cross(y, layout, key, value, of_memory)
+        )
         result: Tensor = self.feed_forward_residual(x, self.feed_forward)
         return result
 
@@ -157,8 +159,9 @@ class Transformer(nn.Module):
         super().__init__()
         self.settings = settings
         self.layer_drop = settings.layer_drop
-        # whether activations and products are in bfloat16; parameters are in float32
-        self.bfloat16_activations = False
+        # the type of activations and products, if it is not that of the parameters
+        self.activations: torch.dtype | None = None
+        self.compiled = False  # whether training compiles its layers, and the loss
         d_model = settings.d_model
         self.source_embedding = nn.Embedding(source_vocabulary, d_model)
         self.target_embedding = nn.Embedding(target_vocabulary, d_model)
@@ -189,21 +192,25 @@ class Transformer(nn.Module):
         `has_padding`: whether `source` contains PAD; None reads the tensor, which
         waits for an accelerator to compute it.
         """
-        mask = _padding_mask(source, has_padding)
-        size = source.size(0), source.size(1)
-        x = pad_rows(self._embed(self.source_embedding, self.source_positions, source, 0))
-        for layer in self._drop_layers(self.encoder):
-            x = layer(x, size, mask)
-        return unpad_rows(self.encoder_norm(x), size), mask
+        layout = self._padded(source, _padding_mask(source, has_padding))
+        x = self._embed(self.source_embedding, self.source_positions, source)
+        return unpad_rows(self._encode(layout.rows(x), layout), layout.size), layout.mask
 
     def decode(self, target: Tensor, memory: Tensor, mask: Tensor | None) -> Tensor:
         """Target ids (B, T) to hidden states (B, T, D); no position sees a later one."""
-        size, memory_size = ((y.size(0), y.size(1)) for y in (target, memory))
-        x = pad_rows(self._embed(self.target_embedding, self.target_positions, target, 0))
-        rows = pad_rows(memory)
-        for layer in self._drop_layers(self.decoder):
-            x = layer(x, size, rows, memory_size, mask)
-        return unpad_rows(self.decoder_norm(x), size)
+        layout, of_memory = self._padded(target), self._padded(memory, mask)
+        x = self._embed(self.target_embedding, self.target_positions, target)
+        rows = self._decode(layout.rows(x), layout, of_memory.rows(memory), of_memory)
+        return unpad_rows(rows, layout.size)
+
+    def packed_states(self, batch: PackedBatch) -> Tensor:
+        """Hidden states (R, D) of the packed target, as `decode` after `encode`."""
+        source, target = (
+            Packed(side.offsets, side.longest) for side in (batch.source, batch.target)
+        )
+        x = self._embed(self.source_embedding, self.source_positions, *batch.source[:2])
+        y = self._embed(self.target_embedding, self.target_positions, *batch.target[:2])
+        return self._decode(y, target, self._encode(x, source), source)
 
     def forward(self, source: Tensor, target: Tensor) -> Tensor:
         """Logits (B, T, V) of the next token at each position, for ids (B, S) and (B, T)."""
@@ -213,9 +220,12 @@ class Transformer(nn.Module):
     def init_cache(self, source: Tensor) -> KVCache:
         """The cache before the first target token, for source ids (B, S)."""
         memory, mask = self.encode(source)
-        size, rows = (memory.size(0), memory.size(1)), pad_rows(memory)
-        attentions = (layer.cross_attention for layer in self.decoder_layers)
-        return KVCache([each.project_key_value(rows, size) for each in attentions], mask)
+        layout = self._padded(memory)
+        rows, attentions = (
+            layout.rows(memory),
+            (each.cross_attention for each in self.decoder_layers),
+        )
+        return KVCache([each.project_key_value(rows, layout) for each in attentions], mask)
 
     def step(self, tokens: Tensor, cache: KVCache) -> tuple[Tensor, KVCache]:
         """Logits (N, V) of the token after `tokens` (N,), and the cache that includes these.
@@ -270,6 +280,22 @@ class Transformer(nn.Module):
         logits[:, PAD] = logits[:, BOS] = -torch.inf
         return logits
 
+    def _padded(self, x: Tensor, mask: Tensor | None = None) -> Padded:
+        """The layout of sentences (B, T, ...)."""
+        return Padded((x.size(0), x.size(1)), mask, x.device.type == "cpu" and not self.compiled)
+
+    def _encode(self, x: Tensor, layout: Layout) -> Tensor:
+        for layer in self._drop_layers(self.encoder):
+            x = layer(x, layout)
+        result: Tensor = self.encoder_norm(x)
+        return result
+
+    def _decode(self, x: Tensor, layout: Layout, memory: Tensor, of_memory: Layout) -> Tensor:
+        for layer in self._drop_layers(self.decoder):
+            x = layer(x, layout, memory, of_memory)
+        result: Tensor = self.decoder_norm(x)
+        return result
+
     def _drop_layers(self, layers: nn.ModuleList) -> Iterable[nn.Module]:
         """The layers to run: in training, LayerDrop leaves some out (Fan et al. 2020)."""
         if not self.layer_drop or not self.training:
@@ -279,11 +305,15 @@ class Transformer(nn.Module):
         return compress(layers, kept.tolist())
 
     def _embed(
-        self, embedding: nn.Embedding, positions: nn.Embedding | None, ids: Tensor, start: int
+        self,
+        embedding: nn.Embedding,
+        learned: nn.Embedding | None,
+        ids: Tensor,
+        at: Tensor | int = 0,
     ) -> Tensor:
-        """Embed ids (B, T) at positions from `start`: (B, T, D)."""
-        settings, end = self.settings, start + ids.size(1)
-        if end > settings.max_positions:
+        """Embed ids (B, T) at positions from `at` on, (B, T, D); or ids (R,) at positions (R,)."""
+        settings = self.settings
+        if not isinstance(at, Tensor) and (end := at + ids.size(1)) > settings.max_positions:
             raise UserError(
                 f"a sentence of {end} positions is too long: "
                 f"model.max_positions is {settings.max_positions}"
@@ -291,11 +321,12 @@ class Transformer(nn.Module):
         x = embedding(ids)
         if settings.scale_embeddings:
             x = x * math.sqrt(settings.d_model)
-        if positions is not None:
-            x = x + positions.weight[start:end]
+        if learned is not None:
+            x = x + (learned(at) if isinstance(at, Tensor) else learned.weight[at:end])
         elif settings.positional_encoding == "sinusoidal":
-            x = x + sinusoidal_positions(start, ids.size(1), settings.d_model, ids.device)
-        x = x.bfloat16() if self.bfloat16_activations else x
+            positions = at if isinstance(at, Tensor) else torch.arange(at, end, device=ids.device)
+            x = x + sinusoidal_positions(positions, settings.d_model)
+        x = x if self.activations is None else x.to(self.activations)
         return dropout(x, settings.dropout.embedding, self.training)
 
 

@@ -11,8 +11,9 @@ from random import Random
 from typing import TypeVar
 
 import numpy as np
+import torch
 
-from bleuprint.config.system import System, Train
+from bleuprint.config.system import Model, System, Train
 from bleuprint.dataset.batch import Batch, PairIds, Sentence, read_ids
 from bleuprint.dataset.batching import (
     Indices,
@@ -23,10 +24,13 @@ from bleuprint.dataset.batching import (
     plan_updates,
 )
 from bleuprint.dataset.binarized import BinaryCorpus
+from bleuprint.dataset.packed_batch import PackedBatch, TrainingBatch
 from bleuprint.dataset.subwords.vocabulary import EOS
+from bleuprint.model.layout import can_pack
 from bleuprint.runtime import environment
 from bleuprint.runtime.distributed.group import Group
 from bleuprint.runtime.process_pool import map_parts
+from bleuprint.training.optimizer import ACTIVATIONS
 
 T = TypeVar("T")
 
@@ -96,7 +100,7 @@ class LocalUpdate:
 
     update: PlannedUpdate
     batch_indices: range
-    batches: list[list[Batch]]
+    batches: list[list[TrainingBatch]]
     position: Position
 
 
@@ -123,12 +127,21 @@ def local_updates(
     local = (update.batches[group.rank :: group.size] for update, _ in ahead)
     reader = partial(BatchReader, corpus, settings, seed, system.model.max_positions)
     batches = map_parts(reader, local, _num_workers(settings, group))
+    kind = batch_kind(system.model, settings, group.device)
     pin_memory = group.device.type == "cuda"
     with closing(batches):
         for read_batches, (update, position) in zip(batches, plan, strict=True):
-            parts = [[Batch.from_ids(part, pin_memory) for part in batch] for batch in read_batches]
+            parts: list[list[TrainingBatch]] = [
+                [kind.from_ids(part, pin_memory) for part in batch] for batch in read_batches
+            ]
             indices = range(group.rank, len(update.batches), group.size)
             yield LocalUpdate(update, indices, parts, position)
+
+
+def batch_kind(model: Model, train: Train, device: torch.device) -> type[TrainingBatch]:
+    """What a model is trained on: packed batches where the device has a kernel for them."""
+    dtype = ACTIVATIONS.get(train.precision, torch.float32)
+    return PackedBatch if can_pack(model, dtype, device) else Batch
 
 
 def prefetch(items: Generator[T, None, None]) -> Generator[T, None, None]:

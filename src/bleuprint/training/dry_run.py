@@ -5,12 +5,14 @@ from collections.abc import Iterator
 import torch
 
 from bleuprint.config.system import Train
-from bleuprint.dataset.batch import Batch, PairIds, Sentence
+from bleuprint.dataset.batch import PairIds, Sentence
 from bleuprint.dataset.binarized import BinaryCorpus
+from bleuprint.dataset.packed_batch import TrainingBatch
 from bleuprint.dataset.subwords.vocabulary import EOS
 from bleuprint.runtime.distributed.gpus import memory
 from bleuprint.runtime.distributed.group import Group
 from bleuprint.runtime.errors import UserError
+from bleuprint.training.data_loader import batch_kind
 from bleuprint.training.train_step import OutOfMemory, TrainStep, detect_out_of_memory
 
 # The length in tokens of short sentences, which fill a batch without padding.
@@ -23,11 +25,13 @@ def dry_run(step: TrainStep, corpus: BinaryCorpus, settings: Train, group: Group
     Raises UserError, on all processes, if one of them runs out of memory: it names a `max_tokens`
     that fits, found by halving.
     """
+    kind = batch_kind(step.model.settings, settings, group.device)
     languages = (corpus.source, corpus.target)
     longest = [int(corpus.side("train", language).lengths.max()) for language in languages]
 
     def fits(max_tokens: int) -> bool:
-        own = all(_fits(step, each) for each in _largest(max_tokens, *longest))
+        largest = _largest(max_tokens, *longest)
+        own = all(_fits(step, kind.from_ids(each)) for each in largest)
         if not own:
             torch.cuda.empty_cache()  # cuBLAS and others allocate there as well
         return not group.any(not own)
@@ -51,7 +55,7 @@ def dry_run(step: TrainStep, corpus: BinaryCorpus, settings: Train, group: Group
     )
 
 
-def _largest(max_tokens: int, source: int, target: int) -> Iterator[Batch]:
+def _largest(max_tokens: int, source: int, target: int) -> Iterator[PairIds]:
     """The batches that take the most memory, of pairs of at most `source` and `target` tokens.
 
     Attention takes the most memory for the longest sentences, the projection to the vocabulary for
@@ -62,10 +66,10 @@ def _largest(max_tokens: int, source: int, target: int) -> Iterator[Batch]:
         pairs = max(1, max_tokens // max(length, target_length))
         sources: list[Sentence] = [[EOS] * length for _ in range(pairs)]
         sources[0] = [EOS] * max(1, length - 1)  # some kernels differ with padding
-        yield Batch.from_ids(PairIds(sources, [[EOS] * target_length] * pairs))
+        yield PairIds(sources, [[EOS] * target_length] * pairs)
 
 
-def _fits(step: TrainStep, batch: Batch) -> bool:
+def _fits(step: TrainStep, batch: TrainingBatch) -> bool:
     """Whether the batch, with all layers, can be run forward and backward."""
     model = step.model.train()
     layer_drop, model.layer_drop = model.layer_drop, 0.0

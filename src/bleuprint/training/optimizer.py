@@ -1,8 +1,9 @@
 """Adam, AdamW and SGD over all weights as one flat vector, and the weights' moving average.
 
 Weights and gradients become views of two vectors, so that summing gradients over processes,
-clipping and updating are one operation each instead of one for each parameter. With precision
-bfloat16, matrix products take a bfloat16 copy of the vector, which each update makes once.
+clipping and updating are one operation each instead of one for each parameter. With 16 bits,
+matrix products take a copy of the vector, which each update makes once. Nothing here waits for a
+GPU.
 """
 
 from itertools import accumulate
@@ -10,13 +11,16 @@ from itertools import accumulate
 import torch
 from torch import Tensor, nn
 from torch.optim.adam import adam
+from torch.optim.sgd import sgd
 
 from bleuprint.config.system import Train
-from bleuprint.model.linear import use_copies
+from bleuprint.model.linear import ROW_STEP, use_copies
+from bleuprint.training.loss_scale import LossScale
 
-# Parameters are aligned to this many elements, which fast matrix products on GPUs require. The
-# gaps are 0 and stay 0.
+# Parameters are aligned to this many elements. The gaps are 0 and stay 0.
 _ALIGNED = 64
+# The types of activations and matrix products, if it is not that of the parameters.
+ACTIVATIONS = {"bfloat16": torch.bfloat16, "float16": torch.float16}
 # Before the names of weights in the state: their moving average, not yet corrected.
 _EMA = "ema."
 
@@ -30,7 +34,8 @@ class FlatOptimizer:
 
     def __init__(self, model: nn.Module, settings: Train) -> None:
         names, parameters = zip(*model.named_parameters(), strict=True)
-        room = [-(-parameter.numel() // _ALIGNED) * _ALIGNED for parameter in parameters]
+        room = [_room(parameter) for parameter in parameters]
+        self.parameters, self.starts = parameters, list(accumulate(room, initial=0))[:-1]
         self.weights = torch.zeros(sum(room), device=parameters[0].device)
         self.gradient = torch.zeros_like(self.weights)
         self._ema = None if settings.ema is None else torch.zeros_like(self.weights)
@@ -39,8 +44,7 @@ class FlatOptimizer:
         self._state = {name: torch.zeros_like(self.weights) for name in moments}
         if not sgd:
             self._state["step"] = torch.zeros((), device=self.weights.device)
-        starts = accumulate(room, initial=0)
-        for name, parameter, start in zip(names, parameters, starts, strict=False):
+        for name, parameter, start in zip(names, parameters, self.starts, strict=True):
             end = start + parameter.numel()
             self.weights[start:end] = parameter.detach().flatten()
             parameter.data = self.weights[start:end].view_as(parameter)
@@ -48,35 +52,64 @@ class FlatOptimizer:
             if self._ema is not None:
                 self._state[_EMA + name] = self._ema[start:end].view_as(parameter)
         self._settings = settings
-        self._bfloat16: Tensor | None = None
-        if settings.precision == "bfloat16":
-            self._bfloat16 = self.weights.bfloat16()
-            use_copies(model, self.weights, self._bfloat16)
+        self._copy: Tensor | None = None
+        if settings.precision in ACTIVATIONS:
+            self._copy = self.weights.to(ACTIVATIONS[settings.precision])
+            use_copies(model, self.weights, self._copy)
+        self.loss_scale: LossScale | None = None
+        if settings.precision == "float16":
+            self.loss_scale = LossScale(self.weights.device)
+            self._state |= self.loss_scale.state
 
     def zero_grad(self) -> None:
         self.gradient.zero_()
 
-    def grad_norm(self) -> float:
-        """The Euclidean norm of the gradient."""
-        return float(self.gradient.norm())
+    def grad_norm(self) -> Tensor:
+        """The Euclidean norm of the gradient, which is divided by the scale of the loss first."""
+        if self.loss_scale is not None:
+            self.gradient.div_(self.loss_scale.value)
+        norm: Tensor = self.gradient.norm()
+        return norm
 
     @torch.no_grad()
-    def step(self, learning_rate: float, grad_norm: float) -> None:
-        """Clip the gradient, whose norm is `grad_norm`, and update the weights."""
-        clip, settings = self._settings.clip_norm, self._settings.optimizer
-        if clip and grad_norm > clip:
-            self.gradient.mul_(clip / grad_norm)
-        if settings.momentum is None:
-            self._adam(learning_rate)
+    def step(self, learning_rate: float, grad_norm: Tensor) -> None:
+        """Clip the gradient, whose norm is `grad_norm`, and update the weights.
+
+        With a scale of the loss, a gradient that is not finite changes only the scale.
+        """
+        overflow = None
+        if self.loss_scale is not None:
+            overflow = (~grad_norm.isfinite()).float()
+            self.loss_scale.update(overflow)
+        if clip := self._settings.clip_norm:
+            # in float64, as Python's numbers have it
+            self.gradient.mul_((clip / grad_norm.double()).clamp(max=1.0).float())
+        if self._settings.optimizer.momentum is None:
+            self._adam(learning_rate, overflow)
         else:
-            self.gradient.add_(self.weights, alpha=settings.weight_decay)
-            velocity = self._state["momentum_buffer"].mul_(settings.momentum).add_(self.gradient)
-            self.weights.add_(velocity, alpha=-learning_rate)
+            self._sgd(learning_rate, overflow)
         if self._ema is not None and self._settings.ema is not None:
             self._ema.lerp_(self.weights, 1 - self._settings.ema)
         self._copy_weights()
 
-    def _adam(self, learning_rate: float) -> None:
+    def _sgd(self, learning_rate: float, overflow: Tensor | None) -> None:
+        settings = self._settings.optimizer
+        assert settings.momentum is not None
+        sgd(
+            [self.weights],
+            [self.gradient],
+            [self._state["momentum_buffer"]],
+            fused=True,
+            found_inf=overflow,
+            weight_decay=settings.weight_decay,
+            momentum=settings.momentum,
+            lr=learning_rate,
+            dampening=0.0,
+            nesterov=False,
+            maximize=False,
+        )
+
+    def _adam(self, learning_rate: float, overflow: Tensor | None) -> None:
         settings = self._settings.optimizer
         assert settings.betas is not None and settings.eps is not None
         # torch's functional form: creating torch.optim.Adam imports torch's compiler, which takes
@@ -89,6 +122,7 @@ class FlatOptimizer:
             [],
             [self._state["step"]],
             fused=True,
+            found_inf=overflow,
             amsgrad=False,
             beta1=settings.betas[0],
             beta2=settings.betas[1],
@@ -100,11 +134,11 @@ class FlatOptimizer:
         )
 
     def _copy_weights(self) -> None:
-        if self._bfloat16 is not None:
-            self._bfloat16.copy_(self.weights)
+        if self._copy is not None:
+            self._copy.copy_(self.weights)
 
     def state_dict(self) -> dict[str, Tensor]:
-        """Adam's moments and step count, or SGD's velocity; the moving average, if any."""
+        """Adam's moments and step count, or SGD's velocity; moving average and scale, if any."""
         return dict(self._state)
 
     def load_state_dict(self, tensors: dict[str, Tensor]) -> None:
@@ -112,6 +146,13 @@ class FlatOptimizer:
         for name, tensor in tensors.items():
             self._state[name].copy_(tensor)
         self._copy_weights()
+
+
+def _room(parameter: Tensor) -> int:
+    """The elements for a parameter: on GPUs whole rows, a multiple that their products prefer."""
+    if parameter.device.type == "cpu":
+        return -(-parameter.numel() // _ALIGNED) * _ALIGNED
+    return -(-len(parameter) // ROW_STEP) * ROW_STEP * parameter[0].numel()
 
 
 def ema_weights(state: dict[str, Tensor], decay: float, updates: int) -> dict[str, Tensor]:

@@ -6,12 +6,13 @@ import socket
 import time
 from collections.abc import Iterator
 from contextlib import closing, contextmanager, nullcontext
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from functools import cached_property
 from pathlib import Path
 
 import torch
 
+from bleuprint.dataset.batching import Position
 from bleuprint.dataset.binarized import BinaryCorpus
 from bleuprint.model.transformer import Transformer, count_parameters
 from bleuprint.model.weights import load_weights, named_weights
@@ -24,7 +25,13 @@ from bleuprint.training.dry_run import dry_run
 from bleuprint.training.job import Fingerprints, Job
 from bleuprint.training.observer import Observer, Status
 from bleuprint.training.train_state import TrainState
-from bleuprint.training.train_step import OutOfMemory, TrainStep, UpdateStats, detect_out_of_memory
+from bleuprint.training.train_step import (
+    OutOfMemory,
+    PendingUpdate,
+    TrainStep,
+    UpdateStats,
+    detect_out_of_memory,
+)
 from bleuprint.training.validation import Validator
 
 # Approximate number of points on a training curve.
@@ -61,6 +68,8 @@ class Trainer:
             ) from None
         self.state = TrainState.initial(count_parameters(self.model))
         self._warned = False
+        # an update whose figures are not counted yet, and the position after it
+        self._pending: tuple[PendingUpdate, Position] | None = None
         self._resume()
 
     def run(self) -> None:
@@ -81,12 +90,18 @@ class Trainer:
             )
             with closing(prefetch(plan)) as updates:
                 for local in self._awaited(updates):
-                    updated = self._update(local)
-                    validate = updated and state.update % settings.validate_every == 0
+                    begun = self._begin(local)
+                    update = state.update + (self._pending is not None)
+                    validate = begun and update % settings.validate_every == 0
+                    save = begun and update % settings.checkpoint_every == 0
+                    after = replace(state, update=update, position=local.position)
+                    if validate or save or after.finished(settings):
+                        self._settle()
                     if (validate or state.finished(settings)) and not state.validated:
                         self._validate(validator)
-                    finished, stop = state.finished(settings), self._group.any(bool(signals))
-                    save = updated and state.update % settings.checkpoint_every == 0
+                    if stop := self._group.any(bool(signals)):
+                        self._settle()
+                    finished = state.finished(settings)
                     if save or stop or finished:
                         self._save(finished)
                     if finished:
@@ -105,29 +120,41 @@ class Trainer:
             yield local
             began = time.monotonic()
 
-    def _update(self, local: LocalUpdate) -> bool:
-        """Update the weights; returns False if the update ran out of memory and was skipped."""
-        state = self.state
+    def _begin(self, local: LocalUpdate) -> bool:
+        """Begin an update of the weights, then count the one before, which a GPU has computed.
+
+        Returns False if it ran out of memory and was skipped.
+        """
         self._warn_if_idle(local)
+        number = self.state.update + 1 + (self._pending is not None)
         try:
-            stats = self._train_step.update(state.update + 1, local)
+            pending = self._train_step.update(number, local)
         except OutOfMemory:
+            self._settle()
             self._skip()
-            updated = False
-        else:
-            state.update += 1
-            state.source_tokens += stats.source_tokens
-            state.target_tokens += stats.target_tokens
-            state.flops += stats.flops
-            state.interval = {
-                "loss": state.interval["loss"] + stats.loss,
-                "tokens": state.interval["tokens"] + stats.target_tokens,
-            }
-            self._observer.updated(state, stats)
-            self._record(stats)
-            updated = True
-        state.position = local.position
-        return updated
+            self.state.position = local.position
+            return False
+        self._settle()
+        self._pending = pending, local.position
+        return True
+
+    def _settle(self) -> None:
+        """Count the update that was begun, once its figures are here. Raises UserError."""
+        if self._pending is None:
+            return
+        (pending, position), self._pending = self._pending, None
+        stats, state = self._train_step.read(pending), self.state
+        state.update += 1
+        state.position = position
+        state.source_tokens += stats.source_tokens
+        state.target_tokens += stats.target_tokens
+        state.flops += stats.flops
+        state.interval = {
+            "loss": state.interval["loss"] + stats.loss,
+            "tokens": state.interval["tokens"] + stats.target_tokens,
+        }
+        self._observer.updated(state, stats)
+        self._record(stats)
 
     def _skip(self) -> None:
         """Skip an update that ran out of memory. A second one aborts the training, after saving."""

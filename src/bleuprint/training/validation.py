@@ -1,5 +1,6 @@
 """Validation: the loss and the BLEU of greedy search on the validation set."""
 
+from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 
 import numpy as np
@@ -20,6 +21,11 @@ from bleuprint.training.loss import batch_loss
 _MAX_EXTRA = 20
 
 
+def _eagerly(model: Transformer) -> AbstractContextManager[None]:
+    """Compile nothing for the shapes of validation."""
+    return torch.compiler.set_stance("force_eager") if model.compiled else nullcontext()
+
+
 class Validator:
     """Computes the validation metrics of a model."""
 
@@ -38,6 +44,10 @@ class Validator:
     def validate(self, model: Transformer, group: Group) -> dict[str, float]:
         """Loss (nats a token, without label smoothing) and BLEU; the same on all processes."""
         model.eval()
+        with _eagerly(model):
+            return self._validate(model, group)
+
+    def _validate(self, model: Transformer, group: Group) -> dict[str, float]:
         total = torch.zeros((), dtype=torch.float64, device=group.device)
         with torch.no_grad():
             for rows in self._batches[group.rank :: group.size]:

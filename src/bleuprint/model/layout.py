@@ -1,0 +1,154 @@
+"""How the tokens of a batch lie in the rows (R, D) that the model's products take.
+
+`Padded`: sentence after sentence, filled up with padding to one length, on every device. `Packed`:
+sentence after sentence without padding between them, for GPUs; attention then reads the sentences'
+bounds instead of a mask, which is torch's flash attention for sequences of various lengths.
+"""
+
+import inspect
+from collections.abc import Callable
+from importlib.util import find_spec
+from itertools import pairwise
+from typing import Any, NamedTuple, TypeAlias
+
+import torch
+from torch import Tensor
+from torch.nn import functional
+
+from bleuprint.config.system import Model
+from bleuprint.model.linear import Size, pad_rows, unpad_rows
+
+_KERNEL = "torch.nn.attention.varlen"
+# What flash attention takes: the least compute capability of a GPU, and the size of a head.
+_CAPABILITY, _HEAD, _LARGEST_HEAD = (8, 0), 8, 256
+
+
+class Padded(NamedTuple):
+    """`size`: sentences B and positions T; `mask` (B, 1, 1, T) is False at padding, if any.
+
+    `fill`: rows are filled up to few numbers of them (`pad_rows`), which compiled layers do not
+    need, and other kernels than oneDNN's do not either.
+    """
+
+    size: Size
+    mask: Tensor | None = None
+    fill: bool = True
+
+    def rows(self, x: Tensor) -> Tensor:
+        """(B, T, D) as (R, D)."""
+        return pad_rows(x) if self.fill else x.flatten(0, 1)
+
+    def split_heads(self, rows: Tensor, heads: int) -> Tensor:
+        """(R, H x K) as (B, H, T, K)."""
+        return unpad_rows(rows, self.size).view(*self.size, heads, -1).transpose(1, 2)
+
+    def attend(
+        self,
+        query: Tensor,
+        key: Tensor,
+        value: Tensor,
+        keys: "Layout",
+        causal: bool,
+        dropout: float,
+    ) -> Tensor:
+        """Attention (R, H x d_v) of queries to keys and values of the layout `keys`."""
+        assert isinstance(keys, Padded)
+        dtype = query.dtype
+        if dtype.itemsize == 2 and query.device.type == "cpu":
+            # torch's kernel for CPUs takes six times as long for the gradient in bfloat16
+            query, key, value = query.float(), key.float(), value.float()
+        mixed = functional.scaled_dot_product_attention(
+            query, key, value, keys.mask, dropout, is_causal=causal
+        )
+        return self.rows(mixed.transpose(1, 2).flatten(2).to(dtype))
+
+
+class Packed(NamedTuple):
+    """`offsets` (B + 1,), int32: the row where each sentence begins, and R; `longest`: a bound."""
+
+    offsets: Tensor
+    longest: int
+
+    def split_heads(self, rows: Tensor, heads: int) -> Tensor:
+        """(R, H x K) as (R, H, K)."""
+        return rows.view(rows.size(0), heads, -1)
+
+    def attend(
+        self,
+        query: Tensor,
+        key: Tensor,
+        value: Tensor,
+        keys: "Layout",
+        causal: bool,
+        dropout: float,
+    ) -> Tensor:
+        """Attention (R, H x d_v) as of `Padded`; the kernel has no dropout."""
+        assert isinstance(keys, Packed) and not dropout
+        bounds = self.offsets, keys.offsets, self.longest, keys.longest
+        attend = _KERNELS[query.device.type]
+        return attend(query, key, value, *bounds, causal).flatten(1)
+
+
+Layout: TypeAlias = Padded | Packed
+
+
+def can_pack(model: Model, dtype: torch.dtype, device: torch.device) -> bool:
+    """Whether torch has a kernel for packed sentences of such a model in training.
+
+    It has for GPUs since Ampere, numbers of 16 bits, and neither dropout of attention weights nor
+    rotary positions, which are turned sentence by sentence.
+    """
+    suits = (
+        device.type == "cuda"
+        and find_spec(_KERNEL) is not None
+        and torch.cuda.get_device_capability(device) >= _CAPABILITY
+        and dtype in (torch.bfloat16, torch.float16)
+        and model.d_k == model.d_v <= _LARGEST_HEAD
+        and model.d_k % _HEAD == 0
+        and not model.dropout.attention
+        and model.positional_encoding != "rotary"
+    )
+    if suits and "cuda" not in _KERNELS:
+        _KERNELS["cuda"] = _flash_attention()
+    return suits
+
+
+def _flash_attention() -> Callable[..., Any]:
+    """torch's attention over packed sentences; `is_causal` became `window_size` in torch 2.12."""
+    from torch.nn.attention.varlen import varlen_attn  # loads torch's compiler: a second
+
+    if "is_causal" in inspect.signature(varlen_attn).parameters:
+        return varlen_attn
+
+    def attend(*given: Any) -> Any:
+        *bounds, causal = given
+        return varlen_attn(*bounds, window_size=(-1, 0) if causal else (-1, -1))
+
+    return attend
+
+
+def _attend_one_by_one(
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    starts: Tensor,
+    key_starts: Tensor,
+    longest: int,  # noqa: ARG001 (the kernel's arguments)
+    longest_key: int,  # noqa: ARG001
+    causal: bool,
+) -> Tensor:
+    """What the kernel computes, of queries (R, H, K), sentence by sentence: for tests on CPUs."""
+    mixed = []
+    for rows, others in zip(_slices(starts), _slices(key_starts), strict=True):
+        q, k, v = (x.transpose(0, 1) for x in (query[rows], key[others], value[others]))
+        attended = functional.scaled_dot_product_attention(q, k, v, is_causal=causal)
+        mixed.append(attended.transpose(0, 1))
+    return torch.cat(mixed)
+
+
+def _slices(starts: Tensor) -> list[slice]:
+    return [slice(*bounds) for bounds in pairwise(starts.tolist())]
+
+
+# By the type of the device; `can_pack` adds that of GPUs.
+_KERNELS: dict[str, Callable[..., Tensor]] = {"cpu": _attend_one_by_one}

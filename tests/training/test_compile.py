@@ -1,0 +1,65 @@
+"""Compiled layers are few, whatever the batches, and give what the others give."""
+
+import pytest
+import torch
+from torch._dynamo.utils import counters
+
+import systems
+from bleuprint.dataset.batch import Batch, PairIds
+from bleuprint.dataset.packed_batch import PackedBatch
+from bleuprint.model import layout
+from bleuprint.model.transformer import Transformer
+from bleuprint.runtime.distributed.group import Group
+from bleuprint.training import loss as loss_module
+from bleuprint.training import train_step
+from bleuprint.training.train_step import TrainStep
+
+ALONE = Group(0, 1, torch.device("cpu"))
+# pairs, and the lengths of their sides: batches with padding and without
+SIZES = [(7, 9, 12), (20, 3, 5), (5, 17, 17), (30, 12, 4), (3, 2, 2), (11, 8, 8)]
+
+
+def pairs(count, source, target):
+    sides = ([[*range(4, 4 + n), 2]] * count for n in (source, target))
+    shorter = [[4, 2]]
+    return PairIds(*([*side, *shorter] for side in sides))
+
+
+# encoder and decoder layers, of padded batches with a mask and without
+@pytest.mark.parametrize(("kind", "graphs"), [(Batch, 4), (PackedBatch, 2)])
+def test_batches_of_many_sizes_are_compiled_once(kind, graphs, monkeypatch):
+    monkeypatch.setattr(train_step, "COMPILER", "eager")
+    monkeypatch.setitem(layout._KERNELS, "cpu", lambda q, k, v, *_: q * k.mean() + v.mean())
+    monkeypatch.setattr(train_step, "_LAUNCH_FLOPS", 0)
+    torch._dynamo.reset()
+    found = []
+    for compiled in (False, True):
+        torch.manual_seed(1)
+        model = Transformer(systems.model(encoder_layers=3, decoder_layers=2), 37, 37)
+        step = TrainStep(model, systems.train(compile=compiled), 1, ALONE)
+        counters.clear()
+        for index, size in enumerate(SIZES):
+            step.accumulate_gradient([kind.from_ids(pairs(*size))], 1, index, 100)
+        found.append(step.optimizer.gradient)
+    torch.testing.assert_close(*found)
+    assert counters["stats"]["unique_graphs"] == graphs
+
+
+def test_the_loss_of_gpus_is_compiled_once():
+    torch._dynamo.reset()
+    counters.clear()
+    fused = torch.compile(loss_module.fused_loss, dynamic=True, backend="eager")
+    for rows in (40, 64, 130):
+        given = torch.randn(rows, 64), torch.randint(1, 37, (rows,)), 37, (0.01, 0.9, 0.01)
+        torch.testing.assert_close(fused(*given), loss_module.fused_loss(*given))
+    assert counters["stats"]["unique_graphs"] == 1
+
+
+@pytest.mark.parametrize(
+    ("device", "capability", "expected"),
+    [("cuda", (9, 0), True), ("cuda", (6, 0), False), ("cpu", (9, 0), False)],
+)
+def test_gpus_that_the_compiler_knows_compile_by_default(device, capability, expected, monkeypatch):
+    monkeypatch.setattr(train_step, "find_spec", lambda _: True)
+    monkeypatch.setattr(torch.cuda, "get_device_capability", lambda _: capability)
+    assert train_step._compiles(torch.device(device)) == expected
