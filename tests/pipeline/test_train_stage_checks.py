@@ -99,8 +99,8 @@ def test_processes_without_a_batch_are_reported_once(untrained, tmp_path):
     write_params(root, tokens_per_update=40, max_tokens=40, max_updates=10)
     said = train(root, 2)
     message = (
-        r"update \d+ has fewer batches \(1\) than there are processes \(2\), of which some are "
-        r"idle: lower train\.max_tokens \(40\)"
+        r"updates of 40 tokens have fewer batches of train\.max_tokens \(40\) than there are "
+        r"processes \(2\), of which some are idle: 22 would give each a batch"
     )
     assert len(re.findall(message, said)) == said.count("idle") == 1
 
@@ -147,7 +147,7 @@ def test_processes_that_differ_are_refused(untrained, tmp_path, monkeypatch):
 
 def test_an_infinite_gradient_stops_it_with_the_weights_unharmed(tmp_path, monkeypatch):
     job = job_in(project(tmp_path), monkeypatch)
-    monkeypatch.setattr(FlatOptimizer, "grad_norm", lambda _: math.inf)
+    monkeypatch.setattr(FlatOptimizer, "grad_norm", lambda _: torch.tensor(math.inf))
     with pytest.raises(UserError, match=r"update 1 is \d.*its gradient's norm inf"):
         train_here(job, tmp_path / "work")
 

@@ -5,7 +5,6 @@ sentence after sentence without padding between them, for GPUs; attention then r
 bounds instead of a mask, which is torch's flash attention for sequences of various lengths.
 """
 
-import inspect
 from collections.abc import Callable
 from importlib.util import find_spec
 from itertools import pairwise
@@ -98,7 +97,7 @@ def can_pack(model: Model, dtype: torch.dtype, device: torch.device) -> bool:
     It has for GPUs since Ampere, numbers of 16 bits, and neither dropout of attention weights nor
     rotary positions, which are turned sentence by sentence.
     """
-    suits = (
+    return (
         device.type == "cuda"
         and find_spec(_KERNEL) is not None
         and torch.cuda.get_device_capability(device) >= _CAPABILITY
@@ -108,23 +107,14 @@ def can_pack(model: Model, dtype: torch.dtype, device: torch.device) -> bool:
         and not model.dropout.attention
         and model.positional_encoding != "rotary"
     )
-    if suits and "cuda" not in _KERNELS:
-        _KERNELS["cuda"] = _flash_attention()
-    return suits
 
 
-def _flash_attention() -> Callable[..., Any]:
-    """torch's attention over packed sentences; `is_causal` became `window_size` in torch 2.12."""
+def _flash_attention(*given: Any) -> Any:
+    """torch's attention over packed sentences."""
     from torch.nn.attention.varlen import varlen_attn  # loads torch's compiler: a second
 
-    if "is_causal" in inspect.signature(varlen_attn).parameters:
-        return varlen_attn
-
-    def attend(*given: Any) -> Any:
-        *bounds, causal = given
-        return varlen_attn(*bounds, window_size=(-1, 0) if causal else (-1, -1))
-
-    return attend
+    *bounds, causal = given
+    return varlen_attn(*bounds, window_size=(-1, 0) if causal else (-1, -1))
 
 
 def _attend_one_by_one(
@@ -150,5 +140,4 @@ def _slices(starts: Tensor) -> list[slice]:
     return [slice(*bounds) for bounds in pairwise(starts.tolist())]
 
 
-# By the type of the device; `can_pack` adds that of GPUs.
-_KERNELS: dict[str, Callable[..., Tensor]] = {"cpu": _attend_one_by_one}
+_KERNELS: dict[str, Callable[..., Tensor]] = {"cpu": _attend_one_by_one, "cuda": _flash_attention}

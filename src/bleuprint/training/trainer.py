@@ -10,6 +10,7 @@ from dataclasses import asdict, replace
 from functools import cached_property
 from pathlib import Path
 
+import numpy as np
 import torch
 
 from bleuprint.dataset.batching import Position
@@ -36,6 +37,9 @@ from bleuprint.training.validation import Validator
 
 # Approximate number of points on a training curve.
 _CURVE_POINTS = 200
+# Batches are never full: with max_tokens a tenth above an update's tokens by process each has one
+# batch, most of the time; with more some have none.
+_ENOUGH, _FEW = 1.1, 1.25
 # Updates between two points if the length of the training is unknown.
 _CURVE_EVERY = 50
 
@@ -67,7 +71,6 @@ class Trainer:
                 "or the number of layers"
             ) from None
         self.state = TrainState.initial(count_parameters(self.model))
-        self._warned = False
         # an update whose figures are not counted yet, and the position after it
         self._pending: tuple[PendingUpdate, Position] | None = None
         self._resume()
@@ -84,6 +87,7 @@ class Trainer:
                 self._prune(finished=True)
                 return
             dry_run(self._train_step, self._corpus, settings, self._group)
+            self._warn_if_idle()
             validator = Validator(self._corpus, self._job.texts, settings.max_tokens)
             plan = local_updates(
                 self._corpus, self._job.system, self._job.cell.seed, state.position, self._group
@@ -125,7 +129,6 @@ class Trainer:
 
         Returns False if it ran out of memory and was skipped.
         """
-        self._warn_if_idle(local)
         number = self.state.update + 1 + (self._pending is not None)
         try:
             pending = self._train_step.update(number, local)
@@ -211,19 +214,19 @@ class Trainer:
         self.state.validations.append({"update": self.state.update, **metrics})
         self._observer.validated(self.state, metrics)
 
-    def _warn_if_idle(self, local: LocalUpdate) -> None:
-        """Warn once if an update has fewer batches than there are processes."""
-        count, size = len(local.update.batches), self._group.size
-        pairs = sum(len(batch.rows) for batch in local.update.batches)
-        few_tokens = local.update.tokens < (self._settings.tokens_per_update or 0) // 2
-        few_pairs = pairs < (self._settings.sentences_per_update or 0)
-        rest = few_tokens or few_pairs  # of an epoch
-        if count < size and not rest and not self._warned:
-            self._warned = True
+    def _warn_if_idle(self) -> None:
+        """Warn if updates have too few batches for the processes, and say what has enough."""
+        settings, size = self._settings, self._group.size
+        sides = (
+            self._corpus.side("train", each) for each in (self._corpus.source, self._corpus.target)
+        )
+        a_pair = np.maximum(*(side.lengths for side in sides)).mean()
+        tokens = settings.tokens_per_update or (settings.sentences_per_update or 0) * a_pair
+        if size > 1 and settings.max_tokens * size > _FEW * tokens:
             self._observer.warned(
-                f"update {self.state.update + 1} has fewer batches ({count}) than there are "
-                f"processes ({size}), of which some are idle: lower train.max_tokens "
-                f"({self._settings.max_tokens})"
+                f"updates of {tokens:,.0f} tokens have fewer batches of train.max_tokens "
+                f"({settings.max_tokens}) than there are processes ({size}), of which some are "
+                f"idle: {_ENOUGH * tokens / size:.0f} would give each a batch"
             )
 
     def _save(self, finished: bool) -> None:
