@@ -203,7 +203,9 @@ def multi30k(given: argparse.Namespace) -> Figures:
             print(line, end="", flush=True)
             if found := re.search(r"update (\d+): validation loss ([\d.]+)", line):
                 yield ["validation loss", found[1]], partial(float, found[2])
-    yield ["training"], partial(timing, given.scratch)
+    yield ["training"], partial(timing, given.scratch, process.returncode)
+    if process.returncode:
+        return
     for stage in ("average", "translate", "score"):
         yield [stage], partial(seconds, run_stage, given.scratch, stage, *CELL)
     yield ["published", "bleu"], lambda: PUBLISHED
@@ -218,10 +220,12 @@ def seconds(function: Callable[..., object], *arguments: object) -> dict[str, fl
     return {"seconds": round(time.monotonic() - began, 1)}
 
 
-def timing(project: Path) -> dict[str, Any]:
-    """Of the training, which must have ended."""
-    (path,) = (project / CELL.timings).glob("train-*.json")
-    found: dict[str, Any] = read_json(path)
+def timing(project: Path, status: int) -> dict[str, Any]:
+    """Of the training that has just ended."""
+    if status:
+        raise RuntimeError(f"stages/train.py ended with status {status}")
+    files = (project / CELL.timings).glob("train-*.json")
+    found: dict[str, Any] = read_json(max(files, key=lambda path: path.stat().st_mtime))
     return found
 
 
