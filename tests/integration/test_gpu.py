@@ -1,24 +1,31 @@
 """Training and search on a GPU agree with the CPU's; BLEUPRINT_TEST_DEVICE=cpu tries the tests."""
 
 import os
+from itertools import islice
 
 import pytest
 import torch
 from torch import distributed
 
 import systems
+import trainings
 from bleuprint.config.optimization import Constant, LrSchedule, Optimizer
 from bleuprint.config.paths import Cell
+from bleuprint.dataset.batching import Position
 from bleuprint.dataset.binarized import BinaryCorpus
+from bleuprint.dataset.packed_batch import PackedBatch
 from bleuprint.decoding.engine import TorchEngine
 from bleuprint.model.transformer import Transformer
 from bleuprint.model.weights import named_weights
 from bleuprint.runtime.distributed.group import Group
+from bleuprint.runtime.files import read_json
+from bleuprint.training.data_loader import local_updates
 from bleuprint.training.job import Fingerprints, Job
 from bleuprint.training.observer import Observer
+from bleuprint.training.train_step import TrainStep
 from bleuprint.training.trainer import Trainer
 from prepared import prepare
-from trainings import merges, toy_pairs
+from trainings import merges, project, toy_pairs
 
 DEVICE = torch.device(os.environ.get("BLEUPRINT_TEST_DEVICE", "cuda"))
 pytestmark = [
@@ -28,7 +35,12 @@ pytestmark = [
 CPU = torch.device("cpu")
 UPDATES = 20
 # Largest relative differences from the CPU's float32, of losses and of gradients by parameter.
-PRECISIONS = {"float32": (1e-3, 2e-3), "tf32": (1e-2, 2e-2), "bfloat16": (2e-2, 1e-1)}
+PRECISIONS = {
+    "float32": (1e-3, 2e-3),
+    "tf32": (1e-2, 2e-2),
+    "bfloat16": (2e-2, 1e-1),
+    "float16": (1e-2, 2e-2),
+}
 
 
 @pytest.fixture(scope="module")
@@ -120,6 +132,42 @@ def test_a_training_goes_on_from_a_checkpoint(train, tmp_path, precision):
         for vector in ([again[name] - weights[name] for name in weights], weights.values())
     )
     assert difference <= (0 if exactly else 0.02 * size)
+
+
+@pytest.mark.parametrize("precision", ["float32", "bfloat16", "float16"])
+def test_no_update_waits_for_the_device(folder, precision):
+    """But the first of a shape, whose kernels are recorded in CUDA graphs if it is packed."""
+    corpus, group = BinaryCorpus(folder / "binary"), Group(0, 1, DEVICE)
+    train = systems.train(tokens_per_update=300, max_tokens=100, precision=precision, compile=False)
+    system, size = systems.system(train=train), len(corpus.segmentation("de").vocabulary)
+    step = TrainStep(Transformer(system.model, size, size).to(DEVICE), train, 1, group)
+    updates = list(islice(local_updates(corpus, system, 1, Position(), group), UPDATES))
+    for number, local in enumerate(updates, 1):
+        step.read(step.update(number, local))
+    packed = isinstance(updates[0].batches[0][0], PackedBatch)
+    assert packed == (DEVICE != CPU and precision != "float32")
+    if DEVICE != CPU:
+        torch.cuda.set_sync_debug_mode("error")
+    try:
+        pending = [step.update(UPDATES + n, local) for n, local in enumerate(updates, 1)]
+    finally:
+        if DEVICE != CPU:
+            torch.cuda.set_sync_debug_mode("default")
+    losses = [step.read(each).loss for each in pending]
+    assert losses[-1] < losses[0]
+
+
+@pytest.mark.skipif(DEVICE != CPU and torch.cuda.device_count() < 2, reason="one GPU")
+def test_two_devices_train_as_one(tmp_path_factory):
+    roots = [project(tmp_path_factory.mktemp(str(count))) for count in (1, 2)]
+    for count, root in enumerate(roots, 1):
+        trainings.train(root, count)
+    curves = [
+        read_json(root / "results" / "micro" / "toy" / "1" / "curves.json")["training"]
+        for root in roots
+    ]
+    one, two = ([point["loss"] for point in curve] for curve in curves)
+    assert two == pytest.approx(one, rel=1e-3)
 
 
 def test_a_group_of_one_process_sums_on_the_device(tmp_path):
