@@ -28,7 +28,7 @@ PACKAGES = {
 }
 LONGEST = 350  # lines of a module
 # Of code; of docs, of pages. The aim is 21,000 and 25,000.
-TOTALS = {"src": 25110, "tests": 29030, "docs": 2670}
+TOTALS = {"src": 25110, "tests": 29070, "docs": 2680}
 
 
 def code(folder):
