@@ -5,12 +5,12 @@ device's dense peak in that precision. Updates of a batch of at most --max-token
 side are of drawn_corpus.py, read ahead as in a training; timed are as many updates (--updates) as
 went before, and more until SECONDS are over. Figures, in the order in which they are measured:
 
-- eager, default: bfloat16 without `train.compile`, and with it
+- eager, default: bfloat16 without `train.compile` and CUDA graphs, and with both as by default
 - nn.Transformer: torch_transformer.py, in bfloat16
 - loss, attention: of 25,000 tokens alone, forward and backward in bfloat16: ours, and torch's
   cross_entropy of a product, and nn.MultiheadAttention (sentences of 30 tokens, causal)
 - annotated style: annotated.py, in float32
-- TF32, float32: ours, compiled
+- TF32, float32: ours, as by default
 - profile: the kernels of an eager update that take longest, in milliseconds
 """
 
@@ -38,6 +38,7 @@ from bleuprint.dataset.batching import Position
 from bleuprint.dataset.binarized import BinaryCorpus
 from bleuprint.model.attention import Attention
 from bleuprint.model.flops import training_flops
+from bleuprint.model.layout import Packed, Padded, can_pack
 from bleuprint.model.linear import Linear, pad_rows, round_to_bfloat16
 from bleuprint.model.transformer import Transformer
 from bleuprint.runtime.distributed.group import Group
@@ -71,11 +72,11 @@ def figures(given: argparse.Namespace) -> Iterator[tuple[list[str], Callable[[],
 
 
 def ours(
-    precision: Precision, compiled: bool, size: Size, given: argparse.Namespace
+    precision: Precision, eager: bool, size: Size, given: argparse.Namespace
 ) -> dict[str, Any]:
     """Updates by TrainStep."""
     device = torch.device(given.device)
-    with closing(updates_of(precision, compiled, size, given)) as updates:
+    with closing(updates_of(precision, eager, size, given)) as updates:
         return speed(rate(lambda: next(updates), given), precision, training_cost(size), device)
 
 
@@ -83,7 +84,7 @@ def kernels(size: Size, given: argparse.Namespace) -> dict[str, float]:
     """Milliseconds of the kernels, or on CPUs operations, that take longest in an update."""
     device = torch.device(given.device)
     kinds = [ProfilerActivity.CPU, ProfilerActivity.CUDA][: 2 if device.type == "cuda" else 1]
-    with closing(updates_of("bfloat16", False, size, given)) as updates:
+    with closing(updates_of("bfloat16", True, size, given)) as updates:
         for _ in range(given.updates):
             next(updates)
         annotated.now(device)
@@ -98,17 +99,23 @@ def kernels(size: Size, given: argparse.Namespace) -> dict[str, float]:
 
 
 def updates_of(
-    precision: Precision, compiled: bool, size: Size, given: argparse.Namespace
+    precision: Precision, eager: bool, size: Size, given: argparse.Namespace
 ) -> Generator[int, None, None]:
-    """Compute updates; yields the target tokens of each."""
-    system = system_of(size, precision, compiled, given)
+    """Compute updates, read one later as in a training; yields the target tokens of each."""
+    system = system_of(size, precision, eager, given)
     group = Group(0, 1, torch.device(given.device))
     torch.manual_seed(1)
     model = Transformer(system.model, VOCABULARY, VOCABULARY).to(group.device).train()
     step = TrainStep(model, system.train, 1, group)
+    if eager:
+        setattr(step, "_launches_cost", lambda _: False)  # no CUDA graphs  # noqa: B010
     with closing(prefetch(local_updates(corpus(), system, 1, Position(), group))) as updates:
+        before = None
         for number, local in enumerate(updates, 1):
-            step.update(number, local)
+            pending = step.update(number, local)
+            if before is not None:
+                step.read(before)
+            before = pending
             yield local.update.tokens
 
 
@@ -138,6 +145,7 @@ def loss_alone(size: Size, given: argparse.Namespace) -> dict[str, Any]:
     """The projection to the vocabulary with its loss, and their gradients."""
     device = torch.device(given.device)
     rows: int = given.max_tokens
+    on_gpu = device.type == "cuda"
     hidden = torch.randn(rows, size.d_model, device=device, dtype=torch.bfloat16)
     hidden.requires_grad_()
     labels = torch.randint(VOCABULARY, (rows,), device=device)
@@ -145,7 +153,8 @@ def loss_alone(size: Size, given: argparse.Namespace) -> dict[str, Any]:
     round_to_bfloat16(projection)
 
     def own() -> int:
-        torch.autograd.backward(linear_cross_entropy(hidden, projection, labels, SMOOTHING))
+        loss = linear_cross_entropy(hidden, projection, labels, SMOOTHING, compiled=on_gpu)
+        torch.autograd.backward(loss)
         return rows
 
     def plain() -> int:
@@ -165,13 +174,16 @@ def attention_alone(size: Size, given: argparse.Namespace) -> dict[str, Any]:
     device, sentences = torch.device(given.device), max(1, int(given.max_tokens) // LENGTH)
     shape = sentences, LENGTH
     x = torch.randn(*shape, size.d_model, device=device, dtype=torch.bfloat16).requires_grad_()
+    packed = can_pack(model_of(size), x.dtype, device)
+    starts = torch.arange(0, sentences * LENGTH + 1, LENGTH, device=device, dtype=torch.int32)
+    layout = Packed(starts, LENGTH) if packed else Padded(shape)
     attention = Attention(model_of(size)).to(device)
     round_to_bfloat16(attention)
     multihead = nn.MultiheadAttention(size.d_model, size.heads, batch_first=True).to(device)
     future = torch.ones(LENGTH, LENGTH, dtype=torch.bool, device=device).triu(1)
 
     def own() -> int:
-        y = attention(pad_rows(x), shape, causal=True)
+        y = attention(x.flatten(0, 1) if packed else pad_rows(x), layout, causal=True)
         torch.autograd.backward(y, torch.ones_like(y))
         return sentences * LENGTH
 
@@ -229,9 +241,7 @@ def training_cost(size: Size) -> float:
     return float(flops / sum(target))
 
 
-def system_of(
-    size: Size, precision: Precision, compiled: bool, given: argparse.Namespace
-) -> System:
+def system_of(size: Size, precision: Precision, eager: bool, given: argparse.Namespace) -> System:
     """The base model of recipe table2 in another size."""
     system = load(ROOT / "recipes" / "table2.yaml").system("base")
     train = replace(
@@ -239,7 +249,7 @@ def system_of(
         tokens_per_update=given.max_tokens,
         max_tokens=given.max_tokens,
         precision=precision,
-        compile=compiled,
+        compile=False if eager else None,
     )
     return replace(system, model=model_of(size), train=train)
 
@@ -250,13 +260,13 @@ def model_of(size: Size) -> Model:
 
 
 FIGURES: dict[str, Figure] = {
-    "eager": partial(ours, "bfloat16", False),
-    "default": partial(ours, "bfloat16", True),
+    "eager": partial(ours, "bfloat16", True),
+    "default": partial(ours, "bfloat16", False),
     "nn.Transformer": torch_style,
     "loss": loss_alone,
     "attention": attention_alone,
     "annotated style": annotated_style,
-    "TF32": partial(ours, "tf32", True),
-    "float32": partial(ours, "float32", True),
+    "TF32": partial(ours, "tf32", False),
+    "float32": partial(ours, "float32", False),
     "profile": kernels,
 }
