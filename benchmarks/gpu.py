@@ -33,6 +33,7 @@ as raw.githubusercontent.com/multi30k/dataset/COMMIT/data/task1/raw/NAME.
 """
 
 import argparse
+import gc
 import os
 import re
 import signal
@@ -147,6 +148,7 @@ def measure(given: argparse.Namespace) -> list[str]:
 def reset(given: argparse.Namespace) -> None:
     """Forget what was compiled, whose number torch limits, and the memory of the figure before."""
     torch.compiler.reset()
+    gc.collect()  # graphs and compiled layers are in cycles
     if given.device == "cuda":
         torch.cuda.empty_cache()
         torch.cuda.reset_peak_memory_stats()

@@ -10,11 +10,11 @@ from root import ROOT
 PACKAGES = {
     "report": 3600,
     "corpus": 3190,
-    "runtime": 2290,
+    "runtime": 2300,
     "config": 1640,
     "pipeline": 1710,
     "scoring": 1550,
-    "training": 2030,
+    "training": 2060,
     "dataset": 1540,
     "text": 1370,
     "serving": 830,
@@ -28,7 +28,7 @@ PACKAGES = {
 }
 LONGEST = 350  # lines of a module
 # Of code; of docs, of pages. The aim is 21,000 and 25,000.
-TOTALS = {"src": 25110, "tests": 29070, "docs": 2680}
+TOTALS = {"src": 25150, "tests": 29100, "docs": 2680}
 
 
 def code(folder):

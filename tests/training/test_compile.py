@@ -56,10 +56,19 @@ def test_the_loss_of_gpus_is_compiled_once():
 
 
 @pytest.mark.parametrize(
-    ("device", "capability", "expected"),
-    [("cuda", (9, 0), True), ("cuda", (6, 0), False), ("cpu", (9, 0), False)],
+    ("device", "capability", "compiler", "expected"),
+    [
+        ("cuda", (9, 0), True, True),
+        ("cuda", (6, 0), True, False),
+        ("cuda", (9, 0), None, False),
+        ("cpu", (9, 0), True, False),
+    ],
 )
-def test_gpus_that_the_compiler_knows_compile_by_default(device, capability, expected, monkeypatch):
+def test_gpus_that_the_compiler_knows_compile_by_default(
+    device, capability, compiler, expected, monkeypatch
+):
     monkeypatch.setattr(train_step, "find_spec", lambda _: True)
+    monkeypatch.setattr(train_step.Path, "exists", lambda _: True)
+    monkeypatch.setattr(train_step.shutil, "which", lambda name: compiler and name)
     monkeypatch.setattr(torch.cuda, "get_device_capability", lambda _: capability)
-    assert train_step._compiles(torch.device(device)) == expected
+    assert train_step.compiles(torch.device(device)) == expected

@@ -10,6 +10,8 @@ from bleuprint.config.optimization import Optimizer
 from bleuprint.dataset.batch import Batch
 from bleuprint.dataset.batching import Position
 from bleuprint.dataset.binarized import BinaryCorpus
+from bleuprint.dataset.packed_batch import PackedBatch
+from bleuprint.model import layout
 from bleuprint.model.transformer import Transformer
 from bleuprint.runtime.distributed.group import Group
 from bleuprint.training import data_loader
@@ -45,13 +47,17 @@ def updates(corpus, device, kind, monkeypatch, **settings):
     return step, islice(local_updates(corpus, system, 1, Position(), group), 5)
 
 
-@pytest.mark.parametrize("precision", ["float32", "bfloat16", "float16"])
-def test_an_update_computes_where_nothing_can_be_read(corpus, monkeypatch, precision):
+@pytest.mark.parametrize(
+    ("precision", "kind"),
+    [("float32", Batch), ("bfloat16", Batch), ("bfloat16", PackedBatch), ("float16", PackedBatch)],
+)
+def test_an_update_computes_where_nothing_can_be_read(corpus, monkeypatch, precision, kind):
+    monkeypatch.setitem(layout._KERNELS, "meta", lambda q, k, v, *_: q * k.mean() + v.mean())
     of = torch.Tensor.to
     monkeypatch.setattr(  # but its figures, at the end
         torch.Tensor, "to", lambda x, *to, **how: x if to == ("cpu",) else of(x, *to, **how)
     )
-    step, planned = updates(corpus, META, Batch, monkeypatch, precision=precision, ema=0.9)
+    step, planned = updates(corpus, META, kind, monkeypatch, precision=precision, ema=0.9)
     for number, local in enumerate(planned, 1):
         assert step.update(number, local).figures.device == META
 

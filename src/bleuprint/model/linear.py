@@ -42,6 +42,7 @@ Size = tuple[int, int]  # sentences B, and positions T of each
 
 _ROWS = 16
 ROW_STEP = 64  # of matrices on GPUs
+_TF32_FROM = 8  # compute capability
 
 # The batch size for which oneDNN chooses the layout of packed weights: about that of a search
 # batch. Other sizes are computed nearly as fast.
@@ -102,13 +103,16 @@ def check_precision(setting: str, precision: str, device: torch.device) -> None:
     on_gpu = device.type == "cuda"
     if precision == "bfloat16":
         has = torch.cuda.is_bf16_supported(False) if on_gpu else CPU_HAS_BFLOAT16
+    elif precision == "tf32":
+        has = on_gpu and torch.cuda.get_device_properties(device).major >= _TF32_FROM
     else:
         has = on_gpu or precision == "float32"
     if has or environment.emulates():
         return
     if on_gpu:
         name = torch.cuda.get_device_name(device)
-        why = f"{name} can only emulate it: set float16 for training, float32 for decoding"
+        instead = "float16 for training, float32 for decoding"
+        why = f"{name} has no units for it: set {'float32' if precision == 'tf32' else instead}"
     elif precision == "bfloat16":
         why = "this CPU has no instructions for it (AVX512_BF16 or AMX), so that float32 is faster"
     else:

@@ -57,7 +57,10 @@ class FeedForward(nn.Module):
 
 
 class LayerNorm(nn.LayerNorm):
-    """nn.LayerNorm that computes in float32 whatever the type of its input and output."""
+    """nn.LayerNorm that computes in float32 whatever the type of its input and output.
+
+    On GPUs that is one kernel, without copies, where layers are compiled.
+    """
 
     def forward(self, input: Tensor) -> Tensor:
         if input.device.type == "cpu":  # whose kernel takes bfloat16 with float32 weights
@@ -206,7 +209,7 @@ class Transformer(nn.Module):
     def packed_states(self, batch: PackedBatch) -> Tensor:
         """Hidden states (R, D) of the packed target, as `decode` after `encode`."""
         source, target = (
-            Packed(side.offsets, side.longest) for side in (batch.source, batch.target)
+            Packed(side.offsets, batch.longest) for side in (batch.source, batch.target)
         )
         x = self._embed(self.source_embedding, self.source_positions, *batch.source[:2])
         y = self._embed(self.target_embedding, self.target_positions, *batch.target[:2])

@@ -2,8 +2,6 @@
 
 from collections.abc import Iterator
 
-import torch
-
 from bleuprint.config.system import Train
 from bleuprint.dataset.batch import PairIds, Sentence
 from bleuprint.dataset.binarized import BinaryCorpus
@@ -33,7 +31,7 @@ def dry_run(step: TrainStep, corpus: BinaryCorpus, settings: Train, group: Group
         largest = _largest(max_tokens, *longest)
         own = all(_fits(step, kind.from_ids(each)) for each in largest)
         if not own:
-            torch.cuda.empty_cache()  # cuBLAS and others allocate there as well
+            step.free()  # cuBLAS and others allocate there as well
         return not group.any(not own)
 
     lower = settings.max_tokens

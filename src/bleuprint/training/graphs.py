@@ -13,7 +13,7 @@ from torch import Tensor
 from bleuprint.dataset.packed_batch import PackedBatch
 
 # The most graphs, some MB each; batches of further shapes are computed without.
-_MOST = 128
+_MOST = 256
 # Passes before a recording, in which libraries allocate and compile what they need.
 _WARM_UP = 2
 
@@ -39,7 +39,9 @@ class Graphs:
     ) -> None:
         self._compute, self._gradient = compute, gradient
         self._graphs = dict[tuple[int, ...], _Graph]()
-        self._pool: Any = None  # of memory, which all graphs share
+        # memory and a stream that all graphs share
+        self._pool: Any = None
+        self._stream: torch.cuda.Stream | None = None
 
     def __call__(self, batch: PackedBatch, tokens: int) -> Tensor:
         """The loss of a batch, to be used before the next call."""
@@ -54,6 +56,11 @@ class Graphs:
         graph.replay()
         return graph.loss
 
+    def clear(self) -> None:
+        """Give back the memory of all graphs."""
+        self._graphs.clear()
+        self._pool = None
+
     def _record(self, batch: PackedBatch) -> _Graph:
         device = self._gradient.device
         places = batch.map(lambda tensor: tensor.to(device, copy=True))
@@ -64,17 +71,27 @@ class Graphs:
 
         if device.type != "cuda":
             return _Graph(places, tokens, loss, compute)
-        before, graph = self._gradient.clone(), torch.cuda.CUDAGraph()
+        before, current = self._gradient.clone(), torch.cuda.current_stream(device)
+        self._pool = self._pool or torch.cuda.graph_pool_handle()
+        self._stream = self._stream or torch.cuda.Stream(device)  # type: ignore[no-untyped-call]
         with torch.random.fork_rng([device]):
-            stream = torch.cuda.Stream(device)  # type: ignore[no-untyped-call]
-            stream.wait_stream(torch.cuda.current_stream(device))
-            with torch.cuda.stream(stream):
+            self._stream.wait_stream(current)
+            with torch.cuda.stream(self._stream):
                 for _ in range(_WARM_UP):
                     compute()
-            torch.cuda.current_stream(device).wait_stream(stream)
-            self._pool = self._pool or torch.cuda.graph_pool_handle()
-            # other threads, such as the one that reads ahead, may allocate meanwhile
-            with torch.cuda.graph(graph, self._pool, capture_error_mode="thread_local"):
-                compute()
+            current.wait_stream(self._stream)
+            try:
+                graph = self._capture(compute)
+            except RuntimeError as error:  # of the end of a recording, after the one within
+                raise error.__context__ or error from None
+            finally:
+                torch.cuda.set_stream(current)
         self._gradient.copy_(before)
         return _Graph(places, tokens, loss, graph.replay)
+
+    def _capture(self, compute: Callable[[], None]) -> torch.cuda.CUDAGraph:
+        graph = torch.cuda.CUDAGraph()
+        # other threads, such as the one that reads ahead, may allocate meanwhile
+        with torch.cuda.graph(graph, self._pool, self._stream, "thread_local"):
+            compute()
+        return graph

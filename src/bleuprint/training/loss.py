@@ -140,13 +140,13 @@ def _loss_and_gradient(
     May change the logits, and return them if no gradient is needed. Rows beyond N and columns
     beyond the `size` V have the gradient 0.
     """
-    if logits.device.type != "cpu":
+    if logits.device.type != "cpu" and needs_gradient:
         labels = functional.pad(labels, (0, len(logits) - len(labels)), value=PAD)
         fused = _compiled() if compiled else fused_loss
         return fused(logits, labels, size, distribution)
     if (loss := _native_loss(logits, labels, distribution)) is not None:
         return loss, logits
-    logs = logits[: len(labels)].to(_number(logits)).log_softmax(-1)
+    logs = logits[: len(labels), :size].to(_number(logits)).log_softmax(-1)
     total = _loss(logs, labels[:, None], distribution)
     if not needs_gradient:
         return total, logits

@@ -1,11 +1,15 @@
 """One update of the weights, computed by any number of processes together."""
 
 import math
+import os
+import shutil
+import sysconfig
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from importlib.util import find_spec
 from itertools import chain
+from pathlib import Path
 
 import numpy as np
 import torch
@@ -35,8 +39,8 @@ _MATMUL_PRECISION = {
 }
 COMPILER = "inductor"
 # Compiled layers have some 1,000 kernels in all, of about 5 microseconds each to launch: as long as
-# a GPU of 1e15 FLOP/s takes for these operations.
-_LAUNCH_FLOPS = 5e12
+# a GPU that reaches 3e14 FLOP/s takes for these operations.
+_LAUNCH_FLOPS = 1.5e12
 # The least compute capability of the GPUs that torch compiles for (Triton).
 _COMPILES_FROM = (7, 0)
 
@@ -85,7 +89,7 @@ class TrainStep:
         self._norm = 0.0
         model.activations = ACTIVATIONS.get(settings.precision)
         torch.set_float32_matmul_precision(_MATMUL_PRECISION[settings.precision])
-        model.compiled = _compiles(group.device) if settings.compile is None else settings.compile
+        model.compiled = compiles(group.device) if settings.compile is None else settings.compile
         if model.compiled:
             # One by one: layers of a kind are equal, so that only the first is compiled.
             for layer in chain(model.encoder, model.decoder):
@@ -103,9 +107,7 @@ class TrainStep:
         losses = self._accumulate_gradients(number, local, counts[1])
         self._sum.finish()
         if self._group.any(losses is None):
-            self.optimizer.zero_grad()
-            if self._group.device.type == "cuda":
-                torch.cuda.empty_cache()
+            self.free()
             raise OutOfMemory
         assert losses is not None
         norm = self._of_main(self.optimizer.grad_norm())
@@ -119,6 +121,13 @@ class TrainStep:
             arrived = torch.cuda.Event()  # type: ignore[no-untyped-call]
             arrived.record()
         return PendingUpdate(number, local.update, rate, counts, losses, figures, arrived)
+
+    def free(self) -> None:
+        """Give back what can be computed again, after an update that did not fit into memory."""
+        self.optimizer.zero_grad()
+        self._graphs.clear()
+        if self._group.device.type == "cuda":
+            torch.cuda.empty_cache()
 
     def read(self, pending: PendingUpdate) -> UpdateStats:
         """The statistics of an update; waits until the device has computed it.
@@ -220,10 +229,15 @@ class TrainStep:
         )
 
 
-def _compiles(device: torch.device) -> bool:
-    """Whether torch compiles for the device, and it pays off."""
-    on_gpu = device.type == "cuda" and find_spec("triton") is not None
-    return on_gpu and torch.cuda.get_device_capability(device) >= _COMPILES_FROM
+def compiles(device: torch.device) -> bool:
+    """Whether torch compiles for the device: for GPUs, by Triton, which needs a C compiler."""
+    return (
+        device.type == "cuda"
+        and find_spec("triton") is not None
+        and torch.cuda.get_device_capability(device) >= _COMPILES_FROM
+        and any(map(shutil.which, (os.environ.get("CC", "cc"), "gcc", "clang")))
+        and Path(sysconfig.get_path("include"), "Python.h").exists()
+    )
 
 
 @contextmanager

@@ -5,7 +5,7 @@ import signal
 import socket
 import time
 from collections.abc import Iterator
-from contextlib import closing, contextmanager, nullcontext
+from contextlib import closing, contextmanager
 from dataclasses import asdict, replace
 from functools import cached_property
 from pathlib import Path
@@ -200,12 +200,15 @@ class Trainer:
         return -(-int(lengths.sum()) * settings.max_epochs // size)
 
     def _validate(self, validator: Validator) -> None:
-        # torch.compile would compile again for each output length; loading it takes seconds
-        eager = (
-            torch.compiler.set_stance("force_eager") if self._settings.compile else nullcontext()
-        )
-        with eager:
-            metrics = validator.validate(self.model, self._group)
+        try:
+            with detect_out_of_memory():
+                metrics = validator.validate(self.model, self._group)
+        except OutOfMemory:
+            raise UserError(
+                f"validation after update {self.state.update} does not fit into the memory of "
+                f"{self._group.device} ({memory(self._group.device)}): lower train.max_tokens "
+                f"({self._settings.max_tokens})"
+            ) from None
         if not math.isfinite(metrics["loss"]):
             raise UserError(
                 f"the validation loss after update {self.state.update} is {metrics['loss']}: "

@@ -89,7 +89,21 @@ def test_a_gpu_that_another_process_has_for_itself(monkeypatch):
     assert "\n" not in str(refused.value)
 
 
+def test_a_gpu_that_this_build_has_no_kernels_for(monkeypatch):
+    of = SimpleNamespace(uuid="a", name="Tesla V100", major=7, minor=0)
+    machine(monkeypatch, is_available=True, device_count=1, set_device=None)
+    machine(monkeypatch, get_device_properties=of)
+
+    def fail(_):
+        raise torch.AcceleratorError("CUDA error: no kernel image is available for execution")
+
+    monkeypatch.setattr(gpus, "run_kernel", fail)
+    with pytest.raises(UserError, match=r"cuda:0, Tesla V100: this PyTorch .* capability 7\.0: "):
+        init_process_group()
+
+
 def test_a_gpu_that_others_use_is_noted(monkeypatch, capfd):
+    monkeypatch.setattr(gpus, "run_kernel", lambda _: None)
     machine(monkeypatch, is_available=True, device_count=1, set_device=None)
     machine(monkeypatch, get_device_properties=SimpleNamespace(uuid="a", name="NVIDIA H200"))
     for free, said in ((139, ""), (3, f"process 0 of 1 on {HERE}: other processes use its GPU, ")):

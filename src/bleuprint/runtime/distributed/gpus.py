@@ -78,14 +78,26 @@ def occupy(device: torch.device, process: str) -> Member:
     try:
         of = torch.cuda.get_device_properties(device)
         torch.cuda.set_device(device)
+        run_kernel(device)
         free, total = torch.cuda.mem_get_info(device)
     except RuntimeError as error:  # by which CUDA reports exclusive GPUs, and those that are full
         why = str(error).partition("\n")[0]
+        if "no kernel image" in why:
+            raise UserError(
+                f"{process} on {host} cannot use {device}, {of.name}: this PyTorch "
+                f"({torch.__version__}) has no kernels for its compute capability {of.major}."
+                f"{of.minor}: install a build that has, or {ON_CPUS}"
+            ) from None
         raise UserError(
             f"{process} on {host} cannot use {device}: {why}: end the processes that use it (see "
             f"nvidia-smi), name other GPUs in CUDA_VISIBLE_DEVICES, or {ON_CPUS}"
         ) from None
     return Member(host, str(of.uuid), of.name, total, free)
+
+
+def run_kernel(device: torch.device) -> None:
+    """Raises RuntimeError if this build of PyTorch has no kernels for the device."""
+    torch.ones(1, device=device).add_(1)
 
 
 def check_gpus(members: list[Member]) -> None:
