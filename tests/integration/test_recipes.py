@@ -49,6 +49,7 @@ def every_file():
 # The SHA-256 of the resolved settings, shortened. Recipes have results, published or in reports/:
 # no changed default, and no row that inherits something else, may change what they train.
 RESOLVED = {
+    "ablations-multi30k": "1e97f240598db926",
     "ablations-phrasebook": "d76c6745caee9f87",
     "annotated-iwslt": "af3ba0ea50499234",
     "annotated-multi30k": "917b3ce3be574749",
@@ -74,7 +75,7 @@ RESOLVED = {
 def test_a_recipe_resolves_to_the_settings_that_it_had(name):
     resolved = SETTINGS[name].resolved()
     for row in resolved["cells"].values():
-        for cell in row.values():
+        for cell in (each for each in row.values() if each["train"]):
             del cell["arithmetic"]  # which changes no more than rounding, nor does `compile`
             cell["train"].pop("compile", None)
     assert hashlib.sha256(json.dumps(resolved).encode()).hexdigest()[:16] == RESOLVED[name]
@@ -82,7 +83,7 @@ def test_a_recipe_resolves_to_the_settings_that_it_had(name):
 
 def test_recipes_are_short():
     lines = [path.read_text("utf-8").splitlines() for path in RECIPES]
-    assert sum(map(len, lines)) <= 900
+    assert sum(map(len, lines)) <= 940
     assert max(len(line) for recipe in lines for line in recipe) <= 110
 
 

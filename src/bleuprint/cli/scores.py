@@ -16,7 +16,10 @@ if TYPE_CHECKING:
 def add_commands(commands: Commands) -> None:
     add_command(commands, _table, "table")
     add = add_command(commands, _compare, "compare tiny small")
-    help_ = "SYSTEM, SYSTEM@REVISION or REVISION: a commit of git or an experiment of DVC"
+    help_ = (
+        "SYSTEM, SYSTEM@REVISION or REVISION: a commit of git or an experiment of DVC; SYSTEM may "
+        "be 'SYSTEM, CORPUS', a row of corpora with the same test sets"
+    )
     add("first", metavar="A", help=help_)
     add("second", metavar="B", help="what to compare it with, in the same form")
     add("--corpus", help="one corpus, with sentences")

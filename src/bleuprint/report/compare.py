@@ -15,7 +15,7 @@ from bleuprint.report.grid import NONE, Grid, grid
 from bleuprint.report.paired import PairedDifference, paired_differences, paired_t
 from bleuprint.report.records import check_settings
 from bleuprint.report.revision import files_of, is_revision
-from bleuprint.report.system_results import SystemResult, agreement, system_results
+from bleuprint.report.system_results import SystemResult, agreement, signed, system_results
 from bleuprint.runtime.errors import UserError
 from bleuprint.runtime.flatten import dotted
 from bleuprint.scoring.human_agreement import AGREE, AGREEMENT
@@ -35,21 +35,25 @@ _SHORT = 12
 
 @dataclass(frozen=True, eq=False)
 class _Side:
-    """A row of a report; `revision` is empty for the working tree."""
+    """A row of a report, on one corpus or on all; `revision` is empty for the working tree.
+
+    `apart`: the other side is on another corpus.
+    """
 
     row: str
+    corpus: str | None
     revision: str
     settings: Settings
     records: frame.Records
+    apart: bool
 
     def __str__(self) -> str:
-        return f"{self.row}@{self.revision}" if self.revision else self.row
+        row = f"{self.row}, {self.corpus}" if self.apart else self.row
+        return f"{row}@{self.revision}" if self.revision else row
 
-    def results(
-        self, corpus: str | None, seeds: Sequence[int]
-    ) -> dict[tuple[str, str], SystemResult]:
-        """By corpus and test set; raises UserError if there are none."""
-        cells = self.records.cells
+    def results(self, seeds: Sequence[int]) -> dict[tuple[str, str], SystemResult]:
+        """By corpus, empty where sides are `apart`, and test set; UserError if there are none."""
+        cells, corpus = self.records.cells, self.corpus
         of_row = (cells.system == self.row) & cells.seed.isin(seeds)
         if not of_row.any():
             self.settings.system(self.row)  # which says how others are called
@@ -58,7 +62,7 @@ class _Side:
         if not of_row.any():
             raise UserError(f"{self}: no results on {corpus} with the seeds {seeds}")
         found = system_results(self.records.where(of_row))
-        return {(each.corpus, each.test): each for each in found}
+        return {("" if self.apart else each.corpus, each.test): each for each in found}
 
     def opened(self, result: SystemResult) -> list[Results]:
         """The files behind a result of the working tree, by seed."""
@@ -71,12 +75,14 @@ def compare(
 ) -> Iterator[str | Grid]:
     """Lines and tables on A and B, each SYSTEM, SYSTEM@REVISION, @REVISION or REVISION.
 
-    Without a system, that of the other side; without one on both sides, every system that both
-    have. No revision, or an empty one, is the working tree. A name without an @ is a revision if
-    params.yaml has no system or row of that name. With a `corpus`, it alone is compared,
-    and its translations, too. Raises UserError for what does not exist.
+    SYSTEM may be `SYSTEM, CORPUS`, as tables name rows. Without a system or a corpus, that of the
+    other side; without one on both sides, every one that both have. No revision, or an empty one,
+    is the working tree. A name without an @ is a revision if params.yaml has no system or row of
+    that name. With a `corpus`, here or in A or B, it alone is compared, and its translations, too.
+    Raises UserError for what does not exist.
     """
-    (a, at_a), (b, at_b) = map(_parse, (first, second))
+    (a, on_a, at_a), (b, on_b, at_b) = map(_parse, (first, second))
+    on_a, on_b = on_a or corpus or on_b, on_b or corpus or on_a
     with ExitStack() as stack:
         opened = {name: _open(name, stack) for name in dict.fromkeys((at_a, at_b))}
         named = [(a or b, b or a)]
@@ -86,8 +92,11 @@ def compare(
         if not named:
             raise UserError(f"{first} and {second}: no system of the same name")
         for row_a, row_b in named:
-            sides = _Side(row_a, at_a, *opened[at_a]), _Side(row_b, at_b, *opened[at_b])
-            yield from _compared(*sides, corpus, sentences)
+            sides = (
+                _Side(row_a, on_a, at_a, *opened[at_a], on_a != on_b),
+                _Side(row_b, on_b, at_b, *opened[at_b], on_a != on_b),
+            )
+            yield from _compared(*sides, sentences)
 
 
 def _open(name: str, stack: ExitStack) -> tuple[Settings, frame.Records]:
@@ -100,28 +109,27 @@ def _open(name: str, stack: ExitStack) -> tuple[Settings, frame.Records]:
     return load_resolved(root), frame.load(root)
 
 
-def _parse(text: str) -> tuple[str, str]:
-    """The system and the revision of an argument."""
-    system, at_sign, revision = text.partition("@")
+def _parse(text: str) -> tuple[str, str | None, str]:
+    """The system, the corpus, if any, and the revision of an argument."""
+    row, at_sign, revision = text.partition("@")
+    system, _, corpus = row.partition(",")
     if not system and not at_sign:
         raise UserError(f"{text!r}: not SYSTEM, SYSTEM@REVISION or REVISION")
-    if not at_sign:
+    if not at_sign and not corpus:
         settings = load()
         outside = chain.from_iterable((settings.outside or {}).values())
         if text not in {*settings.systems, *outside} and is_revision(text):
-            return "", text
-    return system, revision
+            return "", None, text
+    return system, corpus.strip() or None, revision
 
 
-def _compared(
-    first: _Side, second: _Side, corpus: str | None, sentences: int
-) -> Iterator[str | Grid]:
+def _compared(first: _Side, second: _Side, sentences: int) -> Iterator[str | Grid]:
     sides, heads = (first, second), (str(first), str(second))
     names = " and ".join(heads)
     if heads[0] == heads[1]:
         raise UserError(f"{first}: compared with itself")
     seeds = [seed for seed in first.settings.seeds if seed in second.settings.seeds]
-    before, after = (side.results(corpus, seeds) for side in sides)
+    before, after = (side.results(seeds) for side in sides)
     places = [place for place in before if place in after]
     if not places:
         raise UserError(f"{names}: no test set, or no seed, in common")
@@ -133,7 +141,7 @@ def _compared(
     trained = not any(each.outside for pair in pairs for each in pair)
     parts = {
         "Settings": [_settings(side, corpora, trained) for side in sides],
-        "Facts": [_facts(results) for results in zip(*pairs, strict=True)],
+        "Facts": [_facts(results, first.apart) for results in zip(*pairs, strict=True)],
     }
     if all(one == other for one, other in parts.values()) and all(r[3] == r[4] for r in rows):
         yield f"{names}: nothing differs: settings, facts, scores"
@@ -156,7 +164,7 @@ def _compared(
     if any(row[-1] != NONE for row in rows):
         yield AGREEMENT
     yield ""
-    for pair in pairs if corpus and not first.revision and not second.revision else ():
+    for pair in pairs if first.corpus and not first.revision and not second.revision else ():
         runs = [side.opened(each)[0] for side, each in zip(sides, pair, strict=True)]
         yield from _translations(heads, runs, pair[0].test, sentences)
 
@@ -167,21 +175,26 @@ def _settings(side: _Side, corpora: Iterable[str], trained: bool) -> dict[str, s
     Unless both rows were `trained` here, they have no settings in common: those of files alone.
     """
     settings = side.settings
+    if side.apart and side.corpus:
+        row = settings.systems_on(side.corpus).get(side.row) if trained else None
+        corpus = settings.corpus(side.corpus).deciding()
+        return dotted(row or {}) | dotted({"corpus": corpus, "seeds": settings.seeds})
     rows = {name: settings.outside_on(name).get(side.row) for name in corpora}
     texts = {name: settings.corpus(name).deciding() for name in corpora}
     own = settings.dotted(side.row) if trained else dotted({"outside": rows})
     return {**own, **dotted({"corpora": texts, "seeds": settings.seeds})}
 
 
-def _facts(results: Iterable[SystemResult]) -> dict[str, str]:
+def _facts(results: Iterable[SystemResult], apart: bool) -> dict[str, str]:
     """Facts of the first seed by corpus, of its texts by test set."""
     facts = dict[str, str]()
     for result in results:
         known = result.first.dropna()
-        place = f"{result.corpus}, {result.test}"
+        corpus = [] if apart else [result.corpus]
+        place = ", ".join((*corpus, result.test))
         for name in (name for name in _FACTS if name in known):
-            where = place if name in _OF_TEXTS else result.corpus
-            facts[f"{name}, {where}"] = str(known[name])[:_SHORT]
+            where = [place] if name in _OF_TEXTS else corpus
+            facts[", ".join((name, *where))] = str(known[name])[:_SHORT]
         facts[f"signature of BLEU, {place}"] = result.rows["bleu", ""][0].signature
     return facts
 
@@ -221,9 +234,10 @@ def _score(key: str, before: SystemResult, after: SystemResult, p: float | None)
         signature = after.rows[key, ""][0].signature
         agree = agreement(key, signature, difference, after.first.target)
     return (
-        *(before.corpus, before.test, MEASURES[key].label),
+        " and ".join(dict.fromkeys((before.corpus, after.corpus))),
+        *(before.test, MEASURES[key].label),
         *(each.number if each.deviation is None else str(each) for each in scores),
-        f"{difference:+z.1f}",
+        signed(difference, p is not None and p < SIGNIFICANT),
         NONE if p is None else f"{p:.3f}{' n.s.' if p >= SIGNIFICANT else ''}",
         agree or NONE,
     )
@@ -234,7 +248,8 @@ def _translations(
 ) -> Iterator[str]:
     """The sentences of the first seed that improved and that worsened most."""
     cell = runs[0].cell
-    yield f"{' and '.join(names)} on {cell.corpus}, seed {cell.seed}, test set {test}"
+    corpora = " and ".join(dict.fromkeys(run.cell.corpus for run in runs))
+    yield f"{' and '.join(names)} on {corpora}, seed {cell.seed}, test set {test}"
     (references, first), (_, second) = (run.lines(test) for run in runs)
     changed = changes(first, second, references, runs[0].texts.target)
     # pairs: a system may be called source or reference

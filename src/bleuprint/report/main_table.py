@@ -15,6 +15,7 @@ from bleuprint.report.grid import NONE, Column, Grid, Number, Row, latex
 from bleuprint.report.notes import OTHERWISE
 from bleuprint.report.published import literature
 from bleuprint.report.system_results import OUTSIDE, SystemResult, by_test, system_results
+from bleuprint.report.task import tasks_of
 from bleuprint.scoring.bleu_variants import VARIANTS
 from bleuprint.scoring.human_agreement import AGREE
 from bleuprint.scoring.measures import MEASURES
@@ -46,13 +47,13 @@ def scores(
     """
     numbers = literature.rows(records.cells, published)[: None if "bleu" in metrics else 0]
     results, filled = system_results(records), list[_Filled]()
-    for corpus, of_corpus in records.cells.groupby("corpus", sort=False):
-        printed = numbers[numbers.corpus == corpus]
-        of_results = [result for result in results if result.corpus == corpus]
-        filled += _score_columns(_group(of_corpus), of_results, metrics, printed, alone)
-        filled += _cost_columns(of_corpus, costs, printed)
+    for task in dict.fromkeys(tasks_of(records.cells).values()):
+        printed = numbers[numbers.corpus.isin(task.corpora)]
+        of_results = [result for result in results if result.task == task]
+        filled += _score_columns(task.heading, of_results, metrics, printed, alone)
+        filled += _cost_columns(task.heading, of_results, costs, printed)
     kinds = dict.fromkeys(_names(numbers), "published")
-    kinds |= {result.system: "outside" if result.outside else "" for result in results}
+    kinds |= {result.label: "outside" if result.outside else "" for result in results}
     kinds |= {each.difference.baseline: "baseline" for each in results if each.difference}
     heads = Column("System", left=True), *(each.column for each in filled)
     return Grid(heads, tuple(_row(name, kind, filled) for name, kind in kinds.items()))
@@ -119,12 +120,12 @@ def _score_columns(
     numbers: pd.DataFrame,
     alone: Sequence[str],
 ) -> Iterator[_Filled]:
-    """The columns of each test set of a corpus."""
+    """The columns of each test set of a task."""
     tests = by_test(results)
     for (_, test), column in tests.items():
         end = f" {test}" if len(tests) > 1 else ""
         for metric in metrics:
-            scores = {each.system: score for each in column if (score := each.score(metric))}
+            scores = {each.label: score for each in column if (score := each.score(metric))}
             if not scores:  # COMET without a model
                 continue
             cells = {name: Number(score, score.mean) for name, score in scores.items()}
@@ -150,7 +151,7 @@ def _difference_columns(
     results: Sequence[SystemResult], metric: str, group: str, end: str
 ) -> Iterator[_Filled]:
     """The differences in a metric, and the share of pairs in which people would agree."""
-    tested = {each.system: of for each in results if (of := each.difference_in(metric))}
+    tested = {each.label: of for each in results if (of := each.difference_in(metric))}
     named = "" if metric == "bleu" else f"{MEASURES[metric].label} "
     if tested:
         cells = {name: Number(each, each.value) for name, each in tested.items()}
@@ -168,29 +169,22 @@ def _as_published(
     Our rows are empty for variants that are not computed here.
     """
     for variant, printed in numbers.groupby("scored", sort=False):
-        means = {each.system: of.mean for each in results if (of := each.score(variant))}
+        means = {each.label: of.mean for each in results if (of := each.score(variant))}
         ours = {name: Number(f"{mean:.1f}", mean) for name, mean in means.items()}
         label = f"BLEU {variant}" if variant in VARIANTS else OTHERWISE
         cells = {**ours, **_printed(printed, "bleu")}
         yield _Filled(Column(label + end, group), cells, _best("bleu", means))
 
 
-def _cost_columns(cells: pd.DataFrame, costs: Costs, numbers: pd.DataFrame) -> Iterator[_Filled]:
-    seeds = trained(cells).drop_duplicates(["system", "seed"])
-    trainings = seeds.groupby("system", sort=False)
+def _cost_columns(
+    group: str, results: Sequence[SystemResult], costs: Costs, numbers: pd.DataFrame
+) -> Iterator[_Filled]:
+    trainings = {each.label: each.seeds for each in reversed(results) if not each.outside}
     for label, cell in costs.items():
-        filled = {system: cell(seeds) for system, seeds in trainings}
-        yield _Filled(Column(label, _group(cells)), filled)
+        yield _Filled(Column(label, group), {row: cell(of) for row, of in trainings.items()})
     if costs and numbers.training_flops_by_time.notna().any():
         printed = _printed(numbers, "training_flops_by_time")
-        yield _Filled(Column(BY_TIME, _group(cells)), printed)
-
-
-def _group(cells: pd.DataFrame) -> str:
-    """A corpus, with its language pair if its name does not have it."""
-    first = cells.iloc[0]
-    pair = f"{first.source}-{first.target}"
-    return str(first.corpus) if pair in first.corpus else f"{first.corpus} ({pair})"
+        yield _Filled(Column(BY_TIME, group), printed)
 
 
 def _names(numbers: pd.DataFrame) -> list[str]:

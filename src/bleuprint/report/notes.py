@@ -11,6 +11,7 @@ from bleuprint.report.frame import Records, trained
 from bleuprint.report.grid import NONE, span
 from bleuprint.report.published import literature
 from bleuprint.report.system_results import OUTSIDE, SystemResult, by_test, system_results
+from bleuprint.report.task import tasks_of
 from bleuprint.scoring import reachable
 from bleuprint.scoring.human_agreement import AGREEMENT
 from bleuprint.scoring.power import POWER, detectable, detectable_over_seeds
@@ -24,7 +25,7 @@ def notes(
 ) -> list[str]:
     """How to read the scores, a sentence or two each; with `root` also what it says of them."""
     numbers = literature.rows(records.cells, published)
-    lines = [*_of_scores(records), *_of_rows(records.cells)]
+    lines = [*_of_scores(records), *_of_tasks(records.cells), *_of_rows(records.cells)]
     if (numbers.scored != "sacrebleu").any():
         lines.append(
             "Columns of other BLEU are for comparison with published numbers: published ones as "
@@ -64,11 +65,22 @@ def _of_scores(records: Records) -> Iterator[str]:
         yield AGREEMENT
 
 
+def _of_tasks(cells: pd.DataFrame) -> Iterator[str]:
+    """Which corpora have the same test sets."""
+    for task in dict.fromkeys(tasks_of(cells).values()):
+        if len(task.corpora) > 1:
+            yield (
+                f"{task.name}: {', '.join(task.corpora)} have the same test sets. Each row is a "
+                "system on one of them, tested against the first system on the first of them."
+            )
+
+
 def _of_rows(cells: pd.DataFrame) -> Iterator[str]:
     """What sets some rows apart: other corpora, made elsewhere, ensembles, engines."""
     ours, of_others = trained(cells), cells[cells.outside.notna()]
-    places = ours.drop_duplicates(["system", "corpus"])
-    if len(places) < ours.system.nunique() * cells.corpus.nunique():
+    tasks, places = tasks_of(cells), {*zip(ours.system, ours.corpus, strict=True)}
+    rows = {tasks[corpus].row(system, corpus) for system, corpus in places}
+    if len(places) < len(rows) * len({*tasks.values()}):
         yield f"{NONE}: params.yaml trains the system on other corpora only."
     for (system, about), corpora in of_others.groupby(["system", "outside"], sort=False).corpus:
         text = " ".join(about.split())

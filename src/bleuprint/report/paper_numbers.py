@@ -9,7 +9,7 @@ from bleuprint.report.cost_columns import COUNTED, MEASURED, power
 from bleuprint.report.frame import Records, trained
 from bleuprint.report.grid import NONE, tex_text
 from bleuprint.report.paired import p_text
-from bleuprint.report.system_results import SystemResult, system_results
+from bleuprint.report.system_results import SystemResult, signed, system_results
 
 # What each training cost, by the names of the columns of results() where there is one.
 _COSTS: dict[str, Callable[[pd.DataFrame], str]] = {
@@ -78,7 +78,7 @@ def _scores(result: SystemResult) -> Iterator[tuple[str, str]]:
                 yield f"{metric}_{end}", f"{value:.1f}"
     for metric, difference in result.differences.items():
         prefix = "" if metric == "bleu" else f"{metric}_"
-        yield f"{prefix}difference", f"{difference.value:+z.1f}"
+        yield f"{prefix}difference", signed(difference.value, difference.significant)
         tests = {"p": difference.p, "p_holm": difference.corrected}
         if len(result.seeds) == 1:
             tests["p_randomization"] = result.rows[metric, ""][0].p_randomization

@@ -5,12 +5,15 @@ from itertools import chain
 from pathlib import Path
 from typing import Any
 
+import pandas as pd
+
 from bleuprint.cells.results import Results
 from bleuprint.config.cells import rows_of, settings_sha256
 from bleuprint.config.experiment import Settings
 from bleuprint.config.paths import Cell
 from bleuprint.report.frame import Records, with_measured
 from bleuprint.report.paired import holm, paired_differences
+from bleuprint.report.task import Task, tasks_of
 from bleuprint.runtime import fingerprint
 from bleuprint.runtime.errors import UserError
 from bleuprint.scoring.measure import DIGITS
@@ -27,13 +30,16 @@ def collect(settings: Settings, root: Path = Path()) -> Records:
     belong together.
     """
     runs = {cell: Results.open(settings, cell, root).check() for cell in rows_of(settings)}
-    measures = dict[tuple[Cell, str], list[_Row]]()
-    for corpus in settings.corpora:
-        rows = (*settings.systems_on(corpus), *settings.outside_on(corpus))
-        by_row = [[runs[Cell(row, corpus, seed)] for seed in settings.seeds] for row in rows]
-        for test in by_row[0][0].tests:
-            measures |= _of_test([row for row in by_row if test in row[0].tests], test)
     cells = [_cell(run, test) for run in runs.values() for test in run.tests]
+    measures = dict[tuple[Cell, str], list[_Row]]()
+    for task in dict.fromkeys(tasks_of(pd.DataFrame(cells)).values()):
+        by_row = [
+            [runs[Cell(row, corpus, seed)] for seed in settings.seeds]
+            for corpus in task.corpora
+            for row in (*settings.systems_on(corpus), *settings.outside_on(corpus))
+        ]
+        for test in by_row[0][0].tests:
+            measures |= _of_test(task, [row for row in by_row if test in row[0].tests], test)
     ordered = (measures[cell, test] for cell, run in runs.items() for test in run.tests)
     records = Records.of(cells, list(chain.from_iterable(ordered)))
     _check_signatures(records)
@@ -56,7 +62,9 @@ def check_settings(records: Records, settings: Settings, path: Path) -> None:
         )
 
 
-def _of_test(rows: Sequence[Sequence[Results]], test: str) -> dict[tuple[Cell, str], list[_Row]]:
+def _of_test(
+    task: Task, rows: Sequence[Sequence[Results]], test: str
+) -> dict[tuple[Cell, str], list[_Row]]:
     """The measures of each row's seeds, tested against the first row."""
     baseline, *others = rows
     found = {run.cell: _measured(run, test) for row in rows for run in row}
@@ -67,7 +75,7 @@ def _of_test(rows: Sequence[Sequence[Results]], test: str) -> dict[tuple[Cell, s
         for key, of in paired_differences(first, second, trained).items():
             seeds = [found[run.cell][key] for run in row]
             for number, target in enumerate(seeds):
-                target["baseline"] = baseline[0].cell.system
+                target["baseline"] = task.row(*baseline[0].cell[:2])
                 target["difference"] = round(of.difference, DIGITS)
                 if of.p is not None:
                     target["p"] = round(of.p, DIGITS)
@@ -79,7 +87,7 @@ def _of_test(rows: Sequence[Sequence[Results]], test: str) -> dict[tuple[Cell, s
 
 
 def _correct(tested: Sequence[tuple[float, Sequence[_Row]]]) -> None:
-    """Add p by Holm's correction, of each measure for all systems, and of all faults together.
+    """Add p by Holm's correction, of each measure for all rows, and of all faults together.
 
     `tested`: each p with the rows that have it, one a seed.
     """

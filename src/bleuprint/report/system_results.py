@@ -11,6 +11,7 @@ import pandas as pd
 from bleuprint.report.frame import Records
 from bleuprint.report.grid import Number
 from bleuprint.report.paired import p_text
+from bleuprint.report.task import Task, tasks_of
 from bleuprint.rules.letters import SCRIPTS
 from bleuprint.scoring.human_agreement import agreement_text, human_agreement
 from bleuprint.scoring.measures import MEASURES, SCORES
@@ -71,7 +72,7 @@ class Difference:
 
     @property
     def significant(self) -> bool:
-        return self.p < SIGNIFICANT
+        return self.p < SIGNIFICANT and self.value != 0
 
     @property
     def mark(self) -> str:
@@ -83,7 +84,7 @@ class Difference:
     @property
     def short(self) -> str:
         """+8.7‡, or -0.2 n.s."""
-        return f"{self.value:+z.1f}{self.mark or ' n.s.'}"
+        return f"{signed(self.value, self.significant)}{self.mark or ' n.s.'}"
 
     def __str__(self) -> str:
         """+8.7‡ p=0.001, or -0.2 n.s. p=0.410."""
@@ -92,13 +93,14 @@ class Difference:
 
 @dataclass(frozen=True, eq=False)
 class SystemResult:
-    """A system on a test set. `seeds`: the facts of its cells; `rows`: by measure and group, what
-    was measured, by seed. The baseline has no differences.
+    """A system on a test set of a task. `seeds`: the facts of its cells; `rows`: by measure and
+    group, what was measured, by seed. The baseline has no differences.
     """
 
     system: str
     corpus: str
     test: str
+    task: Task
     seeds: pd.DataFrame
     rows: Mapping[tuple[str, str], Sequence[Any]]
     baseline: "SystemResult | None" = None
@@ -109,9 +111,17 @@ class SystemResult:
         return bool(pd.notna(self.first.outside))
 
     @property
+    def label(self) -> str:
+        """The name of its row: `small`, or `small, bpe-4000` where corpora share a task."""
+        return self.task.row(self.system, self.corpus)
+
+    @property
     def name(self) -> str:
-        """The system's, with the mark of a row from outside."""
-        return f"{self.system} ({OUTSIDE})" if self.outside else self.system
+        """The label, with the mark of a row from outside."""
+        return self.marked(self.label)
+
+    def marked(self, name: str) -> str:
+        return f"{name} ({OUTSIDE})" if self.outside else name
 
     @property
     def first(self) -> Any:
@@ -178,29 +188,44 @@ class SystemResult:
 def system_results(records: Records) -> list[SystemResult]:
     """Every system on every test set, in the order of the records."""
     rows: dict[tuple[str, ...], dict[tuple[str, str], list[Any]]] = {}
+    tasks = tasks_of(records.cells)
     for row in records.measures.itertuples(index=False):
         of_place = rows.setdefault((row.system, row.corpus, row.test), {})
         of_place.setdefault((row.measure, row.group), []).append(row)
     alone = {
         (system, corpus, test): SystemResult(
-            *(system, corpus, test, cells), rows.get((system, corpus, test), {})
+            *(system, corpus, test, tasks[corpus]),
+            *(cells, rows.get((system, corpus, test), {})),
         )
         for (system, corpus, test), cells in records.cells.groupby(PLACE, sort=False)
     }
 
+    by_label = {(each.task, each.test, each.label): each for each in alone.values()}
+
     def baseline(result: SystemResult) -> SystemResult | None:
         names = (of[0].baseline for of in result.rows.values() if pd.notna(of[0].baseline))
-        return alone.get((next(names, ""), result.corpus, result.test))
+        return by_label.get((result.task, result.test, next(names, "")))
 
     return [replace(result, baseline=baseline(result)) for result in alone.values()]
 
 
-def by_test(results: Sequence[SystemResult]) -> dict[tuple[str, str], list[SystemResult]]:
-    """The results by corpus and test set."""
+def by_test(
+    results: Sequence[SystemResult], apart: bool = False
+) -> dict[tuple[str, str], list[SystemResult]]:
+    """The results by the name of their task and test set; `apart`: of each corpus."""
     found: dict[tuple[str, str], list[SystemResult]] = {}
     for result in results:
-        found.setdefault((result.corpus, result.test), []).append(result)
+        name = result.corpus if apart else result.task.name
+        found.setdefault((name, result.test), []).append(result)
     return found
+
+
+def signed(value: float, significant: bool) -> str:
+    """+8.7; a significant difference has the decimals that it takes not to read 0.0: +0.04."""
+    digits = 1
+    while significant and value and not float(f"{value:.{digits}f}"):
+        digits += 1
+    return f"{value:+z.{digits}f}"
 
 
 def agreement(measure: str, signature: str, difference: float, target: str) -> Number | None:

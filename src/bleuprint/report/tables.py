@@ -41,7 +41,7 @@ def table(
     """
     shown = {head: of for head, of in columns.items() if any(of in r.rows for r in results)}
     rows = list[tuple[str, ...]]()
-    for test, of_test in by_test(results).items():
+    for test, of_test in by_test(results, apart=True).items():
         if sizes:
             name, size = sizes
             units = (
@@ -49,7 +49,9 @@ def table(
                 for of in shown.values()
             )
             rows.append((f"({name})", *test, *(Number.of(n, "{:,.0f}".format) for n in units)))
-        rows += [(r.name, *test, *(form(r, *of) for of in shown.values())) for r in of_test]
+        rows += [
+            (r.marked(r.system), *test, *(form(r, *of) for of in shown.values())) for r in of_test
+        ]
     return grid(HEADS, list(shown), rows) if shown else None
 
 
@@ -127,7 +129,7 @@ def document_findings(records: Records) -> Iterator[str]:
             by_line, by_document = result.difference, result.difference_in("bleu", DOCUMENT)
             if by_line and by_document and by_line.significant and not by_document.significant:
                 yield (
-                    f"{where}: the difference of {result.system} from {by_line.baseline} in BLEU "
+                    f"{where}: the difference of {result.label} from {by_line.baseline} in BLEU "
                     f"is significant by line ({p_text(by_line.p)}), not by document "
                     f"({p_text(by_document.p)})."
                 )
@@ -158,7 +160,7 @@ def fault_findings(records: Records) -> list[str]:
             tested, score = result.difference_in(name), result.score(name)
             if tested and score and tested.significant:
                 text = (
-                    f"{result.corpus}, {result.test}: {result.name} has {score.mean:.3g} lines "
+                    f"{result.task.name}, {result.test}: {result.name} has {score.mean:.3g} lines "
                     f"with {name!r}, {tested.baseline} {score.mean - tested.value:.3g}: "
                     f"{p_text(tested.p)}{tested.mark}"
                 )

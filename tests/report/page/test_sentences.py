@@ -128,5 +128,5 @@ def test_of_many_systems_the_baseline_and_the_best_are_shown():
         for name, score in scores.items()
     ]
     found = system_results(result_rows.frame(*records))
-    assert shown_systems(found) == list(scores)
-    assert shown_systems(found, 3) == ["base", "a", "c"]
+    assert [shown.label for shown in shown_systems(found)] == list(scores)
+    assert [shown.label for shown in shown_systems(found, 3)] == ["base", "a", "c"]

@@ -10,6 +10,7 @@ from bleuprint.config.experiment import Settings
 from bleuprint.config.paths import Cell
 from bleuprint.report.frame import Records, cells_in, trained
 from bleuprint.report.system_results import SystemResult, system_results
+from bleuprint.report.task import Task, tasks_of
 from bleuprint.training.history import Curves
 
 
@@ -24,6 +25,10 @@ class ReportContext:
     @cached_property
     def results(self) -> list[SystemResult]:
         return system_results(self.records)
+
+    @cached_property
+    def tasks(self) -> list[Task]:
+        return [*dict.fromkeys(tasks_of(self.records.cells).values())]
 
     @cached_property
     def cells(self) -> list[Cell]:

@@ -1,13 +1,18 @@
 """What each system is: its size, or in which settings it differs from the baseline."""
 
-from collections.abc import Iterator, Mapping
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import product
 
 from bleuprint.config.experiment import Settings
 from bleuprint.report.grid import NONE
+from bleuprint.report.task import Task
+from bleuprint.runtime.flatten import dotted
 from bleuprint.runtime.html import counted
 
 # Settings of a system that are named beside its scores; all are under Provenance.
 _MOST = 5
+_SECTION = re.compile("^(model|train|decode|vocabulary)[.]")
 
 
 def changes(systems: Mapping[str, Mapping[str, str]]) -> Iterator[tuple[str, str, str, str]]:
@@ -21,8 +26,25 @@ def changes(systems: Mapping[str, Mapping[str, str]]) -> Iterator[tuple[str, str
             yield name, key, *pair
 
 
-def descriptions(settings: Settings) -> dict[str, str]:
-    """A line on each system: of the first its size, of the others what differs from it."""
+def descriptions(settings: Settings, tasks: Sequence[Task] = ()) -> dict[str, str]:
+    """A line on each row: of the first system its size, of the others what differs from it.
+
+    Where corpora share a task, also what differs in the preparation from the first of them.
+    """
+    first, systems = settings.systems[0], _of_systems(settings)
+    rows = dict(systems)
+    for task in tasks:
+        prepared = {name: dotted(settings.corpus(name).deciding()) for name in task.corpora}
+        # what replaces something first
+        ordered = sorted(changes(prepared), key=lambda changed: changed[-1] == NONE)
+        corpora = {task.corpora[0]: "", **_short(ordered, task.corpora[0])}
+        for (name, about), corpus in product(systems.items(), task.corpora):
+            parts = [about, corpora[corpus]] if name != first else [corpora[corpus] or about]
+            rows[task.row(name, corpus)] = "; ".join(filter(None, parts))
+    return rows
+
+
+def _of_systems(settings: Settings) -> dict[str, str]:
     first = settings.systems[0]
     system = settings.system(first)
     model, train = system.model, system.train
@@ -32,13 +54,19 @@ def descriptions(settings: Settings) -> dict[str, str]:
     )
     for most, noun in ((train.max_updates, "update"), (train.max_epochs, "epoch")):
         text += f", {counted(most, noun)}" if most else ""
-    by_system: dict[str, list[str]] = {}
-    for name, key, _, value in changes({name: settings.dotted(name) for name in settings.systems}):
-        short = key.removeprefix("model.").removeprefix("train.").removeprefix("decode.")
+    systems = {name: settings.dotted(name) for name in settings.systems}
+    return {first: text} | _short(changes(systems), first)
+
+
+def _short(changed: Iterable[tuple[str, str, str, str]], first: str) -> dict[str, str]:
+    """The settings that differ from those of `first`, by name."""
+    found: dict[str, list[str]] = {}
+    for name, key, _, value in changed:
+        short = _SECTION.sub("", key)
         setting = f"without {short}" if value == NONE else f"{short} {value}"
-        by_system.setdefault(name, []).append(setting if key != "nothing" else f"as {first}")
-    return {first: text} | {
-        name: ", ".join(found[:_MOST])
-        + (f" and {len(found) - _MOST} more" if len(found) > _MOST else "")
-        for name, found in by_system.items()
+        found.setdefault(name, []).append(setting if key != "nothing" else f"as {first}")
+    return {
+        name: ", ".join(each[:_MOST])
+        + (f" and {len(each) - _MOST} more" if len(each) > _MOST else "")
+        for name, each in found.items()
     }

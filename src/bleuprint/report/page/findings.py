@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from bleuprint.report.paired import p_text
-from bleuprint.report.system_results import Difference, SystemResult, by_test
+from bleuprint.report.system_results import Difference, SystemResult, by_test, signed
 from bleuprint.runtime.html import counted
 
 # Fewer lines give no reliable mean.
@@ -22,9 +22,9 @@ class Finding(NamedTuple):
 def best_systems(results: Sequence[SystemResult]) -> Iterator[Finding]:
     """The best system on each test set, and whether it is better than the baseline."""
     tests = by_test(results)
-    corpora = [corpus for corpus, _ in tests]
-    for (corpus, test), of_test in tests.items():
-        place = corpus if corpora.count(corpus) == 1 else f"{corpus}, {test}"
+    tasks = [task for task, _ in tests]
+    for (task, test), of_test in tests.items():
+        place = task if tasks.count(task) == 1 else f"{task}, {test}"
         yield _finding(place, sorted(of_test, key=lambda result: -result.bleu.mean))
 
 
@@ -37,12 +37,16 @@ def _finding(place: str, ranked: Sequence[SystemResult]) -> Finding:
         title = f"{best.name} is {better} on {place}"
         if tested.mark != "‡":
             title = f"{best.name} is best on {place}, but perhaps not {better}"
-        texts.append(f"It is {tested.value:.1f} BLEU above it: {_verdict(tested)}")
+        texts.append(f"It is {_size(tested)} BLEU above it: {_verdict(tested)}")
     else:
         title = f"No system is better than the baseline {best.name} on {place}"
     if (lines := int(best.first.lines)) < LINES:
         texts.append(f"With {counted(lines, 'sentence')}, this is weak evidence.")
     return Finding(title, " ".join(texts), "scores")
+
+
+def _size(tested: Difference) -> str:
+    return signed(abs(tested.value), tested.significant).removeprefix("+")
 
 
 def _verdict(tested: Difference) -> str:

@@ -18,12 +18,12 @@ SYSTEMS = 6
 
 @dataclass(frozen=True, eq=False)
 class SetLines:
-    """A test set with `outputs` by system, and `bleu` of each line with a column for each of them.
+    """A test set with `outputs` by row, and `bleu` of each line with a column for each of them.
 
     Lines count from 0. `left_out` is the number of other systems.
     """
 
-    corpus: str
+    task: str
     test: str
     languages: tuple[str, str]
     sources: Sequence[str]
@@ -50,23 +50,24 @@ class SetLines:
 
 def lines_of_sets(context: ReportContext) -> Iterator[SetLines]:
     """Every test set, with the outputs of the first seed."""
-    for (corpus, test), results in by_test(context.results).items():
+    for (task, test), results in by_test(context.results).items():
         outputs, bleu = {}, {}
-        for system in shown_systems(results):
-            cell = Cell(system, corpus, context.settings.seeds[0])
+        for shown in shown_systems(results):
+            cell = Cell(shown.system, shown.corpus, context.settings.seeds[0])
             run = Results.open(context.settings, cell, context.root)
-            references, outputs[system] = run.lines(test)
-            bleu[system] = sentence_bleu(outputs[system], references, run.texts.target)
+            references, output = run.lines(test)
+            outputs[shown.label] = output
+            bleu[shown.label] = sentence_bleu(output, references, run.texts.target)
         yield SetLines(
-            *(corpus, test, run.texts.languages, run.sources(test), references, outputs),
+            *(task, test, run.texts.languages, run.sources(test), references, outputs),
             bleu=pd.DataFrame(bleu),
             left_out=len(results) - len(outputs),
         )
 
 
-def shown_systems(results: Sequence[SystemResult], most: int = SYSTEMS) -> list[str]:
+def shown_systems(results: Sequence[SystemResult], most: int = SYSTEMS) -> list[SystemResult]:
     """At most `most` systems of a test set, in their order: the baseline and the best others."""
     baseline, *others = sorted(results, key=lambda result: result.difference is not None)
     others.sort(key=lambda result: -result.bleu.mean)
-    chosen = {result.system for result in (baseline, *others[: most - 1])}
-    return [s.system for s in results if s.system in chosen]
+    chosen = baseline, *others[: most - 1]
+    return [result for result in results if result in chosen]

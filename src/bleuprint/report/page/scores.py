@@ -7,6 +7,7 @@ from bleuprint.report.cost_columns import COUNTED, MEASURED
 from bleuprint.report.page.context import ReportContext
 from bleuprint.report.page.differences import descriptions
 from bleuprint.report.page.section import Section, paragraphs
+from bleuprint.report.task import Task
 from bleuprint.runtime.html import counted
 from bleuprint.scoring.measures import MEASURES
 
@@ -19,8 +20,8 @@ def scores(context: ReportContext) -> Section:
     settings, records = context.settings, context.records
     further = tables.measured_scores(records)[1:]
     data = {
-        "corpora": {name: _test_sets(context, name, further) for name in settings.corpora},
-        "about": descriptions(settings),
+        "tasks": {task.name: _test_sets(context, task, further) for task in context.tasks},
+        "about": descriptions(settings, context.tasks),
         "losses": tables.losses(records, settings.published),
         "losses_note": tables.LOSS_NOTE,
         "documents": tables.documents(records),
@@ -32,11 +33,12 @@ def scores(context: ReportContext) -> Section:
     return Section("scores", "Scores", data)
 
 
-def _test_sets(context: ReportContext, corpus: str, further: list[str]) -> list[dict[str, Any]]:
-    """The tables of each test set of a corpus."""
+def _test_sets(context: ReportContext, task: Task, further: list[str]) -> list[dict[str, Any]]:
+    """The tables of each test set of a task."""
     cells, found = context.records.cells, list[dict[str, Any]]()
-    for test, of_test in cells[cells.corpus == corpus].groupby("test", sort=False):
-        records = context.records.where((cells.corpus == corpus) & (cells.test == test))
+    of_task = cells.corpus.isin(task.corpora)
+    for test, of_test in cells[of_task].groupby("test", sort=False):
+        records = context.records.where(of_task & (cells.test == test))
         shown = ["bleu", *_BESIDE], _COSTS, context.settings.published, _BESIDE
         found.append(
             {

@@ -47,10 +47,10 @@ def summary(context: ReportContext) -> Section:
 
 
 def glances(results: Sequence[SystemResult]) -> Iterator[Glance]:
-    for (corpus, test), of_test in by_test(results).items():
+    for (task, test), of_test in by_test(results).items():
         ends = [end for result in of_test for end in result.bleu.ends]
         low, high = _STEP * math.floor(min(ends) / _STEP), _STEP * math.ceil(max(ends) / _STEP)
-        title = f"{corpus}, test set {test} ({counted(int(of_test[0].first.lines), 'sentence')})"
+        title = f"{task}, test set {test} ({counted(int(of_test[0].first.lines), 'sentence')})"
         yield Glance(title, of_test, low, max(low + _STEP, high))
 
 

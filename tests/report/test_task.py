@@ -1,0 +1,252 @@
+"""Corpora with the same test sets are rows of one table, tested across preparations."""
+
+import shutil
+from dataclasses import replace
+
+import pytest
+from sacrebleu.metrics.bleu import BLEU
+from sacrebleu.significance import PairedTest
+
+import result_trees as trees
+from bleuprint.cells.results import Results
+from bleuprint.config.corpus_files import File
+from bleuprint.config.paths import Cell
+from bleuprint.report import main_table, report
+from bleuprint.report.compare import compare
+from bleuprint.report.frame import RESULTS
+from bleuprint.report.grid import Grid
+from bleuprint.report.page.context import ReportContext
+from bleuprint.report.page.differences import descriptions
+from bleuprint.report.page.lines import lines_of_sets
+from bleuprint.report.paired import holm
+from bleuprint.report.paper_numbers import paper_numbers
+from bleuprint.report.records import collect
+from bleuprint.report.system_results import signed, system_results
+from bleuprint.report.task import Task
+from bleuprint.text.parallel import read_lines
+from bleuprint.tracking.sync import metrics
+from recipes import SETTINGS
+from result_rows import against, frame, record, rows_of
+
+SYSTEMS, CORPORA = ("tiny", "small"), ("bpe-en-de", "words-en-de")
+# The share of wrong words: the second preparation is better for one system, worse for the other.
+ERRORS = {
+    ("tiny", "bpe-en-de"): 0.25,
+    ("tiny", "words-en-de"): 0.15,
+    ("small", "bpe-en-de"): 0.1,
+    ("small", "words-en-de"): 0.2,
+}
+BASELINE, *OTHERS = ERRORS
+
+
+def write_cells(root, settings, corpora=CORPORA):
+    for (system, corpus), errors in ERRORS.items():
+        if corpus in corpora:
+            trees.write_cell(root, settings, Cell(system, corpus, 1), errors)
+
+
+@pytest.fixture(scope="module")
+def tree(tmp_path_factory):
+    """Two systems on two corpora with one test set, and a corpus of another."""
+    root = tmp_path_factory.mktemp("task")
+    corpora = {**dict.fromkeys(CORPORA, ("only",)), "talks-en-de": ("only",)}
+    settings = trees.settings_in(root, SYSTEMS, corpora)
+    trees.write_texts(root, settings)
+    split = root / "data" / "split"
+    for file in ("test.only.en", "test.only.de"):
+        shutil.copy(split / CORPORA[0] / file, split / CORPORA[1] / file)
+    write_cells(root, settings)
+    for system in SYSTEMS:
+        trees.write_cell(root, settings, Cell(system, "talks-en-de", 1), 0.2)
+    return root, settings
+
+
+@pytest.fixture
+def copy(tree, tmp_path):
+    return shutil.copytree(tree[0], tmp_path / "copy"), tree[1]
+
+
+def bleu_of(records, system, corpus):
+    found = records.measures[records.measures.measure == "bleu"].set_index(
+        ["system", "corpus", "group"]
+    )
+    return found.loc[(system, corpus, "")]
+
+
+@pytest.mark.usefixtures("all_samples")
+def test_differences_and_p_are_those_of_sacrebleu_on_the_same_lines(tree):
+    root, settings = tree
+    records = collect(settings, root)
+    file = "test.only.de"
+    references = [*read_lines(root / "data/split/bpe-en-de" / file)]
+    outputs = {
+        place: [*read_lines(root / Cell(*place, 1).results / "hypotheses" / file)]
+        for place in ERRORS
+    }
+    named = [(", ".join(place), lines) for place, lines in outputs.items()]
+    test = PairedTest(named, {"BLEU": BLEU()}, [references], "bs", n_samples=1000)
+    _, scores = test()
+    baseline, *others = scores["BLEU"]
+    expected_holm = holm([each.p_value for each in others])
+    for (system, corpus), of, p_holm in zip(OTHERS, others, expected_holm, strict=True):
+        found = bleu_of(records, system, corpus)
+        assert found.baseline == "tiny, bpe-en-de"
+        assert found.difference == pytest.approx(of.score - baseline.score, abs=1e-5)
+        assert (found.p, found.p_holm) == pytest.approx((of.p_value, p_holm), abs=1e-6)
+    assert bleu_of(records, *BASELINE).isna()["difference"]
+    # the corpus of other text has its own baseline
+    assert bleu_of(records, "small", "talks-en-de").baseline == "tiny"
+
+
+def test_each_preparation_is_a_row(tree):
+    root, settings = tree
+    records = collect(settings, root)
+    rows = rows_of(main_table.scores(records))
+    group = "en-de (bpe-en-de, …)"
+    assert [*rows] == [
+        *("tiny, bpe-en-de (baseline)", "tiny, words-en-de", "tiny (baseline)"),
+        *("small, bpe-en-de", "small, words-en-de", "small"),
+    ]
+    for result in system_results(records):
+        row = rows[next(name for name in rows if name.removesuffix(" (baseline)") == result.label)]
+        column = "talks-en-de" if result.corpus == "talks-en-de" else group
+        assert row[f"{column} BLEU"] == str(result.bleu)
+        assert row[f"{column} difference"] == str(result.difference or "–")
+        assert row[f"{column} FLOPs"] == ("4.2e12" if result.system == "tiny" else "9.9e13")
+    assert {row[f"{group} BLEU"] for name, row in rows.items() if "," not in name} == {"–"}
+
+
+def test_one_line_of_the_references_makes_another_task(copy):
+    root, settings = copy
+    path = root / "data/split/words-en-de/test.only.de"
+    first, *rest = path.read_text("utf-8").split("\n")
+    path.write_text("\n".join((f"{first} ", *rest)), encoding="utf-8")
+    write_cells(root, settings, CORPORA[1:])
+    records = collect(settings, root)
+    assert {*records.measures.baseline.dropna()} == {"tiny"}
+    groups = [column.group for column in main_table.scores(records).columns[1:]]
+    assert [*dict.fromkeys(groups)] == [*CORPORA, "talks-en-de"]
+    assert [*rows_of(main_table.scores(records))] == ["tiny (baseline)", "small"]
+
+
+def test_files_and_page_have_the_rows(copy):
+    root, settings = copy
+    report.write_reports(settings, root)
+    texts = {
+        name: (root / "reports" / name).read_text("utf-8") for name in ("table.md", "table.tex")
+    }
+    page = (root / "reports/index.html").read_text("utf-8")
+    for text in (*texts.values(), page):
+        assert "tiny, bpe-en-de (baseline)" in text and "small, words-en-de" in text
+        assert "bpe-en-de, words-en-de have the same test sets" in text
+    assert "<h3>en-de (bpe-en-de, …), test set only" in page  # lines of all preparations
+    assert "<b>small, words-en-de</b> <bdi>" in page
+    assert report.table_md(settings, collect(settings, root), root) == texts["table.md"]
+
+
+def test_lines_are_shown_with_the_outputs_of_all_rows(tree):
+    root, settings = tree
+    shown, _ = lines_of_sets(ReportContext(settings, collect(settings, root), root))
+    assert [*shown.outputs] == ["tiny, bpe-en-de", "tiny, words-en-de", *map(", ".join, OTHERS[1:])]
+    for place in ERRORS:
+        file = root / Cell(*place, 1).results / "hypotheses/test.only.de"
+        assert shown.outputs[", ".join(place)] == [*read_lines(file)]
+
+
+def test_metrics_of_mlflow_have_one_name(tree):
+    root, settings = tree
+    settings = settings_with_files(settings, "talks-en-de", "inputs/other")
+    names = {}
+    for corpus in settings.corpora:
+        results = Results(settings, Cell("tiny", corpus, 1), root)
+        names[corpus] = {
+            name for name in metrics(results, results.scores) if name.startswith("bleu/")
+        }
+    assert names["bpe-en-de"] == names["words-en-de"] == {"bleu/bpe-en-de/only"}
+    assert names["talks-en-de"] == {"bleu/talks-en-de/only"}
+    drawn = settings_with_files(settings, "words-en-de", None)
+    assert drawn.with_tests_of("words-en-de") == ["words-en-de"]
+    assert drawn.with_tests_of("bpe-en-de") == ["bpe-en-de"]
+
+
+def settings_with_files(settings, name, path):
+    """With another source file of a corpus's test set, or without test sets."""
+    corpus = settings.corpora[name]
+    other = {
+        test: {part: replace(text, source=File(path=path)) for part, text in parts.items()}
+        for test, parts in corpus.files.tests.items()
+        if path
+    }
+    changed = replace(corpus, files=replace(corpus.files, tests=other))
+    return replace(settings, corpora={**settings.corpora, name: changed})
+
+
+@pytest.mark.usefixtures("all_samples")
+def test_two_preparations_are_compared(copy, monkeypatch):
+    root, settings = copy
+    records = collect(settings, root)
+    records.save(root / RESULTS)
+    monkeypatch.chdir(root)
+    parts = [*compare("tiny, bpe-en-de", "tiny,words-en-de", sentences=1)]
+    assert parts[0] == "tiny, bpe-en-de and tiny, words-en-de"
+    scores = [part for part in parts if isinstance(part, Grid)][-1]
+    (row,) = [row.cells for row in scores.rows if row.cells[2] == "BLEU"]
+    found = bleu_of(records, "tiny", "words-en-de")
+    assert row[5] == f"{found.difference:+.1f}" and row[6].split()[0] == f"{found.p:.3f}"
+    assert any("line " in part for part in parts if isinstance(part, str))
+    # a system on other lines is not tested
+    other = [*compare("tiny, bpe-en-de", "small, talks-en-de")]
+    assert {row.cells[6] for row in [e for e in other if isinstance(e, Grid)][-1].rows} == {"–"}
+
+
+def test_a_row_says_what_differs_in_its_preparation():
+    settings = SETTINGS["ablations-multi30k"]
+    about = descriptions(settings, [Task("en-de", tuple(settings.corpora))])
+    assert about["small, bpe-4000"] == about["small"] and about["small"].startswith("1 + 1 layers")
+    assert about["small, bpe-2000"] == "bpe.num_merges 2000"
+    assert about["small, words"].startswith("words.joint true, ")
+    own = "bpe_dropout 0.1, corpora bpe-4000"
+    assert about["small-bpe-dropout, bpe-4000"] == own
+    assert about["small-bpe-dropout, lower"] == f"{own}; tokenize.lowercase true"
+
+
+@pytest.mark.parametrize(
+    ("value", "significant", "text"),
+    [
+        (0.04, True, "+0.04"),
+        (-0.0049, True, "-0.005"),
+        (0.06, True, "+0.1"),
+        (0.04, False, "+0.0"),
+        (-0.04, False, "+0.0"),
+        (0.0, True, "+0.0"),
+        (-12.34, True, "-12.3"),
+    ],
+)
+def test_a_significant_difference_does_not_read_as_nothing(value, significant, text):
+    assert signed(value, significant) == text
+
+
+def test_no_mark_stands_on_a_difference_of_nothing():
+    def small(bleu, p):
+        rows = (
+            record("tiny", "news-en-de", "only", 40.0),
+            record("small", "news-en-de", "only", bleu, **against("tiny", p)),
+        )
+        return frame(*rows)
+
+    def shown(records):
+        return rows_of(main_table.scores(records))["small"]["news-en-de difference"]
+
+    assert shown(small(40.04, 0.001)) == "+0.04‡ p=0.001"
+    assert shown(small(39.97, 0.001)) == "-0.03‡ p=0.001"
+    assert shown(small(40.04, 0.2)) == "+0.0 n.s. p=0.200"
+    assert shown(small(40.0, 0.001)) == "+0.0 n.s. p=0.001"
+    assert paper_numbers(small(40.04, 0.001))["small/news-en-de/only/difference"] == "+0.04"
+
+
+def test_tasks_are_named():
+    alone, shared = Task("en-de", ("own",)), Task("en-de", ("bpe", "words"))
+    assert (alone.name, alone.heading, alone.row("small", "own")) == ("own", "own (en-de)", "small")
+    assert shared.name == shared.heading == "en-de (bpe, …)"
+    assert Task("", ("many",)).heading == "many"
+    assert shared.row("small", "words") == "small, words"
