@@ -8,10 +8,10 @@ from root import ROOT
 
 # Lines of code by package of src/bleuprint, rounded up.
 PACKAGES = {
-    "report": 3600,
+    "report": 3750,
     "corpus": 3190,
     "runtime": 2300,
-    "config": 1640,
+    "config": 1650,
     "pipeline": 1710,
     "scoring": 1550,
     "training": 2060,
@@ -28,7 +28,7 @@ PACKAGES = {
 }
 LONGEST = 350  # lines of a module
 # Of code; of docs, of pages. The aim is 21,000 and 25,000.
-TOTALS = {"src": 25150, "tests": 29100, "docs": 2680}
+TOTALS = {"src": 25320, "tests": 29360, "docs": 2720}
 
 
 def code(folder):

@@ -164,9 +164,10 @@ def test_metrics_of_mlflow_have_one_name(tree):
         }
     assert names["bpe-en-de"] == names["words-en-de"] == {"bleu/bpe-en-de/only"}
     assert names["talks-en-de"] == {"bleu/talks-en-de/only"}
-    drawn = settings_with_files(settings, "words-en-de", None)
-    assert drawn.with_tests_of("words-en-de") == ["words-en-de"]
-    assert drawn.with_tests_of("bpe-en-de") == ["bpe-en-de"]
+    drawn = settings
+    for corpus in CORPORA:
+        drawn = settings_with_files(drawn, corpus, None)
+    assert [drawn.with_tests_of(corpus) for corpus in CORPORA] == [[corpus] for corpus in CORPORA]
 
 
 def settings_with_files(settings, name, path):
