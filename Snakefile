@@ -23,6 +23,7 @@ with exit_on_error():
         dvc_lock.unlock_after_kill()
         snakemake_run.record_at_exit(workflow)
         snakemake_run.refuse_config(config)
+        resolve.write_rows(load())
         STAGES = graph.stages(content=resolve.resolved(load()))
     else:
         STAGES = graph.stages()

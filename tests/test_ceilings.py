@@ -11,15 +11,15 @@ PACKAGES = {
     "report": 3750,
     "corpus": 3190,
     "runtime": 2300,
-    "config": 1650,
-    "pipeline": 1710,
+    "config": 1840,
+    "pipeline": 1730,
     "scoring": 1550,
     "training": 2060,
     "dataset": 1540,
     "text": 1370,
     "serving": 830,
     "decoding": 1060,
-    "tracking": 890,
+    "tracking": 970,
     "model": 1320,
     "cli": 680,
     "rules": 720,
@@ -28,7 +28,7 @@ PACKAGES = {
 }
 LONGEST = 350  # lines of a module
 # Of code; of docs, of pages. The aim is 21,000 and 25,000.
-TOTALS = {"src": 25320, "tests": 29360, "docs": 2720}
+TOTALS = {"src": 25610, "tests": 29870, "docs": 2760}
 
 
 def code(folder):

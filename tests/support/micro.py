@@ -87,7 +87,7 @@ outside:
 
 _SOURCES = (
     *("dvc.yaml", "Snakefile", "profiles", "corpora", "stages", "src"),
-    *(".dvc/config", ".dvc/plots", ".dvcignore", ".gitignore"),
+    *(".dvc/config", ".dvc/plots", ".dvc/rows.json", ".dvcignore", ".gitignore"),
 )
 # The reports that contain no measured times.
 _REPEATED = ("results.json", "metrics.json", "validation.csv")

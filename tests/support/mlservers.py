@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING
 
 import result_trees
 from bleuprint.config.cells import cells_of
+from bleuprint.config.experiment import load
+from params import write_resolved
 from servers import free_port
 
 if TYPE_CHECKING:
@@ -82,6 +84,29 @@ def history(client, run, metric):
     """Update and value of all that is logged of a metric, sorted; with what is there twice."""
     found = client.get_metric_history(run.info.run_id, metric)
     return sorted((point.step, point.value) for point in found)
+
+
+# Two sizes of BPE, two learning rates, three label smoothings.
+_ABLATIONS = """\
+  lr: {like: base, over: {train.lr_schedule.inverse_sqrt.lr: [0.002, 0.004]}}
+  smoothing: {like: base, over: {train.label_smoothing: [0.0, 0.2, 0.3]}}
+"""
+
+
+def write_ablations(root, experiment):
+    """Results of some ablations on news-en-de and 4000-en-de; the working folder is `root`."""
+    corpora = {"news-en-de": ("first",), "4000-en-de": ("first",)}
+    result_trees.settings_in(root, ("base",), corpora)
+    path = root / "params.yaml"
+    text = path.read_text().replace("trial_run", experiment)
+    first, second = text.split("  4000-en-de:\n")
+    text = f"{first}  4000-en-de:\n{second.replace('num_merges: 100', 'num_merges: 4000')}"
+    assert text.endswith("\n") and text.rindex("\nsystems:") > text.rindex("\ncorpora:")
+    path.write_text(text + _ABLATIONS)
+    settings = load(path)
+    write_resolved(root)
+    result_trees.write_all(root, settings)
+    return settings
 
 
 def write_project(root, seeds=(1, 2)):

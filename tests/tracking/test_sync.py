@@ -14,6 +14,7 @@ from bleuprint.config.paths import Cell
 from bleuprint.runtime.errors import UserError
 from bleuprint.runtime.files import read_json, write_json
 from bleuprint.scoring.breakdown import figure
+from bleuprint.tracking import runs as module
 from bleuprint.tracking.sync import described, sync
 from bleuprint.tracking.tracker import Tracker
 from measuring import value_of
@@ -94,12 +95,18 @@ def test_a_sync_makes_all_and_a_second_one_changes_nothing(root):
         "total/seconds",
     } <= one.data.metrics.keys()
     assert one.data.metrics["loss/news-en-de/first"] == 1.25
-    assert one.data.params["model.d_model"] == str(settings.system("tiny").model.d_model)
-    assert one.data.params["train.max_updates"] == "10"
+    params, tiny = one.data.params, settings.system("tiny")
+    assert {key: params[key] for key in ("system", "corpus", "seed")} == {
+        **{"system": "tiny", "corpus": "news-en-de", "seed": "2"}
+    }
+    assert params["model.d_model"] == str(tiny.model.d_model)
+    assert (params["train.max_updates"], params["average.last"]) == ("10", str(tiny.average.last))
+    assert params["decode.beam"] == str(tiny.decode.beam)
+    assert params["corpus.vocabulary.bpe.num_merges"] == "100"
+    assert params["corpus.filter.ratio.max"] == "3.0"
+    assert not [key for key in params if "license" in key or "path" in key or "sha256" in key]
     tags = one.data.tags
     assert tags["device"] == "Test CPU"
-    assert not [name for name in tags if name.startswith("average.")]  # the weights do not tell
-    assert tags["decode.beam"] == str(settings.system("tiny").decode.beam)
     assert tags["mlflow.source.git.commit"] == "0123456789abcdef"
 
 
@@ -137,18 +144,29 @@ def test_comet_is_logged_if_it_is_of_the_translations(root):
         assert {name: value for name, value in metrics.items() if "comet" in name} == logged
 
 
-def test_another_search_takes_the_place_of_the_scores(root):
+def test_another_search_has_a_run_of_its_own(root):
+    """MLflow changes no parameter; its curves are those of the training."""
     cell, training = Cell("tiny", "news-en-de", 1), "tiny news-en-de 1"
     list(sync(load()))
+    _, before = named(root)
     settings = decoded_otherwise(cell, beam=6, score=71.0)
-    assert changed(settings) == [f"run {training}: completed"]
-    held = named(root)[1][training].data
-    assert held.metrics["bleu/news-en-de/first"] == 71.0 and held.tags["decode.beam"] == "6"
-    assert "train/loss" in held.metrics and "decode.beam" not in held.params
-    assert changed(settings) == []
+    # by the report stage, too: the training has a run
+    assert changed(settings, make=False) == [f"run {training}: made"]
+    _, runs = runs_in(store(root), "trial_run")
+    (held,) = (run.data for run in runs if run.info.run_id not in ids(before.values()))
+    assert held.metrics["bleu/news-en-de/first"] == 71.0 and held.params["decode.beam"] == "6"
+    assert "train/loss" in held.metrics
+    kept = {run.info.run_id: run.data.to_dictionary() for run in runs}
+    for run in before.values():
+        assert kept[run.info.run_id] == run.data.to_dictionary()
+    assert changed(settings) == []  # seed 2 has no translations of this search
 
 
-def test_an_experiment_in_a_copy_leaves_the_scores_of_the_project(
+def ids(runs):
+    return {run.info.run_id for run in runs}
+
+
+def test_an_experiment_in_a_copy_adds_to_the_runs_of_the_project(
     root, tmp_path_factory, monkeypatch
 ):
     list(sync(load()))
@@ -158,13 +176,77 @@ def test_an_experiment_in_a_copy_leaves_the_scores_of_the_project(
     monkeypatch.chdir(copy)
     monkeypatch.setenv("DVC_ROOT", str(root))
     settings = decoded_otherwise(Cell("tiny", "news-en-de", 1), beam=6, score=71.0)
-    assert changed(settings, make=False) == []
-    _, after = named(root)
-    assert {name: run.data.to_dictionary() for name, run in after.items()} == {
-        name: run.data.to_dictionary() for name, run in before.items()
-    }
+    assert changed(settings, make=False) == ["run tiny news-en-de 1: made"]
+    _, after = runs_in(store(root), "trial_run")
+    assert len(after) == len(before) + 1
+    kept = {run.info.run_id: run.data.to_dictionary() for run in after}
+    for run in before.values():
+        assert kept[run.info.run_id] == run.data.to_dictionary()
     monkeypatch.chdir(root)
     assert list(sync(load())) == []
+
+
+def test_a_run_that_lacks_parameters_gets_them(root, monkeypatch):
+    """As one whose server went away after it was created."""
+    settings = load()
+    with monkeypatch.context() as patch:
+        patch.setattr(module, "describe", lambda *_: False)
+        list(sync(settings))
+    assert {len(run.data.params) for run in named(root)[1].values()} == {0}
+    assert len(changed(settings)) == 4
+    assert min(len(run.data.params) for run in named(root)[1].values()) > 60
+    assert changed(settings) == []
+
+
+@pytest.mark.usefixtures("root")
+def test_parameters_keep_to_the_limits_of_mlflow(monkeypatch):
+    """Values of servers of any age, and the characters of names."""
+    monkeypatch.setattr(module, "_VALUE", 6)
+    results = Results.open(load(), Cell("tiny", "news-en-de", 1))
+    corpus = results.settings.corpus("news-en-de")
+    texts = {"a": dataclasses.replace(next(iter(corpus.files.train.values())), pairs=7)}
+    files = dataclasses.replace(corpus.files, train=texts)
+    corpora = {"news-en-de": dataclasses.replace(corpus, files=files)}
+    settings = dataclasses.replace(results.settings, corpora=corpora)
+    params = module.Description.of(settings, results.cell, "f", "d", 1_234_567).params
+    assert params["corpus.files.train.a.pairs"] == "7"
+    assert (params["corpus"], params["parameters"], params["system"]) == (
+        "news-…",
+        "12345…",
+        "tiny",
+    )
+    assert {key for key in params if not _VALID.fullmatch(key)} == set()
+
+
+_VALID = re.compile(r"[\w.\- /]{1,250}")
+
+
+@pytest.mark.parametrize(
+    ("cell", "name"),
+    [
+        (("small", "phrasebook-en-de", 1), "small phrasebook-en-de 1"),
+        (("small-lr-0p002", "phrasebook-en-de", 12), "small-lr-0p002 phrasebook-en-de 12"),
+        (("transformer-base-lr-0p002-0p1", "phrasebook-en-de", 1), ""),
+        (("s", "a-corpus-of-much-more-than-forty-characters-en-de", 1), ""),
+        (
+            (
+                "a-system-of-more-than-forty-characters-0p1",
+                "a-long-corpus-of-2000-en-de",
+                4294967295,
+            ),
+            "",
+        ),
+    ],
+)
+def test_names_of_runs_fit_the_list(cell, name):
+    shown = module.Description("trial", Cell(*cell), "f", {}).name
+    if name:
+        assert shown == name
+    else:
+        system, corpus, seed = shown.split(" ")
+        assert len(shown) == 40 and seed == str(cell[2])
+        # what differs is at the end
+        assert system[-4:] == cell[0][-4:] and corpus[-5:] == cell[1][-5:]
 
 
 @pytest.mark.parametrize(

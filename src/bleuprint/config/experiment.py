@@ -34,7 +34,8 @@ T = TypeVar("T")
 class Settings:
     """The whole experiment.
 
-    `cells`: the settings by system and corpus; None where the system is not trained.
+    `cells`: the settings by system and corpus; None where the system is not trained. `sweeps`: the
+    systems that are rows of an `over` (sweep.py), by the name of the entry that says it.
     """
 
     experiment: Name
@@ -45,6 +46,7 @@ class Settings:
     made_texts: dict[Name, MadeText] | None = None
     comet: Annotated[dict[Name, Comet], MaxLen(1)] | None = None
     outside: dict[Name, dict[Name, OutsideRow]] | None = None
+    sweeps: dict[Name, tuple[Name, ...]] | None = None
 
     def __post_init__(self) -> None:
         if not self.seeds or len(set(self.seeds)) != len(self.seeds):
@@ -63,7 +65,8 @@ class Settings:
                 raise SettingError(["corpora", corpus], message)
             for name, system in systems.items():
                 _check_cell(name, system, corpus, column)
-        cells = [f"{system}-{corpus}" for system in self.cells for corpus in self.corpora]
+        names = (*self.cells, *(self.sweeps or ()))
+        cells = [f"{system}-{corpus}" for system in names for corpus in self.corpora]
         if twice := {cell for cell in cells if cells.count(cell) > 1}:
             raise ValueError(f"two cells are called {min(twice)}: rename a system or a corpus")
 
@@ -109,6 +112,8 @@ class Settings:
         """The settings of a system by corpus; raises UserError if there is no such system."""
         if any(name in rows for rows in (self.outside or {}).values()):
             raise UserError(f"params.yaml: {name} is an external system, without a model here")
+        if made := (self.sweeps or {}).get(name):
+            raise UserError(f"params.yaml: {name} is a sweep; its systems are {', '.join(made)}")
         row = _entry("systems", self.cells, name)
         return {corpus: system for corpus, system in row.items() if system is not None}
 
@@ -157,13 +162,14 @@ class Settings:
     def resolved(self) -> dict[str, Any]:
         """All settings as JSON values, which `load_resolved` reads back.
 
-        A cell that is left out has `false` for each section, since DVC needs a value of each.
+        A cell that is left out has `false` for each section, since DVC needs a value of each; so
+        have those of a sweep's own name, which is an entry of params.yaml, too.
         """
         whole: dict[str, Any] = dump(self)
         left_out = dict.fromkeys(SECTIONS, False)
         cells = {
             name: {corpus: dump(row.get(corpus)) or left_out for corpus in self.corpora}
-            for name, row in self.cells.items()
+            for name, row in [*self.cells.items(), *((name, {}) for name in self.sweeps or ())]
         }
         return {**whole, "cells": cells}
 
@@ -185,7 +191,8 @@ def load_entries(path: Path, root: Path | None = None) -> tuple[Any, list[UserEr
     document = load_tree(path)
     if not isinstance(document, Tree):
         return document, []
-    known = [each.name if each.name != "cells" else "systems" for each in fields(Settings)]
+    names = [each.name for each in fields(Settings) if each.name != "sweeps"]
+    known = [name if name != "cells" else "systems" for name in names]
     at, errors = document.places, []
     for key in document:
         if key not in known:
@@ -205,6 +212,8 @@ def load_resolved(root: Path = Path()) -> Settings:
     if not (path := root / RESOLVED).exists():
         raise UserError(f"{path}: no such file; dvc repro resolve writes it")
     document = read_object(path, ("corpora", "cells"))
+    for name in document.get("sweeps", ()):
+        document["cells"].pop(name, None)
     for row in document["cells"].values():
         for corpus, cell in row.items():
             row[corpus] = cell if all(cell.values()) else None

@@ -1,11 +1,12 @@
 """params.yaml with its entries whole: `like`, `from`, and what a system has on single corpora.
 
 `like: NAME` gives an entry all that the entry NAME has; what it says itself is merged into that,
-mapping by mapping, and `null` removes a key. `from: NAME` gives a corpus the files that
-corpora/NAME.yaml describes by language, with the licenses that the remaining texts name; what it
-says itself, by language or as `source` and `target`, is merged into them. `corpora` of a system
-names the corpora that it is trained on, each with what differs there, merged likewise. The result
-has `cells`, the settings of each system by corpus, in place of `systems`.
+mapping by mapping, and `null` removes a key. `over` makes a system several (sweep.py). `from: NAME`
+gives a corpus the files that corpora/NAME.yaml describes by language, with the licenses that the
+remaining texts name; what it says itself, by language or as `source` and `target`, is merged into
+them. `corpora` of a system names the corpora that it is trained on, each with what differs there,
+merged likewise. The result has `cells`, the settings of each system by corpus, in place of
+`systems`, and `sweeps`, the names of the systems that an `over` makes, by its own.
 """
 
 import re
@@ -15,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from bleuprint.config.corpus_files import Text
+from bleuprint.config.sweep import rows
 from bleuprint.runtime.errors import UserError
 from bleuprint.runtime.schema import there_are, unknown
 from bleuprint.runtime.yaml_tree import Place, Tree, load_tree
@@ -49,11 +51,35 @@ def expand(document: Tree, path: Path, root: Path) -> tuple[Tree, list[UserError
     names = [it for it in corpora if isinstance(it, str)] if isinstance(corpora, Tree) else []
     if "corpora" in whole:
         whole["corpora"] = each(corpora, lambda it: _with_files(_inherited(corpora, it), root))
-    whole["cells"] = each(
-        systems, lambda it: _cells(_inherited(systems, it), names, systems.places[it])
-    )
-    places["cells"] = places.get("systems", Place(path, "systems"))
+    if isinstance(systems, Tree):
+        systems, sweeps, wrong = _swept(systems)
+        errors += wrong
+        if sweeps:
+            whole["sweeps"] = sweeps
+    whole["cells"] = each(systems, lambda it: _cells(systems[it], names, systems.places[it]))
+    places["cells"] = places["sweeps"] = places.get("systems", Place(path, "systems"))
     return Tree(whole, places), errors
+
+
+def _swept(systems: Tree) -> tuple[Tree, Tree, list[UserError]]:
+    """The systems with what they inherit, those with `over` as several; their names; errors."""
+    given, sweeps, errors = Tree(systems, systems.places), Tree({}, systems.places), []
+    whole = Tree({}, given.places)
+    for name in systems:
+        try:
+            row = _inherited(given, name)
+            if not isinstance(row, Tree) or "over" not in row:
+                whole[name] = row
+                continue
+            made = rows(name, row, [*given])
+        except UserError as error:
+            errors.append(error)
+            continue
+        sweeps[name] = tuple(made)
+        whole.update(made)
+        given.update(made)  # for systems below that are like one of them
+        given.places.update(dict.fromkeys(made, given.places[name]))
+    return Tree(whole, given.places), sweeps, errors
 
 
 def merged(base: Tree, own: Tree) -> Tree:

@@ -3,6 +3,7 @@
 from typing import Any
 
 from bleuprint.config.experiment import Settings
+from bleuprint.config.sweep import Draws, Range
 from bleuprint.runtime.schema import NAME, json_schema
 
 
@@ -14,7 +15,7 @@ def params_schema() -> dict[str, Any]:
     schema = json_schema(Settings)
     kinds = schema["$defs"]
     name = {"type": "string"}
-    del schema["properties"]["cells"]
+    del schema["properties"]["cells"], schema["properties"]["sweeps"]
     for kind in (schema, *kinds.values()):
         kind.pop("required", None)
     for kind in kinds.values():
@@ -23,7 +24,7 @@ def params_schema() -> dict[str, Any]:
     kinds["Corpus"]["properties"] |= {"like": name, "from": name}
     cell = {"anyOf": [{"$ref": "#/$defs/System"}, {"type": "null"}]}
     overrides = {"additionalProperties": cell, "type": "object"}
-    of_row = {"like": name, "corpora": overrides}
+    of_row = {"like": name, "corpora": overrides, "over": _over(kinds)}
     kinds["Row"] = kinds["System"] | {"properties": kinds["System"]["properties"] | of_row}
     schema["properties"]["systems"] = {
         "additionalProperties": False,
@@ -32,6 +33,18 @@ def params_schema() -> dict[str, Any]:
     }
     schema["required"] = ["experiment", "seeds", "corpora", "systems"]
     return schema
+
+
+def _over(kinds: dict[str, Any]) -> dict[str, Any]:
+    """The schema of `over`; those of what it needs are added to `kinds`."""
+    kinds |= {kind.__name__: json_schema(kind) for kind in (Draws, Range)}
+    scalar = {"type": ["number", "string", "boolean"]}
+    values = {"type": "array", "items": scalar, "minItems": 2, "uniqueItems": True}
+    return {
+        "additionalProperties": {"anyOf": [values, {"$ref": "#/$defs/Range"}]},
+        "properties": {"random": {"$ref": "#/$defs/Draws"}},
+        "type": ["object", "null"],
+    }
 
 
 def _allow_null(kind: dict[str, Any]) -> None:

@@ -3,28 +3,45 @@
 It has the settings of every corpus and cell after inheritance and defaults; the MD5 of each
 corpus's files in inputs/, since the folder as a dependency would make every corpus out of date with
 each new file; and the fingerprint of each stage's code, in which comments do not count.
+
+DVC takes the names of systems from params.yaml, and those that an `over` makes from .dvc/rows.json,
+before any stage runs.
 """
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from bleuprint.config.experiment import Settings, load
-from bleuprint.config.paths import RESOLVED
+from bleuprint.config.paths import RESOLVED, ROWS
 from bleuprint.pipeline.dvc_lock import open_repo
 from bleuprint.runtime import environment
 from bleuprint.runtime.closure import code_fingerprints
 from bleuprint.runtime.files import json_text, write_json
 
 
-def resolve(root: Path = Path()) -> None:
-    """Write reports/resolved.json; one that says the same keeps its modification time.
+def resolve(root: Path = Path()) -> bool:
+    """Write reports/resolved.json and .dvc/rows.json; returns whether the latter has changed.
 
     Raises UserError at a mistake in params.yaml.
     """
-    content, path = resolved(load(root / "params.yaml"), root), root / RESOLVED
-    text = json_text(content)
-    if not path.exists() or path.read_text(encoding="utf-8", errors="replace") != text:
-        write_json(path, content)
+    settings = load(root / "params.yaml")
+    _write_changed(root / RESOLVED, resolved(settings, root))
+    return write_rows(settings, root)
+
+
+def write_rows(settings: Settings, root: Path = Path()) -> bool:
+    """Write .dvc/rows.json; returns whether it has changed."""
+    names = [name for made in (settings.sweeps or {}).values() for name in made]
+    return _write_changed(root / ROWS, {"systems": {name: {} for name in names}})
+
+
+def _write_changed(path: Path, content: Mapping[str, Any]) -> bool:
+    """Write a file unless it says the same, and so keeps its modification time."""
+    if path.exists() and path.read_text(encoding="utf-8", errors="replace") == json_text(content):
+        return False
+    write_json(path, content)
+    return True
 
 
 def resolved(settings: Settings, root: Path = Path()) -> dict[str, Any]:

@@ -53,9 +53,11 @@ def cell(description: str | None) -> Cell:
     named = Cell(system, corpus, int(seed))
     with suppress(UserError):  # the stage reports it, a training in all its processes
         settings = load_resolved()
-        if corpus not in settings.on_corpora(system) and corpus in settings.corpora:
+        sweep = system in (settings.sweeps or ())
+        if corpus in settings.corpora and (sweep or corpus not in settings.on_corpora(system)):
             _write_empty(named)
-            print(f"{system} is not trained on {corpus} (systems.{system}.corpora): nothing to do")
+            why = f"systems.{system}.{'over makes others of it' if sweep else 'corpora'}"
+            print(f"{system} is not trained on {corpus} ({why}): nothing to do")
             sys.exit()
     return named
 

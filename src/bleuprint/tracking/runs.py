@@ -1,12 +1,17 @@
 """MLflow runs: the training that a run shows, and how runs are found and completed."""
 
+import json
 import time
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, NamedTuple, Self
 
-from bleuprint.config.paths import Cell
-from bleuprint.config.system import System
+from bleuprint.config.cells import settings_sha256
+from bleuprint.config.experiment import Settings
+from bleuprint.config.paths import Cell, folder
+from bleuprint.dataset.binarized import CORPUS, BinaryCorpus, SetSize
+from bleuprint.runtime import fingerprint
+from bleuprint.runtime.files import sha256_of
 from bleuprint.runtime.flatten import dotted
 
 if TYPE_CHECKING:
@@ -14,6 +19,10 @@ if TYPE_CHECKING:
     from mlflow.tracking import MlflowClient
 
 FINGERPRINT, COMMIT, FINISHED = "fingerprint", "mlflow.source.git.commit", "FINISHED"
+# Characters of a run's name, which MLflow's list and legends show; of a parameter's value, which
+# servers before MLflow 2.8 refuse above that; of a dataset's digest, of at most 36.
+_NAME, _VALUE, _DIGEST = 40, 500, 16
+_CONTEXTS = {"train": "training", "valid": "validation"}  # as MLflow calls them
 
 
 class Point(NamedTuple):
@@ -27,31 +36,85 @@ class Point(NamedTuple):
 
 @dataclass(frozen=True)
 class Description:
-    """The training that a run shows: its experiment, cell, fingerprint and parameters."""
+    """The training that a run shows: its experiment, cell, fingerprint and parameters.
+
+    `settings`: the fingerprint of all settings of the cell, those of search included, since MLflow
+    changes no parameter; `data`: that of the training's data; `sets`: the sizes of its sets, where
+    the corpus is here.
+    """
 
     experiment: str
     cell: Cell
     fingerprint: str
     params: Mapping[str, str]
+    settings: str = ""
+    data: str = ""
+    sets: Mapping[str, SetSize] = field(default_factory=dict)
 
     @classmethod
     def of(
-        cls, experiment: str, cell: Cell, system: System, fingerprint: str, parameters: int
+        cls, settings: Settings, cell: Cell, fingerprint: str, data: str, parameters: int
     ) -> Self:
         """`parameters`: how many the model has."""
-        shown = {"model": system.model, "train": system.train, "parameters": parameters}
-        return cls(experiment, cell, fingerprint, dotted(shown))
+        of_all, sets = settings_sha256(settings, cell), _sets(cell.corpus, data)
+        params = _params(settings, cell, parameters)
+        return cls(settings.experiment, cell, fingerprint, params, of_all, data, sets)
 
     @property
-    def tags(self) -> dict[str, str]:
-        """The tags by which the run is found: rows that differ in decoding share a fingerprint."""
+    def training(self) -> dict[str, str]:
+        """The tags of all runs of this training, whatever search made their translations."""
         cell = {name: str(value) for name, value in self.cell._asdict().items()}
         return {**cell, FINGERPRINT: self.fingerprint}
 
+    @property
+    def tags(self) -> dict[str, str]:
+        """The tags by which the run is found."""
+        return {**self.training, "settings": self.settings}
 
-def find(client: "MlflowClient", experiment: str, description: Description) -> "Run | None":
-    """The newest run of a training in the experiment with this id."""
-    query = " and ".join(f"tags.{name} = '{value}'" for name, value in description.tags.items())
+    @property
+    def name(self) -> str:
+        """System, corpus and seed; of names that are too long, the beginnings and the ends."""
+        system, corpus, seed = map(str, self.cell)
+        room = _NAME - len(seed) - 2
+        corpus = _shortened(corpus, max(room // 2, room - len(system)))
+        return f"{_shortened(system, room - len(corpus))} {corpus} {seed}"
+
+
+def _shortened(name: str, most: int) -> str:
+    """A name with its middle left out: entries of a kind begin alike, and differ at the end."""
+    begin = most // 3
+    return name if len(name) <= most else f"{name[:begin]}…{name[len(name) - most + begin + 1 :]}"
+
+
+def _params(settings: Settings, cell: Cell, parameters: int) -> dict[str, str]:
+    """What params.yaml says of a cell: of its corpus all but where the files are."""
+    corpus, of_text = settings.corpus(cell.corpus), ("pairs", "pairs_seed", "tag", "repeat")
+    texts = corpus.files.train.items()
+    taken = {name: {key: getattr(text, key) for key in of_text} for name, text in texts}
+    system = vars(settings.system_on(cell.system, cell.corpus))
+    params = dotted({**cell._asdict(), "parameters": parameters, **system})
+    of_corpus = dotted({**corpus.deciding(), "files": {"train": taken}})
+    params |= {f"corpus.{key}": value for key, value in of_corpus.items()}
+    return {
+        key: value if len(value) <= _VALUE else f"{value[: _VALUE - 1]}…"
+        for key, value in params.items()
+    }
+
+
+def _sets(corpus: str, data: str) -> Mapping[str, SetSize]:
+    """The sizes of a corpus's sets, if it is that of this fingerprint (training/job.py)."""
+    binary, texts = folder(corpus, "binary"), folder(corpus, "split")
+    if not (binary / CORPUS).exists():
+        return {}
+    files = [binary / CORPUS, *sorted(texts.glob("valid.*"))]
+    if fingerprint.of_settings(*map(sha256_of, files)) != data:
+        return {}
+    return BinaryCorpus(binary).sets
+
+
+def find(client: "MlflowClient", experiment: str, tags: Mapping[str, str]) -> "Run | None":
+    """The newest run with these tags in the experiment with this id."""
+    query = " and ".join(f"tags.{name} = '{value}'" for name, value in tags.items())
     return next(iter(client.search_runs([experiment], query, max_results=1)), None)
 
 
@@ -62,14 +125,28 @@ def create(
     tags: Mapping[str, str],
     seconds: float = 0.0,
 ) -> "Run":
-    """A new run with parameters, begun `seconds` ago."""
-    from mlflow.entities import Param
+    """A new run, begun `seconds` ago."""
+    start = round(1000 * (time.time() - seconds))
+    return client.create_run(experiment, start, {**description.tags, **tags}, description.name)
 
-    start, name = round(1000 * (time.time() - seconds)), " ".join(map(str, description.cell))
-    run = client.create_run(experiment, start, {**description.tags, **tags}, name)
-    params = [Param(key, value) for key, value in description.params.items()]
-    client.log_batch(run.info.run_id, params=params)
-    return run
+
+def describe(client: "MlflowClient", run: "Run", description: Description) -> bool:
+    """Add what the run lacks of parameters and datasets; returns whether it did."""
+    from mlflow.entities import Dataset, DatasetInput, InputTag, Param
+
+    run_id, corpus = run.info.run_id, description.cell.corpus
+    new = description.params.items() - run.data.params.items()
+    client.log_batch(run_id, params=[Param(*each) for each in sorted(new)])
+    if not description.sets or (run.inputs and run.inputs.dataset_inputs):
+        return bool(new)
+    of_all = description.data[:_DIGEST], "local", json.dumps({"uri": str(folder(corpus, "binary"))})
+    inputs = []
+    for name, size in description.sets.items():
+        profile, context = json.dumps(asdict(size)), _CONTEXTS.get(name, "testing")
+        dataset = Dataset(f"{corpus} {name}", *of_all, profile=profile)
+        inputs.append(DatasetInput(dataset, [InputTag("mlflow.data.context", context)]))
+    client.log_inputs(run_id, inputs)
+    return True
 
 
 def commit_tags(commit: str | None) -> dict[str, str]:

@@ -1,9 +1,9 @@
 """Log the stages' outputs to MLflow: complete the runs that exist, create those that do not.
 
-A run is a training, with the scores of its translations. An experiment in a temporary folder leaves
-the project's scores as they are. The outputs contain no time of day: a run made from them ends when
-it is made and begins earlier by the duration of its training, over which the points of its curves
-are spaced evenly.
+A run is a training, with the scores of its translations; another search, whose settings are
+parameters, too, has a run of its own. The outputs contain no time of day: a run made from them ends
+when it is made and begins earlier by the duration of its training, over which the points of its
+curves are spaced evenly.
 """
 
 from collections.abc import Iterator, Mapping
@@ -12,8 +12,6 @@ from typing import TYPE_CHECKING
 from bleuprint.cells.results import Results
 from bleuprint.config.cells import cells_of
 from bleuprint.config.experiment import Settings
-from bleuprint.runtime import environment
-from bleuprint.runtime.flatten import dotted
 from bleuprint.scoring.measures import MEASURES
 from bleuprint.scoring.output_faults import ANY
 from bleuprint.scoring.record import SetScores
@@ -29,8 +27,8 @@ if TYPE_CHECKING:
 def sync(settings: Settings, make: bool = True) -> Iterator[str]:
     """Log all outputs to MLflow; yields a line for each run that changed, each cell left out.
 
-    Without `make`, no run is created. A second call changes nothing. Raises UserError if MLflow
-    cannot be reached or used.
+    Without `make`, a run is created only for other scores of a training that has one. A second call
+    changes nothing. Raises UserError if MLflow cannot be reached or used.
     """
     cells = {cell: Results.find(settings, cell) for cell in cells_of(settings)}
     if any(cells.values()):
@@ -51,10 +49,9 @@ def sync(settings: Settings, make: bool = True) -> Iterator[str]:
 
 def described(results: Results) -> Description:
     """The training of a cell, as its run shows it."""
-    cell, facts = results.cell, results.training
-    system = results.settings.system_on(cell.system, cell.corpus)
-    name = results.settings.experiment
-    return Description.of(name, cell, system, facts.fingerprint, facts.parameters)
+    facts = results.training
+    training = facts.fingerprint, facts.data, facts.parameters
+    return Description.of(results.settings, results.cell, *training)
 
 
 def metrics(results: Results, scores: Mapping[str, SetScores]) -> dict[str, float]:
@@ -85,26 +82,26 @@ def _log_cell(
     description, facts = described(results), results.training
     measured = read_training(results.cell, facts.fingerprint)
     seconds = measured.seconds if measured else 0.0
-    found = runs.find(client, experiment, description)
-    if found is None and not make:
-        return ""
+    found = runs.find(client, experiment, description.tags)
+    if not found:
+        other = runs.find(client, experiment, description.training)
+        if not (scores if other else make):
+            return ""
     run = found or runs.create(client, experiment, description, {}, seconds)
+    lacked = runs.describe(client, run, description)
     tags, totals = dict[str, str](), {"total/teraflop": facts.flops / 1e12}  # all digits are shown
     totals["total/target_tokens"] = float(facts.target_tokens)
     if measured:
         tags = {"device": measured.device, "versions": measured.versions or "unknown"}
         tags |= runs.commit_tags(measured.commit)
         totals["total/seconds"] = seconds
-    kinds = {name.split("/")[0] for name in run.data.metrics}
-    if scores and (not environment.is_copy() or kinds.isdisjoint(MEASURES)):
-        tags |= dotted({"decode": results.translation.decode})
-        totals |= metrics(results, scores)
+    totals |= metrics(results, scores)
     changed = runs.complete(client, run, tags, _points(results.curves, measured), totals)
     if run.info.status != FINISHED:
         end = run.info.start_time + round(1000 * seconds)
         client.set_terminated(run.info.run_id, FINISHED, end if measured else None)
         changed = True
-    return "made" if found is None else "completed" if changed else ""
+    return "made" if found is None else "completed" if changed or lacked else ""
 
 
 def _points(curves: Curves | None, measured: Training | None) -> list[Point]:

@@ -109,7 +109,7 @@ def _connect(description: Description) -> "tuple[MlflowClient, Run, dict[str, se
     """A client, the run of a training, continued or new, and the updates of its metrics."""
     client = store.client()
     experiment = store.experiment(client, description.experiment)
-    run = runs.find(client, experiment, description)
+    run = runs.find(client, experiment, description.tags)
     if run is None:
         tags = runs.commit_tags(commit())
         with suppress(Exception):  # some machines have no name for their user
@@ -117,6 +117,7 @@ def _connect(description: Description) -> "tuple[MlflowClient, Run, dict[str, se
         run = runs.create(client, experiment, description, tags)
     elif run.info.status != FINISHED:
         client.update_run(run.info.run_id, status="RUNNING")
+    runs.describe(client, run, description)
     names = [name for name in run.data.metrics if name.startswith(("train/", "valid/"))]
     return client, run, runs.logged_steps(client, run, names)
 

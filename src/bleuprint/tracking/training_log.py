@@ -25,14 +25,14 @@ class TrainingLog(Observer):
     def __init__(
         self, settings: Settings, job: Job, fingerprints: Fingerprints, group: Group, folder: Path
     ) -> None:
-        self._experiment, self._job, self._fingerprint = settings.experiment, job, fingerprints.all
+        self._settings, self._job, self._fingerprints = settings, job, fingerprints
         machine = machine_of(group, text_libraries(settings.corpus(job.cell.corpus)))
         self.stopwatch = Stopwatch(folder, machine, partial(peak_memory, group.device))
 
     def started(self, state: TrainState, expected_updates: int | None) -> None:
         job = self._job
-        training = job.system, self._fingerprint, state.parameters
-        self._tracker = Tracker(Description.of(self._experiment, job.cell, *training))
+        training = self._fingerprints.all, self._fingerprints.data, state.parameters
+        self._tracker = Tracker(Description.of(self._settings, job.cell, *training))
         label = f"train {job.cell.system} {job.cell.corpus}"
         self._progress = Progress(label, expected_updates, "updates", state.update)
         self.stopwatch.start()
