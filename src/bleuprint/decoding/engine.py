@@ -21,6 +21,7 @@ from bleuprint.decoding.beam_search import (
     max_output_lengths,
 )
 from bleuprint.decoding.ensemble import Decoder
+from bleuprint.decoding.sampling import Sampler, sample
 from bleuprint.runtime.progress import Progress
 
 SPECIAL_TOKENS = SpecialTokens(bos=BOS, eos=EOS, unk=UNK)
@@ -62,16 +63,17 @@ class Engine(ABC):
 
 
 class TorchEngine(Engine):
-    """Beam search with torch, in batches of sentences of similar length."""
+    """Beam search with torch, or sampling, in batches of sentences of similar length."""
 
-    def __init__(self, model: Decoder, decode: Decode) -> None:
+    def __init__(self, model: Decoder, decode: Decode, sampler: Sampler | None = None) -> None:
         super().__init__(decode, model.settings.max_positions)
-        self._model = model
+        self._model, self._sampler = model, sampler
 
     def _search(
         self, sources: Sources, lengths: Lengths, rows: Indices, best: int
     ) -> Iterator[tuple[list[int], NBest]]:
-        device = self._model.device
+        device, sampler = self._model.device, self._sampler
+        randoms = sampler.randoms(len(lengths)) if sampler else []
         order = rows[np.argsort(-lengths[rows], kind="stable")]
         batches = batch_by_size(lengths, lengths, order, self._batch_tokens(lengths))
 
@@ -82,7 +84,10 @@ class TorchEngine(Engine):
             step, state = self._model.step, self._model.init_cache(ids)
             most = torch.from_numpy(limits).to(device)
             # its cache is of its kind
-            return beam_search(step, state, most, SPECIAL_TOKENS, self.decode, best)  # type: ignore[arg-type]
+            if sampler is None:
+                return beam_search(step, state, most, SPECIAL_TOKENS, self.decode, best)  # type: ignore[arg-type]
+            drawn = sampler.top_k, [randoms[row] for row in batch.tolist()]
+            return sample(step, state, most, SPECIAL_TOKENS, self.decode, *drawn)  # type: ignore[arg-type]
 
         outputs = _map_in_threads(search, batches, device)
         for batch, batch_outputs in zip(batches, outputs, strict=True):

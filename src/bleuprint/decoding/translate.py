@@ -18,6 +18,7 @@ from bleuprint.decoding.ctranslate2_engine import CTranslate2Engine
 from bleuprint.decoding.engine import Engine, TorchEngine
 from bleuprint.decoding.ensemble import Decoder, Ensemble, load_decoder, models_of
 from bleuprint.decoding.forced_decoding import reference_loss
+from bleuprint.decoding.sampling import Sampler
 from bleuprint.decoding.translation_record import TRANSLATION, TranslationRecord
 from bleuprint.model.linear import check_precision, pack_weights, round_to_bfloat16
 from bleuprint.model.weights import DESCRIPTION
@@ -63,8 +64,12 @@ def translate_tests(corpus_folder: Path, model_folder: Path, decode: Decode, res
     write_attention(results / ATTENTION, maps)
 
 
-def create_engine(model: Decoder, corpus: BinaryCorpus, decode: Decode) -> Engine:
+def create_engine(
+    model: Decoder, corpus: BinaryCorpus, decode: Decode, sampler: Sampler | None = None
+) -> Engine:
     """The engine that `decode` names, for a model trained on the vocabularies of `corpus`.
+
+    `sampler`: what outputs are drawn with, instead of beam search; with the engine pytorch.
 
     Raises UserError if the beam is wider than the vocabulary.
     """
@@ -80,7 +85,7 @@ def create_engine(model: Decoder, corpus: BinaryCorpus, decode: Decode) -> Engin
             round_to_bfloat16(each)
             each.activations = torch.bfloat16
         pack_weights(each)
-    return TorchEngine(model, decode)
+    return TorchEngine(model, decode, sampler)
 
 
 def search(

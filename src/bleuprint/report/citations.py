@@ -86,8 +86,9 @@ def _used(settings: Settings) -> set[str]:
             used |= {"moses", *packages}
         if units.sentencepiece:
             used |= {"sentencepiece", units.sentencepiece.model.replace("bpe", "")}
-        for text in corpus.files.made().values():
+        for part, text in corpus.files.made().items():
             used |= {f"made {text.made}", "tag" if text.tag else ""}
+            used |= {"drawn" if settings.made_text(part).how else ""}
         for system in settings.systems_on(name).values():
             model, train = system.model, system.train
             used |= {model.positional_encoding, model.normalization, model.activation}
@@ -108,6 +109,7 @@ _METHODS = (
     ("bpe", "vocabulary: byte-pair encoding", "sennrich-etal-2016-neural"),
     ("made source", "text: back-translation", "sennrich-etal-2016-improving"),
     ("tag", "text: tags of back-translation", "caswell-etal-2019-tagged"),
+    ("drawn", "text: sampling or noise in back-translation", "edunov-etal-2018-understanding"),
     ("made target", "text: sequence distillation", "kim-rush-2016-sequence"),
     ("", "model: the Transformer", "vaswani-etal-2017-attention"),
     ("rotary", "model: rotary position encodings", "su-etal-2024-roformer"),

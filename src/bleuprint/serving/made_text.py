@@ -1,12 +1,16 @@
 """The stage make_text: the side of a training text that a system translates from the other.
 
-It searches as `bleuprint translate` does, with the system's own `decode`. An empty line has an
-empty translation, and clean drops the pair.
+It searches as `bleuprint translate` does, with the system's own `decode`, or draws translations. An
+empty line has an empty translation, and clean drops the pair.
 """
+
+from collections.abc import Callable
 
 from bleuprint.config import paths
 from bleuprint.config.experiment import Settings
 from bleuprint.config.paths import Cell
+from bleuprint.corpus.noise import NoisySentences
+from bleuprint.decoding.sampling import Sampler
 from bleuprint.runtime.errors import UserError, say
 from bleuprint.runtime.files import whole_folder
 from bleuprint.runtime.progress import Progress
@@ -20,27 +24,40 @@ def make_text(settings: Settings, name: str) -> None:
     corpus = settings.corpus(made.part_of)
     cell = Cell(made.system, made.corpus, settings.seeds[0])
     decode = settings.system_on(made.system, made.corpus).decode
-    translator = load_translator(settings, cell, decode)
+    seed = f"{settings.seeds[0]} {name}"
+    sampler = Sampler(seed, made.sampling.top_k) if made.sampling else None
+    translator = load_translator(settings, cell, decode, sampler=sampler)
     given = TextFolder(paths.given(made.part_of) / name, corpus.source, corpus.target)
-    text = corpus.files.train[name]
+    text, tokenizer = corpus.files.train[name], translator.corpus.tokenizer(corpus.source)
+    noise = NoisySentences(made.noise, tokenizer, seed) if made.noise else None
     with whole_folder(paths.made_text(made.part_of, name)) as partial:
-        translate_side(translator, given, given.at(partial), text.made == "source", text.tag)
+        output, source = given.at(partial), text.made == "source"
+        translate_side(translator, given, output, source, text.tag, noise)
 
 
 def translate_side(
-    translator: Translator, given: TextFolder, output: TextFolder, source: bool, tag: str | None
+    translator: Translator,
+    given: TextFolder,
+    output: TextFolder,
+    source: bool,
+    tag: str | None,
+    noise: Callable[[str, int], str] | None = None,
 ) -> None:
     """Write the pairs of `given` with a translation in place of the source, or of the target.
 
-    `tag` is put before each source but empty ones, as a word (Caswell et al. 2019). Raises
-    UserError if all translations are empty.
+    `noise`: of a translation and its line, counted from 0, gives the one that is written. `tag` is
+    put before each source but empty ones, as a word (Caswell et al. 2019). Raises UserError if all
+    translations are empty.
     """
-    name, empty = given.path.name, 0
+    name, number, empty = given.path.name, 0, 0
     progress = Progress(f"translate {name}", given.count("train"), "pairs")
     with output.writer("train") as writer, progress:
         for block in given.blocks("train"):
             lines = [pair.target if source else pair.source for pair in block.pairs()]
             texts = [translated.best[0].text for translated in translator(lines)]
+            if noise is not None:
+                texts = [noise(text, number + i) for i, text in enumerate(texts)]
+            number += len(texts)
             empty += sum(not text.strip() for text in texts)
             sides = zip(*((texts, lines) if source else (lines, texts)), strict=True)
             tagged = [Pair(f"{tag} {a}" if tag and a.strip() else a, b) for a, b in sides]

@@ -18,6 +18,7 @@ from bleuprint.dataset.subwords.vocabulary import EOS
 from bleuprint.decoding.attention import AttentionMap, attention_maps
 from bleuprint.decoding.beam_search import Hypothesis, length_penalty
 from bleuprint.decoding.ensemble import Decoder, load_decoder, models_of
+from bleuprint.decoding.sampling import Sampler
 from bleuprint.decoding.translate import create_engine
 from bleuprint.rules.rule import Edits, edited
 from bleuprint.runtime.errors import UserError
@@ -64,21 +65,36 @@ class Translated:
 
 
 def load_translator(
-    settings: Settings, cell: Cell, decode: Decode, kind: "type[Translator] | None" = None
+    settings: Settings,
+    cell: Cell,
+    decode: Decode,
+    kind: "type[Translator] | None" = None,
+    sampler: Sampler | None = None,
 ) -> "Translator":
     """The translator of a trained cell; `kind`: its class, if not Translator."""
     corpus = BinaryCorpus(folder(cell.corpus, "binary"))
     device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
     model = load_decoder(cell.models / "averaged", corpus).to(device)
-    return (kind or Translator)(model, corpus, settings.corpus(cell.corpus).clean, decode)
+    edits = settings.corpus(cell.corpus).clean
+    return (kind or Translator)(model, corpus, edits, decode, sampler)
 
 
 class Translator:
-    """Translates as the pipeline does: with the same cleaning, tokenizer and subwords."""
+    """Translates as the pipeline does: with the same cleaning, tokenizer and subwords.
 
-    def __init__(self, model: Decoder, corpus: BinaryCorpus, edits: Edits, decode: Decode) -> None:
+    `sampler`: draws translations, instead of beam search.
+    """
+
+    def __init__(
+        self,
+        model: Decoder,
+        corpus: BinaryCorpus,
+        edits: Edits,
+        decode: Decode,
+        sampler: Sampler | None = None,
+    ) -> None:
         self.model, self.corpus, self.decode, self._edits = model, corpus, decode, edits
-        self._engine = create_engine(model, corpus, decode)
+        self._engine = create_engine(model, corpus, decode, sampler)
         self._most = self._engine.max_source_length
 
     def __call__(self, sentences: Sequence[str], best: int = 1) -> list[Translated]:

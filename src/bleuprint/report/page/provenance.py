@@ -59,5 +59,6 @@ def _files(corpus: Corpus, made_texts: Mapping[str, MadeText]) -> Iterator[tuple
         if text.made:
             made = made_texts[name.removeprefix("train.")]
             tag = f"; sources begin with {text.tag}" if text.tag else ""
-            translated = f"translated by {made.system}, trained on {made.corpus}{tag}"
-            yield f"{name}{times}", text.made, translated, "", license_
+            how = f"translated by {made.system}, trained on {made.corpus}"
+            how = "; ".join(filter(None, (how, made.how))) + tag
+            yield f"{name}{times}", text.made, how, "", license_
