@@ -20,7 +20,8 @@ def main() -> None:
     if system.arithmetic == "portable":
         check_portable(cell.system)
     model = cell.models / "averaged"
-    translate_tests(folder(cell.corpus, "binary"), model, system.decode, cell.results)
+    binary, tokens = (folder(cell.corpus, stage) for stage in ("binary", "tokens"))
+    translate_tests(binary, model, system.decode, cell.results, tokens)
 
 
 if __name__ == "__main__":

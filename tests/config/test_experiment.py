@@ -149,6 +149,21 @@ def test_rows_made_with_merge_keys(tmp_path):
         ("d_model: 8", f"d_model: 0x{'f' * 5000}", "model.d_model: a number of thousands of dig"),
         ("d_model: 8", f"d_model: 1{'0' * 24}", "is out of range: at "),
         ("lr: 1e-03", "lr: 1.0e+308", "1e+308 is out of range: at most 3e+38"),
+        (
+            "allow_unk: true, engine: pytorch",
+            "allow_unk: true, replace_unk: true, engine: ctranslate2",
+            "decode: replace_unk true needs engine pytorch",
+        ),
+        (
+            "allow_unk: true",
+            "allow_unk: false, replace_unk: true",
+            "decode: replace_unk: with allow_unk false no output has an unknown word",
+        ),
+        (
+            "allow_unk: true",
+            "allow_unk: true, replace_unk: true",
+            "systems.base: has decode.replace_unk, but <unk> is no word: corpus own has subwords",
+        ),
         ("min_length: 0", "min_length: 1024", "min_length 1024 leaves no place for EOS in model"),
     ],
 )

@@ -6,7 +6,7 @@ from random import Random
 import pytest
 
 from bleuprint.config.made_texts import Noise
-from bleuprint.corpus.noise import FILLER, NoisySentences, noisy
+from bleuprint.corpus.noise import FILLER, noisy, noisy_sentence
 from bleuprint.text.tokenizers import Tokenize, tokenizer_for
 
 WORDS = [str(i) for i in range(20)]
@@ -36,23 +36,18 @@ def test_words_move_by_at_most_so_many_positions(most):
     assert most == 0 or moves[most] < moves[most - 1]
 
 
-def test_a_line_has_its_own_noise():
+def test_marks_are_words_and_stay_words_wherever_they_are():
     tokenizer = tokenizer_for("en", Tokenize())
-    noise = NoisySentences(Noise(), tokenizer, "1 text")
     line = "The dog, which sleeps, is a good dog, and the cat is not."
-    again = [NoisySentences(Noise(), tokenizer, "1 text")(line, i) for i in reversed(range(50))]
-    found = [noise(line, i) for i in range(50)]
-    assert found == again[::-1] and len(set(found)) > 45
-    assert NoisySentences(Noise(), tokenizer, "2 text")(line, 0) != found[0]
-    # marks are words, too; they stay words wherever they are
+    found = [noisy_sentence(line, tokenizer, Noise(), Random(i)) for i in range(50)]
     words = {word for each in found for word in tokenizer.tokenize(each)}
-    assert words == {FILLER, *tokenizer.tokenize(line)}
-    assert noise("", 3) == ""
+    assert len(set(found)) > 45 and words == {FILLER, *tokenizer.tokenize(line)}
+    assert noisy_sentence("", tokenizer, Noise(), Random(1)) == ""
 
 
 def test_text_without_spaces_gets_none():
-    noise = NoisySentences(Noise(shuffle=2), tokenizer_for("zh", Tokenize("characters")), "1")
-    found = [noise("我们去北京看朋友", line) for line in range(20)]
+    given = "我们去北京看朋友", tokenizer_for("zh", Tokenize("characters")), Noise(shuffle=2)
+    found = [noisy_sentence(*given, Random(i)) for i in range(20)]
     assert len(set(found)) > 15 and not any(" " in each for each in found)
 
 

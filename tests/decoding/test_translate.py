@@ -23,6 +23,7 @@ from bleuprint.model.transformer import Transformer
 from bleuprint.model.weights import named_weights, write_description
 from bleuprint.runtime.errors import UserError
 from bleuprint.runtime.files import read_json, write_json
+from bleuprint.runtime.schema import dump
 from bleuprint.text.parallel import Pair
 from bleuprint.training.averaging import average
 from bleuprint.training.validation import greedy_search
@@ -115,20 +116,22 @@ def stored(corpus, model, tmp_path_factory):
     return folder / "averaged"
 
 
-def exported(folder, corpus, models):
+def exported(folder, corpus, models, shape=SHAPE):
     """Checkpoints by update, as a training exports them."""
     (checkpoints := folder / "checkpoints").mkdir()
     for update, each in models.items():
         weights = {name: tensor.clone() for name, tensor in named_weights(each).items()}
         save_file(weights, checkpoints / f"{update:07d}.safetensors", {"fingerprint": "f"})
-    write_description(checkpoints, SHAPE, corpus.binary, "f")
+    write_description(checkpoints, shape, corpus.binary, "f")
     record = {"fingerprint": "f", "validation_metric": "loss", "validations": []}
     write_json(checkpoints / "checkpoints.json", record)
     return checkpoints
 
 
 def translate_into(folder, corpus, stored, settings):
-    translate.translate_tests(corpus.root / "binary", stored, settings, folder)
+    translate.translate_tests(
+        corpus.root / "binary", stored, settings, folder, corpus.root / "tokens"
+    )
 
 
 def test_hypotheses_go_to_files(corpus, model, stored, tmp_path):
@@ -144,7 +147,7 @@ def test_hypotheses_go_to_files(corpus, model, stored, tmp_path):
     assert read_json(made) == {
         "model": "f",
         "averaged": {"settings": {"last": 1}, "updates": [9]},
-        "decode": dataclasses.asdict(settings),
+        "decode": dump(settings),
         "hypotheses": digests,
         "losses": losses_by_hand(model, corpus),
     }
@@ -223,7 +226,8 @@ def test_an_ensemble_of_checkpoints_translates(corpus, model, tmp_path):
 
     (tmp_path / "results").mkdir()
     folder = corpus.binary.folder
-    translate.translate_tests(folder, tmp_path / "averaged", DECODE, tmp_path / "results")
+    given = folder, tmp_path / "averaged", DECODE, tmp_path / "results"
+    translate.translate_tests(*given, corpus.root / "tokens")
     source = corpus.binary.side("test.x", "de")
     ensemble = Ensemble([other, model])
     found = TorchEngine(ensemble, DECODE).search(source, source.lengths)

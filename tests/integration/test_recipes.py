@@ -62,6 +62,7 @@ RESOLVED = {
     "multi30k": "2563f887639d7c04",
     "own": "9a132ad76aa49cb6",
     "phrasebook": "6dee5d4fe2f5630d",
+    "prepare-tanaka": "6b4fc50aec3da734",
     "slides-tanaka": "655fba752afd21b8",
     "table2-multi30k": "2996c9f92c96000a",
     "table2": "a751f06c682a4f73",

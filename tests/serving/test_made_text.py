@@ -4,8 +4,6 @@ from types import SimpleNamespace
 
 import pytest
 
-from bleuprint.config.made_texts import Noise
-from bleuprint.corpus.noise import NoisySentences
 from bleuprint.decoding.sampling import Sampler
 from bleuprint.runtime.errors import UserError
 from bleuprint.serving.made_text import translate_side
@@ -55,14 +53,23 @@ def test_drawn_translations_do_not_depend_on_what_is_read_together(
         output = given.at(tmp_path / name)
         output.path.mkdir()
         drawing = translator.corpus, (), translator.decode, Sampler(seed, None)
-        noise = NoisySentences(Noise(), translator.corpus.tokenizer("en"), seed)
-        translate_side(Translator(translator.model, *drawing), given, output, True, None, noise)
+        translate_side(Translator(translator.model, *drawing), given, output, True, None)
         return [pair.source for pair in output.pairs("train")]
 
     first = made("first")
     assert len(set(first)) > 0.8 * len(first) and made("other", "2 german") != first
     monkeypatch.setattr(parallel, "BLOCK_PAIRS", 7)
     assert made("again") == first
+
+
+def test_a_text_is_changed_line_by_line(tmp_path, translator):
+    given = TextFolder(tmp_path / "given", "en", "de")
+    write_set(given, "train", [("", line) for line in lines()])
+    output = given.at(tmp_path / "made")
+    output.path.mkdir()
+    translate_side(translator, given, output, True, None, lambda text, line: f"{line} {text}")
+    made = [pair.source.split(" ")[0] for pair in output.pairs("train")]
+    assert made == [str(i) for i in range(len(lines()))]
 
 
 def test_a_system_that_translates_to_nothing_is_named(tmp_path, capsys):

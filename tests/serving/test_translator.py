@@ -12,6 +12,7 @@ import pytest
 import processes
 from bleuprint.config.experiment import load
 from bleuprint.config.paths import Cell
+from bleuprint.dataset.subwords.vocabulary import EOS
 from bleuprint.decoding.beam_search import Hypothesis, length_penalty
 from bleuprint.rules.rule import Edit
 from bleuprint.runtime.files import sha256_of
@@ -89,6 +90,27 @@ def test_what_is_too_long_is_translated_in_pieces(translator):
     assert whole.best[0].text == " ".join(texts)
 
 
+def test_alignments_go_to_a_file(toy, tmp_path, translator):
+    text = "ba be\n\nBbb fa. Ga le!\n" + "be " * 300
+    expected, _ = run(toy, text=text.encode())
+    found, _ = run(toy, f"--alignment={tmp_path / 'pharaoh'}", text=text.encode())
+    assert found == expected
+    rows = [line.split(" ||| ") for line in lines(tmp_path, "pharaoh")]
+    assert [source for source, *_ in rows] == ["ba be", "", "Bbb fa . Ga le !", ("be " * 300)[:-1]]
+    assert rows[1] == ["", "", ""]
+    detokenize = translator.corpus.tokenizer("en").detokenize
+    for (source, target, links), text in zip(rows[:2], expected.split("\n"), strict=False):
+        assert detokenize(target.split()) == text
+        pairs = [tuple(map(int, link.split("-"))) for link in links.split()]
+        assert pairs == sorted(set(pairs))
+        # each word of the translation has a source word
+        assert {place for _, place in pairs} == set(range(len(target.split())))
+        assert all(place < len(source.split()) for place, _ in pairs)
+    # the second of two pieces, and of two sentences, is aligned to its own words
+    for row, second in ((rows[2], 3), (rows[3], 255)):
+        assert any(int(link.split("-")[0]) >= second for link in row[2].split())
+
+
 @pytest.mark.parametrize(
     ("arguments", "text", "status", "message"),
     [
@@ -98,6 +120,7 @@ def test_what_is_too_long_is_translated_in_pieces(translator):
         (("--beam=999",), b"", 1, "a beam of 999 is wider than the vocabulary of "),
         (("--seed=2",), b"", 1, "params.yaml: no seed 2; there are: "),
         (("nowhere.txt",), b"", 1, "nowhere.txt: no such file"),
+        (("--alignment=no/a",), b"ba\n", 1, "error: No such file or directory: no/a"),
         ((), b"ba\n\xff\n", 1, "standard input:2: byte 1 of the line is 0xff: not UTF-8"),
     ],
 )
@@ -126,7 +149,7 @@ def test_outputs_of_one_text_are_one_translation(translator):
         Hypothesis([6], -2.0, -3.0),
         Hypothesis([5], -4.0, -6.0),
     ]
-    found = translator._join([outputs])
+    found = translator._join([[5, EOS]], ["ba"], [outputs])
     assert [one.score for one in found] == [-1.0, -2.0]
     assert len({one.text for one in found}) == 2
 

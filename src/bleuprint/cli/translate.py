@@ -1,6 +1,7 @@
 """The command translate."""
 
 import argparse
+import os
 import sys
 from dataclasses import replace
 from pathlib import Path
@@ -23,6 +24,7 @@ def add_commands(commands: Commands) -> None:
     options.add_cell_options(add)
     beam = options.whole_number(1, WIDEST)
     add("--beam", type=beam, help="instead of the system's decode.beam")
+    add("--alignment", metavar="FILE", help="writes WORDS ||| WORDS ||| 0-0 1-2 for each line")
     help_ = "the N best of each line, as LINE ||| TEXT ||| SCORE, lines counted from 0"
     add("--n-best", type=count, metavar="N", help=help_)
 
@@ -34,21 +36,25 @@ def _translate(given: argparse.Namespace) -> None:
     from bleuprint.serving.sentence_translator import SentenceTranslator
     from bleuprint.serving.translator import load_translator, translate_lines
 
-    translator = load_translator(settings, cell, decode, SentenceTranslator)
-    warned, number = 0, 0
-    for block in translate_lines(translator, given.files, given.n_best or 1):
-        for place, translated in block:
-            for warning in translated.warnings:
-                warned += 1
-                if warned <= _WARNED:
-                    say(f"{place}: {warning}", "warning")
-            best = translated.best
-            for each in best[: given.n_best or 0]:
-                print(f"{number} ||| {each.text} ||| {each.score:.6f}")
-            if given.n_best is None:
-                print(best[0].text)
-            number += 1
-        sys.stdout.flush()
+    with Path(given.alignment or os.devnull).open("w", encoding="utf-8") as alignments:
+        translator = load_translator(settings, cell, decode, SentenceTranslator)
+        warned, number = 0, 0
+        for block in translate_lines(translator, given.files, given.n_best or 1):
+            for place, translated in block:
+                for warning in translated.warnings:
+                    warned += 1
+                    if warned <= _WARNED:
+                        say(f"{place}: {warning}", "warning")
+                best = translated.best
+                for each in best[: given.n_best or 0]:
+                    print(f"{number} ||| {each.text} ||| {each.score:.6f}")
+                if given.n_best is None:
+                    print(best[0].text)
+                if given.alignment:
+                    print(translator.alignment(translated), file=alignments)
+                number += 1
+            sys.stdout.flush()
+            alignments.flush()
     if (more := warned - _WARNED) > 0:
         say(f"and {more:,} more such lines", "warning")
 

@@ -230,6 +230,8 @@ def _check_cell(system: str, row: System, corpus: str, column: Corpus) -> None:
         message += " has a vocabulary for each language (vocabulary)"
     if row.train.bpe_dropout and column.vocabulary.bpe is None:
         message = f"has train.bpe_dropout, but corpus {corpus} has no bpe"
+    if row.decode.replace_unk and column.vocabulary.words is None:
+        message = f"has decode.replace_unk, but <unk> is no word: corpus {corpus} has subwords"
     if message:
         raise SettingError(["cells", system, corpus], message)
 

@@ -203,7 +203,8 @@ class Decode:
     `min_length`, EOS not counted. `no_repeat_ngram`: no n-gram of this order occurs twice in an
     output (0: no limit). `allow_unk`: whether an output may contain the unknown token.
     `engine`, `precision`: the implementation, and its number format; int8 needs CTranslate2,
-    bfloat16 the engine pytorch.
+    bfloat16 the engine pytorch. `replace_unk`: puts the source word with the largest
+    cross-attention weight in place of an unknown one (word_alignment.py).
     """
 
     beam: Annotated[int, Interval(ge=1, le=WIDEST)] = 4
@@ -215,16 +216,20 @@ class Decode:
     allow_unk: bool = True
     engine: Literal["pytorch", "ctranslate2"] = "pytorch"
     precision: Literal["float32", "bfloat16", "int8"] = "float32"
+    replace_unk: bool | None = None
 
     def __post_init__(self) -> None:
         if (self.engine, self.precision) == ("pytorch", "int8"):
             raise ValueError("precision int8 needs engine ctranslate2")
         if (self.engine, self.precision) == ("ctranslate2", "bfloat16"):
             raise ValueError("precision bfloat16 needs engine pytorch")
-        for name in ("min_length", "no_repeat_ngram"):
+        if self.replace_unk and not self.allow_unk:
+            raise ValueError("replace_unk: with allow_unk false no output has an unknown word")
+        for name in ("min_length", "no_repeat_ngram", "replace_unk"):
             if self.engine == "ctranslate2" and getattr(self, name):
                 # it masks tokens before the softmax, and so normalizes differently from ours
-                raise ValueError(f"{name} {getattr(self, name)} needs engine pytorch")
+                given = str(getattr(self, name)).lower()
+                raise ValueError(f"{name} {given} needs engine pytorch")
 
 
 @dataclass(frozen=True)

@@ -10,20 +10,12 @@ from bleuprint.text.tokenizers import Tokenizer
 FILLER = "□"
 
 
-class NoisySentences:
-    """Puts noise into the words, as `tokenizer` finds them, of the lines of a text."""
-
-    def __init__(self, noise: Noise, tokenizer: Tokenizer, seed: str) -> None:
-        self._noise, self._tokenizer, self._seed = noise, tokenizer, seed
-
-    def __call__(self, sentence: str, line: int) -> str:
-        """The sentence with noise, which depends on `seed` and its line, not on other lines."""
-        random, words = Random(f"{self._seed} {line}"), self._tokenizer.tokenize(sentence)
-        words = noisy(words, self._noise, random)
-        # a mark after another word than before would become part of it
-        apart = " ".join(words)
-        kept = self._tokenizer.tokenize(apart) == words
-        return apart if kept else self._tokenizer.detokenize(words)
+def noisy_sentence(sentence: str, tokenizer: Tokenizer, noise: Noise, random: Random) -> str:
+    """The sentence with noise in the words that `tokenizer` finds."""
+    words = noisy(tokenizer.tokenize(sentence), noise, random)
+    # a mark after another word than before would become part of it
+    apart = " ".join(words)
+    return apart if tokenizer.tokenize(apart) == words else tokenizer.detokenize(words)
 
 
 def noisy(words: Sequence[str], noise: Noise, random: Random) -> list[str]:

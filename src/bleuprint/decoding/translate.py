@@ -1,6 +1,5 @@
 """Translating test sets: binarized sources to detokenized lines."""
 
-from dataclasses import asdict
 from pathlib import Path
 
 import torch
@@ -20,14 +19,19 @@ from bleuprint.decoding.ensemble import Decoder, Ensemble, load_decoder, models_
 from bleuprint.decoding.forced_decoding import reference_loss
 from bleuprint.decoding.sampling import Sampler
 from bleuprint.decoding.translation_record import TRANSLATION, TranslationRecord
+from bleuprint.decoding.word_alignment import output_words
 from bleuprint.model.linear import check_precision, pack_weights, round_to_bfloat16
 from bleuprint.model.weights import DESCRIPTION
 from bleuprint.runtime.errors import UserError
 from bleuprint.runtime.files import read_object, sha256_of, whole_folder
+from bleuprint.runtime.schema import dump
+from bleuprint.text.parallel import read_lines
 
 
-def translate_tests(corpus_folder: Path, model_folder: Path, decode: Decode, results: Path) -> None:
-    """Translate every test set.
+def translate_tests(
+    corpus_folder: Path, model_folder: Path, decode: Decode, results: Path, tokens: Path
+) -> None:
+    """Translate every test set; `tokens`: the folder of the tokenized text.
 
     Writes into `results` the translations (hypotheses/test.NAME.LANGUAGE), their provenance with
     the losses of the references (translation.json) and maps of a few sentences of each set
@@ -42,15 +46,19 @@ def translate_tests(corpus_folder: Path, model_folder: Path, decode: Decode, res
     # before the engine, which may round the weights
     losses = {name.removeprefix("test."): reference_loss(model, corpus, name) for name in tests}
     engine, newest = create_engine(model, corpus, decode), models_of(model)[-1]
-    hypotheses = results / "hypotheses"
+    hypotheses, detokenize = results / "hypotheses", corpus.tokenizer(corpus.target).detokenize
     maps: dict[str, list[SentenceAttention]] = {}
     with whole_folder(hypotheses) as partial:
         for name in tests:
             outputs = search(engine, corpus, name, progress=f"translate {name}")
-            lines = [corpus.text(corpus.target, ids) for ids in outputs]
+            source, path = corpus.side(name, corpus.source), tokens / f"{name}.{corpus.source}"
+            texts = (line.split(" ") for line in read_lines(path))
+            lines = [
+                detokenize(output_words(newest, corpus, decode, source[i].tolist(), words, ids))
+                for i, (words, ids) in enumerate(zip(texts, outputs, strict=True))
+            ]
             text = "".join(f"{line}\n" for line in lines)
             (partial / f"{name}.{corpus.target}").write_bytes(text.encode())
-            source = corpus.side(name, corpus.source)
             maps[name.removeprefix("test.")] = [
                 SentenceAttention(
                     i + 1, attention_maps(newest, corpus, source[i].tolist(), outputs[i])
@@ -58,7 +66,7 @@ def translate_tests(corpus_folder: Path, model_folder: Path, decode: Decode, res
                 for i in select_sentences(source.lengths)
             ]
     described = read_object(model_folder / DESCRIPTION, ("fingerprint", "averaged"))
-    made_by = described["fingerprint"], described["averaged"], asdict(decode)
+    made_by = described["fingerprint"], described["averaged"], dump(decode)
     hashes = {path.name: sha256_of(path) for path in sorted(hypotheses.iterdir())}
     TranslationRecord(*made_by, hashes, losses).write(results / TRANSLATION)
     write_attention(results / ATTENTION, maps)

@@ -15,6 +15,7 @@ from bleuprint.runtime.closure import Code
 from bleuprint.runtime.errors import UserError
 from bleuprint.runtime.files import sha256_of, whole_folder, write_json
 from bleuprint.runtime.html import environment
+from bleuprint.runtime.schema import dump
 from bleuprint.scoring.measures import MEASURES, SCORES
 from bleuprint.tracking.hardware import text_libraries
 
@@ -33,6 +34,8 @@ def export(settings: Settings, cell: Cell, output: Path, precision: Precision) -
     system = settings.system_on(cell.system, cell.corpus)
     if system.average.ensemble:
         raise UserError("average.ensemble: an exported folder has one model")
+    if system.decode.replace_unk:
+        raise UserError("decode.replace_unk: an exported folder knows no attention")
     corpus = BinaryCorpus(folder(cell.corpus, "binary"))
     model = load_model(cell.models / "averaged", corpus)
     languages = corpus.source, corpus.target
@@ -42,7 +45,7 @@ def export(settings: Settings, cell: Cell, output: Path, precision: Precision) -
         "target": corpus.target,
         "max_positions": model.settings.max_positions,
         **dataclasses.asdict(settings.corpus(cell.corpus).tokenize),
-        **dataclasses.asdict(system.decode),
+        **dump(system.decode),
         "precision": precision,  # of CTranslate2, which is its only engine
     }
     with whole_folder(output) as partial:

@@ -5,11 +5,12 @@ empty line has an empty translation, and clean drops the pair.
 """
 
 from collections.abc import Callable
+from random import Random
 
 from bleuprint.config import paths
 from bleuprint.config.experiment import Settings
 from bleuprint.config.paths import Cell
-from bleuprint.corpus.noise import NoisySentences
+from bleuprint.corpus.noise import noisy_sentence
 from bleuprint.decoding.sampling import Sampler
 from bleuprint.runtime.errors import UserError, say
 from bleuprint.runtime.files import whole_folder
@@ -29,7 +30,11 @@ def make_text(settings: Settings, name: str) -> None:
     translator = load_translator(settings, cell, decode, sampler=sampler)
     given = TextFolder(paths.given(made.part_of) / name, corpus.source, corpus.target)
     text, tokenizer = corpus.files.train[name], translator.corpus.tokenizer(corpus.source)
-    noise = NoisySentences(made.noise, tokenizer, seed) if made.noise else None
+
+    def noise(sentence: str, line: int) -> str:
+        random = Random(f"{seed} {line}")
+        return noisy_sentence(sentence, tokenizer, made.noise, random) if made.noise else sentence
+
     with whole_folder(paths.made_text(made.part_of, name)) as partial:
         output, source = given.at(partial), text.made == "source"
         translate_side(translator, given, output, source, text.tag, noise)
@@ -41,11 +46,11 @@ def translate_side(
     output: TextFolder,
     source: bool,
     tag: str | None,
-    noise: Callable[[str, int], str] | None = None,
+    change: Callable[[str, int], str] = lambda text, _: text,
 ) -> None:
     """Write the pairs of `given` with a translation in place of the source, or of the target.
 
-    `noise`: of a translation and its line, counted from 0, gives the one that is written. `tag` is
+    `change`: of a translation and its line, counted from 0, gives the one that is written. `tag` is
     put before each source but empty ones, as a word (Caswell et al. 2019). Raises UserError if all
     translations are empty.
     """
@@ -55,8 +60,7 @@ def translate_side(
         for block in given.blocks("train"):
             lines = [pair.target if source else pair.source for pair in block.pairs()]
             texts = [translated.best[0].text for translated in translator(lines)]
-            if noise is not None:
-                texts = [noise(text, number + i) for i, text in enumerate(texts)]
+            texts = [change(text, number + i) for i, text in enumerate(texts)]
             number += len(texts)
             empty += sum(not text.strip() for text in texts)
             sides = zip(*((texts, lines) if source else (lines, texts)), strict=True)

@@ -46,7 +46,9 @@ class SentenceTranslator(Translator):
         text = space.join(filter(None, (part.best[0].text for part in parts)))
         score = log / length_penalty(sum(counts), self.decode) if log else 0.0
         pieces = [piece for part in parts for piece in part.pieces]
-        return Translated([Translation(text, score)], max(part.beyond for part in parts), pieces)
+        words = [word for part in parts for word in part.words]
+        beyond = max(part.beyond for part in parts)
+        return Translated([Translation(text, score)], beyond, pieces, words)
 
 
 def split_sentences(line: str, language: str) -> list[str]:

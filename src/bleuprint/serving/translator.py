@@ -20,6 +20,7 @@ from bleuprint.decoding.beam_search import Hypothesis, length_penalty
 from bleuprint.decoding.ensemble import Decoder, load_decoder, models_of
 from bleuprint.decoding.sampling import Sampler
 from bleuprint.decoding.translate import create_engine
+from bleuprint.decoding.word_alignment import WordAlignment, align, output_words
 from bleuprint.rules.rule import Edits, edited
 from bleuprint.runtime.errors import UserError
 from bleuprint.runtime.utf8 import read_lines_together
@@ -49,12 +50,13 @@ class Translated:
     """The translations of a sentence, best first.
 
     `beyond`: by how many tokens it is too long for the model. `pieces`: those of the first
-    translation; none if the sentence is empty.
+    translation; none if the sentence is empty. `words`: those that the tokenizer found in it.
     """
 
     best: list[Translation]
     beyond: int
     pieces: list[Piece]
+    words: list[str]
 
     @property
     def warnings(self) -> list[str]:
@@ -103,7 +105,8 @@ class Translator:
         A sentence beyond the model's maximum length is split into pieces, whose translations are
         joined. An empty one has an empty translation.
         """
-        ids = [self.ids(sentence) for sentence in sentences]
+        words = [self._words(sentence) for sentence in sentences]
+        ids = [self._encode(each) for each in words]
         sources = [self._pieces(each) for each in ids]
         flat = list(chain.from_iterable(sources))
         lengths = np.array(list(map(len, flat)), dtype=np.int64)
@@ -111,11 +114,12 @@ class Translator:
         n_best = best if best == 1 else self.decode.beam
         hypotheses = iter(self._engine.search(flat, lengths, n_best))
         translations = []
-        for whole, parts in zip(ids, sources, strict=True):
+        for text, whole, parts in zip(words, ids, sources, strict=True):
             outputs = list(islice(hypotheses, len(parts)))
             firsts = [Piece(a, b[0].tokens) for a, b in zip(parts, outputs, strict=True) if whole]
             beyond = max(0, len(whole) + 1 - self._most)
-            translations.append(Translated(self._join(outputs)[:best], beyond, firsts))
+            joined = self._join(parts, text, outputs)[:best]
+            translations.append(Translated(joined, beyond, firsts, text))
         return translations
 
     def attention(self, translated: Translated) -> list[dict[str, AttentionMap]]:
@@ -123,11 +127,22 @@ class Translator:
         by = models_of(self.model)[-1], self.corpus
         return [attention_maps(*by, piece.source, piece.tokens) for piece in translated.pieces]
 
+    def alignment(self, translated: Translated) -> WordAlignment:
+        """The words of a sentence and of its best translation, and which translate which."""
+        pieces = [(piece.source, piece.tokens) for piece in translated.pieces]
+        return align(self.model, self.corpus, self.decode, translated.words, pieces)
+
     def ids(self, sentence: str) -> list[int]:
         """The tokens of a sentence, without EOS."""
-        corpus, language = self.corpus, self.corpus.source
-        tokens = corpus.tokenizer(language).tokenize(edited(sentence, language, self._edits))
-        ids: list[int] = corpus.segmentation(language).encode([" ".join(tokens)]).tolist()
+        return self._encode(self._words(sentence))
+
+    def _words(self, sentence: str) -> list[str]:
+        language = self.corpus.source
+        return self.corpus.tokenizer(language).tokenize(edited(sentence, language, self._edits))
+
+    def _encode(self, words: list[str]) -> list[int]:
+        segmentation = self.corpus.segmentation(self.corpus.source)
+        ids: list[int] = segmentation.encode([" ".join(words)]).tolist()
         return ids[:-1]
 
     def _pieces(self, ids: list[int]) -> list[list[int]]:
@@ -140,18 +155,28 @@ class Translator:
             ids, ends_word = ids[end:], ends_word[end:]
         return [*pieces, [*ids, EOS]]
 
-    def _join(self, parts: list[list[Hypothesis]]) -> list[Translation]:
-        corpus = self.corpus
+    def _join(
+        self, sources: list[list[int]], words: list[str], parts: list[list[Hypothesis]]
+    ) -> list[Translation]:
+        """The translations of a sentence by those of its pieces, of the tokens `sources`."""
         if len(parts) == 1:
             scores: dict[str, float] = {}
             for each in parts[0]:
-                scores.setdefault(corpus.text(corpus.target, each.tokens), each.score)
+                scores.setdefault(self._text(sources[0], words, each.tokens), each.score)
             return [Translation(text, score) for text, score in scores.items()]
-        firsts = [first for first, *_ in parts]
-        texts = (corpus.text(corpus.target, first.tokens) for first in firsts)
+        firsts, rest = [first for first, *_ in parts], iter(words)
+        texts = [
+            # with replace_unk, each token is a word
+            self._text(source, list(islice(rest, len(source) - 1)), first.tokens)
+            for source, first in zip(sources, firsts, strict=True)
+        ]
         log = sum(first.log_prob for first in firsts)
         penalty = length_penalty(sum(len(first.tokens) + 1 for first in firsts), self.decode)
         return [Translation(" ".join(filter(None, texts)), log / penalty)]
+
+    def _text(self, source: list[int], words: list[str], tokens: list[int]) -> str:
+        given = self.model, self.corpus, self.decode, source, words, tokens
+        return self.corpus.tokenizer(self.corpus.target).detokenize(output_words(*given))
 
 
 def translate_lines(

@@ -1,0 +1,120 @@
+"""The source word of each word of an output, by the decoder's attention.
+
+The weights are those of the cross-attention in the last decoder layer, averaged over its heads, as
+in fairseq's --replace-unk and --print-alignment; EOS is never chosen, as in OpenNMT-py's
+-replace_unk (fairseq's may put "<eos>" into a sentence). Neither a dictionary nor copying of words
+that the vocabulary has is tried.
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from itertools import islice
+
+import numpy as np
+
+from bleuprint.config.system import Decode
+from bleuprint.dataset.binarized import BinaryCorpus
+from bleuprint.dataset.subwords.segmentation import Segmentation
+from bleuprint.dataset.subwords.vocabulary import EOS, UNK
+from bleuprint.decoding.attention import attention_maps
+from bleuprint.decoding.ensemble import Decoder, models_of
+
+
+@dataclass(frozen=True)
+class WordAlignment:
+    """The tokenizer's words of a source and of its translation, and the links between them.
+
+    A link is a place in the source and one in the target, both from 0.
+    """
+
+    source: list[str]
+    target: list[str]
+    links: list[tuple[int, int]]
+
+    def __str__(self) -> str:
+        """SOURCE ||| TARGET ||| links in Pharaoh's format, as Marian's --alignment has them."""
+        links = " ".join(f"{source}-{target}" for source, target in self.links)
+        return f"{' '.join(self.source)} ||| {' '.join(self.target)} ||| {links}"
+
+
+def attended(
+    decoder: Decoder, corpus: BinaryCorpus, source: Sequence[int], tokens: Sequence[int]
+) -> list[int]:
+    """The place in `source` (ids with EOS) of the largest weight, for each of `tokens`, without.
+
+    Of an ensemble the last model's weights.
+    """
+    weights = attention_maps(models_of(decoder)[-1], corpus, source, tokens)["cross"].means[-1]
+    places: list[int] = weights[: len(tokens), : len(source) - 1].argmax(axis=1).tolist()
+    return places
+
+
+def output_words(
+    decoder: Decoder,
+    corpus: BinaryCorpus,
+    decode: Decode,
+    source: Sequence[int],
+    words: Sequence[str],
+    tokens: Sequence[int],
+) -> list[str]:
+    """The words of an output; with `replace_unk`, UNK is the attended one of the source's `words`,
+    each of which is one token then.
+    """
+    found = corpus.segmentation(corpus.target).decode(tokens)
+    if not decode.replace_unk or UNK not in tokens:
+        return found
+    places = attended(decoder, corpus, source, tokens)
+    triples = zip(tokens, found, places, strict=True)
+    return [words[place] if token == UNK else word for token, word, place in triples]
+
+
+def align(
+    decoder: Decoder,
+    corpus: BinaryCorpus,
+    decode: Decode,
+    words: list[str],
+    pieces: Sequence[tuple[list[int], list[int]]],
+) -> WordAlignment:
+    """The alignment of a sentence of `words` and its translation.
+
+    `pieces`: its tokens (ids with EOS) and those of their translations (ids without), which follow
+    each other. Words are linked if any of their tokens are (Garg et al. 2019, section 5.2).
+    """
+    ids = [token for source, _ in pieces for token in source[:-1]]
+    places = iter(source_places(corpus.segmentation(corpus.source), words, ids))
+    target, links = list[str](), set[tuple[int, int]]()
+    for source, tokens in pieces:
+        own = list(islice(places, len(source) - 1))
+        found, of_tokens = output_places(corpus.segmentation(corpus.target), tokens)
+        if found and own:
+            at = attended(decoder, corpus, source, tokens)
+            pairs = zip(at, of_tokens, strict=True)
+            links |= {(own[token], len(target) + word) for token, word in pairs}
+        given = decoder, corpus, decode, source, [words[place] for place in own], tokens
+        target += output_words(*given) if decode.replace_unk else found
+    return WordAlignment(words, target, sorted(links))
+
+
+def source_places(segmentation: Segmentation, words: Iterable[str], ids: list[int]) -> list[int]:
+    """The place of each token's word, `ids` being the words' tokens without EOS."""
+    counts = [len(segmentation.encode([word])) - 1 for word in words]
+    if sum(counts) == len(ids):
+        return [place for place, count in enumerate(counts) for _ in range(count)]
+    # SentencePiece may see the words of a line otherwise than each alone
+    ends = segmentation.ends_word(np.array([*ids, EOS]))[:-1]
+    places: list[int] = np.minimum(ends.cumsum() - ends, len(counts) - 1).tolist()
+    return places
+
+
+def output_places(segmentation: Segmentation, tokens: Sequence[int]) -> tuple[list[str], list[int]]:
+    """The words of an output, and the place of each token's word."""
+    words, places, word = list[str](), list[int](), list[int]()
+    ends = segmentation.ends_word(np.array([*tokens, EOS]))[:-1].tolist()
+    for i, (token, end) in enumerate(zip(tokens, ends, strict=True)):
+        word.append(token)
+        if end or i == len(tokens) - 1:
+            places += [len(words)] * len(word)
+            words += segmentation.decode(word)
+            word = []
+    # a piece of SentencePiece that is a space belongs to the next word, or to the last one
+    return words, [min(place, len(words) - 1) for place in places]
