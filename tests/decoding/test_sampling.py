@@ -109,5 +109,7 @@ def test_batches_change_nothing(corpus, model, monkeypatch, top_k):  # noqa: F81
     assert drawn("1 text", [rows[:7], rows[7:8], rows[8:]]) == together
     monkeypatch.setattr(torch, "get_num_threads", lambda: 3)
     assert drawn("1 text", [rows]) == together
-    # a second text of the same sentences is drawn anew
+    # each sentence of a text is drawn by numbers of its own
+    assert len({tuple(tokens) for tokens in drawn("1 text", [[0] * 12])}) > 3
+    # and so is a second text of the same sentences
     assert drawn("1 text", [rows, rows])[31:] != together
