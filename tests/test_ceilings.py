@@ -9,16 +9,16 @@ from root import ROOT
 # Lines of code by package of src/bleuprint, rounded up.
 PACKAGES = {
     "report": 3750,
-    "corpus": 3190,
+    "corpus": 3220,
     "runtime": 2300,
-    "config": 1840,
+    "config": 1900,
     "pipeline": 1730,
     "scoring": 1550,
     "training": 2060,
     "dataset": 1540,
     "text": 1370,
-    "serving": 830,
-    "decoding": 1060,
+    "serving": 900,
+    "decoding": 1290,
     "tracking": 970,
     "model": 1320,
     "cli": 680,
@@ -28,7 +28,7 @@ PACKAGES = {
 }
 LONGEST = 350  # lines of a module
 # Of code; of docs, of pages. The aim is 21,000 and 25,000.
-TOTALS = {"src": 25610, "tests": 29870, "docs": 2760}
+TOTALS = {"src": 26000, "tests": 30340, "docs": 2770}
 
 
 def code(folder):

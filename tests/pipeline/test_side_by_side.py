@@ -5,10 +5,13 @@ from dataclasses import replace
 
 import pytest
 
+from bleuprint.config.experiment import load
+from bleuprint.config.inherit import SECTIONS
 from bleuprint.pipeline import side_by_side
 from bleuprint.pipeline.graph import stages
 from bleuprint.pipeline.resolve import resolve
 from bleuprint.runtime.yaml_tree import load_yaml
+from root import ROOT
 
 CELLS = ["tiny-other-1", "tiny-own-1", "wide-own-1"]
 TRAININGS = [f"train@{cell}" for cell in CELLS]
@@ -93,6 +96,17 @@ def test_a_command_without_its_outputs_or_with_a_status_has_failed(project, caps
     assert "report" not in ran
     assert any(name.startswith("score@") for name in project.changed())
     assert ("does not exist" in capsys.readouterr().err) == (not end)
+
+
+def test_every_training_of_every_recipe_has_its_work(stand_in):
+    """The longest comes first, whatever ends it; a cell that is left out computes nothing."""
+    (stage,) = (it for it in stages(stand_in.root) if it.name == "train@tiny-own-1")
+    for path in sorted((ROOT / "recipes").glob("*.yaml")):
+        for system, row in load(path, ROOT).resolved()["cells"].items():
+            for corpus, cell in row.items():
+                values = {f"cells.{system}.{corpus}.{part}": cell[part] for part in SECTIONS}
+                work = side_by_side._work(replace(stage, parameters=values))
+                assert (work > 0) == any(cell.values()), f"{path.stem} {system} {corpus}"
 
 
 def test_a_command_that_a_signal_ends_has_failed():

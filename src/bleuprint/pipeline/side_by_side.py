@@ -166,7 +166,9 @@ def _work(stage: Stage) -> float:
         next(value for key, value in cell.items() if key.endswith(f".{part}"))
         for part in ("model", "train")
     )
-    tokens = (train["max_updates"] or 1) * (train["tokens_per_update"] or 1)
+    if not train:  # a cell that is left out
+        return 0
+    tokens = train.get("max_updates", 1) * train.get("tokens_per_update", 1)
     layers = model["encoder_layers"] + model["decoder_layers"]
     return float(tokens * layers * model["d_model"] * (4 * model["d_model"] + model["d_ff"]))
 
