@@ -40,7 +40,7 @@ class Results:
         """Raises UserError if the cell was not trained, or with other settings."""
         if results := cls.find(settings, cell, root):
             return results
-        path, stage = root / cell.results / "training.json", f"train@{'-'.join(map(str, cell))}"
+        path, stage = root / cell.results / "training.json", settings.stage("train", *cell)
         if not path.exists():
             raise _missing(path, cell)
         raise UserError(
@@ -115,11 +115,12 @@ class Results:
             found, expected = comet.get(test), {**of_test, "scored_with": model.sha256}
             keys = ("sources", "references", "hypotheses", "scored_with")
             if differing := [key for key in keys if dict(found or {}).get(key) != expected[key]]:
-                stage = "comet_outside" if self.row else "comet"
-                cell = (self.cell.corpus,) if self.row else self.cell
+                stage = f"comet_outside@{name}-{self.cell.corpus}"
+                if not self.row:
+                    stage = self.settings.stage("comet", *self.cell).replace("@", f"@{name}-")
                 raise UserError(
                     f"{file}: {test} has other {differing[0]} than {SCORES} or params.yaml; run: "
-                    f"dvc repro --force --single-item {stage}@{'-'.join(map(str, (name, *cell)))}"
+                    f"dvc repro --force --single-item {stage}"
                 )
             of_test["measures"] += comet[test]["measures"]
         return scores

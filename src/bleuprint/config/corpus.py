@@ -91,14 +91,18 @@ class SentencePiece:
 
 @dataclass(frozen=True)
 class Units:
-    """The tokens of the model: subwords (`bpe` or `sentencepiece`) or `words`."""
+    """The tokens of the model: subwords (`bpe` or `sentencepiece`) or `words`.
+
+    `of`: the corpus whose vocabulary it is, with the settings of that; by `vocabularies`.
+    """
 
     bpe: Bpe | None = None
     words: Words | None = None
     sentencepiece: SentencePiece | None = None
+    of: Name | None = None
 
     def __post_init__(self) -> None:
-        check_one(self)
+        check_one(self, "bpe", "words", "sentencepiece")
 
     @property
     def joint(self) -> bool:

@@ -20,6 +20,7 @@ from bleuprint.config.made_texts import MadeText, check_made_texts
 from bleuprint.config.outside import OutsideRow, check_outside
 from bleuprint.config.paths import RESOLVED
 from bleuprint.config.published import Published
+from bleuprint.config.starts import check_starts
 from bleuprint.config.system import System
 from bleuprint.runtime.errors import UserError
 from bleuprint.runtime.files import read_object
@@ -53,6 +54,7 @@ class Settings:
             raise SettingError(["seeds"], f"{list(self.seeds)}: at least one seed, and none twice")
         self._check_cells()
         check_made_texts(self.made_texts or {}, self.corpora, self.cells)
+        check_starts(self.cells)
         tests = {name: [*each.files.tests] or ["held-out"] for name, each in self.corpora.items()}
         check_outside(self.outside or {}, tests, self.cells)
         for position in range(len(self.published)):
@@ -146,6 +148,12 @@ class Settings:
         corpora = {} if len(cells) == len(self.corpora) else {"corpora": ", ".join(cells)}
         return {key: value for key, value in first.items() if key in same} | corpora | own
 
+    def stage(self, kind: str, system: str, corpus: str, seed: int) -> str:
+        """DVC's name of a cell's stage, such as train@small-phrasebook-1."""
+        start = self.system(system).train.from_
+        kind += "_tuned" if start and start.cell else ""
+        return f"{kind}@{system}-{corpus}-{seed}"
+
     def made_text(self, name: str) -> MadeText:
         return _entry("made_texts", self.made_texts or {}, name)
 
@@ -166,9 +174,11 @@ class Settings:
         have those of a sweep's own name, which is an entry of params.yaml, too.
         """
         whole: dict[str, Any] = dump(self)
-        left_out = dict.fromkeys(SECTIONS, False)
         cells = {
-            name: {corpus: dump(row.get(corpus)) or left_out for corpus in self.corpora}
+            name: {
+                corpus: dump(row.get(corpus)) or dict.fromkeys(SECTIONS, False)
+                for corpus in self.corpora
+            }
             for name, row in [*self.cells.items(), *((name, {}) for name in self.sweeps or ())]
         }
         return {**whole, "cells": cells}
@@ -193,12 +203,16 @@ def load_entries(path: Path, root: Path | None = None) -> tuple[Any, list[UserEr
         return document, []
     names = [each.name for each in fields(Settings) if each.name != "sweeps"]
     known = [name if name != "cells" else "systems" for name in names]
+    optional = ("tuned", "vocabularies", "made_texts", "comet", "outside")
+    known += optional[:2]
     at, errors = document.places, []
     for key in document:
         if key not in known:
             errors.append(at[key].error(unknown(key, known)))
-        elif key in ("made_texts", "comet", "outside") and document[key] is None:  # DVC fails at it
+        elif key in optional and document[key] is None:  # DVC fails at it
             errors.append(at[key].error("is empty: remove the key, or add entries"))
+        elif key in optional[:2] and not isinstance(document[key], Tree):
+            errors.append(at[key].error("is not a mapping of names"))
     if "systems" not in document:
         errors.append(UserError(f"{path}: the key 'systems' is missing"))
     above = (each for each in path.parents[:2] if (each / "corpora").is_dir())

@@ -6,7 +6,10 @@ gives a corpus the files that corpora/NAME.yaml describes by language, with the 
 remaining texts name; what it says itself, by language or as `source` and `target`, is merged into
 them. `corpora` of a system names the corpora that it is trained on, each with what differs there,
 merged likewise. The result has `cells`, the settings of each system by corpus, in place of
-`systems`, and `sweeps`, the names of the systems that an `over` makes, by its own.
+`systems` and `tuned`, and `sweeps`, the names of the systems that an `over` makes, by its own.
+
+`vocabularies: {CORPUS: OTHER}` gives a corpus the vocabulary of another; as `tuned` (starts.py) it
+stands at the top, where DVC reads it.
 """
 
 import re
@@ -16,6 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from bleuprint.config.corpus_files import Text
+from bleuprint.config.starts import misplaced
 from bleuprint.config.sweep import rows
 from bleuprint.runtime.errors import UserError
 from bleuprint.runtime.schema import there_are, unknown
@@ -24,6 +28,7 @@ from bleuprint.runtime.yaml_tree import Place, Tree, load_tree
 # The settings of a system on a corpus.
 SECTIONS = ("model", "train", "average", "decode", "arithmetic")
 _LANGUAGE = re.compile("[a-z]{2,3}")
+_SIDES = ("source", "target")
 _TEXT = {each.name for each in fields(Text)}
 
 
@@ -48,15 +53,25 @@ def expand(document: Tree, path: Path, root: Path) -> tuple[Tree, list[UserError
 
     corpora: Any = whole.get("corpora")
     systems: Any = whole.pop("systems", Tree({}, {}))
+    tuned, shared = (whole.pop(name, None) for name in ("tuned", "vocabularies"))
+    tuned, shared = (it if isinstance(it, Tree) else Tree({}, {}) for it in (tuned, shared))
+    if isinstance(systems, Tree):
+        errors += [tuned.places[name].error("a system, too") for name in tuned if name in systems]
+        systems = Tree({**systems, **tuned}, systems.places | tuned.places)
     names = [it for it in corpora if isinstance(it, str)] if isinstance(corpora, Tree) else []
     if "corpora" in whole:
-        whole["corpora"] = each(corpora, lambda it: _with_files(_inherited(corpora, it), root))
+        corpora = each(corpora, lambda it: _with_files(_inherited(corpora, it), root))
+        whole["corpora"] = (
+            _sharing(corpora, shared, errors) if isinstance(corpora, Tree) else corpora
+        )
     if isinstance(systems, Tree):
         systems, sweeps, wrong = _swept(systems)
         errors += wrong
         if sweeps:
             whole["sweeps"] = sweeps
     whole["cells"] = each(systems, lambda it: _cells(systems[it], names, systems.places[it]))
+    if isinstance(whole["cells"], Tree):
+        errors += misplaced(whole["cells"], tuned)
     places["cells"] = places["sweeps"] = places.get("systems", Place(path, "systems"))
     return Tree(whole, places), errors
 
@@ -98,6 +113,34 @@ def merged(base: Tree, own: Tree) -> Tree:
         )
         places[name] = own.places[name]
     return Tree(entries, places)
+
+
+def _sharing(corpora: Tree, shared: Tree, errors: list[UserError]) -> Tree:
+    """`corpora` with the vocabularies that corpora have of others."""
+    whole = dict(corpora)
+    for name, corpus in corpora.items():
+        units = corpus.get("vocabulary") if isinstance(corpus, Tree) else None
+        if isinstance(units, Tree) and "of" in units:
+            said = f"vocabularies: {{{name}: {units['of']}}}"
+            errors.append(
+                units.places["of"].error(f"stands at the top, where DVC reads it: {said}")
+            )
+    for name, of in shared.items():
+        place, taken = shared.places[name], corpora.get(of) if isinstance(of, str) else None
+        if not isinstance(corpus := corpora.get(name), Tree):
+            errors.append(place.error(f"no such corpus; {there_are(name, corpora)}"))
+        elif not isinstance(taken, Tree):
+            errors.append(place.error(f"no corpus {of!r}; {there_are(of, corpora)}"))
+        elif of in shared:
+            errors.append(place.error(f"{of} has the vocabulary of {shared[of]} itself: name that"))
+        elif {corpus.get(it) for it in _SIDES} != {taken.get(it) for it in _SIDES}:
+            of_each = (" and ".join(str(it.get(side)) for side in _SIDES) for it in (corpus, taken))
+            errors.append(place.error("{} are its languages, {} those of {}".format(*of_each, of)))
+        elif isinstance(units := taken.get("vocabulary"), Tree):
+            own = Tree({**units, "of": of}, units.places | {"of": place})
+            places = corpus.places | {"vocabulary": place}
+            whole[name] = Tree({**corpus, "vocabulary": own}, places)
+    return Tree(whole, corpora.places)
 
 
 def _inherited(entries: Tree, name: str, chain: tuple[str, ...] = ()) -> Any:

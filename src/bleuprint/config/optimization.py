@@ -69,9 +69,9 @@ class Noam:
 
 @dataclass(frozen=True)
 class Constant:
-    """The same learning rate for every update."""
+    """The same learning rate for every update; 0 keeps the weights of a start."""
 
-    lr: Above0
+    lr: AtLeast0
 
 
 @dataclass(frozen=True)

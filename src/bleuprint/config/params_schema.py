@@ -26,11 +26,14 @@ def params_schema() -> dict[str, Any]:
     overrides = {"additionalProperties": cell, "type": "object"}
     of_row = {"like": name, "corpora": overrides, "over": _over(kinds)}
     kinds["Row"] = kinds["System"] | {"properties": kinds["System"]["properties"] | of_row}
-    schema["properties"]["systems"] = {
+    rows = {
         "additionalProperties": False,
         "patternProperties": {NAME: {"$ref": "#/$defs/Row"}},
         "type": "object",
     }
+    vocabularies = {"additionalProperties": name, "type": "object"}
+    own = {"systems": rows, "tuned": rows, "vocabularies": vocabularies}
+    schema["properties"] |= own
     schema["required"] = ["experiment", "seeds", "corpora", "systems"]
     return schema
 

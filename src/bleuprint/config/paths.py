@@ -39,6 +39,16 @@ def made_text(corpus: str, part: str, root: Path = Path()) -> Path:
     return folder(corpus, "raw", root) / f"made.{part}"
 
 
+def vocabulary(corpus: str, of: str | None, root: Path = Path()) -> Path:
+    """Codes and vocabularies of a corpus: its own, or a copy of those `of` another."""
+    return folder(corpus, "bpe", root) / ("shared" if of else "own")
+
+
+def start(system: str, root: Path = Path()) -> Path:
+    """What a row of `tuned` starts from, a folder a seed. No system has a dot in its name."""
+    return root / "models" / f"{system}.start"
+
+
 def outside(corpus: str, root: Path = Path()) -> Path:
     """The results of a corpus's rows from outside: a folder for each, by name."""
     return root / "results" / OUTSIDE / corpus

@@ -4,8 +4,10 @@ from dataclasses import dataclass, field
 from typing import Annotated, Any, Literal
 
 from annotated_types import Ge, Interval
+from pydantic import Field
 
 from bleuprint.config.optimization import AtLeast0, LrSchedule, Noam, Optimizer, Updates, check_one
+from bleuprint.config.start import Start
 from bleuprint.runtime.schema import Count, Share
 
 Layers = Annotated[int, Interval(ge=1, le=10_000)]
@@ -114,6 +116,7 @@ class Train:
     `precision`: of matrix products: float32; bfloat16 (also of activations), on GPUs and CPUs that
     have it; on GPUs tf32, or float16 (as bfloat16, with a scaled loss), for those without bfloat16.
     `compile`: torch.compile, which takes minutes at the start; by default on GPUs that it knows.
+    `from`: the weights that training starts from, instead of random ones.
     `ema`: the decay of an exponential moving average of the weights, kept for `average`: after
     update n, the mean of the weights after updates i = 1 to n, weighted by ema^(n - i).
     """
@@ -137,6 +140,7 @@ class Train:
     max_updates: Updates | None = None
     max_epochs: Updates | None = None
     patience: Count | None = None
+    from_: Annotated[Start | None, Field(alias="from")] = None  # `from` is Python's
 
     def __post_init__(self) -> None:
         check_one(self, "tokens_per_update", "sentences_per_update")

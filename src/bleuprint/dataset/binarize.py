@@ -58,7 +58,7 @@ class Binarizing(Step):
     def of(cls, name: str, corpus: Corpus, root: Path = Path()) -> Self:
         """The stage with the settings and paths of a corpus."""
         files = step_files(name, corpus, "tokens", "binary", root, cls.stage)
-        segmentation = paths.folder(name, "bpe", root)
+        segmentation = paths.vocabulary(name, corpus.vocabulary.of, root)
         return cls(*files, segmentation, corpus.tokenize, corpus.clean, corpus.vocabulary)
 
     def process_shard(self, shard: Shard, part: Path, workers: int) -> None:

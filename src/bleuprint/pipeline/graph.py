@@ -46,7 +46,12 @@ class Stage:
 
     @property
     def kind(self) -> str:
-        """The stage's name in dvc.yaml: `train` for `train@small-phrasebook-1`."""
+        """What it does: `train` for `train@small-phrasebook-1`, and for `train_tuned@...`."""
+        return self.entry.removesuffix("_tuned")
+
+    @property
+    def entry(self) -> str:
+        """The stage's name in dvc.yaml."""
         return self.name.partition("@")[0]
 
     @property

@@ -18,6 +18,7 @@ from bleuprint.pipeline.dvc_lock import open_repo
 from bleuprint.runtime import environment
 from bleuprint.runtime.closure import code_fingerprints
 from bleuprint.runtime.files import json_text, write_json
+from bleuprint.training.start_files import add_sums
 
 
 def resolve(root: Path = Path()) -> bool:
@@ -47,7 +48,9 @@ def _write_changed(path: Path, content: Mapping[str, Any]) -> bool:
 def resolved(settings: Settings, root: Path = Path()) -> dict[str, Any]:
     """The content of reports/resolved.json by the present settings, code and files."""
     code = code_fingerprints(root)
-    return {**settings.resolved(), "inputs": input_files(settings, root), "code": code}
+    content = settings.resolved()
+    add_sums(content["cells"])
+    return {**content, "inputs": input_files(settings, root), "code": code}
 
 
 def input_files(settings: Settings, root: Path = Path()) -> dict[str, dict[str, str]]:

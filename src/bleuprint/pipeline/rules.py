@@ -103,7 +103,7 @@ def rules(stages: Iterable[Stage], shards: int = 1, root: Path = Path()) -> list
     entries = YAML(typ="safe", pure=True).load(root / "dvc.yaml")["stages"]
     found = []
     for name, entry in entries.items():
-        if of_entry := [stage for stage in stages if stage.kind == name]:
+        if of_entry := [stage for stage in stages if stage.entry == name]:
             body = entry.get("do", entry)
             given = (*body.get("outs", []), *body.get("metrics", []))
             named = (path if isinstance(path, str) else next(iter(path)) for path in given)

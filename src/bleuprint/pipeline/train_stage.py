@@ -24,6 +24,7 @@ from bleuprint.tracking.hardware import machine_of
 from bleuprint.tracking.timings import train_file
 from bleuprint.tracking.training_log import TrainingLog
 from bleuprint.training.job import Fingerprints, Job, export_checkpoints, export_results
+from bleuprint.training.start_files import start_files
 from bleuprint.training.trainer import Trainer
 
 
@@ -83,7 +84,7 @@ def check_training(job: Job, fingerprints: Fingerprints, group: Group) -> None:
     check_precision(setting, job.system.train.precision, group.device)
     if group.is_main:
         corpus.verify()  # reads it whole
-    for what, mark in asdict(fingerprints).items():
+    for what, mark in fingerprints.each().items():
         if group.differs(mark):
             raise UserError(
                 f"the {group.size} processes do not have the same {what}: they train together from "
@@ -165,4 +166,6 @@ def job_of(cell: Cell, settings: Settings) -> Job:
     system = settings.system_on(cell.system, cell.corpus)
     settings.check_seed(cell.seed)
     corpus, texts = (folder(cell.corpus, stage) for stage in ("binary", "split"))
-    return Job(cell=cell, system=system, corpus=corpus, texts=texts, code=code_fingerprint("train"))
+    start = start_files(system.train.from_, cell) if system.train.from_ else None
+    code = code_fingerprint("train")
+    return Job(cell=cell, system=system, corpus=corpus, texts=texts, code=code, start=start)

@@ -45,9 +45,13 @@ class Report:
         content = parse_yaml(self.lock, f"{self.name}: {_LOCK}") if self.lock else None
         return content.get("stages") or {} if isinstance(content, dict) else {}
 
+    def stage(self, name: str) -> str:
+        """The name that a stage of a cell has in dvc.lock: a row of `tuned` has its own."""
+        return name if name in self.stages else name.replace("@", "_tuned@")
+
     def is_portable(self, cell: Cell) -> bool:
         """Whether dvc.lock has a training of the cell with portable arithmetic."""
-        stage = self.stages.get(f"train@{'-'.join(map(str, cell))}", {})
+        stage = self.stages.get(self.stage(f"train@{'-'.join(map(str, cell))}"), {})
         settings = stage.get("params", {}).get(RESOLVED.as_posix(), {})
         return bool(settings.get(f"cells.{cell.system}.{cell.corpus}.arithmetic") == "portable")
 
@@ -138,7 +142,8 @@ def _where_and_why(here: Report, there: Report, each: Compared) -> str:
     if {"sources_sha256", "references_sha256", "hypotheses_sha256"} & {*each.names}:
         if here.stages and there.stages:
             last = ("score@", "translate@" if "hypotheses_sha256" in each.names else "score@")
-            found = first_difference(here.stages, there.stages, each.scored_by.replace(*last))
+            name = here.stage(each.scored_by.replace(*last))
+            found = first_difference(here.stages, there.stages, name)
             stage, causes = found or (stage, causes)
         causes += each.environment(here.is_portable(each.cell) and there.is_portable(each.cell))
     unknown = "nothing that is recorded differs: another machine or library, or an edited file"

@@ -12,7 +12,8 @@ def dotted(settings: Any) -> dict[str, str]:
 
 def _leaves(key: str, value: Any) -> Iterator[tuple[str, str]]:
     if dataclasses.is_dataclass(value):
-        value = {field.name: getattr(value, field.name) for field in dataclasses.fields(value)}
+        names = [field.name for field in dataclasses.fields(value)]
+        value = {name.rstrip("_"): getattr(value, name) for name in names}
     if isinstance(value, Mapping) and (value or not key):
         for name, inner in value.items():
             yield from _leaves(f"{key}.{name}" if key else str(name), inner)

@@ -109,7 +109,10 @@ def dump(value: Any) -> Any:
         given = {each.name: getattr(value, each.name) for each in fields(value)}
         named = _named(cast(Any, type(value)))
         return {
-            name: {rule.name(): dump(rule) for rule in entry} if name in named else dump(entry)
+            # from_ of Python is `from` of a document
+            name.rstrip("_"): {rule.name(): dump(rule) for rule in entry}
+            if name in named
+            else dump(entry)
             for name, entry in given.items()
             if entry is not None
         }

@@ -40,8 +40,8 @@ class TrainingFacts:
     """training.json: the reproducible facts of a training.
 
     `flops` of the whole training; tokens without padding; `skipped`: updates that ran out of
-    memory; `valid_loss` in nats a token. `fingerprint` is the SHA-256 of `settings`, `code` and
-    `data`, which are SHA-256, too.
+    memory; `valid_loss` in nats a token. `fingerprint` is the SHA-256 of `settings`, `code`, `data`
+    and `start` (None: from random weights), which are SHA-256, too.
     """
 
     parameters: int
@@ -55,11 +55,12 @@ class TrainingFacts:
     settings: str
     code: str
     data: str
+    start: str | None = None
 
     @classmethod
     def read(cls, path: Path) -> Self:
         """Raises UserError if the file is damaged or lacks a field."""
-        return build(cls, read_object(path, cls.__dataclass_fields__), path)
+        return build(cls, read_object(path, cls.__dataclass_fields__.keys() - {"start"}), path)
 
 
 @dataclass(frozen=True)

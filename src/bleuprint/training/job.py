@@ -15,6 +15,7 @@ from bleuprint.runtime.files import sha256_of, whole_folder, write_json
 from bleuprint.training import checkpoint
 from bleuprint.training.history import CHECKPOINTS, CheckpointsRecord, TrainingFacts
 from bleuprint.training.optimizer import ema_weights
+from bleuprint.training.start_files import StartFiles
 from bleuprint.training.train_state import TrainState
 
 
@@ -23,7 +24,8 @@ class Job:
     """One cell to train.
 
     `corpus`: the folder of the binarized corpus; `texts`: the folder of the validation references;
-    `code`: the fingerprint of the code that determines the result.
+    `code`: the fingerprint of the code that determines the result; `start`: the files of the first
+    weights, None if these are random.
     """
 
     cell: Cell
@@ -31,26 +33,35 @@ class Job:
     corpus: Path
     texts: Path
     code: str
+    start: StartFiles | None = None
 
 
 @dataclass(frozen=True)
 class Fingerprints:
-    """Fingerprints of the settings (with the seed), the code and the data; `all` combines them."""
+    """Fingerprints of the settings (with the seed), the code, the data, and the start (None: there
+    is none); `all` combines them.
+    """
 
     settings: str
     code: str
     data: str
+    start: str | None = None
 
     @classmethod
     def from_job(cls, job: Job) -> "Fingerprints":
         settings = training_settings_sha256(job.system, job.cell.seed)
         corpus = sha256_of(job.corpus / CORPUS)  # contains the hashes of all files
         references = [sha256_of(path) for path in sorted(job.texts.glob("valid.*"))]
-        return cls(settings, job.code, fingerprint.of_settings(corpus, *references))
+        data = fingerprint.of_settings(corpus, *references)
+        return cls(settings, job.code, data, job.start.fingerprint if job.start else None)
 
     @property
     def all(self) -> str:
-        return fingerprint.of_settings(self.settings, self.code, self.data)
+        return fingerprint.of_settings(*self.each().values())
+
+    def each(self) -> dict[str, str]:
+        """Those that there are, by name."""
+        return {name: mark for name, mark in vars(self).items() if mark is not None}
 
 
 def export_checkpoints(job: Job, folder: Path, fingerprints: Fingerprints, output: Path) -> None:
@@ -89,7 +100,8 @@ def export_results(state: TrainState, fingerprints: Fingerprints, results: Path)
         skipped=state.skipped,
         valid_loss=state.validations[-1]["loss"],
         fingerprint=fingerprints.all,
-        **asdict(fingerprints),
+        **fingerprints.each(),
     )
-    write_json(results / "training.json", asdict(facts))
+    given = {name: fact for name, fact in asdict(facts).items() if fact is not None}
+    write_json(results / "training.json", given)
     write_json(results / "curves.json", {"training": state.curve, "validation": state.validations})

@@ -25,6 +25,7 @@ from bleuprint.training.data_loader import LocalUpdate, local_updates, prefetch
 from bleuprint.training.dry_run import dry_run
 from bleuprint.training.job import Fingerprints, Job
 from bleuprint.training.observer import Observer, Status
+from bleuprint.training.start import take_weights
 from bleuprint.training.train_state import TrainState
 from bleuprint.training.train_step import (
     OutOfMemory,
@@ -259,6 +260,7 @@ class Trainer:
         latest = checkpoint.load_latest(self._folder) if main else None
         update = int(self._group.broadcast(latest.update if latest else -1))
         if update < 0:
+            self._start()
             return
         path = checkpoint.checkpoint_path(self._folder, update)
         if not path.exists():
@@ -276,6 +278,13 @@ class Trainer:
         self._train_step.optimizer.load_state_dict(latest.optimizer)
         self.state = TrainState.from_dict(latest.state)
         self._observer.warned(f"continuing from update {latest.update} in {self._folder}")
+
+    def _start(self) -> None:
+        """Take the first weights from the start of the training, if it has one."""
+        if self._job.start is not None:
+            for line in take_weights(self.model, self._corpus, self._job.start):
+                self._observer.warned(line)
+            self._train_step.optimizer.load_state_dict({})  # copies the weights, with 16 bits
 
     @contextmanager
     def _observed(self) -> Iterator[None]:

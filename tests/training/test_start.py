@@ -1,0 +1,236 @@
+"""Starts: the weights before the first update, by token; fingerprints; what is refused."""
+
+import dataclasses
+import hashlib
+import json
+from pathlib import Path
+
+import pytest
+import torch
+from safetensors.torch import load_file, save_file
+
+import systems
+from bleuprint.config.optimization import Constant, LrSchedule
+from bleuprint.config.paths import Cell
+from bleuprint.config.start import Start
+from bleuprint.model.transformer import Transformer
+from bleuprint.model.weights import named_weights, write_description
+from bleuprint.runtime.distributed.group import Group
+from bleuprint.runtime.errors import UserError
+from bleuprint.training.job import Fingerprints, Job, export_checkpoints
+from bleuprint.training.observer import Observer
+from bleuprint.training.start import take_weights
+from bleuprint.training.start_files import StartFiles, add_sums, start_files
+from bleuprint.training.trainer import Trainer
+from prepared import prepare
+from trainings import merges, toy_pairs
+
+ALONE = Group(0, 1, torch.device("cpu"))
+CELL = Cell("micro", "toy", 1)
+ROWS = (
+    "source_embedding.weight",
+    "target_embedding.weight",
+    "projection.weight",
+    "projection.bias",
+)
+
+
+@pytest.fixture(scope="module")
+def corpora(tmp_path_factory):
+    """Two corpora of the same languages whose vocabularies share some tokens."""
+    folder, sets = tmp_path_factory.mktemp("corpora"), []
+    for name, count in (("first", 60), ("second", 20)):
+        texts = {"train": toy_pairs(300, count), "valid": toy_pairs(20, 2)}
+        sets.append(prepare(folder / name, texts, units=merges(count, joint=False)))
+    return sets
+
+
+def model_of(corpus, seed, **settings):
+    """A model with random weights for a corpus."""
+    torch.manual_seed(seed)
+    sizes = [len(corpus.segmentation(each).vocabulary) for each in (corpus.source, corpus.target)]
+    settings = {"tie_embeddings": "none", "output_bias": True, **settings}
+    return Transformer(systems.model(**settings), *sizes)
+
+
+def written(folder, model, corpus):
+    """The folder of a model, with its vocabularies."""
+    folder.mkdir(parents=True)
+    save_file(
+        {name: t.clone() for name, t in named_weights(model).items()}, folder / "model.safetensors"
+    )
+    write_description(folder, model.settings, corpus, "mark")
+    for file in (corpus.folder / "segmentation").glob("vocabulary.*"):
+        (folder / file.name).write_bytes(file.read_bytes())
+    return StartFiles("general own", folder / "model.safetensors", (folder,))
+
+
+def test_rows_are_those_of_their_tokens_and_others_stay(tmp_path, corpora):
+    first, second = (each.binary for each in corpora)
+    start, model = model_of(first, 1), model_of(second, 2)
+    initial = {name: tensor.clone() for name, tensor in named_weights(model).items()}
+    said, *notes = take_weights(model, second, written(tmp_path / "start", start, first))
+    weights, given, taken = named_weights(model), named_weights(start), {}
+    for name, tensor in weights.items():
+        if name not in ROWS:
+            assert torch.equal(tensor, given[name]), name
+            continue
+        side = second.source if name.startswith("source") else second.target
+        here, there = (each.segmentation(side).vocabulary.tokens for each in (second, first))
+        for row, token in enumerate(here):  # a loop over tokens is the reference
+            expected = given[name][there.index(token)] if token in there else initial[name][row]
+            assert torch.equal(tensor[row], expected), (name, token)
+        taken[side] = f"{len({*here} & {*there}):,} of {len(here):,}"
+    shares = [f"{taken[second.source]} source", f"{taken[second.target]} target"]
+    assert (
+        said == f"started from general own: {', '.join(f'{x} tokens taken over' for x in shares)}"
+    )
+    assert not notes
+
+
+def test_few_known_tokens_are_noted(tmp_path, corpora):
+    pairs = [(f"{'q' * n} w", f"{'Q' * n} W") for n in range(1, 60)]
+    other = prepare(tmp_path / "other", {"train": pairs}, units=merges(0, joint=False)).binary
+    start = written(tmp_path / "start", model_of(other, 1), other)
+    first = corpora[0].binary
+    said, note = take_weights(model_of(first, 2), first, start)
+    size = len(first.segmentation(first.source).vocabulary)
+    assert f"4 of {size} source tokens" in said  # the special ones
+    assert note.startswith("note: the start knows fewer than half of the tokens")
+
+
+def job_on(corpus, start, **train):
+    schedule = LrSchedule(constant=Constant(lr=0.0))
+    settings = systems.train(lr_schedule=schedule, max_updates=2, validate_every=2, **train)
+    model = systems.model(tie_embeddings="none", output_bias=True)
+    system = dataclasses.replace(systems.SYSTEM, model=model, train=settings)
+    return Job(CELL, system, corpus.binary.folder, corpus.root / "split", "code", start)
+
+
+@pytest.mark.usefixtures("one_thread")
+def test_a_training_starts_there_and_a_learning_rate_of_0_stays_there(tmp_path, corpora):
+    corpus = corpora[0]
+    start = written(tmp_path / "start", given := model_of(corpus.binary, 7), corpus.binary)
+    job = job_on(corpus, start)
+    marks = Fingerprints.from_job(job)
+    trainer = Trainer(job, ALONE, tmp_path / "work", marks, Observer())
+    for _ in range(2):  # before the first update, and after the last
+        for name, tensor in named_weights(trainer.model).items():
+            assert torch.equal(tensor, named_weights(given)[name]), name
+        trainer.run()
+    # killed and started again it continues: its weights are not the start's once more
+    with torch.no_grad():
+        trainer.model.projection.weight.add_(1)
+    trainer._save(finished=True)
+    again = Trainer(job, ALONE, tmp_path / "work", marks, Observer())
+    assert again.state.update == 2
+    assert torch.equal(again.model.projection.weight, trainer.model.projection.weight)
+    export_checkpoints(job, tmp_path / "work", marks, tmp_path / "checkpoints")
+    # its own checkpoints are a start
+    found = start_files(Start(folder=str(tmp_path / "checkpoints")), CELL)
+    assert found.weights.name == "0000002.safetensors"
+
+
+def test_another_start_is_another_training(tmp_path, corpora):
+    corpus = corpora[0]
+    starts = [
+        written(tmp_path / str(seed), model_of(corpus.binary, seed), corpus.binary)
+        for seed in (1, 2)
+    ]
+    marks = [Fingerprints.from_job(job_on(corpus, start)) for start in (None, *starts)]
+    assert len({mark.all for mark in marks}) == 3
+    assert len({(mark.settings, mark.code, mark.data) for mark in marks}) == 1
+    assert marks[0].start is None and "start" not in marks[0].each()
+
+
+def damage(path, old, new):
+    path.write_bytes(path.read_bytes().replace(old, new, 1))
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda it: damage(it / "model.json", b'"d_ff": ', b'"d_ff": 1'), "model.d_ff is"),
+        (
+            lambda it: damage(it / "model.json", b'"d_ff"', b'"d_fff"'),
+            "model.json: d_fff: unknown key",
+        ),
+        (
+            lambda it: damage(it / "model.json", b'"model"', b'"modal"'),
+            "model.json: holds no 'model'",
+        ),
+        (lambda it: damage(it / "model.json", b"{", b"["), "model.json: damaged"),
+        (lambda it: (it / "model.safetensors").write_bytes(b"no"), "model.safetensors: damaged"),
+        (
+            lambda it: save_file(
+                {"a": load_file(it / "model.safetensors")["projection.bias"]},
+                it / "model.safetensors",
+            ),
+            "model.safetensors: not the weights of the model that",
+        ),
+        (lambda it: [file.unlink() for file in it.glob("vocabulary.*")], "no vocabulary.* here is"),
+    ],
+)
+def test_a_damaged_or_foreign_start_is_refused_in_one_line(tmp_path, corpora, change, message):
+    first, second = (each.binary for each in corpora)
+    start = written(tmp_path / "start", model_of(first, 1), first)
+    change(tmp_path / "start")
+    with pytest.raises(UserError) as raised:
+        take_weights(model_of(second, 2), second, start)
+    assert message in str(raised.value)
+    assert len(str(raised.value).splitlines()) == 1
+
+
+def test_folders(tmp_path, corpora, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    corpus = corpora[0].binary
+    folder = Path("their/models/small/own/1/averaged")
+    weights = written(folder, model_of(corpus, 1), corpus).weights.resolve()
+    for file in folder.glob("vocabulary.*"):  # a project has them with its binarized corpus
+        (there := Path("their/data/binary/own/segmentation")).mkdir(parents=True, exist_ok=True)
+        file.rename(there / file.name)
+    given = {"folder": str(folder)}
+    cells = {"small": {"own": {"train": {"from": given}}, "other": {"train": False}}}
+    add_sums(cells)
+    assert given["sha256"] == hashlib.sha256(weights.read_bytes()).hexdigest()
+    model = model_of(corpora[1].binary, 2)
+    take_weights(model, corpora[1].binary, start_files(Start(**given), CELL))
+    (folder / "model.safetensors").write_bytes(b"x")
+    for start, message in (
+        (Start(**given), "model.safetensors: not the SHA-256 in train.from: "),
+        (Start(folder="none"), "none: no such folder: the start of a training (train.from)"),
+        (
+            Start(folder="their/models"),
+            "no model.safetensors or UPDATE.safetensors with model.json",
+        ),
+        (Start(system="base", corpus="own"), "micro.start/1: no such folder"),
+    ):
+        with pytest.raises(UserError) as raised:
+            start_files(start, CELL)
+        assert message in str(raised.value)
+
+
+def test_releases(tmp_path, corpora, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    corpus, release = corpora[0].binary, Path("release")
+    with pytest.raises(
+        UserError, match=r"release/SHA256SUMS: no such file: no release of bleuprint"
+    ):
+        start_files(Start(release="release"), CELL)
+    for system in ("small", "large"):
+        written(release / f"models/{system}/own/1/averaged", model_of(corpus, 1), corpus)
+    files = [path for path in release.rglob("*") if path.is_file()]
+    sums = [
+        f"{hashlib.sha256(x.read_bytes()).hexdigest()}  {x.relative_to(release)}\n" for x in files
+    ]
+    (release / "SHA256SUMS").write_text("".join(sums))
+    found = start_files(Start(release="release", system="small"), CELL)
+    assert found.weights == tmp_path / "release/models/small/own/1/averaged/model.safetensors"
+    with pytest.raises(UserError, match=r"must name one model .*large.*, models/small"):
+        start_files(Start(release="release"), CELL)
+    description = json.loads(found.description_file.read_text())
+    found.description_file.write_text(json.dumps(description | {"fingerprint": "other"}))
+    with pytest.raises(
+        UserError, match=r"model.json: damaged: its SHA-256 is not the one in SHA256"
+    ):
+        start_files(Start(release="release", system="small"), CELL)
