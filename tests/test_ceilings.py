@@ -11,10 +11,10 @@ PACKAGES = {
     "report": 3750,
     "corpus": 3220,
     "runtime": 2300,
-    "config": 1900,
-    "pipeline": 1730,
+    "config": 2090,
+    "pipeline": 1750,
     "scoring": 1550,
-    "training": 2060,
+    "training": 2290,
     "dataset": 1540,
     "text": 1370,
     "serving": 900,
@@ -28,7 +28,7 @@ PACKAGES = {
 }
 LONGEST = 350  # lines of a module
 # Of code; of docs, of pages. The aim is 21,000 and 25,000.
-TOTALS = {"src": 26000, "tests": 30340, "docs": 2770}
+TOTALS = {"src": 26450, "tests": 30780, "docs": 2810}
 
 
 def code(folder):
