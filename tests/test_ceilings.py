@@ -14,7 +14,7 @@ PACKAGES = {
     "config": 2090,
     "pipeline": 1750,
     "scoring": 1550,
-    "training": 2290,
+    "training": 2280,
     "dataset": 1540,
     "text": 1370,
     "serving": 900,
@@ -28,7 +28,7 @@ PACKAGES = {
 }
 LONGEST = 350  # lines of a module
 # Of code; of docs, of pages. The aim is 21,000 and 25,000.
-TOTALS = {"src": 26450, "tests": 30780, "docs": 2810}
+TOTALS = {"src": 26440, "tests": 30800, "docs": 2810}
 
 
 def code(folder):
@@ -61,4 +61,4 @@ def test_totals(folder):
 
 
 def test_the_graph():
-    assert len((ROOT / "dvc.yaml").read_text(encoding="utf-8").splitlines()) <= 335
+    assert len((ROOT / "dvc.yaml").read_text(encoding="utf-8").splitlines()) <= 378

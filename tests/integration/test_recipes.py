@@ -57,7 +57,7 @@ RESOLVED = {
     "cleaning-phrasebook": "13924f783f3ec741",
     "copy": "7e319767bc7f3a2c",
     "course-multi30k": "34abe08305aa0bef",
-    "fine-tune-multi30k": "856d051b6d7c9821",
+    "fine-tune-multi30k": "aee0839da53922b2",
     "iwslt14-de-en": "55d92d8bd34b13fd",
     "multi30k-cpu": "a21300368156d7ff",
     "multi30k": "2563f887639d7c04",

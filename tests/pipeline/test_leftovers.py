@@ -68,6 +68,24 @@ def test_what_the_report_would_read_is_set_aside(project, capsys):
             (project / name).write_text("12345")
 
 
+def test_vocabularies_that_are_not_named_leave_the_folder_that_binarize_depends_on(project):
+    # a file of an earlier version, and what a corpus had of another
+    names = ["own/vocabulary.de", "shared/vocabulary.de", "codes.de"]
+    kept, *removed = (project / "data/bpe/own" / name for name in names)
+    for path in (kept, *removed):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text("12345")
+    set_aside(load(project / "params.yaml"), project)
+    assert kept.exists() and not any(path.exists() for path in removed)
+    assert all((project / "work/removed/data/bpe/own" / name).exists() for name in names[1:])
+    more = f"{micro.SECOND_CORPUS}vocabularies: {{own: other}}\nsystems:\n"
+    (project / "params.yaml").write_text(micro.PARAMS.replace("systems:\n", more))
+    removed[0].parent.mkdir()
+    removed[0].write_text("12345")
+    set_aside(load(project / "params.yaml"), project)
+    assert removed[0].exists()
+
+
 def test_a_made_text_that_is_not_named_leaves_the_folder_that_clean_depends_on(project):
     kept, removed = project / "data/raw/own/given/a", project / "data/raw/own/made.gone/a"
     for path in (kept, removed):

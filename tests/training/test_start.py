@@ -228,8 +228,9 @@ def test_releases(tmp_path, corpora, monkeypatch):
     assert found.weights == tmp_path / "release/models/small/own/1/averaged/model.safetensors"
     with pytest.raises(UserError, match=r"must name one model .*large.*, models/small"):
         start_files(Start(release="release"), CELL)
-    description = json.loads(found.description_file.read_text())
-    found.description_file.write_text(json.dumps(description | {"fingerprint": "other"}))
+    description = found.weights.with_name("model.json")
+    content = json.loads(description.read_text())
+    description.write_text(json.dumps(content | {"fingerprint": "other"}))
     with pytest.raises(
         UserError, match=r"model.json: damaged: its SHA-256 is not the one in SHA256"
     ):

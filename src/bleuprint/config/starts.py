@@ -42,8 +42,7 @@ def check_starts(cells: _Cells) -> None:
     try:
         TopologicalSorter(graph).prepare()
     except CycleError as error:
-        names = [" on ".join(cell) for cell in error.args[1]]
-        cycle = " -> ".join(reversed(names))
+        cycle = " -> ".join(" on ".join(cell) for cell in reversed(error.args[1]))
         at = ["cells", *error.args[1][0], "train", "from"]
         raise SettingError(at, f"a cycle, each the start of the next: {cycle}") from None
 

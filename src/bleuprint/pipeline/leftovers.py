@@ -26,7 +26,7 @@ def set_aside(settings: Settings, root: Path = Path()) -> None:
     for path in _outputs(settings, root):
         target = root / _REMOVED / path
         shutil.rmtree(target, ignore_errors=True)
-        if any(each.is_file() for each in (root / path).rglob("*")):
+        if any(each.is_file() for each in (root / path, *(root / path).rglob("*"))):
             target.parent.mkdir(parents=True, exist_ok=True)
             (root / path).rename(target)
             moved.append(path)
@@ -56,6 +56,9 @@ def _outputs(settings: Settings, root: Path) -> Iterator[Path]:
     kept |= {paths.outside_comet(corpus) for corpus in settings.outside or {} if settings.comet}
     texts = settings.made_texts or {}
     kept |= {paths.made_text(text.part_of, name) for name, text in texts.items()}
+    for name, corpus in settings.corpora.items():
+        kept |= {paths.vocabulary(name, of) for of in (None, corpus.vocabulary.of)}
+        rows += below(f"data/bpe/{name}/*")
     yield from (path for path in (*rows, *below("data/raw/*/made.*")) if path not in kept)
     for folder in OF_REPORT[1:]:
         yield from (path for path in below(f"{folder}/*") if path.name not in settings.corpora)

@@ -53,7 +53,7 @@ class Fingerprints:
         corpus = sha256_of(job.corpus / CORPUS)  # contains the hashes of all files
         references = [sha256_of(path) for path in sorted(job.texts.glob("valid.*"))]
         data = fingerprint.of_settings(corpus, *references)
-        return cls(settings, job.code, data, job.start.fingerprint if job.start else None)
+        return cls(settings, job.code, data, job.start.fingerprint() if job.start else None)
 
     @property
     def all(self) -> str:

@@ -8,9 +8,9 @@ from bleuprint.config.system import Model
 from bleuprint.dataset.binarized import SEGMENTATION, BinaryCorpus
 from bleuprint.dataset.subwords.vocabulary import SPECIALS, Vocabulary
 from bleuprint.model.transformer import Transformer
-from bleuprint.model.weights import named_weights
+from bleuprint.model.weights import DESCRIPTION, named_weights
 from bleuprint.runtime.errors import UserError
-from bleuprint.runtime.files import reading, system_errors
+from bleuprint.runtime.files import system_errors
 from bleuprint.runtime.schema import build
 from bleuprint.training.start_files import StartFiles
 
@@ -30,9 +30,8 @@ def take_weights(model: Transformer, corpus: BinaryCorpus, start: StartFiles) ->
     Tokens that the start does not know keep what the model has for them. Raises UserError if the
     start is of another architecture, damaged, or without its vocabularies.
     """
-    path, rows, shares, sizes = start.description_file, {}, [], {}
-    with reading(path):
-        settings = build(Model, start.description["model"], path)
+    content, path = start.description(), start.weights.with_name(DESCRIPTION)
+    settings, rows, shares, sizes = build(Model, content["model"], path), {}, [], {}
     if difference := first_difference(model.settings, settings):
         raise UserError(f"{path}: another architecture: {difference}")
     for side, language in (("source", corpus.source), ("target", corpus.target)):

@@ -31,30 +31,23 @@ class StartFiles:
     weights: Path
     searched: tuple[Path, ...]
 
-    @property
-    def description_file(self) -> Path:
-        return self.weights.with_name(_DESCRIPTION)
-
-    @property
     def description(self) -> dict[str, Any]:
-        """model.json; raises UserError if it is damaged."""
-        return read_object(self.description_file, ("model", "vocabularies"))
+        """The content of model.json; raises UserError if it is damaged."""
+        return read_object(self.weights.with_name(_DESCRIPTION), ("model", "vocabularies"))
 
-    @property
     def fingerprint(self) -> str:
         """That of weights and vocabularies."""
-        return fingerprint.of_settings(sha256_of(self.weights), self.description["vocabularies"])
+        return fingerprint.of_settings(sha256_of(self.weights), self.description()["vocabularies"])
 
     def vocabulary(self, side: str, known: Path) -> Path:
         """The vocabulary of a side, by its SHA-256 in model.json: `known` if it is the same.
 
         Raises UserError if it is in none of the folders.
         """
-        expected = self.description["vocabularies"].get(side, {}).get("sha256")
+        expected = self.description()["vocabularies"].get(side, {}).get("sha256")
         found = (path for folder in self.searched for path in sorted(folder.glob("vocabulary.*")))
-        for path in (known, *found):
-            if sha256_of(path) == expected:
-                return path
+        if path := next((path for path in (known, *found) if sha256_of(path) == expected), None):
+            return path
         folder = self.weights.parent
         raise UserError(f"{folder}: no vocabulary.* here is that of the {side} in {_DESCRIPTION}")
 
@@ -76,7 +69,15 @@ def start_files(start: Start, cell: Cell) -> StartFiles:
     if start.cell:
         folder = paths.start(cell.system) / str(cell.seed)
         return _files(f"{start.system} {start.corpus}", folder, (folder,))
-    files = _released(start) if start.release else _given(environment.root() / str(start.folder))
+    if start.release:
+        files = _released(start)
+    else:
+        folder = environment.root() / str(start.folder)
+        searched = [folder, folder / SEGMENTATION]
+        if len(folder.parents) > 4:  # PROJECT/models/SYSTEM/CORPUS/SEED/averaged
+            corpus = folder.parents[1].name
+            searched.append(paths.folder(corpus, "binary", folder.parents[4]) / SEGMENTATION)
+        files = _files(str(start.folder), folder, tuple(searched))
     if start.sha256 and (found := sha256_of(files.weights)) != start.sha256:
         raise UserError(f"{files.weights}: not the SHA-256 in train.from: {found}")
     return files
@@ -95,15 +96,6 @@ def add_sums(cells: Mapping[str, Mapping[str, Any]]) -> None:
                 given["sha256"] = sha256_of(weights)
 
 
-def _given(folder: Path) -> StartFiles:
-    """Of a folder of models: also its project is searched for the vocabularies."""
-    searched = [folder, folder / SEGMENTATION]
-    if len(folder.parents) > 4:  # PROJECT/models/SYSTEM/CORPUS/SEED/averaged
-        corpus = folder.parents[1].name
-        searched.append(paths.folder(corpus, "binary", folder.parents[4]) / SEGMENTATION)
-    return _files(str(folder), folder, tuple(searched))
-
-
 def _released(start: Start) -> StartFiles:
     """Of a release, whose sums are compared; raises UserError if it has not one such model."""
     release = environment.root() / str(start.release)
@@ -118,10 +110,9 @@ def _released(start: Start) -> StartFiles:
         )
     cell = folders[0].relative_to(release / "models").parent
     files = _files(str(release), folders[0], (release / "ctranslate2" / cell / SEGMENTATION,))
-    expected = [line.split("  ", 1) for line in sums.read_text(encoding="utf-8").splitlines()]
-    known = {path: digest for digest, path in expected}
-    for path in (files.weights, files.description_file):
-        if known.get(str(path.relative_to(release))) != sha256_of(path):
+    known = sums.read_text(encoding="utf-8").splitlines()
+    for path in (files.weights, files.weights.with_name(_DESCRIPTION)):
+        if f"{sha256_of(path)}  {path.relative_to(release)}" not in known:
             raise UserError(f"{path}: damaged: its SHA-256 is not the one in {_SUMS}")
     return files
 
