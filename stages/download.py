@@ -2,6 +2,7 @@
 
 from bleuprint.config import paths
 from bleuprint.config.experiment import load_resolved
+from bleuprint.corpus.directions import join_ledgers
 from bleuprint.corpus.download.download import download_corpus
 from bleuprint.corpus.download.fetch import source_of_environment
 from bleuprint.pipeline import stage_args
@@ -12,9 +13,12 @@ from bleuprint.text.parallel import TextFolder
 def main() -> None:
     (name,) = stage_args.names(__doc__, "CORPUS")
     corpus = load_resolved().corpus(name)
-    raw = TextFolder(paths.given(name), corpus.source, corpus.target)
     source = source_of_environment()
-    download_corpus(name, corpus.files, raw, paths.ledger(name, "download"), source)
+    for part, pair in corpus.pairs(name).items():
+        raw = TextFolder(paths.given(part), *pair.languages)
+        download_corpus(part, pair.files, raw, paths.ledger(part, "download"), source)
+    if corpus.directions:
+        join_ledgers(name, corpus, "download")
 
 
 if __name__ == "__main__":

@@ -2,6 +2,7 @@
 
 from bleuprint.config import paths
 from bleuprint.config.experiment import load_resolved
+from bleuprint.corpus.directions import join_ledgers, join_split
 from bleuprint.corpus.split import split_folder
 from bleuprint.pipeline import stage_args
 from bleuprint.runtime import environment
@@ -12,11 +13,13 @@ from bleuprint.text.parallel import TextFolder
 def main() -> None:
     (name,) = stage_args.names(__doc__, "CORPUS")
     corpus = load_resolved().corpus(name)
-    before = TextFolder(paths.folder(name, "filter"), corpus.source, corpus.target)
-    split = paths.folder(name, "split")
-    ledger = paths.ledger(name, "split")
     workers = environment.workers()
-    split_folder(name, corpus.split, corpus.dedup.decontaminate, before, split, ledger, workers)
+    for part, pair in corpus.pairs(name).items():
+        before = TextFolder(paths.folder(part, "filter"), *pair.languages)
+        to = paths.folder(part, "split"), paths.ledger(part, "split")
+        split_folder(part, pair.split, pair.dedup.decontaminate, before, *to, workers)
+    if corpus.directions:
+        join_ledgers(name, corpus, "split", join_split(name, corpus))
 
 
 if __name__ == "__main__":

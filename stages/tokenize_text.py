@@ -3,8 +3,9 @@
 The script is not called tokenize.py, which would hide Python's module of that name.
 """
 
-from bleuprint.config import paths
 from bleuprint.config.experiment import load_resolved
+from bleuprint.corpus.directions import join_tokens, run_directions
+from bleuprint.corpus.steps.shard import Shard
 from bleuprint.corpus.steps.sharded import run_step
 from bleuprint.corpus.tokenize import Tokenizing
 from bleuprint.pipeline import stage_args
@@ -14,8 +15,10 @@ from bleuprint.runtime.errors import run
 
 def main() -> None:
     name, work = stage_args.shard(__doc__)
-    step = Tokenizing.of(name, load_resolved().corpus(name))
-    run_step(step, paths.shards(name, "tokenize"), work, environment.workers())
+    corpus = load_resolved().corpus(name)
+    run_directions(Tokenizing, name, corpus, work, environment.workers(), run_step)
+    if corpus.directions and not isinstance(work, Shard):
+        join_tokens(name, corpus)
 
 
 if __name__ == "__main__":

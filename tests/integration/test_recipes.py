@@ -60,6 +60,7 @@ RESOLVED = {
     "fine-tune-multi30k": "aee0839da53922b2",
     "iwslt14-de-en": "55d92d8bd34b13fd",
     "multi30k-cpu": "a21300368156d7ff",
+    "multilingual-multi30k": "096ba79a7280ad14",
     "multi30k": "2563f887639d7c04",
     "own": "9a132ad76aa49cb6",
     "phrasebook": "6dee5d4fe2f5630d",

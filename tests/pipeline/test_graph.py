@@ -167,3 +167,26 @@ def test_a_broken_dvc_yaml_is_one_line(project, tmp_path):
     other.edit("dvc.yaml", "stages/clean.py ${key}", "stages/clean.py ${kex}")
     with pytest.raises(UserError, match=r"^failed to parse [^\n]*'kex'[^\n]*$"):
         graph.stages(other.root, {})
+
+
+def test_a_corpus_of_several_directions_has_the_stages_of_any_other(tmp_path):
+    project = micro.make(tmp_path / "project")
+    many = (
+        "{from: phrasebook, directions: {en-de: {}, de-en: {}}, vocabulary: {bpe: {num_merges: 9}}}"
+    )
+    project.edit("params.yaml", "systems:\n", f"  many: {many}\nsystems:\n")
+    resolve(project.root)
+    of_stages = {
+        stage.name: [stage.command, *stage.dependencies, *stage.outputs, *stage.parameters]
+        for stage in graph.stages(project.root)
+    }
+    kept = {
+        name: [each for each in entries if not each.startswith("inputs/")]
+        for name, entries in of_stages.items()
+    }
+    names = [name for name in kept if "many" in name]
+    assert len(names) == 18
+    for name in names:
+        assert [each.replace("many", "own") for each in kept[name]] == kept[
+            name.replace("many", "own")
+        ]

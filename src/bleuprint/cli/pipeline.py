@@ -81,7 +81,7 @@ def _check_settings() -> None:
 
     settings = load()
     check_tokenizers(settings)
-    for corpus in settings.corpora.values():
+    for corpus in settings.pairs().values():
         bleu_metric([], corpus.target)  # raises if it needs a tokenizer that is not installed
     check_published(settings)
     found = *params_notes(settings), *check_files(settings), *missing_parts(settings)

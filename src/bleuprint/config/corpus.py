@@ -1,13 +1,15 @@
 """The settings of a corpus: its texts, and how they are cleaned, divided and tokenized."""
 
-from dataclasses import dataclass, field
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 from itertools import product
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, TypeVar
 
-from annotated_types import Ge, Interval
+from annotated_types import Ge, Interval, MinLen
 
 from bleuprint.config.citation import LicenseAndCitation
 from bleuprint.config.corpus_files import Files, Text
+from bleuprint.config.directions import tag
 from bleuprint.config.optimization import check_one
 from bleuprint.rules import CHECKS, EDITS
 from bleuprint.rules.edits import NonPrinting, Unicode
@@ -16,6 +18,8 @@ from bleuprint.rules.rule import Check, Edit, edited
 from bleuprint.runtime.schema import Language, Name, Named, SettingError, Share
 from bleuprint.text.segmenter import check_segmenter
 from bleuprint.text.tokenizers import Tokenize, tokenizer_for
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -38,13 +42,15 @@ class Dedup:
 class Split:
     """Shares of the pairs that become validation and test sets if a corpus has none.
 
-    With `every`, validation takes every n-th pair instead of a random share.
+    With `every`, validation takes every n-th pair instead of a random share. `temperature`: of a
+    corpus of several directions, that of sampling their training text (1: as it is).
     """
 
     valid: Share = 0.05
     test: Share = 0.05
     seed: Annotated[int, Interval(ge=0, le=2**32 - 1)] = 1
     every: Annotated[int, Ge(2)] | None = None
+    temperature: Annotated[float, Ge(1)] | None = None
 
     def __post_init__(self) -> None:
         if self.valid + self.test >= 1:
@@ -112,8 +118,19 @@ class Units:
 
 
 @dataclass(frozen=True)
+class Direction:
+    """One of several directions of a corpus; of a `zero_shot` one, nothing is trained on."""
+
+    zero_shot: bool | None = None
+
+
+@dataclass(frozen=True)
 class Corpus:
-    """One column of the table: a language pair, its texts and their preparation."""
+    """One column of the table: a language pair, its texts and their preparation.
+
+    With `directions` (SOURCE-TARGET), of one model for several pairs, it has a column for each
+    direction and test set; source and target then stand for the languages of both sides.
+    """
 
     source: Language
     target: Language
@@ -125,8 +142,15 @@ class Corpus:
     filter: Annotated[tuple[Check, ...], Named(CHECKS)] = (Length(max=250),)
     split: Split = Split()
     tokenize: Tokenize = field(default_factory=Tokenize)
+    directions: Annotated[dict[Name, Direction], MinLen(2)] | None = None
 
     def __post_init__(self) -> None:
+        if self.directions is not None:
+            self._check_directions(self.directions)
+            return
+        if self.split.temperature is not None:
+            message = f"{self.split.temperature}: of a corpus with directions"
+            raise SettingError(["split", "temperature"], message)
         if self.source == self.target:
             raise ValueError(f"source and target are both {self.source!r}")
         if self.tokenize.name == "segmenter":
@@ -164,8 +188,56 @@ class Corpus:
             message = f"{text.repeat}: dedup.{drops[0]} would drop the copies"
             raise SettingError([*keys, "repeat"], message)
 
+    def _check_directions(self, directions: Mapping[str, Direction]) -> None:
+        """Check each direction as a corpus of its own, and that zero-shot languages are known."""
+        trained = [name.split("-") for name, each in directions.items() if not each.zero_shot]
+        for name, corpus in self.pairs("").items():
+            if made := corpus.files.made():
+                keys = ["files", "train", f"{corpus.source}-{corpus.target}-{next(iter(made))}"]
+                raise SettingError(keys, "made by a system: not in a corpus with directions")
+            sides = zip((corpus.source, corpus.target), zip(*trained, strict=True), strict=True)
+            for side, (language, known) in zip(("source", "target"), sides, strict=True):
+                if language not in known:
+                    message = f"no direction of the training text has {language!r} as its {side}"
+                    raise SettingError(["directions", name.removeprefix("/")], message)
+
+    @property
+    def languages(self) -> tuple[str, str]:
+        return self.source, self.target
+
+    @property
+    def tags(self) -> dict[str, str]:
+        """The target languages of several directions by the tags of their sources."""
+        targets = (name.split("-")[1] for name in self.directions or ())
+        return {tag(language): language for language in targets}
+
+    def pairs(self, name: str) -> dict[str, "Corpus"]:
+        """The corpora of one language pair: itself as `name`, or NAME/DIRECTION for each."""
+        if self.directions is None:
+            return {name: self}
+        return {f"{name}/{each}": self._direction(each) for each in self.directions}
+
+    def of_test(self, test: str) -> "Corpus":
+        """The corpus of a test set's language pair."""
+        return self._direction("-".join(test.split("-")[:2])) if self.directions else self
+
+    def _direction(self, name: str) -> "Corpus":
+        source, target = name.split("-")
+        files = self.files
+        files = Files(_of(name, files.train), _of(name, files.valid), _of(name, files.tests))
+        split = replace(self.split, temperature=None)
+        return replace(
+            self, source=source, target=target, files=files, split=split, directions=None
+        )
+
     def deciding(self) -> dict[str, Any]:
         """The settings that can change a result: all but license and citation."""
-        settings = dict(vars(self))
+        settings = {key: value for key, value in vars(self).items() if value is not None}
         del settings["license_and_citation"]
         return settings
+
+
+def _of(direction: str, texts: Mapping[str, T]) -> dict[str, T]:
+    """The texts of a direction, by their names without it."""
+    begin = f"{direction}-"
+    return {k.removeprefix(begin): text for k, text in texts.items() if k.startswith(begin)}

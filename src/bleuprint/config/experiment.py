@@ -95,7 +95,13 @@ class Settings:
         return [*self.cells]
 
     def corpus(self, name: str) -> Corpus:
-        return _entry("corpora", self.corpora, name)
+        """The settings of a corpus, or of one of its directions, CORPUS/DIRECTION."""
+        return _entry("corpora", {**self.pairs(), **self.corpora}, name)
+
+    def pairs(self) -> dict[str, Corpus]:
+        """All corpora, those of several directions as CORPUS/DIRECTION for each."""
+        each = (corpus.pairs(name) for name, corpus in self.corpora.items())
+        return {name: pair for pairs in each for name, pair in pairs.items()}
 
     def with_tests_of(self, name: str) -> list[str]:
         """The corpora whose test sets are the same files in the same languages, in order."""

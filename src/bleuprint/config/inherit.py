@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from bleuprint.config.corpus_files import Text
+from bleuprint.config.directions import joined
 from bleuprint.config.starts import misplaced
 from bleuprint.config.sweep import rows
 from bleuprint.runtime.errors import UserError
@@ -60,7 +61,7 @@ def expand(document: Tree, path: Path, root: Path) -> tuple[Tree, list[UserError
         systems = Tree({**systems, **tuned}, systems.places | tuned.places)
     names = [it for it in corpora if isinstance(it, str)] if isinstance(corpora, Tree) else []
     if "corpora" in whole:
-        corpora = each(corpora, lambda it: _with_files(_inherited(corpora, it), root))
+        corpora = each(corpora, lambda it: _described(_inherited(corpora, it), root))
         whole["corpora"] = (
             _sharing(corpora, shared, errors) if isinstance(corpora, Tree) else corpora
         )
@@ -182,6 +183,11 @@ def _cells(row: Any, corpora: list[str], at: Place) -> Any:
     trained = {name: each for name, each in given.items() if each is not None}
     cells = {name: merged(own, trained[name]) if name in trained else None for name in corpora}
     return Tree(cells, dict.fromkeys(corpora, at) | given.places)
+
+
+def _described(entry: Any, root: Path) -> Any:
+    """A corpus with its files, or with those of all its directions."""
+    return joined(entry, lambda pair: _with_files(pair, root), merged)
 
 
 def _with_files(entry: Any, root: Path) -> Any:

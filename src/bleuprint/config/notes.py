@@ -29,8 +29,8 @@ def check_tokenizers(settings: Settings) -> None:
 
     `load` does not ask it, since loading spaCy takes seconds.
     """
-    for name, corpus in settings.corpora.items():
-        for language in (corpus.source, corpus.target) if corpus.tokenize.name == "spacy" else ():
+    for name, corpus in settings.pairs().items():
+        for language in corpus.languages if corpus.tokenize.name == "spacy" else ():
             try:
                 tokenizer_for(language, corpus.tokenize)
             except UserError as error:

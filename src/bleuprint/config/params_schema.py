@@ -22,6 +22,8 @@ def params_schema() -> dict[str, Any]:
         _allow_null(kind)
     kinds["Text"]["patternProperties"] = {"^(?!tag$)[a-z]{2,3}$": {"$ref": "#/$defs/File"}}
     kinds["Corpus"]["properties"] |= {"like": name, "from": name}
+    texts = {key: kinds["Corpus"]["properties"][key] for key in ("files", "license_and_citation")}
+    kinds["Direction"]["properties"] |= {"from": name, **texts}
     cell = {"anyOf": [{"$ref": "#/$defs/System"}, {"type": "null"}]}
     overrides = {"additionalProperties": cell, "type": "object"}
     of_row = {"like": name, "corpora": overrides, "over": _over(kinds)}

@@ -19,14 +19,15 @@ STATISTICS = "statistics.json"
 
 def folder(corpus: str, stage: str, root: Path = Path()) -> Path:
     """The folder of a corpus: raw, clean, dedup, filter, split, tokens, tests, bpe, binary or
-    statistics.
+    statistics; of CORPUS/DIRECTION that of one direction.
     """
     return root / "data" / stage / corpus
 
 
 def given(corpus: str, root: Path = Path()) -> Path:
     """The text of a corpus as it was downloaded."""
-    return folder(corpus, "raw", root) / "given"
+    name, _, direction = corpus.partition("/")
+    return folder(name, "raw", root) / "given" / direction
 
 
 def document_ids(given: Path, name: str) -> Path:

@@ -27,7 +27,7 @@ from bleuprint.rules.rule import Edits, edited
 from bleuprint.runtime.files import whole_folder
 from bleuprint.runtime.process_pool import map_parts
 from bleuprint.runtime.progress import Progress
-from bleuprint.text.parallel import Block, Pair
+from bleuprint.text.parallel import Block, Pair, TextFolder
 
 # Rules and keys by the names of settings; the first key shared with an earlier pair drops a pair.
 _KEYS: dict[str, tuple[str, Callable[[Pair], bytes]]] = {
@@ -50,17 +50,21 @@ _SORTED = 1 << 26
 class Deduplication(Step):
     """The stage for one corpus; `edits` are those applied to its training text.
 
-    Training sentences are compared with held-out sentences as published and after the edits.
+    Training sentences are compared with held-out sentences as published and after the edits; of one
+    of several directions, with those of all `directions` in its languages, a folder for each.
     """
 
     stage = "dedup"
     settings: Dedup
     edits: Edits
+    directions: Path | None = None
 
     @classmethod
     def of(cls, name: str, corpus: Corpus, root: Path = Path()) -> Self:
         """The stage with the settings and paths of a corpus."""
-        return cls(*step_files(name, corpus, "clean", "dedup", root), corpus.dedup, corpus.clean)
+        files = step_files(name, corpus, "clean", "dedup", root)
+        directions = files[1].path.parent if "/" in name else None
+        return cls(*files, corpus.dedup, corpus.clean, directions)
 
     def process_shard(self, shard: Shard, part: Path, workers: int) -> None:
         """Hash the pairs of a shard of train, and look them up in the held-out sets."""
@@ -83,6 +87,14 @@ class Deduplication(Step):
             write_kept(self.before, after, dropped_by, self.rules, ledger.open("train"))
             copy_sets(self.before, after, self.before.held_out(), ledger)
             ledger.write(self.ledger)
+
+    @property
+    def held_out(self) -> Iterator[TextFolder]:
+        """The folders whose held-out sets must not be in train."""
+        for path in sorted(self.directions.iterdir()) if self.directions else ():
+            yield TextFolder(path, *path.name.split("-"))
+        if self.directions is None:
+            yield self.before
 
     @property
     def keys(self) -> list[str]:
@@ -124,11 +136,12 @@ class _BlockHasher:
     def __init__(self, stage: Deduplication) -> None:
         self._keys = [_KEYS[key][1] for key in stage.keys]
         self._held_out = HeldOutSentences(stage.settings.decontaminate)
-        for name in stage.before.held_out():
-            for pair in stage.before.pairs(name):
-                sides = zip(pair, stage.before.languages, strict=True)
-                after = (edited(side, language, stage.edits) for side, language in sides)
-                self._held_out.add([pair, Pair._make(after)])
+        ours = stage.before.languages
+        for texts in stage.held_out:
+            for pair in (pair for name in texts.held_out() for pair in texts.pairs(name)):
+                sides = dict(zip(texts.languages, pair, strict=True))
+                after = {of: edited(side, of, stage.edits) for of, side in sides.items()}
+                self._held_out.add((by.get(ours[0]), by.get(ours[1])) for by in (sides, after))
 
     def __call__(self, block: Block) -> list[bytes]:
         pairs = block.pairs()

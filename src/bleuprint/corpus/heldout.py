@@ -4,7 +4,6 @@ from collections.abc import Iterable, Sequence
 from hashlib import blake2b
 from typing import Literal
 
-from bleuprint.text.parallel import Pair
 from bleuprint.text.unicode import comparable
 
 HASH_BYTES = 16
@@ -25,16 +24,19 @@ class HeldOutSentences:
         self._sources: set[str] = set()
         self._targets: set[str] = set()
 
-    def add(self, pairs: Iterable[Pair]) -> None:
+    def add(self, pairs: Iterable[tuple[str | None, str | None]]) -> None:
+        """Add sentences of both sides; None where there is none."""
         if self._decontaminate == "none":
             return
-        for pair in pairs:
-            self._sources.add(self._key(pair.source))
-            self._targets.add(self._key(pair.target))
+        for source, target in pairs:
+            if source is not None:
+                self._sources.add(self._key(source))
+            if target is not None:
+                self._targets.add(self._key(target))
 
     def sides(self, sources: Sequence[str], targets: Sequence[str]) -> bytes:
         """For each pair 0 if neither of its sentences is in the set, 1 if the source is, else 2."""
-        if not self._sources:
+        if not self._sources and not self._targets:
             return bytes(len(sources))
         keys = zip(map(self._key, sources), map(self._key, targets), strict=True)
         known, others = self._sources, self._targets

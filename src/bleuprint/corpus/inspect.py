@@ -45,6 +45,8 @@ def inspect_corpus(
     Outputs go to a temporary folder below `scratch`; those of the stages are not changed. Texts of
     which a system translates one side are left out; raises UserError if there are no others.
     """
+    if corpus.directions:
+        raise UserError(f"corpora.{name}: name one direction: {', '.join(corpus.pairs(name))}")
     parts = {part: text for part, text in corpus.files.train.items() if not text.made}
     if not parts:
         raise UserError(f"corpora.{name}: systems translate one side of all its training texts")

@@ -47,7 +47,8 @@ def split_folder(
     given = before.held_out()
     with whole_folder(split) as unfinished:
         after = before.at(unfinished)
-        if "valid" in given and len(given) > 1:
+        # from an empty text, of a zero-shot direction, nothing is drawn
+        if ("valid" in given and len(given) > 1) or not before.count("train"):
             copy_sets(before, after, ["train"], ledger)
         else:
             drawn_for = _draw(corpus, settings, before.count("train"), given)

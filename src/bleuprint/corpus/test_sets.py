@@ -60,7 +60,9 @@ def describe_test_sets(
             if found is not None and len(found) != lines:
                 counts = f"{path} has {len(found)} lines and {sources} has {lines}"
                 raise UserError(f"{counts}; run: dvc repro")
-        lengths, references = [len(p.source.split()) for p in pairs], [p.target for p in pairs]
+        tags = 1 if corpus.directions else 0
+        lengths = [len(p.source.split()) - tags for p in pairs]
+        references = [p.target for p in pairs]
         words = dict.fromkeys(" ".join(references).split(), 0)
         in_words = corpus.tokenize.name != "characters"
         described[test] = Description(lengths, references, words if in_words else None, documents)

@@ -45,7 +45,8 @@ class Binarizing(Step):
     """The stage binarize for one corpus.
 
     The output records `tokenize` and `edits`, the settings of the stages before, so that it
-    suffices to prepare a sentence for a model. `vocabulary`: of the stage learn_vocabulary.
+    suffices to prepare a sentence for a model. `vocabulary`: of the stage learn_vocabulary; `tags`:
+    the target languages by tag, of a corpus of several directions.
     """
 
     stage = "binarize"
@@ -53,13 +54,15 @@ class Binarizing(Step):
     tokenize: Tokenize
     edits: Edits
     vocabulary: Units
+    tags: dict[str, str] | None = None
 
     @classmethod
     def of(cls, name: str, corpus: Corpus, root: Path = Path()) -> Self:
         """The stage with the settings and paths of a corpus."""
         files = step_files(name, corpus, "tokens", "binary", root, cls.stage)
         segmentation = paths.vocabulary(name, corpus.vocabulary.of, root)
-        return cls(*files, segmentation, corpus.tokenize, corpus.clean, corpus.vocabulary)
+        settings = corpus.tokenize, corpus.clean, corpus.vocabulary, corpus.tags or None
+        return cls(*files, segmentation, *settings)
 
     def process_shard(self, shard: Shard, part: Path, workers: int) -> None:
         """Encode a shard of train."""
@@ -138,6 +141,7 @@ class Binarizing(Step):
             "clean": {edit.name(): asdict(edit) for edit in self.edits},
             "tokenize": asdict(self.tokenize),
             "sets": {name: asdict(size) for name, size in sizes.items()},
+            **({"tags": self.tags} if self.tags else {}),
         }
 
 

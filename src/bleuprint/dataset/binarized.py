@@ -9,14 +9,15 @@ A folder contains, for each SET and LANGUAGE, two one-dimensional arrays in nump
 
 It also contains segmentation/, the output of `learn_segmentation`, and corpus.json, the header:
 format and version, languages, whether they share a vocabulary, cleaning and tokenization settings,
-sizes of the sets, size and SHA-256 of every file, and its own SHA-256. Opening a corpus reads the
-header; the files of a set or language are opened on first use. Files are only read, so any number
-of processes can share them.
+sizes of the sets, size and SHA-256 of every file, and its own SHA-256; with several directions also
+the target languages by tag, where source and target stand for the languages of both sides. Opening
+a corpus reads the header; the files of a set or language are opened on first use. Files are only
+read, so any number of processes can share them.
 """
 
 import hashlib
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -96,6 +97,7 @@ class BinaryCorpus:
         self.source: str = header["source"]
         self.target: str = header["target"]
         self.joint: bool = header["joint"]
+        self.tags: dict[str, str] = header.get("tags", {})
         self.sets = {name: SetSize(**size) for name, size in header["sets"].items()}
         self._files = {folder / name: file for name, file in header["files"].items()}
         self._sides: dict[tuple[str, str], Sentences] = {}
@@ -136,6 +138,28 @@ class BinaryCorpus:
         """The detokenized sentence of these ids."""
         words = self.segmentation(language).decode(ids)
         return self.tokenizer(language).detokenize(words)
+
+    def translation(self, source: Iterable[int], ids: Iterable[int]) -> str:
+        """The detokenized translation of a source, in the language that its tag, if any, names."""
+        return self.detokenizer(source)(self.segmentation(self.target).decode(ids))
+
+    def detokenizer(self, source: Iterable[int]) -> Callable[[Sequence[str]], str]:
+        """Joins the words of a source's translation, by the rules of its language."""
+        words = self.segmentation(self.source).decode(source) if self.tags else []
+        tag = words[0] if words else ""
+        return self.tokenizer(self.tags.get(tag, self.target)).detokenize
+
+    def tagged(self, sentence: str) -> tuple[str, str]:
+        """The tag of a sentence and the rest; the tag is empty if the corpus has one direction.
+
+        Raises UserError at a sentence that lacks a tag.
+        """
+        tag, _, rest = sentence.lstrip().partition(" ")
+        if not self.tags or not tag:
+            return "", sentence
+        if tag not in self.tags:
+            raise UserError(f"{sentence[:60]!r}: begins with no tag: {', '.join(self.tags)}")
+        return tag, rest
 
     def verify(self, set_name: str | None = None) -> None:
         """Hash all files, or those of one set; raises UserError if one differs from the header."""

@@ -46,7 +46,7 @@ def translate_tests(
     # before the engine, which may round the weights
     losses = {name.removeprefix("test."): reference_loss(model, corpus, name) for name in tests}
     engine, newest = create_engine(model, corpus, decode), models_of(model)[-1]
-    hypotheses, detokenize = results / "hypotheses", corpus.tokenizer(corpus.target).detokenize
+    hypotheses = results / "hypotheses"
     maps: dict[str, list[SentenceAttention]] = {}
     with whole_folder(hypotheses) as partial:
         for name in tests:
@@ -54,7 +54,9 @@ def translate_tests(
             source, path = corpus.side(name, corpus.source), tokens / f"{name}.{corpus.source}"
             texts = (line.split(" ") for line in read_lines(path))
             lines = [
-                detokenize(output_words(newest, corpus, decode, source[i].tolist(), words, ids))
+                corpus.detokenizer(source[i])(
+                    output_words(newest, corpus, decode, source[i].tolist(), words, ids)
+                )
                 for i, (words, ids) in enumerate(zip(texts, outputs, strict=True))
             ]
             text = "".join(f"{line}\n" for line in lines)

@@ -73,9 +73,7 @@ def release(
         card = _TEMPLATES.get_template("release.md.j2").render(
             version=__version__,
             settings=settings,
-            languages=sorted(
-                {x for of in settings.corpora.values() for x in (of.source, of.target)}
-            ),
+            languages=sorted({x for of in settings.pairs().values() for x in of.languages}),
             # neither a password nor a folder of this machine
             address=address if "://" in address and not has_secret(address) else None,
             commit=head,

@@ -32,9 +32,10 @@ def check_published(settings: Settings) -> None:
     """Raise UserError at citations and published numbers that the report would refuse."""
     citations(settings)
     tests = [
-        {"corpus": name, "test": test, "source": corpus.source, "target": corpus.target}
+        {"corpus": name, "test": test, **dict(zip(("source", "target"), languages, strict=True))}
         for name, corpus in settings.corpora.items()
         for test in corpus.files.tests
+        for languages in [corpus.of_test(test).languages]
     ]
     if tests:
         literature.rows(pd.DataFrame(tests), settings.published)
@@ -77,19 +78,17 @@ def _methods(settings: Settings) -> Iterator[tuple[str, str, str]]:
 def _used(settings: Settings) -> set[str]:
     """The methods of an experiment, by the values of its settings."""
     used = {"compared"} if len(settings.systems) > 1 else set[str]()
-    for name, corpus in settings.corpora.items():
+    for name, corpus in settings.pairs().items():
         units, tokenize = corpus.vocabulary, corpus.tokenize.name
-        used |= {tokenize, "bpe" if units.bpe else ""}
-        if tokenize == "segmenter" and (
-            packages := segmenter_packages([corpus.source, corpus.target])
-        ):
+        used |= {tokenize, "bpe" if units.bpe else "", "directions" if "/" in name else ""}
+        if tokenize == "segmenter" and (packages := segmenter_packages([*corpus.languages])):
             used |= {"moses", *packages}
         if units.sentencepiece:
             used |= {"sentencepiece", units.sentencepiece.model.replace("bpe", "")}
         for part, text in corpus.files.made().items():
             used |= {f"made {text.made}", "tag" if text.tag else ""}
             used |= {"drawn" if settings.made_text(part).how else ""}
-        for system in settings.systems_on(name).values():
+        for system in settings.systems_on(name.partition("/")[0]).values():
             model, train = system.model, system.train
             used |= {model.positional_encoding, model.normalization, model.activation}
             used |= {train.optimizer.name, system.decode.engine}
@@ -111,6 +110,8 @@ _METHODS = (
     ("tag", "text: tags of back-translation", "caswell-etal-2019-tagged"),
     ("drawn", "text: sampling or noise in back-translation", "edunov-etal-2018-understanding"),
     ("made target", "text: sequence distillation", "kim-rush-2016-sequence"),
+    ("directions", "text: several directions", "johnson-etal-2017-google"),
+    ("directions", "text: sampling by temperature", "arivazhagan-etal-2019-massively"),
     ("", "model: the Transformer", "vaswani-etal-2017-attention"),
     ("rotary", "model: rotary position encodings", "su-etal-2024-roformer"),
     ("rms", "model: RMSNorm", "zhang-sennrich-2019-root"),

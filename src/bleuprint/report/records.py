@@ -113,7 +113,7 @@ def _measured(run: Results, test: str) -> dict[tuple[str, str], _Row]:
 
 def _cell(run: Results, test: str) -> _Row:
     """The facts of a cell, and the fingerprints of what made its translations of a test set."""
-    corpus, scores = run.settings.corpus(run.cell.corpus), run.scores_of(test)
+    corpus, scores = run.settings.corpus(run.cell.corpus).of_test(test), run.scores_of(test)
     row = {
         **run.cell._asdict(),
         "test": test,
@@ -143,8 +143,9 @@ def _cell(run: Results, test: str) -> _Row:
 
 def _check_signatures(records: Records) -> None:
     """Raise UserError if cells were scored by different versions of COMET, or of sacreBLEU."""
-    alike = records.measures.drop_duplicates(["corpus", "measure", "group", "signature"])
-    for (_, measure, _), signatures in alike.groupby(["corpus", "measure", "group"]).signature:
+    same = ["corpus", "test", "measure", "group"]  # the tokenizer of BLEU is the test set's
+    alike = records.measures.drop_duplicates([*same, "signature"])
+    for (_, _, measure, _), signatures in alike.groupby(same).signature:
         if len(signatures) > 1:
             stage = "comet" if measure == "comet" else "score"
             raise UserError(

@@ -104,13 +104,16 @@ def loss(references: Sequence[str], corpus: Corpus, given: bool) -> Loss | None:
 
 def write_reachable(corpus: Corpus, binary: BinaryCorpus, split: Path, path: Path) -> None:
     """Write the scores of all test sets of a binarized corpus as JSON, by test set."""
-    texts, target = TextFolder(split, corpus.source, corpus.target), corpus.target
-    content = {}
+    texts, content = TextFolder(split, *corpus.languages), {}
     for name in (name for name in binary.sets if name.startswith("test.")):
-        references, ids = list(read_lines(texts.files(name)[1])), binary.side(name, target)
-        after = texts_after(references, corpus, given=name in corpus.files.given())
-        after[VOCABULARY] = [binary.text(target, ids[i].tolist()) for i in range(len(ids))]
-        content[name.removeprefix("test.")] = scores_of(after, target)
+        pair = corpus.of_test(name.removeprefix("test."))
+        references, given = list(read_lines(texts.files(name)[1])), name in corpus.files.given()
+        after = texts_after(references, pair, given=given)
+        source, target = (binary.side(name, each) for each in corpus.languages)
+        after[VOCABULARY] = [
+            binary.translation(source[i].tolist(), target[i].tolist()) for i in range(len(target))
+        ]
+        content[name.removeprefix("test.")] = scores_of(after, pair.target)
     write_json(path, content)
 
 
@@ -133,7 +136,7 @@ def notes_before(settings: Settings) -> Iterator[str]:
     Here are files in inputs/, and text that was downloaded; of a corpus without test sets, its
     training text, of which they will be drawn. Read are the first lines.
     """
-    for name, corpus in settings.corpora.items():
+    for name, corpus in settings.pairs().items():
         given = bool(corpus.files.tests)
         for test, texts in (corpus.files.tests or {"held-out": corpus.files.train}).items():
             try:

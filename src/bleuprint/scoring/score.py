@@ -93,6 +93,6 @@ def score_cell(
         described = read_description(folder(corpus, "tests", root), test)
         sources, references = texts.files(f"test.{test}")
         files = sources, references, cell / "hypotheses" / references.name
-        scores[test] = score_files(*files, entry, described, losses.get(test))
+        scores[test] = score_files(*files, entry.of_test(test), described, losses.get(test))
     write_json(cell / SCORES, scores)
     return scores

@@ -37,6 +37,8 @@ def export(settings: Settings, cell: Cell, output: Path, precision: Precision) -
     if system.decode.replace_unk:
         raise UserError("decode.replace_unk: an exported folder knows no attention")
     corpus = BinaryCorpus(folder(cell.corpus, "binary"))
+    if corpus.tags:
+        raise UserError(f"{cell.corpus} has several directions: not yet exported")
     model = load_model(cell.models / "averaged", corpus)
     languages = corpus.source, corpus.target
     source, target = (corpus.segmentation(language).vocabulary for language in languages)

@@ -43,7 +43,8 @@ def score_outside(settings: Settings, name: str, root: Path = Path()) -> None:
             with hypotheses.open("w", encoding="utf-8", newline="\n") as copy:
                 copy.writelines(f"{line}\n" for line in _lines(root / file.path))
             described = read_description(folder(name, "tests", root), test)
-            found = score_files(sources, references, hypotheses, corpus, described, None)
+            entry = corpus.of_test(test)
+            found = score_files(sources, references, hypotheses, entry, described, None)
             scores.setdefault(row, {})[test] = found
         for row, of_row in scores.items():
             write_json(unfinished / row / SCORES, of_row)

@@ -28,7 +28,10 @@ class SentenceTranslator(Translator):
     """
 
     def __call__(self, sentences: Sequence[str], best: int = 1) -> list[Translated]:
-        lines = [split_sentences(line, self.corpus.source) for line in sentences]
+        lines = []
+        for tag, text in map(self.corpus.tagged, sentences):
+            parts = split_sentences(text, self.corpus.source)
+            lines.append([f"{tag} {part}" for part in parts] if tag else parts)
         found = iter(super().__call__([each for line in lines for each in line], best))
         return [self._joined(list(islice(found, len(line)))) for line in lines]
 

@@ -138,7 +138,9 @@ class Translator:
 
     def _words(self, sentence: str) -> list[str]:
         language = self.corpus.source
-        return self.corpus.tokenizer(language).tokenize(edited(sentence, language, self._edits))
+        tag, text = self.corpus.tagged(sentence)
+        words = self.corpus.tokenizer(language).tokenize(edited(text, language, self._edits))
+        return [tag, *words] if tag else words
 
     def _encode(self, words: list[str]) -> list[int]:
         segmentation = self.corpus.segmentation(self.corpus.source)
@@ -176,7 +178,7 @@ class Translator:
 
     def _text(self, source: list[int], words: list[str], tokens: list[int]) -> str:
         given = self.model, self.corpus, self.decode, source, words, tokens
-        return self.corpus.tokenizer(self.corpus.target).detokenize(output_words(*given))
+        return self.corpus.detokenizer(source)(output_words(*given))
 
 
 def translate_lines(

@@ -30,7 +30,8 @@ _PEAKS = Path(__file__).with_name("gpu_peaks.csv")
 
 def text_libraries(corpus: Corpus) -> list[str]:
     """The packages that make a corpus's tokens and subwords."""
-    segmenters = segmenter_packages((corpus.source, corpus.target))
+    languages = dict.fromkeys(x for pair in corpus.pairs("").values() for x in pair.languages)
+    segmenters = segmenter_packages(languages)
     tokenizers = {"moses": [], "spacy": ["spacy"], "segmenter": segmenters}
     name, vocabulary = corpus.tokenize.name, corpus.vocabulary
     needed = [*tokenizers[name], "sacremoses"] if name in tokenizers else []

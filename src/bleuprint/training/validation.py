@@ -70,8 +70,8 @@ class Validator:
             for row, tokens in zip(rows.tolist(), greedy_search(model, ids), strict=True):
                 outputs[row, : len(tokens)] = torch.tensor(tokens, device=group.device)
         return [
-            corpus.text(corpus.target, [token for token in tokens if token != PAD])
-            for tokens in group.all_reduce(outputs).tolist()
+            corpus.translation(source[row], [token for token in tokens if token != PAD])
+            for row, tokens in enumerate(group.all_reduce(outputs).tolist())
         ]
 
 

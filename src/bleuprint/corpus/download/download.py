@@ -58,7 +58,7 @@ def download_corpus(
                 part: _Reading(f"corpora.{corpus}.files.{name}.{part}", text, raw.languages, source)
                 for part, text in parts.items()
             }
-            if readings:
+            if readings or name == "train":  # a zero-shot direction has an empty one
                 drawn = sample if name == "train" else None
                 _write_set(name, readings, raw.at(partial), ledger, drawn)
         source.record()

@@ -10,7 +10,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import ClassVar
+from typing import ClassVar, Self
 
 from bleuprint.config import paths
 from bleuprint.config.corpus import Corpus
@@ -35,6 +35,11 @@ class Step(ABC):
     output: Path
     ledger: Path
 
+    @classmethod
+    @abstractmethod
+    def of(cls, name: str, corpus: Corpus, root: Path = Path()) -> Self:
+        """The stage with the settings and paths of a corpus."""
+
     @abstractmethod
     def process_shard(self, shard: Shard, part: Path, workers: int) -> None:
         """Process a shard of train into the folder `part`."""
@@ -57,7 +62,7 @@ class Step(ABC):
     def settings_sha256(self) -> str:
         """The fingerprint of the settings: of all fields except paths."""
         values = {field.name: getattr(self, field.name) for field in fields(self)}
-        kept = {n: v for n, v in values.items() if not isinstance(v, Path | TextFolder)}
+        kept = {n: v for n, v in values.items() if not isinstance(v, Path | TextFolder | None)}
         return fingerprint.of_settings(kept)
 
     def new_ledger(self) -> Ledger:
@@ -75,17 +80,18 @@ class Step(ABC):
 def run_step(step: Step, shards: Path, work: Shard | int | None, workers: int) -> None:
     """Process one shard, gather a number of shards, or do both for the whole text (None).
 
-    Shards are kept in folders below `shards`.
+    Shards are kept in folders below `shards`, those of one of several directions in its own.
     """
+    direction = step.corpus.partition("/")[2]
     made_of = f"{step.settings_sha256} {step.before.count('train')}"
     if not isinstance(work, int):
-        folder = shards / str(work or Shard())
+        folder = shards / str(work or Shard()) / direction
         with whole_folder(folder) as part:
             step.process_shard(work or Shard(), part, workers)
             (part / _MADE_OF).write_text(made_of)
     if isinstance(work, Shard):
         return
-    parts = [shards / str(shard) for shard in Shard.all(work or 1)]
+    parts = [shards / str(shard) / direction for shard in Shard.all(work or 1)]
     try:
         for part in parts:
             if not part.is_dir():

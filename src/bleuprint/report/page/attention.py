@@ -58,7 +58,7 @@ def attention(context: ReportContext) -> Section | None:
 
 def _maps(context: ReportContext) -> Iterator[_Map]:
     for result in (result for result in context.results if not result.outside):
-        corpus = context.settings.corpus(result.corpus)
+        corpus = context.settings.corpus(result.corpus).of_test(result.test)
         cell = Cell(result.system, result.corpus, result.first.seed)
         for sentence in read_attention(context.root / cell.results / ATTENTION, result.test):
-            yield _Map(result, (corpus.source, corpus.target), sentence)
+            yield _Map(result, corpus.languages, sentence)

@@ -52,14 +52,15 @@ def lines_of_sets(context: ReportContext) -> Iterator[SetLines]:
     """Every test set, with the outputs of the first seed."""
     for (task, test), results in by_test(context.results).items():
         outputs, bleu = {}, {}
+        languages = results[0].first.source, results[0].first.target
         for shown in shown_systems(results):
             cell = Cell(shown.system, shown.corpus, context.settings.seeds[0])
             run = Results.open(context.settings, cell, context.root)
             references, output = run.lines(test)
             outputs[shown.label] = output
-            bleu[shown.label] = sentence_bleu(output, references, run.texts.target)
+            bleu[shown.label] = sentence_bleu(output, references, languages[1])
         yield SetLines(
-            *(task, test, run.texts.languages, run.sources(test), references, outputs),
+            *(task, test, languages, run.sources(test), references, outputs),
             bleu=pd.DataFrame(bleu),
             left_out=len(results) - len(outputs),
         )

@@ -1,0 +1,112 @@
+"""A corpus of several directions: what params.yaml says of it, and what is refused."""
+
+import pytest
+
+from bleuprint.config.experiment import load, load_resolved
+from bleuprint.config.paths import RESOLVED
+from bleuprint.runtime.errors import UserError
+from bleuprint.runtime.files import write_json
+from params import PARAMS, read
+from root import ROOT
+
+MANY = """\
+  many:
+    from: phrasebook
+    directions:
+      en-de: {}
+      de-en: {files: {train: {phrasebook: {pairs: 30}}}}
+      en-fr: {}
+      de-fr: {zero_shot: true}
+    split: {temperature: 5}
+    vocabulary: {bpe: {num_merges: 10}}
+systems:
+"""
+ONE = """\
+  one:
+    from: phrasebook
+    source: de
+    target: en
+    files: {train: {phrasebook: {pairs: 30}}}
+    vocabulary: {bpe: {num_merges: 10}}
+"""
+
+
+def with_many(folder, many=MANY):
+    path = folder / "params.yaml"
+    path.write_text(PARAMS.replace("systems:\n", many))
+    return load(path, ROOT)
+
+
+@pytest.fixture
+def settings(tmp_path):
+    return with_many(tmp_path)
+
+
+def test_each_direction_is_the_corpus_of_its_pair(tmp_path, settings):
+    assert settings.corpus("many/de-en") == with_many(tmp_path, ONE + MANY).corpus("one")
+    many = settings.corpus("many")
+    assert [*many.files.train] == [f"{each}-phrasebook" for each in ("en-de", "de-en", "en-fr")]
+    assert [*many.files.valid] == [*many.files.train]
+    assert [*many.files.tests] == [*many.files.train, "de-fr-phrasebook"]
+    assert many.of_test("de-fr-phrasebook").languages == ("de", "fr")
+    assert many.tags == {"<2de>": "de", "<2en>": "en", "<2fr>": "fr"}
+    assert [*settings.pairs()] == ["own", "many/en-de", "many/de-en", "many/en-fr", "many/de-fr"]
+
+
+def test_what_resolve_writes_is_read_back(tmp_path, settings):
+    write_json(tmp_path / RESOLVED, settings.resolved())
+    assert load_resolved(tmp_path) == settings
+    corpus = settings.resolved()["corpora"]["many"]
+    assert corpus["directions"] == {
+        "en-de": {},
+        "de-en": {},
+        "en-fr": {},
+        "de-fr": {"zero_shot": True},
+    }
+    assert corpus["split"]["temperature"] == 5
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "line", "message"),
+    [
+        ("      en-fr: {}\n", "      en-de: {}\n", 23, 'duplicate key "en-de"'),
+        ("temperature: 5", "temperature: 0.5", 25, "0.5 is out of range: at least 1"),
+        ("en-fr: {}", "en-en: {}", 23, "a direction is SOURCE-TARGET, two languages such as en-de"),
+        ("en-fr: {}", "fr: {}", 23, "a direction is SOURCE-TARGET, two languages such as en-de"),
+        ("en-fr: {}", "en-fr:", 23, "not a mapping; {} for the files of the corpus"),
+        ("en-fr: {}", "en-cs: {}", 23, "has no text in 'cs'"),
+        ("en-fr: {}", "en-fr: {zero_shot: true}", 23, "no direction of the training text has 'fr'"),
+        ("{zero_shot: true}", "{zero_shots: true}", 24, "did you mean 'zero_shot'?"),
+        (
+            "{zero_shot: true}",
+            "{zero_shot: true, files: {tests: {phrasebook: null}}}",
+            24,
+            "has no test set: needs files.tests",
+        ),
+        (
+            "en-fr: {}",
+            "en-fr: {files: {valid: {phrasebook: null}}}",
+            23,
+            "has no validation set: needs files.valid",
+        ),
+        (
+            "    from: phrasebook\n",
+            "    from: phrasebook\n    source: en\n",
+            20,
+            "beside directions, which name languages",
+        ),
+    ],
+)
+def test_a_mistake_is_one_line(tmp_path, old, new, line, message):
+    assert MANY.count(old) == 1
+    with pytest.raises(UserError) as error:
+        with_many(tmp_path, MANY.replace(old, new))
+    lines = str(error.value).splitlines()
+    assert message in lines[0]
+    assert f"params.yaml:{line}: " in lines[0]
+    assert len(lines) == 1
+
+
+def test_a_temperature_is_for_several_directions(tmp_path):
+    with pytest.raises(UserError, match=r"split.temperature: 2.0: of a corpus with directions"):
+        read(tmp_path, PARAMS.replace("test: 0.05, seed: 1", "test: 0.05, seed: 1, temperature: 2"))

@@ -1,0 +1,253 @@
+"""Several directions in one corpus: sampled, tagged, joined, and each scored as its own pair."""
+
+import runpy
+import sys
+from collections import Counter
+from contextlib import chdir
+from dataclasses import replace
+
+import pytest
+
+from bleuprint.config.experiment import load_resolved
+from bleuprint.config.paths import Cell, folder, ledger, shards
+from bleuprint.corpus.clean import Cleaning
+from bleuprint.corpus.directions import join_tokens, run_directions, sampled_pairs
+from bleuprint.corpus.steps.ledger import read_ledger, read_ledgers
+from bleuprint.corpus.steps.shard import Shard
+from bleuprint.corpus.test_sets import read_description
+from bleuprint.dataset.binarized import BinaryCorpus
+from bleuprint.decoding.translation_record import TRANSLATION, TranslationRecord
+from bleuprint.runtime.errors import UserError
+from bleuprint.scoring.bleu import bleu_metric
+from bleuprint.scoring.measure import Texts
+from bleuprint.scoring.score import score_cell, score_texts
+from bleuprint.text.parallel import TextFolder, read_lines
+from bleuprint.text.tokenizers import tokenizer_for
+from params import PARAMS, write_resolved
+from root import ROOT
+from steps import DATA_STAGES
+
+# Sentences by language; those of 20 to 23 are a test set of the zero-shot direction alone.
+TEXTS = {
+    "en": [f"It's {n:05b} o'clock, isn't it?" for n in range(24)],
+    "de": [f"Es ist {n:05b} Uhr, nicht wahr?" for n in range(24)],
+    "fr": [f"C'est l'heure {n:05b}, n'est-ce pas ?" for n in range(24)],
+}
+TRAINED = {"en-de": 14, "de-en": 14, "en-fr": 4}
+DIRECTIONS = [*TRAINED, "de-fr"]
+SETS = {"train": (0, 14), "valid": (14, 16), "test": (16, 20), "unseen": (20, 24)}
+
+
+def files(direction):
+    """The files of a direction in params.yaml; of French, 4 pairs to train on."""
+    source, target = direction.split("-")
+
+    def text(name, more=""):
+        sides = (
+            f"source: {{path: inputs/{name}.{source}}}, target: {{path: inputs/{name}.{target}}}"
+        )
+        return f"{{a: {{license_and_citation: own, {sides}{more}}}}}"
+
+    tests = text("test" if direction in TRAINED else "unseen")
+    train = text("train", f", pairs: {TRAINED.get(direction, 14)}")
+    return f"train: {train}, valid: {text('valid')}, tests: {{news: {tests}}}"
+
+
+def params(temperature=2):
+    entries = (
+        f"      {each}: {{{'zero_shot: true, ' * (each == 'de-fr')}files: {{{files(each)}}}}}\n"
+        for each in DIRECTIONS
+    )
+    many = (
+        "  many:\n    directions:\n" + "".join(entries) + "    split: {temperature: "
+        f"{temperature}}}\n    vocabulary: {{bpe: {{num_merges: 10}}}}\n"
+        '    license_and_citation: {own: {license: none, bibtex: "@misc{own,}"}}\nsystems:\n'
+    )
+    return PARAMS.replace("systems:\n", many)
+
+
+def run(script, root):
+    """A stage's script, in this process."""
+    with chdir(root), pytest.MonkeyPatch.context() as patch:
+        patch.setattr(sys, "argv", [f"{script}.py", "many"])
+        runpy.run_path(str(ROOT / "stages" / f"{script}.py"), run_name="stage")["main"]()
+
+
+@pytest.fixture(scope="module")
+def root(tmp_path_factory):
+    """The project after all stages of data."""
+    root = tmp_path_factory.mktemp("many")
+    (root / "inputs").mkdir()
+    for language, lines in TEXTS.items():
+        for name, (start, stop) in SETS.items():
+            text = "".join(f"{line}\n" for line in lines[start:stop])
+            (root / "inputs" / f"{name}.{language}").write_text(text)
+    # a sentence of the test set of another direction
+    leak = (root / "inputs" / "train.de").read_text().replace(TEXTS["de"][3], TEXTS["de"][21])
+    (root / "inputs" / "train.de").write_text(leak)
+    (root / "params.yaml").write_text(params())
+    write_resolved(root)
+    for script in DATA_STAGES:
+        run(script, root)
+    return root
+
+
+@pytest.fixture
+def corpus(root):
+    return load_resolved(root).corpus("many")
+
+
+@pytest.mark.parametrize("temperature", [1, 2, 5, 100])
+def test_shares_are_those_of_the_formula(temperature):
+    pairs = {"a": 100_000, "b": 10_000, "c": 10}
+    taken = sampled_pairs(pairs, temperature)
+    weights = {name: n ** (1 / temperature) for name, n in pairs.items()}
+    for name, n in taken.items():
+        assert n / sum(taken.values()) == pytest.approx(
+            weights[name] / sum(weights.values()), abs=1e-4
+        )
+    assert taken["a"] == pairs["a"]
+    assert taken["b"] >= pairs["b"]
+    assert (taken == pairs) == (temperature == 1)
+
+
+def test_every_training_pair_is_one_of_its_direction_with_its_tag(root):
+    tokens = TextFolder(root / "data/tokens/many", "src", "tgt")
+    found = {each: Counter() for each in TRAINED}
+    for source, target in tokens.pairs("train"):
+        tag, _, text = source.partition(" ")
+        # languages by their first words
+        languages = {"It": "en", "Es": "de", "C'": "fr"}
+        sides = languages[text[:2]], languages[target[:2]]
+        assert tag == f"<2{sides[1]}>"
+        known = [tokenizer_for(*pair) for pair in zip(sides, [tokenize(root)] * 2, strict=True)]
+        found["-".join(sides)][
+            known[0].detokenize(text.split()), known[1].detokenize(target.split())
+        ] += 1
+    # one pair of German has a sentence of a test set, of 14 are 13 left
+    wanted = {"en-de": 13, "de-en": 13, "en-fr": round(13 * (4 / 13) ** 0.5)}
+    assert {each: counts.total() for each, counts in found.items()} == wanted
+    for direction, counts in found.items():
+        source, target = direction.split("-")
+        left = [n for n in range(TRAINED[direction]) if n != 3 or "de" not in direction]
+        assert set(counts) == {(TEXTS[source][n], TEXTS[target][n]) for n in left}
+        assert max(counts.values()) - min(counts.values()) <= 1
+
+
+def tokenize(root):
+    return load_resolved(root).corpus("many").tokenize
+
+
+def test_a_zero_shot_direction_has_its_test_set_alone(root):
+    text = TextFolder(root / "data/tokens/many", "src", "tgt")
+    assert text.names() == [
+        *("train", "valid"),
+        *(f"test.{each}-news" for each in sorted(DIRECTIONS)),
+    ]
+    assert text.count("valid") == 2 * len(TRAINED)
+    assert next(iter(text.pairs("test.de-fr-news"))).source.startswith("<2fr> Es ist 10100 Uhr")
+    scored = TextFolder(root / "data/split/many", "src", "tgt")
+    assert [pair.target for pair in scored.pairs("test.de-fr-news")] == TEXTS["fr"][20:]
+
+
+def test_ledgers_are_joined(root):
+    with chdir(root):
+        ledgers = read_ledgers("many")
+    assert ledgers["download"]["train.en-fr-a"].pairs_in == 14
+    assert ledgers["download"]["test.de-fr-news.a"].pairs_out == 4
+    assert ledgers["clean"]["train"].pairs_out == 14 + 14 + 4
+    assert ledgers["dedup"]["train"].dropped["target_held_out"] == 1
+    assert ledgers["dedup"]["train"].dropped["source_held_out"] == 1
+    pairs = BinaryCorpus(root / "data/binary/many").sets["train"].pairs
+    assert ledgers["split"]["train"].pairs_out == ledgers["binarize"]["train"].pairs_out == pairs
+    assert not [path for path in ledger("many", "clean", root).parent.iterdir() if path.is_dir()]
+
+
+def test_translations_are_in_the_language_of_the_tag(root):
+    corpus = BinaryCorpus(root / "data/binary/many")
+    for name in (name for name in corpus.sets if name.startswith("test.")):
+        target = name.split("-")[1]
+        sides = [corpus.side(name, each) for each in ("src", "tgt")]
+        lines = [corpus.translation(sides[0][i], sides[1][i]) for i in range(4)]
+        assert lines == lines_of(name.removeprefix("test."), target)
+        words = corpus.segmentation("tgt").decode(sides[1][0])
+        assert lines[0] == tokenizer_for(target, tokenize(root)).detokenize(words)
+    assert corpus.tagged("<2fr> Es ist so.") == ("<2fr>", "Es ist so.")
+    with pytest.raises(UserError, match=r"'Es ist so\.': begins with no tag: <2de>, <2en>, <2fr>"):
+        corpus.tagged("Es ist so.")
+
+
+def test_each_direction_is_scored_as_its_own_pair(root):
+    settings = load_resolved(root)
+    cell = Cell("base", "many", 1)
+    hypotheses = root / cell.results / "hypotheses"
+    hypotheses.mkdir(parents=True)
+    outputs = {}
+    for each in DIRECTIONS:
+        lines = lines_of(each, each.split("-")[1])
+        outputs[each] = [lines[0], *(line.replace("1", "one ", 1) for line in lines[1:])]
+        text = "".join(f"{line}\n" for line in outputs[each])
+        (hypotheses / f"test.{each}-news.tgt").write_text(text)
+    TranslationRecord("f", {}, {}, {}, {}).write(root / cell.results / TRANSLATION)
+    scores = score_cell(settings, *cell, root)
+    assert [*scores] == [f"{each}-news" for each in DIRECTIONS]
+    for each in DIRECTIONS:
+        source, target = each.split("-")
+        references = lines_of(each, target)
+        expected = bleu_metric(references, target).corpus_score(outputs[each], None).score
+        measures = scores[f"{each}-news"]["measures"]
+        (bleu,) = (m["value"] for m in measures if (m["measure"], m["group"]) == ("bleu", ""))
+        assert bleu == pytest.approx(expected)
+        assert 0 < expected < 100
+        pair = settings.corpus(f"many/{each}")
+        described = read_description(folder("many", "tests", root), f"{each}-news")
+        texts = Texts(lines_of(each, source), references, outputs[each], pair, described)
+        assert measures == score_texts(texts)
+        assert "other language" in {m["measure"] for m in measures}
+
+
+def test_shards_make_the_same_text(root, corpus):
+    before = {path: path.read_bytes() for path in files_of(root, "clean")}
+    with chdir(root):
+        for shard in Shard.all(2):
+            run_directions(Cleaning, "many", corpus, shard, 1)
+        # where Snakemake looks for it
+        assert (shards("many", "clean") / "2-of-2" / "de-fr").is_dir()
+        run_directions(Cleaning, "many", corpus, 2, 1)
+    assert {path: path.read_bytes() for path in files_of(root, "clean")} == before
+    assert read_ledger(ledger("many", "clean", root))["train"].pairs_in == 32
+
+
+def lines_of(direction, language):
+    start, stop = SETS["test" if direction[:5] in TRAINED else "unseen"]
+    return TEXTS[language][start:stop]
+
+
+def files_of(root, stage):
+    return [path for path in folder("many", stage, root).rglob("*") if path.is_file()]
+
+
+def test_a_source_with_a_tag_is_refused(tmp_path, corpus):
+    for direction in DIRECTIONS:
+        source, target = direction.split("-")
+        path = folder("many", "tokens", tmp_path) / direction
+        path.mkdir(parents=True)
+        for name in ("train", "valid"):
+            (path / f"{name}.{source}").write_text("a b\nc <2fr> d\n")
+            (path / f"{name}.{target}").write_text("a <2fr>\nb\n")
+    with pytest.raises(
+        UserError, match=r"en-de/train.en:2: the text has '<2fr>', a tag, as a word"
+    ):
+        join_tokens("many", corpus, tmp_path)
+
+
+def test_texts_made_by_systems_are_refused(corpus):
+    text = corpus.files.train["en-de-a"]
+    train = {**corpus.files.train, "en-de-a": replace(text, source=None)}
+    with pytest.raises(ValueError, match="made by a system: not in a corpus with directions"):
+        replace(corpus, files=replace(corpus.files, train=train))
+
+
+def test_all_lines_of_a_set_are_of_its_part(root):
+    """Sources that are scored have no tag."""
+    assert [*read_lines(root / "data/split/many/test.en-fr-news.src")] == TEXTS["en"][16:20]
