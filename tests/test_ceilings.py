@@ -9,16 +9,16 @@ from root import ROOT
 # Lines of code by package of src/bleuprint, rounded up.
 PACKAGES = {
     "report": 3750,
-    "corpus": 3220,
+    "corpus": 3400,
     "runtime": 2300,
-    "config": 2090,
+    "config": 2260,
     "pipeline": 1750,
     "scoring": 1550,
     "training": 2280,
-    "dataset": 1540,
+    "dataset": 1560,
     "text": 1370,
     "serving": 900,
-    "decoding": 1290,
+    "decoding": 1300,
     "tracking": 970,
     "model": 1320,
     "cli": 680,
@@ -28,7 +28,7 @@ PACKAGES = {
 }
 LONGEST = 350  # lines of a module
 # Of code; of docs, of pages. The aim is 21,000 and 25,000.
-TOTALS = {"src": 26440, "tests": 30800, "docs": 2810}
+TOTALS = {"src": 26840, "tests": 31190, "docs": 2840}
 
 
 def code(folder):
