@@ -111,6 +111,7 @@ def test_draws_repeat_and_are_within_their_ranges(tmp_path):
         ("{decode.beam: [4]}", "x.over.decode.beam: [4]: one value is no sweep; give several"),
         ("{decode.beam: 4}", "x.over.decode.beam: 4 is not a list of values"),
         ("{decode.beam: [4, 5, 4]}", "x.over.decode.beam: 4 is there twice"),
+        ("{train.clip_norm: [1, 1.0]}", "x.over.train.clip_norm: 1.0 is there twice"),
         ("{decode.beam: [4, [5]]}", "x.over.decode.beam: [5] is not a number, text, true or"),
         ("{decode.beam: [4, 0]}", "x.over.decode.beam: 0 is out of range: at least 1"),
         ("{train.label_smoothing: [0.1, '0.1']}", "x.over: two systems are called x-0p1"),

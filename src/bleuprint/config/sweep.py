@@ -96,7 +96,7 @@ def _listed(key: str, values: Any, over: Tree) -> list[Any]:
     for position, value in enumerate(values):
         if not isinstance(value, str | bool | int | float):
             raise place.error(f"{value!r} is not a number, text, true or false")
-        if any(value == each and type(value) is type(each) for each in values[:position]):
+        if value in values[:position]:  # 1 and 1.0, too
             raise place.error(f"{value!r} is there twice")
     return list(values)
 
