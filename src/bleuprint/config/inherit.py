@@ -70,6 +70,9 @@ def expand(document: Tree, path: Path, root: Path) -> tuple[Tree, list[UserError
         errors += wrong
         if sweeps:
             whole["sweeps"] = sweeps
+        for name in tuned.keys() & sweeps.keys():  # DVC knows the start of its rows (rows.json)
+            at = dict.fromkeys(sweeps[name], tuned.places[name])
+            tuned = Tree({**tuned, **dict.fromkeys(at, tuned[name])}, tuned.places | at)
     whole["cells"] = each(systems, lambda it: _cells(systems[it], names, systems.places[it]))
     if isinstance(whole["cells"], Tree):
         errors += misplaced(whole["cells"], tuned)

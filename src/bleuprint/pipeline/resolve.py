@@ -9,6 +9,7 @@ before any stage runs.
 """
 
 from collections.abc import Mapping
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -33,8 +34,15 @@ def resolve(root: Path = Path()) -> bool:
 
 def write_rows(settings: Settings, root: Path = Path()) -> bool:
     """Write .dvc/rows.json; returns whether it has changed."""
-    names = [name for made in (settings.sweeps or {}).values() for name in made]
-    return _write_changed(root / ROWS, {"systems": {name: {} for name in names}})
+    found: dict[str, dict[str, Any]] = {"systems": {}, "tuned": {}}
+    for name in chain.from_iterable((settings.sweeps or {}).values()):
+        start = settings.system(name).train.from_
+        if start and start.cell:
+            system, corpus = start.cell
+            found["tuned"][name] = {"train": {"from": {"system": system, "corpus": corpus}}}
+        else:
+            found["systems"][name] = {}
+    return _write_changed(root / ROWS, found)
 
 
 def _write_changed(path: Path, content: Mapping[str, Any]) -> bool:
