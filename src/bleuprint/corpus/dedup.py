@@ -91,10 +91,12 @@ class Deduplication(Step):
     @property
     def held_out(self) -> Iterator[TextFolder]:
         """The folders whose held-out sets must not be in train."""
-        for path in sorted(self.directions.iterdir()) if self.directions else ():
-            yield TextFolder(path, *path.name.split("-"))
         if self.directions is None:
             yield self.before
+            return
+        for path in sorted(self.directions.iterdir()):
+            if path.is_dir():  # Snakemake puts a file beside them
+                yield TextFolder(path, *path.name.split("-"))
 
     @property
     def keys(self) -> list[str]:
