@@ -11,8 +11,8 @@ PACKAGES = {
     "report": 3750,
     "corpus": 3400,
     "runtime": 2300,
-    "config": 2260,
-    "pipeline": 1750,
+    "config": 2270,
+    "pipeline": 1760,
     "scoring": 1550,
     "training": 2280,
     "dataset": 1560,
@@ -28,7 +28,7 @@ PACKAGES = {
 }
 LONGEST = 350  # lines of a module
 # Of code; of docs, of pages. The aim is 21,000 and 25,000.
-TOTALS = {"src": 26840, "tests": 31190, "docs": 2840}
+TOTALS = {"src": 26860, "tests": 31210, "docs": 2840}
 
 
 def code(folder):
