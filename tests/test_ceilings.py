@@ -21,7 +21,7 @@ PACKAGES = {
     "decoding": 1300,
     "tracking": 970,
     "model": 1320,
-    "cli": 680,
+    "cli": 690,
     "rules": 720,
     "native": 550,  # in C++ 400
     "cells": 200,

@@ -72,4 +72,6 @@ def _checked(given: argparse.Namespace) -> tuple[Settings, Cell, Decode]:
     for file in given.files:
         if not Path(file).exists():
             raise UserError(f"{file}: no such file")
+    if given.alignment in given.files:
+        raise UserError(f"--alignment {given.alignment}: is the text to translate")
     return settings, options.trained_cell(settings, given), decode
