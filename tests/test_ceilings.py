@@ -17,7 +17,7 @@ PACKAGES = {
     "training": 2280,
     "dataset": 1560,
     "text": 1370,
-    "serving": 900,
+    "serving": 910,
     "decoding": 1300,
     "tracking": 970,
     "model": 1320,
@@ -28,7 +28,7 @@ PACKAGES = {
 }
 LONGEST = 350  # lines of a module
 # Of code; of docs, of pages. The aim is 21,000 and 25,000.
-TOTALS = {"src": 26860, "tests": 31210, "docs": 2840}
+TOTALS = {"src": 26860, "tests": 31230, "docs": 2840}
 
 
 def code(folder):

@@ -97,7 +97,10 @@ def application(translator: Translator, page: str) -> Starlette:
             raise HTTPException(415, "the body must be application/json")
         parsed = TranslationRequest.parse(await _body(request), translator.decode.beam)
         loop = asyncio.get_running_loop()
-        return JSONResponse(await loop.run_in_executor(thread, answer, translator, parsed))
+        try:
+            return JSONResponse(await loop.run_in_executor(thread, answer, translator, parsed))
+        except UserError as error:  # of several directions, a line without a tag
+            raise HTTPException(422, str(error)) from None
 
     app = Starlette(
         routes=[Route("/", show), Route("/translate", translate, methods=["POST"])],
