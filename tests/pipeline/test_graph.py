@@ -129,6 +129,15 @@ def test_a_made_text_depends_on_its_training_and_only_its_corpus_on_it(stages):
     } | {"report"}
 
 
+def test_snakemake_is_told_which_outputs_are_folders(project, stages):
+    rules = {rule.name: rule for rule in rules_of(stages.values(), root=project.root)}
+    assert rules["make_text"].folders == ["data/raw/{part_of}/made.{key}"]
+    assert rules["comet_outside"].folders == ["results/outside/{corpus}.comet"]
+    assert rules["train"].folders == ["models/{system}/{corpus}/{seed}/checkpoints"]
+    files = [path for rule in rules.values() for path in (*rule.files, *rule.kept)]
+    assert {path.rpartition(".")[2] for path in files} == {"json", "csv", "md", "tex"}
+
+
 def test_a_row_from_outside_needs_its_test_sets_alone(stages):
     wanted = graph.inputs(stages.values())
     outputs = {path for path in wanted["score_outside@own"] if not path.startswith(("src", "sta"))}

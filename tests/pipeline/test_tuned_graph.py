@@ -66,7 +66,7 @@ def test_a_sweep_of_starts_is_rows_of_tuned(project, before):
     assert "train@many-0p2-other-1" not in before
     # its own name is an entry of params.yaml, and so a stage
     project.run("python", "stages/start.py", "many")
-    assert (project.root / "models/many.start/1/empty").exists()
+    assert (project.root / "data/starts/many/1/empty").exists()
 
 
 def test_dvc_orders_a_vocabulary_before_the_text_that_it_numbers(before):
@@ -87,9 +87,12 @@ def test_snakemake_has_the_same_stages(project, before, stages):
     assert "share_vocabulary@other" in of_snakemake["binarize@other"]
     for name in ("share_vocabulary@other", "start@tuned"):
         assert f"code.{name.partition('@')[0]}" in stages[name].parameters
+    folders = {rule.name: rule.folders for rule in rules_of(stages.values(), root=project.root)}
+    assert folders["start"] == ["data/starts/{key}"]
+    assert folders["share_vocabulary"] == ["data/bpe/{key}/shared"]
     tuned = stages["train_tuned@tuned-other-1"]
     assert (tuned.kind, tuned.entry) == ("train", "train_tuned")
-    assert tuned.dependencies[0] == "models/tuned.start/1"
+    assert tuned.dependencies[0] == "data/starts/tuned/1"
     scratch = stages["train@tiny-other-1"]
     assert tuned.dependencies[1:] == scratch.dependencies
     assert tuned.command == scratch.command.replace("tiny", "tuned")

@@ -203,7 +203,7 @@ def test_folders(tmp_path, corpora, monkeypatch):
             Start(folder="their/models"),
             "no model.safetensors or UPDATE.safetensors with model.json",
         ),
-        (Start(system="base", corpus="own"), "micro.start/1: no such folder"),
+        (Start(system="base", corpus="own"), "starts/micro/1: no such folder"),
     ):
         with pytest.raises(UserError) as raised:
             start_files(start, CELL)

@@ -46,8 +46,8 @@ def vocabulary(corpus: str, of: str | None, root: Path = Path()) -> Path:
 
 
 def start(system: str, root: Path = Path()) -> Path:
-    """What a row of `tuned` starts from, a folder a seed. No system has a dot in its name."""
-    return root / "models" / f"{system}.start"
+    """What a row of `tuned` starts from, a folder a seed."""
+    return root / "data" / "starts" / system
 
 
 def outside(corpus: str, root: Path = Path()) -> Path:

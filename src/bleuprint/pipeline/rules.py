@@ -10,6 +10,9 @@ from ruamel.yaml import YAML
 from bleuprint.config import paths
 from bleuprint.pipeline.graph import WORK, Stage, inputs
 
+# The suffixes of outputs that are files.
+_FILES = (".json", ".csv", ".md", ".tex", ".txt")
+
 
 @dataclass(frozen=True)
 class Rule:
@@ -44,13 +47,15 @@ class Rule:
 
     @property
     def folders(self) -> list[str]:
-        """The outputs without a suffix, which are folders."""
-        return [path for path in self.outputs if not Path(path).suffix]
+        """The outputs that are folders: made.NAME and CORPUS.comet are, too."""
+        return [path for path in self.outputs if Path(path).suffix not in _FILES]
 
     @property
     def files(self) -> list[str]:
         """The outputs that are files in DVC's cache."""
-        return [path for path in self.outputs if Path(path).suffix and path not in self.kept]
+        return [
+            path for path in self.outputs if Path(path).suffix in _FILES and path not in self.kept
+        ]
 
     @property
     def log(self) -> str:
