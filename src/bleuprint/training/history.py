@@ -60,7 +60,8 @@ class TrainingFacts:
     @classmethod
     def read(cls, path: Path) -> Self:
         """Raises UserError if the file is damaged or lacks a field."""
-        return build(cls, read_object(path, cls.__dataclass_fields__.keys() - {"start"}), path)
+        names = [name for name in cls.__dataclass_fields__ if name != "start"]
+        return build(cls, read_object(path, names), path)
 
 
 @dataclass(frozen=True)
