@@ -3,6 +3,7 @@
 import shutil
 from dataclasses import replace
 
+import pandas as pd
 import pytest
 from sacrebleu.metrics.bleu import BLEU
 from sacrebleu.significance import PairedTest
@@ -22,7 +23,7 @@ from bleuprint.report.paired import holm
 from bleuprint.report.paper_numbers import paper_numbers
 from bleuprint.report.records import collect
 from bleuprint.report.system_results import signed, system_results
-from bleuprint.report.task import Task
+from bleuprint.report.task import Task, tasks_of
 from bleuprint.text.parallel import read_lines
 from bleuprint.tracking.sync import metrics
 from recipes import SETTINGS
@@ -251,3 +252,18 @@ def test_tasks_are_named():
     assert shared.name == shared.heading == "en-de (bpe, …)"
     assert Task("", ("many",)).heading == "many"
     assert shared.row("small", "words") == "small, words"
+
+
+def test_a_corpus_of_several_pairs_is_a_task_without_a_pair():
+    tests = [("en-de-news", "en", "de"), ("de-fr-news", "de", "fr")]
+    cells = pd.DataFrame(
+        [
+            {
+                **{"corpus": "many", "test": test, "source": source, "target": target},
+                **{"sources_sha256": source, "references_sha256": target},
+            }
+            for test, source, target in tests
+        ]
+    )
+    (task,) = tasks_of(cells).values()
+    assert (task.pair, task.heading) == ("", "many")
