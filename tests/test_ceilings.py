@@ -20,7 +20,7 @@ PACKAGES = {
     "serving": 910,
     "decoding": 1300,
     "tracking": 970,
-    "model": 1320,
+    "model": 1310,
     "cli": 690,
     "rules": 720,
     "native": 550,  # in C++ 400
@@ -28,7 +28,7 @@ PACKAGES = {
 }
 LONGEST = 350  # lines of a module
 # Of code; of docs, of pages. The aim is 21,000 and 25,000.
-TOTALS = {"src": 26870, "tests": 31260, "docs": 2840}
+TOTALS = {"src": 26860, "tests": 31270, "docs": 2840}
 
 
 def code(folder):

@@ -90,6 +90,18 @@ def test_what_is_too_long_is_translated_in_pieces(translator):
     assert whole.best[0].text == " ".join(texts)
 
 
+def test_a_file_is_kept_where_nothing_can_be_aligned(toy, tmp_path):
+    (kept := tmp_path / "pharaoh").write_text("0-0\n")
+    weights = toy / CELL.models / "averaged" / "model.safetensors"
+    whole = weights.read_bytes()
+    weights.write_bytes(whole[:100])
+    try:
+        _, said = run(toy, f"--alignment={kept}", text=b"ba\n", status=1)
+    finally:
+        weights.write_bytes(whole)
+    assert kept.read_text() == "0-0\n" and "model.safetensors" in said
+
+
 def test_alignments_go_to_a_file(toy, tmp_path, translator):
     text = "ba be\n\nBbb fa. Ga le!\n" + "be " * 300
     expected, _ = run(toy, text=text.encode())
@@ -120,7 +132,7 @@ def test_alignments_go_to_a_file(toy, tmp_path, translator):
         (("--beam=999",), b"", 1, "a beam of 999 is wider than the vocabulary of "),
         (("--seed=2",), b"", 1, "params.yaml: no seed 2; there are: "),
         (("nowhere.txt",), b"", 1, "nowhere.txt: no such file"),
-        (("--alignment=params.yaml", "params.yaml"), b"", 1, "params.yaml: is the text to tra"),
+        (("--alignment=./params.yaml", "params.yaml"), b"", 1, "params.yaml: is the text to tra"),
         (("--alignment=no/a",), b"ba\n", 1, "error: No such file or directory: no/a"),
         ((), b"ba\n\xff\n", 1, "standard input:2: byte 1 of the line is 0xff: not UTF-8"),
     ],

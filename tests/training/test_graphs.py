@@ -23,7 +23,7 @@ BATCHES = [batch(5, 3, 4), batch(6, 3, 4), batch(7, 9, 30), batch(8, 3, 4)]
 
 
 def gradient(flops, monkeypatch):
-    """The losses, the gradient, and the graphs of batches that are small below so many FLOPs."""
+    """The losses, the gradient, and the graphs if batches below `flops` are recorded."""
     monkeypatch.setattr("bleuprint.training.train_step._LAUNCH_FLOPS", flops)
     torch.manual_seed(1)
     step = TrainStep(Transformer(systems.model(dropout=0.1), 11, 11), systems.train(), 1, ALONE)

@@ -36,8 +36,8 @@ def _translate(given: argparse.Namespace) -> None:
     from bleuprint.serving.sentence_translator import SentenceTranslator
     from bleuprint.serving.translator import load_translator, translate_lines
 
+    translator = load_translator(settings, cell, decode, SentenceTranslator)
     with Path(given.alignment or os.devnull).open("w", encoding="utf-8") as alignments:
-        translator = load_translator(settings, cell, decode, SentenceTranslator)
         warned, number = 0, 0
         for block in translate_lines(translator, given.files, given.n_best or 1):
             for place, translated in block:
@@ -72,6 +72,8 @@ def _checked(given: argparse.Namespace) -> tuple[Settings, Cell, Decode]:
     for file in given.files:
         if not Path(file).exists():
             raise UserError(f"{file}: no such file")
-    if given.alignment in given.files:
+    if given.alignment and Path(given.alignment).resolve() in map(
+        Path.resolve, map(Path, given.files)
+    ):
         raise UserError(f"--alignment {given.alignment}: is the text to translate")
     return settings, options.trained_cell(settings, given), decode

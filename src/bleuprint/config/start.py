@@ -7,7 +7,7 @@ from bleuprint.runtime.schema import Name, Sha256
 
 @dataclass(frozen=True)
 class Start:
-    """Where the first weights of a training come from; optimizer and warmup begin anew.
+    """Where the first weights of a training come from; optimizer and schedule begin at update 1.
 
     `system` and `corpus`: the averaged model of this experiment's training of them with the same
     seed. Or `release`, a folder that `bleuprint release` wrote, of which `system` and `corpus`

@@ -89,7 +89,8 @@ def join_ledgers(
         settings.append(read_object(path, ("settings",))["settings"])
         for set_name, counts in read_ledger(path).items():
             joined.sets.setdefault(_joined_name(set_name, direction), SetCounts()).add(counts)
-    joined.sets["train"].keep(copies) if copies else None
+    if copies:
+        joined.sets["train"].keep(copies)
     joined.settings = fingerprint.of_settings(settings)
     joined.write(paths.ledger(name, stage, root))
     for part in corpus.pairs(name):  # no outputs of the stage

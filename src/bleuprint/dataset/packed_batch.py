@@ -90,7 +90,7 @@ def _filled(lengths: NDArray[np.int64]) -> tuple[NDArray[np.int64], int]:
 
 
 def _round_up(numbers: NDArray[np.int64], bits: int) -> Any:
-    """The next numbers of at most so many significant bits."""
+    """Round up to numbers of at most `bits` significant bits."""
     steps = 1 << np.maximum(0, np.frexp(numbers)[1] - bits).astype(np.int64)
     return -(-numbers // steps) * steps
 

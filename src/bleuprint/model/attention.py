@@ -33,7 +33,7 @@ class Attention(nn.Module):
         """Self-attention over rows x (R, D); `causal`: no position sees a later one."""
         query, key, value = self.project_qkv(x, layout)
         self._record(query, key, layout, causal)
-        return self._merge(layout.attend(query, key, value, layout, causal, self._dropout))
+        return self._merge(layout.attend((query, key, value), layout, causal, self._dropout))
 
     def cross(
         self, x: Tensor, layout: Layout, key: Tensor, value: Tensor, memory: Layout
@@ -41,7 +41,7 @@ class Attention(nn.Module):
         """Attention from x (R, D) to the result of `project_key_value`, of the layout `memory`."""
         query = layout.split_heads(self._queries(x), self.heads)
         self._record(query, key, memory, causal=False)
-        return self._merge(layout.attend(query, key, value, memory, False, self._dropout))
+        return self._merge(layout.attend((query, key, value), memory, False, self._dropout))
 
     def step(self, x: Tensor, layer: int, cache: KVCache) -> Tensor:
         """Self-attention of one new token for each of N hypotheses, x (N, D)."""

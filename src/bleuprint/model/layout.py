@@ -22,6 +22,10 @@ _KERNEL = "torch.nn.attention.varlen"
 _CAPABILITY, _HEAD, _LARGEST_HEAD = (8, 0), 8, 256
 
 
+# Queries, keys and values, their heads split by the layout.
+Heads: TypeAlias = tuple[Tensor, Tensor, Tensor]
+
+
 class Padded(NamedTuple):
     """`size`: sentences B and positions T; `mask` (B, 1, 1, T) is False at padding, if any.
 
@@ -41,17 +45,10 @@ class Padded(NamedTuple):
         """(R, H x K) as (B, H, T, K)."""
         return unpad_rows(rows, self.size).view(*self.size, heads, -1).transpose(1, 2)
 
-    def attend(
-        self,
-        query: Tensor,
-        key: Tensor,
-        value: Tensor,
-        keys: "Layout",
-        causal: bool,
-        dropout: float,
-    ) -> Tensor:
-        """Attention (R, H x d_v) of queries to keys and values of the layout `keys`."""
+    def attend(self, heads: Heads, keys: "Layout", causal: bool, dropout: float) -> Tensor:
+        """Attention (R, H x d_v) of queries to keys and values, which have the layout `keys`."""
         assert isinstance(keys, Padded)
+        query, key, value = heads
         dtype = query.dtype
         if dtype.itemsize == 2 and query.device.type == "cpu":
             # torch's kernel for CPUs takes six times as long for the gradient in bfloat16
@@ -72,20 +69,12 @@ class Packed(NamedTuple):
         """(R, H x K) as (R, H, K)."""
         return rows.view(rows.size(0), heads, -1)
 
-    def attend(
-        self,
-        query: Tensor,
-        key: Tensor,
-        value: Tensor,
-        keys: "Layout",
-        causal: bool,
-        dropout: float,
-    ) -> Tensor:
+    def attend(self, heads: Heads, keys: "Layout", causal: bool, dropout: float) -> Tensor:
         """Attention (R, H x d_v) as of `Padded`; the kernel has no dropout."""
         assert isinstance(keys, Packed) and not dropout
         bounds = self.offsets, keys.offsets, self.longest, keys.longest
-        attend = _KERNELS[query.device.type]
-        return attend(query, key, value, *bounds, causal).flatten(1)
+        attend = _KERNELS[heads[0].device.type]
+        return attend(*heads, *bounds, causal).flatten(1)
 
 
 Layout: TypeAlias = Padded | Packed

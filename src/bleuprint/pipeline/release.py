@@ -9,7 +9,7 @@ from pathlib import Path
 from bleuprint import __version__
 from bleuprint.config.cells import cells_of
 from bleuprint.config.experiment import Settings
-from bleuprint.config.paths import RESOLVED, Cell
+from bleuprint.config.paths import RESOLVED, ROWS, Cell
 from bleuprint.pipeline.dvc_lock import changed_stages
 from bleuprint.report import frame, main_table, notes
 from bleuprint.report.citations import citations
@@ -32,7 +32,7 @@ _REPORTS = (
 _COPIED = (
     *map(Path, ("params.yaml", "dvc.yaml", "dvc.lock", "constraints.txt")),
     *(frame.REPORTS / name for name in _REPORTS),
-    RESOLVED,
+    *(RESOLVED, ROWS),  # dvc.yaml reads both
 )
 
 
@@ -64,9 +64,9 @@ def release(
     records = frame.load()
     write_page(settings, records)  # which is not verified: it shows what was measured
     with whole_folder(output) as folder:
-        (folder / frame.REPORTS).mkdir()
         for path in _COPIED:
             if path.exists():  # a project may lack constraints.txt
+                (folder / path).parent.mkdir(exist_ok=True)
                 shutil.copyfile(path, folder / path)
         left_out = {cell: why for cell in cells if (why := _copy_weights(settings, cell, folder))}
         address = git(Path(), "remote", "get-url", "origin").decode().strip()
