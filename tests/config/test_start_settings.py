@@ -78,7 +78,11 @@ START = "{from: {system: base, corpus: own}}"
         ("tuned:\n", "  other:\n", "systems.other"),
         ("  fine:\n", "  base:\n", "tuned.base: a system, too"),
         ("    average: {last: 2}", "    average: {last: 2, ensemble: true}", "an ensemble"),
-        ("{more: {}}", "{more: {train: {from: {corpus: more}}}}", "DVC would not know this start"),
+        (
+            "{more: {}}",
+            "{more: {train: {from: {corpus: more}}}}",
+            "put the row under tuned instead, with train.from in full",
+        ),
         ("{more: own}", "{mire: own}", "vocabularies.mire: no such corpus; there are: own, more"),
         ("{more: own}", "{more: one}", "vocabularies.more: no corpus 'one'; there are: own, more"),
         ("{more: own}", "{more: own, own: more}", "own has the vocabulary of more itself"),
@@ -107,7 +111,7 @@ def test_what_is_refused_in_one_line(tmp_path, old, new, message):
 @pytest.mark.parametrize(
     ("start", "message"),
     [
-        ("{system: base, corpus: own}", "DVC would not know this start"),
+        ("{system: base, corpus: own}", "put the row under tuned instead, with train.from in full"),
         ("{system: base}", "needs system and corpus, a release, or a folder"),
         ("{folder: a, release: b}", "needs system and corpus, a release, or a folder"),
         ("{folder: a, system: base}", "a folder has one model"),
