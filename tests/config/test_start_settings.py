@@ -81,7 +81,7 @@ START = "{from: {system: base, corpus: own}}"
         (
             "{more: {}}",
             "{more: {train: {from: {corpus: more}}}}",
-            "put the row under tuned instead, with train.from in full",
+            "say it once, in train.from of a row under tuned",
         ),
         ("{more: own}", "{mire: own}", "vocabularies.mire: no such corpus; there are: own, more"),
         ("{more: own}", "{more: one}", "vocabularies.more: no corpus 'one'; there are: own, more"),
@@ -111,7 +111,7 @@ def test_what_is_refused_in_one_line(tmp_path, old, new, message):
 @pytest.mark.parametrize(
     ("start", "message"),
     [
-        ("{system: base, corpus: own}", "put the row under tuned instead, with train.from in full"),
+        ("{system: base, corpus: own}", "say it once, in train.from of a row under tuned"),
         ("{system: base}", "needs system and corpus, a release, or a folder"),
         ("{folder: a, release: b}", "needs system and corpus, a release, or a folder"),
         ("{folder: a, system: base}", "a folder has one model"),

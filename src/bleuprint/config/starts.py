@@ -70,7 +70,7 @@ def misplaced(cells: Mapping[str, Any], tuned: Tree) -> Iterator[UserError]:
             start = _start(cell)
             if {"system", "corpus"} <= start.keys() and "release" not in start and start != own:
                 yield start.places["system"].error(
-                    "put the row under tuned instead, with train.from in full, where DVC reads the order"
+                    "say it once, in train.from of a row under tuned, where DVC reads the order"
                 )
                 break
 
