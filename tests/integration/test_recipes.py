@@ -57,7 +57,7 @@ RESOLVED = {
     "cleaning-phrasebook": "13924f783f3ec741",
     "copy": "7e319767bc7f3a2c",
     "course-multi30k": "34abe08305aa0bef",
-    "fine-tune-multi30k": "aee0839da53922b2",
+    "fine-tune-multi30k": "7963a0998d87dc49",
     "iwslt14-de-en": "55d92d8bd34b13fd",
     "multi30k-cpu": "a21300368156d7ff",
     "multilingual-multi30k": "096ba79a7280ad14",
