@@ -25,7 +25,7 @@ help:
 	@echo "make table         print its table once more"
 	@echo "make recipe NAME=  put recipes/NAME.yaml in place of params.yaml"
 	@echo "make ui            compare the trainings in MLflow, http://127.0.0.1:5000"
-	@echo "make docs          the manual as a site, work/site/docs/index.html"
+	@echo "make docs          the manual as a site, work/site/index.html"
 	@echo "make test          the tests"
 	@echo "make test-slow     more tests: of pages in a browser, of documents, of variants"
 	@echo "make test-long     the longest: faults and kills at many moments"
@@ -95,7 +95,7 @@ lint: setup
 # from docs/ and README.md, without a network; a broken link is an error
 docs: setup
 	sphinx-build -q --fail-on-warning --keep-going -c docs -d work/doctrees . work/site
-	@echo "open $(CURDIR)/work/site/docs/index.html"
+	@echo "open $(CURDIR)/work/site/index.html"
 
 ui: setup
 	@MLFLOW_SERVER_ENABLE_JOB_EXECUTION=false mlflow ui --host 127.0.0.1 --port $(PORT) \

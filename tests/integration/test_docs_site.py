@@ -1,6 +1,8 @@
-"""The manual as a site: built without warnings, and read in a browser without a network."""
+"""Manual and results as a site: built without warnings, read in a browser without a network."""
 
+import json
 import re
+import statistics
 import subprocess
 import sys
 from html import unescape
@@ -8,13 +10,17 @@ from urllib.parse import unquote, urlsplit
 
 import pytest
 
+from bleuprint.config.experiment import load
 from root import ROOT
 
 pytestmark = pytest.mark.slow
 
+RECIPES = sorted(path.stem for path in (ROOT / "recipes").glob("*.yaml"))
+REPORTS = sorted(path.parent for path in (ROOT / "reports").glob("**/table.md"))
 PAGES = [
     *sorted(f"docs/{path.stem}" for path in (ROOT / "docs").glob("*.md")),
     *sorted(path.stem for path in ROOT.glob("*.md")),
+    *(f"{path.relative_to(ROOT)}/table" for path in REPORTS),
 ]
 
 
@@ -49,11 +55,43 @@ def test_links_and_pictures_lead_to_what_there_is(site, page):
             continue
         file = path.parent / unquote(target.path) if target.path else path
         assert file.is_file(), target
-        # the pages of reports are whole files, tables are Markdown
-        assert file.suffix != ".md" or file.name == "table.md", target
+        assert file.suffix != ".md", target
         if target.fragment and file.suffix == ".html":
             anchor = f'id="{unquote(target.fragment)}"'
             assert anchor in file.read_text(encoding="utf-8"), target
+
+
+def test_the_start_page_lists_each_recipe_with_its_first_bleu(site):
+    start = (site / "index.html").read_text(encoding="utf-8")
+    (page,) = re.findall(r"url=([\w/.]+)", start)
+    rows = re.findall(r"<tr.*?</tr>", (site / page).read_text(encoding="utf-8"), re.DOTALL)
+    text = {re.findall(r"<p>.*?>([\w-]+)<", row)[0]: row for row in rows if "<td>" in row}
+    assert sorted(text) == RECIPES
+    for report in REPORTS:
+        name = "phrasebook" if report.name == "reports" else report.name
+        cells = json.loads((report / "results.json").read_text("utf-8"))["measures"]
+        bleu = [each for each in cells if each["measure"] == "bleu" and not each["group"]]
+        first = bleu[0]
+        of_first = [
+            each["value"]
+            for each in bleu
+            if all(each[key] == first[key] for key in ("system", "corpus", "test"))
+        ]
+        assert f"{first['system']}: {statistics.mean(of_first):.1f}" in text[name]
+
+
+def test_pages_of_results_have_their_commands_and_quote_none_but_embedded_text(site):
+    for report in REPORTS:
+        name = "phrasebook" if report.name == "reports" else report.name
+        page = (site / report.relative_to(ROOT) / "table.html").read_text(encoding="utf-8")
+        assert f"make recipe NAME={name} && make reproduce" in unescape(re.sub("<.*?>", "", page))
+        assert '<figure class="curves"><svg' in page
+    for path in (ROOT / "reports").glob("*/index.html"):
+        copied = site / path.relative_to(ROOT)
+        assert copied.read_bytes() == path.read_bytes()
+        for corpus in load(ROOT / "recipes" / f"{path.parent.name}.yaml").corpora.values():
+            urls = re.findall(r"url='([^']*)'", repr(corpus.files))
+            assert urls and all(re.match("(phrasebook|copy|toy):", url) for url in urls)
 
 
 @pytest.mark.parametrize("width", [1280, 390])
@@ -70,7 +108,7 @@ def test_search_finds_a_setting_and_a_message(site, browser):
     for words, page in (
         ("label_smoothing_target", "docs/settings"),
         ("not parallel", "docs/troubleshooting"),
-        ("two commands", "README"),
+        ("toy-sentence", "reports/toy-sentence/table"),
     ):
         browser.open(f"{(site / 'search.html').as_uri()}?q={words.replace(' ', '+')}")
         browser.wait(f"document.querySelector('#search-results a[href^=\"{page}.html\"]')")

@@ -1,9 +1,10 @@
-"""Files that other tools read: pre-commit's, the container's, the workflow catalogue's."""
+"""Files that other tools read: pre-commit's, the container's, GitHub's, git's."""
 
 import os
 import re
 import shlex
 import subprocess
+import sys
 
 import pytest
 from ruamel.yaml import YAML
@@ -12,6 +13,7 @@ from root import ROOT
 
 HOOKS = YAML(typ="safe").load(ROOT / ".pre-commit-config.yaml")["repos"][0]["hooks"]
 CONTAINER = (ROOT / "tools" / "Containerfile").read_text(encoding="utf-8").replace("\\\n", "")
+WORKFLOW = ROOT / ".github" / "workflows" / "ci.yml"
 STEPS = re.findall(r"^RUN (.*)", CONTAINER, re.MULTILINE)
 
 
@@ -52,3 +54,49 @@ def test_the_steps_of_the_image_make_a_command(tmp_path):
         [tmp_path / "clone/.venv/bin/bleuprint", "--version"], capture_output=True, text=True
     )
     assert re.fullmatch(r"bleuprint \d+\.\d+\.\d+\n", done.stdout)
+
+
+def test_the_workflow_is_one_of_github():
+    pytest.importorskip("check_jsonschema")
+    command = ["-m", "check_jsonschema", "--builtin-schema", "vendor.github-workflows"]
+    done = subprocess.run([sys.executable, *command, WORKFLOW], capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout
+
+
+def test_the_workflow_runs_what_there_is_and_publishes_what_make_docs_builds():
+    makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
+    workflow = YAML(typ="safe").load(WORKFLOW)
+    assert workflow["permissions"] == {"contents": "read"}
+    jobs, commands, actions = workflow["jobs"], [], {}
+    for name, job in jobs.items():
+        assert 0 < job["timeout-minutes"] <= 90
+        assert {job.get("needs", name)} <= jobs.keys()
+        commands += [step["run"] for step in job["steps"] if "run" in step]
+        actions |= {step["uses"]: (name, step) for step in job["steps"] if "uses" in step}
+    assert all(re.fullmatch(r"actions/[\w-]+@v\d+", action) for action in actions)
+    assert {".ci/run", "make docs"} < set(commands)
+    assert os.access(ROOT / ".ci" / "run", os.X_OK)
+    for target in re.findall(r"\bmake ([\w-]+)", "\n".join(commands)):
+        assert f"\n{target}:" in makefile
+    ((build, upload),) = (a for name, a in actions.items() if "upload-pages-artifact" in name)
+    assert f" . {upload['with']['path']}\n" in makefile.partition("\ndocs: setup\n")[2]
+    ((publish, _),) = (each for name, each in actions.items() if "deploy-pages" in name)
+    assert jobs[publish]["needs"] == build
+    assert jobs[publish]["permissions"] == {"pages": "write", "id-token": "write"}
+    # of pull requests nothing is published, of other branches nothing runs
+    assert jobs[publish]["if"] == "github.event_name == 'push'"
+    assert workflow["on"]["push"] == {"branches": ["main"]}
+
+
+def test_git_changes_no_line_ends():
+    """Nothing in git has CR LF, and what git takes for binary is said to be."""
+    listed = subprocess.run(
+        ["git", "-C", ROOT, "ls-files", "--eol"], check=True, capture_output=True, text=True
+    )
+    for line in listed.stdout.splitlines():
+        in_git, _, attributes = line.partition("\t")[0].split(maxsplit=2)
+        assert (in_git, attributes.strip()) in {
+            ("i/lf", "attr/text=auto eol=lf"),
+            ("i/none", "attr/text=auto eol=lf"),
+            ("i/-text", "attr/-text"),
+        }, line
