@@ -28,7 +28,7 @@ PACKAGES = {
 }
 LONGEST = 350  # lines of a module
 # Of code; of docs, of pages. The aim is 21,000 and 25,000.
-TOTALS = {"src": 26860, "tests": 31360, "docs": 2850}
+TOTALS = {"src": 26860, "tests": 31360, "docs": 2630}
 
 
 def code(folder):
