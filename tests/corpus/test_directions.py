@@ -7,7 +7,9 @@ from contextlib import chdir
 from dataclasses import replace
 
 import pytest
+import torch
 
+import systems
 from bleuprint.config.experiment import load_resolved
 from bleuprint.config.paths import Cell, folder, ledger, shards
 from bleuprint.corpus.clean import Cleaning
@@ -17,10 +19,12 @@ from bleuprint.corpus.steps.shard import Shard
 from bleuprint.corpus.test_sets import read_description
 from bleuprint.dataset.binarized import BinaryCorpus
 from bleuprint.decoding.translation_record import TRANSLATION, TranslationRecord
+from bleuprint.model.transformer import Transformer
 from bleuprint.runtime.errors import UserError
 from bleuprint.scoring.bleu import bleu_metric
 from bleuprint.scoring.measure import Texts
 from bleuprint.scoring.score import score_cell, score_texts
+from bleuprint.serving.sentence_translator import SentenceTranslator
 from bleuprint.text.parallel import TextFolder, read_lines
 from bleuprint.text.tokenizers import tokenizer_for
 from params import PARAMS, write_resolved
@@ -161,7 +165,10 @@ def test_ledgers_are_joined(root):
     assert ledgers["dedup"]["train"].dropped["target_held_out"] == 1
     assert ledgers["dedup"]["train"].dropped["source_held_out"] == 1
     pairs = BinaryCorpus(root / "data/binary/many").sets["train"].pairs
-    assert ledgers["split"]["train"].pairs_out == ledgers["binarize"]["train"].pairs_out == pairs
+    split = ledgers["split"]["train"]
+    assert split.pairs_out == ledgers["binarize"]["train"].pairs_out == pairs
+    assert split.pairs_in == ledgers["filter"]["train"].pairs_out
+    assert split.changed == {"copies": pairs - split.pairs_in} and pairs > split.pairs_in
     assert not [path for path in ledger("many", "clean", root).parent.iterdir() if path.is_dir()]
 
 
@@ -174,9 +181,55 @@ def test_translations_are_in_the_language_of_the_tag(root):
         assert lines == lines_of(name.removeprefix("test."), target)
         words = corpus.segmentation("tgt").decode(sides[1][0])
         assert lines[0] == tokenizer_for(target, tokenize(root)).detokenize(words)
-    assert corpus.tagged("<2fr> Es ist so.") == ("<2fr>", "Es ist so.")
-    with pytest.raises(UserError, match=r"'Es ist so\.': begins with no tag: <2de>, <2en>, <2fr>"):
-        corpus.tagged("Es ist so.")
+
+
+def untrained(root, direction, **settings):
+    """A translator with random weights, of a direction."""
+    with chdir(root):
+        pair = load_resolved().corpus("many").pair("many", direction)
+        binary = BinaryCorpus(root / "data/binary/many")
+        sizes = [len(binary.segmentation(side).vocabulary) for side in ("src", "tgt")]
+        torch.manual_seed(1)
+        model = Transformer(systems.model(tie_embeddings="none"), *sizes).eval()
+        decode = systems.decode(**settings)
+        return SentenceTranslator(model, binary, pair.clean, decode, None, pair.languages)
+
+
+@pytest.mark.parametrize("direction", DIRECTIONS)
+def test_a_sentence_is_read_by_the_rules_of_its_language(root, direction):
+    """The translator gives the model what the pipeline binarized."""
+    translator = untrained(root, direction)
+    name = f"test.{direction}-news"
+    sentences = BinaryCorpus(root / "data/binary/many").side(name, "src")
+    lines = lines_of(f"{direction}-news", direction.split("-")[0])
+    tokens = TextFolder(root / "data/tokens/many", "src", "tgt").pairs(name)
+    for i, (translated, pair) in enumerate(zip(translator(lines), tokens, strict=True)):
+        assert translated.pieces[0].source == sentences[i].tolist()
+        assert translator.alignment(translated).source == pair.source.split()[1:]
+
+
+def test_each_sentence_and_piece_has_the_tag(root):
+    translator = untrained(root, "en-de", max_len_b=3)
+    tag = BinaryCorpus(root / "data/binary/many").side("test.en-de-news", "src")[0][:1].tolist()
+    short, long = translator(["It's so. Isn't it?", "o'clock " * 200])
+    pieces = [*short.pieces, *long.pieces]
+    assert len(short.pieces) == 2 and len(long.pieces) > 1
+    assert all(piece.source[: len(tag)] == tag for piece in pieces)
+    assert max(len(piece.source) for piece in pieces) <= translator.model.settings.max_positions
+    with pytest.raises(UserError, match="has '<2fr>', a tag, as a word"):
+        translator(["It is <2fr> o'clock."])
+
+
+def test_a_direction_is_chosen(corpus):
+    assert corpus.pair("many", "de-fr").languages == ("de", "fr")
+    with pytest.raises(UserError, match="many: --direction is en-de, de-en, en-fr, de-fr"):
+        corpus.pair("many", None)
+    with pytest.raises(UserError, match="--direction fr-de: many has en-de, de-en, en-fr, de-fr"):
+        corpus.pair("many", "fr-de")
+    single = corpus.pair("many", "en-de")
+    assert single.pair("one", None) is single
+    with pytest.raises(UserError, match="--direction en-de: one has en-de alone, without it"):
+        single.pair("one", "en-de")
 
 
 def test_each_direction_is_scored_as_its_own_pair(root):

@@ -13,7 +13,7 @@ from bleuprint.config.system import Average
 from bleuprint.dataset.subwords.vocabulary import EOS, UNK
 from bleuprint.decoding import translate
 from bleuprint.decoding.engine import TorchEngine
-from bleuprint.decoding.word_alignment import align, attended, output_places, output_words
+from bleuprint.decoding.word_alignment import WordAligner, output_places
 from bleuprint.model.transformer import AttentionWeights, Transformer
 from bleuprint.text.parallel import read_lines
 from bleuprint.training.averaging import average
@@ -60,12 +60,13 @@ def test_an_unknown_word_is_the_one_attended_to(words):
     decode = systems.decode(replace_unk=True)
     given = [UNK, 5, UNK, EOS], ["one", "two", "three"]
     model = looking([2, 0, 0])
-    found = output_words(model, corpus, decode, *given, [UNK, 6, UNK])
+    found = WordAligner(model, corpus, decode).output_words(*given, [UNK, 6, UNK])
     assert found == ["three", vocabulary[6], "one"]
-    assert output_words(None, corpus, decode, *given, [5, 6]) == vocabulary[5:7]
-    found = output_words(None, corpus, systems.decode(), *given, [UNK, 6])
+    unused = looking([])
+    assert WordAligner(unused, corpus, decode).output_words(*given, [5, 6]) == vocabulary[5:7]
+    found = WordAligner(unused, corpus, PLAIN).output_words(*given, [UNK, 6])
     assert found == ["<unk>", vocabulary[6]]
-    aligned = align(model, corpus, decode, given[1], [(given[0], [UNK, 6, UNK])])
+    aligned = WordAligner(model, corpus, decode).align(given[1], [(given[0], [UNK, 6, UNK])])
     assert str(aligned) == f"one two three ||| three {vocabulary[6]} one ||| 0-1 0-2 2-0"
 
 
@@ -74,10 +75,11 @@ def test_the_last_layer_decides_by_the_mean_of_its_heads_and_never_for_the_end(w
     last = torch.tensor([[[[0.3, 0.1, 0.0, 0.6]] * 2, [[0.0, 0.2, 0.2, 0.6]] * 2]])
     assert last.shape == (1, 2, 2, 4)
     model = looking([], [first.expand(1, 2, 2, 4), last])
+    aligner = WordAligner(model, words.binary, PLAIN)
     # means 0.15, 0.15, 0.1, 0.6: of equal ones the first
-    assert attended(model, words.binary, [4, 5, 6, EOS], [7]) == [0]
+    assert aligner.attended([4, 5, 6, EOS], [7]) == [0]
     last[0, 1, 0, 1] += 0.01
-    assert attended(model, words.binary, [4, 5, 6, EOS], [7]) == [1]
+    assert aligner.attended([4, 5, 6, EOS], [7]) == [1]
 
 
 def test_the_stage_replaces_unknown_words(words, tmp_path):
@@ -126,13 +128,29 @@ def test_links_are_of_words_and_counted_from_0(characters):
         s.encode([" ".join(text)]).tolist() for s, text in ((source, words), (target, ["DE", "BA"]))
     )
     assert (len(ids), len(tokens)) == (7, 5)
-    aligned = align(looking([2, 3, 0, 5]), characters, PLAIN, words, [(ids, tokens[:-1])])
+    aligned = WordAligner(looking([2, 3, 0, 5]), characters, PLAIN).align(
+        words, [(ids, tokens[:-1])]
+    )
     # A is aligned to fi and B to ba: a word with two links
     assert str(aligned) == "ba de fi ||| DE BA ||| 0-1 1-0 2-1"
     # a second piece follows the first
     pieces = [([*ids[:4], EOS], tokens[:2]), (ids[4:], tokens[2:-1])]
-    aligned = align(looking([0, 1]), characters, PLAIN, words, pieces)
+    aligned = WordAligner(looking([0, 1]), characters, PLAIN).align(words, pieces)
     assert str(aligned) == "ba de fi ||| DE BA ||| 0-0 2-1"
+
+
+def test_the_tag_of_a_direction_is_no_word(words, monkeypatch):
+    """Of sources with a tag, which the model attends to, the largest weight at a word counts."""
+    corpus, decode = words.binary, systems.decode(replace_unk=True)
+    tag = corpus.segmentation("de").vocabulary.tokens[4]
+    monkeypatch.setattr(corpus, "tags", {tag: "en"})
+    cross = torch.tensor([[[[0.7, 0.1, 0.2, 0.0], [0.6, 0.3, 0.0, 0.1]]]])
+    aligner = WordAligner(looking([], [cross]), corpus, decode)
+    source, two = [4, UNK, UNK, EOS], ["one", "two"]
+    assert aligner.output_words(source, two, [UNK, UNK]) == ["two", "one"]
+    assert aligner.align(two, [(source, [UNK, UNK])]).links == [(0, 1), (1, 0)]
+    assert aligner.output_words([4, EOS], [], [UNK]) == ["<unk>"]
+    assert aligner.align([], [([4, EOS], [UNK])]).links == []
 
 
 def test_an_unknown_character_divides_no_source_word(characters):
@@ -140,7 +158,7 @@ def test_an_unknown_character_divides_no_source_word(characters):
     ids = characters.segmentation("de").encode([" ".join(words)]).tolist()
     assert UNK in ids and len(ids) == 6
     tokens = characters.segmentation("en").encode(["BA"]).tolist()[:-1]
-    aligned = align(looking([2, 4]), characters, PLAIN, words, [(ids, tokens)])
+    aligned = WordAligner(looking([2, 4]), characters, PLAIN).align(words, [(ids, tokens)])
     assert aligned.links == [(0, 0), (1, 0)]
 
 
@@ -154,7 +172,9 @@ def test_words_of_sentencepiece(tmp_path, size):
         ids = segmentation.encode([line]).tolist()
         tokens = ids[:-1]
         words = line.split()
-        aligned = align(looking(range(len(tokens))), corpus, PLAIN, words, [(ids, tokens)])
+        aligned = WordAligner(looking(range(len(tokens))), corpus, PLAIN).align(
+            words, [(ids, tokens)]
+        )
         assert aligned.target == segmentation.decode(tokens)
         if len(aligned.target) == len(words):
             assert aligned.links == [(i, i) for i in range(len(words))]

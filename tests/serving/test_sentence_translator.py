@@ -4,7 +4,6 @@ import pytest
 
 from bleuprint.config.experiment import load
 from bleuprint.config.paths import Cell
-from bleuprint.runtime.errors import UserError
 from bleuprint.serving.sentence_translator import SentenceTranslator, split_sentences
 from bleuprint.serving.translator import load_translator
 from corpora import TORTURE
@@ -67,21 +66,6 @@ def test_chinese_and_japanese_are_joined_without_a_space(both, monkeypatch):
     whole, split = both
     texts = [each.best[0].text for each in whole(["be gibu. ", "Gu dibe."])]
     parts = whole(["be gibu. ", "Gu dibe."])
-    monkeypatch.setattr(split.corpus, "target", "ja")
+    monkeypatch.setattr(split, "target", "ja")
     assert isinstance(split, SentenceTranslator)
     assert split._joined(parts).best[0].text == "".join(texts)
-
-
-def test_each_sentence_has_the_tag_of_its_line(both, monkeypatch):
-    lines, sentences = both
-    for translator in both:
-        monkeypatch.setattr(translator.corpus, "tags", {"<2x>": translator.corpus.target})
-    one, two = (
-        lines([f"<2x> {each}"])[0].best[0].text for each in ("Two dogs run.", "Why do they run?")
-    )
-    (joined,) = sentences(["<2x> Two dogs run. Why do they run?"])
-    assert joined.best[0].text == " ".join(filter(None, (one, two)))
-    assert joined.words[0] == joined.words[joined.words.index("<2x>", 1)] == "<2x>"
-    assert sentences([" "])[0].words == []
-    with pytest.raises(UserError, match=r"'a b\.': begins with no tag: <2x>"):
-        sentences(["a b."])

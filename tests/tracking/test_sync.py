@@ -19,6 +19,7 @@ from bleuprint.tracking.sync import described, sync
 from bleuprint.tracking.tracker import Tracker
 from measuring import value_of
 from mlservers import history, runs_in
+from root import ROOT
 from servers import free_port
 from systems import with_systems
 
@@ -216,6 +217,23 @@ def test_parameters_keep_to_the_limits_of_mlflow(monkeypatch):
         "tiny",
     )
     assert {key for key in params if not _VALID.fullmatch(key)} == set()
+
+
+def test_directions_and_what_made_a_text_are_parameters():
+    def params(recipe, system, corpus):
+        cell, settings = Cell(system, corpus, 1), load(ROOT / "recipes" / f"{recipe}.yaml")
+        return module.Description.of(settings, cell, "f", "d", 1).params
+
+    of_many = params("multilingual-multi30k", "small", "multilingual")
+    assert of_many["corpus.directions.de-en"] == "trained"
+    assert of_many["corpus.directions.fr-de"] == "zero-shot"
+    made = {
+        key.rpartition(".")[2]: value
+        for key, value in params("back-translation-phrasebook", "tiny", "top-10").items()
+        if ".top-10-back-translation.made_by." in key
+    }
+    how = "drawn from the 10 most probable tokens"
+    assert made == {"system": "tiny", "corpus": "tenth-reversed", "how": how}
 
 
 _VALID = re.compile(r"[\w.\- /]{1,250}")

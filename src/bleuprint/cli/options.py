@@ -56,6 +56,10 @@ def add_cell_options(add: AddArgument) -> None:
     add("--seed", type=int, help="seed of the training (the first of params.yaml)")
 
 
+def add_direction(add: AddArgument) -> None:
+    add("--direction", metavar="EN-DE", help="of a corpus with directions: that of the text")
+
+
 def trained_cell(settings: Settings, given: argparse.Namespace) -> Cell:
     """The cell that the options name.
 

@@ -3,6 +3,7 @@
 import argparse
 import os
 import sys
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 
@@ -22,6 +23,7 @@ def add_commands(commands: Commands) -> None:
     add = add_command(commands, _translate, example, computes=True)
     add("files", nargs="*", metavar="FILE", help="files to translate (standard input)")
     options.add_cell_options(add)
+    options.add_direction(add)
     beam = options.whole_number(1, WIDEST)
     add("--beam", type=beam, help="instead of the system's decode.beam")
     add("--alignment", metavar="FILE", help="writes WORDS ||| WORDS ||| 0-0 1-2 for each line")
@@ -36,7 +38,9 @@ def _translate(given: argparse.Namespace) -> None:
     from bleuprint.serving.sentence_translator import SentenceTranslator
     from bleuprint.serving.translator import load_translator, translate_lines
 
-    translator = load_translator(settings, cell, decode, SentenceTranslator)
+    translator = load_translator(
+        settings, cell, decode, SentenceTranslator, direction=given.direction
+    )
     with Path(given.alignment or os.devnull).open("w", encoding="utf-8") as alignments:
         warned, number = 0, 0
         for block in translate_lines(translator, given.files, given.n_best or 1):
@@ -72,8 +76,9 @@ def _checked(given: argparse.Namespace) -> tuple[Settings, Cell, Decode]:
     for file in given.files:
         if not Path(file).exists():
             raise UserError(f"{file}: no such file")
-    if given.alignment and Path(given.alignment).resolve() in map(
-        Path.resolve, map(Path, given.files)
-    ):
-        raise UserError(f"--alignment {given.alignment}: is the text to translate")
+    with suppress(OSError):  # the file is not there yet, or standard input is closed
+        texts = [Path(file).stat() for file in given.files] or [os.fstat(0)]
+        written = given.alignment and Path(given.alignment).stat()
+        if any(written and os.path.samestat(written, text) for text in texts):
+            raise UserError(f"--alignment {given.alignment}: is the text to translate")
     return settings, options.trained_cell(settings, given), decode

@@ -15,6 +15,7 @@ from bleuprint.rules import CHECKS, EDITS
 from bleuprint.rules.edits import NonPrinting, Unicode
 from bleuprint.rules.lengths import Length
 from bleuprint.rules.rule import Check, Edit, edited
+from bleuprint.runtime.errors import UserError
 from bleuprint.runtime.schema import Language, Name, Named, SettingError, Share
 from bleuprint.text.segmenter import check_segmenter
 from bleuprint.text.tokenizers import Tokenize, tokenizer_for
@@ -216,6 +217,18 @@ class Corpus:
         if self.directions is None:
             return {name: self}
         return {f"{name}/{each}": self._direction(each) for each in self.directions}
+
+    def pair(self, name: str, direction: str | None) -> "Corpus":
+        """The corpus of one pair to translate with: itself as `name`, or that of a direction.
+
+        Raises UserError if it has no such direction, or several and none is given.
+        """
+        pairs = self.pairs(name)
+        if found := pairs.get(f"{name}/{direction}" if direction else name):
+            return found
+        there = ", ".join(self.directions or (f"{self.source}-{self.target} alone, without it",))
+        given = f"--direction {direction}: {name} has" if direction else f"{name}: --direction is"
+        raise UserError(f"{given} {there}")
 
     def of_test(self, test: str) -> "Corpus":
         """The corpus of a test set's language pair."""

@@ -15,7 +15,7 @@ from bleuprint.config import paths
 from bleuprint.config.corpus import Corpus
 from bleuprint.config.directions import SOURCE, TARGET, tag
 from bleuprint.corpus.steps.filtering import join_files
-from bleuprint.corpus.steps.ledger import Ledger, SetCounts, read_ledger
+from bleuprint.corpus.steps.ledger import COPIES, Ledger, SetCounts, read_ledger
 from bleuprint.corpus.steps.shard import Shard
 from bleuprint.corpus.steps.sharded import Step, run_and_print
 from bleuprint.runtime import fingerprint
@@ -90,7 +90,8 @@ def join_ledgers(
         for set_name, counts in read_ledger(path).items():
             joined.sets.setdefault(_joined_name(set_name, direction), SetCounts()).add(counts)
     if copies:
-        joined.sets["train"].keep(copies)
+        joined.sets["train"].pairs_out += copies
+        joined.sets["train"].changed[COPIES] = copies
     joined.settings = fingerprint.of_settings(settings)
     joined.write(paths.ledger(name, stage, root))
     for part in corpus.pairs(name):  # no outputs of the stage

@@ -149,18 +149,6 @@ class BinaryCorpus:
         tag = words[0] if words else ""
         return self.tokenizer(self.tags.get(tag, self.target)).detokenize
 
-    def tagged(self, sentence: str) -> tuple[str, str]:
-        """The tag of a sentence and the rest; the tag is empty if the corpus has one direction.
-
-        Raises UserError at a sentence that lacks a tag.
-        """
-        tag, _, rest = sentence.lstrip().partition(" ")
-        if not self.tags or not tag:
-            return "", sentence
-        if tag not in self.tags:
-            raise UserError(f"{sentence[:60]!r}: begins with no tag: {', '.join(self.tags)}")
-        return tag, rest
-
     def verify(self, set_name: str | None = None) -> None:
         """Hash all files, or those of one set; raises UserError if one differs from the header."""
         begin = "" if set_name is None else f"{set_name}."

@@ -19,7 +19,7 @@ from bleuprint.decoding.ensemble import Decoder, Ensemble, load_decoder, models_
 from bleuprint.decoding.forced_decoding import reference_loss
 from bleuprint.decoding.sampling import Sampler
 from bleuprint.decoding.translation_record import TRANSLATION, TranslationRecord
-from bleuprint.decoding.word_alignment import output_words
+from bleuprint.decoding.word_alignment import WordAligner
 from bleuprint.model.linear import check_precision, pack_weights, round_to_bfloat16
 from bleuprint.model.weights import DESCRIPTION
 from bleuprint.runtime.errors import UserError
@@ -46,17 +46,16 @@ def translate_tests(
     # before the engine, which may round the weights
     losses = {name.removeprefix("test."): reference_loss(model, corpus, name) for name in tests}
     engine, newest = create_engine(model, corpus, decode), models_of(model)[-1]
+    aligner = WordAligner(newest, corpus, decode)
     hypotheses = results / "hypotheses"
     maps: dict[str, list[SentenceAttention]] = {}
     with whole_folder(hypotheses) as partial:
         for name in tests:
             outputs = search(engine, corpus, name, progress=f"translate {name}")
             source, path = corpus.side(name, corpus.source), tokens / f"{name}.{corpus.source}"
-            texts = (line.split(" ") for line in read_lines(path))
+            texts = (line.split(" ")[bool(corpus.tags) :] for line in read_lines(path))
             lines = [
-                corpus.detokenizer(source[i])(
-                    output_words(newest, corpus, decode, source[i].tolist(), words, ids)
-                )
+                corpus.detokenizer(source[i])(aligner.output_words(source[i].tolist(), words, ids))
                 for i, (words, ids) in enumerate(zip(texts, outputs, strict=True))
             ]
             text = "".join(f"{line}\n" for line in lines)

@@ -37,62 +37,68 @@ class WordAlignment:
         return f"{' '.join(self.source)} ||| {' '.join(self.target)} ||| {links}"
 
 
-def attended(
-    decoder: Decoder, corpus: BinaryCorpus, source: Sequence[int], tokens: Sequence[int]
-) -> list[int]:
-    """The place in `source` (ids with EOS) of the largest weight, for each of `tokens`, without.
+class WordAligner:
+    """Finds the source words of outputs of a decoder; of an ensemble by its last model's weights.
 
-    Of an ensemble the last model's weights.
+    The tag of a corpus of several directions is no word of its sentences, and never found.
     """
-    weights = attention_maps(models_of(decoder)[-1], corpus, source, tokens)["cross"].means[-1]
-    places: list[int] = weights[: len(tokens), : len(source) - 1].argmax(axis=1).tolist()
-    return places
 
+    def __init__(self, decoder: Decoder, corpus: BinaryCorpus, decode: Decode) -> None:
+        self._model, self._corpus, self._decode = models_of(decoder)[-1], corpus, decode
 
-def output_words(
-    decoder: Decoder,
-    corpus: BinaryCorpus,
-    decode: Decode,
-    source: Sequence[int],
-    words: Sequence[str],
-    tokens: Sequence[int],
-) -> list[str]:
-    """The words of an output; with `replace_unk`, UNK is the attended one of the source's `words`,
-    each of which is one token then.
-    """
-    found = corpus.segmentation(corpus.target).decode(tokens)
-    if not decode.replace_unk or UNK not in tokens:
-        return found
-    places = attended(decoder, corpus, source, tokens)
-    triples = zip(tokens, found, places, strict=True)
-    return [words[place] if token == UNK else word for token, word, place in triples]
+    def attended(self, source: Sequence[int], tokens: Sequence[int]) -> list[int]:
+        """The place of the largest weight among the source's tokens, for each of `tokens`.
 
+        `source`: ids with tag and EOS, which are not counted; `tokens`: ids without EOS.
+        """
+        weights = attention_maps(self._model, self._corpus, source, tokens)["cross"].means[-1]
+        of_words = weights[: len(tokens), self._tag(source) : len(source) - 1]
+        places: list[int] = of_words.argmax(axis=1).tolist()
+        return places
 
-def align(
-    decoder: Decoder,
-    corpus: BinaryCorpus,
-    decode: Decode,
-    words: list[str],
-    pieces: Sequence[tuple[list[int], list[int]]],
-) -> WordAlignment:
-    """The alignment of a sentence of `words` and its translation.
+    def output_words(
+        self, source: Sequence[int], words: Sequence[str], tokens: Sequence[int]
+    ) -> list[str]:
+        """The words of an output; with `replace_unk`, UNK is the attended one of the source's
+        `words`, each of which is one token then.
+        """
+        found = self._corpus.segmentation(self._corpus.target).decode(tokens)
+        replace = self._decode.replace_unk and UNK in tokens
+        if not replace or len(source) == self._tag(source) + 1:
+            return found
+        triples = zip(tokens, found, self.attended(source, tokens), strict=True)
+        return [words[place] if token == UNK else word for token, word, place in triples]
 
-    `pieces`: its tokens (ids with EOS) and those of their translations (ids without), which follow
-    each other. Words are linked if any of their tokens are (Garg et al. 2019, section 5.2).
-    """
-    ids = [token for source, _ in pieces for token in source[:-1]]
-    places = iter(source_places(corpus.segmentation(corpus.source), words, ids))
-    target, links = list[str](), set[tuple[int, int]]()
-    for source, tokens in pieces:
-        own = list(islice(places, len(source) - 1))
-        found, of_tokens = output_places(corpus.segmentation(corpus.target), tokens)
-        if found and own:
-            at = attended(decoder, corpus, source, tokens)
-            pairs = zip(at, of_tokens, strict=True)
-            links |= {(own[token], len(target) + word) for token, word in pairs}
-        given = decoder, corpus, decode, source, [words[place] for place in own], tokens
-        target += output_words(*given) if decode.replace_unk else found
-    return WordAlignment(words, target, sorted(links))
+    def align(
+        self, words: list[str], pieces: Sequence[tuple[list[int], list[int]]]
+    ) -> WordAlignment:
+        """The alignment of a sentence of `words` and its translation.
+
+        `pieces`: its tokens (ids with tag and EOS) and those of their translations (ids without),
+        which follow each other. Words are linked if any of their tokens are (Garg et al. 2019,
+        section 5.2).
+        """
+        corpus = self._corpus
+        ids = [token for source, _ in pieces for token in source[self._tag(source) : -1]]
+        places = iter(source_places(corpus.segmentation(corpus.source), words, ids))
+        target, links = list[str](), set[tuple[int, int]]()
+        for source, tokens in pieces:
+            own = list(islice(places, len(source) - 1 - self._tag(source)))
+            found, of_tokens = output_places(corpus.segmentation(corpus.target), tokens)
+            if found and own:
+                pairs = zip(self.attended(source, tokens), of_tokens, strict=True)
+                links |= {(own[token], len(target) + word) for token, word in pairs}
+            of_piece = [words[place] for place in own]
+            replace = self._decode.replace_unk
+            target += self.output_words(source, of_piece, tokens) if replace else found
+        return WordAlignment(words, target, sorted(links))
+
+    def _tag(self, source: Sequence[int]) -> int:
+        """How many tokens of a source are its tag."""
+        if not self._corpus.tags:
+            return 0
+        ends = self._corpus.segmentation(self._corpus.source).ends_word(np.array(source))
+        return int(ends.argmax()) + 1
 
 
 def source_places(segmentation: Segmentation, words: Iterable[str], ids: list[int]) -> list[int]:

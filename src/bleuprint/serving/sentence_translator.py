@@ -28,10 +28,7 @@ class SentenceTranslator(Translator):
     """
 
     def __call__(self, sentences: Sequence[str], best: int = 1) -> list[Translated]:
-        lines = []
-        for tag, text in map(self.corpus.tagged, sentences):
-            parts = split_sentences(text, self.corpus.source)
-            lines.append([f"{tag} {part}" for part in parts] if tag else parts)
+        lines = [split_sentences(text, self.source) for text in sentences]
         found = iter(super().__call__([each for line in lines for each in line], best))
         return [self._joined(list(islice(found, len(line)))) for line in lines]
 
@@ -44,7 +41,7 @@ class SentenceTranslator(Translator):
             for part, count in zip(parts, counts, strict=True)
             if count
         )
-        target = self.corpus.target
+        target = self.target
         space = "" if is_chinese(target) or target in ("ja", "jpn") else " "
         text = space.join(filter(None, (part.best[0].text for part in parts)))
         score = log / length_penalty(sum(counts), self.decode) if log else 0.0

@@ -49,7 +49,7 @@ _HEADERS = {
 }
 
 
-def serve(settings: Settings, cell: Cell, port: int) -> None:
+def serve(settings: Settings, cell: Cell, port: int, direction: str | None = None) -> None:
     """Serve a trained cell until SIGINT or SIGTERM ends the process, with status 0.
 
     Port 0 is any free one; prints the address once it answers. Raises UserError if the port is
@@ -61,7 +61,7 @@ def serve(settings: Settings, cell: Cell, port: int) -> None:
         why = os.strerror(error.errno or 0)
         raise UserError(f"--port {port}: {why}; choose another, or 0 for a free one") from None
     decode = settings.system_on(cell.system, cell.corpus).decode
-    translator = load_translator(settings, cell, decode, SentenceTranslator)
+    translator = load_translator(settings, cell, decode, SentenceTranslator, direction=direction)
     page, policy = _page(translator, cell)
     config = uvicorn.Config(
         application(translator, page),
@@ -99,7 +99,7 @@ def application(translator: Translator, page: str) -> Starlette:
         loop = asyncio.get_running_loop()
         try:
             return JSONResponse(await loop.run_in_executor(thread, answer, translator, parsed))
-        except UserError as error:  # of several directions, a line without a tag
+        except UserError as error:  # of several directions: a tag as a word
             raise HTTPException(422, str(error)) from None
 
     app = Starlette(
@@ -177,7 +177,8 @@ def _page(translator: Translator, cell: Cell) -> tuple[str, str]:
     """The page, and the policy that lets a browser run only the script and style in it."""
     beam = translator.decode.beam
     template = attention_environment().get_template("serve.html.j2")
-    page = template.render(cell=cell, corpus=translator.corpus, beam=beam, n_best=min(4, beam))
+    languages = {"source": translator.source, "target": translator.target}
+    page = template.render(cell=cell, **languages, beam=beam, n_best=min(4, beam))
     policy = ["default-src 'none'", "connect-src 'self'", "img-src data:", "base-uri 'none'"]
     policy += ["form-action 'none'", "frame-ancestors 'none'"]
     for tag in ("script", "style"):  # allowed by the hash of their content

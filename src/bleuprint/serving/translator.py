@@ -10,6 +10,7 @@ from pathlib import Path
 import numpy as np
 import torch
 
+from bleuprint.config.directions import tag
 from bleuprint.config.experiment import Settings
 from bleuprint.config.paths import Cell, folder
 from bleuprint.config.system import Decode
@@ -20,7 +21,7 @@ from bleuprint.decoding.beam_search import Hypothesis, length_penalty
 from bleuprint.decoding.ensemble import Decoder, load_decoder, models_of
 from bleuprint.decoding.sampling import Sampler
 from bleuprint.decoding.translate import create_engine
-from bleuprint.decoding.word_alignment import WordAlignment, align, output_words
+from bleuprint.decoding.word_alignment import WordAligner, WordAlignment
 from bleuprint.rules.rule import Edits, edited
 from bleuprint.runtime.errors import UserError
 from bleuprint.runtime.utf8 import read_lines_together
@@ -72,19 +73,24 @@ def load_translator(
     decode: Decode,
     kind: "type[Translator] | None" = None,
     sampler: Sampler | None = None,
+    direction: str | None = None,
 ) -> "Translator":
-    """The translator of a trained cell; `kind`: its class, if not Translator."""
+    """The translator of a trained cell; `kind`: its class, if not Translator.
+
+    `direction`: of a corpus of several. Raises UserError if it has not this one, or needs one.
+    """
+    pair = settings.corpus(cell.corpus).pair(cell.corpus, direction)
     corpus = BinaryCorpus(folder(cell.corpus, "binary"))
     device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
     model = load_decoder(cell.models / "averaged", corpus).to(device)
-    edits = settings.corpus(cell.corpus).clean
-    return (kind or Translator)(model, corpus, edits, decode, sampler)
+    return (kind or Translator)(model, corpus, pair.clean, decode, sampler, pair.languages)
 
 
 class Translator:
     """Translates as the pipeline does: with the same cleaning, tokenizer and subwords.
 
-    `sampler`: draws translations, instead of beam search.
+    `sampler`: draws translations, instead of beam search. `languages`: of the text, in a corpus of
+    several directions, whose tag the translator adds.
     """
 
     def __init__(
@@ -94,8 +100,12 @@ class Translator:
         edits: Edits,
         decode: Decode,
         sampler: Sampler | None = None,
+        languages: tuple[str, str] | None = None,
     ) -> None:
         self.model, self.corpus, self.decode, self._edits = model, corpus, decode, edits
+        self.source, self.target = languages or (corpus.source, corpus.target)
+        self._aligner = WordAligner(model, corpus, decode)
+        self._tag = self._encode([tag(self.target)]) if corpus.tags else []
         self._engine = create_engine(model, corpus, decode, sampler)
         self._most = self._engine.max_source_length
 
@@ -117,7 +127,7 @@ class Translator:
         for text, whole, parts in zip(words, ids, sources, strict=True):
             outputs = list(islice(hypotheses, len(parts)))
             firsts = [Piece(a, b[0].tokens) for a, b in zip(parts, outputs, strict=True) if whole]
-            beyond = max(0, len(whole) + 1 - self._most)
+            beyond = max(0, len(self._tag) + len(whole) + 1 - self._most)
             joined = self._join(parts, text, outputs)[:best]
             translations.append(Translated(joined, beyond, firsts, text))
         return translations
@@ -130,17 +140,18 @@ class Translator:
     def alignment(self, translated: Translated) -> WordAlignment:
         """The words of a sentence and of its best translation, and which translate which."""
         pieces = [(piece.source, piece.tokens) for piece in translated.pieces]
-        return align(self.model, self.corpus, self.decode, translated.words, pieces)
+        return self._aligner.align(translated.words, pieces)
 
     def ids(self, sentence: str) -> list[int]:
         """The tokens of a sentence, without EOS."""
         return self._encode(self._words(sentence))
 
     def _words(self, sentence: str) -> list[str]:
-        language = self.corpus.source
-        tag, text = self.corpus.tagged(sentence)
-        words = self.corpus.tokenizer(language).tokenize(edited(text, language, self._edits))
-        return [tag, *words] if tag else words
+        text = edited(sentence, self.source, self._edits)
+        words = self.corpus.tokenizer(self.source).tokenize(text)
+        for word in filter(self.corpus.tags.__contains__, words):
+            raise UserError(f"{sentence[:60]!r}: has {word!r}, a tag, as a word")
+        return words
 
     def _encode(self, words: list[str]) -> list[int]:
         segmentation = self.corpus.segmentation(self.corpus.source)
@@ -148,14 +159,14 @@ class Translator:
         return ids[:-1]
 
     def _pieces(self, ids: list[int]) -> list[list[int]]:
-        """Pieces within the model's maximum length, each with EOS; split between words if any."""
+        """Pieces within the model's length, each with tag and EOS; split between words if any."""
         ends_word = self.corpus.segmentation(self.corpus.source).ends_word(np.array([*ids, EOS]))
-        room, pieces = self._most - 1, list[list[int]]()
+        room, pieces = self._most - 1 - len(self._tag), list[list[int]]()
         while len(ids) > room:
             end = next((end for end in range(room, 0, -1) if ends_word[end - 1]), room)
-            pieces.append([*ids[:end], EOS])
+            pieces.append([*self._tag, *ids[:end], EOS])
             ids, ends_word = ids[end:], ends_word[end:]
-        return [*pieces, [*ids, EOS]]
+        return [*pieces, [*self._tag, *ids, EOS]]
 
     def _join(
         self, sources: list[list[int]], words: list[str], parts: list[list[Hypothesis]]
@@ -169,7 +180,7 @@ class Translator:
         firsts, rest = [first for first, *_ in parts], iter(words)
         texts = [
             # with replace_unk, each token is a word
-            self._text(source, list(islice(rest, len(source) - 1)), first.tokens)
+            self._text(source, list(islice(rest, len(source) - 1 - len(self._tag))), first.tokens)
             for source, first in zip(sources, firsts, strict=True)
         ]
         log = sum(first.log_prob for first in firsts)
@@ -177,8 +188,8 @@ class Translator:
         return [Translation(" ".join(filter(None, texts)), log / penalty)]
 
     def _text(self, source: list[int], words: list[str], tokens: list[int]) -> str:
-        given = self.model, self.corpus, self.decode, source, words, tokens
-        return self.corpus.detokenizer(source)(output_words(*given))
+        found = self._aligner.output_words(source, words, tokens)
+        return self.corpus.tokenizer(self.target).detokenize(found)
 
 
 def translate_lines(

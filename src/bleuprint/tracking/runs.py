@@ -4,7 +4,7 @@ import json
 import time
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
-from typing import TYPE_CHECKING, NamedTuple, Self
+from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 from bleuprint.config.cells import settings_sha256
 from bleuprint.config.experiment import Settings
@@ -89,11 +89,21 @@ def _shortened(name: str, most: int) -> str:
 def _params(settings: Settings, cell: Cell, parameters: int) -> dict[str, str]:
     """What params.yaml says of a cell: of its corpus all but where the files are."""
     corpus, of_text = settings.corpus(cell.corpus), ("pairs", "pairs_seed", "tag", "repeat")
-    texts = corpus.files.train.items()
-    taken = {name: {key: getattr(text, key) for key in of_text} for name, text in texts}
+    taken: dict[str, dict[str, Any]] = {}
+    for name, text in corpus.files.train.items():
+        taken[name] = {key: getattr(text, key) for key in of_text}
+        if text.made:
+            made = settings.made_text(name)
+            how = made.how or "beam search"
+            taken[name]["made_by"] = {"system": made.system, "corpus": made.corpus, "how": how}
+    directions = {
+        name: "zero-shot" if each.zero_shot else "trained"
+        for name, each in (corpus.directions or {}).items()
+    }
     system = vars(settings.system_on(cell.system, cell.corpus))
     params = dotted({**cell._asdict(), "parameters": parameters, **system})
-    of_corpus = dotted({**corpus.deciding(), "files": {"train": taken}})
+    files = {"files": {"train": taken}, "directions": directions or None}
+    of_corpus = dotted({**corpus.deciding(), **files})
     params |= {f"corpus.{key}": value for key, value in of_corpus.items()}
     return {
         key: value if len(value) <= _VALUE else f"{value[: _VALUE - 1]}…"

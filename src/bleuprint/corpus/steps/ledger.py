@@ -15,6 +15,8 @@ STAGES = ("download", "clean", "dedup", "filter", "split", "tokenize", "binarize
 
 SAMPLES = 5
 SAMPLE_CHARACTERS = 200
+# In `changed`: pairs that split.temperature repeats.
+COPIES = "copies"
 
 
 @dataclass
@@ -109,7 +111,8 @@ class Ledger:
     def write(self, path: Path) -> None:
         """Write the ledger as JSON; raises NothingLeft if all pairs of a set are dropped."""
         for name, counts in self.sets.items():
-            left = counts.pairs_in - sum(counts.dropped.values())
+            added = counts.changed.get(COPIES, 0)
+            left = counts.pairs_in + added - sum(counts.dropped.values())
             assert counts.pairs_out == left, f"{self.stage} lost count of {name}: {counts}"
             if counts.pairs_in and not left:
                 what = f"nothing left of {name} after {self.stage}: {counts.summary}"
