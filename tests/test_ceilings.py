@@ -9,26 +9,26 @@ from root import ROOT
 # Lines of code by package of src/bleuprint, rounded up.
 PACKAGES = {
     "report": 3750,
-    "corpus": 3400,
+    "corpus": 3570,
     "runtime": 2300,
-    "config": 2270,
+    "config": 2280,
     "pipeline": 1760,
     "scoring": 1550,
-    "training": 2280,
-    "dataset": 1560,
+    "training": 2470,
+    "dataset": 1550,
     "text": 1370,
-    "serving": 910,
+    "serving": 920,
     "decoding": 1300,
-    "tracking": 970,
+    "tracking": 980,
     "model": 1310,
-    "cli": 690,
+    "cli": 760,
     "rules": 720,
     "native": 550,  # in C++ 400
     "cells": 200,
 }
 LONGEST = 350  # lines of a module
 # Of code; of docs, of pages. The aim is 21,000 and 25,000.
-TOTALS = {"src": 26860, "tests": 31360, "docs": 2630}
+TOTALS = {"src": 27310, "tests": 31620, "docs": 2640}
 
 
 def code(folder):

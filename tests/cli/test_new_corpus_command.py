@@ -9,10 +9,11 @@ from sentencepiece import SentencePieceProcessor
 from bleuprint.cli.main import command_parser
 from bleuprint.config.experiment import load
 from bleuprint.corpus import phrasebook
-from bleuprint.corpus.new_corpus import NewCorpus, insert
+from bleuprint.corpus.new_corpus import Example, NewCorpus, insert
 from bleuprint.dataset.learn_sentencepiece import learn_model
 from bleuprint.runtime.errors import UserError
 from bleuprint.scoring.reachable import loss
+from bleuprint.training import forecast
 from corpora import TORTURE
 from params import PARAMS
 from root import ROOT
@@ -22,16 +23,33 @@ README = (ROOT / "README.md").read_text(encoding="utf-8")
 TEXTS = [list(phrasebook.sentences("valid", language)) for language in ("en", "de")]
 GOOD = [*zip(*TEXTS, strict=True)]
 START, END = PARAMS.index("  own:\n"), PARAMS.index("systems:\n")
+TRAIN = "{max_tokens: 9, tokens_per_update: 9, max_updates: 5}"
+ROWS = f"systems:\n  other:\n    train: {TRAIN}\n    average: {{last: 1}}\n"
 
 
 @pytest.fixture(autouse=True)
 def project(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(forecast, "seconds_of_pair", lambda *_: 0.01)
     (tmp_path / "inputs").mkdir()
     (tmp_path / "recipes").mkdir()
     for name in ("recipes/own.yaml", "params.yaml"):
         (tmp_path / name).write_text(OWN, encoding="utf-8")
     return tmp_path
+
+
+# What new-corpus ends with.
+SAID = [
+    r"^small trains for at most [\d,]+ updates, [\d.]+ passes over the text: \d+ minutes$",
+    r"^medium trains for at most ",
+    r"^forecast: \d+ minutes in all, with nothing else to do for \d+ cores? of this machine$",
+    r"raise its train\.max_updates",
+    r"^500 pairs are few: ",
+    r"^BLEU will be known to about ±7\.2, by a test set of some 50 pairs$",
+    r"^next: state the license",
+    r"^next: bleuprint inspect mine-de-en ",
+    r"^next: make reproduce ",
+]
 
 
 def run(line):
@@ -58,13 +76,19 @@ def test_what_the_readme_says(project, capsys):
     entry = output.out.partition("\n\n")[2].partition("\n\n")[0]
     params = (project / "params.yaml").read_text(encoding="utf-8")
     assert entry in params and "  mine-de-en:" not in params.replace(entry, "")
+    last = output.out.splitlines()[-len(SAID) :]
+    for said, words in zip(last, SAID, strict=True):
+        assert re.search(words, said), said
     run("bleuprint check")
     output = capsys.readouterr()
     assert output.out == "own: params.yaml is valid\n"
     assert "no such file" not in output.err  # the note on an entry without its files
     assert list(load().systems_on("mine-de-en")) == ["small", "medium"]
-    with pytest.raises(UserError, match="has an entry mine-de-en already"):
+    with pytest.raises(UserError, match="has an entry mine-de-en already: remove or rename it"):
         run(line)
+    new_corpus(project, GOOD, ("b.en", "b.de"))  # another one
+    run("bleuprint new-corpus inputs/b.en inputs/b.de")
+    assert "the systems of params.yaml stay, which were not fitted" in capsys.readouterr().err
 
 
 # Moses prints both without the spaces.
@@ -76,8 +100,8 @@ def test_a_tokenizer_that_does_not_restore_the_text(project, capsys, spoiled, dr
     pairs = GOOD
     if spoiled:
         pairs = [(a, SPACED[number % 2].format(b)) for number, (a, b) in enumerate(GOOD)]
-    assert "      max_updates: 3000" in OWN
-    params = OWN.replace("      max_up", f"      bpe_dropout: {dropout}\n      max_up", 1)
+    assert "      clip_norm: 1.0\n" in OWN
+    params = OWN.replace("      clip", f"      bpe_dropout: {dropout}\n      clip", 1)
     (project / "params.yaml").write_text(params, encoding="utf-8")
     new_corpus(project, pairs, ("odd.en", "odd.de"))
     run("bleuprint new-corpus inputs/odd.en inputs/odd.de")
@@ -101,11 +125,14 @@ def test_a_tokenizer_that_does_not_restore_the_text(project, capsys, spoiled, dr
 
 def test_odd_characters_and_names(project):
     (project / "params.yaml").write_text(PARAMS)
-    pairs = [[f"{a}{odd}", f"{b}{odd} x"] for (a, b), odd in zip(GOOD, TORTURE, strict=False)]
+    pairs = [
+        [f"{a}{odd}", f"{b}{odd} x"]
+        for (a, b), odd in zip(GOOD[: 10 * len(TORTURE)], TORTURE * 10, strict=True)
+    ]
     names = ("my \"text\" ü:#.en", "my \"text\" ü:#.de")  # fmt: skip
     new = new_corpus(project, pairs, names)
-    assert new.pairs == len(TORTURE)
-    insert(project / "params.yaml", new, None)
+    assert new.pairs == len(pairs)
+    insert(project / "params.yaml", new, None, "")
     files = load().corpora["my-text-u-en-de"].files.sides()
     assert [file.path for file in files.values()] == [f"inputs/{name}" for name in names]
 
@@ -140,15 +167,72 @@ def test_languages_and_name(project, names, languages, name):
         ("wide.de", "schön\n".encode("utf-16-le"), r"wide\.de: .* looks like UTF-16LE: iconv"),
         ("x.txt", b"", r"x\.txt: unknown language: name both, such as: --languages de en"),
         ("none.de", None, r"inputs/none\.de: no such file"),
-        ("../out.de", b"", r"path is 'inputs/\.\./out\.de': local files must be below inputs/"),
+        ("../out.de", b"", r"must be below inputs/: cp .*/out\.de inputs/"),
+        ("mine.en", None, r"inputs/mine\.en is given twice: name the source file, then"),
+        ("other.en", b"A sentence.\n", r"both names end in en: .* --languages de en"),
+        ("empty.de", b"", r"inputs/mine\.en has 500 lines and inputs/empty\.de has 0: "),
+        ("", None, r"inputs: a folder"),
+        ("few.de few.en", b"Ja.\n" * 99, r"two files, source and target, or one \.tsv or \.tmx"),
     ],
 )
 def test_files_that_cannot_be_used_are_refused(project, name, content, message):
     new_corpus(project, GOOD)
     if content is not None:
-        (project / "inputs" / name).write_bytes(content)
+        (project / "inputs" / name.split()[0]).write_bytes(content)
     with pytest.raises(UserError, match=message):
         run(f"bleuprint new-corpus inputs/mine.en inputs/{name}")
+
+
+def test_a_line_too_many_is_found(project):
+    new_corpus(project, GOOD)
+    path = project / "inputs" / "mine.de"
+    lines = path.read_text(encoding="utf-8").splitlines(keepends=True)
+    path.write_text("".join([*lines[:300], "\n", *lines[300:]]), encoding="utf-8")
+    with pytest.raises(
+        UserError, match=r"de has 501: not parallel; .* at about line (\d+)"
+    ) as error:
+        run("bleuprint new-corpus inputs/mine.en inputs/mine.de")
+    assert abs(int(str(error.value).rpartition(" ")[2]) - 301) <= 3
+
+
+def test_pairs_that_cannot_be_used_are_refused(project):
+    for pairs, message in (
+        (GOOD[:99], "99 pairs are too few to train, validate and test on: at least 100"),
+        (
+            [pair[::-1] for pair in GOOD],
+            r"100% of the pairs are de and en, not en and de: .* de en",
+        ),
+    ):
+        with pytest.raises(UserError, match=message):
+            new_corpus(project, pairs)
+
+
+def test_pairs_of_other_languages_are_noted(project, capsys):
+    new_corpus(project, GOOD, languages=["fr", "de"])
+    assert re.search(
+        "[01]% of the pairs look like fr and de; .*--languages", capsys.readouterr().err
+    )
+    new_corpus(project, GOOD)
+    assert not capsys.readouterr().err
+
+
+@pytest.mark.parametrize("kind", ["tsv", "tmx"])
+def test_one_file_with_both_sides(project, kind):
+    if kind == "tsv":
+        text = "".join(f"{a}\t{b}\tnote\n" for a, b in GOOD)
+    else:
+        unit = (
+            '<tu><tuv xml:lang="en"><seg>{}</seg></tuv><tuv xml:lang="de"><seg>{}</seg></tuv></tu>'
+        )
+        units = "".join(unit.format(a, b) for a, b in GOOD)
+        text = f'<tmx version="1.4"><header/><body>{units}</body></tmx>'
+    path = project / "inputs" / f"memory.en-de.{kind}"
+    path.write_text(text, encoding="utf-8")
+    new = NewCorpus.of([path.relative_to(project)], None)
+    assert (new.name, new.pairs) == ("memory-en-de", 500)
+    assert sorted(new.sample) == sorted(GOOD)
+    (part,) = new.corpus.files.train.values()
+    assert (part.format, part.both.path) == (kind, f"inputs/memory.en-de.{kind}")
 
 
 class TestInsert:
@@ -161,7 +245,7 @@ class TestInsert:
         path = project / "params.yaml"
         (project / "corpora").symlink_to(ROOT / "corpora")
         path.write_bytes(before := (ROOT / "recipes" / f"{recipe}.yaml").read_bytes())
-        assert not insert(path, new, None)
+        assert insert(path, new, None, ROWS) == (False, False)
         after = path.read_text(encoding="utf-8")
         assert after.replace(f"\n{new.entry}", "") == before.decode()
         # before the comment on what follows
@@ -171,19 +255,25 @@ class TestInsert:
     def test_line_ends_stay(self, project, new):
         path = project / "params.yaml"
         path.write_bytes(PARAMS.replace("\n", "\r\n").encode())
-        insert(path, new, None)
+        insert(path, new, None, ROWS)
         after = path.read_bytes().decode()
         assert after.count("\r\n") == after.count("\n")
         assert load(path).corpora == {**load(path).corpora, new.name: new.corpus}
 
-    def test_the_entry_of_a_recipe_is_replaced_if_nobody_changed_it(self, project, new):
-        path = project / "params.yaml"
+    def test_an_example_is_replaced_if_nobody_changed_it(self, project, new):
+        path, recipe = project / "params.yaml", project / "recipes" / "own.yaml"
+        recipe.write_text(PARAMS)
+        example = Example.of(recipe)
+        assert (example.corpora, example.systems) == (PARAMS[START:END].rstrip(), PARAMS[END:])
         path.write_text(PARAMS)
-        assert insert(path, new, PARAMS)
-        assert path.read_text() == PARAMS[:START] + new.entry + PARAMS[END:]
+        assert insert(path, new, example, ROWS) == (True, True)
+        assert path.read_text() == PARAMS[:START] + new.entry + ROWS
         path.write_text(PARAMS.replace("valid: 0.05", "valid: 0.06"))
-        assert not insert(path, new, PARAMS)
+        assert insert(path, new, example, ROWS) == (False, True)
         assert list(load(path).corpora) == ["own", new.name]
+        path.write_bytes(PARAMS.replace("  base:", "  mine:").replace("\n", "\r\n").encode())
+        assert insert(path, new, example, ROWS) == (True, False)
+        assert load(path).systems == ["mine"]
 
     @pytest.mark.parametrize(
         ("old", "new_text", "message"),
@@ -198,6 +288,6 @@ class TestInsert:
         path.write_text(text := PARAMS.replace(old, new_text))
         assert text != PARAMS
         with pytest.raises(UserError, match=message):
-            insert(path, new, None)
+            insert(path, new, None, "")
         assert path.read_text() == text
         assert {each.name for each in project.iterdir()} == {"params.yaml", "inputs", "recipes"}

@@ -62,7 +62,7 @@ RESOLVED = {
     "multi30k-cpu": "a21300368156d7ff",
     "multilingual-multi30k": "096ba79a7280ad14",
     "multi30k": "2563f887639d7c04",
-    "own": "9a132ad76aa49cb6",
+    "own": "48b86f0cf14c4059",
     "phrasebook": "6dee5d4fe2f5630d",
     "prepare-tanaka": "6b4fc50aec3da734",
     "slides-tanaka": "655fba752afd21b8",

@@ -1,6 +1,7 @@
 """Commands that look at corpora: cite, inspect, new-corpus."""
 
 import argparse
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -12,9 +13,14 @@ from bleuprint.runtime.errors import UserError, say
 
 if TYPE_CHECKING:
     from bleuprint.corpus.new_corpus import NewCorpus
+    from bleuprint.training.fitted_systems import TextSize
 
 # Below it, a text may not have as many subwords as are usual.
 _FEW_PAIRS = 20_000
+# The minutes of all stages but trainings, and the pairs that are prepared in one more.
+_REST, _PREPARED = 3, 50_000
+# Half of the 95 % interval of BLEU on 1,000 lines, Multi30k's.
+_INTERVAL = 1.6
 
 
 def add_commands(commands: Commands) -> None:
@@ -25,8 +31,10 @@ def add_commands(commands: Commands) -> None:
     add("--pairs", type=count, default=100_000, help=help_)
     add("--seed", type=whole_number(0), default=1, help="seed of the drawing (%(default)s)")
     add("--samples", type=whole_number(1, 5), default=3, help="samples of each rule (%(default)s)")
-    add = add_command(commands, _new_corpus, "new-corpus inputs/mine.de inputs/mine.en")
-    add("files", nargs=2, type=Path, metavar="FILE", help="the source text, then the target text")
+    example = "new-corpus inputs/mine.de inputs/mine.en"
+    add = add_command(commands, _new_corpus, example, computes=True)
+    help_ = "the source text, then the target text; or one .tsv or .tmx file with both"
+    add("files", nargs="+", type=Path, metavar="FILE", help=help_)
     help_ = "their languages, such as de en (the ends of their names)"
     add("--languages", nargs=2, metavar="CODE", help=help_)
 
@@ -53,16 +61,65 @@ def _inspect(given: argparse.Namespace) -> None:
 
 
 def _new_corpus(given: argparse.Namespace) -> None:
-    """Add two parallel files in inputs/ to params.yaml."""
-    from bleuprint.corpus.new_corpus import NewCorpus, insert
+    """Add parallel text in inputs/ to params.yaml."""
+    from bleuprint.corpus.new_corpus import Example, NewCorpus, insert
+    from bleuprint.training.fitted_systems import TextSize, systems
 
     settings = load()  # before the files are read, which may take minutes
-    example = Path("recipes", "own.yaml")
+    recipe, params = Path("recipes", "own.yaml"), Path("params.yaml")
     new = _restoring(NewCorpus.of(given.files, given.languages), settings)
-    text = example.read_text(encoding="utf-8") if example.exists() else None
-    place = " in place of the example" if insert(Path("params.yaml"), new, text) else ""
-    print(f"{new.pairs:,} pairs; params.yaml has a new entry{place}:\n\n{new.entry}")
-    print(f"State the license of the text in it. What the rules drop: bleuprint inspect {new.name}")
+    valid, test = new.held_out
+    pairs = round(new.pairs * (1 - valid - test))
+    text = TextSize(pairs, *new.subwords, new.pieces or new.merges)
+    example = Example.of(recipe) if recipe.exists() else None
+    replaced, fitted = insert(params, new, example, systems(text, not environment.has_gpu()))
+    place = " in place of the example" if replaced else ""
+    print(f"{new.pairs:,} pairs; {params} has a new entry{place}:\n\n{new.entry}")
+    if not fitted:
+        say(f"the systems of {params} stay, which were not fitted to this text", "note")
+    print(*_training(new.name, text, round(valid * new.pairs)), sep="\n")
+    print(*_next_steps(new, round(test * new.pairs)), sep="\n")
+
+
+def _training(corpus: str, text: "TextSize", valid: int) -> Iterator[str]:
+    """How long the systems are trained on a corpus, and how long that may take here."""
+    from bleuprint.training import forecast
+
+    systems, cores = load().systems_on(corpus), environment.workers()
+    beside, alone = list[float](), list[float]()  # seconds: of one thread, of all cores
+    for name, system in systems.items():
+        if (updates := forecast.updates(system.train, text)) is None:
+            yield f"{name} trains until train.patience ends it"
+            continue
+        passes = forecast.passes(system.train, text, updates)
+        line = f"{name} trains for at most {updates:,} updates, {passes:,.1f} passes over the text"
+        if not environment.has_gpu():
+            portable = system.arithmetic == "portable"
+            took = forecast.seconds(system, text, valid, updates, 1 if portable else cores)
+            (beside if portable else alone).append(took)
+            line += f": {took / 60:,.0f} minutes"
+        yield line
+    if beside or alone:
+        trained = max(0.0, *beside, sum(beside) / cores) + sum(alone)
+        yield (
+            f"forecast: {trained / 60 + _REST + text.pairs / _PREPARED:,.0f} minutes in all, with "
+            f"nothing else to do for {cores} cores of this machine"
+        )
+    yield "for a better system, in as much more time: raise its train.max_updates in params.yaml"
+
+
+def _next_steps(new: "NewCorpus", test: int) -> Iterator[str]:
+    """What to expect of a small text, and what its user does next."""
+    if new.pairs < _FEW_PAIRS:
+        yield (
+            f"{new.pairs:,} pairs are few: a system trained on them alone translates what is like "
+            "them; add text, or start from a trained model (docs/training.md, Fine-tuning)"
+        )
+    known = _INTERVAL * (1000 / test) ** 0.5
+    yield f"BLEU will be known to about ±{known:.1f}, by a test set of some {test:,} pairs"
+    yield "next: state the license of the text in params.yaml"
+    yield f"next: bleuprint inspect {new.name} (what each rule drops, with samples)"
+    yield "next: make reproduce (prepare, train, translate, print the table)"
 
 
 def _restoring(new: "NewCorpus", settings: Settings) -> "NewCorpus":

@@ -1,4 +1,4 @@
-"""The command new-corpus: an entry of `corpora` for two parallel files in inputs/."""
+"""The command new-corpus: an entry of `corpora` for parallel text in inputs/."""
 
 import json
 import re
@@ -6,13 +6,14 @@ import unicodedata
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from statistics import mean
 
 from ruamel.yaml import YAML
 
 from bleuprint.config.corpus import Corpus
-from bleuprint.config.corpus_files import File, Text
 from bleuprint.config.experiment import load
 from bleuprint.corpus.download.download import Sample, draw, local_pairs
+from bleuprint.corpus.own_files import check_languages, format_of, languages_of, parting, text_of
 from bleuprint.corpus.steps.ledger import SetCounts
 from bleuprint.rules.language_id import LanguageId
 from bleuprint.runtime.errors import UserError
@@ -25,8 +26,14 @@ from bleuprint.text.segmenter import has_segmenter
 _LINES = 2000
 # Below it word translations cannot be learned, so that good pairs score low.
 _ALIGNED_PAIRS = 1000
-# Pairs drawn for each of validation and test set, at most.
-_HELD_OUT = 2000
+# Pairs drawn for the validation and the test set, at most: a tenth of texts of so many pairs, half
+# of that of larger ones; and the fewest pairs of a text.
+_VALID, _TEST = 1000, 2000
+_TENTH, _FEWEST = 5000, 100
+# Characters of a subword, by whether the language lacks spaces between words, and those of a
+# sentence that counts: the filter drops longer ones.
+_SUBWORD = {False: 3.7, True: 1.7}
+_LONG = 600
 # Merges of BPE for corpora of up to so many pairs; the sizes of published set-ups, which use
 # 32,000 for millions.
 _MERGES = {5_000: 2000, 20_000: 4000, 100_000: 6000, 500_000: 10_000, 2_000_000: 16_000}
@@ -35,10 +42,11 @@ _MOST_MERGES = 32_000
 
 @dataclass(frozen=True)
 class NewCorpus:
-    """An entry of `corpora` for a source and a target text of `pairs` pairs.
+    """An entry of `corpora` for a text of `pairs` pairs.
 
-    `sample`: some of the pairs. `pieces`: the size of a vocabulary of SentencePiece, of text that
-    is not tokenized; None: words of a tokenizer, split by BPE.
+    `files`: source and target, or one file with both. `sample`: some of the pairs. `pieces`: the
+    size of a vocabulary of SentencePiece, of text that is not tokenized; None: words of a
+    tokenizer, split by BPE.
     """
 
     files: Sequence[Path]
@@ -49,26 +57,35 @@ class NewCorpus:
 
     @classmethod
     def of(cls, files: Sequence[Path], languages: Sequence[str] | None) -> "NewCorpus":
-        """The entry of two files, whose names end in their languages if none are given.
+        """The entry of files whose names end in their languages if none are given.
 
-        Raises UserError if they are not below inputs/, not UTF-8, not parallel or without a line.
+        Raises UserError if they are not below inputs/, not UTF-8, not parallel, of less than a
+        hundred pairs, or not in these languages.
         """
-        languages = languages or [_language(path) for path in files]
+        text = text_of(files)
+        languages = languages or languages_of(files)
+        counts = SetCounts()
         try:
-            source, target = (File(path=str(path)) for path in files)
-        except ValueError as error:
-            raise UserError(str(error)) from None
-        text, counts = Text("", source=source, target=target), SetCounts()
-        sample = draw(local_pairs(text, ("", "")), Sample(_LINES, 1), counts)
-        return cls(files, languages, len(sample) + sum(counts.dropped.values()), sample)
+            pairs_of = local_pairs(text, (languages[0], languages[1]))
+            sample = draw(pairs_of, Sample(_LINES, 1), counts)
+        except UserError as error:
+            raise UserError(f"{error}{parting(files)}") from None
+        names = " and ".join(map(str, files))
+        if (pairs := len(sample) + counts.dropped.get("sample", 0)) < _FEWEST:
+            raise UserError(
+                f"{names}: {pairs} pairs are too few to train, validate and test on: at least "
+                f"{_FEWEST}, and thousands to translate sentences that are not among them"
+            )
+        check_languages(names, languages, sample)
+        return cls(files, languages, pairs, sample)
 
     @property
     def part(self) -> str:
         """What the names of the files have in common, as a name; letters lose their accents."""
         names = (unicodedata.normalize("NFKD", path.name) for path in self.files)
-        first, second = (re.findall("[A-Za-z0-9]+", re.sub(r"[^\0-\x7f]", "", n)) for n in names)
-        others = {"txt", "gz", "bz2", "xz", *self.languages}
-        common = [part for part in first if part in second and part not in others]
+        first, *last = (re.findall("[A-Za-z0-9]+", re.sub(r"[^\0-\x7f]", "", n)) for n in names)
+        others = {"txt", "tsv", "tmx", "gz", "bz2", "xz", *self.languages}
+        common = [p for p in first if p not in others and all(p in parts for parts in last)]
         return "-".join(common)[: MAX_NAME // 2].strip("-") or "mine"
 
     @property
@@ -86,22 +103,42 @@ class NewCorpus:
         return next((m for pairs, m in _MERGES.items() if self.pairs <= pairs), _MOST_MERGES)
 
     @property
+    def held_out(self) -> tuple[float, float]:
+        """The shares of the pairs that are drawn for the validation and the test set."""
+        share = 0.1 if self.pairs <= _TENTH else 0.05
+        valid, test = (round(min(share, most / self.pairs), 4) for most in (_VALID, _TEST))
+        return max(0.0001, valid), max(0.0001, test)
+
+    @property
+    def subwords(self) -> tuple[float, float]:
+        """About the subwords of a source and of a target sentence, EOS included."""
+        source, target = (
+            1 + mean(min(len(each), _LONG) for each in side) / _SUBWORD[has_segmenter(language)]
+            for side, language in zip(zip(*self.sample, strict=True), self.languages, strict=True)
+        )
+        return source, target
+
+    @property
     def entry(self) -> str:
         """The entry as YAML, indented by two spaces."""
         checks = ["identical: {}", "length: {min: 1, max: 100}", "ratio: {max: 4.0}"]
         if set(self.languages) <= set(LanguageId.known_languages):
             checks.append("language_id: {likelier: 10.0}")
-        share = 0.1
+        valid, test = self.held_out
         if self.pairs >= _ALIGNED_PAIRS:
             checks.append("alignment_score: {min: 0.5}")
-            share = max(0.0001, round(min(0.05, _HELD_OUT / self.pairs), 4))
         tokenizer = "segmenter" if self.segmented else "moses"
         vocabulary = f"bpe: {{num_merges: {self.merges}}}"
         if self.pieces is not None:
             tokenizer = "none"
             vocabulary = f"sentencepiece: {{size: {self.pieces}, byte_fallback: true}}"
         part, (source, target) = self.part, self.languages
-        quoted = [json.dumps(path.as_posix(), ensure_ascii=False) for path in self.files]
+        names = [json.dumps(path.as_posix(), ensure_ascii=False) for path in self.files]
+        sides = ("both",) if len(names) == 1 else ("source", "target")
+        lines = [f"{side}: {{path: {name}}}" for side, name in zip(sides, names, strict=True)]
+        if (kind := format_of(self.files)) != "plain":
+            lines[:0] = [f"format: {kind}", *(["columns: [1, 2]"] if kind == "tsv" else [])]
+        files = "\n".join(f"          {line}" for line in lines)
         return f"""\
   {self.name}:
     source: "{source}"
@@ -112,12 +149,11 @@ class NewCorpus:
       train:
         {part}:
           license_and_citation: {part}
-          source: {{path: {quoted[0]}}}
-          target: {{path: {quoted[1]}}}
+{files}
     clean: {{entities: {{}}, tags: {{}}, mojibake: {{}}, unicode: {{}}, non_printing: {{}}}}
     filter: {{{", ".join(checks)}}}
     # validation and test set are drawn from the {self.pairs:,} pairs
-    split: {{valid: {share}, test: {share}}}
+    split: {{valid: {valid}, test: {test}}}
     tokenize: {{name: {tokenizer}}}
     vocabulary: {{{vocabulary}}}
 """
@@ -129,32 +165,53 @@ class NewCorpus:
         return build(Corpus, document[self.name], Path("params.yaml"))
 
 
-def insert(path: Path, new: NewCorpus, example: str | None) -> bool:
+@dataclass(frozen=True)
+class Example:
+    """The example that the text of a recipe has for a user's own: its entries and its systems."""
+
+    corpora: str
+    systems: str
+
+    @classmethod
+    def of(cls, recipe: Path) -> "Example":
+        text = recipe.read_text(encoding="utf-8")
+        return cls(_entries(text, recipe), text[text.index("\nsystems:") + 1 :])
+
+
+def insert(path: Path, new: NewCorpus, example: Example | None, systems: str) -> tuple[bool, bool]:
     """Add the entry at the end of `corpora` of a params.yaml, whose other lines stay.
 
-    Comments, anchors and line breaks would not survive a round trip through a YAML library.
-    `example`: the text of another params.yaml. If its entries are those of `path`, word for word,
-    they stand for the user's: the new one takes their place, and True is returned. Raises
-    UserError, and leaves the file, if it has an entry of that name or would not be valid.
+    Comments, anchors and line breaks would not survive a round trip through a YAML library. What
+    `path` has of `example`, word for word, stands for the user's: the entry and `systems` take its
+    place, and True is returned for each. Raises UserError, and leaves the file, if it has an entry
+    of that name or would not be valid.
     """
     load(path)
     corpora, text = load_yaml(path)["corpora"], path.read_bytes().decode()
-    block, end = _entries(text, path), "\r\n" if "\r\n" in text else "\n"
-    replaces = example is not None and block == _entries(example.replace("\n", end), path)
+    end = "\r\n" if "\r\n" in text else "\n"
+    block = _entries(text, path)
+    replaces = example is not None and block == example.corpora.replace("\n", end)
     if new.name in corpora and not replaces:
         line = corpora.lc.data[new.name][0] + 1
-        raise UserError(f"{path}:{line}: corpora has an entry {new.name} already: rename it first")
+        raise UserError(
+            f"{path}:{line}: corpora has an entry {new.name} already: remove or rename it first"
+        )
     indent = " " * (len(block) - len(block.lstrip(" ")) - 2)
     lines = [f"{indent}{line}" for line in new.entry.splitlines()]
     entry = end.join(lines if replaces else [block, "", *lines])
+    text = text.replace(block, entry, 1)
+    rows = example.systems.replace("\n", end) if example else ""
+    fitted = bool(rows) and text.endswith(rows)
+    if fitted:
+        text = text.removesuffix(rows) + systems.replace("\n", end)
     with whole_file(path) as partial:
-        partial.write_bytes(text.replace(block, entry, 1).encode())
+        partial.write_bytes(text.encode())
         try:
             load(partial)
         except UserError as error:
             message = str(error).replace(str(partial), str(path))
             raise UserError(f"{message}; {path} is left as it was") from None
-    return replaces
+    return replaces, fitted
 
 
 def _entries(text: str, path: Path) -> str:
@@ -163,11 +220,3 @@ def _entries(text: str, path: Path) -> str:
     if found is None:
         raise UserError(f"{path}: corpora is not written line by line: add the entry by hand")
     return found[1]
-
-
-def _language(path: Path) -> str:
-    """The last part of a file's name that is a language: de of a.en-de.de or a-de.txt."""
-    parts = re.split(r"[^A-Za-z]+", path.name)[1:]
-    if not (known := [part for part in parts if part in LanguageId.known_languages]):
-        raise UserError(f"{path}: unknown language: name both, such as: --languages de en")
-    return known[-1]

@@ -1,0 +1,112 @@
+"""Files of a user in inputs/: their format, their languages, and what is wrong with them."""
+
+import re
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Literal
+
+import numpy as np
+
+from bleuprint.config.corpus_files import File, Text
+from bleuprint.rules.language_id import LanguageId
+from bleuprint.runtime.errors import UserError, say
+from bleuprint.runtime.files import not_a_file
+from bleuprint.text.parallel import Pair
+
+# Pairs whose languages are identified, and the share that is most of them.
+_IDENTIFIED, _MOST = 200, 0.5
+# The share of its lines that a file may have too many for a guess where they are.
+_EXTRA = 0.1
+
+
+def format_of(files: Sequence[Path]) -> Literal["plain", "tsv", "tmx"]:
+    """Two files are plain; one is what its name says. Raises UserError."""
+    if len(files) == 2:
+        return "plain"
+    kinds = {suffix.lower() for suffix in files[0].suffixes} & {".tsv", ".tmx"}
+    if len(files) > 2 or not kinds:
+        names = ", ".join(map(str, files))
+        raise UserError(f"{names}: name two files, source and target, or one .tsv or .tmx file")
+    return "tsv" if ".tsv" in kinds else "tmx"
+
+
+def text_of(files: Sequence[Path]) -> Text:
+    """The settings of files that exist; raises UserError."""
+    kind = format_of(files)
+    for path in files:
+        if not path.is_file():
+            raise UserError(f"{path}: {not_a_file(path)}")
+    if len(files) == 2 and files[0].samefile(files[1]):
+        raise UserError(f"{files[0]} is given twice: name the source file, then the target file")
+    try:
+        sides = [File(path=str(path)) for path in files]
+    except ValueError as error:
+        raise UserError(f"{error}: cp {' '.join(map(str, files))} inputs/") from None
+    if kind == "plain":
+        return Text("", source=sides[0], target=sides[1])
+    return Text("", kind, both=sides[0], columns=(1, 2) if kind == "tsv" else None)
+
+
+def languages_of(files: Sequence[Path]) -> list[str]:
+    """The last parts of files' names that are languages: de of a.en-de.de or a-de.txt.
+
+    Of one file its last two. Raises UserError.
+    """
+    found = []
+    for path in files:
+        parts = re.split(r"[^A-Za-z]+", path.name)[1:]
+        known = [part for part in parts if part in LanguageId.known_languages]
+        if len(known) < (wanted := 3 - len(files)):
+            raise UserError(f"{path}: unknown language: name both, such as: --languages de en")
+        found += known[-wanted:]
+    if found[0] == found[1]:
+        raise UserError(
+            f"{' and '.join(map(str, files))}: both names end in {found[0]}: name the languages, "
+            "such as: --languages de en"
+        )
+    return found
+
+
+def check_languages(names: str, languages: Sequence[str], sample: Sequence[Pair]) -> None:
+    """Raise UserError if most pairs are in these languages the other way round."""
+    if not set(languages) <= set(LanguageId.known_languages):
+        return
+    check, some = LanguageId(likelier=10.0), sample[:_IDENTIFIED]
+
+    def share(source: str, target: str) -> float:
+        passed = (check.passes(a, source) and check.passes(b, target) for a, b in some)
+        return sum(passed) / len(some)
+
+    source, target = languages
+    right, swapped = share(source, target), share(target, source)
+    if right < swapped and swapped > _MOST:
+        raise UserError(
+            f"{names}: {swapped:.0%} of the pairs are {target} and {source}, not {source} and "
+            f"{target}: rename the files, or add: --languages {target} {source}"
+        )
+    if right < _MOST:
+        say(
+            f"{names}: {right:.0%} of the pairs look like {source} and {target}; the filter "
+            "language_id drops the others: leave it out, or name the languages by --languages",
+            "note",
+        )
+
+
+def parting(files: Sequence[Path]) -> str:
+    """Where two files of different numbers of lines part, for a message; "" if it is not known.
+
+    That is, one line or more of the longer file, at one place, are taken to be without a partner:
+    where the lengths of the others fit best.
+    """
+    if format_of(files) != "plain" or any(path.suffix in {".gz", ".bz2", ".xz"} for path in files):
+        return ""
+    sides = []
+    for path in files:
+        with path.open("rb") as stream:
+            sides.append(np.log([1 + len(line) for line in stream]))
+    few, many = sorted(sides, key=len)
+    if not 0 < (extra := len(many) - len(few)) <= _EXTRA * len(few):
+        return ""
+    before, after = np.abs(many[:-extra] - few), np.abs(many[extra:] - few)
+    cost = np.append(0, before.cumsum()) + np.append(after[::-1].cumsum()[::-1], 0)
+    return f"; by their lengths, they part at about line {int(cost.argmin()) + 1}"
