@@ -28,7 +28,7 @@ PACKAGES = {
 }
 LONGEST = 350  # lines of a module
 # Of code; of docs, of pages. The aim is 21,000 and 25,000.
-TOTALS = {"src": 27310, "tests": 31620, "docs": 2640}
+TOTALS = {"src": 27310, "tests": 31620, "docs": 2510}
 
 
 def code(folder):

@@ -31,7 +31,7 @@ def test_the_edit_makes_the_experiment_that_is_told(tmp_path):
     assert list(settings.corpora) == ["phrasebook-en-de"]
     assert list(settings.systems) == ["tiny", "tiny-rotary", "tiny-last"]
     tiny, rotary, last = map(settings.system, settings.systems)
-    assert tiny.train.max_updates == 400 and tiny.train == rotary.train == last.train
+    assert tiny.train.max_updates == 800 and tiny.train == rotary.train == last.train
     assert (tiny.model.positional_encoding, rotary.model.positional_encoding) == (
         "sinusoidal",
         "rotary",
