@@ -19,7 +19,8 @@ from systems import with_systems
 def test_a_readme_has_scores_licenses_and_provenance(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     settings, cell = write_project(tmp_path, seeds=(1,)), Cell("tiny", "news-en-de", 1)
-    text = readme(settings, cell, "int8")
+    text = readme(settings, cell, "int8", "7 pairs")
+    assert ", trained on 7 pairs, " in text
     scores = read_json(cell.results / "scores.json")
     for test, key in product(scores, ("bleu", "chrf2", "chrf2pp", "ter")):
         (score,) = (e for e in scores[test]["measures"] if (e["measure"], e["group"]) == (key, ""))
@@ -31,7 +32,7 @@ def test_a_readme_has_scores_licenses_and_provenance(tmp_path, monkeypatch):
     assert read_json(cell.results / "training.json")["fingerprint"] in text
     hypotheses = tmp_path / cell.results / "hypotheses" / "test.first.de"
     hypotheses.write_text("other\n")
-    assert "had not been scored" in readme(settings, cell, "int8")
+    assert "had not been scored" in readme(settings, cell, "int8", "7 pairs")
 
 
 def test_an_ensemble_is_refused(tmp_path):

@@ -75,7 +75,7 @@ def test_it_translates_as_the_command_does(server, translator):
     assert status == 200
     for line, expected in zip(found["lines"], translator(lines, best=2), strict=True):
         assert line["attention"] is None
-        assert line["warnings"] == expected.warnings
+        assert line["warnings"] == expected.warnings and line["unknown"] == []
         for one, other in zip(line["translations"], expected.best, strict=True):
             assert one["text"] == other.text
             assert one["score"] == pytest.approx(other.score, abs=2e-6)
@@ -86,6 +86,13 @@ def test_a_line_of_several_sentences_is_translated_by_sentence(server):
     together, *alone = (line["translations"][0]["text"] for line in found["lines"])
     assert together == " ".join(alone)
     assert [len(line["attention"]) for line in found["lines"]] == [2, 1, 1]
+
+
+def test_words_of_no_training_text_are_named(server):
+    _, found = server.translate(text="be zzz, ba Zzz zzz.\nbe")
+    first, second = found["lines"]
+    assert first["words"] == ["be", "zzz", "ba", "Zzz", "zzz"]
+    assert (first["unknown"], second["unknown"]) == (["zzz", "Zzz"], [])
 
 
 def test_attention_comes_if_asked_for(server):

@@ -48,6 +48,13 @@ def test_a_test_set_is_translated_as_by_the_pipeline(toy):
     assert all(float(a[2]) >= float(b[2]) for a, b in zip(rows[::2], rows[1::2], strict=True))
 
 
+def test_unknown_words_are_named_once_a_run(toy):
+    _, said = run(toy, text=b"be ba. zzz zz\n" * 600)
+    (line,) = [line for line in said.splitlines() if "empty" not in line]
+    assert line.startswith("bleuprint: note: 1,200 of 2,400 words were not in the training text: ")
+    assert "zzz, zz (" in line
+
+
 def hypotheses():
     return str(CELL.results / "hypotheses" / "test.x.en")
 
@@ -222,4 +229,7 @@ def test_an_exported_system_translates_without_this_project(toy, tmp_path, preci
     assert fingerprint in readme and sha256_of(weights) in readme
     again = processes.run([*export, str(output)], toy, environment())
     assert again.returncode == 1
-    assert again.stderr.decode() == f"bleuprint: error: {output}: exists already\n"
+    assert (
+        again.stderr.decode()
+        == f"bleuprint: error: {output}: exists already: name another folder\n"
+    )

@@ -11,8 +11,7 @@ from bleuprint.config.experiment import load
 def add_commands(commands: Commands) -> None:
     cell = "--system small --corpus phrasebook-en-de"
     add = add_command(commands, _serve, f"serve {cell}", computes=True)
-    options.add_cell_options(add)
-    options.add_direction(add)
+    options.add_search_options(add)
     port = options.whole_number(0, 65535)
     add("--port", type=port, default=8000, help="0: any free port (%(default)s)")
     add = add_command(commands, _export, f"export FOLDER {cell}")
@@ -30,7 +29,8 @@ def _serve(given: argparse.Namespace) -> None:
     from bleuprint.serving.server import serve
 
     settings = load()
-    serve(settings, options.trained_cell(settings, given), given.port, given.direction)
+    decode = options.chosen_search(settings, given)
+    serve(settings, options.trained_cell(settings, given), decode, given.port, given.direction)
 
 
 def _export(given: argparse.Namespace) -> None:

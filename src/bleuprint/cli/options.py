@@ -2,10 +2,12 @@
 
 import argparse
 from collections.abc import Callable
+from dataclasses import replace
 from typing import TypeAlias
 
 from bleuprint.config.experiment import Settings
 from bleuprint.config.paths import Cell
+from bleuprint.config.system import WIDEST, Decode
 from bleuprint.runtime.errors import UserError
 
 Commands: TypeAlias = "argparse._SubParsersAction[argparse.ArgumentParser]"
@@ -56,8 +58,17 @@ def add_cell_options(add: AddArgument) -> None:
     add("--seed", type=int, help="seed of the training (the first of params.yaml)")
 
 
-def add_direction(add: AddArgument) -> None:
+def add_search_options(add: AddArgument) -> None:
+    """The options that name a training, and how it translates."""
+    add_cell_options(add)
     add("--direction", metavar="EN-DE", help="of a corpus with directions: that of the text")
+    add("--beam", type=whole_number(1, WIDEST), help="instead of the system's decode.beam")
+
+
+def chosen_search(settings: Settings, given: argparse.Namespace) -> Decode:
+    """The search of `add_search_options`."""
+    decode = settings.system_on(given.system, given.corpus).decode
+    return replace(decode, beam=given.beam) if given.beam else decode
 
 
 def trained_cell(settings: Settings, given: argparse.Namespace) -> Cell:

@@ -3,16 +3,17 @@
 import argparse
 import os
 import sys
+from collections import Counter
 from contextlib import suppress
-from dataclasses import replace
 from pathlib import Path
 
 from bleuprint.cli import options
 from bleuprint.cli.options import Commands, add_command, count
 from bleuprint.config.experiment import Settings, load
 from bleuprint.config.paths import Cell
-from bleuprint.config.system import WIDEST, Decode
+from bleuprint.config.system import Decode
 from bleuprint.runtime.errors import UserError, say
+from bleuprint.runtime.files import not_a_file
 
 # How many lines that may have lost text are named.
 _WARNED = 5
@@ -22,10 +23,7 @@ def add_commands(commands: Commands) -> None:
     example = "translate --system small --corpus phrasebook-en-de FILE"
     add = add_command(commands, _translate, example, computes=True)
     add("files", nargs="*", metavar="FILE", help="files to translate (standard input)")
-    options.add_cell_options(add)
-    options.add_direction(add)
-    beam = options.whole_number(1, WIDEST)
-    add("--beam", type=beam, help="instead of the system's decode.beam")
+    options.add_search_options(add)
     add("--alignment", metavar="FILE", help="writes WORDS ||| WORDS ||| 0-0 1-2 for each line")
     help_ = "the N best of each line, as LINE ||| TEXT ||| SCORE, lines counted from 0"
     add("--n-best", type=count, metavar="N", help=help_)
@@ -35,6 +33,7 @@ def _translate(given: argparse.Namespace) -> None:
     """Translate sentences with a trained system, one line for each line."""
     settings, cell, decode = _checked(given)
     # they load torch, which takes seconds: what is wrong with the arguments is said before
+    from bleuprint.serving.known_words import words
     from bleuprint.serving.sentence_translator import SentenceTranslator
     from bleuprint.serving.translator import load_translator, translate_lines
 
@@ -42,7 +41,7 @@ def _translate(given: argparse.Namespace) -> None:
         settings, cell, decode, SentenceTranslator, direction=given.direction
     )
     with Path(given.alignment or os.devnull).open("w", encoding="utf-8") as alignments:
-        warned, number = 0, 0
+        warned, number, count, unknown = 0, 0, 0, Counter[str]()
         for block in translate_lines(translator, given.files, given.n_best or 1):
             for place, translated in block:
                 for warning in translated.warnings:
@@ -57,10 +56,17 @@ def _translate(given: argparse.Namespace) -> None:
                 if given.alignment:
                     print(translator.alignment(translated), file=alignments)
                 number += 1
+                found = words(translated.words)
+                count += len(found)
+                unknown.update(translator.known.unknown(found))
             sys.stdout.flush()
             alignments.flush()
     if (more := warned - _WARNED) > 0:
         say(f"and {more:,} more such lines", "warning")
+    if not number:
+        say("nothing to translate: give a sentence a line, in FILE or on standard input", "note")
+    if unknown:
+        say(*translator.known.note(unknown, count))
 
 
 def _checked(given: argparse.Namespace) -> tuple[Settings, Cell, Decode]:
@@ -68,14 +74,12 @@ def _checked(given: argparse.Namespace) -> tuple[Settings, Cell, Decode]:
     if sys.stdout is None:
         raise UserError("standard output is closed")
     settings = load()
-    decode = settings.system_on(given.system, given.corpus).decode
-    if given.beam:
-        decode = replace(decode, beam=given.beam)
+    decode = options.chosen_search(settings, given)
     if (given.n_best or 1) > decode.beam:
         raise UserError(f"--n-best {given.n_best} is beyond the beam of {decode.beam}")
     for file in given.files:
-        if not Path(file).exists():
-            raise UserError(f"{file}: no such file")
+        if not Path(file).exists() or Path(file).is_dir():
+            raise UserError(f"{file}: {not_a_file(Path(file))}")
     with suppress(OSError):  # the file is not there yet, or standard input is closed
         texts = [Path(file).stat() for file in given.files] or [os.fstat(0)]
         written = given.alignment and Path(given.alignment).stat()

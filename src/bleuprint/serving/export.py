@@ -17,6 +17,7 @@ from bleuprint.runtime.files import sha256_of, whole_folder, write_json
 from bleuprint.runtime.html import environment
 from bleuprint.runtime.schema import dump
 from bleuprint.scoring.measures import MEASURES, SCORES
+from bleuprint.serving.known_words import KnownWords
 from bleuprint.tracking.hardware import text_libraries
 
 _PACKAGE = Path(__file__).parents[1]
@@ -30,7 +31,7 @@ def export(settings: Settings, cell: Cell, output: Path, precision: Precision) -
     CTranslate2's.
     """
     if output.exists():
-        raise UserError(f"{output}: exists already")
+        raise UserError(f"{output}: exists already: name another folder")
     system = settings.system_on(cell.system, cell.corpus)
     if system.average.ensemble:
         raise UserError("average.ensemble: an exported folder has one model")
@@ -59,10 +60,12 @@ def export(settings: Settings, cell: Cell, output: Path, precision: Precision) -
             copy.parent.mkdir(parents=True, exist_ok=True)
             shutil.copyfile(_PACKAGE / module, copy)
         write_json(partial / "settings.json", about)
-        (partial / "README.md").write_text(readme(settings, cell, precision), encoding="utf-8")
+        (partial / "README.md").write_text(
+            readme(settings, cell, precision, str(KnownWords(corpus))), "utf-8"
+        )
 
 
-def readme(settings: Settings, cell: Cell, precision: Precision) -> str:
+def readme(settings: Settings, cell: Cell, precision: Precision, trained_on: str) -> str:
     """How to use the folder, its license, the scores of the system and its provenance."""
     corpus = settings.corpus(cell.corpus)
     results = Results.find(settings, cell)
@@ -72,6 +75,7 @@ def readme(settings: Settings, cell: Cell, precision: Precision) -> str:
         corpus=corpus,
         packages=packages(corpus),
         precision=precision,
+        trained_on=trained_on,
         engine=settings.system_on(cell.system, cell.corpus).decode,
         licenses={name: corpus.license_and_citation[name].license for name in sorted(used)},
         results=results,

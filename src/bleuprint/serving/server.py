@@ -30,9 +30,11 @@ from starlette.routing import Route
 
 from bleuprint.config.experiment import Settings
 from bleuprint.config.paths import Cell
+from bleuprint.config.system import Decode
 from bleuprint.runtime.errors import UserError
 from bleuprint.runtime.schema import Count, build
 from bleuprint.serving.attention_html import attention_environment
+from bleuprint.serving.known_words import words
 from bleuprint.serving.sentence_translator import SentenceTranslator
 from bleuprint.serving.translator import Translator, load_translator
 
@@ -41,6 +43,8 @@ _HOST = "127.0.0.1"
 _MOST_BYTES = 64 * 1024
 # Attention weights of one answer, at most: some megabytes.
 _WEIGHTS = 300_000
+# The tokens of the example on the page; sentences of validation among which it is looked for.
+_SHORTEST, _LONGEST, _EXAMPLES = 5, 15, 1000
 _HEADERS = {
     "X-Content-Type-Options": "nosniff",
     "Referrer-Policy": "no-referrer",
@@ -49,7 +53,9 @@ _HEADERS = {
 }
 
 
-def serve(settings: Settings, cell: Cell, port: int, direction: str | None = None) -> None:
+def serve(
+    settings: Settings, cell: Cell, decode: Decode, port: int, direction: str | None = None
+) -> None:
     """Serve a trained cell until SIGINT or SIGTERM ends the process, with status 0.
 
     Port 0 is any free one; prints the address once it answers. Raises UserError if the port is
@@ -60,7 +66,6 @@ def serve(settings: Settings, cell: Cell, port: int, direction: str | None = Non
     except OSError as error:
         why = os.strerror(error.errno or 0)
         raise UserError(f"--port {port}: {why}; choose another, or 0 for a free one") from None
-    decode = settings.system_on(cell.system, cell.corpus).decode
     translator = load_translator(settings, cell, decode, SentenceTranslator, direction=direction)
     page, policy = _page(translator, cell)
     config = uvicorn.Config(
@@ -140,11 +145,12 @@ class TranslationRequest:
 
 
 def answer(translator: Translator, request: TranslationRequest) -> dict[str, Any]:
-    """{"lines": [{"translations": [{"text", "score"}, ...], "attention", "warnings"}, ...]}.
+    """{"lines": [{"translations": [{"text", "score"}, ...], "attention", "words", ...}, ...]}.
 
     For each line of the text: its translations, best first; the attention maps of the best one,
     one per sentence or piece (null if not requested, or if the weights of the lines so far are too
-    many); and warnings of text that was probably lost.
+    many); its `words`, and those `unknown`, which were not in the training text; and `warnings` of
+    text that was probably lost.
     """
     lines = request.text.removesuffix("\n").split("\n")
     room, answers = _WEIGHTS, []
@@ -157,8 +163,10 @@ def answer(translator: Translator, request: TranslationRequest) -> dict[str, Any
             rounded = ({**vars(a), "weights": b} for a, b in zip(attention, weights, strict=True))
             maps = list(rounded) if room >= 0 else None
         best = [{"text": each.text, "score": round(each.score, 6)} for each in translated.best]
-        warnings = translated.warnings
-        answers.append({"translations": best, "attention": maps, "warnings": warnings})
+        found = words(translated.words)
+        unknown = [*dict.fromkeys(translator.known.unknown(found))]
+        about = {"words": found, "unknown": unknown, "warnings": translated.warnings}
+        answers.append({"translations": best, "attention": maps, **about})
     return {"lines": answers}
 
 
@@ -178,7 +186,8 @@ def _page(translator: Translator, cell: Cell) -> tuple[str, str]:
     beam = translator.decode.beam
     template = attention_environment().get_template("serve.html.j2")
     languages = {"source": translator.source, "target": translator.target}
-    page = template.render(cell=cell, **languages, beam=beam, n_best=min(4, beam))
+    shown = {"known": translator.known, "example": _example(translator), **languages}
+    page = template.render(cell=cell, **shown, beam=beam, n_best=min(4, beam))
     policy = ["default-src 'none'", "connect-src 'self'", "img-src data:", "base-uri 'none'"]
     policy += ["form-action 'none'", "frame-ancestors 'none'"]
     for tag in ("script", "style"):  # allowed by the hash of their content
@@ -186,6 +195,17 @@ def _page(translator: Translator, cell: Cell) -> tuple[str, str]:
         digest = b64encode(sha256(content.encode()).digest()).decode()
         policy.append(f"{tag}-src 'sha256-{digest}'")
     return page, "; ".join(policy)
+
+
+def _example(translator: Translator) -> str:
+    """A sentence of validation of known words; empty if there is none, or several directions."""
+    corpus, language = translator.corpus, translator.corpus.source
+    valid = corpus.side("valid", language)
+    for number in range(0 if corpus.tags else min(_EXAMPLES, len(valid))):
+        tokens = corpus.segmentation(language).decode(valid[number])
+        if _SHORTEST <= len(tokens) <= _LONGEST and not translator.known.unknown(words(tokens)):
+            return corpus.tokenizer(language).detokenize(tokens)
+    return ""
 
 
 def _refused(_: Request, error: Exception) -> Response:

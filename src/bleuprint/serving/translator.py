@@ -25,6 +25,7 @@ from bleuprint.decoding.word_alignment import WordAligner, WordAlignment
 from bleuprint.rules.rule import Edits, edited
 from bleuprint.runtime.errors import UserError
 from bleuprint.runtime.utf8 import read_lines_together
+from bleuprint.serving.known_words import KnownWords
 
 # Lines that are translated together, at most.
 _LINES = 512
@@ -108,6 +109,7 @@ class Translator:
         self._tag = self._encode([tag(self.target)]) if corpus.tags else []
         self._engine = create_engine(model, corpus, decode, sampler)
         self._most = self._engine.max_source_length
+        self.known = KnownWords(corpus, self.source)
 
     def __call__(self, sentences: Sequence[str], best: int = 1) -> list[Translated]:
         """The `best` translations of each sentence, or fewer if search found fewer.

@@ -1,0 +1,72 @@
+"""Words are unknown if the text that a system was trained on has them nowhere."""
+
+import unicodedata
+from collections import Counter
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+from bleuprint.dataset.subwords.segmentation import Segmentation
+from bleuprint.dataset.subwords.vocabulary import EOS, Vocabulary
+from bleuprint.serving import known_words
+from bleuprint.serving.known_words import KnownWords, words
+
+
+def by_characters(text):
+    """The words of a text in a script with spaces, character by character."""
+    kept = (c if unicodedata.category(c)[0] in "LMN" else " " for c in text)
+    return set("".join(kept).split())
+
+
+def test_they_are_those_of_the_training_text(toy, translator, monkeypatch):
+    monkeypatch.setattr(known_words, "_SENTENCES", 7)  # many blocks
+    text = (toy / "data/tokens/toy/train.de").read_text(encoding="utf-8")
+    expected, known = by_characters(text), KnownWords(translator.corpus)
+    assert len(known) == len(expected) > 50
+    assert known.unknown(sorted(expected)) == []
+    # parts of words, words in another case, and joined
+    one, other = sorted(expected)[:2]
+    assert known.unknown([one, f"{one}{other}", one.upper(), "", "Ω"])[0] == f"{one}{other}"
+    reversed_ = {word[::-1] for word in expected}
+    assert {*known.unknown(reversed_)} == reversed_ - expected
+
+
+def test_a_word_that_the_vocabulary_lacks_is_unknown(tmp_path):
+    vocabulary = Vocabulary.from_counts(Counter({"the": 3, "dog": 2}))
+    segmentation = Segmentation("en", vocabulary, None)
+    ids = segmentation.encode(["the rare dog", "the dog the"]).astype("<u2")
+    np.save(tmp_path / "train.en.ids.npy", ids)
+    np.save(tmp_path / "train.en.ends.npy", np.flatnonzero(ids == EOS) + 1)
+    corpus = SimpleNamespace(folder=tmp_path, source="en", segmentation=lambda _: segmentation)
+    assert KnownWords(corpus).unknown(["dog", "rare", "the", "cat", "rare"]) == [
+        *("rare", "cat", "rare")
+    ]
+
+
+def test_words_of_any_tokenizer():
+    plain = ["“Don't", "stop!”", "3.5", "naïve", "e\u0301té", "…", "-"]
+    assert words(plain) == ["Don", "t", "stop", "3", "5", "naïve", "e\u0301té"]
+    assert words(["犬が、ไป", "🙂€x"]) == [*"犬がไป", "🙂", "€", "x"]
+
+
+@pytest.mark.parametrize(
+    ("unknown", "count", "kind", "said"),
+    [
+        (
+            {"xo": 2, "b" * 50: 3},
+            10,
+            "note",
+            f"5 of 10 words were not in the training text: {'b' * 40}…, xo (",
+        ),
+        ({f"w{i}": 1 for i in range(30_000)}, 90_000, "note", "w9 and 29,990 others ("),
+        ({"xo": 2}, 3, "warning", "): the translations are guesses; is it de? For other text: "),
+    ],
+)
+def test_a_text_of_any_length_is_one_short_line(translator, unknown, count, kind, said):
+    line, of_kind = translator.known.note(Counter(unknown), count)
+    assert of_kind == kind and said in line and len(line) < 400
+    pairs = translator.corpus.sets["train"].pairs
+    assert (
+        f"({pairs:,} pairs of toy, with {len(translator.known):,} different source words)" in line
+    )
