@@ -8,27 +8,27 @@ from root import ROOT
 
 # Lines of code by package of src/bleuprint, rounded up.
 PACKAGES = {
-    "report": 3750,
+    "report": 3870,
     "corpus": 3570,
     "runtime": 2300,
     "config": 2280,
-    "pipeline": 1760,
+    "pipeline": 1750,
     "scoring": 1550,
     "training": 2470,
     "dataset": 1550,
     "text": 1370,
-    "serving": 920,
+    "serving": 1040,
     "decoding": 1300,
     "tracking": 980,
     "model": 1310,
-    "cli": 760,
+    "cli": 770,
     "rules": 720,
     "native": 550,  # in C++ 400
     "cells": 200,
 }
 LONGEST = 350  # lines of a module
 # Of code; of docs, of pages. The aim is 21,000 and 25,000.
-TOTALS = {"src": 27310, "tests": 31620, "docs": 2510}
+TOTALS = {"src": 27550, "tests": 31770, "docs": 2530}
 
 
 def code(folder):

@@ -58,7 +58,7 @@ def numbers(page):
 def scores(page, system):
     found: list[float] = page.script(
         f"""return {LISTED}.map((one) => [...one.querySelectorAll("p")].find((p) =>
-          p.querySelector("b").textContent === arguments[0]).querySelector("i").dataset.bleu)
+          p.querySelector("b").textContent === arguments[0]).querySelector("i").textContent)
           .map(Number)""",
         system,
     )

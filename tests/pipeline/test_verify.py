@@ -102,7 +102,7 @@ def test_within_the_noise_of_seeds(tmp_path, monkeypatch):
         "one seed does not say by how much trainings differ by chance: give several",
     ]
     references = open_report(str(here)).records.cells.references_sha256
-    monkeypatch.setattr(verify, "_deviations", lambda: dict.fromkeys(references, 0.3))
+    monkeypatch.setattr(verify, "deviations", lambda: dict.fromkeys(references, 0.3))
     text, verdict = compared(here, there)
     assert verdict == Verdict.WITHIN_NOISE == 3
     assert text[1:] == [

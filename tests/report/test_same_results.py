@@ -5,6 +5,7 @@ from statistics import fmean
 import pytest
 from scipy.stats import ttest_ind
 
+from bleuprint.report.frame import REPORTS, RESULTS
 from bleuprint.report.same_results import Verdict, compared, deviations, seeds_noise
 from result_rows import against, changed, frame, record, values
 
@@ -77,13 +78,16 @@ def test_noise_over_seeds_is_that_of_the_t_test(first, second, shift):
     assert inside == (ttest_ind(first, moved).pvalue >= 0.05)
 
 
-def test_the_deviation_over_seeds_is_pooled_over_systems_and_reports(records):
+def test_the_deviation_over_seeds_is_pooled_over_systems_and_reports(records, tmp_path):
     # tiny and small by 0 and 0.4: variance 0.08 each; once more by 0 and 1.2: 0.72; one degree each
     more = changed(records, {"system": "tiny"}, bleu=[30.0, 30.0, 31.2, 31.2])
     (references,) = {*records.cells.references_sha256[records.cells.test == "first"]}
     alone = records.where(records.cells.seed == 1)
-    assert deviations([alone]) == {}
-    found = deviations([records, alone, more])
+    alone.save(tmp_path / RESULTS)
+    assert deviations(tmp_path) == {}
+    for name, each in (("a", records), ("b", more)):
+        each.save(tmp_path / REPORTS / name / RESULTS.name)
+    found = deviations(tmp_path)
     assert found[references] == pytest.approx(((0.08 * 3 + 0.72) / 4) ** 0.5)
 
 

@@ -5,7 +5,6 @@ other's data nor its models.
 """
 
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache, cached_property
 from itertools import islice
@@ -15,7 +14,7 @@ from typing import Any
 from bleuprint.config.paths import RESOLVED, Cell
 from bleuprint.pipeline.dvc_lock import check_no_conflict
 from bleuprint.pipeline.first_difference import first_difference
-from bleuprint.report.frame import COSTS, REPORTS, RESULTS, Records, read
+from bleuprint.report.frame import COSTS, RESULTS, Records, read
 from bleuprint.report.revision import files_of
 from bleuprint.report.same_results import Compared, Verdict, compared, deviations
 from bleuprint.runtime.errors import UserError
@@ -87,7 +86,7 @@ def lines(here: Report, there: Report) -> tuple[list[str], Verdict]:
 
     Raises UserError if they have no result in common.
     """
-    measured = cache(_deviations)  # reads files, if there is a difference
+    measured = cache(deviations)  # reads files, if there is a difference
     results, left_out = compared(here.records, there.records, lambda it: measured().get(it))
     if not results:
         raise UserError(
@@ -125,15 +124,6 @@ def lines(here: Report, there: Report) -> tuple[list[str], Verdict]:
     if any(each.verdict == Verdict.NOISE_UNKNOWN for each in results):
         text.append("one seed does not say by how much trainings differ by chance: give several")
     return text, Verdict.DIFFERENT if any(alone) else max(verdicts)
-
-
-def _deviations() -> dict[str, float]:
-    """What reports/ and the folders in it say of the deviation of BLEU over seeds."""
-    found = []
-    for path in sorted(REPORTS.rglob(RESULTS.name)):
-        with suppress(UserError):
-            found.append(read(path, path.parent))
-    return deviations(found)
 
 
 def _where_and_why(here: Report, there: Report, each: Compared) -> str:

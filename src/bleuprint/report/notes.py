@@ -127,7 +127,7 @@ def published_differences(records: Records, published: Sequence[Published]) -> I
 
 def detectable_note(records: Records) -> str:
     """The differences in BLEU that the test sets, and the seeds, show; empty if not known."""
-    places: dict[str, list[str]] = {}
+    places, several = dict[str, list[str]](), len(trained(records.cells).seed.unique()) > 1
     for (corpus, test), results in by_test(system_results(records)).items():
         if text := _detectable(results):
             places.setdefault(text, []).append(f"{corpus}, {test}")
@@ -140,6 +140,7 @@ def detectable_note(records: Records) -> str:
     return (
         f"Detectable: to be found significant in {POWER:.0%} of such experiments, a difference "
         f"from the baseline has to be {needed}. Smaller ones take more sentences or seeds."
+        + ("" if several else " This is the noise of lines; that of trainings takes several seeds.")
     )
 
 

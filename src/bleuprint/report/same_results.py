@@ -1,15 +1,19 @@
 """Whether two reports have the same results: the same bytes, or the same within seeds' noise."""
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from enum import IntEnum
 from math import sqrt
+from pathlib import Path
 from statistics import fmean, variance
 from typing import Any
 
 from bleuprint.config.paths import Cell
-from bleuprint.report.frame import CELLS, KEY, Records
+from bleuprint.report.frame import CELLS, KEY, REPORTS, RESULTS, Records, read
+from bleuprint.report.system_results import PLACE
+from bleuprint.runtime.errors import UserError
 
 # Fingerprints of what made a result; all else is the result.
 _NOT_COMPARED = {
@@ -159,7 +163,7 @@ def compared(
         noise = seeds_noise(ours, theirs) if len(pairs) > 1 else None
         if noise is None and pairs[0][0]["hypotheses_sha256"] != pairs[0][1]["hypotheses_sha256"]:
             known = deviation(pairs[0][0]["references_sha256"])
-            noise = None if known is None else 1.96 * known * sqrt(2)
+            noise = None if known is None else pairs_noise(known)
         for one, other in pairs:
             names = [
                 name
@@ -186,21 +190,26 @@ def seeds_noise(first: Sequence[float], second: Sequence[float]) -> float:
     return float(stdtrit(2 * n - 2, 0.975)) * sqrt((variance(first) + variance(second)) / n)
 
 
-def deviations(reports: Iterable[Records]) -> dict[str, float]:
+def pairs_noise(deviation: float) -> float:
+    """The difference that 95 % of pairs of runs stay below, by the deviation of one over seeds."""
+    return 1.96 * deviation * sqrt(2)
+
+
+def deviations(root: Path = Path()) -> dict[str, float]:
     """The standard deviation of BLEU over seeds, by the SHA-256 of the references.
 
-    That of all systems which have several seeds, pooled: sqrt(sum((n - 1) s^2) / sum(n - 1)).
+    That of all systems which have several seeds in reports/ and its folders, pooled:
+    sqrt(sum((n - 1) s^2) / sum(n - 1)).
     """
-    scores = defaultdict[tuple[Any, ...], list[float]](list)
-    for number, records in enumerate(reports):
-        for (system, corpus, _, test), result in _by_key(records).items():
-            scores[result["references_sha256"], number, system, corpus, test].append(
-                result["bleu"][0]
-            )
     pooled = defaultdict[str, list[tuple[int, float]]](list)
-    for (references, *_), values in scores.items():
-        if len(values) > 1:
-            pooled[references].append((len(values) - 1, variance(values)))
+    for path in sorted((root / REPORTS).rglob(RESULTS.name)):
+        with suppress(UserError):
+            records = read(path, path.parent)
+            bleu = records.measures.query("measure == 'bleu' and group == ''")
+            scored = bleu.merge(records.cells[[*KEY, "references_sha256"]], on=KEY)
+            for (references, *_), scores in scored.groupby(["references_sha256", *PLACE]).value:
+                if len(scores) > 1:
+                    pooled[references].append((len(scores) - 1, scores.var()))
     return {
         references: sqrt(sum(n * s for n, s in each) / sum(n for n, _ in each))
         for references, each in pooled.items()

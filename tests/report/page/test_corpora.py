@@ -25,6 +25,11 @@ def context(tmp_path_factory):
     return ReportContext(settings, collect(settings, root), root)
 
 
+def anew(context):
+    """The context without what it has read."""
+    return ReportContext(context.settings, context.records, context.root)
+
+
 def change_ledger(context, stage, **train):
     path = context.root / "data" / "ledgers" / "news-en-de" / f"{stage}.json"
     content = json.loads(path.read_text())
@@ -33,13 +38,10 @@ def change_ledger(context, stage, **train):
 
 
 def test_the_funnel_goes_stage_by_stage(context):
-    body = corpora(context).body
-    assert (
-        f"<strong>{9_999 - 6:,} of 10,000 training pairs are trained on (99.93 %).</strong>" in body
-    )
-    rows = [row for row in rows_of(body) if row[1] in STAGES]
-    assert rows == [  # without the rules that did nothing
-        ["train", stage, f"{stage}_rule 1", f"{stage}_edit 7", f"{9_999 - number:,}"]
+    first, _, *rows = rows_of(corpora(context).body)
+    assert first[:4] == ["news-en-de (en to de)", "10,000", "9,993 (99.93 %)", "0"]
+    assert rows[: len(STAGES)] == [  # without the rules that did nothing
+        [stage, f"{stage}_rule 1", f"{stage}_edit 7", f"{9_999 - number:,}"]
         for number, stage in enumerate(STAGES)
     ]
 
@@ -49,11 +51,9 @@ def test_what_is_drawn_for_other_sets_is_not_dropped(context):
     before = path.read_text()
     dropped = {"drawn_for_valid": 1_000, "drawn_for_test": 993, "held": 1}
     change_ledger(context, "binarize", pairs_out=8_000, dropped=dropped)
-    section = corpora(context).body
+    (first, *_) = rows_of(corpora(anew(context)).body)
     path.write_text(before)
-    assert "<strong>8,000 of 8,007 training pairs are trained on (99.91 %).</strong>" in section
-    assert "1,993 of 10,000 pairs were drawn for validation and test sets" in section
-    assert "drawn_for" not in section.split("<h3>")[1].split("<table>")[0]
+    assert first[1:3] == ["10,000, 1,993 drawn for other sets", "8,000 (99.91 %)"]
 
 
 def test_a_sample_shows_what_was_changed(context):
@@ -81,9 +81,7 @@ def test_a_sample_shows_what_was_changed(context):
 
 
 def test_overlap_and_samples_are_told(context):
-    assert "compared without regard to case, punctuation and spaces: none was found" in (
-        corpora(context).body
-    )
+    assert "without regard to case, punctuation and spaces" in corpora(context).body
     sample = {"pair": 1234, "source": "<b>&\u202etxet", "target": "b"}
     changed = {**sample, "new_source": "<b>", "new_target": "b"}
     dropped = {"source_held_out": 12, "target_held_out": 3}
@@ -93,12 +91,12 @@ def test_overlap_and_samples_are_told(context):
         dropped=dropped,
         samples={"target_held_out": [sample], "unicode": [changed]},
     )
-    body = corpora(context).body
-    assert "15 training pairs held one, and were removed" in body
+    body = corpora(anew(context)).body
+    assert rows_of(body)[0][3] == "15"
     assert "source_held_out 12, target_held_out 3" in body
     assert "pair 1,234" in body and "<b>" not in body
     assert '→ <bdi lang="en">&lt;b&gt;</bdi>' in body
-    assert corpora(context).body == body
+    assert corpora(anew(context)).body == body
 
 
 def test_statistics_of_a_corpus(context):
@@ -109,7 +107,7 @@ def test_statistics_of_a_corpus(context):
         ["test.first", language, "30", "90", "3.0", "120", "1.33", "77.8 %", "3", "17"]
         for language in ("en", "de")
     ]
-    assert "96 tokens, of which 8 occur less than 10 times and 30 less than 100 times" in body
+    assert rows_of(body)[0][4] == "96 (8 rare)"
 
 
 def test_parts_of_a_download_are_told_apart_and_counted(context):
@@ -118,10 +116,9 @@ def test_parts_of_a_download_are_told_apart_and_counted(context):
     path = context.root / "data" / "ledgers" / "news-en-de" / "download.json"
     before = path.read_text()
     path.write_text(json.dumps({"sets": parts}))
-    section = corpora(context).body
+    first, *rows = rows_of(corpora(anew(context)).body)
     path.write_text(before)
-    rows = [row for row in rows_of(section) if "download" in row]
-    assert rows == [
-        [f"train.{name}", "download", "metadata 2,000", "–", "5,000"] for name in ("news", "talks")
+    assert [row for row in rows if row[0].startswith("download")] == [
+        [f"download, train.{name}", "metadata 2,000", "–", "5,000"] for name in ("news", "talks")
     ]
-    assert "<strong>9,993 of 14,000 training pairs are trained on (71.38 %).</strong>" in section
+    assert first[1:3] == ["14,000", "9,993 (71.38 %)"]

@@ -1,6 +1,5 @@
 """The page's attention maps: which are kept if space is short; text is escaped."""
 
-import html
 import json
 import re
 
@@ -9,13 +8,7 @@ import pytest
 
 import result_trees as trees
 from bleuprint.config.paths import Cell
-from bleuprint.decoding.attention import (
-    KINDS,
-    AttentionMap,
-    SentenceAttention,
-    read_attention,
-    write_attention,
-)
+from bleuprint.decoding.attention import KINDS, AttentionMap, SentenceAttention, write_attention
 from bleuprint.report.page import attention
 from bleuprint.report.page.context import ReportContext
 from bleuprint.report.records import collect
@@ -34,26 +27,15 @@ def context(tmp_path_factory):
     return ReportContext(settings, collect(settings, root), root)
 
 
-def tables(body):
-    return re.findall("<table.*?</table>", body, re.DOTALL)
-
-
 def entries(body):
     (data,) = re.findall(r'<script type="application/json" id="maps-data">(.*)</script>', body)
     return json.loads(data)
 
 
-def test_the_baseline_is_shown_without_scripts(context):
+def test_maps_are_of_every_system_the_baseline_first(context):
     section = attention.attention(context)
-    assert section is not None
-    assert re.findall("<caption>(.*)</caption>", section.body) == ["Layer 2, mean of 2 heads"] * 2
-    path = context.root / Cell("base", "news-en-de", 1).results
-    for table, test in zip(tables(section.body), ("first", "second"), strict=True):
-        (kept,) = read_attention(path / "attention.json", test)
-        expected = kept.maps["cross"].weights[1].mean(0)
-        titles = [float(title) for title in re.findall(r'title="([\d.]+)"', table)]
-        assert titles == pytest.approx(expected.flatten().tolist(), abs=6e-5)
-    assert "wrote" in section.body and "room for" not in section.body
+    assert section is not None and "room for" not in section.body
+    assert "Maps of 2 sentences" in section.body
     named = [(one["sentence"], one["system"]) for one in entries(section.body)]
     places = [f"news-en-de, test set {test}, line 1" for test in ("first", "second")]
     assert named == [(place, name) for name in ("base", "better", "other") for place in places]
@@ -89,6 +71,4 @@ def test_units_are_no_markup(context):
         path.write_bytes(kept)
     assert section is not None
     assert "<b>" not in section.body and section.body.count("<script") == 1
-    rows = re.findall('<th scope="row"[^>]*><bdi>(.*?)</bdi>', tables(section.body)[0])
-    assert list(map(html.unescape, rows)) == [*HOSTILE[:2], "\ufffd", "👍"]
     assert entries(section.body)[0]["maps"]["cross"]["rows"] == [*HOSTILE[:2], "\ufffd", "👍"]

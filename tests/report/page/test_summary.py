@@ -1,18 +1,21 @@
-"""The summary: the result drawn to scale, and the best system on each test set."""
+"""The summary: the scores drawn to scale, verdicts no stronger than their evidence, cautions."""
 
 import re
+from dataclasses import replace
 
 import pytest
 
 import result_rows
 import result_trees as trees
+from bleuprint.report.page.cautions import cautions
 from bleuprint.report.page.context import ReportContext
 from bleuprint.report.page.findings import best_systems
-from bleuprint.report.page.summary import glances, summary
+from bleuprint.report.page.summary import summary
 from bleuprint.report.system_results import system_results
 from pages import Page
 
 CORPORA = "news-en-de", "news-en-fr"
+REFERENCES = "4e" * 32
 
 
 def record(corpus, system, bleu, p=None, **more):
@@ -20,9 +23,9 @@ def record(corpus, system, bleu, p=None, **more):
     return result_rows.record(system, corpus, "first", bleu, **{**tested, **more})
 
 
-def found(*rows):
+def found(*rows, deviations=None):
     results = system_results(result_rows.frame(*rows))
-    return [f"{each.title}. {each.text}" for each in best_systems(results)]
+    return [f"{each.title}. {each.text}" for each in best_systems(results, deviations or {})]
 
 
 def rows(p, better=3.0, second=None):
@@ -36,39 +39,129 @@ def rows(p, better=3.0, second=None):
 
 def test_each_test_set_has_a_finding():
     first, second = found(*rows(0.001, second=0.2))
-    assert first.startswith("big is better than the baseline base on news-en-de. It is 2.0 BLEU")
-    assert second.startswith("big is best on news-en-fr, but perhaps not better than the baseline")
-    assert "3.0 BLEU above it: not significant (p=0.200): count the two as equal." in second
-    assert "People prefer" in first and "People prefer" not in second
+    assert first == (
+        "news-en-de: big is 2.0 BLEU better than base in these two trainings. Significant over the "
+        "test lines (p=0.001); how much another seed would change it is not known."
+    )
+    assert second == (
+        "news-en-fr: big is best, but perhaps not better than base. 3.0 BLEU above the baseline in "
+        "these two trainings: not significant (p=0.200): count the two as equal."
+    )
     first, second = found(*rows(0.001, better=-3.0))
-    assert second == "No system is better than the baseline base on news-en-fr. "
+    assert second.startswith("news-en-fr: no system is better than the baseline base. BLEU 20.0")
 
 
 def test_one_system_has_nothing_to_be_compared_with():
     (text,) = found(record("news-en-de", "base", 20.0))
-    assert text == "base is the only system on news-en-de. "
+    assert text == "news-en-de: base is the only system. BLEU 20.0 [19.0, 22.0]"
 
 
-def test_scores_are_drawn_to_scale(tmp_path):
+# 1.96 x sqrt(2) = 2.77 times the deviation
+@pytest.mark.parametrize(
+    ("deviation", "expected"),
+    [
+        (0.7, "and beyond 95 % of the differences between two seeds of one system, in reports/ "),
+        (0.8, "but within 95 % of the differences between two seeds of one system, in reports/ "),
+    ],
+)
+def test_what_other_seeds_would_do_is_said_if_it_is_known(deviation, expected):
+    text, _ = found(*rows(0.001), deviations={REFERENCES: deviation})
+    assert f"Significant over the test lines (p=0.001), {expected}" in text
+    assert f"({2.772 * deviation:.1f} BLEU)" in text
+    assert text.endswith(": it may be chance.") == (deviation == 0.8)
+
+
+# the error of a difference is 0.5: 95 % of its noise is within 0.98
+@pytest.mark.parametrize(("better", "noise"), [(1.0, "and beyond"), (0.96, "but within")])
+def test_of_several_seeds_the_difference_is_of_systems(better, noise):
+    (text,) = found(
+        *(record("news-en-de", "base", 20.0 + s / 10, seed=s) for s in range(3)),
+        *(
+            record("news-en-de", "big", 20.0 + s / 9 + better, 0.01, seed=s, lines=500)
+            for s in range(3)
+        ),
+    )
+    assert "big is 1.0 BLEU better than base. Significant over 3 seeds (p<0.001), " in text
+    assert f"{noise} the noise of 500 test lines (1.0 BLEU)" in text
+
+
+def test_translations_made_elsewhere_are_no_trainings():
+    made = record("news-en-de", "online", 25.0, 0.001, outside="A service.")
+    (text,) = found(record("news-en-de", "base", 20.0), made, deviations={REFERENCES: 9.0})
+    assert text == (
+        "news-en-de: online (not trained here) is 5.0 BLEU better than base in these two "
+        "translations. Significant over the test lines (p=0.001)."
+    )
+
+
+@pytest.fixture(scope="module")
+def tree(tmp_path_factory):
+    """Settings, and a folder with ledgers and statistics."""
+    root = tmp_path_factory.mktemp("tree")
+    settings = trees.settings_in(root, ("base", "big"), {"news-en-de": ("first",)})
+    trees.write_texts(root, settings)
+    return settings, root
+
+
+def warned(tree, *rows, change=None, **settings):
+    """The cautions by the first words of their titles."""
+    context = ReportContext(replace(tree[0], **settings), result_rows.frame(*rows), tree[1])
+    if change:
+        change(context)
+    return {each.title.split(":")[0].split(",")[0]: each.text for each in cautions(context)}
+
+
+@pytest.mark.parametrize(
+    ("bleu", "lines", "expected"),
+    [(15.0, 200, set()), (14.9, 200, {"Low scores"}), (15.0, 199, {"Few test lines"})],
+)
+def test_low_scores_and_few_lines_come_first(tree, bleu, lines, expected):
+    found = warned(tree, record("news-en-de", "base", bleu, lines=lines, **{"any fault": 0}))
+    assert {*found} - {"Few training pairs", "Source words that are not in the vocabulary"} == (
+        expected
+    )
+    if expected:
+        assert next(iter(found)) in expected
+
+
+def test_pairs_faults_unknown_words_and_overlap_are_said(tree):
+    def known(context):
+        context.kept["news-en-de"] = replace(context.kept["news-en-de"], left=10_000)
+        side = context.statistics["news-en-de"].sets["test.first"]["en"]
+        object.__setattr__(side, "words", 301)  # of which 3 are unknown
+
+    faulty = {"any fault": 100, "loop": 60, "numbers": 50}
+    found = warned(tree, record("news-en-de", "base", 20.0, **faulty))
+    assert found["Few training pairs"] == "9,993 of news-en-de"
+    assert found["Lines with faults (see what broke)"] == (
+        "10% of base on news-en-de, first, mostly loop"
+    )
+    assert found["Source words that are not in the vocabulary"] == "3.3% of news-en-de, test.first"
+    assert not warned(tree, record("news-en-de", "base", 20.0), change=known)
+    corpus = tree[0].corpora["news-en-de"]
+    unsearched = replace(corpus, dedup=replace(corpus.dedup, decontaminate="none"))
+    found = warned(
+        tree, record("news-en-de", "base", 20.0), change=known, corpora={"news-en-de": unsearched}
+    )
+    assert found == {"Scores may be too high": "news-en-de"}
+
+
+def test_scores_are_drawn_to_scale(tree):
     """base: 20 [19, 22], big: 27 [26, 29]; between multiples of five, 15 and 30."""
     made = [record("news-en-de", "base", 20.0), record("news-en-de", "big", 27.0, 0.2)]
-    (glance,) = glances(system_results(result_rows.frame(*made)))
-    assert (glance.low, glance.high) == (15, 30)
-    settings = trees.settings_in(tmp_path, ("base", "big"), {"news-en-de": ("first",)})
-    trees.write_texts(tmp_path, settings)
-    body = summary(ReportContext(settings, result_rows.frame(*made), tmp_path)).body
+    body = summary(ReportContext(tree[0], result_rows.frame(*made), tree[1])).body
     assert re.findall(r'x1="(.*?)%" x2="(.*?)%"', body) == [("26.7", "46.7"), ("73.3", "93.3")]
-    (table,) = Page(f'<section id="summary">{body}</section>').tables["summary"]
-    assert table.caption == "news-en-de, test set first (1,000 sentences)"
-    assert table.row("big")["BLEU"] == "27.0 [26.0, 29.0]" and table.rows[-1][1] == "1530"
-    assert table.marks == ["baseline", "", "scale"]
-    assert [table.row(name)["Difference"] for name in ("base", "big")] == ["–", "+7.0 n.s."]
+    table, *_ = Page(f'<section id="summary">{body}</section>').tables["summary"]
+    assert table.rows[0][:2] == ["news-en-de, test set first (1,000 sentences)", "15 30"]
+    assert table.row("big")["BLEU"] == "27.0 [26.0, 29.0]"
+    assert table.marks == ["group", "baseline", ""]
 
 
-def test_of_seeds_the_deviation_is_drawn():
+def test_of_seeds_the_deviation_is_drawn(tree):
+    """22.5 ± 3 / sqrt(2), from 20 to 25."""
     made = [record("news-en-de", "base", bleu, seed=s) for s, bleu in enumerate((21.0, 24.0), 1)]
-    (glance,) = glances(system_results(result_rows.frame(*made)))
-    low, high = glance.results[0].bleu.ends
-    # 22.5 ± 3 / sqrt(2)
-    assert (glance.low, glance.high, glance.place(22.5)) == (20, 25, "50.0%")
-    assert (low, high) == pytest.approx((22.5 - 3 / 2**0.5, 22.5 + 3 / 2**0.5))
+    settings = replace(tree[0], seeds=(1, 2))
+    body = summary(ReportContext(settings, result_rows.frame(*made), tree[1])).body
+    ends = [(22.5 + side * 3 / 2**0.5 - 20) / 5 for side in (-1, 1)]
+    (drawn,) = re.findall(r'x1="(.*?)%" x2="(.*?)%".*cx="50.0%"', body)
+    assert list(drawn) == [f"{100 * end:.1f}" for end in ends]

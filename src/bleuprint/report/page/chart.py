@@ -28,7 +28,7 @@ _STYLE: dict[str, Any] = {
     **{"grid.color": "#dddddd", "grid.linewidth": 0.6},
     # room for labels of any length; to compute it would take as long as to draw
     **{"figure.subplot.left": 0.18, "figure.subplot.right": 0.95},
-    **{"figure.subplot.bottom": 0.19, "figure.subplot.top": 0.96},
+    **{"figure.subplot.bottom": 0.24, "figure.subplot.top": 0.95},
     # text stays text: it can be searched, copied and read aloud
     "svg.fonttype": "none",
 }
@@ -56,7 +56,7 @@ def chart(name: str, title: str, draw: Callable[["Axes"], None]) -> Markup:
     salt = hashlib.sha256(name.encode()).hexdigest()
     style: Any = {**_STYLE, "svg.hashsalt": salt}
     with matplotlib.rc_context(style):
-        figure = Figure(figsize=(4.6, 2.9))
+        figure = Figure(figsize=(4.6, 2.3))
         draw(figure.add_subplot())
         file = io.StringIO()
         metadata = {"Date": None, "Creator": None}

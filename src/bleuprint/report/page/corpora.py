@@ -1,26 +1,35 @@
 """The section of data: what the stages and rules did, and the vocabularies."""
 
 import unicodedata
+from collections import Counter
 from functools import partial
-from typing import Any
 
 from markupsafe import Markup
 
-from bleuprint.config.paths import STATISTICS, folder
 from bleuprint.corpus.steps.ledger import SAMPLE_CHARACTERS, STAGES
-from bleuprint.dataset.statistics import CorpusStatistics
-from bleuprint.report.grid import NONE
+from bleuprint.report.grid import NONE, Grid, grid
 from bleuprint.report.page.context import ReportContext
-from bleuprint.report.page.funnel import funnel, kept, training_counts
+from bleuprint.report.page.funnel import funnel, training_counts
+from bleuprint.report.page.joined import joined
 from bleuprint.report.page.section import Section
-
-_OVERLAP = ("source_held_out", "target_held_out")
 
 
 def corpora(context: ReportContext) -> Section:
-    """Every corpus: its funnel, overlap and vocabularies."""
+    """Every corpus: what is trained on, what the rules did, and what the model reads and writes."""
+    names = context.settings.corpora
     data = {
-        "corpora": [_corpus(context, name) for name in context.settings.corpora],
+        "corpora": names,
+        "pairs": context.kept,
+        "statistics": context.statistics,
+        "stages": joined({name: _stages(name, context) for name in names}),
+        "samples": {
+            name: [
+                (stage, rule, samples)
+                for stage, _, counts in training_counts(name, context.root)
+                for rule, samples in counts.samples.items()
+            ]
+            for name in names
+        },
         "visible": visible,
         "composed": partial(unicodedata.normalize, "NFC"),
         "cut": SAMPLE_CHARACTERS,
@@ -39,20 +48,13 @@ def visible(text: str) -> Markup:
     )
 
 
-def _corpus(context: ReportContext, name: str) -> dict[str, Any]:
-    pairs = kept(name, context.root)
-    stages = [row.cells for row in funnel([name], context.root).rows]
-    described = folder(name, "statistics", context.root)
-    return {
-        "name": name,
-        "settings": context.settings.corpus(name),
-        "pairs": pairs,
-        "funnel": [cells for cells in stages if cells[2] == STAGES[0] or {*cells[3:5]} != {NONE}],
-        "samples": [
-            (stage, rule, samples)
-            for stage, _, counts in training_counts(name, context.root)
-            for rule, samples in counts.samples.items()
-        ],
-        "overlap": sum(pairs.dropped.get(rule, 0) for rule in _OVERLAP),
-        "statistics": CorpusStatistics.read(described / STATISTICS),
-    }
+def _stages(name: str, context: ReportContext) -> Grid:
+    """What each stage dropped and changed of each part of the training text; idle ones left out."""
+    rows = [row.cells[1:] for row in funnel([name], context.root).rows]
+    shown = [row for row in rows if row[1] == STAGES[0] or {*row[2:4]} != {NONE}]
+    parts = Counter(row[1] for row in shown)
+    named = (
+        (f"{stage}, {part}" if parts[stage] > 1 else stage, dropped, changed, left)
+        for part, stage, dropped, changed, _, left in shown
+    )
+    return grid(("Stage", "Dropped", "Changed"), ["Pairs left"], named)

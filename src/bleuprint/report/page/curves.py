@@ -3,7 +3,6 @@
 With several seeds, the line is their mean, and a band reaches from the lowest to the highest.
 """
 
-import math
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -22,8 +21,6 @@ if TYPE_CHECKING:
 
 # Points of all lines of a chart together: more cannot be seen, and make the page large.
 _POINTS = 3000
-# A longer table is folded away.
-_ROWS = 8
 
 _Line = Sequence[tuple[float, float]]
 
@@ -36,27 +33,20 @@ _QUANTITIES = (
 
 
 def curves(context: ReportContext) -> Section | None:
-    if not context.curves:
-        return None
-    corpora = []
+    systems, charts = list(context.settings.systems), list[Any]()
     for number, name in enumerate(context.settings.corpora):
         read = {cell: each for cell, each in context.curves.items() if cell.corpus == name}
-        if read:
-            charts = list(_charts(list(context.settings.systems), number, read))
-            validated = {cell: each for cell, each in read.items() if each.validation}
-            corpora.append({"name": name, "charts": charts, "curves": validated})
+        charts.append(list(_charts(systems, number, name, read)))
     data = {
-        "corpora": corpora,
-        "legend": legend(list(context.settings.systems)),
-        "seeds": context.settings.seeds,
-        "rows": _ROWS,
-        "perplexity": math.exp,
+        "charts": [each for each in charts if each],
+        "legend": legend(systems),
+        "several_seeds": context.several,
     }
-    return Section("curves", "Training curves", data)
+    return Section("curves", "Training curves", data) if data["charts"] else None
 
 
 def _charts(
-    systems: Sequence[str], number: int, curves: Mapping[Cell, Curves]
+    systems: Sequence[str], number: int, corpus: str, curves: Mapping[Cell, Curves]
 ) -> Iterator[tuple[Markup, str]]:
     """The charts of a corpus with their captions; none of a quantity without points."""
     for place, (title, axis, points_of, field) in enumerate(_QUANTITIES):
@@ -66,7 +56,8 @@ def _charts(
                 line = [(point.update, getattr(point, field)) for point in points]
                 by_system.setdefault(cell.system, []).append(line)
         if by_system:
-            yield _chart(systems, f"curves-{number}-{place}", title, axis, by_system), title
+            svg = _chart(systems, f"curves-{number}-{place}", title, axis, by_system)
+            yield svg, f"{corpus}: {title[0].lower()}{title[1:]}"
 
 
 def _chart(

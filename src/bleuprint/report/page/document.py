@@ -6,16 +6,15 @@ from bleuprint.report.page.attention import attention
 from bleuprint.report.page.context import ReportContext
 from bleuprint.report.page.corpora import corpora
 from bleuprint.report.page.curves import curves
-from bleuprint.report.page.funnel import kept
 from bleuprint.report.page.provenance import provenance
-from bleuprint.report.page.scores import cost, faults, scores
+from bleuprint.report.page.scores import cost, faults
 from bleuprint.report.page.section import TEMPLATES, Section
 from bleuprint.report.page.sentences import sentences
 from bleuprint.report.page.summary import summary
 
 # The sections in the order of the page; None is a section without content.
 SECTIONS: tuple[Callable[[ReportContext], Section | None], ...] = (
-    *(summary, scores, curves, faults, sentences),
+    *(summary, curves, faults, sentences),
     *(attention, corpora, cost, provenance),
 )
 
@@ -24,7 +23,7 @@ def document(context: ReportContext) -> str:
     """The page as one text: styles and scripts are in it, and it makes no request."""
     return TEMPLATES.get_template("page.html.j2").render(
         settings=context.settings,
-        pairs={name: kept(name, context.root).left for name in context.settings.corpora},
+        pairs={name: of.left for name, of in context.kept.items()},
         outside=list(dict.fromkeys(r.system for r in context.results if r.outside)),
         sections=[section for make in SECTIONS if (section := make(context))],
     )

@@ -1,65 +1,77 @@
-"""The findings in plain sentences: the best system on each test set, and what its test says."""
+"""The findings in plain sentences: the best system on each test set, and what its test says.
 
-from collections.abc import Iterator, Sequence
+None is stronger than its evidence: with one seed a difference is one of two trainings.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from bleuprint.report.paired import p_text
+from bleuprint.report.same_results import pairs_noise
 from bleuprint.report.system_results import Difference, SystemResult, by_test, signed
-from bleuprint.runtime.html import counted
 
-# Fewer lines give no reliable mean.
-LINES = 30
+# Standard errors to each side of a 95 % interval.
+_Z = 1.96
 
 
 class Finding(NamedTuple):
-    """A sentence or a few, and the anchor of the section that has more, if any."""
+    """A title, and a sentence or a few."""
 
     title: str
     text: str
-    anchor: str = ""
 
 
-def best_systems(results: Sequence[SystemResult]) -> Iterator[Finding]:
-    """The best system on each test set, and whether it is better than the baseline."""
+def best_systems(
+    results: Sequence[SystemResult], deviations: Mapping[str, float]
+) -> Iterator[Finding]:
+    """The best system on each test set, and whether it is better than the baseline.
+
+    `deviations`: of BLEU over seeds, by the SHA-256 of the references.
+    """
     tests = by_test(results)
     tasks = [task for task, _ in tests]
     for (task, test), of_test in tests.items():
         place = task if tasks.count(task) == 1 else f"{task}, {test}"
-        yield _finding(place, sorted(of_test, key=lambda result: -result.bleu.mean))
+        best = max(of_test, key=lambda result: result.bleu.mean)
+        if len(of_test) == 1:
+            yield Finding(f"{place}: {best.name} is the only system", f"BLEU {best.bleu}")
+        elif not best.difference:
+            title = f"{place}: no system is better than the baseline {best.name}"
+            yield Finding(title, f"BLEU {best.bleu}")
+        else:
+            yield _better(place, best, best.difference, deviations)
 
 
-def _finding(place: str, ranked: Sequence[SystemResult]) -> Finding:
-    best, tested, texts = ranked[0], ranked[0].difference, list[str]()
-    if len(ranked) == 1:
-        title = f"{best.name} is the only system on {place}"
-    elif tested:
-        better = f"better than the baseline {tested.baseline}"
-        title = f"{best.name} is {better} on {place}"
-        if tested.mark != "‡":
-            title = f"{best.name} is best on {place}, but perhaps not {better}"
-        texts.append(f"It is {_size(tested)} BLEU above it: {_verdict(tested)}")
-    else:
-        title = f"No system is better than the baseline {best.name} on {place}"
-    if (lines := int(best.first.lines)) < LINES:
-        texts.append(f"With {counted(lines, 'sentence')}, this is weak evidence.")
-    return Finding(title, " ".join(texts), "scores")
-
-
-def _size(tested: Difference) -> str:
-    return signed(abs(tested.value), tested.significant).removeprefix("+")
-
-
-def _verdict(tested: Difference) -> str:
-    """What the tests say; of one seed it is the difference of two trainings."""
+def _better(
+    place: str, best: SystemResult, tested: Difference, deviations: Mapping[str, float]
+) -> Finding:
+    size = f"{signed(abs(tested.value), tested.significant).removeprefix('+')} BLEU"
+    made = best.outside or (best.baseline and best.baseline.outside)
+    of = "" if tested.deviation else f" in these two {'translations' if made else 'trainings'}"
     p = p_text(tested.p)
-    if not tested.mark:
-        return f"not significant ({p}): count the two as equal."
-    if tested.mark == "†":
-        corrected = p_text(tested.corrected)
-        text = f"significant alone ({p}), not corrected for the number of systems ({corrected})."
+    if tested.mark != "‡":
+        title = f"{place}: {best.name} is best, but perhaps not better than {tested.baseline}"
+        text = f"not significant ({p}): count the two as equal."
+        if tested.mark:
+            corrected = p_text(tested.corrected)
+            text = f"significant alone ({p}), not corrected for all systems ({corrected})."
+        return Finding(title, f"{size} above the baseline{of}: {text}")
+    if tested.deviation:
+        text = f"Significant over {len(best.seeds)} seeds ({p}), "
+        text += _noise(tested, _Z * tested.error, f"the noise of {best.first.lines:,} test lines")
     else:
-        of = "" if tested.deviation else " for these two trainings, another seed may differ"
-        text = f"significant ({p}){of}."
-    if tested.agreement:
-        text += f" People prefer the better one of such pairs in {tested.agreement} (estimated)."
-    return text
+        text = f"Significant over the test lines ({p})"
+        known = deviations.get(best.first.references_sha256)
+        if known is not None and not made:
+            seen = "95 % of the differences between two seeds of one system, in reports/"
+            text += ", " + _noise(tested, pairs_noise(known), seen)
+        elif not made:
+            text += "; how much another seed would change it is not known"
+    return Finding(f"{place}: {best.name} is {size} better than {tested.baseline}{of}", f"{text}.")
+
+
+def _noise(tested: Difference, noise: float, name: str) -> str:
+    """How the difference compares with a noise that its test does not count."""
+    if abs(tested.value) > noise:
+        return f"and beyond {name} ({noise:.1f} BLEU)"
+    return f"but within {name} ({noise:.1f} BLEU): it may be chance"

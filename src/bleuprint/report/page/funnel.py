@@ -10,6 +10,7 @@ from bleuprint.report.grid import NONE, Grid, grid
 
 # Reasons why a pair is not trained on although no rule dropped it.
 DRAWN = ("drawn_for_valid", "drawn_for_test")
+_OVERLAP = ("source_held_out", "target_held_out")
 
 
 @dataclass(frozen=True)
@@ -27,6 +28,11 @@ class Kept:
     def candidates(self) -> int:
         """The pairs that were not drawn for other sets."""
         return self.read - self.drawn
+
+    @property
+    def overlap(self) -> int:
+        """The pairs with a sentence of validation or test sets."""
+        return sum(self.dropped.get(rule, 0) for rule in _OVERLAP)
 
 
 def training_counts(corpus: str, root: Path) -> Iterator[tuple[str, str, SetCounts]]:

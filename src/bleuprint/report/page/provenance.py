@@ -16,12 +16,9 @@ from bleuprint.runtime.flatten import dotted
 def provenance(context: ReportContext) -> Section:
     settings = context.settings
     systems = {name: settings.dotted(name) for name in settings.systems}
-    commits = list(context.trainings.commit.dropna().unique())
     data = {
         "first": context.records.cells.iloc[0],
         "hypotheses": context.cells[0].results / "hypotheses",
-        "commits": commits,
-        "uncommitted": any(commit.endswith("+") for commit in commits),
         "trainings": _trainings(context),
         "systems": systems,
         "baseline": next(iter(systems)),

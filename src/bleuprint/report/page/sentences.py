@@ -1,10 +1,10 @@
 """The section of translations: source, reference and outputs, with their differences marked."""
 
-from collections.abc import Iterator
 from typing import Any
 
 from markupsafe import Markup
 
+from bleuprint.report.grid import NONE, Grid, grid
 from bleuprint.report.page.context import ReportContext
 from bleuprint.report.page.lines import SetLines, lines_of_sets
 from bleuprint.report.page.section import TEMPLATES, Section
@@ -44,7 +44,7 @@ def _test_set(lines: SetLines, room: int) -> dict[str, Any]:
     return {
         "lines": lines,
         "total": len(lines.sources),
-        "counts": {system: _counts(lines, system) for system in lines.outputs},
+        "counts": _counts(lines),
         "short": {
             title: [_article(lines, line) for line in ranked[:MOST]]
             for title, ranked in short.items()
@@ -54,20 +54,28 @@ def _test_set(lines: SetLines, room: int) -> dict[str, Any]:
     }
 
 
-def _counts(lines: SetLines, system: str) -> list[int]:
+def _counts(lines: SetLines) -> Grid:
     """The lines of BLEU 100, and of the reference's text; by BLEU better and worse than the
     baseline's, and the same.
     """
-    perfect = int((lines.bleu[system] == 100).sum())
-    same = sum(map(str.__eq__, lines.outputs[system], lines.references))
-    deltas = lines.bleu[system] - lines.bleu[lines.baseline]
-    return [perfect, same, *(int(which.sum()) for which in (deltas > 0, deltas < 0, deltas == 0))]
+    rows, several = list[list[str]](), len(lines.outputs) > 1
+    for system, output in lines.outputs.items():
+        deltas = lines.bleu[system] - lines.bleu[lines.baseline]
+        counts = [(lines.bleu[system] == 100).sum(), sum(map(str.__eq__, output, lines.references))]
+        row = [system, *(f"{count:,}" for count in counts)]
+        if system != lines.baseline:
+            row += (f"{which.sum():,}" for which in (deltas > 0, deltas < 0, deltas == 0))
+        elif several:
+            row += [NONE] * 3
+        rows.append(row)
+    compared = (f"{how} {lines.baseline}" for how in ("Better than", "Worse than", "Same BLEU as"))
+    return grid(["System"], ["BLEU 100", "Reference's text", *(compared if several else ())], rows)
 
 
 def _article(lines: SetLines, line: int) -> Markup:
     reference = lines.references[line]
     outputs = [
-        (system, list(_marked(translations[line], reference)), lines.bleu[system][line])
+        (system, _marked(translations[line], reference), lines.bleu[system][line])
         for system, translations in lines.outputs.items()
     ]
     texts = {"source": _plain(lines.sources[line]), "reference": _plain(reference)}
@@ -75,14 +83,20 @@ def _article(lines: SetLines, line: int) -> Markup:
     return Markup(shown)
 
 
-def _marked(text: str, reference: str) -> Iterator[tuple[Kind, str, str]]:
-    """Pieces of a translation: kind, the space before it, and the piece without that."""
+def _marked(text: str, reference: str) -> list[tuple[Kind, str, str]]:
+    """Pieces of a translation: kind, the space before it, and the piece without that.
+
+    None if it is the reference.
+    """
+    if text == reference:
+        return []
     if max(len(text), len(reference)) > _LONGEST:
-        yield "same", "", _plain(text)
-        return
+        return [("same", "", _plain(text))]
+    found = []
     for kind, piece in differences(blank_unprinted(text), blank_unprinted(reference)):
         bare = piece.lstrip()
-        yield kind, " " if len(bare) < len(piece) else "", bare
+        found.append((kind, " " if len(bare) < len(piece) else "", bare))
+    return found
 
 
 def _plain(text: str) -> str:

@@ -26,7 +26,6 @@
   const place = make("p", { className: "hint" });
   const wide = make("div", { className: "wide", tabIndex: 0 });
   box.append(choices, place, wide);
-  box.hidden = false;
 
   function draw() {
     const sentence = all.filter(({ sentence }) => sentence === selects.Sentence.value);

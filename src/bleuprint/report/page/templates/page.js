@@ -3,19 +3,22 @@ document.documentElement.classList.add("scripted");
 // tables: a head sorts by its column, numbers from the largest; a second click reverses the order
 {
   const sort = (head, place) => {
-    const row = head.parentElement, body = head.closest("table").tBodies[0];
+    const bodies = [...head.closest("table").tBodies].map((body) => [body,
+      [...body.rows].filter((line) => !line.classList.contains("group"))]);
     const key = ({ cells: { [place]: cell } }) => cell.dataset.key ?? cell.textContent;
-    const filled = [...body.rows].filter((line) => key(line) !== "");
-    const numbers = filled.every((line) => !Number.isNaN(Number(key(line))));
+    const isNumber = (line) => !Number.isNaN(Number(key(line)));
+    const numbers = bodies.every(([, lines]) => lines.every(isNumber));
     const now = head.getAttribute("aria-sort") ?? (numbers ? "ascending" : "descending");
     const order = now === "ascending" ? "descending" : "ascending";
     const sign = order === "ascending" ? 1 : -1;
-    filled.sort((one, other) => sign * (numbers
-      ? Number(key(one)) - Number(key(other))
-      : key(one).localeCompare(key(other), "en", { numeric: true })));
-    const empty = [...body.rows].filter((line) => key(line) === "");
-    body.append(...filled, ...empty);
-    for (const other of row.cells) other.removeAttribute("aria-sort");
+    for (const [body, lines] of bodies) {
+      const filled = lines.filter((line) => key(line) !== "");
+      filled.sort((one, other) => sign * (numbers
+        ? Number(key(one)) - Number(key(other))
+        : key(one).localeCompare(key(other), "en", { numeric: true })));
+      body.append(...filled, ...lines.filter((line) => key(line) === ""));
+    }
+    for (const other of head.parentElement.cells) other.removeAttribute("aria-sort");
     head.setAttribute("aria-sort", order);
   };
   for (const head of document.querySelectorAll("table.sortable thead th")) {
@@ -23,6 +26,14 @@ document.documentElement.classList.add("scripted");
       ...head.childNodes);
     head.append(button);
     button.addEventListener("click", () => sort(head, head.cellIndex));
+  }
+}
+
+// on a phone each cell with a text stands after its head
+for (const table of document.querySelectorAll("main table:not(.map)")) {
+  const heads = [...table.tHead.rows[0].cells].map((head) => head.textContent);
+  for (const cell of table.querySelectorAll("tr:not(.group) > td")) {
+    if (!["", "–"].includes(cell.textContent)) cell.dataset.head = heads[cell.cellIndex];
   }
 }
 
@@ -52,17 +63,4 @@ document.documentElement.classList.add("scripted");
       legend.append(make("li", {}, button));
     }
   }
-}
-
-// print: folded parts are opened, except the long lists of lines
-{
-  let opened = [];
-  addEventListener("beforeprint", () => {
-    opened = [...document.querySelectorAll("details:not([open])")]
-      .filter((one) => !one.closest("#sentences"));
-    for (const one of opened) one.open = true;
-  });
-  addEventListener("afterprint", () => {
-    for (const one of opened) one.open = false;
-  });
 }

@@ -9,7 +9,8 @@
   // A line as it is filtered and sorted: read once, when a list is first opened.
   function read(article) {
     const [source, reference, ...rest] = article.querySelectorAll("p");
-    const text = (node) => folded(output(node.querySelector("bdi")));
+    // an output that is the reference has no text of its own
+    const text = (node) => folded(output(node.querySelector("bdi") ?? reference.querySelector("bdi")));
     return {
       article,
       number: Number(article.querySelector("h4").textContent),
@@ -19,7 +20,7 @@
       outputs: rest.map((node) => ({
         node,
         system: node.querySelector("b").textContent,
-        bleu: Number(node.querySelector("i").dataset.bleu),
+        bleu: Number(node.querySelector("i").textContent),
         text: text(node),
       })),
     };

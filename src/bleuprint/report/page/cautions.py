@@ -1,0 +1,64 @@
+"""What makes the results weak, by rules of thumb; the page says it before them."""
+
+from collections.abc import Iterator
+
+from bleuprint.report import notes
+from bleuprint.report.page.context import ReportContext
+from bleuprint.report.page.findings import Finding
+from bleuprint.report.system_results import by_test
+from bleuprint.scoring.measures import FAULT_KEYS, MEASURES
+from bleuprint.scoring.output_faults import ANY
+
+# Below so much BLEU, training pairs or test lines; from such a share of faulty lines or of words.
+LOW, PAIRS, LINES, FAULTY, UNKNOWN = 15.0, 10_000, 200, 0.1, 0.01
+# Places that are named.
+_MOST = 6
+
+
+def cautions(context: ReportContext) -> Iterator[Finding]:
+    """Those for which something was found, with what was found."""
+    tests = {f"{task}, {test}": of for (task, test), of in by_test(context.results).items()}
+    best = {name: max(result.bleu.mean for result in of) for name, of in tests.items()}
+    lines = {name: int(of[0].first.lines) for name, of in tests.items()}
+    corpora = context.settings.corpora.items()
+    found = {
+        f"Low scores, where a difference says little (best below {LOW:.0f} BLEU)": [
+            f"{bleu:.1f} on {name}" for name, bleu in best.items() if bleu < LOW
+        ],
+        "Few test lines: only large differences show": [
+            f"{count:,} of {name}" for name, count in lines.items() if count < LINES
+        ],
+        "Few training pairs: which system is better may change with more": [
+            f"{of.left:,} of {name}" for name, of in context.kept.items() if of.left < PAIRS
+        ],
+        "Lines with faults (see what broke)": list(_faulty(context)),
+        "Source words that are not in the vocabulary": list(_unknown(context)),
+        "Scores may be too high: no search for test sentences in the training text": [
+            name for name, of in corpora if of.dedup.decontaminate == "none"
+        ],
+    }
+    for title, places in found.items():
+        if places:
+            more = [f"and {len(places) - _MOST} more"] if len(places) > _MOST else []
+            yield Finding(title, "; ".join((*places[:_MOST], *more)))
+    for note in notes.reachable_notes(context.records.cells, context.root):
+        title, _, text = note.partition(": ")
+        yield Finding(title, text)
+
+
+def _faulty(context: ReportContext) -> Iterator[str]:
+    for result in context.results:
+        counts = {name: of.mean for name in FAULT_KEYS if (of := result.score(name))}
+        share = counts.pop(ANY, 0.0) / result.first.lines
+        if share >= FAULTY:
+            most = MEASURES[max(counts, key=counts.__getitem__)].label
+            yield f"{share:.0%} of {result.label} on {result.corpus}, {result.test}, mostly {most}"
+
+
+def _unknown(context: ReportContext) -> Iterator[str]:
+    for name, statistics in context.statistics.items():
+        for test in (each for each in statistics.sets if each.startswith("test.")):
+            of_test = context.settings.corpus(name).of_test(test.removeprefix("test."))
+            side = statistics.sets[test][of_test.source]
+            if side.unk >= UNKNOWN * side.words > 0:
+                yield f"{side.unk / side.words:.1%} of {name}, {test}"
