@@ -98,16 +98,21 @@ def _first_bleu(results: Path) -> str:
 
 
 def _minutes(results: Path) -> str:
-    """Number and mean duration of the trainings; rows may share one."""
-    costs = pd.read_csv(results / "costs.csv")
-    minutes = costs.drop_duplicates("training_sha256").train_seconds / 60
+    """Number and mean duration of the trainings."""
+    minutes = _trainings(results).train_seconds / 60
     mean = f"{minutes.mean():.{0 if minutes.mean() >= 1 else 1}f} minutes"
     return mean if len(minutes) == 1 else f"{len(minutes)} × {mean}"
 
 
+def _trainings(results: Path) -> pd.DataFrame:
+    """Of rows that share a training, as those that differ in averaging, the first."""
+    return pd.read_csv(results / "costs.csv").drop_duplicates("training_sha256")
+
+
 def _curves(results: Path) -> str:
-    """A line for each system and corpus, the mean over its seeds."""
-    points = pd.read_csv(results / "validation.csv")
+    """A line for each system and corpus that was trained, the mean over its seeds."""
+    cells = _trainings(results)[["system", "corpus", "seed"]]
+    points = cells.merge(pd.read_csv(results / "validation.csv"))
     lines = {}
     for (system, corpus), of_seeds in points.groupby(["system", "corpus"], sort=False):
         name = system if points.corpus.nunique() == 1 else f"{system}, {corpus}"
