@@ -42,7 +42,7 @@ def project(tmp_path, monkeypatch):
 SAID = [
     r"^small trains for at most [\d,]+ updates, [\d.]+ passes over the text: \d+ minutes$",
     r"^medium trains for at most ",
-    r"^forecast: \d+ minutes in all, with nothing else to do for \d+ cores? of this machine$",
+    r"^forecast: \d+ minutes in all, on \d+ idle cores of this machine$",
     r"raise its train\.max_updates",
     r"^500 pairs are few: ",
     r"^BLEU will be known to about ±7\.2, by a test set of some 50 pairs$",
@@ -167,11 +167,11 @@ def test_languages_and_name(project, names, languages, name):
         ("wide.de", "schön\n".encode("utf-16-le"), r"wide\.de: .* looks like UTF-16LE: iconv"),
         ("x.txt", b"", r"x\.txt: unknown language: name both, such as: --languages de en"),
         ("none.de", None, r"inputs/none\.de: no such file"),
-        ("../out.de", b"", r"must be below inputs/: cp .*/out\.de inputs/"),
+        ("../out.de", b"", r"must be below inputs/: copy"),
         ("mine.en", None, r"inputs/mine\.en is given twice: name the source file, then"),
         ("other.en", b"A sentence.\n", r"both names end in en: .* --languages de en"),
         ("empty.de", b"", r"inputs/mine\.en has 500 lines and inputs/empty\.de has 0: "),
-        ("", None, r"inputs: a folder"),
+        ("", None, r"inputs: a folder; name a text file"),
         ("few.de few.en", b"Ja.\n" * 99, r"two files, source and target, or one \.tsv or \.tmx"),
     ],
 )

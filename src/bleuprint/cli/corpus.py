@@ -76,7 +76,11 @@ def _new_corpus(given: argparse.Namespace) -> None:
     place = " in place of the example" if replaced else ""
     print(f"{new.pairs:,} pairs; {params} has a new entry{place}:\n\n{new.entry}")
     if not fitted:
-        say(f"the systems of {params} stay, which were not fitted to this text", "note")
+        say(
+            f"the systems of {params} stay, which were not fitted to this text; those of "
+            "make recipe NAME=own are, if new-corpus follows at once",
+            "note",
+        )
     print(*_training(new.name, text, round(valid * new.pairs)), sep="\n")
     print(*_next_steps(new, round(test * new.pairs)), sep="\n")
 
@@ -101,11 +105,9 @@ def _training(corpus: str, text: "TextSize", valid: int) -> Iterator[str]:
         yield line
     if beside or alone:
         trained = max(0.0, *beside, sum(beside) / cores) + sum(alone)
-        yield (
-            f"forecast: {trained / 60 + _REST + text.pairs / _PREPARED:,.0f} minutes in all, with "
-            f"nothing else to do for {cores} cores of this machine"
-        )
-    yield "for a better system, in as much more time: raise its train.max_updates in params.yaml"
+        minutes = trained / 60 + _REST + text.pairs / _PREPARED
+        yield f"forecast: {minutes:,.0f} minutes in all, on {cores} idle cores of this machine"
+    yield "for a better system, in more hours: raise its train.max_updates in params.yaml"
 
 
 def _next_steps(new: "NewCorpus", test: int) -> Iterator[str]:

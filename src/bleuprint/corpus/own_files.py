@@ -35,13 +35,13 @@ def text_of(files: Sequence[Path]) -> Text:
     kind = format_of(files)
     for path in files:
         if not path.is_file():
-            raise UserError(f"{path}: {not_a_file(path)}")
+            raise UserError(f"{path}: {not_a_file(path)}; name a text file below inputs/")
     if len(files) == 2 and files[0].samefile(files[1]):
         raise UserError(f"{files[0]} is given twice: name the source file, then the target file")
     try:
         sides = [File(path=str(path)) for path in files]
     except ValueError as error:
-        raise UserError(f"{error}: cp {' '.join(map(str, files))} inputs/") from None
+        raise UserError(f"{error}: copy both there") from None
     if kind == "plain":
         return Text("", source=sides[0], target=sides[1])
     return Text("", kind, both=sides[0], columns=(1, 2) if kind == "tsv" else None)
