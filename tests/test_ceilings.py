@@ -8,7 +8,7 @@ from root import ROOT
 
 # Lines of code by package of src/bleuprint, rounded up.
 PACKAGES = {
-    "report": 3870,
+    "report": 3860,
     "corpus": 3570,
     "runtime": 2300,
     "config": 2280,

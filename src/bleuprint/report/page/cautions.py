@@ -5,12 +5,14 @@ from collections.abc import Iterator
 from bleuprint.report import notes
 from bleuprint.report.page.context import ReportContext
 from bleuprint.report.page.findings import Finding
-from bleuprint.report.system_results import by_test
+from bleuprint.report.system_results import SystemResult, by_test
+from bleuprint.scoring.breakdown import COUNT, WORD_ACCURACY
 from bleuprint.scoring.measures import FAULT_KEYS, MEASURES
 from bleuprint.scoring.output_faults import ANY
 
-# Below so much BLEU, training pairs or test lines; from such a share of faulty lines or of words.
-LOW, PAIRS, LINES, FAULTY, UNKNOWN = 15.0, 10_000, 200, 0.1, 0.01
+# Below so much BLEU, so many training pairs or test lines; from such a share of faulty lines or
+# of unseen words.
+LOW, PAIRS, LINES, FAULTY, UNSEEN = 15.0, 10_000, 200, 0.1, 0.05
 # Places that are named.
 _MOST = 6
 
@@ -20,6 +22,7 @@ def cautions(context: ReportContext) -> Iterator[Finding]:
     tests = {f"{task}, {test}": of for (task, test), of in by_test(context.results).items()}
     best = {name: max(result.bleu.mean for result in of) for name, of in tests.items()}
     lines = {name: int(of[0].first.lines) for name, of in tests.items()}
+    unseen = {name: _unseen(of[0]) for name, of in tests.items()}
     corpora = context.settings.corpora.items()
     found = {
         f"Low scores, where a difference says little (best below {LOW:.0f} BLEU)": [
@@ -32,7 +35,9 @@ def cautions(context: ReportContext) -> Iterator[Finding]:
             f"{of.left:,} of {name}" for name, of in context.kept.items() if of.left < PAIRS
         ],
         "Lines with faults (see what broke)": list(_faulty(context)),
-        "Source words that are not in the vocabulary": list(_unknown(context)),
+        "Words of the references that the training text lacks": [
+            f"{share:.0%} of {name}" for name, share in unseen.items() if share >= UNSEEN
+        ],
         "Scores may be too high: no search for test sentences in the training text": [
             name for name, of in corpora if of.dedup.decontaminate == "none"
         ],
@@ -55,10 +60,8 @@ def _faulty(context: ReportContext) -> Iterator[str]:
             yield f"{share:.0%} of {result.label} on {result.corpus}, {result.test}, mostly {most}"
 
 
-def _unknown(context: ReportContext) -> Iterator[str]:
-    for name, statistics in context.statistics.items():
-        for test in (each for each in statistics.sets if each.startswith("test.")):
-            of_test = context.settings.corpus(name).of_test(test.removeprefix("test."))
-            side = statistics.sets[test][of_test.source]
-            if side.unk >= UNKNOWN * side.words > 0:
-                yield f"{side.unk / side.words:.1%} of {name}, {test}"
+def _unseen(result: SystemResult) -> float:
+    """The share of the references' words that the training text lacks."""
+    words = {group: of[0] for (name, group), of in result.rows.items() if name == WORD_ACCURACY}
+    unseen = sum(of.units for group, of in words.items() if group == f"{COUNT} 0")
+    return float(unseen / max(1, sum(of.units for of in words.values())))

@@ -6,7 +6,9 @@ from functools import partial
 
 from markupsafe import Markup
 
+from bleuprint.config.paths import STATISTICS, folder
 from bleuprint.corpus.steps.ledger import SAMPLE_CHARACTERS, STAGES
+from bleuprint.dataset.statistics import CorpusStatistics
 from bleuprint.report.grid import NONE, Grid, grid
 from bleuprint.report.page.context import ReportContext
 from bleuprint.report.page.funnel import funnel, training_counts
@@ -20,7 +22,10 @@ def corpora(context: ReportContext) -> Section:
     data = {
         "corpora": names,
         "pairs": context.kept,
-        "statistics": context.statistics,
+        "statistics": {
+            name: CorpusStatistics.read(folder(name, "statistics", context.root) / STATISTICS)
+            for name in names
+        },
         "stages": joined({name: _stages(name, context) for name in names}),
         "samples": {
             name: [

@@ -23,26 +23,24 @@ _COSTS = {"Parameters": COUNTED["Parameters"], **main_table.COSTS, "Time": MEASU
 _BESIDE = ("chrf2", "comet")
 # The ends of a scale are multiples of this many BLEU.
 _STEP = 5
-_INTERVAL, _DEVIATION = "95 % interval", "± deviation"
 
 
 def scores(context: ReportContext) -> dict[str, Any]:
     """The table of scores, those that are folded below it, and how to read them."""
     settings, records = context.settings, context.records
     further = tables.measured_scores(records)[1:]
-    about, head = (
-        descriptions(settings, context.tasks),
-        _DEVIATION if context.several else _INTERVAL,
-    )
+    about = descriptions(settings, [*dict.fromkeys(each.task for each in context.results)])
+    head = "± deviation" if context.several else "95 % interval"
     main, folded, scales = dict[str, Grid](), dict[str, Grid](), dict[str, dict[str, str]]()
     for (task, test), results in by_test(context.results).items():
         name = f"{task}, test set {test} ({counted(int(results[0].first.lines), 'sentence')})"
         cells, corpora = records.cells, {result.corpus for result in results}
         of_test = records.where((cells.test == test) & cells.corpus.isin(corpora))
         ends = [end for result in results for end in result.bleu.ends]
-        low, high = _STEP * math.floor(min(ends) / _STEP), _STEP * math.ceil(max(ends) / _STEP)
+        low = _STEP * math.floor(min(ends) / _STEP)
+        high = max(low + _STEP, _STEP * math.ceil(max(ends) / _STEP))
         scales[name] = {head: Markup(f"<span>{low}</span> <span>{high}</span>")}
-        drawn = {r.label: _drawn(r.bleu, low, max(high, low + _STEP)) for r in results}
+        drawn = {r.label: _drawn(r.bleu, low, high) for r in results}
         grid = main_table.scores(of_test, ["bleu", *_BESIDE], _COSTS, settings.published, _BESIDE)
         main[name] = _with_drawn(grid, head, drawn, about)
         folded[name] = main_table.scores(of_test, further, {})
