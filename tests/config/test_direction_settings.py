@@ -110,3 +110,22 @@ def test_a_mistake_is_one_line(tmp_path, old, new, line, message):
 def test_a_temperature_is_for_several_directions(tmp_path):
     with pytest.raises(UserError, match=r"split.temperature: 2.0: of a corpus with directions"):
         read(tmp_path, PARAMS.replace("test: 0.05, seed: 1", "test: 0.05, seed: 1, temperature: 2"))
+
+
+@pytest.mark.parametrize(
+    ("shared", "message"),
+    [
+        ("{fewer: many}", None),
+        ("{many: fewer}", "vocabularies.many: fewer, whose .* does not translate to fr$"),
+        ("{one: many}", "vocabularies.one: many, whose .* does not translate de, en$"),
+        ("{many: one}", "vocabularies.many: one, whose .* translate from de, from en, to de, to"),
+    ],
+)
+def test_a_vocabulary_has_the_languages_and_tags(tmp_path, shared, message):
+    fewer = "  fewer: {like: many, directions: {en-fr: null, de-fr: null}}\n"
+    text = f"{ONE}{MANY.replace('systems:', fewer + f'vocabularies: {shared}')}\nsystems:\n"
+    if message is None:
+        assert with_many(tmp_path, text).corpus("fewer").vocabulary.of == "many"
+        return
+    with pytest.raises(UserError, match=message):
+        with_many(tmp_path, text)

@@ -65,16 +65,19 @@ def test_a_text_with_one_side(tmp_path):
             "      tests: {}\n    clean: {}\n    dedup: {pairs: false",
             "corpora.more.files: valid.a: needs two files: source and target",
         ),
-        ("  german: {part_of", "  norse: {part_of", "norse.part_of: more has no files.train.norse"),
+        (
+            "  german: {part_of",
+            "  norse: {part_of",
+            "norse.part_of: no more.files.train.norse with source or target alone; there are: more",
+        ),
         (
             "made_texts:\n  german: {part_of: more, system: base, corpus: own}\n",
             "",
-            "corpora.more.files.train.german: has no target, and made_texts no entry german with "
-            "part_of more",
+            "corpora.more.files.train.german: has no target, and no entry of made_texts",
         ),
         ("system: base, ", "system: bass, ", "german.system: no system 'bass'; there are: base"),
-        ("corpus: own}", "corpus: won}", "german.corpus: no corpus 'won'; there are: own, more"),
-        ("part_of: more", "part_of: mere", "german.part_of: no corpus 'mere'; there are: own,"),
+        ("corpus: own}", "corpus: won}", "corpus: base is not trained on 'won'; there are: own"),
+        ("part_of: more", "part_of: mere", "german.part_of: no mere.files.train.german with"),
         ("published:", "    corpora: {more: {}}\npublished:", "corpora.own: no system is trained"),
         (
             "source: {path: inputs/a.de}, tag",
@@ -84,8 +87,7 @@ def test_a_text_with_one_side(tmp_path):
         (
             "corpus: own}",
             "corpus: more}",
-            "made_texts: a cycle, each translated by a system that is trained on the next: "
-            "more -> more",
+            "made_texts.german: a cycle, each needs the next: more -> base on more -> more",
         ),
     ],
 )
@@ -137,7 +139,7 @@ def test_ctranslate2_draws_nothing(tmp_path):
 def test_a_cell_that_is_left_out_translates_nothing(tmp_path):
     other = "  other:\n    <<: *base\n    corpora: {more: {}}\npublished:"
     text = TEXT.replace("  base:\n", "  base: &base\n").replace("published:", other)
-    with pytest.raises(UserError, match="system: other is not trained on own"):
+    with pytest.raises(UserError, match="corpus: other is not trained on 'own'"):
         read(tmp_path, text.replace("system: base, corpus", "system: other, corpus"))
 
 
@@ -147,7 +149,8 @@ def test_a_cycle_of_two_corpora_is_named(tmp_path):
         "{path: inputs/a.no}}}", "{path: inputs/a.no}}"
     )
     made = "  back: {part_of: own, system: base, corpus: more}\nsystems:\n"
-    with pytest.raises(UserError, match=r"yaml:\d+: made_texts: a cycle.*: more -> own -> more$"):
+    cycle = "more -> base on own -> own -> base on more -> more"
+    with pytest.raises(UserError, match=rf"yaml:\d+: made_texts.german: a cycle, .*: {cycle}$"):
         read(tmp_path, text.replace("systems:\n", made))
 
 

@@ -68,7 +68,7 @@ START = "{from: {system: base, corpus: own}}"
         (
             START,
             "{from: {system: fine, corpus: more}}",
-            "a cycle, each the start of the next: fine on",
+            "tuned.fine.train.from: a cycle, each needs the next: fine on more -> fine on more",
         ),
         (
             START,
@@ -81,9 +81,9 @@ START = "{from: {system: base, corpus: own}}"
         (
             "{more: {}}",
             "{more: {train: {from: {corpus: more}}}}",
-            "say it once, in train.from of a row under tuned",
+            "rows that start from a system belong under tuned",
         ),
-        ("{more: own}", "{mire: own}", "vocabularies.mire: no such corpus; there are: own, more"),
+        ("{more: own}", "{mire: own}", "vocabularies.mire: no corpus 'mire'; there are: own, more"),
         ("{more: own}", "{more: one}", "vocabularies.more: no corpus 'one'; there are: own, more"),
         ("{more: own}", "{more: own, own: more}", "own has the vocabulary of more itself"),
         ("{more: own}", "\n", "vocabularies: is empty: remove the key, or add entries"),
@@ -91,12 +91,12 @@ START = "{from: {system: base, corpus: own}}"
         (
             'source: "no"\n    target',
             "source: fr\n    target",
-            "fr and de are its languages, de and no",
+            "vocabularies.more: own, whose vocabulary it would have, does not translate fr",
         ),
         (
             "    like: own\n",
             "    like: own\n    vocabulary: {of: own}\n",
-            "stands at the top, where DVC",
+            "more.vocabulary.of: set this at the top level, by vocabularies: {more: own}",
         ),
     ],
 )
@@ -111,11 +111,10 @@ def test_what_is_refused_in_one_line(tmp_path, old, new, message):
 @pytest.mark.parametrize(
     ("start", "message"),
     [
-        ("{system: base, corpus: own}", "say it once, in train.from of a row under tuned"),
-        ("{system: base}", "needs system and corpus, a release, or a folder"),
-        ("{folder: a, release: b}", "needs system and corpus, a release, or a folder"),
-        ("{folder: a, system: base}", "a folder has one model"),
-        ("{release: a, file: b}", "from.file: unknown key; did you mean 'folder'?"),
+        ("{system: base, corpus: own}", "rows that start from a system belong under tuned"),
+        ("{system: base}", "needs system and corpus, or a folder"),
+        ("{folder: a, system: base}", "needs system and corpus, or a folder"),
+        ("{folders: a}", "from.folders: unknown key; did you mean 'folder'?"),
     ],
 )
 def test_a_row_of_systems_starts_from_outside_alone(tmp_path, start, message):
@@ -128,3 +127,38 @@ def test_a_row_of_systems_starts_from_outside_alone(tmp_path, start, message):
     assert (
         read(tmp_path, text.replace(start, "{folder: a}")).system("base").train.from_.folder == "a"
     )
+
+
+MADE = """\
+  rev:
+    like: own
+    source: "no"
+    target: "de"
+    files: {train: {a: null, back: {license_and_citation: own, target: {path: inputs/a.de}}}}
+made_texts: {back: {part_of: rev, system: SYSTEM, corpus: own}}
+systems:
+"""
+
+
+@pytest.mark.parametrize(
+    ("system", "more", "cycle"),
+    [
+        # what translates a text has the vocabulary of that text
+        ("base", "vocabularies: {own: rev}\n", "rev -> base on own -> own -> rev"),
+        # it starts from a training on the text
+        (
+            "fine",
+            "tuned: {fine: {like: base, train: {from: {system: base, corpus: rev}}}}\n",
+            "rev -> fine on own -> base on rev -> rev",
+        ),
+    ],
+)
+def test_a_cycle_of_several_kinds_is_one_line(tmp_path, system, more, cycle):
+    text = PARAMS.replace("systems:\n", MADE.replace("SYSTEM", system)) + more
+    with pytest.raises(UserError) as raised:
+        read(tmp_path, text)
+    (line,) = str(raised.value).splitlines()
+    assert ": a cycle, each needs the next: " in line
+    found = line.rpartition(": ")[2].split(" -> ")
+    wanted = cycle.split(" -> ")[1:]
+    assert any(found[1:] == wanted[i:] + wanted[:i] for i in range(len(wanted))), found

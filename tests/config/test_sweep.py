@@ -34,7 +34,7 @@ def test_rows_equal_those_written_by_hand(tmp_path):
     settings = read(tmp_path, text(f"  lr: {SWEEP}\n{after}"))
     by_hand = read(tmp_path, text(BY_HAND + after))
     assert settings.systems == by_hand.systems == ["base", *settings.sweeps["lr"], "last"]
-    assert settings.cells == by_hand.cells
+    assert settings.cells == by_hand.cells | {"lr": {"own": None}}
     resolved = settings.resolved()
     left_out = resolved["cells"].pop("lr")  # an entry for DVC's matrix, which trains nothing
     assert set(left_out["own"].values()) == {False}
@@ -157,3 +157,25 @@ def test_a_name_that_is_too_long_is_refused(tmp_path):
 def test_the_names_of_sweeps_are_not_written_by_hand(tmp_path):
     with pytest.raises(UserError, match="sweeps: unknown key"):
         read(tmp_path, text("").replace("published: []", "sweeps: {}"))
+
+
+def test_a_mistake_that_rows_inherit_is_named_once_where_it_stands(tmp_path):
+    sweeps = """\
+  x: {like: base, corpora: {own: {}}, over: {decode.beam: [2, 3], train.clip_norm: [1.0, 2.0]}}
+  y: {like: base, over: {train.label_smoothing: [0.0, 0.2]}}
+  z: {like: base, train: {clip_norm: 3.0}}
+"""
+    wrong = text(sweeps).replace("    average: {last: 2}\n", "    average:\n      last: 9\n")
+    with pytest.raises(UserError) as raised:
+        read(tmp_path, wrong)
+    number = wrong.partition("      last: 9")[0].count("\n") + 1
+    begin = f"{tmp_path / 'params.yaml'}:{number}: systems.base: average.last 9: training keeps 2"
+    (line,) = str(raised.value).splitlines()
+    assert line.startswith(begin)
+
+
+def test_what_is_swept_is_named_in_over(tmp_path):
+    over = "{decode.beam: [2, 3], average.last: [1, 9]}"
+    with pytest.raises(UserError, match=r"x\.over: average\.last 9: training keeps 2") as raised:
+        swept(tmp_path, over)
+    assert len(str(raised.value).splitlines()) == 1

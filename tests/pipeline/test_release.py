@@ -9,11 +9,14 @@ from ruamel.yaml import YAML
 from safetensors.numpy import load_file
 
 from bleuprint.config.experiment import load
+from bleuprint.config.paths import Cell
+from bleuprint.config.system import Start
 from bleuprint.pipeline import verify
 from bleuprint.pipeline.release import SUMS, release
 from bleuprint.report.same_results import Verdict
 from bleuprint.runtime.errors import UserError
 from bleuprint.runtime.files import sha256_of
+from bleuprint.training.start_files import start_files
 
 WEIGHTS = "models/tiny/own/1/averaged/model.safetensors"
 
@@ -67,6 +70,15 @@ def test_card_and_weights(released):
 def test_a_release_is_the_same_result(copy):
     text, verdict = verify.lines(verify.open_report("."), verify.open_report(str(copy)))
     assert verdict == Verdict.SAME_BYTES and "2 results the same bytes" in text[0]
+
+
+def test_a_release_is_a_start(copy):
+    """Of any corpus: the vocabularies are beside the weights."""
+    files = start_files(Start(folder=str(copy)), Cell("new", "another", 1))
+    assert files.weights == copy / WEIGHTS
+    vocabularies = set(files.weights.parent.glob("vocabulary.*"))
+    assert {path.suffix for path in vocabularies} == {".de", ".en"}
+    assert {files.vocabulary(side) for side in ("source", "target")} <= vocabularies
 
 
 def test_what_is_refused(released, tmp_path, monkeypatch):

@@ -12,7 +12,8 @@ from safetensors.torch import load_file, save_file
 import systems
 from bleuprint.config.optimization import Constant, LrSchedule
 from bleuprint.config.paths import Cell
-from bleuprint.config.start import Start
+from bleuprint.config.system import Start
+from bleuprint.dataset.subwords.vocabulary import SPECIALS
 from bleuprint.model.transformer import Transformer
 from bleuprint.model.weights import named_weights, write_description
 from bleuprint.runtime.distributed.group import Group
@@ -62,7 +63,7 @@ def written(folder, model, corpus):
     write_description(folder, model.settings, corpus, "mark")
     for file in (corpus.folder / "segmentation").glob("vocabulary.*"):
         (folder / file.name).write_bytes(file.read_bytes())
-    return StartFiles("general own", folder / "model.safetensors", (folder,))
+    return StartFiles("general own", folder / "model.safetensors")
 
 
 def test_rows_are_those_of_their_tokens_and_others_stay(tmp_path, corpora):
@@ -80,7 +81,8 @@ def test_rows_are_those_of_their_tokens_and_others_stay(tmp_path, corpora):
         for row, token in enumerate(here):  # a loop over tokens is the reference
             expected = given[name][there.index(token)] if token in there else initial[name][row]
             assert torch.equal(tensor[row], expected), (name, token)
-        taken[side] = f"{len({*here} & {*there}):,} of {len(here):,}"
+        words = {*here} - {*SPECIALS}
+        taken[side] = f"{len(words & {*there}):,} of {len(words):,}"
     shares = [f"{taken[second.source]} source", f"{taken[second.target]} target"]
     assert (
         said == f"started from general own: {', '.join(f'{x} tokens taken over' for x in shares)}"
@@ -94,9 +96,17 @@ def test_few_known_tokens_are_noted(tmp_path, corpora):
     start = written(tmp_path / "start", model_of(other, 1), other)
     first = corpora[0].binary
     said, note = take_weights(model_of(first, 2), first, start)
-    size = len(first.segmentation(first.source).vocabulary)
-    assert f"4 of {size} source tokens" in said  # the special ones
+    size = len(first.segmentation(first.source).vocabulary) - len(SPECIALS)
+    assert f"own: 0 of {size} source tokens taken over" in said
     assert note.startswith("note: the start knows fewer than half of the tokens")
+
+
+def test_a_joint_vocabulary_is_counted_once(tmp_path):
+    joint = prepare(tmp_path / "corpus", {"train": toy_pairs(300, 9)}, units=merges(9)).binary
+    start = written(tmp_path / "start", model_of(joint, 1), joint)
+    (said,) = take_weights(model_of(joint, 2), joint, start)
+    size = len(joint.segmentation(joint.source).vocabulary) - len(SPECIALS)
+    assert said == f"started from general own: {size} of {size} tokens taken over"
 
 
 def job_on(corpus, start, **train):
@@ -126,7 +136,11 @@ def test_a_training_starts_there_and_a_learning_rate_of_0_stays_there(tmp_path, 
     assert again.state.update == 2
     assert torch.equal(again.model.projection.weight, trainer.model.projection.weight)
     export_checkpoints(job, tmp_path / "work", marks, tmp_path / "checkpoints")
-    # its own checkpoints are a start
+    # its own checkpoints are a start, with vocabularies
+    with pytest.raises(UserError, match=r"checkpoints: no vocabulary.* here is that of the source"):
+        start_files(Start(folder=str(tmp_path / "checkpoints")), CELL)
+    for file in (tmp_path / "start").glob("vocabulary.*"):
+        file.rename(tmp_path / "checkpoints" / file.name)
     found = start_files(Start(folder=str(tmp_path / "checkpoints")), CELL)
     assert found.weights.name == "0000002.safetensors"
 
@@ -198,7 +212,7 @@ def test_folders(tmp_path, corpora, monkeypatch):
     (folder / "model.safetensors").write_bytes(b"x")
     for start, message in (
         (Start(**given), "model.safetensors: not the SHA-256 in train.from: "),
-        (Start(folder="none"), "none: no such folder: the start of a training (train.from)"),
+        (Start(folder="none"), "none: no such folder; micro starts there (train.from)"),
         (
             Start(folder="their/models"),
             "no model.safetensors or UPDATE.safetensors with model.json",
@@ -210,28 +224,49 @@ def test_folders(tmp_path, corpora, monkeypatch):
         assert message in str(raised.value)
 
 
+def test_a_clone_without_the_folder_knows_its_sum(tmp_path, corpora, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    corpus = corpora[0].binary
+    written(Path("start"), model_of(corpus, 1), corpus)
+
+    def cells():
+        return {"small": {"own": {"train": {"from": {"folder": "start"}}}}}
+
+    add_sums(recorded := cells())
+    Path("start").rename("elsewhere")
+    with pytest.raises(UserError, match=r"start: no such folder; small starts there"):
+        add_sums(cells())
+    Path("reports").mkdir()
+    for text in ("<<<<<<<", "[]", '{"cells": 1}', '{"cells": {"small": 1}}'):  # damaged
+        Path("reports/resolved.json").write_text(text)
+        with pytest.raises(UserError, match=r"start: no such folder"):
+            add_sums(cells())
+    Path("reports/resolved.json").write_text(json.dumps({"cells": recorded}))
+    add_sums(found := cells())
+    assert found == recorded and "sha256" in found["small"]["own"]["train"]["from"]
+
+
 def test_releases(tmp_path, corpora, monkeypatch):
     monkeypatch.chdir(tmp_path)
     corpus, release = corpora[0].binary, Path("release")
-    with pytest.raises(
-        UserError, match=r"release/SHA256SUMS: no such file: no release of bleuprint"
-    ):
-        start_files(Start(release="release"), CELL)
-    for system in ("small", "large"):
+    for system in ("large", "small"):
         written(release / f"models/{system}/own/1/averaged", model_of(corpus, 1), corpus)
     files = [path for path in release.rglob("*") if path.is_file()]
     sums = [
         f"{hashlib.sha256(x.read_bytes()).hexdigest()}  {x.relative_to(release)}\n" for x in files
     ]
     (release / "SHA256SUMS").write_text("".join(sums))
-    found = start_files(Start(release="release", system="small"), CELL)
+    one = Start(folder="release/models/small/own/1/averaged")
+    found = start_files(one, CELL)
     assert found.weights == tmp_path / "release/models/small/own/1/averaged/model.safetensors"
-    with pytest.raises(UserError, match=r"must name one model .*large.*, models/small"):
-        start_files(Start(release="release"), CELL)
+    with pytest.raises(UserError, match=r"has 2 models: name one, such as .*/large/own/1/averaged"):
+        start_files(Start(folder="release"), CELL)
+    (release / "models/large").rename(tmp_path / "large")
+    assert start_files(Start(folder="release"), CELL).weights == found.weights
     description = found.weights.with_name("model.json")
     content = json.loads(description.read_text())
     description.write_text(json.dumps(content | {"fingerprint": "other"}))
     with pytest.raises(
         UserError, match=r"model.json: damaged: its SHA-256 is not the one in SHA256"
     ):
-        start_files(Start(release="release", system="small"), CELL)
+        start_files(one, CELL)

@@ -78,8 +78,10 @@ def _check_settings() -> None:
     from bleuprint.scoring.bleu import bleu_metric
     from bleuprint.scoring.comet import missing_parts
     from bleuprint.serving.score_outside import check_files
+    from bleuprint.training.start_files import add_sums
 
     settings = load()
+    add_sums(settings.resolved()["cells"])
     check_tokenizers(settings)
     for corpus in settings.pairs().values():
         bleu_metric([], corpus.target)  # raises if it needs a tokenizer that is not installed

@@ -16,11 +16,11 @@ from annotated_types import Interval, MaxLen, MinLen
 from bleuprint.config.comet import Comet
 from bleuprint.config.corpus import Corpus
 from bleuprint.config.inherit import SECTIONS, expand
-from bleuprint.config.made_texts import MadeText, check_made_texts
+from bleuprint.config.made_texts import MadeText
+from bleuprint.config.order import check_order
 from bleuprint.config.outside import OutsideRow, check_outside
 from bleuprint.config.paths import RESOLVED
 from bleuprint.config.published import Published
-from bleuprint.config.starts import check_starts
 from bleuprint.config.system import System
 from bleuprint.runtime.errors import UserError
 from bleuprint.runtime.files import read_object
@@ -36,7 +36,8 @@ class Settings:
     """The whole experiment.
 
     `cells`: the settings by system and corpus; None where the system is not trained. `sweeps`: the
-    systems that are rows of an `over` (sweep.py), by the name of the entry that says it.
+    systems that are rows of an `over` (sweep.py), by the name of the entry that says it, which is a
+    row of `cells` without a training, since DVC's matrix has it, too.
     """
 
     experiment: Name
@@ -53,8 +54,8 @@ class Settings:
         if not self.seeds or len(set(self.seeds)) != len(self.seeds):
             raise SettingError(["seeds"], f"{list(self.seeds)}: at least one seed, and none twice")
         self._check_cells()
-        check_made_texts(self.made_texts or {}, self.corpora, self.cells)
-        check_starts(self.cells)
+        cells = {name: self.cells[name] for name in self.systems}
+        check_order(self.corpora, cells, self.made_texts or {})
         tests = {name: [*each.files.tests] or ["held-out"] for name, each in self.corpora.items()}
         check_outside(self.outside or {}, tests, self.cells)
         for position in range(len(self.published)):
@@ -67,8 +68,7 @@ class Settings:
                 raise SettingError(["corpora", corpus], message)
             for name, system in systems.items():
                 _check_cell(name, system, corpus, column)
-        names = (*self.cells, *(self.sweeps or ()))
-        cells = [f"{system}-{corpus}" for system in names for corpus in self.corpora]
+        cells = [f"{system}-{corpus}" for system in self.cells for corpus in self.corpora]
         if twice := {cell for cell in cells if cells.count(cell) > 1}:
             raise ValueError(f"two cells are called {min(twice)}: rename a system or a corpus")
 
@@ -92,7 +92,7 @@ class Settings:
     @property
     def systems(self) -> list[str]:
         """The names of the rows, in order; the first is the baseline."""
-        return [*self.cells]
+        return [name for name, row in self.cells.items() if any(row.values())]
 
     def corpus(self, name: str) -> Corpus:
         """The settings of a corpus, or of one of its directions, CORPUS/DIRECTION."""
@@ -176,8 +176,7 @@ class Settings:
     def resolved(self) -> dict[str, Any]:
         """All settings as JSON values, which `load_resolved` reads back.
 
-        A cell that is left out has `false` for each section, since DVC needs a value of each; so
-        have those of a sweep's own name, which is an entry of params.yaml, too.
+        A cell that is left out has `false` for each section, since DVC needs a value of each.
         """
         whole: dict[str, Any] = dump(self)
         cells = {
@@ -185,7 +184,7 @@ class Settings:
                 corpus: dump(row.get(corpus)) or dict.fromkeys(SECTIONS, False)
                 for corpus in self.corpora
             }
-            for name, row in [*self.cells.items(), *((name, {}) for name in self.sweeps or ())]
+            for name, row in self.cells.items()
         }
         return {**whole, "cells": cells}
 
@@ -232,8 +231,6 @@ def load_resolved(root: Path = Path()) -> Settings:
     if not (path := root / RESOLVED).exists():
         raise UserError(f"{path}: no such file; dvc repro resolve writes it")
     document = read_object(path, ("corpora", "cells"))
-    for name in document.get("sweeps", ()):
-        document["cells"].pop(name, None)
     for row in document["cells"].values():
         for corpus, cell in row.items():
             row[corpus] = cell if all(cell.values()) else None

@@ -8,8 +8,8 @@ them. `corpora` of a system names the corpora that it is trained on, each with w
 merged likewise. The result has `cells`, the settings of each system by corpus, in place of
 `systems` and `tuned`, and `sweeps`, the names of the systems that an `over` makes, by its own.
 
-`vocabularies: {CORPUS: OTHER}` gives a corpus the vocabulary of another; as `tuned` (starts.py) it
-stands at the top, where DVC reads it.
+`vocabularies: {CORPUS: OTHER}` gives a corpus the vocabulary of another. It is a top-level key, as
+`tuned` (order.py) is, since DVC reads both.
 """
 
 import re
@@ -20,11 +20,11 @@ from typing import Any
 
 from bleuprint.config.corpus_files import Text
 from bleuprint.config.directions import joined
-from bleuprint.config.starts import misplaced
+from bleuprint.config.order import misplaced
 from bleuprint.config.sweep import rows
 from bleuprint.runtime.errors import UserError
 from bleuprint.runtime.schema import there_are, unknown
-from bleuprint.runtime.yaml_tree import Place, Tree, load_tree
+from bleuprint.runtime.yaml_tree import Place, Tree, as_tree, load_tree
 
 # The settings of a system on a corpus.
 SECTIONS = ("model", "train", "average", "decode", "arithmetic")
@@ -54,17 +54,18 @@ def expand(document: Tree, path: Path, root: Path) -> tuple[Tree, list[UserError
 
     corpora: Any = whole.get("corpora")
     systems: Any = whole.pop("systems", Tree({}, {}))
-    tuned, shared = (whole.pop(name, None) for name in ("tuned", "vocabularies"))
-    tuned, shared = (it if isinstance(it, Tree) else Tree({}, {}) for it in (tuned, shared))
+    tuned, shared = (as_tree(whole.pop(name, None)) for name in ("tuned", "vocabularies"))
     if isinstance(systems, Tree):
         errors += [tuned.places[name].error("a system, too") for name in tuned if name in systems]
         systems = Tree({**systems, **tuned}, systems.places | tuned.places)
     names = [it for it in corpora if isinstance(it, str)] if isinstance(corpora, Tree) else []
     if "corpora" in whole:
         corpora = each(corpora, lambda it: _described(_inherited(corpora, it), root))
-        whole["corpora"] = (
-            _sharing(corpora, shared, errors) if isinstance(corpora, Tree) else corpora
-        )
+        whole["corpora"] = each(corpora, lambda it: _sharing(corpora, it, shared))
+        for name in shared.keys() - names:
+            errors.append(
+                shared.places[name].error(f"no corpus {name!r}; {there_are(name, names)}")
+            )
     if isinstance(systems, Tree):
         systems, sweeps, wrong = _swept(systems)
         errors += wrong
@@ -76,6 +77,8 @@ def expand(document: Tree, path: Path, root: Path) -> tuple[Tree, list[UserError
     whole["cells"] = each(systems, lambda it: _cells(systems[it], names, systems.places[it]))
     if isinstance(whole["cells"], Tree):
         errors += misplaced(whole["cells"], tuned)
+        left_out = {name: Tree(dict.fromkeys(names), {}) for name in whole.get("sweeps", ())}
+        whole["cells"].update(left_out)
     places["cells"] = places["sweeps"] = places.get("systems", Place(path, "systems"))
     return Tree(whole, places), errors
 
@@ -119,32 +122,33 @@ def merged(base: Tree, own: Tree) -> Tree:
     return Tree(entries, places)
 
 
-def _sharing(corpora: Tree, shared: Tree, errors: list[UserError]) -> Tree:
-    """`corpora` with the vocabularies that corpora have of others."""
-    whole = dict(corpora)
-    for name, corpus in corpora.items():
-        units = corpus.get("vocabulary") if isinstance(corpus, Tree) else None
-        if isinstance(units, Tree) and "of" in units:
-            said = f"vocabularies: {{{name}: {units['of']}}}"
-            errors.append(
-                units.places["of"].error(f"stands at the top, where DVC reads it: {said}")
-            )
-    for name, of in shared.items():
-        place, taken = shared.places[name], corpora.get(of) if isinstance(of, str) else None
-        if not isinstance(corpus := corpora.get(name), Tree):
-            errors.append(place.error(f"no such corpus; {there_are(name, corpora)}"))
-        elif not isinstance(taken, Tree):
-            errors.append(place.error(f"no corpus {of!r}; {there_are(of, corpora)}"))
-        elif of in shared:
-            errors.append(place.error(f"{of} has the vocabulary of {shared[of]} itself: name that"))
-        elif {corpus.get(it) for it in _SIDES} != {taken.get(it) for it in _SIDES}:
-            of_each = (" and ".join(str(it.get(side)) for side in _SIDES) for it in (corpus, taken))
-            errors.append(place.error("{} are its languages, {} those of {}".format(*of_each, of)))
-        elif isinstance(units := taken.get("vocabulary"), Tree):
-            own = Tree({**units, "of": of}, units.places | {"of": place})
-            places = corpus.places | {"vocabulary": place}
-            whole[name] = Tree({**corpus, "vocabulary": own}, places)
-    return Tree(whole, corpora.places)
+def _sharing(corpora: Tree, name: str, shared: Tree) -> Any:
+    """A corpus with the vocabulary that it has of another."""
+    corpus = corpora[name]
+    if "of" in (units := as_tree(as_tree(corpus).get("vocabulary"))):
+        said = f"set this at the top level, by vocabularies: {{{name}: {units['of']}}}"
+        raise units.places["of"].error(said)
+    if name not in shared or not isinstance(corpus, Tree):
+        return corpus
+    of, place = shared[name], shared.places[name]
+    if not isinstance(of, str) or not isinstance(taken := corpora.get(of), Tree):
+        raise place.error(f"no corpus {of!r}; {there_are(of, corpora)}")
+    if of in shared:
+        raise place.error(f"{of} has the vocabulary of {shared[of]} itself: name that")
+    if more := sorted(_languages(corpus) - _languages(taken)):
+        said = f"{of}, whose vocabulary it would have, does not translate {', '.join(more)}"
+        raise place.error(said)
+    units = as_tree(taken.get("vocabulary"))
+    own = Tree({**units, "of": of}, units.places | {"of": place})
+    return Tree({**corpus, "vocabulary": own}, corpus.places | {"vocabulary": place})
+
+
+def _languages(corpus: Tree) -> set[str]:
+    """The languages of a corpus; of several directions those of each side, and so the tags."""
+    if not isinstance(directions := corpus.get("directions"), Tree):
+        return {str(corpus.get(side)) for side in _SIDES}
+    sides = (zip(("from", "to"), name.split("-"), strict=True) for name in directions)
+    return {" ".join(side) for both in sides for side in both}
 
 
 def _inherited(entries: Tree, name: str, chain: tuple[str, ...] = ()) -> Any:

@@ -15,7 +15,7 @@ from typing import Annotated, Any
 from annotated_types import Ge, Interval
 
 from bleuprint.runtime.schema import SettingError, build
-from bleuprint.runtime.yaml_tree import Items, Place, Tree
+from bleuprint.runtime.yaml_tree import Items, Place, Tree, as_tree
 
 _Finite = Annotated[float, Interval(ge=-1e300, le=1e300)]
 _DRAWS = 1000  # for a combination, until all that there are count as drawn
@@ -67,10 +67,7 @@ def rows(name: str, row: Tree, taken: Collection[Any]) -> dict[str, Tree]:
     else:
         found = [*product(*(_listed(key, value, over) for key, value in given.items()))]
     base = Tree({key: value for key, value in row.items() if key != "over"}, row.places)
-    corpora = row.get("corpora")
-    own = (
-        [it for it in corpora if isinstance(corpora[it], Tree)] if isinstance(corpora, Tree) else []
-    )
+    own = [name for name, it in as_tree(row.get("corpora")).items() if isinstance(it, Tree)]
     made: dict[str, Tree] = {}
     for values in found:
         title = "-".join((str(name), *map(_spelled, values)))
@@ -134,11 +131,9 @@ def _spelled(value: Any) -> str:
 
 
 def _with(tree: Tree, keys: Sequence[str], value: Any, place: Place) -> Tree:
-    """`tree` with another value at the keys, which stands at `place`."""
+    """`tree` with another value at the keys, which stands at `place`, in mappings that stay."""
     key, *rest = keys
     if rest:
-        inner = tree.get(key)
-        if not isinstance(inner, Tree):
-            inner = Tree({}, {})
-        value = _with(inner, rest, value, place)
+        value = _with(as_tree(tree.get(key)), rest, value, place)
+        place = tree.places.get(key, place)
     return Tree({**tree, key: value}, tree.places | {key: place})

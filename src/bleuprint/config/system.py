@@ -1,20 +1,21 @@
 """The settings of a system, a row of the table: its model, training, averaging and decoding."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from typing import Annotated, Any, Literal
 
 from annotated_types import Ge, Interval
 from pydantic import Field
 
 from bleuprint.config.optimization import AtLeast0, LrSchedule, Noam, Optimizer, Updates, check_one
-from bleuprint.config.start import Start
-from bleuprint.runtime.schema import Count, Share
+from bleuprint.runtime.schema import Count, Name, Sha256, Share
 
 Layers = Annotated[int, Interval(ge=1, le=10_000)]
 Width = Annotated[int, Interval(ge=1, le=1_000_000)]
 Tokens = Annotated[int, Interval(ge=1, le=10**9)]
 # The largest beam.
 WIDEST = 1000
+# Settings of a model that decide no weight's shape or use; positions: unless they are learned.
+_FREE = {"dropout", "layer_drop", "init", "max_positions"}
 
 
 @dataclass(frozen=True)
@@ -86,6 +87,15 @@ class Model:
         """The weights of a feed-forward network's matrices."""
         return (3 if self.activation == "swiglu" else 2) * self.d_model * self.d_ff
 
+    def difference(self, of_start: "Model") -> str | None:
+        """The first setting, with both values, by which weights of one do not fit the other."""
+        free = _FREE - {"max_positions"} if self.positional_encoding == "learned" else _FREE
+        for name in (each.name for each in fields(self) if each.name not in free):
+            own, other = getattr(self, name), getattr(of_start, name)
+            if own != other:
+                return f"model.{name} is {own}, and {other} of its start"
+        return None
+
 
 @dataclass(frozen=True)
 class Keep:
@@ -97,6 +107,32 @@ class Keep:
     last: Count = 5
     best: Annotated[int, Ge(0)] = 0
     every: Annotated[int, Ge(0)] = 0
+
+
+@dataclass(frozen=True)
+class Start:
+    """Where the first weights of a training come from; optimizer and schedule begin at update 1.
+
+    `system` and `corpus`: the averaged model of this experiment's training of them with the same
+    seed. Or `folder`: a model of another project or of a release, such as
+    PROJECT/models/SYSTEM/CORPUS/SEED/averaged, or a release that has one model. `sha256`: of a
+    folder's weights; the stage resolve adds it.
+    """
+
+    system: Name | None = None
+    corpus: Name | None = None
+    folder: str | None = None
+    sha256: Sha256 | None = None
+
+    def __post_init__(self) -> None:
+        given = [name for name in ("system", "corpus", "folder") if getattr(self, name)]
+        if given not in (["system", "corpus"], ["folder"]):
+            raise ValueError("needs system and corpus, or a folder")
+
+    @property
+    def cell(self) -> tuple[str, str] | None:
+        """The system and the corpus, if it is a training of this experiment."""
+        return (self.system, self.corpus) if self.system and self.corpus else None
 
 
 @dataclass(frozen=True)

@@ -1,6 +1,7 @@
 """A trained model on disk: model.safetensors, and model.json that describes it."""
 
 import dataclasses
+from collections.abc import Mapping
 from pathlib import Path
 
 from safetensors.torch import load_file
@@ -47,13 +48,20 @@ def load_model(folder: Path, corpus: BinaryCorpus) -> Transformer:
         if sha256_of(vocabulary) != expected["sha256"]:
             raise UserError(f"{folder}: trained on another vocabulary than {vocabulary}")
     model = Transformer(build(Model, description["model"], path), *sizes)
-    with system_errors(weights := folder / WEIGHTS):
-        tensors = load_file(weights)
-    shapes = {name: tensor.shape for name, tensor in named_weights(model).items()}
-    if shapes != {name: tensor.shape for name, tensor in tensors.items()}:
-        raise UserError(f"{weights}: not the weights of the model that {path} describes")
-    load_weights(model, tensors)
+    shapes = {name: [*tensor.shape] for name, tensor in named_weights(model).items()}
+    load_weights(model, read_weights(folder / WEIGHTS, shapes))
     return model.eval()
+
+
+def read_weights(path: Path, shapes: Mapping[str, list[int]]) -> dict[str, Tensor]:
+    """The tensors in a file; raises UserError if it is damaged, or names and shapes are others."""
+    with system_errors(path):
+        tensors = load_file(path)
+    if shapes != {name: [*tensor.shape] for name, tensor in tensors.items()}:
+        raise UserError(
+            f"{path}: not the weights of the model that {path.with_name(DESCRIPTION)} describes"
+        )
+    return tensors
 
 
 def named_weights(model: nn.Module) -> dict[str, Tensor]:

@@ -45,9 +45,8 @@ def _outputs(settings: Settings, root: Path) -> Iterator[Path]:
     def below(pattern: str) -> list[Path]:
         return sorted(path.relative_to(root) for path in root.glob(pattern))
 
-    # those of cells that are left out, as of a sweep's own name, are outputs, too (stage_args)
-    systems = (*settings.systems, *(settings.sweeps or ()))
-    named = set(product(systems, settings.corpora, map(str, settings.seeds)))
+    # those of cells that are left out are outputs, too (stage_args)
+    named = set(product(settings.cells, settings.corpora, map(str, settings.seeds)))
     rows = [] if OUTSIDE in settings.systems else below(f"results/{OUTSIDE}/*")
     for path in below("results/*/*/*"):
         if path.parent not in rows and path.parts[1:] not in named and path.name.isdecimal():

@@ -21,6 +21,7 @@ from bleuprint.runtime.files import sha256_of, whole_folder
 from bleuprint.runtime.html import environment
 from bleuprint.runtime.secrets import has_secret
 from bleuprint.serving.export import export
+from bleuprint.training.start_files import copy_model
 
 SUMS = "SHA256SUMS"
 
@@ -92,7 +93,7 @@ def release(
 
 def _copy_weights(settings: Settings, cell: Cell, folder: Path) -> str:
     """Copy the averaged weights, and convert them for CTranslate2; if that fails, why."""
-    shutil.copytree(cell.models / "averaged", folder / cell.models / "averaged")
+    copy_model(cell, folder / cell.models / "averaged")
     converted = folder / "ctranslate2" / cell.models.relative_to("models")
     converted.parent.mkdir(parents=True)
     try:

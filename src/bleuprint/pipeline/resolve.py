@@ -57,7 +57,7 @@ def resolved(settings: Settings, root: Path = Path()) -> dict[str, Any]:
     """The content of reports/resolved.json by the present settings, code and files."""
     code = code_fingerprints(root)
     content = settings.resolved()
-    add_sums(content["cells"])
+    add_sums(content["cells"], root)
     return {**content, "inputs": input_files(settings, root), "code": code}
 
 

@@ -52,12 +52,9 @@ def cell(description: str | None) -> Cell:
         raise UserError(f"seed {seed!r} is not a whole number")
     named = Cell(system, corpus, int(seed))
     with suppress(UserError):  # the stage reports it, a training in all its processes
-        settings = load_resolved()
-        sweep = system in (settings.sweeps or ())
-        if corpus in settings.corpora and (sweep or corpus not in settings.on_corpora(system)):
+        if load_resolved().cells.get(system, {}).get(corpus, named) is None:
             _write_empty(named)
-            why = f"systems.{system}.{'over makes others of it' if sweep else 'corpora'}"
-            print(f"{system} is not trained on {corpus} ({why}): nothing to do")
+            print(f"{system} is not trained on {corpus} (systems.{system}): nothing to do")
             sys.exit()
     return named
 

@@ -196,6 +196,14 @@ def _line(kind: Any, document: Any, root: Place, error: dict[str, Any]) -> str:
     place, value = root, document
     for key in keys:
         place, value = place.child(value, key), value[key] if _has(value, key) else None
+    # a message that begins with a key stands there, where several rows may have it from
+    found, named = place, str(cause or "").partition(" ")[0].rstrip(":")
+    for key in named.split("."):
+        if not _has(value, key):
+            break
+        found, value = found.child(value, key), value[key]
+    else:
+        place = Place(found.path, found.key.removesuffix(f".{named}"), found.line)
     return str(place.error(_message(kind, keys, error) if cause is None else str(cause)))
 
 

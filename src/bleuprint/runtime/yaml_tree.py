@@ -50,6 +50,11 @@ class Tree(dict[Any, Any]):
         self.places = dict(places)
 
 
+def as_tree(value: Any) -> Tree:
+    """A mapping, or an empty one for a value that is none."""
+    return value if isinstance(value, Tree) else Tree({}, {})
+
+
 class Items(list[Any]):
     """A list, and the place of each item by its position."""
 

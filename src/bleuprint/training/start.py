@@ -1,16 +1,13 @@
 """The first weights of a training that starts from another's."""
 
 import torch
-from safetensors.torch import load_file
 
-from bleuprint.config.starts import first_difference
 from bleuprint.config.system import Model
-from bleuprint.dataset.binarized import SEGMENTATION, BinaryCorpus
+from bleuprint.dataset.binarized import BinaryCorpus
 from bleuprint.dataset.subwords.vocabulary import SPECIALS, Vocabulary
 from bleuprint.model.transformer import Transformer
-from bleuprint.model.weights import DESCRIPTION, named_weights
+from bleuprint.model.weights import DESCRIPTION, named_weights, read_weights
 from bleuprint.runtime.errors import UserError
-from bleuprint.runtime.files import system_errors
 from bleuprint.runtime.schema import build
 from bleuprint.training.start_files import StartFiles
 
@@ -31,36 +28,32 @@ def take_weights(model: Transformer, corpus: BinaryCorpus, start: StartFiles) ->
     start is of another architecture, damaged, or without its vocabularies.
     """
     content, path = start.description(), start.weights.with_name(DESCRIPTION)
-    settings, rows, shares, sizes = build(Model, content["model"], path), {}, [], {}
-    if difference := first_difference(model.settings, settings):
+    settings, rows, sizes = build(Model, content["model"], path), {}, {}
+    taken, few = dict[str, None](), False
+    if difference := model.settings.difference(settings):
         raise UserError(f"{path}: another architecture: {difference}")
     for side, language in (("source", corpus.source), ("target", corpus.target)):
         here = corpus.segmentation(language).vocabulary
-        known = corpus.folder / SEGMENTATION / f"vocabulary.{language}"
-        there = Vocabulary.read(start.vocabulary(side, known))
+        there = Vocabulary.read(start.vocabulary(side))
         rows[side], sizes[side] = _shared_rows(here, there), len(there)
-        shares.append((len(rows[side]), len(here), side))
-    with system_errors(start.weights):
-        tensors = load_file(start.weights)
+        count, size = (len(known) - len(SPECIALS) for known in (rows[side], here))
+        what = "tokens" if corpus.joint else f"{side} tokens"
+        taken[f"{count:,} of {size:,} {what} taken over"] = None  # once of a joint vocabulary
+        few |= 2 * count < size
     weights = named_weights(model)
-    expected = {
+    shapes = {
         name: [sizes[_ROWS[name]], *each.shape[1:]] if name in _ROWS else [*each.shape]
         for name, each in weights.items()
     }
-    if expected != {name: [*tensor.shape] for name, tensor in tensors.items()}:
-        raise UserError(f"{start.weights}: not the weights of the model that {path} describes")
-    for name, tensor in tensors.items():
+    for name, tensor in read_weights(start.weights, shapes).items():
         if side := _ROWS.get(name, ""):
             to, of = torch.tensor(rows[side]).T
             weights[name][to] = tensor[of].to(weights[name].device)
         else:
             weights[name].copy_(tensor)
-    taken = (f"{count:,} of {size:,} {side} tokens taken over" for count, size, side in shares)
     said = [f"started from {start.name}: {', '.join(taken)}"]
-    if any(2 * count < size for count, size, _ in shares):
-        said.append(
-            "note: the start knows fewer than half of the tokens (vocabularies shares them)"
-        )
+    if few:
+        said.append("note: the start knows fewer than half of the tokens (see vocabularies)")
     return said
 
 

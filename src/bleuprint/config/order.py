@@ -1,0 +1,118 @@
+"""What has to be made before what: starts of trainings, made texts, shared vocabularies.
+
+DVC reads params.yaml without inheritance. A row that starts from a training of the same experiment
+therefore stands under `tuned`, with its `train.from` in full, by which DVC knows the order.
+"""
+
+from collections import defaultdict
+from collections.abc import Iterator, Mapping
+from graphlib import CycleError, TopologicalSorter
+from itertools import pairwise
+from typing import Any
+
+from bleuprint.config.corpus import Corpus
+from bleuprint.config.made_texts import MadeText
+from bleuprint.config.system import System
+from bleuprint.runtime.errors import UserError
+from bleuprint.runtime.schema import SettingError, there_are
+from bleuprint.runtime.yaml_tree import Tree, as_tree
+
+_Cells = Mapping[str, Mapping[str, System | None]]
+
+
+def check_order(
+    corpora: Mapping[str, Corpus], cells: _Cells, made_texts: Mapping[str, MadeText]
+) -> None:
+    """Raise SettingError at a start or a made text without the training it needs, and at a cycle.
+
+    A corpus needs the one whose vocabulary it has and what translates its texts; a training its
+    corpus and its start.
+    """
+    _check_made_texts(corpora, cells, made_texts)
+    needs: dict[str, dict[str, list[str]]] = defaultdict(dict)  # with the keys that say so
+    for name, column in corpora.items():
+        if of := column.vocabulary.of:
+            needs[name][of] = ["corpora", name, "vocabulary", "of"]
+    for name, text in made_texts.items():
+        needs[text.part_of][f"{text.system} on {text.corpus}"] = ["made_texts", name]
+    for system, row in cells.items():
+        for corpus, cell in row.items():
+            needed = needs[f"{system} on {corpus}"] = {corpus: list[str]()}
+            if cell is not None and cell.train.from_ and (named := cell.train.from_.cell):
+                needed[" on ".join(named)] = keys = ["cells", system, corpus, "train", "from"]
+                start = _training(keys, *named, cells)
+                if start.average.ensemble:
+                    message = f"{named[0]} is an ensemble (average.ensemble), not one model"
+                    raise SettingError(keys, message)
+                if difference := cell.model.difference(start.model):
+                    raise SettingError(keys, difference)
+    try:
+        TopologicalSorter(needs).prepare()
+    except CycleError as error:
+        cycle = error.args[1][::-1]
+        at = next(keys for one, other in pairwise(cycle) if (keys := needs[one][other]))
+        raise SettingError(at, f"a cycle, each needs the next: {' -> '.join(cycle)}") from None
+
+
+def _check_made_texts(
+    corpora: Mapping[str, Corpus], cells: _Cells, made_texts: Mapping[str, MadeText]
+) -> None:
+    """Raise SettingError at a text without its entry or the reverse, or without its training."""
+    texts = {
+        f"{corpus}.files.train.{part}": text
+        for corpus, column in corpora.items()
+        for part, text in column.files.made().items()
+    }
+    for name, made in made_texts.items():
+        keys, part = ["made_texts", name], f"{made.part_of}.files.train.{name}"
+        if not (text := texts.get(part)):
+            message = f"no {part} with source or target alone; {there_are(part, texts)}"
+            raise SettingError([*keys, "part_of"], message)
+        system = _training(keys, made.system, made.corpus, cells)
+        sides, trained = corpora[made.part_of].languages, corpora[made.corpus].languages
+        if trained != (needs := sides[:: 1 if text.made == "target" else -1]):
+            message = f"{made.corpus} is {' to '.join(trained)}, and {name} of {made.part_of} needs"
+            raise SettingError([*keys, "corpus"], f"{message} {' to '.join(needs)}")
+        if made.sampling and (engine := system.decode.engine) != "pytorch":
+            message = f"needs engine pytorch; {made.system} has decode.engine {engine}"
+            raise SettingError([*keys, "sampling"], message)
+        if made.noise and text.made != "source":
+            message = f"is for made sources, and the {text.made} of {name} is made"
+            raise SettingError([*keys, "noise"], message)
+    wanted = {f"{made.part_of}.files.train.{name}" for name, made in made_texts.items()}
+    if without := [name for name in texts if name not in wanted]:
+        message = f"has no {texts[without[0]].made}, and no entry of made_texts"
+        raise SettingError(["corpora", *without[0].split(".")], message)
+
+
+def _training(keys: list[str], system: str, corpus: str, cells: _Cells) -> System:
+    """The settings of the training that an entry at `keys` names; raises SettingError if none."""
+    if system not in cells:
+        message = f"no system {system!r}; {there_are(system, cells)}"
+        raise SettingError([*keys, "system"], message)
+    if (found := cells[system].get(corpus)) is None:
+        trained = [name for name, each in cells[system].items() if each is not None]
+        message = f"{system} is not trained on {corpus!r}; {there_are(corpus, trained)}"
+        raise SettingError([*keys, "corpus"], message)
+    return found
+
+
+def misplaced(cells: Mapping[str, Any], tuned: Tree) -> Iterator[UserError]:
+    """Errors of rows of whose start DVC would not know; `tuned`: as params.yaml has them."""
+    for name, row in cells.items():
+        own = _start(tuned.get(name))
+        if name in tuned and not {"system", "corpus"} <= own.keys():
+            message = "a row of tuned needs its own train.from: {system: ..., corpus: ...}"
+            yield tuned.places[name].error(message)
+            continue
+        for start in map(_start, as_tree(row).values()):
+            if {"system", "corpus"} <= start.keys() and start != own:
+                yield start.places["system"].error(
+                    "rows that start from a system belong under tuned, with one train.from for all "
+                    "their corpora"
+                )
+                break
+
+
+def _start(row: Any) -> Tree:
+    return as_tree(as_tree(as_tree(row).get("train")).get("from"))
