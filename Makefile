@@ -24,7 +24,7 @@ help:
 	@echo "make reproduce     run the experiment in params.yaml, print its table"
 	@echo "make table         print its table once more"
 	@echo "make recipe NAME=  put recipes/NAME.yaml in place of params.yaml"
-	@echo "make ui            compare the trainings in MLflow, http://127.0.0.1:5000"
+	@echo "make ui            compare the trainings in MLflow"
 	@echo "make docs          the manual as a site, work/site/index.html"
 	@echo "make test          the tests"
 	@echo "make test-slow     more tests: of pages in a browser, of documents, of variants"
@@ -98,8 +98,7 @@ docs: setup
 	@echo "open $(CURDIR)/work/site/index.html"
 
 ui: setup
-	@MLFLOW_SERVER_ENABLE_JOB_EXECUTION=false mlflow ui --host 127.0.0.1 --port $(PORT) \
-	  --backend-store-uri "sqlite:///$(CURDIR)/mlflow.db" --workers 1
+	@bleuprint ui --port $(PORT)
 
 recipe:
 	@test -n "$(NAME)" || { echo "make recipe NAME=...: one of $(RECIPES)"; exit 2; }

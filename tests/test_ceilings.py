@@ -10,25 +10,25 @@ from root import ROOT
 PACKAGES = {
     "report": 3860,
     "corpus": 3570,
-    "runtime": 2300,
-    "config": 2280,
+    "runtime": 2310,
+    "config": 2240,
     "pipeline": 1750,
     "scoring": 1550,
-    "training": 2470,
+    "training": 2450,
     "dataset": 1550,
     "text": 1370,
     "serving": 1040,
     "decoding": 1300,
-    "tracking": 980,
-    "model": 1310,
-    "cli": 770,
+    "tracking": 1060,
+    "model": 1320,
+    "cli": 790,
     "rules": 720,
     "native": 550,  # in C++ 400
     "cells": 200,
 }
 LONGEST = 350  # lines of a module
 # Of code; of docs, of pages. The aim is 21,000 and 25,000.
-TOTALS = {"src": 27550, "tests": 31770, "docs": 2510}
+TOTALS = {"src": 27610, "tests": 31950, "docs": 2510}
 
 
 def code(folder):

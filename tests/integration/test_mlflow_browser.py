@@ -5,11 +5,12 @@ from urllib.parse import quote
 import pytest
 
 from bleuprint.tracking.sync import sync
+from bleuprint.tracking.ui import show
 from mlservers import runs_in, write_ablations
 
 pytestmark = pytest.mark.slow
 
-SMOOTHING, BLEU = "train.label_smoothing", "bleu/news-en-de/first"
+SMOOTHING, BLEU = "train.label_smoothing", "bleu/first"
 
 
 @pytest.fixture(scope="module")
@@ -99,3 +100,15 @@ def test_bleu_against_label_smoothing(browser, runs, mlserver):
         if each.params["system"].startswith("smoothing-")
     )
     assert len(set(x)) == len(set(y)) == 3
+
+
+def test_the_address_that_is_printed_shows_scores(browser, runs, mlserver, monkeypatch, capsys):
+    runs("")
+    monkeypatch.setenv("MLFLOW_TRACKING_URI", mlserver.uri)
+    show("clicked", 1)
+    browser.resize(1280)
+    browser.open(capsys.readouterr().out.strip())
+    # a section for each metric, whose charts have whole names
+    browser.wait("document.querySelector('.js-plotly-plot')")
+    lines = browser.script("return document.body.innerText").split("\n")
+    assert lines.index("bleu") < lines.index(BLEU) < lines.index("chrf2")

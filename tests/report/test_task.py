@@ -1,7 +1,6 @@
 """Corpora with the same test sets are rows of one table, tested across preparations."""
 
 import shutil
-from dataclasses import replace
 
 import pandas as pd
 import pytest
@@ -9,8 +8,6 @@ from sacrebleu.metrics.bleu import BLEU
 from sacrebleu.significance import PairedTest
 
 import result_trees as trees
-from bleuprint.cells.results import Results
-from bleuprint.config.corpus_files import File
 from bleuprint.config.paths import Cell
 from bleuprint.report import main_table, report
 from bleuprint.report.compare import compare
@@ -25,7 +22,6 @@ from bleuprint.report.records import collect
 from bleuprint.report.system_results import signed, system_results
 from bleuprint.report.task import Task, tasks_of
 from bleuprint.text.parallel import read_lines
-from bleuprint.tracking.sync import metrics
 from recipes import SETTINGS
 from result_rows import against, frame, record, rows_of
 
@@ -152,35 +148,6 @@ def test_lines_are_shown_with_the_outputs_of_all_rows(tree):
     for place in ERRORS:
         file = root / Cell(*place, 1).results / "hypotheses/test.only.de"
         assert shown.outputs[", ".join(place)] == [*read_lines(file)]
-
-
-def test_metrics_of_mlflow_have_one_name(tree):
-    root, settings = tree
-    settings = settings_with_files(settings, "talks-en-de", "inputs/other")
-    names = {}
-    for corpus in settings.corpora:
-        results = Results(settings, Cell("tiny", corpus, 1), root)
-        names[corpus] = {
-            name for name in metrics(results, results.scores) if name.startswith("bleu/")
-        }
-    assert names["bpe-en-de"] == names["words-en-de"] == {"bleu/bpe-en-de/only"}
-    assert names["talks-en-de"] == {"bleu/talks-en-de/only"}
-    drawn = settings
-    for corpus in CORPORA:
-        drawn = settings_with_files(drawn, corpus, None)
-    assert [drawn.with_tests_of(corpus) for corpus in CORPORA] == [[corpus] for corpus in CORPORA]
-
-
-def settings_with_files(settings, name, path):
-    """With another source file of a corpus's test set, or without test sets."""
-    corpus = settings.corpora[name]
-    other = {
-        test: {part: replace(text, source=File(path=path)) for part, text in parts.items()}
-        for test, parts in corpus.files.tests.items()
-        if path
-    }
-    changed = replace(corpus, files=replace(corpus.files, tests=other))
-    return replace(settings, corpora={**settings.corpora, name: changed})
 
 
 @pytest.mark.usefixtures("all_samples")

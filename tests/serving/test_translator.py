@@ -2,6 +2,8 @@
 
 import dataclasses
 import json
+import os
+import pty
 import re
 import subprocess
 import sys
@@ -53,6 +55,21 @@ def test_unknown_words_are_named_once_a_run(toy):
     (line,) = [line for line in said.splitlines() if "empty" not in line]
     assert line.startswith("bleuprint: note: 1,200 of 2,400 words were not in the training text: ")
     assert "zzz, zz (" in line
+
+
+def test_a_terminal_is_told_what_to_type(toy):
+    typed, terminal = pty.openpty()
+    os.write(typed, b"\n\x04")
+    done = subprocess.run(COMMAND, cwd=toy, env=environment(), stdin=terminal, capture_output=True)
+    os.close(typed)
+    os.close(terminal)
+    assert done.stdout == b"\n"
+    assert done.stderr == b"bleuprint: note: type a sentence a line; Ctrl-D ends\n"
+
+
+def test_no_text_is_said(toy):
+    said = "bleuprint: note: nothing to translate: give a sentence a line, in FILE or on standard "
+    assert run(toy) == ("", f"{said}input\n")
 
 
 def hypotheses():

@@ -23,7 +23,7 @@ from root import ROOT
 from servers import free_port
 from systems import with_systems
 
-COMET = "comet/news-en-de/first"
+COMET = "comet/first"
 SECONDS, LOSSES = 3725.0, [(100 * n, 8.0 - n) for n in range(1, 6)]  # as result_trees has them
 
 
@@ -89,13 +89,13 @@ def test_a_sync_makes_all_and_a_second_one_changes_nothing(root):
     assert times == [SECONDS * 200 * n for n in range(1, 6)]  # evenly over the duration
     assert history(client, one, "train/loss") == LOSSES
     assert history(client, one, "valid/bleu") == [(250, 20.0), (500, 30.0)]
-    assert one.data.metrics["bleu/news-en-de/first"] == bleu(Cell("tiny", "news-en-de", 2))
+    assert one.data.metrics["bleu/first"] == bleu(Cell("tiny", "news-en-de", 2))
     assert {
-        "chrf2/news-en-de/first",
-        "ter/news-en-de/first",
+        "chrf2/first",
+        "ter/first",
         "total/seconds",
     } <= one.data.metrics.keys()
-    assert one.data.metrics["loss/news-en-de/first"] == 1.25
+    assert one.data.metrics["loss/first"] == 1.25
     params, tiny = one.data.params, settings.system("tiny")
     assert {key: params[key] for key in ("system", "corpus", "seed")} == {
         **{"system": "tiny", "corpus": "news-en-de", "seed": "2"}
@@ -155,7 +155,7 @@ def test_another_search_has_a_run_of_its_own(root):
     assert changed(settings, make=False) == [f"run {training}: made"]
     _, runs = runs_in(store(root), "trial_run")
     (held,) = (run.data for run in runs if run.info.run_id not in ids(before.values()))
-    assert held.metrics["bleu/news-en-de/first"] == 71.0 and held.params["decode.beam"] == "6"
+    assert held.metrics["bleu/first"] == 71.0 and held.params["decode.beam"] == "6"
     assert "train/loss" in held.metrics
     kept = {run.info.run_id: run.data.to_dictionary() for run in runs}
     for run in before.values():
@@ -282,7 +282,7 @@ def test_scores_of_other_files_are_left_out_and_named(root, changed, said):
     assert len(lines) == 1
     assert re.match(f"{mine}: its scores are left out: .*{said}", lines[0])
     _, runs = named(root)
-    assert "bleu/news-en-de/first" not in runs["tiny news-en-de 1"].data.metrics
+    assert "bleu/first" not in runs["tiny news-en-de 1"].data.metrics
     assert "valid/bleu" in runs["tiny news-en-de 1"].data.metrics
 
 
@@ -296,7 +296,7 @@ def test_the_report_stage_completes_runs_and_makes_none_of_a_training(root):
     list(sync(settings, make=False))
     _, runs = named(root)
     assert set(runs) == {"tiny news-en-de 2"}
-    assert "bleu/news-en-de/first" in runs["tiny news-en-de 2"].data.metrics
+    assert "bleu/first" in runs["tiny news-en-de 2"].data.metrics
 
 
 def test_cells_without_results_of_these_settings_are_named(root):

@@ -1,4 +1,4 @@
-"""Commands that pass on a trained system: serve, export, release."""
+"""Commands that show trained systems or pass them on: serve, ui, export, release."""
 
 import argparse
 from pathlib import Path
@@ -14,6 +14,8 @@ def add_commands(commands: Commands) -> None:
     options.add_search_options(add)
     port = options.whole_number(0, 65535)
     add("--port", type=port, default=8000, help="0: any free port (%(default)s)")
+    add = add_command(commands, _ui, "ui")
+    add("--port", type=options.whole_number(1, 65535), default=5000, help="(%(default)s)")
     add = add_command(commands, _export, f"export FOLDER {cell}")
     add("folder", metavar="FOLDER", help="the folder to make")
     options.add_cell_options(add)
@@ -31,6 +33,13 @@ def _serve(given: argparse.Namespace) -> None:
     settings = load()
     decode = options.chosen_search(settings, given)
     serve(settings, options.trained_cell(settings, given), decode, given.port, given.direction)
+
+
+def _ui(given: argparse.Namespace) -> None:
+    """MLflow's pages of the experiment's trainings on 127.0.0.1."""
+    from bleuprint.tracking.ui import show
+
+    show(load().experiment, given.port)
 
 
 def _export(given: argparse.Namespace) -> None:

@@ -40,6 +40,8 @@ def _translate(given: argparse.Namespace) -> None:
     translator = load_translator(
         settings, cell, decode, SentenceTranslator, direction=given.direction
     )
+    if not given.files and sys.stdin and sys.stdin.isatty():
+        say("type a sentence a line; Ctrl-D ends", "note")
     with Path(given.alignment or os.devnull).open("w", encoding="utf-8") as alignments:
         warned, number, count, unknown = 0, 0, 0, Counter[str]()
         for block in translate_lines(translator, given.files, given.n_best or 1):

@@ -103,15 +103,6 @@ class Settings:
         each = (corpus.pairs(name) for name, corpus in self.corpora.items())
         return {name: pair for pairs in each for name, pair in pairs.items()}
 
-    def with_tests_of(self, name: str) -> list[str]:
-        """The corpora whose test sets are the same files in the same languages, in order."""
-        corpus = self.corpus(name)
-        if not corpus.files.tests:  # drawn from its own text
-            return [name]
-        own = corpus.source, corpus.target, corpus.files.tests
-        texts = {key: (c.source, c.target, c.files.tests) for key, c in self.corpora.items()}
-        return [key for key, text in texts.items() if text == own]
-
     def system(self, name: str) -> System:
         """The settings of a system on the first corpus that it is trained on."""
         return next(iter(self.on_corpora(name).values()))

@@ -54,17 +54,16 @@ def described(results: Results) -> Description:
     return Description.of(results.settings, results.cell, *training)
 
 
-def metrics(results: Results, scores: Mapping[str, SetScores]) -> dict[str, float]:
-    """The metrics of each test set, KIND/CORPUS/SET.
+def metrics(scores: Mapping[str, SetScores]) -> dict[str, float]:
+    """The metrics of each test set, KIND/SET: short, as MLflow shows 20 characters of a name.
 
-    Of corpora with the same files of test sets CORPUS is the first, so that MLflow compares them.
+    The corpus is a parameter and part of the run's name.
     """
-    corpus = results.settings.with_tests_of(results.cell.corpus)[0]
     # of the faults any, one of a dozen, which would hide other metrics in Compare
     kinds = {key: key for key, each in MEASURES.items() if each.kind in ("score", "figure")}
     kinds[ANY] = "test_faulty_lines"
     return {
-        f"{kinds[each['measure']]}/{corpus}/{test}": each["value"]
+        f"{kinds[each['measure']]}/{test}": each["value"]
         for test, of_test in scores.items()
         for each in of_test["measures"]
         if each["measure"] in kinds and not each["group"]
@@ -95,7 +94,7 @@ def _log_cell(
         tags = {"device": measured.device, "versions": measured.versions or "unknown"}
         tags |= runs.commit_tags(measured.commit)
         totals["total/seconds"] = seconds
-    totals |= metrics(results, scores)
+    totals |= metrics(scores)
     changed = runs.complete(client, run, tags, _points(results.curves, measured), totals)
     if run.info.status != FINISHED:
         end = run.info.start_time + round(1000 * seconds)

@@ -143,6 +143,7 @@ function attention(map, piece, id) {
   ];
 }
 
+byId("text").focus();
 byId("text").select();
 form.addEventListener("submit", (event) => {
   event.preventDefault();

@@ -1,0 +1,59 @@
+"""`bleuprint ui` prints the address where an experiment's scores are."""
+
+import signal
+import socket
+import subprocess
+import sys
+import urllib.request
+
+import pytest
+
+from bleuprint.runtime.errors import UserError
+from bleuprint.tracking import ui
+from mlservers import write_project
+from servers import free_port
+from trainings import environment
+
+CHARTS = "runs?workflowType=machine_learning&compareRunsMode=CHART"
+
+
+def test_a_port_that_is_taken():
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        said = f"^port {port}: Address already in use; choose another: make ui PORT={port + 1}$"
+        with pytest.raises(UserError, match=said):
+            ui.show("trial", port)
+
+
+def test_of_a_server_that_runs_the_address_alone_is_printed(mlserver, monkeypatch, capsys):
+    from mlflow.tracking import MlflowClient
+
+    number = MlflowClient(mlserver.uri, registry_uri=mlserver.uri).create_experiment("shown")
+    monkeypatch.setenv("MLFLOW_TRACKING_URI", mlserver.uri)
+    ui.show("shown", 1)
+    assert capsys.readouterr() == (f"{mlserver.uri}/#/experiments/{number}/{CHARTS}\n", "")
+    ui.show("other", 1)
+    out, err = capsys.readouterr()
+    assert out == f"{mlserver.uri}/#/experiments\n" and len(err.splitlines()) == 1
+    assert " has no trainings of other yet: they come with dvc repro, or with bleuprint " in err
+
+
+@pytest.mark.slow
+def test_it_starts_and_ends_a_server(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    write_project(tmp_path, seeds=(1,))
+    port = free_port()
+    command = [sys.executable, "-m", "bleuprint", "ui", "--port", str(port)]
+    process = subprocess.Popen(
+        command, env=environment(), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
+    assert process.stdout
+    address = process.stdout.readline()
+    assert address == f"http://127.0.0.1:{port}/#/experiments\n"
+    with urllib.request.urlopen(address, timeout=10) as answer:
+        assert b"MLflow" in answer.read()
+    process.send_signal(signal.SIGINT)
+    process.communicate(timeout=30)
+    assert process.returncode == 0
+    with socket.create_server(("127.0.0.1", port)):
+        pass  # its server has ended, too
