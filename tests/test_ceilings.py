@@ -10,7 +10,7 @@ from root import ROOT
 PACKAGES = {
     "report": 3860,
     "corpus": 3570,
-    "runtime": 2310,
+    "runtime": 2320,
     "config": 2240,
     "pipeline": 1750,
     "scoring": 1550,
@@ -28,7 +28,7 @@ PACKAGES = {
 }
 LONGEST = 350  # lines of a module
 # Of code; of docs, of pages. The aim is 21,000 and 25,000.
-TOTALS = {"src": 27610, "tests": 31950, "docs": 2510}
+TOTALS = {"src": 27610, "tests": 31960, "docs": 2510}
 
 
 def code(folder):

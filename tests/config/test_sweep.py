@@ -172,6 +172,13 @@ def test_a_mistake_that_rows_inherit_is_named_once_where_it_stands(tmp_path):
     begin = f"{tmp_path / 'params.yaml'}:{number}: systems.base: average.last 9: training keeps 2"
     (line,) = str(raised.value).splitlines()
     assert line.startswith(begin)
+    # a default stands nowhere: the first row, and the others by name
+    wrong = text(sweeps).replace("    average: {last: 2}\n", "").replace("last: 2,", "last: 1,")
+    with pytest.raises(UserError) as raised:
+        read(tmp_path, wrong)
+    (line,) = str(raised.value).splitlines()
+    assert ": systems.base: average.last 5: training keeps 1" in line
+    assert line.endswith(" (also systems.x.corpora.own, systems.y, systems.z)")
 
 
 def test_what_is_swept_is_named_in_over(tmp_path):

@@ -94,10 +94,16 @@ def build(kind: type[T], document: Any, path: Path, errors: Sequence[UserError] 
     try:
         built = _validator(cast(Any, kind)).validate_python(document)
     except ValidationError as error:
-        found = [dict(each) for each in error.errors()]
+        found: list[dict[str, Any]] = [dict(each) for each in error.errors()]
         if lines:  # a section may be empty by what is left out
             found = [each for each in found if each["loc"] and each["type"] != "too_short"]
-        lines += [_line(kind, document, Place(path), each) for each in found]
+        same: dict[str, dict[str, None]] = {}  # lines by what is wrong, which entries may inherit
+        for each in found:
+            line = _line(kind, document, Place(path), each)
+            same.setdefault(str(each.get("ctx", {}).get("error", line)), {})[line] = None
+        for line, *others in same.values():
+            also = ", ".join(other.split(": ")[1] for other in others)
+            lines.append(f"{line} (also {also})" if also else line)
     if lines:
         raise UserErrors(dict.fromkeys(lines)) from None
     return cast(T, built)
