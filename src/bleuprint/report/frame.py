@@ -117,19 +117,24 @@ def load(root: Path = Path()) -> Records:
 
 def read(path: Path, root: Path) -> Records:
     """The records of a results.json, with what `root` or the costs.csv beside it say of them."""
+    records = stored(path)
+    measured = with_measured(records.cells, root, path.with_name(COSTS.name))
+    return Records(measured, records.measures)
+
+
+def stored(path: Path) -> Records:
+    """The records of a results.json alone."""
     if not path.exists():
         raise UserError(f"{path}: no such file; run: dvc repro")
     try:
         content = read_object(path)
         cells = [{name: row[name] for name in CELLS} for row in content["cells"]]
         measures = [{name: row[name] for name in MEASURED} for row in content["measures"]]
-        records = Records.of(cells, measures)
+        return Records.of(cells, measures)
     except (UserError, KeyError, ValueError, TypeError):
         raise UserError(
             f"{path}: is no results.json, or was not written by this version; run: dvc repro"
         ) from None
-    measured = with_measured(records.cells, root, path.with_name(COSTS.name))
-    return Records(measured, records.measures)
 
 
 def with_measured(records: pd.DataFrame, root: Path, costs: Path | None = None) -> pd.DataFrame:

@@ -11,7 +11,7 @@ from statistics import fmean, variance
 from typing import Any
 
 from bleuprint.config.paths import Cell
-from bleuprint.report.frame import CELLS, KEY, REPORTS, RESULTS, Records, read
+from bleuprint.report.frame import CELLS, KEY, REPORTS, RESULTS, Records, stored
 from bleuprint.report.system_results import PLACE
 from bleuprint.runtime.errors import UserError
 
@@ -204,7 +204,7 @@ def deviations(root: Path = Path()) -> dict[str, float]:
     pooled = defaultdict[str, list[tuple[int, float]]](list)
     for path in sorted((root / REPORTS).rglob(RESULTS.name)):
         with suppress(UserError):
-            records = read(path, path.parent)
+            records = stored(path)
             bleu = records.measures.query("measure == 'bleu' and group == ''")
             scored = bleu.merge(records.cells[[*KEY, "references_sha256"]], on=KEY)
             for (references, *_), scores in scored.groupby(["references_sha256", *PLACE]).value:
