@@ -8,7 +8,7 @@ from root import ROOT
 
 # Lines of code by package of src/bleuprint, rounded up.
 PACKAGES = {
-    "report": 3860,
+    "report": 3870,
     "corpus": 3570,
     "runtime": 2320,
     "config": 2240,
@@ -28,7 +28,7 @@ PACKAGES = {
 }
 LONGEST = 350  # lines of a module
 # Of code; of docs, of pages. The aim is 21,000 and 25,000.
-TOTALS = {"src": 27610, "tests": 31960, "docs": 2510}
+TOTALS = {"src": 27620, "tests": 31960, "docs": 2510}
 
 
 def code(folder):
