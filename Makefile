@@ -39,10 +39,15 @@ setup: .venv/.ready .dvc/plots.html
 .venv/.ready: constraints.txt pyproject.toml $(wildcard src/bleuprint/native/*.cpp)
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' \
 	  || { echo "bleuprint needs Python 3.11 or newer: make setup PYTHON=python3.11"; exit 1; }
-	@if command -v uv > /dev/null; then set -x; \
+	@echo "making .venv, in about two minutes"
+	@# sleep must not hold a pipe open that this writes to
+	@while sleep 5 &> /dev/null; do \
+	  echo ".venv: $$(du -sm .venv 2> /dev/null | cut -f1) MB after $$SECONDS s"; \
+	done & trap "kill $$!" EXIT; \
+	if command -v uv > /dev/null; then \
 	  uv venv --quiet --seed --allow-existing --python "$$(command -v $(PYTHON))" .venv && \
 	  uv pip install --quiet --compile-bytecode --python .venv/bin/python -c constraints.txt -e '.[dev]'; \
-	else set -x; \
+	else \
 	  $(PYTHON) -m venv .venv && \
 	  .venv/bin/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev]'; \
 	fi

@@ -56,7 +56,7 @@ rule all:
         PAGE,
     localrule: True
     message:
-        "all outputs are up to date"
+        "the last of the jobs above: all outputs are made"
 
 
 scattergather:

@@ -7,6 +7,7 @@ from bleuprint.pipeline import stage_args
 from bleuprint.pipeline.leftovers import set_aside
 from bleuprint.report.report import write_reports
 from bleuprint.runtime.errors import run, say
+from bleuprint.runtime.progress import working
 from bleuprint.tracking.sync import sync
 
 
@@ -18,7 +19,8 @@ def main() -> None:
     view = get_context("fork").Process(target=_show_scores, args=(settings,))
     view.start()
     try:
-        write_reports(settings)
+        with working("report"):
+            write_reports(settings)
     finally:
         view.join()
 

@@ -8,11 +8,11 @@ from root import ROOT
 
 # Lines of code by package of src/bleuprint, rounded up.
 PACKAGES = {
-    "report": 3870,
+    "report": 4150,
     "corpus": 3570,
-    "runtime": 2320,
+    "runtime": 2340,
     "config": 2240,
-    "pipeline": 1750,
+    "pipeline": 1760,
     "scoring": 1550,
     "training": 2450,
     "dataset": 1550,
@@ -21,14 +21,14 @@ PACKAGES = {
     "decoding": 1300,
     "tracking": 1060,
     "model": 1320,
-    "cli": 790,
+    "cli": 880,
     "rules": 720,
     "native": 550,  # in C++ 400
     "cells": 200,
 }
 LONGEST = 350  # lines of a module
 # Of code; of docs, of pages. The aim is 21,000 and 25,000.
-TOTALS = {"src": 27620, "tests": 31960, "docs": 2510}
+TOTALS = {"src": 28020, "tests": 32210, "docs": 2510}
 
 
 def code(folder):

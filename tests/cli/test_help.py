@@ -14,3 +14,14 @@ def test_each_command_has_a_line_and_an_example_of_its_own_options():
         example = shlex.split(re.sub(r"^example: | > .*", "", command.epilog or ""))
         assert example[:2] == ["bleuprint", name]
         command.parse_args(example[2:])
+
+
+def test_the_start_is_short_and_a_command_begins_its_line(monkeypatch):
+    monkeypatch.setenv("COLUMNS", "80")
+    parser, commands = command_parser()
+    lines = parser.format_help().splitlines()
+    start = lines[lines.index("start here:") : lines.index("options:") - 1]
+    assert len(start) <= 12 and max(map(len, lines)) <= 80
+    of_commands = lines[lines.index("commands:") + 1 :]
+    assert [line.split()[0] for line in of_commands if line[4] != " "] == [*commands.choices]
+    assert all(map(str.strip, of_commands)), "no empty line"

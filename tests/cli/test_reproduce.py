@@ -1,18 +1,31 @@
 """`bleuprint reproduce`: the line of a stage, and what is to be committed."""
 
+import shutil
 import subprocess
+from dataclasses import replace
+from pathlib import Path
 from threading import Thread
 
-from bleuprint.cli.reproduce import alone, changes, line, oom_kills
+import pytest
+from dvc.repo import Repo
+
+import result_trees as trees
+from bleuprint.cli.reproduce import alone, ending, line, oom_kills
+from bleuprint.config.experiment import load
+from bleuprint.report.frame import RESULTS, costs_csv
+from result_rows import TWO_SYSTEMS, changed, frame
+from root import ROOT
 
 
 def test_a_stage_is_one_line_with_its_number_and_what_it_took():
     planned = {"clean@a": None, "train@x-a-1": 90.0}
     assert line(planned, "clean@a", restored=False) == "[1/2] clean@a"
-    assert line(planned, "train@x-a-1", restored=False) == "[2/2] train@x-a-1 (took 0:01:30 before)"
+    assert line(planned, "train@x-a-1", restored=False) == "[2/2] train@x-a-1"  # it says so itself
     from_cache = "[2/2] train@x-a-1: outputs from the run cache"
     assert line(planned, "train@x-a-1", restored=True) == from_cache
     assert line(planned, "new@b", restored=False) == "new@b"
+    assert line({"dedup@a": 90.0}, "dedup@a", restored=False).endswith("(took 0:01:30 before)")
+    assert line({"dedup@a": 4.0}, "dedup@a", restored=False) == "[1/1] dedup@a"
 
 
 def test_two_runs_of_a_project_wait_for_each_other(tmp_path, monkeypatch, capsys):
@@ -38,20 +51,58 @@ def test_processes_that_the_kernel_has_ended_are_counted(tmp_path):
     assert oom_kills(tmp_path / "none") == 0
 
 
-def test_what_has_changed_is_named_with_the_command_that_keeps_it(tmp_path):
-    def git(*arguments):
-        identity = ["-c", "user.name=a", "-c", "user.email=a@example.org"]
-        subprocess.run(["git", *identity, *arguments], cwd=tmp_path, check=True)
-
-    assert changes(tmp_path) == ""  # not in git
+@pytest.fixture
+def project(tmp_path, monkeypatch):
+    """Results in git, as `make reproduce` finds them in a clone."""
+    monkeypatch.chdir(tmp_path)
+    settings = trees.settings_in(tmp_path)
+    frame(*TWO_SYSTEMS).save(tmp_path / RESULTS)
     git("init", "-q")
-    for name in ("params.yaml", "dvc.lock", "other"):
-        (tmp_path / name).write_text("1")
+    Repo.init(str(tmp_path)).close()
     git("add", ".")
     git("commit", "-qm", "one")
-    (tmp_path / "other").write_text("2")
-    assert changes(tmp_path).startswith("the same bytes as the committed")
-    (tmp_path / "dvc.lock").write_text("2")
-    assert changes(tmp_path) == (
-        "changed: dvc.lock; to keep it: git add params.yaml dvc.lock reports && git commit"
+    return settings
+
+
+def git(*arguments):
+    identity = ["-c", "user.name=a", "-c", "user.email=a@example.org"]
+    subprocess.run(["git", *identity, *arguments], check=True)
+
+
+def test_the_end_says_whether_it_is_the_committed_result(project):
+    same, *after = ending(project)
+    assert same.startswith("The committed result to the byte: dvc.lock and reports/ have not")
+    assert len(after) == 3 and "reports/index.html" in after[0]
+    Path("reports/costs.csv").write_text(costs_csv(frame(*TWO_SYSTEMS).cells))
+    assert ending(project) == [
+        "The committed result to the byte: translations and scores are those of HEAD.",
+        "Changed: reports/costs.csv. "
+        "To keep it: git add params.yaml dvc.lock reports && git commit",
+        *after,
+    ]
+    better = changed(frame(*TWO_SYSTEMS), {"system": "small", "measure": "bleu"}, value=50.0)
+    better.save(RESULTS)
+    assert ending(project)[0] == (
+        "Not the committed result: 3 of 6 differ. Where, and whether by chance: "
+        "bleuprint verify HEAD"
     )
+
+
+def test_an_experiment_is_compared_with_the_committed_results_of_its_name(project):
+    none = "No result of this experiment is committed: there is none to compare with."
+    own = replace(project, experiment="mine")
+    Path("params.yaml").write_text("experiment: mine\n")
+    assert ending(own)[0] == none
+    frame(*TWO_SYSTEMS).save(Path("reports/mine/results.json"))
+    assert ending(own)[0].endswith("translations and scores are those of reports/mine.")
+    Path("reports/mine/results.json").write_text("{}")  # of an earlier version
+    assert ending(own)[0] == none
+    shutil.rmtree(".git")
+    assert len(ending(own)) == 3
+
+
+def test_with_text_in_inputs_the_next_step_is_to_translate():
+    recipes = {name: load(ROOT / "recipes" / f"{name}.yaml") for name in ("phrasebook", "own")}
+    last = {name: ending(settings)[-1] for name, settings in recipes.items()}
+    assert "make recipe NAME=own, then bleuprint new-corpus" in last["phrasebook"]
+    assert "bleuprint translate" in last["own"]

@@ -243,7 +243,7 @@ def test_the_exit_status_and_a_revision(tmp_path):
     for name, message in {
         str(other): "another experiment: no system, corpus, seed and test set in common with here",
         "nowhere": "no Git revision, DVC experiment, file or folder: unknown Git revision",
-        str(tmp_path): "reports/results.json: no such file",
+        str(tmp_path): "reports/results.json: no such file; give a results.json, a release,",
     }.items():
         status, output, error = bleuprint(root, name)
         assert (status, output, error.count("\n")) == (1, "", 1)

@@ -1,5 +1,6 @@
 """COMET in the records and tables, by scores of lines that are made up."""
 
+import re
 import shutil
 from dataclasses import replace
 
@@ -12,7 +13,7 @@ from bleuprint.cells.results import Results
 from bleuprint.config.cells import cells_of
 from bleuprint.config.comet import Comet
 from bleuprint.config.paths import Cell
-from bleuprint.report import main_table
+from bleuprint.report import headline, main_table
 from bleuprint.report.frame import RESULTS, load
 from bleuprint.report.records import check_settings, collect
 from bleuprint.report.report import table_md
@@ -108,11 +109,13 @@ def test_agreement_of_people_is_by_the_coefficients_of_the_model(one_seed, tmp_p
     assert difference.agreement and 60 < expected < 85
     assert difference.agreement.value == pytest.approx(expected)
     table = table_md(settings, records, root)
-    part = table.partition("## COMET\n")[2].partition("\n## ")[0]
-    assert f"{expected:.0f} % |" in part and f"{difference.value:+.1f}" in part
+    part = table.partition("## Other scores\n")[2].partition("\n## ")[0]
+    assert re.search(rf"[+]{difference.value:.1f}‡ p=\S+ \| +{expected:.0f} % \|", part)
     assert f"COMET: `{signature('wmt22-comet-da')}`" in table
     grid = main_table.scores(records, ["comet"], {})
-    assert grid in main_table.parts(records)  # on the terminal
+    assert grid in headline.headline(records) and grid in headline.everything(
+        records
+    )  # on the terminal
     labels = [column.label for column in grid.columns]
     assert labels == ["System", "COMET", "COMET difference", "COMET people agree"]
     # that of a model that they did not look at is not known
@@ -146,7 +149,7 @@ def test_a_report_without_comet_is_not_that_of_settings_with_it(one_seed):
     for each, of in ((without, settings), (records, replace(settings, comet=None))):
         with pytest.raises(UserError, match="was made with another params"):
             check_settings(each, of, RESULTS)
-    assert not any("COMET" in str(part) for part in main_table.parts(without))
+    assert not any("COMET" in str(part) for part in headline.everything(without))
     assert len(main_table.scores(without, ["comet"], {}).columns) == 1
 
 

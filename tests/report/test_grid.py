@@ -3,7 +3,7 @@
 import re
 
 from bleuprint.report import main_table
-from bleuprint.report.grid import Column, Grid, Row, latex, markdown
+from bleuprint.report.grid import Column, Grid, Row, filled_columns, latex, markdown
 from result_rows import TWO_SYSTEMS, frame
 
 
@@ -23,19 +23,18 @@ def test_markdown():
         "news-en-de people agree first",
         "news-en-de BLEU second",
         "news-en-de difference second",
-        "news-en-de people agree second",
         "news-en-de FLOPs",
         "talks-en-fr BLEU",
         "talks-en-fr difference",
         "talks-en-fr people agree",
         "talks-en-fr FLOPs",
     ]
-    assert re.fullmatch(r"\| :-+ (\| -+: ){11}\|", rule)
+    assert re.fullmatch(r"\| :-+ (\| -+: ){10}\|", rule)
     assert [text_cells(row) for row in rows] == [
         [
             "tiny (baseline)",
             *("31.1 [30.1, 33.1]", "–", "–"),
-            *("32.2 [31.2, 34.2]", "–", "–"),
+            *("32.2 [31.2, 34.2]", "–"),
             "3.3e18",
             *("33.3 [32.3, 35.3]", "–", "–"),
             "5.0e17",
@@ -43,12 +42,21 @@ def test_markdown():
         [
             "small",
             *("**41.1 [40.1, 43.1]**", "+10.0‡ p=0.001", "≥ 85 %"),
-            *("**42.2 [41.2, 44.2]**", "+10.0 n.s. p=0.050", "–"),
+            *("**42.2 [41.2, 44.2]**", "+10.0 n.s. p=0.050"),
             "3.3e18",
             *("**43.3 [42.3, 45.3]**", "+10.0‡ p=0.049", "≥ 85 %"),
             "3.3e18",
         ],
     ]
+
+
+def test_a_column_without_a_value_is_left_out_and_marks_stay_with_their_cells():
+    columns = tuple(map(Column, ("System", "empty", "score")))
+    rows = Row(("a", "–", "1"), best=frozenset({2})), Row(("b", "–", "–"))
+    assert filled_columns(Grid(columns, rows)) == Grid(
+        (columns[0], columns[2]), (Row(("a", "1"), best=frozenset({1})), Row(("b", "–")))
+    )
+    assert filled_columns(Grid(columns, rows[1:])).columns == columns[:1]
 
 
 def test_cells_that_markdown_and_latex_would_take_for_commands():
@@ -69,24 +77,24 @@ def test_latex():
 \centering
 \caption{Made of 5 \% \& more\_or\_less}
 \resizebox{\ifdim\width>\linewidth\linewidth\else\width\fi}{!}{%
-\begin{tabular}{lrrrrrrrrrrr}
+\begin{tabular}{lrrrrrrrrrr}
 \toprule
- & \multicolumn{7}{c}{news-en-de} & \multicolumn{4}{c}{talks-en-fr} \\
-\cmidrule(lr){2-8} \cmidrule(lr){9-12}
+ & \multicolumn{6}{c}{news-en-de} & \multicolumn{4}{c}{talks-en-fr} \\
+\cmidrule(lr){2-7} \cmidrule(lr){8-11}
 System & BLEU first & difference first & AGREE first & SECOND & COSTS & BLEU & DCOSTS \\
 \midrule
-tiny (baseline) & 31.1 [30.1, 33.1] & -- & -- & WW & -- & -- & 3.3e18 & YY & 5.0e17 \\
+tiny (baseline) & 31.1 [30.1, 33.1] & -- & -- & WW & -- & 3.3e18 & YY & 5.0e17 \\
 small & BB41.1 [40.1, 43.1]} & +10.0$^{\ddagger}$ p=0.001 & ≥ & ZZ & 3.3e18 & XX & 3.3e18 \\
 \bottomrule
 \end{tabular}}
 \end{table}
 """.replace("XX", r"BB43.3 [42.3, 45.3]} & +10.0$^{\ddagger}$ p=0.049 & ≥")
         .replace("YY", "33.3 [32.3, 35.3] & -- & --")
-        .replace("ZZ", "BB42.2 [41.2, 44.2]} & +10.0 n.s. p=0.050 & --")
+        .replace("ZZ", "BB42.2 [41.2, 44.2]} & +10.0 n.s. p=0.050")
         .replace("WW", "32.2 [31.2, 34.2]")
         .replace("BB", r"\textbf{")
         .replace("DCOSTS", "difference & AGREE & COSTS")
-        .replace("SECOND", "BLEU second & difference second & AGREE second")
+        .replace("SECOND", "BLEU second & difference second")
         .replace("AGREE", "people agree")
         .replace("≥", r"$\geq$ 85 \%")
         .replace("COSTS", "FLOPs")

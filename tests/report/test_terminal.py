@@ -115,11 +115,12 @@ def test_published_numbers_are_shown_and_mistakes_told(project, tmp_path):
     params = (project / "params.yaml").read_text("utf-8")
     params = params.replace("published: []", f"published: [{number}]")
     (tmp_path / "params.yaml").write_text(params, encoding="utf-8")
-    text = printed(tmp_path)
-    assert re.search(r"^Paper \(published\) .* 35\.0 ", text, re.M)
+    for text in (printed(tmp_path), printed(tmp_path, "--all")):
+        assert re.search(r"^Paper \(published\) .* 35\.0 ", text, re.M)
+        assert "2.57M" in text
     assert "Doe 2020; tokenized BLEU on talks-en-fr only" in text
-    for part in ("2.57M", "reports/table.md", "make ui"):
-        assert part in text
+    for part in ("--all", "reports/table.md", "make ui"):
+        assert part in printed(tmp_path)
 
 
 def test_scores_are_printed_though_the_page_cannot_be_written(project, monkeypatch, capsys):
@@ -128,7 +129,7 @@ def test_scores_are_printed_though_the_page_cannot_be_written(project, monkeypat
 
     monkeypatch.chdir(project)
     monkeypatch.setattr(report, "write_page_if_outdated", read_only)
-    _table(argparse.Namespace())
+    _table(argparse.Namespace(all=False))
     printed, note = capsys.readouterr()
     assert "small" in printed
     assert note == "bleuprint: note: reports/index.html is not written: Read-only file system\n"
@@ -148,6 +149,15 @@ def test_records_of_other_settings_are_refused(project, tmp_path, old, new):
         "nothing: dvc repro --force --single-item report"
     )
     assert printed(tmp_path, status=1) == f"bleuprint: error: {message}\n"
+
+
+def test_a_part_shows_the_rows_that_have_a_value_in_it():
+    heads = Column("System", left=True), Column("BLEU", "en-de"), Column("BLEU", "en-fr")
+    grid = Grid(heads, (Row(("one", "1.0", "–")), Row(("both", "2.0", "3.0"))))
+    blocks = shown(grid, COLUMNS="15").strip("\n").split("\n\n")
+    rows = [[line.split()[0] for line in block.split("\n")[3:]] for block in blocks]
+    assert rows == [["one", "both"], ["both"]]
+    assert "one       1.0      –" in shown(grid, COLUMNS="80")
 
 
 def test_a_part_of_a_group_shares_its_table_with_no_other():

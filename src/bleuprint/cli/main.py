@@ -15,11 +15,26 @@ from bleuprint.runtime.streams import prepare
 
 _START = """\
 start here:
-  make reproduce            run the experiment in params.yaml and print its table
-  bleuprint plan            after an edit of params.yaml: what dvc repro would run, and why
+  make reproduce            run the experiment of params.yaml, print its table
+  reports/index.html        its page, for a browser
+  bleuprint plan            after an edit of params.yaml: what would run, why
+  make recipe NAME=...      another experiment, one of recipes/
+  make recipe NAME=own      your own text; then: bleuprint new-corpus FILE FILE
   bleuprint COMMAND --help  a command's options, with an example
   docs/                     the manual
 """
+
+
+class _Help(argparse.RawDescriptionHelpFormatter):
+    """Each command in a line with its help, below their title."""
+
+    def __init__(self, prog: str) -> None:
+        super().__init__(prog, max_help_position=16)
+        self._action_max_length = 14  # argparse forgets by how much commands are indented
+
+    def format_help(self) -> str:
+        """Without the line that argparse leaves for the names of the commands."""
+        return super().format_help().replace("\n  \n", "\n")
 
 
 def main() -> None:
@@ -43,8 +58,8 @@ def main() -> None:
 
 def command_parser() -> tuple[argparse.ArgumentParser, Commands]:
     """The parser of the command line, and its commands."""
-    layout, usage = argparse.RawDescriptionHelpFormatter, "bleuprint COMMAND ..."
-    parser = argparse.ArgumentParser("bleuprint", usage, _START, formatter_class=layout)
+    usage = "bleuprint COMMAND ..."
+    parser = argparse.ArgumentParser("bleuprint", usage, _START, formatter_class=_Help)
     parser.add_argument("--version", action="version", version=f"%(prog)s {__version__}")
     parser.set_defaults(command=None)
     commands = parser.add_subparsers(title="commands", metavar="", dest="name", prog="bleuprint")

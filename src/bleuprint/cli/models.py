@@ -6,6 +6,7 @@ from pathlib import Path
 from bleuprint.cli import options
 from bleuprint.cli.options import Commands, add_command
 from bleuprint.config.experiment import load
+from bleuprint.runtime.progress import working
 
 
 def add_commands(commands: Commands) -> None:
@@ -52,7 +53,14 @@ def _export(given: argparse.Namespace) -> None:
 
 
 def _release(given: argparse.Namespace) -> None:
-    """The experiment as a folder for others: weights, results, sums, a card."""
+    """The experiment as a folder for others: weights, results, a card."""
     from bleuprint.pipeline.release import release
 
-    release(load(), Path(given.folder), given.system, given.corpus)
+    folder = Path(given.folder)
+    with working("release: checking, copying and converting"):
+        release(load(), folder, given.system, given.corpus)
+    files = [path for path in folder.rglob("*") if path.is_file()]
+    size = sum(path.stat().st_size for path in files) / 1e6
+    print(f"{folder}: {len(files)} files, {size:,.0f} MB; README.md is their card")
+    print("Before it is published, read the terms of the texts there. To check a copy of it:")
+    print("sha256sum -c SHA256SUMS in it, or from here: bleuprint verify COPY")

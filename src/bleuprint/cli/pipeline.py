@@ -12,6 +12,7 @@ from bleuprint.config.notes import check_tokenizers, params_notes
 from bleuprint.config.params_schema import params_schema
 from bleuprint.runtime.errors import UserError, say
 from bleuprint.runtime.flatten import dotted
+from bleuprint.runtime.progress import working
 from bleuprint.runtime.schema import there_are
 from bleuprint.runtime.yaml_tree import Tree
 
@@ -98,7 +99,9 @@ def _plan(_: argparse.Namespace) -> None:
     from bleuprint.report.cost_columns import duration
 
     known, new = list[float](), 0
-    if not (planned := planned_stages()):
+    with working("plan: reading what has changed"):
+        planned = planned_stages()
+    if not planned:
         print("all stages are up to date: dvc repro would run none")
     for kind, group in groupby(planned, lambda each: each.stage.kind):
         stages = list(group)
@@ -114,18 +117,17 @@ def _plan(_: argparse.Namespace) -> None:
 
 
 def _reproduce(_: argparse.Namespace) -> None:
-    """Check params.yaml, run what has changed on all cores, print the scores."""
-    from bleuprint.cli.reproduce import changes, run_stages
-    from bleuprint.cli.scores import print_summary
+    """Check params.yaml, run what has changed, print the scores."""
+    from bleuprint.cli.reproduce import ending, run_stages
+    from bleuprint.cli.scores import print_headline
 
     _check_settings()
     run_stages()
-    print_summary()
-    print(changes())
+    print_headline(ending)
 
 
 def _record(given: argparse.Namespace) -> None:
-    """Record finished stages in DVC after a killed Snakemake run, and missing runs in MLflow."""
+    """Record what a killed Snakemake run has finished, in DVC and MLflow."""
     from bleuprint.pipeline import recording
 
     if given.begin:

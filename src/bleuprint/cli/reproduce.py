@@ -8,14 +8,21 @@ from pathlib import Path
 
 from filelock import Timeout
 
+from bleuprint.config.experiment import Settings
 from bleuprint.pipeline import side_by_side
 from bleuprint.pipeline.plan import planned_stages
+from bleuprint.pipeline.verify import open_report
 from bleuprint.report.cost_columns import duration
+from bleuprint.report.frame import REPORTS
 from bleuprint.runtime import environment
 from bleuprint.runtime.code import git
-from bleuprint.runtime.errors import say
+from bleuprint.runtime.errors import UserError, say
 from bleuprint.runtime.locks import FileLock
 from bleuprint.runtime.machine_errors import memory
+from bleuprint.runtime.progress import working
+
+# Seconds that are worth a word; files that are named one by one.
+_NOTABLE, _NAMED = 5.0, 4
 
 
 def run_stages() -> None:
@@ -25,7 +32,8 @@ def run_stages() -> None:
     """
     kills = oom_kills()
     with alone():
-        took = {each.stage.name: each.took for each in planned_stages()}
+        with working("reading what has changed"):
+            took = {each.stage.name: each.took for each in planned_stages()}
         status = side_by_side.run(lambda *begun: print(line(took, *begun), flush=True))
     if status and oom_kills() > kills:
         say(f"the kernel has ended a process for lack of memory: {memory()}", "note")
@@ -66,19 +74,60 @@ def line(planned: Mapping[str, float | None], name: str, restored: bool) -> str:
     """
     names = [*planned]
     number = f"[{names.index(name) + 1}/{len(names)}] " if name in names else ""
-    took = planned.get(name)
-    before = f" (took {duration(took)} before)" if took else ""
+    took = planned.get(name) or 0.0
+    # a training says itself how long it will take, with its settings and beside what runs now
+    known = took > _NOTABLE and not name.startswith("train")
+    before = f" (took {duration(took)} before)" if known else ""
     return f"{number}{name}{': outputs from the run cache' if restored else before}"
 
 
-def changes(root: Path = Path()) -> str:
-    """What the run has changed that git tracks, and how to commit it; "" without git."""
+def ending(settings: Settings) -> list[str]:
+    """Whether the results are the committed ones, how to keep them, and what to do next."""
+    return [*_kept(settings), *_next(settings)]
+
+
+def _kept(settings: Settings) -> Iterator[str]:
     paths = ["params.yaml", "dvc.lock", "reports"]
-    if not git(root, "rev-parse", "--git-dir"):
-        return ""
-    status = git(root, "status", "--porcelain", "--untracked-files=all", "--", *paths).decode()
+    if not git(Path(), "rev-parse", "--verify", "HEAD"):  # not in git, or nothing in it
+        return
+    status = git(Path(), "status", "--porcelain", "--untracked-files=all", "--", *paths).decode()
     if not (changed := [line[3:] for line in status.splitlines()]):
-        return "the same bytes as the committed results: dvc.lock and reports/ have not changed"
-    count = f"{len(changed)} files of {', '.join(paths)}"
-    named = ", ".join(changed) if len(changed) <= 4 else count
-    return f"changed: {named}; to keep it: git add {' '.join(paths)} && git commit"
+        yield "The committed result to the byte: dvc.lock and reports/ have not changed."
+        return
+    yield _compared(settings)
+    named = ", ".join(changed) if len(changed) <= _NAMED else f"{len(changed)} files"
+    yield f"Changed: {named}. To keep it: git add {' '.join(paths)} && git commit"
+
+
+def _compared(settings: Settings) -> str:
+    """How many results equal those that are committed of this experiment."""
+    from bleuprint.report.same_results import Verdict, compared
+
+    name = re.search(
+        r"(?m)^experiment: *(.*?) *$", git(Path(), "show", "HEAD:./params.yaml").decode()
+    )
+    of_recipe = REPORTS / settings.experiment
+    place = "HEAD" if name and name[1] == settings.experiment else of_recipe.as_posix()
+    try:
+        results, _ = compared(open_report(".").records, open_report(place).records)
+    except UserError:  # none there, or written by an earlier version
+        results = []
+    if not results:
+        return "No result of this experiment is committed: there is none to compare with."
+    same = [each.verdict for each in results].count(Verdict.SAME_BYTES)
+    if same == len(results):
+        return f"The committed result to the byte: translations and scores are those of {place}."
+    return (
+        f"Not the committed result: {len(results) - same} of {len(results)} differ. Where, and "
+        f"whether by chance: bleuprint verify {place}"
+    )
+
+
+def _next(settings: Settings) -> Iterator[str]:
+    yield "Next: open reports/index.html in a browser: curves, faults, sentences."
+    yield "Change a setting: edit params.yaml; bleuprint plan says what would run."
+    files = (file for corpus in settings.corpora.values() for file in corpus.files.sides().values())
+    if any(file.path for file in files):
+        yield "Translate: bleuprint translate --help; in a browser: bleuprint serve --help"
+    else:
+        yield "Your own text: make recipe NAME=own, then bleuprint new-corpus --help"

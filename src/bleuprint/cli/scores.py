@@ -2,19 +2,28 @@
 
 import argparse
 import sys
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from bleuprint.cli.options import Commands, add_command, count
 from bleuprint.config.experiment import Settings, load
 from bleuprint.runtime.errors import UserError, say
+from bleuprint.runtime.progress import working
 
 if TYPE_CHECKING:
     from bleuprint.report.frame import Records
 
+_MORE = (
+    "More: bleuprint table --all; reports/index.html, the page; reports/table.md; make ui, the "
+    "trainings in MLflow"
+)
+
 
 def add_commands(commands: Commands) -> None:
-    add_command(commands, _table, "table")
+    add = add_command(commands, _table, "table")
+    help_ = "all scores and costs, with notes, however long"
+    add("--all", action="store_true", help=help_)
     add = add_command(commands, _compare, "compare tiny small")
     help_ = (
         "SYSTEM, SYSTEM@REVISION or REVISION: a commit of git or an experiment of DVC; SYSTEM may "
@@ -34,12 +43,15 @@ def add_commands(commands: Commands) -> None:
     add_command(commands, _numbers, "numbers > numbers.tex")
 
 
-def print_summary() -> None:
-    """Print the scores of the last report, and where the rest is."""
-    from bleuprint.report import main_table
+def print_headline(after: Callable[[Settings], Sequence[str]] = lambda _: [_MORE]) -> None:
+    """Print the scores of the last report on a screen, and lines `after` them."""
+    from bleuprint.report.headline import headline
     from bleuprint.report.terminal import show
 
-    show(main_table.summary(*_results()))
+    with working("reading the results"):
+        settings, records = _results()
+        parts = headline(records, settings.published, after(settings))
+    show(parts)
 
 
 def _results() -> tuple[Settings, "Records"]:
@@ -61,17 +73,22 @@ def _results() -> tuple[Settings, "Records"]:
     return settings, records
 
 
-def _table(_: argparse.Namespace) -> None:
-    """The experiment's scores and costs."""
-    from bleuprint.report import main_table
+def _table(given: argparse.Namespace) -> None:
+    """The experiment's scores and costs, on one screen."""
+    if not given.all:
+        print_headline()
+        return
+    from bleuprint.report.headline import everything
     from bleuprint.report.terminal import show
 
-    settings, records = _results()
-    show(main_table.parts(records, settings.published))
+    with working("reading the results"):
+        settings, records = _results()
+        parts = everything(records, settings.published)
+    show(parts)
 
 
 def _compare(given: argparse.Namespace) -> None:
-    """Compare two systems or revisions: settings, facts, scores, faults, translations."""
+    """Compare two systems or revisions: settings, scores, translations."""
     from bleuprint.report.compare import compare
     from bleuprint.report.terminal import show
 
@@ -79,13 +96,14 @@ def _compare(given: argparse.Namespace) -> None:
 
 
 def _verify(given: argparse.Namespace) -> None:
-    """Compare the results with another report, and name the first stage that differs."""
+    """Compare results with another report: the first stage that differs."""
     from bleuprint.pipeline import verify
     from bleuprint.text.unicode import blank_unprinted
 
     if not Path("params.yaml").exists():
         raise UserError("params.yaml: no such file; run from the project's root")
-    lines, status = verify.lines(verify.open_report("."), verify.open_report(given.other))
+    with working("verify: reading both reports"):
+        lines, status = verify.lines(verify.open_report("."), verify.open_report(given.other))
     print(*map(blank_unprinted, lines), sep="\n")
     if status:
         sys.stdout.flush()

@@ -78,7 +78,7 @@ def release(
             # neither a password nor a folder of this machine
             address=address if "://" in address and not has_secret(address) else None,
             commit=head,
-            table=markdown(main_table.scores(records)),
+            tables={name: markdown(of) for name, of in main_table.by_test_set(records).items()},
             notes=bullets(notes.notes(records)),
             cells=cells,
             left_out=left_out,

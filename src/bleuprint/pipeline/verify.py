@@ -23,6 +23,7 @@ from bleuprint.runtime.yaml_tree import parse_yaml
 _LOCK = Path("dvc.lock")
 # Causes, and groups of results, that are written out.
 _MOST = 3
+_OTHERWISE = "give a results.json, a release, a folder with reports/ or a commit"
 _TEXTS = {
     Verdict.WITHIN_NOISE: "the same within the noise of seeds",
     Verdict.NOISE_UNKNOWN: "of a noise of seeds that is not known",
@@ -73,7 +74,8 @@ def open_report(name: str) -> Report:
 
 
 def _report(name: str, path: Path, root: Path) -> Report:
-    records, lock, text = read(path, root), root / _LOCK, ""
+    records = read(path, root) if name == "here" else read(path, root, _OTHERWISE)
+    lock, text = root / _LOCK, ""
     # beside a file of another name, as of a colleague, is the dvc.lock of this project
     if path.name == RESULTS.name and lock.exists():
         check_no_conflict(lock)

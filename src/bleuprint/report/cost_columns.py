@@ -28,7 +28,7 @@ def duration(seconds: float) -> str:
 
 
 def _devices(trainings: pd.DataFrame) -> str:
-    known = trainings[trainings.device.notna()]
+    known = trainings.loc[trainings.device.notna(), ["device", "processes", "threads"]]
     shapes = [f"{t.device}, {t.processes} x {t.threads} threads" for t in known.itertuples()]
     return "; ".join(dict.fromkeys(shapes)) or NONE
 

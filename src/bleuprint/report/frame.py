@@ -23,6 +23,7 @@ REPORTS = Path("reports")
 RESULTS = REPORTS / "results.json"
 # The measured columns, committed for clones that have no timings/.
 COSTS = REPORTS / "costs.csv"
+_RUN = "run: dvc repro"
 
 # Each column of results() with its meaning and unit. A value that is not known is missing.
 COLUMNS: dict[str, str] = dict(pd.read_csv(Path(__file__).with_name("columns.csv")).to_numpy())
@@ -115,17 +116,20 @@ def load(root: Path = Path()) -> Records:
     return read(root / RESULTS, root)
 
 
-def read(path: Path, root: Path) -> Records:
-    """The records of a results.json, with what `root` or the costs.csv beside it say of them."""
-    records = stored(path)
+def read(path: Path, root: Path, otherwise: str = _RUN) -> Records:
+    """The records of a results.json, with what `root` or the costs.csv beside it say of them.
+
+    `otherwise`: what to do if there is none.
+    """
+    records = stored(path, otherwise)
     measured = with_measured(records.cells, root, path.with_name(COSTS.name))
     return Records(measured, records.measures)
 
 
-def stored(path: Path) -> Records:
+def stored(path: Path, otherwise: str = _RUN) -> Records:
     """The records of a results.json alone."""
     if not path.exists():
-        raise UserError(f"{path}: no such file; run: dvc repro")
+        raise UserError(f"{path}: no such file; {otherwise}")
     try:
         content = read_object(path)
         cells = [{name: row[name] for name in CELLS} for row in content["cells"]]
@@ -133,7 +137,7 @@ def stored(path: Path) -> Records:
         return Records.of(cells, measures)
     except (UserError, KeyError, ValueError, TypeError):
         raise UserError(
-            f"{path}: is no results.json, or was not written by this version; run: dvc repro"
+            f"{path}: is no results.json, or was not written by this version; {otherwise}"
         ) from None
 
 

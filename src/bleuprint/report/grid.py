@@ -71,6 +71,24 @@ def grid(texts: Sequence[str], numbers: Sequence[str], rows: Iterable[Sequence[s
     return Grid(tuple(columns), tuple(Row(tuple(cells)) for cells in rows))
 
 
+def filled_columns(grid: Grid) -> Grid:
+    """The grid without the columns, but the first, in which no row has a value."""
+    places = [
+        place
+        for place, column in enumerate(grid.columns)
+        if not place or any(row.cells[place] != NONE for row in grid.rows)
+    ]
+    rows = [
+        Row(
+            tuple(row.cells[place] for place in places),
+            row.kind,
+            frozenset(new for new, place in enumerate(places) if place in row.best),
+        )
+        for row in grid.rows
+    ]
+    return Grid(tuple(grid.columns[place] for place in places), tuple(rows))
+
+
 def span(values: Sequence[float]) -> str:
     """The lowest to the highest number, or the only one."""
     low, high = (f"{value:.1f}" for value in (min(values), max(values)))
@@ -79,6 +97,7 @@ def span(values: Sequence[float]) -> str:
 
 def markdown(grid: Grid) -> str:
     """The grid as a Markdown table, aligned for reading as text."""
+    grid = filled_columns(grid)
     head = [" ".join(filter(None, (column.group, column.label))) for column in grid.columns]
     rows = [_marked(row, row.cells, "**", "**") for row in grid.rows]
     lines = [[_markdown_text(cell).replace("|", "\\|") for cell in line] for line in (head, *rows)]
@@ -98,6 +117,7 @@ def bullets(texts: Iterable[str]) -> str:
 
 def latex(grid: Grid, caption: str) -> str:
     """The grid as a LaTeX table, at most as wide as the line; needs booktabs and graphicx."""
+    grid = filled_columns(grid)
     layout = "".join("l" if column.left else "r" for column in grid.columns)
     heads, rules = [], []
     for group, places in groups(grid.columns):

@@ -1,6 +1,7 @@
 """The table: systems down the side, corpora across the top, scores and costs in the cells."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
 
@@ -9,8 +10,9 @@ import pandas as pd
 from bleuprint.config.experiment import Settings
 from bleuprint.config.paths import Cell
 from bleuprint.config.published import Published
-from bleuprint.report import cost_columns, notes, tables
-from bleuprint.report.frame import REPORTS, RESULTS, Records, trained
+from bleuprint.report import notes
+from bleuprint.report.cost_columns import COUNTED, MEASURED
+from bleuprint.report.frame import Records, trained
 from bleuprint.report.grid import NONE, Column, Grid, Number, Row, latex
 from bleuprint.report.notes import OTHERWISE
 from bleuprint.report.published import literature
@@ -22,7 +24,7 @@ from bleuprint.scoring.measures import MEASURES
 
 BY_TIME = "FLOPs, by time"
 Costs = Mapping[str, Callable[[pd.DataFrame], str]]
-COSTS: Costs = {"FLOPs": cost_columns.COUNTED["FLOPs"]}
+COSTS: Costs = {"FLOPs": COUNTED["FLOPs"]}
 
 
 class _Filled(NamedTuple):
@@ -59,48 +61,39 @@ def scores(
     return Grid(heads, tuple(_row(name, kind, filled) for name, kind in kinds.items()))
 
 
-def costs(records: Records, measured: bool = True) -> Grid:
-    """The cost of each training: counted on the left, measured on the right; means over seeds."""
-    groups: dict[str, Costs] = {"counted": cost_columns.COUNTED}
-    if measured:
-        groups["measured"] = cost_columns.MEASURED
+def costs(records: Records, shown: Collection[str] = (*COUNTED, *MEASURED)) -> Grid:
+    """The cost of each training: counted on the left, measured on the right; means over seeds.
+
+    `shown`: the labels of columns.
+    """
+    groups = {"counted": COUNTED, "measured": MEASURED}
+    cells = {(group, label): of[label] for group, of in groups.items() for label in of}
+    cells = {(group, label): cell for (group, label), cell in cells.items() if label in shown}
     columns = [Column("System", left=True), Column("Corpus", left=True)]
-    columns += [
-        Column(label, group, left=label == "Device")
-        for group, cells in groups.items()
-        for label in cells
-    ]
+    columns += [Column(label, group, left=label == "Device") for group, label in cells]
     trainings = trained(records.cells).drop_duplicates(Cell._fields)
     rows = [
-        Row((*place, *(cell(seeds) for cells in groups.values() for cell in cells.values())))
+        Row((*place, *(cell(seeds) for cell in cells.values())))
         for place, seeds in trainings.groupby(["system", "corpus"], sort=False)
     ]
     return Grid(tuple(columns), tuple(rows))
 
 
-def parts(records: Records, published: Sequence[Published] = ()) -> Iterator[str | Grid]:
-    """The tables and their notes for the terminal, and the files with more."""
-    yield scores(records, published=published)
-    if (records.measures.measure == "comet").any():
-        yield scores(records, ["comet"], {})
-    yield costs(records)
-    yield ""
-    yield from notes.notes(records, published, Path())
-    yield from tables.document_findings(records)
-    yield from tables.fault_findings(records)
-    yield ""
-    yield f"More: {REPORTS / 'index.html'} (everything, on one page), {REPORTS / 'table.md'},"
-    yield f"{RESULTS} (scores, signatures and fingerprints of every cell), and the runs"
-    yield "side by side in MLflow: make ui"
-
-
-def summary(settings: Settings, records: Records) -> Iterator[str | Grid]:
-    """The scores with the cost of training, and where the rest is."""
-    costs = {**COSTS, "Time": cost_columns.MEASURED["Time"]}
-    yield scores(records, costs=costs, published=settings.published)
-    yield ""
-    yield from notes.reachable_notes(records.cells)
-    yield f"page of all results: {REPORTS / 'index.html'}; all tables: bleuprint table"
+def by_test_set(
+    records: Records,
+    metrics: Sequence[str] = ("bleu",),
+    costs: Costs = COSTS,
+    published: Sequence[Published] = (),
+) -> dict[str, Grid]:
+    """The scores as a table for each test set of a task, by the names of both."""
+    found, cells = dict[str, Grid](), records.cells
+    for task in dict.fromkeys(tasks_of(cells).values()):
+        of_task = cells.corpus.isin(task.corpora)
+        for test in cells[of_task].test.unique():
+            grid = scores(records.where(of_task & (cells.test == test)), metrics, costs, published)
+            columns = tuple(replace(column, group="") for column in grid.columns)
+            found[f"{task.heading}, {test}"] = replace(grid, columns=columns)
+    return found
 
 
 def tex(settings: Settings, records: Records, root: Path = Path()) -> str:
@@ -109,7 +102,7 @@ def tex(settings: Settings, records: Records, root: Path = Path()) -> str:
     caption = f"Results of {experiment}. {' '.join(notes.notes(records, published, root))}"
     of = "those scored here" if records.cells.outside.notna().any() else "ours"
     table = latex(scores(records, published=published), f"{caption} Bold: the best of {of}.")
-    cost = latex(costs(records, measured=False), f"Training cost of {experiment}.")
+    cost = latex(costs(records, COUNTED), f"Training cost of {experiment}.")
     return f"% Needs \\usepackage{{booktabs,graphicx}}.\n{table}\n{cost}"
 
 
@@ -136,13 +129,13 @@ def _score_columns(
                 yield from _as_published(column, printed[~default], group, end)
             means = {name: score.mean for name, score in scores.items()}
             label = f"{MEASURES[metric].label}{end}"
-            yield _Filled(Column(label, group), cells, _best(metric, means))
+            yield _Filled(Column(label, group), cells, best(metric, means))
             if metric not in alone:
                 yield from _difference_columns(column, metric, group, end)
 
 
-def _best(metric: str, means: Mapping[str, float]) -> list[str]:
-    """The systems with the best of several scores."""
+def best(metric: str, means: Mapping[str, float]) -> list[str]:
+    """The systems with the best of several scores in a measure."""
     top = (min if MEASURES[metric].lower_is_better else max)(means.values(), default=0.0)
     return [name for name, mean in means.items() if mean == top and len(means) > 1]
 
@@ -173,7 +166,7 @@ def _as_published(
         ours = {name: Number(f"{mean:.1f}", mean) for name, mean in means.items()}
         label = f"BLEU {variant}" if variant in VARIANTS else OTHERWISE
         cells = {**ours, **_printed(printed, "bleu")}
-        yield _Filled(Column(label + end, group), cells, _best("bleu", means))
+        yield _Filled(Column(label + end, group), cells, best("bleu", means))
 
 
 def _cost_columns(

@@ -59,8 +59,8 @@ def _of_scores(records: Records) -> Iterator[str]:
     if len(baselines):
         yield f"Difference: the score minus that of {', or without it of '.join(baselines)}{test}"
         yield (
-            f"†: p below {SIGNIFICANT}; ‡: also after Holm's correction for the systems of the "
-            f"column; n.s.: not significant (p of {SIGNIFICANT} or more)."
+            f"†: p below {SIGNIFICANT}; ‡: also after Holm's correction for the rows that are "
+            f"tested on the test set; n.s.: not significant (p of {SIGNIFICANT} or more)."
         )
         yield AGREEMENT
 

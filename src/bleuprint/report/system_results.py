@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property, lru_cache
 from math import isnan
 from statistics import fmean, stdev
 from typing import Any
@@ -123,7 +124,7 @@ class SystemResult:
     def marked(self, name: str) -> str:
         return f"{name} ({OUTSIDE})" if self.outside else name
 
-    @property
+    @cached_property
     def first(self) -> Any:
         """The facts of the first seed."""
         return self.seeds.iloc[0]
@@ -185,6 +186,7 @@ class SystemResult:
         return self.difference_in()
 
 
+@lru_cache(maxsize=4)  # all tables of a report are made from the same records
 def system_results(records: Records) -> list[SystemResult]:
     """Every system on every test set, in the order of the records."""
     rows: dict[tuple[str, ...], dict[tuple[str, str], list[Any]]] = {}

@@ -1,9 +1,14 @@
-"""Progress of long work: a bar on a terminal, a line every 30 seconds in a log."""
+"""Progress of long work: a bar on a terminal, a line every 30 seconds in a log.
+
+Of what cannot be counted, a line every five seconds.
+"""
 
 import sys
 import time
 from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from datetime import timedelta
+from threading import Event, Thread
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from bleuprint.runtime.streams import shown, terminal
@@ -14,6 +19,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 SECONDS_BETWEEN_LINES = 30.0
+SECONDS_OF_SILENCE = 5.0
 
 
 class Progress:
@@ -78,6 +84,24 @@ def track(items: Iterable[T], what: str, total: int | None, unit: str) -> Iterat
         for item in items:
             yield item
             progress.advance()
+
+
+@contextmanager
+def working(what: str, seconds: float = SECONDS_OF_SILENCE) -> Iterator[None]:
+    """Print every few seconds what takes its time, until the block ends."""
+    done, began = Event(), time.monotonic()
+
+    def tell() -> None:
+        while not done.wait(seconds):
+            line = f"{shown(what)}: {time.monotonic() - began:.0f} s"
+            print(line, file=terminal(), flush=True)
+
+    (thread := Thread(target=tell, daemon=True)).start()
+    try:
+        yield
+    finally:
+        done.set()
+        thread.join()
 
 
 def _bar(what: str, total: int | None, unit: str, start: int) -> "tqdm[Any]":

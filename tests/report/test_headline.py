@@ -1,0 +1,143 @@
+"""The headline: on a screen of 40 lines of 80 characters whatever the experiment, and true."""
+
+import re
+
+import pytest
+
+from bleuprint.config.published import Published
+from bleuprint.report.compact import compact
+from bleuprint.report.grid import NONE, Grid
+from bleuprint.report.headline import LINES, everything, headline
+from bleuprint.report.terminal import show
+from result_rows import TWO_SYSTEMS, against, frame, record, rows_of
+
+NEWS, TALKS = "news-en-de", "talks-en-fr"
+
+
+@pytest.fixture(autouse=True)
+def eighty_columns(monkeypatch):
+    monkeypatch.setenv("COLUMNS", "80")
+
+
+def experiment(systems, corpora, tests, seeds=1, name="system-{}"):
+    """Each system 0.5 BLEU above the one before it; every test set in a corpus of its own task."""
+    return frame(
+        *(
+            record(
+                *(name.format(system), f"corpus{corpus}-en-de", f"test{test}"),
+                20 + system / 2 + corpus,
+                seed=seed,
+                **(against(name.format(0), 0.01) if system else {}),
+                references_sha256=f"{corpus}{test}",
+            )
+            for system in range(systems)
+            for corpus in range(corpora)
+            for seed in range(seeds)
+            for test in range(tests)
+        )
+    )
+
+
+def printed(parts, capsys):
+    show(parts)
+    return capsys.readouterr().out.splitlines()
+
+
+@pytest.mark.parametrize(
+    ("systems", "corpora", "tests", "seeds"),
+    [(1, 1, 1, 1), (3, 2, 3, 1), (24, 1, 1, 3), (2, 12, 2, 1), (8, 8, 1, 1)],
+)
+@pytest.mark.parametrize("name", ["s{}", "a system with a long name, of fifty characters, {}"])
+def test_any_experiment_fits_on_a_screen(systems, corpora, tests, seeds, name, capsys):
+    records = experiment(systems, corpora, tests, seeds, name)
+    after = ["the same bytes as the committed results " * 3, "next: the page"]
+    lines = printed(headline(records, after=after), capsys)
+    assert len(lines) <= LINES and max(map(len, lines)) <= 80
+    text = " ".join(" ".join(lines).split())
+    assert text.endswith("next: the page")
+    if systems > 1:
+        assert f"ifference from {name.format(0)}; †: p below 0.05" in text
+    assert max(map(len, printed(everything(records), capsys))) <= 80
+
+
+def test_what_does_not_fit_is_counted_and_the_best_and_the_baseline_are_shown(capsys):
+    records = experiment(50, 1, 1)
+    lines = printed(headline(records), capsys)
+    shown = [line.split()[0] for line in lines if line.startswith("system-")]
+    assert len(lines) == LINES and len(shown) < 50
+    assert shown == ["system-0", *(f"system-{n}" for n in range(51 - len(shown), 50))]
+    assert f"{50 - len(shown)} more rows: bleuprint table --all" in lines
+    (grid,) = (part for part in everything(records)[:1] if isinstance(part, Grid))
+    assert len(grid.rows) == 50
+
+
+def test_a_compact_table_has_the_numbers_of_the_records_either_way_round():
+    records = frame(*TWO_SYSTEMS)
+    either = compact(records)
+    rows = rows_of(either.grid())
+    _ = [row.pop("System") for row in rows.values()]
+    assert rows["tiny (baseline)"] == {
+        f"{NEWS} first": "31.1",
+        f"{NEWS} second": "32.2",
+        f"{TALKS} only": "33.3",
+    }
+    # of the second test set p is not below 0.05, so that it has no mark
+    assert rows["small"] == {
+        f"{NEWS} first": "41.1 (+10.0‡)",
+        f"{NEWS} second": "42.2 (+10.0)",
+        f"{TALKS} only": "43.3 (+10.0‡)",
+    }
+    turned = either.turned()
+    assert {row.cells[0]: row.cells[1:] for row in turned.rows} == {
+        f"{corpus}, {test}": (
+            rows["tiny (baseline)"][f"{corpus} {test}"],
+            rows["small"][f"{corpus} {test}"],
+        )
+        for corpus, test in ((NEWS, "first"), (NEWS, "second"), (TALKS, "only"))
+    }
+    assert all(row.best == {2} for row in turned.rows)
+    assert [row.best for row in either.grid().rows] == [frozenset(), {1, 2, 3}]
+
+
+def test_published_numbers_stand_beside_ours_of_the_same_variant(capsys):
+    where = "corpus0-en-de", "test0"
+    numbers = [
+        Published("Paper", "Doe 2020", *where, 38.0, "intl"),
+        Published("Other", "Roe 2021", *where, 37.5, "sacrebleu"),
+    ]
+    records = experiment(2, 1, 6)
+    assert (
+        rows_of(compact(records, numbers).grid())["Other (published)"]["corpus0-en-de test0"]
+        == "37.5"
+    )
+    intl = rows_of(compact(records, numbers, "intl").grid())
+    assert {name: row["corpus0-en-de test0"] for name, row in intl.items()} == {
+        # intl is 0.5 below BLEU
+        "Paper (published)": "38.0",
+        "system-0 (baseline)": "19.5",
+        "system-1": "20.0",
+    }
+    lines = printed(headline(records, numbers), capsys)
+    assert "BLEU intl:" in lines and len(lines) <= LINES
+    # without room for them, --all is named
+    many = printed(headline(experiment(9, 1, 9), numbers), capsys)
+    assert "Published numbers of other BLEU: bleuprint table --all" in many
+
+
+def test_one_seed_and_several_say_what_was_tested(capsys):
+    one = " ".join(printed(headline(experiment(2, 1, 1)), capsys))
+    assert "(paired bootstrap)" in one and "One seed: what is tested are these trainings" in one
+    three = " ".join(printed(headline(experiment(2, 1, 1, 3)), capsys))
+    assert "over 3 seeds" in three and "One seed" not in three and "bootstrap" not in three
+    alone = " ".join(printed(headline(experiment(1, 1, 1)), capsys))
+    assert "†" not in alone and NONE not in alone and re.search(r"20\.0 \[19", alone)
+
+
+def test_costs_come_where_there_is_room():
+    def has_costs(records):
+        return any(
+            isinstance(part, Grid) and part.columns[1].label == "Corpus"
+            for part in headline(records)
+        )
+
+    assert has_costs(experiment(2, 2, 1)) and not has_costs(experiment(22, 1, 1))
