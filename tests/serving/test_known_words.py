@@ -7,6 +7,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
+from bleuprint.dataset.binarized import SetSize
 from bleuprint.dataset.subwords.segmentation import Segmentation
 from bleuprint.dataset.subwords.vocabulary import EOS, Vocabulary
 from bleuprint.serving import known_words
@@ -38,10 +39,24 @@ def test_a_word_that_the_vocabulary_lacks_is_unknown(tmp_path):
     ids = segmentation.encode(["the rare dog", "the dog the"]).astype("<u2")
     np.save(tmp_path / "train.en.ids.npy", ids)
     np.save(tmp_path / "train.en.ends.npy", np.flatnonzero(ids == EOS) + 1)
-    corpus = SimpleNamespace(folder=tmp_path, source="en", segmentation=lambda _: segmentation)
+    corpus = SimpleNamespace(
+        folder=tmp_path,
+        source="en",
+        segmentation=lambda _: segmentation,
+        sets={"train": SetSize(2, ids.size, 9, 1)},
+    )
     known = KnownWords(corpus)
     assert len(known) == 2  # and not the name of UNK
     assert known.unknown(["dog", "rare", "the", "cat", "unk"]) == ["rare", "cat", "unk"]
+
+
+def test_a_large_training_text_is_not_read(translator, monkeypatch):
+    tokens = translator.corpus.sets["train"].source_tokens
+    monkeypatch.setattr(known_words, "_MOST", tokens - 1)
+    monkeypatch.setattr(KnownWords, "_all", None)
+    known = KnownWords(translator.corpus)
+    assert known.unknown(["never", "Ω"]) == ["Ω"]
+    assert str(known) == f"{translator.corpus.sets['train'].pairs:,} pairs of toy"
 
 
 def test_words_of_any_tokenizer():

@@ -15,6 +15,8 @@ from bleuprint.runtime.progress import track
 
 # Sentences that are read together; unknown words that a message names, and its longest.
 _SENTENCES, _NAMED, _LONGEST = 1 << 16, 10, 40
+# Tokens of a training text whose words are read, at most.
+_MOST = 20_000_000
 # Letters and digits, whatever the tokenizer joins to them; in scripts without spaces (UAX #14) and
 # of symbols each character.
 _ALONE = r"\p{lb=SA}\p{lb=ID}\p{lb=CJ}\p{Tibetan}\p{So}\p{Sc}"
@@ -24,8 +26,9 @@ _WORD = regex.compile(rf"[[\p{{L}}\p{{M}}\p{{N}}]--[{_ALONE}]]+|[{_ALONE}]", reg
 class KnownWords:
     """The distinct words of the training text of a corpus's source side.
 
-    They are read from the binarized text when first asked for, some ten million tokens a second. A
-    word is not known if it is UNK there, or has one.
+    They are read from the binarized text when first asked for; of texts of more than 20 million
+    tokens, which would take a minute and lack few words, only UNK is unknown. A word is not known
+    if it is UNK in the training text, or has one.
     """
 
     def __init__(self, corpus: BinaryCorpus, language: str = "") -> None:
@@ -33,6 +36,7 @@ class KnownWords:
         self._corpus, self._language = corpus, language or corpus.source
         self._segmentation = corpus.segmentation(corpus.source)
         self._known = BoundedCache(self._is_known)
+        self._read = corpus.sets["train"].source_tokens <= _MOST
 
     def unknown(self, words: Iterable[str]) -> list[str]:
         """Those of `words` that are not known, in their order."""
@@ -43,7 +47,8 @@ class KnownWords:
 
     def __str__(self) -> str:
         pairs, name = self._corpus.sets["train"].pairs, self._corpus.folder.name
-        return f"{pairs:,} pairs of {name}, with {len(self):,} different source words"
+        of_words = f", with {len(self):,} different source words" if self._read else ""
+        return f"{pairs:,} pairs of {name}{of_words}"
 
     def note(self, unknown: Counter[str], count: int) -> tuple[str, str]:
         """What to say of a text of `count` words, and its kind: a warning if most are unknown.
@@ -88,7 +93,9 @@ class KnownWords:
     def _is_known(self, word: str) -> bool:
         ids = self._segmentation.encode([word])[:-1].tolist()
         # as SentencePiece normalizes it
-        return UNK not in ids and "".join(self._segmentation.decode(ids)) in self._all
+        if UNK in ids or not self._read:
+            return UNK not in ids
+        return "".join(self._segmentation.decode(ids)) in self._all
 
 
 def words(tokens: Iterable[str]) -> list[str]:
