@@ -9,7 +9,7 @@ import pytest
 
 from bleuprint.dataset.binarized import SetSize
 from bleuprint.dataset.subwords.segmentation import Segmentation
-from bleuprint.dataset.subwords.vocabulary import EOS, Vocabulary
+from bleuprint.dataset.subwords.vocabulary import EOS, UNK, Vocabulary
 from bleuprint.serving import known_words
 from bleuprint.serving.known_words import KnownWords, words
 
@@ -54,8 +54,10 @@ def test_a_large_training_text_is_not_read(translator, monkeypatch):
     tokens = translator.corpus.sets["train"].source_tokens
     monkeypatch.setattr(known_words, "_MOST", tokens - 1)
     monkeypatch.setattr(KnownWords, "_all", None)
-    known = KnownWords(translator.corpus)
-    assert known.unknown(["bagubebaba", "Ω"]) == ["Ω"]
+    known, encode = KnownWords(translator.corpus), translator.corpus.segmentation("de").encode
+    given = [first + second for first in ("ba", "gu", "le", "Ω") for second in ("be", "gi", "fa")]
+    expected = [word for word in given if UNK in encode([word])]
+    assert known.unknown(given) == expected and 0 < len(expected) < len(given)
     assert str(known) == f"{translator.corpus.sets['train'].pairs:,} pairs of toy"
 
 
