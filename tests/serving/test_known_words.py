@@ -9,7 +9,7 @@ import pytest
 
 from bleuprint.dataset.binarized import SetSize
 from bleuprint.dataset.subwords.segmentation import Segmentation
-from bleuprint.dataset.subwords.vocabulary import EOS, UNK, Vocabulary
+from bleuprint.dataset.subwords.vocabulary import EOS, Vocabulary
 from bleuprint.serving import known_words
 from bleuprint.serving.known_words import KnownWords, words
 
@@ -33,8 +33,8 @@ def test_they_are_those_of_the_training_text(toy, translator, monkeypatch):
     assert {*known.unknown(reversed_)} == reversed_ - expected
 
 
-def test_a_word_that_the_vocabulary_lacks_is_unknown(tmp_path):
-    vocabulary = Vocabulary.from_counts(Counter({"the": 3, "dog": 2}))
+def test_a_word_that_text_or_vocabulary_lack_is_unknown(tmp_path, monkeypatch):
+    vocabulary = Vocabulary.from_counts(Counter({"the": 3, "dog": 2, "cow": 1}))
     segmentation = Segmentation("en", vocabulary, None)
     ids = segmentation.encode(["the rare dog", "the dog the"]).astype("<u2")
     np.save(tmp_path / "train.en.ids.npy", ids)
@@ -47,18 +47,14 @@ def test_a_word_that_the_vocabulary_lacks_is_unknown(tmp_path):
     )
     known = KnownWords(corpus)
     assert len(known) == 2  # and not the name of UNK
-    assert known.unknown(["dog", "rare", "the", "cat", "unk"]) == ["rare", "cat", "unk"]
-
-
-def test_a_large_training_text_is_not_read(translator, monkeypatch):
-    tokens = translator.corpus.sets["train"].source_tokens
-    monkeypatch.setattr(known_words, "_MOST", tokens - 1)
-    monkeypatch.setattr(KnownWords, "_all", None)
-    known, encode = KnownWords(translator.corpus), translator.corpus.segmentation("de").encode
-    given = [first + second for first in ("ba", "gu", "le", "Ω") for second in ("be", "gi", "fa")]
-    expected = [word for word in given if UNK in encode([word])]
-    assert known.unknown(given) == expected and 0 < len(expected) < len(given)
-    assert str(known) == f"{translator.corpus.sets['train'].pairs:,} pairs of toy"
+    given = ["dog", "rare", "the", "cow", "cat", "unk"]
+    assert known.unknown(given) == ["rare", "cow", "cat", "unk"]
+    assert str(known) == f"2 pairs of {tmp_path.name}, with 2 different source words"
+    # a large text is not read
+    monkeypatch.setattr(known_words, "_MOST", ids.size - 1)
+    known = KnownWords(corpus)
+    assert known.unknown(given) == ["rare", "cat", "unk"]
+    assert str(known) == f"2 pairs of {tmp_path.name}"
 
 
 def test_words_of_any_tokenizer():
