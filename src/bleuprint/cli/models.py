@@ -37,7 +37,7 @@ def _serve(given: argparse.Namespace) -> None:
 
 
 def _ui(given: argparse.Namespace) -> None:
-    """MLflow's pages of the experiment's trainings on 127.0.0.1."""
+    """Show the experiment's trainings in MLflow on 127.0.0.1."""
     from bleuprint.tracking.ui import show
 
     show(load().experiment, given.port)
