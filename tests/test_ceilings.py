@@ -17,7 +17,7 @@ PACKAGES = {
     "training": 2450,
     "dataset": 1550,
     "text": 1370,
-    "serving": 1040,
+    "serving": 1050,
     "decoding": 1300,
     "tracking": 1060,
     "model": 1320,
@@ -28,7 +28,7 @@ PACKAGES = {
 }
 LONGEST = 350  # lines of a module
 # Of code; of docs, of pages. The aim is 21,000 and 25,000.
-TOTALS = {"src": 28020, "tests": 32210, "docs": 2510}
+TOTALS = {"src": 28030, "tests": 32210, "docs": 2530}
 
 
 def code(folder):
