@@ -28,7 +28,7 @@ PACKAGES = {
 }
 LONGEST = 350  # lines of a module
 # Of code; of docs, of pages. The aim is 21,000 and 25,000.
-TOTALS = {"src": 28030, "tests": 32210, "docs": 2530}
+TOTALS = {"src": 28030, "tests": 32210, "docs": 2540}
 
 
 def code(folder):
