@@ -3,13 +3,15 @@
 from bleuprint.config.experiment import load_resolved
 from bleuprint.pipeline import stage_args
 from bleuprint.runtime.errors import run
+from bleuprint.runtime.progress import working
 from bleuprint.training.averaging import average
 
 
 def main() -> None:
     cell = stage_args.cell(__doc__)
     settings = load_resolved().system_on(cell.system, cell.corpus).average
-    average(cell.models / "checkpoints", settings, cell.models / "averaged")
+    with working(f"average {cell}"):
+        average(cell.models / "checkpoints", settings, cell.models / "averaged")
 
 
 if __name__ == "__main__":

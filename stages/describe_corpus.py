@@ -6,6 +6,7 @@ from bleuprint.dataset.binarized import BinaryCorpus
 from bleuprint.dataset.statistics import CorpusStatistics
 from bleuprint.pipeline import stage_args
 from bleuprint.runtime.errors import run
+from bleuprint.runtime.progress import working
 from bleuprint.scoring.reachable import REACHABLE, write_reachable
 
 
@@ -13,8 +14,9 @@ def main() -> None:
     (name,) = stage_args.names(__doc__, "CORPUS")
     corpus, output = load_resolved().corpus(name), paths.folder(name, "statistics")
     binary = BinaryCorpus(paths.folder(name, "binary"))
-    CorpusStatistics.from_corpus(binary).write(output / paths.STATISTICS)
-    write_reachable(corpus, binary, paths.folder(name, "split"), output / REACHABLE)
+    with working(f"describe_corpus {name}"):
+        CorpusStatistics.from_corpus(binary).write(output / paths.STATISTICS)
+        write_reachable(corpus, binary, paths.folder(name, "split"), output / REACHABLE)
 
 
 if __name__ == "__main__":

@@ -5,13 +5,15 @@ from bleuprint.config.experiment import load_resolved
 from bleuprint.corpus.test_sets import describe_test_sets
 from bleuprint.pipeline import stage_args
 from bleuprint.runtime.errors import run
+from bleuprint.runtime.progress import working
 
 
 def main() -> None:
     (name,) = stage_args.names(__doc__, "CORPUS")
     corpus = load_resolved().corpus(name)
     split, tokens, tests = (paths.folder(name, stage) for stage in ("split", "tokens", "tests"))
-    describe_test_sets(name, corpus, paths.given(name), split, tokens, tests)
+    with working(f"describe_tests {name}"):
+        describe_test_sets(name, corpus, paths.given(name), split, tokens, tests)
 
 
 if __name__ == "__main__":

@@ -3,11 +3,14 @@
 from bleuprint.config.experiment import load_resolved
 from bleuprint.pipeline import stage_args
 from bleuprint.runtime.errors import run
+from bleuprint.runtime.progress import working
 from bleuprint.scoring.score import score_cell
 
 
 def main() -> None:
-    score_cell(load_resolved(), *stage_args.cell(__doc__))
+    cell = stage_args.cell(__doc__)
+    with working(f"score {cell}"):
+        score_cell(load_resolved(), *cell)
 
 
 if __name__ == "__main__":

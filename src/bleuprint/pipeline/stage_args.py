@@ -4,7 +4,7 @@ import argparse
 import os
 import sys
 import time
-from contextlib import ExitStack, suppress
+from contextlib import suppress
 from pathlib import Path
 
 from bleuprint.config.experiment import load_resolved
@@ -13,11 +13,7 @@ from bleuprint.corpus.steps.shard import Shard
 from bleuprint.pipeline.edit_check import EditCheck, stage_entry
 from bleuprint.runtime import machine_errors
 from bleuprint.runtime.errors import AT_SUCCESS, UserError
-from bleuprint.runtime.progress import working
 from bleuprint.tracking.timings import stage_file, write_seconds
-
-# Stages that show no progress of their own.
-_UNCOUNTED = ("average", "comet", "describe_corpus", "describe_tests", "score", "score_outside")
 
 
 def names(description: str | None, *arguments: str) -> list[str]:
@@ -66,9 +62,6 @@ def cell(description: str | None) -> Cell:
 def _begin() -> None:
     """Note what this stage reads, to be compared at its end, and the memory that it needs."""
     script = Path(sys.argv[0]).name
-    if (kind := Path(script).stem) in _UNCOUNTED:
-        (until_the_end := ExitStack()).enter_context(working(" ".join((kind, *sys.argv[1:]))))
-        AT_SUCCESS.append(until_the_end.close)
     if entry := stage_entry(script):
         machine_errors.needed_gb = entry.get("meta", {}).get("memory_gb")
         AT_SUCCESS.append(EditCheck(entry, script, sys.argv[1:]))
