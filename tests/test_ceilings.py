@@ -12,7 +12,7 @@ PACKAGES = {
     "corpus": 3570,
     "runtime": 2340,
     "config": 2240,
-    "pipeline": 1760,
+    "pipeline": 1750,
     "scoring": 1550,
     "training": 2450,
     "dataset": 1550,
@@ -28,7 +28,7 @@ PACKAGES = {
 }
 LONGEST = 350  # lines of a module
 # Of code; of docs, of pages. The aim is 21,000 and 25,000.
-TOTALS = {"src": 28030, "tests": 32210, "docs": 2540}
+TOTALS = {"src": 28020, "tests": 32210, "docs": 2540}
 
 
 def code(folder):
