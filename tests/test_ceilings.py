@@ -11,7 +11,7 @@ PACKAGES = {
     "report": 4150,
     "corpus": 3570,
     "runtime": 2340,
-    "config": 2240,
+    "config": 2250,
     "pipeline": 1750,
     "scoring": 1550,
     "training": 2450,

@@ -98,7 +98,10 @@ def _training(keys: list[str], system: str, corpus: str, cells: _Cells) -> Syste
 
 
 def misplaced(cells: Mapping[str, Any], tuned: Tree) -> Iterator[UserError]:
-    """Errors of rows of whose start DVC would not know; `tuned`: as params.yaml has them."""
+    """An error for each row whose start does not stand in `tuned`, where DVC reads the order.
+
+    `tuned`: as in params.yaml.
+    """
     for name, row in cells.items():
         own = _start(tuned.get(name))
         if name in tuned and not {"system", "corpus"} <= own.keys():

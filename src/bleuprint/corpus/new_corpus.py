@@ -26,16 +26,16 @@ from bleuprint.text.segmenter import has_segmenter
 _LINES = 2000
 # Below it word translations cannot be learned, so that good pairs score low.
 _ALIGNED_PAIRS = 1000
-# Pairs drawn for the validation and the test set, at most: a tenth of texts of so many pairs, half
-# of that of larger ones; and the fewest pairs of a text.
+# The most pairs drawn for the validation and the test set. Texts of up to _TENTH pairs give a tenth
+# of their pairs to each, larger ones a twentieth; texts below _FEWEST are refused.
 _VALID, _TEST = 1000, 2000
 _TENTH, _FEWEST = 5000, 100
 # Characters of a subword, by whether the language lacks spaces between words, and those of a
 # sentence that counts: the filter drops longer ones.
 _SUBWORD = {False: 3.7, True: 1.7}
 _LONG = 600
-# Merges of BPE for corpora of up to so many pairs; the sizes of published set-ups, which use
-# 32,000 for millions.
+# BPE merges by the number of pairs, up to and including the key, as in published set-ups, which
+# use 32,000 for millions.
 _MERGES = {5_000: 2000, 20_000: 4000, 100_000: 6000, 500_000: 10_000, 2_000_000: 16_000}
 _MOST_MERGES = 32_000
 

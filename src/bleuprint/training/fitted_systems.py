@@ -12,11 +12,11 @@ _SECONDS = 1200
 # More passes bring nothing, even over a text of some hundred pairs.
 _MOST_PASSES = 100
 _VALIDATIONS = 20
-# Target tokens of an update for texts of up to so many: a pass has at least some dozens of updates.
+# Target tokens per update by the target tokens of the text, up to and including the key, so that a
+# pass over the text has several dozen updates.
 _UPDATE = {50_000: 750, 500_000: 1000}
 _LARGEST_UPDATE = 1500
-# Dropout for texts of up to so many target tokens: the less text, the sooner it is learned by
-# heart.
+# Dropout by the target tokens of the text: small texts overfit sooner.
 _DROPOUT = {250_000: 0.3, 1_000_000: 0.2}
 
 
@@ -79,7 +79,7 @@ systems:
       tokens_per_update: {size}
       max_tokens: {size}
 {small}
-      # ends after so many validations in a row without improvement; the best checkpoints are kept
+      # early stopping: validations without improvement; the best checkpoints are averaged
       patience: 5
       keep: {{last: 1, best: 4}}
       clip_norm: 1.0

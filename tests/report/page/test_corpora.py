@@ -25,7 +25,7 @@ def context(tmp_path_factory):
     return ReportContext(settings, collect(settings, root), root)
 
 
-def anew(context):
+def fresh_copy(context):
     """The context without what it has read."""
     return ReportContext(context.settings, context.records, context.root)
 
@@ -51,7 +51,7 @@ def test_what_is_drawn_for_other_sets_is_not_dropped(context):
     before = path.read_text()
     dropped = {"drawn_for_valid": 1_000, "drawn_for_test": 993, "held": 1}
     change_ledger(context, "binarize", pairs_out=8_000, dropped=dropped)
-    (first, *_) = rows_of(corpora(anew(context)).body)
+    (first, *_) = rows_of(corpora(fresh_copy(context)).body)
     path.write_text(before)
     assert first[1:3] == ["10,000, 1,993 drawn for other sets", "8,000 (99.91 %)"]
 
@@ -91,12 +91,12 @@ def test_overlap_and_samples_are_told(context):
         dropped=dropped,
         samples={"target_held_out": [sample], "unicode": [changed]},
     )
-    body = corpora(anew(context)).body
+    body = corpora(fresh_copy(context)).body
     assert rows_of(body)[0][3] == "15"
     assert "source_held_out 12, target_held_out 3" in body
     assert "pair 1,234" in body and "<b>" not in body
     assert '→ <bdi lang="en">&lt;b&gt;</bdi>' in body
-    assert corpora(anew(context)).body == body
+    assert corpora(fresh_copy(context)).body == body
 
 
 def test_statistics_of_a_corpus(context):
@@ -116,7 +116,7 @@ def test_parts_of_a_download_are_told_apart_and_counted(context):
     path = context.root / "data" / "ledgers" / "news-en-de" / "download.json"
     before = path.read_text()
     path.write_text(json.dumps({"sets": parts}))
-    first, *rows = rows_of(corpora(anew(context)).body)
+    first, *rows = rows_of(corpora(fresh_copy(context)).body)
     path.write_text(before)
     assert [row for row in rows if row[0].startswith("download")] == [
         [f"download, train.{name}", "metadata 2,000", "–", "5,000"] for name in ("news", "talks")

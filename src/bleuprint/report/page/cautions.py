@@ -10,15 +10,15 @@ from bleuprint.scoring.breakdown import COUNT, WORD_ACCURACY
 from bleuprint.scoring.measures import FAULT_KEYS, MEASURES
 from bleuprint.scoring.output_faults import ANY
 
-# Below so much BLEU, so many training pairs or test lines; from such a share of faulty lines or
-# of unseen words.
+# Thresholds: BLEU, training pairs and test lines below which, and shares of faulty lines and of
+# unseen words from which, the page warns.
 LOW, PAIRS, LINES, FAULTY, UNSEEN = 15.0, 10_000, 200, 0.1, 0.05
 # Places that are named.
 _MOST = 6
 
 
 def cautions(context: ReportContext) -> Iterator[Finding]:
-    """Those for which something was found, with what was found."""
+    """The warnings that apply, each with its evidence."""
     tests = {f"{task}, {test}": of for (task, test), of in by_test(context.results).items()}
     best = {name: max(result.bleu.mean for result in of) for name, of in tests.items()}
     lines = {name: int(of[0].first.lines) for name, of in tests.items()}
