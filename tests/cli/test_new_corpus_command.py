@@ -4,15 +4,12 @@ import re
 import shlex
 
 import pytest
-from sentencepiece import SentencePieceProcessor
 
 from bleuprint.cli.main import command_parser
 from bleuprint.config.experiment import load
 from bleuprint.corpus import phrasebook
 from bleuprint.corpus.new_corpus import Example, NewCorpus, insert
-from bleuprint.dataset.learn_sentencepiece import learn_model
 from bleuprint.runtime.errors import UserError
-from bleuprint.scoring.reachable import loss
 from bleuprint.training import forecast
 from corpora import TORTURE
 from params import PARAMS
@@ -89,38 +86,6 @@ def test_what_the_readme_says(project, capsys):
     new_corpus(project, GOOD, ("b.en", "b.de"))  # another one
     run("bleuprint new-corpus inputs/b.en inputs/b.de")
     assert "the systems of params.yaml stay, which were not fitted" in capsys.readouterr().err
-
-
-# Moses prints both without the spaces.
-SPACED = ["' {} '", "'{}'"]
-
-
-@pytest.mark.parametrize(("spoiled", "dropout"), [(False, 0.0), (True, 0.0), (True, 0.1)])
-def test_a_tokenizer_that_does_not_restore_the_text(project, capsys, spoiled, dropout):
-    pairs = GOOD
-    if spoiled:
-        pairs = [(a, SPACED[number % 2].format(b)) for number, (a, b) in enumerate(GOOD)]
-    assert "      clip_norm: 1.0\n" in OWN
-    params = OWN.replace("      clip", f"      bpe_dropout: {dropout}\n      clip", 1)
-    (project / "params.yaml").write_text(params, encoding="utf-8")
-    new_corpus(project, pairs, ("odd.en", "odd.de"))
-    run("bleuprint new-corpus inputs/odd.en inputs/odd.de")
-    noted = capsys.readouterr().err
-    assert ("reachable BLEU is " in noted) == spoiled
-    corpus = load().corpora["odd-en-de"]
-    if not spoiled or dropout:
-        assert corpus.tokenize.name == "moses" and corpus.vocabulary.bpe
-        assert ("with vocabulary.sentencepiece restores all text" in noted) == spoiled
-        return
-    lines = [pair[1] for pair in pairs]
-    (project / "model").write_bytes(
-        learn_model("odd", corpus.vocabulary.sentencepiece, [*TEXTS[0], *lines])
-    )
-    model = SentencePieceProcessor(model_file=str(project / "model"))
-    assert [model.decode(model.encode(line)) for line in lines] == lines
-    assert loss(lines, corpus, given=True) is None
-    run("bleuprint check")
-    assert "reachable" not in capsys.readouterr().err
 
 
 def test_odd_characters_and_names(project):

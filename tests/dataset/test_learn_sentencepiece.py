@@ -162,7 +162,7 @@ def test_words_of_statistics_are_those_of_the_text(tmp_path):
     statistics = CorpusStatistics.from_corpus(corpus)
     side = statistics.sets["test.x"]["de"]
     assert side.words == sum(len(pair[0].split()) for pair in PAIRS)
-    assert side.sentence_lengths[0] == 1 and side.sentences == len(PAIRS) + 1
+    assert side.sentences == len(PAIRS) + 1
     segmentation = corpus.segmentation("de")
     found = segmentation.ends_word(np.array(list(segmentation.encode(["Die Katze", "", "Er"]))))
     sizes = [len(segmentation.segment([word])) for word in ("Die", "Katze", "Er")]

@@ -4,12 +4,11 @@ import unicodedata
 from collections import Counter
 from types import SimpleNamespace
 
-import numpy as np
 import pytest
 
 from bleuprint.dataset.binarized import SetSize
 from bleuprint.dataset.subwords.segmentation import Segmentation
-from bleuprint.dataset.subwords.vocabulary import EOS, Vocabulary
+from bleuprint.dataset.subwords.vocabulary import Vocabulary
 from bleuprint.serving import known_words
 from bleuprint.serving.known_words import KnownWords, words
 
@@ -20,8 +19,7 @@ def by_characters(text):
     return set("".join(kept).split())
 
 
-def test_they_are_those_of_the_training_text(toy, translator, monkeypatch):
-    monkeypatch.setattr(known_words, "_SENTENCES", 7)  # many blocks
+def test_they_are_those_of_the_training_text(toy, translator):
     text = (toy / "data/tokens/toy/train.de").read_text(encoding="utf-8")
     expected, known = by_characters(text), KnownWords(translator.corpus)
     assert len(known) == len(expected) > 50
@@ -36,25 +34,25 @@ def test_they_are_those_of_the_training_text(toy, translator, monkeypatch):
 def test_a_word_that_text_or_vocabulary_lack_is_unknown(tmp_path, monkeypatch):
     vocabulary = Vocabulary.from_counts(Counter({"the": 3, "dog": 2, "cow": 1}))
     segmentation = Segmentation("en", vocabulary, None)
-    ids = segmentation.encode(["the rare dog", "the dog the"]).astype("<u2")
-    np.save(tmp_path / "train.en.ids.npy", ids)
-    np.save(tmp_path / "train.en.ends.npy", np.flatnonzero(ids == EOS) + 1)
+    (tmp_path / "data/tokens/own").mkdir(parents=True)
+    (tmp_path / "data/tokens/own/train.en").write_text("<2de> the rare dog\n<2de> the dog the\n")
     corpus = SimpleNamespace(
-        folder=tmp_path,
+        folder=tmp_path / "data/binary/own",
         source="en",
         segmentation=lambda _: segmentation,
-        sets={"train": SetSize(2, ids.size, 9, 1)},
+        sets={"train": SetSize(2, 9, 9, 1)},
+        tags={"<2de>": "de"},
     )
     known = KnownWords(corpus)
-    assert len(known) == 2  # and not the name of UNK
+    assert len(known) == 3  # and no tag
     given = ["dog", "rare", "the", "cow", "cat", "unk"]
     assert known.unknown(given) == ["rare", "cow", "cat", "unk"]
-    assert str(known) == f"2 pairs of {tmp_path.name}, with 2 different source words"
+    assert str(known) == "2 pairs of own, with 3 different source words"
     # a large text is not read
-    monkeypatch.setattr(known_words, "_MOST", ids.size - 1)
+    monkeypatch.setattr(known_words, "_MOST", 8)
     known = KnownWords(corpus)
     assert known.unknown(given) == ["rare", "cat", "unk"]
-    assert str(known) == f"2 pairs of {tmp_path.name}"
+    assert str(known) == "2 pairs of own"
 
 
 def test_words_of_any_tokenizer():

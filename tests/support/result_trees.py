@@ -218,14 +218,14 @@ def _ledger(stage, number):
 
 
 def _statistics(corpus):
-    side = {"words": 90, "tokens": 120, "unk": 3, "max_tokens": 17}
-    side |= {"sentence_lengths": [0, 0, 0, 30], "tokens_per_word": [70, 10, 10, 0]}
+    side = {"sentences": 30, "words": 90, "unsplit": 70}
+    side |= {"tokens": 120, "unk": 3, "max_tokens": 17}
     languages = corpus.source, corpus.target
     names = ["train", *(f"test.{test}" for test in corpus.files.tests)]
     return {
         "joint": True,
         "sets": {name: dict.fromkeys(languages, side) for name in names},
-        "vocabularies": {key: {"size": 96, "below_10": 8, "below_100": 30} for key in languages},
+        "vocabularies": {key: {"size": 96, "below_10": 8} for key in languages},
     }
 
 

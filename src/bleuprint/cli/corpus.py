@@ -2,14 +2,13 @@
 
 import argparse
 from collections.abc import Iterator
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from bleuprint.cli.options import Commands, add_command, count, whole_number
-from bleuprint.config.experiment import Settings, load
+from bleuprint.config.experiment import load
 from bleuprint.runtime import environment
-from bleuprint.runtime.errors import UserError, say
+from bleuprint.runtime.errors import say
 
 if TYPE_CHECKING:
     from bleuprint.corpus.new_corpus import NewCorpus
@@ -65,12 +64,12 @@ def _new_corpus(given: argparse.Namespace) -> None:
     from bleuprint.corpus.new_corpus import Example, NewCorpus, insert
     from bleuprint.training.fitted_systems import TextSize, systems
 
-    settings = load()  # before the files are read, which may take minutes
+    load()  # before the files are read, which may take minutes
     recipe, params = Path("recipes", "own.yaml"), Path("params.yaml")
-    new = _restoring(NewCorpus.of(given.files, given.languages), settings)
+    new = NewCorpus.of(given.files, given.languages)
     valid, test = new.held_out
     pairs = round(new.pairs * (1 - valid - test))
-    text = TextSize(pairs, *new.subwords, new.pieces or new.merges)
+    text = TextSize(pairs, *new.subwords, new.merges)
     example = Example.of(recipe) if recipe.exists() else None
     replaced, fitted = insert(params, new, example, systems(text, not environment.has_gpu()))
     place = " in place of the example" if replaced else ""
@@ -122,33 +121,3 @@ def _next_steps(new: "NewCorpus", test: int) -> Iterator[str]:
     yield "next: state the license of the text in params.yaml"
     yield f"next: bleuprint inspect {new.name} (what each rule drops, with samples)"
     yield "next: make reproduce (prepare, train, translate, print the table)"
-
-
-def _restoring(new: "NewCorpus", settings: Settings) -> "NewCorpus":
-    """The entry; with SentencePiece if the tokenizer does not restore the target text."""
-    from bleuprint.config.corpus import SentencePiece
-    from bleuprint.dataset.learn_sentencepiece import feasible_size
-    from bleuprint.rules.rule import edited
-    from bleuprint.scoring.reachable import TOKENIZE, loss
-
-    corpus = new.corpus
-    lines = [edited(pair.target, corpus.target, corpus.clean) for pair in new.sample]
-    try:
-        found = loss(lines, corpus, given=False)
-    except UserError as error:  # BLEU needs a package
-        say(str(error), "note")
-        return new
-    if found is None:
-        return new
-    help_ = found.help
-    dropout = any(settings.system(name).train.bpe_dropout for name in settings.systems)
-    if found.step == TOKENIZE and not dropout and not new.segmented:
-        # tried on half of the distinct lines: others are held out or dropped
-        some = sorted({line for pair in new.sample for line in pair})[::2]
-        pieces = feasible_size(SentencePiece(size=new.merges, byte_fallback=True), some)
-        if pieces is not None:
-            help_ = "the entry has SentencePiece"
-            # a text of more pairs has as many pieces as are usual
-            new = replace(new, pieces=new.merges if new.pairs > _FEW_PAIRS else pieces)
-    say(f"reachable BLEU is {found.bleu} with {corpus.tokenize.name}: {help_}", "note")
-    return new

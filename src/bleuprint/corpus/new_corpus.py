@@ -44,16 +44,13 @@ _MOST_MERGES = 32_000
 class NewCorpus:
     """An entry of `corpora` for a text of `pairs` pairs.
 
-    `files`: source and target, or one file with both. `sample`: some of the pairs. `pieces`: the
-    size of a vocabulary of SentencePiece, of text that is not tokenized; None: words of a
-    tokenizer, split by BPE.
+    `files`: source and target, or one file with both. `sample`: some of the pairs.
     """
 
     files: Sequence[Path]
     languages: Sequence[str]
     pairs: int
     sample: Sequence[Pair]
-    pieces: int | None = None
 
     @classmethod
     def of(cls, files: Sequence[Path], languages: Sequence[str] | None) -> "NewCorpus":
@@ -93,11 +90,6 @@ class NewCorpus:
         return "-".join([self.part, *self.languages])
 
     @property
-    def segmented(self) -> bool:
-        """Whether a language has no spaces between words, which rules count."""
-        return any(map(has_segmenter, self.languages))
-
-    @property
     def merges(self) -> int:
         """The number of merges of BPE."""
         return next((m for pairs, m in _MERGES.items() if self.pairs <= pairs), _MOST_MERGES)
@@ -127,11 +119,8 @@ class NewCorpus:
         valid, test = self.held_out
         if self.pairs >= _ALIGNED_PAIRS:
             checks.append("alignment_score: {min: 0.5}")
-        tokenizer = "segmenter" if self.segmented else "moses"
-        vocabulary = f"bpe: {{num_merges: {self.merges}}}"
-        if self.pieces is not None:
-            tokenizer = "none"
-            vocabulary = f"sentencepiece: {{size: {self.pieces}, byte_fallback: true}}"
+        # without spaces between words, which rules count
+        segmented = any(map(has_segmenter, self.languages))
         part, (source, target) = self.part, self.languages
         names = [json.dumps(path.as_posix(), ensure_ascii=False) for path in self.files]
         sides = ("both",) if len(names) == 1 else ("source", "target")
@@ -154,8 +143,8 @@ class NewCorpus:
     filter: {{{", ".join(checks)}}}
     # validation and test set are drawn from the {self.pairs:,} pairs
     split: {{valid: {valid}, test: {test}}}
-    tokenize: {{name: {tokenizer}}}
-    vocabulary: {{{vocabulary}}}
+    tokenize: {{name: {"segmenter" if segmented else "moses"}}}
+    vocabulary: {{bpe: {{num_merges: {self.merges}}}}}
 """
 
     @property

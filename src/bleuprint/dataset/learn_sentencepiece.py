@@ -6,9 +6,7 @@ SentencePiece holds the lines that it learns from in memory, of which there are 
 import io
 import re
 from collections import Counter
-from collections.abc import Iterable, Sequence
-from contextlib import suppress
-from dataclasses import replace
+from collections.abc import Iterable
 from functools import partial
 from itertools import chain, islice
 from pathlib import Path
@@ -27,8 +25,6 @@ from bleuprint.text.parallel import TextFolder, read_lines
 # A model is learned from every n-th line of train, such that there are at most this many.
 _MAX_LINES = 5_000_000
 _SPECIALS = {"pad": PAD, "bos": BOS, "eos": EOS, "unk": UNK}
-# The pieces of a model with `byte_fallback` that are bytes.
-_BYTES = 256
 
 
 def learn_sentencepiece(
@@ -89,16 +85,6 @@ def learn_model(corpus: str, settings: SentencePiece, lines: Iterable[str]) -> b
             f"cannot learn it: {message.strip() or 'train has no text'}"
         ) from None
     return model.getvalue()
-
-
-def feasible_size(settings: SentencePiece, lines: Sequence[str]) -> int | None:
-    """`settings.size`, or a half of it, a quarter, ...: what can be learned from a few lines."""
-    while settings.size > _BYTES:
-        with suppress(UserError):
-            learn_model("", settings, lines)
-            return settings.size
-        settings = replace(settings, size=settings.size // 2)
-    return None
 
 
 def _piece_splitter(folder: Path, language: str) -> Splitter[int]:

@@ -7,7 +7,6 @@ change of a reference does not come back, so that a perfect translation scores l
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import islice, pairwise
 from pathlib import Path
-from typing import NamedTuple
 
 from bleuprint.config import paths
 from bleuprint.config.corpus import Corpus
@@ -45,14 +44,6 @@ _HELP_SEGMENTED = "; but filter.length and filter.ratio then count text without 
 Scores = Mapping[str, float]
 
 
-class Loss(NamedTuple):
-    """What a perfect translation scores; the step that loses most; what helps."""
-
-    bleu: str
-    step: str
-    help: str
-
-
 def texts_after(references: Sequence[str], corpus: Corpus, given: bool) -> dict[str, Sequence[str]]:
     """The references, and what `clean` and `tokenize` leave of them, detokenized.
 
@@ -88,8 +79,11 @@ def losses(scores: Scores) -> dict[str, float]:
     return {name: before - after for name, (before, after) in lost if before - after >= 0.1}
 
 
-def loss(references: Sequence[str], corpus: Corpus, given: bool) -> Loss | None:
-    """The loss of references, taken as by `texts_after`; None if it does not matter."""
+def loss(references: Sequence[str], corpus: Corpus, given: bool) -> str | None:
+    """What a perfect translation of references, taken as by `texts_after`, scores, and what helps.
+
+    None if it loses so little that it does not matter.
+    """
     scores = scores_of(texts_after(references, corpus, given), corpus.target)
     if not (lost := losses(scores)):
         return None
@@ -99,7 +93,7 @@ def loss(references: Sequence[str], corpus: Corpus, given: bool) -> Loss | None:
         help_ = _HELP_CASE
     elif step == TOKENIZE and corpus.tokenize.name == "segmenter":
         help_ += _HELP_SEGMENTED
-    return Loss(_listed(scores), step, help_)
+    return f"{_listed(scores)}: {help_}"
 
 
 def write_reachable(corpus: Corpus, binary: BinaryCorpus, split: Path, path: Path) -> None:
@@ -142,7 +136,7 @@ def notes_before(settings: Settings) -> Iterator[str]:
             try:
                 lines = _lines_here(name, corpus, test, texts.values())
                 if lines and (found := loss(lines, corpus, given)):
-                    yield f"corpora.{name}: reachable BLEU of {test} is {found.bleu}: {found.help}"
+                    yield f"corpora.{name}: reachable BLEU of {test} is {found}"
                 if lacks_words(lines, corpus.target):
                     yield (
                         f"corpora.{name}: {test} has hardly any spaces in {corpus.target!r}, at "

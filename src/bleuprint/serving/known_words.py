@@ -3,18 +3,18 @@
 from collections import Counter
 from collections.abc import Iterable
 from functools import cached_property
-from itertools import pairwise
 
-import numpy as np
 import regex
 
-from bleuprint.dataset.binarized import ENDS, IDS, BinaryCorpus
+from bleuprint.config import paths
+from bleuprint.dataset.binarized import BinaryCorpus
 from bleuprint.dataset.subwords.vocabulary import UNK
 from bleuprint.runtime.memoize import BoundedCache
 from bleuprint.runtime.progress import track
+from bleuprint.text.parallel import read_lines
 
-# Sentences that are read together; unknown words that a message names, and its longest.
-_SENTENCES, _NAMED, _LONGEST = 1 << 16, 10, 40
+# Unknown words that a message names, and its longest.
+_NAMED, _LONGEST = 10, 40
 # Tokens of a training text whose words are read, at most.
 _MOST = 20_000_000
 # Letters and digits, whatever the tokenizer joins to them; in scripts without spaces (UAX #14) and
@@ -26,9 +26,9 @@ _WORD = regex.compile(rf"[[\p{{L}}\p{{M}}\p{{N}}]--[{_ALONE}]]+|[{_ALONE}]", reg
 class KnownWords:
     """The distinct words of the training text of a corpus's source side.
 
-    They are read from the binarized text when first asked for; of texts of more than 20 million
-    tokens, which would take a minute and lack few words, only UNK is unknown. A word is not known
-    if it is UNK in the training text, or has one.
+    They are read from the tokenized text when first asked for; of texts of more than 20 million
+    tokens, which would take half a minute and lack few words, or where it is not here, only UNK is
+    unknown. A word that the vocabulary has as UNK, or with one, is never known.
     """
 
     def __init__(self, corpus: BinaryCorpus, language: str = "") -> None:
@@ -36,7 +36,9 @@ class KnownWords:
         self._corpus, self._language = corpus, language or corpus.source
         self._segmentation = corpus.segmentation(corpus.source)
         self._known = BoundedCache(self._is_known)
-        self._read = corpus.sets["train"].source_tokens <= _MOST
+        root, name = corpus.folder.parents[2], corpus.folder.name
+        self._text = paths.folder(name, "tokens", root) / f"train.{corpus.source}"
+        self._read = corpus.sets["train"].source_tokens <= _MOST and self._text.exists()
 
     def unknown(self, words: Iterable[str]) -> list[str]:
         """Those of `words` that are not known, in their order."""
@@ -67,35 +69,14 @@ class KnownWords:
 
     @cached_property
     def _all(self) -> set[str]:
-        return set(words(self._segmentation.decode(self._distinct())))
-
-    def _distinct(self) -> list[int]:
-        """The ids of each distinct token of the tokenizer, without those that have UNK."""
-        base = f"{self._corpus.folder}/train.{self._corpus.source}"
-        ids, ends = (np.load(f"{base}.{kind}", mmap_mode="r") for kind in (IDS, ENDS))
-        alone, joined = np.zeros(len(self._segmentation.vocabulary), bool), set[bytes]()
-        bounds = [0, *ends[_SENTENCES - 1 : -1 : _SENTENCES].tolist(), len(ids)]
-        spans = track(pairwise(bounds), "read the training text", len(bounds) - 1, "blocks")
-        for start, stop in spans:
-            block = np.asarray(ids[start:stop])
-            after = np.flatnonzero(self._segmentation.ends_word(block)) + 1
-            first = np.concatenate(([0], after[:-1]))
-            single = after - first == 1
-            alone[block[first[single]]] = True
-            several = ~single & ~np.logical_or.reduceat(block == UNK, first)
-            content, size = block.tobytes(), block.itemsize
-            cuts = (size * first[several]).tolist(), (size * after[several]).tolist()
-            joined.update(content[begin:end] for begin, end in zip(*cuts, strict=True))
-        alone[UNK] = False
-        tokens: list[int] = np.frombuffer(b"".join(joined), ids.dtype).tolist()
-        return [*np.flatnonzero(alone).tolist(), *tokens]
+        tokens, pairs = set[str](), self._corpus.sets["train"].pairs
+        for line in track(read_lines(self._text), "read the training text", pairs, "lines"):
+            tokens.update(line.split(" "))
+        return {*words(tokens - self._corpus.tags.keys())}
 
     def _is_known(self, word: str) -> bool:
-        ids = self._segmentation.encode([word])[:-1].tolist()
-        # as SentencePiece normalizes it
-        if UNK in ids or not self._read:
-            return UNK not in ids
-        return "".join(self._segmentation.decode(ids)) in self._all
+        spelled = UNK not in self._segmentation.encode([word])
+        return spelled and (not self._read or word in self._all)
 
 
 def words(tokens: Iterable[str]) -> list[str]:
