@@ -67,10 +67,6 @@ SHARDS = gather.shards("{scatteritem}")
 RULES = rules_of(STAGES, len(SHARDS))
 
 
-with exit_on_error():
-    slurm.check_overrides(workflow.resource_settings, RULES)
-
-
 def shown(path):
     """An output; if it is a table or the page, also in the file of `snakemake --report`."""
     return report(path, category="Results") if path in SHOWN else path

@@ -10,7 +10,7 @@ import pytest
 from dvc.repo import Repo
 
 import result_trees as trees
-from bleuprint.cli.reproduce import alone, ending, line, oom_kills
+from bleuprint.cli.reproduce import alone, ending, line
 from bleuprint.config.experiment import load
 from bleuprint.report.frame import RESULTS, costs_csv
 from result_rows import TWO_SYSTEMS, changed, frame
@@ -42,13 +42,6 @@ def test_two_runs_of_a_project_wait_for_each_other(tmp_path, monkeypatch, capsys
     other.join()
     assert done == ["first", "second"]
     assert "another bleuprint reproduce runs here: waiting for it" in capsys.readouterr().err
-
-
-def test_processes_that_the_kernel_has_ended_are_counted(tmp_path):
-    (statistics := tmp_path / "vmstat").write_text("pgfault 3\noom_kill 12\nswap_ra 0\n")
-    assert oom_kills(statistics) == 12
-    assert oom_kills() >= 0
-    assert oom_kills(tmp_path / "none") == 0
 
 
 @pytest.fixture

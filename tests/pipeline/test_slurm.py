@@ -3,8 +3,6 @@
 from types import SimpleNamespace
 
 import pytest
-from snakemake.resources import Resources
-from snakemake.settings.types import ResourceSettings
 
 from bleuprint.pipeline import slurm
 from bleuprint.pipeline.rules import rules as rules_of
@@ -52,16 +50,6 @@ def test_a_job_that_is_tried_again_gets_twice_the_memory_unless_it_trains(rules)
     asked = [memory["filter"]({"key": "own"}, attempt) for attempt in (1, 2, 3)]
     assert asked == [8000, 16000, 16000]
     assert [memory["train"](TRAINING, attempt) for attempt in (1, 2, 3)] == [32000] * 3
-
-
-@pytest.mark.parametrize("option", ["threads", "resources"])
-def test_the_name_of_no_stage_is_refused(rules, option):
-    given, option = Resources.from_mapping({"gpu": 2}), f"overwrite_{option}"
-    known = ResourceSettings(**{option: {"train": given, "shard_clean": given}})
-    slurm.check_overrides(known, rules.values())
-    settings = ResourceSettings(**{option: {"trian": given}})
-    with pytest.raises(UserError, match=r"no stage 'trian'; there are: .*train, "):
-        slurm.check_overrides(settings, rules.values())
 
 
 @pytest.mark.parametrize(

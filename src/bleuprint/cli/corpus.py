@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from bleuprint.cli.options import Commands, add_command, count, whole_number
 from bleuprint.config.experiment import load
 from bleuprint.runtime import environment
-from bleuprint.runtime.errors import say
+from bleuprint.runtime.errors import UserError, say
 
 if TYPE_CHECKING:
     from bleuprint.corpus.new_corpus import NewCorpus
@@ -80,6 +80,8 @@ def _new_corpus(given: argparse.Namespace) -> None:
             "make recipe NAME=own are, if new-corpus follows at once",
             "note",
         )
+    if restored := _not_restored(new):
+        say(f"reachable BLEU is {restored}", "note")
     print(*_training(new.name, text, round(valid * new.pairs)), sep="\n")
     print(*_next_steps(new, round(test * new.pairs)), sep="\n")
 
@@ -121,3 +123,16 @@ def _next_steps(new: "NewCorpus", test: int) -> Iterator[str]:
     yield "next: state the license of the text in params.yaml"
     yield f"next: bleuprint inspect {new.name} (what each rule drops, with samples)"
     yield "next: make reproduce (prepare, train, translate, print the table)"
+
+
+def _not_restored(new: "NewCorpus") -> str | None:
+    """What a perfect translation scores, and what helps, if the tokenizer loses text."""
+    from bleuprint.rules.rule import edited
+    from bleuprint.scoring.reachable import loss
+
+    corpus = new.corpus
+    lines = [edited(pair.target, corpus.target, corpus.clean) for pair in new.sample]
+    try:
+        return loss(lines, corpus, given=False)
+    except UserError as error:  # BLEU needs a package
+        return f"not known: {error}"

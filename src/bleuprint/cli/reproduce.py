@@ -18,7 +18,6 @@ from bleuprint.runtime import environment
 from bleuprint.runtime.code import git
 from bleuprint.runtime.errors import UserError, say
 from bleuprint.runtime.locks import FileLock
-from bleuprint.runtime.machine_errors import memory
 from bleuprint.runtime.progress import working
 
 # Seconds that are worth a word; files that are named one by one.
@@ -30,13 +29,10 @@ def run_stages() -> None:
 
     Exits if a stage fails. Errors and progress of the stages pass through.
     """
-    kills = oom_kills()
     with alone():
         with working("reading what has changed"):
             took = {each.stage.name: each.took for each in planned_stages()}
         status = side_by_side.run(lambda *begun: print(line(took, *begun), flush=True))
-    if status and oom_kills() > kills:
-        say(f"the kernel has ended a process for lack of memory: {memory()}", "note")
     if status:
         sys.exit(status)
 
@@ -55,16 +51,6 @@ def alone() -> Iterator[None]:
         yield
     finally:
         lock.release()
-
-
-def oom_kills(statistics: Path = Path("/proc/vmstat")) -> int:
-    """How many processes the kernel has ended for lack of memory since this machine started.
-
-    0 where it does not tell, as in some containers.
-    """
-    text = statistics.read_text() if statistics.exists() else ""
-    found = re.search(r"^oom_kill (\d+)$", text, re.MULTILINE)
-    return int(found[1]) if found else 0
 
 
 def line(planned: Mapping[str, float | None], name: str, restored: bool) -> str:

@@ -6,6 +6,7 @@ recorded in dvc.lock is decided by DVC here as there.
 
 import logging
 import os
+import signal
 import subprocess
 import time
 from collections.abc import Callable, Mapping
@@ -17,7 +18,7 @@ from typing import Any
 from bleuprint.pipeline.dvc_lock import open_repo
 from bleuprint.pipeline.graph import Stage, stages
 from bleuprint.runtime.errors import say
-from bleuprint.runtime.machine_errors import describe
+from bleuprint.runtime.machine_errors import describe, memory
 
 # Seconds: dvc.lock, which takes half a second to write, is written after stages that took longer,
 # and at the end. What a kill leaves unrecorded is in DVC's run cache.
@@ -119,7 +120,9 @@ class _Run:
                 say(f"{stage.name}: {describe(error) or error}")
                 status = 1
         elif status > _SIGNALS:  # else the stage has said what is wrong
-            say(f"{stage.name}: ended by signal {status - _SIGNALS}")
+            killed = status - _SIGNALS == signal.SIGKILL
+            why = f", probably by the kernel for lack of memory: {memory()}" if killed else ""
+            say(f"{stage.name}: ended by signal {status - _SIGNALS}{why}")
         self._status = max(self._status, status)
         if time.monotonic() - began > _LONG:
             self._record()

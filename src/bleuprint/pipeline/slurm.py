@@ -7,7 +7,7 @@ Snakemake cannot see.
 import re
 import shutil
 import subprocess
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -28,18 +28,6 @@ def resources(rule: Rule) -> dict[str, int | Callable[..., int]]:
         return 1000 * rule.any.memory_gb * (1 if gpu(wildcards) else min(attempt, 2))
 
     return {"mem_mb": memory, "runtime": 60 * rule.any.hours, "gpu": gpu, "nodes": 1}
-
-
-def check_overrides(settings: Any, rules: Iterable[Rule]) -> None:
-    """Raise UserError at a name in `set-resources` or `set-threads` that is no rule's.
-
-    Snakemake ignores such an entry.
-    """
-    names = [rule.name for rule in rules]
-    for option in ("threads", "resources"):
-        for name in getattr(settings, f"overwrite_{option}"):
-            if name.removeprefix("shard_") not in names:
-                raise UserError(f"set-{option}: no stage {name!r}; there are: {', '.join(names)}")
 
 
 def check(workflow: Any) -> None:
