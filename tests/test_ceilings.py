@@ -9,26 +9,26 @@ from root import ROOT
 # Lines of code by package of src/bleuprint, rounded up.
 PACKAGES = {
     "report": 4150,
-    "corpus": 3570,
+    "corpus": 3560,
     "runtime": 2340,
     "config": 2250,
-    "pipeline": 1750,
+    "pipeline": 1740,
     "scoring": 1550,
     "training": 2450,
-    "dataset": 1550,
+    "dataset": 1520,
     "text": 1370,
-    "serving": 1050,
+    "serving": 1030,
     "decoding": 1300,
     "tracking": 1060,
     "model": 1320,
-    "cli": 880,
+    "cli": 850,
     "rules": 720,
     "native": 550,  # in C++ 400
     "cells": 200,
 }
 LONGEST = 350  # lines of a module
 # Of code; of docs, of pages. The aim is 21,000 and 25,000.
-TOTALS = {"src": 28020, "tests": 32210, "docs": 2540}
+TOTALS = {"src": 27920, "tests": 32140, "docs": 2540}
 
 
 def code(folder):
