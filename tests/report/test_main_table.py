@@ -17,8 +17,8 @@ RECORDS = frame(*TWO_SYSTEMS, missing="small")
 @pytest.mark.parametrize("order", list(itertools.permutations(range(3))))
 def test_the_order_of_records_moves_no_number(order):
     def tables(rows):
-        records = frame(*rows)
-        return [rows_of(main_table.scores(records, [metric])) for metric in ("bleu", "chrf2")]
+        grids = main_table.by_test_set(frame(*rows), ["bleu", "chrf2"])
+        return {name: rows_of(grid) for name, grid in grids.items()}
 
     shuffled = [TWO_SYSTEMS[3 * system + i] for i in order for system in (1, 0)]
     assert [row["facts"]["system"] for row in shuffled[:2]] == ["small", "tiny"]
@@ -28,7 +28,7 @@ def test_the_order_of_records_moves_no_number(order):
 def test_a_corpus_without_its_pair_in_the_name_shows_it():
     records = frame(record("tiny", "news-en-de", "first", 31.0))
     records = Records(*(e.assign(corpus="news") for e in (records.cells, records.measures)))
-    assert main_table.scores(records).columns[1] == Column("BLEU", "news (en-de)")
+    assert main_table.across(records).columns[1] == Column("BLEU", "news (en-de), first")
 
 
 def test_several_seeds():
@@ -38,38 +38,39 @@ def test_several_seeds():
         record("small", "news-en-de", "only", 40.0, seed=7, **result_rows.against("tiny", 0.2)),
         record("small", "news-en-de", "only", 42.0, seed=2, **result_rows.against("tiny", 0.001)),
     )
-    rows = rows_of(main_table.scores(seeds))
+    rows = rows_of(main_table.across(seeds))
     # 30 and 33 are 1.5 from their mean: sd sqrt(2 * 1.5^2 / 1) = 2.12; 40 and 42: 1.41.
-    assert rows["tiny (baseline)"]["news-en-de BLEU"] == "31.5 ± 2.1"
-    assert rows["small"]["news-en-de BLEU"] == "41.0 ± 1.4"
+    assert rows["tiny (baseline)"]["news-en-de, only BLEU"] == "31.5 ± 2.1"
+    assert rows["small"]["news-en-de, only BLEU"] == "41.0 ± 1.4"
     # differences of 10 and 9: t = 9.5 / (0.7071 / sqrt 2) = 19 with 1 degree of freedom, where
     # p = 1 - 2/pi * arctan 19 = 0.0335 by the formula of Cauchy's distribution
-    assert rows["small"]["news-en-de difference"] == "+9.5‡ p=0.033"
+    assert rows["small"]["news-en-de, only difference"] == "+9.5‡ p=0.033"
     notes = " ".join(notes_of(seeds))
-    assert "standard deviation over the seeds 7, 2" in notes
-    assert "paired t-test across the 2 seeds" in notes and "bootstrap" not in notes
-    assert "the seeds" not in " ".join(notes_of(RECORDS))
+    assert "standard deviation over 2 seeds" in notes
+    assert "paired t-test over 2 seeds" in notes and "bootstrap" not in notes
+    assert "2 seeds" not in " ".join(notes_of(RECORDS))
 
 
 def test_the_best_of_each_column_is_marked():
-    def best(grid):
-        heads = [column.label for column in grid.columns]
-        return {row.cells[0]: {heads[i] for i in row.best} for row in grid.rows}
+    def best(records, **more):
+        return {
+            (name, row.cells[0]): {grid.columns[place].label for place in row.best}
+            for name, grid in main_table.by_test_set(records, **more).items()
+            for row in grid.rows
+        }
 
     records = frame(
         *TWO_SYSTEMS[:2],
         record("small", "news-en-de", "first", 30.9, **result_rows.against("tiny", 0.5)),
         record("small", "news-en-de", "second", 32.22, **result_rows.against("tiny", 1.0)),
     )
-    assert best(main_table.scores(records)) == {
-        "tiny (baseline)": {"BLEU first", "BLEU second"},
-        "small": {"BLEU second"},
+    assert best(records, metrics=["bleu", "ter"]) == {
+        ("news-en-de, first", "tiny (baseline)"): {"BLEU"},
+        ("news-en-de, first", "small"): {"TER"},  # where less is better
+        ("news-en-de, second", "tiny (baseline)"): {"BLEU", "TER"},
+        ("news-en-de, second", "small"): {"BLEU", "TER"},
     }
-    assert best(main_table.scores(records, ["ter"], {})) == {  # where less is better
-        "tiny (baseline)": {"TER second"},
-        "small": {"TER first", "TER second"},
-    }
-    assert best(main_table.scores(frame(*TWO_SYSTEMS[:3]))) == {"tiny": set()}
+    assert not any(best(frame(*TWO_SYSTEMS[:3])).values())
 
 
 def test_notes_name_engines_where_they_differ():
@@ -92,13 +93,10 @@ def test_costs_counted_and_measured():
     assert rows["tiny", "news-en-de"] == (*counted, *measured, *where)
     assert rows["tiny", "talks-en-fr"][3:5] == ("5.0e17", "0:01:01")
     assert rows["small", "news-en-de"] == (*counted, *"––––––")
-    heads = [f"{column.group} {column.label}".strip() for column in grid.columns]
-    assert heads == [
-        *("System", "Corpus"),
-        *("counted Parameters", "counted Updates", "counted Target tokens", "counted FLOPs"),
-        *("measured Time", "measured Tokens/s", "measured Memory"),
-        *("measured Seconds x devices x sustained FLOPS", "measured MFU"),
-        *("measured Device",),
+    assert [column.label for column in grid.columns] == [
+        *("System", "Corpus", "Parameters", "Updates", "Target tokens", "FLOPs"),
+        *("Time", "Tokens/s", "Memory"),
+        *("Seconds x devices x sustained FLOPS", "MFU", "Device"),
     ]
     assert list(rows) == [
         ("tiny", "news-en-de"),

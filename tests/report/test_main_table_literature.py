@@ -20,22 +20,23 @@ def test_literature_stands_above_ours_for_wmt14_only():
         record("base", "wmt14-en-de", "newstest2014", 26.1),
         record("base", "other-en-de", "newstest2014", 27.1),
     )
-    grid = main_table.scores(wmt)
+    grid = main_table.across(wmt)
     assert [row.kind for row in grid.rows] == ["published"] * 8 + [""]
     rows = rows_of(grid)
     big = rows["Transformer (big) (published)"]
     assert big == {
         "System": "Transformer (big) (published)",
-        "wmt14-en-de BLEU newstest2013": "–",
-        "wmt14-en-de BLEU tokenized newstest2014": "–",
-        "wmt14-en-de BLEU compound-split newstest2014": "28.4",
-        "wmt14-en-de BLEU newstest2014": "–",
-        "wmt14-en-de FLOPs": "–",
-        "wmt14-en-de FLOPs, by time": "2.3e19",
-        "other-en-de BLEU": "–",
-        "other-en-de FLOPs": "–",
+        "wmt14-en-de, newstest2013 BLEU": "–",
+        "wmt14-en-de, newstest2013 FLOPs": "–",
+        "wmt14-en-de, newstest2014 BLEU tokenized": "–",
+        "wmt14-en-de, newstest2014 BLEU compound-split": "28.4",
+        "wmt14-en-de, newstest2014 BLEU": "–",
+        "wmt14-en-de, newstest2014 FLOPs": "–",
+        "wmt14-en-de, newstest2014 FLOPs, by time": "2.3e19",
+        "other-en-de, newstest2014 BLEU": "–",
+        "other-en-de, newstest2014 FLOPs": "–",
     }
-    assert rows["base"]["wmt14-en-de BLEU newstest2014"] == "26.1 [25.1, 28.1]"
+    assert rows["base"]["wmt14-en-de, newstest2014 BLEU"] == "26.1 [25.1, 28.1]"
     note = notes.notes(wmt)[-1]
     assert "compound" in note and "comparable only with ours in the same column" in note
     *_, published, ours = latex(grid, "").split("\\midrule\n")
@@ -54,7 +55,7 @@ def test_literature_stands_above_ours_for_wmt14_only():
     ],
 )
 def test_no_literature_elsewhere(corpus, test):
-    (row,) = main_table.scores(frame(record("base", corpus, test, 26.1))).rows
+    (row,) = main_table.across(frame(record("base", corpus, test, 26.1))).rows
     assert row.kind != "published"
 
 
@@ -69,13 +70,13 @@ def test_numbers_that_the_experiment_names():
         Published("Paper", "Doe 2020, Table 3", "talks-en-fr", "only", 36.0, "sacrebleu"),
         Published("Elsewhere", "Roe 2021", "talks-en-fr", "gone", 1.0, "otherwise"),
     ]
-    rows = rows_of(main_table.scores(ours, published=numbers))
+    rows = rows_of(main_table.across(ours, numbers))
     assert list(rows) == ["Paper (published)", "base"]
     paper = {name: cell for name, cell in rows["Paper (published)"].items() if cell != "–"}
     assert paper == {
         "System": "Paper (published)",
-        "news-en-de BLEU tokenized second": "28.4",
-        "talks-en-fr BLEU": "36.0",
+        "news-en-de, second BLEU tokenized": "28.4",
+        "talks-en-fr, only BLEU": "36.0",
     }
     expected = (
         "Paper (published): Doe 2020, Table 3; "
@@ -83,8 +84,8 @@ def test_numbers_that_the_experiment_names():
         "sacreBLEU's default BLEU on talks-en-fr only."
     )
     assert notes.notes(ours, numbers)[-1] == expected
-    (row,) = main_table.scores(ours, ["chrf2"], {}, numbers).rows
-    assert row.kind == ""
+    of_chrf = main_table.by_test_set(ours, ["chrf2"], {}, numbers)["talks-en-fr, only"]
+    assert [row.kind for row in of_chrf.rows] == [""]
 
 
 def test_ours_are_scored_as_the_published_numbers_are():
@@ -101,7 +102,7 @@ def test_ours_are_scored_as_the_published_numbers_are():
         Published("Other", "Roe 2021", *where, 37.5, "intl"),
         Published("Third", "Poe 2022", *where, 35.5, "sacrebleu"),
     ]
-    table = main_table.scores(ours, published=numbers)
+    (table,) = main_table.by_test_set(ours, published=numbers).values()
     labels = [str(column.label) for column in table.columns]
     assert labels[1:4] == ["BLEU (other variants)", "BLEU intl", "BLEU"]
     rows = rows_of(table)
@@ -151,9 +152,10 @@ def test_a_name_of_two_sources_is_qualified_by_them():
     wmt = frame(record("base", "wmt14-en-de", "newstest2014", 26.1))
     where = ("wmt14-en-de", "newstest2014")
     blog = Published("Transformer (base)", "A blog", *where, 99.9, "compound-split")
-    rows = rows_of(main_table.scores(wmt, published=[blog]))
+    rows = rows_of(main_table.across(wmt, [blog]))
+    place = ", ".join(where)
     found = {
-        name: (row["wmt14-en-de BLEU compound-split"], row["wmt14-en-de FLOPs, by time"])
+        name: (row[f"{place} BLEU compound-split"], row[f"{place} FLOPs, by time"])
         for name, row in rows.items()
         if name.startswith("Transformer (base)")
     }
@@ -167,10 +169,10 @@ def test_a_number_that_table_2_does_not_have_is_refused():
     wmt = frame(record("base", "wmt14-en-de", "newstest2014", 26.1))
     where = (literature.SOURCE, "wmt14-en-de", "newstest2014")
     right = Published("Transformer (base)", *where, 27.3, "compound-split")
-    assert len(rows_of(main_table.scores(wmt, published=[right]))) == 9
+    assert len(rows_of(main_table.across(wmt, [right]))) == 9
     for name, bleu in (("Transformer (base)", 58.4), ("Transformer (huge)", 27.3)):
         with pytest.raises(UserError, match=rf"has no such number: '{re.escape(name)}', {bleu} on"):
-            main_table.scores(wmt, published=[replace(right, name=name, bleu=bleu)])
+            main_table.across(wmt, [replace(right, name=name, bleu=bleu)])
 
 
 def test_an_ensemble_is_named():

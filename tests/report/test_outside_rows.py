@@ -98,9 +98,9 @@ def test_nothing_is_known_of_their_training(outside, records):
 
 def test_they_are_marked_wherever_they_are_shown(outside, records):
     root, _ = outside
-    grid = rows_of(main_table.scores(records))["as-small (not trained here)"]
-    assert grid["news-en-de FLOPs"] == grid["news-en-de BLEU second"] == "–"
-    assert grid["news-en-de BLEU first"].startswith(
+    grid = rows_of(main_table.across(records))["as-small (not trained here)"]
+    assert grid["news-en-de, first FLOPs"] == grid["news-en-de, second BLEU"] == "–"
+    assert grid["news-en-de, first BLEU"].startswith(
         f"{of(records, 'small').value['bleu', '']:.1f} ["
     )
     reports = root / "reports"
@@ -167,7 +167,7 @@ def test_they_take_part_in_holms_correction_and_the_best_score():
     ]
     records = made_by_hand(*rows)
     assert values(records, column="p_holm")[1:] == [0.04, 0.04]
-    grid = main_table.scores(records)
+    grid = main_table.across(records)
     assert [bool(row.best) for row in grid.rows] == [False, False, True]
     assert [row.kind for row in grid.rows] == ["baseline", "", "outside"]
 

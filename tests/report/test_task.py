@@ -98,15 +98,15 @@ def test_differences_and_p_are_those_of_sacrebleu_on_the_same_lines(tree):
 def test_each_preparation_is_a_row(tree):
     root, settings = tree
     records = collect(settings, root)
-    rows = rows_of(main_table.scores(records))
-    group = "en-de (bpe-en-de, …)"
+    rows = rows_of(main_table.across(records))
+    group = "en-de (bpe-en-de, …), only"
     assert [*rows] == [
         *("tiny, bpe-en-de (baseline)", "tiny, words-en-de", "tiny (baseline)"),
         *("small, bpe-en-de", "small, words-en-de", "small"),
     ]
     for result in system_results(records):
         row = rows[next(name for name in rows if name.removesuffix(" (baseline)") == result.label)]
-        column = "talks-en-de" if result.corpus == "talks-en-de" else group
+        column = "talks-en-de, only" if result.corpus == "talks-en-de" else group
         assert row[f"{column} BLEU"] == str(result.bleu)
         assert row[f"{column} difference"] == str(result.difference or "–")
         assert row[f"{column} FLOPs"] == ("4.2e12" if result.system == "tiny" else "9.9e13")
@@ -121,9 +121,9 @@ def test_one_line_of_the_references_makes_another_task(copy):
     write_cells(root, settings, CORPORA[1:])
     records = collect(settings, root)
     assert {*records.measures.baseline.dropna()} == {"tiny"}
-    groups = [column.group for column in main_table.scores(records).columns[1:]]
-    assert [*dict.fromkeys(groups)] == [*CORPORA, "talks-en-de"]
-    assert [*rows_of(main_table.scores(records))] == ["tiny (baseline)", "small"]
+    groups = [column.group for column in main_table.across(records).columns[1:]]
+    assert [*dict.fromkeys(groups)] == [f"{corpus}, only" for corpus in (*CORPORA, "talks-en-de")]
+    assert [*rows_of(main_table.across(records))] == ["tiny (baseline)", "small"]
 
 
 def test_files_and_page_have_the_rows(copy):
@@ -204,7 +204,7 @@ def test_no_mark_stands_on_a_difference_of_nothing():
         return frame(*rows)
 
     def shown(records):
-        return rows_of(main_table.scores(records))["small"]["news-en-de difference"]
+        return rows_of(main_table.across(records))["small"]["news-en-de, only difference"]
 
     assert shown(small(40.04, 0.001)) == "+0.04‡ p=0.001"
     assert shown(small(39.97, 0.001)) == "-0.03‡ p=0.001"
@@ -215,9 +215,9 @@ def test_no_mark_stands_on_a_difference_of_nothing():
 
 def test_tasks_are_named():
     alone, shared = Task("en-de", ("own",)), Task("en-de", ("bpe", "words"))
-    assert (alone.name, alone.heading, alone.row("small", "own")) == ("own", "own (en-de)", "small")
-    assert shared.name == shared.heading == "en-de (bpe, …)"
-    assert Task("", ("many",)).heading == "many"
+    assert (alone.name, alone.row("small", "own")) == ("own (en-de)", "small")
+    assert shared.name == "en-de (bpe, …)"
+    assert Task("", ("many",)).name == "many"
     assert shared.row("small", "words") == "small, words"
 
 
@@ -233,4 +233,4 @@ def test_a_corpus_of_several_pairs_is_a_task_without_a_pair():
         ]
     )
     (task,) = tasks_of(cells).values()
-    assert (task.pair, task.heading) == ("", "many")
+    assert (task.pair, task.name) == ("", "many")

@@ -1,7 +1,7 @@
 """A table of text, as Markdown and LaTeX; terminal.py prints it, grid.html.j2 makes it HTML."""
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
 from itertools import groupby
 from typing import Self
 
@@ -9,6 +9,7 @@ import pandas as pd
 
 # The text of an empty cell.
 NONE = "–"
+GROUP = "group"
 
 
 class Number(str):
@@ -29,22 +30,18 @@ class Number(str):
 
 @dataclass(frozen=True)
 class Column:
-    """A column's head: `label` below `group`, which adjacent columns share.
-
-    One that `follows` is shown beside the column before it, if both fit.
-    """
+    """A column's head: `label`, in LaTeX below `group`, which adjacent columns share."""
 
     label: str
     group: str = ""
     left: bool = False
-    follows: bool = False
 
 
 @dataclass(frozen=True)
 class Row:
     """`best` are the columns in which no row that is scored here is better.
 
-    `kind` is baseline, outside, published or empty.
+    `kind` is baseline, outside, published, GROUP (a row that names those below it) or empty.
     """
 
     cells: tuple[str, ...]
@@ -73,16 +70,19 @@ def grid(texts: Sequence[str], numbers: Sequence[str], rows: Iterable[Sequence[s
 
 def filled_columns(grid: Grid) -> Grid:
     """The grid without the columns, but the first, in which no row has a value."""
-    places = [
-        place
-        for place, column in enumerate(grid.columns)
-        if not place or any(row.cells[place] != NONE for row in grid.rows)
-    ]
+    return only(
+        grid, lambda at: not at or any(row.cells[at] not in ("", NONE) for row in grid.rows)
+    )
+
+
+def only(grid: Grid, shown: Callable[[int], bool]) -> Grid:
+    """The columns whose places are `shown`."""
+    places = [place for place in range(len(grid.columns)) if shown(place)]
     rows = [
-        Row(
-            tuple(row.cells[place] for place in places),
-            row.kind,
-            frozenset(new for new, place in enumerate(places) if place in row.best),
+        replace(
+            row,
+            cells=tuple(row.cells[place] for place in places),
+            best=frozenset(new for new, place in enumerate(places) if place in row.best),
         )
         for row in grid.rows
     ]
@@ -98,7 +98,7 @@ def span(values: Sequence[float]) -> str:
 def markdown(grid: Grid) -> str:
     """The grid as a Markdown table, aligned for reading as text."""
     grid = filled_columns(grid)
-    head = [" ".join(filter(None, (column.group, column.label))) for column in grid.columns]
+    head = [column.label for column in grid.columns]
     rows = [_marked(row, row.cells, "**", "**") for row in grid.rows]
     lines = [[_markdown_text(cell).replace("|", "\\|") for cell in line] for line in (head, *rows)]
     columns = []
@@ -120,12 +120,13 @@ def latex(grid: Grid, caption: str) -> str:
     grid = filled_columns(grid)
     layout = "".join("l" if column.left else "r" for column in grid.columns)
     heads, rules = [], []
-    for group, places in groups(grid.columns):
+    for group, of_group in groupby(range(len(grid.columns)), lambda at: grid.columns[at].group):
+        first, *others = of_group
         if group:
-            heads.append(f"\\multicolumn{{{len(places)}}}{{c}}{{{tex_text(group)}}}")
-            rules.append(f"\\cmidrule(lr){{{places[0] + 1}-{places[-1] + 1}}}")
+            heads.append(f"\\multicolumn{{{1 + len(others)}}}{{c}}{{{tex_text(group)}}}")
+            rules.append(f"\\cmidrule(lr){{{first + 1}-{first + 1 + len(others)}}}")
         else:
-            heads += [""] * len(places)
+            heads += ["", *("" for _ in others)]
     body = []
     for above, row in zip((None, *grid.rows), grid.rows, strict=False):
         if above is not None and above.kind == "published" != row.kind:
@@ -140,12 +141,6 @@ def latex(grid: Grid, caption: str) -> str:
             *(*body, "\\bottomrule", "\\end{tabular}}", "\\end{table}", ""),
         ]
     )
-
-
-def groups(columns: Sequence[Column]) -> Iterator[tuple[str, list[int]]]:
-    """Runs of columns of the same group: its name, and the places of the columns."""
-    for group, places in groupby(range(len(columns)), key=lambda place: columns[place].group):
-        yield group, list(places)
 
 
 def _markdown_text(text: str) -> str:

@@ -1,6 +1,6 @@
-"""The table: systems down the side, corpora across the top, scores and costs in the cells."""
+"""The table of each test set: systems down the side, scores and costs in the cells."""
 
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
@@ -17,7 +17,6 @@ from bleuprint.report.grid import NONE, Column, Grid, Number, Row, latex
 from bleuprint.report.notes import OTHERWISE
 from bleuprint.report.published import literature
 from bleuprint.report.system_results import OUTSIDE, SystemResult, by_test, system_results
-from bleuprint.report.task import tasks_of
 from bleuprint.scoring.bleu_variants import VARIANTS
 from bleuprint.scoring.human_agreement import AGREE
 from bleuprint.scoring.measures import MEASURES
@@ -25,6 +24,7 @@ from bleuprint.scoring.measures import MEASURES
 BY_TIME = "FLOPs, by time"
 Costs = Mapping[str, Callable[[pd.DataFrame], str]]
 COSTS: Costs = {"FLOPs": COUNTED["FLOPs"]}
+ALL_COSTS: Costs = {**COUNTED, **MEASURED}
 
 
 class _Filled(NamedTuple):
@@ -35,65 +35,46 @@ class _Filled(NamedTuple):
     best: Sequence[str] = ()
 
 
-def scores(
-    records: Records,
-    metrics: Sequence[str] = ("bleu",),
-    costs: Costs = COSTS,
-    published: Sequence[Published] = (),
-    alone: Sequence[str] = (),
-) -> Grid:
-    """The scores of every system on every test set, the best of each marked, and `costs`.
-
-    With each come the differences from the baseline, but for metrics that stand `alone`; with BLEU
-    published numbers.
-    """
-    numbers = literature.rows(records.cells, published)[: None if "bleu" in metrics else 0]
-    results, filled = system_results(records), list[_Filled]()
-    for task in dict.fromkeys(tasks_of(records.cells).values()):
-        printed = numbers[numbers.corpus.isin(task.corpora)]
-        of_results = [result for result in results if result.task == task]
-        filled += _score_columns(task.heading, of_results, metrics, printed, alone)
-        filled += _cost_columns(task.heading, of_results, costs, printed)
-    kinds = dict.fromkeys(_names(numbers), "published")
-    kinds |= {result.label: "outside" if result.outside else "" for result in results}
-    kinds |= {each.difference.baseline: "baseline" for each in results if each.difference}
-    heads = Column("System", left=True), *(each.column for each in filled)
-    return Grid(heads, tuple(_row(name, kind, filled) for name, kind in kinds.items()))
-
-
-def costs(records: Records, shown: Collection[str] = (*COUNTED, *MEASURED)) -> Grid:
-    """The cost of each training: counted on the left, measured on the right; means over seeds.
-
-    `shown`: the labels of columns.
-    """
-    groups = {"counted": COUNTED, "measured": MEASURED}
-    cells = {(group, label): of[label] for group, of in groups.items() for label in of}
-    cells = {(group, label): cell for (group, label), cell in cells.items() if label in shown}
-    columns = [Column("System", left=True), Column("Corpus", left=True)]
-    columns += [Column(label, group, left=label == "Device") for group, label in cells]
-    trainings = trained(records.cells).drop_duplicates(Cell._fields)
-    rows = [
-        Row((*place, *(cell(seeds) for cell in cells.values())))
-        for place, seeds in trainings.groupby(["system", "corpus"], sort=False)
-    ]
-    return Grid(tuple(columns), tuple(rows))
-
-
 def by_test_set(
     records: Records,
     metrics: Sequence[str] = ("bleu",),
     costs: Costs = COSTS,
     published: Sequence[Published] = (),
+    alone: Sequence[str] = (),
 ) -> dict[str, Grid]:
-    """The scores as a table for each test set of a task, by the names of both."""
-    found, cells = dict[str, Grid](), records.cells
-    for task in dict.fromkeys(tasks_of(cells).values()):
-        of_task = cells.corpus.isin(task.corpora)
-        for test in cells[of_task].test.unique():
-            grid = scores(records.where(of_task & (cells.test == test)), metrics, costs, published)
-            columns = tuple(replace(column, group="") for column in grid.columns)
-            found[f"{task.heading}, {test}"] = replace(grid, columns=columns)
-    return found
+    """By task and test set the scores of every system, the best of each marked, and `costs`.
+
+    With each come the differences from the baseline, but for metrics that stand `alone`; with BLEU
+    published numbers.
+    """
+    return {
+        name: _grid(_columns(results, metrics, costs, numbers, alone), results, numbers)
+        for name, results, numbers in _test_sets(records, published if "bleu" in metrics else None)
+    }
+
+
+def across(records: Records, published: Sequence[Published] = ()) -> Grid:
+    """The same of BLEU as one table, the test sets beside each other."""
+    test_sets = [*_test_sets(records, published)]
+    filled = [
+        each._replace(column=replace(each.column, group=name))
+        for name, results, numbers in test_sets
+        for each in _columns(results, ["bleu"], COSTS, numbers)
+    ]
+    numbers = pd.concat([numbers for *_, numbers in test_sets])
+    return _grid(filled, system_results(records), numbers)
+
+
+def costs(records: Records, shown: Costs = ALL_COSTS) -> Grid:
+    """The cost of each training, counted and measured; means over seeds."""
+    columns = [Column("System", left=True), Column("Corpus", left=True)]
+    columns += [Column(label, left=label == "Device") for label in shown]
+    trainings = trained(records.cells).drop_duplicates(Cell._fields)
+    rows = [
+        Row((*place, *(cell(seeds) for cell in shown.values())))
+        for place, seeds in trainings.groupby(["system", "corpus"], sort=False)
+    ]
+    return Grid(tuple(columns), tuple(rows))
 
 
 def tex(settings: Settings, records: Records, root: Path = Path()) -> str:
@@ -101,37 +82,47 @@ def tex(settings: Settings, records: Records, root: Path = Path()) -> str:
     experiment, published = settings.experiment, settings.published
     caption = f"Results of {experiment}. {' '.join(notes.notes(records, published, root))}"
     of = "those scored here" if records.cells.outside.notna().any() else "ours"
-    table = latex(scores(records, published=published), f"{caption} Bold: the best of {of}.")
+    table = latex(across(records, published), f"{caption} Bold: the best of {of}.")
     cost = latex(costs(records, COUNTED), f"Training cost of {experiment}.")
     return f"% Needs \\usepackage{{booktabs,graphicx}}.\n{table}\n{cost}"
 
 
-def _score_columns(
-    group: str,
+def _test_sets(
+    records: Records, published: Sequence[Published] | None
+) -> Iterator[tuple[str, list[SystemResult], pd.DataFrame]]:
+    """Each test set of a task: its name, results, and published numbers, unless None are asked."""
+    numbers = literature.rows(records.cells, published or ())
+    for (task, test), results in by_test(system_results(records)).items():
+        of_test = numbers.corpus.isin(results[0].task.corpora) & (numbers.test == test)
+        yield f"{task}, {test}", results, numbers[of_test & (published is not None)]
+
+
+def _columns(
     results: Sequence[SystemResult],
     metrics: Sequence[str],
+    costs: Costs,
     numbers: pd.DataFrame,
-    alone: Sequence[str],
+    alone: Sequence[str] = (),
 ) -> Iterator[_Filled]:
-    """The columns of each test set of a task."""
-    tests = by_test(results)
-    for (_, test), column in tests.items():
-        end = f" {test}" if len(tests) > 1 else ""
-        for metric in metrics:
-            scores = {each.label: score for each in column if (score := each.score(metric))}
-            if not scores:  # COMET without a model
-                continue
-            cells = {name: Number(score, score.mean) for name, score in scores.items()}
-            if metric == "bleu":
-                printed = numbers[numbers.test == test]
-                default = printed.scored == "sacrebleu"
-                cells |= _printed(printed[default], "bleu")
-                yield from _as_published(column, printed[~default], group, end)
-            means = {name: score.mean for name, score in scores.items()}
-            label = f"{MEASURES[metric].label}{end}"
-            yield _Filled(Column(label, group), cells, best(metric, means))
-            if metric not in alone:
-                yield from _difference_columns(column, metric, group, end)
+    """The columns of a test set."""
+    for metric in metrics:
+        scores = {each.label: score for each in results if (score := each.score(metric))}
+        if not scores:  # COMET without a model
+            continue
+        cells = {name: Number(score, score.mean) for name, score in scores.items()}
+        if metric == "bleu":
+            default = numbers.scored == "sacrebleu"
+            cells |= _printed(numbers[default], "bleu")
+            yield from _as_published(results, numbers[~default])
+        means = {name: score.mean for name, score in scores.items()}
+        yield _Filled(Column(MEASURES[metric].label), cells, best(metric, means))
+        if metric not in alone:
+            yield from _difference_columns(results, metric)
+    trainings = {each.label: each.seeds for each in results if not each.outside}
+    for label, cell in costs.items():
+        yield _Filled(Column(label), {row: cell(of) for row, of in trainings.items()})
+    if costs and numbers.training_flops_by_time.notna().any():
+        yield _Filled(Column(BY_TIME), _printed(numbers, "training_flops_by_time"))
 
 
 def best(metric: str, means: Mapping[str, float]) -> list[str]:
@@ -140,23 +131,19 @@ def best(metric: str, means: Mapping[str, float]) -> list[str]:
     return [name for name, mean in means.items() if mean == top and len(means) > 1]
 
 
-def _difference_columns(
-    results: Sequence[SystemResult], metric: str, group: str, end: str
-) -> Iterator[_Filled]:
+def _difference_columns(results: Sequence[SystemResult], metric: str) -> Iterator[_Filled]:
     """The differences in a metric, and the share of pairs in which people would agree."""
     tested = {each.label: of for each in results if (of := each.difference_in(metric))}
     named = "" if metric == "bleu" else f"{MEASURES[metric].label} "
     if tested:
         cells = {name: Number(each, each.value) for name, each in tested.items()}
-        yield _Filled(Column(f"{named}difference{end}", group, follows=True), cells)
+        yield _Filled(Column(f"{named}difference"), cells)
     if any(each.agreement for each in tested.values()):
         agree = {n: e.agreement for n, e in tested.items() if e.agreement and e.significant}
-        yield _Filled(Column(f"{named}{AGREE}{end}", group, follows=True), agree)
+        yield _Filled(Column(f"{named}{AGREE}"), agree)
 
 
-def _as_published(
-    results: Sequence[SystemResult], numbers: pd.DataFrame, group: str, end: str
-) -> Iterator[_Filled]:
+def _as_published(results: Sequence[SystemResult], numbers: pd.DataFrame) -> Iterator[_Filled]:
     """A column for each variant of BLEU of the published numbers; ours are scored in the same way.
 
     Our rows are empty for variants that are not computed here.
@@ -165,19 +152,7 @@ def _as_published(
         means = {each.label: of.mean for each in results if (of := each.score(variant))}
         ours = {name: Number(f"{mean:.1f}", mean) for name, mean in means.items()}
         label = f"BLEU {variant}" if variant in VARIANTS else OTHERWISE
-        cells = {**ours, **_printed(printed, "bleu")}
-        yield _Filled(Column(label + end, group), cells, best("bleu", means))
-
-
-def _cost_columns(
-    group: str, results: Sequence[SystemResult], costs: Costs, numbers: pd.DataFrame
-) -> Iterator[_Filled]:
-    trainings = {each.label: each.seeds for each in reversed(results) if not each.outside}
-    for label, cell in costs.items():
-        yield _Filled(Column(label, group), {row: cell(of) for row, of in trainings.items()})
-    if costs and numbers.training_flops_by_time.notna().any():
-        printed = _printed(numbers, "training_flops_by_time")
-        yield _Filled(Column(BY_TIME, group), printed)
+        yield _Filled(Column(label), {**ours, **_printed(printed, "bleu")}, best("bleu", means))
 
 
 def _names(numbers: pd.DataFrame) -> list[str]:
@@ -193,8 +168,17 @@ def _printed(numbers: pd.DataFrame, column: str) -> dict[str, Number]:
     }
 
 
-def _row(name: str, kind: str, filled: Sequence[_Filled]) -> Row:
-    cells = (column.cells.get(name, Number(NONE, None)) for column in filled)
-    best = (place for place, column in enumerate(filled, 1) if name in column.best)
-    mark = {"baseline": " (baseline)", "outside": f" ({OUTSIDE})"}.get(kind, "")
-    return Row((f"{name}{mark}", *cells), kind, frozenset(best))
+def _grid(
+    columns: Iterable[_Filled], results: Sequence[SystemResult], numbers: pd.DataFrame
+) -> Grid:
+    """The columns of the rows of these results, below the published numbers."""
+    kinds = dict.fromkeys(_names(numbers), "published")
+    kinds |= {result.label: "outside" if result.outside else "" for result in results}
+    kinds |= {each.difference.baseline: "baseline" for each in results if each.difference}
+    filled, rows = [*columns], []
+    for name, kind in kinds.items():
+        cells = (column.cells.get(name, Number(NONE, None)) for column in filled)
+        best = (place for place, column in enumerate(filled, 1) if name in column.best)
+        mark = {"baseline": " (baseline)", "outside": f" ({OUTSIDE})"}.get(kind, "")
+        rows.append(Row((f"{name}{mark}", *cells), kind, frozenset(best)))
+    return Grid((Column("System", left=True), *(each.column for each in filled)), tuple(rows))

@@ -8,7 +8,7 @@ import pandas as pd
 from bleuprint.config.paths import folder
 from bleuprint.config.published import Published
 from bleuprint.report.frame import Records, trained
-from bleuprint.report.grid import NONE, span
+from bleuprint.report.grid import span
 from bleuprint.report.published import literature
 from bleuprint.report.system_results import OUTSIDE, SystemResult, by_test, system_results
 from bleuprint.report.task import tasks_of
@@ -25,7 +25,15 @@ def notes(
 ) -> list[str]:
     """How to read the scores, a sentence or two each; with `root` also what it says of them."""
     numbers = literature.rows(records.cells, published)
-    lines = [*_of_scores(records), *_of_tasks(records.cells), *_of_rows(records.cells)]
+    lines = [
+        "BLEU is sacreBLEU's default (signatures in results.json), on detokenized text; on text "
+        "with tokenize: none unchanged. FLOPs of training are counted from the shapes of the "
+        "matrices.",
+        *legend(records),
+    ]
+    if records.measures.baseline.notna().any():
+        lines.append(AGREEMENT)
+    lines += [*_of_tasks(records.cells), *_of_rows(records.cells)]
     if (numbers.scored != "sacrebleu").any():
         lines.append(
             "Columns of other BLEU are for comparison with published numbers: published ones as "
@@ -36,33 +44,22 @@ def notes(
     return lines if root is None else [*lines, *reachable_notes(records.cells, root)]
 
 
-def _of_scores(records: Records) -> Iterator[str]:
-    """What scores, intervals and differences are."""
-    seeds, baselines = records.cells.seed.unique(), records.measures.baseline.dropna().unique()
-    yield (
-        "BLEU is sacreBLEU's default (signatures in results.json), on detokenized text; on text "
-        "with tokenize: none unchanged. FLOPs of training are counted from the "
-        "shapes of the matrices; those of publications are seconds x devices x sustained FLOPS."
-    )
-    if len(seeds) > 1:
-        yield (
-            f"Mean ± standard deviation over the seeds {', '.join(map(str, seeds))}; "
-            "the interval of each seed's score is in results.json."
-        )
-        test = f", the mean over seeds; p: paired t-test across the {len(seeds)} seeds."
+def legend(records: Records) -> Iterator[str]:
+    """What intervals, differences and their marks are."""
+    seeds, baselines = records.cells.seed.nunique(), records.measures.baseline.dropna().unique()
+    if seeds > 1:
+        yield f"±: the standard deviation over {seeds} seeds."
     else:
-        yield "In brackets the 95 % interval of 1,000 bootstrap resamples."
-        test = (
-            "; p: paired bootstrap over the lines of the test set; that of approximate "
-            "randomization is in results.json."
-        )
+        yield "In brackets: the 95 % bootstrap interval."
     if len(baselines):
-        yield f"Difference: the score minus that of {', or without it of '.join(baselines)}{test}"
+        test = f"paired t-test over {seeds} seeds" if seeds > 1 else "paired bootstrap"
         yield (
-            f"†: p below {SIGNIFICANT}; ‡: also after Holm's correction for the rows that are "
-            f"tested on the test set; n.s.: not significant (p of {SIGNIFICANT} or more)."
+            f"Difference: from {', or without it from '.join(baselines)}; †: p below {SIGNIFICANT} "
+            f"({test}); ‡: also after Holm's correction for the rows of the test set; n.s.: not "
+            "significant."
         )
-        yield AGREEMENT
+        if seeds == 1:
+            yield "One seed: what is tested are these trainings, not what other seeds would give."
 
 
 def _of_tasks(cells: pd.DataFrame) -> Iterator[str]:
@@ -78,19 +75,14 @@ def _of_tasks(cells: pd.DataFrame) -> Iterator[str]:
 def _of_rows(cells: pd.DataFrame) -> Iterator[str]:
     """What sets some rows apart: other corpora, made elsewhere, ensembles, engines."""
     ours, of_others = trained(cells), cells[cells.outside.notna()]
-    tasks, places = tasks_of(cells), {*zip(ours.system, ours.corpus, strict=True)}
-    rows = {tasks[corpus].row(system, corpus) for system, corpus in places}
-    if len(places) < len(rows) * len({*tasks.values()}):
-        yield f"{NONE}: params.yaml trains the system on other corpora only."
     for (system, about), corpora in of_others.groupby(["system", "outside"], sort=False).corpus:
         text = " ".join(about.split())
         end = "" if text.endswith((".", "!", "?")) else "."
         yield f"{system} ({OUTSIDE}), {', '.join(corpora.unique())}: {text}{end}"
     if len(of_others):
         yield (
-            f"Rows that were {OUTSIDE} are files of translations, scored in the same way; "
-            f"{NONE}: their trainings, and so FLOPs and the like, are not known, or there is no "
-            "file of that test set."
+            f"Rows that were {OUTSIDE} are files of translations, scored in the same way; FLOPs "
+            "and the like of their trainings are not known."
         )
         if cells.seed.nunique() > 1:
             yield (

@@ -59,8 +59,8 @@ class Difference:
     """A system's mean value minus the baseline's, in one measure.
 
     `p`: see report/paired.py. `corrected`: p by Holm's method, for the number of systems that are
-    tested. `error`: the standard error over lines, the mean over seeds; `deviation`: of the
-    difference over seeds.
+    tested. `error`: the standard error over lines, the mean over seeds, 0 if it is not known;
+    `deviation`: of the difference over seeds.
     """
 
     baseline: str
@@ -161,7 +161,7 @@ class SystemResult:
             p=first.p,
             corrected=first.p_holm,
             agreement=agreement(measure, first.signature, first.difference, self.first.target),
-            error=fmean(row.standard_error for row in rows),
+            error=fmean(0.0 if isnan(row.standard_error) else row.standard_error for row in rows),
             deviation=stdev(a - b for a, b in pairs) if several and not self.outside else None,
         )
 

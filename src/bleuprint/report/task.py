@@ -24,15 +24,11 @@ class Task:
 
     @property
     def name(self) -> str:
-        """That of the only corpus, or the pair with the first of several."""
+        """That of the only corpus, or the pair with the first of several; always with the pair."""
         first, *others = self.corpora
-        several = f"{self.pair} ({first}, …)" if self.pair else f"{first}, …"
-        return several if others else first
-
-    @property
-    def heading(self) -> str:
-        """The name, with the language pair if it does not have it."""
-        return self.name if self.pair in self.name else f"{self.name} ({self.pair})"
+        if others:
+            return f"{self.pair} ({first}, …)" if self.pair else f"{first}, …"
+        return first if self.pair in first else f"{first} ({self.pair})"
 
     def row(self, system: str, corpus: str) -> str:
         """The name of a row: the system's, with the corpus if there are several."""

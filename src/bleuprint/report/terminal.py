@@ -1,34 +1,35 @@
-"""Tables and lines on a terminal, or in a file: rich's, as wide as the terminal."""
+"""Tables and lines on a terminal, or in a file, as wide as the terminal."""
 
 import shutil
 import textwrap
 from collections.abc import Iterable, Iterator, Sequence
-from functools import lru_cache
+from itertools import takewhile, zip_longest
 
-from rich import box
 from rich.cells import cell_len
 from rich.console import Console
-from rich.table import Table
 from rich.text import Text
 
-from bleuprint.report.grid import NONE, Column, Grid, filled_columns, groups
+from bleuprint.report.grid import GROUP, NONE, Grid, Row, filled_columns
+
+# Of a column of numbers, whose head may take several lines.
+_WIDEST = 24
 
 
 def show(parts: Iterable[str | Grid]) -> None:
     """Print lines and tables; without color unless on a terminal."""
     console = _console()
     for part in parts:
-        print(_text(part, console), flush=True)
+        if isinstance(part, str):
+            print(part, flush=True)
+        else:
+            console.print(*_tables(part), sep="\n", soft_wrap=True)
 
 
 def height(parts: Iterable[str | Grid]) -> int:
     """How many lines `show` prints."""
-    return sum(_height(part, _width()) for part in parts)
-
-
-@lru_cache(maxsize=100)  # rich takes a while for a large table
-def _height(part: str | Grid, width: int) -> int:  # noqa: ARG001
-    return _text(part, _console()).count("\n") + 1
+    return sum(
+        part.count("\n") + 1 if isinstance(part, str) else len([*_tables(part)]) for part in parts
+    )
 
 
 def wrapped(text: str) -> str:
@@ -44,85 +45,68 @@ def _console() -> Console:
     return Console(width=_width(), highlight=False, emoji=False, markup=False)
 
 
-def _text(part: str | Grid, console: Console) -> str:
-    """A line as it is, a table with an empty line above each of its parts."""
-    if isinstance(part, str):
-        return part
-    grid = filled_columns(part)
-    with console.capture() as captured:
-        for places in _tables(grid, console):
-            console.print()
-            console.print(_table(grid, places))
-    return captured.get().removesuffix("\n")
+def _tables(grid: Grid) -> Iterator[Text]:
+    """The lines of as many tables as the grid needs for the width, an empty one above each.
 
-
-def _tables(grid: Grid, console: Console) -> Iterator[list[int]]:
-    """The places of the columns of as many tables as the grid needs for the width.
-
-    Columns outside any group begin every table. The columns of a group are kept together if they
-    fit, and so is a column with the one that follows it; those of two groups share a table only if
-    it has all of both.
+    Each begins with the columns of text on the left.
     """
-    leading = [place for place, column in enumerate(grid.columns) if not column.group]
-
-    def fits(places: list[int]) -> bool:
-        return _needed(grid, [*leading, *places]) <= console.width
-
-    table, divided = list[int](), False
-    for group, places in groups(grid.columns):
-        # a column with those that follow it, if both fit; all of the group, if it does
-        pieces = [places] if group and fits(places) else list[list[int]]()
-        for place in places if group and not pieces else ():
-            if grid.columns[place].follows and fits([*pieces[-1], place]):
-                pieces[-1].append(place)
-            else:
-                pieces.append([place])
-        for number, piece in enumerate(pieces):
-            # a table that has a part of a group has no other group
-            begins = number == 0 and (divided or len(pieces) > 1)
-            if table and (begins or not fits([*table, *piece])):
-                yield [*leading, *table]
-                table = []
-            table += piece
-        divided = len(pieces) > 1
-    yield [*leading, *table]
+    grid = filled_columns(grid)
+    columns = range(len(grid.columns))
+    leading = [*takewhile(lambda at: grid.columns[at].left, columns)]
+    widths = [_column_width(grid, place) for place in columns]
+    table = list[int]()
+    for place in columns[len(leading) :]:
+        if table and sum(2 + widths[at] for at in (*leading, *table, place)) - 2 > _width():
+            yield from _table(grid, leading, table, widths)
+            table = []
+        table.append(place)
+    yield from _table(grid, leading, table, widths)
 
 
-def _needed(grid: Grid, places: list[int]) -> int:
-    """The width of these columns with two spaces between them."""
-    columns = [grid.columns[place] for place in places]
-    widths = list[int]()
-    for head, most, place in zip(*_heads(columns), places, strict=True):
-        cells = (row.cells[place] for row in grid.rows)
-        width = max(map(cell_len, (*head.split("\n"), *cells)))
-        widths.append(min(width, most or width))
-    return sum(widths) + 2 * (len(widths) - 1)
+def _column_width(grid: Grid, place: int) -> int:
+    """That of its head and cells, but long names take several lines."""
+    column = grid.columns[place]
+    cells = (row.cells[place] for row in grid.rows if row.kind != GROUP)
+    most = max((_width() - 4) // 3, 20) if column.left else _WIDEST
+    return min(max(map(cell_len, (column.label, *cells))), most)
 
 
-def _heads(columns: Sequence[Column]) -> tuple[list[str], list[int | None]]:
-    """The head of each column, and its greatest width: long names then take several lines."""
-    grouped = any(column.group for column in columns)
-    heads, most = list[str](), list[int | None]()
-    for above, column in zip((None, *columns), columns, strict=False):
-        # a group's name is above its first column only
-        group = "" if above is not None and above.group == column.group else column.group
-        heads.append(f"{group}\n{column.label}" if grouped else column.label)
-        most.append(max(_width() // 3, 20) if above is None else None if column.left else 24)
-    return heads, most
+def _table(
+    grid: Grid, leading: Sequence[int], numbers: Sequence[int], widths: Sequence[int]
+) -> Iterator[Text]:
+    """Heads, a rule, and the rows that have a number in it, each group's after its name."""
+    places, group = [*leading, *numbers], ""
 
+    def lines(row: Row, style: str = "") -> Iterator[Text]:
+        folded = [_folded(row.cells[place], widths[place]) for place in places]
+        for texts in zip_longest(*folded, fillvalue=""):
+            cells = [
+                Text(_padded(text, widths[at], grid.columns[at].left), "bold" * (at in row.best))
+                for text, at in zip(texts, places, strict=True)
+            ]
+            (line := Text("  ").join(cells)).stylize(style)
+            yield line
 
-def _table(grid: Grid, places: list[int]) -> Table:
-    look = {"pad_edge": False, "show_edge": False, "collapse_padding": True}
-    table = Table(box=box.SIMPLE_HEAD, header_style="bold", **look)  # type: ignore[arg-type]
-    columns = [grid.columns[place] for place in places]
-    for head, most, column in zip(*_heads(columns), columns, strict=True):
-        table.add_column(
-            head, justify="left" if column.left else "right", overflow="fold", max_width=most
-        )
-    of_groups = [place for place in places if grid.columns[place].group] or places
+    yield Text()
+    yield from lines(Row(tuple(column.label for column in grid.columns)), "bold")
+    yield Text("─" * (sum(2 + widths[at] for at in places) - 2))
     for row in grid.rows:
-        if all(row.cells[place] == NONE for place in of_groups):  # its values are in other parts
-            continue
-        cells = [Text(row.cells[place], "bold" if place in row.best else "") for place in places]
-        table.add_row(*cells, style="dim" if row.kind == "published" else None)
-    return table
+        if row.kind == GROUP:
+            group = row.cells[0]
+        elif any(row.cells[at] != NONE for at in numbers or leading):
+            if group:
+                yield Text(group, "bold")
+            group = ""
+            yield from lines(row, "dim" if row.kind == "published" else "")
+
+
+def _folded(text: str, width: int) -> list[str]:
+    """The lines of a cell."""
+    if cell_len(text) <= width:
+        return [text]
+    return [line.plain.rstrip() for line in Text(text).wrap(_console(), width, overflow="fold")]
+
+
+def _padded(text: str, width: int, left: bool) -> str:
+    space = " " * (width - cell_len(text))
+    return text + space if left else space + text

@@ -9,10 +9,10 @@ from markupsafe import Markup
 from bleuprint.config.paths import STATISTICS, folder
 from bleuprint.corpus.steps.ledger import SAMPLE_CHARACTERS, STAGES
 from bleuprint.dataset.statistics import CorpusStatistics
+from bleuprint.report.arranged import stacked
 from bleuprint.report.grid import NONE, Grid, grid
 from bleuprint.report.page.context import ReportContext
 from bleuprint.report.page.funnel import funnel, training_counts
-from bleuprint.report.page.joined import joined
 from bleuprint.report.page.section import Section
 
 
@@ -26,7 +26,7 @@ def corpora(context: ReportContext) -> Section:
             name: CorpusStatistics.read(folder(name, "statistics", context.root) / STATISTICS)
             for name in names
         },
-        "stages": joined({name: _stages(name, context) for name in names}),
+        "stages": stacked({name: _stages(name, context) for name in names}),
         "samples": {
             name: [
                 (stage, rule, samples)

@@ -8,11 +8,11 @@ from typing import Any
 from markupsafe import Markup
 
 from bleuprint.report import main_table, notes, tables
+from bleuprint.report.arranged import parted, stacked
 from bleuprint.report.cost_columns import COUNTED, MEASURED
 from bleuprint.report.grid import NONE, Column, Grid
 from bleuprint.report.page.context import ReportContext
 from bleuprint.report.page.differences import descriptions
-from bleuprint.report.page.joined import joined, parted
 from bleuprint.report.page.section import Section, paragraphs
 from bleuprint.report.system_results import OUTSIDE, Score, by_test
 from bleuprint.runtime.html import counted
@@ -31,26 +31,23 @@ def scores(context: ReportContext) -> dict[str, Any]:
     further = tables.measured_scores(records)[1:]
     about = descriptions(settings, [*dict.fromkeys(each.task for each in context.results)])
     head = "± deviation" if context.several else "95 % interval"
-    main, folded, scales = dict[str, Grid](), dict[str, Grid](), dict[str, dict[str, str]]()
+    grids = main_table.by_test_set(records, ["bleu", *_BESIDE], _COSTS, settings.published, _BESIDE)
+    main, scales = dict[str, Grid](), dict[str, dict[str, str]]()
     for (task, test), results in by_test(context.results).items():
         name = f"{task}, test set {test} ({counted(int(results[0].first.lines), 'sentence')})"
-        cells, corpora = records.cells, {result.corpus for result in results}
-        of_test = records.where((cells.test == test) & cells.corpus.isin(corpora))
         ends = [end for result in results for end in result.bleu.ends]
         low = _STEP * math.floor(min(ends) / _STEP)
         high = max(low + _STEP, _STEP * math.ceil(max(ends) / _STEP))
         scales[name] = {head: Markup(f"<span>{low}</span> <span>{high}</span>")}
         drawn = {r.label: _drawn(r.bleu, low, high) for r in results}
-        grid = main_table.scores(of_test, ["bleu", *_BESIDE], _COSTS, settings.published, _BESIDE)
-        main[name] = _with_drawn(grid, head, drawn, about)
-        folded[name] = main_table.scores(of_test, further, {})
+        main[name] = _with_drawn(grids[f"{task}, {test}"], head, drawn, about)
     losses, documents = tables.losses(records, settings.published), tables.documents(records)
     return {
-        "scores": joined(main, scales),
-        "further": joined(folded),
-        "losses": losses and joined(parted(losses, *tables.HEADS[1:])),
+        "scores": stacked(main, scales),
+        "further": stacked(main_table.by_test_set(records, further, {})),
+        "losses": losses and stacked(parted(losses, *tables.HEADS[1:])),
         "losses_note": tables.LOSS_NOTE,
-        "documents": documents and joined(parted(documents, *tables.HEADS[1:])),
+        "documents": documents and stacked(parted(documents, *tables.HEADS[1:])),
         "documents_notes": paragraphs("documents.md"),
         "measures": [MEASURES[key] for key in further],
         "several_seeds": context.several,
@@ -91,7 +88,7 @@ def faults(context: ReportContext) -> Section:
     """Faults of translations that are seen without a reference."""
     grid = tables.faults(context.records)
     data = {
-        "grid": grid and joined(parted(grid, *tables.HEADS[1:])),
+        "grid": grid and stacked(parted(grid, *tables.HEADS[1:])),
         "findings": tables.fault_findings(context.records),
         "notes": paragraphs("faults.md"),
     }
@@ -103,7 +100,7 @@ def cost(context: ReportContext) -> Section:
     grid = main_table.costs(context.records)
     (device, of_device), *others = parted(grid, "Device").items()
     data = {
-        "grid": joined(parted(grid if others else of_device, "Corpus")),
+        "grid": stacked(parted(grid if others else of_device, "Corpus")),
         "device": "" if others or device == NONE else device,
         "notes": paragraphs("cost.md"),
     }

@@ -2,15 +2,15 @@
 
 from dataclasses import replace
 
-from bleuprint.report.grid import NONE, grid
-from bleuprint.report.page.joined import GROUP, joined, parted
+from bleuprint.report.arranged import parted, stacked
+from bleuprint.report.grid import GROUP, NONE, grid
 
 
-def test_tables_are_joined_by_their_heads():
+def test_tables_are_stacked_by_their_heads():
     first = grid(["System"], ["a", "b", "c"], [["x", "1", "2", NONE], ["(y)", NONE, NONE, NONE]])
     second = grid(["System"], ["b", "d"], [["z", "3", "4"]])
     second = replace(second, rows=(replace(second.rows[0], kind="baseline", best=frozenset({2})),))
-    found = joined({"one": first, "two": second}, {"two": {"d": "beside"}})
+    found = stacked({"one": first, "two": second}, {"two": {"d": "beside"}})
     assert [column.label for column in found.columns] == ["System", "a", "b", "d"]
     assert [(row.kind, row.cells, {*row.best}) for row in found.rows] == [
         (GROUP, ("one", "", "", ""), set()),
