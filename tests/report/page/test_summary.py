@@ -8,6 +8,7 @@ import pytest
 
 import result_rows
 import result_trees as trees
+from bleuprint.config.corpus_files import File
 from bleuprint.report.page.cautions import cautions
 from bleuprint.report.page.context import ReportContext
 from bleuprint.report.page.findings import best_systems
@@ -46,10 +47,16 @@ def test_each_test_set_has_a_finding():
     )
     assert second == (
         "news-en-fr: big is best, but perhaps not better than base. 3.0 BLEU above the baseline in "
-        "these two trainings: not significant (p=0.200): count the two as equal."
+        "these two trainings: not significant (p=0.200): this test does not tell them apart."
     )
     first, second = found(*rows(0.001, better=-3.0))
     assert second.startswith("news-en-fr: no system is better than the baseline base. BLEU 20.0")
+
+
+def test_the_better_system_has_a_cost():
+    twice = record(CORPORA[0], "big", 22.0, 0.001, training_flops=2e10)
+    (text,) = found(record(CORPORA[0], "base", 20.0, training_flops=1e10), twice)
+    assert text.endswith(" Its training takes 2 times the FLOPs.")
 
 
 def test_one_system_has_nothing_to_be_compared_with():
@@ -61,8 +68,8 @@ def test_one_system_has_nothing_to_be_compared_with():
 @pytest.mark.parametrize(
     ("deviation", "expected"),
     [
-        (0.7, "and beyond 95 % of the differences between two seeds of one system, in reports/ "),
-        (0.8, "but within 95 % of the differences between two seeds of one system, in reports/ "),
+        (0.7, "and beyond 95 % of the differences between two seeds of one system, of those in "),
+        (0.8, "but within 95 % of the differences between two seeds of one system, of those in "),
     ],
 )
 def test_what_other_seeds_would_do_is_said_if_it_is_known(deviation, expected):
@@ -142,6 +149,13 @@ def test_pairs_faults_unseen_words_and_overlap_are_said(tree):
     unsearched = replace(corpus, dedup=replace(corpus.dedup, decontaminate="none"))
     found = warned(tree, row(), change=more, corpora={"news-en-de": unsearched})
     assert found == {"Scores may be too high": "news-en-de"}
+    texts = {
+        part: replace(text, source=File(url="copy:train.src"), target=File(url="copy:train.tgt"))
+        for part, text in corpus.files.train.items()
+    }
+    generated = replace(corpus, files=replace(corpus.files, train=texts))
+    found = warned(tree, row(), change=more, corpora={"news-en-de": generated})
+    assert found == {"Generated text": "news-en-de"}
 
 
 def test_scores_are_drawn_to_scale(tree):

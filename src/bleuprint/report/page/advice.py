@@ -7,11 +7,13 @@ from bleuprint.training.history import Validation
 # A loss that fell by 1 % in the last quarter of the training still falls; one that ends 2 % above
 # its minimum has risen: less is noise between two validations.
 FALLING, QUARTER, RISEN = 0.01, 0.25, 0.02
+# Fewer validations are no curve.
+CURVE = 3
 
 
 def still_falling(validations: Sequence[Validation]) -> bool:
     """The loss of the last validation is the lowest, and well below that a quarter before."""
-    if len(validations) < 2:
+    if len(validations) < CURVE:
         return False
     *others, last = validations
     earlier = [each for each in others if each.update <= (1 - QUARTER) * last.update]

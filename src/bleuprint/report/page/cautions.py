@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 
+from bleuprint.config.corpus_files import EMBEDDED, Files
 from bleuprint.report import notes
 from bleuprint.report.page.context import ReportContext
 from bleuprint.report.page.findings import Finding
@@ -25,6 +26,9 @@ def cautions(context: ReportContext) -> Iterator[Finding]:
     unseen = {name: _unseen(of[0]) for name, of in tests.items()}
     corpora = context.settings.corpora.items()
     found = {
+        "Generated text, on which scores are high: they say nothing of real text": [
+            name for name, of in corpora if _generated(of.files)
+        ],
         f"Low scores, where a difference says little (best below {LOW:.0f} BLEU)": [
             f"{bleu:.1f} on {name}" for name, bleu in best.items() if bleu < LOW
         ],
@@ -49,6 +53,11 @@ def cautions(context: ReportContext) -> Iterator[Finding]:
     for note in notes.reachable_notes(context.records.cells, context.root):
         title, _, text = note.partition(": ")
         yield Finding(title, text)
+
+
+def _generated(files: Files) -> bool:
+    """Whether all training texts are embedded: random symbols, or sentences of a grammar."""
+    return all(file.url in EMBEDDED for text in files.train.values() for file in text.files)
 
 
 def _faulty(context: ReportContext) -> Iterator[str]:

@@ -13,6 +13,8 @@ from bleuprint.runtime.html import counted
 # Settings of a system that are named beside its scores; all are under Provenance.
 _MOST = 5
 _SECTION = re.compile("^(model|train|decode|vocabulary)[.]")
+# Settings of a training that do not change its weights at an update.
+_WATCHING = ("train.validate_every", "train.checkpoint_every", "train.keep.")
 
 
 def changes(systems: Mapping[str, Mapping[str, str]]) -> Iterator[tuple[str, str, str, str]]:
@@ -62,6 +64,8 @@ def _short(changed: Iterable[tuple[str, str, str, str]], first: str) -> dict[str
     """The settings that differ from those of `first`, by name."""
     found: dict[str, list[str]] = {}
     for name, key, _, value in changed:
+        if key.startswith(_WATCHING):
+            continue
         short = _SECTION.sub("", key)
         setting = f"without {short}" if value == NONE else f"{short} {value}"
         found.setdefault(name, []).append(setting if key != "nothing" else f"as {first}")

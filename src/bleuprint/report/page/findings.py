@@ -51,7 +51,7 @@ def _better(
     p = p_text(tested.p)
     if tested.mark != "‡":
         title = f"{place}: {best.name} is best, but perhaps not better than {tested.baseline}"
-        text = f"not significant ({p}): count the two as equal."
+        text = f"not significant ({p}): this test does not tell them apart."
         if tested.mark:
             corrected = p_text(tested.corrected)
             text = f"significant alone ({p}), not corrected for all systems ({corrected})."
@@ -63,11 +63,20 @@ def _better(
         text = f"Significant over the test lines ({p})"
         known = deviations.get(best.first.references_sha256)
         if known is not None and not made:
-            seen = "95 % of the differences between two seeds of one system, in reports/"
+            seen = "95 % of the differences between two seeds of one system, of those in reports/"
             text += ", " + _noise(tested, pairs_noise(known), seen)
         elif not made:
             text += "; how much another seed would change it is not known"
-    return Finding(f"{place}: {best.name} is {size} better than {tested.baseline}{of}", f"{text}.")
+    title = f"{place}: {best.name} is {size} better than {tested.baseline}{of}"
+    return Finding(title, f"{text}.{_cost(best)}")
+
+
+def _cost(best: SystemResult) -> str:
+    """What the better system takes, if that is another amount of training."""
+    if best.outside or best.baseline is None or best.baseline.outside:
+        return ""
+    ratio = best.first.training_flops / best.baseline.first.training_flops
+    return f" Its training takes {ratio:.2g} times the FLOPs." if not 0.95 < ratio < 1.05 else ""
 
 
 def _noise(tested: Difference, noise: float, name: str) -> str:
