@@ -5,15 +5,14 @@ import re
 import shutil
 from dataclasses import fields
 
-import numpy as np
 import pandas as pd
 import pytest
 
 from bleuprint.config.experiment import load
 from bleuprint.config.optimization import LrSchedule, Optimizer
 from bleuprint.config.system import Average, Dropout, Keep, Model, Train
-from bleuprint.scoring.bleu_variants import VARIANTS
 from root import ROOT
+from tools import readme_tables
 
 pytestmark = pytest.mark.slow
 
@@ -106,25 +105,26 @@ def test_the_page_that_is_shown_is_of_the_committed_reports():
         assert f"{bleu.value:.1f} [{bleu.low:.1f}" in text
 
 
-def figures(recipe):
-    """The figures of a report as README prints them: scores, intervals, means, differences."""
-    rows = _rows(recipe)
-    scores = rows[rows.measure.isin(["bleu", *VARIANTS])]
-    found = {f"{value:.1f}" for name in ("value", "low", "high") for value in scores[name].dropna()}
-    validated = pd.read_csv(ROOT / "reports" / recipe / "validation.csv")
-    perplexities = [*rows[rows.measure == "perplexity"].value, *np.exp(validated.loss)]
-    found |= {f"{value:.2f}" for value in perplexities}
-    of_seeds = scores.groupby(["measure", "corpus", "test", "system"])
-    found |= {f"{each:.1f}" for name in ("mean", "std") for each in of_seeds.value.agg(name)}
-    return found | {f"{each:+.1f}" for each in of_seeds.difference.mean().dropna()}
+def test_its_tables_are_made_of_the_reports():
+    """After a new report: python -m tools.readme_tables."""
+    assert readme_tables.filled(README, ROOT) == README
 
 
-@pytest.mark.parametrize("line", re.findall(r"(?m)^\| .*\(reports/.*", README))
-def test_figures_are_those_of_the_reports(line):
-    """The third cell of lines with a link to a report, in both tables."""
-    (recipe,) = set(re.findall(r"\(reports/([\w-]+)/", line))
-    named = re.findall(r"(?<![\w.])[+-]?\d+\.\d+(?![\w.])", line.split(" | ")[2])
-    assert set(named) <= figures(recipe)
+def test_a_table_shows_what_a_report_says(tmp_path):
+    """Of another score, that one; of a report that is not there, the line as it is."""
+    for name in ("recipes", "corpora"):
+        shutil.copytree(ROOT / name, tmp_path / name)
+    shutil.copytree(ROOT / "reports" / "copy", tmp_path / "reports" / "copy")
+    results = tmp_path / "reports" / "copy" / "results.json"
+    text = results.read_text("utf-8")
+    (bleu,) = re.findall(r'"system": "edition-2018", .*"measure": "bleu", "group": "", .*', text)
+    changed = re.sub(r'"value": [\d.]+', '"value": 12.34', bleu)
+    results.write_text(text.replace(bleu, changed), "utf-8")
+    filled = readme_tables.filled(README, tmp_path).splitlines()
+    (line,) = (line for line in filled if line.startswith("| `copy` |"))
+    assert "| edition-2018 12.3 [" in line
+    (other,) = (line for line in filled if line.startswith("| `multi30k-cpu` |"))
+    assert other in README.splitlines()
 
 
 def test_claims_of_table_3_hold():
