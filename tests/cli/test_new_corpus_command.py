@@ -88,6 +88,16 @@ def test_what_the_readme_says(project, capsys):
     assert "the systems of params.yaml stay, which were not fitted" in capsys.readouterr().err
 
 
+def test_text_that_the_tokenizer_changes_is_noted(project, capsys):
+    spaced = ("' {} '", "'{}'")  # Moses prints both without the spaces
+    pairs = [[form.format(word) for word in pair] for pair in GOOD for form in spaced]
+    new_corpus(project, pairs)
+    run("bleuprint new-corpus inputs/mine.en inputs/mine.de")
+    said = capsys.readouterr().err
+    assert re.search(r"note: reachable BLEU is \d\d\.\d \(tokenize -\d", said)
+    assert "with vocabulary.sentencepiece restores all text" in said
+
+
 def test_odd_characters_and_names(project):
     (project / "params.yaml").write_text(PARAMS)
     pairs = [

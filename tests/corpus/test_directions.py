@@ -25,7 +25,7 @@ from bleuprint.scoring.bleu import bleu_metric
 from bleuprint.scoring.measure import Texts
 from bleuprint.scoring.score import score_cell, score_texts
 from bleuprint.serving.sentence_translator import SentenceTranslator
-from bleuprint.text.parallel import TextFolder, read_lines
+from bleuprint.text.parallel import TextFolder
 from bleuprint.text.tokenizers import tokenizer_for
 from params import PARAMS, write_resolved
 from root import ROOT
@@ -301,8 +301,3 @@ def test_texts_made_by_systems_are_refused(corpus):
     train = {**corpus.files.train, "en-de-a": replace(text, source=None)}
     with pytest.raises(ValueError, match="made by a system: not in a corpus with directions"):
         replace(corpus, files=replace(corpus.files, train=train))
-
-
-def test_all_lines_of_a_set_are_of_its_part(root):
-    """Sources that are scored have no tag."""
-    assert [*read_lines(root / "data/split/many/test.en-fr-news.src")] == TEXTS["en"][16:20]

@@ -10,15 +10,10 @@ from bleuprint.rules import CHECKS
 from bleuprint.rules.rule import Check
 from bleuprint.runtime.errors import UserError
 from bleuprint.text.parallel import Pair, TextFolder
-from corpora import PAIRS, TOKENIZE, TORTURE, write_set
+from corpora import TOKENIZE, TORTURE, write_set
 from steps import run_sharded
 
 LENGTHS = (CHECKS["length"](min=2, max=6), CHECKS["ratio"](max=2.0))
-
-
-class Even(Check):
-    def keeps(self, candidate):
-        return sum(map(len, candidate.tokens)) % 2 == 0
 
 
 def run(
@@ -58,12 +53,6 @@ def test_each_side_is_checked_in_its_language(tmp_path):
     assert sets["train"]["dropped"] == {"length": 1, "script": 0, "language_id": 0}
     after, sets = run(tmp_path / "text", pairs, checks[2:], languages=("ru", "fr"))
     assert list(after.pairs("train")) == [pair]
-
-
-def test_a_check_of_the_users_runs_in_its_order(tmp_path):
-    _, sets = run(tmp_path, PAIRS, checks=(Even(), *LENGTHS))
-    assert list(sets["train"]["dropped"]) == ["even", "length", "ratio"]
-    assert sets["train"]["dropped"]["even"] > 0
 
 
 def test_an_exception_in_a_check_names_its_pair(tmp_path):

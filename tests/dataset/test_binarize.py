@@ -5,8 +5,6 @@ import numpy as np
 import pytest
 
 from bleuprint.config.corpus import Bpe, Units
-from bleuprint.corpus.steps.shard import Shard
-from bleuprint.corpus.steps.sharded import run_step
 from bleuprint.dataset import binarize
 from bleuprint.dataset.binarize import Binarizing
 from bleuprint.dataset.binarized import BinaryCorpus
@@ -113,17 +111,6 @@ def test_any_number_of_workers_and_shards_writes_the_same_bytes(tmp_path, monkey
         segmentation = Segmentation.read(first.segmentation, language)
         read = [ids.tolist() for ids in corpus.side("train", language)]
         assert read == [list(segmentation.encode([pair[side]])) for pair in sets["train"]]
-
-
-def test_shards_of_another_text_are_not_gathered(tmp_path):
-    write_words(tmp_path / "bpe", de=["a"], en=["b"])
-    binarizing, shards = step(tmp_path, train=[("a", "b")] * 5), tmp_path / "shards"
-    for shard in Shard.all(2):
-        run_step(binarizing, shards, shard, 1)
-    step(tmp_path, train=[("a", "b")] * 6)
-    with pytest.raises(UserError, match="1-of-2: made of another text"):
-        run_step(binarizing, shards, 2, 1)
-    assert not binarizing.output.exists() and not binarizing.ledger.exists()
 
 
 @pytest.mark.parametrize(("size", "kind"), [(65532, np.uint16), (65533, np.uint32)])

@@ -119,14 +119,6 @@ def test_a_setting_that_is_wrong_costs_no_second_download(corpus, host):
     )
 
 
-def test_a_server_that_is_down_leaves_what_is_here(corpus, host):
-    corpus.english = File(url=host.url("/no"))
-    assert "HTTP 404" in corpus.refusal()
-    host.script["/x"] = [status(503)]
-    corpus.english = File(url=host.put("/y", ENGLISH))
-    assert corpus.read() == WHOLE
-
-
 @pytest.mark.parametrize("encoding", ["gzip", "x-gzip"])
 def test_a_packed_file_may_be_said_to_be_packed(tmp_path, host, encoding):
     """As Apache does by its default settings."""

@@ -100,40 +100,6 @@ def test_equals_torch_transformer_forward_and_backward(norm, activation, target)
         assert (grad != 0).any()
 
 
-def embedded(words, ids):
-    """What `words` gives from now on, for gradients: a leaf of each position, padding too."""
-    leaf = words(ids).detach().requires_grad_()
-    words.forward = lambda _: leaf  # type: ignore[method-assign]
-    return leaf
-
-
-@pytest.mark.parametrize("norm", ["post", "pre"])
-@pytest.mark.parametrize("d_v", [4, 6])
-def test_a_position_sees_no_future_word(norm, d_v):
-    model = model_of(norm=norm, d_v=d_v)
-    target = embedded(model.target_embedding, TARGET)
-    logits = model(SOURCE, TARGET)
-    for position in range(TARGET.size(1)):
-        probe = torch.randn_like(logits[:, position])  # a plain sum is constant behind a norm
-        loss = (logits[:, position] * probe).sum()
-        (grad,) = torch.autograd.grad(loss, target, retain_graph=True)
-        assert (grad[:, position + 1 :] == 0).all()
-        assert (grad[:, : position + 1] != 0).any(dim=-1).all()
-
-
-@pytest.mark.parametrize("norm", ["post", "pre"])
-@pytest.mark.parametrize("d_v", [4, 6])
-def test_no_word_sees_padding(norm, d_v):
-    model = model_of(norm=norm, d_v=d_v)
-    source = embedded(model.source_embedding, SOURCE)
-    target = embedded(model.target_embedding, TARGET)
-    words = model(SOURCE, TARGET)[TARGET != PAD]
-    grads = torch.autograd.grad((words * torch.randn_like(words)).sum(), [source, target])
-    for grad, ids in zip(grads, (SOURCE, TARGET), strict=True):
-        assert (grad[ids == PAD] == 0).all()
-        assert (grad[ids != PAD] != 0).any(dim=-1).all()
-
-
 def test_hypotheses_of_a_sentence_share_its_source():
     model = model_of()
     state = model.init_cache(SOURCE)

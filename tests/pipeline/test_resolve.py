@@ -234,31 +234,6 @@ def test_a_sweep_is_rows_of_both_graphs(stand_in, tmp_path):
     assert not (project.root / "results" / "beams-5").exists()
 
 
-@pytest.mark.slow
-def test_queued_experiments_run_their_row_alone_where_others_say_otherwise(stand_in, tmp_path):
-    from dvc.repo import Repo
-
-    project = stand_in.copy(tmp_path / "project")
-    setting = "systems.tiny.train.lr_schedule.inverse_sqrt.lr=0.03,0.04"
-    project.run("dvc", "exp", "run", "--queue", "-S", setting)
-    project.run("dvc", "exp", "run", "--run-all")
-    assert project.run("git", "status", "--porcelain") == ""
-    with Repo(str(project.root)) as repo:
-        (found,) = repo.experiments.ls().values()
-    base = entries(project.read(LOCK))
-    rates = set()
-    for _, revision in found:
-        changed = entries(project.run("git", "show", f"{revision}:{LOCK}"))
-        cells = CELLS[:2]
-        expected = with_later(*cells) | {f"train@{cell}-1" for cell in cells}
-        assert {name for name in base if base[name] != changed[name]} == {
-            *expected,
-            *("resolve", "report"),
-        }
-        rates.add(changed["train@tiny-own-1"].partition("lr: ")[2].partition("\n")[0])
-    assert rates == {"0.03", "0.04"}
-
-
 def entries(lock):
     """The texts of dvc.lock by stage."""
     texts = re.split(r"\n  (?=\S)", lock.partition("\nstages:")[2])[1:]

@@ -169,7 +169,6 @@ def test_bodies_of_another_kind(server, kind):
 @pytest.mark.parametrize(
     ("body", "status", "message"),
     [
-        (b"", 400, "not JSON"),
         (b"{", 400, "not JSON"),
         (b'{"text": "\xff"}', 400, "not JSON"),
         (b"[" * 60_000, 400, "not JSON"),
@@ -180,9 +179,7 @@ def test_bodies_of_another_kind(server, kind):
         (b'{"text": "\\ud800"}', 400, "surrogates not allowed"),
         (b'{"text": "be", "n_best": 0}', 422, "n_best: 0 is out of range: at least 1"),
         (b'{"text": "be", "n_best": 3}', 422, "n_best 3 is beyond the beam of 2"),
-        (b'{"text": "be", "n_best": true}', 422, "n_best: true is not a whole number"),
         (b'{"text": "be", "n_best": 1.5}', 422, "n_best: 1.5 is not a whole number"),
-        (b'{"text": "be", "attention": 1}', 422, "attention: 1 is not true or false"),
         (b'{"text": "be", "nbest": 1}', 422, "nbest: unknown key; did you mean 'n_best'?"),
     ],
 )

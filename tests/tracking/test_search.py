@@ -63,25 +63,3 @@ def test_two_learning_rates_are_compared(search):
         max_results=1,
     )
     assert best.params[LR] == "0.004"  # later systems have fewer errors there
-
-
-def test_bleu_against_label_smoothing(search):
-    runs = search("params.corpus = 'news-en-de' AND params.system LIKE 'smoothing-%'")
-    points = sorted(
-        (float(run.params["train.label_smoothing"]), run.metrics["bleu/first"]) for run in runs
-    )
-    assert [smoothing for smoothing, _ in points] == [0.0, 0.2, 0.3]
-    assert len({bleu for _, bleu in points}) == 3
-
-
-def test_runs_are_grouped_by_a_parameter_in_pandas(search, mlserver):
-    """As in a notebook: a column for each parameter."""
-    import mlflow
-
-    mlflow.set_tracking_uri(mlserver.uri)
-    try:
-        table = mlflow.search_runs(experiment_names=["ablations"])
-    finally:
-        mlflow.set_tracking_uri(None)
-    by = table.groupby("params.corpus.vocabulary.bpe.num_merges").size()
-    assert dict(by) == {"100": 6, "4000": 6} and len(search("")) == 12

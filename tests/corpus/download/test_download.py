@@ -1,5 +1,3 @@
-import gzip
-import hashlib
 import json
 
 import pytest
@@ -39,12 +37,6 @@ def refused(tmp_path, text):
     assert not (tmp_path / "raw").exists() and not (tmp_path / "ledger.json").exists()
     assert "\n" not in str(error.value)
     return str(error.value)
-
-
-def stored(tmp_path):
-    """How many whole files the store holds."""
-    names = [path.name for path in (tmp_path / "store").iterdir()]
-    return len([name for name in names if len(name) == 64])
 
 
 def test_parts_are_joined_in_the_order_of_the_settings_and_counted_apart(tmp_path, host):
@@ -111,22 +103,6 @@ def test_sentences_stay_as_they_are_published(tmp_path, host):
     lines = [path.read_bytes().split(b"\n") for path in raw.files("train")]
     assert lines[1] == [*odd.encode().split(b"\n"), b""]
     assert lines[0] == lines[1]
-
-
-@pytest.mark.parametrize(
-    "spoil",
-    [lambda body: body[:300], lambda _: GERMAN, lambda _: b"x"],
-    ids=["truncated", "not gzip", "one byte"],
-)
-def test_a_damaged_archive_is_named_and_fetched_again_if_removed(tmp_path, host, spoil):
-    body = gzip.compress(b"".join(b"%d\n" % number for number in range(200)))
-    url, english = host.put("/x.de.gz", spoil(body)), host.put("/x.en", ENGLISH * 100)
-    message = refused(tmp_path, plain(url, english))
-    assert message.startswith(f"{url}: truncated or damaged") and str(tmp_path / "store") in message
-    host.put("/x.de.gz", body)
-    (tmp_path / "store" / hashlib.sha256(url.encode()).hexdigest()).unlink()
-    raw, _ = download(tmp_path, alone(plain(url, english)))
-    assert raw.count("train") == 200
 
 
 def test_a_sample_of_a_training_text_is_random_and_in_random_order(tmp_path, host):

@@ -4,12 +4,10 @@ import os
 import re
 import subprocess
 import sys
-import time
 
 import pytest
 
-from hosts import LINK
-from process_groups import GO_ON, TORCHRUN, end, seconds_since_it_died, start, wait_for
+from process_groups import GO_ON, TORCHRUN, end, seconds_since_it_died, start
 
 
 def test_a_process_that_hangs_ends_all_by_the_timeout(tmp_path):
@@ -103,25 +101,6 @@ def test_under_slurm_a_killed_task_ends_the_others(tmp_path, killed, others):
     for rank, (_, stderr) in enumerate(ends):
         lost = rf"bleuprint: error: process {rank} of 3 on \S+ lost another process: .*\n"
         assert re.fullmatch("" if rank == killed else lost, stderr)
-
-
-def test_a_link_that_is_cut_ends_both_sides_by_the_timeout(tmp_path, two_hosts):
-    tasks = []
-    for rank, host in enumerate(two_hosts):
-        place = {"MASTER_ADDR": "10.77.0.1", "GLOO_SOCKET_IFNAME": LINK, "BLEUPRINT_TIMEOUT": 4}
-        variables = step(rank, 2, 4) | place
-        netns = ("ip", "netns", "exec", host, sys.executable)
-        tasks.append(start(tmp_path, GO_ON, *netns, **variables))
-    wait_for(tmp_path / "joined")
-    subprocess.run(["ip", "-n", two_hosts[0], "link", "set", "wire", "down"], check=True)
-    cut = time.monotonic()
-    ends = [end(task) for task in tasks]
-    assert time.monotonic() - cut < 4 + 7
-    for rank, (status, stderr) in enumerate(ends):
-        assert status == 69
-        lost = rf"bleuprint: error: process {rank} of 2 on \S+ lost another process: Timed out.*"
-        (line,) = (line for line in stderr.split("\n") if line.startswith("bleuprint: "))
-        assert re.fullmatch(lost, line)
 
 
 def test_on_a_terminal_the_line_replaces_a_bar():
