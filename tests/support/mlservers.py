@@ -6,16 +6,12 @@ import subprocess
 import sys
 import time
 import urllib.request
-from typing import TYPE_CHECKING
 
 import result_trees
 from bleuprint.config.cells import cells_of
 from bleuprint.config.experiment import load
 from params import write_resolved
 from servers import free_port
-
-if TYPE_CHECKING:
-    pass
 
 # what `bleuprint record` does after it has recorded stages in DVC
 SYNC = """

@@ -168,21 +168,6 @@ def test_the_loss_is_a_mean_over_the_tokens_that_dropout_made(dropped, tmp_path,
     assert state.curve[0]["gradient_norm"] == pytest.approx(norm.item(), rel=1e-4)
 
 
-@pytest.mark.slow
-def test_a_checkpoint_cut_short_is_refused(trained, tmp_path):
-    root = fresh(trained, tmp_path)
-    process = start(root)
-    wait_for_checkpoint(root, 1)
-    process.kill()
-    process.communicate(timeout=60)
-    newest = checkpoints(root)[-1]
-    model = newest / "model.safetensors"
-    model.write_bytes(model.read_bytes()[:-100])
-    said = train(root)
-    assert f"{newest.name} is damaged" in said
-    assert weights(root) == weights(trained)
-
-
 def wait_for_update(root, least):
     """Until there is a checkpoint of that update or a later one."""
     deadline = time.monotonic() + 60
