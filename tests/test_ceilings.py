@@ -8,7 +8,7 @@ from root import ROOT
 
 # Lines of code by package of src/bleuprint, rounded up.
 PACKAGES = {
-    "report": 3990,
+    "report": 3910,
     "corpus": 3560,
     "runtime": 2340,
     "config": 2250,
@@ -28,7 +28,7 @@ PACKAGES = {
 }
 LONGEST = 350  # lines of a module
 # Of code; of docs, of pages. The aim is 21,000 and 25,000.
-TOTALS = {"src": 27760, "tests": 31890, "docs": 2540}
+TOTALS = {"src": 27670, "tests": 31880, "docs": 2540}
 
 
 def code(folder):

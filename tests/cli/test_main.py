@@ -75,7 +75,7 @@ def test_a_training_without_its_average_is_named_with_the_next_step(project, arg
     error = run(project, *COMMAND, *arguments, "--system", "base", "--corpus", "own", status=1)
     assert error == (
         "bleuprint: error: models/base/own/1/averaged: no average of system base, corpus own, "
-        "seed 1; run: dvc repro, or dvc pull\n"
+        "seed 1; run: make reproduce, or dvc pull\n"
     )
 
 

@@ -111,7 +111,7 @@ def test_another_version_is_refused(tmp_path):
 
 
 def test_a_missing_corpus_or_set_is_named(tmp_path):
-    with pytest.raises(UserError, match=r"corpus\.json: no such file; run: dvc repro"):
+    with pytest.raises(UserError, match=r"corpus\.json: no such file; run: make reproduce"):
         BinaryCorpus(tmp_path)
     corpus = prepare(tmp_path, SETS).binary
     with pytest.raises(UserError, match=r"no set 'test\.z'; there are: train, valid, test\.x"):

@@ -82,7 +82,7 @@ def test_what_is_planned_runs_and_took_as_long_before(reproduced):
     names = set(planned(reproduced))
     assert set(reproduced.repro()) == names
     again = reproduced.run("bleuprint", "plan")
-    assert again.splitlines()[-1] == "all stages are up to date: dvc repro would run none"
+    assert again.splitlines()[-1] == "all stages are up to date: make reproduce would run none"
 
 
 def test_a_conflict_of_a_merge_is_one_clear_line(project):

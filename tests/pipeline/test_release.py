@@ -92,6 +92,8 @@ def test_what_is_refused(released, tmp_path, monkeypatch):
     with pytest.raises(UserError, match=r"^params.yaml: no corpora entry 'none'"):
         release(settings, tmp_path / "new", corpus="none")
     monkeypatch.setattr("bleuprint.pipeline.release.changed_stages", lambda: {"train@a-b-1": []})
-    with pytest.raises(UserError, match=r"^train@a-b-1 is not up to date: run dvc repro first"):
+    with pytest.raises(
+        UserError, match=r"^train@a-b-1 is not up to date: run make reproduce first"
+    ):
         release(settings, tmp_path / "new")
     assert not (tmp_path / "new").exists()

@@ -10,12 +10,13 @@ def test_tables_are_stacked_by_their_heads():
     first = grid(["System"], ["a", "b", "c"], [["x", "1", "2", NONE], ["(y)", NONE, NONE, NONE]])
     second = grid(["System"], ["b", "d"], [["z", "3", "4"]])
     second = replace(second, rows=(replace(second.rows[0], kind="baseline", best=frozenset({2})),))
-    found = stacked({"one": first, "two": second}, {"two": {"d": "beside"}})
+    empty = grid(["System"], ["d"], [["(y)", NONE]])
+    found = stacked({"one": first, "none": empty, "two": second}, {"two": {"d": "beside"}})
     assert [column.label for column in found.columns] == ["System", "a", "b", "d"]
     assert [(row.kind, row.cells, {*row.best}) for row in found.rows] == [
-        (GROUP, ("one", "", "", ""), set()),
+        (GROUP, ("one", "", "", ""), {0}),
         ("", ("x", "1", "2", NONE), set()),
-        (GROUP, ("two", "", "", "beside"), set()),
+        (GROUP, ("two", "", "", "beside"), {0}),
         ("baseline", ("z", NONE, "3", "4"), {3}),
     ]
 

@@ -167,10 +167,10 @@ def test_scores_that_do_not_belong_here(one_seed, change, message):
     content = read_json(path)
     change(content["first"])
     write_json(path, content)
-    with pytest.raises(UserError, match=f"{message}.*run: dvc repro"):
+    with pytest.raises(UserError, match=f"{message}.*run: "):
         _ = Results.open(settings, SMALL, root).scores
     path.unlink()
-    with pytest.raises(UserError, match=r"comet\.json: no such file; run: dvc repro"):
+    with pytest.raises(UserError, match=r"comet\.json: no such file; run: make reproduce"):
         _ = Results.open(settings, SMALL, root).scores
     path.write_bytes(before)
 

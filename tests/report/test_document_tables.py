@@ -67,7 +67,7 @@ def test_table_and_page_say_how_much_wider_it_is(made):
     root, settings, records = made
     tiny, _ = system_results(records)
     rows = rows_of(tables.documents(records))
-    assert rows["(documents)"]["BLEU"] == "8"
+    assert rows[f"{CORPUS}, {TEST} (documents)"]["BLEU"] == "8"
     by_document, by_line = tiny.score("bleu", "document"), tiny.bleu
     assert rows["tiny"]["BLEU"] == str(by_document) and "[" in rows["tiny"]["d-BLEU"]
     assert by_document and by_document.low and by_document.high and by_line.low and by_line.high
@@ -91,7 +91,7 @@ def test_of_several_seeds_intervals_are_means():
 
     other = record("tiny", CORPUS, "second", 31)
     grid = tables.documents(frame(row(1, 40.0), row(2, 42.0), other))
-    assert grid and len(grid.rows) == 2  # with the number of documents
+    assert grid and len(grid.rows) == 2  # with the name of the test set
     shown = rows_of(grid)["tiny"]
     assert (shown["d-BLEU"], shown["BLEU"]) == ("41.0 [31.0, 51.0]", "30.0 [27.0, 33.0]")
 

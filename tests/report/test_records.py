@@ -127,7 +127,7 @@ def test_what_an_older_version_wrote(copy):
     scores = read_json(path)
     del scores["second"]["measures"]
     write_json(path, scores)
-    with pytest.raises(UserError, match=r"scores\.json: was not written by this version; run: dvc"):
+    with pytest.raises(UserError, match=r"scores\.json: was not written by this version"):
         collect(settings, root)
     (root / "reports").mkdir(exist_ok=True)
     for old in ('{"cells": [{"system": "tiny"}], "measures": []}', "[3]", "{"):

@@ -63,7 +63,9 @@ def test_a_missing_result_names_the_cell_and_the_file(copy, name):
     with pytest.raises(UserError) as caught:
         collect(settings, root)
     cell = "system small, corpus talks-en-fr, seed 1"
-    assert str(caught.value) == f"{path}: no such file: no result yet for {cell}; run: dvc repro"
+    assert (
+        str(caught.value) == f"{path}: no such file: no result yet for {cell}; run: make reproduce"
+    )
 
 
 @pytest.mark.parametrize(
@@ -131,5 +133,5 @@ def test_results_of_other_settings_are_refused(copy):
     tiny = settings.system("tiny")
     smoothed = replace(tiny, train=replace(tiny.train, label_smoothing=0.3))
     changed = with_systems(settings, {"tiny": smoothed})
-    with pytest.raises(UserError, match=r"1/training\.json: not run with these settings; run: dvc"):
+    with pytest.raises(UserError, match=r"1/training\.json: not run with these settings; run"):
         Results.open(changed, cell, root)

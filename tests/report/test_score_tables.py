@@ -2,6 +2,7 @@
 
 from bleuprint.config.published import Published
 from bleuprint.report import tables
+from bleuprint.report.grid import GROUP, NONE
 from result_rows import against, frame, measured, record
 
 NO_LOSS = {"loss": None, "perplexity": None, "word_perplexity": None}
@@ -24,14 +25,9 @@ def test_losses_are_means_over_seeds():
         record("tiny", "news-en-de", "first", 30.0, seed=2, loss=2.0, perplexity=7.389),
     ]
     alone = record("tiny", "talks-en-zh", "only", 20.0, **NO_LOSS)
-    place = {"System": "tiny", "Corpus": "news-en-de", "Test set": "first"}
-    assert rows_of(tables.losses(frame(*seeds, alone))) == [
-        {**place, "Loss": "1.750", "Perplexity": "5.94", "Per word": "20.2"},
-        {
-            **{"System": "tiny", "Corpus": "talks-en-zh", "Test set": "only"},
-            **{"Loss": "–", "Perplexity": "–", "Per word": "–"},
-        },
-    ]
+    name, row = rows_of(tables.losses(frame(*seeds, alone)))
+    assert name["System"] == "news-en-de, first"
+    assert row == {"System": "tiny", "Loss": "1.750", "Perplexity": "5.94", "Per word": "20.2"}
     assert tables.losses(frame(alone)) is None
 
 
@@ -45,40 +41,30 @@ def test_published_perplexities_stand_above_ours():
     )
     grid = tables.losses(frame(*RECORDS), numbers)
     assert grid
-    assert [row.kind for row in grid.rows] == ["published", "", "", ""]
-    first, ours, *_ = rows_of(grid)
-    place = {"Corpus": "news-en-de", "Test set": "first"}
-    printed = {"Loss": "1.731", "Perplexity": "5.65", "Per word": "–"}
-    assert first == {"System": "A paper (published)", **place, **printed}
+    assert [row.kind for row in grid.rows] == [GROUP, "published", "", "", GROUP, ""]
+    _, first, ours, *_ = rows_of(grid)
+    printed = {"Loss": "1.731", "Perplexity": "5.65", "Per word": NONE}
+    assert first == {"System": "A paper (published)", **printed}
     assert ours["System"] == "tiny"
 
 
 def test_bleu_by_length_and_the_length_ratio():
-    place = {"Corpus": "news-en-de", "Test set": "first"}
     third = record("tiny", "talks-en-zh", "only", 20.0)
     third["measures"] |= {
         ("bleu", "length 1-10"): measured("bleu", 11.0, units=7),
         ("bleu", "length 11-20"): measured("bleu", 12.0, units=3),
     }
     del third["measures"]["bleu", "length over 50"]
-    records = frame(*RECORDS[:2], third)
-    rows = rows_of(tables.by_length(records))
-    assert rows[:3] == [
-        {
-            **{"System": "(lines)", **place, "1-10": "400", "11-20": "–"},
-            **{"over 50": "600", "Length ratio": "1,000"},
-        },
-        {
-            **{"System": "tiny", **place, "1-10": "33.0", "11-20": "–"},
-            **{"over 50": "27.0", "Length ratio": "0.980"},
-        },
-        {
-            **{"System": "small", **place, "1-10": "43.0", "11-20": "–"},
-            **{"over 50": "37.0", "Length ratio": "1.010"},
-        },
+    grid = tables.by_length(frame(*RECORDS[:2], third))
+    assert [list(row.values()) for row in rows_of(grid)] == [
+        ["news-en-de, first (lines)", "400", "", "600", "1,000"],
+        ["tiny", "33.0", NONE, "27.0", "0.980"],
+        ["small", "43.0", NONE, "37.0", "1.010"],
+        ["talks-en-zh, only (lines)", "7", "3", "", "1,000"],
+        ["tiny", "11.0", "12.0", NONE, "0.980"],
     ]
-    assert [rows[4][name] for name in ("System", "11-20", "over 50")] == ["tiny", "12.0", "–"]
-    assert list(rows[4])[3:] == ["1-10", "11-20", "over 50", "Length ratio"]
+    heads = [column.label for column in grid.columns]
+    assert heads == ["System", "1-10", "11-20", "over 50", "Length ratio"]
 
 
 def test_rare_words_in_percent_where_tokens_are_words():
@@ -87,9 +73,9 @@ def test_rare_words_in_percent_where_tokens_are_words():
         del of_characters["measures"]["word_accuracy", f"count {bucket}"]
     rows = rows_of(tables.by_count(frame(*RECORDS[:2])))
     assert [list(row.values()) for row in rows] == [
-        ["(words)", "news-en-de", "first", "50", "1,200"],
-        ["tiny", "news-en-de", "first", "20.0", "50.0"],
-        ["small", "news-en-de", "first", "20.0", "50.0"],
+        ["news-en-de, first (words)", "50", "1,200"],
+        ["tiny", "20.0", "50.0"],
+        ["small", "20.0", "50.0"],
     ]
-    assert list(rows[0])[3:] == ["0", "100+"]
+    assert list(rows[0])[1:] == ["0", "100+"]
     assert tables.by_count(frame(of_characters)) is None

@@ -102,7 +102,7 @@ def test_published_numbers_are_shown_and_mistakes_told(project, tmp_path):
     message = "bleuprint: error: params.yaml: no such file; run from the project's root\n"
     assert printed(tmp_path, status=1) == message
     shutil.copy(project / "params.yaml", tmp_path / "params.yaml")
-    message = "bleuprint: error: reports/results.json: no such file; run: dvc repro\n"
+    message = "bleuprint: error: reports/results.json: no such file; run: make reproduce\n"
     assert printed(tmp_path, status=1) == message
     shutil.copy(project / "reports/results.json", tmp_path / "reports/results.json")
     number = (
@@ -142,8 +142,8 @@ def test_records_of_other_settings_are_refused(project, tmp_path, old, new):
     assert old in params
     (tmp_path / "params.yaml").write_text(params.replace(old, new), encoding="utf-8")
     message = (
-        "reports/results.json: was made with another params.yaml; run: dvc repro, or if it runs "
-        "nothing: dvc repro --force --single-item report"
+        "reports/results.json: was made with another params.yaml; run: make reproduce, or if it "
+        "runs nothing: dvc repro --force --single-item report"
     )
     assert printed(tmp_path, status=1) == f"bleuprint: error: {message}\n"
 

@@ -301,7 +301,7 @@ def test_cells_without_results_of_these_settings_are_named(root):
     path = Cell("tiny", "news-en-de", 1).results / "training.json"
     write_json(path, {**read_json(path), "settings": "0" * 64})
     said = list(sync(load()))
-    lines = [line for line in said if "dvc pull or dvc repro" in line]
+    lines = [line for line in said if "dvc pull or make reproduce" in line]
     assert [line.split(":")[0] for line in lines] == [
         "system tiny, corpus news-en-de, seed 1",
         "system small, corpus news-en-de, seed 2",

@@ -44,7 +44,7 @@ class Results:
         if not path.exists():
             raise _missing(path, cell)
         raise UserError(
-            f"{path}: not run with these settings; run: dvc repro, or if it runs nothing: "
+            f"{path}: not run with these settings; run: make reproduce, or if it runs nothing: "
             f"dvc repro --force --single-item {stage}"
         )
 
@@ -129,7 +129,7 @@ class Results:
         """The scores on a test set; raises UserError if there are none."""
         if test not in self.scores:
             path = self.path / SCORES
-            raise UserError(f"{path}: no test set {test!r} for {self.cell}; run: dvc repro")
+            raise UserError(f"{path}: no test set {test!r} for {self.cell}; run: make reproduce")
         return self.scores[test]
 
     def measures(self, test: str) -> Mapping[tuple[str, str], Measured]:
@@ -145,11 +145,11 @@ class Results:
         for test, scores in self.scores.items():
             files = self.files(test)
             if not (hypotheses := files["hypotheses"]).exists():
-                raise UserError(f"{hypotheses}: no such file; run: dvc repro, or dvc pull")
+                raise UserError(f"{hypotheses}: no such file; run: make reproduce, or dvc pull")
             for name, file in files.items():
                 if file.exists() and sha256_of(file) != scores[name]:  # type: ignore[literal-required]
                     raise UserError(
-                        f"{file}: has changed since {self.cell} was scored; run: dvc repro"
+                        f"{file}: has changed since {self.cell} was scored; run: make reproduce"
                     )
             if not self.row:
                 system = self.settings.system_on(self.cell.system, self.cell.corpus)
@@ -186,4 +186,4 @@ class Results:
 
 
 def _missing(path: Path, cell: Cell) -> UserError:
-    return UserError(f"{path}: no such file: no result yet for {cell}; run: dvc repro")
+    return UserError(f"{path}: no such file: no result yet for {cell}; run: make reproduce")

@@ -81,7 +81,7 @@ def trained_cell(settings: Settings, given: argparse.Namespace) -> Cell:
     named = Cell(given.system, given.corpus, seed)
     if not named.models.exists():
         settings.check_seed(seed)
-        raise UserError(f"{named.models}: no training of {named}; run: dvc repro, or dvc pull")
+        raise UserError(f"{named.models}: no training of {named}; run: make reproduce, or dvc pull")
     if not (averaged := named.models / "averaged").exists():
-        raise UserError(f"{averaged}: no average of {named}; run: dvc repro, or dvc pull")
+        raise UserError(f"{averaged}: no average of {named}; run: make reproduce, or dvc pull")
     return named

@@ -94,7 +94,7 @@ def _check_settings() -> None:
 
 
 def _plan(_: argparse.Namespace) -> None:
-    """What dvc repro would run, why, and how long it took before."""
+    """What make reproduce would run, why, and how long it took before."""
     from bleuprint.pipeline.plan import planned_stages
     from bleuprint.report.cost_columns import duration
 
@@ -102,7 +102,7 @@ def _plan(_: argparse.Namespace) -> None:
     with working("plan: reading what has changed"):
         planned = planned_stages()
     if not planned:
-        print("all stages are up to date: dvc repro would run none")
+        print("all stages are up to date: make reproduce would run none")
     for kind, group in groupby(planned, lambda each: each.stage.kind):
         stages = list(group)
         name = stages[0].stage.name if len(stages) == 1 else f"{kind}, {len(stages)} stages"

@@ -59,7 +59,7 @@ def describe_test_sets(
         for path, found in (tokenized.files(name_of_set)[0], pairs), (ids, documents):
             if found is not None and len(found) != lines:
                 counts = f"{path} has {len(found)} lines and {sources} has {lines}"
-                raise UserError(f"{counts}; run: dvc repro")
+                raise UserError(f"{counts}; run: make reproduce")
         tags = 1 if corpus.directions else 0
         lengths = [len(p.source.split()) - tags for p in pairs]
         references = [p.target for p in pairs]

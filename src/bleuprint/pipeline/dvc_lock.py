@@ -27,7 +27,7 @@ def open_repo(root: Path) -> Iterator[Any]:
     except (DvcException, OSError) as error:
         text = describe(error) or str(error)
         if re.search(r"dvc\.lock'.*(invalid|corrupted|failed)", text):  # cut short by a kill
-            text += "; run: git checkout dvc.lock, then dvc repro, which uses DVC's run cache"
+            text += "; run: git checkout dvc.lock, then make reproduce, which uses DVC's run cache"
         raise UserError(text) from error
 
 
@@ -77,5 +77,5 @@ def check_no_conflict(lock: Path) -> None:
     if re.search("(?m)^(<<<<<<<|>>>>>>>) ", text):
         raise UserError(
             f"{lock}: has both sides of a git merge; take one: git checkout --ours dvc.lock, or "
-            "--theirs; dvc repro then runs the missing stages"
+            "--theirs; make reproduce then runs the missing stages"
         )

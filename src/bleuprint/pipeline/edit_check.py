@@ -57,7 +57,7 @@ class EditCheck:
         if what:
             kept = "; with the settings and code as they were, its training is not repeated"
             raise UserError(
-                f"{what} was edited while this ran: run dvc repro again"
+                f"{what} was edited while this ran: run make reproduce again"
                 f"{kept if self._stage == 'train' else ''}"
             )
 

@@ -55,7 +55,7 @@ def record(root: Path = Path()) -> None:
     if left := sorted({mark.name for mark in found} - done):
         say(
             f"not recorded, since a dependency has changed after the start: {', '.join(left)}; "
-            "dvc repro runs them again",
+            "make reproduce runs them again",
             "note",
         )
     print(f"recorded in DVC: {len(done)} of {len(graph)} stages", file=sys.stderr)

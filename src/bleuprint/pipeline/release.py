@@ -57,9 +57,9 @@ def release(
     cells = [c for c in cells_of(settings) if c == (system or c.system, corpus or c.corpus, first)]
     for cell in cells:
         if not (averaged := cell.models / "averaged").exists():
-            raise UserError(f"{averaged}: no such folder; run: dvc repro, or dvc pull")
+            raise UserError(f"{averaged}: no such folder; run: make reproduce, or dvc pull")
     if changed := [*changed_stages()]:
-        raise UserError(f"{changed[0]} is not up to date: run dvc repro first (dvc status)")
+        raise UserError(f"{changed[0]} is not up to date: run make reproduce first (dvc status)")
     if (head := commit()) and head.endswith("+"):
         raise UserError(f"the code differs from its commit {head[:-1]}: commit it first")
     records = frame.load()

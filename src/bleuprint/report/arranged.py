@@ -16,17 +16,18 @@ def stacked(
     columns = {column.label: column for grid in grids.values() for column in grid.columns}
     rows = list[Row]()
     for name, grid in grids.items():
-        labels = [column.label for column in grid.columns]
-        of_name = {labels[0]: name, **(beside or {}).get(name, {})}
-        rows.append(Row(tuple(of_name.get(label, "") for label in columns), GROUP))
+        labels, of_grid = [column.label for column in grid.columns], list[Row]()
         for row in grid.rows:
             cells = dict(zip(labels, row.cells, strict=True))
             if any(cell not in ("", NONE) for at, cell in cells.items() if not columns[at].left):
                 best = {labels[place] for place in row.best}
                 places = frozenset(place for place, label in enumerate(columns) if label in best)
-                rows.append(
-                    Row(tuple(cells.get(label, NONE) for label in columns), row.kind, places)
-                )
+                texts = tuple(cells.get(label, NONE) for label in columns)
+                of_grid.append(Row(texts, row.kind, places))
+        if of_grid:
+            of_name = {labels[0]: name, **(beside or {}).get(name, {})}
+            texts = tuple(of_name.get(label, "") for label in columns)
+            rows += [Row(texts, GROUP, frozenset({0})), *of_grid]
     return filled_columns(Grid(tuple(columns.values()), tuple(rows)))
 
 

@@ -1,5 +1,6 @@
 """The works that an experiment should cite, for its texts and its methods, as BibTeX."""
 
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -10,6 +11,9 @@ from bleuprint.config.experiment import Settings
 from bleuprint.report.published import literature
 from bleuprint.runtime.errors import UserError
 from bleuprint.text.segmenter import segmenter_packages
+
+# Above each entry of methods.bib: the method that cites it, * for every experiment, and what for.
+_METHOD = r"^% ([^:\n]+): ([^\n]+)\n(@.*?^})$"
 
 
 def citations(settings: Settings) -> str:
@@ -69,10 +73,10 @@ def _published(settings: Settings) -> Iterator[tuple[str, str, str]]:
 def _methods(settings: Settings) -> Iterator[tuple[str, str, str]]:
     """The same for the methods that the experiment uses."""
     path, used = Path(__file__).with_name("methods.bib"), _used(settings)
-    methods = dict(entries(path.read_text(encoding="utf-8")))
-    for method, reason, key in _METHODS:
-        if not method or method in used:
-            yield reason, methods[key], path.name
+    bibtex = path.read_text(encoding="utf-8")
+    for method, reason, entry in re.findall(_METHOD, bibtex, re.MULTILINE | re.DOTALL):
+        if method == "*" or method in used:
+            yield reason, entry, path.name
 
 
 def _used(settings: Settings) -> set[str]:
@@ -95,40 +99,3 @@ def _used(settings: Settings) -> set[str]:
             used |= {"smoothing" if train.label_smoothing else ""}
             used |= {"dropout" if train.bpe_dropout else ""}
     return used
-
-
-# Method (of every experiment if it is empty), what is cited for, and the key of methods.bib.
-_METHODS = (
-    ("moses", "tokenization: Moses", "koehn-etal-2007-moses"),
-    ("spacy", "tokenization: spaCy", "honnibal-etal-2020-spacy"),
-    ("fugashi", "tokenization: fugashi", "mccann-2020-fugashi"),
-    ("pythainlp", "tokenization: PyThaiNLP", "phatthiyaphaibun-etal-2023"),
-    ("sentencepiece", "vocabulary: SentencePiece", "kudo-richardson-2018-sentencepiece"),
-    ("unigram", "vocabulary: unigram language model", "kudo-2018-subword"),
-    ("bpe", "vocabulary: byte-pair encoding", "sennrich-etal-2016-neural"),
-    ("made source", "text: back-translation", "sennrich-etal-2016-improving"),
-    ("tag", "text: tags of back-translation", "caswell-etal-2019-tagged"),
-    ("drawn", "text: sampling or noise in back-translation", "edunov-etal-2018-understanding"),
-    ("made target", "text: sequence distillation", "kim-rush-2016-sequence"),
-    ("directions", "text: several directions", "johnson-etal-2017-google"),
-    ("directions", "text: sampling by temperature", "arivazhagan-etal-2019-massively"),
-    ("", "model: the Transformer", "vaswani-etal-2017-attention"),
-    ("rotary", "model: rotary position encodings", "su-etal-2024-roformer"),
-    ("rms", "model: RMSNorm", "zhang-sennrich-2019-root"),
-    ("swiglu", "model: SwiGLU", "shazeer-2020-glu"),
-    ("adam", "training: Adam", "kingma-ba-2015-adam"),
-    ("adamw", "training: AdamW", "loshchilov-hutter-2019-decoupled"),
-    ("smoothing", "training: label smoothing", "szegedy-etal-2016-rethinking"),
-    ("dropout", "training: BPE-dropout", "provilkov-etal-2020-bpe"),
-    ("", "software: PyTorch", "paszke-etal-2019-pytorch"),
-    ("ctranslate2", "software: CTranslate2", "klein-etal-2020-opennmt"),
-    ("", "scores: BLEU", "papineni-etal-2002-bleu"),
-    ("", "scores: chrF", "popovic-2015-chrf"),
-    ("", "scores: chrF++", "popovic-2017-chrf"),
-    ("", "scores: TER", "snover-etal-2006-study"),
-    ("", "scores: bootstrap intervals and tests", "koehn-2004-statistical"),
-    ("compared", "scores: approximate randomization", "riezler-maxwell-2005-pitfalls"),
-    ("compared", "scores: agreement of people", "kocmi-etal-2024-navigating"),
-    ("", "scores: sacreBLEU", "post-2018-call"),
-    ("", "software: this pipeline", "bleuprint"),
-)

@@ -62,7 +62,7 @@ def write_html_template(path: str | Path) -> None:
 def _curves(cell: Cell, root: Path) -> Curves:
     if curves := Curves.read(path := root / cell.results / "curves.json"):
         return curves
-    raise UserError(f"{path}: no such file; run: dvc repro")
+    raise UserError(f"{path}: no such file; run: make reproduce")
 
 
 def _csv(frames: Sequence[tuple[Cell, pd.DataFrame]]) -> str:

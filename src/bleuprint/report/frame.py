@@ -23,7 +23,7 @@ REPORTS = Path("reports")
 RESULTS = REPORTS / "results.json"
 # The measured columns, committed for clones that have no timings/.
 COSTS = REPORTS / "costs.csv"
-_RUN = "run: dvc repro"
+_RUN = "run: make reproduce"
 
 # Each column of results() with its meaning and unit. A value that is not known is missing.
 COLUMNS: dict[str, str] = dict(pd.read_csv(Path(__file__).with_name("columns.csv")).to_numpy())

@@ -41,16 +41,15 @@ def headline(
 
 
 def everything(records: Records, published: Sequence[Published] = ()) -> _Parts:
-    """The tables of all scores and of costs, their notes, and what was found."""
+    """The tables of all scores and of costs, their notes, and how they differ by document."""
     measures = tables.measured_scores(records)
-    found = tables.document_findings(records), tables.fault_findings(records)
     return [
         stacked(main_table.by_test_set(records, measures, published=published)),
         main_table.costs(records),
         "",
         *map(wrapped, notes.notes(records, published)),
         *map(wrapped, notes.reachable_notes(records.cells)),
-        *(wrapped(finding) for findings in found for finding in findings),
+        *map(wrapped, tables.document_findings(records)),
     ]
 
 

@@ -57,8 +57,8 @@ def check_settings(records: Records, settings: Settings, path: Path) -> None:
     same = same_comet and cells == rows_of(settings)
     if not same or [settings_sha256(settings, c) for c in cells] != list(rows.settings_sha256):
         raise UserError(
-            f"{path}: was made with another params.yaml; run: dvc repro, or if it runs nothing: "
-            "dvc repro --force --single-item report"
+            f"{path}: was made with another params.yaml; run: make reproduce, or if it runs "
+            "nothing: dvc repro --force --single-item report"
         )
 
 

@@ -119,10 +119,7 @@ class SystemResult:
     @property
     def name(self) -> str:
         """The label, with the mark of a row from outside."""
-        return self.marked(self.label)
-
-    def marked(self, name: str) -> str:
-        return f"{name} ({OUTSIDE})" if self.outside else name
+        return f"{self.label} ({OUTSIDE})" if self.outside else self.label
 
     @cached_property
     def first(self) -> Any:
@@ -211,14 +208,11 @@ def system_results(records: Records) -> list[SystemResult]:
     return [replace(result, baseline=baseline(result)) for result in alone.values()]
 
 
-def by_test(
-    results: Sequence[SystemResult], apart: bool = False
-) -> dict[tuple[str, str], list[SystemResult]]:
-    """The results by the name of their task and test set; `apart`: of each corpus."""
+def by_test(results: Sequence[SystemResult]) -> dict[tuple[str, str], list[SystemResult]]:
+    """The results by the name of their task and test set."""
     found: dict[tuple[str, str], list[SystemResult]] = {}
     for result in results:
-        name = result.corpus if apart else result.task.name
-        found.setdefault((name, result.test), []).append(result)
+        found.setdefault((result.task.name, result.test), []).append(result)
     return found
 
 

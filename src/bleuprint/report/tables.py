@@ -1,24 +1,26 @@
-"""Tables of all measures: a row for each system on a test set, a column for each measure or bucket.
+"""Tables of all measures: below each test set a row a system, with a column a measure or bucket.
 
 With several seeds, figures are means over them.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from math import nan
+from dataclasses import replace
+from math import isnan, nan
 from statistics import fmean
 
 from bleuprint.config.published import Published
+from bleuprint.report.arranged import stacked
 from bleuprint.report.frame import Records
 from bleuprint.report.grid import NONE, Grid, Number, Row, grid, span
 from bleuprint.report.paired import p_text
 from bleuprint.report.published import literature
 from bleuprint.report.system_results import PLACE, SystemResult, by_test, system_results
+from bleuprint.report.task import tasks_of
 from bleuprint.scoring.breakdown import COUNT, COUNTS, LENGTH, LENGTHS, WORD_ACCURACY
 from bleuprint.scoring.measures import FAULT_KEYS, MEASURES, SCORES
 from bleuprint.scoring.output_faults import ANY
 from bleuprint.scoring.reference_loss import LOSSES
 
-HEADS = ("System", "Corpus", "Test set")
 DOCUMENT = "document"
 LOSS_NOTE = (
     "Loss: mean cross-entropy of the references in nats per token of the model, EOS included, "
@@ -26,33 +28,38 @@ LOSS_NOTE = (
     "the perplexity per word (EOS counts as one) also between different subwords."
 )
 Form = Callable[[SystemResult, str, str], str]
+Size = Callable[[SystemResult, float], float]
 
 
 def table(
     results: Sequence[SystemResult],
     columns: Mapping[str, tuple[str, str]],
     form: Form,
-    sizes: tuple[str, Callable[[SystemResult, float], float]] | None = None,
+    sizes: tuple[str, Size] | None = None,
+    above: Mapping[tuple[str, str], Sequence[Row]] | None = None,
 ) -> Grid | None:
     """The columns, by head a measure and a group of lines, that have a value; None if none has.
 
-    `sizes`: the name of a row above those of each test set, with a number by the first system that
-    has the column, and the units of its score.
+    `sizes`: what is counted beside the name of each test set, and the number by the first system
+    that has the column, and the units of its score; `above`: rows above those of a test set.
     """
     shown = {head: of for head, of in columns.items() if any(of in r.rows for r in results)}
-    rows = list[tuple[str, ...]]()
-    for test, of_test in by_test(results, apart=True).items():
+    tables, beside = dict[str, Grid](), dict[str, dict[str, Number]]()
+    for place, of_test in by_test(results).items():
+        name = ", ".join(place)
         if sizes:
-            name, size = sizes
-            units = (
-                next((size(r, r.rows[of][0].units) for r in of_test if of in r.rows), nan)
-                for of in shown.values()
-            )
-            rows.append((f"({name})", *test, *(Number.of(n, "{:,.0f}".format) for n in units)))
-        rows += [
-            (r.marked(r.system), *test, *(form(r, *of) for of in shown.values())) for r in of_test
-        ]
-    return grid(HEADS, list(shown), rows) if shown else None
+            noun, size = sizes
+            units = {
+                head: next((size(r, r.rows[of][0].units) for r in of_test if of in r.rows), nan)
+                for head, of in shown.items()
+            }
+            known = {head: n for head, n in units.items() if not isnan(n)}
+            name += f" ({noun})" if known else ""
+            beside[name] = {head: Number.of(n, "{:,.0f}".format) for head, n in known.items()}
+        rows = ((r.name, *(form(r, *of) for of in shown.values())) for r in of_test)
+        ours = grid(["System"], list(shown), rows)
+        tables[name] = replace(ours, rows=(*(above or {}).get(place, ()), *ours.rows))
+    return stacked(tables, beside) if shown else None
 
 
 def full(result: SystemResult, measure: str, group: str) -> Number:
@@ -75,16 +82,16 @@ def measured_scores(records: Records) -> list[str]:
 
 def losses(records: Records, published: Sequence[Published] = ()) -> Grid | None:
     """Loss and perplexity of the references, below those of the published systems."""
-    results = [each for each in system_results(records) if not each.outside]
-    ours = table(results, {measure.label: (measure.key, "") for measure in LOSSES}, value)
     numbers = literature.rows(records.cells, published).dropna(subset="test_perplexity")
-    of_others = []
+    tasks, of_others = tasks_of(records.cells), dict[tuple[str, str], list[Row]]()
     # those of one system that differ in scoring have one perplexity
     for row in numbers.drop_duplicates(PLACE).itertuples():
-        place = f"{row.system} (published)", row.corpus, row.test
-        figures = f"{row.test_loss:.3f}", f"{row.test_perplexity:.2f}", NONE
-        of_others.append(Row((*place, *figures), "published"))
-    return ours and Grid(ours.columns, (*of_others, *ours.rows))
+        cells = f"{row.system} (published)", f"{row.test_loss:.3f}", f"{row.test_perplexity:.2f}"
+        place = tasks[row.corpus].name, row.test
+        of_others.setdefault(place, []).append(Row((*cells, NONE), "published"))
+    columns = {measure.label: (measure.key, "") for measure in LOSSES}
+    results = [each for each in system_results(records) if not each.outside]
+    return table(results, columns, value, above=of_others)
 
 
 def by_length(records: Records) -> Grid | None:
@@ -150,22 +157,6 @@ def faults(records: Records) -> Grid | None:
     names = [name for name in FAULT_KEYS if name == ANY or occurs(name)]
     columns = {MEASURES[name].label: (name, "") for name in names}
     return table(results, columns, full, ("references", references))
-
-
-def fault_findings(records: Records) -> list[str]:
-    """The significant differences from the baseline, a sentence each, by p."""
-    found = []
-    for result in system_results(records):
-        for name in FAULT_KEYS:
-            tested, score = result.difference_in(name), result.score(name)
-            if tested and score and tested.significant:
-                text = (
-                    f"{result.task.name}, {result.test}: {result.name} has {score.mean:.3g} lines "
-                    f"with {name!r}, {tested.baseline} {score.mean - tested.value:.3g}: "
-                    f"{p_text(tested.p)}{tested.mark}"
-                )
-                found.append((tested.p, text))
-    return [text for _, text in sorted(found, key=lambda each: each[0])]
 
 
 def signatures(records: Records) -> Iterator[str]:

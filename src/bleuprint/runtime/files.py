@@ -99,7 +99,7 @@ def read_object(path: Path, names: Iterable[str] = ()) -> dict[str, Any]:
     try:
         content = read_json(path)
     except FileNotFoundError:
-        raise UserError(f"{path}: no such file; run: dvc repro") from None
+        raise UserError(f"{path}: no such file; run: make reproduce") from None
     except ValueError as error:
         raise UserError(f"{path}: damaged: {error}") from None
     if not isinstance(content, dict):

@@ -29,5 +29,5 @@ def read_scores(path: Path) -> dict[str, SetScores]:
     content = read_object(path)
     for scores in content.values():
         if not (isinstance(scores, dict) and SetScores.__required_keys__ <= scores.keys()):
-            raise UserError(f"{path}: was not written by this version; run: dvc repro")
+            raise UserError(f"{path}: was not written by this version; run: make reproduce")
     return content

@@ -44,7 +44,7 @@ def sync(settings: Settings, make: bool = True) -> Iterator[str]:
                     yield f"{results.cell}: its scores are left out: {problem}"
     for cell in (cell for cell, results in cells.items() if results is None):
         where = f"no training with these settings in {cell.results}"
-        yield f"{cell}: {where}: dvc pull or dvc repro"
+        yield f"{cell}: {where}: dvc pull or make reproduce"
 
 
 def described(results: Results) -> Description:

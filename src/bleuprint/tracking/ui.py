@@ -34,7 +34,7 @@ def show(experiment: str, port: int) -> None:
         number = store.experiment(store.client(), experiment, make=False)
     if not number:
         none = f"MLflow at {mask(store.uri())} has no trainings of {experiment} yet"
-        say(f"{none}: they come with dvc repro, or with bleuprint record", "note")
+        say(f"{none}: they come with make reproduce, or with bleuprint record", "note")
     address = mask(f"{base}/#/experiments{f'/{number}/{_CHARTS}' if number else ''}")
     if remote:
         print(address)

@@ -41,8 +41,8 @@ def test_the_funnel_goes_stage_by_stage(context):
     first, _, *rows = rows_of(corpora(context).body)
     assert first[:4] == ["news-en-de (en to de)", "10,000", "9,993 (99.93 %)", "0"]
     assert rows[: len(STAGES)] == [  # without the rules that did nothing
-        [stage, f"{stage}_rule 1", f"{stage}_edit 7", f"{9_999 - number:,}"]
-        for number, stage in enumerate(STAGES)
+        [stage, "train", f"{stage}_rule 1", f"{stage}_edit 7", f"{left + 1:,}", f"{left:,}"]
+        for stage, left in zip(STAGES, range(9_999, 0, -1), strict=False)
     ]
 
 
@@ -119,6 +119,7 @@ def test_parts_of_a_download_are_told_apart_and_counted(context):
     first, *rows = rows_of(corpora(fresh_copy(context)).body)
     path.write_text(before)
     assert [row for row in rows if row[0].startswith("download")] == [
-        [f"download, train.{name}", "metadata 2,000", "–", "5,000"] for name in ("news", "talks")
+        ["download", f"train.{name}", "metadata 2,000", "–", "7,000", "5,000"]
+        for name in ("news", "talks")
     ]
     assert first[1:3] == ["14,000", "9,993 (71.38 %)"]

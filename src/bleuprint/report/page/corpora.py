@@ -1,16 +1,14 @@
 """The section of data: what the stages and rules did, and the vocabularies."""
 
 import unicodedata
-from collections import Counter
 from functools import partial
 
 from markupsafe import Markup
 
 from bleuprint.config.paths import STATISTICS, folder
-from bleuprint.corpus.steps.ledger import SAMPLE_CHARACTERS, STAGES
+from bleuprint.corpus.steps.ledger import SAMPLE_CHARACTERS
 from bleuprint.dataset.statistics import CorpusStatistics
-from bleuprint.report.arranged import stacked
-from bleuprint.report.grid import NONE, Grid, grid
+from bleuprint.report.arranged import parted, stacked
 from bleuprint.report.page.context import ReportContext
 from bleuprint.report.page.funnel import funnel, training_counts
 from bleuprint.report.page.section import Section
@@ -26,7 +24,7 @@ def corpora(context: ReportContext) -> Section:
             name: CorpusStatistics.read(folder(name, "statistics", context.root) / STATISTICS)
             for name in names
         },
-        "stages": stacked({name: _stages(name, context) for name in names}),
+        "stages": stacked(parted(funnel(names, context.root), "Corpus")),
         "samples": {
             name: [
                 (stage, rule, samples)
@@ -51,15 +49,3 @@ def visible(text: str) -> Markup:
         else mark.format(unicodedata.name(c, "control character").lower(), ord(c))
         for c in text
     )
-
-
-def _stages(name: str, context: ReportContext) -> Grid:
-    """What each stage dropped and changed of each part of the training text; idle ones left out."""
-    rows = [row.cells[1:] for row in funnel([name], context.root).rows]
-    shown = [row for row in rows if row[1] == STAGES[0] or {*row[2:4]} != {NONE}]
-    parts = Counter(row[1] for row in shown)
-    named = (
-        (f"{stage}, {part}" if parts[stage] > 1 else stage, dropped, changed, left)
-        for part, stage, dropped, changed, _, left in shown
-    )
-    return grid(("Stage", "Dropped", "Changed"), ["Pairs left"], named)

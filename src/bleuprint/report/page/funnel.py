@@ -58,16 +58,17 @@ def kept(corpus: str, root: Path) -> Kept:
 
 
 def funnel(corpora: Iterable[str], root: Path) -> Grid:
-    """The training pairs of each corpus stage by stage, from the ledgers."""
+    """The training pairs of each corpus stage by stage, from the ledgers; idle stages left out."""
     rows = [
         (
-            *(corpus, name, stage, _counts(counts.dropped), _counts(counts.changed)),
+            *(corpus, stage, name, _counts(counts.dropped), _counts(counts.changed)),
             *(f"{counts.pairs_in:,}", f"{counts.pairs_out:,}"),
         )
         for corpus in corpora
         for stage, name, counts in training_counts(corpus, root)
+        if stage == STAGES[0] or any((*counts.dropped.values(), *counts.changed.values()))
     ]
-    heads = "Corpus", "Set", "Stage", "Dropped", "Changed"
+    heads = "Corpus", "Stage", "Set", "Dropped", "Changed"
     return grid(heads, ("Pairs in", "Pairs out"), rows)
 
 

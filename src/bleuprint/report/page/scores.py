@@ -41,13 +41,12 @@ def scores(context: ReportContext) -> dict[str, Any]:
         scales[name] = {head: Markup(f"<span>{low}</span> <span>{high}</span>")}
         drawn = {r.label: _drawn(r.bleu, low, high) for r in results}
         main[name] = _with_drawn(grids[f"{task}, {test}"], head, drawn, about)
-    losses, documents = tables.losses(records, settings.published), tables.documents(records)
     return {
         "scores": stacked(main, scales),
         "further": stacked(main_table.by_test_set(records, further, {})),
-        "losses": losses and stacked(parted(losses, *tables.HEADS[1:])),
+        "losses": tables.losses(records, settings.published),
         "losses_note": tables.LOSS_NOTE,
-        "documents": documents and stacked(parted(documents, *tables.HEADS[1:])),
+        "documents": tables.documents(records),
         "documents_notes": paragraphs("documents.md"),
         "measures": [MEASURES[key] for key in further],
         "several_seeds": context.several,
@@ -86,10 +85,8 @@ def _with_drawn(grid: Grid, head: str, drawn: Mapping[str, str], about: dict[str
 
 def faults(context: ReportContext) -> Section:
     """Faults of translations that are seen without a reference."""
-    grid = tables.faults(context.records)
     data = {
-        "grid": grid and stacked(parted(grid, *tables.HEADS[1:])),
-        "findings": tables.fault_findings(context.records),
+        "grid": tables.faults(context.records),
         "notes": paragraphs("faults.md"),
     }
     return Section("faults", "What broke", data)

@@ -4,7 +4,6 @@ from typing import Any
 
 from markupsafe import Markup
 
-from bleuprint.report.grid import NONE, Grid, grid
 from bleuprint.report.page.context import ReportContext
 from bleuprint.report.page.lines import SetLines, lines_of_sets
 from bleuprint.report.page.section import TEMPLATES, Section
@@ -44,7 +43,6 @@ def _test_set(lines: SetLines, room: int) -> dict[str, Any]:
     return {
         "lines": lines,
         "total": len(lines.sources),
-        "counts": _counts(lines),
         "short": {
             title: [_article(lines, line) for line in ranked[:MOST]]
             for title, ranked in short.items()
@@ -52,24 +50,6 @@ def _test_set(lines: SetLines, room: int) -> dict[str, Any]:
         },
         "listed": [listed[line] for line in sorted(listed)],
     }
-
-
-def _counts(lines: SetLines) -> Grid:
-    """The lines of BLEU 100, and of the reference's text; by BLEU better and worse than the
-    baseline's, and the same.
-    """
-    rows, several = list[list[str]](), len(lines.outputs) > 1
-    for system, output in lines.outputs.items():
-        deltas = lines.bleu[system] - lines.bleu[lines.baseline]
-        counts = [(lines.bleu[system] == 100).sum(), sum(map(str.__eq__, output, lines.references))]
-        row = [system, *(f"{count:,}" for count in counts)]
-        if system != lines.baseline:
-            row += (f"{which.sum():,}" for which in (deltas > 0, deltas < 0, deltas == 0))
-        elif several:
-            row += [NONE] * 3
-        rows.append(row)
-    compared = (f"{how} {lines.baseline}" for how in ("Better than", "Worse than", "Same BLEU as"))
-    return grid(["System"], ["BLEU 100", "Reference's text", *(compared if several else ())], rows)
 
 
 def _article(lines: SetLines, line: int) -> Markup:
