@@ -28,7 +28,7 @@ PACKAGES = {
 }
 LONGEST = 350  # lines of a module
 # Of code; of docs, of pages. The aim is 21,000 and 25,000.
-TOTALS = {"src": 27670, "tests": 31880, "docs": 2540}
+TOTALS = {"src": 27680, "tests": 31860, "docs": 2540}
 
 
 def code(folder):

@@ -71,7 +71,8 @@ def test_what_does_not_fit_is_counted_and_the_best_and_the_baseline_are_shown(ca
 def test_of_many_test_sets_the_baseline_and_the_best_come_first(capsys):
     lines = printed(headline(experiment(3, 12, 1)), capsys)
     names = [line.split()[0] for line in lines[3:] if " [" in line]
-    assert names[:4] == ["system-0", "system-2"] * 2 and "system-1" not in names
+    both, rest = divmod(len(names), 2)
+    assert both < 12 and names == ["system-0", "system-2"] * both + ["system-0"] * rest
     # the numbers are those of the records: of corpus1 20 + 1 + 2 / 2
     place = lines.index("corpus1-en-de, test0")
     assert lines[place + 2].split()[:2] == ["system-2", "22.0"]

@@ -53,11 +53,6 @@ def test_another_score_is_another_result(records):
     assert {(each.stage, each.names) for each in found} == {("score", ("ter",))}
 
 
-def test_a_measure_that_one_side_lacks_is_not_compared(records):
-    results, left_out = compared(records, changed(records, ter=None))
-    assert left_out == ["ter"] and not any(each.verdict for each in results)
-
-
 def test_a_row_from_outside_is_not_a_trained_one(records):
     other = edited(records, outside="an online system")
     assert verdicts(records, other) == verdicts(other, records) == {Verdict.DIFFERENT}

@@ -8,13 +8,13 @@ import regex
 
 Kind = Literal["same", "added", "missing"]
 
-# A word, a character of a script that does not separate words, or any other grapheme, each with the
-# white space before it.
+# Scripts that do not separate words.
+_JOINED = r"[\p{Han}\p{Hiragana}\p{Katakana}\p{Thai}\p{Lao}\p{Khmer}\p{Myanmar}]"
+# A word, a character of such a script, or any other grapheme, each with the white space before it.
 _WORD = regex.compile(
-    r"\s*(?:[\p{Han}\p{Hiragana}\p{Katakana}\p{Thai}\p{Lao}\p{Khmer}\p{Myanmar}]\p{M}*"
-    r"|[[\p{L}\p{N}]--[\p{Han}\p{Hiragana}\p{Katakana}\p{Thai}\p{Lao}\p{Khmer}\p{Myanmar}]]"
-    r"[[\p{L}\p{M}\p{N}\u200c\u200d'’-]--[\p{Han}\p{Hiragana}\p{Katakana}\p{Thai}\p{Lao}\p{Khmer}"
-    r"\p{Myanmar}]]*(?<!['’-])|\X)|\s+",
+    rf"\s*(?:{_JOINED}\p{{M}}*"
+    rf"|[[\p{{L}}\p{{N}}]--{_JOINED}]"
+    rf"[[\p{{L}}\p{{M}}\p{{N}}\u200c\u200d'’-]--{_JOINED}]*(?<!['’-])|\X)|\s+",
     regex.V1,
 )
 

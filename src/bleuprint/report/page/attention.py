@@ -1,5 +1,7 @@
 """The section of attention maps: of sentences, systems, layers and heads to choose."""
 
+from itertools import accumulate
+
 from jinja2.utils import htmlsafe_json_dumps
 from markupsafe import Markup
 
@@ -26,9 +28,8 @@ def attention(context: ReportContext) -> Section | None:
             maps.append(_json(result, sentence, places[-1]))
     if not maps:
         return None
-    kept, room = 1, BUDGET - len(maps[0].encode())
-    while kept < len(maps) and (room := room - len(maps[kept].encode())) >= 0:
-        kept += 1
+    sizes = accumulate(len(each.encode()) for each in maps)
+    kept = max(1, sum(size <= BUDGET for size in sizes))
     sentences = counted(len({*places[:kept]}), "sentence")
     data = {"found": len(maps), "kept": maps[:kept], "places": sentences}
     return Section("attention", "Attention", data)
