@@ -6,6 +6,7 @@
 
 import re
 from collections.abc import Iterator
+from itertools import chain
 from math import isnan
 from pathlib import Path
 
@@ -29,45 +30,51 @@ def filled(readme: str, root: Path = Path()) -> str:
     """README with its tables as they follow from the reports."""
     before, head, after = readme.partition("\n## On real text\n")
     _, rest = re.split(r"(?m)(?<=\n)\n(?!\|)", after.lstrip("\n"), maxsplit=1)
-    table = "\n".join((*_TEXT_HEAD, *_real_text(root)))
+    table = "\n".join(
+        (*_TEXT_HEAD, *chain.from_iterable(published(recipe, root) for recipe in REAL))
+    )
     text = f"{before}{head}\n{table}\n\n{rest}"
     first, head, recipes = text.partition("\n## Recipes\n")
     lines = re.sub(r"(?m)^\| `([\w-]+)` \| .*$", lambda line: _recipe(line, root), recipes)
     return f"{first}{head}{lines}"
 
 
+def report_of(recipe: str, root: Path) -> Path:
+    """Its results.json."""
+    return root / "reports" / ("" if recipe == DEFAULT else recipe) / "results.json"
+
+
 def results_of(recipe: str, root: Path) -> list[SystemResult]:
     """Empty if there is no report."""
-    path = root / "reports" / ("" if recipe == DEFAULT else recipe) / "results.json"
+    path = report_of(recipe, root)
     return system_results(frame.read(path, path.parent)) if path.exists() else []
 
 
-def _real_text(root: Path) -> Iterator[str]:
-    for recipe in REAL:
-        places = {(each.system, each.corpus, each.test): each for each in results_of(recipe, root)}
-        for number in load(root / "recipes" / f"{recipe}.yaml").published:
-            result = places.get((number.system or "", number.corpus, number.test))
-            if result:
-                yield from _published(recipe, number, result)
+def published(recipe: str, root: Path) -> Iterator[str]:
+    """Lines of the table: the published numbers of a recipe beside those of its report."""
+    places = {(each.system, each.corpus, each.test): each for each in results_of(recipe, root)}
+    for number in load(root / "recipes" / f"{recipe}.yaml").published:
+        if result := places.get((number.system or "", number.corpus, number.test)):
+            yield from _published(recipe, number, result)
 
 
 def _published(recipe: str, number: Published, result: SystemResult) -> Iterator[str]:
     """A line for BLEU, counted as it was published, and one for perplexity."""
     measure = "bleu" if number.scored == "sacrebleu" else number.scored
-    known = {
+    both = {
         measure: (f"BLEU ({number.scored})", number.bleu),
         "perplexity": ("perplexity", number.perplexity),
     }
-    for key, (name, published) in known.items():
+    for key, (name, printed) in both.items():
         score = result.score(key)
-        if score and published is not None:
+        if score and printed is not None:
             form = ".2f" if key == "perplexity" else ".1f"
             cells = (
                 f"{number.corpus} {number.test}, {name}",
                 f"{number.name}, {number.source}; here `{result.system}`",
-                f"{published:{form}}",
+                f"{printed:{form}}",
                 f"{score.mean:{form}}" if key == "perplexity" else str(score),
-                f"{score.mean - published:+{form}}",
+                f"{score.mean - printed:+{form}}",
                 _minutes([result]),
                 f"[table](reports/{recipe}/table.md)",
             )
