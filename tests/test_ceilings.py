@@ -8,8 +8,8 @@ from root import ROOT
 
 # Lines of code by package of src/bleuprint, rounded up.
 PACKAGES = {
-    "report": 3910,
-    "corpus": 3560,
+    "report": 3920,
+    "corpus": 3660,
     "runtime": 2340,
     "config": 2250,
     "pipeline": 1740,
@@ -28,7 +28,7 @@ PACKAGES = {
 }
 LONGEST = 350  # lines of a module
 # Of code; of docs, of pages. The aim is 21,000 and 25,000.
-TOTALS = {"src": 27680, "tests": 31860, "docs": 2540}
+TOTALS = {"src": 27790, "tests": 31970, "docs": 2540}
 
 
 def code(folder):

@@ -2,6 +2,7 @@
 
 import re
 import shlex
+from pathlib import Path
 
 import pytest
 
@@ -177,6 +178,10 @@ def test_pairs_that_cannot_be_used_are_refused(project):
             [pair[::-1] for pair in GOOD],
             r"100% of the pairs are de and en, not en and de: .* de en",
         ),
+        (
+            [(source, source) for source, _ in GOOD],
+            "mine.en and inputs/mine.de: the same text on both sides, which is no translation",
+        ),
     ):
         with pytest.raises(UserError, match=message):
             new_corpus(project, pairs)
@@ -187,8 +192,22 @@ def test_pairs_of_other_languages_are_noted(project, capsys):
     assert re.search(
         "[01]% of the pairs look like fr and de; .*--languages", capsys.readouterr().err
     )
+    new_corpus(project, GOOD, languages=["xx", "de"])
+    assert "xx: not a language that the filter language_id knows" in capsys.readouterr().err
+    new_corpus(project, [*zip(TEXTS[0], [*TEXTS[1][1:], ""], strict=True)])
+    assert "have nothing in common in lines 1 to " in capsys.readouterr().err
     new_corpus(project, GOOD)
     assert not capsys.readouterr().err
+
+
+def test_the_columns_of_a_table_are_those_with_words(project):
+    rows = enumerate(GOOD, 1)
+    text = "".join(f"{number}\t{a}\t{b}\t{number / 500:.2f}\n" for number, (a, b) in rows)
+    (project / "inputs" / "memory.en-de.tsv").write_text(text, encoding="utf-8")
+    new = NewCorpus.of([Path("inputs/memory.en-de.tsv")], None)
+    (part,) = new.corpus.files.train.values()
+    assert part.columns == (2, 3)
+    assert sorted(new.sample) == sorted(GOOD)
 
 
 @pytest.mark.parametrize("kind", ["tsv", "tmx"])

@@ -54,6 +54,17 @@ def test_the_seed_decides(tmp_path):
     assert first == again != other
 
 
+def test_pairs_that_are_dropped_change_no_other_pair(tmp_path):
+    """Of 2,000 pairs 40 are dropped, and of the 300 that were drawn those that were among them."""
+    many = [Pair(f"Satz {i}", f"sentence {i}") for i in range(2000)]
+    first, _ = run(tmp_path / "a", train=many)
+    fewer, _ = run(tmp_path / "b", train=[pair for i, pair in enumerate(many) if i % 50])
+    for name, size, after in (("test.held-out", 200, 196), ("valid", 100, 98)):
+        assert (len(first[name]), len(fewer[name])) == (size, after)
+        assert len({*fewer[name]} - {*first[name]}) <= size // 50
+        assert len({*first[name]} - {*fewer[name]}) <= 2 * size // 50
+
+
 def test_given_sets_stay_and_only_the_missing_one_is_drawn(tmp_path):
     found, _ = run(tmp_path / "a", train=MANY, valid=PAIRS)
     assert found["valid"] == PAIRS and len(found["test.held-out"]) == 20

@@ -9,6 +9,7 @@ from bleuprint.cli.options import Commands, add_command, count, whole_number
 from bleuprint.config.experiment import load
 from bleuprint.runtime import environment
 from bleuprint.runtime.errors import UserError, say
+from bleuprint.runtime.html import counted
 
 if TYPE_CHECKING:
     from bleuprint.corpus.new_corpus import NewCorpus
@@ -102,7 +103,7 @@ def _training(corpus: str, text: "TextSize", valid: int) -> Iterator[str]:
             portable = system.arithmetic == "portable"
             took = forecast.seconds(system, text, valid, updates, 1 if portable else cores)
             (beside if portable else alone).append(took)
-            line += f": {took / 60:,.0f} minutes"
+            line += f": {counted(max(1, round(took / 60)), 'minute')}"
         yield line
     if beside or alone:
         trained = max(0.0, *beside, sum(beside) / cores) + sum(alone)

@@ -13,10 +13,11 @@ from ruamel.yaml import YAML
 from bleuprint.config.corpus import Corpus
 from bleuprint.config.experiment import load
 from bleuprint.corpus.download.download import Sample, draw, local_pairs
-from bleuprint.corpus.own_files import check_languages, format_of, languages_of, parting, text_of
+from bleuprint.corpus.line_lengths import parting, unrelated
+from bleuprint.corpus.own_files import check_languages, format_of, languages_of, text_of
 from bleuprint.corpus.steps.ledger import SetCounts
 from bleuprint.rules.language_id import LanguageId
-from bleuprint.runtime.errors import UserError
+from bleuprint.runtime.errors import UserError, say
 from bleuprint.runtime.files import whole_file
 from bleuprint.runtime.schema import MAX_NAME, build
 from bleuprint.runtime.yaml_tree import load_yaml
@@ -44,13 +45,15 @@ _MOST_MERGES = 32_000
 class NewCorpus:
     """An entry of `corpora` for a text of `pairs` pairs.
 
-    `files`: source and target, or one file with both. `sample`: some of the pairs.
+    `files`: source and target, or one file with both, in a table its `columns`. `sample`: some of
+    the pairs.
     """
 
     files: Sequence[Path]
     languages: Sequence[str]
     pairs: int
     sample: Sequence[Pair]
+    columns: tuple[int, int] | None = None
 
     @classmethod
     def of(cls, files: Sequence[Path], languages: Sequence[str] | None) -> "NewCorpus":
@@ -66,7 +69,8 @@ class NewCorpus:
             pairs_of = local_pairs(text, (languages[0], languages[1]))
             sample = draw(pairs_of, Sample(_LINES, 1), counts)
         except UserError as error:
-            raise UserError(f"{error}{parting(files)}") from None
+            place = parting(files) if "not parallel" in str(error) else ""
+            raise UserError(f"{error}{place}") from None
         names = " and ".join(map(str, files))
         if (pairs := len(sample) + counts.dropped.get("sample", 0)) < _FEWEST:
             raise UserError(
@@ -74,7 +78,13 @@ class NewCorpus:
                 f"{_FEWEST}, and thousands to translate sentences that are not among them"
             )
         check_languages(names, languages, sample)
-        return cls(files, languages, pairs, sample)
+        if lines := unrelated(files):
+            say(
+                f"{names}: the lengths of the lines have nothing in common in lines {lines}: is "
+                "line n of one the translation of line n of the other there?",
+                "note",
+            )
+        return cls(files, languages, pairs, sample, text.columns)
 
     @property
     def part(self) -> str:
@@ -126,7 +136,8 @@ class NewCorpus:
         sides = ("both",) if len(names) == 1 else ("source", "target")
         lines = [f"{side}: {{path: {name}}}" for side, name in zip(sides, names, strict=True)]
         if (kind := format_of(self.files)) != "plain":
-            lines[:0] = [f"format: {kind}", *(["columns: [1, 2]"] if kind == "tsv" else [])]
+            columns = [f"columns: {[*self.columns]}"] if self.columns else []
+            lines[:0] = [f"format: {kind}", *columns]
         files = "\n".join(f"          {line}" for line in lines)
         return f"""\
   {self.name}:

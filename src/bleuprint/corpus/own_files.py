@@ -2,10 +2,9 @@
 
 import re
 from collections.abc import Sequence
+from itertools import islice
 from pathlib import Path
 from typing import Literal
-
-import numpy as np
 
 from bleuprint.config.corpus_files import File, Text
 from bleuprint.rules.language_id import LanguageId
@@ -15,8 +14,8 @@ from bleuprint.text.parallel import Pair
 
 # Pairs whose languages are identified, and the share that is most of them.
 _IDENTIFIED, _MOST = 200, 0.5
-# The share of its lines that a file may have too many for a guess where they are.
-_EXTRA = 0.1
+# Lines of a table by which its columns of text are found.
+_LOOKED_AT = 1000
 
 
 def format_of(files: Sequence[Path]) -> Literal["plain", "tsv", "tmx"]:
@@ -44,7 +43,19 @@ def text_of(files: Sequence[Path]) -> Text:
         raise UserError(f"{error}: copy both there") from None
     if kind == "plain":
         return Text("", source=sides[0], target=sides[1])
-    return Text("", kind, both=sides[0], columns=(1, 2) if kind == "tsv" else None)
+    return Text("", kind, both=sides[0], columns=_columns(files[0]) if kind == "tsv" else None)
+
+
+def _columns(path: Path) -> tuple[int, int]:
+    """The first two columns of a table in most of whose cells are words; else 1 and 2."""
+    if path.suffix != ".tsv":  # compressed
+        return 1, 2
+    with path.open(encoding="utf-8", errors="replace") as stream:
+        lines = [line.split("\t") for line in islice(stream, _LOOKED_AT)]
+    width = min(map(len, lines), default=0)
+    words = [sum(any(map(str.isalpha, line[at])) for line in lines) for at in range(width)]
+    found = [at for at, count in enumerate(words, 1) if count > _MOST * len(lines)]
+    return (found[0], found[1]) if len(found) > 1 else (1, 2)
 
 
 def languages_of(files: Sequence[Path]) -> list[str]:
@@ -68,10 +79,14 @@ def languages_of(files: Sequence[Path]) -> list[str]:
 
 
 def check_languages(names: str, languages: Sequence[str], sample: Sequence[Pair]) -> None:
-    """Raise UserError if most pairs are in these languages the other way round."""
-    if not set(languages) <= set(LanguageId.known_languages):
+    """Raise UserError if most pairs are the same text twice, or in the other order of languages."""
+    some = sample[:_IDENTIFIED]
+    if sum(source == target for source, target in some) > _MOST * len(some):
+        raise UserError(f"{names}: the same text on both sides, which is no translation")
+    if unknown := sorted({*languages} - {*LanguageId.known_languages}):
+        say(f"{' and '.join(unknown)}: not a language that the filter language_id knows", "note")
         return
-    check, some = LanguageId(likelier=10.0), sample[:_IDENTIFIED]
+    check = LanguageId(likelier=10.0)
 
     def share(source: str, target: str) -> float:
         passed = (check.passes(a, source) and check.passes(b, target) for a, b in some)
@@ -90,23 +105,3 @@ def check_languages(names: str, languages: Sequence[str], sample: Sequence[Pair]
             "language_id drops the others: leave it out, or name the languages by --languages",
             "note",
         )
-
-
-def parting(files: Sequence[Path]) -> str:
-    """Where two files of different numbers of lines part, for a message; "" if it is not known.
-
-    That is, one line or more of the longer file, at one place, are taken to be without a partner:
-    where the lengths of the others fit best.
-    """
-    if format_of(files) != "plain" or any(path.suffix in {".gz", ".bz2", ".xz"} for path in files):
-        return ""
-    sides = []
-    for path in files:
-        with path.open("rb") as stream:
-            sides.append(np.log([1 + len(line) for line in stream]))
-    few, many = sorted(sides, key=len)
-    if not 0 < (extra := len(many) - len(few)) <= _EXTRA * len(few):
-        return ""
-    before, after = np.abs(many[:-extra] - few), np.abs(many[extra:] - few)
-    cost = np.append(0, before.cumsum()) + np.append(after[::-1].cumsum()[::-1], 0)
-    return f"; by their lengths, they part at about line {int(cost.argmin()) + 1}"

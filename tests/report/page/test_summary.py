@@ -59,6 +59,14 @@ def test_the_better_system_has_a_cost():
     assert text.endswith(" Its training takes 2 times the FLOPs.")
 
 
+def test_a_measure_that_contradicts_bleu_is_named():
+    base = record(CORPORA[0], "base", 20.0)
+    (text,) = found(base, record(CORPORA[0], "big", 22.0, 0.001, chrf2=33.0))
+    assert text.endswith(" Others say the opposite: chrF2 -7.0‡.")
+    (text,) = found(base, record(CORPORA[0], "big", 22.0, 0.2, chrf2=33.0))
+    assert "opposite" not in text  # not significant either
+
+
 def test_one_system_has_nothing_to_be_compared_with():
     (text,) = found(record("news-en-de", "base", 20.0))
     assert text == "news-en-de: base is the only system. BLEU 20.0 [19.0, 22.0]"

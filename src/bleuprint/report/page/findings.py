@@ -9,9 +9,12 @@ from typing import NamedTuple
 from bleuprint.report.paired import p_text
 from bleuprint.report.same_results import pairs_noise
 from bleuprint.report.system_results import Difference, SystemResult, by_test, signed
+from bleuprint.scoring.measures import MEASURES
 
 # Standard errors to each side of a 95 % interval.
 _Z = 1.96
+# Measures that may contradict BLEU.
+_OTHERS = ("chrf2", "comet")
 
 
 class Finding(NamedTuple):
@@ -55,7 +58,7 @@ def _better(
         if tested.mark:
             corrected = p_text(tested.corrected)
             text = f"significant alone ({p}), not corrected for all systems ({corrected})."
-        return Finding(title, f"{size} above the baseline{of}: {text}")
+        return Finding(title, f"{size} above the baseline{of}: {text}{_against(best)}")
     if tested.deviation:
         text = f"Significant over {len(best.seeds)} seeds ({p}), "
         text += _noise(tested, _Z * tested.error, f"the noise of {best.first.lines:,} test lines")
@@ -68,7 +71,7 @@ def _better(
         elif not made:
             text += "; how much another seed would change it is not known"
     title = f"{place}: {best.name} is {size} better than {tested.baseline}{of}"
-    return Finding(title, f"{text}.{_cost(best)}")
+    return Finding(title, f"{text}.{_against(best)}{_cost(best)}")
 
 
 def _cost(best: SystemResult) -> str:
@@ -77,6 +80,17 @@ def _cost(best: SystemResult) -> str:
         return ""
     ratio = best.first.training_flops / best.baseline.first.training_flops
     return f" Its training takes {ratio:.2g} times the FLOPs." if not 0.95 < ratio < 1.05 else ""
+
+
+def _against(best: SystemResult) -> str:
+    """The measures by which the baseline is significantly better than the best system by BLEU."""
+    tested = {name: best.differences.get(name) for name in _OTHERS}
+    worse = [
+        f"{MEASURES[name].label} {of.short}"
+        for name, of in tested.items()
+        if of and of.significant and of.value < 0
+    ]
+    return f" Others say the opposite: {', '.join(worse)}." if worse else ""
 
 
 def _noise(tested: Difference, noise: float, name: str) -> str:

@@ -1,0 +1,68 @@
+"""Where files cease to be parallel is found by the lengths of their lines."""
+
+import pytest
+
+from bleuprint.corpus.line_lengths import parting, unrelated
+from bleuprint.corpus.phrasebook import sentences
+
+GERMAN, ENGLISH = (list(sentences("train", language))[:3000] for language in ("de", "en"))
+
+
+@pytest.fixture
+def written(tmp_path):
+    """Writes the lines of two sides, and returns the files."""
+
+    def write(*sides):
+        files = [tmp_path / f"mine.{name}" for name in ("de", "en")]
+        for path, lines in zip(files, sides, strict=True):
+            path.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
+        return files
+
+    return write
+
+
+def test_translations_have_related_lengths(written):
+    assert unrelated(written(GERMAN, ENGLISH)) == ""
+
+
+def test_shifted_lines_are_named(written):
+    shifted = [*ENGLISH[:1500], "", *ENGLISH[1500:-1]]
+    # windows begin at 1, 201, ...: the one that the fault is in still fits
+    assert unrelated(written(GERMAN, shifted)) == "1,601 to 3,000"
+    assert unrelated(written(GERMAN, [*ENGLISH[1:], ""])) == "1 to 3,000"
+
+
+def test_each_range_is_named_up_to_three(written):
+    mixed = list(ENGLISH)
+    for start in (0, 800, 1600, 2400):
+        mixed[start : start + 400] = ENGLISH[start : start + 400][::-1]
+    ranges = "1 to 400, 801 to 1,200, 1,601 to 2,000 and 1 more ranges"
+    assert unrelated(written(GERMAN, mixed)) == ranges
+
+
+def test_lines_of_one_length_say_nothing(written):
+    assert unrelated(written(["ja"] * 300, ENGLISH[:300])) == ""
+
+
+def test_one_file_and_compressed_files_are_not_read(tmp_path):
+    assert unrelated([tmp_path / "mine.tsv"]) == unrelated([tmp_path / "a.gz"] * 2) == ""
+
+
+@pytest.mark.parametrize("place", [5, 301, 1700])
+def test_a_lost_line_is_found(written, place):
+    place_found = parting(written(GERMAN, ENGLISH[: place - 1] + ENGLISH[place:]))
+    start = "; by their lengths, they part at about line "
+    assert place_found.startswith(start)
+    assert abs(int(place_found.removeprefix(start).replace(",", "")) - place) <= 3
+
+
+def test_of_several_lost_lines_the_first_range_is_named(written):
+    more = list(ENGLISH)
+    for place in (2000, 1200, 500):
+        more.insert(place, "")
+    text = parting(written(GERMAN, more))
+    first, last = text.removeprefix("; by their lengths, they part first between lines ").split(
+        " and "
+    )
+    assert int(first.replace(",", "")) <= 601
+    assert int(last.replace(",", "")) > 501
