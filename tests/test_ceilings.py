@@ -8,7 +8,7 @@ from root import ROOT
 
 # Lines of code by package of src/bleuprint, rounded up.
 PACKAGES = {
-    "report": 3920,
+    "report": 3930,
     "corpus": 3660,
     "runtime": 2340,
     "config": 2250,
@@ -21,14 +21,14 @@ PACKAGES = {
     "decoding": 1300,
     "tracking": 1060,
     "model": 1320,
-    "cli": 850,
+    "cli": 860,
     "rules": 720,
     "native": 550,  # in C++ 400
     "cells": 200,
 }
 LONGEST = 350  # lines of a module
 # Of code; of docs, of pages. The aim is 21,000 and 25,000.
-TOTALS = {"src": 27790, "tests": 31970, "docs": 2540}
+TOTALS = {"src": 27810, "tests": 31980, "docs": 2540}
 
 
 def code(folder):

@@ -2,6 +2,7 @@
 
 import argparse
 import errno
+import json
 import os
 import re
 import shutil
@@ -59,6 +60,18 @@ def shown(grid, **variables):
     done = processes.run([sys.executable, "-c", code], Path(), environment)
     assert done.returncode == 0, done.stderr
     return done.stdout.decode()
+
+
+def test_weak_points_are_named_with_the_scores(project, tmp_path):
+    assert "Weak points" not in printed(project)
+    shutil.copytree(project, tmp_path / "weak")
+    results = tmp_path / "weak" / "reports" / "results.json"
+    content = json.loads(results.read_text("utf-8"))
+    for cell in content["cells"]:
+        cell["lines"] = 40
+    results.write_text(json.dumps(content), "utf-8")
+    text = " ".join(printed(tmp_path / "weak").split())
+    assert "Weak points (see reports/index.html): Few test lines: only large differences sh" in text
 
 
 def words(text):

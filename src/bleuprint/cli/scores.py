@@ -50,8 +50,18 @@ def print_headline(after: Callable[[Settings], Sequence[str]] = lambda _: [_MORE
 
     with working("reading the results"):
         settings, records = _results()
-        parts = headline(records, settings.published, after(settings))
+        after_them = [*_cautions(settings, records), *after(settings)]
+        parts = headline(records, settings.published, after_them)
     show(parts)
+
+
+def _cautions(settings: Settings, records: "Records") -> list[str]:
+    """What makes the results weak, in a line; the page has the evidence."""
+    from bleuprint.report.page.cautions import cautions
+    from bleuprint.report.page.context import ReportContext
+
+    titles = [each.title for each in cautions(ReportContext(settings, records))]
+    return [f"Weak points (see reports/index.html): {'; '.join(titles)}."] if titles else []
 
 
 def _results() -> tuple[Settings, "Records"]:

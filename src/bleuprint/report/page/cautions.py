@@ -1,12 +1,12 @@
-"""What makes the results weak, by rules of thumb; the page says it before them."""
+"""What makes the results weak, by rules of thumb; the page and the terminal say it first."""
 
 from collections.abc import Iterator
 
 from bleuprint.config.corpus_files import EMBEDDED, Files
-from bleuprint.report import notes
 from bleuprint.report.page.context import ReportContext
 from bleuprint.report.page.findings import Finding
 from bleuprint.report.system_results import SystemResult, by_test
+from bleuprint.runtime.errors import UserError
 from bleuprint.scoring.breakdown import COUNT, WORD_ACCURACY
 from bleuprint.scoring.measures import FAULT_KEYS, MEASURES
 from bleuprint.scoring.output_faults import ANY
@@ -35,9 +35,7 @@ def cautions(context: ReportContext) -> Iterator[Finding]:
         "Few test lines: only large differences show": [
             f"{count:,} of {name}" for name, count in lines.items() if count < LINES
         ],
-        "Few training pairs: which system is better may change with more": [
-            f"{of.left:,} of {name}" for name, of in context.kept.items() if of.left < PAIRS
-        ],
+        "Few training pairs: which system is better may change with more": _few_pairs(context),
         "Lines with faults (see what broke)": list(_faulty(context)),
         "Words of the references that the training text lacks": [
             f"{share:.0%} of {name}" for name, share in unseen.items() if share >= UNSEEN
@@ -50,9 +48,14 @@ def cautions(context: ReportContext) -> Iterator[Finding]:
         if places:
             more = [f"and {len(places) - _MOST} more"] if len(places) > _MOST else []
             yield Finding(title, "; ".join((*places[:_MOST], *more)))
-    for note in notes.reachable_notes(context.records.cells, context.root):
-        title, _, text = note.partition(": ")
-        yield Finding(title, text)
+
+
+def _few_pairs(context: ReportContext) -> list[str]:
+    try:
+        kept = context.kept
+    except UserError:  # a clone with a report and without data
+        return []
+    return [f"{of.left:,} of {name}" for name, of in kept.items() if of.left < PAIRS]
 
 
 def _generated(files: Files) -> bool:

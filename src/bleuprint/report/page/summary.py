@@ -19,12 +19,18 @@ def summary(context: ReportContext) -> Section:
         for cell, of in context.curves.items()
     }
     data = {
-        "cautions": list(cautions(context)),
+        "cautions": [*cautions(context), *_reachable(context)],
         "findings": list(_findings(context)),
         "advice": list(advice(validations)),
         **scores(context),
     }
     return Section("summary", "Summary", data)
+
+
+def _reachable(context: ReportContext) -> Iterator[Finding]:
+    for note in notes.reachable_notes(context.records.cells, context.root):
+        title, _, text = note.partition(": ")
+        yield Finding(title, text)
 
 
 def _findings(context: ReportContext) -> Iterator[Finding]:
