@@ -28,8 +28,8 @@ click, joblib, pytest and hypothesis, and these wheels, 8 MB and CTranslate2's 4
     export PYTHONPATH=$PWD/src:/tmp/site
 
 CTranslate2's are built for CUDA 12 and say so where libcublas.so.12 is missing. For multi30k, the
-folder BLEUPRINT_MIRROR needs the English and German files that corpora/multi30k.yaml names, 1.4 MB,
-as raw.githubusercontent.com/multi30k/dataset/COMMIT/data/task1/raw/NAME.
+folder BLEUPRINT_MIRROR needs the English and German files that corpora/multi30k-tokens.yaml names,
+4 MB, as raw.githubusercontent.com/multi30k/dataset/COMMIT/data/task1/tok/NAME.
 """
 
 import argparse
