@@ -9,7 +9,7 @@ from root import ROOT
 # Lines of code by package of src/bleuprint, rounded up.
 PACKAGES = {
     "report": 3930,
-    "corpus": 3660,
+    "corpus": 3680,
     "runtime": 2340,
     "config": 2250,
     "pipeline": 1740,
@@ -28,7 +28,7 @@ PACKAGES = {
 }
 LONGEST = 350  # lines of a module
 # Of code; of docs, of pages. The aim is 21,000 and 25,000.
-TOTALS = {"src": 27810, "tests": 31980, "docs": 2540}
+TOTALS = {"src": 27830, "tests": 31990, "docs": 2540}
 
 
 def code(folder):

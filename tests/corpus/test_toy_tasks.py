@@ -8,7 +8,7 @@ import pytest
 from bleuprint.config.experiment import load
 from bleuprint.corpus.download.download import download_corpus
 from bleuprint.corpus.download.fetch import Source
-from bleuprint.corpus.toy_tasks import COPY_SPLITS, copy_task
+from bleuprint.corpus.toy_tasks import COPY_SPLITS, copy_task, toy_sentence, toy_sentences
 from bleuprint.text.parallel import TextFolder
 from root import ROOT
 
@@ -33,9 +33,22 @@ def test_the_bytes_are_always_the_same():
     assert hashlib.sha256(text.encode()).hexdigest().startswith("7f30f52db53d17fe")
 
 
+def test_sentences_differ_in_words_each_of_which_is_translated_in_one_way():
+    pairs = [*zip(toy_sentences("de"), toy_sentences("en"), strict=True)]
+    assert len({german for german, _ in pairs}) == len({english for _, english in pairs}) == 54
+    words = {
+        word
+        for german, english in pairs
+        for word in zip(german.split(), english.split(), strict=True)
+    }
+    assert len(words) == len({german for german, _ in words}) == len({en for _, en in words}) == 11
+    (german,), (english,) = toy_sentence("de"), toy_sentence("en")
+    assert (german.removesuffix(" P"), english) in pairs
+
+
 @pytest.mark.parametrize("recipe", ["copy", "toy-sentence"])
 def test_they_are_read_like_any_corpus(recipe, tmp_path):
-    ((name, corpus),) = load(ROOT / "recipes" / f"{recipe}.yaml").corpora.items()
+    name, corpus = next(iter(load(ROOT / "recipes" / f"{recipe}.yaml").corpora.items()))
     raw = TextFolder(tmp_path / "raw", corpus.source, corpus.target)
     nowhere = Source(str(tmp_path), tmp_path, None)
     download_corpus(name, corpus.files, raw, tmp_path / "ledger.json", nowhere)

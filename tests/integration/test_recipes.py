@@ -70,7 +70,7 @@ RESOLVED = {
     "table2": "a751f06c682a4f73",
     "table3-phrasebook": "caac30d4208771c8",
     "table3": "5d109339d7581dee",
-    "toy-sentence": "8c5ff93fd3d97c86",
+    "toy-sentence": "b46da756aaffce84",
 }
 
 
@@ -87,7 +87,7 @@ def test_a_recipe_resolves_to_the_settings_that_it_had(name):
 
 def test_recipes_are_short():
     lines = [path.read_text("utf-8").splitlines() for path in RECIPES]
-    assert sum(map(len, lines)) <= 1100
+    assert sum(map(len, lines)) <= 1120
     assert max(len(line) for recipe in lines for line in recipe) <= 110
 
 

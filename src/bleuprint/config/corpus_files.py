@@ -26,7 +26,7 @@ _SPLITS = ("train", "valid", "test")
 EMBEDDED = (
     *(f"phrasebook:{text}.{side}" for text in (*_SPLITS, "noisy") for side in ("en", "de", "fr")),
     *(f"copy:{split}.{side}" for split, side in product(_SPLITS, ("src", "tgt"))),
-    *(f"toy:sentence.{side}" for side in ("de", "en")),
+    *(f"toy:{text}.{side}" for text in ("sentence", "sentences") for side in ("de", "en")),
 )
 
 
@@ -35,7 +35,7 @@ class File:
     """One file: downloaded from `url` or one of `mirrors`, or local at `path` below `inputs/`.
 
     A URL is http, https or file, or the name of an embedded text: `phrasebook:SPLIT.LANGUAGE`
-    (`noisy`: train with faults), `copy:SPLIT.SIDE`, `toy:sentence.LANGUAGE`.
+    (`noisy`: train with faults), `copy:SPLIT.SIDE`, `toy:sentence.LANGUAGE` (`sentences`: 54).
     `archive_member`: the name of the file in an archive (.tar, .tgz, .zip, ...); if that is an
     archive too, the name in it follows, and so on. A name that ends in .gz is decompressed.
     `sha256` and `size` (bytes) are of the downloaded file; without a hash, the first download

@@ -1,10 +1,12 @@
-"""The toy corpora of the Transformer's courses: the copy task, and one sentence.
+"""The toy corpora of the Transformer's courses: the copy task, and a sentence.
 
-The copy task is that of The Annotated Transformer: ten symbols out of ten, the first always 1.
+The copy task is that of The Annotated Transformer: ten symbols out of ten, the first always 1. The
+sentence comes alone, and as one of 54 that cannot be told apart without reading the source.
 """
 
 from collections.abc import Iterator
 from functools import cache
+from itertools import product
 from random import Random
 
 # Pairs of the copy task: the training of 2022 sees 20 epochs of 20 batches of 80 sentences.
@@ -15,6 +17,13 @@ _SEED = 1729
 
 # "P" pads the source, as the notebook writes it.
 _SENTENCE = {"de": "ich mochte ein bier P", "en": "i want a beer"}
+# Its last three words and what may stand for each, and what may follow, German to English.
+_WORDS = (
+    {"mochte": "want", "sah": "saw", "trank": "drank"},
+    {"ein": "a", "kein": "no"},
+    {"bier": "beer", "wasser": "water", "wein": "wine"},
+    {"": "", "jetzt": "now", "heute": "today"},
+)
 
 
 def copy_task(split: str) -> Iterator[str]:
@@ -25,6 +34,13 @@ def copy_task(split: str) -> Iterator[str]:
 def toy_sentence(language: str) -> Iterator[str]:
     """The one sentence, in German (de) or English (en)."""
     return iter([_SENTENCE[language]])
+
+
+def toy_sentences(language: str) -> Iterator[str]:
+    """It and all others of its words, in the same order in both languages."""
+    for words in product(*(of.items() for of in _WORDS)):
+        german, english = zip(*words, strict=True)
+        yield " ".join({"de": ("ich", *german), "en": ("i", *english)}[language]).rstrip()
 
 
 @cache

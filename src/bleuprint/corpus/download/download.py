@@ -191,4 +191,8 @@ def _embedded(url: str) -> Iterable[str]:
     corpus, split, language = re.split("[:.]", url)
     if corpus == "phrasebook":
         return phrasebook.sentences(split, language)
-    return toy_tasks.copy_task(split) if corpus == "copy" else toy_tasks.toy_sentence(language)
+    if corpus == "copy":
+        return toy_tasks.copy_task(split)
+    return {"sentence": toy_tasks.toy_sentence, "sentences": toy_tasks.toy_sentences}[split](
+        language
+    )
