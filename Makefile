@@ -42,7 +42,9 @@ setup: .venv/.ready .dvc/plots.html
 	@echo "making .venv, in about two minutes"
 	@# sleep must not hold a pipe open that this writes to
 	@while sleep 5 &> /dev/null; do \
-	  echo ".venv: $$(du -sm .venv 2> /dev/null | cut -f1) MB after $$SECONDS s"; \
+	  if mb=$$({ du -sm .venv | cut -f1; } 2> /dev/null) && [ "$${mb:-0}" -ge 100 ]; \
+	  then echo ".venv: $$mb MB of some 3,000 unpacked after $$SECONDS s (with CUDA 7,000)"; \
+	  else echo ".venv: $$SECONDS s, downloading packages, of which some 3,000 MB will be unpacked"; fi; \
 	done & trap "kill $$!" EXIT; \
 	if command -v uv > /dev/null; then \
 	  uv venv --quiet --seed --allow-existing --python "$$(command -v $(PYTHON))" .venv && \
@@ -107,7 +109,9 @@ ui: setup
 
 recipe:
 	@test -n "$(NAME)" || { echo "make recipe NAME=...: one of $(RECIPES)"; exit 2; }
-	@test -f "recipes/$(NAME).yaml" || { echo "no recipe $(NAME); there are: $(RECIPES)"; exit 2; }
+	@test -f "recipes/$(NAME).yaml" || { echo "no recipe $(NAME); there are: $(RECIPES)"; \
+	  $(PYTHON) -c 'import difflib, sys; [print(f"did you mean {name}?") for name in \
+	  difflib.get_close_matches(sys.argv[1], sys.argv[2:], 1)]' "$(NAME)" $(RECIPES); exit 2; }
 	@# a params.yaml that equals no recipe has been edited
 	@for recipe in recipes/*.yaml; do cmp -s params.yaml $$recipe && exit; done; \
 	  cp --backup=numbered params.yaml params.yaml.before && echo "params.yaml is kept as params.yaml.before"

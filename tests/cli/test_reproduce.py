@@ -1,5 +1,6 @@
 """`bleuprint reproduce`: the line of a stage, and what is to be committed."""
 
+import os
 import shutil
 import subprocess
 from dataclasses import replace
@@ -13,7 +14,7 @@ import result_trees as trees
 from bleuprint.cli.reproduce import alone, ending, line
 from bleuprint.config.experiment import load
 from bleuprint.report.frame import RESULTS, costs_csv
-from result_rows import TWO_SYSTEMS, changed, frame
+from result_rows import TWO_SYSTEMS, changed, frame, record
 from root import ROOT
 
 
@@ -41,7 +42,7 @@ def test_two_runs_of_a_project_wait_for_each_other(tmp_path, monkeypatch, capsys
         done.append("first")
     other.join()
     assert done == ["first", "second"]
-    assert "another bleuprint reproduce runs here: waiting for it" in capsys.readouterr().err
+    assert f"runs here (kill {os.getpid()} makes it save and end): wait" in capsys.readouterr().err
 
 
 @pytest.fixture
@@ -79,6 +80,9 @@ def test_the_end_says_whether_it_is_the_committed_result(project):
         "Not the committed result: 3 of 6 differ. Where, and whether by chance: "
         "bleuprint verify HEAD"
     )
+    frame(*TWO_SYSTEMS[:4], record("new", "news-en-de", "first", 35.0)).save(RESULTS)
+    said = "4 of 5 results are those of HEAD to the byte; 1 is new; 2 of HEAD are gone."
+    assert ending(project)[0] == said
 
 
 def test_an_experiment_is_compared_with_the_committed_results_of_its_name(project):

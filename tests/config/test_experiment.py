@@ -40,7 +40,11 @@ def test_rows_made_with_merge_keys(tmp_path):
         ("heads: 2", "heads: 2.5", "25: systems.base.model.heads: 2.5 is not a whole number"),
         ("heads: 2", "heads: true", "25: systems.base.model.heads: true is not a whole number"),
         ("heads: 2", "heads:", "base.model.heads: an empty value is not a whole number"),
-        ("  dropout: {", "  dropout: 0.1 # {", "28: systems.base.model.dropout: 0.1 is not a"),
+        (
+            *("  dropout: {", "  dropout: 0.1 # {"),
+            "28: systems.base.model.dropout: 0.1 is not a mapping: {embedding: ..., residual: ...",
+        ),
+        ("max_tokens: 100", "", "train: the key 'max_tokens' is missing; `like: NAME` takes what"),
         ("norm: post", "norm: past", "29: systems.base.model.norm: 'past' is not one of post, pre"),
         ("seeds: [1]", "seeds: 1", "2: seeds: 1 is not a list"),
         ("seeds: [1]", "seeds: [1, 1]", "2: seeds: [1, 1]: at least one seed, and none twice"),
@@ -95,7 +99,10 @@ def test_rows_made_with_merge_keys(tmp_path):
             "min_length: 0, no_repeat_ngram: 3, allow_unk: true, engine: ctranslate2",
             "no_repeat_ngram 3 needs engine pytorch",
         ),
-        ("average: {last: 2}", "average: {last: 3}", "average.last 3: training keeps 2"),
+        (
+            *("average: {last: 2}", "average: {last: 3}"),
+            "last 3: training keeps 2: lower train.checkpoint_every (5), or lower average.last",
+        ),
         ("init_lr: 0.0}", "init_lr: 0.1}", "inverse_sqrt: warmup_init_lr 0.1 is above lr 0.001"),
         ("max_tokens: 100", "max_tokens: 101", "max_tokens 101 is above tokens_per_update 100"),
         (
@@ -117,7 +124,11 @@ def test_rows_made_with_merge_keys(tmp_path):
         ),
         ("every: 0}", "every: 7}", "keep.every 7 is not a multiple of checkpoint_every 5"),
         ("average: {last: 2}", "average: {}", "base.average: needs one of last, best, ema"),
-        ("average: {last: 2}", "average: {best: 1}", "average.best 1: training keeps 0"),
+        (
+            "average: {last: 2}",
+            "average: {best: 1}",
+            "best 1: training keeps 0: raise train.keep.best",
+        ),
         ("seeds: [1]", "seeds: [9223372036854775808]", "seeds.0: 9223372036854775808 is out of"),
         ("{path: inputs/a.de}", '{url: "phrasebook:tets.en"}', "one of phrasebook:train.en, "),
         ("{path: inputs/a.de}", '{url: "file:///a.de"}', "needs sha256"),

@@ -3,6 +3,7 @@
 import os
 import re
 import shlex
+import shutil
 import subprocess
 import sys
 
@@ -100,3 +101,32 @@ def test_git_changes_no_line_ends():
             ("i/none", "attr/text=auto eol=lf"),
             ("i/-text", "attr/-text"),
         }, line
+
+
+def test_set_up_says_what_it_does_and_ends_silently(tmp_path):
+    """By programs that stand in for uv, which installs, and for sleep, to save time."""
+    for name in ("Makefile", "constraints.txt", "pyproject.toml"):
+        shutil.copy(ROOT / name, tmp_path)
+    programs = {
+        "uv": 'mkdir -p .venv; [ "$1" = venv ] && exit; /bin/sleep 1\n'
+        "head -c 150M /dev/zero > .venv/torch; /bin/sleep 1",
+        "sleep": "exec /bin/sleep 0.01",
+    }
+    (tmp_path / "bin").mkdir()
+    for name, text in programs.items():
+        (file := tmp_path / "bin" / name).write_text(f"#!/bin/sh\n{text}\n")
+        file.chmod(0o755)
+    environment = {**os.environ, "PATH": f"{tmp_path}/bin:{os.environ['PATH']}"}
+    done = subprocess.run(
+        ["make", ".venv/.ready"], cwd=tmp_path, env=environment, capture_output=True, text=True
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+    for line in (r"\d s, downloading packages, of which", r"1\d\d MB of some 3,000 unpacked after"):
+        assert re.search(rf"(?m)^\.venv: {line} ", done.stdout)
+
+
+def test_a_recipe_that_is_not_there_names_the_nearest():
+    done = subprocess.run(
+        ["make", "recipe", "NAME=toysentence"], cwd=ROOT, capture_output=True, text=True
+    )
+    assert done.returncode == 2 and done.stdout.endswith("\ndid you mean toy-sentence?\n")

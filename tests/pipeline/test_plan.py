@@ -35,12 +35,12 @@ def test_a_clone_without_the_cache_would_run_all(stand_in, tmp_path):
     assert re.fullmatch("data/.*own.* is neither here nor in DVC's cache", missing)
     assert len(plan) == 38 and plan["resolve"] == "inputs has changed"
     (clone / "dvc.lock").unlink()
-    assert set(planned(micro.Project(clone)).values()) == {"has not run yet"}
+    assert set(planned(micro.Project(clone)).values()) == {"has not finished here yet"}
 
 
 def test_a_plan_sets_no_results_aside(project):
     project.edit("params.yaml", "  wide:\n", "  wider:\n")
-    assert planned(project)["train@wider-own-1"] == "has not run yet"
+    assert planned(project)["train@wider-own-1"] == "has not finished here yet"
     assert (project.root / "results/wide/own/1/scores.json").exists()
 
 

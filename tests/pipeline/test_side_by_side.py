@@ -1,6 +1,11 @@
 """What has changed runs, independent stages beside each other, and is recorded as DVC does it."""
 
 import re
+import shutil
+import signal
+import subprocess
+import sys
+import time
 from dataclasses import replace
 
 import pytest
@@ -11,6 +16,7 @@ from bleuprint.pipeline import side_by_side
 from bleuprint.pipeline.graph import stages
 from bleuprint.pipeline.resolve import resolve
 from bleuprint.runtime.yaml_tree import load_yaml
+from processes import on_terminal
 from root import ROOT
 
 CELLS = ["tiny-other-1", "tiny-own-1", "wide-own-1"]
@@ -21,6 +27,33 @@ PORTABLE = "  tiny:\n", "  tiny:\n    arithmetic: portable\n"
 MEETING = """\
 mkdir -p work/meeting; touch work/meeting/$$
 for _ in $(seq 100); do test $(ls work/meeting | wc -l) -ge 2 && exit 0; sleep 0.1; done; exit 1
+"""
+# With 40 lines of progress, which take a tenth of a second.
+COUNTING = """\
+python -c '
+import time
+from bleuprint.runtime import progress
+progress.SECONDS_BETWEEN_LINES = 0, 0
+for _ in progress.track(range(40), "train it", 40, "updates"):
+    time.sleep(0.01)
+'
+"""
+# Saves at SIGTERM, in half a second; the stage that has started it ends at once.
+SAVING = """\
+exec 2> /dev/null  # where it would write that its sleep was terminated
+trap 'sleep 0.5; touch work/meeting/$$.saved; exit 75' TERM
+mkdir -p work/meeting; touch work/meeting/$$
+while :; do sleep 0.05; done
+"""
+RUN = """\
+from bleuprint.pipeline import side_by_side
+from bleuprint.pipeline.resolve import resolve
+from bleuprint.runtime.errors import run
+side_by_side._cores = lambda: {cores}
+def main():
+    resolve()
+    side_by_side.run(lambda name, restored: print(name, flush=True))
+run(main)
 """
 
 
@@ -132,3 +165,33 @@ def test_a_stage_of_several_threads_has_all_cores_and_others_share_them(stand_in
     assert side_by_side._share(clean, free=0, others=1) == 1  # more than there are: it waits
     assert side_by_side._share(replace(clean, threads=1), free=8, others=1) == 1
     assert side_by_side._share(replace(clean, gpu=1), free=3, others=1) == 8
+
+
+@pytest.mark.parametrize("cores", [1, 2])
+def test_a_terminal_shows_our_progress_and_none_of_dvc(project, cores):
+    """Lines where stages may run beside each other, whose bars would overwrite each other."""
+    shutil.rmtree(project.root / "data/clean")  # which DVC finds in its cache
+    environment = {**project.environment, "WHILE_TRAINING": COUNTING}
+    command = [sys.executable, "-c", RUN.format(cores=cores)]
+    said = on_terminal(command, project.root, environment)
+    assert not re.search(r"\\x|Collecting|lock|file/s", said), said
+    lines = re.findall(r"(?m)^train it: \d+ of 40 updates, .* a second, 0:00:00 left\r$", said)
+    assert len(lines) == (39 * len(TRAININGS) if cores == 2 else 0)
+    assert ("train it: 100%|" in said) == (cores == 1)
+    assert "\nreport\r\n" in said
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP])
+def test_a_signal_ends_the_stages_and_waits_until_they_have_saved(project, number):
+    process = subprocess.Popen(
+        [sys.executable, "-c", RUN.format(cores=2)],
+        env={**project.environment, "WHILE_TRAINING": SAVING},
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    while len(trainings := [*project.root.glob("work/meeting/*")]) < 2:
+        time.sleep(0.05)
+    process.send_signal(number)
+    said = "bleuprint: error: stopped: the same command continues from here\n"
+    assert (process.communicate(timeout=30)[1], process.returncode) == (said, 75)
+    assert all(path.with_name(f"{path.name}.saved").exists() for path in trainings)

@@ -56,6 +56,6 @@ def test_a_renamed_system_trains_nothing(root):
 def test_two_cells_with_one_training_that_start_together_train_once(root):
     renamed(root, ["micro", "twin"])
     said = ended(*(start(root, system=name) for name in ("micro", "twin")))
-    assert "".join(said).count("another process is running this training: waiting for it") == 1
+    assert "".join(said).count(": another process is running this training (kill ") == 1
     assert len(list((root / "work/trainings").glob("[!.]*"))) == 1
     assert outputs(root, "twin") == outputs(root, "micro") != {}

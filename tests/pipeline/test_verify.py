@@ -220,7 +220,12 @@ def test_the_exit_status_and_a_revision(tmp_path):
         ["git", "commit", "--quiet", "--message", "first"],
     ):
         subprocess.run(command, cwd=root, env=kept, check=True)
-    assert bleuprint(root, "HEAD")[0] == 0
+    same, alone = "here and HEAD: 2 results the same bytes\n", "here, reports/ is as committed: "
+    status, output, _ = bleuprint(root, "HEAD")
+    assert status == 0 and output.startswith(f"{same}{alone}nothing has run since. To run: make")
+    (folder := root / Cell("tiny", "news-en-de", 1).results).mkdir(parents=True)
+    (folder / "scores.json").touch()
+    assert bleuprint(root, "HEAD")[:2] == (0, same)
     write(root, 33.4, **OTHER)
     write_lock(root, smoothing="0.2\r\x1c\u2028\x85\0\ufeff")
     status, output, _ = bleuprint(root, "HEAD")

@@ -6,6 +6,8 @@ import sys
 
 import pytest
 
+from processes import on_terminal
+
 HOSTILE = "a\x1b]0;title\x07\rb\x9b2J\x7f\u202e\u2066c\u2028d"
 SHOWN = r"a\x1b]0;title\x07\x0db\x9b2J\x7f\u202e\u2066c\u2028d"
 LOCALES = [
@@ -65,26 +67,15 @@ def test_messages_hold_neither_secrets_nor_control_characters(way):
     assert "2J" in text
 
 
-def test_the_bar_on_a_terminal_moves_the_cursor_and_its_label_does_not(tmp_path):
+def test_the_bar_on_a_terminal_moves_the_cursor_and_its_label_does_not():
     """In two bars, one below the other, which need the sequence for "up"."""
-    pty = pytest.importorskip("pty")
     program = _RUN.format(
-        "import termios\n"
-        "termios.tcsetwinsize(2, (24, 200))\n"
         "def main():\n"
         f"    outer, inner = Progress({HOSTILE!a}, 3, 'pairs'), Progress('inner', 3, 'B')\n"
         "    inner.advance(); outer.advance(); inner.say('said \\x1b[5m')\n"
         "    inner.close(); outer.close()"
     )
-    out = tmp_path / "out"
-    with out.open("wb") as file:
-
-        def read(descriptor):
-            file.write(data := os.read(descriptor, 1024))
-            return data
-
-        pty.spawn([sys.executable, "-c", program], read)
-    text = out.read_text(encoding="utf-8")
+    text = on_terminal([sys.executable, "-c", program])
     assert SHOWN[:20] in text and r"said \x1b[5m" in text
     assert "\x1b[A" in text and not {"\x9b", "\x07", "\u202e"} & {*text}
     assert "\x1b]0" not in text and "\x1b[5m" not in text

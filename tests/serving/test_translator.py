@@ -7,13 +7,16 @@ import pty
 import re
 import subprocess
 import sys
-from dataclasses import dataclass
+from argparse import Namespace
+from dataclasses import dataclass, replace
 
 import pytest
 
 import processes
+from bleuprint.cli.options import trained_cell
 from bleuprint.config.experiment import load
 from bleuprint.config.paths import Cell
+from bleuprint.config.system import Average
 from bleuprint.dataset.subwords.vocabulary import EOS
 from bleuprint.decoding.beam_search import Hypothesis, length_penalty
 from bleuprint.rules.rule import Edit
@@ -48,6 +51,21 @@ def test_a_test_set_is_translated_as_by_the_pipeline(toy):
     assert [int(number) for number, *_ in rows] == [n // 2 for n in range(4 * len(expected))]
     assert [text for _, text, _ in rows[::2]] == expected * 2
     assert all(float(a[2]) >= float(b[2]) for a, b in zip(rows[::2], rows[1::2], strict=True))
+
+
+def test_other_settings_than_those_of_the_training_are_noted(toy, monkeypatch, capsys):
+    monkeypatch.chdir(toy)
+    given, settings = Namespace(system="micro", corpus="toy", seed=None), load()
+    system = settings.system("micro")
+    for each, noted in (
+        (system, 0),
+        (replace(system, decode=replace(system.decode, beam=9)), 0),
+        (replace(system, average=Average(last=2)), 1),
+        (replace(system, train=replace(system.train, label_smoothing=0.3)), 1),
+    ):
+        assert trained_cell(replace(settings, cells={"micro": {"toy": each}}), given) == CELL
+        said = "note: system micro, corpus toy, seed 1: trained with other settings than"
+        assert capsys.readouterr().err.count(said) == noted
 
 
 def test_unknown_words_are_named_once_a_run(toy):

@@ -4,8 +4,11 @@ Tests of what happens at the start of a process use `subprocess`.
 """
 
 import os
+import pty
 import subprocess
 import sys
+import termios
+from contextlib import suppress
 
 import warm
 from bleuprint.runtime import reexec
@@ -23,6 +26,21 @@ def run_text(command, cwd, env=None):
     done = run(command, cwd, env)
     output = done.stdout.decode(), done.stderr.decode()
     return subprocess.CompletedProcess(command, done.returncode, *output)
+
+
+def on_terminal(command, cwd=None, env=None):
+    """What a command and those that it starts write to a terminal of 24 lines, 200 wide."""
+    ours, theirs = pty.openpty()
+    termios.tcsetwinsize(theirs, (24, 200))
+    streams = dict.fromkeys(("stdin", "stdout", "stderr"), theirs)
+    with subprocess.Popen(command, cwd=cwd, env=env, start_new_session=True, **streams):
+        os.close(theirs)
+        text = b""
+        with suppress(OSError):  # of Linux, once all have closed it
+            while data := os.read(ours, 1 << 16):
+                text += data
+    os.close(ours)
+    return text.decode()
 
 
 def loaded(command):

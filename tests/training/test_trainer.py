@@ -103,16 +103,18 @@ def test_killed_again_and_again_it_ends_with_the_same_weights(trained, tmp_path)
         assert of(root) == of(roots[0])
 
 
-def test_sigterm_saves_and_the_next_run_continues(trained, tmp_path):
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_a_signal_saves_and_the_next_run_continues(trained, tmp_path, number):
     root = fresh(trained, tmp_path)
     process = start(root)
     wait_for_checkpoint(root, 0)
     while process.poll() is None:  # clusters repeat the signal
-        process.send_signal(signal.SIGTERM)
+        process.send_signal(number)
         time.sleep(0.002)
     said, _ = process.communicate(timeout=60)
     assert process.returncode == 75, said
-    assert "stopped by SIGTERM: saved at update" in said
+    assert said.count("stopped by SIGTERM: saved at update") == 1
+    assert "interrupted" not in said
     assert not (root / "models").exists()
     assert "continuing from update" in train(root)
     assert weights(root) == weights(trained)

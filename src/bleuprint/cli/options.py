@@ -5,10 +5,12 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import TypeAlias
 
+from bleuprint.config.cells import training_settings_sha256
 from bleuprint.config.experiment import Settings
 from bleuprint.config.paths import Cell
 from bleuprint.config.system import WIDEST, Decode
-from bleuprint.runtime.errors import UserError
+from bleuprint.runtime.errors import UserError, say
+from bleuprint.runtime.files import read_object
 
 Commands: TypeAlias = "argparse._SubParsersAction[argparse.ArgumentParser]"
 AddArgument: TypeAlias = Callable[..., argparse.Action]
@@ -72,11 +74,11 @@ def chosen_search(settings: Settings, given: argparse.Namespace) -> Decode:
 
 
 def trained_cell(settings: Settings, given: argparse.Namespace) -> Cell:
-    """The cell that the options name.
+    """The cell that the options name; says if it was trained with other settings than these.
 
     Raises UserError if params.yaml lacks it, or if it has not been trained and averaged.
     """
-    settings.system_on(given.system, given.corpus)
+    system = settings.system_on(given.system, given.corpus)
     seed = settings.seeds[0] if given.seed is None else given.seed
     named = Cell(given.system, given.corpus, seed)
     if not named.models.exists():
@@ -84,4 +86,11 @@ def trained_cell(settings: Settings, given: argparse.Namespace) -> Cell:
         raise UserError(f"{named.models}: no training of {named}; run: make reproduce, or dvc pull")
     if not (averaged := named.models / "averaged").exists():
         raise UserError(f"{averaged}: no average of {named}; run: make reproduce, or dvc pull")
+    facts, made = named.results / "training.json", averaged / "model.json"
+    trained_by = read_object(facts).get("settings") if facts.exists() else None
+    averaged_by = read_object(made).get("averaged", {}).get("settings")
+    if trained_by not in (None, training_settings_sha256(system, seed)) or (
+        averaged_by not in (None, system.average.given)
+    ):
+        say(f"{named}: trained with other settings than params.yaml has: make reproduce", "note")
     return named

@@ -112,7 +112,7 @@ def _plan(_: argparse.Namespace) -> None:
         known += took
         new += len(stages) - len(took)
     if known:
-        unknown = f"; {new} others have not run here" if new else ""
+        unknown = f"; {new} other{'s' * (new > 1)}: never finished here" if new else ""
         print(f"{len(known)} of these took {duration(sum(known))} when they last ran here{unknown}")
 
 

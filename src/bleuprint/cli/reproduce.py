@@ -45,7 +45,7 @@ def alone() -> Iterator[None]:
     try:
         lock.acquire(timeout=0)
     except Timeout:
-        say("another bleuprint reproduce runs here: waiting for it", "note")
+        say(f"another bleuprint reproduce runs here{lock.advice}: waiting for it", "note")
         lock.acquire()
     try:
         yield
@@ -86,7 +86,7 @@ def _kept(settings: Settings) -> Iterator[str]:
 
 
 def _compared(settings: Settings) -> str:
-    """How many results equal those that are committed of this experiment."""
+    """How many results equal those that are committed of this experiment, and how many differ."""
     from bleuprint.report.same_results import Verdict, compared
 
     name = re.search(
@@ -95,18 +95,22 @@ def _compared(settings: Settings) -> str:
     of_recipe = REPORTS / settings.experiment
     place = "HEAD" if name and name[1] == settings.experiment else of_recipe.as_posix()
     try:
-        results, _ = compared(open_report(".").records, open_report(place).records)
+        here, there = (open_report(name).records for name in (".", place))
+        results, _ = compared(here, there)
     except UserError:  # none there, or written by an earlier version
         results = []
     if not results:
         return "No result of this experiment is committed: there is none to compare with."
-    same = [each.verdict for each in results].count(Verdict.SAME_BYTES)
-    if same == len(results):
+    total, same = len(here.cells), [each.verdict for each in results].count(Verdict.SAME_BYTES)
+    new, gone = (len(side.cells) - len(results) for side in (here, there))
+    if same == total and not gone:
         return f"The committed result to the byte: translations and scores are those of {place}."
-    return (
-        f"Not the committed result: {len(results) - same} of {len(results)} differ. Where, and "
-        f"whether by chance: bleuprint verify {place}"
-    )
+    more = [f"{new} {'is' if new == 1 else 'are'} new"] * bool(new)
+    more += [f"{gone} of {place} {'is' if gone == 1 else 'are'} gone"] * bool(gone)
+    if different := len(results) - same:
+        more = [f"Not the committed result: {different} of {total} differ", *more]
+        return f"{'; '.join(more)}. Where, and whether by chance: bleuprint verify {place}"
+    return "; ".join([f"{same} of {total} results are those of {place} to the byte", *more]) + "."
 
 
 def _next(settings: Settings) -> Iterator[str]:

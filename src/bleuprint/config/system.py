@@ -301,15 +301,19 @@ class System:
                 f"decode.engine ctranslate2 needs d_k and d_v equal to d_model / heads, not "
                 f"{model.d_k} and {model.d_v} of {model.d_model} / {model.heads}"
             )
-        for name, count, kept, every in (
-            ("last", self.average.last, keep.last, train.checkpoint_every),
-            ("best", self.average.best, keep.best, train.validate_every),
+        for name, count, kept, interval in (
+            ("last", self.average.last, keep.last, "checkpoint_every"),
+            ("best", self.average.best, keep.best, "validate_every"),
         ):
+            made, every = kept, getattr(train, interval)
             if train.max_updates is not None:
-                kept = min(kept, -(-train.max_updates // every))
-            if count is not None and count > kept:
-                by = f"keep.{name}, the interval {every} and max_updates"
-                raise ValueError(f"average.{name} {count}: training keeps {kept}, by {by}")
+                made = -(-train.max_updates // every)
+            if count is not None and count > min(kept, made):
+                few = f"lower train.{interval} ({every})" if made < count else ""
+                change = f"{few or f'raise train.keep.{name}'}, or lower average.{name}"
+                raise ValueError(
+                    f"average.{name} {count}: training keeps {min(kept, made)}: {change}"
+                )
         if self.average.ensemble and self.decode.engine == "ctranslate2":
             raise ValueError("average.ensemble needs decode.engine pytorch")
         if self.average.ema and train.ema is None:

@@ -51,7 +51,8 @@ def translate_tests(
     maps: dict[str, list[SentenceAttention]] = {}
     with whole_folder(hypotheses) as partial:
         for name in tests:
-            outputs = search(engine, corpus, name, progress=f"translate {name}")
+            title = " ".join(("translate", *results.parts[-3:], name))  # system, corpus, seed
+            outputs = search(engine, corpus, name, progress=title)
             source, path = corpus.side(name, corpus.source), tokens / f"{name}.{corpus.source}"
             texts = (line.split(" ")[bool(corpus.tags) :] for line in read_lines(path))
             lines = [

@@ -1,6 +1,7 @@
 """DVC's repository and dvc.lock, and Snakemake's lock."""
 
 import fcntl
+import logging
 import re
 import shutil
 from collections.abc import Iterator
@@ -17,12 +18,16 @@ _LOCKS = ExitStack()  # until this process ends
 
 @contextmanager
 def open_repo(root: Path) -> Iterator[Any]:
-    """DVC's repository, which waits for its lock; raises UserError, in one line."""
+    """DVC's repository, which waits for its lock; raises UserError, in one line.
+
+    Within, DVC logs nothing and shows no bars of its own, which it does up to the level ERROR.
+    """
     from dvc.exceptions import DvcException
+    from dvc.logger import set_loggers_level
     from dvc.repo import Repo
 
     try:
-        with Repo(str(root), _wait_for_lock=True) as repo:
+        with set_loggers_level(logging.CRITICAL), Repo(str(root), _wait_for_lock=True) as repo:
             yield repo
     except (DvcException, OSError) as error:
         text = describe(error) or str(error)

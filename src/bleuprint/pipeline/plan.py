@@ -12,7 +12,7 @@ from bleuprint.pipeline.graph import Stage, inputs, stages
 from bleuprint.pipeline.resolve import resolve
 from bleuprint.tracking.timings import last_training_seconds, read_seconds, stage_file
 
-_NEW = "has not run yet"
+_NEW = "has not finished here yet"
 
 
 @dataclass(frozen=True)

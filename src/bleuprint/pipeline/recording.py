@@ -7,7 +7,6 @@ to date. `bleuprint record` records what a killed run has left.
 
 import hashlib
 import json
-import logging
 import os
 import re
 import sys
@@ -71,15 +70,9 @@ def _commit(names: Collection[str], root: Path) -> None:
 
     If a stage fails, those before it are recorded.
     """
-    from dvc.logger import set_loggers_level
     from dvc.repo import lock_repo
 
-    with (
-        chdir(root),
-        set_loggers_level(logging.CRITICAL),
-        open_repo(Path()) as repo,
-        lock_repo(repo),
-    ):
+    with chdir(root), open_repo(Path()) as repo, lock_repo(repo):
         stages = repo.stage.load_all()
         saved = []
         try:

@@ -4,21 +4,21 @@
 recorded in dvc.lock is decided by DVC here as there.
 """
 
-import logging
 import os
 import signal
 import subprocess
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
 from bleuprint.pipeline.dvc_lock import open_repo
 from bleuprint.pipeline.graph import Stage, stages
-from bleuprint.runtime.errors import say
+from bleuprint.runtime.errors import Interrupted, say
 from bleuprint.runtime.machine_errors import describe, memory
+from bleuprint.runtime.progress import BESIDE
 
 # Seconds: dvc.lock, which takes half a second to write, is written after stages that took longer,
 # and at the end. What a kill leaves unrecorded is in DVC's run cache.
@@ -32,10 +32,9 @@ def run(started: Callable[[str, bool], None], root: Path = Path()) -> int:
 
     `started` gets the name of each stage, and whether its outputs come from DVC's run cache.
     Returns the status of a stage that has failed, else 0. After a failure none is started.
+    Raises Interrupted at SIGINT, SIGTERM and SIGHUP, once the stages have ended by SIGTERM.
     """
-    from dvc.logger import set_loggers_level
-
-    with set_loggers_level(logging.ERROR), open_repo(root) as repo:
+    with open_repo(root) as repo:
         return _Run(repo, {stage.name: stage for stage in stages(root)}, started).run()
 
 
@@ -66,13 +65,16 @@ class _Run:
         self._status = 0
 
     def run(self) -> int:
-        with ThreadPoolExecutor(_cores()) as pool:
+        with _interruptible(), ThreadPoolExecutor(_cores()) as pool:
             try:
                 self._start(pool)
                 while self._running:
                     for future in wait(self._running, return_when=FIRST_COMPLETED).done:
                         self._end(future)
                     self._start(pool)
+            except KeyboardInterrupt:
+                _end_stages()
+                raise Interrupted("stopped: the same command continues from here") from None
             finally:
                 self._record()
         return self._status
@@ -185,10 +187,36 @@ def _share(stage: Stage, free: int, others: int) -> int:
 
 def _call(command: str, cores: int) -> int:
     """The status of a command, as a shell has it."""
-    workers = os.environ.get("BLEUPRINT_WORKERS", str(cores))
-    environment = {**os.environ, "BLEUPRINT_WORKERS": workers}
+    environment = {"BLEUPRINT_WORKERS": str(cores), **os.environ}
+    if cores < _cores():
+        environment[BESIDE] = "1"
     status = subprocess.call(command, shell=True, env=environment)
     return status if status >= 0 else _SIGNALS - status
+
+
+@contextmanager
+def _interruptible() -> Iterator[None]:
+    """Raise KeyboardInterrupt at each signal that asks to end and is not ignored, as by nohup."""
+    numbers = signal.SIGINT, signal.SIGTERM, signal.SIGHUP
+    before = {each: signal.getsignal(each) for each in numbers}
+    for number in (each for each in numbers if before[each] != signal.SIG_IGN):
+        signal.signal(number, signal.default_int_handler)
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+def _end_stages() -> None:
+    """Send SIGTERM to the stages, and wait until they have ended: trainings save first."""
+    import psutil
+
+    processes = psutil.Process().children(recursive=True)  # shells, stages, their processes
+    for each in processes:
+        with suppress(psutil.NoSuchProcess):
+            each.terminate()
+    psutil.wait_procs(processes)
 
 
 def _cores() -> int:

@@ -13,6 +13,7 @@ from bleuprint.pipeline.leftovers import set_aside
 from bleuprint.pipeline.recording import begin, marks, record
 from bleuprint.pipeline.resolve import resolve
 from bleuprint.runtime.errors import UserError, say
+from bleuprint.runtime.progress import BESIDE
 
 
 def record_or_print_error() -> None:
@@ -58,6 +59,7 @@ def refuse_config(config: Mapping[str, Any]) -> None:
 
 
 def use_this_python() -> None:
-    """Put this Python first on PATH, for the stages' commands."""
+    """Put this Python first on PATH, for the stages' commands, which run beside each other."""
+    os.environ[BESIDE] = "1"
     here = str(Path(sys.executable).parent)
     os.environ["PATH"] = f"{here}{os.pathsep}{os.environ.get('PATH', os.defpath)}"

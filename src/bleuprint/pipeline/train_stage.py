@@ -150,7 +150,7 @@ def _locked(work: Path, group: Group) -> Iterator[None]:
         try:
             lock.acquire(timeout=0)
         except Timeout:
-            message = f"{work}: another process is running this training"
+            message = f"{work}: another process is running this training{lock.advice}"
             if group.size > 1:
                 raise UserError(message) from None
             say(f"{message}: waiting for it", "note")

@@ -17,6 +17,7 @@ from bleuprint.pipeline.first_difference import first_difference
 from bleuprint.report.frame import COSTS, RESULTS, Records, read
 from bleuprint.report.revision import files_of
 from bleuprint.report.same_results import Compared, Verdict, compared, deviations
+from bleuprint.runtime.code import git
 from bleuprint.runtime.errors import UserError
 from bleuprint.runtime.yaml_tree import parse_yaml
 
@@ -102,6 +103,8 @@ def lines(here: Report, there: Report) -> tuple[list[str], Verdict]:
         if of in (Verdict.SAME_BYTES, *verdicts)
     ]
     text = [f"{here.name} and {there.name}: {', '.join(counts)}"]
+    if here.name == "here" and _only_committed():
+        text.append("here, reports/ is as committed: nothing has run since. To run: make reproduce")
     alone = [len(side.records.cells) - len(results) for side in (here, there)]
     if any(alone):
         text.append(f"only here: {alone[0]} results, only there: {alone[1]}")
@@ -141,6 +144,12 @@ def _where_and_why(here: Report, there: Report, each: Compared) -> str:
     unknown = "nothing that is recorded differs: another machine or library, or an edited file"
     more = f"; and {len(causes) - _MOST} more" if len(causes) > _MOST else ""
     return f"from {stage} on: {'; '.join(causes[:_MOST]) or unknown}{more}"
+
+
+def _only_committed() -> bool:
+    """Whether results.json is as in git, and the stages of which it shows results have not run."""
+    same = git(Path(), "ls-files", str(RESULTS)) and not git(Path(), "diff", "HEAD", str(RESULTS))
+    return bool(same) and not any(Path("results").glob("*/*/*/scores.json"))
 
 
 def _example(members: Sequence[Compared]) -> str:

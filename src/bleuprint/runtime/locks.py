@@ -1,6 +1,8 @@
 """Locks between processes that the kernel releases when their process ends, by flock(2)."""
 
 import errno
+import re
+from contextlib import suppress
 from pathlib import Path
 
 import filelock
@@ -20,6 +22,15 @@ class FileLock(filelock.FileLock):
     def __init__(self, lock_file: str | Path, timeout: float = -1) -> None:
         """`timeout`: seconds to wait; -1: without a limit."""
         super().__init__(lock_file, timeout=timeout, fallback_to_soft=False)
+
+    @property
+    def advice(self) -> str:
+        """How to end the process that has the lock, if it is known: one of this machine."""
+        with suppress(OSError):  # proc_locks(5), of Linux
+            inode = Path(self.lock_file).stat().st_ino
+            found = re.search(rf"FLOCK .* (\d+) \S+:{inode} ", Path("/proc/locks").read_text())
+            return f" (kill {found[1]} makes it save and end)" if found else ""
+        return ""
 
     def _acquire(self) -> None:
         try:

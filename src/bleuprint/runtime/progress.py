@@ -1,8 +1,10 @@
 """Progress of long work: a bar on a terminal, a line every 30 seconds in a log.
 
-Of what cannot be counted, a line every five seconds.
+Beside other processes on a terminal, a line every ten seconds instead of a bar; of what cannot be
+counted, a line every five seconds.
 """
 
+import os
 import sys
 import time
 from collections.abc import Iterable, Iterator
@@ -18,7 +20,10 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-SECONDS_BETWEEN_LINES = 30.0
+# Set in processes that share a terminal with others: bars would overwrite each other.
+BESIDE = "BLEUPRINT_BESIDE"
+# In a log, and on a terminal.
+SECONDS_BETWEEN_LINES = 30.0, 10.0
 SECONDS_OF_SILENCE = 5.0
 
 
@@ -35,8 +40,10 @@ class Progress:
         self._begin = self._done = start
         self._start = self._said = time.monotonic()
         self._silent, on_terminal = silent, sys.stderr.isatty()
-        self._in_lines = not (silent or on_terminal)
-        self._bar = None if silent or not on_terminal else _bar(self._what, total, unit, start)
+        self._seconds = SECONDS_BETWEEN_LINES[on_terminal]
+        barred = on_terminal and BESIDE not in os.environ
+        self._in_lines = not (silent or barred)
+        self._bar = None if silent or not barred else _bar(self._what, total, unit, start)
 
     def advance(self, count: int = 1, note: str = "") -> None:
         """Count `count` items as done; `note` is shown beside the rate."""
@@ -46,7 +53,7 @@ class Progress:
             self._bar.update(count)
         if self._done == self._total:
             self.close()
-        elif self._in_lines and time.monotonic() - self._said > SECONDS_BETWEEN_LINES:
+        elif self._in_lines and time.monotonic() - self._said > self._seconds:
             self._said = time.monotonic()
             print(self._line(note), file=sys.stderr, flush=True)
 

@@ -220,11 +220,16 @@ def _message(kind: Any, keys: Sequence[str | int], error: dict[str, Any]) -> str
         context["expected"] = named.replace("True", "true")
     match error["type"]:
         case "missing":
-            return f"the key {error['loc'][-1]!r} is missing"
+            row = keys[:1] == ["cells"] and len(keys) <= 4  # not deep in a setting that it gives
+            like = "; `like: NAME` takes what is not given from the row NAME" if row else ""
+            return f"the key {error['loc'][-1]!r} is missing{like}"
         case "unexpected_keyword_argument" | "extra_forbidden":
             return unknown(keys[-1], _known(kind, keys[:-1]))
         case "string_pattern_mismatch" | "string_too_long":
             return _PATTERNS.get(context.get("pattern", ""), _NAME).format(shown)
+        case "dataclass_type" if names := _known(kind, keys)[:4]:
+            form = ", ".join(f"{name}: ..." for name in names)
+            return f"{shown} is not a mapping: {{{form}}}"
         case "string_type" if error["loc"][-1] == "[key]":
             return f"name {shown} is not text: quote it"
         case of:

@@ -3,6 +3,7 @@
 PyYAML reads YAML 1.1, where `1e-05` is a string and `no` is False; ruamel reads 1.2, like DVC.
 """
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from io import BytesIO
@@ -86,7 +87,9 @@ def parse_yaml(text: str, path: str) -> Any:
     except MarkedYAMLError as error:
         line = error.problem_mark.line + 1 if error.problem_mark else 1
         problem = str(error.problem).partition(" with value")[0]
-        hint = " (is it indented like its neighbors?)" if "<block" in problem else ""
+        hint = " (is it indented like its neighbors, with a space after each colon?)"
+        if not re.search("<block|mapping values|could not find expected ':'", problem):
+            hint = ""
         if text.split("\n")[line - 1 : line][0].lstrip(" ").startswith("\t"):
             problem, hint = "the line is indented with a tab: use spaces", ""
         raise UserError(f"{path}:{line}: not valid YAML: {problem}{hint}") from None

@@ -33,7 +33,7 @@ class TrainingLog(Observer):
         job = self._job
         training = self._fingerprints.all, self._fingerprints.data, state.parameters
         self._tracker = Tracker(Description.of(self._settings, job.cell, *training))
-        label = f"train {job.cell.system} {job.cell.corpus}"
+        label = f"train {job.cell.system} {job.cell.corpus}, seed {job.cell.seed}"
         self._progress = Progress(label, expected_updates, "updates", state.update)
         self.stopwatch.start()
 

@@ -39,8 +39,10 @@ def start_processes() -> None:
 
     Raises UserError if there are fewer GPUs than processes on this machine.
     """
-    if _SRUN in os.environ:
-        signal.signal(signal.SIGUSR1, lambda *_: signal.raise_signal(signal.SIGTERM))
+    # a training that SIGTERM ends saves, at Ctrl-C and at the end of a terminal, too
+    for number in (signal.SIGINT, signal.SIGHUP, *[signal.SIGUSR1] * (_SRUN in os.environ)):
+        if signal.getsignal(number) != signal.SIG_IGN:  # as by nohup
+            signal.signal(number, lambda *_: signal.raise_signal(signal.SIGTERM))
     if started():
         return
     gpus = gpu_count()
