@@ -3,10 +3,13 @@
 import re
 import shutil
 import subprocess
+from types import SimpleNamespace
 
 import pytest
 
 import micro
+from bleuprint.cli import pipeline
+from bleuprint.pipeline import plan
 from bleuprint.pipeline.plan import planned_stages
 from bleuprint.runtime.errors import UserError
 
@@ -30,10 +33,10 @@ def test_nothing_is_planned_when_all_is_up_to_date_or_in_the_cache(project):
 def test_a_clone_without_the_cache_would_run_all(stand_in, tmp_path):
     clone = tmp_path / "clone"
     subprocess.run(["git", "clone", "-q", stand_in.root, clone], check=True)
-    plan = planned(micro.Project(clone))
-    missing = plan["clean@own"]
+    found = planned(micro.Project(clone))
+    missing = found["clean@own"]
     assert re.fullmatch("data/.*own.* is neither here nor in DVC's cache", missing)
-    assert len(plan) == 38 and plan["resolve"] == "inputs has changed"
+    assert len(found) == 38 and found["resolve"] == "inputs has changed"
     (clone / "dvc.lock").unlink()
     assert set(planned(micro.Project(clone)).values()) == {"has not finished here yet"}
 
@@ -63,11 +66,11 @@ def test_an_edit_of_code_or_command_is_named(project):
     project.edit(
         "dvc.yaml", "python stages/learn_vocabulary.py", "python -X dev stages/learn_vocabulary.py"
     )
-    plan = planned(project)
-    assert plan["train@tiny-own-1"] == "its code has changed"
-    assert plan["learn_vocabulary@own"] == "its command has changed"
-    assert plan["binarize@own"] == "after learn_vocabulary@own"
-    assert "tokenize@own" not in plan
+    found = planned(project)
+    assert found["train@tiny-own-1"] == "its code has changed"
+    assert found["learn_vocabulary@own"] == "its command has changed"
+    assert found["binarize@own"] == "after learn_vocabulary@own"
+    assert "tokenize@own" not in found
 
 
 def test_what_is_planned_runs_and_took_as_long_before(reproduced):
@@ -83,6 +86,17 @@ def test_what_is_planned_runs_and_took_as_long_before(reproduced):
     assert set(reproduced.repro()) == names
     again = reproduced.run("bleuprint", "plan")
     assert again.splitlines()[-1] == "all stages are up to date: make reproduce would run none"
+
+
+@pytest.mark.parametrize(("new", "said"), [(0, ""), (1, "; 1 other: never"), (2, "; 2 others: n")])
+def test_stages_that_have_never_finished_are_counted(monkeypatch, capsys, new, said):
+    stages = [SimpleNamespace(kind="clean", name=f"clean@{n}") for n in range(new + 1)]
+    found = [SimpleNamespace(stage=each, why="new", took=None) for each in stages[1:]]
+    known = SimpleNamespace(stage=stages[0], why="new", took=2.0)
+    monkeypatch.setattr(plan, "planned_stages", lambda: [known, *found])
+    pipeline._plan(None)
+    last = capsys.readouterr().out.splitlines()[-1]
+    assert last.startswith(f"1 of these took 0:00:02 when they last ran here{said}")
 
 
 def test_a_conflict_of_a_merge_is_one_clear_line(project):

@@ -1,7 +1,9 @@
 """Processes that train together: how they start and end, with one line and status for all."""
 
 import os
+import pty
 import signal
+import sys
 
 import pytest
 
@@ -151,6 +153,31 @@ def test_a_signal_reaches_all(tmp_path, number, status, said):
     wait_for(tmp_path / "joined")
     process.send_signal(number)
     assert end(process) == (status, said)
+
+
+def test_the_end_of_its_terminal_is_a_sigterm_after_which_writing_does_not_fail(tmp_path):
+    program = """
+import signal, sys, time
+from pathlib import Path
+from bleuprint.runtime.distributed.launch import start_processes
+received = []
+signal.signal(signal.SIGTERM, lambda *_: received.append(True))
+start_processes()
+Path("ready").touch()
+while not received:
+    time.sleep(0.01)
+print("stopped", flush=True)
+print("stopped", file=sys.stderr, flush=True)
+Path("saved").touch()
+"""
+    pid, terminal = pty.fork()
+    if not pid:
+        os.chdir(tmp_path)
+        os.execv(sys.executable, [sys.executable, "-c", program])
+    wait_for(tmp_path / "ready")
+    os.close(terminal)
+    assert os.waitpid(pid, 0)[1] == 0
+    assert (tmp_path / "saved").exists()
 
 
 def test_one_that_outlives_the_signal_does_not_speak_of_the_others(tmp_path):

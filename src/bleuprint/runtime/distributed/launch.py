@@ -10,6 +10,7 @@ import tempfile
 import time
 from collections.abc import Iterable, Iterator
 from pathlib import Path
+from stat import S_ISCHR
 from typing import Any, NoReturn
 
 from torch import distributed
@@ -42,7 +43,7 @@ def start_processes() -> None:
     # a training that SIGTERM ends saves, at Ctrl-C and at the end of a terminal, too
     for number in (signal.SIGINT, signal.SIGHUP, *[signal.SIGUSR1] * (_SRUN in os.environ)):
         if signal.getsignal(number) != signal.SIG_IGN:  # as by nohup
-            signal.signal(number, lambda *_: signal.raise_signal(signal.SIGTERM))
+            signal.signal(number, _terminate)
     if started():
         return
     gpus = gpu_count()
@@ -62,6 +63,14 @@ def start_processes() -> None:
         launch_slurm_step(slurm.nodes(), count)
     if count > 1:
         launch_local_processes(count)
+
+
+def _terminate(number: int, _: object) -> None:
+    """Raise SIGTERM instead of a signal. After SIGHUP, writing to the terminal would fail."""
+    for stream in (1, 2) if number == signal.SIGHUP else ():
+        if S_ISCHR(os.fstat(stream).st_mode):  # isatty() says no by now
+            os.dup2(os.open(os.devnull, os.O_WRONLY), stream)
+    signal.raise_signal(signal.SIGTERM)
 
 
 def launch_local_processes(count: int) -> NoReturn:
