@@ -28,7 +28,7 @@ PACKAGES = {
 }
 LONGEST = 350  # lines of a module
 # Of code; of docs, of pages. The aim is 21,000 and 25,000.
-TOTALS = {"src": 27920, "tests": 32230, "docs": 2540}
+TOTALS = {"src": 27920, "tests": 32230, "docs": 2520}
 
 
 def code(folder):
