@@ -43,6 +43,7 @@ onsuccess:
 
 onerror:
     snakemake_run.record_or_print_error()
+    snakemake_run.outdate_unfinished(STAGES)
 
 
 PAGE = "reports/index.html"

@@ -12,7 +12,7 @@ PACKAGES = {
     "corpus": 3680,
     "runtime": 2380,
     "config": 2250,
-    "pipeline": 1780,
+    "pipeline": 1790,
     "scoring": 1550,
     "training": 2450,
     "dataset": 1520,
@@ -28,7 +28,7 @@ PACKAGES = {
 }
 LONGEST = 350  # lines of a module
 # Of code; of docs, of pages. The aim is 21,000 and 25,000.
-TOTALS = {"src": 27920, "tests": 32230, "docs": 2520}
+TOTALS = {"src": 27930, "tests": 32230, "docs": 2520}
 
 
 def code(folder):

@@ -94,6 +94,8 @@ def test_reports_are_kept_where_their_stage_fails(by_snakemake, tmp_path):
     output = project.snakemake(status=1)
     assert "bleuprint: error: results/tiny/own/1/scores.json: no test set" in output
     assert "results.json" in before and reports(project) == before
+    # nor do they look like those of the inputs as they are now
+    assert "no test set" in project.snakemake(status=1)
 
 
 def reports(project):

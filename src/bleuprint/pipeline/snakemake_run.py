@@ -24,6 +24,17 @@ def record_or_print_error() -> None:
         say(str(error))
 
 
+def outdate_unfinished(stages: Collection[Stage]) -> None:
+    """Make the outputs that Snakemake restores where a stage fails older than all inputs.
+
+    It restores them as new, so that the next run would take them for up to date.
+    """
+    for stage in stages:
+        if Path(f"{stage.mark}.begun").exists():
+            for path in filter(os.path.exists, stage.kept):
+                os.utime(path, (1, 1))  # a time of 0 is none for Snakemake
+
+
 def record_at_exit(workflow: Any) -> None:
     """Record what a killed run has finished if Snakemake ends because nothing is left to do.
 
