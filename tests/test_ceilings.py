@@ -9,7 +9,7 @@ from root import ROOT
 # Lines of code by package of src/bleuprint, rounded up.
 PACKAGES = {
     "report": 3930,
-    "corpus": 3680,
+    "corpus": 3700,
     "runtime": 2380,
     "config": 2250,
     "pipeline": 1790,
@@ -28,7 +28,7 @@ PACKAGES = {
 }
 LONGEST = 350  # lines of a module
 # Of code; of docs, of pages. The aim is 21,000 and 25,000.
-TOTALS = {"src": 27930, "tests": 32230, "docs": 2510}
+TOTALS = {"src": 27960, "tests": 32280, "docs": 2510}
 
 
 def code(folder):

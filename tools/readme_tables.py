@@ -85,7 +85,7 @@ def _recipe(line: re.Match[str], root: Path) -> str:
     recipe, cells = line[1], line[0].strip("| ").split(" | ")
     if not (results := results_of(recipe, root)):
         return line[0]
-    first = results[0]
+    first = max(results, key=lambda each: each.first.lines)  # of the largest test set
     same = [each for each in results if (each.task, each.test) == (first.task, first.test)]
     others = {each.label: each.difference for each in same if each.difference}
     text = f"{first.label} {first.bleu}"

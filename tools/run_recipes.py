@@ -37,6 +37,9 @@ def main() -> None:
     parser.add_argument("--commit", default="HEAD", help="that all are run from")
     arguments = parser.parse_args()
     root = Path(__file__).resolve().parents[1]
+    known = {path.stem for path in root.glob("recipes/*.yaml")}
+    if unknown := ", ".join(sorted({*arguments.recipes} - known)):
+        parser.error(f"no recipe {unknown}; there are: {', '.join(sorted(known))}")
     commit = git(root, "rev-parse", "--verify", f"{arguments.commit}^{{commit}}")
     failed = list[str]()
     for recipe in arguments.recipes or committed(root):

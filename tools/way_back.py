@@ -4,7 +4,9 @@
 
 draws numbers at random from paragraphs and tables that name a recipe with a committed report, and
 prints for each its place, the entry of results.json, the commit, the minutes that its trainings
-took, and the commands that make it again. Exits with 1 if one is in no report that is named there.
+took, and the commands that make it again. Where several entries are printed alike, that of a system
+which is named beside the number comes first, then BLEU. Exits with 1 if a number is in no report
+that is named there.
 """
 
 import argparse
@@ -26,12 +28,13 @@ _CODE = re.compile(r"(?ms)^```.*?^```$|`[^`\n]*`|\]\([^)]*\)")
 
 
 class Place(NamedTuple):
-    """A number in a text, and the recipes that its paragraph names."""
+    """A number in a text, its paragraph, and the recipes that this names."""
 
     path: Path
     line: int
     number: str
     recipes: tuple[str, ...]
+    around: str
 
 
 class Figure(NamedTuple):
@@ -39,9 +42,15 @@ class Figure(NamedTuple):
 
     text: str
     recipe: str
+    system: str
     entry: str
     commit: str
     minutes: float
+
+    def fit(self, place: Place) -> tuple[bool, bool]:
+        """How well it explains a number that it equals."""
+        named = re.search(rf"(?<![\w-]){re.escape(self.system)}(?![\w-])", place.around)
+        return bool(self.system and named), "bleu" in self.entry or "published" in self.entry
 
 
 def figures(recipe: str, root: Path) -> Iterator[Figure]:
@@ -65,15 +74,15 @@ def figures(recipe: str, root: Path) -> Iterator[Figure]:
             for name, number in numbers.items():
                 if pd.notna(number):
                     entry = f"{system}, {corpus}, {test}: {measure}, {name}"
-                    yield Figure(f"{number:{sign}.{digits}f}", recipe, entry, commit, cost)
+                    yield Figure(f"{number:{sign}.{digits}f}", recipe, system, entry, commit, cost)
     validated = pd.read_csv(report_of(recipe, root).with_name("validation.csv"))
     for row in validated.itertuples():
         entry = f"validation.csv, {row.system}, {row.corpus}, update {row.update}: perplexity"
-        yield Figure(f"{np.exp(row.loss):.2f}", recipe, entry, commit, cost)
+        yield Figure(f"{np.exp(row.loss):.2f}", recipe, row.system, entry, commit, cost)
     for line in published(recipe, root):
         _, _, printed, _, difference, *_ = line.strip("| ").split(" | ")
         for name, text in (("published", printed), ("difference from published", difference)):
-            yield Figure(text, recipe, f"recipes/{recipe}.yaml: {name}", commit, cost)
+            yield Figure(text, recipe, "", f"recipes/{recipe}.yaml: {name}", commit, cost)
 
 
 def places(path: Path, known: list[str]) -> Iterator[Place]:
@@ -87,7 +96,7 @@ def places(path: Path, known: list[str]) -> Iterator[Place]:
             hidden = _CODE.sub(lambda code: re.sub(r"[^\n]", " ", code[0]), piece)
             for found in _NUMBER.finditer(hidden) if named else ():
                 at = line + offset + hidden.count("\n", 0, found.start())
-                yield Place(path, at, found[0], named)
+                yield Place(path, at, found[0], named, piece)
         line += part.count("\n")
 
 
@@ -111,11 +120,13 @@ def shown(place: Place, root: Path) -> bool:
     """Print where a number comes from; whether it was found."""
     print(f"\n{place.path.relative_to(root)}:{place.line}: {place.number}")
     known = (each for recipe in place.recipes for each in figures(recipe, root))
-    figure = next((each for each in known if each.text == place.number), None)
+    alike = [each for each in known if each.text == place.number]
+    figure = max(alike, key=lambda each: each.fit(place), default=None)
     if figure is None:
         print(f"  not in the reports of {', '.join(place.recipes)}")
         return False
-    print(f"  {report_of(figure.recipe, root).relative_to(root)}: {figure.entry}")
+    others = f" ({len(alike) - 1} more are printed alike)" if alike[1:] else ""
+    print(f"  {report_of(figure.recipe, root).relative_to(root)}: {figure.entry}{others}")
     print(f"  commit {figure.commit}; trained in {figure.minutes:.0f} minutes")
     print(f"  git checkout {figure.commit} && make recipe NAME={figure.recipe} && make reproduce")
     return True

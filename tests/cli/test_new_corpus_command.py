@@ -190,12 +190,12 @@ def test_pairs_that_cannot_be_used_are_refused(project):
 def test_pairs_of_other_languages_are_noted(project, capsys):
     new_corpus(project, GOOD, languages=["fr", "de"])
     assert re.search(
-        "[01]% of the pairs look like fr and de; .*--languages", capsys.readouterr().err
+        "[01]% of the pairs look like fr and de: .*--languages", capsys.readouterr().err
     )
     new_corpus(project, GOOD, languages=["xx", "de"])
     assert "xx: not a language that the filter language_id knows" in capsys.readouterr().err
     new_corpus(project, [*zip(TEXTS[0], [*TEXTS[1][1:], ""], strict=True)])
-    assert "have nothing in common in lines 1 to " in capsys.readouterr().err
+    assert "have nothing in common in the pairs 1 to " in capsys.readouterr().err
     new_corpus(project, GOOD)
     assert not capsys.readouterr().err
 

@@ -63,7 +63,7 @@ RESOLVED = {
     "multilingual-multi30k": "74f8e85551d77e1f",
     "multi30k": "9e881d03dbb07fcb",
     "own": "48b86f0cf14c4059",
-    "phrasebook": "6dee5d4fe2f5630d",
+    "phrasebook": "5c2cb88301fc30af",
     "prepare-tanaka": "1ce16d17619addca",
     "slides-tanaka": "655fba752afd21b8",
     "table2-multi30k": "86c58a9800bde964",

@@ -108,7 +108,9 @@ def _plan(_: argparse.Namespace) -> None:
         name = stages[0].stage.name if len(stages) == 1 else f"{kind}, {len(stages)} stages"
         took = [s for each in stages if (s := each.took) is not None]
         text = f"; took {duration(sum(took))}" if len(took) == len(stages) else ""
-        print(f"{name:<36}  {stages[0].why}{text}")
+        others = len({each.why for each in stages}) - 1
+        why = f"{stages[0].why}{f', and {others} more' if others else ''}"
+        print(f"{name:<36}  {why}{text}")
         known += took
         new += len(stages) - len(took)
     if known:

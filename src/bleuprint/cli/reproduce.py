@@ -73,7 +73,7 @@ def ending(settings: Settings) -> list[str]:
 
 
 def _kept(settings: Settings) -> Iterator[str]:
-    paths = ["params.yaml", "dvc.lock", "reports"]
+    paths = "params.yaml", "dvc.lock", "reports", "corpora", "src", "stages", "dvc.yaml"
     if not git(Path(), "rev-parse", "--verify", "HEAD"):  # not in git, or nothing in it
         return
     status = git(Path(), "status", "--porcelain", "--untracked-files=all", "--", *paths).decode()
@@ -82,7 +82,8 @@ def _kept(settings: Settings) -> Iterator[str]:
         return
     yield _compared(settings)
     named = ", ".join(changed) if len(changed) <= _NAMED else f"{len(changed)} files"
-    yield f"Changed: {named}. To keep it: git add {' '.join(paths)} && git commit"
+    added = [path for path in paths if any(f"{each}/".startswith(f"{path}/") for each in changed)]
+    yield f"Changed: {named}. To keep it: git add {' '.join(added)} && git commit"
 
 
 def _compared(settings: Settings) -> str:

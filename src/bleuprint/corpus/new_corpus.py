@@ -13,7 +13,7 @@ from ruamel.yaml import YAML
 from bleuprint.config.corpus import Corpus
 from bleuprint.config.experiment import load
 from bleuprint.corpus.download.download import Sample, draw, local_pairs
-from bleuprint.corpus.line_lengths import parting, unrelated
+from bleuprint.corpus.line_lengths import PairLengths, parting
 from bleuprint.corpus.own_files import check_languages, format_of, languages_of, text_of
 from bleuprint.corpus.steps.ledger import SetCounts
 from bleuprint.rules.language_id import LanguageId
@@ -64,9 +64,9 @@ class NewCorpus:
         """
         text = text_of(files)
         languages = languages or languages_of(files)
-        counts = SetCounts()
+        counts, lengths = SetCounts(), PairLengths()
         try:
-            pairs_of = local_pairs(text, (languages[0], languages[1]))
+            pairs_of = lengths.of(local_pairs(text, (languages[0], languages[1])))
             sample = draw(pairs_of, Sample(_LINES, 1), counts)
         except UserError as error:
             place = parting(files) if "not parallel" in str(error) else ""
@@ -78,10 +78,10 @@ class NewCorpus:
                 f"{_FEWEST}, and thousands to translate sentences that are not among them"
             )
         check_languages(names, languages, sample)
-        if lines := unrelated(files):
+        if unrelated := lengths.unrelated():
             say(
-                f"{names}: the lengths of the lines have nothing in common in lines {lines}: is "
-                "line n of one the translation of line n of the other there?",
+                f"{names}: the lengths of the two sides have nothing in common in the pairs "
+                f"{unrelated}: are these translations of each other?",
                 "note",
             )
         return cls(files, languages, pairs, sample, text.columns)

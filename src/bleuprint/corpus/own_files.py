@@ -48,7 +48,7 @@ def text_of(files: Sequence[Path]) -> Text:
 
 def _columns(path: Path) -> tuple[int, int]:
     """The first two columns of a table in most of whose cells are words; else 1 and 2."""
-    if path.suffix != ".tsv":  # compressed
+    if path.suffix.lower() != ".tsv":  # compressed
         return 1, 2
     with path.open(encoding="utf-8", errors="replace") as stream:
         lines = [line.split("\t") for line in islice(stream, _LOOKED_AT)]
@@ -101,7 +101,8 @@ def check_languages(names: str, languages: Sequence[str], sample: Sequence[Pair]
         )
     if right < _MOST:
         say(
-            f"{names}: {right:.0%} of the pairs look like {source} and {target}; the filter "
-            "language_id drops the others: leave it out, or name the languages by --languages",
+            f"{names}: {right:.0%} of the pairs look like {source} and {target}: look at the "
+            "files, or name the languages by --languages; if they are right, leave out the filter "
+            "language_id, which drops the others",
             "note",
         )

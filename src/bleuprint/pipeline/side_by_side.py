@@ -84,10 +84,8 @@ class _Run:
         with self._locked():
             self._check()
             while self._changed and not self._status:
-                stage, free = (
-                    self._changed[0],
-                    _cores() - sum(n for _, n, _ in self._running.values()),
-                )
+                stage = self._changed[0]
+                free = _cores() - sum(cores for _, cores, _ in self._running.values())
                 if (cores := _share(self._described[stage.name], free, len(self._changed))) > free:
                     break
                 del self._changed[0]

@@ -156,7 +156,7 @@ def _compared(first: _Side, second: _Side, sentences: int) -> Iterator[str | Gri
     yield "\nScores"
     yield grid(("corpus", "test set", "score"), (*heads, "difference", "p", AGREE), rows)
     yield (
-        f"Of the seeds {', '.join(map(str, seeds))}. p: paired t-test over several seeds, of one "
+        f"Seeds: {', '.join(map(str, seeds))}. p: paired t-test over several seeds, of one "
         "paired bootstrap over lines (faults: randomization), each alone, not corrected; "
         f"{NONE}: other test sets, or one seed of another revision. Faults: lines that have one "
         "that their reference does not have."

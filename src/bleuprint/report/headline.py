@@ -55,16 +55,16 @@ def everything(records: Records, published: Sequence[Published] = ()) -> _Parts:
 
 def _cut(records: Records, room: int, legend: Sequence[str]) -> _Parts:
     """BLEU and differences of as many rows as fit; the baseline and best of a test set first."""
-    tables = main_table.by_test_set(records, costs={})
+    by_test = main_table.by_test_set(records, costs={})
     ranked = sorted(
         ((max(rank, 1), number, rank), row)
-        for number, table in enumerate(tables.values())
+        for number, table in enumerate(by_test.values())
         for rank, row in enumerate(sorted(table.rows, key=_baseline_and_best))
     )
 
     def cut(most: int) -> _Parts:
         kept = dict[str, Grid]()
-        for number, (name, table) in enumerate(tables.items()):
+        for number, (name, table) in enumerate(by_test.items()):
             rows = tuple(row for (_, of, _), row in ranked[:most] if of == number)
             kept[name] = replace(table, rows=rows)
         scores, left = stacked(kept), len(ranked) - most

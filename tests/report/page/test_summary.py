@@ -76,8 +76,8 @@ def test_one_system_has_nothing_to_be_compared_with():
 @pytest.mark.parametrize(
     ("deviation", "expected"),
     [
-        (0.7, "and beyond 95 % of the differences between two seeds of one system, of those in "),
-        (0.8, "but within 95 % of the differences between two seeds of one system, of those in "),
+        (0.7, "and beyond 95 % of the differences between two seeds that were measured in "),
+        (0.8, "but within 95 % of the differences between two seeds that were measured in "),
     ],
 )
 def test_what_other_seeds_would_do_is_said_if_it_is_known(deviation, expected):

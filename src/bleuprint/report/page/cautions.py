@@ -26,7 +26,7 @@ def cautions(context: ReportContext) -> Iterator[Finding]:
     unseen = {name: _unseen(of[0]) for name, of in tests.items()}
     corpora = context.settings.corpora.items()
     found = {
-        "Generated text, on which scores are high: they say nothing of real text": [
+        "Generated text: high scores here say nothing about real text": [
             name for name, of in corpora if _generated(of.files)
         ],
         f"Low scores, where a difference says little (best below {LOW:.0f} BLEU)": [

@@ -50,7 +50,11 @@ def _better(
 ) -> Finding:
     size = f"{signed(abs(tested.value), tested.significant).removeprefix('+')} BLEU"
     made = best.outside or (best.baseline and best.baseline.outside)
-    of = "" if tested.deviation else f" in these two {'translations' if made else 'trainings'}"
+    of = (
+        ""
+        if tested.deviation is not None
+        else f" in these two {'translations' if made else 'trainings'}"
+    )
     p = p_text(tested.p)
     if tested.mark != "‡":
         title = f"{place}: {best.name} is best, but perhaps not better than {tested.baseline}"
@@ -59,14 +63,14 @@ def _better(
             corrected = p_text(tested.corrected)
             text = f"significant alone ({p}), not corrected for all systems ({corrected})."
         return Finding(title, f"{size} above the baseline{of}: {text}{_against(best)}")
-    if tested.deviation:
+    if tested.deviation is not None:
         text = f"Significant over {len(best.seeds)} seeds ({p}), "
         text += _noise(tested, _Z * tested.error, f"the noise of {best.first.lines:,} test lines")
     else:
         text = f"Significant over the test lines ({p})"
         known = deviations.get(best.first.references_sha256)
         if known is not None and not made:
-            seen = "95 % of the differences between two seeds of one system, of those in reports/"
+            seen = "95 % of the differences between two seeds that were measured in reports/"
             text += ", " + _noise(tested, pairs_noise(known), seen)
         elif not made:
             text += "; how much another seed would change it is not known"
