@@ -1,6 +1,6 @@
 """Progress of long work: a bar on a terminal, a line every 30 seconds in a log.
 
-Beside other processes on a terminal, a line every ten seconds instead of a bar; of what cannot be
+Beside other processes on a terminal, a line every five seconds instead of a bar; of what cannot be
 counted, a line every five seconds.
 """
 
@@ -23,7 +23,7 @@ T = TypeVar("T")
 # Set in processes that share a terminal with others: bars would overwrite each other.
 BESIDE = "BLEUPRINT_BESIDE"
 # In a log, and on a terminal.
-SECONDS_BETWEEN_LINES = 30.0, 10.0
+SECONDS_BETWEEN_LINES = 30.0, 5.0
 SECONDS_OF_SILENCE = 5.0
 
 
