@@ -188,10 +188,15 @@ def test_a_signal_ends_the_stages_and_waits_until_they_have_saved(project, numbe
         env={**project.environment, "WHILE_TRAINING": SAVING},
         stderr=subprocess.PIPE,
         text=True,
+        preexec_fn=lambda: signal.signal(number, signal.SIG_DFL),  # below nohup, too
     )
-    while len(trainings := [*project.root.glob("work/meeting/*")]) < 2:
-        time.sleep(0.05)
-    process.send_signal(number)
-    said = "bleuprint: error: stopped: the same command continues from here\n"
-    assert (process.communicate(timeout=30)[1], process.returncode) == (said, 75)
+    try:
+        while len(trainings := [*project.root.glob("work/meeting/*")]) < 2:
+            assert process.poll() is None
+            time.sleep(0.05)
+        process.send_signal(number)
+        said = "bleuprint: error: stopped: the same command continues from here\n"
+        assert (process.communicate(timeout=60)[1], process.returncode) == (said, 75)
+    finally:
+        process.kill()
     assert all(path.with_name(f"{path.name}.saved").exists() for path in trainings)

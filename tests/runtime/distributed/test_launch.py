@@ -173,6 +173,7 @@ Path("saved").touch()
     pid, terminal = pty.fork()
     if not pid:
         os.chdir(tmp_path)
+        signal.signal(signal.SIGHUP, signal.SIG_DFL)  # below nohup, too
         os.execv(sys.executable, [sys.executable, "-c", program])
     wait_for(tmp_path / "ready")
     os.close(terminal)
