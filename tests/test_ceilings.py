@@ -21,14 +21,14 @@ PACKAGES = {
     "decoding": 1300,
     "tracking": 1060,
     "model": 1320,
-    "cli": 870,
+    "cli": 880,
     "rules": 720,
     "native": 550,  # in C++ 400
     "cells": 200,
 }
 LONGEST = 350  # lines of a module
 # Of code; of docs, of pages. The aim is 21,000 and 25,000.
-TOTALS = {"src": 27960, "tests": 32290, "docs": 2510}
+TOTALS = {"src": 27960, "tests": 32300, "docs": 2510}
 
 
 def code(folder):

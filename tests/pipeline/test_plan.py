@@ -99,6 +99,23 @@ def test_stages_that_have_never_finished_are_counted(monkeypatch, capsys, new, s
     assert last.startswith(f"1 of these took 0:00:02 when they last ran here{said}")
 
 
+def test_reasons_that_differ_in_more_than_a_cell_are_all_given(monkeypatch, capsys):
+    whys = [
+        "systems.a.one.train has changed",
+        "systems.a.two.train has changed",
+        "has not finished here yet",
+    ]
+    stages = [SimpleNamespace(kind="train", name=f"train@{n}") for n in range(3)]
+    found = [
+        SimpleNamespace(stage=stage, why=why, took=None)
+        for stage, why in zip(stages, whys, strict=True)
+    ]
+    monkeypatch.setattr(plan, "planned_stages", lambda: found)
+    pipeline._plan(None)
+    (line,) = capsys.readouterr().out.splitlines()
+    assert line.endswith("  systems.a.one.train has changed; has not finished here yet")
+
+
 def test_a_conflict_of_a_merge_is_one_clear_line(project):
     lock = project.read("dvc.lock")
     project.write("dvc.lock", f"<<<<<<< HEAD\n{lock}=======\n{lock}>>>>>>> theirs\n")

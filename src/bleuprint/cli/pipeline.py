@@ -2,7 +2,8 @@
 
 import argparse
 import json
-from collections.abc import Iterator
+import re
+from collections.abc import Iterator, Sequence
 from itertools import groupby
 from pathlib import Path
 
@@ -108,14 +109,20 @@ def _plan(_: argparse.Namespace) -> None:
         name = stages[0].stage.name if len(stages) == 1 else f"{kind}, {len(stages)} stages"
         took = [s for each in stages if (s := each.took) is not None]
         text = f"; took {duration(sum(took))}" if len(took) == len(stages) else ""
-        others = len({each.why for each in stages}) - 1
-        why = f"{stages[0].why}{f', and {others} more' if others else ''}"
-        print(f"{name:<36}  {why}{text}")
+        print(f"{name:<36}  {_reasons([each.why for each in stages])}{text}")
         known += took
         new += len(stages) - len(took)
     if known:
         unknown = f"; {new} other{'s' * (new > 1)}: never finished here" if new else ""
         print(f"{len(known)} of these took {duration(sum(known))} when they last ran here{unknown}")
+
+
+def _reasons(whys: Sequence[str]) -> str:
+    """The first of each form: what differs in the names of a cell alone is said once."""
+    first = dict[str, str]()
+    for why in whys:
+        first.setdefault(re.sub(r"\S*[.@/]\S*", "", why), why)
+    return "; ".join(first.values())
 
 
 def _reproduce(_: argparse.Namespace) -> None:

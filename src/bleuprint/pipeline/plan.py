@@ -1,4 +1,4 @@
-"""What `dvc repro` would run, why, and how long it took before."""
+"""What `make reproduce` would run, why, and how long it took before."""
 
 import shlex
 from collections.abc import Iterator, Mapping
@@ -17,7 +17,7 @@ _NEW = "has not finished here yet"
 
 @dataclass(frozen=True)
 class PlannedStage:
-    """A stage that `dvc repro` would run, and `why`."""
+    """A stage that `make reproduce` would run, and `why`."""
 
     stage: Stage
     why: str
