@@ -11,11 +11,15 @@ def test_a_line_says_the_size_of_the_first_and_what_differs_in_the_others(tmp_pa
     settings = trees.settings_in(tmp_path, ("base", "same", "big", "other"))
     base = settings.system("base")
     big = replace(
-        base, model=replace(base.model, d_model=64), train=replace(base.train, max_updates=77)
+        base,
+        model=replace(base.model, d_model=64),
+        # the first decides no weights
+        train=replace(base.train, validate_every=base.train.validate_every + 1, max_updates=77),
     )
+    watched = replace(base, train=replace(base.train, checkpoint_every=1))
     dropout = replace(base.model.dropout, embedding=0.5, residual=0.5, attention=0.5)
     model = replace(base.model, dropout=dropout, bias=False, norm="pre", activation="gelu")
-    changed = {"big": big, "other": replace(base, model=model)}
+    changed = {"same": watched, "big": big, "other": replace(base, model=model)}
     found = descriptions(with_systems(settings, changed))
     assert found["base"].startswith(
         f"{base.model.encoder_layers} + {base.model.decoder_layers} layers, "

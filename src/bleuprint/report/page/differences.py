@@ -64,13 +64,12 @@ def _short(changed: Iterable[tuple[str, str, str, str]], first: str) -> dict[str
     """The settings that differ from those of `first`, by name."""
     found: dict[str, list[str]] = {}
     for name, key, _, value in changed:
-        if key.startswith(_WATCHING):
-            continue
-        short = _SECTION.sub("", key)
-        setting = f"without {short}" if value == NONE else f"{short} {value}"
-        found.setdefault(name, []).append(setting if key != "nothing" else f"as {first}")
+        settings = found.setdefault(name, [])
+        if key != "nothing" and not key.startswith(_WATCHING):
+            short = _SECTION.sub("", key)
+            settings.append(f"without {short}" if value == NONE else f"{short} {value}")
     return {
-        name: ", ".join(each[:_MOST])
+        name: (", ".join(each[:_MOST]) or f"as {first}")
         + (f" and {len(each) - _MOST} more" if len(each) > _MOST else "")
         for name, each in found.items()
     }
