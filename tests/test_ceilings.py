@@ -28,7 +28,7 @@ PACKAGES = {
 }
 LONGEST = 350  # lines of a module
 # Of code; of docs, of pages. The aim is 21,000 and 25,000.
-TOTALS = {"src": 27960, "tests": 32300, "docs": 2510}
+TOTALS = {"src": 27960, "tests": 32310, "docs": 2510}
 
 
 def code(folder):

@@ -44,7 +44,7 @@ def test_each_range_is_named_up_to_three():
     mixed = list(ENGLISH)
     for start in (0, 800, 1600, 2400):
         mixed[start : start + 400] = ENGLISH[start : start + 400][::-1]
-    ranges = "1 to 400, 801 to 1,200, 1,601 to 2,000 and 1 more range"
+    ranges = "1 to 400, 801 to 1,200, 1,601 to 2,000 and 1 more"
     assert unrelated(GERMAN, mixed) == ranges
 
 

@@ -15,8 +15,6 @@ if TYPE_CHECKING:
     from bleuprint.corpus.new_corpus import NewCorpus
     from bleuprint.training.fitted_systems import TextSize
 
-# Below it, a text may not have as many subwords as are usual.
-_FEW_PAIRS = 20_000
 # The minutes of all stages but trainings, and the pairs that are prepared in one more.
 _REST, _PREPARED = 3, 50_000
 # Half of the 95 % interval of BLEU on 1,000 lines, Multi30k's.
@@ -114,7 +112,9 @@ def _training(corpus: str, text: "TextSize", valid: int) -> Iterator[str]:
 
 def _next_steps(new: "NewCorpus", test: int) -> Iterator[str]:
     """What to expect of a small text, and what its user does next."""
-    if new.pairs < _FEW_PAIRS:
+    from bleuprint.report.page.cautions import PAIRS
+
+    if new.pairs < PAIRS:
         yield (
             f"{new.pairs:,} pairs are few: a system trained on them alone translates what is like "
             "them; add text, or start from a trained model (docs/training.md, Fine-tuning)"

@@ -8,7 +8,6 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
-from bleuprint.runtime.html import counted
 from bleuprint.text.parallel import Pair
 
 # Lines whose lengths are compared together, and the rank correlation of two sides below which they
@@ -60,8 +59,7 @@ class PairLengths:
         """The pairs, from 1, whose lengths have nothing in common; "" if there are none."""
         sides = (np.array(side, float) for side in self._sides)
         ranges = [f"{first:,} to {last:,}" for first, last in _unfit(*sides)]
-        more = f" and {counted(len(ranges) - 3, 'more range')}" if ranges[3:] else ""
-        return ", ".join(ranges[:3]) + more
+        return ", ".join(ranges[:3]) + (f" and {len(ranges) - 3} more" if ranges[3:] else "")
 
 
 def _lengths(files: Sequence[Path]) -> list[_Lengths]:
