@@ -17,7 +17,7 @@ from bleuprint.report.grid import NONE
 from bleuprint.report.system_results import SystemResult, system_results
 
 # In "On real text", in this order.
-REAL = ("course-multi30k", "multi30k", "table2-multi30k")
+REAL = ("multi30k", "multi30k-french", "course-multi30k", "table2-multi30k")
 # Whose numbers are in reports/ itself.
 DEFAULT = "phrasebook"
 _TEXT_HEAD = (

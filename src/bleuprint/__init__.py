@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     import pandas as pd
 
-__version__ = "0.1.0"
+__version__ = "1.0.0"
 
 
 def results(path: "str | Path" = ".") -> "pd.DataFrame":

@@ -127,6 +127,9 @@ def test_set_up_says_what_it_does_and_ends_silently(tmp_path):
 
 def test_a_recipe_that_is_not_there_names_the_nearest():
     done = subprocess.run(
-        ["make", "recipe", "NAME=toysentence"], cwd=ROOT, capture_output=True, text=True
+        ["make", "--no-print-directory", "recipe", "NAME=toysentence"],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
     )
     assert done.returncode == 2 and done.stdout.endswith("\ndid you mean toy-sentence?\n")

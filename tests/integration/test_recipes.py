@@ -61,7 +61,8 @@ RESOLVED = {
     "iwslt14-de-en": "55d92d8bd34b13fd",
     "multi30k-cpu": "a21300368156d7ff",
     "multilingual-multi30k": "74f8e85551d77e1f",
-    "multi30k": "9e881d03dbb07fcb",
+    "multi30k": "ca0c141843162765",
+    "multi30k-french": "7215da284f8e5136",
     "own": "48b86f0cf14c4059",
     "phrasebook": "5c2cb88301fc30af",
     "prepare-tanaka": "1ce16d17619addca",
@@ -87,7 +88,7 @@ def test_a_recipe_resolves_to_the_settings_that_it_had(name):
 
 def test_recipes_are_short():
     lines = [path.read_text("utf-8").splitlines() for path in RECIPES]
-    assert sum(map(len, lines)) <= 1120
+    assert sum(map(len, lines)) <= 1145
     assert max(len(line) for recipe in lines for line in recipe) <= 110
 
 
