@@ -1,6 +1,6 @@
 """Sphinx's configuration of the manual as a site: make docs.
 
-Pages are docs/*.md, README.md and the tables in reports/, so that links are those that GitHub has.
+Pages are docs/*.md, the root's .md and the tables in reports/, so that links are those that GitHub has.
 """
 
 import re
@@ -26,7 +26,7 @@ release = version = __version__
 extensions = ["myst_parser"]
 myst_heading_anchors = 3  # the anchors that GitHub gives, for links between pages
 root_doc = "docs/index"
-include_patterns = ["docs/*.md", "README.md", "reports/table.md", "reports/*/table.md"]
+include_patterns = ["docs/*.md", "*.md", "reports/table.md", "reports/*/table.md"]
 # not searched for pages
 exclude_patterns = [
     path.name for path in ROOT.iterdir() if path.is_dir() and path.name not in ("docs", "reports")
