@@ -1,6 +1,6 @@
 """Sphinx's configuration of the manual as a site: make docs.
 
-Pages are docs/*.md, the root's .md and the tables in reports/, so that links are those that GitHub has.
+Pages are docs/*.md, the root's and the tables in reports/, so that links are those that GitHub has.
 """
 
 import re
