@@ -7,7 +7,7 @@
 import re
 from collections.abc import Iterator
 from itertools import chain
-from math import isnan
+from math import isnan, nan
 from pathlib import Path
 
 from bleuprint.config.experiment import load
@@ -106,7 +106,8 @@ def _minutes(results: list[SystemResult]) -> str:
     }
     known = [took for took in seconds.values() if not isnan(took)]
     count = f"{len(seconds)} × " if len(seconds) > 1 else ""
-    return f"{count}{sum(known) / len(known) / 60:.0f}" if known else NONE
+    minutes = sum(known) / len(known) / 60 if known else nan
+    return f"{count}{minutes:.0f}" if minutes >= 1 else f"{count}< 1" if known else NONE
 
 
 if __name__ == "__main__":

@@ -87,6 +87,8 @@ def test_alone_it_prints_its_help_and_its_version(tmp_path):
     assert run(tmp_path, *COMMAND, "--version") == f"bleuprint {__version__}\n"
     citation = YAML(typ="safe").load(ROOT / "CITATION.cff")
     assert (citation["version"], citation["license"]) == (__version__, project["license"])
+    ours = (ROOT / "src/bleuprint/report/methods.bib").read_text("utf-8")
+    assert f"{{Software, version {__version__}}}" in ours
     assert "Apache License, Version 2.0" in (ROOT / "LICENSE").read_text()
 
 

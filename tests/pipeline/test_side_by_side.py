@@ -175,7 +175,7 @@ def test_a_terminal_shows_our_progress_and_none_of_dvc(project, cores):
     command = [sys.executable, "-c", RUN.format(cores=cores)]
     said = on_terminal(command, project.root, environment)
     assert not re.search(r"\\x|Collecting|lock|file/s", said), said
-    lines = re.findall(r"(?m)^train it: \d+ of 40 updates, .* a second, 0:00:\d\d left\r$", said)
+    lines = re.findall(r"(?m)^train it: \d+ of 40 updates, .* a second, 0:00:0[01] left\r$", said)
     assert len(lines) == (39 * len(TRAININGS) if cores == 2 else 0)
     assert ("train it: 100%|" in said) == (cores == 1)
     assert "\nreport\r\n" in said
