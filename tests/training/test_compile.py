@@ -10,7 +10,6 @@ from bleuprint.dataset.packed_batch import PackedBatch
 from bleuprint.model import layout
 from bleuprint.model.transformer import Transformer
 from bleuprint.runtime.distributed.group import Group
-from bleuprint.training import loss as loss_module
 from bleuprint.training import train_step
 from bleuprint.training.train_step import TrainStep
 
@@ -43,16 +42,6 @@ def test_batches_of_many_sizes_are_compiled_once(kind, graphs, monkeypatch):
         found.append(step.optimizer.gradient)
     torch.testing.assert_close(*found)
     assert counters["stats"]["unique_graphs"] == graphs
-
-
-def test_the_loss_of_gpus_is_compiled_once():
-    torch._dynamo.reset()
-    counters.clear()
-    fused = torch.compile(loss_module.fused_loss, dynamic=True, backend="eager")
-    for rows in (40, 64, 130):
-        given = torch.randn(rows, 64), torch.randint(1, 37, (rows,)), 37, (0.01, 0.9, 0.01)
-        torch.testing.assert_close(fused(*given), loss_module.fused_loss(*given))
-    assert counters["stats"]["unique_graphs"] == 1
 
 
 @pytest.mark.parametrize(

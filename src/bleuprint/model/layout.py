@@ -2,13 +2,13 @@
 
 `Padded`: sentence after sentence, filled up with padding to one length, on every device. `Packed`:
 sentence after sentence without padding between them, for GPUs; attention then reads the sentences'
-bounds instead of a mask, which is torch's flash attention for sequences of various lengths.
+bounds instead of a mask: packed_attention.py, or torch's flash attention for long sentences.
 """
 
 from collections.abc import Callable
 from importlib.util import find_spec
 from itertools import pairwise
-from typing import Any, NamedTuple, TypeAlias
+from typing import NamedTuple, TypeAlias, cast
 
 import torch
 from torch import Tensor
@@ -20,7 +20,9 @@ from bleuprint.model.linear import Size, pad_rows, unpad_rows
 _KERNEL = "torch.nn.attention.varlen"
 # What flash attention takes: the least compute capability of a GPU, and the size of a head.
 _CAPABILITY, _HEAD, _LARGEST_HEAD = (8, 0), 8, 256
-
+# What our own kernels take, and the longest sentences of which they are faster.
+_HAS_TRITON = find_spec("triton") is not None
+_SHORT_HEADS, _SHORT = (16, 32, 64, 128), 256
 
 # Queries, keys and values, their heads split by the layout.
 Heads: TypeAlias = tuple[Tensor, Tensor, Tensor]
@@ -98,12 +100,28 @@ def can_pack(model: Model, dtype: torch.dtype, device: torch.device) -> bool:
     )
 
 
-def _flash_attention(*given: Any) -> Any:
-    """torch's attention over packed sentences."""
+def _attend_on_gpu(
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    offsets: Tensor,
+    key_offsets: Tensor,
+    longest: int,
+    longest_key: int,
+    causal: bool,
+) -> Tensor:
+    """Attention over packed sentences, by our kernels for short ones, or else by torch's."""
+    bounds = offsets, key_offsets
+    if _HAS_TRITON and query.size(-1) in _SHORT_HEADS and max(longest, longest_key) <= _SHORT:
+        from bleuprint.model.packed_attention import packed_attention  # loads Triton
+
+        bound = max(longest, longest_key)
+        return cast(Tensor, packed_attention(query, key, value, *bounds, bound, causal)[0])
     from torch.nn.attention.varlen import varlen_attn  # loads torch's compiler: a second
 
-    *bounds, causal = given
-    return varlen_attn(*bounds, window_size=(-1, 0) if causal else (-1, -1))
+    window = (-1, 0) if causal else (-1, -1)
+    mixed = varlen_attn(query, key, value, *bounds, longest, longest_key, window_size=window)
+    return cast(Tensor, mixed)
 
 
 def _attend_one_by_one(
@@ -129,4 +147,4 @@ def _slices(starts: Tensor) -> list[slice]:
     return [slice(*bounds) for bounds in pairwise(starts.tolist())]
 
 
-_KERNELS: dict[str, Callable[..., Tensor]] = {"cpu": _attend_one_by_one, "cuda": _flash_attention}
+_KERNELS: dict[str, Callable[..., Tensor]] = {"cpu": _attend_one_by_one, "cuda": _attend_on_gpu}

@@ -1,8 +1,6 @@
 """Label-smoothed cross-entropy of a projection to the vocabulary, without holding its logits."""
 
 import ctypes
-from collections.abc import Callable
-from functools import cache
 from typing import Any, Literal, TypeAlias
 
 import numpy as np
@@ -142,8 +140,10 @@ def _loss_and_gradient(
     """
     if logits.device.type != "cpu" and needs_gradient:
         labels = functional.pad(labels, (0, len(logits) - len(labels)), value=PAD)
-        fused = _compiled() if compiled else fused_loss
-        return fused(logits, labels, size, distribution)
+        compute = plain_loss
+        if compiled:
+            from bleuprint.training.loss_kernel import fused_loss as compute  # loads Triton
+        return compute(logits, labels, size, distribution)
     if (loss := _native_loss(logits, labels, distribution)) is not None:
         return loss, logits
     logs = logits[: len(labels), :size].to(_number(logits)).log_softmax(-1)
@@ -154,13 +154,10 @@ def _loss_and_gradient(
     return total, pad_rows(gradient.to(logits.dtype))
 
 
-def fused_loss(
+def plain_loss(
     logits: Tensor, labels: Tensor, size: int, distribution: Distribution
 ) -> tuple[Tensor, Tensor]:
-    """`_loss_and_gradient` in operations that a compiler joins; labels that are PAD do not count.
-
-    Logits are read three times and their gradient is written once, in their own type.
-    """
+    """`_loss_and_gradient` in torch's operations; labels that are PAD do not count."""
     other, label, pad = distribution
     columns = torch.arange(logits.size(1), device=logits.device)
     beyond, counted = columns >= size, (labels != PAD)[:, None]
@@ -174,11 +171,6 @@ def fused_loss(
 def _number(logits: Tensor) -> torch.dtype:
     """The type in which the loss of logits is computed: float32, or float64 of float64."""
     return torch.promote_types(logits.dtype, torch.float32)
-
-
-@cache
-def _compiled() -> Callable[..., tuple[Tensor, Tensor]]:
-    return torch.compile(fused_loss, dynamic=True)
 
 
 def _native_loss(logits: Tensor, labels: Tensor, distribution: Distribution) -> float | None:

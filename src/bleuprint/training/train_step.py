@@ -38,9 +38,9 @@ _MATMUL_PRECISION = {
     **dict.fromkeys(("tf32", "bfloat16", "float16"), "high"),
 }
 COMPILER = "inductor"
-# Compiled layers have some 1,000 kernels in all, of about 5 microseconds each to launch: as long as
-# a GPU that reaches 3e14 FLOP/s takes for these operations.
-_LAUNCH_FLOPS = 1.5e12
+# A processor takes some 50 ms to launch a batch of 12 compiled layers, kernel by kernel: as long as
+# a GPU that reaches 4e14 FLOP/s takes for these operations.
+_LAUNCH_FLOPS = 2e13
 # The least compute capability of the GPUs that torch compiles for (Triton).
 _COMPILES_FROM = (7, 0)
 
