@@ -172,7 +172,7 @@ def run_tests(given: argparse.Namespace) -> Figures:
     """The outcome of each test marked gpu."""
     files = [
         str(path.relative_to(ROOT))
-        for path in sorted((ROOT / "tests").rglob("test_*.py"))
+        for path in sorted((ROOT / "tests").rglob("test_*.py"), reverse=True)  # kernels first
         if "mark.gpu" in path.read_text(encoding="utf-8")
     ]
     command = [sys.executable, "-m", "pytest", "-m", "gpu", "-v", "-p", "no:cacheprovider", *files]

@@ -3,7 +3,7 @@
     python benchmarks/prepare.py --pairs 2000000 --workers 1 2 --no-plain | tail -1 > prepare.json
     python benchmarks/scaling.py prepare.json
 
-prints the tables of docs/scaling.md. Nothing in them is measured but what the file holds. How:
+prints the tables of docs/scaling.md, from what the file holds and the shares of a GPU below. How:
 
 - A stage's CPU seconds grow with the text's bytes. With several workers they take time by Amdahl's
   law, its parallel share taken from the runs of one and two workers.
@@ -12,10 +12,9 @@ prints the tables of docs/scaling.md. Nothing in them is measured but what the f
 - Storage: the text lies in six stages' outputs, and as ids in a seventh; DVC's cache shares these
   files where its links can, or holds them once more.
 - Training: operations counted from the shapes (bleuprint.model.flops), which a GPU computes at a
-  share of its peak; a batch of few tokens takes no less than the launches of its kernels. Besides,
-  each update every GPU reads and writes Adam's state, and all sum their gradients in float32: in
-  a ring over NVLink in a host of eight, and in a ring of hosts. With gradients summed while
-  backward goes on, two thirds of the computing hide it. Nothing of this is measured.
+  share of its peak, measured on one; a batch of few tokens takes no less than the launches of its
+  kernels. Gradients are summed in float32: in a ring over NVLink in a host of eight, and in a ring
+  of hosts. With gradients summed while backward goes on, two thirds of the computing hide it.
 """
 
 import argparse
@@ -36,20 +35,17 @@ CORES = 32
 # Multi30k's text as the benchmark writes it, and its ids with the joint vocabulary: bytes a pair.
 MEASURED_TEXT, MEASURED_IDS = 150.5, 99.4
 TEXT_STAGES = 6
-# Of an H100: dense bfloat16 FLOP/s and bytes of memory a second by its data sheet, and the shares
-# of the peak that are assumed at 25,000 tokens a GPU, lowest and highest.
-PEAK, MEMORY = 989.5e12, 3.35e12
-UTILIZATION = {"base": (0.30, 0.35), "big": (0.40, 0.45)}
+# Of an H200: dense bfloat16 FLOP/s by its data sheet, and the share of it that was measured with
+# 25,000 tokens, updates of the weights included (benchmarks/measured/gpu-train.json).
+PEAK = 989.5e12
+UTILIZATION = {"base": 0.252, "big": 0.384}
 # Seconds of the kernels of a batch, assumed: 1,500 of at least 2 microseconds.
 LAUNCHES = 1500 * 2e-6
 # Bytes a second and direction of a GPU by NVLink, and of an adapter of 400 Gbit/s; GPUs of a host.
 NVLINK, ADAPTER, HOST = 450e9, 50e9, 8
-# Bytes that an update moves a parameter: weight, gradient and two moments read, three of them and
-# the weight's copy in bfloat16 written.
-UPDATED = 4 * 4 + 3 * 4 + 2
 # GPUs, and adapters of each host.
 GPUS = {"1": (1, 1), "8": (8, 1), "64, an adapter a host": (64, 1), "64, one a GPU": (64, 8)}
-PRICE = 2.5  # US$ an H100 and hour, assumed, November 2026
+PRICE = 3.5  # US$ an H200 and hour, assumed, November 2026
 VOCABULARY, LENGTH = 37_000, 30
 
 
@@ -150,7 +146,7 @@ def show_training() -> None:
                 f"{name}, {train.max_updates:,} updates",
                 gpus,
                 f"{tokens / count:,.0f}",
-                span([1e3 * each for each in step.computing], 1),
+                f"{1e3 * step.computing:.1f}",
                 f"{1e3 * step.summing:.1f}",
                 span(hours, 2),
                 span([count * PRICE * each for each in hours], 0),
@@ -172,32 +168,26 @@ def span(values: Sequence[float], digits: int) -> str:
 
 
 class Update(NamedTuple):
-    """Seconds of an update: computing its batches at the lowest and highest share of the peak,
-    updating the weights, and summing the gradients.
-    """
+    """Seconds of an update: computing it, and summing the gradients."""
 
-    computing: tuple[float, ...]
-    updating: float
+    computing: float
     summing: float
 
     @classmethod
     def of(cls, system: System, name: str, gpus: int, adapters: int) -> "Update":
         flops, weights = update_flops(system) / gpus, parameters(system.model)
-        computing = (max(LAUNCHES, flops / (PEAK * share)) for share in UTILIZATION[name])
+        computing = max(LAUNCHES, flops / (PEAK * UTILIZATION[name]))
         within, hosts = min(gpus, HOST), -(-gpus // HOST)
         summing = sum(
             2 * (count - 1) / count * 4 * weights / speed
             for count, speed in ((within, NVLINK), (hosts, adapters * ADAPTER))
         )
-        return cls(tuple(computing), UPDATED * weights / MEMORY, summing)
+        return cls(computing, summing)
 
     def seconds(self) -> list[float]:
         """With the sums while backward goes on, and after it."""
-        return [
-            self.updating + computed
-            for each in self.computing
-            for computed in (each / 3 + max(2 * each / 3, self.summing), each + self.summing)
-        ]
+        before, beside = self.computing / 3, 2 * self.computing / 3
+        return [before + max(beside, self.summing), self.computing + self.summing]
 
 
 def parameters(model: Model) -> int:

@@ -14,13 +14,13 @@ PACKAGES = {
     "config": 2250,
     "pipeline": 1790,
     "scoring": 1550,
-    "training": 2450,
+    "training": 2520,
     "dataset": 1520,
     "text": 1370,
     "serving": 1030,
     "decoding": 1300,
     "tracking": 1060,
-    "model": 1320,
+    "model": 1610,
     "cli": 880,
     "rules": 720,
     "native": 550,  # in C++ 400
@@ -28,7 +28,7 @@ PACKAGES = {
 }
 LONGEST = 350  # lines of a module
 # Of code; of docs, of pages. The aim is 21,000 and 25,000.
-TOTALS = {"src": 27960, "tests": 32310, "docs": 2510}
+TOTALS = {"src": 28320, "tests": 32400, "docs": 2510}
 
 
 def code(folder):

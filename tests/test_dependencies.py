@@ -14,6 +14,7 @@ PARTS = {
     "mlflow-skinny": "mlflow",
     "mlflow-tracing": "mlflow",
     "pydantic-core": "pydantic",
+    "triton": "torch",  # its builds for GPUs
     "comet": "",
 }
 # As commands, by the names of plugins, or by MLflow's monitor, which requires it for GPUs alone.

@@ -12,8 +12,7 @@ pytestmark = [
     pytest.mark.gpu,
     pytest.mark.skipif(DEVICE.type == "cuda" and not torch.cuda.is_available(), reason="no GPU"),
 ]
-# on both sides of a tile's 32 and of its multiples
-LENGTHS = [1, 5, 31, 32, 33, 70, 64, 17]
+LENGTHS = [1, 5, 31, 32, 33, 70, 64, 17]  # about a tile's 32 and its multiples
 OF_KEYS = [7, 1, 40, 32, 90, 3, 65, 16]
 
 

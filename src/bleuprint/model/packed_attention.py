@@ -14,6 +14,7 @@ from torch import Tensor
 
 # Positions of a tile, and its warps.
 _TILE, _WARPS = 32, 2
+_LOG2_E = tl.constexpr(math.log2(math.e))
 
 
 @torch.library.custom_op("bleuprint::packed_attention", mutates_args=())
@@ -32,14 +33,13 @@ def packed_attention(
     sentence begins, and the number of rows; no sentence is empty, none longer than `longest`.
     Also returns the logarithm to base 2 of each softmax's denominator (H, R).
     """
-    query, key, value = map(_with_dense_heads, (query, key, value))
+    (query,), (key, value) = _alike(query), _alike(key, value)
     rows, heads, size = query.shape
-    mixed = torch.empty_like(query, memory_format=torch.contiguous_format)
-    sums = query.new_empty((heads, rows), dtype=torch.float32)
+    mixed, sums = _results(query)
     _forward[_grid(offsets, longest, heads)](
         *(query, key, value, mixed, sums, offsets, key_offsets),
-        *(*query.stride()[:2], *key.stride()[:2], *value.stride()[:2], *mixed.stride()[:2], rows),
-        *(math.log2(math.e) / math.sqrt(size), causal, size, _TILE),
+        *(query.stride(0), key.stride(0), rows, heads),
+        *(1 / math.sqrt(size), causal, size, _TILE),
         num_warps=_WARPS,
     )
     return mixed, sums
@@ -47,7 +47,11 @@ def packed_attention(
 
 @packed_attention.register_fake
 def _(query: Tensor, *_: object) -> tuple[Tensor, Tensor]:
-    rows, heads, _size = query.shape
+    return _results(query)
+
+
+def _results(query: Tensor) -> tuple[Tensor, Tensor]:
+    rows, heads, _ = query.shape
     mixed = torch.empty_like(query, memory_format=torch.contiguous_format)
     return mixed, query.new_empty((heads, rows), dtype=torch.float32)
 
@@ -66,19 +70,16 @@ def _gradients(
     causal: bool,
 ) -> tuple[Tensor, Tensor, Tensor]:
     """The gradients by query, key and value; `mixed` and `sums`: what was returned for them."""
-    gradient, query, key, value = map(_with_dense_heads, (gradient, query, key, value))
+    (query,), (key, value) = _alike(query), _alike(key, value)
     rows, heads, size = query.shape
-    found = [
-        torch.empty_like(x, memory_format=torch.contiguous_format) for x in (query, key, value)
-    ]
+    found = _like(query, key, value)
     _backward[_grid(offsets, longest, heads)](
-        *(query, key, value, mixed, gradient, sums, *found, offsets, key_offsets),
-        *(*query.stride()[:2], *key.stride()[:2], *value.stride()[:2], *mixed.stride()[:2]),
-        *(*gradient.stride()[:2], rows),
+        *(query, key, value, mixed, gradient.contiguous(), sums, *found, offsets, key_offsets),
+        *(query.stride(0), key.stride(0), rows, heads),
         *(1 / math.sqrt(size), causal, size, _TILE),
         num_warps=_WARPS,
     )
-    return found[0], found[1], found[2]
+    return found
 
 
 @_gradients.register_fake
@@ -89,8 +90,12 @@ def _(
     value: Tensor,
     *_: object,
 ) -> tuple[Tensor, Tensor, Tensor]:
-    contiguous = torch.contiguous_format
-    query, key, value = (torch.empty_like(x, memory_format=contiguous) for x in (query, key, value))
+    return _like(query, key, value)
+
+
+def _like(query: Tensor, key: Tensor, value: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    form = torch.contiguous_format
+    query, key, value = (torch.empty_like(x, memory_format=form) for x in (query, key, value))
     return query, key, value
 
 
@@ -107,8 +112,12 @@ def _differentiate(ctx, gradient, _):  # type: ignore[no-untyped-def]
 packed_attention.register_autograd(_differentiate, setup_context=_setup)
 
 
-def _with_dense_heads(x: Tensor) -> Tensor:
-    return x if x.stride(-1) == 1 else x.contiguous()
+def _alike(*tensors: Tensor) -> tuple[Tensor, ...]:
+    """Tensors (R, H, K) with heads side by side, and rows equally far apart."""
+    steps = {x.stride() for x in tensors}
+    if len(steps) == 1 and steps.pop()[1:] == (tensors[0].size(2), 1):
+        return tensors
+    return tuple(x.contiguous() for x in tensors)
 
 
 def _grid(offsets: Tensor, longest: int, heads: int) -> tuple[int, int, int]:
@@ -126,15 +135,10 @@ def _forward(  # type: ignore[no-untyped-def]
     offsets,
     key_offsets,
     query_row,
-    query_head,
     key_row,
-    key_head,
-    value_row,
-    value_head,
-    mixed_row,
-    mixed_head,
     rows,
-    scale,  # of the logarithms to base 2
+    heads,
+    scale,
     causal: tl.constexpr,
     size: tl.constexpr,
     tile: tl.constexpr,
@@ -143,9 +147,10 @@ def _forward(  # type: ignore[no-untyped-def]
     first, end = tl.load(offsets + sentence), tl.load(offsets + sentence + 1)
     key_first, key_end = tl.load(key_offsets + sentence), tl.load(key_offsets + sentence + 1)
     start = first + tl.program_id(1) * tile
+    binary, skipped, row = scale * _LOG2_E, head * size, heads * size
     if start < end:
         at = start + tl.arange(0, tile)
-        q = _rows(query + head * query_head, at, end, query_row, size)
+        q = _rows(query + skipped, at, end, query_row, size)
         highest = tl.full([tile], -float("inf"), tl.float32)
         denominator = tl.zeros([tile], tl.float32)
         result = tl.zeros([tile, size], tl.float32)
@@ -154,12 +159,12 @@ def _forward(  # type: ignore[no-untyped-def]
             seen = tl.minimum(key_end, key_first + (start - first) + tile)
         for other in range(key_first, seen, tile):
             others = other + tl.arange(0, tile)
-            k = _rows(key + head * key_head, others, key_end, key_row, size)
-            v = _rows(value + head * value_head, others, key_end, value_row, size)
+            k = _rows(key + skipped, others, key_end, key_row, size)
+            v = _rows(value + skipped, others, key_end, key_row, size)
             visible = (others < key_end)[None, :]
             if causal:
                 visible = visible & ((others - key_first)[None, :] <= (at - first)[:, None])
-            scores = tl.where(visible, tl.dot(q, tl.trans(k)) * scale, -float("inf"))
+            scores = tl.where(visible, tl.dot(q, tl.trans(k)) * binary, -float("inf"))
             higher = tl.maximum(highest, tl.max(scores, 1))
             weights = tl.exp2(scores - higher[:, None])
             before = tl.exp2(highest - higher)
@@ -167,7 +172,7 @@ def _forward(  # type: ignore[no-untyped-def]
             result = result * before[:, None] + tl.dot(weights.to(v.dtype), v)
             highest = higher
         result = result / denominator[:, None]
-        _store(mixed + head * mixed_head, result, at, end, mixed_row, size)
+        _store(mixed + skipped, result, at, end, row, size)
         tl.store(sums + head * rows + at, highest + tl.log2(denominator), mask=at < end)
 
 
@@ -185,16 +190,9 @@ def _backward(  # type: ignore[no-untyped-def]
     offsets,
     key_offsets,
     query_row,
-    query_head,
     key_row,
-    key_head,
-    value_row,
-    value_head,
-    mixed_row,  # of by_query, by_key and by_value too
-    mixed_head,
-    gradient_row,
-    gradient_head,
     rows,
+    heads,
     scale,
     causal: tl.constexpr,
     size: tl.constexpr,
@@ -204,28 +202,26 @@ def _backward(  # type: ignore[no-untyped-def]
     sentence, head = tl.program_id(0), tl.program_id(2)
     first, end = tl.load(offsets + sentence), tl.load(offsets + sentence + 1)
     key_first, key_end = tl.load(key_offsets + sentence), tl.load(key_offsets + sentence + 1)
-    skipped = tl.program_id(1) * tile
-    query, gradient = query + head * query_head, gradient + head * gradient_head
-    key, value = key + head * key_head, value + head * value_head
-    mixed, sums = mixed + head * mixed_head, sums + head * rows
-    by_query, by_key = by_query + head * mixed_head, by_key + head * mixed_head
-    by_value = by_value + head * mixed_head
-    binary = scale * 1.4426950408889634  # log2(e)
+    done, skipped, row = tl.program_id(1) * tile, head * size, heads * size
+    query, key, value = query + skipped, key + skipped, value + skipped
+    mixed, gradient, sums = mixed + skipped, gradient + skipped, sums + head * rows
+    by_query, by_key, by_value = by_query + skipped, by_key + skipped, by_value + skipped
+    binary = scale * _LOG2_E
 
-    if key_first + skipped < key_end:
-        others = key_first + skipped + tl.arange(0, tile)
+    if key_first + done < key_end:
+        others = key_first + done + tl.arange(0, tile)
         k = _rows(key, others, key_end, key_row, size)
-        v = _rows(value, others, key_end, value_row, size)
+        v = _rows(value, others, key_end, key_row, size)
         of_keys = tl.zeros([tile, size], tl.float32)
         of_values = tl.zeros([tile, size], tl.float32)
         begin = first
         if causal:
-            begin = first + skipped
+            begin = first + done
         for start in range(begin, end, tile):
             at = start + tl.arange(0, tile)
             q = _rows(query, at, end, query_row, size)
-            g = _rows(gradient, at, end, gradient_row, size)
-            o = _rows(mixed, at, end, mixed_row, size)
+            g = _rows(gradient, at, end, row, size)
+            o = _rows(mixed, at, end, row, size)
             sum_ = tl.load(sums + at, mask=at < end, other=0.0)
             visible = (others < key_end)[:, None] & (at < end)[None, :]
             if causal:
@@ -236,24 +232,24 @@ def _backward(  # type: ignore[no-untyped-def]
             product = tl.sum(o.to(tl.float32) * g.to(tl.float32), 1)
             by_score = weights * (tl.dot(v, tl.trans(g)) - product[None, :])
             of_keys += tl.dot(by_score.to(q.dtype), q)
-        _store(by_key, of_keys * scale, others, key_end, mixed_row, size)
-        _store(by_value, of_values, others, key_end, mixed_row, size)
+        _store(by_key, of_keys * scale, others, key_end, row, size)
+        _store(by_value, of_values, others, key_end, row, size)
 
-    if first + skipped < end:
-        at = first + skipped + tl.arange(0, tile)
+    if first + done < end:
+        at = first + done + tl.arange(0, tile)
         q = _rows(query, at, end, query_row, size)
-        g = _rows(gradient, at, end, gradient_row, size)
-        o = _rows(mixed, at, end, mixed_row, size)
+        g = _rows(gradient, at, end, row, size)
+        o = _rows(mixed, at, end, row, size)
         sum_ = tl.load(sums + at, mask=at < end, other=0.0)
         product = tl.sum(o.to(tl.float32) * g.to(tl.float32), 1)
         of_queries = tl.zeros([tile, size], tl.float32)
         seen = key_end
         if causal:
-            seen = tl.minimum(key_end, key_first + skipped + tile)
+            seen = tl.minimum(key_end, key_first + done + tile)
         for other in range(key_first, seen, tile):
             others = other + tl.arange(0, tile)
             k = _rows(key, others, key_end, key_row, size)
-            v = _rows(value, others, key_end, value_row, size)
+            v = _rows(value, others, key_end, key_row, size)
             visible = (others < key_end)[None, :]
             if causal:
                 visible = visible & ((others - key_first)[None, :] <= (at - first)[:, None])
@@ -261,7 +257,7 @@ def _backward(  # type: ignore[no-untyped-def]
             weights = tl.where(visible, tl.exp2(scores - sum_[:, None]), 0.0)
             by_score = weights * (tl.dot(g, tl.trans(v)) - product[:, None])
             of_queries += tl.dot(by_score.to(k.dtype), k)
-        _store(by_query, of_queries * scale, at, end, mixed_row, size)
+        _store(by_query, of_queries * scale, at, end, row, size)
 
 
 @triton.jit  # type: ignore[untyped-decorator]
