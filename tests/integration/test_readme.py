@@ -117,12 +117,13 @@ def test_a_table_shows_what_a_report_says(tmp_path):
     shutil.copytree(ROOT / "reports" / "copy", tmp_path / "reports" / "copy")
     results = tmp_path / "reports" / "copy" / "results.json"
     text = results.read_text("utf-8")
-    (bleu,) = re.findall(r'"system": "edition-2018", .*"measure": "bleu", "group": "", .*', text)
-    changed = re.sub(r'"value": [\d.]+', '"value": 12.34', bleu)
-    results.write_text(text.replace(bleu, changed), "utf-8")
+    bleu = re.compile(
+        r'("system": "edition-2018", .*"measure": "bleu", "group": "", .*"value": )[\d.]+'
+    )
+    results.write_text(bleu.sub(r"\g<1>12.34", text), "utf-8")
     filled = readme_tables.filled(README, tmp_path).splitlines()
     (line,) = (line for line in filled if line.startswith("| `copy` |"))
-    assert "| edition-2018 12.3 [" in line
+    assert "| edition-2018 12.3 ± 0.0;" in line
     (other,) = (line for line in filled if line.startswith("| `multi30k-cpu` |"))
     assert other in README.splitlines()
 
