@@ -12,7 +12,7 @@ PACKAGES = {
     "corpus": 3700,
     "runtime": 2380,
     "config": 2250,
-    "pipeline": 1790,
+    "pipeline": 1800,
     "scoring": 1550,
     "training": 2520,
     "dataset": 1520,
@@ -28,7 +28,7 @@ PACKAGES = {
 }
 LONGEST = 350  # lines of a module
 # Of code; of docs, of pages. The aim is 21,000 and 25,000.
-TOTALS = {"src": 28320, "tests": 32400, "docs": 2510}
+TOTALS = {"src": 28330, "tests": 32410, "docs": 2510}
 
 
 def code(folder):

@@ -11,6 +11,7 @@ from bleuprint.config.cells import cells_of
 from bleuprint.config.experiment import Settings
 from bleuprint.config.paths import RESOLVED, ROWS, Cell
 from bleuprint.pipeline.dvc_lock import changed_stages
+from bleuprint.pipeline.verify import SUMS
 from bleuprint.report import frame, main_table, notes
 from bleuprint.report.citations import citations
 from bleuprint.report.grid import bullets, markdown
@@ -22,8 +23,6 @@ from bleuprint.runtime.html import environment
 from bleuprint.runtime.secrets import has_secret
 from bleuprint.serving.export import export
 from bleuprint.training.start_files import copy_model
-
-SUMS = "SHA256SUMS"
 
 _TEMPLATES = environment(Path(__file__).with_name("templates"), autoescape=False)
 _REPORTS = (

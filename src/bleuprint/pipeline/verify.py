@@ -1,7 +1,7 @@
 """The command `bleuprint verify`: are the results those of another report?
 
-Of another report only results.json, costs.csv and dvc.lock are read, so that it needs neither the
-other's data nor its models.
+Of another report only results.json, costs.csv and dvc.lock are compared, so that it needs neither
+the other's data nor its models; of a release all files by their sums.
 """
 
 from collections.abc import Mapping, Sequence
@@ -19,8 +19,10 @@ from bleuprint.report.revision import files_of
 from bleuprint.report.same_results import Compared, Verdict, compared, deviations
 from bleuprint.runtime.code import git
 from bleuprint.runtime.errors import UserError
+from bleuprint.runtime.files import sha256_of
 from bleuprint.runtime.yaml_tree import parse_yaml
 
+SUMS = "SHA256SUMS"  # of the files of a release
 _LOCK = Path("dvc.lock")
 # Causes, and groups of results, that are written out.
 _MOST = 3
@@ -60,18 +62,30 @@ class Report:
 def open_report(name: str) -> Report:
     """A results.json, a folder with it or with reports/, or a revision of git or DVC.
 
-    Raises UserError if there is none, or if its records contradict each other.
+    Raises UserError if there is none, if its records contradict each other, or if a release is not
+    as its sums say.
     """
     path = Path(name)
     if not (path / RESULTS).exists() and (path / RESULTS.name).exists():
         path /= RESULTS.name
     if path.is_dir():
+        _check_sums(path)
         return _report("here" if name == "." else name, path / RESULTS, path)
     if path.exists():
         of_project = path.absolute().parent.name == RESULTS.parent.name
         return _report(name, path, path.absolute().parents[1] if of_project else path.parent)
     with files_of(name, (RESULTS, COSTS, _LOCK)) as root:
         return _report(name, root / RESULTS, root)
+
+
+def _check_sums(folder: Path) -> None:
+    """Raise UserError if a file of a release is not as its SHA256SUMS says; others have none."""
+    sums = folder / SUMS
+    for line in sums.read_text(encoding="utf-8").splitlines() if sums.is_file() else ():
+        expected, _, name = line.partition("  ")
+        path = folder / name
+        if not path.is_file() or sha256_of(path) != expected:
+            raise UserError(f"{path}: not the file that {SUMS} names: get the release again")
 
 
 def _report(name: str, path: Path, root: Path) -> Report:
