@@ -132,7 +132,7 @@ def measure(given: argparse.Namespace) -> list[str]:
             traceback.print_exc()
             value = {"error": f"{type(error).__name__}: {error}".splitlines()[0]}
         if isinstance(value, dict) and "tokens_per_second" in value and given.device == "cuda":
-            value["memory_gb"] = round(torch.cuda.max_memory_allocated() / 1e9, 1)
+            value["memory_gb"] = round(torch.cuda.max_memory_reserved() / 1e9, 1)
         if value == "FAILED" or (isinstance(value, dict) and "error" in value):
             failed.append(" ".join(names))
         place = figures

@@ -13,13 +13,12 @@ prints the tables of docs/scaling.md, from what the file holds and the shares of
   files where its links can, or holds them once more.
 - Training: operations counted from the shapes (bleuprint.model.flops), which a GPU computes at a
   share of its peak, measured on one; a batch of few tokens takes no less than the launches of its
-  kernels. Gradients are summed in float32: in a ring over NVLink in a host of eight, and in a ring
-  of hosts. With gradients summed while backward goes on, two thirds of the computing hide it.
+  kernels, and each GPU updates all weights. Gradients are summed in float32 after it: in a ring
+  over NVLink in a host of eight, and in a ring of hosts.
 """
 
 import argparse
 import json
-from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -35,14 +34,18 @@ CORES = 32
 # Multi30k's text as the benchmark writes it, and its ids with the joint vocabulary: bytes a pair.
 MEASURED_TEXT, MEASURED_IDS = 150.5, 99.4
 TEXT_STAGES = 6
-# Of an H200: dense bfloat16 FLOP/s by its data sheet, and the share of it that was measured with
-# 25,000 tokens, updates of the weights included (benchmarks/measured/gpu-train.json).
-PEAK = 989.5e12
+# Of an H200: dense bfloat16 FLOP/s and bytes of memory a second by its data sheet, and the share of
+# the former that was measured with 25,000 tokens, updates of the weights included
+# (benchmarks/measured/gpu-train.json).
+PEAK, MEMORY = 989.5e12, 4.8e12
 UTILIZATION = {"base": 0.252, "big": 0.384}
 # Seconds of the kernels of a batch, assumed: 1,500 of at least 2 microseconds.
 LAUNCHES = 1500 * 2e-6
 # Bytes a second and direction of a GPU by NVLink, and of an adapter of 400 Gbit/s; GPUs of a host.
 NVLINK, ADAPTER, HOST = 450e9, 50e9, 8
+# Bytes that an update moves a parameter: weight, gradient and two moments read, three of them and
+# the weight's copy in bfloat16 written.
+UPDATED = 4 * 4 + 3 * 4 + 2
 # GPUs, and adapters of each host.
 GPUS = {"1": (1, 1), "8": (8, 1), "64, an adapter a host": (64, 1), "64, one a GPU": (64, 8)}
 PRICE = 3.5  # US$ an H200 and hour, assumed, November 2026
@@ -141,15 +144,15 @@ def show_training() -> None:
         _, tokens = train.update_size
         for gpus, (count, adapters) in GPUS.items():
             step = Update.of(settings.system(name), name, count, adapters)
-            hours = [(train.max_updates or 0) * seconds / 3600 for seconds in step.seconds()]
+            hours = (train.max_updates or 0) * sum(step) / 3600
             shown = (
                 f"{name}, {train.max_updates:,} updates",
                 gpus,
                 f"{tokens / count:,.0f}",
                 f"{1e3 * step.computing:.1f}",
                 f"{1e3 * step.summing:.1f}",
-                span(hours, 2),
-                span([count * PRICE * each for each in hours], 0),
+                f"{hours:.2f}",
+                f"{count * PRICE * hours:.0f}",
             )
             print(f"| {' | '.join(shown)} |")
     for name in UTILIZATION:
@@ -161,12 +164,6 @@ def show_training() -> None:
         print(f"{flops * web.pairs * web.units:.1e} in one pass over {web.name}")
 
 
-def span(values: Sequence[float], digits: int) -> str:
-    """The lowest and the highest, or one if they are shown alike."""
-    shown = dict.fromkeys(f"{each:,.{digits}f}" for each in (min(values), max(values)))
-    return " to ".join(shown)
-
-
 class Update(NamedTuple):
     """Seconds of an update: computing it, and summing the gradients."""
 
@@ -175,19 +172,16 @@ class Update(NamedTuple):
 
     @classmethod
     def of(cls, system: System, name: str, gpus: int, adapters: int) -> "Update":
-        flops, weights = update_flops(system) / gpus, parameters(system.model)
-        computing = max(LAUNCHES, flops / (PEAK * UTILIZATION[name]))
+        weights = parameters(system.model)
+        updating = UPDATED * weights / MEMORY
+        alone = update_flops(system) / (PEAK * UTILIZATION[name]) - updating
+        computing = updating + max(LAUNCHES, alone / gpus)
         within, hosts = min(gpus, HOST), -(-gpus // HOST)
         summing = sum(
             2 * (count - 1) / count * 4 * weights / speed
             for count, speed in ((within, NVLINK), (hosts, adapters * ADAPTER))
         )
         return cls(computing, summing)
-
-    def seconds(self) -> list[float]:
-        """With the sums while backward goes on, and after it."""
-        before, beside = self.computing / 3, 2 * self.computing / 3
-        return [before + max(beside, self.summing), self.computing + self.summing]
 
 
 def parameters(model: Model) -> int:

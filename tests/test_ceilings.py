@@ -20,7 +20,7 @@ PACKAGES = {
     "serving": 1030,
     "decoding": 1300,
     "tracking": 1060,
-    "model": 1610,
+    "model": 1625,
     "cli": 880,
     "rules": 720,
     "native": 550,  # in C++ 400
@@ -28,7 +28,7 @@ PACKAGES = {
 }
 LONGEST = 350  # lines of a module
 # Of code; of docs, of pages. The aim is 21,000 and 25,000.
-TOTALS = {"src": 28330, "tests": 32410, "docs": 2510}
+TOTALS = {"src": 28340, "tests": 32440, "docs": 2510}
 
 
 def code(folder):

@@ -34,6 +34,7 @@ pytestmark = [
 ]
 CPU = torch.device("cpu")
 UPDATES = 20
+HEADS = {"d_k": 16, "d_v": 16}  # of which our kernels compute attention
 # Largest relative differences from the CPU's float32, of losses and of gradients by parameter.
 PRECISIONS = {
     "float32": (1e-3, 2e-3),
@@ -63,7 +64,9 @@ def train(folder, tmp_path):
         to = to or tmp_path / str(len(list(tmp_path.iterdir())))
         to.mkdir(exist_ok=True)
         given = {"tokens_per_update": 300, "max_tokens": 100, "max_updates": UPDATES, **settings}
-        system = systems.system(model=systems.model(dropout=dropout), train=systems.train(**given))
+        system = systems.system(
+            model=systems.model(dropout=dropout, **HEADS), train=systems.train(**given)
+        )
         job = Job(Cell("micro", "toy", 3), system, folder / "binary", folder / "split", "code")
         group = Group(0, 1, device)
         trainer = Trainer(job, group, to, Fingerprints.from_job(job), Observer())
@@ -134,7 +137,8 @@ def test_no_update_waits_for_the_device(folder, precision):
     """But the first of a shape, whose kernels are recorded in CUDA graphs if it is packed."""
     corpus, group = BinaryCorpus(folder / "binary"), Group(0, 1, DEVICE)
     train = systems.train(tokens_per_update=300, max_tokens=100, precision=precision, compile=False)
-    system, size = systems.system(train=train), len(corpus.segmentation("de").vocabulary)
+    system = systems.system(model=systems.model(**HEADS), train=train)
+    size = len(corpus.segmentation("de").vocabulary)
     step = TrainStep(Transformer(system.model, size, size).to(DEVICE), train, 1, group)
     updates = list(islice(local_updates(corpus, system, 1, Position(), group), UPDATES))
     for number, local in enumerate(updates, 1):

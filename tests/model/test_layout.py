@@ -1,6 +1,8 @@
 """Packed sentences are computed as padded ones are."""
 
 import dataclasses
+import sys
+from types import SimpleNamespace
 
 import pytest
 import torch
@@ -9,7 +11,8 @@ import systems
 from bleuprint.config.system import Dropout
 from bleuprint.dataset.batch import Batch, PairIds
 from bleuprint.dataset.packed_batch import PackedBatch
-from bleuprint.model.layout import can_pack
+from bleuprint.model import layout
+from bleuprint.model.layout import _KERNEL, can_pack
 from bleuprint.model.transformer import Transformer
 from bleuprint.training.loss import batch_loss
 
@@ -59,3 +62,23 @@ def test_only_what_the_kernel_of_gpus_takes_is_packed(monkeypatch):
         assert not can_pack(dataclasses.replace(model, **other), bfloat16, gpu)
     capability = (7, 5)
     assert not can_pack(model, bfloat16, gpu)
+
+
+@pytest.mark.parametrize(
+    ("size", "longest", "triton", "kernel"),
+    [
+        (64, 256, True, "ours"),
+        (64, 384, True, "torch's"),
+        (48, 256, True, "torch's"),
+        (64, 256, False, "torch's"),
+    ],
+)
+def test_short_sentences_have_our_kernels(size, longest, triton, kernel, monkeypatch):
+    ours = SimpleNamespace(packed_attention=lambda *_: ("ours", None))
+    monkeypatch.setitem(sys.modules, "bleuprint.model.packed_attention", ours)
+    monkeypatch.setitem(
+        sys.modules, _KERNEL, SimpleNamespace(varlen_attn=lambda *_, **__: "torch's")
+    )
+    monkeypatch.setattr(layout, "_HAS_TRITON", triton)
+    heads, bounds = [torch.empty(9, 2, size)] * 3, [torch.tensor([0, 9])] * 2
+    assert layout._attend_on_gpu(*heads, *bounds, 128, longest, True) == kernel

@@ -44,5 +44,8 @@ def test_attention_and_gradients_are_those_of_each_sentence_alone(attend, heads,
     gradient = torch.randn_like(found)
     ours = torch.autograd.grad(found, inputs, gradient)
     theirs = torch.autograd.grad(expected, exact, gradient.double())
+    given = *inputs, *offsets, 128, causal
+    checks = "test_schema", "test_faketensor", "test_autograd_registration"
+    torch.library.opcheck(attend, given, test_utils=checks)
     for one, two in zip((found, *ours), (expected, *theirs), strict=True):
         assert (one.double() - two).norm() < 1e-3 * two.norm()

@@ -71,8 +71,9 @@ def test_a_release_is_the_same_result(copy):
     text, verdict = verify.lines(verify.open_report("."), verify.open_report(str(copy)))
     assert verdict == Verdict.SAME_BYTES and "2 results the same bytes" in text[0]
     (copy / WEIGHTS).write_bytes(b"other")
-    with pytest.raises(UserError, match=f"copy/{WEIGHTS}: not the file that {SUMS} names"):
-        verify.open_report(str(copy))
+    for of_release in (copy, copy / "reports" / "results.json"):
+        with pytest.raises(UserError, match=f"copy/{WEIGHTS}: not the file that {SUMS} names"):
+            verify.open_report(str(of_release))
     (copy / WEIGHTS).unlink()
     with pytest.raises(UserError, match=f"copy/{WEIGHTS}: not the file"):
         verify.open_report(str(copy))

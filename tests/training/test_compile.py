@@ -56,8 +56,8 @@ def test_batches_of_many_sizes_are_compiled_once(kind, graphs, monkeypatch):
 def test_gpus_that_the_compiler_knows_compile_by_default(
     device, capability, compiler, expected, monkeypatch
 ):
-    monkeypatch.setattr(train_step, "find_spec", lambda _: True)
-    monkeypatch.setattr(train_step.Path, "exists", lambda _: True)
-    monkeypatch.setattr(train_step.shutil, "which", lambda name: compiler and name)
+    monkeypatch.setattr(layout, "find_spec", lambda _: True)
+    monkeypatch.setattr(layout.Path, "exists", lambda _: True)
+    monkeypatch.setattr(layout, "which", lambda name: compiler and name)
     monkeypatch.setattr(torch.cuda, "get_device_capability", lambda _: capability)
     assert train_step.compiles(torch.device(device)) == expected

@@ -5,9 +5,13 @@ sentence after sentence without padding between them, for GPUs; attention then r
 bounds instead of a mask: packed_attention.py, or torch's flash attention for long sentences.
 """
 
+import os
+import sysconfig
 from collections.abc import Callable
 from importlib.util import find_spec
 from itertools import pairwise
+from pathlib import Path
+from shutil import which
 from typing import NamedTuple, TypeAlias, cast
 
 import torch
@@ -20,8 +24,7 @@ from bleuprint.model.linear import Size, pad_rows, unpad_rows
 _KERNEL = "torch.nn.attention.varlen"
 # What flash attention takes: the least compute capability of a GPU, and the size of a head.
 _CAPABILITY, _HEAD, _LARGEST_HEAD = (8, 0), 8, 256
-# What our own kernels take, and the longest sentences of which they are faster.
-_HAS_TRITON = find_spec("triton") is not None
+# What our own kernels take; of longer sentences flash attention wastes little.
 _SHORT_HEADS, _SHORT = (16, 32, 64, 128), 256
 
 # Queries, keys and values, their heads split by the layout.
@@ -80,6 +83,18 @@ class Packed(NamedTuple):
 
 
 Layout: TypeAlias = Padded | Packed
+
+
+def has_triton() -> bool:
+    """Whether Triton is here with what it needs: a C compiler, and Python's headers."""
+    return (
+        find_spec("triton") is not None
+        and any(map(which, (os.environ.get("CC", "cc"), "gcc", "clang")))
+        and Path(sysconfig.get_path("include"), "Python.h").exists()
+    )
+
+
+_HAS_TRITON = has_triton()  # found once, since the compiler does not look into it
 
 
 def can_pack(model: Model, dtype: torch.dtype, device: torch.device) -> bool:

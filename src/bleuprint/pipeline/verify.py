@@ -69,7 +69,6 @@ def open_report(name: str) -> Report:
     if not (path / RESULTS).exists() and (path / RESULTS.name).exists():
         path /= RESULTS.name
     if path.is_dir():
-        _check_sums(path)
         return _report("here" if name == "." else name, path / RESULTS, path)
     if path.exists():
         of_project = path.absolute().parent.name == RESULTS.parent.name
@@ -89,6 +88,8 @@ def _check_sums(folder: Path) -> None:
 
 
 def _report(name: str, path: Path, root: Path) -> Report:
+    if name != "here":
+        _check_sums(root)
     records = read(path, root) if name == "here" else read(path, root, _OTHERWISE)
     lock, text = root / _LOCK, ""
     # beside a file of another name, as of a colleague, is the dvc.lock of this project

@@ -1,15 +1,10 @@
 """One update of the weights, computed by any number of processes together."""
 
 import math
-import os
-import shutil
-import sysconfig
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from importlib.util import find_spec
 from itertools import chain
-from pathlib import Path
 
 import numpy as np
 import torch
@@ -19,6 +14,7 @@ from bleuprint.config.system import Train
 from bleuprint.dataset.batching import PlannedUpdate
 from bleuprint.dataset.packed_batch import PackedBatch, TrainingBatch
 from bleuprint.model.flops import training_flops
+from bleuprint.model.layout import has_triton
 from bleuprint.model.transformer import Transformer
 from bleuprint.runtime.distributed.group import Group
 from bleuprint.runtime.errors import UserError
@@ -38,9 +34,9 @@ _MATMUL_PRECISION = {
     **dict.fromkeys(("tf32", "bfloat16", "float16"), "high"),
 }
 COMPILER = "inductor"
-# A processor takes some 50 ms to launch a batch of 12 compiled layers, kernel by kernel: as long as
-# a GPU that reaches 4e14 FLOP/s takes for these operations.
-_LAUNCH_FLOPS = 2e13
+# Beside an H200, which reaches 2e14 FLOP/s, launching 12 compiled layers and their gradients took
+# 50 ms, kernel by kernel. Of larger batches graphs would hold the memory for nothing.
+_LAUNCH_FLOPS = 1e13
 # The least compute capability of the GPUs that torch compiles for (Triton).
 _COMPILES_FROM = (7, 0)
 
@@ -195,7 +191,7 @@ class TrainStep:
         for part in batch:
             if isinstance(part, PackedBatch) and self._launches_cost(part):
                 total += self._graphs(part, tokens)
-                continue
+                continue  # the sums of its gradients begin after it
             if last and part is batch[-1]:
                 self._sum.overlap()
             total += self._backward(part.to(self._group.device), tokens)
@@ -230,13 +226,11 @@ class TrainStep:
 
 
 def compiles(device: torch.device) -> bool:
-    """Whether torch compiles for the device: for GPUs, by Triton, which needs a C compiler."""
+    """Whether torch compiles for the device: for GPUs, by Triton."""
     return (
         device.type == "cuda"
-        and find_spec("triton") is not None
+        and has_triton()
         and torch.cuda.get_device_capability(device) >= _COMPILES_FROM
-        and any(map(shutil.which, (os.environ.get("CC", "cc"), "gcc", "clang")))
-        and Path(sysconfig.get_path("include"), "Python.h").exists()
     )
 
 
