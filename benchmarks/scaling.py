@@ -36,7 +36,7 @@ MEASURED_TEXT, MEASURED_IDS = 150.5, 99.4
 TEXT_STAGES = 6
 # Of an H200: dense bfloat16 FLOP/s and bytes of memory a second by its data sheet, and the share of
 # the former that was measured with 25,000 tokens, updates of the weights included
-# (benchmarks/measured/gpu-train.json).
+# (benchmarks/measured/gpu-train-*.json).
 PEAK, MEMORY = 989.5e12, 4.8e12
 UTILIZATION = {"base": 0.252, "big": 0.384}
 # Seconds of the kernels of a batch, assumed: 1,500 of at least 2 microseconds.
