@@ -45,19 +45,20 @@ def test_batches_of_many_sizes_are_compiled_once(kind, graphs, monkeypatch):
 
 
 @pytest.mark.parametrize(
-    ("device", "capability", "compiler", "expected"),
+    ("device", "capability", "compiler", "headers", "expected"),
     [
-        ("cuda", (9, 0), True, True),
-        ("cuda", (6, 0), True, False),
-        ("cuda", (9, 0), None, False),
-        ("cpu", (9, 0), True, False),
+        ("cuda", (9, 0), True, True, True),
+        ("cuda", (6, 0), True, True, False),
+        ("cuda", (9, 0), None, True, False),
+        ("cuda", (9, 0), True, False, False),
+        ("cpu", (9, 0), True, True, False),
     ],
 )
 def test_gpus_that_the_compiler_knows_compile_by_default(
-    device, capability, compiler, expected, monkeypatch
+    device, capability, compiler, headers, expected, monkeypatch
 ):
     monkeypatch.setattr(layout, "find_spec", lambda _: True)
-    monkeypatch.setattr(layout.Path, "exists", lambda _: True)
+    monkeypatch.setattr(layout.Path, "exists", lambda _: headers)
     monkeypatch.setattr(layout, "which", lambda name: compiler and name)
     monkeypatch.setattr(torch.cuda, "get_device_capability", lambda _: capability)
     assert train_step.compiles(torch.device(device)) == expected
