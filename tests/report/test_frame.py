@@ -68,13 +68,11 @@ def test_a_report_has_at_most_forty_columns():
     assert len(COLUMNS) <= 40
 
 
-def test_the_lines_of_the_docs_plot_bleu_by_flops(tmp_path):
+def test_the_lines_of_the_docs_give_a_row_for_each_measure(tmp_path):
     RECORDS.save(tmp_path / "reports" / "results.json")
     text = (ROOT / "docs" / "report.md").read_text("utf-8")
     lines = "".join(re.findall(r"```python\n(.*?)```", text, re.DOTALL))
-    environment = {**os.environ, "MPLBACKEND": "agg"}
-    processes.run([sys.executable, "-c", lines], tmp_path, environment).check_returncode()
-    assert (tmp_path / "bleu_by_flops.png").stat().st_size > 1000
+    processes.run([sys.executable, "-c", lines], tmp_path, os.environ).check_returncode()
     table = bleuprint.results(tmp_path)
     assert list(table.value) == list(RECORDS.measures.value)
     assert table.train_seconds.isna().all()  # no outputs of trainings are here
