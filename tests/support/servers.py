@@ -7,7 +7,6 @@ import socket
 import threading
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from urllib.parse import urlsplit
 
 
 @dataclass
@@ -137,36 +136,6 @@ def in_chunks(*pieces, end=True):
         handler.close_connection = True
 
     return answer
-
-
-class Proxy(http.server.ThreadingHTTPServer):
-    """Forwards requests for any host to one host; refuses tunnels (CONNECT)."""
-
-    def __init__(self, host):
-        super().__init__(("127.0.0.1", 0), _Relay)
-        self.host, self.asked = host, []
-        self.url = f"http://127.0.0.1:{self.server_address[1]}"
-
-
-class _Relay(http.server.BaseHTTPRequestHandler):
-    def do_GET(self):
-        self.server.asked.append(self.path)
-        there = http.client.HTTPConnection(*self.server.host.server_address)
-        there.request("GET", urlsplit(self.path).path, headers=dict(self.headers))
-        answer = there.getresponse()
-        self.send_response(answer.status)
-        for name, value in answer.getheaders():
-            self.send_header(name, value)
-        self.end_headers()
-        self.wfile.write(answer.read())
-        there.close()
-
-    def do_CONNECT(self):
-        self.server.asked.append(self.path)
-        self.send_error(403)
-
-    def log_message(self, *_):
-        pass
 
 
 def free_port():

@@ -4,7 +4,9 @@ import signal
 import socket
 import subprocess
 import sys
+import time
 import urllib.request
+from contextlib import suppress
 
 import pytest
 
@@ -32,12 +34,21 @@ def test_of_a_server_that_runs_the_address_alone_is_printed(mlserver, monkeypatc
     monkeypatch.setenv("MLFLOW_TRACKING_URI", mlserver.uri)
     ui.show("shown", 1)
     assert capsys.readouterr() == (f"{mlserver.uri}/#/experiments/{number}/{CHARTS}\n", "")
+    monkeypatch.setenv("MLFLOW_TRACKING_URI", mlserver.uri.replace("//", "//me:secret@"))
+    ui.show("shown", 1)  # a browser asks for them
+    assert capsys.readouterr().out == f"{mlserver.uri}/#/experiments/{number}/{CHARTS}\n"
     ui.show("other", 1)
     out, err = capsys.readouterr()
     assert out == f"{mlserver.uri}/#/experiments\n" and len(err.splitlines()) == 1
     assert (
         " has no trainings of other yet: they come with make reproduce, or with bleuprint " in err
     )
+
+
+def served(address):
+    with suppress(OSError), urllib.request.urlopen(address, timeout=10) as answer:
+        return answer.read()
+    return b""
 
 
 @pytest.mark.slow
@@ -52,10 +63,12 @@ def test_it_starts_and_ends_a_server(tmp_path, monkeypatch):
     assert process.stdout
     address = process.stdout.readline()
     assert address == f"http://127.0.0.1:{port}/#/experiments\n"
-    with urllib.request.urlopen(address, timeout=10) as answer:
-        assert b"MLflow" in answer.read()
+    deadline = time.monotonic() + 120
+    while not (page := served(address)):
+        assert time.monotonic() < deadline and process.poll() is None
+        time.sleep(0.2)
+    assert b"MLflow" in page
     process.send_signal(signal.SIGINT)
     process.communicate(timeout=30)
-    assert process.returncode == 0
     with socket.create_server(("127.0.0.1", port)):
         pass  # its server has ended, too

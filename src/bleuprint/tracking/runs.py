@@ -19,9 +19,7 @@ if TYPE_CHECKING:
     from mlflow.tracking import MlflowClient
 
 FINGERPRINT, COMMIT, FINISHED = "fingerprint", "mlflow.source.git.commit", "FINISHED"
-# Characters of a run's name, which MLflow's list and legends show; of a parameter's value, which
-# servers before MLflow 2.8 refuse above that; of a dataset's digest, of at most 36.
-_NAME, _VALUE, _DIGEST = 40, 500, 16
+_DIGEST = 16  # characters of a dataset's digest, of at most 36
 _CONTEXTS = {"train": "training", "valid": "validation"}  # as MLflow calls them
 
 
@@ -73,17 +71,7 @@ class Description:
 
     @property
     def name(self) -> str:
-        """System, corpus and seed; of names that are too long, the beginnings and the ends."""
-        system, corpus, seed = map(str, self.cell)
-        room = _NAME - len(seed) - 2
-        corpus = _shortened(corpus, max(room // 2, room - len(system)))
-        return f"{_shortened(system, room - len(corpus))} {corpus} {seed}"
-
-
-def _shortened(name: str, most: int) -> str:
-    """A name with its middle left out: entries of a kind begin alike, and differ at the end."""
-    begin = most // 3
-    return name if len(name) <= most else f"{name[:begin]}…{name[len(name) - most + begin + 1 :]}"
+        return " ".join(map(str, self.cell))
 
 
 def _params(settings: Settings, cell: Cell, parameters: int) -> dict[str, str]:
@@ -104,11 +92,7 @@ def _params(settings: Settings, cell: Cell, parameters: int) -> dict[str, str]:
     params = dotted({**cell._asdict(), "parameters": parameters, **system})
     files = {"files": {"train": taken}, "directions": directions or None}
     of_corpus = dotted({**corpus.deciding(), **files})
-    params |= {f"corpus.{key}": value for key, value in of_corpus.items()}
-    return {
-        key: value if len(value) <= _VALUE else f"{value[: _VALUE - 1]}…"
-        for key, value in params.items()
-    }
+    return params | {f"corpus.{key}": value for key, value in of_corpus.items()}
 
 
 def _sets(corpus: str, data: str) -> Mapping[str, SetSize]:

@@ -1,16 +1,10 @@
 """MLflow's pages, at the address where an experiment's scores are."""
 
 import os
-import signal
 import socket
-import subprocess
 import sys
-import time
-from contextlib import suppress
-from pathlib import Path
-from urllib.request import urlopen
+from urllib.parse import urlsplit
 
-from bleuprint.runtime import environment
 from bleuprint.runtime.errors import UserError, say
 from bleuprint.runtime.secrets import mask
 from bleuprint.tracking import store
@@ -21,13 +15,12 @@ _CHARTS = "runs?workflowType=machine_learning&compareRunsMode=CHART"
 
 
 def show(experiment: str, port: int) -> None:
-    """Start MLflow's server, print the address of an experiment's charts, wait until Ctrl-C.
+    """Print the address of an experiment's charts, and become `mlflow ui`.
 
-    If the store is a server already, prints that address alone. Raises UserError if the port is
-    taken or the server does not start.
+    If the store is a server already, prints the address alone, without the user and password that
+    a browser asks for. Raises UserError if the port is taken.
     """
     remote = store.uri().startswith("http")
-    base = store.uri().rstrip("/") if remote else f"http://{_HOST}:{port}"
     if not remote:
         _check(port)
     with store.failures_named():
@@ -35,28 +28,18 @@ def show(experiment: str, port: int) -> None:
     if not number:
         none = f"MLflow at {mask(store.uri())} has no trainings of {experiment} yet"
         say(f"{none}: they come with make reproduce, or with bleuprint record", "note")
-    address = mask(f"{base}/#/experiments{f'/{number}/{_CHARTS}' if number else ''}")
-    if remote:
-        print(address)
-        return
-    for each in (signal.SIGINT, signal.SIGTERM):
-        signal.signal(each, signal.default_int_handler)
-    server, log = _started(port)
-    try:
-        print("MLflow starts, in half a minute ...", file=sys.stderr, flush=True)
-        while not _answers(f"{base}/health"):
-            if server.poll() is not None:
-                said = log.read_text(encoding="utf-8", errors="replace").split("\n")
-                raise UserError(f"MLflow has ended: {''.join(said[-2:])} ({log})")
-            time.sleep(0.2)
-        print(f"{address}\nCtrl-C ends it", flush=True)
-        server.wait()
-    except KeyboardInterrupt:
-        pass
-    finally:
-        with suppress(ProcessLookupError):
-            os.killpg(server.pid, signal.SIGTERM)
-        server.wait()
+    server = urlsplit(store.uri())
+    host = server.netloc.rpartition("@")[2]
+    base = (
+        f"{server.scheme}://{host}{server.path.rstrip('/')}" if remote else f"http://{_HOST}:{port}"
+    )
+    print(f"{base}/#/experiments{f'/{number}/{_CHARTS}' if number else ''}", flush=True)
+    if not remote:
+        print("MLflow starts, in half a minute; Ctrl-C ends it", file=sys.stderr, flush=True)
+        address = ["--host", _HOST, "--port", str(port), "--backend-store-uri", store.uri()]
+        # without the eight processes that wait for jobs
+        os.environ["MLFLOW_SERVER_ENABLE_JOB_EXECUTION"] = "false"
+        os.execv(sys.executable, [sys.executable, "-m", "mlflow", "ui", *address, "--workers", "1"])
 
 
 def _check(port: int) -> None:
@@ -65,22 +48,3 @@ def _check(port: int) -> None:
     except OSError as error:
         why = os.strerror(error.errno or 0)
         raise UserError(f"port {port}: {why}; choose another: make ui PORT={port + 1}") from None
-
-
-def _started(port: int) -> "tuple[subprocess.Popen[bytes], Path]":
-    """The server in a process group of its own, and the file of its messages."""
-    address, database = ["--host", _HOST, "--port", str(port)], ["--backend-store-uri", store.uri()]
-    command = [sys.executable, "-m", "mlflow", "ui", *address, "--workers", "1", *database]
-    # without the eight processes that wait for jobs
-    variables = {**os.environ, "MLFLOW_SERVER_ENABLE_JOB_EXECUTION": "false"}
-    with (log := environment.work() / "mlflow-ui.log").open("wb") as file:
-        started = subprocess.Popen(
-            command, env=variables, stdout=file, stderr=subprocess.STDOUT, start_new_session=True
-        )
-    return started, log
-
-
-def _answers(address: str) -> bool:
-    with suppress(OSError), urlopen(address, timeout=2):
-        return True
-    return False

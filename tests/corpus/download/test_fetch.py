@@ -10,7 +10,7 @@ from bleuprint.config.corpus_files import File
 from bleuprint.corpus.download import http
 from bleuprint.corpus.download.fetch import Source, fetch, source_of_environment
 from downloads import BODY, HALF, NEW, get, kept, left, locked, place, ranges, refused, sum_of
-from servers import Proxy, cut, running, status
+from servers import cut, status
 
 pytestmark = pytest.mark.usefixtures("pauses", "no_proxies")
 
@@ -115,14 +115,6 @@ def test_an_address_cannot_leave_the_mirror(tmp_path, path):
 
 
 # Proxies
-
-
-def test_a_proxy_is_gone_through(tmp_path, host, monkeypatch):
-    host.put("/v1/x", BODY)
-    with running(Proxy(host)) as proxy:
-        monkeypatch.setenv("http_proxy", proxy.url)
-        assert get(tmp_path, File(url="http://data.invalid/v1/x")) == BODY
-        assert proxy.asked == ["http://data.invalid/v1/x"]
 
 
 # downloads.lock
