@@ -8,27 +8,27 @@ from root import ROOT
 
 # Lines of code by package of src/bleuprint, rounded up.
 PACKAGES = {
-    "report": 3930,
+    "report": 3940,
     "corpus": 3700,
-    "runtime": 2380,
-    "config": 2250,
-    "pipeline": 1800,
+    "runtime": 2365,
+    "config": 2255,
+    "pipeline": 1810,
     "scoring": 1550,
     "training": 2520,
     "dataset": 1520,
     "text": 1370,
     "serving": 1030,
     "decoding": 1300,
-    "tracking": 1060,
+    "tracking": 1010,
     "model": 1625,
-    "cli": 880,
+    "cli": 885,
     "rules": 720,
     "native": 550,  # in C++ 400
     "cells": 200,
 }
 LONGEST = 350  # lines of a module
 # Of code; of docs, of pages. The aim is 21,000 and 25,000.
-TOTALS = {"src": 28340, "tests": 32440, "docs": 2510}
+TOTALS = {"src": 28310, "tests": 32410, "docs": 2510}
 
 
 def code(folder):

@@ -84,6 +84,17 @@ def test_the_end_says_whether_it_is_the_committed_result(project):
     assert ending(project)[0] == said
 
 
+def test_files_to_commit_are_named_from_the_projects_folder(project, monkeypatch):
+    shutil.copytree(".", "below", ignore=shutil.ignore_patterns(".git"))
+    git("add", "--force", "below")
+    git("commit", "-qm", "two")
+    monkeypatch.chdir("below")
+    Path("corpora").mkdir()
+    Path("corpora/größe.yaml").write_text("x")
+    (line,) = (line for line in ending(project) if line.startswith("Changed: "))
+    assert line == "Changed: corpora/größe.yaml. To keep it: git add corpora && git commit"
+
+
 def test_an_experiment_is_compared_with_the_committed_results_of_its_name(project):
     none = "No result of this experiment is committed: there is none to compare with."
     own = replace(project, experiment="mine")

@@ -1,5 +1,7 @@
 """A corpus of several directions: what params.yaml says of it, and what is refused."""
 
+import re
+
 import pytest
 
 from bleuprint.config.experiment import load, load_resolved
@@ -75,6 +77,7 @@ def test_what_resolve_writes_is_read_back(tmp_path, settings):
         ("en-fr: {}", "fr: {}", 23, "a direction is SOURCE-TARGET, two languages such as en-de"),
         ("en-fr: {}", "en-fr:", 23, "not a mapping; {} for the files of the corpus"),
         ("en-fr: {}", "en-cs: {}", 23, "has no text in 'cs'"),
+        ("en-fr: {}", "en-fr: {license_and_citation: MIT}", 23, "'MIT' is not a mapping"),
         ("en-fr: {}", "en-fr: {zero_shot: true}", 23, "no direction of the training text has 'fr'"),
         ("{zero_shot: true}", "{zero_shots: true}", 24, "did you mean 'zero_shot'?"),
         (
@@ -105,6 +108,22 @@ def test_a_mistake_is_one_line(tmp_path, old, new, line, message):
     assert message in lines[0]
     assert f"params.yaml:{line}: " in lines[0]
     assert len(lines) == 1
+
+
+@pytest.mark.parametrize(
+    ("directions", "message"),
+    [
+        (
+            "{en-de: {zero_shot: true}, de-en: {zero_shot: true}}",
+            "a direction that is not zero_shot",
+        ),
+        ("{en-de: {}}", "directions: {'en-de': {}} has fewer than 2"),
+    ],
+)
+def test_directions_are_several_and_one_is_trained(tmp_path, directions, message):
+    begin, end = MANY.partition("    directions:\n")[0], MANY[MANY.index("    split:") :]
+    with pytest.raises(UserError, match=re.escape(message)):
+        with_many(tmp_path, f"{begin}    directions: {directions}\n{end}")
 
 
 def test_a_temperature_is_for_several_directions(tmp_path):

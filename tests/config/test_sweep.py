@@ -110,6 +110,7 @@ def test_draws_repeat_and_are_within_their_ranges(tmp_path):
         ("{like: [base, base2]}", "x.over.like: unknown key; known here"),
         ("{decode.beam: [4]}", "x.over.decode.beam: [4]: one value is no sweep; give several"),
         ("{decode.beam: 4}", "x.over.decode.beam: 4 is not a list of values"),
+        ("{1: [2, 3]}", "x.over.1: 1 is no setting, such as decode.beam"),
         ("{decode.beam: [4, 5, 4]}", "x.over.decode.beam: 4 is there twice"),
         ("{train.clip_norm: [1, 1.0]}", "x.over.train.clip_norm: 1.0 is there twice"),
         ("{decode.beam: [4, [5]]}", "x.over.decode.beam: [5] is not a number, text, true or"),

@@ -65,6 +65,30 @@ def test_an_exception_in_a_check_names_its_pair(tmp_path):
         run(tmp_path, pairs, checks=(*LENGTHS[:1], Broken()))
 
 
+@pytest.mark.parametrize("given", [1, 3])
+def test_a_check_that_does_not_judge_each_pair_is_named(tmp_path, given):
+    class Broken(Check):
+        keeps = None
+
+        def keeps_each(self, _):
+            return [True] * given
+
+    with pytest.raises(UserError, match=rf"^check broken: {given} results of 2 pairs$"):
+        run(tmp_path, [Pair("a a", "c c"), Pair("b b", "d d")], checks=(Broken(),))
+
+
+def test_an_exception_after_the_last_pair(tmp_path):
+    class Broken(Check):
+        keeps = None
+
+        def keeps_each(self, candidates):
+            yield from [True] * len(candidates)
+            raise ZeroDivisionError
+
+    with pytest.raises(UserError, match="ZeroDivisionError"):
+        run(tmp_path, [Pair("a a", "c c")], checks=(Broken(),))
+
+
 def test_nothing_left_says_what_each_rule_dropped(tmp_path):
     with pytest.raises(UserError) as error:
         run(tmp_path, [*[Pair("w " * 9, "x")] * 2, Pair("a b c", "a b c d e f g")])

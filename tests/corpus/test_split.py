@@ -116,6 +116,8 @@ def test_every_nth_pair_validates(tmp_path):
     assert found["valid"] == MANY[22::23]
     assert found["train"] == [pair for i, pair in enumerate(MANY, 1) if i % 23]
     assert ledger["train"]["dropped"]["drawn_for_valid"] == 8
+    given, _ = run(tmp_path / "c", Split(0.0, 0.1, 1, every=999), train=MANY, valid=PAIRS)
+    assert len(given["train"]) == len(MANY) - 20  # it does not count beside a validation set
     found, _ = run(tmp_path / "b", Split(0.0, 0.1, 1, every=23), train=MANY)
     assert len(found["test.held-out"]) == 20
     assert set(found["valid"]) == set(MANY[22::23]) - set(found["test.held-out"])

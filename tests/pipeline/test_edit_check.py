@@ -20,6 +20,8 @@ stages:
     cmd: env PYTHONPATH=src python stages/average.py ${item.system} ${item.corpus} ${item.seed}
     deps: [models]
     params:
+      - lr
+      - mine.yaml: [x]
       - reports/resolved.json:
           - code.average
           - "cells.${item.system}.${item.corpus}.average"

@@ -61,6 +61,15 @@ def test_a_file_in_inputs_concerns_the_corpora_that_name_it(project):
     assert "download@own" not in planned(project)
 
 
+def test_a_stage_of_ones_own_may_be_any_command_with_any_params(project):
+    entry = "  paper:\n    cmd: make paper\n    params: [experiment]\n    outs: [p.pdf]\n"
+    meta = "    meta: {threads: 1, memory_gb: 1, hours: 1}\n"
+    project.edit("dvc.yaml", "\nstages:\n", f"\nstages:\n{entry}{meta}")
+    (found,) = (each for each in planned_stages(project.root) if each.stage.name == "paper")
+    assert (found.took, found.why) == (None, "has not finished here yet")
+    assert "params.yaml" in found.stage.dependencies
+
+
 def test_an_edit_of_code_or_command_is_named(project):
     project.edit("src/bleuprint/training/lr_schedule.py", "import math", "import math, sys")
     project.edit(

@@ -67,6 +67,8 @@ def test_interval_and_tests_are_those_of_means(one_seed):
     half = (means[974] - means[25]) / 2
     expected = means.mean() - half, means.mean() + half
     assert (tiny["low"], tiny["high"]) == pytest.approx(expected, abs=1e-5)
+    over = measured(COMET_MEASURE, np.add(counted, [600_000, 0]), "")  # older models exceed 1
+    assert over["low"] < over["value"] < over["high"] and over["high"] > 100
     # about 1.96 standard errors of a mean
     assert half == pytest.approx(1.96 * first.std(ddof=1) / 40**0.5, rel=0.1)
     # about Student's test; test_significance.py compares both p with sacreBLEU's

@@ -196,6 +196,14 @@ def test_the_most_changed_sentences_come_first_and_in_order(tree):
     assert re.findall(r"^line (\d+):", few, re.M) == ["31", "4", "9"]
 
 
+def test_lines_of_other_test_sets_are_not_set_beside_each_other(tmp_path):
+    corpora = {"news-en-de": ("first",), "talks-en-fr": ("first",)}
+    trees.write_all(tmp_path, trees.settings_in(tmp_path, corpora=corpora))
+    report(tmp_path)
+    output = compare(tmp_path, "tiny, news-en-de", "tiny, talks-en-fr")
+    assert bleu_row(output) and "\nline " not in output
+
+
 def test_systems_may_be_called_as_the_lines_are(tmp_path):
     names = "reference", "source"
     trees.write_all(tmp_path, trees.settings_in(tmp_path, names, {"news-en-de": ("first",)}))
@@ -217,6 +225,7 @@ def test_a_revision_and_what_is_here(repository):
     # names without an @ are revisions where no system is called so
     assert compare(repository, "HEAD~1", "HEAD") == compare(repository, "@HEAD~1", "@HEAD")
     assert compare(repository, "tiny", "HEAD~1") == compare(repository, "tiny", "@HEAD~1")
+    assert compare(repository, "HEAD@{0}", "@HEAD~1") == compare(repository, "@HEAD@{0}", "@HEAD~1")
     found = re.findall(r"^\w+@main~1 and \w+", compare(repository, "@main~1", "@"), re.M)
     assert found == ["tiny@main~1 and tiny", "small@main~1 and small"]
 

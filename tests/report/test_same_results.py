@@ -84,6 +84,11 @@ def test_the_deviation_over_seeds_is_pooled_over_systems_and_reports(records, tm
         each.save(tmp_path / REPORTS / name / RESULTS.name)
     found = deviations(tmp_path)
     assert found[references] == pytest.approx(((0.08 * 3 + 0.72) / 4) ** 0.5)
+    # a row from outside has one score, whatever the seed
+    changed(records, {"system": "tiny"}, outside="a.txt", bleu=30.0).save(
+        tmp_path / REPORTS / "a" / RESULTS.name
+    )
+    assert deviations(tmp_path)[references] == pytest.approx(((0.08 * 2 + 0.72) / 3) ** 0.5)
 
 
 # 1.96 x 0.3 x sqrt(2) = 0.8316

@@ -100,6 +100,10 @@ def test_what_a_perfect_system_prints_is_scored(
     assert [note.startswith(start) for note in found] == [True] * (step is not None)
 
 
+def test_a_step_that_loses_a_tenth_is_named():
+    assert [*reachable.losses({"clean": 99.9, "vocabulary": 90.0})] == ["clean", "vocabulary"]
+
+
 def test_a_test_set_that_is_drawn_is_what_clean_left(tmp_path, corpus):
     """Cleaned twice, it would be `Der né ...`."""
     entities: tuple[Edit, ...] = (EDITS["entities"](),)

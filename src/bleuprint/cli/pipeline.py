@@ -96,11 +96,14 @@ def _check_settings() -> None:
 
 def _plan(_: argparse.Namespace) -> None:
     """What make reproduce would run, why, and how long it took before."""
+    from bleuprint.cli.reproduce import alone
     from bleuprint.pipeline.plan import planned_stages
     from bleuprint.report.cost_columns import duration
 
+    load()  # work/, of the lock, is the project's
     known, new = list[float](), 0
-    with working("plan: reading what has changed"):
+    # a stage that runs would find other settings in reports/resolved.json, and fail at its end
+    with alone(), working("plan: reading what has changed"):
         planned = planned_stages()
     if not planned:
         print("all stages are up to date: make reproduce would run none")

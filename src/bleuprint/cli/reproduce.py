@@ -76,8 +76,11 @@ def _kept(settings: Settings) -> Iterator[str]:
     paths = "params.yaml", "dvc.lock", "reports", "corpora", "src", "stages", "dvc.yaml"
     if not git(Path(), "rev-parse", "--verify", "HEAD"):  # not in git, or nothing in it
         return
-    status = git(Path(), "status", "--porcelain", "--untracked-files=all", "--", *paths).decode()
-    if not (changed := [line[3:] for line in status.splitlines()]):
+    status = git(Path(), "status", "-z", "--no-renames", "--untracked-files=all", "--", *paths)
+    # from the top of the repository, of which the project may be a folder
+    below = git(Path(), "rev-parse", "--show-prefix").decode().rstrip("\n")
+    lines = status.decode().split("\0")[:-1]
+    if not (changed := [line[3:].removeprefix(below) for line in lines]):
         yield "The committed result to the byte: dvc.lock and reports/ have not changed."
         return
     yield _compared(settings)

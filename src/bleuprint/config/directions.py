@@ -45,11 +45,15 @@ def joined(
         at, sides = directions.places[name], _sides(directions, name)
         whole = with_files(merged(merged(texts, sides), _only(given, _OF_TEXTS)))
         _add(sets, name, whole.get("files"), given.get("zero_shot") is True, at)
-        cited = whole.get("license_and_citation", {})
+        cited = whole.get("license_and_citation", Tree({}, {}))
+        if not isinstance(cited, Tree):
+            raise whole.places["license_and_citation"].error(f"{cited!r} is not a mapping")
         for key, value in cited.items():
             if licenses.setdefault(key, value) != value:
                 raise at.error(f"another license_and_citation.{key} than of a direction before")
             licenses.places[key] = cited.places[key]
+    if not sets["train"]:
+        raise place.error("needs one that is not zero_shot: no text to train on")
     own = {name: _only(given, set(given) - {*_OF_TEXTS}) for name, given in directions.items()}
     made = {
         "source": SOURCE,

@@ -203,7 +203,7 @@ def _with_files(entry: Any, root: Path) -> Any:
         return entry
     name, place, folder = entry["from"], entry.places["from"], root / "corpora"
     path = folder / f"{name}.yaml"
-    if not isinstance(name, str) or not path.is_file():
+    if not isinstance(name, str) or "/" in name or not path.is_file():
         there = sorted(file.stem for file in folder.glob("*.yaml"))
         raise place.error(f"no file {path}; {there_are(name, there)}")
     described = load_tree(path)

@@ -61,7 +61,9 @@ def rows(name: str, row: Tree, taken: Collection[Any]) -> dict[str, Tree]:
     over, place = row["over"], row.places["over"]
     if not isinstance(over, Tree) or not over.keys() - {"random"}:
         raise place.error("not a mapping of settings to lists of values")
-    given = {str(key): value for key, value in over.items() if key != "random"}
+    given = {key: value for key, value in over.items() if key != "random"}
+    if other := [key for key in given if not isinstance(key, str)]:
+        raise over.places[other[0]].error(f"{other[0]!r} is no setting, such as decode.beam")
     if "random" in over:
         found = _drawn(given, over)
     else:

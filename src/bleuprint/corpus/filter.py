@@ -1,6 +1,6 @@
 """The stage filter: drops training pairs that fail a check; held-out sets are copied."""
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
 from pathlib import Path
@@ -117,12 +117,15 @@ def _tokens(settings: Tokenize, language: str, sentence: str) -> Tokens:
     return tokenizer_for(language, settings).tokenize(sentence)
 
 
-def _run(check: Check, candidates: Sequence[Candidate]) -> Iterator[bool]:
+def _run(check: Check, candidates: Sequence[Candidate]) -> list[bool]:
     """`check.keeps_each`; an exception becomes a UserError that names the pair."""
-    done = 0
+    kept = list[bool]()
     try:
         for keeps in check.keeps_each(candidates):
-            yield keeps
-            done += 1
+            kept.append(keeps)
     except Exception as error:  # of any kind: the code of a rule is the user's
-        raise rule_error(error, "\t".join(candidates[done].pair)) from error
+        at = "\t".join(candidates[len(kept)].pair) if len(kept) < len(candidates) else None
+        raise rule_error(error, at) from error
+    if len(kept) != len(candidates):
+        raise UserError(f"check {check.name()}: {len(kept)} results of {len(candidates)} pairs")
+    return kept

@@ -72,16 +72,17 @@ def _draw(
     """The set of each training pair: _TRAIN, _VALID or _TEST."""
     pairs = before.count("train")
     has_valid, has_test = "valid" in given, any(name != "valid" for name in given)
-    valid = 0 if has_valid or settings.every else max(1, round(settings.valid * pairs))
+    every = 0 if has_valid else settings.every or 0
+    valid = 0 if has_valid or every else max(1, round(settings.valid * pairs))
     test = 0 if has_test else max(1, round(settings.test * pairs))
-    if valid + test >= pairs or (settings.every or 0) > pairs:
+    if valid + test >= pairs or every > pairs:
         raise UserError(
             f"corpus {corpus}: too few pairs ({pairs}) to draw {valid or 1} for validation and "
             f"{test} to test, and train on the rest"
         )
     drawn_for = np.full(pairs, _TRAIN, np.uint8)
-    if settings.every and not has_valid:
-        drawn_for[settings.every - 1 :: settings.every] = _VALID
+    if every:
+        drawn_for[every - 1 :: every] = _VALID
     if valid + test:
         blocks = map_parts(partial(_hasher, settings.seed), before.blocks("train"), workers)
         order = np.frombuffer(b"".join(blocks), "<u8").argsort(kind="stable")

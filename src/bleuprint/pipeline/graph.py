@@ -129,7 +129,8 @@ def _stage(stage: Any, content: Mapping[str, Any]) -> Stage:
     Only the report depends on the whole of reports/resolved.json; the other stages depend on keys
     of it, since Snakemake would run them all again when the file is written.
     """
-    keys = [key for entry in stage.params for key in entry.params]
+    own = [entry for entry in stage.params if entry.def_path == RESOLVED.as_posix()]
+    keys = [key for entry in own for key in entry.params]
     values = {key: _at(content, key, stage.name) for key in keys}
     local = (path for key in keys if key.startswith("inputs.") for path in values[key])
     portable = "portable" in values.values()  # model/arithmetic.py
@@ -137,7 +138,7 @@ def _stage(stage: Any, content: Mapping[str, Any]) -> Stage:
     return Stage(
         name=stage.name,
         command=stage.cmd,
-        dependencies=(*(each.def_path for each in stage.deps if each not in stage.params), *local),
+        dependencies=(*(each.def_path for each in stage.deps if each not in own), *local),
         outputs=tuple(output.def_path for output in stage.outs),
         kept=tuple(output.def_path for output in stage.outs if not output.use_cache),
         parameters=values,

@@ -25,7 +25,11 @@ class PlannedStage:
     @property
     def took(self) -> float | None:
         """Its seconds when it last ran here, with whatever settings; None: unknown."""
-        _, _, _, *command = shlex.split(self.stage.command)
+        words = shlex.split(self.stage.command)
+        script = next((each for each in words if each.startswith("stages/")), None)
+        if script is None:  # a stage of the user's own
+            return None
+        command = words[words.index(script) :]
         if self.stage.kind != "train":
             return read_seconds(stage_file(command))
         _, system, corpus, seed = command

@@ -1,5 +1,6 @@
 """The command `bleuprint compare`: two rows of a report, or of those of two revisions."""
 
+import re
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
@@ -111,7 +112,8 @@ def _open(name: str, stack: ExitStack) -> tuple[Settings, frame.Records]:
 
 def _parse(text: str) -> tuple[str, str | None, str]:
     """The system, the corpus, if any, and the revision of an argument."""
-    row, at_sign, revision = text.partition("@")
+    at_sign = re.search(r"@(?!\{)", text)  # HEAD@{1} is a revision
+    row, revision = (text[: at_sign.start()], text[at_sign.end() :]) if at_sign else (text, "")
     system, _, corpus = row.partition(",")
     if not system and not at_sign:
         raise UserError(f"{text!r}: not SYSTEM, SYSTEM@REVISION or REVISION")
@@ -164,7 +166,8 @@ def _compared(first: _Side, second: _Side, sentences: int) -> Iterator[str | Gri
     if any(row[-1] != NONE for row in rows):
         yield AGREEMENT
     yield ""
-    for pair in pairs if first.corpus and not first.revision and not second.revision else ():
+    here = first.corpus and not first.revision and not second.revision
+    for pair in (pair for pair in pairs if here and _same_lines(*pair)):
         runs = [side.opened(each)[0] for side, each in zip(sides, pair, strict=True)]
         yield from _translations(heads, runs, pair[0].test, sentences)
 
@@ -205,8 +208,7 @@ def _tests(
     """The p of every score, and of every fault that occurs; None where it is not tested."""
     pair = (before, after)
     trained = not before.outside and not after.outside
-    texts = pd.concat([each.seeds[[*_OF_TEXTS]] for each in pair])
-    same_lines = len(texts.drop_duplicates()) == 1
+    same_lines = _same_lines(*pair)
     of_lines = dict[tuple[str, str], PairedDifference]()
     if same_lines and not first.revision and not second.revision:
         runs = first.opened(before), second.opened(after)
@@ -223,6 +225,12 @@ def _tests(
             if not of_lines and alike and trained and len(deltas) > 1:
                 found[key] = paired_t(deltas)
     return found
+
+
+def _same_lines(before: SystemResult, after: SystemResult) -> bool:
+    """Whether both have one test set, by the SHA-256 of its texts."""
+    texts = pd.concat([each.seeds[[*_OF_TEXTS]] for each in (before, after)])
+    return len(texts.drop_duplicates()) == 1
 
 
 def _score(key: str, before: SystemResult, after: SystemResult, p: float | None) -> tuple[str, ...]:

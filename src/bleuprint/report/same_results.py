@@ -11,7 +11,7 @@ from statistics import fmean, variance
 from typing import Any
 
 from bleuprint.config.paths import Cell
-from bleuprint.report.frame import CELLS, KEY, REPORTS, RESULTS, Records, stored
+from bleuprint.report.frame import CELLS, KEY, REPORTS, RESULTS, Records, stored, trained
 from bleuprint.report.system_results import PLACE
 from bleuprint.runtime.errors import UserError
 
@@ -206,7 +206,7 @@ def deviations(root: Path = Path()) -> dict[str, float]:
         with suppress(UserError):
             records = stored(path)
             bleu = records.measures.query("measure == 'bleu' and group == ''")
-            scored = bleu.merge(records.cells[[*KEY, "references_sha256"]], on=KEY)
+            scored = bleu.merge(trained(records.cells)[[*KEY, "references_sha256"]], on=KEY)
             for (references, *_), scores in scored.groupby(["references_sha256", *PLACE]).value:
                 if len(scores) > 1:
                     pooled[references].append((len(scores) - 1, scores.var()))

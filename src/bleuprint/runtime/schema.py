@@ -8,10 +8,10 @@ a ValueError. All errors are reported at once, each with file, line, key, value 
 import difflib
 import json
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, fields, is_dataclass
+from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import Annotated, Any, TypeVar, cast, get_type_hints
+from typing import Annotated, Any, TypeVar, cast
 
 from annotated_types import Ge, Interval
 from pydantic import GetCoreSchemaHandler, StringConstraints, TypeAdapter
@@ -41,7 +41,7 @@ _SAID = {
     "tuple_type": "is not a list: [...]",
     "dict_type": "is not a mapping of names",
     "dataclass_type": "is not a mapping",
-    "too_short": "is empty",
+    "too_short": "has fewer than {min_length}",
     "too_long": "has more than {max_length}",
     "string_too_short": "is empty",
     "literal_error": "is not one of {expected}",
@@ -74,6 +74,9 @@ class Named:
         return core_schema.no_info_after_validator_function(
             lambda given: tuple(given[name] for name in self.kinds if name in given),
             core_schema.typed_dict_schema(entries, extra_behavior="forbid"),
+            serialization=core_schema.plain_serializer_function_ser_schema(
+                lambda rules: {rule.name(): dump(rule) for rule in rules}
+            ),
         )
 
 
@@ -111,22 +114,9 @@ def build(kind: type[T], document: Any, path: Path, errors: Sequence[UserError] 
 
 def dump(value: Any) -> Any:
     """What `build` reads back as the same value, in JSON's types; what is not set is left out."""
-    if is_dataclass(value):
-        given = {each.name: getattr(value, each.name) for each in fields(value)}
-        named = _named(cast(Any, type(value)))
-        return {
-            # from_ of Python is `from` of a document
-            name.rstrip("_"): {rule.name(): dump(rule) for rule in entry}
-            if name in named
-            else dump(entry)
-            for name, entry in given.items()
-            if entry is not None
-        }
-    if isinstance(value, Mapping):
-        return {name: dump(entry) for name, entry in value.items()}
-    if isinstance(value, list | tuple):
-        return [dump(entry) for entry in value]
-    return value
+    return _adapter(cast(Any, type(value))).dump_python(
+        value, mode="json", by_alias=True, exclude_none=True
+    )
 
 
 def json_schema(kind: Any) -> dict[str, Any]:
@@ -140,6 +130,7 @@ def json_schema(kind: Any) -> dict[str, Any]:
 def unknown(name: Any, known: Collection[str]) -> str:
     """What a message says of a key that is not known."""
     # what other toolkits call steps are updates here
+    known = [*map(str, known)]  # also names that YAML reads as numbers
     near = difflib.get_close_matches(str(name).replace("step", "update"), known, n=1)
     names = f"known here: {', '.join(known)}" if known else "there are none here: {}"
     return f"unknown key; {f'did you mean {near[0]!r}?' if near else names}"
@@ -147,24 +138,19 @@ def unknown(name: Any, known: Collection[str]) -> str:
 
 def there_are(name: Any, known: Collection[str]) -> str:
     """What a message says of a name that is not known: the known ones, and the nearest of them."""
+    known = [*map(str, known)]
     near = difflib.get_close_matches(str(name), known, n=1)
     return f"there are: {', '.join(known)}" + (f"; did you mean {near[0]!r}?" if near else "")
 
 
 @cache
-def _named(kind: Any) -> set[str]:
-    """The fields of a dataclass that are `Named`."""
-    hints = get_type_hints(kind, include_extras=True)
-    return {
-        each.name
-        for each in fields(kind)
-        if any(isinstance(mark, Named) for mark in getattr(hints[each.name], "__metadata__", ()))
-    }
+def _adapter(kind: Any) -> TypeAdapter[Any]:
+    return TypeAdapter(kind)
 
 
 @cache
 def _validator(kind: Any) -> SchemaValidator:
-    return SchemaValidator(_strict(TypeAdapter(kind).core_schema))
+    return SchemaValidator(_strict(_adapter(kind).core_schema))
 
 
 def _strict(schema: Any) -> Any:

@@ -1,5 +1,7 @@
 """COMET as a measure; the stage comet has the scores of the lines."""
 
+import math
+
 from bleuprint.scoring.measure import Measure, Texts
 
 
@@ -15,4 +17,5 @@ COMET_MEASURE = Measure(
         "compares source, translation and reference. Scores of other models, or of other versions "
         "of COMET, are not comparable."
     ),
+    highest=math.inf,  # older models exceed 1
 )

@@ -76,7 +76,9 @@ def losses(scores: Scores) -> dict[str, float]:
     if [*scores.values()][-1] >= _NOTED:
         return {}
     lost = zip(scores, pairwise([100.0, *scores.values()]), strict=True)
-    return {name: before - after for name, (before, after) in lost if before - after >= 0.1}
+    return {
+        name: before - after for name, (before, after) in lost if round(before - after, 9) >= 0.1
+    }
 
 
 def loss(references: Sequence[str], corpus: Corpus, given: bool) -> str | None:
