@@ -268,6 +268,8 @@ class TestInsert:
         path.write_bytes(PARAMS.replace("  base:", "  mine:").replace("\n", "\r\n").encode())
         assert insert(path, new, example, ROWS) == (True, False)
         assert load(path).systems == ["mine"]
+        recipe.write_text(PARAMS[:END])
+        assert Example.of(recipe) == Example(example.corpora, "")
 
     @pytest.mark.parametrize(
         ("old", "new_text", "message"),

@@ -115,7 +115,7 @@ def test_a_mistake_is_one_line(tmp_path, old, new, line, message):
     [
         (
             "{en-de: {zero_shot: true}, de-en: {zero_shot: true}}",
-            "a direction that is not zero_shot",
+            "one that is not zero_shot",
         ),
         ("{en-de: {}}", "directions: {'en-de': {}} has fewer than 2"),
     ],

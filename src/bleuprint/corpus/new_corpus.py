@@ -175,7 +175,8 @@ class Example:
     @classmethod
     def of(cls, recipe: Path) -> "Example":
         text = recipe.read_text(encoding="utf-8")
-        return cls(_entries(text, recipe), text[text.index("\nsystems:") + 1 :])
+        _, head, systems = text.partition("\nsystems:")
+        return cls(_entries(text, recipe), head[1:] + systems)
 
 
 def insert(path: Path, new: NewCorpus, example: Example | None, systems: str) -> tuple[bool, bool]:
