@@ -19,7 +19,7 @@ PACKAGES = {
     "text": 1370,
     "serving": 1030,
     "decoding": 1300,
-    "tracking": 1010,
+    "tracking": 1020,
     "model": 1625,
     "cli": 885,
     "rules": 720,
@@ -28,7 +28,7 @@ PACKAGES = {
 }
 LONGEST = 350  # lines of a module
 # Of code; of docs, of pages. The aim is 21,000 and 25,000.
-TOTALS = {"src": 28310, "tests": 32410, "docs": 2510}
+TOTALS = {"src": 28325, "tests": 32440, "docs": 2511}
 
 
 def code(folder):

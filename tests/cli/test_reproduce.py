@@ -91,8 +91,10 @@ def test_files_to_commit_are_named_from_the_projects_folder(project, monkeypatch
     monkeypatch.chdir("below")
     Path("corpora").mkdir()
     Path("corpora/größe.yaml").write_text("x")
+    Path(os.fsdecode(b"corpora/\xff.yaml")).write_text("x")
     (line,) = (line for line in ending(project) if line.startswith("Changed: "))
-    assert line == "Changed: corpora/größe.yaml. To keep it: git add corpora && git commit"
+    named = "corpora/größe.yaml, corpora/\ufffd.yaml"
+    assert line == f"Changed: {named}. To keep it: git add corpora && git commit"
 
 
 def test_an_experiment_is_compared_with_the_committed_results_of_its_name(project):

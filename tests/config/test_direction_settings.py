@@ -117,7 +117,7 @@ def test_a_mistake_is_one_line(tmp_path, old, new, line, message):
             "{en-de: {zero_shot: true}, de-en: {zero_shot: true}}",
             "one that is not zero_shot",
         ),
-        ("{en-de: {}}", "directions: {'en-de': {}} has fewer than 2"),
+        ("{en-de: {}}", "directions: {'en-de': {}} needs at least 2"),
     ],
 )
 def test_directions_are_several_and_one_is_trained(tmp_path, directions, message):

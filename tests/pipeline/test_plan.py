@@ -3,14 +3,18 @@
 import re
 import shutil
 import subprocess
+from threading import Thread
 from types import SimpleNamespace
 
 import pytest
 
 import micro
 from bleuprint.cli import pipeline
+from bleuprint.cli.reproduce import alone
 from bleuprint.pipeline import plan
+from bleuprint.pipeline.graph import stages
 from bleuprint.pipeline.plan import planned_stages
+from bleuprint.pipeline.rules import rules
 from bleuprint.runtime.errors import UserError
 
 
@@ -62,12 +66,33 @@ def test_a_file_in_inputs_concerns_the_corpora_that_name_it(project):
 
 
 def test_a_stage_of_ones_own_may_be_any_command_with_any_params(project):
-    entry = "  paper:\n    cmd: make paper\n    params: [experiment]\n    outs: [p.pdf]\n"
+    params = "    params: [experiment, reports/resolved.json: ]\n    outs: [p.pdf]\n"
+    entry = f"  paper:\n    cmd: [make paper, echo don\\'t]\n{params}"
     meta = "    meta: {threads: 1, memory_gb: 1, hours: 1}\n"
     project.edit("dvc.yaml", "\nstages:\n", f"\nstages:\n{entry}{meta}")
     (found,) = (each for each in planned_stages(project.root) if each.stage.name == "paper")
     assert (found.took, found.why) == (None, "has not finished here yet")
-    assert "params.yaml" in found.stage.dependencies
+    assert found.stage.command == "make paper && echo don\\'t"
+    assert {"params.yaml", "reports/resolved.json"} <= {*found.stage.dependencies}
+    (rule,) = (
+        each for each in rules(stages(project.root), root=project.root) if each.name == "paper"
+    )
+    assert (rule.files, rule.folders) == (["p.pdf"], [])
+    project.edit("dvc.yaml", meta, "")
+    with pytest.raises(UserError, match=r"^dvc\.yaml: stage paper: meta has no threads, "):
+        planned_stages(project.root)
+
+
+def test_it_waits_for_a_run(project, monkeypatch):
+    monkeypatch.chdir(project.root)
+    done = list[str]()
+    monkeypatch.setattr(plan, "planned_stages", lambda: done.append("planned") or [])
+    with alone():
+        (other := Thread(target=pipeline._plan, args=(None,))).start()
+        other.join(timeout=0.3)
+        done.append("run")
+    other.join()
+    assert done == ["run", "planned"]
 
 
 def test_an_edit_of_code_or_command_is_named(project):
@@ -98,7 +123,8 @@ def test_what_is_planned_runs_and_took_as_long_before(reproduced):
 
 
 @pytest.mark.parametrize(("new", "said"), [(0, ""), (1, "; 1 other: never"), (2, "; 2 others: n")])
-def test_stages_that_have_never_finished_are_counted(monkeypatch, capsys, new, said):
+def test_stages_that_have_never_finished_are_counted(project, monkeypatch, capsys, new, said):
+    monkeypatch.chdir(project.root)
     stages = [SimpleNamespace(kind="clean", name=f"clean@{n}") for n in range(new + 1)]
     found = [SimpleNamespace(stage=each, why="new", took=None) for each in stages[1:]]
     known = SimpleNamespace(stage=stages[0], why="new", took=2.0)
@@ -108,7 +134,8 @@ def test_stages_that_have_never_finished_are_counted(monkeypatch, capsys, new, s
     assert last.startswith(f"1 of these took 0:00:02 when they last ran here{said}")
 
 
-def test_reasons_that_differ_in_more_than_a_cell_are_all_given(monkeypatch, capsys):
+def test_reasons_that_differ_in_more_than_a_cell_are_all_given(project, monkeypatch, capsys):
+    monkeypatch.chdir(project.root)
     whys = [
         "systems.a.one.train has changed",
         "systems.a.two.train has changed",

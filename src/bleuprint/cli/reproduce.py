@@ -39,13 +39,13 @@ def run_stages() -> None:
 
 @contextmanager
 def alone() -> Iterator[None]:
-    """Wait for another `bleuprint reproduce` of this project, which would run the same stages."""
+    """Wait for another `bleuprint reproduce` or `plan` here, which write reports/resolved.json."""
     environment.work().mkdir(parents=True, exist_ok=True)
     lock = FileLock(environment.work() / "reproduce.lock")
     try:
         lock.acquire(timeout=0)
     except Timeout:
-        say(f"another bleuprint reproduce runs here{lock.advice}: waiting for it", "note")
+        say(f"another bleuprint reproduce or plan runs here{lock.advice}: waiting for it", "note")
         lock.acquire()
     try:
         yield
@@ -78,8 +78,8 @@ def _kept(settings: Settings) -> Iterator[str]:
         return
     status = git(Path(), "status", "-z", "--no-renames", "--untracked-files=all", "--", *paths)
     # from the top of the repository, of which the project may be a folder
-    below = git(Path(), "rev-parse", "--show-prefix").decode().rstrip("\n")
-    lines = status.decode().split("\0")[:-1]
+    below = git(Path(), "rev-parse", "--show-prefix").decode(errors="replace").rstrip("\n")
+    lines = status.decode(errors="replace").split("\0")[:-1]
     if not (changed := [line[3:].removeprefix(below) for line in lines]):
         yield "The committed result to the byte: dvc.lock and reports/ have not changed."
         return

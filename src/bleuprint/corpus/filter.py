@@ -127,5 +127,6 @@ def _run(check: Check, candidates: Sequence[Candidate]) -> list[bool]:
         at = "\t".join(candidates[len(kept)].pair) if len(kept) < len(candidates) else None
         raise rule_error(error, at) from error
     if len(kept) != len(candidates):
-        raise UserError(f"check {check.name()}: {len(kept)} results of {len(candidates)} pairs")
+        given = f"keeps_each gave {len(kept)} results for {len(candidates)} pairs"
+        raise UserError(f"check {check.name()}: {given}")
     return kept

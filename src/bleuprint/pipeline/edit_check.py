@@ -66,8 +66,8 @@ def _keys(entry: Mapping[str, Any], values: Mapping[str, str]) -> Iterator[tuple
     """The parts of the keys that a stage depends on, each up to one that no argument tells."""
     for params in entry.get("params", ()):
         # a user's own stage may have params of other files
-        keys = params.get(RESOLVED.as_posix(), ()) if isinstance(params, Mapping) else ()
-        for key in keys:
+        keys = params.get(RESOLVED.as_posix()) if isinstance(params, Mapping) else ()
+        for key in keys or ():
             text = re.sub(r"\$\{([^}]*)\}", lambda found: values.get(found[1], found[0]), key)
             known, unknown, _ = text.partition("${")
             known = known.rpartition(".")[0] if unknown else known

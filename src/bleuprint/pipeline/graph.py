@@ -129,24 +129,27 @@ def _stage(stage: Any, content: Mapping[str, Any]) -> Stage:
     Only the report depends on the whole of reports/resolved.json; the other stages depend on keys
     of it, since Snakemake would run them all again when the file is written.
     """
-    own = [entry for entry in stage.params if entry.def_path == RESOLVED.as_posix()]
+    own = [each for each in stage.params if each.def_path == RESOLVED.as_posix() and each.params]
     keys = [key for entry in own for key in entry.params]
+    meta = stage.meta or {}
+    if lacking := ", ".join(key for key in ("threads", "memory_gb", "hours") if key not in meta):
+        raise UserError(f"dvc.yaml: stage {stage.name}: meta has no {lacking}, to reserve for it")
     values = {key: _at(content, key, stage.name) for key in keys}
     local = (path for key in keys if key.startswith("inputs.") for path in values[key])
     portable = "portable" in values.values()  # model/arithmetic.py
     left_out = any(value is False for value in values.values())  # a cell that does nothing
     return Stage(
         name=stage.name,
-        command=stage.cmd,
+        command=stage.cmd if isinstance(stage.cmd, str) else " && ".join(stage.cmd),
         dependencies=(*(each.def_path for each in stage.deps if each not in own), *local),
         outputs=tuple(output.def_path for output in stage.outs),
         kept=tuple(output.def_path for output in stage.outs if not output.use_cache),
         parameters=values,
-        threads=1 if portable else stage.meta["threads"],
-        memory_gb=stage.meta["memory_gb"],
-        hours=stage.meta["hours"],
-        gpu=0 if portable or left_out else stage.meta.get("gpu", 0),
-        sharded=stage.meta.get("sharded", False),
+        threads=1 if portable else meta["threads"],
+        memory_gb=meta["memory_gb"],
+        hours=meta["hours"],
+        gpu=0 if portable or left_out else meta.get("gpu", 0),
+        sharded=meta.get("sharded", False),
     )
 
 

@@ -1,6 +1,5 @@
 """What `make reproduce` would run, why, and how long it took before."""
 
-import shlex
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -25,7 +24,7 @@ class PlannedStage:
     @property
     def took(self) -> float | None:
         """Its seconds when it last ran here, with whatever settings; None: unknown."""
-        words = shlex.split(self.stage.command)
+        words = self.stage.command.split()
         script = next((each for each in words if each.startswith("stages/")), None)
         if script is None:  # a stage of the user's own
             return None

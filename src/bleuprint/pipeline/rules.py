@@ -10,9 +10,6 @@ from ruamel.yaml import YAML
 from bleuprint.config import paths
 from bleuprint.pipeline.graph import WORK, Stage, inputs
 
-# The suffixes of outputs that are files.
-_FILES = (".json", ".csv", ".md", ".tex", ".txt")
-
 
 @dataclass(frozen=True)
 class Rule:
@@ -47,15 +44,13 @@ class Rule:
 
     @property
     def folders(self) -> list[str]:
-        """The outputs that are folders: made.NAME and CORPUS.comet are, too."""
-        return [path for path in self.outputs if Path(path).suffix not in _FILES]
+        return [path for path in self.outputs if _is_folder(Path(path))]
 
     @property
     def files(self) -> list[str]:
         """The outputs that are files in DVC's cache."""
-        return [
-            path for path in self.outputs if Path(path).suffix in _FILES and path not in self.kept
-        ]
+        files = [path for path in self.outputs if not _is_folder(Path(path))]
+        return [path for path in files if path not in self.kept]
 
     @property
     def log(self) -> str:
@@ -99,6 +94,11 @@ class Rule:
         """DVC's name of the stage, `train@small-phrasebook-1`."""
         values = "-".join(f"{before}{name}{after}" for name in self.wildcards)
         return f"{self.name}@{values}" if values else self.name
+
+
+def _is_folder(output: Path) -> bool:
+    """Whether an output is a folder: made.NAME and CORPUS.comet are, and all without a suffix."""
+    return output.suffix in ("", ".comet") or output.name.startswith("made.")
 
 
 def rules(stages: Iterable[Stage], shards: int = 1, root: Path = Path()) -> list[Rule]:

@@ -95,7 +95,7 @@ class _Run:
                     self._save(stage)
                     self._check()
                 else:
-                    future = pool.submit(_call, stage.cmd, cores)
+                    future = pool.submit(_call, self._described[stage.name].command, cores)
                     self._running[future] = stage, cores, time.monotonic()
 
     def _check(self) -> None:

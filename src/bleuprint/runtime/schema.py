@@ -41,7 +41,7 @@ _SAID = {
     "tuple_type": "is not a list: [...]",
     "dict_type": "is not a mapping of names",
     "dataclass_type": "is not a mapping",
-    "too_short": "has fewer than {min_length}",
+    "too_short": "needs at least {min_length}",
     "too_long": "has more than {max_length}",
     "string_too_short": "is empty",
     "literal_error": "is not one of {expected}",

@@ -129,8 +129,9 @@ def describe(client: "MlflowClient", run: "Run", description: Description) -> bo
     from mlflow.entities import Dataset, DatasetInput, InputTag, Param
 
     run_id, corpus = run.info.run_id, description.cell.corpus
-    new = description.params.items() - run.data.params.items()
-    client.log_batch(run_id, params=[Param(*each) for each in sorted(new)])
+    # MLflow changes none that is there, such as a value that it has cut
+    new = description.params.keys() - run.data.params.keys()
+    client.log_batch(run_id, params=[Param(key, description.params[key]) for key in sorted(new)])
     if not description.sets or (run.inputs and run.inputs.dataset_inputs):
         return bool(new)
     of_all = description.data[:_DIGEST], "local", json.dumps({"uri": str(folder(corpus, "binary"))})

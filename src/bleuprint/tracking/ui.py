@@ -13,6 +13,14 @@ _HOST = "127.0.0.1"
 # The charts of an experiment's runs, a bar for each score: its table begins without metrics.
 _CHARTS = "runs?workflowType=machine_learning&compareRunsMode=CHART"
 
+# Ctrl-C while it is loaded ends it without a traceback; its server handles the signal itself.
+_MLFLOW = """
+import signal
+signal.signal(signal.SIGINT, signal.SIG_DFL)
+from mlflow.cli import cli
+cli()
+"""
+
 
 def show(experiment: str, port: int) -> None:
     """Print the address of an experiment's charts, and become `mlflow ui`.
@@ -37,9 +45,10 @@ def show(experiment: str, port: int) -> None:
     if not remote:
         print("MLflow starts, in half a minute; Ctrl-C ends it", file=sys.stderr, flush=True)
         address = ["--host", _HOST, "--port", str(port), "--backend-store-uri", store.uri()]
+        options = ["--workers", "1", "--uvicorn-opts", "--log-level warning"]
         # without the eight processes that wait for jobs
         os.environ["MLFLOW_SERVER_ENABLE_JOB_EXECUTION"] = "false"
-        os.execv(sys.executable, [sys.executable, "-m", "mlflow", "ui", *address, "--workers", "1"])
+        os.execv(sys.executable, [sys.executable, "-c", _MLFLOW, "ui", *address, *options])
 
 
 def _check(port: int) -> None:
