@@ -113,6 +113,6 @@ recipe:
 	  $(PYTHON) -c 'import difflib, sys; [print(f"did you mean {name}?") for name in \
 	  difflib.get_close_matches(sys.argv[1], sys.argv[2:], 1)]' "$(NAME)" $(RECIPES); exit 2; }
 	@# a params.yaml that equals no recipe has been edited
-	@for recipe in recipes/*.yaml; do cmp -s params.yaml $$recipe && exit; done; \
+	@test -e params.yaml || exit 0; for recipe in recipes/*.yaml; do cmp -s params.yaml $$recipe && exit; done; \
 	  cp --backup=numbered params.yaml params.yaml.before && echo "params.yaml is kept as params.yaml.before"
 	cp "recipes/$(NAME).yaml" params.yaml

@@ -8,11 +8,11 @@ from root import ROOT
 
 # Lines of code by package of src/bleuprint, rounded up.
 PACKAGES = {
-    "report": 3940,
+    "report": 3945,
     "corpus": 3700,
     "runtime": 2365,
     "config": 2255,
-    "pipeline": 1810,
+    "pipeline": 1845,
     "scoring": 1550,
     "training": 2520,
     "dataset": 1520,
@@ -28,7 +28,7 @@ PACKAGES = {
 }
 LONGEST = 350  # lines of a module
 # Of code; of docs, of pages. The aim is 21,000 and 25,000.
-TOTALS = {"src": 28325, "tests": 32440, "docs": 2511}
+TOTALS = {"src": 28370, "tests": 32475, "docs": 2511}
 
 
 def code(folder):

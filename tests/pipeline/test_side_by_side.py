@@ -1,5 +1,6 @@
 """What has changed runs, independent stages beside each other, and is recorded as DVC does it."""
 
+import os
 import re
 import shutil
 import signal
@@ -140,6 +141,14 @@ def test_every_training_of_every_recipe_has_its_work(stand_in):
                 values = {f"cells.{system}.{corpus}.{part}": cell[part] for part in SECTIONS}
                 work = side_by_side._work(replace(stage, parameters=values))
                 assert (work > 0) == any(cell.values()), f"{path.stem} {system} {corpus}"
+
+
+def test_python_of_a_stage_is_the_commands_own(monkeypatch, tmp_path):
+    (tmp_path / "python").write_text("#!/bin/sh\nexit 3")
+    (tmp_path / "python").chmod(0o755)
+    monkeypatch.setenv("PATH", str(tmp_path), prepend=os.pathsep)
+    command = f'test "$(command -v python)" -ef "{sys.executable}"'
+    assert side_by_side._call(command, cores=1) == 0
 
 
 def test_a_command_that_a_signal_ends_has_failed():

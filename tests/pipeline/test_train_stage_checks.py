@@ -114,6 +114,16 @@ def test_a_corpus_of_less_than_one_update_by_tokens_is_refused_with_values_that_
     train(root)
 
 
+def test_epochs_with_too_few_checkpoints_to_average_are_refused(tmp_path):
+    root = project(tmp_path, max_updates=None, max_epochs=1, checkpoint_every=1000)
+    params = root / "params.yaml"
+    text = params.read_text().replace("last: 1\n", "last: 3\n")
+    params.write_text(text)
+    write_resolved(root)
+    said = train(root, status=1)
+    assert re.search(r"max_epochs 1 are at most \d+ updates, too few for average\.last 3: ", said)
+
+
 def test_a_diverging_training_is_reported_by_the_first_process_that_sees_it(tmp_path):
     schedule = LrSchedule(constant=Constant(1e30))
     root = project(tmp_path, lr_schedule=schedule, clip_norm=0.0, validate_every=10, max_updates=1)

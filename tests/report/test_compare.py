@@ -5,6 +5,7 @@ import re
 import shutil
 import subprocess
 import sys
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -13,7 +14,8 @@ from scipy.stats import ttest_rel
 import processes
 import result_trees as trees
 from bleuprint.config.paths import Cell
-from bleuprint.report.compare import changes
+from bleuprint.report import frame
+from bleuprint.report.compare import _Side, changes
 from bleuprint.report.frame import RESULTS
 from bleuprint.report.records import collect
 from bleuprint.runtime.files import read_json, write_json
@@ -166,6 +168,13 @@ def test_several_seeds_are_paired(tmp_path):
     p = ttest_rel(*scores).pvalue
     assert re.fullmatch(r"\d+\.\d ± \d+\.\d", row[3])
     assert row[6] == f"{p:.3f}" + (" n.s." if p >= 0.05 else "")
+    records = frame.load(tmp_path)
+    sides = [
+        _Side(system, None, "", replace(settings, seeds=seeds), records, False)
+        for system, seeds in (("tiny", (1, 2, 3)), ("small", (3, 1, 2)))
+    ]
+    both = [next(iter(side.results((3, 1, 2)).values())).seeds.seed for side in sides]
+    assert [*both[0]] == [*both[1]] == [3, 1, 2]  # whatever the order of a report
 
 
 def first_set(output):

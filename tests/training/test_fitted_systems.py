@@ -31,6 +31,11 @@ def test_the_recipe_is_that_of_ten_thousand_pairs():
     assert list(SETTINGS["own"].cells) == ["small", "medium"]
 
 
+def test_a_text_of_a_hundred_short_pairs_has_an_update(tmp_path):
+    for system in rows(TextSize(120, 5.0, 5.0, 200), tmp_path):
+        assert system.train.tokens_per_update == system.train.max_tokens == 300
+
+
 @pytest.mark.parametrize("pairs", [100, 1000, 10_000, 100_000, 1_000_000, 50_000_000])
 def test_the_operations_fit_into_half_an_hour(tmp_path, pairs):
     text = TextSize(pairs, 20.0, 18.0, 6000)

@@ -202,6 +202,10 @@ def load_entries(path: Path, root: Path | None = None) -> tuple[Any, list[UserEr
     optional = ("tuned", "vocabularies", "made_texts", "comet", "outside")
     known += optional[:2]
     at, errors = document.places, []
+    seeds = document.get("seeds")
+    for seed in seeds if isinstance(seeds, list) else ():
+        if isinstance(seed, float):  # DVC would write 1.0 into the commands
+            errors.append(at["seeds"].error(f"{seed} is not a whole number"))
     for key in document:
         if key not in known:
             errors.append(at[key].error(unknown(key, known)))

@@ -33,6 +33,8 @@ def open_repo(root: Path) -> Iterator[Any]:
         text = describe(error) or str(error)
         if re.search(r"dvc\.lock'.*(invalid|corrupted|failed)", text):  # cut short by a kill
             text += "; run: git checkout dvc.lock, then make reproduce, which uses DVC's run cache"
+        if "not a git repository" in text:
+            text += ": clone the project, or run git init"
         raise UserError(text) from error
 
 

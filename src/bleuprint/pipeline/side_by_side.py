@@ -7,6 +7,7 @@ recorded in dvc.lock is decided by DVC here as there.
 import os
 import signal
 import subprocess
+import sys
 import time
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
@@ -186,6 +187,9 @@ def _share(stage: Stage, free: int, others: int) -> int:
 def _call(command: str, cores: int) -> int:
     """The status of a command, as a shell has it."""
     environment = {"BLEUPRINT_WORKERS": str(cores), **os.environ}
+    # `python` of a stage is this one, also where .venv/bin/bleuprint is run without activation
+    places = [str(Path(sys.executable).parent), os.environ.get("PATH", os.defpath)]
+    environment["PATH"] = os.pathsep.join(places)
     if cores < _cores():
         environment[BESIDE] = "1"
     status = subprocess.call(command, shell=True, env=environment)

@@ -1,5 +1,6 @@
 """The stage train: its processes, checks before it starts, the training, its outputs."""
 
+import math
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -108,11 +109,37 @@ def _check_lengths(job: Job, corpus: BinaryCorpus) -> None:
                     f"{language} has {longest} tokens with EOS, and model.max_positions of "
                     f"{job.cell.system} is {most}: raise it, or lower filter.length.max"
                 )
+    _check_size(job, corpus)
+
+
+def _check_average(job: Job, updates: int) -> None:
+    """Raise UserError if epochs of at most so many `updates` make too few checkpoints to average.
+
+    What `max_updates` makes is known without the text (config/system.py).
+    """
+    train, average = job.system.train, job.system.average
+    for name, count, interval in (
+        ("last", average.last, "checkpoint_every"),
+        ("best", average.best, "validate_every"),
+    ):
+        every = getattr(train, interval)
+        if train.max_epochs and count and count > -(-updates // every):
+            raise UserError(
+                f"{job.cell.system} on {job.cell.corpus}: train.max_epochs {train.max_epochs} are "
+                f"at most {updates} updates, too few for average.{name} {count}: lower "
+                f"train.{interval} ({every})"
+            )
+
+
+def _check_size(job: Job, corpus: BinaryCorpus) -> None:
+    """Raise UserError if train has less than an update, or its epochs make too few checkpoints."""
     train, (setting, update) = job.system.train, job.system.train.update_size
     source, target = (corpus.side("train", each).lengths for each in (corpus.source, corpus.target))
     by_tokens = train.tokens_per_update is not None
     size, what = (int(target.sum()), "target tokens") if by_tokens else (len(target), "pairs")
     if size >= update:
+        # the sizes of updates vary by a few per cent, and each epoch ends with one
+        _check_average(job, (train.max_epochs or 0) * math.ceil(1.1 * size / update))
         return
     # a batch must hold the longest sentence, and an update a batch
     smallest = int(max(source.max(), target.max())) if by_tokens else 1

@@ -5,6 +5,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from itertools import chain
+from typing import Any
 
 import pandas as pd
 
@@ -62,7 +63,10 @@ class _Side:
             of_row &= cells.corpus == corpus
         if not of_row.any():
             raise UserError(f"{self}: no results on {corpus} with the seeds {seeds}")
-        found = system_results(self.records.where(of_row))
+        kept = self.records.where(of_row)
+        by_seed: Any = {"by": "seed", "key": lambda each: each.map(seeds.index), "kind": "stable"}
+        tables = (table.sort_values(**by_seed) for table in (kept.cells, kept.measures))
+        found = system_results(frame.Records(*tables))
         return {("" if self.apart else each.corpus, each.test): each for each in found}
 
     def opened(self, result: SystemResult) -> list[Results]:

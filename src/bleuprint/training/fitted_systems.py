@@ -63,6 +63,7 @@ def systems(text: TextSize, portable: bool = True) -> str:
         "\n    arithmetic: portable # on CPUs; remove it to train on a GPU" if portable else ""
     )
     size = next((size for most, size in _UPDATE.items() if text.tokens <= most), _LARGEST_UPDATE)
+    size = min(size, int(text.tokens) // 2)  # of some hundred short pairs
     dropout = next((rate for most, rate in _DROPOUT.items() if text.tokens <= most), 0.1)
     small, medium = (_train(text, size, each) for each in _SIZES.values())
     return f"""\

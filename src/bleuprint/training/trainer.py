@@ -192,13 +192,14 @@ class Trainer:
     def _expected_updates(self) -> int | None:
         """Approximate number of updates, if the settings limit it."""
         settings = self._settings
-        if settings.max_updates is not None or settings.max_epochs is None:
+        if settings.max_epochs is None:
             return settings.max_updates
         lengths = self._corpus.side("train", self._corpus.target).lengths
         _, size = settings.update_size
+        updates = -(-int(lengths.sum()) * settings.max_epochs // size)
         if settings.sentences_per_update is not None:
-            return -(-len(lengths) // size) * settings.max_epochs
-        return -(-int(lengths.sum()) * settings.max_epochs // size)
+            updates = -(-len(lengths) // size) * settings.max_epochs
+        return min(updates, settings.max_updates or updates)
 
     def _validate(self, validator: Validator) -> None:
         try:
