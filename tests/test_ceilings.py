@@ -9,16 +9,16 @@ from root import ROOT
 # Lines of code by package of src/bleuprint, rounded up.
 PACKAGES = {
     "report": 3945,
-    "corpus": 3700,
+    "corpus": 3715,
     "runtime": 2365,
     "config": 2255,
     "pipeline": 1845,
     "scoring": 1550,
     "training": 2520,
-    "dataset": 1520,
+    "dataset": 1525,
     "text": 1370,
     "serving": 1030,
-    "decoding": 1300,
+    "decoding": 1305,
     "tracking": 1020,
     "model": 1625,
     "cli": 885,
@@ -28,7 +28,7 @@ PACKAGES = {
 }
 LONGEST = 350  # lines of a module
 # Of code; of docs, of pages. The aim is 21,000 and 25,000.
-TOTALS = {"src": 28370, "tests": 32475, "docs": 2511}
+TOTALS = {"src": 28395, "tests": 32565, "docs": 2511}
 
 
 def code(folder):

@@ -1,11 +1,14 @@
 """Several directions in one corpus: sampled, tagged, joined, and each scored as its own pair."""
 
 import runpy
+import shutil
 import sys
 from collections import Counter
 from contextlib import chdir
 from dataclasses import replace
+from types import SimpleNamespace
 
+import numpy as np
 import pytest
 import torch
 
@@ -14,13 +17,20 @@ from bleuprint.config.experiment import load_resolved
 from bleuprint.config.paths import Cell, folder, ledger, shards
 from bleuprint.corpus.clean import Cleaning
 from bleuprint.corpus.directions import join_tokens, run_directions, sampled_pairs
+from bleuprint.corpus.filter import Filtering
+from bleuprint.corpus.inspect import inspect_corpus
 from bleuprint.corpus.steps.ledger import read_ledger, read_ledgers
 from bleuprint.corpus.steps.shard import Shard
-from bleuprint.corpus.test_sets import read_description
+from bleuprint.corpus.test_sets import describe_test_sets, read_description
 from bleuprint.dataset.binarized import BinaryCorpus
+from bleuprint.dataset.subwords.vocabulary import EOS
+from bleuprint.decoding.engine import TorchEngine
+from bleuprint.decoding.translate import search
 from bleuprint.decoding.translation_record import TRANSLATION, TranslationRecord
 from bleuprint.model.transformer import Transformer
+from bleuprint.rules import CHECKS
 from bleuprint.runtime.errors import UserError
+from bleuprint.runtime.files import read_json
 from bleuprint.scoring.bleu import bleu_metric
 from bleuprint.scoring.measure import Texts
 from bleuprint.scoring.score import score_cell, score_texts
@@ -208,6 +218,14 @@ def test_a_sentence_is_read_by_the_rules_of_its_language(root, direction):
         assert translator.alignment(translated).source == pair.source.split()[1:]
 
 
+class Side(list):
+    """Sources of a set."""
+
+    @property
+    def lengths(self):
+        return np.array([*map(len, self)])
+
+
 def test_each_sentence_and_piece_has_the_tag(root):
     translator = untrained(root, "en-de", max_len_b=3)
     tag = BinaryCorpus(root / "data/binary/many").side("test.en-de-news", "src")[0][:1].tolist()
@@ -216,8 +234,33 @@ def test_each_sentence_and_piece_has_the_tag(root):
     assert len(short.pieces) == 2 and len(long.pieces) > 1
     assert all(piece.source[: len(tag)] == tag for piece in pieces)
     assert max(len(piece.source) for piece in pieces) <= translator.model.settings.max_positions
+    assert translator([""])[0].best[0].text == ""  # though its tag is a token
+    engine, binary = TorchEngine(translator.model, translator.decode), translator.corpus
+    side = Side([[*tag, EOS], [*tag, *pieces[0].source[1:]]])
+    corpus = SimpleNamespace(source="src", tags=binary.tags, side=lambda *_: side)
+    assert [bool(found) for found in search(engine, corpus, "test.x")] == [False, True]
     with pytest.raises(UserError, match="has '<2fr>', a tag, as a word"):
         translator(["It is <2fr> o'clock."])
+
+
+def test_documents_are_those_of_the_direction(root, tmp_path):
+    data = shutil.copytree(root / "data", tmp_path / "data")
+    ids = data / "raw/many/given/en-de/test.news.documents"
+    ids.parent.mkdir(parents=True, exist_ok=True)
+    ids.write_text("a\na\nb\nb\n")
+    corpus = load_resolved(root).corpus("many")
+    folders = (data / f"{name}/many" for name in ("split", "tokens"))
+    describe_test_sets("many", corpus, data / "raw/many/given", *folders, tmp_path / "tests")
+    assert read_json(tmp_path / "tests/en-de-news.json")["documents"] == ["a", "a", "b", "b"]
+    assert read_json(tmp_path / "tests/de-en-news.json")["documents"] is None
+
+
+def test_nothing_of_a_zero_shot_direction_is_learned_or_inspected(root, tmp_path):
+    pair = load_resolved(root).corpus("many").pair("many", "de-fr")
+    pair = replace(pair, filter=(CHECKS["alignment_score"](min=1.0),))
+    assert Filtering.of("many/de-fr", pair, root).learn([], 0) is None
+    with pytest.raises(UserError, match="zero_shot: it has no training text"):
+        inspect_corpus("many/de-fr", pair, None, None, tmp_path, 1)
 
 
 def test_a_direction_is_chosen(corpus):

@@ -123,6 +123,18 @@ def test_every_nth_pair_validates(tmp_path):
     assert set(found["valid"]) == set(MANY[22::23]) - set(found["test.held-out"])
 
 
+def test_every_that_leaves_no_validation_set_is_an_error(tmp_path):
+    pairs = [Pair(f"s{i}", f"t{i}") for i in range(23)]
+    for seed in range(40):  # until the drawn test set has the 23rd pair
+        try:
+            found, _ = run(tmp_path / str(seed), Split(0.0, 0.3, seed, every=23), train=pairs)
+        except UserError as error:
+            assert str(error).endswith("no pair is left for validation by split.every 23")
+            return
+        assert found["valid"] == pairs[22:]
+    pytest.fail("no seed draws the pair")
+
+
 def test_a_corpus_too_small_to_split_is_an_error(tmp_path):
     with pytest.raises(
         UserError, match=r"corpus c: too few pairs \(2\) to draw 1 for validation and 1 to"

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from sentencepiece import SentencePieceProcessor
 
-from bleuprint.config.corpus import SentencePiece, Units
+from bleuprint.config.corpus import SentencePiece, Units, Words
 from bleuprint.dataset import learn_sentencepiece
 from bleuprint.dataset.learn_vocabulary import learn_segmentation
 from bleuprint.dataset.statistics import CorpusStatistics
@@ -54,6 +54,19 @@ def lines(tokens, language):
 
 def digests(folder):
     return {path.name: hashlib.sha256(path.read_bytes()).hexdigest() for path in folder.iterdir()}
+
+
+def test_a_vocabulary_without_words_is_refused(tokens, tmp_path):
+    with pytest.raises(UserError, match=r"min_count is 9999: no word of train is so frequent"):
+        learn(tokens, tmp_path, Units(words=Words(joint=False, max_size=100, min_count=9999)))
+
+
+def test_long_lines_are_learned_from(tmp_path):
+    """SentencePiece leaves out lines of more than 4,192 bytes without a word."""
+    text = "".join(map(chr, range(0x4E00, 0x4E30))) * 40
+    write_set(folder := TextFolder(tmp_path, "de", "en"), "train", [(text, text)] * 2)
+    for segmentation in learn(folder, tmp_path / "learned", pieces("bpe", 60)):
+        assert UNK not in segmentation.encode([text])
 
 
 @pytest.mark.parametrize("byte", [False, True])

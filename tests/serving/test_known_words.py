@@ -55,6 +55,22 @@ def test_a_word_that_text_or_vocabulary_lack_is_unknown(tmp_path, monkeypatch):
     assert str(known) == "2 pairs of own"
 
 
+def test_a_part_of_a_known_token_is_known(tmp_path):
+    """Though the vocabulary lacks it: of words, that of 10:30 has no 10."""
+    vocabulary = Vocabulary.from_counts(Counter({"10:30": 3, "at": 2}))
+    segmentation = Segmentation("en", vocabulary, None)
+    (tmp_path / "data/tokens/own").mkdir(parents=True)
+    (tmp_path / "data/tokens/own/train.en").write_text("at 10:30\n")
+    corpus = SimpleNamespace(
+        folder=tmp_path / "data/binary/own",
+        source="en",
+        segmentation=lambda _: segmentation,
+        sets={"train": SetSize(1, 3, 3, 1)},
+        tags={},
+    )
+    assert KnownWords(corpus).unknown(["at", "10:30", "11:30"]) == ["11", "30"]
+
+
 def test_words_of_any_tokenizer():
     plain = ["“Don't", "stop!”", "3.5", "naïve", "e\u0301té", "…", "-"]
     assert words(plain) == ["Don", "t", "stop", "3", "5", "naïve", "e\u0301té"]

@@ -53,6 +53,7 @@ def test_tokens_are_those_of_spacy(language):
 
 def test_white_space_is_no_token():
     assert own.Spacy("de").tokenize(" Ein  Hund\u00a0.\r") == ["Ein", "Hund", "."]
+    assert own.Spacy("th").tokenize("สวัสดี ครับ") == ["สวัสดี", "ครับ"]
 
 
 def test_white_space_is_kept_as_pictures():

@@ -58,9 +58,8 @@ def _translate(given: argparse.Namespace) -> None:
                 if given.alignment:
                     print(translator.alignment(translated), file=alignments)
                 number += 1
-                found = words(translated.words)
-                count += len(found)
-                unknown.update(translator.known.unknown(found))
+                count += len(words(translated.words))
+                unknown.update(translator.known.unknown(translated.words))
             sys.stdout.flush()
             alignments.flush()
     if (more := warned - _WARNED) > 0:

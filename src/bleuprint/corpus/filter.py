@@ -76,7 +76,8 @@ class Filtering(FilterStep):
 
     def learn(self, pairs: Iterable[Pair], count: int) -> "WordTranslations | None":
         """The word translations of `count` pairs, if a check needs them."""
-        if not any(check.needs_translations for check in self.checks):
+        # there are none of a zero-shot direction
+        if not count or not any(check.needs_translations for check in self.checks):
             return None
         # imported here, as below: SciPy takes a fifth of a second
         from bleuprint.corpus.alignment import word_translation

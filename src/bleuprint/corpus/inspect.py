@@ -48,6 +48,8 @@ def inspect_corpus(
     if corpus.directions:
         raise UserError(f"corpora.{name}: name one direction: {', '.join(corpus.pairs(name))}")
     parts = {part: text for part, text in corpus.files.train.items() if not text.made}
+    if not corpus.files.train:
+        raise UserError(f"corpora.{name}: zero_shot: it has no training text")
     if not parts:
         raise UserError(f"corpora.{name}: systems translate one side of all its training texts")
     corpus = replace(corpus, files=replace(corpus.files, train=parts))

@@ -132,6 +132,8 @@ class NewCorpus:
         # without spaces between words, which rules count
         segmented = any(map(has_segmenter, self.languages))
         part, (source, target) = self.part, self.languages
+        if YAML(typ="safe").load(part) != part:  # 2020, null, true
+            part = json.dumps(part)
         names = [json.dumps(path.as_posix(), ensure_ascii=False) for path in self.files]
         sides = ("both",) if len(names) == 1 else ("source", "target")
         lines = [f"{side}: {{path: {name}}}" for side, name in zip(sides, names, strict=True)]
@@ -144,7 +146,7 @@ class NewCorpus:
     source: "{source}"
     target: "{target}"
     license_and_citation:
-      {part}: {{license: not stated, bibtex: "@misc{{{part}, title = {{{{{part}}}}}}}"}}
+      {part}: {{license: not stated, bibtex: "@misc{{{self.part}, title = {{{{{self.part}}}}}}}"}}
     files:
       train:
         {part}:

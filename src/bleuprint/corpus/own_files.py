@@ -10,6 +10,7 @@ from bleuprint.config.corpus_files import File, Text
 from bleuprint.rules.language_id import LanguageId
 from bleuprint.runtime.errors import UserError, say
 from bleuprint.runtime.files import not_a_file
+from bleuprint.runtime.streams import shown
 from bleuprint.text.parallel import Pair
 
 # Pairs whose languages are identified, and the share that is most of them.
@@ -35,6 +36,8 @@ def text_of(files: Sequence[Path]) -> Text:
     for path in files:
         if not path.is_file():
             raise UserError(f"{path}: {not_a_file(path)}; name a text file below inputs/")
+        if str(path) != str(path).encode(errors="replace").decode():
+            raise UserError(f"{shown(str(path))}: its name is not UTF-8: rename it")
     if len(files) == 2 and files[0].samefile(files[1]):
         raise UserError(f"{files[0]} is given twice: name the source file, then the target file")
     try:

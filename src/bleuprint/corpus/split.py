@@ -88,6 +88,8 @@ def _draw(
         order = np.frombuffer(b"".join(blocks), "<u8").argsort(kind="stable")
         drawn_for[order[:test]] = _TEST
         drawn_for[order[pairs - valid :]] = _VALID
+    if every and not (drawn_for == _VALID).any():
+        raise UserError(f"corpus {corpus}: no pair is left for validation by split.every {every}")
     return drawn_for
 
 

@@ -54,6 +54,9 @@ def describe_test_sets(
     for test in names_of_test_sets(corpus, split):
         name_of_set = f"test.{test}"
         pairs, ids = [*tokenized.pairs(name_of_set)], paths.document_ids(given, name_of_set)
+        if corpus.directions:
+            source, target, own = test.split("-", 2)
+            ids = paths.document_ids(given / f"{source}-{target}", f"test.{own}")
         documents = [*read_lines(ids)] if ids.exists() else None
         sources, lines = split.files(name_of_set)[0], sum(1 for _ in split.pairs(name_of_set))
         for path, found in (tokenized.files(name_of_set)[0], pairs), (ids, documents):

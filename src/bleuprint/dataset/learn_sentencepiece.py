@@ -72,6 +72,7 @@ def learn_model(corpus: str, settings: SentencePiece, lines: Iterable[str]) -> b
             vocab_size=settings.size,
             byte_fallback=settings.byte_fallback,
             normalization_rule_name="identity",
+            max_sentence_length=2**30,  # bytes; longer lines would be left out without a word
             **special,
             unk_surface=SPECIALS[UNK],
             num_threads=1,

@@ -99,7 +99,12 @@ def _vocabulary(settings: Units, group: WordCounts, folder: Path) -> Vocabulary:
     """The vocabulary of a group's languages once segmented."""
     if settings.words is not None:
         words = _sum(group.values())
-        return Vocabulary.from_counts(words, settings.words.max_size, settings.words.min_count)
+        least = settings.words.min_count
+        if max(words.values(), default=0) < least:
+            raise UserError(
+                f"vocabulary.words.min_count is {least}: no word of train is so frequent"
+            )
+        return Vocabulary.from_counts(words, settings.words.max_size, least)
     subwords = (_count_subwords(read_bpe(folder, language), group[language]) for language in group)
     return Vocabulary.from_counts(_sum(subwords))
 

@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+import numpy as np
 import torch
 
 from bleuprint.config.system import Decode
@@ -109,4 +110,6 @@ def search(
             f"{corpus.folder}: line {int(source.lengths.argmax()) + 1} of {name}.{corpus.source} "
             f"has {longest} tokens, EOS included: raise model.max_positions ({most})"
         )
-    return [best[0].tokens for best in engine.search(source, source.lengths, progress=progress)]
+    # an empty sentence, which engines do not search, may have the tag of its direction
+    lengths = np.where(source.lengths == 1 + bool(corpus.tags), 1, source.lengths)
+    return [best[0].tokens for best in engine.search(source, lengths, progress=progress)]

@@ -35,14 +35,14 @@ class KnownWords:
         """`language`: that of the text, of a corpus with several directions."""
         self._corpus, self._language = corpus, language or corpus.source
         self._segmentation = corpus.segmentation(corpus.source)
-        self._known = BoundedCache(self._is_known)
+        self._unknown = BoundedCache(self._unknown_of)
         root, name = corpus.folder.parents[2], corpus.folder.name
         self._text = paths.folder(name, "tokens", root) / f"train.{corpus.source}"
         self._read = corpus.sets["train"].source_tokens <= _MOST and self._text.exists()
 
-    def unknown(self, words: Iterable[str]) -> list[str]:
-        """Those of `words` that are not known, in their order."""
-        return [word for word in words if not self._known[word]]
+    def unknown(self, tokens: Iterable[str]) -> list[str]:
+        """Those of the words of a tokenized sentence that are not known, in their order."""
+        return [word for token in tokens for word in self._unknown[token]]
 
     def __len__(self) -> int:
         return len(self._all)
@@ -74,9 +74,11 @@ class KnownWords:
             tokens.update(line.split(" "))
         return {*words(tokens - self._corpus.tags.keys())}
 
-    def _is_known(self, word: str) -> bool:
-        spelled = UNK not in self._segmentation.encode([word])
-        return spelled and (not self._read or word in self._all)
+    def _unknown_of(self, token: str) -> list[str]:
+        # the vocabulary has whole tokens: of 10:30, the subword of a 10 that ends there may lack
+        if UNK in self._segmentation.encode([token]):
+            return words([token])
+        return [word for word in words([token]) if self._read and word not in self._all]
 
 
 def words(tokens: Iterable[str]) -> list[str]:

@@ -164,7 +164,7 @@ def answer(translator: Translator, request: TranslationRequest) -> dict[str, Any
             maps = list(rounded) if room >= 0 else None
         best = [{"text": each.text, "score": round(each.score, 6)} for each in translated.best]
         found = words(translated.words)
-        unknown = [*dict.fromkeys(translator.known.unknown(found))]
+        unknown = [*dict.fromkeys(translator.known.unknown(translated.words))]
         about = {"words": found, "unknown": unknown, "warnings": translated.warnings}
         answers.append({"translations": best, "attention": maps, **about})
     return {"lines": answers}
@@ -203,7 +203,7 @@ def _example(translator: Translator) -> str:
     valid = corpus.side("valid", language)
     for number in range(0 if corpus.tags else min(_EXAMPLES, len(valid))):
         tokens = corpus.segmentation(language).decode(valid[number])
-        if _SHORTEST <= len(tokens) <= _LONGEST and not translator.known.unknown(words(tokens)):
+        if _SHORTEST <= len(tokens) <= _LONGEST and not translator.known.unknown(tokens):
             return corpus.tokenizer(language).detokenize(tokens)
     return ""
 

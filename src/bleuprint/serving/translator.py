@@ -161,7 +161,12 @@ class Translator:
         return ids[:-1]
 
     def _pieces(self, ids: list[int]) -> list[list[int]]:
-        """Pieces within the model's length, each with tag and EOS; split between words if any."""
+        """Pieces within the model's length, each with tag and EOS; split between words if any.
+
+        Of an empty sentence EOS alone, which engines do not search.
+        """
+        if not ids:
+            return [[EOS]]
         ends_word = self.corpus.segmentation(self.corpus.source).ends_word(np.array([*ids, EOS]))
         room, pieces = self._most - 1 - len(self._tag), list[list[int]]()
         while len(ids) > room:

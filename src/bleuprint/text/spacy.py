@@ -48,7 +48,7 @@ class Spacy:
             return [_visible(token.text) for token in self._nlp.tokenizer(sentence)]
         # as a whole: some abbreviations are recognized across a space (German: v.Chr .)
         tokens = self._nlp.tokenizer(" ".join(blank_white(sentence).split()))
-        return [token.text for token in tokens]
+        return [token.text for token in tokens if not token.text.isspace()]  # as of Thai
 
     def detokenize(self, tokens: Sequence[str]) -> str:
         """The likely sentence: Moses' rules, after clitics, hyphens and slashes are joined."""

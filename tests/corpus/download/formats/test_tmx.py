@@ -67,6 +67,8 @@ def test_units_of_tmx_are_read_with_text_and_without_codes():
     assert found == [unit for unit in units_of(TMX.encode()) if None not in unit]
     assert found == [("In fett, hoch\u00a0 und tief.", "In bold, high and low."), ("", "empty & ☺")]
     assert counts.dropped == {"one_language": 3}
+    named = TMX.replace("<tmx", '<tmx xmlns="http://www.lisa.org/tmx14"', 1)
+    assert named != TMX and read("tmx", named.encode()) == found
 
 
 @given(st.lists(st.tuples(TEXTS, TEXTS), min_size=1))

@@ -56,6 +56,7 @@ def _units(stream: BinaryIO, name: str) -> Iterator[ElementTree.Element]:
     try:
         for event, element in ElementTree.iterparse(stream, ("start", "end")):
             if event == "start":
+                element.tag = element.tag.rpartition("}")[2]  # of whatever namespace
                 parents.append(element)
                 if len(parents) > _DEEPEST:
                     raise UserError(f"{name}: <{element.tag}> is {len(parents)} elements deep")
