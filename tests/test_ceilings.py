@@ -17,7 +17,7 @@ PACKAGES = {
     "training": 2520,
     "dataset": 1525,
     "text": 1370,
-    "serving": 1030,
+    "serving": 1035,
     "decoding": 1305,
     "tracking": 1020,
     "model": 1625,

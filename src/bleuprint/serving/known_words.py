@@ -75,10 +75,11 @@ class KnownWords:
         return {*words(tokens - self._corpus.tags.keys())}
 
     def _unknown_of(self, token: str) -> list[str]:
+        found, encode = words([token]), self._segmentation.encode
         # the vocabulary has whole tokens: of 10:30, the subword of a 10 that ends there may lack
-        if UNK in self._segmentation.encode([token]):
-            return words([token])
-        return [word for word in words([token]) if self._read and word not in self._all]
+        if UNK in encode([token]) and (found == [token] or not self._read):
+            return [word for word in found if UNK in encode([word])]
+        return [word for word in found if self._read and word not in self._all]
 
 
 def words(tokens: Iterable[str]) -> list[str]:
