@@ -11,7 +11,7 @@ PACKAGES = {
     "report": 3945,
     "corpus": 3715,
     "runtime": 2365,
-    "config": 2255,
+    "config": 2265,
     "pipeline": 1845,
     "scoring": 1550,
     "training": 2520,
@@ -28,7 +28,7 @@ PACKAGES = {
 }
 LONGEST = 350  # lines of a module
 # Of code; of docs, of pages. The aim is 21,000 and 25,000.
-TOTALS = {"src": 28395, "tests": 32565, "docs": 2511}
+TOTALS = {"src": 28405, "tests": 32580, "docs": 2511}
 
 
 def code(folder):

@@ -126,6 +126,22 @@ def test_directions_are_several_and_one_is_trained(tmp_path, directions, message
         with_many(tmp_path, f"{begin}    directions: {directions}\n{end}")
 
 
+def test_a_segmenter_is_for_the_directions_that_have_one(tmp_path):
+    text = MANY.replace("{temperature: 5}", "{temperature: 5}\n    tokenize: {name: segmenter}")
+    with pytest.raises(UserError, match="this corpus has en and de and fr: use moses"):
+        with_many(tmp_path, text)
+    own = '{license: none, bibtex: "@misc{own,}"}'
+    sides = "source: {path: inputs/a.en}, target: {path: inputs/a.zh}"
+    part = f"{{a: {{license_and_citation: own, {sides}}}}}"
+    sets = f"train: {part}, valid: {part}, tests: {{x: {part}}}"
+    files = f"{{from: null, license_and_citation: {{own: {own}}}, files: {{{sets}}}}}"
+    corpus = with_many(
+        tmp_path, text.replace("en-fr: {}", f"en-fr: {{}}\n      en-zh: {files}")
+    ).corpus("many")
+    names = [corpus.pair("many", each).tokenize.name for each in ("en-de", "en-zh")]
+    assert names == ["moses", "segmenter"]
+
+
 def test_a_temperature_is_for_several_directions(tmp_path):
     with pytest.raises(UserError, match=r"split.temperature: 2.0: of a corpus with directions"):
         read(tmp_path, PARAMS.replace("test: 0.05, seed: 1", "test: 0.05, seed: 1, temperature: 2"))

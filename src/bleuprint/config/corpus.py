@@ -17,7 +17,7 @@ from bleuprint.rules.lengths import Length
 from bleuprint.rules.rule import Check, Edit, edited
 from bleuprint.runtime.errors import UserError
 from bleuprint.runtime.schema import Language, Name, Named, SettingError, Share
-from bleuprint.text.segmenter import check_segmenter
+from bleuprint.text.segmenter import check_segmenter, has_segmenter
 from bleuprint.text.tokenizers import Tokenize, tokenizer_for
 
 T = TypeVar("T")
@@ -192,6 +192,8 @@ class Corpus:
     def _check_directions(self, directions: Mapping[str, Direction]) -> None:
         """Check each direction as a corpus of its own, and that zero-shot languages are known."""
         trained = [name.split("-") for name, each in directions.items() if not each.zero_shot]
+        if self.tokenize.name == "segmenter":  # of one language at least
+            check_segmenter([*dict.fromkeys("-".join(directions).split("-"))])
         for name, corpus in self.pairs("").items():
             if made := corpus.files.made():
                 keys = ["files", "train", f"{corpus.source}-{corpus.target}-{next(iter(made))}"]
@@ -238,9 +240,17 @@ class Corpus:
         source, target = name.split("-")
         files = self.files
         files = Files(_of(name, files.train), _of(name, files.valid), _of(name, files.tests))
-        split = replace(self.split, temperature=None)
+        split, tokenize = replace(self.split, temperature=None), self.tokenize
+        if tokenize.name == "segmenter" and not any(map(has_segmenter, (source, target))):
+            tokenize = replace(tokenize, name="moses")  # as tokenizer_for does
         return replace(
-            self, source=source, target=target, files=files, split=split, directions=None
+            self,
+            tokenize=tokenize,
+            split=split,
+            directions=None,
+            files=files,
+            source=source,
+            target=target,
         )
 
     def deciding(self) -> dict[str, Any]:
