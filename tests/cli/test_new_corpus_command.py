@@ -134,7 +134,8 @@ def test_checks_that_cannot_judge_the_text_are_left_out(project):
     ],
 )
 def test_languages_and_name(project, names, languages, name):
-    assert new_corpus(project, GOOD, names, languages).name == name
+    new = new_corpus(project, GOOD, names, languages)
+    assert new.name == name and [*new.corpus.languages] == [*new.languages]
 
 
 @pytest.mark.parametrize(

@@ -126,6 +126,11 @@ def test_directions_are_several_and_one_is_trained(tmp_path, directions, message
         with_many(tmp_path, f"{begin}    directions: {directions}\n{end}")
 
 
+def test_a_corpus_is_described_in_corpora_alone(tmp_path):
+    with pytest.raises(UserError, match=r"no file .*phrasebook\.yaml; there are: "):
+        with_many(tmp_path, ONE.replace("phrasebook", "../corpora/phrasebook", 1) + "systems:\n")
+
+
 def test_a_segmenter_is_for_the_directions_that_have_one(tmp_path):
     text = MANY.replace("{temperature: 5}", "{temperature: 5}\n    tokenize: {name: segmenter}")
     with pytest.raises(UserError, match="this corpus has en and de and fr: use moses"):

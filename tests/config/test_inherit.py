@@ -85,8 +85,11 @@ def test_what_differs_by_corpus_is_shown_by_corpus(tmp_path):
         ("null, best: 1}", "null, best: 9}", "some.corpora.other: average.best 9: train"),
         ("    corpora:\n      other:", "    corpora: [other] #", "systems.some.corpora: names no"),
         ("{like: own, target", "{from: nowhere, target", "other.from: no file "),
-        ("{like: own, target", "{from: ../corpora/phrasebook, target", "other.from: no file "),
-        ("  big: {like", "  7: {nope: 1}\n  big: {like", "systems.7: "),
+        (
+            "  big: {like",
+            "  odd: {7: 3}\n  next: {like: odd, foo: null}\n  big: {like",
+            "systems.next.foo: ",
+        ),
         ("  big: {like", "  big: {liek", "systems.big.liek: unknown key"),
     ],
 )
