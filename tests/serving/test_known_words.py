@@ -31,18 +31,23 @@ def test_they_are_those_of_the_training_text(toy, translator):
     assert {*known.unknown(reversed_)} == reversed_ - expected
 
 
-def test_a_word_that_text_or_vocabulary_lack_is_unknown(tmp_path, monkeypatch):
-    vocabulary = Vocabulary.from_counts(Counter({"the": 3, "dog": 2, "cow": 1}))
-    segmentation = Segmentation("en", vocabulary, None)
-    (tmp_path / "data/tokens/own").mkdir(parents=True)
-    (tmp_path / "data/tokens/own/train.en").write_text("<2de> the rare dog\n<2de> the dog the\n")
-    corpus = SimpleNamespace(
-        folder=tmp_path / "data/binary/own",
+def corpus_of(root, text, **counts):
+    """A corpus with this training text and a vocabulary of these words."""
+    segmentation = Segmentation("en", Vocabulary.from_counts(Counter(counts)), None)
+    (root / "data/tokens/own").mkdir(parents=True)
+    (root / "data/tokens/own/train.en").write_text(text)
+    return SimpleNamespace(
+        folder=root / "data/binary/own",
         source="en",
         segmentation=lambda _: segmentation,
         sets={"train": SetSize(2, 9, 9, 1)},
         tags={"<2de>": "de"},
     )
+
+
+def test_a_word_that_text_or_vocabulary_lack_is_unknown(tmp_path, monkeypatch):
+    text = "<2de> the rare dog\n<2de> the dog the\n"
+    corpus = corpus_of(tmp_path, text, the=3, dog=2, cow=1)
     known = KnownWords(corpus)
     assert len(known) == 3  # and no tag
     given = ["dog", "rare", "the", "cow", "cat", "unk"]
@@ -57,17 +62,7 @@ def test_a_word_that_text_or_vocabulary_lack_is_unknown(tmp_path, monkeypatch):
 
 def test_a_part_of_a_known_token_is_known(tmp_path):
     """Though the vocabulary lacks it: of words, that of 10:30 has no 10."""
-    vocabulary = Vocabulary.from_counts(Counter({"10:30": 3, "at": 2}))
-    segmentation = Segmentation("en", vocabulary, None)
-    (tmp_path / "data/tokens/own").mkdir(parents=True)
-    (tmp_path / "data/tokens/own/train.en").write_text("at 10:30\n")
-    corpus = SimpleNamespace(
-        folder=tmp_path / "data/binary/own",
-        source="en",
-        segmentation=lambda _: segmentation,
-        sets={"train": SetSize(1, 3, 3, 1)},
-        tags={},
-    )
+    corpus = corpus_of(tmp_path, "at 10:30\n", **{"10:30": 3, "at": 2})
     # of the second, 30 is known, too
     assert KnownWords(corpus).unknown(["at", "10:30", "11:30"]) == ["11"]
 

@@ -92,10 +92,11 @@ def check_training(job: Job, fingerprints: Fingerprints, group: Group) -> None:
                 "one folder, or from identical copies"
             )
     _check_lengths(job, corpus)
+    _check_size(job, corpus)
 
 
 def _check_lengths(job: Job, corpus: BinaryCorpus) -> None:
-    """Raise UserError if a sentence is too long for the model, or an update lacks tokens."""
+    """Raise UserError if a set has no sentences, or one that is too long for the model."""
     most = job.system.model.max_positions
     for name in corpus.sets:
         # references of test sets are not read by the model
@@ -109,13 +110,13 @@ def _check_lengths(job: Job, corpus: BinaryCorpus) -> None:
                     f"{language} has {longest} tokens with EOS, and model.max_positions of "
                     f"{job.cell.system} is {most}: raise it, or lower filter.length.max"
                 )
-    _check_size(job, corpus)
 
 
 def _check_average(job: Job, updates: int) -> None:
-    """Raise UserError if epochs of at most so many `updates` make too few checkpoints to average.
+    """Raise UserError if `max_epochs` ends a training with too few checkpoints to average.
 
-    What `max_updates` makes is known without the text (config/system.py).
+    `updates`: the most that its epochs have. `max_updates` is checked without the text
+    (config/system.py).
     """
     train, average = job.system.train, job.system.average
     for name, count, interval in (
