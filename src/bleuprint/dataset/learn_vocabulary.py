@@ -50,7 +50,7 @@ def learn_segmentation(
         for group in groups:
             if settings.bpe is not None:
                 _learn_bpe(corpus, settings.bpe, group, unfinished)
-            vocabulary = _vocabulary(settings, group, unfinished)
+            vocabulary = _vocabulary(corpus, settings, group, unfinished)
             for language in group:
                 vocabulary.write(unfinished / f"vocabulary.{language}")
 
@@ -95,14 +95,14 @@ def _learn_bpe(corpus: str, settings: BpeSettings, group: WordCounts, folder: Pa
             write_counts(folder / f"allowed.{language}", allowed)
 
 
-def _vocabulary(settings: Units, group: WordCounts, folder: Path) -> Vocabulary:
+def _vocabulary(corpus: str, settings: Units, group: WordCounts, folder: Path) -> Vocabulary:
     """The vocabulary of a group's languages once segmented."""
     if settings.words is not None:
         words = _sum(group.values())
         least = settings.words.min_count
         if max(words.values(), default=0) < least:
             raise UserError(
-                f"vocabulary.words.min_count is {least}: no word of train is so frequent"
+                f"corpora.{corpus}.vocabulary.words.min_count is {least}: no word is as frequent"
             )
         return Vocabulary.from_counts(words, settings.words.max_size, least)
     subwords = (_count_subwords(read_bpe(folder, language), group[language]) for language in group)
