@@ -185,6 +185,7 @@ def test_a_group_of_one_process_sums_on_the_device(tmp_path):
 
 
 def test_the_search_finds_what_it_finds_on_the_cpu(folder):
+    torch.set_float32_matmul_precision("highest")  # trainings of the tests above leave TF32
     corpus = BinaryCorpus(folder / "binary")
     torch.manual_seed(8)
     size = len(corpus.segmentation("de").vocabulary)
