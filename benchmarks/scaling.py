@@ -38,7 +38,7 @@ TEXT_STAGES = 6
 # the former that was measured with 25,000 tokens, updates of the weights included
 # (benchmarks/measured/gpu-train-*.json).
 PEAK, MEMORY = 989.5e12, 4.8e12
-UTILIZATION = {"base": 0.252, "big": 0.384}
+UTILIZATION = {"base": 0.256, "big": 0.395}
 # Seconds of the kernels of a batch, assumed: 1,500 of at least 2 microseconds.
 LAUNCHES = 1500 * 2e-6
 # Bytes a second and direction of a GPU by NVLink, and of an adapter of 400 Gbit/s; GPUs of a host.
