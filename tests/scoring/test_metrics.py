@@ -4,6 +4,7 @@ import pytest
 
 import result_trees as trees
 from bleuprint.runtime.errors import UserError
+from bleuprint.scoring.bleu_variants import VARIANTS
 from measuring import bleu, chrf, measure, ter, texts_of
 from scoring import SEPARATORS, sacrebleu, text
 
@@ -48,8 +49,7 @@ def test_the_tokenizer_of_a_language(languages, tokenizer):
 
 
 def test_ter_has_no_upper_end():
-    # 7 words too many for a reference of one word
-    worse = ter(["a b c d e f g h"] * 2, ["a"] * 2)
+    worse = ter(["a b c d e f g h"] * 2, ["a"] * 2)  # 7 words too many for a reference of one
     assert worse["value"] == worse["low"] == worse["high"] == 700
 
 
@@ -64,6 +64,12 @@ def test_an_interval_stays_on_the_scale():
     assert (nothing["value"], nothing["low"], nothing["high"]) == (0, 0, 0)
 
 
+def test_tokenized_lines_are_said_once(caplog):
+    lines = texts_of(["a b c d ."] * 100, ["a b c d ."] * 100)
+    assert [measure(key, lines)["value"] for key in ("bleu", *VARIANTS)] == [100] * 7
+    assert caplog.text.count("forgot to detokenize") == 1
+
+
 def test_torture_text_equals_the_command_line_on_files(tmp_path):
     odd = [*SEPARATORS, "\ufeff", "\u202e", "\x00", "😀\u200d", "\t", "ــ", "e\u0301"]
     references = [
@@ -74,8 +80,7 @@ def test_torture_text_equals_the_command_line_on_files(tmp_path):
     ]
     trees.write_lines(tmp_path / "references", references)
     trees.write_lines(tmp_path / "hypotheses", good)
-    ours = bleu(good, references, "en"), chrf(good, references)
-    ours = *ours, ter(good, references)
+    ours = bleu(good, references, "en"), chrf(good, references), ter(good, references)
     options = ("-m", "bleu", "chrf", "ter", "-i", tmp_path / "hypotheses")
     theirs = sacrebleu(tmp_path / "references", *options)
     assert [one["value"] for one in ours] == [one["score"] for one in theirs]

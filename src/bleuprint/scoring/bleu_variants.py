@@ -86,16 +86,16 @@ def _variant(name: str, make: Callable[[Sequence[str], str], BLEU], **given: Any
     return sacrebleu_measure(name, name, make, value_of, resampled=False, kind="variant", **given)
 
 
-def _tokens(references: Sequence[str], _: str, lowercase: bool = False) -> BLEU:
-    """Of tokens, which are counted as they are."""
-    return BLEU(lowercase, force=True, tokenize="none", references=[references])
+def _bleu(lines: Sequence[str], _: str, lowercase: bool = False, tokenize: str = "none") -> BLEU:
+    """Against these lines; of tokens, counted as they are, unless another tokenizer is given."""
+    return BLEU(lowercase, force=True, tokenize=tokenize, references=[lines])
 
 
 BLEU_VARIANTS = (
-    _variant(LOWERCASED, partial(bleu_metric, lowercase=True)),
-    _variant(INTL, lambda references, _: BLEU(tokenize="intl", references=[references])),
-    _variant(TOKENS, _tokens, sides=in_own_tokens),
-    _variant(TOKENIZED, _tokens, sides=_moses),
-    _variant(TOKENIZED_LOWERCASED, partial(_tokens, lowercase=True), sides=_moses),
-    _variant(COMPOUND_SPLIT, _tokens, sides=_split),
+    _variant(LOWERCASED, partial(bleu_metric, lowercase=True, force=True)),
+    _variant(INTL, partial(_bleu, tokenize="intl")),
+    _variant(TOKENS, _bleu, sides=in_own_tokens),
+    _variant(TOKENIZED, _bleu, sides=_moses),
+    _variant(TOKENIZED_LOWERCASED, partial(_bleu, lowercase=True), sides=_moses),
+    _variant(COMPOUND_SPLIT, _bleu, sides=_split),
 )

@@ -32,7 +32,7 @@ class Validator:
     def __init__(self, corpus: BinaryCorpus, texts: Path, max_tokens: int) -> None:
         self._corpus = corpus
         references = list(read_lines(texts / f"valid.{corpus.target}"))
-        self._bleu = bleu_metric(references, corpus.target)
+        self._bleu = bleu_metric(references, corpus.target, force=True)
         source, target = (
             corpus.side("valid", language).lengths for language in (corpus.source, corpus.target)
         )
