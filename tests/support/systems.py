@@ -2,19 +2,10 @@
 
 import dataclasses
 
-from bleuprint.config.optimization import InverseSqrt, LrSchedule, Optimizer
-from bleuprint.config.system import (
-    Average,
-    Decode,
-    Dropout,
-    Keep,
-    LengthPenalty,
-    Model,
-    System,
-    Train,
-)
+from bleuprint.config.optimization import InverseSqrt, LrSchedule
+from bleuprint.config.system import Average, Decode, Dropout, Keep, Model, System, Train
 
-NO_DROPOUT = Dropout(embedding=0.0, residual=0.0, attention=0.0, activation=0.0)
+NO_DROPOUT = Dropout(embedding=0.0, residual=0.0)
 
 MODEL = Model(
     encoder_layers=1,
@@ -22,54 +13,23 @@ MODEL = Model(
     d_model=32,
     d_ff=64,
     heads=4,
-    d_k=8,
-    d_v=8,
-    norm="post",
-    normalization="layer",
-    positional_encoding="sinusoidal",
-    scale_embeddings=True,
-    scale_attention=True,
     max_positions=256,
-    activation="relu",
     dropout=NO_DROPOUT,
-    layer_drop=0.0,
-    bias=True,
-    output_bias=False,
-    tie_embeddings="all",
-    init="scaled",
 )
 
 TRAIN = Train(
     tokens_per_update=200,
     max_tokens=70,
-    optimizer=Optimizer(name="adam", betas=(0.9, 0.98), eps=1e-9, weight_decay=0.0),
-    lr_schedule=LrSchedule(
-        inverse_sqrt=InverseSqrt(lr=0.005, warmup_updates=20, warmup_init_lr=0.0)
-    ),
+    lr_schedule=LrSchedule(inverse_sqrt=InverseSqrt(lr=0.005, warmup_updates=20)),
     clip_norm=1.0,
-    label_smoothing=0.1,
-    label_smoothing_target="uniform",
-    bpe_dropout=0.0,
-    precision="float32",
     compile=False,
-    validation_metric="loss",
     validate_every=25,
     checkpoint_every=10,
-    keep=Keep(last=3, best=0, every=0),
+    keep=Keep(last=3),
     max_updates=50,
 )
 
-DECODE = Decode(
-    beam=2,
-    length_penalty=LengthPenalty("gnmt", alpha=0.6),
-    max_len_a=1.0,
-    max_len_b=10,
-    min_length=0,
-    no_repeat_ngram=0,
-    allow_unk=True,
-    engine="pytorch",
-    precision="float32",
-)
+DECODE = Decode(beam=2, max_len_b=10)
 
 SYSTEM = System(model=MODEL, train=TRAIN, average=Average(last=1), decode=DECODE)
 
