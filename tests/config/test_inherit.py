@@ -85,11 +85,7 @@ def test_what_differs_by_corpus_is_shown_by_corpus(tmp_path):
         ("null, best: 1}", "null, best: 9}", "some.corpora.other: average.best 9: train"),
         ("    corpora:\n      other:", "    corpora: [other] #", "systems.some.corpora: names no"),
         ("{like: own, target", "{from: nowhere, target", "other.from: no file "),
-        (
-            "  big: {like",
-            "  odd: {7: 3}\n  next: {like: odd, foo: null}\n  big: {like",
-            "systems.next.foo: ",
-        ),
+        ("  big: {", "  odd: {7: 3}\n  next: {like: odd, foo: null}\n  big: {", "systems.next.foo"),
         ("  big: {like", "  big: {liek", "systems.big.liek: unknown key"),
     ],
 )
@@ -146,10 +142,7 @@ def test_a_corpus_is_described_once_by_language(tmp_path):
     assert (text_a.license_and_citation, text_a.source.path) == ("mine", "inputs/a.no")
     assert (text_a.target.path, test.source.path) == ("inputs/a.de", "inputs/t.no")
     for given, message in (
-        (
-            "source: en, target: de",
-            r"mine\.yaml:6: .*first\.a: has no text in 'en' \(.*: .*\.source\)",
-        ),
+        ("source: en, target: de", r"mine\.yaml:6: .*first\.a: has no text in 'en' \(.*\.source\)"),
         ("target: de", r"back\.from: needs source, a language"),
         ("source: no, target: null", r"back\.from: needs target, a language"),
         ("source: no, target: [de]", r"back\.from: needs target, a language"),

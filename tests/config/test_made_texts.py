@@ -43,33 +43,16 @@ def test_a_text_with_one_side(tmp_path):
 @pytest.mark.parametrize(
     ("old", "new", "message"),
     [
-        ("repeat: 2", "repeat: 0", "corpora.more.files.train.german.repeat: 0 is out of range"),
         ("{pairs: false", "{pairs: true", "german.repeat: 2: dedup.pairs would drop the copies"),
-        (
-            'tag: "☀"',
-            'tag: "B,T"',
-            "corpora.more.files.train.german.tag: clean and tokenize turn 'B,T' into "
-            "['B', ',', 'T']: not one token",
-        ),
-        (
-            "source: {path: inputs/a.de}, tag",
-            "source: {path: inputs/a.de}, target: {path: inputs/a.no}, tag",
-            "german: tag '☀' is for a text that a system translates",
-        ),
+        ('tag: "☀"', 'tag: "B,T"', "tag: clean and tokenize turn 'B,T' into ['B', ',', 'T']"),
+        (", tag: ", ", target: {path: inputs/a.no}, tag: ", "tag '☀' is for a text that a system"),
         ("source: {path: inputs/a.de}, tag", "tag", "format plain needs two files"),
         (
-            "      valid: {}\n      tests: {}\n"
-            "    clean: {non_printing: {}, unicode: {form: NFC}}\n"
-            "    dedup: {pairs: false",
-            "      valid: {a: {license_and_citation: own, source: {path: inputs/a.de}}}\n"
-            "      tests: {}\n    clean: {}\n    dedup: {pairs: false",
+            'tag: "☀", repeat: 2}\n      valid: {}',
+            "}\n      valid: {a: {license_and_citation: own, source: {path: inputs/a.de}}}",
             "corpora.more.files: valid.a: needs two files: source and target",
         ),
-        (
-            "  german: {part_of",
-            "  norse: {part_of",
-            "norse.part_of: no more.files.train.norse with source or target alone; there are: more",
-        ),
+        ("  german: {part_of", "  norse: {part_of", "norse.part_of: no more.files.train.norse"),
         (
             "made_texts:\n  german: {part_of: more, system: base, corpus: own}\n",
             "",
@@ -80,15 +63,10 @@ def test_a_text_with_one_side(tmp_path):
         ("part_of: more", "part_of: mere", "german.part_of: no mere.files.train.german with"),
         ("published:", "    corpora: {more: {}}\npublished:", "corpora.own: no system is trained"),
         (
-            "source: {path: inputs/a.de}, tag",
-            "target: {path: inputs/a.no}, tag",
+            *("source: {path: inputs/a.de}, tag", "target: {path: inputs/a.no}, tag"),
             "made_texts.german.corpus: own is de to no, and german of more needs no to de",
         ),
-        (
-            "corpus: own}",
-            "corpus: more}",
-            "made_texts.german: a cycle, each needs the next: more -> base on more -> more",
-        ),
+        ("corpus: own}", "corpus: more}", "each needs the next: more -> base on more -> more"),
     ],
 )
 def test_one_line_says_what_is_wrong(tmp_path, old, new, message):
@@ -102,19 +80,9 @@ def test_one_line_says_what_is_wrong(tmp_path, old, new, message):
 @pytest.mark.parametrize(
     ("old", "new", "message"),
     [
-        ("own}\n", "own, sampling: {top_k: 0}}\n", "german.sampling.top_k: 0 is out of range"),
-        (
-            "own}\n",
-            "own, sampling: {}, noise: {}}\n",
-            "made_texts.german: sampling and noise: noise is for outputs of beam search",
-        ),
+        ("own}\n", "own, sampling: {}, noise: {}}\n", "noise is for outputs of beam search"),
         ("own}\n", "own, noise: {drop: 1.0}}\n", "german.noise.drop: 1.0 is out of range: below 1"),
-        (
-            "own}\n",
-            "own, noise: {}}\n",
-            "german.noise: is for made sources, and the target of german is made",
-        ),
-        ("own}\n", "own, sample: {}}\n", "german.sample: unknown key; did you mean 'sampling'?"),
+        ("own}\n", "own, noise: {}}\n", "german.noise: is for made sources, and the target of"),
     ],
 )
 def test_how_a_text_is_drawn(tmp_path, old, new, message):
