@@ -174,12 +174,9 @@ def test_bodies_of_another_kind(server, kind):
         (b"[" * 60_000, 400, "not JSON"),
         (b'{"text": "be", "n_best": ' + b"1" * 5000 + b"}", 400, "not JSON"),
         (b"[]", 422, "body: [] is not a mapping"),
-        (b"{}", 422, "body: the key 'text' is missing"),
-        (b'{"text": 1}', 422, "body: text: 1 is not text"),
         (b'{"text": "\\ud800"}', 400, "surrogates not allowed"),
         (b'{"text": "be", "n_best": 0}', 422, "n_best: 0 is out of range: at least 1"),
         (b'{"text": "be", "n_best": 3}', 422, "n_best 3 is beyond the beam of 2"),
-        (b'{"text": "be", "n_best": 1.5}', 422, "n_best: 1.5 is not a whole number"),
         (b'{"text": "be", "nbest": 1}', 422, "nbest: unknown key; did you mean 'n_best'?"),
     ],
 )
