@@ -107,6 +107,7 @@ def test_snakemakes_graph_is_dvcs(project, stages):
     kind = {(a.partition("@")[0], b.partition("@")[0]) for a, b in dvc}
     assert {edge for edge in rules if edge[1] != "all"} == kind
     assert {a for a, b in rules if b == "all"} == set(labels.values()) - {"all"}
+    # which comes first, and refuses names with commands (test_hostile_names.py)
     assert {b for _, b in of_file} == {*stages} - {"resolve", "report"}
 
 

@@ -1,12 +1,13 @@
-"""Names of params.yaml are parts of shell commands: the first stage refuses those that are none."""
+"""Names of params.yaml are parts of shell commands: the first stage refuses those that are none.
+
+All others come after it: test_graph.py.
+"""
 
 import os
 import subprocess
 import sys
 
-import networkx
 import pytest
-from dvc.repo import Repo
 
 NAME = '"x; touch hostile #"'
 
@@ -30,14 +31,3 @@ def test_a_name_with_a_command_runs_nothing(clean, tmp_path, command, entry):
     )
     assert done.returncode and "x; touch hostile #: a name is of letters" in done.stderr
     assert not (root / "hostile").exists()
-
-
-def test_every_stage_with_a_name_in_its_command_comes_after_that_check(clean):
-    """By DVC's edges, whatever the order of stages that do not depend on each other."""
-    with Repo(str(clean.root)) as repo:
-        graph = repo.index.graph
-        before = {each.name: {b.name for b in networkx.descendants(graph, each)} for each in graph}
-    named = {name for name in before if "@" in name}
-    assert len(named) > 15
-    for name in named:
-        assert "resolve" in before[name], name
