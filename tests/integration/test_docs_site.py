@@ -102,15 +102,3 @@ def test_pages_fit_and_request_nothing_from_other_hosts(site, browser, width):
         assert browser.script("return document.documentElement.scrollWidth") <= width, page
     assert browser.requests() == []
     assert browser.complaints() == []
-
-
-def test_search_finds_a_setting_and_a_message(site, browser):
-    for words, page in (
-        ("label_smoothing_target", "docs/settings"),
-        ("not parallel", "docs/troubleshooting"),
-        ("toy-sentence", "reports/toy-sentence/table"),
-    ):
-        browser.open(f"{(site / 'search.html').as_uri()}?q={words.replace(' ', '+')}")
-        browser.wait(f"document.querySelector('#search-results a[href^=\"{page}.html\"]')")
-    assert browser.requests() == []
-    assert browser.complaints() == []

@@ -5,7 +5,6 @@ from itertools import islice
 
 import pytest
 import torch
-from torch import distributed
 
 import systems
 import trainings
@@ -167,21 +166,6 @@ def test_two_devices_train_as_one(tmp_path_factory):
     ]
     one, two = ([point["loss"] for point in curve] for curve in curves)
     assert two == pytest.approx(one, rel=1e-3)
-
-
-def test_a_group_of_one_process_sums_on_the_device(tmp_path):
-    distributed.init_process_group(
-        "nccl" if DEVICE.type == "cuda" else "gloo",
-        init_method=f"file://{tmp_path}/store",
-        rank=0,
-        world_size=1,
-    )
-    try:
-        tensor = torch.arange(5.0, device=DEVICE)
-        distributed.all_reduce(tensor)
-        assert tensor.tolist() == [0.0, 1.0, 2.0, 3.0, 4.0]
-    finally:
-        distributed.destroy_process_group()
 
 
 def test_the_search_finds_what_it_finds_on_the_cpu(folder):

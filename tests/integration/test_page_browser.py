@@ -68,17 +68,6 @@ def test_a_head_sorts(page):
     assert ["set first" in group.text for group in groups] == [True, False]
 
 
-def test_a_head_sorts_by_the_keyboard(page):
-    from selenium.webdriver.common.keys import Keys
-
-    button = page.driver.find_elements("css selector", "#summary thead th button")[1]
-    page.script("arguments[0].focus()", button)
-    for key in (Keys.ENTER, Keys.SPACE):
-        button.send_keys(key)
-    bleu = [float(text.split()[0]) for text in column(page, 1)]
-    assert bleu == sorted(bleu) and page.script("return document.activeElement") == button
-
-
 def shown(page, system):
     lines = page.driver.find_elements("css selector", f'#curves svg [id*="-of-{system}."]')
     assert len(lines) == 3
