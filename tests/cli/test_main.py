@@ -104,11 +104,6 @@ def test_check_refuses_what_cite_would(project):
     assert "published.0.bibtex: own is another entry in corpora.own" in error
 
 
-def test_cite_prints_the_bibtex_of_what_is_used(project):
-    cited = run(project, *COMMAND, "cite")
-    assert "@misc{own,}" in cited and "post-2018-call" in cited
-
-
 def test_a_reader_that_closes_the_pipe_sees_no_error(project):
     (project / "params.yaml").write_text(
         PARAMS.replace("@misc{own,}", "@misc{own, a={" + "x" * 10**6 + "}}")

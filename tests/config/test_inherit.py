@@ -186,22 +186,6 @@ def test_resolved_settings_are_read_back(tmp_path, path):
     assert load_resolved(tmp_path) == settings
 
 
-def test_dvc_sets_a_value_of_a_row_alone(tmp_path):
-    """`dvc exp run -S` writes the whole file again: no other value may change."""
-    from dvc.utils.hydra import apply_overrides
-
-    path = ROOT / "params.yaml"
-    (copy := tmp_path / "params.yaml").write_bytes(path.read_bytes())
-    apply_overrides(copy, ["systems.tiny.train.clip_norm=2.5", "++systems.small.decode.beam=2"])
-    before, after = load(path), load(copy, ROOT)
-    tiny, small = (before.system(name) for name in ("tiny", "small"))
-    clipped = [replace(system.train, clip_norm=2.5) for system in (tiny, small)]
-    assert after.system("tiny") == replace(tiny, train=clipped[0])
-    decode = replace(small.decode, beam=2)
-    assert after.system("small") == replace(small, train=clipped[1], decode=decode)
-    assert after.corpora == before.corpora
-
-
 def test_what_is_not_set_is_left_out(tmp_path):
     """So that a new optional setting makes nothing out of date."""
     settings: Settings = read(tmp_path)

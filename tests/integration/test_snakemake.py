@@ -193,23 +193,6 @@ def test_shards_give_what_the_whole_gives(clean, by_dvc, tmp_path):
     assert not project.changed() & data
 
 
-@pytest.mark.slow
-def test_shards_made_under_other_settings_are_made_again(by_snakemake, tmp_path):
-    project = by_snakemake.copy(tmp_path / "project")
-    project.edit("params.yaml", "ratio: {max: 3.0}", "ratio: {max: 1.0}")
-    shards = ("--set-scatter", "shards=2")
-    until = ("--notemp", *shards, "--until", "shard_filter")
-    project.run("snakemake", "-c2", "data/filter/own", *until)
-    assert len(contents(project, "work/shards/filter")) > 0
-    project.edit("params.yaml", "ratio: {max: 1.0}", "length: {min: 4, max: 9}")
-    project.edit("params.yaml", "length: {min: 1, max: 100}, ", "")
-    project.snakemake("data/filter/own", *shards)
-    ledger = json.loads(project.read("data/ledgers/own/filter.json"))
-    assert list(ledger["sets"]["train"]["dropped"]) == ["length"]
-    lengths = {len(line.split()) for line in project.read("data/filter/own/train.en").splitlines()}
-    assert lengths == {4, 5, 6}
-
-
 def contents(project, folder):
     """The contents of a folder's files by name, without files of the tools."""
     files = (path for path in (project.root / folder).rglob("*") if path.is_file())

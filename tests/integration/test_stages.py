@@ -61,22 +61,6 @@ def test_all_stages_in_a_row(project):
     }
 
 
-# one of each kind of arguments
-@pytest.mark.parametrize("name", ["download", "clean"])
-def test_usage_errors_have_status_2(project, name):
-    assert stage(project, name).returncode == 2
-    assert "usage" in stage(project, name, "own", "more").stderr
-
-
-@pytest.mark.parametrize("name", ["download", "clean"])
-def test_an_unknown_corpus_is_one_line(project, name):
-    done = stage(project, name, "wmt")
-    assert done.returncode == 1
-    assert done.stderr == (
-        "bleuprint: error: params.yaml: no corpora entry 'wmt'; there are: own\n"
-    )
-
-
 @pytest.mark.parametrize("name", DATA_STAGES[1:])
 def test_a_stage_without_its_input_is_one_line(project, name):
     done = stage(project, name, "own")
