@@ -26,9 +26,3 @@ def test_two_numbers_of_one_kind_are_refused(tmp_path):
         read(tmp_path, published(NUMBER, other))
     for change in (("name: A", "name: B"), ("source: x", "source: y"), ("intl", "sacrebleu")):
         assert len(read(tmp_path, published(NUMBER, other.replace(*change))).published) == 2
-
-
-def test_a_citation_that_is_no_bibtex_is_refused(tmp_path):
-    number = NUMBER.replace("scored: intl}", "scored: intl, bibtex: Doe 2020}")
-    with pytest.raises(UserError, match=r"yaml:\d+: published\.0\.bibtex: 'Doe 2020' is no entry"):
-        read(tmp_path, published(number))

@@ -122,34 +122,32 @@ def test_what_is_planned_runs_and_took_as_long_before(reproduced):
     assert again.splitlines()[-1] == "all stages are up to date: make reproduce would run none"
 
 
-@pytest.mark.parametrize(("new", "said"), [(0, ""), (1, "; 1 other: never"), (2, "; 2 others: n")])
-def test_stages_that_have_never_finished_are_counted(project, monkeypatch, capsys, new, said):
+@pytest.fixture
+def printed(project, monkeypatch, capsys):
+    """A function: the lines of a plan of stages of one kind, by the reason and seconds of each."""
     monkeypatch.chdir(project.root)
-    stages = [SimpleNamespace(kind="clean", name=f"clean@{n}") for n in range(new + 1)]
-    found = [SimpleNamespace(stage=each, why="new", took=None) for each in stages[1:]]
-    known = SimpleNamespace(stage=stages[0], why="new", took=2.0)
-    monkeypatch.setattr(plan, "planned_stages", lambda: [known, *found])
-    pipeline._plan(None)
-    last = capsys.readouterr().out.splitlines()[-1]
+
+    def printed(*planned):
+        stages = [SimpleNamespace(kind="train", name=f"train@{n}") for n in range(len(planned))]
+        pairs = zip(stages, planned, strict=True)
+        found = [SimpleNamespace(stage=stage, why=why, took=took) for stage, (why, took) in pairs]
+        monkeypatch.setattr(plan, "planned_stages", lambda: found)
+        pipeline._plan(None)
+        return capsys.readouterr().out.splitlines()
+
+    return printed
+
+
+@pytest.mark.parametrize(("new", "said"), [(0, ""), (1, "; 1 other: never"), (2, "; 2 others: n")])
+def test_stages_that_have_never_finished_are_counted(printed, new, said):
+    *_, last = printed(("new", 2.0), *[("new", None)] * new)
     assert last.startswith(f"1 of these took 0:00:02 when they last ran here{said}")
 
 
-def test_reasons_that_differ_in_more_than_a_cell_are_all_given(project, monkeypatch, capsys):
-    monkeypatch.chdir(project.root)
-    whys = [
-        "systems.a.one.train has changed",
-        "systems.a.two.train has changed",
-        "has not finished here yet",
-    ]
-    stages = [SimpleNamespace(kind="train", name=f"train@{n}") for n in range(3)]
-    found = [
-        SimpleNamespace(stage=stage, why=why, took=None)
-        for stage, why in zip(stages, whys, strict=True)
-    ]
-    monkeypatch.setattr(plan, "planned_stages", lambda: found)
-    pipeline._plan(None)
-    (line,) = capsys.readouterr().out.splitlines()
-    assert line.endswith("  systems.a.one.train has changed; has not finished here yet")
+def test_reasons_that_differ_in_more_than_a_cell_are_all_given(printed):
+    one, two = (f"systems.a.{name}.train has changed" for name in ("one", "two"))
+    (line,) = printed((one, None), (two, None), ("has not finished here yet", None))
+    assert line.endswith(f"  {one}; has not finished here yet")
 
 
 def test_a_conflict_of_a_merge_is_one_clear_line(project):

@@ -26,18 +26,12 @@ def description(fingerprint="f1", cell=CELL, trial="trial"):
 
 
 @pytest.fixture
-def root(bare, mldatabase):
+def root(tmp_path, monkeypatch, mldatabase):
     """A project's root with a database."""
-    shutil.copy(mldatabase, bare)
-    return bare
-
-
-@pytest.fixture
-def bare(tmp_path, monkeypatch):
-    """A project's root without a database yet."""
     monkeypatch.chdir(tmp_path)
     for name in ("MLFLOW_TRACKING_URI", "DVC_ROOT"):
         monkeypatch.delenv(name, raising=False)
+    shutil.copy(mldatabase, tmp_path)
     return tmp_path
 
 

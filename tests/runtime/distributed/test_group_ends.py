@@ -2,12 +2,12 @@
 
 import os
 import re
-import subprocess
 import sys
 
 import pytest
 
 from process_groups import GO_ON, TORCHRUN, end, seconds_since_it_died, start
+from processes import on_terminal
 
 
 def test_a_process_that_hangs_ends_all_by_the_timeout(tmp_path):
@@ -104,19 +104,11 @@ def test_under_slurm_a_killed_task_ends_the_others(tmp_path, killed, others):
 
 
 def test_on_a_terminal_the_line_replaces_a_bar():
-    ours, theirs = os.openpty()
     command = (
         "import sys; sys.stderr.write('45 %'); from bleuprint.runtime.errors import say; say('no')"
     )
-    subprocess.run(
-        [sys.executable, "-c", command],
-        stderr=theirs,
-        env={**os.environ, "TERM": "xterm"},
-        check=True,
-    )
-    os.close(theirs)
-    assert os.read(ours, 100) == b"45 %\r\x1b[Kbleuprint: error: no\r\n"
-    os.close(ours)
+    said = on_terminal([sys.executable, "-c", command], env={**os.environ, "TERM": "xterm"})
+    assert said == "45 %\r\x1b[Kbleuprint: error: no\r\n"
 
 
 def step(rank, size, number):
