@@ -153,17 +153,6 @@ def test_a_row_from_outside_needs_its_test_sets_alone(stages):
     assert "results/outside/own.comet" in wanted["report"]
 
 
-def test_a_misspelt_setting_is_one_line(project, tmp_path):
-    other = project.copy(tmp_path / "other")
-    other.edit("params.yaml", "clip_norm:", "clip_nrom:")
-    assert re.fullmatch(
-        r"(Using workflow specific profile .*\n)?"  # Snakemake's
-        r"bleuprint: error: params.yaml:\d+: systems.tiny.train.clip_nrom: unknown key; "
-        r"did you mean 'clip_norm'\?\n",
-        other.run("snakemake", "-c1", status=1),
-    )
-
-
 def test_snakemakes_config_is_refused(project):
     output = project.run("snakemake", "-n", "--config", "beam=2", status=1)
     assert re.fullmatch(

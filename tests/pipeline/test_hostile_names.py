@@ -30,4 +30,5 @@ def test_a_name_with_a_command_runs_nothing(clean, tmp_path, command, entry):
         text=True,
     )
     assert done.returncode and "x; touch hostile #: a name is of letters" in done.stderr
+    assert "Traceback" not in done.stderr and done.stderr.count("bleuprint: error: ") == 1
     assert not (root / "hostile").exists()

@@ -4,11 +4,9 @@ import re
 import shutil
 
 import pytest
-import torch
 
 from bleuprint.config.optimization import Constant, LrSchedule
 from bleuprint.config.system import Keep
-from bleuprint.runtime.distributed.group import Group
 from params import write_resolved
 from servers import free_port
 from trainings import (
@@ -21,8 +19,6 @@ from trainings import (
     wait_for_checkpoint,
     write_params,
 )
-
-ALONE = Group(0, 1, torch.device("cpu"))
 
 
 @pytest.fixture(scope="module")
@@ -57,13 +53,18 @@ def test_a_mistake_in_one_hosts_settings_is_not_waited_for(untrained, tmp_path, 
     assert "only 1 of 2" not in said[0]
 
 
+def kill_at_checkpoint(root, **how):
+    """Start a training and kill it at its first checkpoint."""
+    process = start(root, **how)
+    wait_for_checkpoint(root, 0)
+    process.kill()
+    process.communicate(timeout=60)
+
+
 def test_processes_that_share_no_folder_are_refused(untrained, tmp_path, monkeypatch):
     """Two hosts, of which one has a checkpoint that the other does not see."""
     roots = [fresh(untrained, tmp_path / name) for name in ("here", "there")]
-    process = start(roots[0])
-    wait_for_checkpoint(roots[0], 0)
-    process.kill()
-    process.communicate(timeout=60)
+    kill_at_checkpoint(roots[0])
     said = together(roots, monkeypatch)
     (line,) = (line for line in said[1].splitlines() if line.startswith("bleuprint: error: "))
     assert re.search(r"checkpoint-\d+: missing on .*, but rank 0 continues from it", line)
@@ -74,11 +75,7 @@ def test_processes_with_checkpoints_that_differ_are_refused(untrained, tmp_path,
     roots = [fresh(untrained, tmp_path / name) for name in ("here", "there")]
     for number, root in enumerate(roots):
         write_params(root, max_updates=1000, keep=Keep(last=100, best=0, every=0))  # all are kept
-        # other sums, rounded otherwise
-        process = start(root, processes=number + 1, cold=True)
-        wait_for_checkpoint(root, 0)
-        process.kill()
-        process.communicate(timeout=60)
+        kill_at_checkpoint(root, processes=number + 1, cold=True)  # other sums, rounded otherwise
         _, *later = checkpoints(root)
         for checkpoint in later:
             shutil.rmtree(checkpoint)

@@ -15,18 +15,13 @@ from trainings import job_in, project, train_here
 WAIT, WORK, VALIDATION = 1.0, 3.0, 50.0
 
 
-class Clock:
-    """A clock for modules that call time.monotonic()."""
-
-    def __init__(self, monkeypatch, *modules):
-        self.now = 100.0
-        for module in modules:
-            monkeypatch.setattr(module, "time", SimpleNamespace(monotonic=lambda: self.now))
-
-
 @pytest.fixture
 def clock(monkeypatch):
-    return Clock(monkeypatch, stopwatch, trainer)
+    """A clock for modules that call time.monotonic()."""
+    clock = SimpleNamespace(now=100.0)
+    for module in (stopwatch, trainer):
+        monkeypatch.setattr(module, "time", SimpleNamespace(monotonic=lambda: clock.now))
+    return clock
 
 
 class Measured(Observer):

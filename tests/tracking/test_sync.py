@@ -45,7 +45,8 @@ def decoded_otherwise(cell, beam, score):
     """Give the results of a cell the translations and scores of another beam; its settings."""
     path = cell.results / "scores.json"
     content = read_json(path)
-    (measured,) = (each for each in content["first"]["measures"] if is_bleu(each))
+    all_lines = (each for each in content["first"]["measures"] if not each["group"])
+    (measured,) = (each for each in all_lines if each["measure"] == "bleu")
     measured["value"] = score
     write_json(path, content)
     path = cell.results / "translation.json"
@@ -61,10 +62,6 @@ def decoded_otherwise(cell, beam, score):
 def bleu(cell):
     of = read_json(cell.results / "scores.json")
     return float(value_of(of["first"], "bleu") or 0)
-
-
-def is_bleu(measured):
-    return (measured["measure"], measured["group"]) == ("bleu", "")
 
 
 def changed(settings, make=True):
