@@ -66,6 +66,9 @@ def test_a_text_with_one_side(tmp_path):
             *("source: {path: inputs/a.de}, tag", "target: {path: inputs/a.no}, tag"),
             "made_texts.german.corpus: own is de to no, and german of more needs no to de",
         ),
+        ("corpus: own}", "corpus: own, sampling: {}, noise: {}}", "noise is for outputs of beam"),
+        ("corpus: own}", "corpus: own, noise: {drop: 1.0}}", "1.0 is out of range: below 1"),
+        ("corpus: own}", "corpus: own, noise: {}}", "german.noise: is for made sources, and the "),
         ("corpus: own}", "corpus: more}", "each needs the next: more -> base on more -> more"),
     ],
 )
@@ -75,20 +78,6 @@ def test_one_line_says_what_is_wrong(tmp_path, old, new, message):
     with pytest.raises(UserError) as error:
         read(tmp_path, text)
     assert message in str(error.value) and "\n" not in str(error.value)
-
-
-@pytest.mark.parametrize(
-    ("old", "new", "message"),
-    [
-        ("own}\n", "own, sampling: {}, noise: {}}\n", "noise is for outputs of beam search"),
-        ("own}\n", "own, noise: {drop: 1.0}}\n", "german.noise.drop: 1.0 is out of range: below 1"),
-        ("own}\n", "own, noise: {}}\n", "german.noise: is for made sources, and the target of"),
-    ],
-)
-def test_how_a_text_is_drawn(tmp_path, old, new, message):
-    test_one_line_says_what_is_wrong(
-        tmp_path, f"base, corpus: {old}", f"base, corpus: {new}", message
-    )
 
 
 def test_ctranslate2_draws_nothing(tmp_path):

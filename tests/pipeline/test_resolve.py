@@ -174,17 +174,6 @@ def test_an_unchanged_file_keeps_its_time(project):
     assert path.stat().st_mtime_ns == before
 
 
-def test_the_file_has_what_each_cell_computes_with(project):
-    written = json.loads(project.read(RESOLVED))
-    tiny, wide = (written["cells"][name] for name in ("tiny", "wide"))
-    assert tiny["other"]["train"]["label_smoothing"] == 0.2
-    assert tiny["own"]["train"]["label_smoothing"] == 0.1  # the default
-    assert (tiny["own"]["decode"]["beam"], tiny["other"]["decode"]["beam"]) == (3, 2)
-    assert (tiny["own"]["model"]["d_k"], wide["own"]["model"]["d_ff"]) == (16, 64)
-    assert set(wide["other"].values()) == {False}
-    assert [*written["inputs"]["own"]] == ["inputs/a.de", "inputs/a.en"]
-
-
 def test_a_cell_left_out_asks_for_no_gpu(project):
     stages = {stage.name: stage for stage in graph.stages(project.root)}
     for kind in ("train", "translate"):

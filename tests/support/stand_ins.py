@@ -19,10 +19,7 @@ from bleuprint.pipeline.resolve import resolve
 from bleuprint.runtime.yaml_tree import load_yaml
 
 # The file `b` is not there.
-_SECOND_CORPUS = """\
-  other:
-    like: own
-    vocabulary: {bpe: {num_merges: 10}}
+_SECOND_FILES = """\
     files:
       train:
         b: {license_and_citation: own, source: {path: inputs/b.en}, target: {path: inputs/b.de}}
@@ -69,7 +66,7 @@ for out in (*ENTRY["outs"], *ENTRY.get("metrics", ()), *%r):
 def make(root):
     """Two systems on two corpora: `tiny` with other settings on each, `wide` on the first alone."""
     project = micro.make(root)
-    project.edit("params.yaml", "systems:\n", f"{_SECOND_CORPUS}systems:\n")
+    project.edit("params.yaml", "systems:\n", f"{micro.SECOND_CORPUS}{_SECOND_FILES}systems:\n")
     project.edit("params.yaml", "  wide:\n", f"{_CORPORA}  wide:\n")
     left_out = "    corpora: {own: {}, other: null}\n"
     project.write("params.yaml", project.read("params.yaml") + left_out)
