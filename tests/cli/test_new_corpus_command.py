@@ -143,7 +143,6 @@ def test_languages_and_name(project, names, languages, name):
     [
         ("short.de", b"Ein Satz.\n", r"inputs/mine\.en has 500 lines and inputs/short\.de has 1: "),
         ("latin.de", "gut\nschön\n".encode("latin-1"), r"latin\.de:2: byte 4 .* CP1252 .*: iconv"),
-        ("wide.de", "schön\n".encode("utf-16-le"), r"wide\.de: .* looks like UTF-16LE: iconv"),
         ("\udcff.de", b"Satz.\n" * 500, r": its name is not UTF-8: rename it$"),
         ("x.txt", b"", r"x\.txt: unknown language: name both, such as: --languages de en"),
         ("none.de", None, r"inputs/none\.de: no such file"),
@@ -178,14 +177,8 @@ def test_a_line_too_many_is_found(project):
 def test_pairs_that_cannot_be_used_are_refused(project):
     for pairs, message in (
         (GOOD[:99], "99 pairs are too few to train, validate and test on: at least 100"),
-        (
-            [pair[::-1] for pair in GOOD],
-            r"100% of the pairs are de and en, not en and de: .* de en",
-        ),
-        (
-            [(source, source) for source, _ in GOOD],
-            "mine.en and inputs/mine.de: the same text on both sides, which is no translation",
-        ),
+        ([pair[::-1] for pair in GOOD], r"100% of the pairs are de and en, not en and de: .* de"),
+        ([(source, source) for source, _ in GOOD], "mine.de: the same text on both sides, which"),
     ):
         with pytest.raises(UserError, match=message):
             new_corpus(project, pairs)

@@ -122,10 +122,7 @@ def test_draws_repeat_and_are_within_their_ranges(tmp_path):
         ("{random: {n: 2}, decode.beam: [1, 2]}", "x.over.random: the key 'seed' is missing"),
         ("{random: {n: 3, seed: 1}, decode.beam: [1, 2]}", "n: 3: there are no more than 2 comb"),
         ("{random: {n: 2, seed: 1}, decode.beam: {min: 1}}", "over.decode.beam: the key 'max' is "),
-        (
-            "{random: {n: 2, seed: 1}, decode.beam: {min: 3, max: 2}}",
-            "beam.max: 2 is not above min 3",
-        ),
+        ("{random: {n: 2, seed: 1}, decode.beam: {min: 3, max: 2}}", "max: 2 is not above min 3"),
         (
             "{random: {n: 2, seed: 1}, decode.beam: {min: 0, max: 2, log: true}}",
             "beam.min: 0: log needs it above 0",
