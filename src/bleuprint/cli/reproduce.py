@@ -3,10 +3,8 @@
 import re
 import sys
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import AbstractContextManager
 from pathlib import Path
-
-from filelock import Timeout
 
 from bleuprint.config.experiment import Settings
 from bleuprint.pipeline import side_by_side
@@ -16,7 +14,7 @@ from bleuprint.report.cost_columns import duration
 from bleuprint.report.frame import REPORTS
 from bleuprint.runtime import environment
 from bleuprint.runtime.code import git
-from bleuprint.runtime.errors import UserError, say
+from bleuprint.runtime.errors import UserError
 from bleuprint.runtime.locks import FileLock
 from bleuprint.runtime.progress import working
 
@@ -37,20 +35,11 @@ def run_stages() -> None:
         sys.exit(status)
 
 
-@contextmanager
-def alone() -> Iterator[None]:
+def alone() -> AbstractContextManager[object]:
     """Wait for another `bleuprint reproduce` or `plan` here, which write reports/resolved.json."""
     environment.work().mkdir(parents=True, exist_ok=True)
     lock = FileLock(environment.work() / "reproduce.lock")
-    try:
-        lock.acquire(timeout=0)
-    except Timeout:
-        say(f"another bleuprint reproduce or plan runs here{lock.advice}: waiting for it", "note")
-        lock.acquire()
-    try:
-        yield
-    finally:
-        lock.release()
+    return lock.acquire_or_say("another bleuprint reproduce or plan runs here")
 
 
 def line(planned: Mapping[str, float | None], name: str, restored: bool) -> str:

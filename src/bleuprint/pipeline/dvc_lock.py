@@ -1,19 +1,22 @@
 """DVC's repository and dvc.lock, and Snakemake's lock."""
 
-import fcntl
 import logging
 import re
 import shutil
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
 from pathlib import Path
 from platform import node
 from typing import Any
 
+from filelock import Timeout
+
 from bleuprint.runtime.errors import UserError
+from bleuprint.runtime.locks import FileLock
 from bleuprint.runtime.machine_errors import describe
 
-_LOCKS = ExitStack()  # until this process ends
+_HOST = Path("work", "snakemake", "host")
+_SNAKEMAKE = FileLock(_HOST.with_suffix(".lock"))  # until this process ends
 
 
 @contextmanager
@@ -62,20 +65,16 @@ def unlock_after_kill() -> None:
     Holds a lock of its own until this process ends, which the kernel releases in any case. Does
     nothing if another Snakemake runs, or if the last one ran on another machine of a cluster.
     """
-    path, locks, host = Path("work/snakemake/host"), Path(".snakemake/locks"), node()
-    path.parent.mkdir(parents=True, exist_ok=True)
-    file = _LOCKS.enter_context(path.open("a+"))
+    locks = Path(".snakemake", "locks")
+    _HOST.parent.mkdir(parents=True, exist_ok=True)
     try:
-        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError:
+        _SNAKEMAKE.acquire(timeout=0)
+    except Timeout:
         return
-    file.seek(0)
-    if file.read() == host:
+    if _HOST.exists() and _HOST.read_text() == node():
         shutil.rmtree(locks, ignore_errors=True)
     elif not locks.exists() or not any(locks.iterdir()):
-        file.truncate(0)
-        file.write(host)
-        file.flush()
+        _HOST.write_text(node())
 
 
 def check_no_conflict(lock: Path) -> None:

@@ -2,12 +2,9 @@
 
 import math
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import asdict
 from pathlib import Path
-
-from filelock import Timeout
 
 from bleuprint.config.experiment import Settings, load_resolved
 from bleuprint.config.paths import Cell, folder
@@ -18,7 +15,7 @@ from bleuprint.runtime import environment
 from bleuprint.runtime.closure import code_fingerprint
 from bleuprint.runtime.distributed.group import Group, init_process_group, started
 from bleuprint.runtime.distributed.launch import start_processes
-from bleuprint.runtime.errors import UserError, say
+from bleuprint.runtime.errors import UserError
 from bleuprint.runtime.files import write_json
 from bleuprint.runtime.locks import FileLock
 from bleuprint.tracking.hardware import machine_of
@@ -166,27 +163,17 @@ def work_folder(job: Job, fingerprints: Fingerprints) -> Path:
     return next(iter(sorted(trainings.glob(f"*.{mark}"))), own)
 
 
-@contextmanager
-def _locked(work: Path, group: Group) -> Iterator[None]:
+def _locked(work: Path, group: Group) -> AbstractContextManager[object]:
     """Keep other processes from a training; wait for one that has it.
 
     Raises UserError instead if the training has several processes, which would time out waiting.
     """
+    if not group.is_main:
+        return nullcontext()
     work.parent.mkdir(parents=True, exist_ok=True)
     lock = FileLock(work.with_name(f"{work.suffix}.lock"))  # of all cells with this training
-    if group.is_main:
-        try:
-            lock.acquire(timeout=0)
-        except Timeout:
-            message = f"{work}: another process is running this training{lock.advice}"
-            if group.size > 1:
-                raise UserError(message) from None
-            say(f"{message}: waiting for it", "note")
-            lock.acquire()
-    try:
-        yield
-    finally:
-        lock.release()
+    held = f"{work}: another process is running this training"
+    return lock.acquire_or_say(held, wait=group.size == 1)
 
 
 def job_of(cell: Cell, settings: Settings) -> Job:

@@ -2,12 +2,12 @@
 
 import errno
 import re
-from contextlib import suppress
+from contextlib import AbstractContextManager, suppress
 from pathlib import Path
 
 import filelock
 
-from bleuprint.runtime.errors import UserError
+from bleuprint.runtime.errors import UserError, say
 
 _MISSING = errno.ENOLCK, errno.ENOSYS, errno.EOPNOTSUPP
 
@@ -23,8 +23,21 @@ class FileLock(filelock.FileLock):
         """`timeout`: seconds to wait; -1: without a limit."""
         super().__init__(lock_file, timeout=timeout, fallback_to_soft=False)
 
-    @property
-    def advice(self) -> str:
+    def acquire_or_say(self, held: str, wait: bool = True) -> AbstractContextManager[object]:
+        """Acquire the lock until the end of a `with`; if another process has it, say so and wait.
+
+        `held`: what to say. Without `wait`, it is raised as a UserError instead.
+        """
+        try:
+            return self.acquire(timeout=0)
+        except filelock.Timeout:
+            message = f"{held}{self._advice()}"
+        if not wait:
+            raise UserError(message)
+        say(f"{message}: waiting for it", "note")
+        return self.acquire()
+
+    def _advice(self) -> str:
         """How to end the process that has the lock, if it is known: one of this machine."""
         with suppress(OSError):  # proc_locks(5), of Linux
             inode = Path(self.lock_file).stat().st_ino
