@@ -118,7 +118,7 @@ def test_epochs_with_too_few_checkpoints_to_average_are_refused(tmp_path):
     params.write_text(text)
     write_resolved(root)
     said = train(root, status=1)
-    assert re.search(r"max_epochs 1 are at most \d+ updates, too few for average\.last 3: ", said)
+    assert re.search(r"max_epochs 1 are at most \d+ updates, too few: average\.last 3: ", said)
 
 
 def test_a_diverging_training_is_reported_by_the_first_process_that_sees_it(tmp_path):

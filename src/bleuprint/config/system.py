@@ -288,7 +288,7 @@ class System:
     arithmetic: Literal["native", "portable"] = "native"
 
     def __post_init__(self) -> None:
-        model, keep, train = self.model, self.train.keep, self.train
+        model = self.model
         if self.arithmetic == "portable":
             self._check_portable()
         if (least := self.decode.min_length) >= (most := model.max_positions):
@@ -301,23 +301,30 @@ class System:
                 f"decode.engine ctranslate2 needs d_k and d_v equal to d_model / heads, not "
                 f"{model.d_k} and {model.d_v} of {model.d_model} / {model.heads}"
             )
+        self.check_average(self.train.max_updates)
+        if self.average.ensemble and self.decode.engine == "ctranslate2":
+            raise ValueError("average.ensemble needs decode.engine pytorch")
+        if self.average.ema and self.train.ema is None:
+            raise ValueError("average.ema true: training keeps no moving average without train.ema")
+
+    def check_average(self, updates: int | None) -> None:
+        """Raise ValueError if training keeps too few checkpoints to average.
+
+        `updates`: how many it has at most; None: as many as are needed.
+        """
+        train, keep, average = self.train, self.train.keep, self.average
         for name, count, kept, interval in (
-            ("last", self.average.last, keep.last, "checkpoint_every"),
-            ("best", self.average.best, keep.best, "validate_every"),
+            ("last", average.last, keep.last, "checkpoint_every"),
+            ("best", average.best, keep.best, "validate_every"),
         ):
-            made, every = kept, getattr(train, interval)
-            if train.max_updates is not None:
-                made = -(-train.max_updates // every)
+            every = getattr(train, interval)
+            made = kept if updates is None else -(-updates // every)
             if count is not None and count > min(kept, made):
                 few = f"lower train.{interval} ({every})" if made < count else ""
                 change = f"{few or f'raise train.keep.{name}'}, or lower average.{name}"
                 raise ValueError(
                     f"average.{name} {count}: training keeps {min(kept, made)}: {change}"
                 )
-        if self.average.ensemble and self.decode.engine == "ctranslate2":
-            raise ValueError("average.ensemble needs decode.engine pytorch")
-        if self.average.ema and train.ema is None:
-            raise ValueError("average.ema true: training keeps no moving average without train.ema")
 
     def _check_portable(self) -> None:
         """Raise ValueError at settings whose bits depend on the processor."""

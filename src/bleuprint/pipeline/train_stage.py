@@ -109,26 +109,6 @@ def _check_lengths(job: Job, corpus: BinaryCorpus) -> None:
                 )
 
 
-def _check_average(job: Job, updates: int) -> None:
-    """Raise UserError if `max_epochs` ends a training with too few checkpoints to average.
-
-    `updates`: the most that its epochs have. `max_updates` is checked without the text
-    (config/system.py).
-    """
-    train, average = job.system.train, job.system.average
-    for name, count, interval in (
-        ("last", average.last, "checkpoint_every"),
-        ("best", average.best, "validate_every"),
-    ):
-        every = getattr(train, interval)
-        if train.max_epochs and count and count > -(-updates // every):
-            raise UserError(
-                f"{job.cell.system} on {job.cell.corpus}: train.max_epochs {train.max_epochs} are "
-                f"at most {updates} updates, too few for average.{name} {count}: lower "
-                f"train.{interval} ({every})"
-            )
-
-
 def _check_size(job: Job, corpus: BinaryCorpus) -> None:
     """Raise UserError if train has less than an update, or its epochs make too few checkpoints."""
     train, (setting, update) = job.system.train, job.system.train.update_size
@@ -136,8 +116,16 @@ def _check_size(job: Job, corpus: BinaryCorpus) -> None:
     by_tokens = train.tokens_per_update is not None
     size, what = (int(target.sum()), "target tokens") if by_tokens else (len(target), "pairs")
     if size >= update:
-        # the sizes of updates vary by a few per cent, and each epoch ends with one
-        _check_average(job, (train.max_epochs or 0) * math.ceil(1.1 * size / update))
+        if epochs := train.max_epochs:
+            # the sizes of updates vary by a few per cent, and each epoch ends with one
+            updates = epochs * math.ceil(1.1 * size / update)
+            try:
+                job.system.check_average(updates)
+            except ValueError as error:
+                raise UserError(
+                    f"{job.cell.system} on {job.cell.corpus}: train.max_epochs {epochs} are at "
+                    f"most {updates} updates, too few: {error}"
+                ) from None
         return
     # a batch must hold the longest sentence, and an update a batch
     smallest = int(max(source.max(), target.max())) if by_tokens else 1
