@@ -4,7 +4,7 @@ import shutil
 
 import pytest
 
-from bleuprint.pipeline.edit_check import EditCheck, stage_entry
+from bleuprint.pipeline.edit_check import edit_check, stage_entry
 from bleuprint.runtime.closure import code_fingerprint
 from bleuprint.runtime.errors import UserError
 from bleuprint.runtime.files import read_json, write_json
@@ -46,7 +46,7 @@ def project(tmp_path, monkeypatch):
 
 
 def begun():
-    return EditCheck(stage_entry(SCRIPT), SCRIPT, ["micro", "toy", "1"])
+    return edit_check(stage_entry(SCRIPT), SCRIPT, ["micro", "toy", "1"])
 
 
 def edit(path, old, new):

@@ -6,7 +6,7 @@ reports/resolved.json, which the stage resolve alone writes.
 """
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -33,33 +33,31 @@ def stage_entry(script: str) -> dict[str, Any]:
     return {}
 
 
-class EditCheck:
-    """What the stage stages/`script` with `arguments` finds in reports/resolved.json at its start.
+def edit_check(entry: Mapping[str, Any], script: str, arguments: list[str]) -> Callable[[], None]:
+    """What the stage stages/`script` with `arguments` calls at its end, given here at its start.
 
+    That raises UserError if DVC would record other settings or code than the stage began with.
     `entry`: the stage's in dvc.yaml.
     """
+    names = re.findall(r"\$\{([^}]*)\}", entry["cmd"].partition(f"stages/{script}")[2])
+    stage, before = script.removesuffix(".py"), _content()
+    keys = [*_keys(entry, dict(zip(names, arguments, strict=False)))]
+    code = _value(before, ("code", stage))
 
-    def __init__(self, entry: Mapping[str, Any], script: str, arguments: list[str]) -> None:
-        names = re.findall(r"\$\{([^}]*)\}", entry["cmd"].partition(f"stages/{script}")[2])
-        self._stage = script.removesuffix(".py")
-        keys = _keys(entry, dict(zip(names, arguments, strict=False)))
-        content = _content()
-        self._read = {key: _value(content, key) for key in keys}
-        self._code = _value(content, ("code", self._stage))
-
-    def __call__(self) -> None:
-        """Raise UserError if DVC would record other settings or code than the stage began with."""
-        content = _content()
-        edited = next((key for key, read in self._read.items() if _value(content, key) != read), ())
+    def check() -> None:
+        now = _content()
+        edited = next((key for key in keys if _value(now, key) != _value(before, key)), ())
         what = f"{RESOLVED} ({'.'.join(edited)})" if edited else ""
-        if not what and self._code and code_fingerprint(self._stage) != self._code:
-            what = f"the code of stages/{self._stage}.py"
+        if not what and code and code_fingerprint(stage) != code:
+            what = f"the code of stages/{stage}.py"
         if what:
             kept = "; with the settings and code as they were, its training is not repeated"
             raise UserError(
                 f"{what} was edited while this ran: run make reproduce again"
-                f"{kept if self._stage == 'train' else ''}"
+                f"{kept if stage == 'train' else ''}"
             )
+
+    return check
 
 
 def _keys(entry: Mapping[str, Any], values: Mapping[str, str]) -> Iterator[tuple[str, ...]]:

@@ -10,7 +10,7 @@ from pathlib import Path
 from bleuprint.config.experiment import load_resolved
 from bleuprint.config.paths import Cell
 from bleuprint.corpus.steps.shard import Shard
-from bleuprint.pipeline.edit_check import EditCheck, stage_entry
+from bleuprint.pipeline.edit_check import edit_check, stage_entry
 from bleuprint.runtime import machine_errors
 from bleuprint.runtime.errors import AT_SUCCESS, UserError
 from bleuprint.tracking.timings import stage_file, write_seconds
@@ -64,7 +64,7 @@ def _begin() -> None:
     script = Path(sys.argv[0]).name
     if entry := stage_entry(script):
         machine_errors.needed_gb = entry.get("meta", {}).get("memory_gb")
-        AT_SUCCESS.append(EditCheck(entry, script, sys.argv[1:]))
+        AT_SUCCESS.append(edit_check(entry, script, sys.argv[1:]))
 
 
 def _write_duration() -> None:
