@@ -16,7 +16,7 @@ from bleuprint.runtime.files import write_json
 
 
 @pytest.mark.parametrize(
-    ("content", "message"), [("{", "damaged: Expecting"), ("{}", "damaged: .*'seconds'")]
+    ("content", "message"), [("{", "damaged: Expecting"), ("{}", "the key 'seconds' is missing")]
 )
 def test_a_damaged_timing_names_the_file(copy, content, message):
     root, settings = copy

@@ -45,9 +45,9 @@ def vocabulary(corpus: str, of: str | None, root: Path = Path()) -> Path:
     return folder(corpus, "bpe", root) / ("shared" if of else "own")
 
 
-def start(system: str, root: Path = Path()) -> Path:
+def start(system: str) -> Path:
     """What a row of `tuned` starts from, a folder a seed."""
-    return root / "data" / "starts" / system
+    return Path("data", "starts", system)
 
 
 def outside(corpus: str, root: Path = Path()) -> Path:

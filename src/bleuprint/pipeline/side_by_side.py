@@ -7,7 +7,6 @@ recorded in dvc.lock is decided by DVC here as there.
 import os
 import signal
 import subprocess
-import sys
 import time
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
@@ -17,6 +16,7 @@ from typing import Any
 
 from bleuprint.pipeline.dvc_lock import open_repo
 from bleuprint.pipeline.graph import Stage, stages
+from bleuprint.runtime import environment
 from bleuprint.runtime.errors import Interrupted, say
 from bleuprint.runtime.machine_errors import describe, memory
 from bleuprint.runtime.progress import BESIDE
@@ -186,13 +186,11 @@ def _share(stage: Stage, free: int, others: int) -> int:
 
 def _call(command: str, cores: int) -> int:
     """The status of a command, as a shell has it."""
-    environment = {"BLEUPRINT_WORKERS": str(cores), **os.environ}
-    # `python` of a stage is this one, also where .venv/bin/bleuprint is run without activation
-    places = [str(Path(sys.executable).parent), os.environ.get("PATH", os.defpath)]
-    environment["PATH"] = os.pathsep.join(places)
+    variables = {"BLEUPRINT_WORKERS": str(cores), **os.environ}
+    variables["PATH"] = environment.path_of_stages()
     if cores < _cores():
-        environment[BESIDE] = "1"
-    status = subprocess.call(command, shell=True, env=environment)
+        variables[BESIDE] = "1"
+    status = subprocess.call(command, shell=True, env=variables)
     return status if status >= 0 else _SIGNALS - status
 
 

@@ -2,7 +2,6 @@
 
 import atexit
 import os
-import sys
 from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import Any
@@ -12,6 +11,7 @@ from bleuprint.pipeline.graph import Stage, inputs
 from bleuprint.pipeline.leftovers import set_aside
 from bleuprint.pipeline.recording import begin, marks, record
 from bleuprint.pipeline.resolve import resolve
+from bleuprint.runtime import environment
 from bleuprint.runtime.errors import UserError, say
 from bleuprint.runtime.progress import BESIDE
 
@@ -71,6 +71,4 @@ def refuse_config(config: Mapping[str, Any]) -> None:
 
 def use_this_python() -> None:
     """Put this Python first on PATH, for the stages' commands, which run beside each other."""
-    os.environ[BESIDE] = "1"
-    here = str(Path(sys.executable).parent)
-    os.environ["PATH"] = f"{here}{os.pathsep}{os.environ.get('PATH', os.defpath)}"
+    os.environ |= {BESIDE: "1", "PATH": environment.path_of_stages()}

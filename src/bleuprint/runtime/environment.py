@@ -13,6 +13,7 @@
 
 import os
 import pwd
+import sys
 from pathlib import Path
 
 from bleuprint.runtime.errors import UserError
@@ -47,6 +48,11 @@ def complete_user() -> None:
         os.environ["HOME"] = home
     if not os.access(os.environ["HOME"], os.W_OK):
         os.environ.setdefault("XDG_CACHE_HOME", str(work() / "cache"))
+
+
+def path_of_stages() -> str:
+    """PATH with this Python first, also where .venv/bin/bleuprint is run without activation."""
+    return os.pathsep.join((str(Path(sys.executable).parent), os.environ.get("PATH", os.defpath)))
 
 
 def netrc() -> Path:

@@ -140,19 +140,14 @@ def _partial(path: Path) -> Path:
         number = re.fullmatch(rf".*\.partial-(\d{{1,10}})(?:{re.escape(_OLD)})?", left.name)
         if number is None:  # an editor's
             continue
-        if int(number[1]) == os.getpid() or not _is_running(int(number[1])):
+        import psutil  # imported here: hardly ever needed, and all stages import this module
+
+        if int(number[1]) == os.getpid() or not psutil.pid_exists(int(number[1])):
             if left.name.endswith(_OLD) and not path.exists():
                 left.rename(path)
             else:
                 _remove(left)
     return path.with_name(f".{path.name}.partial-{os.getpid()}")
-
-
-def _is_running(process: int) -> bool:
-    import psutil  # imported here: hardly ever needed, and all stages import this module
-
-    running: bool = psutil.pid_exists(process)
-    return running
 
 
 def _remove(path: Path) -> None:

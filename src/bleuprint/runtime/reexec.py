@@ -30,7 +30,7 @@ def reexec(forced: Mapping[str, str] | None = None) -> None:
     """
     missing = {name: text for name, text in VARIABLES.items() if name not in os.environ}
     missing |= {k: text for k, text in (forced or {}).items() if os.environ.get(k) != text}
-    if sys.platform == "linux" and missing:
+    if missing:
         os.environ.update(missing)
         if sys.stdout:  # None if the caller has closed it
             sys.stdout.flush()

@@ -4,7 +4,6 @@ import csv
 import platform
 import re
 import resource
-import sys
 from collections.abc import Iterable, Sequence
 from importlib.metadata import version
 from pathlib import Path
@@ -64,9 +63,7 @@ def peak_memory(device: torch.device) -> int:
     """The peak memory of this process in bytes: on the GPU, or resident on the CPU."""
     if device.type == "cuda":
         return torch.cuda.max_memory_allocated(device)
-    # ru_maxrss is in kilobytes on Linux, in bytes on macOS
-    unit = 1 if sys.platform == "darwin" else 1024
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024  # of kilobytes, on Linux
 
 
 def paper_flops(device_name: str) -> float | None:

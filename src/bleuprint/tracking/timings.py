@@ -10,7 +10,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from bleuprint.config.paths import Cell
-from bleuprint.runtime.files import read_object, reading, write_json
+from bleuprint.runtime.files import read_object, write_json
+from bleuprint.runtime.schema import build
 
 
 @dataclass(frozen=True)
@@ -18,13 +19,14 @@ class Training:
     """The duration, hardware and cost by time of a training.
 
     `flops_by_time` = seconds x `devices` x `sustained_flops`; `mfu`: counted operations as a share
-    of `peak_flops`. `peak_memory`: of rank 0, in bytes. None: unknown.
+    of `peak_flops`. `peak_memory`: of rank 0, in bytes. None: unknown. Of a training that several
+    machines did, one after the other, `processes` and `threads` are text: 1 + 2.
     """
 
     seconds: float
     device: str
-    processes: int
-    threads: int
+    processes: int | str
+    threads: int | str
     commit: str | None
     tokens_per_second: float
     peak_memory: int | None = None
@@ -39,12 +41,7 @@ class Training:
 def read_training(cell: Cell, training_sha256: str, root: Path = Path()) -> Training | None:
     """What was measured of the training with this fingerprint, if it was measured here."""
     path = root / train_file(cell, training_sha256)
-    if not path.exists():
-        return None
-    with reading(path):
-        content = read_object(path)
-        content.pop("rates", None)  # which earlier trainings have measured
-        return Training(**content)
+    return build(Training, read_object(path), path) if path.exists() else None
 
 
 def write_seconds(path: Path, seconds: float) -> None:
@@ -54,10 +51,7 @@ def write_seconds(path: Path, seconds: float) -> None:
 
 def read_seconds(path: Path) -> float | None:
     """The duration that was last recorded in a file, if there was one."""
-    if not path.exists():
-        return None
-    with reading(path):
-        return float(read_object(path)["seconds"])
+    return float(read_object(path, ("seconds",))["seconds"]) if path.exists() else None
 
 
 def train_file(cell: Cell, training_sha256: str) -> Path:
