@@ -7,7 +7,7 @@ of a `zero_shot` direction are used. Text of all directions is in files of the t
 """
 
 import re
-from collections.abc import Callable, Collection
+from collections.abc import Callable
 from typing import Any
 
 from bleuprint.runtime.yaml_tree import Place, Tree
@@ -39,11 +39,11 @@ def joined(
     for side in ("source", "target"):
         if side in entry:
             raise entry.places[side].error("beside directions, which name languages: remove it")
-    texts = _only(entry, _OF_TEXTS)
+    texts = entry.only(_OF_TEXTS)
     sets, licenses = {name: Tree({}, {}) for name in _SETS}, Tree({}, {})
     for name, given in directions.items():
         at, sides = directions.places[name], _sides(directions, name)
-        whole = with_files(merged(merged(texts, sides), _only(given, _OF_TEXTS)))
+        whole = with_files(merged(merged(texts, sides), given.only(_OF_TEXTS)))
         _add(sets, name, whole.get("files"), given.get("zero_shot") is True, at)
         cited = whole.get("license_and_citation", Tree({}, {}))
         if not isinstance(cited, Tree):
@@ -54,7 +54,7 @@ def joined(
             licenses.places[key] = cited.places[key]
     if not sets["train"]:
         raise place.error("needs one that is not zero_shot: no text to train on")
-    own = {name: _only(given, set(given) - {*_OF_TEXTS}) for name, given in directions.items()}
+    own = {name: given.without(*_OF_TEXTS) for name, given in directions.items()}
     made = {
         "source": SOURCE,
         "target": TARGET,
@@ -62,12 +62,8 @@ def joined(
         "files": Tree(sets, dict.fromkeys(sets, place)),
         "directions": Tree(own, directions.places),
     }
-    rest = _only(entry, set(entry) - {*_OF_TEXTS})
+    rest = entry.without(*_OF_TEXTS)
     return Tree({**rest, **made}, {**dict.fromkeys(made, place), **entry.places})
-
-
-def _only(tree: Tree, names: Collection[str]) -> Tree:
-    return Tree({key: value for key, value in tree.items() if key in names}, tree.places)
 
 
 def _sides(directions: Tree, name: Any) -> Tree:

@@ -216,8 +216,7 @@ def load_entries(path: Path, root: Path | None = None) -> tuple[Any, list[UserEr
     if "systems" not in document:
         errors.append(UserError(f"{path}: the key 'systems' is missing"))
     above = (each for each in path.parents[:2] if (each / "corpora").is_dir())
-    given = Tree({key: document[key] for key in known if key in document}, at)
-    whole, more = expand(given, path, root or next(above, path.parent))
+    whole, more = expand(document.only(known), path, root or next(above, path.parent))
     return whole, errors + more
 
 

@@ -138,9 +138,8 @@ def _sharing(corpora: Tree, name: str, shared: Tree) -> Any:
     if more := sorted(_languages(corpus) - _languages(taken)):
         said = f"{of}, whose vocabulary it would have, does not translate {', '.join(more)}"
         raise place.error(said)
-    units = as_tree(taken.get("vocabulary"))
-    own = Tree({**units, "of": of}, units.places | {"of": place})
-    return Tree({**corpus, "vocabulary": own}, corpus.places | {"vocabulary": place})
+    units = as_tree(taken.get("vocabulary")).put("of", of, place)
+    return corpus.put("vocabulary", units, place)
 
 
 def _languages(corpus: Tree) -> set[str]:
@@ -165,18 +164,14 @@ def _inherited(entries: Tree, name: str, chain: tuple[str, ...] = ()) -> Any:
     whole = _inherited(entries, base, chain)
     if not isinstance(whole, Tree):
         return whole  # which validation refuses
-    return merged(whole, _without(own, "like"))
-
-
-def _without(tree: Tree, *names: str) -> Tree:
-    return Tree({k: v for k, v in tree.items() if k not in names}, tree.places)
+    return merged(whole, own.without("like"))
 
 
 def _cells(row: Any, corpora: list[str], at: Place) -> Any:
     """A system's settings by corpus, None where it is not trained; `at`: where the row stands."""
     if not isinstance(row, Tree):
         return row
-    own, given = _without(row, "corpora"), row.get("corpora")
+    own, given = row.without("corpora"), row.get("corpora")
     if "corpora" not in row:
         return Tree(dict.fromkeys(corpora, own), dict.fromkeys(corpora, at))
     place = row.places["corpora"]
@@ -215,7 +210,7 @@ def _with_files(entry: Any, root: Path) -> Any:
     sides = {entry[side]: side for side in ("source", "target")}
     if len(sides) == 1:
         raise entry.places["target"].error(f"{entry['target']!r} is the source, too")
-    return _by_side(merged(described, _without(entry, "from")), sides)
+    return _by_side(merged(described, entry.without("from")), sides)
 
 
 def _by_side(corpus: Tree, sides: Mapping[Any, str]) -> Tree:
@@ -258,6 +253,8 @@ def _by_side(corpus: Tree, sides: Mapping[Any, str]) -> Tree:
     sets = {name: parts(files[name]) for name in ("train", "valid") if name in files}
     if isinstance(tests := files.get("tests"), Tree):
         sets["tests"] = Tree({k: parts(v) for k, v in tests.items()}, tests.places)
-    cited = _without(licenses, *(name for name in licenses if name not in named))
-    changed = {"license_and_citation": cited, "files": Tree({**files, **sets}, files.places)}
+    changed = {
+        "license_and_citation": licenses.only(named),
+        "files": Tree({**files, **sets}, files.places),
+    }
     return Tree({**corpus, **changed}, corpus.places)

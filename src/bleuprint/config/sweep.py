@@ -61,14 +61,14 @@ def rows(name: str, row: Tree, taken: Collection[Any]) -> dict[str, Tree]:
     over, place = row["over"], row.places["over"]
     if not isinstance(over, Tree) or not over.keys() - {"random"}:
         raise place.error("not a mapping of settings to lists of values")
-    given = {key: value for key, value in over.items() if key != "random"}
+    given = over.without("random")
     if other := [key for key in given if not isinstance(key, str)]:
         raise over.places[other[0]].error(f"{other[0]!r} is no setting, such as decode.beam")
     if "random" in over:
         found = _drawn(given, over)
     else:
         found = [*product(*(_listed(key, value, over) for key, value in given.items()))]
-    base = Tree({key: value for key, value in row.items() if key != "over"}, row.places)
+    base = row.without("over")
     own = [name for name, it in as_tree(row.get("corpora")).items() if isinstance(it, Tree)]
     made: dict[str, Tree] = {}
     for values in found:
@@ -138,4 +138,4 @@ def _with(tree: Tree, keys: Sequence[str], value: Any, place: Place) -> Tree:
     if rest:
         value = _with(as_tree(tree.get(key)), rest, value, place)
         place = tree.places.get(key, place)
-    return Tree({**tree, key: value}, tree.places | {key: place})
+    return tree.put(key, value, place)

@@ -4,7 +4,7 @@ PyYAML reads YAML 1.1, where `1e-05` is a string and `no` is False; ruamel reads
 """
 
 import re
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from io import BytesIO
 from pathlib import Path
@@ -49,6 +49,18 @@ class Tree(dict[Any, Any]):
     def __init__(self, entries: Mapping[Any, Any], places: Mapping[Any, Place]) -> None:
         super().__init__(entries)
         self.places = dict(places)
+
+    def only(self, names: Collection[Any]) -> "Tree":
+        """The entries of these names."""
+        return Tree({name: value for name, value in self.items() if name in names}, self.places)
+
+    def without(self, *names: Any) -> "Tree":
+        """All entries but those of these names."""
+        return self.only(self.keys() - names)
+
+    def put(self, name: Any, value: Any, place: Place) -> "Tree":
+        """The same with another value of an entry, which stands at `place`."""
+        return Tree({**self, name: value}, self.places | {name: place})
 
 
 def as_tree(value: Any) -> Tree:

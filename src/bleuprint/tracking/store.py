@@ -10,7 +10,6 @@ import re
 import sqlite3
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
-from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
@@ -117,14 +116,11 @@ def reason(error: Exception) -> str:
         package = _DRIVERS.get(error.name or "", error.name)
         return f"needs the Python module {error.name}: pip install {package}"
     if found := re.search(r"schema \(found version (\w+)", str(error)):
-        from mlflow.store import db_migrations
-
-        versions = Path(db_migrations.__file__).with_name("versions")
-        age, cure = "a newer MLflow", "install that MLflow"
-        if any(versions.glob(f"{found[1]}_*.py")):
-            age, cure = "an older MLflow", "copy the database, then run 'mlflow db upgrade' on it"
-        other = "set MLFLOW_TRACKING_URI to another one, which bleuprint record fills"
-        return f"made by {age} (schema {found[1]}): {cure}, or {other}"
+        return (
+            f"made by another MLflow (schema {found[1]}): install that one, or run 'mlflow db "
+            "upgrade' on a copy of the database, or set MLFLOW_TRACKING_URI to another one, which "
+            "bleuprint record fills"
+        )
     inner: BaseException | None = error
     while inner is not None:
         if type(inner).__module__ in ("builtins", "socket") and isinstance(inner, OSError):
