@@ -4,7 +4,6 @@ import argparse
 import os
 import sys
 from collections import Counter
-from contextlib import suppress
 from pathlib import Path
 
 from bleuprint.cli import options
@@ -72,8 +71,6 @@ def _translate(given: argparse.Namespace) -> None:
 
 def _checked(given: argparse.Namespace) -> tuple[Settings, Cell, Decode]:
     """The settings, the training and its search; raises UserError at a mistake."""
-    if sys.stdout is None:
-        raise UserError("standard output is closed")
     settings = load()
     decode = options.chosen_search(settings, given)
     if (given.n_best or 1) > decode.beam:
@@ -81,9 +78,4 @@ def _checked(given: argparse.Namespace) -> tuple[Settings, Cell, Decode]:
     for file in given.files:
         if not Path(file).exists() or Path(file).is_dir():
             raise UserError(f"{file}: {not_a_file(Path(file))}")
-    with suppress(OSError):  # the file is not there yet, or standard input is closed
-        texts = [Path(file).stat() for file in given.files] or [os.fstat(0)]
-        written = given.alignment and Path(given.alignment).stat()
-        if any(written and os.path.samestat(written, text) for text in texts):
-            raise UserError(f"--alignment {given.alignment}: is the text to translate")
     return settings, options.trained_cell(settings, given), decode

@@ -70,8 +70,7 @@ def run(main: Callable[[], None]) -> NoReturn:
         main()
         for call in AT_SUCCESS:
             call()
-        if sys.stdout:  # None if the caller has closed it
-            sys.stdout.flush()
+        sys.stdout.flush()
     except KeyboardInterrupt:
         _end(130, ["interrupted"])
     except BrokenPipeError:
