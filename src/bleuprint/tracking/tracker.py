@@ -26,7 +26,8 @@ if TYPE_CHECKING:
 # Seconds that a training waits for MLflow at its end: if it finished; and if it failed, since other
 # processes may wait for its error.
 _FINISHED_WAIT, _FAILED_WAIT = 60.0, 8.0
-_PAUSE = 10.0  # seconds between attempts
+# Seconds until the next metrics are sent, and after an attempt that failed.
+_EVERY, _PAUSE = 1.0, 10.0
 
 
 class Tracker:
@@ -38,21 +39,18 @@ class Tracker:
         self._status, self._problem, self._done = "", "it did not answer in time", False
         self._connection: tuple[MlflowClient, Run, dict[str, set[int]]] | None = None
         self._monitor: SystemMetricsMonitor | None = None
-        self._news, self._closed = threading.Event(), threading.Event()
-        self._news.set()  # the run is started before the first metrics come
+        self._closed = threading.Event()
         self._thread = threading.Thread(target=self._serve, daemon=True)
         self._thread.start()
 
     def log(self, update: int, metrics: dict[str, float]) -> None:
         now = int(time.time() * 1000)
         self._unsent += [Point(name, value, now, update) for name, value in metrics.items()]
-        self._news.set()
 
     def close(self, status: str) -> None:
         """End the run as FINISHED, FAILED or KILLED; waits, with a limit, until it is logged."""
         self._status = status
         self._closed.set()
-        self._news.set()
         self._thread.join(_FINISHED_WAIT if status == FINISHED else _FAILED_WAIT)
         if not self._done:
             lost = f"{len(self._unsent)} metrics and the end of {self._description.cell}"
@@ -60,22 +58,19 @@ class Tracker:
             _say(f"{lost} are not logged {why}")
 
     def _serve(self) -> None:
-        reported = False
+        reported, pause = False, 0.0  # the run is started before the first metrics come
         while not self._done:
-            self._news.wait()
-            self._news.clear()
-            closed = self._closed.is_set()
+            closed = self._closed.wait(pause)
+            pause = _EVERY
             try:
                 self._send()
             except Exception as error:  # of any kind: the training continues
-                self._connection, self._problem = None, store.reason(error)
+                self._connection, self._problem, pause = None, store.reason(error), _PAUSE
                 if not reported:
                     _say(f"{store.uri()}: {self._problem}: training continues, logging is retried")
                     reported = True
                 if closed:
                     return
-                self._closed.wait(_PAUSE)
-                self._news.set()
 
     def _send(self) -> None:
         """Send all points, and the end if it has come; a finished run keeps its end.
@@ -91,7 +86,8 @@ class Tracker:
             self._monitor = _monitor(self._connection[1])
         client, run, logged = self._connection
         new = [Metric(*point) for point in points if point.update not in logged.get(point.name, ())]
-        client.log_batch(run.info.run_id, metrics=new)
+        if new:
+            client.log_batch(run.info.run_id, metrics=new)
         del self._unsent[: len(points)]
         if status:
             self._stop_monitor()

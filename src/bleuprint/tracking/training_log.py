@@ -1,5 +1,6 @@
 """An observer of the trainer that prints progress, measures durations and logs to MLflow."""
 
+import sys
 from functools import partial
 from pathlib import Path
 
@@ -64,7 +65,7 @@ class TrainingLog(Observer):
         if self._progress:
             self._progress.say(message)
         else:
-            print(message, flush=True)
+            print(message, file=sys.stderr, flush=True)
 
     def saving(self, state: TrainState) -> None:  # noqa: ARG002
         self.stopwatch.save()
