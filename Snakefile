@@ -10,11 +10,7 @@
 # After a run was killed (SIGKILL, power), the same command continues: a lock that the killed Snakemake
 # has left on this machine is removed here, and profiles/default sets `rerun-incomplete`.
 from bleuprint.config.experiment import load
-from bleuprint.pipeline import dvc_lock
-from bleuprint.pipeline import slurm
-from bleuprint.pipeline import graph
-from bleuprint.pipeline import resolve
-from bleuprint.pipeline import snakemake_run
+from bleuprint.pipeline import dvc_lock, graph, resolve, slurm, snakemake_run
 from bleuprint.pipeline.rules import rules as rules_of
 from bleuprint.runtime.errors import exit_on_error
 

@@ -11,7 +11,8 @@ from bleuprint.runtime.errors import UserError
 from bleuprint.runtime.files import read_json
 from bleuprint.runtime.html import markdown_text
 from bleuprint.scoring.measures import MEASURES
-from bleuprint.serving.export import export, packages, readme
+from bleuprint.serving.export import export, readme
+from bleuprint.tracking.hardware import text_libraries
 from mlservers import write_project
 from systems import with_systems
 
@@ -62,4 +63,4 @@ def test_packages_of_the_tokenizers(tmp_path, name, languages, needed):
     changed = copy(corpus)
     for key, value in (("tokenize", tokenize), ("source", languages[0]), ("target", languages[1])):
         object.__setattr__(changed, key, value)
-    assert packages(changed) == ["ctranslate2", "psutil", *needed, "subword-nmt"]
+    assert text_libraries(changed) == [*needed, "subword-nmt"]

@@ -5,7 +5,6 @@ import shutil
 from pathlib import Path
 
 from bleuprint.cells.results import Results
-from bleuprint.config.corpus import Corpus
 from bleuprint.config.experiment import Settings
 from bleuprint.config.paths import Cell, folder
 from bleuprint.dataset.binarized import SEGMENTATION, BinaryCorpus
@@ -73,7 +72,7 @@ def readme(settings: Settings, cell: Cell, precision: Precision, trained_on: str
     return _TEMPLATES.get_template("export.md.j2").render(
         cell=cell,
         corpus=corpus,
-        packages=packages(corpus),
+        packages=["ctranslate2", "psutil", *text_libraries(corpus)],
         precision=precision,
         trained_on=trained_on,
         engine=settings.system_on(cell.system, cell.corpus).decode,
@@ -83,11 +82,6 @@ def readme(settings: Settings, cell: Cell, precision: Precision, trained_on: str
         scores=results.checked_scores()[0] if results else {},
         weights=sha256_of(cell.models / "averaged" / "model.safetensors"),
     )
-
-
-def packages(corpus: Corpus) -> list[str]:
-    """What the exported script needs."""
-    return ["ctranslate2", "psutil", *text_libraries(corpus)]
 
 
 def script_modules() -> list[Path]:
