@@ -42,7 +42,7 @@ def test_rows_made_with_merge_keys(tmp_path):
         ("max_tokens: 100", "", "train: the key 'max_tokens' is missing; `like: NAME` takes what"),
         ("norm: post", "norm: past", "29: systems.base.model.norm: 'past' is not one of post, pre"),
         ("seeds: [1]", "seeds: 1", "2: seeds: 1 is not a list"),
-        ("seeds: [1]", "seeds: [1.0]", "2: seeds: 1.0 is not a whole number"),
+        ("seeds: [1]", "seeds: [1.0]", "2: seeds.0: 1.0 is not a whole number"),
         ("seeds: [1]", "seeds: [1, 1]", "2: seeds: [1, 1]: at least one seed, and none twice"),
         ("  own:", "  own.x:", "4: corpora.own.x: a name is of letters (a to z, A to Z), digits,"),
         ('target: "no"', 'target: "de"', "source and target are both 'de'"),

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Annotated, Any, TypeVar
 
 from annotated_types import Interval, MaxLen, MinLen
+from pydantic import Strict
 
 from bleuprint.config.comet import Comet
 from bleuprint.config.corpus import Corpus
@@ -41,7 +42,8 @@ class Settings:
     """
 
     experiment: Name
-    seeds: tuple[Annotated[int, Interval(ge=0, le=2**32 - 1)], ...]
+    # strict: of 1.0, DVC would write 1.0 into the commands
+    seeds: tuple[Annotated[int, Strict(), Interval(ge=0, le=2**32 - 1)], ...]
     corpora: Annotated[dict[Name, Corpus], MinLen(1)]
     cells: Annotated[dict[Name, dict[str, System | None]], MinLen(1)]
     published: tuple[Published, ...] = ()
@@ -202,10 +204,6 @@ def load_entries(path: Path, root: Path | None = None) -> tuple[Any, list[UserEr
     optional = ("tuned", "vocabularies", "made_texts", "comet", "outside")
     known += optional[:2]
     at, errors = document.places, []
-    seeds = document.get("seeds")
-    for seed in seeds if isinstance(seeds, list) else ():
-        if isinstance(seed, float):  # DVC would write 1.0 into the commands
-            errors.append(at["seeds"].error(f"{seed} is not a whole number"))
     for key in document:
         if key not in known:
             errors.append(at[key].error(unknown(key, known)))

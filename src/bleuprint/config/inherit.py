@@ -15,6 +15,7 @@ merged likewise. The result has `cells`, the settings of each system by corpus, 
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import fields
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -60,7 +61,8 @@ def expand(document: Tree, path: Path, root: Path) -> tuple[Tree, list[UserError
         systems = Tree({**systems, **tuned}, systems.places | tuned.places)
     names = [it for it in corpora if isinstance(it, str)] if isinstance(corpora, Tree) else []
     if "corpora" in whole:
-        corpora = each(corpora, lambda it: _described(_inherited(corpora, it), root))
+        with_files = partial(_with_files, root=root)
+        corpora = each(corpora, lambda it: joined(_inherited(corpora, it), with_files, merged))
         whole["corpora"] = each(corpora, lambda it: _sharing(corpora, it, shared))
         for name in shared.keys() - names:
             errors.append(
@@ -185,11 +187,6 @@ def _cells(row: Any, corpora: list[str], at: Place) -> Any:
     trained = {name: each for name, each in given.items() if each is not None}
     cells = {name: merged(own, trained[name]) if name in trained else None for name in corpora}
     return Tree(cells, dict.fromkeys(corpora, at) | given.places)
-
-
-def _described(entry: Any, root: Path) -> Any:
-    """A corpus with its files, or with those of all its directions."""
-    return joined(entry, lambda pair: _with_files(pair, root), merged)
 
 
 def _with_files(entry: Any, root: Path) -> Any:

@@ -164,7 +164,7 @@ def _strict(schema: Any) -> Any:
         return schema
     inner = {key: value if key == "default" else _strict(value) for key, value in schema.items()}
     match schema.get("type"):
-        case "int":  # 1e5 is a whole number
+        case "int" if not inner.get("strict"):  # 1e5 is a whole number
             return core_schema.no_info_before_validator_function(_whole, inner | {"strict": True})
         case "float":
             return inner | {"strict": True, "allow_inf_nan": False}
