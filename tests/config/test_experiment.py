@@ -95,7 +95,7 @@ def test_rows_made_with_merge_keys(tmp_path):
         ("{path: inputs/a.de}", '{url: "phrasebook:tets.en"}', "one of phrasebook:train.en, "),
         ("{path: inputs/a.de}", '{url: "file:///a.de"}', "needs sha256"),
         ("{path: inputs/a.de}", "{url: inputs/a.de}", "'inputs/a.de': not http, https or file ("),
-        ("{path: inputs/a.de}", '{url: "http://[::1/x"}', "not a valid URL: Invalid IPv6 URL"),
+        ("{path: inputs/a.de}", '{url: "http://[::1/x"}', "source: Invalid IPv6 URL"),
         ("{path: inputs/a.de}", '{url: "http://x/a "}', "'http://x/a ': a space or non-printing"),
         ("{path: inputs/a.de}", "{url: http://x/a, sha256: aa}", "source.sha256: a SHA-256 is 64"),
         ("path: inputs/a.de", "path: [a.de, b.de]", "source.path: ['a.de', 'b.de'] is not text"),
