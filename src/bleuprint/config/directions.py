@@ -10,7 +10,7 @@ import re
 from collections.abc import Callable
 from typing import Any
 
-from bleuprint.runtime.yaml_tree import Place, Tree
+from bleuprint.runtime.yaml_tree import Place, Tree, as_tree
 
 # Stand for the languages of both sides, in names of files.
 SOURCE, TARGET = "src", "tgt"
@@ -79,8 +79,7 @@ def _sides(directions: Tree, name: Any) -> Tree:
 def _add(sets: dict[str, Tree], direction: str, files: Any, zero_shot: bool, place: Place) -> None:
     """Add the texts of a direction to the sets of the corpus, named after it."""
     for name in ("tests",) if zero_shot else _SETS:
-        texts = files.get(name) if isinstance(files, Tree) else None
-        if not isinstance(texts, Tree) or not texts:
+        if not (texts := as_tree(as_tree(files).get(name))):
             raise place.error(f"has no {_SETS[name]}: needs files.{name}")
         for text, value in texts.items():
             sets[name][f"{direction}-{text}"] = value

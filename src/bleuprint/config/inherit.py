@@ -59,7 +59,7 @@ def expand(document: Tree, path: Path, root: Path) -> tuple[Tree, list[UserError
     if isinstance(systems, Tree):
         errors += [tuned.places[name].error("a system, too") for name in tuned if name in systems]
         systems = Tree({**systems, **tuned}, systems.places | tuned.places)
-    names = [it for it in corpora if isinstance(it, str)] if isinstance(corpora, Tree) else []
+    names = [it for it in as_tree(corpora) if isinstance(it, str)]
     if "corpora" in whole:
         with_files = partial(_with_files, root=root)
         corpora = each(corpora, lambda it: joined(_inherited(corpora, it), with_files, merged))

@@ -91,7 +91,5 @@ def _short(device_name: str) -> str:
 
 def _processor() -> str:
     """The processor's name as in /proc/cpuinfo."""
-    path = Path("/proc/cpuinfo")
-    text = path.read_text(encoding="utf-8") if path.exists() else ""
-    found = re.search(r"(?m)^model name\s*:(.*)$", text)
+    found = re.search(r"(?m)^model name\s*:(.*)$", Path("/proc/cpuinfo").read_text("utf-8"))
     return found[1].strip() if found else "CPU"
