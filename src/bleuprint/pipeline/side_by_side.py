@@ -11,6 +11,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from contextlib import AbstractContextManager, contextmanager, suppress
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -50,10 +51,9 @@ class _Run:
     def __init__(
         self, repo: Any, described: Mapping[str, Stage], started: Callable[[str, bool], None]
     ) -> None:
-        import dvc.repo as dvc_repo
+        from dvc.repo import lock_repo
 
-        lock: Any = dvc_repo.lock_repo
-        self._locked: Callable[[], AbstractContextManager[None]] = lambda: lock(repo)
+        self._locked: Callable[[], AbstractContextManager[None]] = partial(lock_repo, repo)
         self._described, self._started = described, started
         with self._locked():
             graph = repo.index.graph
@@ -165,11 +165,9 @@ def _work(stage: Stage) -> float:
     """About how much a training computes, in products of numbers; 0 of other stages."""
     if stage.kind != "train":
         return 0
-    cell = {key: value for key, value in stage.parameters.items() if key.startswith("cells.")}
-    model, train = (
-        next(value for key, value in cell.items() if key.endswith(f".{part}"))
-        for part in ("model", "train")
-    )
+    given = [item for item in stage.parameters.items() if item[0].startswith("cells.")]
+    cell = {key.rpartition(".")[2]: value for key, value in given}
+    model, train = cell["model"], cell["train"]
     if not train:  # a cell that is left out
         return 0
     tokens = train.get("max_updates", 1) * train.get("tokens_per_update", 1)
