@@ -10,25 +10,25 @@ from root import ROOT
 PACKAGES = {
     "report": 3945,
     "corpus": 3715,
-    "runtime": 2390,
-    "config": 2265,
-    "pipeline": 1845,
+    "runtime": 2375,
+    "config": 2255,
+    "pipeline": 1810,
     "scoring": 1550,
     "training": 2520,
     "dataset": 1525,
     "text": 1370,
-    "serving": 1035,
+    "serving": 1000,
     "decoding": 1305,
-    "tracking": 1020,
+    "tracking": 995,
     "model": 1625,
-    "cli": 885,
+    "cli": 865,
     "rules": 720,
     "native": 550,  # in C++ 400
     "cells": 200,
 }
 LONGEST = 350  # lines of a module
 # Of code; of docs, of pages. The aim is 21,000 and 25,000.
-TOTALS = {"src": 28405, "tests": 31911, "docs": 2511}
+TOTALS = {"src": 28300, "tests": 32530, "docs": 2511}
 
 
 def code(folder):
