@@ -21,14 +21,14 @@ PACKAGES = {
     "decoding": 1305,
     "tracking": 995,
     "model": 1625,
-    "cli": 865,
+    "cli": 860,
     "rules": 720,
     "native": 550,  # in C++ 400
     "cells": 200,
 }
 LONGEST = 350  # lines of a module
 # Of code; of docs, of pages. The aim is 21,000 and 25,000.
-TOTALS = {"src": 28300, "tests": 32530, "docs": 2511}
+TOTALS = {"src": 28295, "tests": 32530, "docs": 2511}
 
 
 def code(folder):

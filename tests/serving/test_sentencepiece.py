@@ -19,7 +19,7 @@ from trainings import environment
 CELL = Cell("micro", "toy", 1)
 UNITS = Units(sentencepiece=SentencePiece("unigram", 310, joint=False, byte_fallback=True))
 NONE = Tokenize("none", lowercase=False, hyphens=False, escape=False)
-COMMAND = (sys.executable, "-m", "bleuprint.cli.main")
+COMMAND = (sys.executable, "-m", "bleuprint")
 
 
 @pytest.fixture(scope="module")

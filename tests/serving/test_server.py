@@ -17,7 +17,7 @@ import processes
 from bleuprint.serving.server import TranslationRequest, answer
 from trainings import environment
 
-COMMAND = (sys.executable, "-m", "bleuprint.cli.main", "serve", "--system=micro", "--corpus=toy")
+COMMAND = (sys.executable, "-m", "bleuprint", "serve", "--system=micro", "--corpus=toy")
 JSON = {"Content-Type": "application/json"}
 
 

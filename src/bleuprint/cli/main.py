@@ -75,7 +75,3 @@ def _check_name(parser: argparse.ArgumentParser, names: Iterable[str]) -> None:
         similar = difflib.get_close_matches(given, names, n=1)
         hint = f": do you mean {similar[0]}?" if similar else "; bleuprint --help lists all"
         parser.error(f"unknown command {given}{hint}")
-
-
-if __name__ == "__main__":
-    main()
