@@ -144,6 +144,17 @@ def test_a_file_is_kept_where_nothing_can_be_aligned(toy, tmp_path):
     assert kept.read_text() == "0-0\n" and "model.safetensors" in said
 
 
+def test_the_text_to_translate_is_not_written_over(toy, tmp_path):
+    (text := tmp_path / "text").write_text("ba be\n")
+    with text.open("rb") as stdin:
+        command = processes.loaded([*COMMAND, f"--alignment={text}"])
+        done = subprocess.run(
+            command, cwd=toy, env=environment(), stdin=stdin, capture_output=True, timeout=60
+        )
+    assert done.returncode == 1 and b"is the text to translate" in done.stderr
+    assert text.read_text() == "ba be\n"
+
+
 def test_alignments_go_to_a_file(toy, tmp_path, translator):
     text = "ba be\n\nBbb fa. Ga le!\n" + "be " * 300
     expected, _ = run(toy, text=text.encode())

@@ -4,6 +4,7 @@ import argparse
 import os
 import sys
 from collections import Counter
+from contextlib import suppress
 from pathlib import Path
 
 from bleuprint.cli import options
@@ -78,4 +79,9 @@ def _checked(given: argparse.Namespace) -> tuple[Settings, Cell, Decode]:
     for file in given.files:
         if not Path(file).exists() or Path(file).is_dir():
             raise UserError(f"{file}: {not_a_file(Path(file))}")
+    with suppress(OSError):  # the file is not there yet, or standard input is closed
+        texts = [Path(file).stat() for file in given.files] or [os.fstat(0)]
+        written = given.alignment and Path(given.alignment).stat()
+        if any(written and os.path.samestat(written, text) for text in texts):
+            raise UserError(f"--alignment {given.alignment}: is the text to translate")
     return settings, options.trained_cell(settings, given), decode
