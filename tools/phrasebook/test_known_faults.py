@@ -1,40 +1,79 @@
 """Known faults: each line is followed through clean, dedup and filter."""
 
 import re
-from dataclasses import replace
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 
-import pytest
-
 from bleuprint.config.corpus import Corpus
-from bleuprint.config.corpus_files import File
 from bleuprint.config.experiment import load
 from bleuprint.config.paths import given
 from bleuprint.corpus.clean import Cleaning
+from bleuprint.corpus.dedup import Deduplication
+from bleuprint.corpus.filter import Filtering
+from bleuprint.corpus.steps.ledger import SetCounts
+from bleuprint.corpus.steps.shard import Shard
 from bleuprint.corpus.steps.sharded import run_step
 from bleuprint.rules import CHECKS
 from bleuprint.text.parallel import Pair, TextFolder
 from corpora import write_set
 from root import ROOT
-from tools.phrasebook import Line, generate, known_faults, noisy_lines
-from tools.phrasebook.known_faults import FaultReport, has_known_faults, trace_faults
+from tools.phrasebook import FAULTS, Line, generate, noisy_lines
 
 CORPUS = load(ROOT / "params.yaml").corpora["phrasebook-en-de"]
 
 
-def trace(root: Path, corpus: Corpus = CORPUS) -> FaultReport:
+@dataclass
+class Followed:
+    """A line after clean, with the rule that drops it; `right`: the line without its fault."""
+
+    fault: str
+    right: Pair
+    pair: Pair
+    dropped_by: str = ""
+
+    @property
+    def found(self) -> bool:
+        """Whether the fault was dropped or mended, or a line without one dropped."""
+        return bool(self.dropped_by or (self.fault and self.pair == self.right))
+
+
+def follow(root: Path, lines: Sequence[Line], corpus: Corpus = CORPUS) -> list[Followed]:
+    """The English and German of lines, after the corpus's rules."""
     raw = TextFolder(given("c", root), "en", "de")
-    lines = known_faults.noisy_lines()
-    write_set(raw, "train", [Pair(line.text[0], line.text[1]) for line in lines])
+    pairs = [Pair(*line.text[:2]) for line in lines]
+    write_set(raw, "train", pairs)
     tests = [("We ask.", "Wir fragen.", ""), *generate("test")]
     write_set(raw, "test.a", [Pair(*text[:2]) for text in tests])
-    run_step(Cleaning.of("c", corpus, root), root / "shards", None, 1)
-    return trace_faults("c", corpus, root)
+    cleaning = Cleaning.of("c", corpus, root)
+    dedup = Deduplication.of("c", corpus, root)
+    filtering = Filtering.of("c", corpus, root)
+    run_step(cleaning, root / "shards", None, 1)
+    followed = []
+    for line, pair in zip(lines, pairs, strict=True):
+        new = cleaning.clean(1, pair, counts := SetCounts())
+        right = Pair(*(line.right or ("", ""))[:2])
+        followed.append(Followed(line.fault, right, new or pair, "".join(counts.dropped)))
+    left = [line for line in followed if not line.dropped_by]
+    (part := root / "part").mkdir()
+    dedup.process_shard(Shard(), part, 1)
+    for line, number in zip(left, dedup.dropped_by([part], root).tolist(), strict=True):
+        line.dropped_by = ("", *dedup.rules)[number]
+    left = [line for line in left if not line.dropped_by]
+    write_set(filtering.before, "train", [line.pair for line in left])
+    rules = filtering.dropping_rules([line.pair for line in left])
+    for line, rule in zip(left, rules, strict=True):
+        line.dropped_by = rule or ""
+    return followed
 
 
-def test_lines_are_counted_by_their_fault_and_by_what_the_rules_did(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def share(followed: Sequence[Followed], fault: str) -> float:
+    """The share of a fault's lines that were found."""
+    found = [line.found for line in followed if line.fault == fault]
+    return sum(found) / len(found)
+
+
+def test_a_fault_is_found_if_its_line_is_dropped_or_becomes_the_right_one(tmp_path: Path) -> None:
     good = ("I sleep in 2019.", "Ich schlafe 2019.", "")
     lines = [
         Line(good, "", good),
@@ -46,60 +85,33 @@ def test_lines_are_counted_by_their_fault_and_by_what_the_rules_did(
         Line(("He is 7.", "Er ist acht.", ""), "", ("He is 7.", "Er ist acht.", "")),
         Line(("You run.", "Er schläft.", ""), "misaligned", ("You run.", "Du läufst.", "")),
     ]  # fmt: skip
-    monkeypatch.setattr(known_faults, "noisy_lines", lambda: lines)
     # translations cannot be learned from eight lines
     checks = tuple(check for check in CORPUS.filter if not check.needs_translations)
-    found = trace(tmp_path, replace(CORPUS, filter=checks))
-    assert found.lines == {
-        "": 2, "duplicate": 1, "empty_side": 1, "test_sentence": 1, "mojibake": 2, "misaligned": 1
-    }  # fmt: skip
-    assert found.dropped == {"": 1, "duplicate": 1, "empty_side": 1, "test_sentence": 1}
-    assert found.restored == {"mojibake": 1}
-    assert found.recall("mojibake") == 0.5
-    assert found.recall("misaligned") == 0
-    assert {rule: hits.faults for rule, hits in found.rules.items()} == {
-        "duplicate_pair": {"duplicate": 1},
-        "empty_side": {"empty_side": 1},
-        "source_held_out": {"test_sentence": 1},
-        "mojibake": {"mojibake": 2},
-        "numbers": {"": 1},
-    }
-    assert found.rules["numbers"].precision == 0
-    assert found.rules["mojibake"].precision == 1
-    assert found.found_by("mojibake") == ["mojibake 2"]
-
-
-def test_faults_are_known_of_the_whole_noisy_text_alone() -> None:
-    (text,) = CORPUS.files.train.values()
-
-    def has(**parts: object) -> bool:
-        return has_known_faults(replace(CORPUS, files=replace(CORPUS.files, train=parts)))
-
-    assert has(a=text)
-    assert not has(a=text, b=text)
-    assert not has(a=replace(text, pairs=100))
-    dedup = replace(CORPUS.dedup, pairs=False, sources=False, targets=False)
-    copies = replace(CORPUS.files, train={"a": replace(text, repeat=2)})
-    assert not has_known_faults(replace(CORPUS, dedup=dedup, files=copies))
-    assert not has(a=replace(text, source=File(url="phrasebook:train.en")))
+    followed = follow(tmp_path, lines, replace(CORPUS, filter=checks))
+    dropped = ["", "duplicate_pair", "empty_side", "source_held_out", "", "", "numbers", ""]
+    assert [line.dropped_by for line in followed] == dropped
+    assert [line.found for line in followed] == [False, *[True] * 4, False, True, False]
+    assert share(followed, "mojibake") == 0.5
 
 
 def test_alignment_score_finds_misaligned_lines_and_drops_no_good_one(tmp_path: Path) -> None:
     check = CHECKS["alignment_score"](min=1.0)  # type: ignore[call-arg]
     quick = tuple(rule for rule in CORPUS.filter if rule.name() in ("numbers", "sentence_marks"))
-    found = trace(tmp_path, replace(CORPUS, filter=(*quick, check)))
-    assert found.recall("misaligned") >= 0.9
-    assert found.rules["alignment_score"].faults["misaligned"] > 100
-    assert found.rules["alignment_score"].wrong == 0
+    followed = follow(tmp_path, noisy_lines(), replace(CORPUS, filter=(*quick, check)))
+    assert share(followed, "misaligned") >= 0.9
+    by_score = [line.fault for line in followed if line.dropped_by == check.name()]
+    assert by_score.count("misaligned") > 100
+    assert "" not in by_score
 
 
 def test_the_default_rules_find_what_the_documentation_says(tmp_path: Path) -> None:
-    found = trace(tmp_path)
+    followed = follow(tmp_path, noisy_lines())
     docs = (ROOT / "docs" / "preparation.md").read_text("utf-8")
     rows = re.findall(r"^\| `(\w+)` \| (\d+) \|.* (\d+) % \|$", docs, re.MULTILINE)
-    documented = {fault: (int(lines), int(share)) for fault, lines, share in rows}
+    documented = {fault: (int(lines), int(found)) for fault, lines, found in rows}
+    faults = [line.fault for line in followed]
     assert documented == {
-        fault: (found.lines[fault], round(100 * found.recall(fault))) for fault in found.faults
+        fault: (faults.count(fault), round(100 * share(followed, fault))) for fault in FAULTS
     }
-    assert len(noisy_lines()) == sum(found.lines.values())
-    assert f"{found.dropped['']} of {found.lines['']:,} lines without a fault" in docs
+    wrong = sum(line.found for line in followed if not line.fault)
+    assert f"{wrong} of {faults.count(''):,} lines without a fault" in docs

@@ -1,6 +1,6 @@
 """The stage filter: drops training pairs that fail a check; held-out sets are copied."""
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
 from pathlib import Path
@@ -45,21 +45,19 @@ class Filtering(FilterStep):
 
     def filter_block(self, name: str, block: Block) -> FilteredBlock:  # noqa: ARG002
         pairs, counts = block.pairs(), SetCounts()
-        rules = self.dropping_rules(pairs, self.translations)
+        rules = self.dropping_rules(pairs)
         counts.keep(rules.count(None))
         for number, (pair, rule) in enumerate(zip(pairs, rules, strict=True), block.first):
             if rule is not None:
                 counts.drop(rule, number, pair)
         return FilteredBlock(*block.only(rule is None for rule in rules), counts)
 
-    def dropping_rules(
-        self, pairs: Sequence[Pair], translations: "WordTranslations | None"
-    ) -> list[str | None]:
+    def dropping_rules(self, pairs: Sequence[Pair]) -> list[str | None]:
         """The first check that each pair fails; None if it passes all.
 
         Raises UserError if a check fails with an exception, naming the pair.
         """
-        candidates = [self._candidate(pair, translations) for pair in pairs]
+        candidates = [self._candidate(pair) for pair in pairs]
         rules: list[str | None] = [None] * len(pairs)
         for check in self.checks:
             left = [index for index, rule in enumerate(rules) if rule is None]
@@ -71,19 +69,19 @@ class Filtering(FilterStep):
 
     @cached_property
     def translations(self) -> "WordTranslations | None":
-        """What `learn` returns for all of train, so that every shard has the same."""
-        return self.learn(self.before.pairs("train"), self.before.count("train"))
+        """Those learned from all of train, so that every shard has the same, if a check needs any.
 
-    def learn(self, pairs: Iterable[Pair], count: int) -> "WordTranslations | None":
-        """The word translations of `count` pairs, if a check needs them."""
-        # there are none of a zero-shot direction
+        There are none of a zero-shot direction.
+        """
+        count = self.before.count("train")
         if not count or not any(check.needs_translations for check in self.checks):
             return None
         # imported here, as below: SciPy takes a fifth of a second
         from bleuprint.corpus.alignment import word_translation
         from bleuprint.corpus.alignment.word_translation import MAX_TOKENS, is_drawn
 
-        drawn = (pair for number, pair in enumerate(pairs) if is_drawn(number, count))
+        pairs = enumerate(self.before.pairs("train"))
+        drawn = (pair for number, pair in pairs if is_drawn(number, count))
         # long ones may take minutes
         short = (pair for pair in drawn if all(side.count(" ") < MAX_TOKENS for side in pair))
         try:
@@ -91,18 +89,18 @@ class Filtering(FilterStep):
         except UserError as error:
             raise UserError(f"corpus {self.corpus}: {error}") from None
 
-    def _candidate(self, pair: Pair, translations: "WordTranslations | None" = None) -> Candidate:
-        score = partial(self._score, translations) if translations else None
+    def _candidate(self, pair: Pair) -> Candidate:
         bounds = token_bounds(pair.source, self.tokenize), token_bounds(pair.target, self.tokenize)
-        return Candidate(pair, self.before.languages, self._tokenizers, score, bounds)
+        return Candidate(pair, self.before.languages, self._tokenizers, self._score, bounds)
 
     @cached_property
     def _tokenizers(self) -> tuple[Callable[[str], Tokens], Callable[[str], Tokens]]:
         source, target = (partial(_tokens, self.tokenize, each) for each in self.before.languages)
         return source, target
 
-    def _score(self, translations: "WordTranslations", candidate: Candidate) -> float:
-        return translations.score(*self._words(candidate))
+    def _score(self, candidate: Candidate) -> float:
+        assert self.translations is not None, "for a check that needs_translations"
+        return self.translations.score(*self._words(candidate))
 
     def _words(self, candidate: Candidate) -> tuple[Tokens, Tokens]:
         """The tokens of a pair; its words if the corpus's tokens are none."""
