@@ -7,8 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Self
 
 from bleuprint.config.corpus import Corpus
-from bleuprint.corpus.steps.filtering import FilteredBlock, FilterStep
-from bleuprint.corpus.steps.ledger import SetCounts
+from bleuprint.corpus.steps.filtering import FilteredBlock, FilterStep, kept_pairs
 from bleuprint.corpus.steps.shard import Shard
 from bleuprint.corpus.steps.sharded import step_files
 from bleuprint.rules.rule import Candidate, Check, Tokens, rule_error
@@ -44,13 +43,7 @@ class Filtering(FilterStep):
         super().process_shard(shard, part, workers)
 
     def filter_block(self, name: str, block: Block) -> FilteredBlock:  # noqa: ARG002
-        pairs, counts = block.pairs(), SetCounts()
-        rules = self.dropping_rules(pairs)
-        counts.keep(rules.count(None))
-        for number, (pair, rule) in enumerate(zip(pairs, rules, strict=True), block.first):
-            if rule is not None:
-                counts.drop(rule, number, pair)
-        return FilteredBlock(*block.only(rule is None for rule in rules), counts)
+        return kept_pairs(block, self.dropping_rules(block.pairs()))
 
     def dropping_rules(self, pairs: Sequence[Pair]) -> list[str | None]:
         """The first check that each pair fails; None if it passes all.

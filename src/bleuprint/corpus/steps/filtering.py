@@ -84,6 +84,17 @@ class FilterStep(Step):
                 progress.advance(filtered.counts.pairs_in)
 
 
+def kept_pairs(block: Block, rules: Sequence[str | None]) -> FilteredBlock:
+    """The pairs of a block that no rule drops; `rules`: the one that drops each pair, or None."""
+    counts = SetCounts()
+    counts.keep(rules.count(None))
+    numbered = zip(block.numbered(), rules, strict=True) if any(rules) else ()
+    for (number, pair), rule in numbered:
+        if rule is not None:
+            counts.drop(rule, number, pair)
+    return FilteredBlock(*block.only(rule is None for rule in rules), counts)
+
+
 def write_kept(
     before: TextFolder,
     after: TextFolder,
@@ -92,15 +103,13 @@ def write_kept(
     counts: SetCounts,
 ) -> None:
     """Write the pairs of train that are kept; rule n of `dropped_by` is `rules[n - 1]`."""
+    names = (None, *rules)
     with after.writer("train") as writer:
         for block in before.blocks("train"):
-            numbers = dropped_by[block.first - 1 :][: len(block)]
-            writer.write_packed(*block.only(numbers == 0))
-            counts.keep(int((numbers == 0).sum()))
-            numbered = zip(block.numbered(), numbers.tolist(), strict=True) if numbers.any() else ()
-            for (number, pair), rule in numbered:
-                if rule:
-                    counts.drop(rules[rule - 1], number, pair)
+            numbers = dropped_by[block.first - 1 :][: len(block)].tolist()
+            kept = kept_pairs(block, [names[number] for number in numbers])
+            writer.write_packed(kept.source, kept.target)
+            counts.add(kept.counts)
 
 
 def join_files(files: Iterable[Path], joined: Path) -> None:
