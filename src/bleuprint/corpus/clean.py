@@ -47,13 +47,10 @@ class RawText(TextFolder):
         before = 0
         for folder in self._folders(name):
             after = before + folder.count(name)
-            if stop is None or start < after:
-                end = None if stop is None or stop >= after else stop - before
-                for block in folder.blocks(name, max(0, start - before), end):
-                    yield replace(block, first=block.first + before)
+            end = None if stop is None or stop >= after else max(0, stop - before)
+            for block in folder.blocks(name, max(0, start - before), end):
+                yield replace(block, first=block.first + before)
             before = after
-            if stop is not None and stop <= after:
-                return
 
     def _folders(self, name: str) -> list[TextFolder]:
         folders = [self.path, *(self.made if name == "train" else ())]

@@ -40,7 +40,7 @@ def run_directions(
 
 
 def sampled_pairs(pairs: Mapping[str, int], temperature: float) -> dict[str, int]:
-    """The pairs that are taken of each direction: all of the largest, once.
+    """The pairs that are taken of each direction: all of the largest, once; of a zero-shot one 0.
 
     The share of direction i is proportional to n_i^(1/T) (Arivazhagan et al. 2019, section 4.2).
     """
@@ -55,7 +55,7 @@ def join_split(name: str, corpus: Corpus, root: Path = Path()) -> int:
     """
     copies, temperature = 0, corpus.split.temperature or 1.0
     texts = _texts(name, corpus, "split", root)
-    counts = {each: text.count("train") for each, text in texts.items() if _trained(corpus, each)}
+    counts = {direction: text.count("train") for direction, text in texts.items()}
     wanted = sampled_pairs(counts, temperature)
     with whole_folder(paths.folder(name, "split", root)) as unfinished:
         for direction, before in texts.items():
@@ -64,8 +64,8 @@ def join_split(name: str, corpus: Corpus, root: Path = Path()) -> int:
             for held_out in before.held_out():
                 for old, new in zip(before.files(held_out), after.files(held_out), strict=True):
                     join_files([old], new)
-            _write_sampled(before, after, wanted.get(direction, 0), corpus.split.seed)
-            copies += wanted.get(direction, 0) - counts.get(direction, 0)
+            _write_sampled(before, after, wanted[direction], corpus.split.seed)
+            copies += wanted[direction] - counts[direction]
         _join(corpus, texts, unfinished, tagged=False)
     return copies
 
@@ -112,10 +112,6 @@ def _texts(name: str, corpus: Corpus, stage: str, root: Path) -> dict[str, TextF
         part.rpartition("/")[2]: TextFolder(paths.folder(part, stage, root), *pair.languages)
         for part, pair in pairs
     }
-
-
-def _trained(corpus: Corpus, direction: str) -> bool:
-    return not (corpus.directions or {})[direction].zero_shot
 
 
 def _write_sampled(before: TextFolder, after: TextFolder, wanted: int, seed: int) -> None:
