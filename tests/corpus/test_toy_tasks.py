@@ -8,14 +8,14 @@ import pytest
 from bleuprint.config.experiment import load
 from bleuprint.corpus.download.download import download_corpus
 from bleuprint.corpus.download.fetch import Source
-from bleuprint.corpus.toy_tasks import COPY_SPLITS, copy_task, toy_sentence, toy_sentences
+from bleuprint.corpus.toy_tasks import COPY_SPLITS, copy_task, toy_sentences
 from bleuprint.text.parallel import TextFolder
 from root import ROOT
 
 
 def test_lines_of_the_copy_task():
     """Ten symbols of ten, the first always 1, the others equally often."""
-    lines = {split: list(copy_task(split)) for split in COPY_SPLITS}
+    lines = {split: copy_task(split) for split in COPY_SPLITS}
     assert {split: len(found) for split, found in lines.items()} == COPY_SPLITS
     for found in lines.values():
         assert all(line.startswith("1 ") and len(line.split()) == 10 for line in found)
@@ -34,7 +34,7 @@ def test_the_bytes_are_always_the_same():
 
 
 def test_sentences_differ_in_words_each_of_which_is_translated_in_one_way():
-    pairs = [*zip(toy_sentences("de"), toy_sentences("en"), strict=True)]
+    pairs = [*zip(*(toy_sentences("sentences", side) for side in ("de", "en")), strict=True)]
     assert len({german for german, _ in pairs}) == len({english for _, english in pairs}) == 54
     words = {
         word
@@ -42,7 +42,7 @@ def test_sentences_differ_in_words_each_of_which_is_translated_in_one_way():
         for word in zip(german.split(), english.split(), strict=True)
     }
     assert len(words) == len({german for german, _ in words}) == len({en for _, en in words}) == 11
-    (german,), (english,) = toy_sentence("de"), toy_sentence("en")
+    (german,), (english,) = (toy_sentences("sentence", side) for side in ("de", "en"))
     assert (german.removesuffix(" P"), english) in pairs
 
 
@@ -54,7 +54,7 @@ def test_they_are_read_like_any_corpus(recipe, tmp_path):
     download_corpus(name, corpus.files, raw, tmp_path / "ledger.json", nowhere)
     for split in raw.names():
         if recipe == "copy":
-            lines = list(copy_task(split.partition(".")[0]))
+            lines = copy_task(split.partition(".")[0])
             assert list(raw.pairs(split)) == list(zip(lines, lines, strict=True))
         else:
             assert list(raw.pairs(split)) == [("ich mochte ein bier P", "i want a beer")]

@@ -5,7 +5,6 @@ sentence comes alone, and as one of 54 that cannot be told apart without reading
 """
 
 from collections.abc import Iterator
-from functools import cache
 from itertools import product
 from random import Random
 
@@ -26,32 +25,21 @@ _WORDS = (
 )
 
 
-def copy_task(split: str) -> Iterator[str]:
+def copy_task(split: str) -> list[str]:
     """The sentences of a split, equal on both sides; none of them is in another split."""
-    return iter(_copy_task()[split])
+    random, lines = Random(_SEED), dict[str, list[str]]()
+    # with this seed, no line of a split is in another one
+    for name, size in reversed(COPY_SPLITS.items()):
+        symbols = (random.choices(_SYMBOLS, k=_LENGTH - 1) for _ in range(size))
+        lines[name] = [" ".join([_SYMBOLS[0], *drawn]) for drawn in symbols]
+    return lines[split]
 
 
-def toy_sentence(language: str) -> Iterator[str]:
-    """The one sentence, in German (de) or English (en)."""
-    return iter([_SENTENCE[language]])
-
-
-def toy_sentences(language: str) -> Iterator[str]:
-    """It and all others of its words, in the same order in both languages."""
+def toy_sentences(text: str, language: str) -> Iterator[str]:
+    """The one `sentence`, in German (de) or English (en), or the `sentences` of all its words."""
+    if text == "sentence":
+        yield _SENTENCE[language]
+        return
     for words in product(*(of.items() for of in _WORDS)):
         german, english = zip(*words, strict=True)
         yield " ".join({"de": ("ich", *german), "en": ("i", *english)}[language]).rstrip()
-
-
-@cache
-def _copy_task() -> dict[str, list[str]]:
-    random = Random(_SEED)
-    # with this seed, no line of a split is in another one
-    return {
-        split: [_drawn(random) for _ in range(size)]
-        for split, size in reversed(COPY_SPLITS.items())
-    }
-
-
-def _drawn(random: Random) -> str:
-    return " ".join([_SYMBOLS[0], *random.choices(_SYMBOLS, k=_LENGTH - 1)])

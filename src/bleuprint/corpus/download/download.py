@@ -188,11 +188,9 @@ def _open(file: File, source: Source) -> Iterator[BinaryIO]:
 
 def _embedded(url: str) -> Iterable[str]:
     """The sentences of an embedded corpus."""
-    corpus, split, language = re.split("[:.]", url)
+    corpus, text, language = re.split("[:.]", url)
     if corpus == "phrasebook":
-        return phrasebook.sentences(split, language)
+        return phrasebook.sentences(text, language)
     if corpus == "copy":
-        return toy_tasks.copy_task(split)
-    return {"sentence": toy_tasks.toy_sentence, "sentences": toy_tasks.toy_sentences}[split](
-        language
-    )
+        return toy_tasks.copy_task(text)
+    return toy_tasks.toy_sentences(text, language)
