@@ -97,7 +97,6 @@ class TestStage:
         [
             ("tokens/c-en-de/train.de", None, "tokens/c-en-de/train.de: no such file"),
             ("tokens/c-en-de/test.news.en", ["One two .", ""], "has 2 lines and"),
-            ("split/c-en-de/test.news.de", ["Eins zwei."], "test.news.de has 1: not parallel"),
         ],
     )
     def test_bad_input(self, made, file, lines, message):
