@@ -124,12 +124,7 @@ class Ledger:
 
 def read_ledgers(corpus: str, root: Path = Path()) -> dict[str, dict[str, SetCounts]]:
     """The counts of a corpus by stage and set; raises UserError if a ledger is missing."""
-    ledgers = {}
-    for stage in STAGES:
-        if not (path := paths.ledger(corpus, stage, root)).exists():
-            raise UserError(f"{path}: no such file: no ledger of {stage} for corpus {corpus} yet")
-        ledgers[stage] = read_ledger(path)
-    return ledgers
+    return {stage: read_ledger(paths.ledger(corpus, stage, root)) for stage in STAGES}
 
 
 def read_ledger(path: Path) -> dict[str, SetCounts]:
