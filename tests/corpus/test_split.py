@@ -125,6 +125,8 @@ def test_every_nth_pair_validates(tmp_path):
 
 def test_every_that_leaves_no_validation_set_is_an_error(tmp_path):
     pairs = [Pair(f"s{i}", f"t{i}") for i in range(23)]
+    with pytest.raises(UserError, match=r"no pair is left for validation by split\.every 24"):
+        run(tmp_path / "24", Split(0.0, 0.3, 1, every=24), train=pairs)
     for seed in range(40):  # until the drawn test set has the 23rd pair
         try:
             found, _ = run(tmp_path / str(seed), Split(0.0, 0.3, seed, every=23), train=pairs)

@@ -75,10 +75,10 @@ def _draw(
     every = 0 if has_valid else settings.every or 0
     valid = 0 if has_valid or every else max(1, round(settings.valid * pairs))
     test = 0 if has_test else max(1, round(settings.test * pairs))
-    if valid + test >= pairs or every > pairs:
+    if valid + test >= pairs:
         raise UserError(
-            f"corpus {corpus}: too few pairs ({pairs}) to draw {valid or 1} for validation and "
-            f"{test} to test, and train on the rest"
+            f"corpus {corpus}: too few pairs ({pairs}) to draw {valid} for validation and {test} "
+            "to test, and train on the rest"
         )
     drawn_for = np.full(pairs, _TRAIN, np.uint8)
     if every:
