@@ -1,6 +1,5 @@
-"""Describe a corpus's test sets: hashes, lengths, and how rare their words are."""
+"""Describe a corpus's test sets: lengths, documents, and how rare their words are."""
 
-from bleuprint.config import paths
 from bleuprint.config.experiment import load_resolved
 from bleuprint.corpus.test_sets import describe_test_sets
 from bleuprint.pipeline import stage_args
@@ -11,9 +10,8 @@ from bleuprint.runtime.progress import working
 def main() -> None:
     (name,) = stage_args.names(__doc__, "CORPUS")
     corpus = load_resolved().corpus(name)
-    split, tokens, tests = (paths.folder(name, stage) for stage in ("split", "tokens", "tests"))
     with working(f"describe_tests {name}"):
-        describe_test_sets(name, corpus, paths.given(name), split, tokens, tests)
+        describe_test_sets(name, corpus)
 
 
 if __name__ == "__main__":

@@ -249,10 +249,9 @@ def test_documents_are_those_of_the_direction(root, tmp_path):
     ids.parent.mkdir(parents=True, exist_ok=True)
     ids.write_text("a\na\nb\nb\n")
     corpus = load_resolved(root).corpus("many")
-    folders = (data / f"{name}/many" for name in ("split", "tokens"))
-    describe_test_sets("many", corpus, data / "raw/many/given", *folders, tmp_path / "tests")
-    assert read_json(tmp_path / "tests/en-de-news.json")["documents"] == ["a", "a", "b", "b"]
-    assert read_json(tmp_path / "tests/de-en-news.json")["documents"] is None
+    describe_test_sets("many", corpus, tmp_path)
+    assert read_json(data / "tests/many/en-de-news.json")["documents"] == ["a", "a", "b", "b"]
+    assert read_json(data / "tests/many/de-en-news.json")["documents"] is None
 
 
 def test_nothing_of_a_zero_shot_direction_is_learned_or_inspected(root, tmp_path):

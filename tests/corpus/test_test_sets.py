@@ -1,4 +1,4 @@
-"""Descriptions of test sets: hashes, lengths, and counts worked by hand."""
+"""Descriptions of test sets: lengths, and counts worked by hand."""
 
 import dataclasses
 import subprocess
@@ -7,7 +7,7 @@ import sys
 import pytest
 
 import result_trees as trees
-from bleuprint.config.paths import folder, given
+from bleuprint.config.paths import folder
 from bleuprint.corpus.test_sets import (
     Description,
     describe_test_sets,
@@ -65,9 +65,8 @@ def test_characters_are_no_words(made):
     by_character = dataclasses.replace(
         corpus, tokenize=dataclasses.replace(corpus.tokenize, name="characters")
     )
-    folders = [folder("c-en-de", stage, root) for stage in ("split", "tokens", "tests")]
-    describe_test_sets("c-en-de", by_character, given("c-en-de", root), *folders)
-    assert read_description(folders[2], "news").training_counts is None
+    describe_test_sets("c-en-de", by_character, root)
+    assert read_description(folder("c-en-de", "tests", root), "news").training_counts is None
 
 
 def test_test_sets_come_in_the_order_of_the_settings(tmp_path):

@@ -12,7 +12,7 @@ from ruamel.yaml import YAML
 import systems
 from bleuprint.config.cells import training_settings_sha256
 from bleuprint.config.experiment import load
-from bleuprint.config.paths import Cell, folder, given
+from bleuprint.config.paths import Cell, folder
 from bleuprint.config.system import Average
 from bleuprint.corpus.test_sets import describe_test_sets
 from bleuprint.decoding.attention import (
@@ -93,8 +93,7 @@ def write_texts(root, settings, lines=40):
 
 def describe(root, settings, corpus):
     """Write what describe_tests would."""
-    folders = [folder(corpus, stage, root) for stage in ("split", "tokens", "tests")]
-    describe_test_sets(corpus, settings.corpus(corpus), given(corpus, root), *folders)
+    describe_test_sets(corpus, settings.corpus(corpus), root)
 
 
 def write_cell(root, settings, cell, errors):

@@ -41,16 +41,13 @@ def names_of_test_sets(corpus: Corpus, texts: TextFolder) -> list[str]:
     return names
 
 
-def describe_test_sets(
-    name: str, corpus: Corpus, given: Path, texts: Path, tokens: Path, folder: Path
-) -> None:
-    """Write TEST.json for each test set of a corpus.
-
-    `given` is the folder of its downloaded text, `texts` that of the split text, `tokens` that of
-    its tokens.
-    """
-    split, tokenized = (TextFolder(path, corpus.source, corpus.target) for path in (texts, tokens))
-    described = {}
+def describe_test_sets(name: str, corpus: Corpus, root: Path = Path()) -> None:
+    """Write TEST.json for each test set of a corpus."""
+    split, tokenized = (
+        TextFolder(paths.folder(name, stage, root), *corpus.languages)
+        for stage in ("split", "tokens")
+    )
+    given, described = paths.given(name, root), dict[str, Description]()
     for test in names_of_test_sets(corpus, split):
         pairs, ids = [*tokenized.pairs(f"test.{test}")], paths.document_ids(given, f"test.{test}")
         if corpus.directions:
@@ -64,7 +61,7 @@ def describe_test_sets(
         in_words = corpus.tokenize.name != "characters"
         described[test] = Description(lengths, references, words if in_words else None, documents)
     _count(name, tokenized, [d.training_counts for d in described.values() if d.training_counts])
-    with whole_folder(folder) as unfinished:
+    with whole_folder(paths.folder(name, "tests", root)) as unfinished:
         for test, description in described.items():
             write_json(unfinished / f"{test}.json", asdict(description))
 
