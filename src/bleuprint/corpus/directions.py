@@ -48,16 +48,16 @@ def sampled_pairs(pairs: Mapping[str, int], temperature: float) -> dict[str, int
     return {name: round(most * (n / most) ** (1 / temperature)) for name, n in pairs.items()}
 
 
-def join_split(name: str, corpus: Corpus, root: Path = Path()) -> int:
+def join_split(name: str, corpus: Corpus) -> int:
     """Sample the training text of each direction, and join the sets held out; returns the copies.
 
     All pairs are taken, as often as they go into the number wanted, and the rest drawn at random.
     """
     copies, temperature = 0, corpus.split.temperature or 1.0
-    texts = _texts(name, corpus, "split", root)
+    texts = _texts(name, corpus, "split")
     counts = {direction: text.count("train") for direction, text in texts.items()}
     wanted = sampled_pairs(counts, temperature)
-    with whole_folder(paths.folder(name, "split", root)) as unfinished:
+    with whole_folder(paths.folder(name, "split")) as unfinished:
         for direction, before in texts.items():
             after = before.at(unfinished / direction)
             after.path.mkdir()
@@ -70,22 +70,20 @@ def join_split(name: str, corpus: Corpus, root: Path = Path()) -> int:
     return copies
 
 
-def join_tokens(name: str, corpus: Corpus, root: Path = Path()) -> None:
+def join_tokens(name: str, corpus: Corpus) -> None:
     """Join the tokens of all directions, each source after the tag of its target language.
 
     Raises UserError at a source that has a tag as a word.
     """
-    with whole_folder(paths.folder(name, "tokens", root)) as unfinished:
-        _join(corpus, _texts(name, corpus, "tokens", root), unfinished, tagged=True)
+    with whole_folder(paths.folder(name, "tokens")) as unfinished:
+        _join(corpus, _texts(name, corpus, "tokens"), unfinished, tagged=True)
 
 
-def join_ledgers(
-    name: str, corpus: Corpus, stage: str, copies: int = 0, root: Path = Path()
-) -> None:
+def join_ledgers(name: str, corpus: Corpus, stage: str, copies: int = 0) -> None:
     """Join the ledgers of a corpus's directions; `copies` of pairs in train were added."""
     joined, settings = Ledger(stage, name, ""), list[str]()
     for part in corpus.pairs(name):
-        path, direction = paths.ledger(part, stage, root), part.rpartition("/")[2]
+        path, direction = paths.ledger(part, stage), part.rpartition("/")[2]
         settings.append(read_object(path, ("settings",))["settings"])
         for set_name, counts in read_ledger(path).items():
             joined.sets.setdefault(_joined_name(set_name, direction), SetCounts()).add(counts)
@@ -93,10 +91,10 @@ def join_ledgers(
         joined.sets["train"].pairs_out += copies
         joined.sets["train"].changed[COPIES] = copies
     joined.settings = fingerprint.of_settings(settings)
-    joined.write(paths.ledger(name, stage, root))
+    joined.write(paths.ledger(name, stage))
     for part in corpus.pairs(name):  # no outputs of the stage
-        paths.ledger(part, stage, root).unlink()
-        paths.ledger(part, stage, root).parent.rmdir()
+        paths.ledger(part, stage).unlink()
+        paths.ledger(part, stage).parent.rmdir()
 
 
 def _joined_name(set_name: str, direction: str) -> str:
@@ -105,12 +103,11 @@ def _joined_name(set_name: str, direction: str) -> str:
     return f"{kind}.{direction}-{name}" if dot else kind
 
 
-def _texts(name: str, corpus: Corpus, stage: str, root: Path) -> dict[str, TextFolder]:
+def _texts(name: str, corpus: Corpus, stage: str) -> dict[str, TextFolder]:
     """The text of each direction after a stage."""
-    pairs = corpus.pairs(name).items()
     return {
-        part.rpartition("/")[2]: TextFolder(paths.folder(part, stage, root), *pair.languages)
-        for part, pair in pairs
+        part.rpartition("/")[2]: TextFolder(paths.folder(part, stage), *pair.languages)
+        for part, pair in corpus.pairs(name).items()
     }
 
 

@@ -7,7 +7,7 @@ from itertools import pairwise
 import pytest
 
 from bleuprint.corpus.alignment import word_translation
-from bleuprint.corpus.alignment.word_translation import RARE, is_drawn, learn
+from bleuprint.corpus.alignment.word_translation import ITERATIONS, RARE, is_drawn, learn
 from bleuprint.runtime.errors import UserError
 
 # No target word twice in a sentence: NLTK divides such a word's counts by their number.
@@ -31,10 +31,11 @@ def test_probabilities_are_those_of_nltk(monkeypatch, chunk):
     monkeypatch.setattr(word_translation, "MIN_COUNT", 1)
     monkeypatch.setattr(word_translation, "_CHUNK", chunk)
     monkeypatch.setattr(word_translation, "_PRIOR", 1e-12)
-    table = learn(UNREPEATED, 4)
+    table = learn(UNREPEATED)
     for forward in (True, False):
         pairs = UNREPEATED if forward else [pair[::-1] for pair in UNREPEATED]
-        model = IBMModel1([AlignedSent(target, source) for source, target in pairs], 4)
+        aligned = [AlignedSent(target, source) for source, target in pairs]
+        model = IBMModel1(aligned, ITERATIONS)
         given, words = ([*numbers] for numbers in table.numbers[:: 1 if forward else -1])
         counts = Counter(token for _, target in pairs for token in target)
         evidence = table.forward if forward else table.backward

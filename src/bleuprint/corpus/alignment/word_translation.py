@@ -116,7 +116,7 @@ def is_drawn(number: int, total: int, most: int | None = None) -> bool:
     return total <= most or number * most // total != (number + 1) * most // total
 
 
-def learn(pairs: Iterable[tuple[Tokens, Tokens]], iterations: int = ITERATIONS) -> WordTranslations:
+def learn(pairs: Iterable[tuple[Tokens, Tokens]]) -> WordTranslations:
     """Learn by expectation maximization, from the uniform table; the pairs are kept as ids.
 
     Raises UserError if no pair has 1 to 100 tokens on each side.
@@ -136,7 +136,7 @@ def learn(pairs: Iterable[tuple[Tokens, Tokens]], iterations: int = ITERATIONS) 
         _Text.of(known, [*compress(side, drawn)])
         for known, side in zip(numbers, sides, strict=True)
     )
-    return _table(source, target, iterations)
+    return _table(source, target)
 
 
 class _Text(NamedTuple):
@@ -158,11 +158,11 @@ class _Text(NamedTuple):
         return cls({word: number for number, word in enumerate(words)}, new[ids], lengths)
 
 
-def _table(source: _Text, target: _Text, iterations: int) -> WordTranslations:
+def _table(source: _Text, target: _Text) -> WordTranslations:
     """The translations of both directions, whose links are the same but for those of NULL."""
     shape = len(source.numbers), len(target.numbers)
-    codes, forward, null = model_1(source, target, iterations)
-    others, backward, back_null = model_1(target, source, iterations)
+    codes, forward, null = model_1(source, target)
+    others, backward, back_null = model_1(target, source)
     sources, targets = np.divmod(codes, shape[1])
     backward = backward[np.searchsorted(others, targets * shape[0] + sources)]
     kept = (forward >= _MIN_PROBABILITY) | (backward >= _MIN_PROBABILITY)
@@ -184,7 +184,7 @@ def _table(source: _Text, target: _Text, iterations: int) -> WordTranslations:
     )
 
 
-def model_1(given: _Text, text: _Text, iterations: int) -> tuple[Integers, Floats, Floats]:
+def model_1(given: _Text, text: _Text) -> tuple[Integers, Floats, Floats]:
     """t(word | given word) of all linked words, and of each word beside NULL.
 
     A link's code is the number given * words of text + word; codes ascend, those of NULL, which is
@@ -193,7 +193,7 @@ def model_1(given: _Text, text: _Text, iterations: int) -> tuple[Integers, Float
     chunks, codes = _chunks(given, text)
     probabilities, words = np.ones(len(codes)), len(text.numbers)
     givens = codes // words
-    for _ in range(iterations):
+    for _ in range(ITERATIONS):
         counts = np.zeros(len(codes))
         for links, sizes in chunks:
             shares = probabilities[links]
