@@ -75,7 +75,7 @@ def _place(tree: Tree, keys: list[str]) -> str:
 
 
 def _check_settings() -> None:
-    from bleuprint.report.citations import check_published
+    from bleuprint.report.citations import citations
     from bleuprint.scoring import reachable
     from bleuprint.scoring.bleu import bleu_metric
     from bleuprint.scoring.comet import missing_parts
@@ -87,7 +87,7 @@ def _check_settings() -> None:
     check_tokenizers(settings)
     for corpus in settings.pairs().values():
         bleu_metric([], corpus.target)  # raises if it needs a tokenizer that is not installed
-    check_published(settings)
+    citations(settings)  # raises if one key names two entries
     found = *params_notes(settings), *check_files(settings), *missing_parts(settings)
     for note in (*found, *reachable.notes_before(settings)):
         say(note, "note")

@@ -4,8 +4,6 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
-import pandas as pd
-
 from bleuprint.config.citation import entries
 from bleuprint.config.experiment import Settings
 from bleuprint.report.published import literature
@@ -30,19 +28,6 @@ def citations(settings: Settings) -> str:
                 raise UserError(f"{place}: {key} is another entry in {first_place}: rename one")
             reasons.append(f"% {reason}\n")
     return "\n".join(f"{''.join(reasons)}{entry}\n" for entry, _, reasons in cited.values())
-
-
-def check_published(settings: Settings) -> None:
-    """Raise UserError at citations and published numbers that the report would refuse."""
-    citations(settings)
-    tests = [
-        {"corpus": name, "test": test, **dict(zip(("source", "target"), languages, strict=True))}
-        for name, corpus in settings.corpora.items()
-        for test in corpus.files.tests
-        for languages in [corpus.of_test(test).languages]
-    ]
-    if tests:
-        literature.rows(pd.DataFrame(tests), settings.published)
 
 
 def _texts(settings: Settings) -> Iterator[tuple[str, str, str]]:
