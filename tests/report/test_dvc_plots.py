@@ -10,7 +10,7 @@ import subprocess
 import result_rows
 from bleuprint.config.paths import Cell
 from bleuprint.report import dvc_plots
-from bleuprint.runtime.files import write_json
+from bleuprint.training.history import Curves, Point, Validation
 from result_rows import record
 from root import ROOT
 
@@ -43,23 +43,16 @@ def test_metrics_are_few_and_by_name():
     }
 
 
-def test_points_of_curves(tmp_path):
+def test_points_of_curves():
     short, long = Cell("tiny", "own", 1), Cell("wide", "own", 7)
-    for cell, count in ((short, 2), (long, 250)):
-        training = [
-            {
-                "update": n,
-                "tokens": 10 * n,
-                "loss": float(n),
-                "learning_rate": 1,
-                "gradient_norm": 1,
-            }
-            for n in range(1, count + 1)
-        ]
-        validation = [{"update": count, "loss": 1.23456, "bleu": 7.77777}]
-        curves = {"training": training, "validation": validation}
-        write_json(tmp_path / cell.results / "curves.json", curves)
-    points = rows(dvc_plots.training([short, long], tmp_path))
+    curves = {
+        cell: Curves(
+            tuple(Point(n, 10 * n, float(n), 1.0, 1.0) for n in range(1, count + 1)),
+            (Validation(count, 1.23456, 7.77777),),
+        )
+        for cell, count in ((short, 2), (long, 250))
+    }
+    points = rows(dvc_plots.training(curves))
     of_short = {"system": "tiny", "corpus": "own", "seed": "1"}
     assert points[:2] == [
         {**of_short, "update": "1", "tokens": "10", "loss": "1.0"},
@@ -70,9 +63,10 @@ def test_points_of_curves(tmp_path):
     assert len(of_long) == 84 and {point["seed"] for point in of_long} == {"7"}
     assert (of_long[0]["update"], of_long[0]["loss"]) == ("3", "2.0")
     assert (of_long[-1]["update"], of_long[-1]["loss"]) == ("250", "250.0")
-    assert rows(dvc_plots.validation([short], tmp_path)) == [
-        {**of_short, "update": "2", "loss": "1.2346", "bleu": "7.7778"}
-    ]
+    assert rows(dvc_plots.validation(curves))[0] == {
+        **of_short,
+        **{"update": "2", "loss": "1.2346", "bleu": "7.7778"},
+    }
 
 
 def test_the_templates_are_for_dvc():

@@ -4,7 +4,7 @@ dvc.yaml and .dvc/plots/ define the plots, with a column for the system: they ne
 other systems. There are eight colors.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Mapping
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
@@ -14,7 +14,7 @@ from jinja2 import Template
 
 from bleuprint.config.paths import Cell
 from bleuprint.report.frame import Records
-from bleuprint.runtime.errors import UserError
+from bleuprint.report.page.curves import neighbors
 from bleuprint.training.history import Curves
 
 # Points of a training's curve that are drawn, at most.
@@ -32,19 +32,16 @@ def metrics(records: Records) -> dict[str, Any]:
     return {"BLEU": by_system}
 
 
-def training(cells: Iterable[Cell], root: Path = Path()) -> str:
+def training(curves: Mapping[Cell, Curves]) -> str:
     """The loss by update, as CSV: the mean of neighbors if there are more than POINTS."""
-    frames = []
-    for cell in cells:
-        points = pd.DataFrame(_curves(cell, root).training, columns=["update", "tokens", "loss"])
-        together = points.groupby(points.index // (-(-len(points) // POINTS) or 1))
-        frames.append((cell, together.agg({"update": "last", "tokens": "last", "loss": "mean"})))
-    return _csv(frames)
+    form = {"update": "last", "tokens": "last", "loss": "mean"}
+    points = {cell: pd.DataFrame(of.training, columns=[*form]) for cell, of in curves.items()}
+    return _csv({cell: neighbors(of, POINTS).agg(form) for cell, of in points.items()})
 
 
-def validation(cells: Iterable[Cell], root: Path = Path()) -> str:
+def validation(curves: Mapping[Cell, Curves]) -> str:
     """Loss and BLEU of the validation set by update, as CSV."""
-    return _csv([(cell, pd.DataFrame(_curves(cell, root).validation)) for cell in cells])
+    return _csv({cell: pd.DataFrame(of.validation) for cell, of in curves.items()})
 
 
 def write_html_template(path: str | Path) -> None:
@@ -59,15 +56,8 @@ def write_html_template(path: str | Path) -> None:
     Path(path).write_text(text, encoding="utf-8")
 
 
-def _curves(cell: Cell, root: Path) -> Curves:
-    if curves := Curves.read(path := root / cell.results / "curves.json"):
-        return curves
-    raise UserError(f"{path}: no such file; run: make reproduce")
-
-
-def _csv(frames: Sequence[tuple[Cell, pd.DataFrame]]) -> str:
+def _csv(frames: Mapping[Cell, pd.DataFrame]) -> str:
     """The frames of the cells one below the other, after the columns of the cell."""
-    together = pd.concat([frame.assign(**cell._asdict()) for cell, frame in frames]).round(4)
-    columns = [*Cell._fields, *frames[0][1].columns]
-    text: str = together.to_csv(columns=columns, index=False, lineterminator="\n")
+    together = pd.concat(frames, names=Cell._fields).droplevel(-1).round(4)
+    text: str = together.to_csv(lineterminator="\n")
     return text

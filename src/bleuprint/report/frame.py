@@ -111,6 +111,11 @@ def trained(cells: pd.DataFrame) -> pd.DataFrame:
     return cells[cells.outside.isna()]
 
 
+def trainings(cells: pd.DataFrame) -> pd.DataFrame:
+    """The first cell of each training."""
+    return trained(cells).drop_duplicates(list(Cell._fields))
+
+
 def load(root: Path = Path()) -> Records:
     """The records that were saved in reports/, with what was measured of them."""
     return read(root / RESULTS, root)
@@ -147,11 +152,11 @@ def with_measured(records: pd.DataFrame, root: Path, costs: Path | None = None) 
     Figures in `root` come first, then those of `costs` (its reports/costs.csv) for the same
     training.
     """
-    trainings = trained(records)[_TRAINING].drop_duplicates(list(Cell._fields))
-    read = (read_training(Cell(*row[:3]), row[3], root) for row in trainings.to_numpy())
+    keys = trainings(records)[_TRAINING]
+    read = (read_training(Cell(*row[:3]), row[3], root) for row in keys.to_numpy())
     found = pd.DataFrame([dataclasses.asdict(each) if each else {} for each in read])
     found = found.rename(columns=_NAMES).reindex(columns=list(DTYPES)).astype(DTYPES)
-    found = found.set_index(pd.MultiIndex.from_frame(trainings))
+    found = found.set_index(pd.MultiIndex.from_frame(keys))
     if (path := costs or root / COSTS).exists():
         with reading(path):
             recorded = pd.read_csv(path, dtype=DTYPES).drop_duplicates(_TRAINING, keep="last")
@@ -162,16 +167,14 @@ def with_measured(records: pd.DataFrame, root: Path, costs: Path | None = None) 
 
 def costs_csv(records: pd.DataFrame) -> str:
     """The measured columns, a row for each training."""
-    trainings = trained(records).drop_duplicates(list(Cell._fields))
     columns = [*_TRAINING, *DTYPES]
-    text: str = trainings.to_csv(columns=columns, index=False, lineterminator="\n")
+    text: str = trainings(records).to_csv(columns=columns, index=False, lineterminator="\n")
     return text
 
 
 def cells_in(records: pd.DataFrame) -> list[Cell]:
     """Each training once, in the order of the records."""
-    cells = trained(records)[list(Cell._fields)].drop_duplicates()
-    return [Cell(*row) for row in cells.itertuples(index=False)]
+    return [Cell(*row) for row in trainings(records)[list(Cell._fields)].to_numpy()]
 
 
 def csv_text(records: Records, published: Sequence[Published] = ()) -> str:

@@ -8,11 +8,10 @@ from typing import NamedTuple
 import pandas as pd
 
 from bleuprint.config.experiment import Settings
-from bleuprint.config.paths import Cell
 from bleuprint.config.published import Published
 from bleuprint.report import notes
 from bleuprint.report.cost_columns import COUNTED, MEASURED
-from bleuprint.report.frame import Records, trained
+from bleuprint.report.frame import Records, trainings
 from bleuprint.report.grid import NONE, Column, Grid, Number, Row, latex
 from bleuprint.report.notes import OTHERWISE
 from bleuprint.report.published import literature
@@ -69,10 +68,9 @@ def costs(records: Records, shown: Costs = ALL_COSTS) -> Grid:
     """The cost of each training, counted and measured; means over seeds."""
     columns = [Column("System", left=True), Column("Corpus", left=True)]
     columns += [Column(label, left=label == "Device") for label in shown]
-    trainings = trained(records.cells).drop_duplicates(Cell._fields)
     rows = [
         Row((*place, *(cell(seeds) for cell in shown.values())))
-        for place, seeds in trainings.groupby(["system", "corpus"], sort=False)
+        for place, seeds in trainings(records.cells).groupby(["system", "corpus"], sort=False)
     ]
     return Grid(tuple(columns), tuple(rows))
 

@@ -4,9 +4,8 @@ from collections.abc import Callable, Iterator
 
 import pandas as pd
 
-from bleuprint.config.paths import Cell
 from bleuprint.report.cost_columns import COUNTED, MEASURED, power
-from bleuprint.report.frame import Records, trained
+from bleuprint.report.frame import Records, trainings
 from bleuprint.report.grid import NONE, tex_text
 from bleuprint.report.paired import p_text
 from bleuprint.report.system_results import SystemResult, signed, system_results
@@ -49,14 +48,14 @@ def paper_numbers(records: Records) -> dict[str, str]:
     for result in system_results(records):
         place = "/".join((result.system, result.corpus, result.test))
         numbers |= {f"{place}/{name}": number for name, number in _scores(result)}
-    trainings = trained(records.cells).drop_duplicates(Cell._fields)
-    for (system, corpus), seeds in trainings.groupby(["system", "corpus"], sort=False):
+    of_cells = trainings(records.cells)
+    for (system, corpus), seeds in of_cells.groupby(["system", "corpus"], sort=False):
         cells = {name: cell(seeds) for name, cell in _COSTS.items()}
         numbers |= {
             f"{system}/{corpus}/{name}": tex_text(c) for name, c in cells.items() if c != NONE
         }
     # rows that differ only in averaging or decoding share a training
-    every = trainings.drop_duplicates("training_sha256")
+    every = of_cells.drop_duplicates("training_sha256")
     numbers["trainings"] = str(len(every))
     numbers["training_flops"] = power(every.training_flops.sum())
     if every.train_seconds.notna().all():

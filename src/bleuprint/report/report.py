@@ -35,16 +35,16 @@ def write_reports(settings: Settings, root: Path = Path()) -> None:
     other files repeat exactly.
     """
     records = collect(settings, root)
-    cells, published = cells_in(records.cells), settings.published
+    context = ReportContext(settings, records, root)
     texts = {
         "table.md": table_md(settings, records, root),
-        "table.csv": csv_text(records, published),
+        "table.csv": csv_text(records, settings.published),
         "table.tex": main_table.tex(settings, records, root),
-        "training.csv": dvc_plots.training(cells, root),
-        "validation.csv": dvc_plots.validation(cells, root),
+        "training.csv": dvc_plots.training(context.curves),
+        "validation.csv": dvc_plots.validation(context.curves),
         "metrics.json": json_text(dvc_plots.metrics(records)),
         COSTS.name: costs_csv(records.cells),
-        PAGE: _page(settings, records, root),
+        PAGE: _page(context),
     }
     records.save(root / RESULTS)
     for name, text in texts.items():
@@ -66,13 +66,13 @@ def write_page_if_outdated(settings: Settings, records: Records, root: Path = Pa
 
 def write_page(settings: Settings, records: Records, root: Path = Path()) -> None:
     """Write the page; raises UserError if a result that it shows is not here."""
-    _write(root / REPORTS / PAGE, _page(settings, records, root))
+    _write(root / REPORTS / PAGE, _page(ReportContext(settings, records, root)))
 
 
-def _page(settings: Settings, records: Records, root: Path) -> str:
+def _page(context: ReportContext) -> str:
     from bleuprint.report.page.document import document
 
-    return document(ReportContext(settings, records, root))
+    return document(context)
 
 
 def _write(path: Path, text: str) -> None:

@@ -97,4 +97,9 @@ def over_seeds(lines: Sequence[_Line]) -> pd.DataFrame:
 
 def thinned(line: pd.DataFrame, points: int) -> pd.DataFrame:
     """At most `points` rows, each the mean of neighbors."""
-    return line.groupby(line.index // (-(-len(line) // points) or 1)).mean()
+    return neighbors(line, points).mean()
+
+
+def neighbors(line: pd.DataFrame, points: int) -> Any:
+    """The rows in at most `points` groups, all of one size but the last."""
+    return line.groupby(line.index // (-(-len(line) // points) or 1))

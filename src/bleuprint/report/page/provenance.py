@@ -5,9 +5,8 @@ from collections.abc import Iterator, Mapping
 from bleuprint.config.corpus import Corpus
 from bleuprint.config.corpus_files import SIDES
 from bleuprint.config.made_texts import MadeText
-from bleuprint.config.paths import Cell
 from bleuprint.report import tables
-from bleuprint.report.frame import trained
+from bleuprint.report.frame import trainings
 from bleuprint.report.grid import NONE
 from bleuprint.report.page.context import ReportContext
 from bleuprint.report.page.differences import changes
@@ -40,8 +39,8 @@ def provenance(context: ReportContext) -> Section:
 def _trainings(context: ReportContext) -> dict[tuple[str, ...], str]:
     """Device, processes, threads, versions and commit; and the trainings that share them."""
     columns = ["device", "processes", "threads", "versions", "commit"]
-    trainings = trained(context.records.cells).drop_duplicates(Cell._fields)
-    shared = trainings.astype(object).fillna(NONE).groupby(columns, sort=False)
+    cells = trainings(context.records.cells).astype(object).fillna(NONE)
+    shared = cells.groupby(columns, sort=False)
     return {
         where: "all" if len(shared) == 1 else ", ".join(of.system + " on " + of.corpus)
         for where, of in shared
