@@ -144,7 +144,6 @@ def test_a_report_without_comet_is_not_that_of_settings_with_it(one_seed):
             "first has other scored_with than scores.json or params.yaml",
         ),
         (lambda of: of.update(hypotheses="ab" * 32), "first has other hypotheses than scores"),
-        (lambda of: of.pop("measures"), "was not written by this version"),
     ],
 )
 def test_scores_that_do_not_belong_here(one_seed, change, message):

@@ -245,7 +245,6 @@ def test_a_revision_and_what_is_here(repository):
         ("tinny", "small", "no systems entry 'tinny'"),
         ("tiny", "smal@HEAD~1", "no systems entry 'smal'"),
         ("tiny", "tiny@nowhere", "nowhere: no Git revision, DVC experiment, file or folder"),
-        ("tiny", "tiny@HEAD:project/params.yaml", "a file or folder in git, not a revision"),
         ("tiny", "tiny", "tiny: compared with itself"),
         ("", "tiny", "'': not SYSTEM, SYSTEM@REVISION or REVISION"),
     ],

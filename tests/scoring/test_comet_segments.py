@@ -20,11 +20,10 @@ from bleuprint.config.comet import Comet
 from bleuprint.config.outside import OutsideFile, OutsideRow
 from bleuprint.config.paths import Cell
 from bleuprint.runtime.errors import UserError
-from bleuprint.runtime.files import sha256_of
+from bleuprint.runtime.files import read_json, sha256_of
 from bleuprint.scoring import comet_predict as predict
 from bleuprint.scoring.comet import folder_sha256, missing_parts, score_cell, score_rows
 from bleuprint.scoring.measure import statistics_of
-from bleuprint.scoring.record import read_scores
 from bleuprint.text.parallel import read_lines
 from corpora import TORTURE
 
@@ -132,7 +131,7 @@ def test_scores_belong_to_their_lines(tree, tmp_path):
     root, settings = tree
     model = with_model(settings, stand_in(tmp_path / "python", LENGTHS), root / "model")
     written = score_cell(model, *CELL, root)
-    assert read_scores(root / CELL.results / "comet.json") == written
+    assert read_json(root / CELL.results / "comet.json") == written
     assert list(written) == ["first", "second"]
     for test, scores in written.items():
         paths = [p for p in root.rglob(f"test.{test}.*") if "tokens" not in p.parts]
@@ -166,8 +165,8 @@ def test_rows_from_outside_have_the_scores_of_equal_translations(tree, tmp_path)
     model = with_model(with_rows, stand_in(tmp_path / "python", LENGTHS), root / "model")
     score_rows(model, "news-en-de", root)
     of_cell, place = score_cell(model, *CELL, root), root / "results/outside/news-en-de.comet"
-    assert read_scores(place / "online-a.json") == {"second": of_cell["second"]}
-    assert read_scores(place / "online-b.json") == of_cell
+    assert read_json(place / "online-a.json") == {"second": of_cell["second"]}
+    assert read_json(place / "online-b.json") == of_cell
 
 
 @pytest.mark.parametrize(

@@ -17,9 +17,9 @@ from bleuprint.config.paths import Cell, folder, outside, outside_comet
 from bleuprint.corpus.test_sets import names_of_test_sets
 from bleuprint.decoding.translation_record import TRANSLATION, TranslationRecord
 from bleuprint.runtime.errors import UserError
-from bleuprint.runtime.files import sha256_of
+from bleuprint.runtime.files import read_object, sha256_of
 from bleuprint.scoring.measure import Measured
-from bleuprint.scoring.record import COMET, SCORES, SetScores, read_scores
+from bleuprint.scoring.record import COMET, SCORES, SetScores
 from bleuprint.text.parallel import TextFolder, read_lines, read_pairs
 from bleuprint.training.history import Curves, TrainingFacts
 
@@ -103,14 +103,14 @@ class Results:
         """scores.json by test set, with COMET's measure of comet.json, if there is a model."""
         if not (path := self.path / SCORES).exists():
             raise _missing(path, self.cell)
-        scores = read_scores(path)
+        scores: dict[str, SetScores] = read_object(path)
         if not self.settings.comet:
             return scores
         ((name, model),) = self.settings.comet.items()
         file = self.path / COMET
         if self.row:
             file = self.root / outside_comet(self.cell.corpus) / f"{self.cell.system}.json"
-        comet = read_scores(file)
+        comet = read_object(file)
         for test, of_test in scores.items():
             found, expected = comet.get(test), {**of_test, "scored_with": model.sha256}
             keys = ("sources", "references", "hypotheses", "scored_with")

@@ -49,6 +49,4 @@ def _commit(name: str) -> tuple[str, str]:
         raise UserError(
             f"{name}: no Git revision, DVC experiment, file or folder: {error}"
         ) from None
-    if git(Path(root), "cat-file", "-t", commit).strip() in (b"blob", b"tree"):
-        raise UserError(f"{name}: a file or folder in git, not a revision")
     return root, commit
