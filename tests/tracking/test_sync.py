@@ -12,7 +12,7 @@ from bleuprint.config.comet import Comet
 from bleuprint.config.experiment import load
 from bleuprint.config.paths import Cell
 from bleuprint.runtime.files import read_json, write_json
-from bleuprint.scoring.breakdown import figure
+from bleuprint.scoring.measure import figure
 from bleuprint.tracking import runs as module
 from bleuprint.tracking.sync import described, sync
 from bleuprint.tracking.tracker import Tracker

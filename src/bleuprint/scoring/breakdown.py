@@ -4,8 +4,10 @@ from bisect import bisect_left
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 
+import numpy as np
+
 from bleuprint.scoring.bleu_variants import in_own_tokens
-from bleuprint.scoring.measure import DIGITS, Floats, Measure, Measured, Texts
+from bleuprint.scoring.measure import Floats, Measure, Measured, Texts, figure
 
 # The upper bounds of all buckets but the last, and the buckets' names.
 _LENGTHS = (0, 10, 20, 30, 40, 50)
@@ -19,12 +21,10 @@ WORD_ACCURACY = "word_accuracy"
 
 def by_length(measure: Measure, statistics: Floats, tokens: Sequence[int]) -> Iterator[Measured]:
     """A measure by source length; empty buckets are left out."""
-    buckets: dict[int, list[int]] = {}
-    for line, number in enumerate(tokens):
-        buckets.setdefault(bisect_left(_LENGTHS, number), []).append(line)
-    for bucket, lines in sorted(buckets.items()):
-        value = float(measure.values(statistics[lines].sum(0)[None])[0])
-        yield figure(measure.key, value, len(lines), f"{LENGTH} {LENGTHS[bucket]}")
+    buckets = np.searchsorted(_LENGTHS, tokens)
+    for bucket in np.unique(buckets):
+        lines = statistics[buckets == bucket]
+        yield figure(measure.key, measure.of(lines), len(lines), f"{LENGTH} {LENGTHS[bucket]}")
 
 
 def by_count(texts: Texts) -> Iterator[Measured]:
@@ -53,17 +53,3 @@ def word_accuracy(
             for word, times in counted.items():
                 counter[bisect_left(_COUNTS, training_counts[word])] += times
     return {COUNTS[bucket]: (matched[bucket], total) for bucket, total in sorted(words.items())}
-
-
-def figure(measure: str, value: float, units: int, group: str = "") -> Measured:
-    """A value without an interval or a test."""
-    return {
-        "measure": measure,
-        "group": group,
-        "units": units,
-        "value": round(value, DIGITS),
-        "low": None,
-        "high": None,
-        "signature": "",
-        "statistics": [],
-    }

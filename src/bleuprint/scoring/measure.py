@@ -80,6 +80,10 @@ class Measure:
         """The value of each row of sums."""
         return np.array(self.value(sums))
 
+    def of(self, statistics: Floats) -> float:
+        """The value of all lines together."""
+        return float(self.values(statistics.sum(0)[None])[0])
+
 
 def per_cent(sums: Any) -> Floats:
     """The value of a share: of the lines that count, per cent; 0 of none."""
@@ -103,6 +107,20 @@ class Measured(TypedDict):
     high: float | None
     signature: str
     statistics: list[str]
+
+
+def figure(measure: str, value: float, units: int, group: str = "") -> Measured:
+    """A value without an interval or a test."""
+    return {
+        "measure": measure,
+        "group": group,
+        "units": units,
+        "value": round(value, DIGITS),
+        "low": None,
+        "high": None,
+        "signature": "",
+        "statistics": [],
+    }
 
 
 def statistics_of(measured: Measured) -> Floats:

@@ -4,8 +4,7 @@ import math
 from collections.abc import Iterator, Sequence
 
 from bleuprint.decoding.translation_record import ReferenceLoss
-from bleuprint.scoring.breakdown import figure
-from bleuprint.scoring.measure import Measure, Measured
+from bleuprint.scoring.measure import Measure, Measured, figure
 
 
 def _of_model(_: object) -> None:

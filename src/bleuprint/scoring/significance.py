@@ -5,16 +5,15 @@ same lines. A test set is held in memory together with the samples: about 10 byt
 of the 10,000 trials of approximate randomization.
 """
 
-import math
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import lru_cache
-from statistics import NormalDist, mean
+from statistics import mean
 from typing import Any
 
 import numpy as np
 
-from bleuprint.scoring.measure import DIGITS, Floats, Measure, Measured, as_text
+from bleuprint.scoring.measure import DIGITS, Floats, Measure, Measured, as_text, figure
 
 RESAMPLES = 1000
 SEED = 12345
@@ -41,19 +40,13 @@ class PairedTest:
 
 def measured(measure: Measure, statistics: Floats, signature: str, group: str = "") -> Measured:
     """The value of a measure. If it is tested, also its interval and the counts for the tests."""
-    tested = measure.kind in ("score", "fault")
-    low, high = interval(measure, statistics) if tested else (None, None)
-    value, units = float(measure.values(statistics.sum(0)[None])[0]), len(statistics)
-    return {
-        "measure": measure.key,
-        "group": group or measure.group,
-        "units": int(statistics[:, 1].sum()) if measure.share else units,
-        "value": round(value, DIGITS),
-        "low": low,
-        "high": high,
-        "signature": signature,
-        "statistics": as_text(statistics) if tested else [],
-    }
+    units = int(statistics[:, 1].sum()) if measure.share else len(statistics)
+    found = figure(measure.key, measure.of(statistics), units, group or measure.group)
+    found["signature"] = signature
+    if measure.kind in ("score", "fault"):
+        found["low"], found["high"] = interval(measure, statistics)
+        found["statistics"] = as_text(statistics)
+    return found
 
 
 def interval(measure: Measure, statistics: Floats) -> tuple[float, float]:
@@ -64,10 +57,13 @@ def interval(measure: Measure, statistics: Floats) -> tuple[float, float]:
     lines without a fault are alike.
     """
     if measure.share:
-        ends = _wilson(*statistics.sum(0)[:2].astype(int).tolist())
-        low, high = measure.values(np.array(ends)).tolist()
+        from scipy.stats import binomtest  # takes half a second to load
+
+        found, of = statistics.sum(0)[:2].astype(int)
+        ends = binomtest(found, max(of, 1)).proportion_ci(method="wilson")
+        low, high = measure.values(np.array([(end * of, of) for end in ends])).tolist()
         return round(low, DIGITS), round(high, DIGITS)
-    values = list(_resampled(measure, statistics, resampled_counts(len(statistics))))
+    values = list(_resampled(measure, statistics, _resampled_counts(len(statistics), RESAMPLES)))
     if any(isinstance(each, np.float32) for each in values):  # 0 and 100 are of another type
         values = [np.float32(each) for each in values]
     ranked = sorted(values)
@@ -86,42 +82,28 @@ def paired_test(measure: Measure, first: Floats, second: Floats) -> PairedTest:
     above 0, would say that they differ significantly; and for a single line, whose samples are all
     the same.
     """
-    counts = resampled_counts(len(first))
-    differences = resampled_values(measure, second, counts)
-    differences = differences - resampled_values(measure, first, counts)
+    counts = _resampled_counts(len(first), RESAMPLES)
+    one, other = (np.array(_resampled(measure, each, counts)) for each in (first, second))
+    differences = other - one
     error = round(float(differences.std(ddof=1)), DIGITS)
     if len(first) == 1 or np.array_equal(first, second):
         return PairedTest(1.0, 1.0, error)
-    one, other = measure.values(np.stack([first.sum(0), second.sum(0)]))
-    difference = abs(float(one - other))
-    swapped = _swapped(measure, first, second)
-    p = _p_value(swapped >= difference if measure.share else swapped > difference)
-    return PairedTest(bootstrap_p(differences, difference), p, error)
-
-
-def resampled_counts(lines: int) -> Floats:
-    """How often each of RESAMPLES resamples (rows) has each line, with sacreBLEU's seed."""
-    return _resampled_counts(lines, RESAMPLES)
-
-
-def resampled_values(measure: Measure, statistics: Floats, counts: Floats) -> Floats:
-    """The value of each resample; `statistics`: a row for each line."""
-    return np.array(_resampled(measure, statistics, counts))
-
-
-def bootstrap_p(differences: Floats, difference: float) -> float:
-    """The p-value of a difference, 0 or more, from those of the resamples, as sacreBLEU has it."""
-    sampled = np.abs(differences)
-    return _p_value(sampled - sampled.mean() > difference)
+    difference = abs(measure.of(first) - measure.of(second))
+    sampled, swapped = np.abs(differences), _swapped(measure, first, second)
+    bootstrap = _p_value(sampled - sampled.mean() > difference)
+    randomization = _p_value(swapped >= difference if measure.share else swapped > difference)
+    return PairedTest(bootstrap, randomization, error)
 
 
 def _resampled(measure: Measure, statistics: Floats, counts: Floats) -> Iterable[Any]:
+    """The value of each resample; `statistics`: a row for each line."""
     sums = counts @ statistics
     return measure.value(sums.astype(np.float32) if measure.single else sums)
 
 
 @lru_cache(maxsize=2)
 def _resampled_counts(lines: int, resamples: int) -> Floats:
+    """How often each resample (row) has each line, with sacreBLEU's seed."""
     drawn = np.random.default_rng(SEED).choice(lines, size=(resamples, lines), replace=True)
     return np.stack([np.bincount(each, minlength=lines) for each in drawn]).astype(np.float64)
 
@@ -143,11 +125,3 @@ def _swapped(measure: Measure, first: Floats, second: Floats) -> Floats:
 def _p_value(above: "np.ndarray[tuple[int], np.dtype[np.bool_]]") -> float:
     """(samples above the difference + 1) / (samples + 1), which is never 0."""
     return round((int(above.sum()) + 1) / (len(above) + 1), DIGITS)
-
-
-def _wilson(found: int, of: int) -> list[tuple[float, int]]:
-    """The sums that are the ends of the interval."""
-    z = NormalDist().inv_cdf(0.975)
-    middle, scale = found + z * z / 2, 1 + z * z / of if of else math.inf
-    half = z * math.sqrt(found * (of - found) / of + z * z / 4) if of else 0.0
-    return [(max(0.0, end / scale), of) for end in (middle - half, middle + half)]
