@@ -201,7 +201,8 @@ def _facts(results: Iterable[SystemResult], apart: bool) -> dict[str, str]:
         place = ", ".join((*corpus, result.test))
         for name in (name for name in _FACTS if name in known):
             where = [place] if name in _OF_TEXTS else corpus
-            facts[", ".join((name, *where))] = str(known[name])[:_SHORT]
+            most = _SHORT if name.endswith("_sha256") else None
+            facts[", ".join((name, *where))] = str(known[name])[:most]
         facts[f"signature of BLEU, {place}"] = result.rows["bleu", ""][0].signature
     return facts
 

@@ -31,7 +31,8 @@ def notes(
         "matrices.",
         *legend(records),
     ]
-    if records.measures.baseline.notna().any():
+    tested = (of for each in system_results(records) for of in each.differences.values())
+    if any(of.agreement and of.significant for of in tested):
         lines.append(AGREEMENT)
     lines += [*_of_tasks(records.cells), *_of_rows(records.cells)]
     if (numbers.scored != "sacrebleu").any():
