@@ -2,7 +2,6 @@
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import ExitStack
 from dataclasses import dataclass
 from itertools import chain
 from typing import Any
@@ -88,30 +87,29 @@ def compare(
     """
     (a, on_a, at_a), (b, on_b, at_b) = map(_parse, (first, second))
     on_a, on_b = on_a or corpus or on_b, on_b or corpus or on_a
-    with ExitStack() as stack:
-        opened = {name: _open(name, stack) for name in dict.fromkeys((at_a, at_b))}
-        named = [(a or b, b or a)]
-        if not a and not b:
-            rows = [opened[name][0].systems for name in (at_a, at_b)]
-            named = [(name, name) for name in rows[0] if name in rows[1]]
-        if not named:
-            raise UserError(f"{first} and {second}: no system of the same name")
-        for row_a, row_b in named:
-            sides = (
-                _Side(row_a, on_a, at_a, *opened[at_a], on_a != on_b),
-                _Side(row_b, on_b, at_b, *opened[at_b], on_a != on_b),
-            )
-            yield from _compared(*sides, sentences)
+    opened = {name: _open(name) for name in dict.fromkeys((at_a, at_b))}
+    named = [(a or b, b or a)]
+    if not a and not b:
+        rows = [opened[name][0].systems for name in (at_a, at_b)]
+        named = [(name, name) for name in rows[0] if name in rows[1]]
+    if not named:
+        raise UserError(f"{first} and {second}: no system of the same name")
+    for row_a, row_b in named:
+        yield from _compared(
+            _Side(row_a, on_a, at_a, *opened[at_a], on_a != on_b),
+            _Side(row_b, on_b, at_b, *opened[at_b], on_a != on_b),
+            sentences,
+        )
 
 
-def _open(name: str, stack: ExitStack) -> tuple[Settings, frame.Records]:
+def _open(name: str) -> tuple[Settings, frame.Records]:
     """The settings and records of a revision."""
     if not name:
         settings, records = load(), frame.load()
         check_settings(records, settings, frame.RESULTS)
         return settings, records
-    root = stack.enter_context(files_of(name, (RESOLVED, frame.RESULTS)))
-    return load_resolved(root), frame.load(root)
+    with files_of(name, (RESOLVED, frame.RESULTS)) as root:
+        return load_resolved(root), frame.load(root)
 
 
 def _parse(text: str) -> tuple[str, str | None, str]:

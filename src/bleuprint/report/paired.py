@@ -56,18 +56,12 @@ def paired_differences(
     `trained`: unless both were trained here, one has the same lines for each seed.
     """
     found = {}
-    for key in first[0]:
-        pairs = [
-            (a[key], b[key]) for a, b in zip(first, second, strict=True) if key in a and key in b
-        ]
-        measure = MEASURES.get(key[0])
-        if not measure or measure.kind not in ("score", "fault") or len(pairs) < len(first):
+    for key in (key for key in first[0] if key in second[0]):
+        pairs = [(a[key], b[key]) for a, b in zip(first, second, strict=True)]
+        sizes = {len(each["statistics"]) for pair in pairs for each in pair}
+        if len(sizes) > 1 or sizes == {0}:  # other documents; not tested
             continue
-        if any(
-            len(a["statistics"]) != len(b["statistics"]) or not a["statistics"] for a, b in pairs
-        ):
-            continue
-        tests = list[PairedTest]()
+        measure, tests = MEASURES[key[0]], list[PairedTest]()
         if len({each["signature"] for pair in pairs for each in pair}) == 1:
             tests = [paired_test(measure, statistics_of(a), statistics_of(b)) for a, b in pairs]
         deltas = [after["value"] - before["value"] for before, after in pairs]
