@@ -7,7 +7,7 @@ import pytest
 
 import processes
 import result_trees as trees
-from bleuprint.config.paths import Cell, folder
+from bleuprint.config.paths import Cell
 from bleuprint.corpus.test_sets import Description
 from bleuprint.decoding.translation_record import ReferenceLoss
 from bleuprint.runtime.errors import UserError
@@ -186,15 +186,6 @@ def test_bad_translations(cell, tmp_path, content, message):
     if content is not None:
         file.write_bytes(content)
     fails(tmp_path, message)
-
-
-def test_an_empty_test_set(cell, tmp_path):
-    for stage in ("split", "tokens"):
-        for language in ("en", "de"):
-            (folder("news-en-de", stage, tmp_path) / f"test.first.{language}").write_bytes(b"")
-    trees.describe(tmp_path, trees.settings_in(tmp_path), "news-en-de")
-    (cell / "hypotheses" / "test.first.de").write_bytes(b"")
-    fails(tmp_path, "test.first.de: is empty: nothing to score")
 
 
 @pytest.mark.usefixtures("cell")

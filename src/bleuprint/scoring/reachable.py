@@ -151,9 +151,9 @@ def notes_before(settings: Settings) -> Iterator[str]:
 def _lines_here(name: str, corpus: Corpus, test: str, texts: Collection[Text]) -> list[str]:
     """The first references of a test set; none if nothing is here."""
     if all(map(_is_local, texts)):
-        lines = _targets(texts, corpus)
+        pairs = (pair for text in texts for pair in local_pairs(text, corpus.languages))
         edits = () if corpus.files.tests else corpus.clean
-        return [edited(line, corpus.target, edits) for line in lines]
+        return [edited(pair.target, corpus.target, edits) for pair in islice(pairs, _LINES)]
     place = paths.given(name) if corpus.files.tests else paths.folder(name, "split")
     path = TextFolder(place, corpus.source, corpus.target).files(f"test.{test}")[1]
     return list(islice(read_lines(path), _LINES)) if path.exists() else []
@@ -163,11 +163,6 @@ def _is_local(text: Text) -> bool:
     """Whether a text's first lines can be read at once from files in inputs/."""
     streamed = text.format != "documents" and not text.made
     return streamed and all(file.path and Path(file.path).is_file() for file in text.files)
-
-
-def _targets(texts: Iterable[Text], corpus: Corpus) -> list[str]:
-    pairs = (pair for text in texts for pair in local_pairs(text, (corpus.source, corpus.target)))
-    return [pair.target for pair in islice(pairs, _LINES)]
 
 
 def _listed(scores: Scores) -> str:

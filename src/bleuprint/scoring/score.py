@@ -12,7 +12,7 @@ from bleuprint.config.paths import Cell, folder
 from bleuprint.corpus.test_sets import Description, names_of_test_sets, read_description
 from bleuprint.decoding.translation_record import TRANSLATION, ReferenceLoss, TranslationRecord
 from bleuprint.runtime.code import versions
-from bleuprint.runtime.errors import UserError, say
+from bleuprint.runtime.errors import say
 from bleuprint.runtime.files import sha256_of, write_json
 from bleuprint.scoring.breakdown import by_count, by_length
 from bleuprint.scoring.measure import Floats, Measure, Measured, Texts
@@ -59,13 +59,10 @@ def score_files(
 
     Raises UserError if it is not parallel to the references.
     """
-    pairs = list(read_pairs(references, hypotheses))
-    if not pairs:
-        raise UserError(f"{references}: is empty: nothing to score")
-    expected, translated = zip(*pairs, strict=True)
+    expected, translated = zip(*read_pairs(references, hypotheses), strict=True)
     texts = Texts(list(read_lines(sources)), expected, translated, corpus, described)
     scores: SetScores = {
-        "lines": len(pairs),
+        "lines": len(expected),
         "sources": sha256_of(sources),
         "references": sha256_of(references),
         "hypotheses": sha256_of(hypotheses),
