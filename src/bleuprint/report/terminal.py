@@ -80,10 +80,10 @@ def _table(
     def lines(row: Row, style: str = "") -> Iterator[Text]:
         folded = [_folded(row.cells[place], widths[place]) for place in places]
         for texts in zip_longest(*folded, fillvalue=""):
-            cells = [
-                Text(_padded(text, widths[at], grid.columns[at].left), "bold" * (at in row.best))
-                for text, at in zip(texts, places, strict=True)
-            ]
+            cells = [Text(text) for text in texts]
+            for cell, at in zip(cells, places, strict=True):
+                cell.align("left" if grid.columns[at].left else "right", widths[at])
+                cell.style = "bold" * (at in row.best)
             (line := Text("  ").join(cells)).stylize(style)
             yield line
 
@@ -105,8 +105,3 @@ def _folded(text: str, width: int) -> list[str]:
     if cell_len(text) <= width:
         return [text]
     return [line.plain.rstrip() for line in Text(text).wrap(_console(), width, overflow="fold")]
-
-
-def _padded(text: str, width: int, left: bool) -> str:
-    space = " " * (width - cell_len(text))
-    return text + space if left else space + text

@@ -82,8 +82,7 @@ def _split(texts: Texts) -> Sides | None:
 
 
 def _variant(name: str, make: Callable[[Sequence[str], str], BLEU], **given: Any) -> Measure:
-    value_of = make([""], "en")
-    return sacrebleu_measure(name, name, make, value_of, resampled=False, kind="variant", **given)
+    return sacrebleu_measure(name, name, make, resampled=False, kind="variant", **given)
 
 
 def _bleu(lines: Sequence[str], _: str, lowercase: bool = False, tokenize: str = "none") -> BLEU:

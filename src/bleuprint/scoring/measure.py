@@ -85,6 +85,10 @@ class Measure:
         return float(self.values(statistics.sum(0)[None])[0])
 
 
+def counted_elsewhere(_: Texts) -> None:
+    """The statistics of a measure that is not of the texts alone."""
+
+
 def per_cent(sums: Any) -> Floats:
     """The value of a share: of the lines that count, per cent; 0 of none."""
     found, of = np.asarray(sums, dtype=np.float64).T[:2]

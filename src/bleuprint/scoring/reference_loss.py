@@ -4,17 +4,12 @@ import math
 from collections.abc import Iterator, Sequence
 
 from bleuprint.decoding.translation_record import ReferenceLoss
-from bleuprint.scoring.measure import Measure, Measured, figure
-
-
-def _of_model(_: object) -> None:
-    """Counted by the stage translate, without lines."""
-
+from bleuprint.scoring.measure import Measure, Measured, counted_elsewhere, figure
 
 _FIGURES = ("loss", "Loss", 3), ("perplexity", "Perplexity", 2), ("word_perplexity", "Per word", 1)
 LOSSES = tuple(
     Measure(
-        *(key, label, _of_model, lambda sums: sums[:, 0]),
+        *(key, label, counted_elsewhere, lambda sums: sums[:, 0]),
         kind="figure",
         digits=digits,
         lower_is_better=True,

@@ -5,7 +5,7 @@ from functools import lru_cache
 from typing import Any
 
 import numpy as np
-from sacrebleu import BLEU, CHRF, TER
+from sacrebleu import CHRF, TER
 from sacrebleu.metrics.base import Metric
 
 from bleuprint.scoring.bleu import bleu_metric
@@ -35,16 +35,15 @@ def sacrebleu_measure(
     key: str,
     label: str,
     make: Callable[[Sequence[str], str], Metric],
-    value_of: Metric,
     sides: Callable[[Texts], Sides | None] = _lines,
     resampled: bool = True,
     **given: Any,
 ) -> Measure:
     """A measure of a metric that `make` makes of references and the target language.
 
-    `value_of` has its options, but may have another tokenizer. `resampled`: the signature names
-    the resamples.
+    `resampled`: the signature names the resamples.
     """
+    value_of = make([""], "en")  # of sums of any language
 
     def signature(texts: Texts) -> str:
         metric = make(texts.references[:1], texts.language)
@@ -66,23 +65,20 @@ def sacrebleu_measure(
     return Measure(key, label, statistics, value, signature=signature, single=True, **given)
 
 
-_VALUE = BLEU(tokenize="none", force=True)
-
 BLEU_MEASURE = sacrebleu_measure(
-    *("bleu", "BLEU", bleu_metric, _VALUE),
+    *("bleu", "BLEU", bleu_metric),
     about="n-grams of up to four tokens, in the tokens of the target language; 100 is the maximum.",
 )
 CHRF2 = sacrebleu_measure(
-    *("chrf2", "chrF2", lambda references, _: CHRF(references=[references]), CHRF()),
+    *("chrf2", "chrF2", lambda references, _: CHRF(references=[references])),
     about="Characters in place of words: n-grams of up to six; 100 is the maximum.",
 )
 CHRF2PP = sacrebleu_measure(
     *("chrf2pp", "chrF2++", lambda references, _: CHRF(word_order=2, references=[references])),
-    CHRF(word_order=2),
     about="chrF2 of characters and, in addition, of words and pairs of words.",
 )
 TER_MEASURE = sacrebleu_measure(
-    *("ter", "TER", lambda references, _: TER(references=[references]), TER()),
+    *("ter", "TER", lambda references, _: TER(references=[references])),
     about=(
         "Edits (words inserted, deleted, replaced, runs of words moved) per 100 words of the "
         "references; lower is better."
@@ -90,9 +86,7 @@ TER_MEASURE = sacrebleu_measure(
     highest=np.inf,
     lower_is_better=True,
 )
-DBLEU = sacrebleu_measure(
-    *("dbleu", "d-BLEU", bleu_metric, _VALUE), sides=_documents, group="document"
-)
+DBLEU = sacrebleu_measure("dbleu", "d-BLEU", bleu_metric, sides=_documents, group="document")
 # Tokens of the translations and of the references, as BLEU counts them: its first statistics.
 LENGTH_RATIO = Measure(
     *("length_ratio", "Length ratio", BLEU_MEASURE.statistics),
