@@ -12,7 +12,6 @@ import pandas as pd
 
 from bleuprint.config.published import Published
 
-TEST = "newstest2014"
 SOURCE = "Vaswani et al. 2017, Table 2"
 
 HOW_SCORED = (
@@ -32,14 +31,9 @@ _COLUMNS = (
 )
 
 
-def table_2() -> pd.DataFrame:
-    """Table 2 as printed: BLEU and training FLOPs by system and language pair."""
-    return pd.read_csv(Path(__file__).with_name("table_2.csv"), dtype=str)
-
-
 def reports_on(corpus: str, test: str) -> bool:
     """Whether Table 2 is about this test set: WMT14's newstest2014."""
-    return corpus.startswith("wmt14") and test == TEST
+    return corpus.startswith("wmt14") and test == "newstest2014"
 
 
 def rows(records: pd.DataFrame, published: Sequence[Published] = ()) -> pd.DataFrame:
@@ -51,7 +45,8 @@ def rows(records: pd.DataFrame, published: Sequence[Published] = ()) -> pd.DataF
     tests = records[["corpus", "test"]].drop_duplicates()
     tests["pair"] = (records.source + "-" + records.target)[tests.index]
     wmt = tests[list(map(reports_on, tests.corpus, tests.test))]
-    paper = table_2().merge(wmt, on="pair").assign(published=SOURCE, scored="tokenized")
+    paper = pd.read_csv(Path(__file__).with_name("table_2.csv"), dtype=str)  # as printed
+    paper = paper.merge(wmt, on="pair").assign(published=SOURCE, scored="tokenized")
     paper.loc[paper.system.str.startswith("Transformer"), "scored"] = "compound-split"
     named = [
         {
