@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import replace
 
-from bleuprint.report.grid import GROUP, NONE, Grid, Row, filled_columns, only
+from bleuprint.report.grid import GROUP, NONE, Grid, Number, Row, filled_columns, only
 
 
 def stacked(
@@ -22,7 +22,7 @@ def stacked(
             if any(cell not in ("", NONE) for at, cell in cells.items() if not columns[at].left):
                 best = {labels[place] for place in row.best}
                 places = frozenset(place for place, label in enumerate(columns) if label in best)
-                texts = tuple(cells.get(label, NONE) for label in columns)
+                texts = tuple(cells.get(label, Number(NONE, None)) for label in columns)
                 of_grid.append(Row(texts, row.kind, places))
         if of_grid:
             of_name = {labels[0]: name, **(beside or {}).get(name, {})}

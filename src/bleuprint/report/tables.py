@@ -88,7 +88,7 @@ def losses(records: Records, published: Sequence[Published] = ()) -> Grid | None
     for row in numbers.drop_duplicates(PLACE).itertuples():
         cells = f"{row.system} (published)", f"{row.test_loss:.3f}", f"{row.test_perplexity:.2f}"
         place = tasks[row.corpus].name, row.test
-        of_others.setdefault(place, []).append(Row((*cells, NONE), "published"))
+        of_others.setdefault(place, []).append(Row((*cells, Number(NONE, None)), "published"))
     columns = {measure.label: (measure.key, "") for measure in LOSSES}
     results = [each for each in system_results(records) if not each.outside]
     return table(results, columns, value, above=of_others)

@@ -66,7 +66,7 @@ def _article(lines: SetLines, line: int) -> Markup:
 def _marked(text: str, reference: str) -> list[tuple[Kind, str, str]]:
     """Pieces of a translation: kind, the space before it, and the piece without that.
 
-    None if it is the reference.
+    Empty if it is the reference.
     """
     if text == reference:
         return []
