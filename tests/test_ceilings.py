@@ -8,27 +8,27 @@ from root import ROOT
 
 # Lines of code by package of src/bleuprint, rounded up.
 PACKAGES = {
-    "report": 3945,
+    "report": 3890,
     "corpus": 3675,
-    "runtime": 2375,
+    "runtime": 2385,
     "config": 2255,
     "pipeline": 1810,
-    "scoring": 1550,
-    "training": 2520,
+    "scoring": 1495,
+    "training": 2510,
     "dataset": 1525,
-    "text": 1370,
+    "text": 1365,
     "serving": 1000,
     "decoding": 1305,
     "tracking": 995,
     "model": 1625,
-    "cli": 860,
-    "rules": 720,
-    "native": 550,  # in C++ 400
-    "cells": 200,
+    "cli": 865,
+    "rules": 715,
+    "native": 545,  # in C++ 400
+    "cells": 195,
 }
 LONGEST = 350  # lines of a module
 # Of code; of docs, of pages. The aim is 21,000 and 25,000.
-TOTALS = {"src": 28295, "tests": 32530, "docs": 2511}
+TOTALS = {"src": 28161, "tests": 31981, "docs": 2511}
 
 
 def code(folder):
