@@ -39,9 +39,14 @@ def filled(readme: str, root: Path = Path()) -> str:
     return f"{first}{head}{lines}"
 
 
+def report_of(recipe: str, root: Path) -> Path:
+    """Its results.json."""
+    return root / "reports" / ("" if recipe == DEFAULT else recipe) / "results.json"
+
+
 def results_of(recipe: str, root: Path) -> list[SystemResult]:
     """Empty if there is no report."""
-    path = root / "reports" / ("" if recipe == DEFAULT else recipe) / "results.json"
+    path = report_of(recipe, root)
     return system_results(frame.read(path, path.parent)) if path.exists() else []
 
 
