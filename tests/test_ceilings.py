@@ -8,7 +8,7 @@ from root import ROOT
 
 # Lines of code by package of src/bleuprint, rounded up.
 PACKAGES = {
-    "report": 3890,
+    "report": 3895,
     "corpus": 3675,
     "runtime": 2385,
     "config": 2255,
@@ -28,7 +28,7 @@ PACKAGES = {
 }
 LONGEST = 350  # lines of a module
 # Of code; of docs, of pages. The aim is 21,000 and 25,000.
-TOTALS = {"src": 28161, "tests": 31981, "docs": 2511}
+TOTALS = {"src": 28168, "tests": 31981, "docs": 2511}
 
 
 def code(folder):

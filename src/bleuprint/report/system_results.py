@@ -1,7 +1,7 @@
 """The result of a system on a test set: means over seeds, and differences from the baseline."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
 from math import isnan
 from statistics import fmean, stdev
@@ -191,14 +191,21 @@ def system_results(records: Records) -> list[SystemResult]:
     for row in records.measures.itertuples(index=False):
         of_place = rows.setdefault((row.system, row.corpus, row.test), {})
         of_place.setdefault((row.measure, row.group), []).append(row)
-    found: dict[tuple[Task, str, str], SystemResult] = {}
-    for (system, corpus, test), cells in records.cells.groupby(PLACE, sort=False):
-        task, of_place = tasks[corpus], rows.get((system, corpus, test), {})
-        names = (of[0].baseline for of in of_place.values() if pd.notna(of[0].baseline))
-        baseline = found.get((task, test, next(names, "")))  # which comes first
-        result = SystemResult(system, corpus, test, task, cells, of_place, baseline)
-        found[task, test, result.label] = result
-    return list(found.values())
+    alone = {
+        (system, corpus, test): SystemResult(
+            *(system, corpus, test, tasks[corpus]),
+            *(cells, rows.get((system, corpus, test), {})),
+        )
+        for (system, corpus, test), cells in records.cells.groupby(PLACE, sort=False)
+    }
+
+    by_label = {(each.task, each.test, each.label): each for each in alone.values()}
+
+    def baseline(result: SystemResult) -> SystemResult | None:
+        names = (of[0].baseline for of in result.rows.values() if pd.notna(of[0].baseline))
+        return by_label.get((result.task, result.test, next(names, "")))
+
+    return [replace(result, baseline=baseline(result)) for result in alone.values()]
 
 
 def by_test(results: Sequence[SystemResult]) -> dict[tuple[str, str], list[SystemResult]]:
