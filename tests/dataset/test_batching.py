@@ -227,7 +227,7 @@ def plain(update):
     return [(epoch, rows.tolist()) for epoch, rows in update.batches]
 
 
-def stream(start, sentences=None):  # type: ignore[no-untyped-def]
+def stream(start, sentences=None):
     return plan_updates(
         SOURCE,
         TARGET,

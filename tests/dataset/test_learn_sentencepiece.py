@@ -114,14 +114,14 @@ def test_unknown_characters_are_one_token(tokens, tmp_path, model):
     ids = list(side.encode(["ba שלום di"]))
     assert ids.count(UNK) == 1
     assert side.decode(ids) == ["ba", "<unk>", "di"]
-    assert side.resegment(ids, 0.5, None) == ids  # type: ignore[arg-type]
+    assert side.resegment(ids, 0.5, None) == ids
 
 
 def test_large_text_is_learned_from_in_even_steps(tokens, tmp_path, monkeypatch):
     seen: list[str] = []
     learn_model = learn_sentencepiece.learn_model
 
-    def spy(corpus, settings, lines):  # type: ignore[no-untyped-def]
+    def spy(corpus, settings, lines):
         seen.extend(lines)
         return learn_model(corpus, settings, seen)
 
@@ -150,7 +150,7 @@ def test_an_impossible_size_is_one_line(tokens, tmp_path, size, model, message):
 @pytest.mark.parametrize("name", ["none", "moses"])
 def test_text_goes_through_all_stages(tmp_path, name):
     """Odd characters in every place, also as the only text of a line, and no line is lost."""
-    tokenize = Tokenize(name, lowercase=False, hyphens=False, escape=False)  # type: ignore[arg-type]
+    tokenize = Tokenize(name, lowercase=False, hyphens=False, escape=False)
     odd = [(f"{c}Die{c}Katze {c}", f"The {c} cat{c}") for c in [*TORTURE, *ODD]]
     held_out = [*odd, ("", "x"), *PAIRS]
     train = [(f"{source} {n}", f"{target} {n}") for n, (source, target) in enumerate(odd)]

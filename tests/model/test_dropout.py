@@ -29,7 +29,6 @@ def test_gradients_go_the_same_way():
     x = torch.randn(50, 7, requires_grad=True)
     dropped = dropout(x, 0.4, training=True)
     dropped.sum().backward()
-    assert x.grad is not None
     torch.testing.assert_close(dropped.detach(), x.detach() * x.grad)
 
 

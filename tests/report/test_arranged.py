@@ -20,7 +20,7 @@ def test_tables_are_stacked_by_their_heads():
         ("baseline", ("z", NONE, "3", "4"), {3}),
     ]
     # so that scripts sort the column as one of numbers
-    assert found.rows[3].cells[1].value is None  # type: ignore[attr-defined]
+    assert found.rows[3].cells[1].value is None
 
 
 def test_a_table_is_parted_by_texts():

@@ -53,13 +53,12 @@ def test_records_have_intervals_and_tests_by_document(made):
     tiny, small = system_results(made[2])
     for result in (tiny, small):
         by_line, by_document = result.score("bleu"), result.score("bleu", "document")
-        assert by_line and by_document and by_line.mean == by_document.mean
-        assert by_document.low and by_document.high and by_line.low and by_line.high
+        assert by_line.mean == by_document.mean
         assert by_document.high - by_document.low > 1.3 * (by_line.high - by_line.low)
     assert tiny.difference_in("bleu", "document") is None
     # five of 40 lines are better, and one of eight documents
     of_lines, of_documents = small.difference, small.difference_in("bleu", "document")
-    assert of_lines and of_documents and of_lines.p < 0.05 < of_documents.p
+    assert of_lines.p < 0.05 < of_documents.p
     assert trees.WORD not in (made[0] / RESULTS).read_text("utf-8")
 
 
@@ -70,7 +69,6 @@ def test_table_and_page_say_how_much_wider_it_is(made):
     assert rows[f"{CORPUS}, {TEST} (documents)"]["BLEU"] == "8"
     by_document, by_line = tiny.score("bleu", "document"), tiny.bleu
     assert rows["tiny"]["BLEU"] == str(by_document) and "[" in rows["tiny"]["d-BLEU"]
-    assert by_document and by_document.low and by_document.high and by_line.low and by_line.high
     times = f"{(by_document.high - by_document.low) / (by_line.high - by_line.low):.1f}"
     first, lost = tables.document_findings(records)
     assert "the interval of BLEU is" in first and times in first
@@ -91,7 +89,7 @@ def test_of_several_seeds_intervals_are_means():
 
     other = record("tiny", CORPUS, "second", 31)
     grid = tables.documents(frame(row(1, 40.0), row(2, 42.0), other))
-    assert grid and len(grid.rows) == 2  # with the name of the test set
+    assert len(grid.rows) == 2  # with the name of the test set
     shown = rows_of(grid)["tiny"]
     assert (shown["d-BLEU"], shown["BLEU"]) == ("41.0 [31.0, 51.0]", "30.0 [27.0, 33.0]")
 

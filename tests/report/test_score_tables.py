@@ -14,7 +14,6 @@ RECORDS = [
 
 
 def rows_of(grid):
-    assert grid is not None
     heads = [column.label for column in grid.columns]
     return [dict(zip(heads, row.cells, strict=True)) for row in grid.rows]
 
@@ -40,7 +39,6 @@ def test_published_perplexities_stand_above_ours():
         Published("Elsewhere", "x", "other", "first", 3.0, "tokenized", perplexity=2.0),
     )
     grid = tables.losses(frame(*RECORDS), numbers)
-    assert grid
     assert [row.kind for row in grid.rows] == [GROUP, "published", "", "", GROUP, ""]
     _, first, ours, *_ = rows_of(grid)
     printed = {"Loss": "1.731", "Perplexity": "5.65", "Per word": NONE}

@@ -17,7 +17,6 @@ BLEU = {d: pytest.approx(88.33333333333225 / (1 + math.exp(-0.96639269 * d))) fo
 
 def difference(results, system):
     (result,) = (result for result in results if result.system == system)
-    assert result.difference is not None
     return result.difference
 
 

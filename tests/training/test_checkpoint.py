@@ -28,7 +28,6 @@ def test_the_newest_is_read_as_it_was_saved(tmp_path):
     save(tmp_path, 10_000_000, 2.5)
     (tmp_path / "checkpoint-old").mkdir()  # somebody's own
     found = checkpoint.load_latest(tmp_path)
-    assert found is not None
     assert (found.update, found.state["loss"]) == (10_000_000, 0.1)
     assert found.model["a"].tolist() == [[2.5] * 3] * 2
 
@@ -134,9 +133,7 @@ def test_damaged_ones_go_and_whole_ones_stay(tmp_path, name, damage, capsys):
         said = capsys.readouterr().err
         assert "checkpoint-0000002 is damaged" in said
         assert name in said
-    found = checkpoint.load_latest(tmp_path)
-    assert found is not None
-    assert found.update == 1
+    assert checkpoint.load_latest(tmp_path).update == 1
 
 
 def test_without_an_intact_checkpoint_training_starts_again(tmp_path, capsys):

@@ -34,7 +34,7 @@ def entries(body):
 
 def test_maps_are_of_every_system_the_baseline_first(context):
     section = attention.attention(context)
-    assert section is not None and "room for" not in section.body
+    assert "room for" not in section.body
     assert "Maps of 2 sentences" in section.body
     named = [(one["sentence"], one["system"]) for one in entries(section.body)]
     places = [f"news-en-de, test set {test}, line 1" for test in ("first", "second")]
@@ -43,18 +43,14 @@ def test_maps_are_of_every_system_the_baseline_first(context):
 
 def test_room_goes_to_the_baseline_first(context, monkeypatch):
     whole = attention.attention(context)
-    assert whole is not None
     (data,) = re.findall(r'id="maps-data">\[(.*)\]</script>', whole.body)
     sizes = [len(one.encode()) for one in re.split(r',(?=\{"sentence")', data)]
     monkeypatch.setattr(attention, "BUDGET", sum(sizes[:4]))
     section = attention.attention(context)
-    assert section is not None
     assert [one["system"] for one in entries(section.body)] == ["base", "base", "better", "better"]
     assert "room for 4 of 6 maps" in section.body
     monkeypatch.setattr(attention, "BUDGET", 1)
-    section = attention.attention(context)
-    assert section is not None
-    assert len(entries(section.body)) == 1
+    assert len(entries(attention.attention(context).body)) == 1
 
 
 def test_units_are_no_markup(context):
@@ -69,6 +65,5 @@ def test_units_are_no_markup(context):
         section = attention.attention(context)
     finally:
         path.write_bytes(kept)
-    assert section is not None
     assert "<b>" not in section.body and section.body.count("<script") == 1
     assert entries(section.body)[0]["maps"]["cross"]["rows"] == [*HOSTILE[:2], "\ufffd", "👍"]
