@@ -41,7 +41,7 @@ def test_what_a_colleague_measured_is_shown_until_it_is_measured_here(saved):
     write_json(resumed, {**trees.timing_of(Cell("small", "news-en-de", 3)), "threads": "1 + 2"})
     there = load(root).cells
     assert set(there.threads) == {"2", "1 + 2"}
-    write_text(root / COSTS, costs_csv(there))
+    (root / COSTS).write_text(costs_csv(there))
     shutil.rmtree(root / "timings")
     pulled = load(root).cells
     columns = list(there.columns)
@@ -54,10 +54,5 @@ def test_what_a_colleague_measured_is_shown_until_it_is_measured_here(saved):
     assert list(here.train_seconds[2:]) == list(there.train_seconds[2:])
     # of another training there is nothing to show
     text = (root / COSTS).read_text()
-    write_text(root / COSTS, text.replace(there.training_sha256.iloc[-1], "0" * 64))
+    (root / COSTS).write_text(text.replace(there.training_sha256.iloc[-1], "0" * 64))
     assert pd.isna(load(root).cells.train_seconds.iloc[-1])
-
-
-def write_text(path, text):
-    path.parent.mkdir(exist_ok=True)
-    path.write_text(text)

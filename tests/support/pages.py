@@ -20,6 +20,11 @@ class Table:
         return dict(zip(self.heads, (name, *found[1:]), strict=True))
 
 
+def page_of(section):
+    """A page of this section alone."""
+    return Page(f'<section id="{section.anchor}">{section.body}</section>')
+
+
 class Page(HTMLParser):
     """All attributes, all ids, the text of each section, and all tables."""
 

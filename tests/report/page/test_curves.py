@@ -13,17 +13,11 @@ from bleuprint.config.paths import Cell
 from bleuprint.report.page.chart import line_styles
 from bleuprint.report.page.context import ReportContext
 from bleuprint.report.page.curves import curves, over_seeds, thinned
-from bleuprint.report.page.section import Section
 from bleuprint.report.page.summary import summary
 from bleuprint.report.records import collect
 from bleuprint.runtime import html
 from bleuprint.runtime.files import write_json
-from pages import Page
-
-
-def parsed(section: Section | None) -> Page:
-    assert section is not None
-    return Page(f'<section id="{section.anchor}">{section.body}</section>')
+from pages import page_of
 
 
 def luminance(color: str) -> float:
@@ -56,17 +50,6 @@ def test_colors_stand_out_from_the_paper(theme: str) -> None:
     (heat,) = re.findall(r"--heat: (\d+) (\d+) (\d+)", light if theme == "light" else dark)
     found["heat"] = "#" + "".join(f"{int(part):02x}" for part in heat)
     assert contrast("ink", "heat") >= 4.5
-
-
-def test_charts_take_their_colors_from_the_theme(tmp_path: Path) -> None:
-    settings = trees.settings_in(tmp_path, corpora={"news-en-de": ("first",)})
-    path = tmp_path / Cell("tiny", "news-en-de", 1).results / "curves.json"
-    write_json(path, trees.curves_of(Cell("tiny", "news-en-de", 1)))
-    rows = result_rows.frame(result_rows.record("tiny", "news-en-de", "first", 20.0))
-    page = parsed(curves(ReportContext(settings, rows, tmp_path)))
-    styles = " ".join(page.values("style"))
-    assert "stroke: var(--c0)" in styles and "stroke: var(--ink)" in styles
-    assert not re.search("#[0-9a-f]{3}", styles)
 
 
 def test_lines_are_told_apart() -> None:
@@ -106,7 +89,7 @@ def test_several_seeds_have_a_line_and_a_band(tmp_path: Path) -> None:
         for system in settings.systems
         for seed in settings.seeds
     ]
-    page = parsed(curves(ReportContext(settings, result_rows.frame(*rows), tmp_path)))
+    page = page_of(curves(ReportContext(settings, result_rows.frame(*rows), tmp_path)))
     assert sorted(name for name in page.ids if "-of-" in name) == sorted(
         f"curves-0-{kind}-of-{system}.{part}"
         for kind in range(3)
@@ -116,15 +99,17 @@ def test_several_seeds_have_a_line_and_a_band(tmp_path: Path) -> None:
     assert "the band reaches from the lowest to the highest" in page.sections["curves"]
 
 
-def test_curves_have_a_line_for_each_system(tmp_path: Path) -> None:
-    root = tmp_path / "made"
-    settings = trees.settings_in(root, corpora={"news-en-de": ("first",)})
-    trees.write_all(root, settings)
-    made = ReportContext(settings, collect(settings, root), root)
-    page = parsed(curves(made))
+def test_curves_have_a_line_for_each_system_in_colors_of_the_theme(tmp_path: Path) -> None:
+    settings = trees.settings_in(tmp_path, corpora={"news-en-de": ("first",)})
+    trees.write_all(tmp_path, settings)
+    made = ReportContext(settings, collect(settings, tmp_path), tmp_path)
+    page = page_of(curves(made))
     assert sorted(name for name in page.ids if "-of-" in name) == sorted(
         f"curves-0-{kind}-of-{system}.line" for kind in range(3) for system in range(2)
     )
     assert "news-en-de: validation BLEU" in page.sections["curves"]
+    styles = " ".join(page.values("style"))
+    assert "stroke: var(--c0)" in styles and "stroke: var(--ink)" in styles
+    assert not re.search("#[0-9a-f]{3}", styles)
     # two validations are no curve to give advice by
-    assert "What to try next" not in parsed(summary(made)).sections["summary"]
+    assert "What to try next" not in page_of(summary(made)).sections["summary"]

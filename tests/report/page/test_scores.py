@@ -9,7 +9,7 @@ import result_trees as trees
 from bleuprint.config.published import Published
 from bleuprint.report.page.context import ReportContext
 from bleuprint.report.page.summary import summary
-from pages import Page
+from pages import page_of
 
 CORPUS = "wmt14-en-de"
 TEST = "newstest2014"
@@ -37,21 +37,9 @@ def context(settings, *rows):
     return ReportContext(settings, result_rows.frame(*rows))
 
 
-def parsed(section):
-    assert section is not None
-    return Page(f'<section id="{section.anchor}">{section.body}</section>')
-
-
-def test_losses_stand_below_the_scores(settings):
-    made = context(settings, record("base", 20.0), record("big", 22.5, loss=1.25))
-    *_, table = parsed(summary(made)).tables["summary"]
-    assert [table.row(name)["Loss"] for name in ("base", "big")] == ["1.500", "1.250"]
-    assert table.row("big")["Perplexity"] == "4.48"
-
-
 def test_a_row_has_the_scores_and_the_cost(settings):
-    made = context(settings, record("base", 20.0), record("big", 22.5, 0.001))
-    table, further, _ = parsed(summary(made)).tables["summary"]
+    made = context(settings, record("base", 20.0), record("big", 22.5, 0.001, loss=1.25))
+    table, further, losses = page_of(summary(made)).tables["summary"]
     assert table.row("big") == {
         "System": "big",
         "BLEU tokenized": "–",
@@ -77,6 +65,7 @@ def test_a_row_has_the_scores_and_the_cost(settings):
         "TER": "13.5 [12.5, 14.5]",
         "TER difference": "+2.5‡ p=0.001",
     }
+    assert [losses.row(name)["Loss"] for name in ("base", "big")] == ["1.500", "1.250"]
     assert table.row("base (baseline)")["difference"] == "–"
     assert table.rows[0][0] == "wmt14-en-de, test set newstest2014 (1,000 sentences)"
 
@@ -84,7 +73,7 @@ def test_a_row_has_the_scores_and_the_cost(settings):
 def test_what_is_not_significant_is_said_so(settings):
     """Two systems are tested: 0.03 is significant, but not after Holm's doubling."""
     found = record("base", 20.0), record("big", 21.0, 0.03), record("odd", 19.8, 0.41)
-    page = parsed(summary(context(settings, *found)))
+    page = page_of(summary(context(settings, *found)))
     table, *_ = page.tables["summary"]
     assert table.row("big")["difference"] == "+1.0† p=0.030"
     assert table.row("odd")["difference"] == "-0.2 n.s. p=0.410"
@@ -98,7 +87,7 @@ def test_what_is_not_significant_is_said_so(settings):
 def test_published_rows_are_marked(settings):
     number = Published("Ours <before>", "A thesis", CORPUS, TEST, 25.5, "lower-cased")
     more = dataclasses.replace(settings, published=(number,))
-    page = parsed(summary(context(more, record("base", 20.0))))
+    page = page_of(summary(context(more, record("base", 20.0))))
     table, *_ = page.tables["summary"]
     assert table.marks == ["group"] + ["published"] * 9 + [""]
     big = table.row("Transformer (big) (published)")

@@ -14,7 +14,7 @@ from bleuprint.report.page.context import ReportContext
 from bleuprint.report.page.findings import best_systems
 from bleuprint.report.page.summary import summary
 from bleuprint.report.system_results import system_results
-from pages import Page
+from pages import page_of
 
 CORPORA = "news-en-de", "news-en-fr"
 REFERENCES = "4e" * 32
@@ -169,9 +169,10 @@ def test_pairs_faults_unseen_words_and_overlap_are_said(tree):
 def test_scores_are_drawn_to_scale(tree):
     """base: 20 [19, 22], big: 27 [26, 29]; between multiples of five, 15 and 30."""
     made = [record("news-en-de", "base", 20.0), record("news-en-de", "big", 27.0, 0.2)]
-    body = summary(ReportContext(tree[0], result_rows.frame(*made), tree[1])).body
-    assert re.findall(r'x1="(.*?)%" x2="(.*?)%"', body) == [("26.7", "46.7"), ("73.3", "93.3")]
-    table, *_ = Page(f'<section id="summary">{body}</section>').tables["summary"]
+    section = summary(ReportContext(tree[0], result_rows.frame(*made), tree[1]))
+    drawn = re.findall(r'x1="(.*?)%" x2="(.*?)%"', section.body)
+    assert drawn == [("26.7", "46.7"), ("73.3", "93.3")]
+    table, *_ = page_of(section).tables["summary"]
     assert table.rows[0][:2] == ["news-en-de, test set first (1,000 sentences)", "15 30"]
     assert table.row("big")["BLEU"] == "27.0 [26.0, 29.0]"
     assert table.marks == ["group", "baseline", ""]
