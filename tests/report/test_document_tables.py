@@ -11,7 +11,7 @@ from bleuprint.report.page.summary import summary
 from bleuprint.report.records import collect
 from bleuprint.report.report import table_md
 from bleuprint.report.system_results import system_results
-from bleuprint.scoring.score import score_cell
+from bleuprint.text.parallel import read_lines
 from result_rows import frame, measured, record, rows_of
 
 CORPUS, TEST = "news-en-de", "first"
@@ -22,16 +22,12 @@ IDS = ["<i>\u2028&", *(f"talk.{number}" for number in range(1, 8))]
 
 
 def translated(root, settings, system):
-    references = (folder(CORPUS, "split", root) / f"test.{TEST}.de").read_text("utf-8")
+    references = read_lines(folder(CORPUS, "split", root) / f"test.{TEST}.de")
     lines = [
         " ".join("x" if line // 5 in WRONG[system] and n % 4 == 2 else w for n, w in enumerate(of))
-        for line, of in enumerate(line.split(" ") for line in references.split("\n")[:-1])
+        for line, of in enumerate(line.split(" ") for line in references)
     ]
-    cell = Cell(system, CORPUS, 1)
-    trees.write_lines(root / cell.results / "hypotheses" / f"test.{TEST}.de", lines)
-    trees.write_translation(root, settings, cell)
-    trees.write_maps(root, settings, cell)
-    score_cell(settings, *cell, root)
+    trees.translate(root, settings, Cell(system, CORPUS, 1), TEST, lines)
 
 
 @pytest.fixture(scope="module")

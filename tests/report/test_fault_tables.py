@@ -16,7 +16,7 @@ from bleuprint.report.page.scores import faults as faults_section
 from bleuprint.report.records import _correct, collect
 from bleuprint.report.report import table_md
 from bleuprint.report.system_results import system_results
-from bleuprint.scoring.score import score_cell
+from bleuprint.text.parallel import read_lines
 from bleuprint.tracking.sync import metrics
 from result_rows import rows_of
 
@@ -25,23 +25,19 @@ CORPUS, TEST = "news-en-de", "first"
 LOST = {"tiny": 3, "small": 12}
 
 
-def damage(root, settings, system, seed):
+def damage(root, settings, system):
     """Sources with a number, references with the same, and outputs without some of them."""
     split = root / "data" / "split" / CORPUS
     for language in ("en", "de"):
         path = split / f"test.{TEST}.{language}"
-        text = path.read_text("utf-8").split("\n")[:-1]
+        text = [*read_lines(path)]
         if not text[0].startswith("7 "):
             trees.write_lines(path, [f"7 {line}" for line in text])
     trees.describe(root, settings, CORPUS)
-    cell = Cell(system, CORPUS, seed)
-    references = (split / f"test.{TEST}.de").read_text("utf-8").split("\n")[:-1]
-    lost = random.Random(seed).sample(range(40), 12)[: LOST[system]]
+    lost = random.Random(1).sample(range(40), 12)[: LOST[system]]
+    references = read_lines(split / f"test.{TEST}.de")
     broken = [line[2:] if n in lost else line for n, line in enumerate(references)]
-    trees.write_lines(root / cell.results / "hypotheses" / f"test.{TEST}.de", broken)
-    trees.write_translation(root, settings, cell)
-    trees.write_maps(root, settings, cell)
-    score_cell(settings, *cell, root)
+    trees.translate(root, settings, Cell(system, CORPUS, 1), TEST, broken)
 
 
 @pytest.fixture(scope="module")
@@ -50,7 +46,7 @@ def made(tmp_path_factory):
     settings = trees.settings_in(root, corpora={CORPUS: (TEST,)})
     trees.write_all(root, settings)
     for system in LOST:
-        damage(root, settings, system, 1)
+        damage(root, settings, system)
     with pytest.MonkeyPatch.context() as patch:
         trees.all_samples(patch)
         collect(settings, root).save(root / RESULTS)

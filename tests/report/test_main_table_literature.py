@@ -41,17 +41,9 @@ def test_literature_stands_above_ours_for_wmt14_only():
     assert first.startswith("ByteNet,wmt14-en-de,,newstest2014,tokenized,")
 
 
-@pytest.mark.parametrize(
-    ("corpus", "test"),
-    [
-        ("news-en-de", "newstest2014"),
-        ("wmt14-en-de", "newstest2013"),
-        ("wmt14-de-en", "newstest2014"),
-        ("my-wmt14-en-de", "newstest2014"),
-    ],
-)
-def test_no_literature_elsewhere(corpus, test):
-    (row,) = main_table.across(frame(record("base", corpus, test, 26.1))).rows
+@pytest.mark.parametrize("corpus", ["wmt14-de-en", "my-wmt14-en-de"])
+def test_no_literature_elsewhere(corpus):
+    (row,) = main_table.across(frame(record("base", corpus, "newstest2014", 26.1))).rows
     assert row.kind != "published"
 
 

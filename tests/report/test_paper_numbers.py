@@ -82,11 +82,6 @@ def test_numbers_of_two_seeds_and_costs_of_all():
     assert whole == {"trainings": "3", "hours": "36.00", "training_flops": "8.6e18"}
 
 
-def _project(root):
-    (root / "numbers.tex").write_text(numbers_tex(RECORDS), encoding="utf-8")
-    return RECORDS
-
-
 def test_the_file_defines_each_number():
     line = r"^\\expandafter\\newcommand\\csname bleuprint/(.*?)\\endcsname\{(.*)\}$"
     found = re.findall(line, numbers_tex(RECORDS), re.MULTILINE)
@@ -94,9 +89,9 @@ def test_the_file_defines_each_number():
 
 
 def _latex(folder, body):
+    (folder / "numbers.tex").write_text(numbers_tex(RECORDS), encoding="utf-8")
     source = rf"\documentclass{{article}}\input{{numbers}}\begin{{document}}{body}\end{{document}}"
     (folder / "paper.tex").write_text(source, encoding="utf-8")
-    (folder / "paper.pdf").unlink(missing_ok=True)
     command = ["pdflatex", "-interaction=nonstopmode", "paper"]
     # a log is wrapped in the middle of words otherwise
     env = {"PATH": "/usr/bin:/bin", "HOME": str(folder), "max_print_line": "1000"}
@@ -104,7 +99,6 @@ def _latex(folder, body):
         command,
         cwd=folder,
         env=env,
-        text=True,
         encoding="latin-1",
         capture_output=True,
         timeout=120,
@@ -113,13 +107,11 @@ def _latex(folder, body):
 
 @needs_latex
 def test_latex_reads_every_number(tmp_path):
-    records = _project(tmp_path)
-    numbers = paper_numbers(records)
+    numbers = paper_numbers(RECORDS)
     said = "".join(rf"\typeout{{number {name} is \bleuprint{{{name}}}}}" for name in numbers)
     text = rf"\section{{\bleuprint{{{FIRST}/bleu}}}}$p\bleuprint{{{FIRST}/p}}$"
-    text += (
-        rf"\bleuprint{{{FIRST}/human_agreement}} \texttt{{\bleuprint{{{FIRST}/bleu_signature}}}}"
-    )
+    text += rf"\bleuprint{{{FIRST}/human_agreement}}"
+    text += rf"\texttt{{\bleuprint{{{FIRST}/bleu_signature}}}}"
     length = r"\ifdim\bleuprint{tiny/news-en-de/hours}pt>11pt\typeout{LONG}\fi"  # a number to TeX
     done = _latex(tmp_path, text + length + said)
     assert done.returncode == 0, done.stdout
@@ -131,7 +123,6 @@ def test_latex_reads_every_number(tmp_path):
 
 @needs_latex
 def test_latex_refuses_a_number_that_is_not_there(tmp_path):
-    _project(tmp_path)
     done = _latex(tmp_path, rf"\bleuprint{{{FIRST}/bleu_hgih}}")
     assert done.returncode != 0
     assert "\\bleuprintNoSuchNumber" in done.stdout

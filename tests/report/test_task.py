@@ -163,9 +163,10 @@ def test_two_preparations_are_compared(copy, monkeypatch):
     found = bleu_of(records, "tiny", "words-en-de")
     assert row[5] == f"{found.difference:+.1f}" and row[6].split()[0] == f"{found.p:.3f}"
     assert any("line " in part for part in parts if isinstance(part, str))
-    # a system on other lines is not tested
+    # a system on other lines is not tested, nor are lines set beside each other
     other = [*compare("tiny, bpe-en-de", "small, talks-en-de")]
     assert {row.cells[6] for row in [e for e in other if isinstance(e, Grid)][-1].rows} == {"–"}
+    assert not any("line " in part for part in other if isinstance(part, str))
 
 
 def test_a_row_says_what_differs_in_its_preparation():

@@ -112,9 +112,21 @@ def write_cell(root, settings, cell, errors):
     write_json((root / cell.results) / "training.json", _training(settings, cell))
     write_json((root / cell.results) / "curves.json", curves_of(cell))
     write_json(timing_file(root, cell), timing_of(cell))
+    finish(root, settings, cell)
+
+
+def translate(root, settings, cell, test, lines):
+    """Put these lines in the place of a cell's translation of a test set; then score them."""
+    target = settings.corpus(cell.corpus).target
+    write_lines(root / cell.results / "hypotheses" / f"test.{test}.{target}", lines)
+    finish(root, settings, cell)
+
+
+def finish(root, settings, cell):
+    """Write what belongs to the translations of a cell, and its scores."""
     write_translation(root, settings, cell)
     write_maps(root, settings, cell)
-    score_cell(settings, cell.system, cell.corpus, cell.seed, root)
+    score_cell(settings, *cell, root)
 
 
 def timing_file(root, cell):

@@ -15,6 +15,7 @@ from bleuprint.report.page.lines import SetLines, shown_systems
 from bleuprint.report.records import collect
 from bleuprint.report.system_results import system_results
 from bleuprint.scoring.sacrebleu_measures import sentence_bleu
+from bleuprint.text.parallel import read_lines
 
 # Markup, right to left, emoji, control characters, a very long word.
 HOSTILE = [
@@ -31,18 +32,14 @@ def hostile_tree(root):
     trees.write_texts(root, settings)
     for language in ("en", "de"):
         path = root / "data" / "split" / "news-en-de" / f"test.first.{language}"
-        lines = path.read_text("utf-8").split("\n")[:-1]
-        trees.write_lines(path, [*HOSTILE, *lines[len(HOSTILE) :]])
+        trees.write_lines(path, [*HOSTILE, *[*read_lines(path)][len(HOSTILE) :]])
     trees.describe(root, settings, "news-en-de")
     for system, errors in (("tiny", 0.3), ("small", 0.1)):
         cell = Cell(system, "news-en-de", 1)
         trees.write_cell(root, settings, cell, errors)
-        path = root / cell.results / "hypotheses" / "test.first.de"
-        lines = path.read_text("utf-8").split("\n")[:-1]
-        trees.write_lines(path, [*HOSTILE[::-1], *lines[len(HOSTILE) :]])
-        trees.write_translation(root, settings, cell)
-        trees.write_maps(root, settings, cell)
-        trees.score_cell(settings, system, "news-en-de", 1, root)
+        lines = [*read_lines(root / cell.results / "hypotheses" / "test.first.de")]
+        hostile = [*HOSTILE[::-1], *lines[len(HOSTILE) :]]
+        trees.translate(root, settings, cell, "first", hostile)
     return ReportContext(settings, collect(settings, root), root)
 
 
@@ -66,9 +63,7 @@ def list_of(body):
 def test_every_line_is_there_with_its_texts_and_scores(context):
     section = sentences.sentences(context)
     split = context.root / "data" / "split" / "news-en-de"
-    sources, references = (
-        (split / f"test.first.{side}").read_text("utf-8").split("\n")[:-1] for side in ("en", "de")
-    )
+    sources, references = ([*read_lines(split / f"test.first.{side}")] for side in ("en", "de"))
     found = list_of(section.body)
     assert len(found) == len(sources) == 40
     for number, article in enumerate(found):
@@ -78,7 +73,7 @@ def test_every_line_is_there_with_its_texts_and_scores(context):
             assert texts[:2] == [sources[number], references[number]]
     for system in ("tiny", "small"):
         path = context.root / Cell(system, "news-en-de", 1).results / "hypotheses"
-        lines = (path / "test.first.de").read_text("utf-8").split("\n")[:-1]
+        lines = [*read_lines(path / "test.first.de")]
         bleu = sentence_bleu(lines, references, "de")
         for number, article in enumerate(found):
             (row,) = re.findall(f"<p><b>{system}</b> (.*?) <i>(.*?)</i>", article)
