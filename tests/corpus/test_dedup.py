@@ -6,7 +6,6 @@ from bleuprint.config.corpus import Dedup
 from bleuprint.corpus import dedup
 from bleuprint.corpus.dedup import Deduplication
 from bleuprint.rules import EDITS
-from bleuprint.runtime.errors import UserError
 from bleuprint.text.parallel import Pair, TextFolder
 from corpora import DEDUP, PAIRS, write_set
 from steps import run_sharded
@@ -124,12 +123,6 @@ def test_hashes_that_end_in_zeros_are_compared_whole(tmp_path):
     groups = dedup._groups(tmp_path / "hashes").tolist()
     assert groups[1] == 0 and groups[0] == groups[4] and groups[2] == groups[3]
     assert len(set(groups)) == 3
-
-
-def test_nothing_left_names_the_rules(tmp_path):
-    with pytest.raises(UserError, match=r"nothing left of train.* by source_held_out 2$"):
-        run(tmp_path, train=PAIRS[:2], valid=PAIRS[:2])
-    assert not (tmp_path / "after").exists()
 
 
 @pytest.mark.parametrize(("shards", "workers"), [(1, 2), (1, 5), (4, 1), (13, 2)])

@@ -91,14 +91,6 @@ def test_an_exception_after_the_last_pair(tmp_path):
         run(tmp_path, [Pair("a a", "c c")], checks=(Broken(),))
 
 
-def test_nothing_left_says_what_each_rule_dropped(tmp_path):
-    with pytest.raises(UserError) as error:
-        run(tmp_path, [*[Pair("w " * 9, "x")] * 2, Pair("a b c", "a b c d e f g")])
-    counts = "3 pairs in, 0 out; dropped by length 3"
-    assert str(error.value) == f"corpus m: nothing left of train after filter: {counts}"
-    assert not (tmp_path / "after").exists()
-
-
 @pytest.mark.parametrize(("shards", "workers"), [(1, 2), (1, 5), (7, 2)])
 def test_shards_and_workers_change_no_byte(tmp_path, shards, workers):
     pairs = [Pair("w " * (i % 9), "v " * (i % 7)) for i in range(9000)]

@@ -57,23 +57,14 @@ def test_a_stage_that_drops_all_pairs_shows_what_drops_them(corpus, tmp_path):
     assert "  length: 1 dropped, 100.00%" in lines and "ein sehr" in "".join(lines)
 
 
-def test_pairs_are_drawn_from_the_whole_text(corpus, tmp_path):
-    """The rates of rules in draws of 4 of 10 pairs are those in all pairs."""
-    draws = [inspected(corpus, tmp_path, 4, seed) for seed in range(40)]
-    assert all((draw.pairs, draw.stages["clean"].pairs_in) == (10, 4) for draw in draws)
-    often = sum(draw.stages["clean"].changed["non_printing"] for draw in draws)
-    assert abs(often - 40 * 4 * 0.2) < 4 * (40 * 4 * 0.2 * 0.8) ** 0.5
-    assert draws[3] == inspected(corpus, tmp_path, 4, 3) != draws[4]
-
-
 def test_shares_of_a_sample_have_intervals(corpus, tmp_path):
     """Wilson 1927: (p + z^2 / 2n -+ z (pq / n + z^2 / 4n^2)^0.5) / (1 + z^2 / n), for 1 of 4."""
-    seed = next(
-        seed
-        for seed in range(40)
-        if inspected(corpus, tmp_path, 4, seed).stages["clean"].changed["unicode"]
-    )
-    head, *lines = report(inspected(corpus, tmp_path, 4, seed), 1)
+    draws = [inspected(corpus, tmp_path, 4, seed) for seed in range(20)]
+    assert all((draw.pairs, draw.stages["clean"].pairs_in) == (10, 4) for draw in draws)
+    changed = [draw.stages["clean"].changed["unicode"] for draw in draws]
+    seed = changed.index(1)
+    assert 0 in changed and draws[seed] == inspected(corpus, tmp_path, 4, seed)
+    head, *lines = report(draws[seed], 1)
     assert head.startswith(f"4 of 10 pairs, drawn by seed {seed}; ")
     assert "  unicode: 1 changed, 25.00% [4.56%, 69.94%]" in lines
 

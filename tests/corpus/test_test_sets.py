@@ -1,8 +1,6 @@
 """Descriptions of test sets: lengths, and counts worked by hand."""
 
 import dataclasses
-import subprocess
-import sys
 
 import pytest
 
@@ -17,9 +15,6 @@ from bleuprint.corpus.test_sets import (
 from bleuprint.runtime.errors import UserError
 from bleuprint.runtime.files import read_json
 from bleuprint.text.parallel import TextFolder
-from root import ROOT
-
-STAGE = ROOT / "stages" / "describe_tests.py"
 
 
 @pytest.fixture
@@ -81,27 +76,13 @@ def test_test_sets_come_in_the_order_of_the_settings(tmp_path):
         names_of_test_sets(settings.corpus("c-en-de"), texts)
 
 
-class TestStage:
-    """The script, run as DVC runs it."""
-
-    def run(self, root, status):
-        command = [sys.executable, "-P", str(STAGE), "c-en-de"]
-        done = subprocess.run(command, cwd=root, capture_output=True, text=True, check=False)
-        assert done.returncode == status
-        assert done.stderr.count("\n") == status
-        return done.stderr
-
-    @pytest.mark.parametrize(
-        ("file", "lines", "message"),
-        [
-            ("tokens/c-en-de/train.de", None, "tokens/c-en-de/train.de: no such file"),
-            ("tokens/c-en-de/test.news.en", ["One two .", ""], "has 2 lines and"),
-        ],
-    )
-    def test_bad_input(self, made, file, lines, message):
-        root, _ = made
-        (root / "data" / file).unlink()
-        if lines is not None:
-            trees.write_lines(root / "data" / file, lines)
-        assert message in self.run(root, 1)
-        assert not folder("c-en-de", "tests", root).exists()
+def test_bad_input_leaves_nothing(made):
+    root, settings = made
+    tokens = folder("c-en-de", "tokens", root)
+    (tokens / "train.de").unlink()
+    with pytest.raises(UserError, match=r"tokens/c-en-de/train\.de: no such file"):
+        trees.describe(root, settings, "c-en-de")
+    trees.write_lines(tokens / "test.news.en", ["One two .", ""])
+    with pytest.raises(UserError, match="has 2 lines and"):
+        trees.describe(root, settings, "c-en-de")
+    assert not folder("c-en-de", "tests", root).exists()

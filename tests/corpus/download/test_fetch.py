@@ -114,16 +114,7 @@ def test_an_address_cannot_leave_the_mirror(tmp_path, path):
     assert "'..' in the path" in message
 
 
-# Proxies
-
-
 # downloads.lock
-
-
-def test_what_has_no_sum_is_locked_by_its_first_download(tmp_path, host):
-    url = host.put("/x", BODY)
-    get(tmp_path, File(url=url))
-    assert locked(tmp_path) == {url: {"sha256": sum_of(BODY), "size": len(BODY)}}
 
 
 def test_processes_that_record_at_once_lose_no_entry(tmp_path):
@@ -208,20 +199,11 @@ def test_the_lock_holds_for_mirrors_and_other_places(tmp_path, host):
     assert get(tmp_path, File(url=url, mirrors=(wrong, right))) == BODY
 
 
-def test_a_download_from_a_mirror_is_locked_under_its_address(tmp_path):
+def test_a_download_without_a_sum_is_locked_under_its_address_also_from_a_mirror(tmp_path):
     put_in_mirror(tmp_path, "data.invalid/x", BODY)
     url = "https://data.invalid/x"
     get(tmp_path, File(url=url), mirror=str(tmp_path / "mirror"))
     assert locked(tmp_path) == {url: {"sha256": sum_of(BODY), "size": len(BODY)}}
-
-
-def test_a_locked_sum_lets_a_file_without_a_version_be_gone_on_with(tmp_path, host):
-    url = host.put("/x", BODY)
-    get(tmp_path, File(url=url))
-    empty_store(tmp_path)
-    host.script["/x"] = [cut(HALF)]
-    assert get(tmp_path, File(url=url)) == BODY
-    assert ranges(host) == [None, None, f"bytes={HALF}-"]
 
 
 def test_the_environment_says_where_files_come_from_and_are_kept(tmp_path, monkeypatch):

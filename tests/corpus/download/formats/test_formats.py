@@ -25,6 +25,11 @@ PAIRS = [
     Pair("Äpfel & Birnen", "Apples & pears"),
     Pair("3 < 4, sagt er.", "3 < 4, he says."),
 ]
+# What XML can say as it is.
+CHARACTERS = st.characters(
+    min_codepoint=0x20, exclude_categories=["Cs"], exclude_characters="\x7f\ufffe\uffff"
+)
+XML_TEXTS = st.text(CHARACTERS | st.sampled_from("\n\t&<>]\"' "))
 # Where Python ends lines and this project does not.
 LINE_ENDS_ELSEWHERE = ["\r", "\x0b", "\x0c", "\x1c", "\x1e", "\x85", "\u2028", "\u2029"]
 

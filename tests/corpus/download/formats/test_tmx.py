@@ -6,16 +6,9 @@ from xml.etree import ElementTree
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from test_formats import PAIRS, fault, published, read
+from test_formats import PAIRS, XML_TEXTS, fault, published, read
 
 from bleuprint.corpus.steps.ledger import SetCounts
-
-# What XML can say as it is.
-CHARACTERS = st.characters(
-    min_codepoint=0x20, exclude_categories=["Cs"], exclude_characters="\x7f\ufffe\uffff"
-)
-TEXTS = st.text(CHARACTERS | st.sampled_from("\n\t&<>]\"' "))
-
 
 TMX = """<?xml version="1.0" encoding="UTF-8"?>
 <!DOCTYPE tmx SYSTEM "tmx14.dtd">
@@ -71,7 +64,7 @@ def test_units_of_tmx_are_read_with_text_and_without_codes():
     assert named != TMX and read("tmx", named.encode()) == found
 
 
-@given(st.lists(st.tuples(TEXTS, TEXTS), min_size=1))
+@given(st.lists(st.tuples(XML_TEXTS, XML_TEXTS), min_size=1))
 def test_tmx_gives_any_sentence_back_folded(pairs):
     (file,) = published("tmx", pairs)
     wanted = [tuple(re.sub("[ \t\n]+", " ", text).strip(" ") for text in pair) for pair in pairs]
