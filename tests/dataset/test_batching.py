@@ -97,18 +97,7 @@ def test_an_epoch_of_updates_by_sentences_holds_each_once(sentences, last):
 def test_updates_by_sentences_are_drawn_at_random():
     """The mean lengths of updates vary as those of random samples, whose batches pad little."""
     lengths = np.random.default_rng(5).integers(2, 30, 6400)
-    made = list(
-        plan_updates(
-            lengths,
-            lengths,
-            tokens_per_update=None,
-            sentences_per_update=64,
-            max_tokens=300,
-            seed=1,
-            start=Position(),
-            epochs=1,
-        )
-    )
+    made = list(stream(Position(), 64, (lengths, lengths), max_tokens=300, epochs=1))
     means = [update.tokens / 64 for update, _ in made]
     assert np.std(means) == pytest.approx(lengths.std() / 64**0.5, rel=0.2)
     batches = [batch.rows for update, _ in made for batch in update.batches]
@@ -227,13 +216,9 @@ def plain(update):
     return [(epoch, rows.tolist()) for epoch, rows in update.batches]
 
 
-def stream(start, sentences=None):
+def stream(start, sentences=None, lengths=(SOURCE, TARGET), **changes):
+    settings = {"max_tokens": 120, "seed": 3, "start": start, **changes}
+    tokens = None if sentences else 500
     return plan_updates(
-        SOURCE,
-        TARGET,
-        tokens_per_update=None if sentences else 500,
-        sentences_per_update=sentences,
-        max_tokens=120,
-        seed=3,
-        start=start,
+        *lengths, tokens_per_update=tokens, sentences_per_update=sentences, **settings
     )

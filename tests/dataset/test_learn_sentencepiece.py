@@ -1,6 +1,5 @@
 """SentencePiece's models: pieces and ids of the package itself, the same bytes, exact text."""
 
-import hashlib
 from collections import Counter
 
 import numpy as np
@@ -52,10 +51,6 @@ def lines(tokens, language):
     return (tokens.path / f"train.{language}").read_text().split("\n")[:-1]
 
 
-def digests(folder):
-    return {path.name: hashlib.sha256(path.read_bytes()).hexdigest() for path in folder.iterdir()}
-
-
 def test_a_vocabulary_without_words_is_refused(tokens, tmp_path):
     with pytest.raises(
         UserError, match=r"^corpora\.c\..*min_count is 9999: no word is as frequent"
@@ -91,9 +86,8 @@ def test_pieces_and_ids_are_those_of_the_package(tokens, tmp_path, model, joint,
         counts = Counter(i for each in ids[:-2] for i in each)
         if not joint:
             assert [n for _, n in side.vocabulary.counts[4:]] == [counts[i] for i in range(4, size)]
-    assert (
-        digests(tmp_path / "bpe")["vocabulary.de"] == digests(tmp_path / "bpe")["vocabulary.en"]
-    ) is joint
+    written = {(tmp_path / f"bpe/vocabulary.{side.language}").read_bytes() for side in sides}
+    assert len(written) == (1 if joint else 2)
 
 
 @pytest.mark.parametrize("model", MODELS)

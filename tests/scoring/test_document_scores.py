@@ -15,27 +15,27 @@ from measuring import measure, of_documents, texts_of
 WORDS = [f"w{number}" for number in range(50)]
 
 
-def made(documents, lines, alike):
+def made(documents, lines):
     """Hypotheses, references and documents of `lines` lines each.
 
-    A quarter to all of a line's words are right: the same share in a document's lines if they are
-    `alike`, otherwise drawn for each line.
+    A quarter to all of a document's words are right.
     """
     rng = random.Random(7)
     shares = [rng.uniform(0.25, 1) for _ in range(documents * lines)]
     hypotheses, references, ids = [], [], []
     for document in range(documents):
-        for line in range(lines):
-            share = shares[document if alike else document * lines + line]
+        for _ in range(lines):
             words = rng.choices(WORDS, k=12)
             references.append(" ".join(words))
-            hypotheses.append(" ".join(w if rng.random() < share else "x" for w in words))
+            hypotheses.append(
+                " ".join(w if rng.random() < shares[document] else "x" for w in words)
+            )
             ids.append(f"d{document}")
     return hypotheses, references, ids
 
 
 def test_dbleu_is_sacrebleus_of_documents_in_one_line():
-    hypotheses, references, ids = made(5, 4, alike=True)
+    hypotheses, references, ids = made(5, 4)
     joined = [
         [" ".join(side[4 * d : 4 * d + 4]) for d in range(5)] for side in (hypotheses, references)
     ]
@@ -62,7 +62,7 @@ def test_dbleu_does_not_see_where_sentences_of_a_document_end():
 @pytest.mark.parametrize(("key", "metric"), [("bleu", BLEU()), ("chrf2", CHRF())])
 def test_the_interval_is_that_of_texts_of_drawn_documents(key, metric):
     """Each resample is written out document by document and scored as a text of its own."""
-    hypotheses, references, ids = made(6, 3, alike=True)
+    hypotheses, references, ids = made(6, 3)
     interval = of_documents(key, texts_of(hypotheses, references, "en", ids))
     scores = []
     for drawn in np.random.default_rng(12345).choice(6, size=(1000, 6), replace=True):
@@ -75,14 +75,14 @@ def test_the_interval_is_that_of_texts_of_drawn_documents(key, metric):
 
 
 def test_lines_that_are_documents_have_the_interval_of_lines():
-    hypotheses, references, _ = made(5, 4, alike=True)
+    hypotheses, references, _ = made(5, 4)
     texts = texts_of(hypotheses, references, "en", [str(line) for line in range(20)])
     assert of_documents("ter", texts) == {**measure("ter", texts), "group": "document"}
 
 
 def test_paired_tests_by_document_are_those_of_documents_drawn_and_swapped(monkeypatch):
     trees.few_samples(monkeypatch)
-    hypotheses, references, ids = made(8, 3, alike=True)
+    hypotheses, references, ids = made(8, 3)
     other = [line.replace("x", "x y") for line in hypotheses]
     other[:9] = references[:9]  # better in three documents, worse in the others
     sides = [of_documents("chrf2", texts_of(s, references, "en", ids)) for s in (hypotheses, other)]

@@ -5,26 +5,13 @@ import regex
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bleuprint.text.unicode import (
-    blank_unprinted,
-    blank_white,
-    comparable,
-    lowercased,
-    single_spaces,
-)
-from corpora import TORTURE
+from bleuprint.text.unicode import blank_unprinted, blank_white, comparable, lowercased
 
 # The formats of UAX #29 by the data of another library, but for that of Mongolian spelling.
 ALL = [chr(code) for code in range(0x110000)]
 FORMATS = set(filter(regex.compile(r"\p{Word_Break=Format}").match, ALL)) - {"\u180e"}
 SIGNS = set(filter(regex.compile(r"\p{Prepended_Concatenation_Mark}").match, ALL))
 ENGLAND = "\U0001f3f4\U000e0067\U000e0062\U000e0065\U000e006e\U000e0067\U000e007f"
-
-
-@pytest.mark.parametrize("character", sorted({*TORTURE} - {*"\u00a0\u3000\u00ad\ufeff"}))
-def test_unprinted_characters_separate_words(character):
-    text = f"{character}a{character} {character}b{character}"
-    assert single_spaces(blank_unprinted(text)) == "a b"
 
 
 def test_formats_are_removed_and_controls_separate():

@@ -39,11 +39,6 @@ def codes(tmp_path):
     return path
 
 
-def theirs(codes, allowed=None):
-    with redirect_stderr(io.StringIO()):
-        return apply_bpe.BPE(io.StringIO(codes.read_text(), newline="\n"), vocab=allowed)
-
-
 def test_codes_are_those_of_the_command_line(tmp_path):
     (tmp_path / "text").write_text("".join(f"{word}\n" for word in words()))
     options = ["-s", "60", "-i", tmp_path / "text", "-o", tmp_path / "ref"]
@@ -97,7 +92,9 @@ def test_dropout_is_that_of_subword_nmt_for_the_same_random_numbers(restricted, 
     allowed = {unit for unit, count in plain.items() if count >= 24}
     write_counts(tmp_path / "allowed", plain.most_common(len(allowed)))
     ours = Bpe(codes, tmp_path / "allowed" if restricted else None)
-    reference = theirs(codes, allowed if restricted else None)
+    with redirect_stderr(io.StringIO()):
+        text_of_codes = io.StringIO(codes.read_text(), newline="\n")
+        reference = apply_bpe.BPE(text_of_codes, vocab=allowed if restricted else None)
     for dropout in (0.1, 0.5, 0.9):
         random.seed(7)
         numbers = random.Random(7)
