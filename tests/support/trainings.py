@@ -16,12 +16,14 @@ from bleuprint.config.corpus import Bpe, Units
 from bleuprint.config.experiment import load
 from bleuprint.config.paths import Cell, folder
 from bleuprint.config.system import Keep
+from bleuprint.model.transformer import Transformer
 from bleuprint.pipeline.train_stage import check_training
 from bleuprint.runtime import reexec
 from bleuprint.runtime.closure import code_fingerprint
 from bleuprint.runtime.distributed.group import Group
 from bleuprint.training.job import Fingerprints, Job
 from bleuprint.training.observer import Observer
+from bleuprint.training.train_step import TrainStep
 from bleuprint.training.trainer import Trainer
 from corpora import TOKENIZE
 from params import corpus_entry, write_resolved
@@ -30,6 +32,7 @@ from processes import loaded, run
 from root import ROOT
 
 STAGES = ROOT / "stages"
+ALONE = Group(0, 1, torch.device("cpu"))
 WORDS = [first + second for first in "bdfgklmnprst" for second in "aeiou"]
 
 
@@ -170,13 +173,19 @@ def job_in(root, monkeypatch):
 
 def train_here(job, work, observer=None):
     """Train in this process; the folder of the checkpoints, the final state, the fingerprints."""
-    alone, fingerprints = Group(0, 1, torch.device("cpu")), Fingerprints.from_job(job)
-    folder = work / ".".join(map(str, job.cell))
-    check_training(job, fingerprints, alone)
+    fingerprints, folder = Fingerprints.from_job(job), work / ".".join(map(str, job.cell))
+    check_training(job, fingerprints, ALONE)
     folder.mkdir(parents=True, exist_ok=True)
-    trainer = Trainer(job, alone, folder, fingerprints, observer or Observer())
+    trainer = Trainer(job, ALONE, folder, fingerprints, observer or Observer())
     trainer.run()
     return folder, trainer.state, fingerprints
+
+
+def learner(corpus, settings, **shape):
+    """The updates of a small model for a corpus with a joint vocabulary."""
+    torch.manual_seed(3)
+    size = len(corpus.segmentation("de").vocabulary)
+    return TrainStep(Transformer(systems.model(**shape), size, size), settings, 1, ALONE)
 
 
 def checkpoints(root):

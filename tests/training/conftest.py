@@ -3,6 +3,16 @@
 import pytest
 import torch
 
+from prepared import prepare
+from trainings import merges, toy_pairs
+
+
+@pytest.fixture(scope="session")
+def corpus(tmp_path_factory):
+    """A toy corpus, binarized. Not to be changed."""
+    sets = {"train": toy_pairs(200, 1), "valid": toy_pairs(9, 2), "test.x": toy_pairs(9, 3)}
+    return prepare(tmp_path_factory.mktemp("toy"), sets, units=merges(40)).binary
+
 
 @pytest.fixture
 def one_thread():

@@ -13,15 +13,13 @@ from bleuprint.model import linear
 from bleuprint.model.linear import Linear, check_precision
 from bleuprint.model.transformer import Transformer
 from bleuprint.pipeline.train_stage import check_training
-from bleuprint.runtime.distributed.group import Group
 from bleuprint.runtime.errors import UserError
 from bleuprint.training.job import Fingerprints
 from bleuprint.training.loss import batch_loss
 from bleuprint.training.optimizer import FlatOptimizer
-from trainings import job_in, project
+from trainings import ALONE, job_in, project
 
 pytestmark = pytest.mark.usefixtures("one_thread")
-ALONE = Group(0, 1, torch.device("cpu"))
 IDS = list(range(4, 20))
 PAIRS = PairIds([IDS, IDS[:9]], [IDS[::-1], IDS[3:14]])
 

@@ -9,11 +9,10 @@ from bleuprint.dataset.batch import Batch, PairIds
 from bleuprint.dataset.packed_batch import PackedBatch
 from bleuprint.model import layout
 from bleuprint.model.transformer import Transformer
-from bleuprint.runtime.distributed.group import Group
 from bleuprint.training import train_step
 from bleuprint.training.train_step import TrainStep
+from trainings import ALONE
 
-ALONE = Group(0, 1, torch.device("cpu"))
 # pairs, and the lengths of their sides: batches with padding and without
 SIZES = [(7, 9, 12), (20, 3, 5), (5, 17, 17), (30, 12, 4), (3, 2, 2), (11, 8, 8)]
 

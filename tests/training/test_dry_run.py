@@ -7,39 +7,15 @@ import torch
 
 import systems
 from bleuprint.config.paths import Cell
-from bleuprint.dataset.binarized import BinaryCorpus
-from bleuprint.model.transformer import Transformer
 from bleuprint.runtime.distributed.group import Group
 from bleuprint.runtime.errors import UserError
 from bleuprint.training import train_step, trainer
 from bleuprint.training.dry_run import dry_run
 from bleuprint.training.job import Job
 from bleuprint.training.loss import batch_loss
-from bleuprint.training.train_step import TrainStep
-from prepared import prepare
-from trainings import merges, toy_pairs, train_here
+from trainings import ALONE, learner, train_here
 
-ALONE = Group(0, 1, torch.device("cpu"))
 SETTINGS = systems.train(tokens_per_update=300, max_tokens=100)
-
-
-@pytest.fixture(scope="module")
-def root(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("dry")
-    sets = {"train": toy_pairs(60, 1), "valid": toy_pairs(9, 2), "test.x": toy_pairs(9, 3)}
-    prepare(folder, sets, units=merges(40))
-    return folder
-
-
-@pytest.fixture
-def corpus(root):
-    return BinaryCorpus(root / "binary")
-
-
-def learner(corpus, **shape):
-    torch.manual_seed(3)
-    size = len(corpus.segmentation("de").vocabulary)
-    return TrainStep(Transformer(systems.model(**shape), size, size), SETTINGS, 1, ALONE)
 
 
 def limit(patch, tokens):
@@ -63,9 +39,11 @@ def test_a_size_that_fits_is_named(corpus, monkeypatch, tokens, fits):
         rf"memory of cpu: lower train.max_tokens \(100\) to {fits}, which fits; train.tokens_per_"
     )
     with pytest.raises(UserError, match=line):
-        dry_run(learner(corpus), corpus, SETTINGS, ALONE)
+        dry_run(learner(corpus, SETTINGS), corpus, SETTINGS, ALONE)
     assert max(sizes[-2:]) <= tokens
-    dry_run(learner(corpus), corpus, dataclasses.replace(SETTINGS, max_tokens=fits), ALONE)
+    dry_run(
+        learner(corpus, SETTINGS), corpus, dataclasses.replace(SETTINGS, max_tokens=fits), ALONE
+    )
 
 
 def test_the_longest_sentence_is_the_least(corpus, monkeypatch):
@@ -75,7 +53,7 @@ def test_the_longest_sentence_is_the_least(corpus, monkeypatch):
         r"nor does a smaller one after it \(this machine has .*\): lower train\.max_tokens \(100\)"
     )
     with pytest.raises(UserError, match=line):
-        dry_run(learner(corpus), corpus, SETTINGS, ALONE)
+        dry_run(learner(corpus, SETTINGS), corpus, SETTINGS, ALONE)
     assert sizes[-1] <= longest < sizes[0]
 
 
@@ -89,11 +67,11 @@ def test_all_processes_name_what_fits_on_all(corpus):
             return next(self.others) or flag
 
     with pytest.raises(UserError, match=r"\(100\) to 25, which fits"):
-        dry_run(learner(corpus), corpus, SETTINGS, Beside(0, 2, torch.device("cpu")))
+        dry_run(learner(corpus, SETTINGS), corpus, SETTINGS, Beside(0, 2, torch.device("cpu")))
 
 
 def test_all_layers_are_tried_and_nothing_is_left(corpus):
-    made = learner(corpus, encoder_layers=8, layer_drop=0.9)
+    made = learner(corpus, SETTINGS, encoder_layers=8, layer_drop=0.9)
     before = made.optimizer.weights.clone()
     calls: list[int] = []
     for number, layer in enumerate(made.model.encoder):
@@ -104,12 +82,13 @@ def test_all_layers_are_tried_and_nothing_is_left(corpus):
     assert torch.equal(made.optimizer.weights, before) and not made.optimizer.gradient.any()
 
 
-def test_a_model_that_does_not_fit_is_refused(root, tmp_path, monkeypatch):
+def test_a_model_that_does_not_fit_is_refused(corpus, tmp_path, monkeypatch):
     def full(*_):
         raise torch.OutOfMemoryError("CUDA out of memory.")
 
     monkeypatch.setattr(trainer, "Transformer", full)
-    job = Job(Cell("s", "c", 1), systems.system(train=SETTINGS), *(root / "binary", root), "code")
+    system = systems.system(train=SETTINGS)
+    job = Job(Cell("s", "c", 1), system, corpus.folder, corpus.folder.parent, "code")
     line = r"do not fit into the memory of cpu \(this machine has .*free\S*: lower model.d_model \("
     with pytest.raises(UserError, match=line):
         train_here(job, tmp_path)

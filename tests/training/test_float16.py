@@ -12,13 +12,12 @@ from bleuprint.dataset.batch import PairIds
 from bleuprint.dataset.batching import PlannedBatch, PlannedUpdate, Position
 from bleuprint.dataset.packed_batch import PackedBatch
 from bleuprint.model.transformer import Transformer
-from bleuprint.runtime.distributed.group import Group
 from bleuprint.runtime.errors import UserError
 from bleuprint.training.data_loader import LocalUpdate
 from bleuprint.training.loss_scale import LossScale
 from bleuprint.training.train_step import TrainStep
+from trainings import ALONE
 
-ALONE = Group(0, 1, torch.device("cpu"))
 SENTENCES = [[*range(4, 4 + n), 2] for n in range(1, 7)]
 BATCH = PackedBatch.from_ids(PairIds(SENTENCES, SENTENCES))
 LOCAL = LocalUpdate(

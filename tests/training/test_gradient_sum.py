@@ -11,6 +11,7 @@ from bleuprint.training import gradient_sum
 from bleuprint.training.gradient_sum import GradientSum
 from bleuprint.training.loss import batch_loss
 from bleuprint.training.optimizer import FlatOptimizer
+from trainings import ALONE
 
 IDS = [[4, 5, 6, 2], [7, 2]]
 
@@ -33,7 +34,7 @@ def test_each_number_is_summed_once_after_it_is_complete(bucket, layer_drop, mon
     monkeypatch.setattr(gradient_sum, "_BUCKET", bucket)
     orders, overlapped = set(), []
     for seed in range(4):
-        alone, _ = passes(seed, layer_drop, Group(0, 1, torch.device("cpu")))
+        alone, _ = passes(seed, layer_drop, ALONE)
         found, early = passes(seed, layer_drop, Beside(0, 2, torch.device("cpu")))
         torch.testing.assert_close(found, 2 * alone)
         orders.add(tuple(started))

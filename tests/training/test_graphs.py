@@ -7,11 +7,9 @@ import systems
 from bleuprint.dataset.batch import PairIds
 from bleuprint.dataset.packed_batch import PackedBatch
 from bleuprint.model.transformer import Transformer
-from bleuprint.runtime.distributed.group import Group
 from bleuprint.training import graphs as module
 from bleuprint.training.train_step import TrainStep
-
-ALONE = Group(0, 1, torch.device("cpu"))
+from trainings import ALONE
 
 
 def batch(first, length, count):

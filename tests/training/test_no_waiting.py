@@ -9,7 +9,6 @@ import systems
 from bleuprint.config.optimization import Optimizer
 from bleuprint.dataset.batch import Batch
 from bleuprint.dataset.batching import Position
-from bleuprint.dataset.binarized import BinaryCorpus
 from bleuprint.dataset.packed_batch import PackedBatch
 from bleuprint.model import layout
 from bleuprint.model.transformer import Transformer
@@ -17,21 +16,11 @@ from bleuprint.runtime.distributed.group import Group
 from bleuprint.training import data_loader
 from bleuprint.training.data_loader import local_updates
 from bleuprint.training.train_step import TrainStep
-from prepared import prepare
-from trainings import merges, toy_pairs
 
 # A device without numbers: whatever reads one from it is an error, as is a product with a tensor of
 # the CPU.
 META = torch.device("meta")
 READS = ("item", "tolist", "__float__", "__int__", "__bool__", "__index__", "numpy")
-
-
-@pytest.fixture(scope="module")
-def corpus(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("waiting")
-    sets = {"train": toy_pairs(200, 1), "valid": toy_pairs(9, 2), "test.x": toy_pairs(9, 3)}
-    prepare(folder, sets, units=merges(40))
-    return BinaryCorpus(folder / "binary")
 
 
 def updates(corpus, device, kind, monkeypatch, **settings):

@@ -12,7 +12,6 @@ from bleuprint.dataset.batch import Batch
 from bleuprint.dataset.batching import PlannedBatch, plan_epoch
 from bleuprint.model.transformer import Transformer
 from bleuprint.model.weights import named_weights
-from bleuprint.runtime.distributed.group import Group
 from bleuprint.training import train_step
 from bleuprint.training import trainer as trainer_module
 from bleuprint.training.data_loader import BatchReader
@@ -22,7 +21,7 @@ from bleuprint.training.lr_schedule import learning_rate
 from bleuprint.training.observer import Observer
 from bleuprint.training.trainer import Trainer
 from prepared import prepare
-from trainings import merges, toy_pairs
+from trainings import ALONE, merges, toy_pairs
 
 pytestmark = pytest.mark.usefixtures("one_thread")
 TRAIN = systems.train(
@@ -46,8 +45,7 @@ def trainer(prepared, seed, folder):
     system = dataclasses.replace(systems.system(train=TRAIN), model=model)
     cell = Cell("s", "c", seed)
     job = Job(cell, system, prepared.root / "binary", prepared.root / "split", "code")
-    alone = Group(0, 1, torch.device("cpu"))
-    return Trainer(job, alone, folder, Fingerprints.from_job(job), Observer())
+    return Trainer(job, ALONE, folder, Fingerprints.from_job(job), Observer())
 
 
 def test_the_seed_decides_weights_and_batches_and_each_update_draws_anew(

@@ -16,7 +16,6 @@ from bleuprint.config.system import Start
 from bleuprint.dataset.subwords.vocabulary import SPECIALS
 from bleuprint.model.transformer import Transformer
 from bleuprint.model.weights import named_weights, write_description
-from bleuprint.runtime.distributed.group import Group
 from bleuprint.runtime.errors import UserError
 from bleuprint.training.job import Fingerprints, Job, export_checkpoints
 from bleuprint.training.observer import Observer
@@ -24,9 +23,8 @@ from bleuprint.training.start import take_weights
 from bleuprint.training.start_files import StartFiles, add_sums, start_files
 from bleuprint.training.trainer import Trainer
 from prepared import prepare
-from trainings import merges, toy_pairs
+from trainings import ALONE, merges, toy_pairs
 
-ALONE = Group(0, 1, torch.device("cpu"))
 CELL = Cell("micro", "toy", 1)
 ROWS = (
     "source_embedding.weight",

@@ -8,9 +8,6 @@ import torch
 import systems
 from bleuprint.config.paths import Cell
 from bleuprint.dataset.batching import Position
-from bleuprint.dataset.binarized import BinaryCorpus
-from bleuprint.model.transformer import Transformer
-from bleuprint.runtime.distributed.group import Group
 from bleuprint.runtime.errors import UserError
 from bleuprint.training import checkpoint
 from bleuprint.training import train_step as updates
@@ -18,26 +15,19 @@ from bleuprint.training.data_loader import local_updates
 from bleuprint.training.job import Job
 from bleuprint.training.loss import batch_loss
 from bleuprint.training.observer import Observer
-from bleuprint.training.train_step import OutOfMemory, TrainStep
+from bleuprint.training.train_step import OutOfMemory
 from prepared import prepare
-from trainings import merges, toy_pairs, train_here
+from trainings import ALONE, learner, merges, toy_pairs, train_here
 
-ALONE = Group(0, 1, torch.device("cpu"))
 SETTINGS = systems.train(tokens_per_update=300, max_tokens=60)
 
 
 @pytest.fixture(scope="module")
-def root(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("learner")
+def corpus(tmp_path_factory):
     held_out = toy_pairs(20, 2)
     pairs = [*toy_pairs(200, 1), ("Ŵ ba", "BA"), ("be Ŵ", "BE")]
-    prepare(folder, {"train": pairs, "valid": held_out, "test.x": held_out}, units=merges(40))
-    return folder
-
-
-@pytest.fixture
-def corpus(root):
-    return BinaryCorpus(root / "binary")
+    sets = {"train": pairs, "valid": held_out, "test.x": held_out}
+    return prepare(tmp_path_factory.mktemp("learner"), sets, units=merges(40)).binary
 
 
 class Warnings(Observer):
@@ -48,18 +38,12 @@ class Warnings(Observer):
         self.messages.append(message)
 
 
-def learner(corpus, **shape):
-    torch.manual_seed(3)
-    size = len(corpus.segmentation("de").vocabulary)
-    return TrainStep(Transformer(systems.model(**shape), size, size), SETTINGS, 1, ALONE)
-
-
 def first_shares(corpus):
     return local_updates(corpus, systems.system(train=SETTINGS), 1, Position(), ALONE)
 
 
 def test_a_loss_that_is_no_number_names_the_batch_that_did_it(corpus):
-    made = learner(corpus, tie_embeddings="none")
+    made = learner(corpus, SETTINGS, tie_embeddings="none")
     (rare,) = corpus.segmentation("de").vocabulary.encode(["Ŵ"])
     with torch.no_grad():
         made.model.source_embedding.weight[rare] = torch.nan
@@ -76,21 +60,22 @@ def test_a_loss_that_is_no_number_names_the_batch_that_did_it(corpus):
 
 
 def test_an_update_that_does_not_fit_leaves_no_trace(corpus, monkeypatch):
-    made, share = learner(corpus), next(first_shares(corpus))
+    made, share = learner(corpus, SETTINGS), next(first_shares(corpus))
     before = made.optimizer.weights.clone()
     fail_at(monkeypatch, {3})
     with pytest.raises(OutOfMemory):
         made.update(1, share)
     assert torch.equal(made.optimizer.weights, before)
     assert not made.optimizer.gradient.any()
-    again = learner(corpus)
+    again = learner(corpus, SETTINGS)
     assert made.read(made.update(1, share)) == again.read(again.update(1, share))
     assert torch.equal(made.optimizer.weights, again.optimizer.weights)
 
 
-def test_one_update_may_be_left_out_and_a_second_may_not(root, tmp_path, monkeypatch):
+def test_one_update_may_be_left_out_and_a_second_may_not(corpus, tmp_path, monkeypatch):
     system, warnings = systems.system(train=SETTINGS), Warnings()
-    job = Job(Cell("s", "c", 1), system, root / "binary", root / "split", "code")
+    split = corpus.folder.with_name("split")
+    job = Job(Cell("s", "c", 1), system, corpus.folder, split, "code")
     fail_at(monkeypatch, {9})
     _, state, _ = train_here(job, tmp_path, warnings)
     assert (state.update, state.skipped) == (50, 1)
@@ -121,7 +106,7 @@ def test_want_of_memory_is_known_by_what_is_said(corpus, monkeypatch, error, rai
         raise error
 
     monkeypatch.setattr(updates, "batch_loss", failing)
-    made, share = learner(corpus), next(first_shares(corpus))
+    made, share = learner(corpus, SETTINGS), next(first_shares(corpus))
     with pytest.raises(raised):
         made.update(1, share)
 

@@ -16,7 +16,6 @@ from bleuprint.dataset.batch import Batch
 from bleuprint.dataset.batching import Position, plan_updates
 from bleuprint.dataset.binarized import BinaryCorpus
 from bleuprint.model.transformer import Transformer
-from bleuprint.runtime.distributed.group import Group
 from bleuprint.runtime.files import read_json
 from bleuprint.training.data_loader import BatchReader
 from bleuprint.training.loss import batch_loss
@@ -35,7 +34,6 @@ from trainings import (
 
 CELL = Path("micro", "toy", "1")
 pytestmark = pytest.mark.usefixtures("one_thread")
-ALONE = Group(0, 1, torch.device("cpu"))
 
 
 def facts(root):

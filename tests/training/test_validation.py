@@ -3,20 +3,16 @@
 import numpy as np
 import pytest
 import sacrebleu
-import torch
 from torch.nn import functional
 
 import systems
 from bleuprint.dataset.batch import Batch, pad, read_ids
 from bleuprint.dataset.subwords.vocabulary import PAD
 from bleuprint.model.transformer import Transformer
-from bleuprint.runtime.distributed.group import Group
 from bleuprint.training import validation
 from bleuprint.training.validation import Validator
 from prepared import prepare
-from trainings import merges
-
-ALONE = Group(0, 1, torch.device("cpu"))
+from trainings import ALONE, merges
 
 
 def test_loss_and_bleu_of_a_validation(tmp_path, monkeypatch):
