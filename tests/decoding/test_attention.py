@@ -26,21 +26,9 @@ from trainings import toy_pairs
 ODD = ["中文", "مرحبا", "👍🏽", "$\\x$", "e@@", "\u0301a", "\x01", "\u202eabc", "<b>&", '"', "</s>"]
 
 
-def random_map(rows, columns, layers=2, heads=3):
-    drawn = np.random.default_rng(1).dirichlet([0.3] * len(columns), (layers, heads, len(rows)))
-    return AttentionMap(rows, columns, drawn.astype(np.float32))
-
-
-@pytest.fixture(scope="module")
-def prepared(tmp_path_factory):
-    pairs = toy_pairs(100, 1)
-    sets = {"train": pairs, "valid": pairs[:5], "test.x": pairs[5:10]}
-    return prepare(tmp_path_factory.mktemp("maps"), sets)
-
-
-def test_maps_are_what_is_read_to_write_each_token(prepared):
+def test_maps_are_what_is_read_to_write_each_token(tmp_path):
     torch.manual_seed(3)
-    corpus = prepared.binary
+    corpus = prepare(tmp_path, {"train": toy_pairs(100, 1), "valid": toy_pairs(9, 2)}).binary
     source, target = (corpus.segmentation(side).vocabulary for side in ("de", "en"))
     shape = systems.model(encoder_layers=2, decoder_layers=3, tie_embeddings="none")
     model = Transformer(shape, len(source), len(target)).eval()
@@ -63,7 +51,8 @@ def test_maps_are_what_is_read_to_write_each_token(prepared):
 
 
 def test_kept_maps_are_a_byte_a_weight(tmp_path):
-    made = random_map(ODD, ["a", "b", "c"])
+    drawn = np.random.default_rng(1).dirichlet([0.3] * 3, (2, 3, len(ODD)))
+    made = AttentionMap(ODD, ["a", "b", "c"], drawn.astype(np.float32))
     entry = made.as_json()
     assert len(base64.b64decode(entry["weights"])) == 2 * 3 * len(ODD) * 3
     weights = np.array([[[[0, 1, 0.5]]]], np.float32)

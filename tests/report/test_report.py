@@ -23,9 +23,6 @@ from bleuprint.runtime.errors import UserError
 from bleuprint.runtime.files import sha256_of, write_json
 from bleuprint.runtime.yaml_tree import load_yaml
 from pages import Page
-from root import ROOT
-
-STAGE = ROOT / "stages" / "report.py"
 
 
 @pytest.fixture(scope="module")

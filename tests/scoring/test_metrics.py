@@ -26,7 +26,7 @@ def test_scores_equal_the_command_line(tmp_path, language):
         assert (mine["low"], mine["high"]) == (round(mean - half, 6), round(mean + half, 6))
     words = ("-m", "chrf", "--chrf-word-order", "2", "--confidence")
     theirs = sacrebleu(tmp_path / "references", *words, "-i", tmp_path / "hypotheses")
-    mine = chrf(good, references, word_order=2)
+    mine = measure("chrf2pp", texts_of(good, references))
     assert (mine["value"], mine["signature"]) == (theirs["score"], theirs["signature"])
     assert "|nw:2|" in mine["signature"] and mine["value"] != ours[1]["value"]
     assert f"tok:{'zh' if language == 'zh' else '13a'}|" in ours[0]["signature"]

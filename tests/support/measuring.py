@@ -22,9 +22,9 @@ class _Corpus:
         self.tokenize = Tokenize("none", lowercase=False, hyphens=False, escape=False)
 
 
-def texts_of(hypotheses, references, language="en", documents=None, corpus=None, tokens=None):
-    """The references are their own sources, and their own `tokens` unless others are given."""
-    described = Description([5] * len(references), tokens or references, None, documents)
+def texts_of(hypotheses, references, language="en", documents=None, corpus=None):
+    """The references are their own sources, and their own tokens."""
+    described = Description([5] * len(references), references, None, documents)
     found = corpus or _Corpus(language)
     return Texts(references, references, hypotheses, found, described)  # type: ignore[arg-type]
 
@@ -49,9 +49,8 @@ def bleu(hypotheses, references, language):
     return measure("bleu", texts_of(hypotheses, references, language))
 
 
-def chrf(hypotheses, references, word_order=0):
-    key = "chrf2pp" if word_order else "chrf2"
-    return measure(key, texts_of(hypotheses, references))
+def chrf(hypotheses, references):
+    return measure("chrf2", texts_of(hypotheses, references))
 
 
 def ter(hypotheses, references):

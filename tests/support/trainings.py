@@ -36,17 +36,11 @@ ALONE = Group(0, 1, torch.device("cpu"))
 WORDS = [first + second for first in "bdfgklmnprst" for second in "aeiou"]
 
 
-def toy_pairs(count, seed, shuffled=False):
-    """Sentences of made-up words; the translation reverses their order and writes them in capitals.
-
-    `shuffled` gives every sentence another one's translation.
-    """
+def toy_pairs(count, seed):
+    """Sentences of made-up words; their translations are reversed, and in capitals."""
     rng = random.Random(seed)
     sources = [[rng.choice(WORDS) for _ in range(rng.randint(2, 6))] for _ in range(count)]
-    targets = [" ".join(words[::-1]).upper() for words in sources]
-    if shuffled:
-        rng.shuffle(targets)
-    return [(" ".join(words), target) for words, target in zip(sources, targets, strict=True)]
+    return [(" ".join(words), " ".join(words[::-1]).upper()) for words in sources]
 
 
 def merges(count, joint=True):
@@ -54,16 +48,16 @@ def merges(count, joint=True):
     return Units(bpe=Bpe(count, joint, threshold=0))
 
 
-def project(root, pairs=None, units=None, test=None, tokenize=TOKENIZE, **train):
+def project(root, pairs=None, units=None, test=None, **train):
     """A folder in which `stages/train.py micro toy 1` can run; `train` changes settings."""
     held_out = toy_pairs(40, 2)
     sets = {"train": pairs or toy_pairs(600, 1), "valid": held_out, "test.x": test or held_out}
     units = units or merges(60)
-    prepared = prepare(root / "prepared", sets, units=units, tokenize=tokenize)
+    prepared = prepare(root / "prepared", sets, units=units)
     for stage in ("binary", "split", "tokens"):
         (root / "data" / stage).mkdir(parents=True)
         (prepared.root / stage).rename(root / "data" / stage / "toy")
-    write_params(root, units, tokenize, **train)
+    write_params(root, units, **train)
     write_graph(root)
     return root
 
@@ -75,7 +69,7 @@ def write_graph(root):
         (root / name).symlink_to(STAGES.parent / name)
 
 
-def write_params(root, units=None, tokenize=TOKENIZE, **train):
+def write_params(root, units=None, **train):
     """Settings with one system, `micro`; the files of its corpus are not used any more."""
     sides = {"source": {"path": "inputs/a.de"}, "target": {"path": "inputs/a.en"}}
     text = {"a": {"license_and_citation": "own", **sides}}
@@ -83,7 +77,7 @@ def write_params(root, units=None, tokenize=TOKENIZE, **train):
     corpus = corpus_entry(
         *("de", "en", {"train": text, "valid": text, "tests": {"x": text}}),
         clean={"unicode": {"form": "NFC"}, "non_printing": {}},
-        tokenize=dataclasses.asdict(tokenize),
+        tokenize=dataclasses.asdict(TOKENIZE),
         vocabulary={kind: given for kind, given in dataclasses.asdict(units).items() if given},
     )
     model = systems.model(dropout=0.1, tie_embeddings="all" if units.joint else "decoder")

@@ -88,7 +88,10 @@ class Killed(Observer):
 )
 def test_a_killed_training_of_each_kind_ends_bit_for_bit(untrained, tmp_path, monkeypatch, changes):
     monkeypatch.setenv("BLEUPRINT_EMULATE", "1")
-    job = with_train(job_in(fresh(untrained, tmp_path), monkeypatch), **changes)
+    job = job_in(fresh(untrained, tmp_path), monkeypatch)
+    settings = dataclasses.replace(job.system.train, **changes)
+    system = dataclasses.replace(job.system, train=settings, average=Average(last=1))
+    job = dataclasses.replace(job, system=system)
     for name in ("whole", "killed"):
         if name == "killed":
             with pytest.raises(KeyboardInterrupt):
@@ -100,10 +103,3 @@ def test_a_killed_training_of_each_kind_ends_bit_for_bit(untrained, tmp_path, mo
     assert exported[0] == exported[1]
     files = [path.name for path in (tmp_path / "whole-models").glob("*.ema.safetensors")]
     assert files == (["0000050.ema.safetensors"] if "ema" in changes else [])
-
-
-def with_train(job, **changes):
-    """The job with other settings of training."""
-    settings = dataclasses.replace(job.system.train, **changes)
-    system = dataclasses.replace(job.system, train=settings, average=Average(last=1))
-    return dataclasses.replace(job, system=system)

@@ -3,11 +3,8 @@
 import pytest
 from test_formats import PAIRS, fault, read
 
-from bleuprint.config.corpus_files import File
 from bleuprint.corpus.steps.ledger import SetCounts
 from corpora import TORTURE
-
-PLACES = {"source": File(path="inputs/x.de"), "target": File(path="inputs/x.en")}
 
 
 def sides(*documents):
