@@ -21,27 +21,21 @@ WRONG = {"tiny": (4, 5, 6, 7), "small": (4, 5, 6)}
 IDS = ["<i>\u2028&", *(f"talk.{number}" for number in range(1, 8))]
 
 
-def translated(root, settings, system):
-    references = read_lines(folder(CORPUS, "split", root) / f"test.{TEST}.de")
-    lines = [
-        " ".join("x" if line // 5 in WRONG[system] and n % 4 == 2 else w for n, w in enumerate(of))
-        for line, of in enumerate(line.split(" ") for line in references)
-    ]
-    trees.translate(root, settings, Cell(system, CORPUS, 1), TEST, lines)
-
-
 @pytest.fixture(scope="module")
 def made(tmp_path_factory):
     root = tmp_path_factory.mktemp("documents")
-    with pytest.MonkeyPatch.context() as patch:
-        trees.few_samples(patch)
-        settings = trees.settings_in(root, corpora={CORPUS: (TEST,)})
-        ids = [IDS[line // 5] for line in range(40)]
-        trees.write_lines(given(CORPUS, root) / f"test.{TEST}.documents", ids)
-        trees.write_all(root, settings)
-        for system in WRONG:
-            translated(root, settings, system)
-        collect(settings, root).save(root / RESULTS)
+    settings = trees.settings_in(root, corpora={CORPUS: (TEST,)})
+    ids = [IDS[line // 5] for line in range(40)]
+    trees.write_lines(given(CORPUS, root) / f"test.{TEST}.documents", ids)
+    trees.write_all(root, settings)
+    references = [*read_lines(folder(CORPUS, "split", root) / f"test.{TEST}.de")]
+    for system, wrong in WRONG.items():
+        lines = [
+            " ".join("x" if line // 5 in wrong and n % 4 == 2 else w for n, w in enumerate(of))
+            for line, of in enumerate(line.split(" ") for line in references)
+        ]
+        trees.translate(root, settings, Cell(system, CORPUS, 1), TEST, lines)
+    collect(settings, root).save(root / RESULTS)
     return root, settings, load(root)
 
 

@@ -7,11 +7,10 @@ import re
 import shutil
 import subprocess
 
-import result_rows
 from bleuprint.config.paths import Cell
 from bleuprint.report import dvc_plots
 from bleuprint.training.history import Curves, Point, Validation
-from result_rows import record
+from result_rows import against, frame, record
 from root import ROOT
 
 
@@ -20,25 +19,20 @@ def rows(text):
 
 
 def test_metrics_are_few_and_by_name():
-    paired = result_rows.against("tiny", 0.01)
     records = [
-        record("tiny", "news-en-de", "first", 30.111),
-        record("tiny", "news-en-de", "second", 20.0),
-        *(
-            record("tiny", "talks-en-fr", "only", bleu, seed=n)
-            for n, bleu in ((1, 39.0), (2, 41.0))
-        ),
-        record("small", "news-en-de", "first", 31.0, **paired),
-        record("small", "news-en-de", "second", 21.0, **paired),
-        *(
-            record("small", "talks-en-fr", "only", bleu, seed=n, **paired)
-            for n, bleu in ((1, 40.0), (2, 42.0))
-        ),
+        record(system, corpus, test, bleu + more, seed=seed, **tested)
+        for system, more, tested in (("tiny", 0.0, {}), ("small", 1.0, against("tiny", 0.01)))
+        for corpus, test, bleu, seed in (
+            ("news-en-de", "first", 30.111, 1),
+            ("news-en-de", "second", 20.0, 1),
+            ("talks-en-fr", "only", 39.0, 1),
+            ("talks-en-fr", "only", 41.0, 2),
+        )
     ]
-    assert dvc_plots.metrics(result_rows.frame(*records)) == {
+    assert dvc_plots.metrics(frame(*records)) == {
         "BLEU": {
             "tiny": {"news-en-de": {"first": 30.11, "second": 20.0}, "talks-en-fr": 40.0},
-            "small": {"news-en-de": {"first": 31.0, "second": 21.0}, "talks-en-fr": 41.0},
+            "small": {"news-en-de": {"first": 31.11, "second": 21.0}, "talks-en-fr": 41.0},
         }
     }
 

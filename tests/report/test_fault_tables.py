@@ -6,7 +6,7 @@ import pytest
 
 import result_trees as trees
 from bleuprint.cells.results import Results
-from bleuprint.config.paths import Cell
+from bleuprint.config.paths import Cell, folder
 from bleuprint.report import tables
 from bleuprint.report.compare import compare
 from bleuprint.report.frame import RESULTS, load
@@ -16,7 +16,7 @@ from bleuprint.report.page.scores import faults as faults_section
 from bleuprint.report.records import _correct, collect
 from bleuprint.report.report import table_md
 from bleuprint.report.system_results import system_results
-from bleuprint.text.parallel import read_lines
+from bleuprint.text.parallel import TextFolder, read_lines
 from bleuprint.tracking.sync import metrics
 from result_rows import rows_of
 
@@ -25,28 +25,21 @@ CORPUS, TEST = "news-en-de", "first"
 LOST = {"tiny": 3, "small": 12}
 
 
-def damage(root, settings, system):
-    """Sources with a number, references with the same, and outputs without some of them."""
-    split = root / "data" / "split" / CORPUS
-    for language in ("en", "de"):
-        path = split / f"test.{TEST}.{language}"
-        text = [*read_lines(path)]
-        if not text[0].startswith("7 "):
-            trees.write_lines(path, [f"7 {line}" for line in text])
-    trees.describe(root, settings, CORPUS)
-    lost = random.Random(1).sample(range(40), 12)[: LOST[system]]
-    references = read_lines(split / f"test.{TEST}.de")
-    broken = [line[2:] if n in lost else line for n, line in enumerate(references)]
-    trees.translate(root, settings, Cell(system, CORPUS, 1), TEST, broken)
-
-
 @pytest.fixture(scope="module")
 def made(tmp_path_factory):
+    """Sources with a number, references with the same, and outputs without some of them."""
     root = tmp_path_factory.mktemp("faults")
     settings = trees.settings_in(root, corpora={CORPUS: (TEST,)})
     trees.write_all(root, settings)
-    for system in LOST:
-        damage(root, settings, system)
+    source, target = TextFolder(folder(CORPUS, "split", root), "en", "de").files(f"test.{TEST}")
+    for path in (source, target):
+        trees.write_lines(path, [f"7 {line}" for line in [*read_lines(path)]])
+    trees.describe(root, settings, CORPUS)
+    lost = random.Random(1).sample(range(40), 12)
+    for system, count in LOST.items():
+        numbered = enumerate(read_lines(target))
+        broken = [line[2:] if n in lost[:count] else line for n, line in numbered]
+        trees.translate(root, settings, Cell(system, CORPUS, 1), TEST, broken)
     with pytest.MonkeyPatch.context() as patch:
         trees.all_samples(patch)
         collect(settings, root).save(root / RESULTS)
