@@ -16,16 +16,12 @@ TEST = "newstest2014"
 
 
 @pytest.fixture(scope="module")
-def settings(tmp_path_factory):
-    root = tmp_path_factory.mktemp("settings")
-    return trees.settings_in(root, ("base", "big", "odd"), {CORPUS: (TEST,)})
-
-
-@pytest.fixture(autouse=True)
-def folder(settings, tmp_path, monkeypatch):
-    """Where a page made by hand finds ledgers."""
-    trees.write_texts(tmp_path, settings)
-    monkeypatch.chdir(tmp_path)
+def tree(tmp_path_factory):
+    """Settings, and the folder where a page made by hand finds ledgers."""
+    root = tmp_path_factory.mktemp("tree")
+    settings = trees.settings_in(root, ("base", "big", "odd"), {CORPUS: (TEST,)})
+    trees.write_texts(root, settings)
+    return settings, root
 
 
 def record(system, bleu, p=None, seed=1, **changes):
@@ -33,13 +29,15 @@ def record(system, bleu, p=None, seed=1, **changes):
     return result_rows.record(system, CORPUS, TEST, bleu, seed=seed, **{**tested, **changes})
 
 
-def context(settings, *rows):
-    return ReportContext(settings, result_rows.frame(*rows))
+def page_with(tree, *rows, **changes):
+    """The page's summary of these rows, with other settings."""
+    settings = dataclasses.replace(tree[0], **changes)
+    return page_of(summary(ReportContext(settings, result_rows.frame(*rows), tree[1])))
 
 
-def test_a_row_has_the_scores_and_the_cost(settings):
-    made = context(settings, record("base", 20.0), record("big", 22.5, 0.001, loss=1.25))
-    table, further, losses = page_of(summary(made)).tables["summary"]
+def test_a_row_has_the_scores_and_the_cost(tree):
+    page = page_with(tree, record("base", 20.0), record("big", 22.5, 0.001, loss=1.25))
+    table, further, losses = page.tables["summary"]
     assert table.row("big") == {
         "System": "big",
         "BLEU tokenized": "–",
@@ -70,10 +68,10 @@ def test_a_row_has_the_scores_and_the_cost(settings):
     assert table.rows[0][0] == "wmt14-en-de, test set newstest2014 (1,000 sentences)"
 
 
-def test_what_is_not_significant_is_said_so(settings):
+def test_what_is_not_significant_is_said_so(tree):
     """Two systems are tested: 0.03 is significant, but not after Holm's doubling."""
     found = record("base", 20.0), record("big", 21.0, 0.03), record("odd", 19.8, 0.41)
-    page = page_of(summary(context(settings, *found)))
+    page = page_with(tree, *found)
     table, *_ = page.tables["summary"]
     assert table.row("big")["difference"] == "+1.0† p=0.030"
     assert table.row("odd")["difference"] == "-0.2 n.s. p=0.410"
@@ -84,10 +82,9 @@ def test_what_is_not_significant_is_said_so(settings):
     )
 
 
-def test_published_rows_are_marked(settings):
+def test_published_rows_are_marked(tree):
     number = Published("Ours <before>", "A thesis", CORPUS, TEST, 25.5, "lower-cased")
-    more = dataclasses.replace(settings, published=(number,))
-    page = page_of(summary(context(more, record("base", 20.0))))
+    page = page_with(tree, record("base", 20.0), published=(number,))
     table, *_ = page.tables["summary"]
     assert table.marks == ["group"] + ["published"] * 9 + [""]
     big = table.row("Transformer (big) (published)")
