@@ -28,7 +28,7 @@ PACKAGES = {
 }
 LONGEST = 350  # lines of a module
 # Of code; of docs, of pages. The aim is 21,000 and 25,000.
-TOTALS = {"src": 28168, "tests": 31575, "docs": 2511}
+TOTALS = {"src": 28168, "tests": 31622, "docs": 2511}
 
 
 def code(folder):
