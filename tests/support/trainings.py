@@ -48,16 +48,16 @@ def merges(count, joint=True):
     return Units(bpe=Bpe(count, joint, threshold=0))
 
 
-def project(root, pairs=None, units=None, test=None, **train):
+def project(root, pairs=None, units=None, test=None, tokenize=TOKENIZE, **train):
     """A folder in which `stages/train.py micro toy 1` can run; `train` changes settings."""
     held_out = toy_pairs(40, 2)
     sets = {"train": pairs or toy_pairs(600, 1), "valid": held_out, "test.x": test or held_out}
     units = units or merges(60)
-    prepared = prepare(root / "prepared", sets, units=units)
+    prepared = prepare(root / "prepared", sets, units=units, tokenize=tokenize)
     for stage in ("binary", "split", "tokens"):
         (root / "data" / stage).mkdir(parents=True)
         (prepared.root / stage).rename(root / "data" / stage / "toy")
-    write_params(root, units, **train)
+    write_params(root, units, tokenize, **train)
     write_graph(root)
     return root
 
@@ -69,7 +69,7 @@ def write_graph(root):
         (root / name).symlink_to(STAGES.parent / name)
 
 
-def write_params(root, units=None, **train):
+def write_params(root, units=None, tokenize=TOKENIZE, **train):
     """Settings with one system, `micro`; the files of its corpus are not used any more."""
     sides = {"source": {"path": "inputs/a.de"}, "target": {"path": "inputs/a.en"}}
     text = {"a": {"license_and_citation": "own", **sides}}
@@ -77,7 +77,7 @@ def write_params(root, units=None, **train):
     corpus = corpus_entry(
         *("de", "en", {"train": text, "valid": text, "tests": {"x": text}}),
         clean={"unicode": {"form": "NFC"}, "non_printing": {}},
-        tokenize=dataclasses.asdict(TOKENIZE),
+        tokenize=dataclasses.asdict(tokenize),
         vocabulary={kind: given for kind, given in dataclasses.asdict(units).items() if given},
     )
     model = systems.model(dropout=0.1, tie_embeddings="all" if units.joint else "decoder")
