@@ -10,25 +10,25 @@ from root import ROOT
 PACKAGES = {
     "report": 3895,
     "corpus": 3675,
-    "runtime": 2385,
-    "config": 2255,
+    "runtime": 2390,
+    "config": 2260,
     "pipeline": 1810,
     "scoring": 1495,
     "training": 2510,
     "dataset": 1525,
     "text": 1365,
-    "serving": 1000,
+    "serving": 1025,
     "decoding": 1305,
-    "tracking": 995,
+    "tracking": 1000,
     "model": 1625,
-    "cli": 865,
+    "cli": 870,
     "rules": 715,
     "native": 545,  # in C++ 400
     "cells": 195,
 }
 LONGEST = 350  # lines of a module
 # Of code; of docs, of pages. The aim is 21,000 and 25,000.
-TOTALS = {"src": 28168, "tests": 31622, "docs": 2511}
+TOTALS = {"src": 28211, "tests": 31650, "docs": 2511}
 
 
 def code(folder):

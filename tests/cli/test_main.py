@@ -118,6 +118,22 @@ def test_a_reader_that_closes_the_pipe_sees_no_error(project):
     assert done.stderr == "" and len(done.stdout) == 20
 
 
+def test_a_closed_standard_output_is_no_error_but_of_a_translation(project):
+    def closed(*arguments):
+        command = [sys.executable, *COMMAND, *arguments]
+        return subprocess.run(
+            ["sh", "-c", 'exec "$@" >&-', "sh", *command],
+            cwd=project,
+            capture_output=True,
+            text=True,
+        )
+
+    done = closed("check")
+    assert (done.returncode, done.stderr) == (0, "")
+    done = closed("translate", "--system", "base", "--corpus", "own")
+    assert (done.returncode, done.stderr) == (1, "bleuprint: error: standard output is closed\n")
+
+
 def test_elsewhere_than_at_the_root_that_is_the_error(project):
     for command in (["table"], ["check"], ["plan"], ["record"], ["verify", "HEAD"]):
         error = run(project / "inputs", *COMMAND, *command, status=1)

@@ -140,7 +140,12 @@ def test_the_page_is_all_there_is(server):
         assert (status, json.loads(body)) == (404, {"error": "Not Found"}), path
 
 
-def test_pages_of_other_sites_are_not_invited(server):
+def test_every_answer_says_what_a_page_may_do(server):
+    for path in ("/", "/translate", "/nowhere"):
+        _, headers, _ = server.ask("GET", path)
+        policy = headers["content-security-policy"]
+        assert policy.startswith("default-src 'none'; ") and "; script-src 'sha256-" in policy
+        assert headers["x-content-type-options"] == "nosniff"
     _, headers, _ = server.ask("GET", "/", headers={"Origin": "http://evil.example"})
     assert not any(name.startswith("access-control") for name in headers)
 

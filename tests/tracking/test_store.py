@@ -77,6 +77,12 @@ def test_a_password_that_would_be_taken_for_a_host_is_refused(monkeypatch, addre
     assert "hu" not in str(error.value)
 
 
+def test_an_address_that_is_none_is_refused(monkeypatch):
+    monkeypatch.setenv("MLFLOW_TRACKING_URI", "http://[localhost:5000")
+    with pytest.raises(UserError, match="MLFLOW_TRACKING_URI: Invalid IPv6 URL"):
+        store.client()
+
+
 def test_a_secret_is_masked_before_a_long_message_is_cut():
     """Cut within a password, the address would no longer be known as one."""
     for length in range(100, 200):

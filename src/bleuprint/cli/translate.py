@@ -72,6 +72,8 @@ def _translate(given: argparse.Namespace) -> None:
 
 def _checked(given: argparse.Namespace) -> tuple[Settings, Cell, Decode]:
     """The settings, the training and its search; raises UserError at a mistake."""
+    if sys.stdout is None:
+        raise UserError("standard output is closed")
     settings = load()
     decode = options.chosen_search(settings, given)
     if (given.n_best or 1) > decode.beam:

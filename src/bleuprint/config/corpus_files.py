@@ -184,7 +184,11 @@ class Files:
 
 def _scheme(key: str, url: str) -> str:
     """The scheme of a URL; raises ValueError unless it is http, https or file."""
-    parts = urlsplit(url)
+    try:
+        parts = urlsplit(url)
+        _ = parts.port  # raises if it is not a number
+    except ValueError as error:
+        raise ValueError(f"{key} is {url!r}: not a valid URL: {error}") from None
     if " " in url or not url.isprintable():
         raise ValueError(f"{key} is {url!r}: a space or non-printing character in it")
     if parts.scheme != "file" and not (parts.scheme in ("http", "https") and parts.hostname):

@@ -70,7 +70,8 @@ def run(main: Callable[[], None]) -> NoReturn:
         main()
         for call in AT_SUCCESS:
             call()
-        sys.stdout.flush()
+        if sys.stdout:  # None if the caller has closed it
+            sys.stdout.flush()
     except KeyboardInterrupt:
         _end(130, ["interrupted"])
     except BrokenPipeError:

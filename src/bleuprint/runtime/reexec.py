@@ -32,5 +32,6 @@ def reexec(forced: Mapping[str, str] | None = None) -> None:
     missing |= {k: text for k, text in (forced or {}).items() if os.environ.get(k) != text}
     if missing:
         os.environ.update(missing)
-        sys.stdout.flush()
+        if sys.stdout:  # None if the caller has closed it
+            sys.stdout.flush()
         os.execv(sys.executable, [sys.executable, *sys.orig_argv[1:]])

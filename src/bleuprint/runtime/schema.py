@@ -249,5 +249,8 @@ def _known(kind: Any, keys: Sequence[str | int]) -> list[str]:
 def _shown(value: Any) -> str:
     if value is None:
         return "an empty value"
-    text = json.dumps(value) if isinstance(value, bool) else repr(value)
+    try:
+        text = json.dumps(value) if isinstance(value, bool) else repr(value)
+    except ValueError:  # of Python, which prints no numbers of more than 4,300 digits
+        text = "a number of thousands of digits"
     return text if len(text) <= 60 else f"{text[:57]}..."

@@ -22,7 +22,7 @@ def prepare() -> None:
     """Let standard output write UTF-8, and standard error what `shown` makes of its text."""
     if isinstance(sys.stdout, TextIOWrapper):
         sys.stdout.reconfigure(encoding="utf-8", errors="backslashreplace")
-    if not isinstance(sys.stderr, _Messages):
+    if sys.stderr and not isinstance(sys.stderr, _Messages):
         sys.stderr = cast(TextIO, _Messages(sys.stderr))
 
 

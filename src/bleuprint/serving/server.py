@@ -11,8 +11,11 @@ import signal
 import socket
 import sys
 import traceback
+from base64 import b64encode
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import dataclass
+from hashlib import sha256
 from pathlib import Path
 from typing import Any, Self
 
@@ -21,7 +24,7 @@ from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
 from starlette.middleware import Middleware
 from starlette.middleware.trustedhost import TrustedHostMiddleware
-from starlette.requests import Request
+from starlette.requests import ClientDisconnect, Request
 from starlette.responses import HTMLResponse, JSONResponse, Response
 from starlette.routing import Route
 
@@ -42,6 +45,12 @@ _MOST_BYTES = 64 * 1024
 _WEIGHTS = 300_000
 # The tokens of the example on the page; sentences of validation among which it is looked for.
 _SHORTEST, _LONGEST, _EXAMPLES = 5, 15, 1000
+_HEADERS = {
+    "X-Content-Type-Options": "nosniff",
+    "Referrer-Policy": "no-referrer",
+    "Cross-Origin-Resource-Policy": "same-origin",
+    "Cache-Control": "no-store",
+}
 
 
 def serve(
@@ -58,8 +67,10 @@ def serve(
         why = os.strerror(error.errno or 0)
         raise UserError(f"--port {port}: {why}; choose another, or 0 for a free one") from None
     translator = load_translator(settings, cell, decode, SentenceTranslator, direction=direction)
+    page, policy = _page(translator, cell)
     config = uvicorn.Config(
-        application(translator, _page(translator, cell)),
+        application(translator, page),
+        headers=[("Content-Security-Policy", policy), *_HEADERS.items()],
         http="h11",
         ws="none",
         lifespan="off",
@@ -89,10 +100,7 @@ def application(translator: Translator, page: str) -> Starlette:
     async def translate(request: Request) -> Response:
         if request.headers.get("content-type", "").partition(";")[0] != "application/json":
             raise HTTPException(415, "the body must be application/json")
-        body = await request.body()
-        if len(body) > _MOST_BYTES:
-            raise HTTPException(413, f"the body has more than {_MOST_BYTES:,} bytes")
-        parsed = TranslationRequest.parse(body, translator.decode.beam)
+        parsed = TranslationRequest.parse(await _body(request), translator.decode.beam)
         loop = asyncio.get_running_loop()
         try:
             return JSONResponse(await loop.run_in_executor(thread, answer, translator, parsed))
@@ -162,12 +170,31 @@ def answer(translator: Translator, request: TranslationRequest) -> dict[str, Any
     return {"lines": answers}
 
 
-def _page(translator: Translator, cell: Cell) -> str:
+async def _body(request: Request) -> bytes:
+    """The body, whatever length its header gives; raises status 413."""
+    body = b""
+    with suppress(ClientDisconnect):
+        async for part in request.stream():
+            body += part
+            if len(body) > _MOST_BYTES:
+                raise HTTPException(413, f"the body has more than {_MOST_BYTES:,} bytes")
+    return body
+
+
+def _page(translator: Translator, cell: Cell) -> tuple[str, str]:
+    """The page, and the policy that lets a browser run only the script and style in it."""
     beam = translator.decode.beam
     template = attention_environment().get_template("serve.html.j2")
     languages = {"source": translator.source, "target": translator.target}
     shown = {"known": translator.known, "example": _example(translator), **languages}
-    return template.render(cell=cell, **shown, beam=beam, n_best=min(4, beam))
+    page = template.render(cell=cell, **shown, beam=beam, n_best=min(4, beam))
+    policy = ["default-src 'none'", "connect-src 'self'", "img-src data:", "base-uri 'none'"]
+    policy += ["form-action 'none'", "frame-ancestors 'none'"]
+    for tag in ("script", "style"):  # allowed by the hash of their content
+        content = page.partition(f"<{tag}>")[2].partition(f"</{tag}>")[0]
+        digest = b64encode(sha256(content.encode()).digest()).decode()
+        policy.append(f"{tag}-src 'sha256-{digest}'")
+    return page, "; ".join(policy)
 
 
 def _example(translator: Translator) -> str:

@@ -11,6 +11,7 @@ import sqlite3
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
 
 from bleuprint.runtime import environment
 from bleuprint.runtime.errors import UserError, one_line
@@ -63,6 +64,10 @@ def client() -> "MlflowClient":
 
 def _check_address() -> None:
     """Raise UserError if a password would be taken for the host, which MLflow's errors name."""
+    try:
+        urlsplit(uri())
+    except ValueError as error:
+        raise UserError(f"MLFLOW_TRACKING_URI: {error}") from None
     user = uri().partition("://")[2].rpartition("@")[0]
     wrong = "[/?#@]" if uri().startswith("http") else "@"
     if ":" in user and re.search(wrong, user) and not uri().startswith(_FILE):
