@@ -60,7 +60,7 @@ RESOLVED = {
     "fine-tune-multi30k": "7963a0998d87dc49",
     "iwslt14-de-en": "55d92d8bd34b13fd",
     "multi30k-cpu": "a21300368156d7ff",
-    "multilingual-multi30k": "74f8e85551d77e1f",
+    "multilingual-multi30k": "3af96400ea614d20",
     "multi30k": "b7e8bdf1b13c0705",
     "multi30k-french": "66a2b00a2b11c042",
     "own": "48b86f0cf14c4059",
