@@ -9,7 +9,7 @@ from root import ROOT
 # Lines of code by package of src/bleuprint, rounded up.
 PACKAGES = {
     "report": 3895,
-    "corpus": 3675,
+    "corpus": 3685,
     "runtime": 2390,
     "config": 2260,
     "pipeline": 1810,
@@ -28,7 +28,7 @@ PACKAGES = {
 }
 LONGEST = 350  # lines of a module
 # Of code; of docs, of pages. The aim is 21,000 and 25,000.
-TOTALS = {"src": 28211, "tests": 31650, "docs": 2511}
+TOTALS = {"src": 28220, "tests": 31674, "docs": 2511}
 
 
 def code(folder):

@@ -17,9 +17,11 @@ from bleuprint.config.experiment import load_resolved
 from bleuprint.config.paths import Cell, folder, ledger, shards
 from bleuprint.corpus.clean import Cleaning
 from bleuprint.corpus.directions import join_tokens, run_directions, sampled_pairs
+from bleuprint.corpus.download.download import Sample
+from bleuprint.corpus.download.fetch import Source
 from bleuprint.corpus.filter import Filtering
 from bleuprint.corpus.inspect import inspect_corpus
-from bleuprint.corpus.steps.ledger import read_ledger, read_ledgers
+from bleuprint.corpus.steps.ledger import SetCounts, read_ledger, read_ledgers
 from bleuprint.corpus.steps.shard import Shard
 from bleuprint.corpus.test_sets import describe_test_sets, read_description
 from bleuprint.dataset.binarized import BinaryCorpus
@@ -255,11 +257,29 @@ def test_documents_are_those_of_the_direction(root, tmp_path):
 
 
 def test_nothing_of_a_zero_shot_direction_is_learned_or_inspected(root, tmp_path):
-    pair = load_resolved(root).corpus("many").pair("many", "de-fr")
+    settings = load_resolved(root)
+    pair = settings.corpus("many").pair("many", "de-fr")
     pair = replace(pair, filter=(CHECKS["alignment_score"](min=1.0),))
     assert Filtering.of("many/de-fr", pair, root).translations is None
     with pytest.raises(UserError, match="zero_shot: it has no training text"):
-        inspect_corpus("many/de-fr", pair, None, None, tmp_path, 1)
+        inspect_corpus("many/de-fr", settings, None, None, tmp_path, 1)
+
+
+def test_inspections_of_all_directions_are_what_the_stages_do(root, tmp_path):
+    settings, sample = load_resolved(root), Sample(1000, 1)
+    source = Source(None, tmp_path / "store", None)
+    with chdir(root):
+        inspected = [
+            inspect_corpus(f"many/{each}", settings, sample, source, tmp_path, 1).stages
+            for each in TRAINED
+        ]
+        ledgers = read_ledgers("many")
+    for stage in ("clean", "dedup", "filter"):
+        counts = SetCounts()
+        for stages in inspected:
+            counts.add(stages[stage])
+        assert counts.dropped == ledgers[stage]["train"].dropped
+        assert counts.pairs_out == ledgers[stage]["train"].pairs_out
 
 
 def test_a_direction_is_chosen(corpus):

@@ -17,13 +17,13 @@ def corpus(tmp_path, monkeypatch):
     pairs = [*PAIRS, PAIRS[0], LONG, ("e\u0301in\x00s", "one"), ("\u200b", "lost")]
     write_set(TextFolder(tmp_path / "inputs", "de", "no"), "a", pairs)
     (tmp_path / "params.yaml").write_text(PARAMS)
-    return experiment.load().corpus("own")
+    return experiment.load()
 
 
-def inspected(corpus, tmp_path, pairs, seed=1):
+def inspected(settings, tmp_path, pairs, seed=1, name="own"):
     source = Source(None, tmp_path / "store", None)
     sample = Sample(pairs, seed)
-    return inspect_corpus("own", corpus, sample, source, tmp_path / "work" / "x", 1)
+    return inspect_corpus(name, settings, sample, source, tmp_path / "work" / "x", 1)
 
 
 def test_each_rule_reports_what_it_did(corpus, tmp_path, monkeypatch):

@@ -56,6 +56,10 @@ def test_compressed_files_are_not_read(tmp_path):
     assert parting([tmp_path / "a.gz"] * 2) == ""
 
 
+def test_lines_of_one_length_do_not_part(written):
+    assert parting(written(["ja"] * 300, ["yes"] * 299)) == ""
+
+
 @pytest.mark.parametrize("place", [5, 301, 1700])
 def test_a_lost_line_is_found(written, place):
     place_found = parting(written(GERMAN, ENGLISH[: place - 1] + ENGLISH[place:]))

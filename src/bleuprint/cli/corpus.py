@@ -50,10 +50,10 @@ def _inspect(given: argparse.Namespace) -> None:
     from bleuprint.corpus.download.fetch import source_of_environment
     from bleuprint.corpus.inspect import inspect_corpus, report
 
-    corpus, sample = load().corpus(given.corpus), Sample(given.pairs, given.seed)
+    settings, sample = load(), Sample(given.pairs, given.seed)
     scratch = environment.work() / "inspect"
     inspection = inspect_corpus(
-        given.corpus, corpus, sample, source_of_environment(), scratch, environment.workers()
+        given.corpus, settings, sample, source_of_environment(), scratch, environment.workers()
     )
     print(*report(inspection, given.samples), sep="\n")
 

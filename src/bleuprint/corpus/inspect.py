@@ -12,7 +12,7 @@ from rich.table import Column, Table
 from rich.text import Text
 
 from bleuprint.config import paths
-from bleuprint.config.corpus import Corpus
+from bleuprint.config.experiment import Settings
 from bleuprint.corpus.clean import Cleaning
 from bleuprint.corpus.dedup import Deduplication
 from bleuprint.corpus.download.download import Sample, download_corpus
@@ -37,14 +37,15 @@ class Inspection:
 
 
 def inspect_corpus(
-    name: str, corpus: Corpus, sample: Sample, source: Source, scratch: Path, workers: int
+    name: str, settings: Settings, sample: Sample, source: Source, scratch: Path, workers: int
 ) -> Inspection:
-    """Run clean, dedup and filter on a sample of each training text.
+    """Run clean, dedup and filter on a sample of each training text of a corpus, or of a direction.
 
     Corpora are sorted, so that their first pairs say little of the rest: texts are read whole.
     Outputs go to a temporary folder below `scratch`; those of the stages are not changed. Texts of
     which a system translates one side are left out; raises UserError if there are no others.
     """
+    corpus = settings.corpus(name)
     if corpus.directions:
         raise UserError(f"corpora.{name}: name one direction: {', '.join(corpus.pairs(name))}")
     parts = {part: text for part, text in corpus.files.train.items() if not text.made}
@@ -59,6 +60,12 @@ def inspect_corpus(
         raw = TextFolder(paths.given(name, root), corpus.source, corpus.target)
         ledger = paths.ledger(name, "download", root)
         download_corpus(name, corpus.files, raw, ledger, source, sample)
+        for other, pair in settings.pairs().items():
+            if other != name and other.partition("/")[0] == name.partition("/")[0]:
+                # another direction, with whose held-out sets dedup compares
+                clean = TextFolder(paths.folder(other, "clean", root), *pair.languages)
+                files, counts = replace(pair.files, train={}), paths.ledger(other, "download", root)
+                download_corpus(other, files, clean, counts, source)
         stages: dict[str, SetCounts] = {}
         for kind in (Cleaning, Deduplication, Filtering):
             step: Step = kind.of(name, corpus, root)

@@ -30,6 +30,8 @@ def parting(files: Sequence[Path]) -> str:
     sides = sorted(_lengths(files), key=len)
     if not sides or not 0 < (extra := len(sides[1]) - len(sides[0])) <= _EXTRA * len(sides[0]):
         return ""
+    if any(np.ptp(side) == 0 for side in sides):  # lines of one length say nothing
+        return ""
     few, many = sides
     before, after = np.abs(many[:-extra] - few), np.abs(many[extra:] - few)
     cost = np.append(0, before.cumsum()) + np.append(after[::-1].cumsum()[::-1], 0)

@@ -161,9 +161,9 @@ def _compared(first: _Side, second: _Side, sentences: int) -> Iterator[str | Gri
     yield grid(("corpus", "test set", "score"), (*heads, "difference", "p", AGREE), rows)
     yield (
         f"Seeds: {', '.join(map(str, seeds))}. p: paired t-test over several seeds, of one "
-        "paired bootstrap over lines (faults: randomization), each alone, not corrected; "
-        f"{NONE}: other test sets, or one seed of another revision. Faults: lines that have one "
-        "that their reference does not have."
+        "paired bootstrap over lines (faults: randomization), of a row not trained here the "
+        f"largest against each seed, each alone, not corrected; {NONE}: other test sets, or one "
+        "seed of another revision. Faults: lines that have one that their reference lacks."
     )
     if any(row[-1] != NONE for row in rows):
         yield AGREEMENT
