@@ -1,10 +1,12 @@
 """new-corpus: entries that load, what is refused, and README.md's how-to in a project of `own`."""
 
+import gzip
 import re
 import shlex
 from pathlib import Path
 
 import pytest
+from ruamel.yaml import YAML
 
 from bleuprint.cli.main import command_parser
 from bleuprint.config.experiment import load
@@ -200,11 +202,24 @@ def test_pairs_of_other_languages_are_noted(project, capsys):
 def test_the_columns_of_a_table_are_those_with_words(project):
     rows = enumerate(GOOD, 1)
     text = "".join(f"{number}\t{a}\t{b}\t{number / 500:.2f}\n" for number, (a, b) in rows)
+    text = text.replace("0.50\n", "0.5\r0\n")  # no end of a line
     (project / "inputs" / "memory.en-de.tsv").write_text(text, encoding="utf-8")
-    new = NewCorpus.of([Path("inputs/memory.en-de.tsv")], None)
-    (part,) = new.corpus.files.train.values()
-    assert part.columns == (2, 3)
-    assert sorted(new.sample) == sorted(GOOD)
+    (project / "inputs" / "packed.en-de.tsv.gz").write_bytes(gzip.compress(text.encode()))
+    for name in ("memory.en-de.tsv", "packed.en-de.tsv.gz"):
+        new = NewCorpus.of([Path("inputs", name)], None)
+        (part,) = new.corpus.files.train.values()
+        assert part.columns == (2, 3)
+        assert sorted(new.sample) == sorted(GOOD)
+
+
+@pytest.mark.parametrize("pairs", [100, 4_999, 150_000, 3_000_000, 14_000_000, 40_000_000])
+def test_no_more_is_held_out_than_is_needed(pairs):
+    new = NewCorpus([Path("a.de"), Path("a.en")], ("de", "en"), pairs, GOOD)
+    shares = YAML(typ="safe").load(new.entry)["a-de-en"]["split"]
+    for share, most in ((shares["valid"], 1000), (shares["test"], 2000)):
+        held_out = round(share * pairs)
+        assert most - 2 <= held_out <= most + 2 or share == (0.1 if pairs <= 5000 else 0.05)
+        assert held_out <= most + 2
 
 
 @pytest.mark.parametrize("kind", ["tsv", "tmx"])

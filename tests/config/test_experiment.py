@@ -54,6 +54,7 @@ def test_rows_made_with_merge_keys(tmp_path):
         ("non_printing: {}", "non_printing: {form: NFC}", "form: unknown key; there are none"),
         ("{ratio: {max: 3.0}, length: {min: 1, max: 100}}", "[ratio]", "is not a mapping"),
         ("seed: 1}", "seed: 1, every: 23}", "valid 0.05 and every 23: valid must be 0"),
+        ("test: 0.05", "test: 0", "15: corpora.own.split.test: 0: files names no test text, so"),
         (
             "name: moses, lowercase: false, hyphens: false",
             "name: none, lowercase: false, hyphens: true",

@@ -335,6 +335,15 @@ def test_shards_make_the_same_text(root, corpus):
     assert read_ledger(ledger("many", "clean", root))["train"].pairs_in == 32
 
 
+def test_a_stage_runs_again_after_a_later_one_failed(root, corpus):
+    left = ledger("many/de-en", "filter", root)
+    left.parent.mkdir()
+    left.write_text("{}")
+    with chdir(root):
+        run_directions(Cleaning, "many", corpus, None, 1)
+    shutil.rmtree(left.parent)
+
+
 def lines_of(direction, language):
     start, stop = SETS["test" if direction[:5] in TRAINED else "unseen"]
     return TEXTS[language][start:stop]

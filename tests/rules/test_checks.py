@@ -224,11 +224,20 @@ def test_numbers(source, target, kept):
         ("One. Two?", "واحد.\u200f اثنان?\u200f", True),
         ("One\u2060. Two", "Eins.\u00ad Zwei", True),
         ("....x", "x", True),
+        ("One? Two.", "واحد؟ اثنان۔", True),
+        ("A book.", "यह एक किताब है।", True),
+        ("What? A book.", "यह एक किताब है। क्या।", False),
     ],
 )
 def test_sentence_marks(source, target, kept):
     assert keeps("sentence_marks", source, target) is kept
     assert keeps("sentence_marks", target, source) is kept
+
+
+def test_a_greek_question_ends_in_a_semicolon():
+    check = CHECKS["sentence_marks"]()
+    for languages, kept in ((("en", "el"), True), (("en", "de"), False)):
+        assert check.keeps(Candidate(Pair("How?", "Πώς;"), languages, (str.split, list))) is kept
 
 
 SIDES = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\n"), max_size=40)

@@ -77,12 +77,13 @@ def test_letters_read_in_another_encoding_are_restored(text, encoding):
 
 
 def test_punctuation_read_in_another_encoding_is_restored():
-    text = "“l’été“ – 5 €…"
+    text = "“l’été“ – 5 €… BJÖRN, WÄRE À"
     assert MOJIBAKE.edit(text.encode().decode("cp1252"), "fr") == text
 
 
 @pytest.mark.parametrize(
-    "text", ["« là\u00a0» «\u00a0thé\u00a0»", "São Â Ã", "â Ãc", "100 Å, „Ä“", "é€"]
+    "text",
+    ["« là\u00a0» «\u00a0thé\u00a0»", "São Â Ã", "â Ãc", "100 Å, „Ä“", "é€", "“AMANHÃ” IRMÃ…"],
 )
 def test_letters_that_are_meant_stay(text):
     assert MOJIBAKE.edit(text, "fr") == text

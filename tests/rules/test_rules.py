@@ -11,7 +11,7 @@ import pytest
 
 import bleuprint
 from bleuprint.rules import CHECKS, EDITS
-from bleuprint.rules.rule import Check, Edit
+from bleuprint.rules.rule import Check, Edit, edited
 from bleuprint.runtime.errors import UserError
 from bleuprint.runtime.schema import Named, build
 from bleuprint.runtime.yaml_tree import load_tree
@@ -180,3 +180,12 @@ def test_two_rules_of_one_name(copied):
         "bleuprint.rules.lengths and LongestWord in bleuprint.rules.mine\n"
     )
     assert done.returncode == 1
+
+
+def test_an_edit_that_returns_nothing_is_named():
+    class Forgetful(Edit):
+        def edit(self, sentence, language):  # noqa: ARG002
+            sentence.strip()
+
+    with pytest.raises(UserError, match="rule forgetful: its edit of ' a ' is None, no sentence"):
+        edited(" a ", "en", (Forgetful(),))

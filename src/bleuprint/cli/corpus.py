@@ -25,7 +25,7 @@ def add_commands(commands: Commands) -> None:
     add_command(commands, _cite, "cite > references.bib")
     add = add_command(commands, _inspect, "inspect phrasebook-en-de")
     add("corpus", metavar="CORPUS", help="a corpus of params.yaml")
-    help_ = "pairs to draw from each text (%(default)s)"
+    help_ = "pairs to draw from the training texts (%(default)s)"
     add("--pairs", type=count, default=100_000, help=help_)
     add("--seed", type=whole_number(0), default=1, help="seed of the drawing (%(default)s)")
     add("--samples", type=whole_number(1, 5), default=3, help="samples of each rule (%(default)s)")

@@ -172,6 +172,11 @@ class Corpus:
                 )
         for part, text in self.files.train.items():
             self._check_part(part, text)
+        drawn = {"valid": self.files.valid or self.split.every, "test": self.files.tests}
+        for name, given in drawn.items():
+            if self.files.train and not given and not getattr(self.split, name):
+                message = f"0: files names no {name} text, so that pairs must be drawn"
+                raise SettingError(["split", name], message)
 
     def _check_part(self, part: str, text: Text) -> None:
         """Raise SettingError at a `tag` that is not one token, and at copies that dedup drops."""

@@ -5,7 +5,7 @@ order of the text, so that duplicates are found across shards.
 
 Memory: 4 bytes a training pair for each key, 3 for what drops it, the hashes that occur more than
 once, and 1 GB; in each worker the held-out sentences. Hashes are 16 bytes a pair and key on
-disk: they are read once for every 64 million pairs, which takes what part of them has its turn.
+disk: they are read once for every 64 million pairs, each time for the hashes of one range.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -50,8 +50,8 @@ _SORTED = 1 << 26
 class Deduplication(Step):
     """The stage for one corpus; `edits` are those applied to its training text.
 
-    Training sentences are compared with held-out sentences as published and after the edits; of one
-    of several directions, with those of all `directions` in its languages, a folder for each.
+    Training sentences are compared with held-out sentences as published and after the edits. In a
+    corpus of several `directions`, a folder for each, with those of all of them, by language.
     """
 
     stage = "dedup"
@@ -159,10 +159,13 @@ def _groups(hashes: Path) -> npt.NDArray[np.int32]:
     groups = np.zeros(hashes.stat().st_size // HASH_BYTES, np.int32)
     turns, known = -(-len(groups) // _SORTED), 0
     for turn in range(turns):
-        part = np.concatenate([some for _, some in _of_turn(hashes, turn, turns)])
+        data = bytearray()  # grows in place, as an array does not
+        for _, some in _of_turn(hashes, turn, turns):
+            data += some.tobytes()
+        part = np.frombuffer(data, _HASH)
         part.sort()
         repeated = np.unique(part[1:][part[1:] == part[:-1]])
-        del part
+        del part, data
         for places, some in _of_turn(hashes, turn, turns) if len(repeated) else ():
             found = np.searchsorted(repeated, some)
             same = repeated[np.minimum(found, len(repeated) - 1)] == some

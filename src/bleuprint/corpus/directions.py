@@ -5,7 +5,7 @@ folder of the corpus: train, valid, and test.DIRECTION-NAME, in files of the lan
 """
 
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from io import BytesIO
 from pathlib import Path
 
@@ -51,7 +51,7 @@ def sampled_pairs(pairs: Mapping[str, int], temperature: float) -> dict[str, int
 def join_split(name: str, corpus: Corpus) -> int:
     """Sample the training text of each direction, and join the sets held out; returns the copies.
 
-    All pairs are taken, as often as they go into the number wanted, and the rest drawn at random.
+    Each pair is repeated as often as all go into the number wanted; the rest is drawn at random.
     """
     copies, temperature = 0, corpus.split.temperature or 1.0
     texts = _texts(name, corpus, "split")
@@ -94,7 +94,8 @@ def join_ledgers(name: str, corpus: Corpus, stage: str, copies: int = 0) -> None
     joined.write(paths.ledger(name, stage))
     for part in corpus.pairs(name):  # no outputs of the stage
         paths.ledger(part, stage).unlink()
-        paths.ledger(part, stage).parent.rmdir()
+        with suppress(OSError):  # a later stage's, which failed
+            paths.ledger(part, stage).parent.rmdir()
 
 
 def _joined_name(set_name: str, direction: str) -> str:

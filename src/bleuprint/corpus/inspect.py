@@ -39,7 +39,7 @@ class Inspection:
 def inspect_corpus(
     name: str, settings: Settings, sample: Sample, source: Source, scratch: Path, workers: int
 ) -> Inspection:
-    """Run clean, dedup and filter on a sample of each training text of a corpus, or of a direction.
+    """Run clean, dedup and filter on a sample of the training texts of a corpus or a direction.
 
     Corpora are sorted, so that their first pairs say little of the rest: texts are read whole.
     Outputs go to a temporary folder below `scratch`; those of the stages are not changed. Texts of
@@ -75,9 +75,8 @@ def inspect_corpus(
                 stages[step.stage] = error.counts
                 break
             stages[step.stage] = read_ledger(step.ledger)["train"]
-        texts = (text for key, text in read_ledger(ledger).items() if key.startswith("train."))
-        pairs = sum(text.pairs_out + text.dropped.get("sample", 0) for text in texts)
-        return Inspection(pairs, sample, stages)
+        read = read_ledger(ledger)["train"]
+        return Inspection(read.pairs_out + read.dropped.get("sample", 0), sample, stages)
 
 
 def report(inspection: Inspection, samples: int) -> Iterator[str]:

@@ -108,8 +108,8 @@ class NewCorpus:
     def held_out(self) -> tuple[float, float]:
         """The shares of the pairs that are drawn for the validation and the test set."""
         share = 0.1 if self.pairs <= _TENTH else 0.05
-        valid, test = (round(min(share, most / self.pairs), 4) for most in (_VALID, _TEST))
-        return max(0.0001, valid), max(0.0001, test)
+        valid, test = (round(min(share, most / self.pairs), 7) for most in (_VALID, _TEST))
+        return valid, test
 
     @property
     def subwords(self) -> tuple[float, float]:
@@ -126,7 +126,7 @@ class NewCorpus:
         checks = ["identical: {}", "length: {min: 1, max: 100}", "ratio: {max: 4.0}"]
         if set(self.languages) <= set(LanguageId.known_languages):
             checks.append("language_id: {likelier: 10.0}")
-        valid, test = self.held_out
+        valid, test = (f"{share:.7f}".rstrip("0") for share in self.held_out)
         if self.pairs >= _ALIGNED_PAIRS:
             checks.append("alignment_score: {min: 0.5}")
         # without spaces between words, which rules count

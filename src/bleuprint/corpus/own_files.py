@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Literal
 
 from bleuprint.config.corpus_files import File, Text
+from bleuprint.corpus.download.archive import open_member
 from bleuprint.rules.language_id import LanguageId
 from bleuprint.runtime.errors import UserError, say
 from bleuprint.runtime.files import not_a_file
@@ -51,10 +52,8 @@ def text_of(files: Sequence[Path]) -> Text:
 
 def _columns(path: Path) -> tuple[int, int]:
     """The first two columns of a table in most of whose cells are words; else 1 and 2."""
-    if path.suffix.lower() != ".tsv":  # compressed
-        return 1, 2
-    with path.open(encoding="utf-8", errors="replace") as stream:
-        lines = [line.split("\t") for line in islice(stream, _LOOKED_AT)]
+    with open_member(path, str(path), ()) as stream:
+        lines = [line.decode(errors="replace").split("\t") for line in islice(stream, _LOOKED_AT)]
     width = min(map(len, lines), default=0)
     words = [sum(any(map(str.isalpha, line[at])) for line in lines) for at in range(width)]
     found = [at for at, count in enumerate(words, 1) if count > _MOST * len(lines)]

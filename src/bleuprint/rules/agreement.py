@@ -6,6 +6,7 @@ from collections import Counter
 from dataclasses import dataclass
 from typing import Annotated, ClassVar
 
+import regex
 from annotated_types import Interval
 
 from bleuprint.rules.rule import Candidate, Check
@@ -14,9 +15,10 @@ from bleuprint.text.unicode import blank_unprinted, comparable
 # Groups of three digits with the same separator throughout, or digits in a row.
 _NUMBER = re.compile(r"\d{1,3}([.,'’\u066c\u00a0\u2009\u202f ])\d{3}(?:\1\d{3})*(?!\d)|\d+")
 _SEPARATORS = re.compile(r"\D")
-# At the end of a word: not in 3.5 or example.org. All marks of a row or none: a row is read once.
-_MARK = re.compile(r"(?<![.!?…])[.!?…]++(?=[\"'”“’»)\]]*(?:\s|$))|[。！？]+")
-_QUESTION = re.compile("[?？]")
+# Of any script, at the end of a word: not in 3.5 or example.org. All marks of a row or none: a row
+# is read once.
+_MARK = regex.compile(r"(?<![\p{STerm}…])[\p{STerm}…]++(?=[\"'”“’»)\]]*(?:\s|$))|[。！？]+")
+_QUESTION = re.compile("[?？؟]")
 
 
 @dataclass(frozen=True)
@@ -58,17 +60,20 @@ class SentenceMarks(Check):
     """Drops a pair if one side has more ends of sentences, or more of questions, than the other.
 
     Marks that follow each other count as one. An abbreviation (`Dr.`) counts as an end too.
+    Armenian's mark of a question, inside a word, counts as none.
     """
 
     rank: ClassVar[int] = 90
 
     def keeps(self, candidate: Candidate) -> bool:
-        source, target = map(_ends, candidate.pair)
+        source, target = map(_ends, candidate.pair, candidate.languages)
         return source == target
 
 
-def _ends(sentence: str) -> tuple[int, int]:
+def _ends(sentence: str, language: str) -> tuple[int, int]:
     """The number of ends of sentences, and of questions among them."""
+    if language in ("el", "ell"):
+        sentence = sentence.replace(";", "?")
     marks = _MARK.findall(blank_unprinted(sentence))
     return len(marks), sum(bool(_QUESTION.search(mark)) for mark in marks)
 

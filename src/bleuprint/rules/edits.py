@@ -22,9 +22,9 @@ _TAG = re.compile(
 _WORD_BREAK = re.compile(r"</?wbr\s*/?>", re.IGNORECASE)
 # Letters of Latin-1 (two bytes in UTF-8), punctuation and formats such as the byte order mark
 # (three) as Windows-1252 or Latin-1 read them. Longer ranges would include correct text, such as
-# "là »" with a no-break space.
+# "là »" with a no-break space. Ã at the end of a capitalized word (IRMÃ”) is no mojibake.
 _MOJIBAKE = re.compile(
-    "[ÂÃ][\u0080-\u00bf€‚ƒ„…†‡ˆ‰Š‹ŒŽ‘’“”•–—˜™š›œžŸ]|Å[\u0092\u0093’“]"
+    "[ÂÃ](?!(?<=[A-ZÀ-Þ]Ã)[…”’»–—“‘](?!\\w))[\u0080-\u00bf€‚ƒ„…†‡ˆ‰Š‹ŒŽ‘’“”•–—˜™š›œžŸ]|Å[\u0092\u0093’“]"
     "|â[\u0080€][\u0080-\u00bf‘’“”•–—˜™š›œžŸ¦‹ŒŽ]|â[\u0082‚]¬|ï»¿"
 )
 _LINE_ENDS = re.compile("[\n\r\v\f\x1c-\x1e\x85\u2028\u2029]")

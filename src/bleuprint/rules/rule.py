@@ -122,11 +122,15 @@ def edited(sentence: str, language: str, edits: Edits) -> str:
 
 
 def apply(edit: Edit, sentence: str, language: str) -> str:
-    """A sentence after one edit; raises UserError if it fails or inserts a line break."""
+    """A sentence after one edit; raises UserError if it fails or gives more than a line."""
     try:
         new = edit.edit(sentence, language)
     except Exception as error:  # of any kind: the code of a rule is the user's
         raise rule_error(error, sentence) from error
+    if not isinstance(new, str):
+        raise UserError(
+            f"rule {edit.name()}: its edit of {sentence[:60]!r} is {new!r}, no sentence"
+        )
     if "\n" in new:
         raise UserError(f"rule {edit.name()}: it inserts a line break into {sentence[:60]!r}")
     return new

@@ -1,4 +1,5 @@
 import json
+from collections import Counter
 
 import pytest
 
@@ -112,11 +113,15 @@ def test_a_sample_of_a_training_text_is_random_and_in_random_order(tmp_path, hos
     draws = []
     for seed in range(200):
         raw, sets = download(tmp_path, files, sample=Sample(4, seed))
-        assert (sets["train.a"]["pairs_in"], sets["train.a"]["dropped"]) == (10, {"sample": 6})
+        assert (sets["train"]["pairs_in"], sets["train"]["dropped"]) == (10, {"sample": 6})
         assert raw.count("valid") == 10
         pairs = list(raw.pairs("train"))
         assert all(source == target for source, target in pairs)
         draws.append([int(source) for source, _ in pairs])
+    raw, _ = download(tmp_path, Files({"a": text, "b": text, "c": text}, {}, {}), Sample(30, 1))
+    assert Counter(int(source) for source, _ in raw.pairs("train")) == dict.fromkeys(range(10), 3)
+    raw, _ = download(tmp_path, Files({"a": text, "b": text}, {}, {}), Sample(15, 1))
+    assert raw.count("train") == 15  # of both together
     # of 200 draws, each number is in 80 and first in 20, give or take four standard deviations
     for number in range(10):
         assert abs(sum(number in draw for draw in draws) - 80) < 4 * (200 * 0.4 * 0.6) ** 0.5

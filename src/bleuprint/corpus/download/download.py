@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from io import BytesIO
-from itertools import islice
+from itertools import chain, islice
 from pathlib import Path
 from random import Random
 from typing import BinaryIO, NamedTuple
@@ -47,9 +47,9 @@ def download_corpus(
 
     Beside a test set that says its documents are their ids, after the name of the part if there are
     several. A training text of which a system translates one side goes to a folder of its name,
-    with empty lines for that side. With `sample`, training texts are drawn from, in random order.
-    What it leaves out is counted as dropped by `sample`, what `pairs` in a text leaves out by
-    `pairs`. With `repeat`, each copy counts.
+    with empty lines for that side. With `sample`, train is a sample of its parts together, in
+    random order, and what is left out is counted as dropped by `sample`; what `pairs` in a text
+    leaves out is, by `pairs`. With `repeat`, each copy counts.
     """
     ledger = Ledger("download", corpus, fingerprint.of_settings(files))
     with whole_folder(raw.path) as partial:
@@ -59,18 +59,28 @@ def download_corpus(
                 for part, text in parts.items()
             }
             if readings or name == "train":  # a zero-shot direction has an empty one
-                drawn = sample if name == "train" else None
-                _write_set(name, readings, raw.at(partial), ledger, drawn)
+                if sample and name == "train":
+                    _write_sample(readings, raw.at(partial), ledger, sample)
+                else:
+                    _write_set(name, readings, raw.at(partial), ledger)
         source.record()
         ledger.write(ledger_path)
 
 
+def _write_sample(
+    readings: Mapping[str, "_Reading"], folder: TextFolder, ledger: Ledger, sample: Sample
+) -> None:
+    counts = ledger.open("train")
+    copies = (each for each in readings.values() for _ in range(each.text.repeat or 1))
+    pairs = chain.from_iterable(each.chosen(counts) for each in copies)
+    with folder.writer("train") as writer:
+        drawn = draw(pairs, sample, counts)
+        writer.write_packed(*packed(drawn))
+        counts.keep(len(drawn))
+
+
 def _write_set(
-    name: str,
-    readings: Mapping[str, "_Reading"],
-    folder: TextFolder,
-    ledger: Ledger,
-    sample: Sample | None,
+    name: str, readings: Mapping[str, "_Reading"], folder: TextFolder, ledger: Ledger
 ) -> None:
     ids: list[str] = []
     with folder.writer(name) as writer:
@@ -79,12 +89,12 @@ def _write_set(
             if reading.text.made:  # copies are made later
                 (folder.path / part).mkdir()
                 with folder.at(folder.path / part).writer(name) as alone:
-                    once = reading.write(alone, None)
+                    once = reading.write(alone)
                 for _ in range(repeat):
                     counts.add(once)
                 continue
             for _ in range(repeat):
-                counts.add(reading.write(writer, sample))
+                counts.add(reading.write(writer))
             several = f"{part}/" if len(readings) > 1 else ""
             ids += [id and f"{several}{id}" for id in reading.documents]
     known = sum(map(bool, ids))
@@ -111,12 +121,10 @@ class _Reading:
     source: Source
     documents: list[str] = field(default_factory=list)
 
-    def write(self, writer: PairWriter, sample: Sample | None) -> SetCounts:
-        """Write the text or a sample of it, and count its pairs."""
+    def write(self, writer: PairWriter) -> SetCounts:
+        """Write the text, and count its pairs."""
         counts = SetCounts()
-        chosen = self._chosen(counts)
-        if sample:
-            chosen = iter(draw(chosen, sample, counts))
+        chosen = self.chosen(counts)
         with Progress(f"read {self.key.removeprefix('corpora.')}", None, "pairs") as progress:
             while block := list(islice(chosen, BLOCK_PAIRS)):
                 writer.write_packed(*packed(block))
@@ -124,7 +132,7 @@ class _Reading:
                 progress.advance(len(block))
         return counts
 
-    def _chosen(self, counts: SetCounts) -> Iterator[Pair]:
+    def chosen(self, counts: SetCounts) -> Iterator[Pair]:
         """The pairs, or as many of them as `text.pairs` says; the text is then read twice.
 
         Drawn by selection sampling, which keeps the order and needs no memory (Knuth, The Art of
