@@ -2,7 +2,7 @@
 
 import sys
 
-from bleuprint.model.arithmetic import restart
+from bleuprint.model.arithmetic import check_portable, restart
 
 restart(*sys.argv[1:2])
 
@@ -14,7 +14,11 @@ from bleuprint.serving.made_text import make_text
 
 def main() -> None:
     (name,) = stage_args.names(__doc__, "TEXT")
-    make_text(load_resolved(), name)
+    settings = load_resolved()
+    made = settings.made_text(name)
+    if settings.system_on(made.system, made.corpus).arithmetic == "portable":
+        check_portable(made.system)
+    make_text(settings, name)
 
 
 if __name__ == "__main__":

@@ -17,7 +17,6 @@ from bleuprint.dataset.batching import (
     plan_updates,
 )
 from bleuprint.dataset.subwords.vocabulary import BOS, EOS, PAD
-from bleuprint.runtime.errors import UserError
 from bleuprint.runtime.process_pool import map_parts
 from bleuprint.training.data_loader import BatchReader
 from prepared import prepare
@@ -94,6 +93,17 @@ def test_an_epoch_of_updates_by_sentences_holds_each_once(sentences, last):
     assert orders[0] != orders[1]
 
 
+@pytest.mark.parametrize(("sentences", "epochs"), [(24, 3), (400, 2), (None, 1), (None, 4)])
+def test_the_most_updates_are_known_beforehand(sentences, epochs):
+    made = len(list(stream(Position(), sentences, epochs=epochs)))
+    size = {"tokens_per_update": None if sentences else 500, "sentences_per_update": sentences}
+    settings = systems.train(**size, max_updates=None, max_epochs=epochs)
+    most = settings.most_updates(int(TARGET.sum()), len(TARGET))
+    assert most == made if sentences else made <= most <= made + 1
+    assert systems.train(**size, max_epochs=epochs).most_updates(10**9, 10**9) == 50
+    assert systems.train(**size).most_updates(1, 1) == 50
+
+
 def test_updates_by_sentences_are_drawn_at_random():
     """The mean lengths of updates vary as those of random samples, whose batches pad little."""
     lengths = np.random.default_rng(5).integers(2, 30, 6400)
@@ -115,9 +125,10 @@ def test_a_stream_continued_anywhere_is_the_same_stream(sentences):
             assert plain(ours) == plain(expected)
 
 
-def test_a_sentence_beyond_the_limit_is_named():
-    with pytest.raises(UserError, match=r"29 tokens does not fit into train.max_tokens 20"):
-        plan_epoch(np.array([5, 29]), np.array([5, 7]), 20, 1, 0)
+def test_a_sentence_beyond_the_limit_is_a_batch_of_its_own():
+    lengths = np.array([5, 29, 30, 5, 5])
+    batches = batch_by_size(lengths, lengths, np.arange(5), 20)
+    assert [batch.tolist() for batch in batches] == [[0], [1], [2], [3, 4]]
 
 
 @pytest.fixture(scope="module")

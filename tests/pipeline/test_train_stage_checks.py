@@ -138,6 +138,19 @@ def test_a_test_sentence_beyond_the_model_is_refused_before_the_training(tmp_pat
     train(only_reference)
 
 
+def test_a_sentence_beyond_a_batch_is_refused_before_the_training(tmp_path):
+    pairs = [*toy_pairs(60, 1), ("ba " * 40, "BA " * 40)]
+    said = train(project(tmp_path, pairs=pairs, max_tokens=30), status=1)
+    line = r"line \d+ of train.de has \d+ tokens with EOS, and train.max_tokens of micro is 30: "
+    assert re.search(line, said)
+
+
+def test_a_corpus_of_less_than_a_sentence_of_the_other_side_is_trained_by_sentences(tmp_path):
+    pairs = [("ba ba ba", "BA")]
+    said = train(project(tmp_path, pairs=pairs, tokens_per_update=90, max_tokens=70), status=1)
+    assert "less than one update of micro: set sentences_per_update: 1" in said
+
+
 def test_processes_that_differ_are_refused(untrained, tmp_path, monkeypatch):
     roots = [fresh(untrained, tmp_path / name) for name in ("here", "there")]
     write_params(roots[1], label_smoothing=0.5)

@@ -46,12 +46,18 @@ def test_a_size_that_fits_is_named(corpus, monkeypatch, tokens, fits):
     )
 
 
+def test_batches_have_no_more_sentences_than_an_update(corpus, monkeypatch):
+    sizes = limit(monkeypatch, 10_000)
+    settings = systems.train(tokens_per_update=None, sentences_per_update=3, max_tokens=10_000)
+    dry_run(learner(corpus, settings), corpus, settings, ALONE)
+    longest = max(corpus.side("train", language).lengths.max() for language in ("de", "en"))
+    assert max(sizes) <= 3 * longest
+
+
 def test_the_longest_sentence_is_the_least(corpus, monkeypatch):
     sizes = limit(monkeypatch, 0)
     longest = max(corpus.side("train", language).lengths.max() for language in ("de", "en"))
-    line = (
-        r"nor does a smaller one after it \(this machine has .*\): lower train\.max_tokens \(100\)"
-    )
+    line = r"and no smaller one fits \(this machine has .*\): lower train\.max_tokens \(100\)"
     with pytest.raises(UserError, match=line):
         dry_run(learner(corpus, SETTINGS), corpus, SETTINGS, ALONE)
     assert sizes[-1] <= longest < sizes[0]

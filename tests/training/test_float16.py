@@ -50,7 +50,8 @@ def test_overflow_halves_the_scale_and_leaves_the_weights(optimizer):
     skipped = made.read(made.update(2, LOCAL))
     assert torch.equal(made.optimizer.weights, weights)
     assert made.optimizer.loss_scale.value == 2.0**59
-    kept = ("exp_avg", "exp_avg_sq", "step") if optimizer == "adam" else ("momentum_buffer",)
+    kept = [name for name in before if name.startswith(("exp_avg", "step", "momentum_buffer"))]
+    assert len(kept) > 1
     assert all(torch.equal(made.optimizer.state_dict()[name], before[name]) for name in kept)
     assert skipped.grad_norm == first.grad_norm and math.isfinite(skipped.loss)
     made.optimizer.loss_scale.value.fill_(1024.0)

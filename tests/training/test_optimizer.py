@@ -9,6 +9,7 @@ from torch import nn
 
 import systems
 from bleuprint.config.optimization import Optimizer
+from bleuprint.training import optimizer as optimizer_module
 from bleuprint.training.optimizer import FlatOptimizer, ema_weights
 
 SETTINGS = systems.train(clip_norm=0.5)
@@ -66,6 +67,30 @@ def test_each_weight_begins_where_products_are_fast():
     for start, parameter in zip(places, made.parameters(), strict=True):
         gaps[start : start + parameter.numel()] = False
     assert not optimizer.weights[gaps].any()
+
+
+@pytest.mark.parametrize("by", ["adam", "sgd"])
+def test_a_training_continues_where_weights_lie_otherwise(by, monkeypatch):
+    """On a GPU, say, whose products want other places for the weights in the vectors."""
+    settings = dataclasses.replace(SETTINGS, optimizer=Optimizer(name=by), ema=0.5)
+    one, inputs = network(), torch.randn(7, 3)
+    before = FlatOptimizer(one, settings)
+
+    def update(model, optimizer):
+        optimizer.zero_grad()
+        model(inputs).square().sum().backward()
+        optimizer.step(0.1, optimizer.grad_norm())
+        return [*model.parameters(), *optimizer.state_dict().values()]
+
+    update(one, before)
+    monkeypatch.setattr(optimizer_module, "_ALIGNED", 16)
+    other = network()
+    other.load_state_dict(one.state_dict())
+    after = FlatOptimizer(other, settings)
+    assert len(after.weights) != len(before.weights)
+    after.load_state_dict({name: each.clone() for name, each in before.state_dict().items()})
+    for ours, theirs in zip(update(one, before), update(other, after), strict=True):
+        torch.testing.assert_close(ours, theirs, rtol=1e-5, atol=1e-7)
 
 
 @pytest.mark.parametrize("decay", [0.0, 0.5, 0.999])

@@ -199,6 +199,15 @@ class Train:
         assert self.sentences_per_update is not None
         return "sentences_per_update", self.sentences_per_update
 
+    def most_updates(self, tokens: int, pairs: int) -> int | None:
+        """The most updates on a text of `tokens` target tokens in `pairs` pairs, if limited."""
+        if self.max_epochs is None:
+            return self.max_updates
+        of_epochs = self.max_epochs * -(-pairs // (self.sentences_per_update or 1))
+        if self.tokens_per_update is not None:  # updates go on into the next epoch
+            of_epochs = -(-tokens * self.max_epochs // self.tokens_per_update)
+        return min(of_epochs, self.max_updates or of_epochs)
+
 
 @dataclass(frozen=True)
 class Average:

@@ -15,8 +15,6 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from bleuprint.runtime.errors import UserError
-
 Indices = NDArray[np.int64]
 
 
@@ -84,17 +82,15 @@ def _by_length(source: Indices, target: Indices, order: Indices) -> Indices:
 def batch_by_size(
     source: Indices, target: Indices, order: Indices, max_tokens: int
 ) -> list[Indices]:
-    """Split `order` into runs whose padded size is at most `max_tokens` on either side."""
+    """Split `order` into runs whose padded size is at most `max_tokens` on either side.
+
+    A pair that is longer is a run of its own.
+    """
     batches, start, longest = [], 0, 0
     lengths = np.maximum(source, target)[order].tolist()
     for index, length in enumerate(lengths):
-        if length > max_tokens:
-            raise UserError(
-                f"a sentence of {length} tokens does not fit into train.max_tokens "
-                f"{max_tokens}: raise it, or lower filter.length.max"
-            )
         longest = max(longest, length)
-        if longest * (index + 1 - start) > max_tokens:
+        if longest * (index + 1 - start) > max_tokens and index > start:
             batches.append(order[start:index])
             start, longest = index, length
     if start < len(order):

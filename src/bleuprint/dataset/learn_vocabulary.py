@@ -120,7 +120,7 @@ def _sum(counts: Iterable[Counter[str]]) -> Counter[str]:
 def _count_subwords(codes: Bpe, words: Counter[str]) -> Counter[str]:
     """How often each subword occurs; each distinct word is segmented once.
 
-    In C++, where it was built: subword-nmt splits the first words, too, and decides.
+    In C++, where it was built: the first words are compared with subword-nmt's.
     """
     for word in islice(words, _COMPARED):
         assert codes.split(word) == codes.split_by_subword_nmt(word), f"{word!r} is split otherwise"

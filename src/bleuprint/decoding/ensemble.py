@@ -73,12 +73,12 @@ def models_of(decoder: Decoder) -> Sequence[Transformer]:
 
 
 def label_log_probs(decoder: Decoder, batch: Batch) -> Tensor:
-    """Log-probabilities (N, V) of the next token at each label of a batch."""
+    """The log-probability (N) of each label of a batch."""
     logs = []
     for model in models_of(decoder):
         hidden = model.decode(batch.target, *model.encode(batch.source, batch.has_padding))
         labels = hidden.flatten(0, 1).index_select(0, batch.label_positions)
-        logs.append(model.log_probs(labels))
+        logs.append(model.log_probs(labels).gather(1, batch.labels[:, None])[:, 0])
     return _log_mean(logs)
 
 

@@ -39,7 +39,7 @@ def token_log_probs(
         indices = rows.tolist()
         pairs = PairIds([sources[row] for row in indices], [targets[row] for row in indices])
         batch = Batch.from_ids(pairs).to(model.device)
-        logs = label_log_probs(model, batch).gather(1, batch.labels[:, None])[:, 0]
+        logs = label_log_probs(model, batch)
         parts = torch.split(logs, batch.lengths[:, 1].tolist())
         for row, part in zip(indices, parts, strict=True):
             result[row] = part.tolist()

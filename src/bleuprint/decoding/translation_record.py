@@ -7,7 +7,7 @@ from typing import Any, Self, TypedDict
 
 from bleuprint.config.system import System
 from bleuprint.runtime.errors import UserError
-from bleuprint.runtime.files import read_object, sha256_of, write_json
+from bleuprint.runtime.files import read_object, reading, sha256_of, write_json
 
 TRANSLATION = "translation.json"
 
@@ -37,7 +37,8 @@ class TranslationRecord:
     @classmethod
     def read(cls, path: Path) -> Self:
         """Read translation.json; raises UserError if it is missing or damaged."""
-        return cls(**read_object(path, cls.__dataclass_fields__))
+        with reading(path):
+            return cls(**read_object(path, cls.__dataclass_fields__))
 
     def write(self, path: Path) -> None:
         write_json(path, dataclasses.asdict(self))
@@ -55,10 +56,11 @@ class TranslationRecord:
 
         `fingerprint`: that of the training, read from the file `training`.
         """
+        kind = "translate_tuned" if (start := system.train.from_) and start.cell else "translate"
         # after `dvc commit --force`, dvc repro takes them for up to date
         again = (
             "run: dvc repro, or if it runs nothing: dvc repro --force --single-item "
-            f"translate@{'-'.join(path.parts[-4:-1])}, then dvc repro"
+            f"{kind}@{'-'.join(path.parts[-4:-1])}, then dvc repro"
         )
         if self.model != fingerprint:
             raise UserError(

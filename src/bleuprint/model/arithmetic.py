@@ -47,7 +47,7 @@ def is_portable() -> bool:
 
 
 def check_portable(system: str, processes: int = 1) -> None:
-    """Raise UserError if `arithmetic: portable` of a system is not to be had here."""
+    """Raise UserError if `arithmetic: portable` of a system is not available here."""
     from torch.backends import cpu
 
     setting = f"systems.{system}.arithmetic portable"

@@ -16,7 +16,7 @@ def forward_flops(model: Model, vocabulary: int, source: Count, target: Count) -
     `vocabulary` is the size of the target vocabulary; `source` and `target` are lengths in tokens,
     without padding, of one sentence or of many. A product of (m x k) and (k x n) counts 2mkn.
     Included are the projections (also the one to the vocabulary), attention scores and weighted
-    sums; each decoder position counts attention to all target positions, as the kernels compute it.
+    sums; each decoder position counts attention to all target positions, masked or not.
     Layer norms, softmax, dropout and embedding look-ups are excluded (below 1 % at usual sizes).
     """
     d_model = model.d_model

@@ -100,8 +100,8 @@ _HAS_TRITON = has_triton()  # found once, since the compiler does not look into 
 def can_pack(model: Model, dtype: torch.dtype, device: torch.device) -> bool:
     """Whether torch has a kernel for packed sentences of such a model in training.
 
-    It has for GPUs since Ampere, numbers of 16 bits, and neither dropout of attention weights nor
-    rotary positions, which are turned sentence by sentence.
+    It needs Ampere or newer and activations of 16 bits, and has neither dropout of attention
+    weights nor rotary positions.
     """
     return (
         device.type == "cuda"

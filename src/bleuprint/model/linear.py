@@ -52,7 +52,7 @@ _PACKED_ROWS = 256
 class Linear(nn.Linear):
     """nn.Linear that calls oneDNN on CPUs and multiplies in the precision of its input.
 
-    `copies`: weight and bias in bfloat16, for inputs in bfloat16 (see `use_copies`). `packed`: the
+    `copies`: weight and bias in 16 bits, for inputs in 16 bits (see `use_copies`). `packed`: the
     weight in oneDNN's blocked layout, once `pack_weights` was called.
     """
 

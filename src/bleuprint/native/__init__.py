@@ -1,6 +1,6 @@
-"""Loops in C++ that Python takes many times as long for, built at set-up where there is a compiler.
+"""C++ versions of loops that are slow in Python, built at set-up where there is a compiler.
 
-Without them all works the same, slower: each caller has both ways, and a test that compares them.
+Without them Python versions give the same results, slower; tests compare the two.
 """
 
 import ctypes

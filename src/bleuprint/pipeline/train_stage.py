@@ -1,6 +1,5 @@
 """The stage train: its processes, checks before it starts, the training, its outputs."""
 
-import math
 import sys
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import asdict
@@ -94,8 +93,11 @@ def check_training(job: Job, fingerprints: Fingerprints, group: Group) -> None:
 
 def _check_lengths(job: Job, corpus: BinaryCorpus) -> None:
     """Raise UserError if a set has no sentences, or one that is too long for the model."""
-    most = job.system.model.max_positions
+    train = job.system.train
     for name in corpus.sets:
+        limit, most = "model.max_positions", job.system.model.max_positions
+        if name == "train" and train.max_tokens < most:
+            limit, most = "train.max_tokens", train.max_tokens
         # references of test sets are not read by the model
         for language in (corpus.source, corpus.target)[: 1 if name.startswith("test.") else 2]:
             lengths = corpus.side(name, language).lengths
@@ -104,7 +106,7 @@ def _check_lengths(job: Job, corpus: BinaryCorpus) -> None:
             if (longest := int(lengths.max(initial=0))) > most:
                 raise UserError(
                     f"corpus {job.cell.corpus}: line {int(lengths.argmax()) + 1} of {name}."
-                    f"{language} has {longest} tokens with EOS, and model.max_positions of "
+                    f"{language} has {longest} tokens with EOS, and {limit} of "
                     f"{job.cell.system} is {most}: raise it, or lower filter.length.max"
                 )
 
@@ -113,29 +115,27 @@ def _check_size(job: Job, corpus: BinaryCorpus) -> None:
     """Raise UserError if train has less than an update, or its epochs make too few checkpoints."""
     train, (setting, update) = job.system.train, job.system.train.update_size
     source, target = (corpus.side("train", each).lengths for each in (corpus.source, corpus.target))
-    by_tokens = train.tokens_per_update is not None
-    size, what = (int(target.sum()), "target tokens") if by_tokens else (len(target), "pairs")
+    by_tokens, tokens = train.tokens_per_update is not None, int(target.sum())
+    size, what = (tokens, "target tokens") if by_tokens else (len(target), "pairs")
     if size >= update:
-        if epochs := train.max_epochs:
-            # the sizes of updates vary by a few per cent, and each epoch ends with one
-            updates = epochs * math.ceil(1.1 * size / update)
-            try:
-                job.system.check_average(updates)
-            except ValueError as error:
-                raise UserError(
-                    f"{job.cell.system} on {job.cell.corpus}: train.max_epochs {epochs} are at "
-                    f"most {updates} updates, too few: {error}"
-                ) from None
+        try:
+            job.system.check_average(updates := train.most_updates(tokens, len(target)))
+        except ValueError as error:
+            raise UserError(
+                f"{job.cell.system} on {job.cell.corpus}: train.max_epochs {train.max_epochs} are "
+                f"at most {updates} updates, too few: {error}"
+            ) from None
         return
     # a batch must hold the longest sentence, and an update a batch
     smallest = int(max(source.max(), target.max())) if by_tokens else 1
     value = max(size // 10, smallest)
-    lower = f"train.{setting} ({update})"
+    lower = f"lower train.{setting} ({update})"
     if by_tokens and train.max_tokens > value:
         lower += f" and train.max_tokens ({train.max_tokens})"
+    advice = f"{lower} to {value}, for example" if value <= size else "set sentences_per_update: 1"
     raise UserError(
         f"corpus {job.cell.corpus}: train has {size} {what}, less than one update of "
-        f"{job.cell.system}: lower {lower} to {value}, for example"
+        f"{job.cell.system}: {advice}"
     )
 
 

@@ -25,6 +25,11 @@ def is_chinese(language: str) -> bool:
     return _CODES.get(language) == "zh"
 
 
+def is_unspaced(language: str) -> bool:
+    """Whether a language has a tokenizer of its own, since no spaces separate its words."""
+    return language in _BY_CHARACTERS or _CODES.get(language, language) in ("zh", "ja", "ko")
+
+
 def bleu_metric(
     references: Sequence[str],
     language: str,

@@ -27,8 +27,10 @@ def dry_run(step: TrainStep, corpus: BinaryCorpus, settings: Train, group: Group
     languages = (corpus.source, corpus.target)
     longest = [int(corpus.side("train", language).lengths.max()) for language in languages]
 
+    most = settings.sentences_per_update or settings.max_tokens
+
     def fits(max_tokens: int) -> bool:
-        largest = _largest(max_tokens, *longest)
+        largest = _largest(max_tokens, most, *longest)
         own = all(_fits(step, kind.from_ids(each)) for each in largest)
         if not own:
             step.free()  # cuBLAS and others allocate there as well
@@ -45,23 +47,24 @@ def dry_run(step: TrainStep, corpus: BinaryCorpus, settings: Train, group: Group
                 f"{what}: lower train.max_tokens ({settings.max_tokens}) to {lower}, which fits; "
                 f"train.{settings.update_size[0]} may stay"
             )
-    # on a CPU whose address space is limited perhaps since the heap is in pieces
+    # on a CPU whose address space is limited, perhaps because the heap is fragmented
     raise UserError(
-        f"{what}, nor does a smaller one after it ({memory(group.device)}): lower train.max_tokens "
+        f"{what}, and no smaller one fits ({memory(group.device)}): lower train.max_tokens "
         f"({settings.max_tokens}), filter.length.max or model.d_model "
         f"({step.model.settings.d_model})"
     )
 
 
-def _largest(max_tokens: int, source: int, target: int) -> Iterator[PairIds]:
-    """The batches that take the most memory, of pairs of at most `source` and `target` tokens.
+def _largest(max_tokens: int, most: int, source: int, target: int) -> Iterator[PairIds]:
+    """The batches that take the most memory, of at most `most` pairs of at most `source` and
+    `target` tokens.
 
     Attention takes the most memory for the longest sentences, the projection to the vocabulary for
     sentences without padding.
     """
     short = min(_SHORT, source, target)
     for length, target_length in ((source, target), (short, short)):
-        pairs = max(1, max_tokens // max(length, target_length))
+        pairs = max(1, min(max_tokens // max(length, target_length), most))
         sources: list[Sentence] = [[EOS] * length for _ in range(pairs)]
         sources[0] = [EOS] * max(1, length - 1)  # some kernels differ with padding
         yield PairIds(sources, [[EOS] * target_length] * pairs)

@@ -177,7 +177,7 @@ def _native_loss(logits: Tensor, labels: Tensor, distribution: Distribution) -> 
     """The summed loss of logits (R, V), N of which have labels (N,); logits become the gradient.
 
     By native/loss.cpp, which takes a third of the time of `_loss` and `_gradient` in float32 and a
-    quarter in bfloat16 (Zen 4). None if it is not to be had here: its rounding is not torch's.
+    quarter in bfloat16 (Zen 4). None if it is not available: its rounding is not torch's.
     """
     library = native.library()
     on_cpu = logits.device.type == "cpu" and logits.dtype in (torch.float32, torch.bfloat16)

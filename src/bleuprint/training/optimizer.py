@@ -21,8 +21,8 @@ from bleuprint.training.loss_scale import LossScale
 _ALIGNED = 64
 # The types of activations and matrix products, if it is not that of the parameters.
 ACTIVATIONS = {"bfloat16": torch.bfloat16, "float16": torch.float16}
-# Before the names of weights in the state: their moving average, not yet corrected.
-_EMA = "ema."
+# The moving average of the weights, not yet corrected.
+_EMA = "ema"
 
 
 class FlatOptimizer:
@@ -38,19 +38,19 @@ class FlatOptimizer:
         self.parameters, self.starts = parameters, list(accumulate(room, initial=0))[:-1]
         self.weights = torch.zeros(sum(room), device=parameters[0].device)
         self.gradient = torch.zeros_like(self.weights)
-        self._ema = None if settings.ema is None else torch.zeros_like(self.weights)
         sgd = settings.optimizer.name == "sgd"
-        moments = ("momentum_buffer",) if sgd else ("exp_avg", "exp_avg_sq")
-        self._state = {name: torch.zeros_like(self.weights) for name in moments}
-        if not sgd:
-            self._state["step"] = torch.zeros((), device=self.weights.device)
+        kinds = ["momentum_buffer"] if sgd else ["exp_avg", "exp_avg_sq"]
+        kinds += [] if settings.ema is None else [_EMA]
+        self._vectors = {kind: torch.zeros_like(self.weights) for kind in kinds}
+        # by the names of the weights, which another device may put elsewhere in the vectors
+        self._state = {} if sgd else {"step": torch.zeros((), device=self.weights.device)}
         for name, parameter, start in zip(names, parameters, self.starts, strict=True):
             end = start + parameter.numel()
             self.weights[start:end] = parameter.detach().flatten()
             parameter.data = self.weights[start:end].view_as(parameter)
             parameter.grad = self.gradient[start:end].view_as(parameter)
-            if self._ema is not None:
-                self._state[_EMA + name] = self._ema[start:end].view_as(parameter)
+            for kind, vector in self._vectors.items():
+                self._state[f"{kind}.{name}"] = vector[start:end].view_as(parameter)
         self._settings = settings
         self._copy: Tensor | None = None
         if settings.precision in ACTIVATIONS:
@@ -88,8 +88,8 @@ class FlatOptimizer:
             self._adam(learning_rate, overflow)
         else:
             self._sgd(learning_rate, overflow)
-        if self._ema is not None and self._settings.ema is not None:
-            self._ema.lerp_(self.weights, 1 - self._settings.ema)
+        if self._settings.ema is not None:
+            self._vectors[_EMA].lerp_(self.weights, 1 - self._settings.ema)
         self._copy_weights()
 
     def _sgd(self, learning_rate: float, overflow: Tensor | None) -> None:
@@ -98,7 +98,7 @@ class FlatOptimizer:
         sgd(
             [self.weights],
             [self.gradient],
-            [self._state["momentum_buffer"]],
+            [self._vectors["momentum_buffer"]],
             fused=True,
             found_inf=overflow,
             weight_decay=settings.weight_decay,
@@ -117,8 +117,8 @@ class FlatOptimizer:
         adam(
             [self.weights],
             [self.gradient],
-            [self._state["exp_avg"]],
-            [self._state["exp_avg_sq"]],
+            [self._vectors["exp_avg"]],
+            [self._vectors["exp_avg_sq"]],
             [],
             [self._state["step"]],
             fused=True,
@@ -138,7 +138,10 @@ class FlatOptimizer:
             self._copy.copy_(self.weights)
 
     def state_dict(self) -> dict[str, Tensor]:
-        """Adam's moments and step count, or SGD's velocity; moving average and scale, if any."""
+        """Adam's moments and step count, or SGD's velocity; moving average and scale, if any.
+
+        What there is for each weight is named KIND.WEIGHT, such as exp_avg.projection.weight.
+        """
         return dict(self._state)
 
     def load_state_dict(self, tensors: dict[str, Tensor]) -> None:
@@ -162,7 +165,7 @@ def ema_weights(state: dict[str, Tensor], decay: float, updates: int) -> dict[st
     moments (Kingma and Ba 2015, section 3); after one update it is the weights themselves.
     """
     return {
-        name.removeprefix(_EMA): tensor / (1 - decay**updates)
+        name.removeprefix(f"{_EMA}."): tensor / (1 - decay**updates)
         for name, tensor in state.items()
-        if name.startswith(_EMA)
+        if name.startswith(f"{_EMA}.")
     }

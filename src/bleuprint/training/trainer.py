@@ -190,16 +190,8 @@ class Trainer:
 
     @cached_property
     def _expected_updates(self) -> int | None:
-        """Approximate number of updates, if the settings limit it."""
-        settings = self._settings
-        if settings.max_epochs is None:
-            return settings.max_updates
         lengths = self._corpus.side("train", self._corpus.target).lengths
-        _, size = settings.update_size
-        updates = -(-int(lengths.sum()) * settings.max_epochs // size)
-        if settings.sentences_per_update is not None:
-            updates = -(-len(lengths) // size) * settings.max_epochs
-        return min(updates, settings.max_updates or updates)
+        return self._settings.most_updates(int(lengths.sum()), len(lengths))
 
     def _validate(self, validator: Validator) -> None:
         try:

@@ -13,7 +13,7 @@ from bleuprint.dataset.binarized import BinaryCorpus
 from bleuprint.dataset.subwords.vocabulary import BOS, EOS, PAD
 from bleuprint.model.transformer import Transformer
 from bleuprint.runtime.distributed.group import Group
-from bleuprint.scoring.bleu import bleu_metric
+from bleuprint.scoring.bleu import bleu_metric, is_unspaced
 from bleuprint.text.parallel import read_lines
 from bleuprint.training.loss import batch_loss
 
@@ -32,7 +32,10 @@ class Validator:
     def __init__(self, corpus: BinaryCorpus, texts: Path, max_tokens: int) -> None:
         self._corpus = corpus
         references = list(read_lines(texts / f"valid.{corpus.target}"))
-        self._bleu = bleu_metric(references, corpus.target, force=True)
+        # of several target languages, that of the first whose words no spaces separate
+        languages = [*corpus.tags.values()] or [corpus.target]
+        language = max(languages, key=is_unspaced)
+        self._bleu = bleu_metric(references, language, force=True)
         source, target = (
             corpus.side("valid", language).lengths for language in (corpus.source, corpus.target)
         )
