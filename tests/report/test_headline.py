@@ -99,7 +99,10 @@ def test_published_numbers_stand_beside_ours_of_the_same_variant(capsys):
 
 def test_one_seed_and_several_say_what_was_tested(capsys):
     one = " ".join(printed(headline(experiment(2, 1, 1)), capsys))
-    assert "(paired bootstrap)" in one and "One seed: what is tested are these trainings" in one
+    assert (
+        "(paired bootstrap, one tail)" in one
+        and "One seed: what is tested are these trainings" in one
+    )
     three = " ".join(printed(headline(experiment(2, 1, 1, 3)), capsys))
     assert "over 3 seeds" in three and "One seed" not in three and "bootstrap" not in three
     alone = " ".join(printed(headline(experiment(1, 1, 1)), capsys))

@@ -52,6 +52,10 @@ def test_what_a_colleague_measured_is_shown_until_it_is_measured_here(saved):
     here = load(root).cells
     assert list(here.train_seconds[:2]) == [1.0, 1.0] and here.device[0] == "Here"
     assert list(here.train_seconds[2:]) == list(there.train_seconds[2:])
+    # what another machine measured is not mixed with it
+    (root / COSTS).write_text(costs_csv(there.assign(mfu=0.35)))
+    assert load(root).cells.mfu.tolist()[0] != 0.35 and load(root).cells.mfu.tolist()[2] == 0.35
+    (root / COSTS).write_text(costs_csv(there))
     # of another training there is nothing to show
     text = (root / COSTS).read_text()
     (root / COSTS).write_text(text.replace(there.training_sha256.iloc[-1], "0" * 64))

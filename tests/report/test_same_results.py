@@ -2,6 +2,7 @@
 
 from statistics import fmean
 
+import numpy as np
 import pytest
 from scipy.stats import ttest_ind
 
@@ -85,12 +86,26 @@ def test_the_deviation_over_seeds_is_pooled_over_systems_and_reports(records, tm
     for name, each in (("a", records), ("b", more)):
         each.save(tmp_path / REPORTS / name / RESULTS.name)
     found = deviations(tmp_path)
-    assert found[references] == pytest.approx(((0.08 * 3 + 0.72) / 4) ** 0.5)
+    # of variances 0.08 (three) and 0.72, of two seeds: whose median is 0.4549 of the true one
+    assert found[references] == pytest.approx((0.08 / 0.4549364) ** 0.5)
     # a row from outside has one score, whatever the seed
     changed(records, {"system": "tiny"}, outside="a.txt", bleu=30.0).save(
         tmp_path / REPORTS / "a" / RESULTS.name
     )
-    assert deviations(tmp_path)[references] == pytest.approx(((0.08 * 2 + 0.72) / 3) ** 0.5)
+    assert deviations(tmp_path)[references] == pytest.approx((0.08 / 0.4549364) ** 0.5)
+
+
+def test_the_noise_of_seeds_is_unbiased_in_the_median(tmp_path):
+    """Of systems with three seeds and one deviation, of which one system is unstable."""
+    random = np.random.default_rng(1)
+    rows = [
+        record(f"s{n}", "news-en-de", "first", 30 + deviation * random.normal(), seed=seed)
+        for n, deviation in enumerate([0.5] * 300 + [50.0])
+        for seed in (1, 2, 3)
+    ]
+    frame(*rows).save(tmp_path / RESULTS)
+    ((found),) = deviations(tmp_path).values()
+    assert found == pytest.approx(0.5, rel=0.1)
 
 
 # 1.96 x 0.3 x sqrt(2) = 0.8316

@@ -36,7 +36,9 @@ def settings_sha256(settings: Settings, cell: Cell) -> str:
     corpus = settings.corpus(cell.corpus).deciding()
     if row := settings.outside_on(cell.corpus).get(cell.system):
         return fingerprint.of_settings(row, corpus)
-    return fingerprint.of_settings(settings.system_on(*cell[:2]), corpus, cell.seed)
+    parts = settings.corpus(cell.corpus).files.made()
+    made = [settings.made_text(part) for part in parts]  # none of most corpora
+    return fingerprint.of_settings(settings.system_on(*cell[:2]), corpus, cell.seed, *made)
 
 
 def training_settings_sha256(system: System, seed: int) -> str:

@@ -13,7 +13,7 @@ from bleuprint.config.experiment import Settings, load, load_resolved
 from bleuprint.config.paths import RESOLVED, Cell
 from bleuprint.report import frame
 from bleuprint.report.grid import NONE, Grid, grid
-from bleuprint.report.paired import PairedDifference, paired_differences, paired_t
+from bleuprint.report.paired import PairedDifference, p_text, paired_differences, paired_t
 from bleuprint.report.records import check_settings
 from bleuprint.report.revision import files_of, is_revision
 from bleuprint.report.system_results import SystemResult, agreement, signed, system_results
@@ -133,10 +133,12 @@ def _compared(first: _Side, second: _Side, sentences: int) -> Iterator[str | Gri
     if heads[0] == heads[1]:
         raise UserError(f"{first}: compared with itself")
     seeds = [seed for seed in first.settings.seeds if seed in second.settings.seeds]
+    if not seeds:
+        raise UserError(f"{names}: no seed in common")
     before, after = (side.results(seeds) for side in sides)
     places = [place for place in before if place in after]
     if not places:
-        raise UserError(f"{names}: no test set, or no seed, in common")
+        raise UserError(f"{names}: no test set in common")
     pairs = [(before[place], after[place]) for place in places]
     rows = [
         _score(key, *pair, p) for pair in pairs for key, p in _tests(first, second, *pair).items()
@@ -147,7 +149,8 @@ def _compared(first: _Side, second: _Side, sentences: int) -> Iterator[str | Gri
         "Settings": [_settings(side, corpora, trained) for side in sides],
         "Facts": [_facts(results, first.apart) for results in zip(*pairs, strict=True)],
     }
-    if all(one == other for one, other in parts.values()) and all(r[3] == r[4] for r in rows):
+    outputs = [[[*each.seeds.hypotheses_sha256] for each in pair] for pair in pairs]
+    if all(a == b for a, b in parts.values()) and all(a == b for a, b in outputs):
         yield f"{names}: nothing differs: settings, facts, scores"
         return
     yield names
@@ -249,7 +252,7 @@ def _score(key: str, before: SystemResult, after: SystemResult, p: float | None)
         *(before.test, MEASURES[key].label),
         *(each.number if each.deviation is None else str(each) for each in scores),
         signed(difference, p is not None and p < SIGNIFICANT),
-        NONE if p is None else f"{p:.3f}{' n.s.' if p >= SIGNIFICANT else ''}",
+        NONE if p is None else p_text(p).lstrip("p=") + (" n.s." if p >= SIGNIFICANT else ""),
         agree or NONE,
     )
 

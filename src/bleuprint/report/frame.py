@@ -139,11 +139,24 @@ def stored(path: Path, otherwise: str = _RUN) -> Records:
         content = read_object(path)
         cells = [{name: row[name] for name in CELLS} for row in content["cells"]]
         measures = [{name: row[name] for name in MEASURED} for row in content["measures"]]
-        return Records.of(cells, measures)
+        records = Records.of(cells, measures)
+        _check_complete(records)
+        return records
     except (UserError, KeyError, ValueError, TypeError):
         raise UserError(
             f"{path}: is no results.json, or was not written by this version; {otherwise}"
         ) from None
+
+
+def _check_complete(records: Records) -> None:
+    """Raise ValueError unless each cell has BLEU, and each measure its cell."""
+    with_bleu = records.measures.query("measure == 'bleu' and group == ''")
+    cells, of_bleu, of_all = (
+        {*map(tuple, table[list(KEY)].to_numpy())}
+        for table in (records.cells, with_bleu, records.measures)
+    )
+    if not cells == of_bleu == of_all:
+        raise ValueError("cells and measures do not belong together")
 
 
 def with_measured(records: pd.DataFrame, root: Path, costs: Path | None = None) -> pd.DataFrame:
@@ -161,7 +174,7 @@ def with_measured(records: pd.DataFrame, root: Path, costs: Path | None = None) 
         with reading(path):
             recorded = pd.read_csv(path, dtype=DTYPES).drop_duplicates(_TRAINING, keep="last")
             recorded = recorded.set_index(_TRAINING).reindex(found.index, columns=list(DTYPES))
-        found = found.combine_first(recorded)[list(DTYPES)]
+        found = found.where(found.train_seconds.notna(), recorded)
     return records.merge(found.reset_index(), on=_TRAINING, how="left")
 
 

@@ -137,7 +137,7 @@ def _difference_columns(results: Sequence[SystemResult], metric: str) -> Iterato
         cells = {name: Number(each, each.value) for name, each in tested.items()}
         yield _Filled(Column(f"{named}difference"), cells)
     if any(each.agreement for each in tested.values()):
-        agree = {n: e.agreement for n, e in tested.items() if e.agreement and e.significant}
+        agree = {name: each.agreement for name, each in tested.items() if each.agreement}
         yield _Filled(Column(f"{named}{AGREE}"), agree)
 
 
@@ -172,7 +172,8 @@ def _grid(
     """The columns of the rows of these results, below the published numbers."""
     kinds = dict.fromkeys(_names(numbers), "published")
     kinds |= {result.label: "outside" if result.outside else "" for result in results}
-    kinds |= {each.difference.baseline: "baseline" for each in results if each.difference}
+    tested = {each.label: each.difference for each in results if each.difference}
+    kinds |= {of.baseline: "baseline" for of in tested.values() if of.baseline not in tested}
     filled, rows = [*columns], []
     for name, kind in kinds.items():
         cells = (column.cells.get(name, Number(NONE, None)) for column in filled)

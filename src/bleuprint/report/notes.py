@@ -26,13 +26,13 @@ def notes(
     """How to read the scores, a sentence or two each; with `root` also what it says of them."""
     numbers = literature.rows(records.cells, published)
     lines = [
-        "BLEU is sacreBLEU's default (signatures in results.json), on detokenized text; on text "
-        "with tokenize: none unchanged. FLOPs of training are counted from the shapes of the "
-        "matrices.",
+        "BLEU is sacreBLEU's default (signatures in results.json), on detokenized text; with "
+        "tokenize: none, on the text as it is. FLOPs of training are counted from the shapes of "
+        "the matrices.",
         *legend(records),
     ]
     tested = (of for each in system_results(records) for of in each.differences.values())
-    if any(of.agreement and of.significant for of in tested):
+    if any(of.agreement for of in tested):
         lines.append(AGREEMENT)
     lines += [*_of_tasks(records.cells), *_of_rows(records.cells)]
     if (numbers.scored != "sacrebleu").any():
@@ -50,14 +50,14 @@ def legend(records: Records) -> Iterator[str]:
     seeds, baselines = records.cells.seed.nunique(), records.measures.baseline.dropna().unique()
     if seeds > 1:
         yield f"±: the standard deviation over {seeds} seeds."
-    else:
+    if seeds == 1 or records.cells.outside.notna().any():
         yield "In brackets: the 95 % bootstrap interval."
     if len(baselines):
-        test = f"paired t-test over {seeds} seeds" if seeds > 1 else "paired bootstrap"
+        test = f"paired t-test over {seeds} seeds" if seeds > 1 else "paired bootstrap, one tail"
+        of = ", on corpora without it from ".join(baselines)
         yield (
-            f"Difference: from {', or without it from '.join(baselines)}; †: p below {SIGNIFICANT} "
-            f"({test}); ‡: also after Holm's correction for the rows of the test set; n.s.: not "
-            "significant."
+            f"Difference: from {of}; †: p below {SIGNIFICANT} ({test}); ‡: also after Holm's "
+            "correction for the rows of the test set; n.s.: not significant."
         )
         if seeds == 1:
             yield "One seed: what is tested are these trainings, not what other seeds would give."

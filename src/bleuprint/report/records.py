@@ -11,7 +11,7 @@ from bleuprint.cells.results import Results
 from bleuprint.config.cells import rows_of, settings_sha256
 from bleuprint.config.experiment import Settings
 from bleuprint.config.paths import Cell
-from bleuprint.report.frame import Records, with_measured
+from bleuprint.report.frame import KEY, Records, with_measured
 from bleuprint.report.paired import holm, paired_differences
 from bleuprint.report.task import Task, tasks_of
 from bleuprint.runtime import fingerprint
@@ -53,8 +53,8 @@ def check_settings(records: Records, settings: Settings, path: Path) -> None:
     """
     rows = records.cells.drop_duplicates(list(Cell._fields))
     cells = [Cell(*row) for row in rows[list(Cell._fields)].itertuples(index=False)]
-    same_comet = (records.measures.measure == "comet").any() == bool(settings.comet)
-    same = same_comet and cells == rows_of(settings)
+    comet = records.measures[records.measures.measure == "comet"].signature.str.split("|").str[3]
+    same = {*comet} == {*(settings.comet or {})} and cells == rows_of(settings)
     if not same or [settings_sha256(settings, c) for c in cells] != list(rows.settings_sha256):
         raise UserError(
             f"{path}: was made with another params.yaml; run: make reproduce, or if it runs "
@@ -143,12 +143,14 @@ def _cell(run: Results, test: str) -> _Row:
 
 def _check_signatures(records: Records) -> None:
     """Raise UserError if cells were scored by different versions of COMET, or of sacreBLEU."""
-    same = ["corpus", "test", "measure", "group"]  # the tokenizer of BLEU is the test set's
-    alike = records.measures.drop_duplicates([*same, "signature"])
-    for (_, _, measure, _), signatures in alike.groupby(same).signature:
+    same = ["references_sha256", "measure", "group"]  # the tokenizer of BLEU is the test set's
+    with_texts = records.measures.merge(records.cells[[*KEY, "references_sha256"]], on=KEY)
+    alike = with_texts.drop_duplicates([*same, "signature"])
+    for (_, measure, _), signatures in alike.groupby(same).signature:
         if len(signatures) > 1:
             stage = "comet" if measure == "comet" else "score"
             raise UserError(
                 f"{MEASURES[measure].label} of different versions: {' and '.join(signatures)}; to "
-                f"score all again by one: dvc repro --force --single-item {stage}"
+                "score all again by one: dvc repro --force --single-item STAGE, for each stage "
+                f"{stage}, {stage}_tuned and {stage}_outside of dvc.yaml"
             )

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from enum import IntEnum
 from math import sqrt
 from pathlib import Path
-from statistics import fmean, variance
+from statistics import fmean, median, variance
 from typing import Any
 
 from bleuprint.config.paths import Cell
@@ -198,22 +198,23 @@ def pairs_noise(deviation: float) -> float:
 def deviations(root: Path = Path()) -> dict[str, float]:
     """The standard deviation of BLEU over seeds, by the SHA-256 of the references.
 
-    That of all systems which have several seeds in reports/ and its folders, pooled:
-    sqrt(sum((n - 1) s^2) / sum(n - 1)).
+    The median over all systems which have several seeds in reports/ and its folders, so that no
+    unstable one decides: of (n - 1) s^2 / m, where m is the median of chi-squared with n - 1
+    degrees of freedom, the root.
     """
-    pooled = defaultdict[str, list[tuple[int, float]]](list)
+    from scipy.special import chdtri  # scipy.stats would take half a second to load
+
+    variances = defaultdict[str, list[float]](list)
     for path in sorted((root / REPORTS).rglob(RESULTS.name)):
         with suppress(UserError):
             records = stored(path)
             bleu = records.measures.query("measure == 'bleu' and group == ''")
             scored = bleu.merge(trained(records.cells)[[*KEY, "references_sha256"]], on=KEY)
             for (references, *_), scores in scored.groupby(["references_sha256", *PLACE]).value:
-                if len(scores) > 1:
-                    pooled[references].append((len(scores) - 1, scores.var()))
-    return {
-        references: sqrt(sum(n * s for n, s in each) / sum(n for n, _ in each))
-        for references, each in pooled.items()
-    }
+                if (freedom := len(scores) - 1) > 0:
+                    ratio = freedom / float(chdtri(freedom, 0.5))
+                    variances[references].append(ratio * scores.var())
+    return {references: sqrt(median(each)) for references, each in variances.items()}
 
 
 def _by_key(records: Records) -> dict[tuple[Any, ...], dict[str, Any]]:

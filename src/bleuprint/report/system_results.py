@@ -59,8 +59,8 @@ class Difference:
     """A system's mean value minus the baseline's, in one measure.
 
     `p`: see report/paired.py. `corrected`: p by Holm's method, for the number of systems that are
-    tested. `error`: the standard error over lines, the mean over seeds, 0 if it is not known;
-    `deviation`: of the difference over seeds.
+    tested. `agreement`: of people, if it is significant. `error`: the standard error over lines,
+    the mean over seeds, 0 if it is not known; `deviation`: of the difference over seeds.
     """
 
     baseline: str
@@ -152,15 +152,18 @@ class SystemResult:
             return None
         first, several = rows[0], len(rows) > 1
         pairs = zip(self.values(measure, group), self.baseline.values(measure, group), strict=True)
-        return Difference(
+        found = Difference(
             baseline=first.baseline,
             value=first.difference,
             p=first.p,
             corrected=first.p_holm,
-            agreement=agreement(measure, first.signature, first.difference, self.first.target),
             error=fmean(0.0 if isnan(row.standard_error) else row.standard_error for row in rows),
             deviation=stdev(a - b for a, b in pairs) if several and not self.outside else None,
         )
+        if not found.significant:
+            return found
+        agree = agreement(measure, first.signature, found.value, self.first.target)
+        return replace(found, agreement=agree)
 
     @property
     def scores(self) -> dict[str, Score]:

@@ -107,8 +107,9 @@ def parse_yaml(text: str, path: str) -> Any:
         raise UserError(f"{path}:{line}: not valid YAML: {problem}{hint}") from None
     # of ruamel, at a merge (<<) into itself, and of Python, at a number, a date or many brackets
     except (YAMLError, AttributeError, ValueError, RecursionError) as error:
-        reason = str(error).splitlines()[0]
-        raise UserError(f"{path}: not valid YAML: {reason}") from None
+        reason, at = str(error).splitlines()[0], getattr(error, "position", None)
+        line = "" if at is None else f":{text.count(chr(10), 0, at) + 1}"
+        raise UserError(f"{path}{line}: not valid YAML: {reason}") from None
 
 
 def _tree(value: Any, place: Place) -> Any:

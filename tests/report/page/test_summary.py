@@ -56,7 +56,7 @@ def test_each_test_set_has_a_finding():
 def test_the_better_system_has_a_cost():
     twice = record(CORPORA[0], "big", 22.0, 0.001, training_flops=2e10)
     (text,) = found(record(CORPORA[0], "base", 20.0, training_flops=1e10), twice)
-    assert text.endswith(" Its training takes 2 times the FLOPs.")
+    assert text.endswith(" Its own training takes 2 times the FLOPs.")
 
 
 def test_a_measure_that_contradicts_bleu_is_named():
@@ -76,8 +76,8 @@ def test_one_system_has_nothing_to_be_compared_with():
 @pytest.mark.parametrize(
     ("deviation", "expected"),
     [
-        (0.7, "and beyond 95 % of the differences between two seeds that were measured in "),
-        (0.8, "but within 95 % of the differences between two seeds that were measured in "),
+        (0.7, "and beyond the noise of seeds, as estimated from reports/ ("),
+        (0.8, "but within the noise of seeds, as estimated from reports/ ("),
     ],
 )
 def test_what_other_seeds_would_do_is_said_if_it_is_known(deviation, expected):

@@ -69,7 +69,7 @@ def _faulty(context: ReportContext) -> Iterator[str]:
         share = counts.pop(ANY, 0.0) / result.first.lines
         if share >= FAULTY:
             most = MEASURES[max(counts, key=counts.__getitem__)].label
-            yield f"{share:.0%} of {result.label} on {result.corpus}, {result.test}, mostly {most}"
+            yield f"{share:.0%} of {result.system} on {result.corpus}, {result.test}, mostly {most}"
 
 
 def _unseen(result: SystemResult) -> float:

@@ -50,11 +50,9 @@ def _better(
 ) -> Finding:
     size = f"{signed(abs(tested.value), tested.significant).removeprefix('+')} BLEU"
     made = best.outside or (best.baseline and best.baseline.outside)
-    of = (
-        ""
-        if tested.deviation is not None
-        else f" in these two {'translations' if made else 'trainings'}"
-    )
+    of = f" in these two {'translations' if made else 'trainings'}"
+    if len(best.seeds) > 1:
+        of = f" against each of {len(best.seeds)} seeds" if made else ""
     p = p_text(tested.p)
     if tested.mark != "‡":
         title = f"{place}: {best.name} is best, but perhaps not better than {tested.baseline}"
@@ -70,7 +68,7 @@ def _better(
         text = f"Significant over the test lines ({p})"
         known = deviations.get(best.first.references_sha256)
         if known is not None and not made:
-            seen = "95 % of the differences between two seeds that were measured in reports/"
+            seen = "the noise of seeds, as estimated from reports/"
             text += ", " + _noise(tested, pairs_noise(known), seen)
         elif not made:
             text += "; how much another seed would change it is not known"
@@ -83,7 +81,10 @@ def _cost(best: SystemResult) -> str:
     if best.outside or best.baseline is None or best.baseline.outside:
         return ""
     ratio = best.first.training_flops / best.baseline.first.training_flops
-    return f" Its training takes {ratio:.2g} times the FLOPs." if not 0.95 < ratio < 1.05 else ""
+    if 0.95 < ratio < 1.05:
+        return ""
+    times = f"{ratio:.2g}" if ratio < 10 else f"{ratio:,.0f}"
+    return f" Its own training takes {times} times the FLOPs."
 
 
 def _against(best: SystemResult) -> str:

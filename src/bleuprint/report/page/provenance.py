@@ -2,9 +2,11 @@
 
 from collections.abc import Iterator, Mapping
 
+from bleuprint.cells.results import Results
 from bleuprint.config.corpus import Corpus
 from bleuprint.config.corpus_files import SIDES
 from bleuprint.config.made_texts import MadeText
+from bleuprint.config.paths import Cell
 from bleuprint.report import tables
 from bleuprint.report.frame import trainings
 from bleuprint.report.grid import NONE
@@ -18,8 +20,7 @@ def provenance(context: ReportContext) -> Section:
     settings = context.settings
     systems = {name: settings.dotted(name) for name in settings.systems}
     data = {
-        "first": context.records.cells.iloc[0],
-        "hypotheses": context.cells[0].results / "hypotheses",
+        **_first(context),
         "trainings": _trainings(context),
         "systems": systems,
         "baseline": next(iter(systems)),
@@ -34,6 +35,18 @@ def provenance(context: ReportContext) -> Section:
         "signatures": list(tables.signatures(context.records)),
     }
     return Section("provenance", "Provenance", data)
+
+
+def _first(context: ReportContext) -> dict[str, str]:
+    """The files of the first score, and sacreBLEU's tokenizer of it."""
+    result = context.results[0]
+    cell = Cell(result.system, result.corpus, int(result.first.seed))
+    files = Results(context.settings, cell).files(result.test)
+    signature = result.rows["bleu", ""][0].signature
+    return {
+        **{name: file.as_posix() for name, file in files.items()},
+        "tokenizer": signature.partition("|tok:")[2].partition("|")[0],
+    }
 
 
 def _trainings(context: ReportContext) -> dict[tuple[str, ...], str]:
