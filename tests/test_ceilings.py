@@ -8,13 +8,13 @@ from root import ROOT
 
 # Lines of code by package of src/bleuprint, rounded up.
 PACKAGES = {
-    "report": 3895,
-    "corpus": 3685,
-    "runtime": 2390,
-    "config": 2260,
-    "pipeline": 1810,
-    "scoring": 1495,
-    "training": 2510,
+    "report": 3935,
+    "corpus": 3695,
+    "runtime": 2400,
+    "config": 2275,
+    "pipeline": 1830,
+    "scoring": 1500,
+    "training": 2520,
     "dataset": 1525,
     "text": 1365,
     "serving": 1025,
@@ -22,13 +22,13 @@ PACKAGES = {
     "tracking": 1000,
     "model": 1625,
     "cli": 870,
-    "rules": 715,
+    "rules": 725,
     "native": 545,  # in C++ 400
     "cells": 195,
 }
 LONGEST = 350  # lines of a module
 # Of code; of docs, of pages. The aim is 21,000 and 25,000.
-TOTALS = {"src": 28220, "tests": 31674, "docs": 2511}
+TOTALS = {"src": 28328, "tests": 31855, "docs": 2515}
 
 
 def code(folder):

@@ -27,6 +27,22 @@ def test_a_dvc_lock_that_was_cut_short_says_the_way_out(project, text):
         dvc_lock.changed_stages(project)
 
 
+def test_a_lock_that_is_written_is_not_lost_at_a_stop(tmp_path, monkeypatch):
+    class Cut:
+        dvcfile: "Cut"
+
+        def dump_stages(self, _stages, update_pipeline):  # noqa: ARG002
+            (tmp_path / "dvc.lock").write_text("")
+            raise KeyboardInterrupt
+
+    Cut.dvcfile = Cut()
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "dvc.lock").write_text(HEAD)
+    with pytest.raises(KeyboardInterrupt):
+        dvc_lock.write_lock([Cut()])
+    assert (tmp_path / "dvc.lock").read_text() == HEAD
+
+
 SNAKEMAKE = """\
 import sys
 from bleuprint.pipeline.dvc_lock import unlock_after_kill

@@ -74,6 +74,11 @@ def test_the_text_of_the_phrasebook_decides_what_download_writes():
 )
 def test_an_edit_changes_the_fingerprint_of_what_it_decides(project, file, text, changes):
     before = code_fingerprints(project)
+    left = (".net.py.swp", "net.py~", "net.py.orig", "#net.py#.rej")
+    for name in left:
+        (project / "src/bleuprint/model" / name).write_text("x")
+    (project / "stages/.#train.py").symlink_to("me@host.1")  # Emacs' lock
+    assert code_fingerprints(project) == before
     (project / "src/bleuprint" / file).write_text(text)
     after = code_fingerprints(project)
     assert "".join(name for name in before if before[name] != after[name]) == changes

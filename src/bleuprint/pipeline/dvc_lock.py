@@ -3,7 +3,7 @@
 import logging
 import re
 import shutil
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from platform import node
@@ -48,6 +48,21 @@ def changed_stages(root: Path = Path()) -> dict[str, Any]:
     with open_repo(root) as repo, lock_repo(repo):
         # the names of stages have a path in front of them if this is not run from the root
         return {name.rpartition(":")[2]: changes for name, changes in repo.status().items()}
+
+
+def write_lock(stages: Sequence[Any]) -> None:
+    """Write stages into dvc.lock; if that is cut short, it stays as it was.
+
+    DVC empties the file before it writes: what is left then has no other stage.
+    """
+    lock = Path("dvc.lock")
+    before = lock.read_bytes() if lock.exists() else None
+    try:
+        stages[0].dvcfile.dump_stages(stages, update_pipeline=False)
+    except BaseException:
+        if before is not None:
+            lock.write_bytes(before)
+        raise
 
 
 def recorded_stages(root: Path) -> set[str]:

@@ -28,7 +28,7 @@ def set_aside(settings: Settings, root: Path = Path()) -> None:
         shutil.rmtree(target, ignore_errors=True)
         if any(each.is_file() for each in (root / path, *(root / path).rglob("*"))):
             target.parent.mkdir(parents=True, exist_ok=True)
-            (root / path).rename(target)
+            shutil.move(root / path, target)  # work may be on another disk
             moved.append(path)
         else:  # dvc checkout leaves such a folder
             shutil.rmtree(root / path)

@@ -14,7 +14,7 @@ from collections.abc import Collection, Iterable
 from contextlib import chdir
 from pathlib import Path
 
-from bleuprint.pipeline.dvc_lock import open_repo
+from bleuprint.pipeline.dvc_lock import open_repo, write_lock
 from bleuprint.pipeline.graph import FINISHED, Stage, files_at, inputs, stages
 from bleuprint.runtime.errors import UserError, say
 from bleuprint.runtime.machine_errors import describe
@@ -83,7 +83,7 @@ def _commit(names: Collection[str], root: Path) -> None:
                 saved.append(stage)
         finally:
             if saved:
-                saved[0].dvcfile.dump_stages(saved, update_pipeline=False)
+                write_lock(saved)
 
 
 def _read_lock(root: Path) -> str:

@@ -15,7 +15,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from bleuprint.pipeline.dvc_lock import open_repo
+from bleuprint.pipeline.dvc_lock import open_repo, write_lock
 from bleuprint.pipeline.graph import Stage, stages
 from bleuprint.runtime import environment
 from bleuprint.runtime.errors import Interrupted, say
@@ -76,6 +76,10 @@ class _Run:
             except KeyboardInterrupt:
                 _end_stages()
                 raise Interrupted("stopped: the same command continues from here") from None
+            except Exception:  # such as a closed standard output: what runs is not lost
+                for future in [*self._running]:
+                    self._end(future)
+                raise
             finally:
                 self._record()
         return self._status
@@ -144,7 +148,7 @@ class _Run:
         """Write dvc.lock."""
         if self._unrecorded:
             with self._locked():
-                self._unrecorded[0].dvcfile.dump_stages(self._unrecorded, update_pipeline=False)
+                write_lock(self._unrecorded)
             self._unrecorded.clear()
 
 

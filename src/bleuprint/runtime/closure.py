@@ -24,7 +24,7 @@ _DOCUMENTED = ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef
 def code_fingerprints(root: Path = Path()) -> dict[str, str]:
     """The fingerprint of each script in stages/ and what it imports, by the script's name."""
     code = Code(root)
-    scripts = sorted(path.stem for path in (root / "stages").glob("*.py"))
+    scripts = sorted(path.stem for path in (root / "stages").glob("[!.]*.py"))
     found = {name: code.fingerprint(name) for name in scripts if name != "resolve"}
     code.keep()
     return found
@@ -35,6 +35,12 @@ def code_fingerprint(name: str) -> str:
     return Code(Path()).fingerprint(name)
 
 
+def _is_left_over(path: Path) -> bool:
+    """Whether a file is Python's, or a copy that an editor or git leaves beside the code."""
+    ends = ("~", ".orig", ".rej", ".bak")
+    return "__pycache__" in path.parts or path.name.startswith(".") or path.name.endswith(ends)
+
+
 class Code:
     """The scripts and the package below `root`, as they are now; paths are relative to it."""
 
@@ -42,7 +48,7 @@ class Code:
         self._root = root
         package = root / "src" / "bleuprint"
         files = (path.relative_to(package) for path in package.rglob("*") if path.is_file())
-        self._files = {path.as_posix() for path in files if "__pycache__" not in path.parts}
+        self._files = {path.as_posix() for path in files if not _is_left_over(path)}
         self._keys: dict[str, str] = {}
         self._parsed: dict[str, tuple[str, list[tuple[str, str]]]] = {}
         with suppress(OSError, UserError):
