@@ -4,7 +4,9 @@ import dataclasses
 
 import pytest
 
+from bleuprint.config.cells import settings_sha256
 from bleuprint.config.made_texts import Noise
+from bleuprint.config.paths import Cell
 from bleuprint.runtime.errors import UserError
 from params import PARAMS, read
 
@@ -38,6 +40,13 @@ def test_a_text_with_one_side(tmp_path):
     (part, text), *more = settings.corpus("more").files.made().items()
     assert (part, text.made, text.tag, text.repeat, more) == ("german", "target", "☀", 2, [])
     assert read(tmp_path).made_texts is None
+    # other sampling is another text, and so another result
+    cell, sampled = (
+        Cell("base", "more", 1),
+        TEXT.replace("corpus: own}", "corpus: own, sampling: {}}"),
+    )
+    marks = {settings_sha256(each, cell) for each in (settings, read(tmp_path, sampled))}
+    assert len(marks) == 2
 
 
 @pytest.mark.parametrize(

@@ -17,7 +17,7 @@ def test_values_are_those_of_yaml_1_2(tmp_path):
 @pytest.mark.parametrize(
     ("old", "new", "message"),
     [
-        ("experiment: trial", "experiment: a\x00", "not valid YAML"),
+        ("experiment: trial", "experiment: a\x00", ":1: not valid YAML"),
         ("    clean:", "   clean:", ":12: not valid YAML: expected <block end>, but found '<block"),
         ("    clean:", "   clean:", "(is it indented like its neighbors, with a space after each"),
         ("heads: 2", "heads:2", "a space after each colon?)"),

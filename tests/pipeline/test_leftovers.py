@@ -1,6 +1,9 @@
 """What params.yaml no longer names is set aside for the report."""
 
+import shutil
 from dataclasses import replace
+from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import pytest
 
@@ -66,6 +69,16 @@ def test_what_the_report_would_read_is_set_aside(project, capsys):
         for name in moved:
             (project / name).parent.mkdir(parents=True, exist_ok=True)
             (project / name).write_text("12345")
+
+
+def test_work_may_be_on_another_disk(project):
+    with TemporaryDirectory(dir="/dev/shm") as disk:
+        assert Path(disk).stat().st_dev != project.stat().st_dev
+        shutil.move(project / "work", disk)
+        (project / "work").symlink_to(Path(disk, "work"))
+        set_aside(load(project / "params.yaml"), project)
+        moved = project / "work/removed/results/deep/own/1/scores.json"
+        assert moved.read_text() == "12345" and not (project / "results/deep").exists()
 
 
 def test_vocabularies_that_are_not_named_leave_the_folder_that_binarize_depends_on(project):

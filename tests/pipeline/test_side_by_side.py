@@ -121,6 +121,23 @@ def test_after_a_failure_none_is_started_and_the_finished_ones_are_recorded(proj
     assert {*TRAININGS} <= changed and "resolve" not in changed
 
 
+def test_an_error_of_ours_loses_no_stage_that_runs(project, monkeypatch):
+    """Such as standard output that is closed: make reproduce | head."""
+    monkeypatch.setenv("WHILE_TRAINING", "sleep 0.5")
+    begun = list[str]()
+
+    def started(name, _restored):
+        begun.append(name)
+        if len({*begun} & {*TRAININGS}) == 2:
+            raise BrokenPipeError
+
+    resolve()
+    with pytest.raises(BrokenPipeError):
+        side_by_side.run(started)
+    ran, _ = (name for name in begun if name in TRAININGS)
+    assert ran not in project.changed()
+
+
 @pytest.mark.parametrize(("end", "failed"), [("", 1), ("\nsys.exit(3)", 3)])
 def test_a_command_without_its_outputs_or_with_a_status_has_failed(project, capsys, end, failed):
     script = project.root / "stages" / "score.py"

@@ -12,7 +12,8 @@ import pytest
 import bleuprint
 import processes
 from bleuprint.config.published import Published
-from bleuprint.report.frame import COLUMNS, KEY, costs_csv, csv_text
+from bleuprint.report.frame import COLUMNS, KEY, costs_csv, csv_text, stored
+from bleuprint.runtime.errors import UserError
 from result_rows import TWO_SYSTEMS, frame
 from root import ROOT
 
@@ -47,6 +48,17 @@ def test_csv_reads_back_whole():
     assert list(tiny.train_seconds) == [43_200.0, 61.0]
     assert list(tiny.training_flops_by_time) == pytest.approx([1.6416e18, 2.318e15])
     assert small.train_seconds.isna().all() and small.device.isna().all()
+
+
+@pytest.mark.parametrize("lost", ["cells", "measures"])
+def test_records_without_a_cell_or_its_bleu_are_refused(tmp_path, lost):
+    RECORDS.save(tmp_path / "results.json")
+    content = json.loads((tmp_path / "results.json").read_text())
+    names = {"measure": "bleu", "group": ""} if lost == "measures" else {}
+    content[lost].remove(next(row for row in content[lost] if names.items() <= row.items()))
+    (tmp_path / "results.json").write_text(json.dumps(content))
+    with pytest.raises(UserError, match="is no results.json, or was not written by this version"):
+        stored(tmp_path / "results.json")
 
 
 def test_published_numbers_come_first_and_say_so():

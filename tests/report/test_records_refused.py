@@ -14,9 +14,10 @@ from bleuprint.cells.results import Results
 from bleuprint.config.paths import Cell
 from bleuprint.config.system import Average
 from bleuprint.report.frame import costs_csv, load
-from bleuprint.report.records import collect
+from bleuprint.report.records import _check_signatures, collect
 from bleuprint.runtime.errors import UserError
 from bleuprint.runtime.files import read_json, write_json
+from result_rows import frame, measured, record
 from systems import with_systems
 
 
@@ -50,6 +51,18 @@ def test_a_damaged_result_names_the_file(copy, name, content, message):
     (root / Cell("tiny", "talks-en-fr", 1).results / name).write_text(content)
     with pytest.raises(UserError, match=rf"tiny/talks-en-fr/1/{re.escape(name)}: {message}"):
         collect(settings, root)
+
+
+def test_one_test_set_scored_by_two_versions():
+    """On two corpora with the same references, which are compared."""
+    measures = {("bleu", ""): measured("bleu", 30.0, signature="nrefs:1|tok:13a|version:2.5.0")}
+    rows = (
+        record("a", "one-en-de", "x", 30.0),
+        record("a", "two-en-de", "x", 30.0, measures=measures),
+    )
+    with pytest.raises(UserError, match=r"BLEU of different versions: .*2\.[56]\.0.* score_tuned"):
+        _check_signatures(frame(*rows))
+    _check_signatures(frame(rows[0], record("a", "two-en-de", "x", 30.0)))
 
 
 @pytest.mark.parametrize("name", ["scores.json", "training.json"])

@@ -68,9 +68,8 @@ def record(system, corpus, test, bleu, **changes):
 
 def measured(key, value, low=None, high=None, units=1000, **more):
     """A measure of a record."""
-    signature = SIGNATURES.get(key, "")
-    ends = {"low": low, "high": high}
-    return {"units": units, "value": value, **ends, "signature": signature, **more}
+    facts = {"units": units, "value": value, "low": low, "high": high}
+    return {**facts, "signature": SIGNATURES.get(key, ""), **more}
 
 
 def against(baseline, bootstrap, randomization=None):

@@ -98,30 +98,21 @@ def test_the_moving_average_is_taken_as_it_is(tmp_path):
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        (Average(last=6), "average.last is 6, but the checkpoints are: 10, 20, 30, 40, 50"),
-        (Average(best=5), "average.best is 5, but the validated checkpoints are: 10, 20, 30, 40"),
-    ],
-)
-def test_fewer_are_averaged_where_patience_ended_the_training(tmp_path, capsys, settings, message):
-    folder = exported(tmp_path / "checkpoints")
-    average(folder, settings, tmp_path / "averaged")
-    assert capsys.readouterr().err == f"bleuprint: note: {folder}: {message}\n"
-    described = json.loads((tmp_path / "averaged" / "model.json").read_text())
-    updates = list(map(int, message.partition(": ")[2].split(", ")))
-    assert described["averaged"] == {"settings": settings.given, "updates": updates}
-
-
-@pytest.mark.parametrize(
-    ("settings", "message"),
-    [
-        (Average(last=1), "average.last is 1, but the checkpoints are: none"),
+        (
+            Average(last=6),
+            "average.last is 6, but the checkpoints are: 10, 20, 30, 40, 50; "
+            "lower average.last: nothing is trained again",
+        ),
+        (
+            Average(best=5),
+            "average.best is 5, but the validated checkpoints are: 10, 20, 30, 40; "
+            "lower average.best: nothing is trained again",
+        ),
         (Average(ema=True), "average.ema, but the training kept no moving average"),
     ],
 )
 def test_what_is_not_there_is_not_averaged(tmp_path, settings, message):
     folder = exported(tmp_path / "checkpoints")
-    for path in folder.glob("*.safetensors"):
-        path.unlink()
     with pytest.raises(UserError) as raised:
         average(folder, settings, tmp_path / "averaged")
     assert str(raised.value) == f"{folder}: {message}"

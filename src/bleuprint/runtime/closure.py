@@ -37,7 +37,7 @@ def code_fingerprint(name: str) -> str:
 
 def _is_left_over(path: Path) -> bool:
     """Whether a file is Python's, or a copy that an editor or git leaves beside the code."""
-    ends = ("~", ".orig", ".rej", ".bak")
+    ends = ("~", "#", ".orig", ".rej", ".bak")
     return "__pycache__" in path.parts or path.name.startswith(".") or path.name.endswith(ends)
 
 

@@ -25,11 +25,6 @@ def is_chinese(language: str) -> bool:
     return _CODES.get(language) == "zh"
 
 
-def is_unspaced(language: str) -> bool:
-    """Whether a language has a tokenizer of its own, since no spaces separate its words."""
-    return language in _BY_CHARACTERS or _CODES.get(language, language) in ("zh", "ja", "ko")
-
-
 def bleu_metric(
     references: Sequence[str],
     language: str,
@@ -57,3 +52,8 @@ def bleu_metric(
             f"BLEU of translations into {language!r} needs a tokenizer that is not installed: "
             f"pip install -c constraints.txt 'sacrebleu[{code}]'"
         ) from None
+
+
+def is_scored_by_13a(language: str) -> bool:
+    """Whether BLEU's default tokenizer is that of a language."""
+    return bool(bleu_metric([], language).tokenizer_signature == BLEU.TOKENIZER_DEFAULT)

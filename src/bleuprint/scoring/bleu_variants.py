@@ -12,7 +12,7 @@ from typing import Any
 from sacrebleu.metrics.bleu import BLEU
 
 from bleuprint.dataset.subwords.vocabulary import SPECIALS, UNK
-from bleuprint.scoring.bleu import bleu_metric
+from bleuprint.scoring.bleu import bleu_metric, is_scored_by_13a
 from bleuprint.scoring.measure import Measure, Texts
 from bleuprint.scoring.sacrebleu_measures import Sides, sacrebleu_measure
 from bleuprint.text.tokenizers import Tokenizer, tokenizer_for
@@ -54,7 +54,7 @@ def _moses(texts: Texts) -> Sides | None:
 
     As for Chinese, Japanese, Korean and Thai, whose sentences Moses does not split into words.
     """
-    if bleu_metric([], texts.language).tokenizer_signature != BLEU.TOKENIZER_DEFAULT:
+    if not is_scored_by_13a(texts.language):
         return None
     return tokenized(texts.hypotheses, texts.language), tokenized(texts.references, texts.language)
 

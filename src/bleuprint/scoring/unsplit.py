@@ -3,9 +3,8 @@
 from collections.abc import Sequence
 
 import regex
-from sacrebleu.metrics.bleu import BLEU
 
-from bleuprint.scoring.bleu import bleu_metric
+from bleuprint.scoring.bleu import is_scored_by_13a
 from bleuprint.text.unicode import blank_white
 
 # Letters that a line has in the mean, at least: single words have no spaces in any language.
@@ -21,7 +20,7 @@ _FEW_SPACES = {True: 0.08, False: 0.03}
 
 def lacks_words(references: Sequence[str], language: str) -> bool:
     """Whether 13a scores references in a language, which are written without spaces."""
-    if bleu_metric([], language).tokenizer_signature != BLEU.TOKENIZER_DEFAULT:
+    if not is_scored_by_13a(language):
         return False
     words = [blank_white(line).split() for line in references]
     text = "".join(word for line in words for word in line)

@@ -12,7 +12,7 @@ from safetensors import safe_open
 from safetensors.numpy import save_file
 
 from bleuprint.config.system import Average
-from bleuprint.runtime.errors import UserError, say
+from bleuprint.runtime.errors import UserError
 from bleuprint.runtime.files import read_object, system_errors, whole_folder, write_json
 from bleuprint.training.history import CheckpointsRecord, ranking
 
@@ -56,9 +56,9 @@ def mean(paths: list[Path]) -> Tensors:
 
 
 def choose(checkpoints: Path, settings: Average, training: CheckpointsRecord) -> list[Path]:
-    """The files to average, oldest first; raises UserError if there are none.
+    """The files to average, oldest first; raises UserError if there are too few.
 
-    A training that `patience` ended early may have kept fewer than the settings name.
+    As of a training that `patience` ended before it kept as many.
     """
     if settings.ema:
         if not (moving := list(checkpoints.glob("*.ema.safetensors"))):
@@ -76,8 +76,8 @@ def choose(checkpoints: Path, settings: Average, training: CheckpointsRecord) ->
         setting, chosen = f"best is {settings.best}", updates[: settings.best]
     if len(chosen) < (settings.last or settings.best or 1):
         available = ", ".join(map(str, sorted(updates))) or "none"
-        few = f"{checkpoints}: average.{setting}, but the {kind} are: {available}"
-        if not chosen:
-            raise UserError(few)
-        say(few, "note")
+        raise UserError(
+            f"{checkpoints}: average.{setting}, but the {kind} are: {available}; lower "
+            f"average.{setting.partition(' ')[0]}: nothing is trained again"
+        )
     return [files[update] for update in sorted(chosen)]

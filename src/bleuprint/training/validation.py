@@ -13,7 +13,7 @@ from bleuprint.dataset.binarized import BinaryCorpus
 from bleuprint.dataset.subwords.vocabulary import BOS, EOS, PAD
 from bleuprint.model.transformer import Transformer
 from bleuprint.runtime.distributed.group import Group
-from bleuprint.scoring.bleu import bleu_metric, is_unspaced
+from bleuprint.scoring.bleu import bleu_metric, is_scored_by_13a
 from bleuprint.text.parallel import read_lines
 from bleuprint.training.loss import batch_loss
 
@@ -32,9 +32,8 @@ class Validator:
     def __init__(self, corpus: BinaryCorpus, texts: Path, max_tokens: int) -> None:
         self._corpus = corpus
         references = list(read_lines(texts / f"valid.{corpus.target}"))
-        # of several target languages, that of the first whose words no spaces separate
-        languages = [*corpus.tags.values()] or [corpus.target]
-        language = max(languages, key=is_unspaced)
+        # of several target languages, the first that has a tokenizer of its own
+        language = min([*corpus.tags.values()] or [corpus.target], key=is_scored_by_13a)
         self._bleu = bleu_metric(references, language, force=True)
         source, target = (
             corpus.side("valid", language).lengths for language in (corpus.source, corpus.target)

@@ -55,6 +55,8 @@ def test_the_commands_are_those_that_were_tried(page, context):
     """The commit of a training is named, and need not hold the page: none is checked out."""
     text = page.sections["provenance"]
     assert "git checkout" not in text and "make reproduce" in text
+    scored = "sacrebleu data/split/news-en-de/test.first.de -i results/tiny/news-en-de/1/hypotheses"
+    assert f"{scored}/test.first.de -m bleu -w 2 --tokenize 13a" in text
     (commit,) = context.records.cells.commit.unique()
     assert f"at commit {commit}" in text
 
