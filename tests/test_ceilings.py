@@ -28,7 +28,7 @@ PACKAGES = {
 }
 LONGEST = 350  # lines of a module
 # Of code; of docs, of pages. The aim is 21,000 and 25,000.
-TOTALS = {"src": 28328, "tests": 31855, "docs": 2515}
+TOTALS = {"src": 28326, "tests": 31907, "docs": 2515}
 
 
 def code(folder):

@@ -41,12 +41,8 @@ def test_a_text_with_one_side(tmp_path):
     assert (part, text.made, text.tag, text.repeat, more) == ("german", "target", "☀", 2, [])
     assert read(tmp_path).made_texts is None
     # other sampling is another text, and so another result
-    cell, sampled = (
-        Cell("base", "more", 1),
-        TEXT.replace("corpus: own}", "corpus: own, sampling: {}}"),
-    )
-    marks = {settings_sha256(each, cell) for each in (settings, read(tmp_path, sampled))}
-    assert len(marks) == 2
+    other = read(tmp_path, TEXT.replace("corpus: own}", "corpus: own, sampling: {}}"))
+    assert len({settings_sha256(each, Cell("base", "more", 1)) for each in (settings, other)}) == 2
 
 
 @pytest.mark.parametrize(

@@ -16,6 +16,7 @@ from bleuprint.config.inherit import SECTIONS
 from bleuprint.pipeline import side_by_side
 from bleuprint.pipeline.graph import stages
 from bleuprint.pipeline.resolve import resolve
+from bleuprint.runtime.errors import UserError
 from bleuprint.runtime.yaml_tree import load_yaml
 from processes import on_terminal
 from root import ROOT
@@ -129,10 +130,10 @@ def test_an_error_of_ours_loses_no_stage_that_runs(project, monkeypatch):
     def started(name, _restored):
         begun.append(name)
         if len({*begun} & {*TRAININGS}) == 2:
-            raise BrokenPipeError
+            raise BrokenPipeError(32, "Broken pipe")
 
     resolve()
-    with pytest.raises(BrokenPipeError):
+    with pytest.raises(UserError, match="Broken pipe"):
         side_by_side.run(started)
     ran, _ = (name for name in begun if name in TRAININGS)
     assert ran not in project.changed()

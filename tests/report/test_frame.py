@@ -1,6 +1,7 @@
 """The results as a DataFrame and as CSV: every figure, read back by another reader."""
 
 import io
+import json
 import os
 import re
 import subprocess
@@ -57,7 +58,7 @@ def test_records_without_a_cell_or_its_bleu_are_refused(tmp_path, lost):
     names = {"measure": "bleu", "group": ""} if lost == "measures" else {}
     content[lost].remove(next(row for row in content[lost] if names.items() <= row.items()))
     (tmp_path / "results.json").write_text(json.dumps(content))
-    with pytest.raises(UserError, match="is no results.json, or was not written by this version"):
+    with pytest.raises(UserError, match=r"is no results\.json, or was not written by this version"):
         stored(tmp_path / "results.json")
 
 

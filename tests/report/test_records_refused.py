@@ -56,13 +56,11 @@ def test_a_damaged_result_names_the_file(copy, name, content, message):
 def test_one_test_set_scored_by_two_versions():
     """On two corpora with the same references, which are compared."""
     measures = {("bleu", ""): measured("bleu", 30.0, signature="nrefs:1|tok:13a|version:2.5.0")}
-    rows = (
-        record("a", "one-en-de", "x", 30.0),
-        record("a", "two-en-de", "x", 30.0, measures=measures),
-    )
+    one, two = (record("a", f"{name}-en-de", "x", 30.0) for name in ("one", "two"))
+    older = record("a", "two-en-de", "x", 30.0, measures=measures)
+    _check_signatures(frame(one, two))
     with pytest.raises(UserError, match=r"BLEU of different versions: .*2\.[56]\.0.* score_tuned"):
-        _check_signatures(frame(*rows))
-    _check_signatures(frame(rows[0], record("a", "two-en-de", "x", 30.0)))
+        _check_signatures(frame(one, older))
 
 
 @pytest.mark.parametrize("name", ["scores.json", "training.json"])
