@@ -2,6 +2,7 @@
 
 import shutil
 import sqlite3
+import subprocess
 from contextlib import closing
 
 import pytest
@@ -107,3 +108,18 @@ def test_what_mlflow_says_of_an_address_has_no_secret(monkeypatch, address):
         store.client().get_experiment_by_name("trial")
     assert "***@" in str(error.value)
     assert "hush" not in str(error.value)
+
+
+def test_a_deleted_experiment_names_the_command_that_restores_it(tmp_path, mldatabase, monkeypatch):
+    path = shutil.copyfile(mldatabase, tmp_path / "mlflow.db")
+    monkeypatch.setenv("MLFLOW_TRACKING_URI", f"sqlite:///{path}")
+    monkeypatch.chdir(tmp_path)
+    client = store.client()
+    number = store.experiment(client, "gone")
+    client.delete_experiment(number)
+    with pytest.raises(UserError) as error, store.failures_named():
+        store.experiment(client, "gone")
+    said, _, command = str(error.value).partition("; to log there again: ")
+    assert said == f"MLflow at sqlite:///{path}: experiment gone was deleted"
+    subprocess.run(command.split(), check=True, capture_output=True)
+    assert store.experiment(client, "gone") == number

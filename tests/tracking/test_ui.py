@@ -1,5 +1,7 @@
 """`bleuprint ui` prints the address where an experiment's scores are."""
 
+import json
+import shutil
 import signal
 import socket
 import subprocess
@@ -8,7 +10,9 @@ import time
 import urllib.request
 from contextlib import suppress
 
+import psutil
 import pytest
+from mlflow.tracking import MlflowClient
 
 from bleuprint.runtime.errors import UserError
 from bleuprint.tracking import ui
@@ -28,8 +32,6 @@ def test_a_port_that_is_taken():
 
 
 def test_of_a_server_that_runs_the_address_alone_is_printed(mlserver, monkeypatch, capsys):
-    from mlflow.tracking import MlflowClient
-
     number = MlflowClient(mlserver.uri, registry_uri=mlserver.uri).create_experiment("shown")
     monkeypatch.setenv("MLFLOW_TRACKING_URI", mlserver.uri)
     ui.show("shown", 1)
@@ -52,22 +54,29 @@ def served(address):
 
 
 @pytest.mark.slow
-def test_it_starts_and_ends_a_server(tmp_path, monkeypatch):
+def test_it_starts_and_ends_a_server(tmp_path, monkeypatch, mldatabase):
     monkeypatch.chdir(tmp_path)
-    write_project(tmp_path, seeds=(1,))
-    port = free_port()
+    experiment = write_project(tmp_path, seeds=(1,)).experiment
+    port, store = free_port(), f"sqlite:///{shutil.copyfile(mldatabase, tmp_path / 'other.db')}"
+    monkeypatch.setenv("MLFLOW_TRACKING_URI", store)
+    number = MlflowClient(store).create_experiment(experiment)
     command = [sys.executable, "-m", "bleuprint", "ui", "--port", str(port)]
     process = subprocess.Popen(
         command, env=environment(), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
     )
     assert process.stdout
     address = process.stdout.readline()
-    assert address == f"http://127.0.0.1:{port}/#/experiments\n"
+    assert address == f"http://127.0.0.1:{port}/#/experiments/{number}/{CHARTS}\n"
     deadline = time.monotonic() + 120
     while not (page := served(address)):
         assert time.monotonic() < deadline and process.poll() is None
         time.sleep(0.2)
     assert b"MLflow" in page
+    by_name = f"api/2.0/mlflow/experiments/get-by-name?experiment_name={experiment}"
+    found = json.loads(served(f"http://127.0.0.1:{port}/{by_name}"))["experiment"]
+    assert found["experiment_id"] == number
+    for each in [psutil.Process(process.pid), *psutil.Process(process.pid).children(True)]:
+        assert store not in each.cmdline()  # all users see it, and it may hold a password
     process.send_signal(signal.SIGINT)
     process.communicate(timeout=30)
     with socket.create_server(("127.0.0.1", port)):

@@ -78,7 +78,10 @@ def _check_address() -> None:
 
 
 def experiment(client: "MlflowClient", name: str, make: bool = True) -> str:
-    """The id of the experiment called `name`; created if necessary. Without `make`: maybe ""."""
+    """The id of the experiment called `name`; created if necessary. Without `make`: maybe "".
+
+    Raises MlflowException if it was deleted: MLflow keeps its name, and logs nothing there.
+    """
     from mlflow.exceptions import MlflowException
 
     found = client.get_experiment_by_name(name)
@@ -88,6 +91,9 @@ def experiment(client: "MlflowClient", name: str, make: bool = True) -> str:
         except MlflowException:
             if (found := client.get_experiment_by_name(name)) is None:  # no other was first
                 raise
+    if found and found.lifecycle_stage == "deleted":
+        restore = f"mlflow experiments restore --experiment-id {found.experiment_id}"
+        raise MlflowException(f"experiment {name} was deleted; to log there again: {restore}")
     return str(found.experiment_id) if found else ""
 
 

@@ -44,10 +44,13 @@ def show(experiment: str, port: int) -> None:
     print(f"{base}/#/experiments{f'/{number}/{_CHARTS}' if number else ''}", flush=True)
     if not remote:
         print("MLflow starts, in half a minute; Ctrl-C ends it", file=sys.stderr, flush=True)
-        address = ["--host", _HOST, "--port", str(port), "--backend-store-uri", store.uri()]
+        address = ["--host", _HOST, "--port", str(port)]
         options = ["--workers", "1", "--uvicorn-opts", "--log-level warning"]
-        # without the eight processes that wait for jobs
-        os.environ["MLFLOW_SERVER_ENABLE_JOB_EXECUTION"] = "false"
+        os.environ |= {
+            "MLFLOW_BACKEND_STORE_URI": store.uri(),  # `ps` would show a password to all users
+            # without the eight processes that wait for jobs
+            "MLFLOW_SERVER_ENABLE_JOB_EXECUTION": "false",
+        }
         os.execv(sys.executable, [sys.executable, "-c", _MLFLOW, "ui", *address, *options])
 
 
