@@ -1,8 +1,10 @@
 import os
 import re
+import shutil
 import subprocess
 import sys
 import tomllib
+from pathlib import Path
 
 import pytest
 from ruamel.yaml import YAML
@@ -24,6 +26,17 @@ def run(root, *command, status=0):
     done = processes.run_text([sys.executable, *map(str, command)], root, kept)
     assert done.returncode == status, done.stderr
     return done.stdout if status == 0 else done.stderr
+
+
+def test_in_a_copy_of_the_project_the_code_of_the_copy_runs(tmp_path):
+    """Whose .venv, copied as well, or shared, still has the address of the first."""
+    package = tmp_path / "src" / "bleuprint"
+    shutil.copytree(ROOT / "src" / "bleuprint", package, ignore=shutil.ignore_patterns("*.xz"))
+    (package / "__init__.py").write_text('__version__ = "of the copy"\n')
+    kept = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
+    command = [Path(sys.executable).with_name("bleuprint"), "--version"]
+    said = subprocess.check_output(command, cwd=tmp_path, env=kept, text=True)
+    assert said == "bleuprint of the copy\n"
 
 
 @pytest.fixture

@@ -2,8 +2,10 @@
 
 import argparse
 import difflib
+import os
 import sys
 from collections.abc import Iterable
+from pathlib import Path
 
 from bleuprint import __version__
 from bleuprint.cli import corpus, models, pipeline, scores, translate
@@ -39,6 +41,7 @@ class _Help(argparse.RawDescriptionHelpFormatter):
 
 def main() -> None:
     """Run the command that the command line names."""
+    _run_code_of_project()
     complete_user()
     prepare()
     parser, commands = command_parser()
@@ -54,6 +57,18 @@ def main() -> None:
     if given.computes:
         reexec()  # before torch is imported
     run(lambda: given.command(given))
+
+
+def _run_code_of_project() -> None:
+    """Restart with the code of src/, as stages do, if this is the code of another project.
+
+    A .venv that was copied, or that clones and worktrees share, has the address of one of them.
+    """
+    source, given = Path.cwd() / "src", os.environ.get("PYTHONPATH")
+    own = Path(__file__).resolve().parents[2]
+    if (source / "bleuprint" / "__main__.py").is_file() and source.resolve() != own:
+        os.environ["PYTHONPATH"] = f"{source}{os.pathsep}{given}" if given else str(source)
+        os.execv(sys.executable, [sys.executable, "-m", "bleuprint", *sys.argv[1:]])
 
 
 def command_parser() -> tuple[argparse.ArgumentParser, Commands]:
