@@ -38,11 +38,14 @@ def check_tokenizers(settings: Settings) -> None:
 
 
 def precision(name: str, system: System, cpuinfo: Path) -> Iterator[str]:
-    """Notes on settings that are slow on the CPU that Linux describes in `cpuinfo`."""
-    known = cpuinfo.read_text() if cpuinfo.exists() else "avx512_bf16"
+    """Notes on settings that are slow or inexact on the CPU that Linux describes in `cpuinfo`."""
+    known = cpuinfo.read_text() if cpuinfo.exists() else "avx512_bf16 vnni"
     lacking = {"tf32", "float16"} | (
         {"bfloat16"} if not re.search("avx512_bf16|amx_tile", known) else set()
     )
     for part, value in (("train", system.train.precision), ("decode", system.decode.precision)):
         if value in lacking:
             yield f"systems.{name}.{part}.precision {value}: this machine's CPU does not have it"
+    if system.decode.precision == "int8" and "vnni" not in known:  # oneDNN and MKL add in 16 bits
+        where = f"systems.{name}.decode.precision int8"
+        yield f"{where}: sums overflow on this machine's CPU, which lacks VNNI: BLEU will be lower"
