@@ -34,6 +34,14 @@ help:
 	@echo "make lint          ruff, mypy, lint-imports, snakemake --lint, snakefmt"
 	@echo "make setup         make .venv; the others run it if needed"
 
+# in a project that was moved, the commands in .venv name a Python that is not there
+ifneq ($(wildcard .venv/.ready),)
+ifeq ($(wildcard $(shell head -n 1 .venv/bin/bleuprint | cut -c 3-)),)
+$(info .venv was moved: it is made again)
+$(shell rm -rf .venv)
+endif
+endif
+
 setup: .venv/.ready .dvc/plots.html
 
 .venv/.ready: constraints.txt pyproject.toml $(wildcard src/bleuprint/native/*.cpp)

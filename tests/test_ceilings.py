@@ -11,7 +11,7 @@ PACKAGES = {
     "report": 3935,
     "corpus": 3695,
     "runtime": 2400,
-    "config": 2275,
+    "config": 2280,
     "pipeline": 1830,
     "scoring": 1500,
     "training": 2520,
@@ -19,16 +19,16 @@ PACKAGES = {
     "text": 1365,
     "serving": 1025,
     "decoding": 1305,
-    "tracking": 1000,
+    "tracking": 1010,
     "model": 1625,
-    "cli": 870,
+    "cli": 885,
     "rules": 725,
     "native": 545,  # in C++ 400
     "cells": 195,
 }
 LONGEST = 350  # lines of a module
 # Of code; of docs, of pages. The aim is 21,000 and 25,000.
-TOTALS = {"src": 28326, "tests": 31907, "docs": 2515}
+TOTALS = {"src": 28355, "tests": 31970, "docs": 2515}
 
 
 def code(folder):

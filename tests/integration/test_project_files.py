@@ -42,6 +42,16 @@ def test_what_is_built_here_is_not_copied_into_the_image():
     assert folders - ignored == {"mlruns"}  # of other tools
 
 
+@pytest.mark.parametrize(("python", "kept"), [("/moved/python", False), ("/bin/sh", True)])
+def test_a_venv_that_was_moved_is_removed(tmp_path, python, kept):
+    shutil.copy(ROOT / "Makefile", tmp_path)
+    (tmp_path / ".venv" / "bin").mkdir(parents=True)
+    (tmp_path / ".venv" / ".ready").touch()
+    (tmp_path / ".venv" / "bin" / "bleuprint").write_text(f"#!{python}\n")
+    said = subprocess.check_output(["make", "-C", str(tmp_path), "help"], text=True)
+    assert (tmp_path / ".venv").exists() == kept == (".venv was moved" not in said)
+
+
 @pytest.mark.slow
 def test_the_steps_of_the_image_make_a_command(tmp_path):
     """Without the Debian packages; what CI runs first in its own checkout."""
