@@ -9,6 +9,11 @@
 #
 # After a run was killed (SIGKILL, power), the same command continues: a lock that the killed Snakemake
 # has left on this machine is removed here, and profiles/default sets `rerun-incomplete`.
+import sys
+
+# the code of this project, as in dvc.yaml: a .venv that is shared has that of another
+sys.path.insert(0, f"{workflow.basedir}/src")
+
 from bleuprint.config.experiment import load
 from bleuprint.pipeline import dvc_lock, graph, resolve, slurm, snakemake_run
 from bleuprint.pipeline.rules import rules as rules_of

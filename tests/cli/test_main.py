@@ -33,10 +33,15 @@ def test_in_a_copy_of_the_project_the_code_of_the_copy_runs(tmp_path):
     package = tmp_path / "src" / "bleuprint"
     shutil.copytree(ROOT / "src" / "bleuprint", package, ignore=shutil.ignore_patterns("*.xz"))
     (package / "__init__.py").write_text('__version__ = "of the copy"\n')
+    shutil.copy(ROOT / "Snakefile", tmp_path)
     kept = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
-    command = [Path(sys.executable).with_name("bleuprint"), "--version"]
-    said = subprocess.check_output(command, cwd=tmp_path, env=kept, text=True)
+    scripts, given = Path(sys.executable).parent, {"cwd": tmp_path, "env": kept, "text": True}
+    said = subprocess.check_output([scripts / "bleuprint", "--version"], **given)
     assert said == "bleuprint of the copy\n"
+    (package / "config" / "experiment.py").write_text("")
+    both = {"stdout": subprocess.PIPE, "stderr": subprocess.STDOUT}
+    said = subprocess.run([scripts / "snakemake", "-n"], **given, **both).stdout
+    assert f"cannot import name 'load' from 'bleuprint.config.experiment' ({package}/" in said
 
 
 @pytest.fixture
