@@ -77,6 +77,9 @@ def test_a_release_is_the_same_result(copy):
     (copy / WEIGHTS).unlink()
     with pytest.raises(UserError, match=f"copy/{WEIGHTS}: not the file"):
         verify.open_report(str(copy))
+    (copy / SUMS).write_bytes(b"\xff\n")  # not UTF-8
+    with pytest.raises(UserError, match=f"not the file that {SUMS} names"):
+        verify.open_report(str(copy))
 
 
 def test_a_release_is_a_start(copy):

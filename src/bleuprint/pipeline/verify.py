@@ -4,6 +4,7 @@ Of another report only results.json, costs.csv and dvc.lock are compared, so tha
 the other's data nor its models; of a release all files by their sums.
 """
 
+import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, cached_property
@@ -80,7 +81,8 @@ def open_report(name: str) -> Report:
 def _check_sums(folder: Path) -> None:
     """Raise UserError if a file of a release is not as its SHA256SUMS says; others have none."""
     sums = folder / SUMS
-    for line in sums.read_text(encoding="utf-8").splitlines() if sums.is_file() else ():
+    listed = sums.read_bytes().splitlines() if sums.is_file() else []
+    for line in map(os.fsdecode, listed):
         expected, _, name = line.partition("  ")
         path = folder / name
         if not path.is_file() or sha256_of(path) != expected:
