@@ -35,7 +35,7 @@ help:
 	@echo "make setup         make .venv; the others run it if needed"
 
 # in a project that was moved, the commands in .venv name a Python that is not there
-ifneq ($(wildcard .venv/.ready),)
+ifneq ($(wildcard .venv/bin/bleuprint),)
 ifeq ($(wildcard $(shell head -n 1 .venv/bin/bleuprint | cut -c 3-)),)
 $(info .venv was moved: it is made again)
 $(shell rm -rf .venv)

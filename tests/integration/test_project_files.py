@@ -46,7 +46,6 @@ def test_what_is_built_here_is_not_copied_into_the_image():
 def test_a_venv_that_was_moved_is_removed(tmp_path, python, kept):
     shutil.copy(ROOT / "Makefile", tmp_path)
     (tmp_path / ".venv" / "bin").mkdir(parents=True)
-    (tmp_path / ".venv" / ".ready").touch()
     (tmp_path / ".venv" / "bin" / "bleuprint").write_text(f"#!{python}\n")
     said = subprocess.check_output(["make", "-C", str(tmp_path), "help"], text=True)
     assert (tmp_path / ".venv").exists() == kept == (".venv was moved" not in said)
