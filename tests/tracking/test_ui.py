@@ -54,7 +54,7 @@ def served(address):
 
 
 @pytest.mark.slow
-def test_it_starts_and_ends_a_server(tmp_path, monkeypatch, mldatabase):
+def test_it_starts_and_ends_a_server(tmp_path, monkeypatch, mldatabase, request):
     monkeypatch.chdir(tmp_path)
     experiment = write_project(tmp_path, seeds=(1,)).experiment
     port, store = free_port(), f"sqlite:///{shutil.copyfile(mldatabase, tmp_path / 'other.db')}"
@@ -64,6 +64,7 @@ def test_it_starts_and_ends_a_server(tmp_path, monkeypatch, mldatabase):
     process = subprocess.Popen(
         command, env=environment(), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
     )
+    request.addfinalizer(lambda: process.send_signal(signal.SIGINT))  # if the test fails
     assert process.stdout
     address = process.stdout.readline()
     assert address == f"http://127.0.0.1:{port}/#/experiments/{number}/{CHARTS}\n"
