@@ -37,8 +37,8 @@ help:
 # in a project that was moved, the commands in .venv name a Python that is not there
 ifneq ($(wildcard .venv/bin/bleuprint),)
 ifeq ($(wildcard $(shell head -n 1 .venv/bin/bleuprint | cut -c 3-)),)
-$(info .venv was moved: it is made again)
-$(shell rm -rf .venv)
+MOVED := .venv
+.PHONY: .venv/.ready
 endif
 endif
 
@@ -47,6 +47,7 @@ setup: .venv/.ready .dvc/plots.html
 .venv/.ready: constraints.txt pyproject.toml $(wildcard src/bleuprint/native/*.cpp)
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' \
 	  || { echo "bleuprint needs Python 3.11 or newer: make setup PYTHON=python3.11"; exit 1; }
+	@rm -rf $(MOVED)
 	@echo "making .venv, in about two minutes"
 	@# sleep must not hold a pipe open that this writes to
 	@while sleep 5 &> /dev/null; do \

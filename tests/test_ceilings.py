@@ -28,7 +28,7 @@ PACKAGES = {
 }
 LONGEST = 350  # lines of a module
 # Of code; of docs, of pages. The aim is 21,000 and 25,000.
-TOTALS = {"src": 28355, "tests": 31980, "docs": 2517}
+TOTALS = {"src": 28355, "tests": 31985, "docs": 2517}
 
 
 def code(folder):

@@ -43,12 +43,16 @@ def test_what_is_built_here_is_not_copied_into_the_image():
 
 
 @pytest.mark.parametrize(("python", "kept"), [("/moved/python", False), ("/bin/sh", True)])
-def test_a_venv_that_was_moved_is_removed(tmp_path, python, kept):
-    shutil.copy(ROOT / "Makefile", tmp_path)
+def test_a_venv_that_was_moved_is_made_again(tmp_path, python, kept):
+    for name in ("Makefile", "constraints.txt", "pyproject.toml"):
+        shutil.copy(ROOT / name, tmp_path)
     (tmp_path / ".venv" / "bin").mkdir(parents=True)
     (tmp_path / ".venv" / "bin" / "bleuprint").write_text(f"#!{python}\n")
-    said = subprocess.check_output(["make", "-C", str(tmp_path), "help"], text=True)
-    assert (tmp_path / ".venv").exists() == kept == (".venv was moved" not in said)
+    (tmp_path / ".venv" / ".ready").touch()
+    subprocess.run(["make", "-C", str(tmp_path), "help"], check=True)
+    assert (tmp_path / ".venv").exists()
+    subprocess.run(["make", "-C", str(tmp_path), ".venv/.ready", "PYTHON=true"], check=False)
+    assert (tmp_path / ".venv" / "bin").exists() == kept
 
 
 @pytest.mark.slow
