@@ -15,7 +15,7 @@ from bleuprint.config.system import Decode
 from bleuprint.model.arithmetic import PORTABLE, check_portable
 from bleuprint.runtime.errors import UserError
 from bleuprint.runtime.fingerprint import of_settings
-from hashes import sha256_of_folder
+from bleuprint.scoring.comet import folder_sha256
 from params import write_resolved
 from root import ROOT
 from systems import system, train
@@ -53,7 +53,7 @@ def run(root, *before, **variables):
         command = [*before, sys.executable, str(STAGES / f"{stage}.py"), "micro", "toy", "1"]
         done = subprocess.run(command, cwd=root, env=told, capture_output=True, text=True)
         assert done.returncode == 0, done.stderr
-    return sha256_of_folder(root / "models"), sha256_of_folder(root / "results")
+    return folder_sha256(root / "models"), folder_sha256(root / "results")
 
 
 @pytest.mark.usefixtures("busy")

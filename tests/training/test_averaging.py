@@ -11,8 +11,8 @@ from safetensors.numpy import load_file, save_file
 
 from bleuprint.config.system import Average
 from bleuprint.runtime.errors import UserError
+from bleuprint.scoring.comet import folder_sha256
 from bleuprint.training.averaging import average, mean
-from hashes import sha256_of_folder
 
 WEIGHTS = "model.safetensors"
 MARK = {"fingerprint": "f1"}
@@ -132,7 +132,7 @@ def test_an_average_is_described_and_repeats_to_the_byte(tmp_path):
     folder = exported(tmp_path / "checkpoints")
     for name in ("averaged", "again"):
         average(folder, Average(best=2), tmp_path / name)
-    assert sha256_of_folder(tmp_path / "again") == sha256_of_folder(tmp_path / "averaged")
+    assert folder_sha256(tmp_path / "again") == folder_sha256(tmp_path / "averaged")
     described = json.loads((tmp_path / "averaged" / "model.json").read_text())
     assert described == {"of": "f1", "averaged": {"settings": {"best": 2}, "updates": [10, 40]}}
     with safe_open(tmp_path / "averaged" / WEIGHTS, "np") as file:

@@ -17,9 +17,9 @@ from bleuprint.dataset.batching import Position, plan_updates
 from bleuprint.dataset.binarized import BinaryCorpus
 from bleuprint.model.transformer import Transformer
 from bleuprint.runtime.files import read_json
+from bleuprint.scoring.comet import folder_sha256
 from bleuprint.training.data_loader import BatchReader
 from bleuprint.training.loss import batch_loss
-from hashes import sha256_of_folder
 from trainings import (
     checkpoints,
     fresh,
@@ -49,7 +49,7 @@ def losses(root):
 
 
 def weights(root):
-    return sha256_of_folder(root / "models" / CELL / "checkpoints")
+    return folder_sha256(root / "models" / CELL / "checkpoints")
 
 
 @pytest.fixture(scope="module")

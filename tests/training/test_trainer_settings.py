@@ -15,10 +15,10 @@ from bleuprint.dataset.batching import plan_epoch
 from bleuprint.dataset.binarized import BinaryCorpus
 from bleuprint.model.transformer import Transformer
 from bleuprint.runtime.files import read_json
+from bleuprint.scoring.comet import folder_sha256
 from bleuprint.training.job import export_checkpoints
 from bleuprint.training.loss import batch_loss
 from bleuprint.training.observer import Observer
-from hashes import sha256_of_folder
 from params import write_resolved
 from trainings import fresh, job_in, project, train, train_here, write_params
 
@@ -99,7 +99,7 @@ def test_a_killed_training_of_each_kind_ends_bit_for_bit(untrained, tmp_path, mo
         work, state, fingerprints = train_here(job, tmp_path / name)
         assert state.update == 50
         export_checkpoints(job, work, fingerprints, tmp_path / f"{name}-models")
-    exported = [sha256_of_folder(tmp_path / f"{name}-models") for name in ("whole", "killed")]
+    exported = [folder_sha256(tmp_path / f"{name}-models") for name in ("whole", "killed")]
     assert exported[0] == exported[1]
     files = [path.name for path in (tmp_path / "whole-models").glob("*.ema.safetensors")]
     assert files == (["0000050.ema.safetensors"] if "ema" in changes else [])
