@@ -3,26 +3,20 @@
 import argparse
 import json
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from itertools import groupby
-from pathlib import Path
 
 from bleuprint.cli.options import Commands, add_command
-from bleuprint.config.experiment import load, load_entries
+from bleuprint.config.experiment import load
 from bleuprint.config.notes import check_tokenizers, params_notes
 from bleuprint.config.params_schema import params_schema
-from bleuprint.runtime.errors import UserError, say
-from bleuprint.runtime.flatten import dotted
+from bleuprint.runtime.errors import say
 from bleuprint.runtime.progress import working
-from bleuprint.runtime.schema import there_are
-from bleuprint.runtime.yaml_tree import Tree
 
 
 def add_commands(commands: Commands) -> None:
     add = add_command(commands, _check, "check")
     add("--schema", action="store_true", help="print the JSON Schema of params.yaml, for editors")
-    help_ = "print all settings of a system or a corpus, and where each comes from"
-    add("--resolved", metavar="NAME", help=help_)
     add_command(commands, _plan, "plan")
     add_command(commands, _reproduce, "reproduce")
     add = add_command(commands, _record, "record")
@@ -34,44 +28,8 @@ def _check(given: argparse.Namespace) -> None:
     """Check params.yaml; nothing is run."""
     if given.schema:
         print(json.dumps(params_schema(), indent=1))
-    elif given.resolved:
-        print(*resolved_lines(given.resolved), sep="\n")
     else:
         _check_settings()
-
-
-def resolved_lines(name: str) -> Iterator[str]:
-    """Settings of a corpus or a system by dotted key; then file, line and key of each.
-
-    Those of a system that differ by corpus come once for each. Raises UserError at a mistake in the
-    file, or if it has no such corpus or system.
-    """
-    settings, (entries, _) = load(), load_entries(Path("params.yaml"))
-    if name not in (known := [*settings.cells, *settings.corpora]):
-        where = there_are(name, known)
-        raise UserError(f"params.yaml: no system or corpus {name!r}; {where}")
-    if name in settings.corpora:
-        for key, value in dotted(settings.corpora[name]).items():
-            place = _place(entries["corpora"][name], key.split("."))
-            yield f"{key}: {' '.join(value.split())}  # {place}"
-        return
-    first = next(iter(settings.on_corpora(name)))
-    for where, value in settings.dotted(name).items():
-        corpus, _, key = where.partition(".")
-        given = (corpus, key) if corpus in settings.corpora else (first, where)
-        place = _place(entries["cells"][name], [given[0], *given[1].split(".")])
-        yield f"{where}: {value}  # {place}"
-
-
-def _place(tree: Tree, keys: list[str]) -> str:
-    """Where the value of these keys stands; a default if they lead out of the file."""
-    *parents, last = keys
-    for key in parents:
-        inner = tree.get(key)
-        if not isinstance(inner, Tree):
-            return "default"
-        tree = inner
-    return str(tree.places[last]) if last in tree else "default"
 
 
 def _check_settings() -> None:
