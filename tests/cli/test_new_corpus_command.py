@@ -180,6 +180,7 @@ def test_pairs_that_cannot_be_used_are_refused(project):
     for pairs, message in (
         (GOOD[:99], "99 pairs are too few to train, validate and test on: at least 100"),
         ([pair[::-1] for pair in GOOD], r"100% of the pairs are de and en, not en and de: .* de"),
+        ([("", "")] * 100, "no pair has text on both sides"),
         ([(source, source) for source, _ in GOOD], "mine.de: the same text on both sides, which"),
     ):
         with pytest.raises(UserError, match=message):
@@ -196,6 +197,7 @@ def test_pairs_of_other_languages_are_noted(project, capsys):
     new_corpus(project, [*zip(TEXTS[0], [*TEXTS[1][1:], ""], strict=True)])
     assert "have nothing in common in the pairs 1 to " in capsys.readouterr().err
     new_corpus(project, GOOD)
+    new_corpus(project, [pair for good in GOOD for pair in (good, ("", ""))])  # double-spaced
     assert not capsys.readouterr().err
 
 

@@ -73,6 +73,10 @@ def test_the_end_says_whether_it_is_the_committed_result(project):
         "Changed: reports/costs.csv. To keep it: git add reports && git commit",
         *after,
     ]
+    params = Path("params.yaml").read_text()
+    Path("params.yaml").write_text(params.replace("trial_run", "'trial_run' # ours"))
+    git("commit", "-qam", "two")
+    assert ending(project)[0].endswith("translations and scores are those of HEAD.")
     better = changed(frame(*TWO_SYSTEMS), {"system": "small", "measure": "bleu"}, value=50.0)
     better.save(RESULTS)
     assert ending(project)[0] == (

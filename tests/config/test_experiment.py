@@ -120,6 +120,13 @@ def test_a_mistake_is_named_with_its_place(tmp_path, old, new, message):
     assert all(line.startswith(f"{tmp_path}") for line in str(error.value).splitlines())
 
 
+def test_an_empty_file_lacks_the_keys_of_an_experiment(tmp_path):
+    with pytest.raises(UserError) as error:
+        read(tmp_path, "# nothing yet\n")
+    said = "params.yaml: not a mapping of experiment, seeds, corpora and systems"
+    assert str(error.value) == str(tmp_path / said)
+
+
 def test_pairs_of_a_test_set_are_refused(tmp_path):
     part = "{license_and_citation: own, source: {path: inputs/a.de}, target: {path: inputs/a.no}"
     text = PARAMS.replace("tests: {}", f"tests: {{x: {{a: {part}, pairs: 9}}}}}}")

@@ -96,6 +96,15 @@ def test_a_mistake_is_named_where_it_stands(tmp_path, old, new, message):
     assert message in str(raised.value)
 
 
+def test_a_mistake_of_a_row_is_not_one_of_its_base(tmp_path):
+    text = TEXT.replace("model: {d_ff: 32}", "train: {keep: {last: 1}}")
+    number = text.partition("  big:")[0].count("\n") + 1
+    with pytest.raises(UserError) as raised:
+        read(tmp_path, text)
+    said = f"{tmp_path / 'params.yaml'}:{number}: systems.big: average.last 2: training keeps 1"
+    assert str(raised.value).startswith(said)
+
+
 def test_all_mistakes_are_said_at_once(tmp_path):
     text = TEXT.replace("d_ff: 32", "d_ff: none").replace("heads: 2", "head: 2")
     with pytest.raises(UserError) as raised:

@@ -150,6 +150,14 @@ def test_a_file_of_another_name_is_not_of_the_dvc_lock_beside_it(tmp_path):
     assert compared(here, colleague)[0][2] == own[2] == "  from train on: code of the training"
 
 
+def test_files_beside_one_that_was_downloaded_are_not_of_it(tmp_path):
+    here, there = write(tmp_path / "a"), write(tmp_path / "b")
+    colleague = (there / RESULTS).rename(tmp_path / "colleague.json")
+    for name in ("SHA256SUMS", "costs.csv"):
+        (tmp_path / name).write_text(f"{'0' * 64}  picture.iso\n")
+    assert compared(here, colleague)[1] == Verdict.SAME_BYTES
+
+
 def test_a_stage_that_the_other_lacks(tmp_path):
     write_lock(tmp_path)
     stages = YAML(typ="safe").load(tmp_path / "dvc.lock")["stages"]

@@ -201,6 +201,22 @@ def test_the_most_changed_sentences_come_first_and_in_order(tree):
     assert re.findall(r"^line (\d+):", few, re.M) == ["31", "4", "9"]
 
 
+def test_sentences_are_scored_in_the_language_of_the_test_set(copy):
+    """The directions of a corpus have their own, which the facts of the results name."""
+    path = copy / RESULTS
+    path.write_text(path.read_text("utf-8").replace('"target": "de"', '"target": "zh"'), "utf-8")
+    output = first_set(compare(copy, "tiny", "small", "--corpus", "news-en-de"))
+    files = [copy / f"data/split/news-en-de/{TEST}.de"]
+    files += [copy / cell.results / f"hypotheses/{TEST}.de" for cell in (TINY, SMALL)]
+    references, first, second = (list(read_lines(file)) for file in files)
+    printed = re.findall(r"(?m)^line (\d+): .* from (.*) to (.*)$", output)
+    by_words, by_characters = (
+        [(n, f"{of.first[int(n)]:.1f}", f"{of.second[int(n)]:.1f}") for n, *_ in printed]
+        for of in (changes(first, second, references, language) for language in ("de", "zh"))
+    )
+    assert printed == by_characters != by_words
+
+
 def test_systems_may_be_called_as_the_lines_are(tmp_path):
     names = "reference", "source"
     trees.write_all(tmp_path, trees.settings_in(tmp_path, names, {"news-en-de": ("first",)}))
@@ -257,8 +273,17 @@ def test_a_revision_of_another_version_is_told_by_its_name(repository, tmp_path)
     run(root, "git", "commit", "--quiet", "--all", "--message", "third")
     printed = compare(root, "tiny@HEAD", "tiny", status=1)
     assert printed.startswith("bleuprint: error: HEAD: reports/resolved.json:")
-    run(root, "git", "rm", "--quiet", "reports/resolved.json")
+    resolved.write_text(resolved.read_text("utf-8").replace('"clip"', '"clip_norm"'), "utf-8")
+    settings = resolved.read_text("utf-8")
+    resolved.write_text(settings.replace('"beam": 5', '"beam": 1', 1), "utf-8")  # not yet run
+    assert settings != resolved.read_text("utf-8")
     run(root, "git", "commit", "--quiet", "--all", "--message", "fourth")
+    assert compare(root, "tiny@HEAD", "tiny@HEAD~2", status=1) == (
+        "bleuprint: error: HEAD: reports/results.json: was made with another params.yaml; name a "
+        "revision whose results are of its reports/resolved.json\n"
+    )
+    run(root, "git", "rm", "--quiet", "reports/resolved.json")
+    run(root, "git", "commit", "--quiet", "--all", "--message", "fifth")
     printed = compare(root, "tiny@HEAD", "tiny", status=1)
     assert printed.startswith("bleuprint: error: HEAD: reports/resolved.json: no such file")
 

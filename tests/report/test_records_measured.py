@@ -9,7 +9,7 @@ from pandas.testing import assert_frame_equal
 
 import result_trees as trees
 from bleuprint.config.paths import Cell
-from bleuprint.report.frame import COSTS, costs_csv, load
+from bleuprint.report.frame import CELLS, COSTS, costs_csv, load, with_measured
 from bleuprint.report.records import collect
 from bleuprint.runtime.errors import UserError
 from bleuprint.runtime.files import write_json
@@ -33,6 +33,13 @@ def test_measured_columns_are_of_the_same_training(saved):
     assert load(root).cells.iloc[0][columns].tolist() == [3725.0, "Test CPU", 1_500_000_000]
     training.rename(training.with_name("train-of-other-code.json"))
     assert load(root).cells.iloc[0][columns].isna().all()
+
+
+def test_names_that_look_like_numbers_are_read_again(saved):
+    root, _ = saved
+    there = load(root).cells.replace({"tiny": "NA", "small": "007", "news-en-de": "4000"})
+    (root / COSTS).write_text(costs_csv(there))
+    assert [*with_measured(there[CELLS], root).train_seconds] == [*there.train_seconds]
 
 
 def test_what_a_colleague_measured_is_shown_until_it_is_measured_here(saved):

@@ -78,6 +78,13 @@ def test_identical_translations_do_not_differ():
     assert tested["b"]["bleu"].bootstrap < 0.05
 
 
+def test_scores_of_zero_do_not_differ():
+    references, good, _ = text("de")
+    systems = {"a": ["x"] * len(good), "b": ["y y y"] * len(good)}
+    tested = paired_tests(systems, references, "de")["b"]
+    assert tested["bleu"] == tested["chrf2"] == PairedTest(1.0, 1.0, 0.0)
+
+
 def test_the_seed_is_not_the_users_environment(monkeypatch):
     references, good, _ = text("de")
     systems = {"a": good, "b": [*good[:-2], *references[-2:]]}

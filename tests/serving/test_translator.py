@@ -258,6 +258,7 @@ def test_an_exported_system_translates_without_this_project(toy, tmp_path, preci
         ([given], 1, f"{given}:2: not UTF-8: "),
     ):
         refused = subprocess.run([*script, *arguments], capture_output=True, text=True)
+        assert refused.stdout.count("\n") == (arguments == [given])  # the line before
         assert refused.returncode == status and "Traceback" not in refused.stderr
         assert message in refused.stderr
     readme = (output / "README.md").read_text()

@@ -1,12 +1,12 @@
 """`bleuprint reproduce`, which `make reproduce` runs: a line for each stage, then what changed."""
 
-import re
 import sys
 from collections.abc import Iterator, Mapping
 from contextlib import AbstractContextManager
 from pathlib import Path
 
 from bleuprint.config.experiment import Settings
+from bleuprint.config.paths import RESOLVED
 from bleuprint.pipeline import side_by_side
 from bleuprint.pipeline.plan import planned_stages
 from bleuprint.pipeline.verify import open_report
@@ -82,11 +82,9 @@ def _compared(settings: Settings) -> str:
     """How many results equal those that are committed of this experiment, and how many differ."""
     from bleuprint.report.same_results import Verdict, compared
 
-    name = re.search(
-        r"(?m)^experiment: *(.*?) *$", git(Path(), "show", "HEAD:./params.yaml").decode()
-    )
-    of_recipe = REPORTS / settings.experiment
-    place = "HEAD" if name and name[1] == settings.experiment else of_recipe.as_posix()
+    committed = git(Path(), "show", f"HEAD:./{RESOLVED.as_posix()}").decode(errors="replace")
+    of_head = f'"experiment": "{settings.experiment}"' in committed
+    place = "HEAD" if of_head else (REPORTS / settings.experiment).as_posix()
     try:
         here, there = (open_report(name).records for name in (".", place))
         results, _ = compared(here, there)

@@ -198,7 +198,7 @@ def load_entries(path: Path, root: Path | None = None) -> tuple[Any, list[UserEr
     """
     document = load_tree(path)
     if not isinstance(document, Tree):
-        return document, []
+        raise UserError(f"{path}: not a mapping of experiment, seeds, corpora and systems")
     names = [each.name for each in fields(Settings) if each.name != "sweeps"]
     known = [name if name != "cells" else "systems" for name in names]
     optional = ("tuned", "vocabularies", "made_texts", "comet", "outside")

@@ -82,7 +82,9 @@ def languages_of(files: Sequence[Path]) -> list[str]:
 
 def check_languages(names: str, languages: Sequence[str], sample: Sequence[Pair]) -> None:
     """Raise UserError if most pairs are the same text twice, or in the other order of languages."""
-    some = sample[:_IDENTIFIED]
+    some = [pair for pair in sample if all(map(str.strip, pair))][:_IDENTIFIED]
+    if not some:
+        raise UserError(f"{names}: no pair has text on both sides")
     if sum(source == target for source, target in some) > _MOST * len(some):
         raise UserError(f"{names}: the same text on both sides, which is no translation")
     if unknown := sorted({*languages} - {*LanguageId.known_languages}):

@@ -69,11 +69,16 @@ def open_report(name: str) -> Report:
     path = Path(name)
     if not (path / RESULTS).exists() and (path / RESULTS.name).exists():
         path /= RESULTS.name
+    if name == ".":
+        return _report("here", RESULTS, path)
     if path.is_dir():
-        return _report("here" if name == "." else name, path / RESULTS, path)
-    if path.exists():
-        of_project = path.absolute().parent.name == RESULTS.parent.name
-        return _report(name, path, path.absolute().parents[1] if of_project else path.parent)
+        _check_sums(path)
+        return _report(name, path / RESULTS, path)
+    if path.exists() and path.absolute().parent.name == RESULTS.parent.name:
+        _check_sums(root := path.absolute().parents[1])
+        return _report(name, path, root)
+    if path.exists():  # maybe among other files, whose sums and costs are not of it
+        return _report(name, path, path.parent)
     with files_of(name, (RESULTS, COSTS, _LOCK)) as root:
         return _report(name, root / RESULTS, root)
 
@@ -90,8 +95,6 @@ def _check_sums(folder: Path) -> None:
 
 
 def _report(name: str, path: Path, root: Path) -> Report:
-    if name != "here":
-        _check_sums(root)
     records = read(path, root) if name == "here" else read(path, root, _OTHERWISE)
     lock, text = root / _LOCK, ""
     # beside a file of another name, as of a colleague, is the dvc.lock of this project

@@ -17,6 +17,7 @@ from bleuprint.report.paired import PairedDifference, p_text, paired_differences
 from bleuprint.report.records import check_settings
 from bleuprint.report.revision import files_of, is_revision
 from bleuprint.report.system_results import SystemResult, agreement, signed, system_results
+from bleuprint.report.terminal import wrapped
 from bleuprint.runtime.errors import UserError
 from bleuprint.runtime.flatten import dotted
 from bleuprint.scoring.human_agreement import AGREE, AGREEMENT
@@ -109,7 +110,10 @@ def _open(name: str) -> tuple[Settings, frame.Records]:
         check_settings(records, settings, frame.RESULTS)
         return settings, records
     with files_of(name, (RESOLVED, frame.RESULTS)) as root:
-        return load_resolved(root), frame.load(root)
+        settings, records = load_resolved(root), frame.load(root)
+        otherwise = f"name a revision whose results are of its {RESOLVED}"
+        check_settings(records, settings, root / frame.RESULTS, otherwise)
+        return settings, records
 
 
 def _parse(text: str) -> tuple[str, str | None, str]:
@@ -162,19 +166,19 @@ def _compared(first: _Side, second: _Side, sentences: int) -> Iterator[str | Gri
             yield grid((title.lower(),), heads, lines)
     yield "\nScores"
     yield grid(("corpus", "test set", "score"), (*heads, "difference", "p", AGREE), rows)
-    yield (
+    yield wrapped(
         f"Seeds: {', '.join(map(str, seeds))}. p: paired t-test over several seeds, of one "
         "paired bootstrap over lines (faults: randomization), of a row not trained here the "
         f"largest against each seed, each alone, not corrected; {NONE}: other test sets, or one "
         "seed of another revision. Faults: lines that have one that their reference lacks."
     )
     if any(row[-1] != NONE for row in rows):
-        yield AGREEMENT
+        yield wrapped(AGREEMENT)
     yield ""
     here = first.corpus and not first.revision and not second.revision
     for pair in (pair for pair in pairs if here and _same_lines(*pair)):
         runs = [side.opened(each)[0] for side, each in zip(sides, pair, strict=True)]
-        yield from _translations(heads, runs, pair[0].test, sentences)
+        yield from _translations(heads, runs, pair[0], sentences)
 
 
 def _settings(side: _Side, corpora: Iterable[str], trained: bool) -> dict[str, str]:
@@ -258,14 +262,14 @@ def _score(key: str, before: SystemResult, after: SystemResult, p: float | None)
 
 
 def _translations(
-    names: Sequence[str], runs: Sequence[Results], test: str, sentences: int
+    names: Sequence[str], runs: Sequence[Results], result: SystemResult, sentences: int
 ) -> Iterator[str]:
     """The sentences of the first seed that improved and that worsened most."""
-    cell = runs[0].cell
+    cell, test = runs[0].cell, result.test
     corpora = " and ".join(dict.fromkeys(run.cell.corpus for run in runs))
     yield f"{' and '.join(names)} on {corpora}, seed {cell.seed}, test set {test}"
     (references, first), (_, second) = (run.lines(test) for run in runs)
-    changed = changes(first, second, references, runs[0].texts.target)
+    changed = changes(first, second, references, result.first.target)
     # pairs: a system may be called source or reference
     lines = (runs[0].sources(test), references, first, second)
     texts = list(zip(("source", "reference", *names), lines, strict=True))

@@ -127,7 +127,9 @@ def read(path: Path, root: Path, otherwise: str = _RUN) -> Records:
     `otherwise`: what to do if there is none.
     """
     records = stored(path, otherwise)
-    measured = with_measured(records.cells, root, path.with_name(COSTS.name))
+    # beside a file of another name, as of a colleague, costs.csv may be anything
+    costs = path.with_name(COSTS.name) if path.name == RESULTS.name else None
+    measured = with_measured(records.cells, root, costs)
     return Records(measured, records.measures)
 
 
@@ -172,7 +174,10 @@ def with_measured(records: pd.DataFrame, root: Path, costs: Path | None = None) 
     found = found.set_index(pd.MultiIndex.from_frame(keys))
     if (path := costs or root / COSTS).exists():
         with reading(path):
-            recorded = pd.read_csv(path, dtype=DTYPES).drop_duplicates(_TRAINING, keep="last")
+            # names such as 4000 and NA are texts
+            types = {**dict.fromkeys(_TRAINING, "str"), "seed": "int64", **DTYPES}
+            stored = pd.read_csv(path, dtype=types, keep_default_na=False, na_values=[""])
+            recorded = stored.drop_duplicates(_TRAINING, keep="last")
             recorded = recorded.set_index(_TRAINING).reindex(found.index, columns=list(DTYPES))
         found = found.where(found.train_seconds.notna(), recorded)
     return records.merge(found.reset_index(), on=_TRAINING, how="left")

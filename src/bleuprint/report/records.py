@@ -21,6 +21,7 @@ from bleuprint.scoring.measures import MEASURES
 
 _OF_TRAINING = ("parameters", "updates", "source_tokens", "target_tokens")
 _Row = dict[str, Any]
+_AGAIN = "run: make reproduce, or if it runs nothing: dvc repro --force --single-item report"
 
 
 def collect(settings: Settings, root: Path = Path()) -> Records:
@@ -46,20 +47,19 @@ def collect(settings: Settings, root: Path = Path()) -> Records:
     return Records(with_measured(records.cells, root), records.measures)
 
 
-def check_settings(records: Records, settings: Settings, path: Path) -> None:
+def check_settings(
+    records: Records, settings: Settings, path: Path, otherwise: str = _AGAIN
+) -> None:
     """Raise UserError unless the records, read from `path`, are those of these settings.
 
-    Published numbers are not part of the records, and may differ.
+    Published numbers are not part of the records, and may differ. `otherwise`: what to do then.
     """
     rows = records.cells.drop_duplicates(list(Cell._fields))
     cells = [Cell(*row) for row in rows[list(Cell._fields)].itertuples(index=False)]
     comet = records.measures[records.measures.measure == "comet"].signature.str.split("|").str[3]
     same = {*comet} == {*(settings.comet or {})} and cells == rows_of(settings)
     if not same or [settings_sha256(settings, c) for c in cells] != list(rows.settings_sha256):
-        raise UserError(
-            f"{path}: was made with another params.yaml; run: make reproduce, or if it runs "
-            "nothing: dvc repro --force --single-item report"
-        )
+        raise UserError(f"{path}: was made with another params.yaml; {otherwise}")
 
 
 def _of_test(

@@ -195,7 +195,8 @@ def _line(kind: Any, document: Any, root: Place, error: dict[str, Any]) -> str:
             break
         found, value = found.child(value, key), value[key]
     else:
-        place = Place(found.path, found.key.removesuffix(f".{named}"), found.line)
+        if found.key.split(".")[:2] == place.key.split(".")[:2]:  # not in a row that is right
+            place = Place(found.path, found.key.removesuffix(f".{named}"), found.line)
     return str(place.error(_message(kind, keys, error) if cause is None else str(cause)))
 
 

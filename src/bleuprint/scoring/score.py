@@ -61,7 +61,7 @@ def score_files(
     """
     expected, translated = zip(*read_pairs(references, hypotheses), strict=True)
     texts = Texts(list(read_lines(sources)), expected, translated, corpus, described)
-    scores: SetScores = {
+    return {
         "lines": len(expected),
         "sources": sha256_of(sources),
         "references": sha256_of(references),
@@ -69,9 +69,11 @@ def score_files(
         "scored_with": versions(),
         "measures": score_texts(texts, loss),
     }
+
+
+def note_if_identical(scores: SetScores, hypotheses: Path) -> None:
     if scores["hypotheses"] == scores["references"]:
         say(f"{hypotheses}: all translations are identical to the references", "note")
-    return scores
 
 
 def score_cell(
@@ -91,5 +93,6 @@ def score_cell(
         sources, references = texts.files(f"test.{test}")
         files = sources, references, cell / "hypotheses" / references.name
         scores[test] = score_files(*files, entry.of_test(test), described, losses.get(test))
+        note_if_identical(scores[test], files[-1])
     write_json(cell / SCORES, scores)
     return scores

@@ -11,7 +11,7 @@ from bleuprint.corpus.test_sets import read_description
 from bleuprint.runtime.errors import UserError
 from bleuprint.runtime.files import not_a_file, sha256_of, whole_folder, write_json
 from bleuprint.scoring.record import SCORES, SetScores
-from bleuprint.scoring.score import score_files
+from bleuprint.scoring.score import note_if_identical, score_files
 from bleuprint.text.parallel import TextFolder, count_lines
 
 
@@ -25,7 +25,10 @@ def check_files(settings: Settings, root: Path = Path()) -> Iterator[str]:
             if not (root / file.path).exists():
                 yield f"{key}: {root / file.path}: no such file"
             else:
-                _check(file, key, references, root)
+                given = _check(file, key, root)
+                # a note: the test set may be another one now, and not yet prepared
+                if references.exists() and given != (known := count_lines(references)):
+                    yield f"{key}: {root / file.path} has {given:,} lines, {references} {known:,}"
 
 
 def score_outside(settings: Settings, name: str, root: Path = Path()) -> None:
@@ -37,7 +40,11 @@ def score_outside(settings: Settings, name: str, root: Path = Path()) -> None:
     corpus, scores = settings.corpus(name), dict[str, dict[str, SetScores]]()
     with whole_folder(outside(name, root)) as unfinished:
         for key, row, test, file, (sources, references) in _files(settings, name, root):
-            _check(file, key, references, root)
+            if (given := _check(file, key, root)) != (expected := count_lines(references)):
+                raise UserError(
+                    f"{root / file.path}: has {given:,} lines, but the test set has {expected:,} "
+                    f"({references}; {key})"
+                )
             hypotheses = unfinished / row / "hypotheses" / references.name
             hypotheses.parent.mkdir(parents=True, exist_ok=True)
             with hypotheses.open("w", encoding="utf-8", newline="\n") as copy:
@@ -45,6 +52,7 @@ def score_outside(settings: Settings, name: str, root: Path = Path()) -> None:
             described = read_description(folder(name, "tests", root), test)
             entry = corpus.of_test(test)
             found = score_files(sources, references, hypotheses, entry, described, None)
+            note_if_identical(found, root / file.path)
             scores.setdefault(row, {})[test] = found
         for row, of_row in scores.items():
             write_json(unfinished / row / SCORES, of_row)
@@ -68,17 +76,10 @@ def _lines(path: Path) -> Iterator[str]:
         yield from read_lines(file, str(path))
 
 
-def _check(file: OutsideFile, key: str, references: Path, root: Path) -> None:
-    """Raise UserError at a file that is missing, another one, or not parallel to the references.
-
-    References that are not prepared yet are not compared.
-    """
+def _check(file: OutsideFile, key: str, root: Path) -> int:
+    """The lines of a file; raises UserError if it is missing, another one, or not UTF-8."""
     if not (path := root / file.path).is_file():
         raise UserError(f"{path}: {not_a_file(path)} ({key})")
     if (digest := sha256_of(path)) != file.sha256:
         raise UserError(f"{path}: has SHA-256 {digest}, but params.yaml has {file.sha256} ({key})")
-    given = sum(1 for _ in _lines(path))
-    if references.exists() and given != (expected := count_lines(references)):
-        raise UserError(
-            f"{path}: has {given:,} lines, but the test set has {expected:,} ({references}; {key})"
-        )
+    return sum(1 for _ in _lines(path))

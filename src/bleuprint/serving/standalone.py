@@ -31,23 +31,32 @@ def main() -> None:
     files = parser.parse_args().files
     translate = Translator()
     sys.stdout.reconfigure(encoding="utf-8")  # type: ignore[union-attr]  # in any locale
-    lines = read(files)
+    failures: list[str] = []
+    lines = read(files, failures)
     while batch := list(islice(lines, BATCH)):
         places, sentences = zip(*batch, strict=True)
         for output in translate(sentences, places):
             print(output, flush=True)
+    if failures:
+        sys.exit(failures[0])
 
 
-def read(files: list[str]) -> Iterator[tuple[str, str]]:
-    """Each line, which ends at the byte LF alone, with its file and number."""
-    with fileinput.input(files, mode="rb") as lines:
-        for line in lines:
-            place = f"{lines.filename()}:{lines.filelineno()}"
-            try:
+def read(files: list[str], failures: list[str]) -> Iterator[tuple[str, str]]:
+    """Each line, which ends at the byte LF alone, with its file and number.
+
+    Ends at a line that is not UTF-8 or a file that cannot be read, and appends why to `failures`.
+    """
+    place = ""
+    try:
+        with fileinput.input(files, mode="rb") as lines:
+            for line in lines:
+                place = f"{lines.filename()}:{lines.filelineno()}"
                 text = line.decode().removesuffix("\n").removesuffix("\r")
                 yield place, text.removeprefix("\ufeff") if lines.isfirstline() else text
-            except UnicodeDecodeError as error:
-                sys.exit(f"{place}: not UTF-8: {error}")
+    except UnicodeDecodeError as error:
+        failures.append(f"{place}: not UTF-8: {error}")
+    except OSError as error:
+        failures.append(f"translate.py: {error}")
 
 
 class Translator:
