@@ -8,27 +8,27 @@ from root import ROOT
 
 # Lines of code by package of src/bleuprint, rounded up.
 PACKAGES = {
-    "report": 3940,
+    "report": 3925,
     "corpus": 3695,
     "runtime": 2400,
     "config": 2280,
-    "pipeline": 1835,
+    "pipeline": 1840,
     "scoring": 1500,
-    "training": 2520,
-    "dataset": 1525,
+    "training": 2515,
+    "dataset": 1530,
     "text": 1365,
     "serving": 1035,
-    "decoding": 1305,
-    "tracking": 1010,
+    "decoding": 1310,
+    "tracking": 1015,
     "model": 1625,
-    "cli": 845,
+    "cli": 840,
     "rules": 725,
     "native": 545,  # in C++ 400
     "cells": 195,
 }
 LONGEST = 350  # lines of a module
 # Of code; of docs, of pages. The aim is 21,000 and 25,000.
-TOTALS = {"src": 28340, "tests": 31985, "docs": 2517}
+TOTALS = {"src": 28350, "tests": 31985, "docs": 2517}
 
 
 def code(folder):

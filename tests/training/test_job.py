@@ -78,3 +78,15 @@ def test_a_damaged_checkpoint_is_not_exported(tmp_path, corpus, name):
         f"remove it, or remove {work} to train again"
     )
     assert not (tmp_path / "checkpoints").exists()
+
+
+def test_another_test_set_is_no_other_training(tmp_path):
+    """A finished training is found in work/, where text to train on and to validate is the same."""
+    pairs = PAIRS[:-4]
+    sets = {"train": pairs, "valid": PAIRS[-4:-2], "test.x": PAIRS[-2:-1]}
+    marks = []
+    for number, more in enumerate([{}, {"test.y": PAIRS[-1:]}, {"valid": PAIRS[-4:-3]}]):
+        made = prepare(tmp_path / str(number), {**sets, **more})
+        job = dataclasses.replace(job_on(made.binary), texts=made.text("split").path)
+        marks.append(Fingerprints.from_job(job).data)
+    assert marks[0] == marks[1] != marks[2]

@@ -156,6 +156,15 @@ class BinaryCorpus:
             if path.name.startswith(begin) and sha256_of(path) != file["sha256"]:
                 raise UserError(f"{path}: damaged: its SHA-256 is not the one in {CORPUS}")
 
+    @property
+    def training_sha256(self) -> str:
+        """That of the header without the test sets, which no training reads."""
+        parts = {
+            part: {n: it for n, it in self._header[part].items() if not n.startswith("test.")}
+            for part in ("sets", "files")
+        }
+        return _digest({**self._header, **parts})
+
     def __reduce__(self) -> tuple[type["BinaryCorpus"], tuple[Path]]:
         # Another process opens the files again; pickling would copy what has been read.
         return BinaryCorpus, (self.folder,)

@@ -11,6 +11,7 @@ from bleuprint.config.experiment import Settings
 from bleuprint.config.paths import Cell, folder
 from bleuprint.dataset.binarized import CORPUS, BinaryCorpus, SetSize
 from bleuprint.runtime import fingerprint
+from bleuprint.runtime.errors import UserError
 from bleuprint.runtime.files import sha256_of
 from bleuprint.runtime.flatten import dotted
 
@@ -100,10 +101,13 @@ def _sets(corpus: str, data: str) -> Mapping[str, SetSize]:
     binary, texts = folder(corpus, "binary"), folder(corpus, "split")
     if not (binary / CORPUS).exists():
         return {}
-    files = [binary / CORPUS, *sorted(texts.glob("valid.*"))]
-    if fingerprint.of_settings(*map(sha256_of, files)) != data:
+    try:
+        read, references = BinaryCorpus(binary), sorted(texts.glob("valid.*"))
+    except UserError:  # damaged, or of another version
         return {}
-    return BinaryCorpus(binary).sets
+    if fingerprint.of_settings(read.training_sha256, *map(sha256_of, references)) != data:
+        return {}
+    return read.sets
 
 
 def find(client: "MlflowClient", experiment: str, tags: Mapping[str, str]) -> "Run | None":

@@ -7,7 +7,7 @@ from pathlib import Path
 from bleuprint.config.cells import training_settings_sha256
 from bleuprint.config.paths import Cell
 from bleuprint.config.system import System
-from bleuprint.dataset.binarized import CORPUS, BinaryCorpus
+from bleuprint.dataset.binarized import BinaryCorpus
 from bleuprint.model.weights import write_description
 from bleuprint.runtime import fingerprint
 from bleuprint.runtime.errors import UserError
@@ -50,9 +50,8 @@ class Fingerprints:
     @classmethod
     def from_job(cls, job: Job) -> "Fingerprints":
         settings = training_settings_sha256(job.system, job.cell.seed)
-        corpus = sha256_of(job.corpus / CORPUS)  # contains the hashes of all files
         references = [sha256_of(path) for path in sorted(job.texts.glob("valid.*"))]
-        data = fingerprint.of_settings(corpus, *references)
+        data = fingerprint.of_settings(BinaryCorpus(job.corpus).training_sha256, *references)
         return cls(settings, job.code, data, job.start.fingerprint() if job.start else None)
 
     @property
