@@ -210,6 +210,12 @@ def test_words_that_hold_unk_stay_as_they_are(tmp_path):
     )
 
 
+def test_a_whole_word_ends_with_its_token_whatever_its_mark():
+    side = Segmentation("en", Vocabulary([("ge@@", 1), ("sehen", 1)]), None)
+    ids = side.encode(["ge@@ sehen"])
+    assert side.ends_word(ids).all() and side.decode(ids) == ["ge@@", "sehen"]
+
+
 def test_a_threshold_that_no_unit_reaches_is_refused(tokens, tmp_path):
     with pytest.raises(UserError, match=r"corpora\.c\..*threshold is 99999: no subword of de"):
         learn(tokens, tmp_path / "bpe", bpe(threshold=99999))

@@ -36,7 +36,8 @@ class Segmentation:
         self._bpe = codes
         self._subwords = BoundedCache(self._split)
         self._ids = BoundedCache(self._ids_of)
-        self._continued = [token.endswith(CONTINUED) for token in vocabulary.tokens]
+        # a whole word may end like a part of one, in text that was segmented before
+        self._continued = [codes is not None and t.endswith(CONTINUED) for t in vocabulary.tokens]
         self._ends_word = ~np.array(self._continued)
         self._texts = [token.removesuffix(CONTINUED) for token in vocabulary.tokens]
 
