@@ -110,6 +110,10 @@ def search(
             f"{corpus.folder}: line {int(source.lengths.argmax()) + 1} of {name}.{corpus.source} "
             f"has {longest} tokens, EOS included: raise model.max_positions ({most})"
         )
-    # an empty sentence, which engines do not search, may have the tag of its direction
-    lengths = np.where(source.lengths == 1 + bool(corpus.tags), 1, source.lengths)
+    lengths = source.lengths
+    if corpus.tags:  # an empty sentence, which engines do not search, has that of its direction
+        encode = corpus.segmentation(corpus.source).encode
+        tags = [encode([each]).tolist() for each in corpus.tags]
+        empty = [list(source[row]) in tags for row in range(len(lengths))]
+        lengths = np.where(empty, 1, lengths)
     return [best[0].tokens for best in engine.search(source, lengths, progress=progress)]
