@@ -10,7 +10,7 @@ from test_translate import exported
 import systems
 from bleuprint.config.corpus import SentencePiece, Units, Words
 from bleuprint.config.system import Average
-from bleuprint.dataset.subwords.vocabulary import EOS, UNK
+from bleuprint.dataset.subwords.vocabulary import BOS, EOS, PAD, UNK
 from bleuprint.decoding import translate
 from bleuprint.decoding.engine import TorchEngine
 from bleuprint.decoding.word_alignment import WordAligner, output_places
@@ -62,6 +62,9 @@ def test_an_unknown_word_is_the_one_attended_to(words):
     model = looking([2, 0, 0])
     found = WordAligner(model, corpus, decode).output_words(*given, [UNK, 6, UNK])
     assert found == ["three", vocabulary[6], "one"]
+    # of sampling, which draws any token: special ones are no words
+    found = WordAligner(model, corpus, decode).output_words(*given, [PAD, UNK, BOS])
+    assert found == ["one"]
     unused = looking([])
     assert WordAligner(unused, corpus, decode).output_words(*given, [5, 6]) == vocabulary[5:7]
     found = WordAligner(unused, corpus, PLAIN).output_words(*given, [UNK, 6])

@@ -15,7 +15,7 @@ import numpy as np
 from bleuprint.config.system import Decode
 from bleuprint.dataset.binarized import BinaryCorpus
 from bleuprint.dataset.subwords.segmentation import Segmentation
-from bleuprint.dataset.subwords.vocabulary import EOS, UNK
+from bleuprint.dataset.subwords.vocabulary import BOS, EOS, PAD, UNK
 from bleuprint.decoding.attention import attention_maps
 from bleuprint.decoding.ensemble import Decoder, models_of
 
@@ -66,8 +66,10 @@ class WordAligner:
         replace = self._decode.replace_unk and UNK in tokens
         if not replace or len(source) == self._tag(source) + 1:
             return found
-        triples = zip(tokens, found, self.attended(source, tokens), strict=True)
-        return [words[place] if token == UNK else word for token, word, place in triples]
+        pairs = zip(tokens, self.attended(source, tokens), strict=True)
+        shown = [pair for pair in pairs if pair[0] not in (PAD, BOS, EOS)]  # as `decode` has it
+        triples = zip(shown, found, strict=True)
+        return [words[place] if token == UNK else word for (token, place), word in triples]
 
     def align(
         self, words: list[str], pieces: Sequence[tuple[list[int], list[int]]]
