@@ -110,6 +110,18 @@ def test_a_made_text_that_is_not_named_leaves_the_folder_that_clean_depends_on(p
     assert (project / "work/removed/data/raw/own/made.gone/a").exists()
 
 
+def test_seeds_that_are_not_named_leave_the_models_that_start_depends_on(project):
+    row = "tuned: {mine: {like: tiny, train: {from: {system: tiny, corpus: own}}}}\n"
+    (project / "params.yaml").write_text(f"{micro.PARAMS}{row}")
+    kept, removed = (project / f"models/tiny/own/{seed}/averaged/model" for seed in (1, 2))
+    removed.parent.mkdir(parents=True)
+    removed.write_text("12345")
+    set_aside(load(project / "params.yaml"), project)
+    assert kept.exists() and not removed.exists()
+    assert (project / "work/removed/models/tiny/own/2/averaged/model").exists()
+    assert (project / "models/deep/own/1").exists()
+
+
 def test_rows_from_outside_are_named_by_their_corpus(tmp_path):
     rows = micro.OUTSIDE.replace("online-a", "'2024'")
     text = micro.PARAMS.replace("systems:\n", f"{rows}systems:\n")

@@ -51,6 +51,11 @@ def _outputs(settings: Settings, root: Path) -> Iterator[Path]:
     for path in below("results/*/*/*"):
         if path.parent not in rows and path.parts[1:] not in named and path.name.isdecimal():
             yield path
+    rows_of = (cell for row in settings.cells.values() for cell in row.values() if cell)
+    starts = {cell.train.from_.cell for cell in rows_of if cell.train.from_}
+    for path in below("models/*/*/*"):  # the stage start depends on the folder of all seeds
+        if path.parts[1:3] in starts and path.parts[1:] not in named and path.name.isdecimal():
+            yield path
     kept = {paths.outside(corpus) for corpus in settings.outside or {}}
     kept |= {paths.outside_comet(corpus) for corpus in settings.outside or {} if settings.comet}
     texts = settings.made_texts or {}
