@@ -29,7 +29,7 @@ from bleuprint.text.parallel import BLOCK_PAIRS, Pair, PairWriter, TextFolder, p
 
 
 class Sample(NamedTuple):
-    """At most `pairs` pairs of each training text, drawn by `seed`."""
+    """At most `pairs` pairs of the training texts together, drawn by `seed`."""
 
     pairs: int
     seed: int
