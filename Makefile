@@ -42,7 +42,7 @@ MOVED := .venv
 endif
 endif
 
-setup: .venv/.ready .dvc/plots.html
+setup: .venv/.ready
 
 .venv/.ready: constraints.txt pyproject.toml $(wildcard src/bleuprint/native/*.cpp)
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' \
@@ -63,11 +63,6 @@ setup: .venv/.ready .dvc/plots.html
 	  .venv/bin/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev]'; \
 	fi
 	@touch .venv/.ready
-
-# of `dvc plots`: a page with Vega in it, which needs no network
-.dvc/plots.html: .venv/.ready
-	@python -c 'from bleuprint.report import dvc_plots; dvc_plots.write_html_template("$@")'
-	@dvc config --local plots.html_template plots.html
 
 reproduce: setup
 	@bleuprint reproduce

@@ -3,9 +3,6 @@
 import csv
 import io
 import json
-import re
-import shutil
-import subprocess
 
 from bleuprint.config.paths import Cell
 from bleuprint.report import dvc_plots
@@ -69,18 +66,3 @@ def test_the_templates_are_for_dvc():
     for name in ("curves", "scores"):
         content = json.loads((ROOT / ".dvc" / "plots" / f"{name}.json").read_text("utf-8"))
         assert Template(content, name).has_anchor("data")
-
-
-def test_after_make_setup_the_page_of_dvc_plots_asks_nothing_of_a_network(tmp_path):
-    for name in ("Makefile", "constraints.txt", "pyproject.toml", ".dvc/config"):
-        (tmp_path / name).parent.mkdir(exist_ok=True)
-        shutil.copy(ROOT / name, tmp_path / name)
-    (tmp_path / ".venv").mkdir()
-    (tmp_path / ".venv" / ".ready").touch()  # the tests' own environment is on PATH
-    (tmp_path / "points.csv").write_text("update,loss\n1,9\n2,8\n")
-    subprocess.run(["dvc", "config", "--local", "core.no_scm", "true"], cwd=tmp_path, check=True)
-    for command in (["make", "setup"], ["dvc", "plots", "show", "points.csv"]):
-        subprocess.run(command, cwd=tmp_path, check=True)
-    page = (tmp_path / "dvc_plots" / "index.html").read_text(encoding="utf-8")
-    assert "vegaEmbed" in page and '"loss": "9"' in page
-    assert not re.search('<script src|src="http', page)

@@ -5,12 +5,9 @@ other systems. There are eight colors.
 """
 
 from collections.abc import Mapping
-from importlib.resources import files
-from pathlib import Path
 from typing import Any
 
 import pandas as pd
-from jinja2 import Template
 
 from bleuprint.config.paths import Cell
 from bleuprint.report.frame import Records
@@ -42,18 +39,6 @@ def training(curves: Mapping[Cell, Curves]) -> str:
 def validation(curves: Mapping[Cell, Curves]) -> str:
     """Loss and BLEU of the validation set by update, as CSV."""
     return _csv({cell: pd.DataFrame(of.validation) for cell, of in curves.items()})
-
-
-def write_html_template(path: str | Path) -> None:
-    """Write a page for `dvc plots` that needs no network: Vega is Snakemake's copy."""
-    assets = files("snakemake") / "assets" / "data"
-    scripts = "".join(
-        f"<script>{(assets / name / f'{name}.js').read_text(encoding='utf-8')}</script>\n"
-        for name in ("vega", "vega-lite", "vega-embed")
-    )
-    page = Path(__file__).with_name("templates") / "plots.html.j2"
-    text = Template(page.read_text(encoding="utf-8")).render(scripts=scripts)
-    Path(path).write_text(text, encoding="utf-8")
 
 
 def _csv(frames: Mapping[Cell, pd.DataFrame]) -> str:
