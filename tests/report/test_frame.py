@@ -31,7 +31,10 @@ def test_csv_reads_back_whole():
     for row in TWO_SYSTEMS:
         place = {name: row["facts"][name] for name in KEY}
         found = table[(table[[*place]] == [*place.values()]).all(axis=1)]
-        by_key = {(r["measure"], r["group"]): r for r in found.astype(object).fillna("").to_dict("records")}
+        by_key = {
+            (r["measure"], r["group"]): r
+            for r in found.astype(object).fillna("").to_dict("records")
+        }
         assert set(by_key) == set(row["measures"])
         for key, expected in row["measures"].items():
             for name in ("value", "low", "high", "signature", "units"):
