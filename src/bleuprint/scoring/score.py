@@ -72,6 +72,7 @@ def score_files(
 
 
 def note_if_identical(scores: SetScores, hypotheses: Path) -> None:
+    """Say that the translations are the references, which is rarely meant."""
     if scores["hypotheses"] == scores["references"]:
         say(f"{hypotheses}: all translations are identical to the references", "note")
 

@@ -78,15 +78,15 @@ def interval(measure: Measure, statistics: Floats) -> tuple[float, float]:
 def paired_test(measure: Measure, first: Floats, second: Floats) -> PairedTest:
     """The test of the second system's difference from the first, by their statistics.
 
-    p is 1 for statistics that are the same, of which sacreBLEU, counting samples with a difference
-    above 0, would say that they differ significantly; and for a single line, whose samples are all
-    the same.
+    p is 1 where no sample has a difference, as of the same lines or of two scores of 0, of which
+    sacreBLEU, counting samples with a difference above 0, would say that they differ significantly;
+    and for a single line, whose samples are all the same.
     """
     counts = _resampled_counts(len(first), RESAMPLES)
     one, other = (np.array(_resampled(measure, each, counts)) for each in (first, second))
     differences = other - one
     error = round(float(differences.std(ddof=1)), DIGITS)
-    if len(first) == 1 or np.array_equal(first, second) or not differences.any():
+    if len(first) == 1 or not differences.any():
         return PairedTest(1.0, 1.0, error)
     difference = abs(measure.of(first) - measure.of(second))
     sampled, swapped = np.abs(differences), _swapped(measure, first, second)
