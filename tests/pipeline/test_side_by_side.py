@@ -94,6 +94,18 @@ def test_trainings_run_at_the_same_time_and_all_is_recorded(project, monkeypatch
     assert run() == (0, [], [])
 
 
+def test_systems_with_the_same_training_have_it_one_after_the_other(project, monkeypatch):
+    """The second would wait for the first, and keep a core."""
+    monkeypatch.setenv("WHILE_TRAINING", MEETING)
+    twin = "  twin:\n    like: wide\n    decode: {beam: 2}\n"
+    project.write("params.yaml", project.read("params.yaml") + twin)
+    status, ran, _ = run()
+    assert status == 0
+    trained = [name for name in ran if name.startswith("train@")]
+    assert trained[0] == "train@wide-own-1"
+    assert trained.index("train@twin-own-1") > 1
+
+
 def test_what_is_recorded_is_what_dvc_records(project, tmp_path):
     other = project.copy(tmp_path / "other")
     assert run()[0] == 0
@@ -165,8 +177,7 @@ def test_python_of_a_stage_is_the_commands_own(monkeypatch, tmp_path):
     (tmp_path / "python").write_text("#!/bin/sh\nexit 3")
     (tmp_path / "python").chmod(0o755)
     monkeypatch.setenv("PATH", str(tmp_path), prepend=os.pathsep)
-    command = f'test "$(command -v python)" -ef "{sys.executable}"'
-    assert side_by_side._call(command, cores=1) == 0
+    assert side_by_side._call(f'test "$(command -v python)" -ef "{sys.executable}"', cores=1) == 0
 
 
 def test_a_command_that_a_signal_ends_has_failed():

@@ -8,6 +8,7 @@ import os
 import signal
 import subprocess
 import time
+from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from contextlib import AbstractContextManager, contextmanager, suppress
@@ -17,7 +18,7 @@ from typing import Any
 
 from bleuprint.pipeline.dvc_lock import open_repo, write_lock
 from bleuprint.pipeline.graph import Stage, stages
-from bleuprint.runtime import environment
+from bleuprint.runtime.environment import path_of_stages
 from bleuprint.runtime.errors import Interrupted, say
 from bleuprint.runtime.machine_errors import describe, memory
 from bleuprint.runtime.progress import BESIDE
@@ -43,7 +44,7 @@ def run(started: Callable[[str, bool], None], root: Path = Path()) -> int:
 class _Run:
     """A run's state. DVC's objects are used by the main thread alone, with DVC's lock.
 
-    `_before`: by DVC's stage those whose outputs it reads and that are not done, in the order of
+    `_before`: by DVC's stage those that it has to follow and that are not done, in the order of
     dvc.yaml; `_changed`: stages to run, which wait for cores; `_running`: by the future of its
     command a stage, its cores, and when it began; `_unrecorded`: those that dvc.lock lacks.
     """
@@ -60,6 +61,13 @@ class _Run:
         order = [*described]
         in_order = sorted(graph, key=lambda stage: order.index(stage.name))
         self._before = {stage: {*graph.successors(stage)} for stage in in_order}
+        same = defaultdict[str, set[Any]](set)
+        for stage, each in ((stage, described[stage.name]) for stage in in_order):
+            # of systems with the same training, the second would wait for it, and keep a core
+            seed = each.name.rpartition("-")[2]
+            others = same[str((seed, each.dependencies, [*each.parameters.values()]))]
+            self._before[stage] |= others
+            others.add(stage)
         self._changed: list[Any] = []
         self._running: dict[Future[int], tuple[Any, int, float]] = {}
         self._unrecorded: list[Any] = []
@@ -188,8 +196,7 @@ def _share(stage: Stage, free: int, others: int) -> int:
 
 def _call(command: str, cores: int) -> int:
     """The status of a command, as a shell has it."""
-    variables = {"BLEUPRINT_WORKERS": str(cores), **os.environ}
-    variables["PATH"] = environment.path_of_stages()
+    variables = {"BLEUPRINT_WORKERS": str(cores), **os.environ, "PATH": path_of_stages()}
     if cores < _cores():
         variables[BESIDE] = "1"
     status = subprocess.call(command, shell=True, env=variables)
