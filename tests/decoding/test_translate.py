@@ -177,8 +177,7 @@ def cross_entropy(model, corpus, test):
 @pytest.mark.parametrize("changes", [{"engine": "ctranslate2", "precision": "int8"}, {"beam": 3}])
 def test_the_loss_is_that_of_the_stored_weights(corpus, model, stored, tmp_path, changes):
     translate_into(tmp_path, corpus, stored, dataclasses.replace(DECODE, **changes))
-    losses = read_json(tmp_path / "translation.json")["losses"]
-    assert losses == losses_by_hand(model, corpus)
+    assert read_json(tmp_path / "translation.json")["losses"] == losses_by_hand(model, corpus)
 
 
 def test_a_reference_beyond_the_positions_has_no_loss(corpus, model, monkeypatch):

@@ -42,7 +42,7 @@ def test_what_computes_with_a_model_asks_for_a_gpu(rules):
     asked = {name: slurm.resources(rule) for name, rule in rules.items()}
     gpus = {name: of["gpu"]({"key": "own", **TRAINING}) for name, of in asked.items()}
     assert {name for name, gpu in gpus.items() if gpu} == {"train", "translate"}
-    assert asked["train"]["runtime"] == 24 * 60
+    assert asked["train"]["runtime"](TRAINING) == 24 * 60
 
 
 def test_a_job_that_is_tried_again_gets_twice_the_memory_unless_it_trains(rules):

@@ -9,7 +9,7 @@ from bleuprint.pipeline.rules import rules as rules_of
 
 @pytest.fixture(scope="module")
 def rules(project, stages):
-    return rules_of(stages.values(), shards=3, root=project.root)
+    return [*rules_of(stages.values(), shards=3, root=project.root)]
 
 
 def test_each_stage_is_a_job_of_one_rule_with_its_outputs(rules, stages):

@@ -79,8 +79,7 @@ def test_processes_with_checkpoints_that_differ_are_refused(untrained, tmp_path,
         _, *later = checkpoints(root)
         for checkpoint in later:
             shutil.rmtree(checkpoint)
-    names = {checkpoints(root)[0].name for root in roots}
-    assert len(names) == 1
+    assert len({checkpoints(root)[0].name for root in roots}) == 1
     said = together(roots, monkeypatch)
     lines = [line for line in "".join(said).splitlines() if line.startswith("bleuprint: error: ")]
     assert any("is not the same on all of the 2 processes" in line for line in lines), said

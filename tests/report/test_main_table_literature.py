@@ -37,8 +37,7 @@ def test_literature_stands_above_ours_for_wmt14_only():
     assert "compound" in note and "comparable only with ours in the same column" in note
     *_, published, ours = latex(grid, "").split("\\midrule\n")
     assert published.count("(published) &") == 8 and ours.startswith("base &")
-    first = csv_text(wmt).split("\n")[1]
-    assert first.startswith("ByteNet,wmt14-en-de,,newstest2014,tokenized,")
+    assert csv_text(wmt).split("\n")[1].startswith("ByteNet,wmt14-en-de,,newstest2014,tokenized,")
 
 
 @pytest.mark.parametrize("corpus", ["wmt14-de-en", "my-wmt14-en-de"])

@@ -47,8 +47,7 @@ def line(planned: Mapping[str, float | None], name: str, restored: bool) -> str:
 
     `planned`: the stages that will run, in order, with these seconds; `restored`: see `run`.
     """
-    names = [*planned]
-    number = f"[{names.index(name) + 1}/{len(names)}] " if name in names else ""
+    number = f"[{[*planned].index(name) + 1}/{len(planned)}] " if name in planned else ""
     took = planned.get(name) or 0.0
     # a training says itself how long it will take, with its settings and beside what runs now
     known = took > _NOTABLE and not name.startswith("train")

@@ -163,8 +163,7 @@ class NewCorpus:
     @property
     def corpus(self) -> Corpus:
         """The settings of the entry; raises UserError if they are not valid."""
-        document = YAML(typ="rt").load(self.entry)
-        return build(Corpus, document[self.name], Path("params.yaml"))
+        return build(Corpus, YAML(typ="rt").load(self.entry)[self.name], Path("params.yaml"))
 
 
 @dataclass(frozen=True)

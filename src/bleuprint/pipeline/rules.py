@@ -1,7 +1,7 @@
 """The entries of dvc.yaml as rules for the Snakefile, with a wildcard for each loop variable."""
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -64,11 +64,6 @@ class Rule:
         """The folder of a shard."""
         return str(paths.shards("{key}", self.name) / item)
 
-    @property
-    def any(self) -> Stage:
-        """One of the stages, for what all have in common: threads, memory, hours."""
-        return next(iter(self.stages.values()))
-
     def stage(self, wildcards: Mapping[str, str]) -> Stage:
         return self.stages[self.outputs[0].format_map(dict(wildcards.items()))]
 
@@ -101,12 +96,11 @@ def _is_folder(output: Path) -> bool:
     return output.suffix in ("", ".comet") or output.name.startswith("made.")
 
 
-def rules(stages: Iterable[Stage], shards: int = 1, root: Path = Path()) -> list[Rule]:
+def rules(stages: Iterable[Stage], shards: int = 1, root: Path = Path()) -> Iterator[Rule]:
     """All rules, in the order of dvc.yaml; entries without stages are left out."""
     stages = list(stages)
     dependencies = inputs(stages, root)
     entries = YAML(typ="safe", pure=True).load(root / "dvc.yaml")["stages"]
-    found = []
     for name, entry in entries.items():
         if of_entry := [stage for stage in stages if stage.entry == name]:
             body = entry.get("do", entry)
@@ -116,5 +110,4 @@ def rules(stages: Iterable[Stage], shards: int = 1, root: Path = Path()) -> list
             outputs = (re.sub(r"\$\{(?:item\.)?(\w+)\}", r"{\1}", path) for path in named)
             first, by_output = of_entry[0], {stage.outputs[0]: stage for stage in of_entry}
             count = shards if first.sharded else 1
-            found.append(Rule(name, tuple(outputs), first.kept, by_output, dependencies, count))
-    return found
+            yield Rule(name, tuple(outputs), first.kept, by_output, dependencies, count)

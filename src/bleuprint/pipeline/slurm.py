@@ -21,13 +21,16 @@ def resources(rule: Rule) -> dict[str, int | Callable[..., int]]:
     A job on GPUs that is submitted again has usually run out of time, not of memory.
     """
 
-    def gpu(wildcards: Mapping[str, str]) -> int:
-        return rule.stage(wildcards).gpu
-
     def memory(wildcards: Mapping[str, str], attempt: int) -> int:
-        return 1000 * rule.any.memory_gb * (1 if gpu(wildcards) else min(attempt, 2))
+        stage = rule.stage(wildcards)
+        return 1000 * stage.memory_gb * (1 if stage.gpu else min(attempt, 2))
 
-    return {"mem_mb": memory, "runtime": 60 * rule.any.hours, "gpu": gpu, "nodes": 1}
+    return {
+        "mem_mb": memory,
+        "runtime": lambda wildcards: 60 * rule.stage(wildcards).hours,
+        "gpu": lambda wildcards: rule.stage(wildcards).gpu,
+        "nodes": 1,
+    }
 
 
 def check(workflow: Any) -> None:
