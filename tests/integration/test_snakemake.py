@@ -37,6 +37,18 @@ def test_snakemake_gives_what_dvc_gives_and_records_it(by_dvc, by_snakemake, tmp
 
 
 @pytest.mark.slow
+def test_outputs_that_dvc_has_made_with_other_settings_are_made_again(by_snakemake, tmp_path):
+    """The last run of Snakemake itself had the settings of now."""
+    project = by_snakemake.copy(tmp_path / "project")
+    project.edit("params.yaml", "length: {min: 1, max: 100}", "length: {min: 1, max: 5}")
+    project.run("dvc", "repro", "filter@own")
+    project.edit("params.yaml", "length: {min: 1, max: 5}", "length: {min: 1, max: 100}")
+    assert "filter@own" in project.snakemake("data/split/own")
+    assert contents(project, "data/split") == contents(by_snakemake, "data/split")
+    assert "filter@own" not in project.snakemake("--dry-run")
+
+
+@pytest.mark.slow
 def test_snakemakes_report_has_the_tables_and_the_page(by_snakemake, tmp_path):
     project = by_snakemake.copy(tmp_path / "project")
     output = project.run("snakemake", "--report", "report.zip")

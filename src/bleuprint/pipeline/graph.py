@@ -28,7 +28,8 @@ class Stage:
     """One stage of the resolved dvc.yaml, a job for Snakemake.
 
     `outputs` includes metrics; `kept`: the outputs that are in git instead of DVC's cache.
-    `parameters`: the values of the stage's `params`, by dotted key. `threads`, `gpu`, `memory_gb`
+    `parameters`: the values of the stage's `params`, by dotted key; `recorded`: those in dvc.lock,
+    if there are any. `threads`, `gpu`, `memory_gb`
     and `hours` are its resources. A `sharded` stage can process shards of its corpus and join them.
     """
 
@@ -38,6 +39,7 @@ class Stage:
     outputs: tuple[str, ...]
     kept: tuple[str, ...]
     parameters: Mapping[str, Any]
+    recorded: Mapping[str, Any]
     threads: int
     memory_gb: int
     hours: int
@@ -145,6 +147,9 @@ def _stage(stage: Any, content: Mapping[str, Any]) -> Stage:
         outputs=tuple(output.def_path for output in stage.outs),
         kept=tuple(output.def_path for output in stage.outs if not output.use_cache),
         parameters=values,
+        recorded={
+            key: value for entry in own for key, value in (entry.hash_info.value or {}).items()
+        },
         threads=1 if portable else meta["threads"],
         memory_gb=meta["memory_gb"],
         hours=meta["hours"],

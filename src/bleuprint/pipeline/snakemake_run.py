@@ -2,6 +2,7 @@
 
 import atexit
 import os
+import shutil
 from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import Any
@@ -33,6 +34,21 @@ def outdate_unfinished(stages: Collection[Stage]) -> None:
         if Path(f"{stage.mark}.begun").exists():
             for path in filter(os.path.exists, stage.kept):
                 os.utime(path, (1, 1))  # a time of 0 is none for Snakemake
+
+
+def outdate_others(stages: Collection[Stage], dry: bool) -> None:
+    """Make outputs that DVC has made with other settings than these older than all inputs.
+
+    Snakemake compares the settings with those of its own last run, and would keep the outputs. A
+    stage without inputs is in DVC's cache, and its outputs are removed, unless the run is `dry`.
+    """
+    for stage in stages:
+        if stage.recorded and stage.recorded != stage.parameters and not stage.mark.exists():
+            for path in map(Path, filter(os.path.exists, stage.outputs)):
+                if stage.dependencies:
+                    os.utime(path, (1, 1))
+                elif not dry:
+                    shutil.rmtree(path) if path.is_dir() else path.unlink()
 
 
 def record_at_exit(workflow: Any) -> None:
