@@ -183,7 +183,7 @@ def test_names_of_parameters_have_the_characters_that_mlflow_takes():
     files = dataclasses.replace(corpus.files, train=texts)
     corpora = {"news-en-de": dataclasses.replace(corpus, files=files)}
     settings = dataclasses.replace(results.settings, corpora=corpora)
-    params = module.Description.of(settings, results.cell, "f", "d", 1_234_567).params
+    params = module.Description.of(settings, results.cell, "f", 1_234_567).params
     assert params["corpus.files.train.a.pairs"] == "7"
     assert (params["corpus"], params["parameters"], params["system"]) == (
         "news-en-de",
@@ -196,7 +196,7 @@ def test_names_of_parameters_have_the_characters_that_mlflow_takes():
 def test_directions_and_what_made_a_text_are_parameters():
     def params(recipe, system, corpus):
         cell, settings = Cell(system, corpus, 1), load(ROOT / "recipes" / f"{recipe}.yaml")
-        return module.Description.of(settings, cell, "f", "d", 1).params
+        return module.Description.of(settings, cell, "f", 1).params
 
     of_many = params("multilingual-multi30k", "small", "multilingual")
     assert of_many["corpus.directions.de-en"] == "trained"

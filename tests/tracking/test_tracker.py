@@ -1,6 +1,5 @@
 """Trainings in MLflow: resumed ones continue their run, and failures never stop a training."""
 
-import json
 import shutil
 import socket
 import sys
@@ -10,7 +9,6 @@ import pytest
 
 import processes
 from bleuprint.config.paths import Cell
-from bleuprint.runtime.files import read_json
 from bleuprint.tracking.runs import FINGERPRINT, Description
 from bleuprint.tracking.tracker import Tracker
 from mlservers import SYNC, history, runs_in
@@ -147,11 +145,6 @@ def test_a_training_whose_server_is_away_is_logged_by_a_sync(mlserver, tmp_path)
     client, (run,) = runs_in(mlserver.uri, "toy")
     assert [step for step, _ in history(client, run, "train/loss")] == list(range(1, 51))
     assert {"valid/loss", "valid/bleu"} <= run.data.metrics.keys()
-    digest = read_json(root / "results/micro/toy/1/training.json")["data"][:16]
-    sets = {"train": "training", "valid": "validation", "test.x": "testing"}
-    assert inputs(run) == {
-        (f"toy {name}", digest, context, pairs(root, name)) for name, context in sets.items()
-    }
     # a training that finds it finished, as after a kill in its last moment, doubles nothing
     processes.run(command, root, reached).check_returncode()
     client, (again,) = runs_in(mlserver.uri, "toy")
@@ -163,21 +156,4 @@ def test_a_training_whose_server_is_away_is_logged_by_a_sync(mlserver, tmp_path)
     _, (live,) = runs_in(mlserver.uri, "toy")
     assert live.info.run_id != run.info.run_id
     assert (live.data.params, live.info.run_name) == (run.data.params, run.info.run_name)
-    assert len(live.data.params) > 60 and inputs(live) == inputs(run)
-
-
-def pairs(root, name):
-    """The lines of a set's text."""
-    (path, _) = sorted((root / "data" / "tokens" / "toy").glob(f"{name}.*"))
-    return path.read_text().count("\n")
-
-
-def inputs(run):
-    """Name, digest, context and pairs of the datasets of a run."""
-    return {
-        (
-            *(each.dataset.name, each.dataset.digest, each.tags[0].value),
-            json.loads(each.dataset.profile)["pairs"],
-        )
-        for each in run.inputs.dataset_inputs
-    }
+    assert len(live.data.params) > 60

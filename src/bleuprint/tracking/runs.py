@@ -1,18 +1,13 @@
 """MLflow runs: the training that a run shows, and how runs are found and completed."""
 
-import json
 import time
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 from bleuprint.config.cells import settings_sha256
 from bleuprint.config.experiment import Settings
-from bleuprint.config.paths import Cell, folder
-from bleuprint.dataset.binarized import CORPUS, BinaryCorpus, SetSize
-from bleuprint.runtime import fingerprint
-from bleuprint.runtime.errors import UserError
-from bleuprint.runtime.files import sha256_of
+from bleuprint.config.paths import Cell
 from bleuprint.runtime.flatten import dotted
 
 if TYPE_CHECKING:
@@ -20,8 +15,6 @@ if TYPE_CHECKING:
     from mlflow.tracking import MlflowClient
 
 FINGERPRINT, COMMIT, FINISHED = "fingerprint", "mlflow.source.git.commit", "FINISHED"
-_DIGEST = 16  # characters of a dataset's digest, of at most 36
-_CONTEXTS = {"train": "training", "valid": "validation"}  # as MLflow calls them
 
 
 class Point(NamedTuple):
@@ -38,8 +31,7 @@ class Description:
     """The training that a run shows: its experiment, cell, fingerprint and parameters.
 
     `settings`: the fingerprint of all settings of the cell, those of search included, since MLflow
-    changes no parameter; `data`: that of the training's data; `sets`: the sizes of its sets, where
-    the corpus is here.
+    changes no parameter.
     """
 
     experiment: str
@@ -47,17 +39,12 @@ class Description:
     fingerprint: str
     params: Mapping[str, str]
     settings: str = ""
-    data: str = ""
-    sets: Mapping[str, SetSize] = field(default_factory=dict)
 
     @classmethod
-    def of(
-        cls, settings: Settings, cell: Cell, fingerprint: str, data: str, parameters: int
-    ) -> Self:
+    def of(cls, settings: Settings, cell: Cell, fingerprint: str, parameters: int) -> Self:
         """`parameters`: how many the model has."""
-        of_all, sets = settings_sha256(settings, cell), _sets(cell.corpus, data)
-        params = _params(settings, cell, parameters)
-        return cls(settings.experiment, cell, fingerprint, params, of_all, data, sets)
+        of_all, params = settings_sha256(settings, cell), _params(settings, cell, parameters)
+        return cls(settings.experiment, cell, fingerprint, params, of_all)
 
     @property
     def training(self) -> dict[str, str]:
@@ -96,20 +83,6 @@ def _params(settings: Settings, cell: Cell, parameters: int) -> dict[str, str]:
     return params | {f"corpus.{key}": value for key, value in of_corpus.items()}
 
 
-def _sets(corpus: str, data: str) -> Mapping[str, SetSize]:
-    """The sizes of a corpus's sets, if it is that of this fingerprint (training/job.py)."""
-    binary, texts = folder(corpus, "binary"), folder(corpus, "split")
-    if not (binary / CORPUS).exists():
-        return {}
-    try:
-        read, references = BinaryCorpus(binary), sorted(texts.glob("valid.*"))
-    except UserError:  # damaged, or of another version
-        return {}
-    if fingerprint.of_settings(read.training_sha256, *map(sha256_of, references)) != data:
-        return {}
-    return read.sets
-
-
 def find(client: "MlflowClient", experiment: str, tags: Mapping[str, str]) -> "Run | None":
     """The newest run with these tags in the experiment with this id."""
     query = " and ".join(f"tags.{name} = '{value}'" for name, value in tags.items())
@@ -129,23 +102,14 @@ def create(
 
 
 def describe(client: "MlflowClient", run: "Run", description: Description) -> bool:
-    """Add what the run lacks of parameters and datasets; returns whether it did."""
-    from mlflow.entities import Dataset, DatasetInput, InputTag, Param
+    """Add the parameters that the run lacks; returns whether it did."""
+    from mlflow.entities import Param
 
-    run_id, corpus = run.info.run_id, description.cell.corpus
     # MLflow changes none that is there, such as a value that it has cut
     new = description.params.keys() - run.data.params.keys()
-    client.log_batch(run_id, params=[Param(key, description.params[key]) for key in sorted(new)])
-    if not description.sets or (run.inputs and run.inputs.dataset_inputs):
-        return bool(new)
-    of_all = description.data[:_DIGEST], "local", json.dumps({"uri": str(folder(corpus, "binary"))})
-    inputs = []
-    for name, size in description.sets.items():
-        profile, context = json.dumps(asdict(size)), _CONTEXTS.get(name, "testing")
-        dataset = Dataset(f"{corpus} {name}", *of_all, profile=profile)
-        inputs.append(DatasetInput(dataset, [InputTag("mlflow.data.context", context)]))
-    client.log_inputs(run_id, inputs)
-    return True
+    params = [Param(key, description.params[key]) for key in sorted(new)]
+    client.log_batch(run.info.run_id, params=params)
+    return bool(new)
 
 
 def commit_tags(commit: str | None) -> dict[str, str]:

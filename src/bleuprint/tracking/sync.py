@@ -49,8 +49,7 @@ def sync(settings: Settings, make: bool = True) -> Iterator[str]:
 
 def described(results: Results) -> Description:
     """The training of a cell, as its run shows it."""
-    facts = results.training
-    training = facts.fingerprint, facts.data, facts.parameters
+    training = results.training.fingerprint, results.training.parameters
     return Description.of(results.settings, results.cell, *training)
 
 

@@ -32,7 +32,7 @@ class TrainingLog(Observer):
 
     def started(self, state: TrainState, expected_updates: int | None) -> None:
         job = self._job
-        training = self._fingerprints.all, self._fingerprints.data, state.parameters
+        training = self._fingerprints.all, state.parameters
         self._tracker = Tracker(Description.of(self._settings, job.cell, *training))
         label = f"train {job.cell.system} {job.cell.corpus}, seed {job.cell.seed}"
         self._progress = Progress(label, expected_updates, "updates", state.update)
