@@ -104,6 +104,14 @@ def test_the_page_is_written_again_where_results_came_without_it(copy):
     report.write_page_if_outdated(settings, load(root), root)
     assert b"1.5 GB" in page.read_bytes()
     page.unlink()
+    (output, _) = sorted(root.glob("results/tiny/*/1/hypotheses/*"))[:2]
+    shown = output.read_bytes()
+    output.write_bytes(shown.replace(b"a", b"b"))  # of another commit than the results
+    report.write_page_if_outdated(settings, load(root), root)
+    assert not page.exists()
+    output.write_bytes(shown)
+    report.write_page_if_outdated(settings, load(root), root)
+    page.unlink()
     shutil.rmtree(root / "data")
     report.write_page_if_outdated(settings, load(root), root)
     assert not page.exists() and not list(page.parent.glob(".*"))

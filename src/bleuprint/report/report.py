@@ -9,15 +9,17 @@ from pathlib import Path
 
 import pandas as pd
 
+from bleuprint.cells.results import Results
 from bleuprint.config.experiment import Settings
+from bleuprint.config.paths import Cell
 from bleuprint.report import dvc_plots, main_table, notes, tables
-from bleuprint.report.frame import COSTS, REPORTS, RESULTS, Records, cells_in, costs_csv, csv_text
+from bleuprint.report.frame import COSTS, REPORTS, RESULTS, Records, costs_csv, csv_text
 from bleuprint.report.grid import Grid, bullets, grid, markdown
 from bleuprint.report.page.context import ReportContext
 from bleuprint.report.page.funnel import funnel
 from bleuprint.report.records import collect
 from bleuprint.runtime.errors import UserError
-from bleuprint.runtime.files import json_text, whole_file
+from bleuprint.runtime.files import json_text, sha256_of, whole_file
 from bleuprint.runtime.html import environment
 from bleuprint.scoring.measures import MEASURES
 
@@ -52,16 +54,20 @@ def write_reports(settings: Settings, root: Path = Path()) -> None:
 
 
 def write_page_if_outdated(settings: Settings, records: Records, root: Path = Path()) -> None:
-    """Write the page if it is missing or older than the results, and all it shows is here.
+    """Write the page if it is missing or older than the results, and what it shows is here.
 
-    DVC does not restore it with results that were pulled or checked out.
+    DVC does not restore it with results that were pulled or checked out. Until then, translations
+    on disk may be of other results.
     """
     page, results = root / REPORTS / PAGE, root / RESULTS
     if page.exists() and page.stat().st_mtime >= results.stat().st_mtime:
         return
-    if all((root / cell.results).exists() for cell in cells_in(records.cells)):
-        with suppress(UserError):
-            write_page(settings, records, root)
+    with suppress(UserError, FileNotFoundError):
+        for row in records.cells.itertuples():
+            of_cell = Results(settings, Cell(row.system, row.corpus, row.seed), root)
+            if sha256_of(of_cell.files(row.test)["hypotheses"]) != row.hypotheses_sha256:
+                return
+        write_page(settings, records, root)
 
 
 def write_page(settings: Settings, records: Records, root: Path = Path()) -> None:

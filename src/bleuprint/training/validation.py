@@ -17,7 +17,7 @@ from bleuprint.scoring.bleu import bleu_metric, is_scored_by_13a
 from bleuprint.text.parallel import read_lines
 from bleuprint.training.loss import batch_loss
 
-# The maximum output length is the source length plus this many tokens.
+# The maximum output length is that of the longest source of the batch plus this many tokens.
 _MAX_EXTRA = 20
 
 
