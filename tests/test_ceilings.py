@@ -8,18 +8,18 @@ from root import ROOT
 
 # Lines of code by package of src/bleuprint, rounded up.
 PACKAGES = {
-    "report": 3925,
+    "report": 3935,
     "corpus": 3695,
     "runtime": 2400,
     "config": 2280,
-    "pipeline": 1840,
+    "pipeline": 1865,
     "scoring": 1500,
     "training": 2515,
     "dataset": 1530,
     "text": 1365,
     "serving": 1035,
     "decoding": 1310,
-    "tracking": 1015,
+    "tracking": 980,
     "model": 1625,
     "cli": 840,
     "rules": 725,
@@ -28,7 +28,7 @@ PACKAGES = {
 }
 LONGEST = 350  # lines of a module
 # Of code; of docs, of pages. The aim is 21,000 and 25,000.
-TOTALS = {"src": 28350, "tests": 31985, "docs": 2517}
+TOTALS = {"src": 28340, "tests": 31985, "docs": 2517}
 
 
 def code(folder):

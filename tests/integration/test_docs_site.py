@@ -87,8 +87,7 @@ def test_pages_of_results_have_their_commands_and_quote_none_but_embedded_text(s
         assert f"make recipe NAME={name} && make reproduce" in unescape(re.sub("<.*?>", "", page))
         assert '<figure class="curves"><svg' in page
     for path in (ROOT / "reports").glob("*/index.html"):
-        copied = site / path.relative_to(ROOT)
-        assert copied.read_bytes() == path.read_bytes()
+        assert (site / path.relative_to(ROOT)).read_bytes() == path.read_bytes()
         for corpus in load(ROOT / "recipes" / f"{path.parent.name}.yaml").corpora.values():
             urls = re.findall(r"url='([^']*)'", repr(corpus.files))
             assert urls and all(re.match("(phrasebook|copy|toy):", url) for url in urls)

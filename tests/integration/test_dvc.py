@@ -43,8 +43,7 @@ def test_a_clone_without_data_is_up_to_date(by_dvc, tmp_path):
     clone = micro.Project(tmp_path / "clone")
     assert not (clone.root / "data").exists()
     shutil.copytree(by_dvc.root / "inputs", clone.root / "inputs", dirs_exist_ok=True)
-    output = clone.run("dvc", "repro", "--allow-missing", "--dry")
-    assert output.rstrip().endswith(UP_TO_DATE)
+    assert clone.run("dvc", "repro", "--allow-missing", "--dry").rstrip().endswith(UP_TO_DATE)
 
 
 def test_a_decoding_setting_trains_nothing_and_is_taken_back_from_the_cache(reproduced):

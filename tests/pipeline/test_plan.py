@@ -38,8 +38,7 @@ def test_a_clone_without_the_cache_would_run_all(stand_in, tmp_path):
     clone = tmp_path / "clone"
     subprocess.run(["git", "clone", "-q", stand_in.root, clone], check=True)
     found = planned(micro.Project(clone))
-    missing = found["clean@own"]
-    assert re.fullmatch("data/.*own.* is neither here nor in DVC's cache", missing)
+    assert re.fullmatch("data/.*own.* is neither here nor in DVC's cache", found["clean@own"])
     assert len(found) == 38 and found["resolve"] == "inputs has changed"
     (clone / "dvc.lock").unlink()
     assert set(planned(micro.Project(clone)).values()) == {"has not finished here yet"}

@@ -92,8 +92,7 @@ def test_ours_are_scored_as_the_published_numbers_are():
     (table,) = main_table.by_test_set(ours, published=numbers).values()
     labels = [str(column.label) for column in table.columns]
     assert labels[1:4] == ["BLEU (other variants)", "BLEU intl", "BLEU"]
-    rows = rows_of(table)
-    found = {name: list(row.values())[1:4] for name, row in rows.items()}
+    found = {name: list(row.values())[1:4] for name, row in rows_of(table).items()}
     assert found == {
         "Paper (published)": ["38.0", "–", "–"],
         "Other (published)": ["–", "37.5", "–"],

@@ -45,8 +45,7 @@ def test_a_caller_that_waits_after_each_line_gets_it():
         try:
             for number in (1, 2):
                 os.write(writing, b"hello\n")
-                answer = next_within(lines, 10)
-                assert answer == [(number, "hello")]
+                assert next_within(lines, 10) == [(number, "hello")]
         finally:
             os.close(writing)
         assert list(lines) == []

@@ -15,8 +15,7 @@ from bleuprint.serving.known_words import KnownWords, words
 
 def by_characters(text):
     """The words of a text in a script with spaces, character by character."""
-    kept = (c if unicodedata.category(c)[0] in "LMN" else " " for c in text)
-    return set("".join(kept).split())
+    return set("".join(c if unicodedata.category(c)[0] in "LMN" else " " for c in text).split())
 
 
 def test_they_are_those_of_the_training_text(toy, translator):

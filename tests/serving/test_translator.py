@@ -244,8 +244,7 @@ def test_an_exported_system_translates_without_this_project(toy, tmp_path, preci
     script = [sys.executable, "-I", str(output / "translate.py")]
     done = subprocess.run([*script, given, given], cwd=tmp_path, capture_output=True, check=True)
     found, expected = done.stdout.decode().split("\n"), 2 * ["", *lines(toy, hypotheses())]
-    about = json.loads((output / "settings.json").read_text())
-    assert about["precision"] == precision
+    assert json.loads((output / "settings.json").read_text())["precision"] == precision
     if precision == "float32":
         assert found == [*expected, ""]
     elif "vnni" in Path("/proc/cpuinfo").read_text():  # without, sums of int8 saturate

@@ -106,8 +106,7 @@ def check(kind, outcome, where, alone=True):
         assert line.startswith("bleuprint: error: "), f"{where}: {outcome.output}"
         assert not (alone and rest), f"{where}: {outcome.output}"
         # safetensors calls every file that it cannot open missing
-        said = _SAYS.get(kind, "/") in line or "No such file" in line
-        assert said, f"{where}: {line}"
+        assert _SAYS.get(kind, "/") in line or "No such file" in line, f"{where}: {line}"
 
 
 def _names(place):

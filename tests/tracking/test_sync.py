@@ -60,8 +60,7 @@ def decoded_otherwise(cell, beam, score):
 
 
 def bleu(cell):
-    of = read_json(cell.results / "scores.json")
-    return float(value_of(of["first"], "bleu") or 0)
+    return float(value_of(read_json(cell.results / "scores.json")["first"], "bleu") or 0)
 
 
 def changed(settings, make=True):

@@ -79,8 +79,7 @@ def test_several_processes_give_the_same_losses(trained, tmp_path, processes):
         ours, theirs = ([v[name] for v in curves(r)["validation"]] for r in (several, trained))
         assert ours == pytest.approx(theirs, abs=off)
     (path,) = (several / "timings" / CELL).glob("train-*.json")
-    timing = json.loads(path.read_text())
-    assert timing["processes"] == processes
+    assert json.loads(path.read_text())["processes"] == processes
 
 
 def test_killed_again_and_again_it_ends_with_the_same_weights(trained, tmp_path):

@@ -34,8 +34,7 @@ def test_a_place_that_fails_midway_is_gone_on_from_at_the_next(tmp_path, host, m
     monkeypatch.setattr(http, "ATTEMPTS", 1)
     first, second = host.put("/x", BODY), host.put("/y", BODY)
     host.script["/x"] = [cut(HALF)]
-    file = File(url=first, mirrors=(second,), sha256=sum_of(BODY))
-    assert get(tmp_path, file) == BODY
+    assert get(tmp_path, File(url=first, mirrors=(second,), sha256=sum_of(BODY))) == BODY
     assert ranges(host, "/y") == [f"bytes={HALF}-"]
 
 

@@ -76,8 +76,7 @@ def test_what_comes_from_outside_is_escaped(context):
     text = document(ReportContext(settings, records, context.root))
     assert "<script>alert" not in re.sub('base64,[^"]*', "", text)
     assert text.count("<script>") == 1
-    page = Page(text)
-    assert HOSTILE in page.sections["provenance"]
+    assert HOSTILE in Page(text).sections["provenance"]
 
 
 def test_what_is_not_there_is_left_out(context, tmp_path):
