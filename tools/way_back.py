@@ -23,7 +23,7 @@ import pandas as pd
 from bleuprint.report import frame
 from tools.readme_tables import DEFAULT, published, report_of
 
-_NUMBER = re.compile(r"(?<![\w.,/-])[+-]?\d+\.\d+(?![\w.%])")
+_NUMBER = re.compile(r"(?<![\w.,/-])[+-]?\d+\.\d+(?![\w.%]| GB)")
 _CODE = re.compile(r"(?ms)^```.*?^```$|`[^`\n]*`|\]\([^)]*\)")
 
 

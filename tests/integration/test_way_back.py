@@ -33,7 +33,7 @@ def test_a_number_of_no_report_is_told(capsys):
 
 def test_numbers_are_found_by_line_and_not_in_code(tmp_path):
     (page := tmp_path / "page.md").write_text(
-        "`copy` 1.5\nand 2.5, `3.5`\n\n| copy | 4.5 |\n| x | 5.5 |\n"
+        "`copy` 1.5\nand 2.5, `3.5`, 6.5 GB\n\n| copy | 4.5 |\n| x | 5.5 |\n"
     )
     found = [(each.line, each.number) for each in places(page, ["copy"])]
     assert found == [(1, "1.5"), (2, "2.5"), (4, "4.5")]
