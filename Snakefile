@@ -26,7 +26,7 @@ with exit_on_error():
         snakemake_run.refuse_config(config)
         resolve.write_rows(load())
         STAGES = graph.stages(content=resolve.resolved(load()))
-        snakemake_run.outdate_others(STAGES, dry=workflow.output_settings.dryrun)
+        snakemake_run.outdate_others(STAGES)
     else:
         STAGES = graph.stages()
 

@@ -2,7 +2,6 @@
 
 import atexit
 import os
-import shutil
 from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import Any
@@ -36,19 +35,19 @@ def outdate_unfinished(stages: Collection[Stage]) -> None:
                 os.utime(path, (1, 1))  # a time of 0 is none for Snakemake
 
 
-def outdate_others(stages: Collection[Stage], dry: bool) -> None:
+def outdate_others(stages: Collection[Stage]) -> None:
     """Make outputs that DVC has made with other settings than these older than all inputs.
 
     Snakemake compares the settings with those of its own last run, and would keep the outputs. A
-    stage without inputs is in DVC's cache, and its outputs are removed, unless the run is `dry`.
+    stage without inputs runs if an output is missing: its ledger is removed, DVC's cache has it.
     """
     for stage in stages:
         if stage.recorded and stage.recorded != stage.parameters and not stage.mark.exists():
             for path in map(Path, filter(os.path.exists, stage.outputs)):
                 if stage.dependencies:
                     os.utime(path, (1, 1))
-                elif not dry:
-                    shutil.rmtree(path) if path.is_dir() else path.unlink()
+                elif path.is_file():
+                    path.unlink()
 
 
 def record_at_exit(workflow: Any) -> None:
