@@ -29,8 +29,8 @@ class Stage:
 
     `outputs` includes metrics; `kept`: the outputs that are in git instead of DVC's cache.
     `parameters`: the values of the stage's `params`, by dotted key; `recorded`: those in dvc.lock,
-    if there are any. `threads`, `gpu`, `memory_gb`
-    and `hours` are its resources. A `sharded` stage can process shards of its corpus and join them.
+    if there are any. `threads`, `gpu`, `memory_gb` and `hours` are its resources. A `sharded` stage
+    can process shards of its corpus and join them.
     """
 
     name: str

@@ -62,8 +62,9 @@ class _Run:
         in_order = sorted(graph, key=lambda stage: order.index(stage.name))
         self._before = {stage: {*graph.successors(stage)} for stage in in_order}
         same = defaultdict[str, set[Any]](set)
-        for stage, each in ((stage, described[stage.name]) for stage in in_order):
+        for stage in (stage for stage in in_order if described[stage.name].kind == "train"):
             # of systems with the same training, the second would wait for it, and keep a core
+            each = described[stage.name]
             seed = each.name.rpartition("-")[2]
             others = same[str((seed, each.dependencies, [*each.parameters.values()]))]
             self._before[stage] |= others
