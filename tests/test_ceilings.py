@@ -17,7 +17,7 @@ PACKAGES = {
     "training": 2515,
     "dataset": 1530,
     "text": 1365,
-    "serving": 1035,
+    "serving": 1050,
     "decoding": 1310,
     "tracking": 980,
     "model": 1625,
@@ -28,7 +28,7 @@ PACKAGES = {
 }
 LONGEST = 350  # lines of a module
 # Of code; of docs, of pages. The aim is 21,000 and 25,000.
-TOTALS = {"src": 28340, "tests": 31985, "docs": 2517}
+TOTALS = {"src": 28355, "tests": 31995, "docs": 2517}
 
 
 def code(folder):

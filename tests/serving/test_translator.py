@@ -119,6 +119,15 @@ def test_a_sentence_is_edited_in_its_language(translator):
     assert len({tuple(translator.ids(text)) for text in ("ba", "de ba", "en ba")}) == 3
 
 
+def test_the_edits_are_those_of_the_text_that_the_model_learned(translator):
+    settings = load()
+    edited = replace(settings.corpora["toy"], clean=(NameLanguage(),))
+    after = replace(settings, corpora={"toy": edited})
+    found = load_translator(after, Cell("micro", "toy", 1), translator.decode)
+    composed, decomposed = "caf\u00e9\x00", "cafe\u0301"  # unicode: NFC, and non_printing
+    assert found.ids(decomposed) == found.ids(composed) == translator.ids(composed)
+
+
 def test_what_is_too_long_is_translated_in_pieces(translator):
     # of three units and of one; a piece has room for 255, since max_positions 256 counts the end
     three, one = "Bbb", "be"

@@ -98,6 +98,7 @@ class BinaryCorpus:
         self.target: str = header["target"]
         self.joint: bool = header["joint"]
         self.tags: dict[str, str] = header.get("tags", {})
+        self.clean: dict[str, Any] = header["clean"]
         self.sets = {name: SetSize(**size) for name, size in header["sets"].items()}
         self._files = {folder / name: file for name, file in header["files"].items()}
         self._sides: dict[tuple[str, str], Sentences] = {}

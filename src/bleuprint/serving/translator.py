@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from io import BufferedReader
 from itertools import chain, islice
 from pathlib import Path
+from typing import Annotated
 
 import numpy as np
 import torch
@@ -14,7 +15,7 @@ from bleuprint.config.directions import tag
 from bleuprint.config.experiment import Settings
 from bleuprint.config.paths import Cell, folder
 from bleuprint.config.system import Decode
-from bleuprint.dataset.binarized import BinaryCorpus
+from bleuprint.dataset.binarized import CORPUS, BinaryCorpus
 from bleuprint.dataset.subwords.vocabulary import EOS
 from bleuprint.decoding.attention import AttentionMap, attention_maps
 from bleuprint.decoding.beam_search import Hypothesis, length_penalty
@@ -22,8 +23,10 @@ from bleuprint.decoding.ensemble import Decoder, load_decoder, models_of
 from bleuprint.decoding.sampling import Sampler
 from bleuprint.decoding.translate import create_engine
 from bleuprint.decoding.word_alignment import WordAligner, WordAlignment
-from bleuprint.rules.rule import Edits, edited
+from bleuprint.rules import EDITS
+from bleuprint.rules.rule import Edit, Edits, edited
 from bleuprint.runtime.errors import UserError
+from bleuprint.runtime.schema import Named, build
 from bleuprint.runtime.utf8 import read_lines_together
 from bleuprint.serving.known_words import KnownWords
 
@@ -68,6 +71,13 @@ class Translated:
         return ["the translation is empty"] if self.pieces and not self.best[0].text else []
 
 
+@dataclass(frozen=True)
+class _Cleaned:
+    """How the text was cleaned that a model has learned from."""
+
+    clean: Annotated[tuple[Edit, ...], Named(EDITS)]
+
+
 def load_translator(
     settings: Settings,
     cell: Cell,
@@ -84,7 +94,9 @@ def load_translator(
     corpus = BinaryCorpus(folder(cell.corpus, "binary"))
     device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
     model = load_decoder(cell.models / "averaged", corpus).to(device)
-    return (kind or Translator)(model, corpus, pair.clean, decode, sampler, pair.languages)
+    # not those of params.yaml, which may have been edited since
+    edits = build(_Cleaned, {"clean": corpus.clean}, corpus.folder / CORPUS).clean
+    return (kind or Translator)(model, corpus, edits, decode, sampler, pair.languages)
 
 
 class Translator:
