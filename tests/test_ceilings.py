@@ -12,7 +12,7 @@ PACKAGES = {
     "corpus": 3695,
     "runtime": 2400,
     "config": 2280,
-    "pipeline": 1865,
+    "pipeline": 1880,
     "scoring": 1500,
     "training": 2515,
     "dataset": 1530,
@@ -28,7 +28,7 @@ PACKAGES = {
 }
 LONGEST = 350  # lines of a module
 # Of code; of docs, of pages. The aim is 21,000 and 25,000.
-TOTALS = {"src": 28355, "tests": 31995, "docs": 2517}
+TOTALS = {"src": 28375, "tests": 32035, "docs": 2517}
 
 
 def code(folder):

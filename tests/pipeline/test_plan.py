@@ -44,6 +44,21 @@ def test_a_clone_without_the_cache_would_run_all(stand_in, tmp_path):
     assert set(planned(micro.Project(clone)).values()) == {"has not finished here yet"}
 
 
+def test_what_follows_a_stage_that_has_ended_before_a_stop_is_planned(project):
+    translations = "results/tiny/own/1/hypotheses"
+    path = next((project.root / translations).iterdir())
+    path.write_text(f"{path.read_text()}more\n")
+    assert planned(project) == {}  # by dvc repro it comes from the cache
+    project.run("dvc", "commit", "--force", "translate@tiny-own-1")
+    assert planned(project)["score@tiny-own-1"] == f"{translations} has changed"
+
+
+def test_an_edited_report_is_planned(project):
+    results = project.read("reports/results.json")
+    project.write("reports/results.json", f"{results} ")
+    assert planned(project) == {"report": "reports/results.json has changed"}
+
+
 def test_a_plan_sets_no_results_aside(project):
     project.edit("params.yaml", "  wide:\n", "  wider:\n")
     assert planned(project)["train@wider-own-1"] == "has not finished here yet"

@@ -103,6 +103,21 @@ def test_a_mark_is_void_where_dvc_has_run_the_stage_since(finished, marked):
     assert marked(*finished) == ["clean@own", "dedup@own"]
 
 
+def test_of_void_marks_those_are_named_whose_stages_have_not_run_since(finished, capsys):
+    root, first, second = finished
+    recording.record(root)
+    assert "not recorded" not in capsys.readouterr().err
+    (root / first.mark).write_text("of a killed run")
+    recording.record(root)
+    assert "not recorded" not in capsys.readouterr().err
+    (root / "data/clean/own/train/a.en").write_text("another\n")
+    (root / first.mark).write_text("of a killed run")
+    (root / second.mark).write_text("of a killed run")
+    recording.record(root)
+    said = "not recorded, since a dependency has changed after the start: clean@own, dedup@own; "
+    assert said in capsys.readouterr().err
+
+
 def test_a_record_that_fails_is_one_line_and_can_be_repeated(finished, capsys):
     root = finished[0]
     cache = root / ".dvc" / "cache"

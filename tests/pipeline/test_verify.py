@@ -1,5 +1,6 @@
 """`bleuprint verify OTHER` on results.json and dvc.lock made by hand, and in a git repository."""
 
+import hashlib
 import os
 import subprocess
 import sys
@@ -156,6 +157,16 @@ def test_files_beside_one_that_was_downloaded_are_not_of_it(tmp_path):
     for name in ("SHA256SUMS", "costs.csv"):
         (tmp_path / name).write_text(f"{'0' * 64}  picture.iso\n")
     assert compared(here, colleague)[1] == Verdict.SAME_BYTES
+
+
+def test_results_that_dvc_lock_does_not_name_are_reported(tmp_path, capsys):
+    md5 = hashlib.md5((write(tmp_path) / RESULTS).read_bytes()).hexdigest()
+    outs = f"    - path: {RESULTS}\n      hash: md5\n      md5: {md5}\n"
+    (tmp_path / "dvc.lock").write_text(f"stages:\n  report:\n    outs:\n{outs}")
+    open_report(str(tmp_path))
+    assert capsys.readouterr().err == ""
+    open_report(str(write(tmp_path, 45.0)))
+    assert f"{tmp_path}: {RESULTS} is not the file that dvc.lock names: " in capsys.readouterr().err
 
 
 def test_a_stage_that_the_other_lacks(tmp_path):

@@ -69,6 +69,7 @@ def _results() -> tuple[Settings, "Records"]:
 
     The page is written if it is older than they are.
     """
+    from bleuprint.pipeline.dvc_lock import note_unrecorded
     from bleuprint.report import frame
     from bleuprint.report.records import check_settings
     from bleuprint.report.report import write_page_if_outdated
@@ -76,6 +77,7 @@ def _results() -> tuple[Settings, "Records"]:
     settings = load()  # first: in another folder than the root this is what is missing
     records = frame.load()
     check_settings(records, settings, frame.RESULTS)
+    note_unrecorded(frame.RESULTS)
     try:
         write_page_if_outdated(settings, records)
     except OSError as error:  # the scores can be printed in any case

@@ -1,5 +1,6 @@
 """DVC's repository and dvc.lock, and Snakemake's lock."""
 
+import hashlib
 import logging
 import re
 import shutil
@@ -11,7 +12,7 @@ from typing import Any
 
 from filelock import Timeout
 
-from bleuprint.runtime.errors import UserError
+from bleuprint.runtime.errors import UserError, say
 from bleuprint.runtime.locks import FileLock
 from bleuprint.runtime.machine_errors import describe
 
@@ -72,6 +73,16 @@ def recorded_stages(root: Path) -> set[str]:
     check_no_conflict(lock)
     text = lock.read_text(encoding="utf-8")
     return set(re.findall(r"(?m)^  (\S+):$", text))  # to parse it takes a quarter of a second
+
+
+def note_unrecorded(path: Path, root: Path = Path(), name: str = "here") -> None:
+    """Say so if a file is not the one that the dvc.lock beside it names; `name`: of `root`."""
+    lock = root / "dvc.lock"
+    text = lock.read_text(encoding="utf-8", errors="replace") if lock.exists() else ""
+    recorded = re.search(rf"- path: {re.escape(str(path))}\n +hash: md5\n +md5: (\w+)", text)
+    if recorded and recorded[1] != hashlib.md5((root / path).read_bytes()).hexdigest():
+        why = "edited, or not recorded yet (bleuprint record)"
+        say(f"{name}: {path} is not the file that dvc.lock names: {why}", "note")
 
 
 def unlock_after_kill() -> None:

@@ -1,6 +1,6 @@
 """What `make reproduce` would run, why, and how long it took before."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -46,11 +46,14 @@ def planned_stages(root: Path = Path()) -> list[PlannedStage]:
     resolve(root)  # before the others, as `dvc repro` runs it
     graph, status = stages(root), changed_stages(root)
     makers = {path: stage.name for stage in graph for path in stage.outputs}
+    # those that are up to date have ended since; reports/resolved.json is written already
+    running = status.keys() - {"resolve"}
     planned: dict[str, PlannedStage] = {}
     for stage, needed in zip(graph, inputs(graph, root).values(), strict=True):
         changes = [change for change in status.get(stage.name, ()) if isinstance(change, Mapping)]
         reasons = [] if stage.name in recorded else [_NEW]
-        reasons += _reasons(changes, needed, makers)
+        made = {path for path in needed if makers.get(path, "resolve") in running}
+        reasons += _reasons(changes, made, stage.kept)
         if "changed command" in status.get(stage.name, ()):
             reasons.append("its command has changed")
         if not reasons:
@@ -62,14 +65,12 @@ def planned_stages(root: Path = Path()) -> list[PlannedStage]:
 
 
 def _reasons(
-    changes: list[Mapping[str, Any]], needed: list[str], makers: Mapping[str, str]
+    changes: list[Mapping[str, Any]], made: Collection[str], kept: Collection[str]
 ) -> Iterator[str]:
     """Why a stage runs even if all stages before it write what they wrote before.
 
-    `changes`: as `dvc status` has them.
+    `changes`: as `dvc status` has them; `made`: what those stages write; `kept`: see `Stage`.
     """
-    # without reports/resolved.json, which is written already
-    made = {path for path in needed if makers.get(path, "resolve") != "resolve"}
     for change in changes:
         for path, state in change.get("changed deps", {}).items():
             if isinstance(state, Mapping):
@@ -79,6 +80,8 @@ def _reasons(
         for path, state in change.get("changed outs", {}).items():
             if state == "not in cache":
                 yield f"{path} is neither here nor in DVC's cache"
+            elif path in kept and state == "modified":
+                yield f"{path} has changed"
 
 
 def _what(key: str) -> str:

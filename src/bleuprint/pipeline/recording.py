@@ -14,7 +14,7 @@ from collections.abc import Collection, Iterable
 from contextlib import chdir
 from pathlib import Path
 
-from bleuprint.pipeline.dvc_lock import open_repo, write_lock
+from bleuprint.pipeline.dvc_lock import changed_stages, open_repo, write_lock
 from bleuprint.pipeline.graph import FINISHED, Stage, files_at, inputs, stages
 from bleuprint.runtime.errors import UserError, say
 from bleuprint.runtime.machine_errors import describe
@@ -51,7 +51,9 @@ def record(root: Path = Path()) -> None:
     found = marks(root)
     for mark in found:
         mark.unlink(missing_ok=True)
-    if left := sorted({mark.name for mark in found} - done):
+    left = sorted({mark.name for mark in found} - done)
+    # of the others DVC has run some since
+    if left and (left := [name for name in changed_stages(root) if name in left]):
         say(
             f"not recorded, since a dependency has changed after the start: {', '.join(left)}; "
             "make reproduce runs them again",

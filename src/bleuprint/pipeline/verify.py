@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from bleuprint.config.paths import RESOLVED, Cell
-from bleuprint.pipeline.dvc_lock import check_no_conflict
+from bleuprint.pipeline.dvc_lock import check_no_conflict, note_unrecorded
 from bleuprint.pipeline.first_difference import first_difference
 from bleuprint.report.frame import COSTS, RESULTS, Records, read
 from bleuprint.report.revision import files_of
@@ -101,6 +101,7 @@ def _report(name: str, path: Path, root: Path) -> Report:
     if path.name == RESULTS.name and lock.exists():
         check_no_conflict(lock)
         text = lock.read_text(encoding="utf-8", errors="replace")
+        note_unrecorded(RESULTS, root, name)
     return Report(name, records, text)
 
 
