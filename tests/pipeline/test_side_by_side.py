@@ -99,9 +99,9 @@ def test_systems_with_the_same_training_have_it_one_after_the_other(project, mon
     monkeypatch.setenv("WHILE_TRAINING", MEETING)
     twin = "  twin:\n    like: wide\n    decode: {beam: 2}\n"
     project.write("params.yaml", project.read("params.yaml") + twin)
-    _, ran, _ = run()
+    status, ran, _ = run()
     trained = [name for name in ran if name.startswith("train@")]
-    assert trained[0] == "train@wide-own-1" and trained.index("train@twin-own-1") > 1
+    assert (status, trained[0]) == (0, "train@wide-own-1") and trained.index("train@twin-own-1") > 1
 
 
 def test_what_is_recorded_is_what_dvc_records(project, tmp_path):
