@@ -79,10 +79,6 @@ def test_the_tree_names_what_is_there():
     assert sorted(packages) == sorted(path.parent.name for path in folders)
 
 
-def test_readme_is_short():
-    assert len(README.splitlines()) <= 150
-
-
 def test_readme_names_every_page_of_docs():
     assert set(re.findall(r"\]\((docs/\w+\.md)", README)) == set(DOCS)
 

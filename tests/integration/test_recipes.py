@@ -86,12 +86,6 @@ def test_a_recipe_resolves_to_the_settings_that_it_had(name):
     assert hashlib.sha256(json.dumps(resolved).encode()).hexdigest()[:16] == RESOLVED[name]
 
 
-def test_recipes_are_short():
-    lines = [path.read_text("utf-8").splitlines() for path in RECIPES]
-    assert sum(map(len, lines)) <= 1150
-    assert max(len(line) for recipe in lines for line in recipe) <= 110
-
-
 @each_recipe
 def test_dvc_writes_a_recipe_again_with_its_values(tmp_path, name):
     """As `dvc exp run -S` does: lines are wrapped and quotes are lost, but no value changes."""
