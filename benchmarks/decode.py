@@ -22,7 +22,6 @@ ours. Scores are divided by length^alpha, CTranslate2's only penalty (JoeyNMT's:
 import argparse
 import dataclasses
 import json
-import os
 import subprocess
 import tempfile
 import time
@@ -32,6 +31,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Literal
 
+from bleuprint.runtime import processor
 from bleuprint.runtime.reexec import reexec
 
 Outputs = list[list[int]]
@@ -58,7 +58,7 @@ def main() -> None:
     parser.add_argument("--test", help="the test set (the first)")
     parser.add_argument("--beams", type=int, nargs="+", default=[1, 4])
     parser.add_argument("--rounds", type=int, default=3)
-    parser.add_argument("--threads", type=int, default=len(os.sched_getaffinity(0)))
+    parser.add_argument("--threads", type=int, default=processor.THIS.cores)
     parser.add_argument("--peers", type=Path, help="folder of the peers' environments")
     given = parser.parse_args()
     reexec()
@@ -74,7 +74,6 @@ def compare(given: argparse.Namespace) -> None:
     from bleuprint.config.system import LengthPenalty
     from bleuprint.dataset.binarized import BinaryCorpus
     from bleuprint.decoding.translate import create_engine
-    from bleuprint.model.linear import CPU_HAS_BFLOAT16
     from bleuprint.model.weights import load_model
 
     torch.set_num_threads(given.threads)
@@ -96,7 +95,7 @@ def compare(given: argparse.Namespace) -> None:
             precision="float32",
         )
         contestants = []
-        for kind in PRECISIONS if CPU_HAS_BFLOAT16 else PRECISIONS[:1]:
+        for kind in PRECISIONS if processor.THIS.has_bfloat16 else PRECISIONS[:1]:
             own_model = load_model(cell.models / "averaged", corpus)
             engine = create_engine(own_model, corpus, dataclasses.replace(decode, precision=kind))
             contestants.append(Contestant(f"bleuprint {kind}", partial(ours, engine, sources)))

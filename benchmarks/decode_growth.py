@@ -10,9 +10,9 @@ Each figure is the best of some rounds, with as many tokens in each, after one t
 import argparse
 import dataclasses
 import json
-import os
 import time
 
+from bleuprint.runtime import processor
 from bleuprint.runtime.reexec import reexec
 
 LENGTHS, TIMES = (10, 20, 50, 100), (1, 2, 4)
@@ -27,7 +27,7 @@ def main() -> None:
     parser.add_argument("--corpus", required=True)
     parser.add_argument("--beam", type=int, default=4)
     parser.add_argument("--rounds", type=int, default=3)
-    parser.add_argument("--threads", type=int, default=len(os.sched_getaffinity(0)))
+    parser.add_argument("--threads", type=int, default=processor.THIS.cores)
     given = parser.parse_args()
     reexec()
     measure(given)

@@ -47,7 +47,7 @@ from typing import Any
 
 from bleuprint.config.paths import Cell, folder
 from bleuprint.dataset.binarized import BinaryCorpus
-from bleuprint.model.linear import CPU_HAS_BFLOAT16
+from bleuprint.runtime import processor
 from bleuprint.runtime.files import read_json
 from bleuprint.runtime.reexec import reexec
 from toolkits import (
@@ -67,7 +67,7 @@ from toolkits import (
 
 MERGES = 10_000
 # Systems are named by their precision.
-PRECISIONS = ("float32", "bfloat16") if CPU_HAS_BFLOAT16 else ("float32",)
+PRECISIONS = ("float32", "bfloat16") if processor.THIS.has_bfloat16 else ("float32",)
 # Products are repeated for a time, in blocks.
 PRODUCT_SECONDS, PRODUCT_BLOCKS = 0.3, 4
 
@@ -97,7 +97,7 @@ def main() -> None:
     parser.add_argument("--size", choices=SIZES, default="small")
     parser.add_argument("--updates", type=int, default=20, help="updates to time, and to warm up")
     parser.add_argument("--rounds", type=int, default=2)
-    parser.add_argument("--threads", type=int, default=len(os.sched_getaffinity(0)))
+    parser.add_argument("--threads", type=int, default=processor.THIS.cores)
     parser.add_argument("--peers", type=Path, help="folder of the peers' environments")
     parser.add_argument("--timed", nargs=2, help=argparse.SUPPRESS)
     parser.add_argument("--products", choices=PRECISIONS, help=argparse.SUPPRESS)

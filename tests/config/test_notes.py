@@ -1,11 +1,15 @@
 """Notes on params.yaml: one line for each setting that is valid but may be unintended."""
 
+from dataclasses import replace
+
 import pytest
 
 from bleuprint.config.experiment import load
 from bleuprint.config.notes import check_tokenizers, params_notes, precision
+from bleuprint.runtime import processor
 from bleuprint.runtime.errors import UserError
 from params import PARAMS
+from processors import INTEL
 
 
 @pytest.fixture
@@ -17,6 +21,11 @@ def project(tmp_path, monkeypatch):
     for name in ("a.de", "a.no"):
         (tmp_path / "inputs" / name).touch()
     return tmp_path
+
+
+def of_flags(monkeypatch, flags):
+    """Let this machine's processor have these flags."""
+    monkeypatch.setattr(processor, "THIS", replace(INTEL, flags=frozenset(flags.split())))
 
 
 def noted(project, old="", new=""):
@@ -36,24 +45,24 @@ def test_a_file_that_is_missing(project):
 @pytest.mark.parametrize(
     ("flags", "lacking"), [("avx2 avx512f", True), ("avx512_bf16", False), ("amx_tile", False)]
 )
-def test_a_precision_that_the_cpu_lacks(project, flags, lacking):
-    (project / "cpuinfo").write_text(f"flags: {flags}\n")
+def test_a_precision_that_the_cpu_lacks(project, monkeypatch, flags, lacking):
+    of_flags(monkeypatch, flags)
     text = PARAMS.replace("precision: float32}", "precision: bfloat16}")
     (project / "params.yaml").write_text(text.replace("precision: float32", "precision: tf32"))
-    found = list(precision("base", load().system("base"), project / "cpuinfo"))
+    found = list(precision("base", load().system("base")))
     said = "systems.base.{}: this machine's CPU does not have it"
     expected = [said.format("train.precision tf32"), said.format("decode.precision bfloat16")]
     assert found == expected[: 1 + lacking]
 
 
 @pytest.mark.parametrize(("flags", "noted"), [("avx2", True), ("avx_vnni", False)])
-def test_int8_on_a_cpu_without_vnni(project, flags, noted):
-    (project / "cpuinfo").write_text(f"flags: {flags}\n")
+def test_int8_on_a_cpu_without_vnni(project, monkeypatch, flags, noted):
+    of_flags(monkeypatch, flags)
     text = PARAMS.replace("pytorch", "ctranslate2").replace(
         "precision: float32}", "precision: int8}"
     )
     (project / "params.yaml").write_text(text)
-    notes = list(precision("base", load().system("base"), project / "cpuinfo"))
+    notes = list(precision("base", load().system("base")))
     assert [note.partition(":")[0] for note in notes] == [
         "systems.base.decode.precision int8"
     ] * noted

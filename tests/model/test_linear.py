@@ -1,15 +1,38 @@
 """oneDNN's products are torch's own, and so are their gradients."""
 
+from dataclasses import replace
+
 import pytest
 import torch
 from torch import nn
 
 from bleuprint.model import linear as module
 from bleuprint.model.linear import Linear, pack_weights, pad_rows, unpad_rows
+from bleuprint.runtime import processor
+from processors import AMD, INTEL, OLD_AMD, OLD_INTEL
 
-onednn = pytest.mark.skipif(
-    not module._onednn_takes(torch.ones(1, 1), torch.ones(1, 1)), reason="needs oneDNN on x86"
-)
+# processors, portable arithmetic, and whether float32 products are then oneDNN's
+MULTIPLIERS = [
+    (AMD, False, True),
+    (AMD, True, True),
+    (INTEL, False, False),
+    (INTEL, True, True),
+    (OLD_AMD, False, True),
+    (OLD_INTEL, False, False),
+    (OLD_INTEL, True, True),
+    (replace(AMD, architecture="aarch64"), False, False),
+]
+
+
+@pytest.fixture(params=MULTIPLIERS, ids=lambda case: f"{case[0].vendor}-{case[1]}")
+def by_onednn(request, monkeypatch):
+    """Whether oneDNN multiplies in float32, on each of these processors."""
+    if not module._HAS_ONEDNN:
+        pytest.skip("this build of torch does not contain oneDNN")
+    this, is_portable, expected = request.param
+    monkeypatch.setattr(processor, "THIS", this)
+    monkeypatch.setattr(module, "IS_PORTABLE", is_portable)
+    return expected
 
 
 def layers(inputs, outputs, bias):
@@ -36,11 +59,13 @@ def inputs(kind, width):
 KINDS = ["rows", "one", "none", "sentences", "transposed", "every other", "expanded"]
 
 
+@pytest.mark.parametrize("this", [AMD, INTEL])
 @pytest.mark.parametrize("small", [0, 1 << 17])
 @pytest.mark.parametrize("bias", [True, False])
 @pytest.mark.parametrize("kind", KINDS)
-def test_it_is_torchs_forward_and_backward(kind, bias, small, monkeypatch):
+def test_it_is_torchs_forward_and_backward(kind, bias, small, this, monkeypatch):
     monkeypatch.setattr(module, "_SMALL_WEIGHT", {torch.float32: small})
+    monkeypatch.setattr(processor, "THIS", this)
     ours, theirs = layers(48, 33, bias)
     found = []
     for layer in (ours, theirs):
@@ -62,14 +87,16 @@ def test_few_numbers_of_rows_occur():
     assert torch.equal(unpad_rows(rows, (5, 7)), x)
 
 
-@onednn
-def test_packed_weights_are_the_same_weights():
+def test_packed_weights_are_the_same_weights(by_onednn):
     ours, theirs = layers(48, 33, True)
     pack_weights(ours)
     for kind in KINDS:
         x = inputs(kind, 48)
         with torch.inference_mode():
-            assert ours.packed is not None and ours.packed.is_mkldnn
+            if by_onednn:
+                assert ours.packed is not None and ours.packed.is_mkldnn
+            else:
+                assert ours.packed is None
             torch.testing.assert_close(ours(x), theirs(x))
         # gradients are of the weight itself
         weights = [torch.autograd.grad(layer(x).sum(), layer.weight) for layer in (ours, theirs)]
@@ -77,9 +104,11 @@ def test_packed_weights_are_the_same_weights():
     assert ours.state_dict().keys() == theirs.state_dict().keys()
 
 
-@onednn
-def test_who_multiplies(monkeypatch):
-    """oneDNN in float32; torch's product in other precisions and for gradients of small weights."""
+def test_who_multiplies(by_onednn, monkeypatch):
+    """In float32 oneDNN, on Intel's processors MKL unless arithmetic is portable.
+
+    torch's product in float64, and for gradients of small weights.
+    """
     called = []
     product = module._product
 
@@ -88,15 +117,27 @@ def test_who_multiplies(monkeypatch):
         return product(*arguments)
 
     monkeypatch.setattr(module, "_product", counted)
+    monkeypatch.setattr(module, "_SMALL_WEIGHT", {torch.float32: 65})  # more than 8 x 8
     ours, _ = layers(8, 8, True)
     x = torch.randn(2, 8)
     with torch.inference_mode():
         ours(x)
-    assert len(called) == 1
+    assert len(called) == 1 * by_onednn
     ours(x.requires_grad_()).sum().backward()
-    assert len(called) == 3
-    monkeypatch.setattr(module, "_SMALL_WEIGHT", {torch.float32: 0})
+    assert len(called) == 3 * by_onednn
+    monkeypatch.setattr(module, "_SMALL_WEIGHT", {torch.float32: 64})
     ours(x).sum().backward()
-    assert len(called) == 6
+    assert len(called) == 6 * by_onednn
     assert ours.double()(x.double()).dtype == torch.float64
-    assert len(called) == 6
+    assert len(called) == 6 * by_onednn
+
+
+@pytest.mark.parametrize(
+    ("this", "expected"),
+    [(AMD, True), (INTEL, True), (OLD_AMD, False), (OLD_INTEL, False)],
+)
+def test_onednn_multiplies_in_bfloat16_where_the_processor_does(this, expected, monkeypatch):
+    monkeypatch.setattr(module, "_HAS_ONEDNN", True)
+    monkeypatch.setattr(processor, "THIS", this)
+    assert module.onednn_multiplies(torch.bfloat16) == expected
+    assert not module.onednn_multiplies(torch.float16)

@@ -9,14 +9,15 @@ import torch
 import systems
 from bleuprint.config.system import Train
 from bleuprint.dataset.batch import Batch, PairIds
-from bleuprint.model import linear
 from bleuprint.model.linear import Linear, check_precision
 from bleuprint.model.transformer import Transformer
 from bleuprint.pipeline.train_stage import check_training
+from bleuprint.runtime import processor
 from bleuprint.runtime.errors import UserError
 from bleuprint.training.job import Fingerprints
 from bleuprint.training.loss import batch_loss
 from bleuprint.training.optimizer import FlatOptimizer
+from processors import AMD, INTEL, OLD_AMD, OLD_INTEL
 from trainings import ALONE, job_in, project
 
 pytestmark = pytest.mark.usefixtures("one_thread")
@@ -64,6 +65,7 @@ def test_each_product_takes_the_copy_and_each_update_renews_it():
         assert bias is None or torch.equal(bias, layer.bias.bfloat16())
 
 
+@pytest.mark.parametrize("this", [OLD_AMD, OLD_INTEL])
 @pytest.mark.parametrize(
     ("precision", "hidden", "why"),
     [
@@ -73,10 +75,10 @@ def test_each_product_takes_the_copy_and_each_update_renews_it():
     ],
 )
 def test_cpus_without_it_are_refused_unless_it_may_be_emulated(
-    tmp_path, monkeypatch, precision, hidden, why
+    tmp_path, monkeypatch, precision, hidden, why, this
 ):
     job = job_in(project(tmp_path, precision=precision), monkeypatch)
-    monkeypatch.setattr(linear, "CPU_HAS_BFLOAT16", False)
+    monkeypatch.setattr(processor, "THIS", this)
     monkeypatch.delenv("BLEUPRINT_EMULATE", raising=False)
     monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
     if hidden is not None:
@@ -86,6 +88,13 @@ def test_cpus_without_it_are_refused_unless_it_may_be_emulated(
         check_training(job, fingerprints, ALONE)
     monkeypatch.setenv("BLEUPRINT_EMULATE", "1")
     check_training(job, fingerprints, ALONE)
+
+
+@pytest.mark.parametrize("this", [AMD, INTEL])
+def test_cpus_that_have_it_are_not_refused(monkeypatch, this):
+    monkeypatch.setattr(processor, "THIS", this)
+    monkeypatch.delenv("BLEUPRINT_EMULATE", raising=False)
+    check_precision("train.precision", "bfloat16", torch.device("cpu"))
 
 
 @pytest.mark.parametrize("generation", [7, 8])

@@ -1,12 +1,11 @@
 """Notes on params.yaml: settings that are valid but may be unintended, or fail on this machine."""
 
-import re
 from collections.abc import Iterator
 from pathlib import Path
 
 from bleuprint.config.experiment import Settings
 from bleuprint.config.system import System
-from bleuprint.runtime import environment
+from bleuprint.runtime import environment, processor
 from bleuprint.runtime.errors import UserError
 from bleuprint.runtime.files import not_a_file
 from bleuprint.text.tokenizers import tokenizer_for
@@ -20,8 +19,7 @@ def params_notes(settings: Settings) -> Iterator[str]:
                 yield f"corpora.{name}: {side}: {file.path}: {not_a_file(Path(file.path))}"
     if not environment.has_gpu():
         cells = [cell for name in settings.corpora for cell in settings.systems_on(name).items()]
-        info = Path("/proc/cpuinfo")
-        yield from dict.fromkeys(note for cell in cells for note in precision(*cell, info))
+        yield from dict.fromkeys(note for cell in cells for note in precision(*cell))
 
 
 def check_tokenizers(settings: Settings) -> None:
@@ -37,15 +35,14 @@ def check_tokenizers(settings: Settings) -> None:
                 raise UserError(f"params.yaml: corpora.{name}.tokenize: {error}") from None
 
 
-def precision(name: str, system: System, cpuinfo: Path) -> Iterator[str]:
-    """Notes on settings that are slow or inexact on the CPU that Linux describes in `cpuinfo`."""
-    known = cpuinfo.read_text() if cpuinfo.exists() else "avx512_bf16 vnni"
-    lacking = {"tf32", "float16"} | (
-        {"bfloat16"} if not re.search("avx512_bf16|amx_tile", known) else set()
-    )
+def precision(name: str, system: System) -> Iterator[str]:
+    """Notes on settings that are slow or inexact on this machine's CPU."""
+    lacking = {"tf32", "float16"}
+    if not processor.THIS.has_bfloat16:
+        lacking.add("bfloat16")
     for part, value in (("train", system.train.precision), ("decode", system.decode.precision)):
         if value in lacking:
             yield f"systems.{name}.{part}.precision {value}: this machine's CPU does not have it"
-    if system.decode.precision == "int8" and "vnni" not in known:  # oneDNN and MKL add in 16 bits
+    if system.decode.precision == "int8" and not processor.THIS.has_vnni:
         where = f"systems.{name}.decode.precision int8"
         yield f"{where}: sums overflow on this machine's CPU, which lacks VNNI: BLEU will be lower"

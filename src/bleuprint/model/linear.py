@@ -8,8 +8,6 @@ but for portable arithmetic, whose bits are oneDNN's.
 """
 
 import os
-import platform
-from pathlib import Path
 from typing import Any
 
 import torch
@@ -17,19 +15,13 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from bleuprint.model.arithmetic import PORTABLE
-from bleuprint.runtime import environment
+from bleuprint.runtime import environment, processor
 from bleuprint.runtime.errors import UserError
 
-_HAS_ONEDNN = platform.machine().lower() in ("x86_64", "amd64") and bool(
-    torch.backends.mkldnn.is_available()  # type: ignore[no-untyped-call]
-)
+# Whether this build of torch contains oneDNN.
+_HAS_ONEDNN = bool(torch.backends.mkldnn.is_available())  # type: ignore[no-untyped-call]
 
-# Whether this CPU multiplies in bfloat16; others emulate it, slower than float32.
-CPU_HAS_BFLOAT16 = bool(torch.cpu._is_avx512_bf16_supported() or torch.cpu._is_amx_tile_supported())
-_CPUINFO = Path("/proc/cpuinfo")
-_IS_INTEL = _CPUINFO.exists() and "GenuineIntel" in _CPUINFO.read_text(encoding="utf-8")
 IS_PORTABLE = os.environ.get("MKL_CBWR") == PORTABLE["MKL_CBWR"]
-_ONEDNN_DTYPES = {torch.float32: IS_PORTABLE or not _IS_INTEL, torch.bfloat16: CPU_HAS_BFLOAT16}
 
 # Gradients of weights with fewer elements are faster by torch's own product, which does not copy
 # its operands into oneDNN's layout: 150 instead of 100 GFLOP/s for 256 x 128, 350 instead of 260 in
@@ -102,7 +94,7 @@ def check_precision(setting: str, precision: str, device: torch.device) -> None:
     """
     on_gpu = device.type == "cuda"
     if precision == "bfloat16":
-        has = torch.cuda.is_bf16_supported(False) if on_gpu else CPU_HAS_BFLOAT16
+        has = torch.cuda.is_bf16_supported(False) if on_gpu else processor.THIS.has_bfloat16
     elif precision == "tf32":
         has = on_gpu and torch.cuda.get_device_properties(device).major >= _TF32_FROM
     else:
@@ -197,15 +189,23 @@ def _onednn_linear(x: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
 
 
 def _onednn_takes(x: Tensor, weight: Tensor) -> bool:
-    """Whether oneDNN can compute this product; False under torch.compile."""
+    """Whether oneDNN computes this product; False under torch.compile."""
     return (
-        _HAS_ONEDNN
+        not torch.compiler.is_compiling()
         and x.device.type == "cpu"
         and x.dtype == weight.dtype
-        and _ONEDNN_DTYPES.get(x.dtype, False)
+        and onednn_multiplies(x.dtype)
         and x.numel() > 0
-        and not torch.compiler.is_compiling()
     )
+
+
+def onednn_multiplies(dtype: torch.dtype) -> bool:
+    """Whether products of matrices of this type are oneDNN's on this processor."""
+    if not _HAS_ONEDNN or not processor.THIS.is_x86:
+        return False
+    if dtype == torch.float32:
+        return IS_PORTABLE or not processor.THIS.is_intel
+    return dtype == torch.bfloat16 and processor.THIS.has_bfloat16
 
 
 def _product(x: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:

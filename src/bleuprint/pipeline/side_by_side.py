@@ -18,6 +18,7 @@ from typing import Any
 
 from bleuprint.pipeline.dvc_lock import open_repo, write_lock
 from bleuprint.pipeline.graph import Stage, stages
+from bleuprint.runtime import processor
 from bleuprint.runtime.environment import path_of_stages
 from bleuprint.runtime.errors import Interrupted, say
 from bleuprint.runtime.machine_errors import describe, memory
@@ -230,4 +231,4 @@ def _end_stages() -> None:
 
 
 def _cores() -> int:
-    return len(os.sched_getaffinity(0))
+    return processor.THIS.cores

@@ -16,6 +16,7 @@ import pwd
 import sys
 from pathlib import Path
 
+from bleuprint.runtime import processor
 from bleuprint.runtime.errors import UserError
 from bleuprint.runtime.secrets import has_secret
 
@@ -61,7 +62,7 @@ def netrc() -> Path:
 
 
 def workers() -> int:
-    return _count("BLEUPRINT_WORKERS") or len(os.sched_getaffinity(0))
+    return _count("BLEUPRINT_WORKERS") or processor.THIS.cores
 
 
 def processes() -> int | None:

@@ -18,7 +18,7 @@ from torch.distributed.elastic.multiprocessing import DefaultLogsSpecs, SignalEx
 from torch.distributed.elastic.multiprocessing.errors import ChildFailedError, ProcessFailure
 from torch.distributed.launcher.api import LaunchConfig, elastic_launch
 
-from bleuprint.runtime import environment
+from bleuprint.runtime import environment, processor
 from bleuprint.runtime.distributed import slurm
 from bleuprint.runtime.distributed.gpus import ON_CPUS, gpu_count
 from bleuprint.runtime.distributed.group import POLL_SECONDS, started
@@ -54,8 +54,7 @@ def start_processes() -> None:
             f"PyTorch finds {gpus}; {ON_CPUS}"
         )
     if count > 1 or slurm.nodes() > 1:  # by default each process would use all cores
-        cores = len(os.sched_getaffinity(0))
-        os.environ.setdefault("OMP_NUM_THREADS", str(max(1, cores // count)))
+        os.environ.setdefault("OMP_NUM_THREADS", str(max(1, processor.THIS.cores // count)))
         if gpus:  # nccl.watch says what NCCL's watchdog logs
             os.environ.setdefault("TORCH_CPP_LOG_LEVEL", "FATAL")
         sys.stdout.flush()

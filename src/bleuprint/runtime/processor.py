@@ -1,0 +1,73 @@
+"""The processor of this machine: every choice that depends on it asks `THIS`.
+
+Tests replace `THIS`, so that each choice is tested for the processors of both vendors on any
+machine. Without torch: the checks of params.yaml need it too.
+"""
+
+import os
+import platform
+import re
+from dataclasses import dataclass
+from pathlib import Path
+
+_CPUINFO = Path("/proc/cpuinfo")
+
+
+@dataclass(frozen=True)
+class Processor:
+    """The properties of a processor that decide how bleuprint computes.
+
+    Attributes:
+        architecture: The instruction set, as `uname -m` prints it, in lower case.
+        vendor: The maker as Linux names it, such as GenuineIntel; empty if Linux does not say.
+        flags: The extensions of the instruction set that Linux lists, such as avx512_bf16.
+        cores: The number of cores that this process may use.
+    """
+
+    architecture: str
+    vendor: str
+    flags: frozenset[str]
+    cores: int
+
+    @property
+    def is_x86(self) -> bool:
+        """Whether this is a 64-bit x86 processor."""
+        return self.architecture in ("x86_64", "amd64")
+
+    @property
+    def is_intel(self) -> bool:
+        """Whether MKL runs at full speed here: Intel tunes it for its own processors."""
+        return self.vendor == "GenuineIntel"
+
+    @property
+    def has_bfloat16(self) -> bool:
+        """Whether it multiplies in bfloat16; others emulate it, slower than float32."""
+        return not self.flags.isdisjoint(("avx512_bf16", "amx_bf16", "amx_tile"))
+
+    @property
+    def has_vnni(self) -> bool:
+        """Whether it adds products of 8-bit integers in 32 bits; others overflow at 16 bits."""
+        return any("vnni" in flag for flag in self.flags)
+
+
+def read(cpuinfo: Path = _CPUINFO) -> Processor:
+    """Return the processor that Linux describes in the file `cpuinfo`."""
+    description = ""
+    if cpuinfo.exists():
+        # The file has a paragraph for each core; the cores of a machine are alike.
+        description = cpuinfo.read_text(encoding="utf-8").partition("\n\n")[0]
+    return Processor(
+        architecture=platform.machine().lower(),
+        vendor=_field(description, "vendor_id"),
+        flags=frozenset(_field(description, "flags").split()),
+        cores=len(os.sched_getaffinity(0)),
+    )
+
+
+def _field(description: str, name: str) -> str:
+    """The value of a field of /proc/cpuinfo; empty if the field is missing."""
+    found = re.search(rf"(?m)^{name}[ \t]*:(.*)$", description)
+    return found[1].strip() if found else ""
+
+
+THIS = read()
