@@ -12,7 +12,11 @@ from bleuprint.config.experiment import load
 from bleuprint.config.paths import Cell
 from bleuprint.report import frame, main_table, paper_numbers, report
 from bleuprint.report.compare import compare
+from bleuprint.report.headline import everything, headline
+from bleuprint.report.notes import file_warning_notes
 from bleuprint.report.notes import notes as notes_of
+from bleuprint.report.page.cautions import cautions
+from bleuprint.report.page.context import ReportContext
 from bleuprint.report.paired import largest_p
 from bleuprint.report.records import check_settings, collect
 from bleuprint.report.same_results import Verdict, compared
@@ -116,6 +120,33 @@ def test_they_are_marked_wherever_they_are_shown(outside, records):
     numbers = paper_numbers.paper_numbers(records)
     assert numbers["as-small/news-en-de/first/bleu"] == numbers["small/news-en-de/first/bleu"]
     assert "as-small/news-en-de/flops" not in numbers and numbers["trainings"] == "4"
+
+
+def test_a_file_in_another_form_is_named_wherever_its_row_is_shown(outside, tmp_path, monkeypatch):
+    root = shutil.copytree(outside[0], tmp_path / "copy")
+    made = root / f"results/tiny/{CORPUS}/1/hypotheses/test.first.de"
+    path = root / "inputs/outside/subwords.de"
+    lines = made.read_text("utf-8").split("\n")[:-1]
+    path.write_text("".join(f"{line[:4]}@@ {line[4:]}\n" for line in lines), "utf-8")
+    file = {"path": "inputs/outside/subwords.de", "sha256": sha256_of(path)}
+    rows = {"in-subwords": {"about": "others", "tests": {"first": file}}}
+    settings = trees.settings_in(root, corpora=CORPORA, outside={CORPUS: rows})
+    score_outside(settings, CORPUS, root)
+    report.write_reports(settings, root)
+    records = frame.load(root)
+    start = f"Look at in-subwords (not trained here), {CORPUS}, first: 100% of the lines look like"
+    (note,) = file_warning_notes(records)
+    assert note.startswith(f"{start} BPE subwords (@@), such as line 1; ")
+    for name in ("table.md", "table.tex", "index.html"):
+        expected = start.replace("%", "\\%") if name == "table.tex" else start
+        assert expected in (root / "reports" / name).read_text("utf-8")
+    monkeypatch.setenv("COLUMNS", "1000")
+    for parts in (headline(records), everything(records)):
+        assert any(str(part).startswith(start) for part in parts)
+    title = "Translations that may not be sentences, or are copies"
+    assert title in [each.title for each in cautions(ReportContext(settings, records, root))]
+    before = ReportContext(outside[1], frame.load(outside[0]), outside[0])
+    assert title not in [each.title for each in cautions(before)]
 
 
 def test_results_of_another_file_are_refused(outside, tmp_path):

@@ -129,3 +129,56 @@ def test_a_file_that_is_not_here_is_named(root):
     (root / FILE).mkdir()
     with pytest.raises(UserError, match=r"a\.de: a folder \(outside\.news-en-de\.online-a"):
         list(check_files(settings, root))
+
+
+def noted(root, lines):
+    """What the stage and `check` say of a file with these lines; both say the same."""
+    settings = project(root, "".join(f"{line}\n" for line in lines).encode())
+    checked = list(check_files(settings, root))
+    score_outside(settings, "news-en-de", root)
+    measures = read_json(root / SCORES)["first"]["measures"]
+    stored = [each["group"] for each in measures if each["measure"] == "warning"]
+    key = "outside.news-en-de.online-a.tests.first"
+    assert checked == [f"{key}: {root / FILE}: {warning}" for warning in stored]
+    return stored
+
+
+def test_translations_in_another_form_are_named(root, capsys):
+    assert noted(root, translations(root)) == []
+    subwords = [line.replace(" ", "@@ ", 1) for line in translations(root)]
+    (warning,) = noted(root, [*translations(root)[:4], *subwords[4:]])
+    remedy = "BLEU is of sentences: join the subwords first: sed -E 's/@@( |$)//g'"
+    assert warning == f"90% of the lines look like BPE subwords (@@), such as line 5; {remedy}"
+    assert f"note: {root / FILE}: {warning}\n" in capsys.readouterr().err
+    tokens = [line.replace(".", " .") for line in translations(root)]
+    (warning,) = noted(root, tokens)
+    assert "tokens set apart by spaces" in warning
+
+
+def test_the_form_of_the_references_is_right(root):
+    references = root / REFERENCES
+    references.write_text(references.read_text().replace(".", " ."))
+    described = root / "data/tests/news-en-de/first.json"
+    assert described.exists()
+    assert noted(root, [line.replace(".", " .") for line in translations(root)]) == []
+
+
+def test_copies_of_the_references_or_of_the_sources_are_named(root):
+    references = (root / REFERENCES).read_text().split("\n")[:-1]
+    sources = (root / REFERENCES.replace(".de", ".en")).read_text().split("\n")[:-1]
+    own = translations(root)
+    assert noted(root, references) == ["all translations are identical to the references"]
+    part = noted(root, [*references[:30], *own[30:]])
+    assert part == ["75% of the translations are identical to the references"]
+    assert noted(root, [*sources[:20], *own[20:]]) == [
+        "50% of the translations are identical to the sources"
+    ]
+    assert noted(root, [*sources[:19], *own[19:]]) == []
+
+
+def test_before_the_test_set_is_prepared_the_form_is_checked(root):
+    subwords = [line.replace(" ", "@@ ", 1) for line in translations(root)]
+    settings = project(root, "".join(f"{line}\n" for line in subwords).encode())
+    shutil.rmtree(root / "data" / "split")
+    (note,) = check_files(settings, root)
+    assert "look like BPE subwords (@@)" in note

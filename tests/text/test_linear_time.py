@@ -15,6 +15,7 @@ from bleuprint.rules.rule import Candidate
 from bleuprint.scoring import output_faults
 from bleuprint.serving.sentence_translator import split_sentences
 from bleuprint.text.parallel import Pair
+from bleuprint.text.text_form import FORMS as FORMS_OF_LINES
 from bleuprint.text.tokenizers import Tokenize, tokenizer_for
 from bleuprint.text.unicode import comparable
 from checks import SETTINGS
@@ -25,6 +26,7 @@ UNITS = [
     *("..a", "a.", "A.", "1.", "1,000,", "a-", "a'", "' ", "« ", "a ", ". ", "a\u0301\u0323"),
     *("\u0301\u0323", "http://", "www.", "a@", "a@a.", "%(", "&amp;", "&#", "&a", "<b>", "<b "),
     *("()", "👨\u200d", "\u0644\u0651\u064e"),
+    *('""', '",', '":', '{"', "( ", "@@ ", " .", "_a ", "&quot; ", "aĠ", "1 ", "私 ", "</a>"),
 ]
 LENGTH = 4_000
 LONGER = {"sentences": 30_000}  # characters that are fast
@@ -48,6 +50,8 @@ def functions():
     yield "fault loop", lambda s: output_faults.has_loop(s.split())
     yield "fault brackets", output_faults.is_balanced
     yield "comparable", comparable
+    for form in FORMS_OF_LINES:
+        yield f"form {form.name}", form.matches
     yield "sentences", lambda s: split_sentences(s, "en")
     segmented = [language for language, package in PACKAGES.items() if find_spec(package)]
     for name, languages in {**TOKENIZERS, "segmenter": segmented}.items():

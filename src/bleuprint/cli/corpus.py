@@ -56,6 +56,8 @@ def _inspect(given: argparse.Namespace) -> None:
         given.corpus, settings, sample, source_of_environment(), scratch, environment.workers()
     )
     print(*report(inspection, given.samples), sep="\n")
+    for note in inspection.notes:
+        say(note, "note")
 
 
 def _new_corpus(given: argparse.Namespace) -> None:

@@ -33,6 +33,7 @@ def _check(given: argparse.Namespace) -> None:
 
 
 def _check_settings() -> None:
+    from bleuprint.corpus.text_notes import notes_here
     from bleuprint.report.citations import citations
     from bleuprint.scoring import reachable
     from bleuprint.scoring.bleu import bleu_metric
@@ -47,7 +48,7 @@ def _check_settings() -> None:
         bleu_metric([], corpus.target)  # raises if it needs a tokenizer that is not installed
     citations(settings)  # raises if one key names two entries
     found = *params_notes(settings), *check_files(settings), *missing_parts(settings)
-    for note in (*found, *reachable.notes_before(settings)):
+    for note in (*found, *notes_here(settings), *reachable.notes_before(settings)):
         say(note, "note")
     print(f"{settings.experiment}: params.yaml is valid")
 

@@ -20,6 +20,7 @@ from bleuprint.corpus.download.fetch import Source
 from bleuprint.corpus.filter import Filtering
 from bleuprint.corpus.steps.ledger import NothingLeft, SetCounts, read_ledger
 from bleuprint.corpus.steps.sharded import Step, run_step
+from bleuprint.corpus.text_notes import notes_of
 from bleuprint.runtime.errors import UserError
 from bleuprint.text.parallel import TextFolder
 
@@ -28,12 +29,13 @@ from bleuprint.text.parallel import TextFolder
 class Inspection:
     """The counts of train by stage, for a sample of the `pairs` pairs of the training texts.
 
-    A stage that drops all pairs is the last one.
+    A stage that drops all pairs is the last one. `notes`: on texts that do not look like sentences.
     """
 
     pairs: int
     sample: Sample
     stages: dict[str, SetCounts]
+    notes: tuple[str, ...] = ()
 
 
 def inspect_corpus(
@@ -60,6 +62,7 @@ def inspect_corpus(
         raw = TextFolder(paths.given(name, root), corpus.source, corpus.target)
         ledger = paths.ledger(name, "download", root)
         download_corpus(name, corpus.files, raw, ledger, source, sample)
+        notes = tuple(notes_of(name, corpus, source))
         for other, pair in settings.pairs().items():
             if other != name and other.partition("/")[0] == name.partition("/")[0]:
                 # another direction, with whose held-out sets dedup compares
@@ -76,7 +79,8 @@ def inspect_corpus(
                 break
             stages[step.stage] = read_ledger(step.ledger)["train"]
         read = read_ledger(ledger)["train"]
-        return Inspection(read.pairs_out + read.dropped.get("sample", 0), sample, stages)
+        pairs = read.pairs_out + read.dropped.get("sample", 0)
+        return Inspection(pairs, sample, stages, notes)
 
 
 def report(inspection: Inspection, samples: int) -> Iterator[str]:

@@ -16,6 +16,7 @@ from bleuprint.corpus.download.download import Sample, draw, local_pairs
 from bleuprint.corpus.line_lengths import PairLengths, parting
 from bleuprint.corpus.own_files import check_languages, format_of, languages_of, text_of
 from bleuprint.corpus.steps.ledger import SetCounts
+from bleuprint.corpus.text_notes import PairForms
 from bleuprint.rules.language_id import LanguageId
 from bleuprint.runtime.errors import UserError, say
 from bleuprint.runtime.files import whole_file
@@ -64,9 +65,9 @@ class NewCorpus:
         """
         text = text_of(files)
         languages = languages or languages_of(files)
-        counts, lengths = SetCounts(), PairLengths()
+        counts, lengths, forms = SetCounts(), PairLengths(), PairForms()
         try:
-            pairs_of = lengths.of(local_pairs(text, (languages[0], languages[1])))
+            pairs_of = forms.of(lengths.of(local_pairs(text, (languages[0], languages[1]))))
             sample = draw(pairs_of, Sample(_LINES, 1), counts)
         except UserError as error:
             place = parting(files) if "not parallel" in str(error) else ""
@@ -84,6 +85,8 @@ class NewCorpus:
                 f"{unrelated}: are these translations of each other?",
                 "note",
             )
+        for note in forms.notes(files):
+            say(note, "note")
         return cls(files, languages, pairs, sample, text.columns)
 
     @property

@@ -26,7 +26,8 @@ def headline(
 
     If they do not fit, without costs; or only BLEU, of as many rows as fit.
     """
-    after = ["", *map(wrapped, notes.reachable_notes(records.cells)), *map(wrapped, after)]
+    warnings = [*notes.file_warning_notes(records), *notes.reachable_notes(records.cells)]
+    after = ["", *map(wrapped, warnings), *map(wrapped, after)]
     room = LINES - height(after)
     scores = stacked(main_table.by_test_set(records, ["bleu", "comet"], published=published))
     costs = main_table.costs(records, {name: main_table.ALL_COSTS[name] for name in _COSTS})

@@ -13,6 +13,7 @@ from bleuprint.report.published import literature
 from bleuprint.report.system_results import OUTSIDE, SystemResult, by_test, system_results
 from bleuprint.report.task import tasks_of
 from bleuprint.scoring import reachable
+from bleuprint.scoring.file_warnings import WARNING
 from bleuprint.scoring.human_agreement import AGREEMENT
 from bleuprint.scoring.power import POWER, detectable, detectable_over_seeds
 from bleuprint.scoring.significance import SIGNIFICANT
@@ -34,7 +35,7 @@ def notes(
     tested = (of for each in system_results(records) for of in each.differences.values())
     if any(of.agreement for of in tested):
         lines.append(AGREEMENT)
-    lines += [*_of_tasks(records.cells), *_of_rows(records.cells)]
+    lines += [*_of_tasks(records.cells), *_of_rows(records.cells), *file_warning_notes(records)]
     if (numbers.scored != "sacrebleu").any():
         lines.append(
             "Columns of other BLEU are for comparison with published numbers: published ones as "
@@ -96,6 +97,14 @@ def _of_rows(cells: pd.DataFrame) -> Iterator[str]:
     if len(engines) > 1:
         users = "; ".join(f"{' '.join(key)}: {', '.join(names)}" for key, names in engines.items())
         yield f"Not all systems translated with the same engine and precision. {users}."
+
+
+def file_warning_notes(records: Records) -> Iterator[str]:
+    """The warnings on files of translations that were not made here, each with its row."""
+    for result in system_results(records):
+        for measure, warning in result.rows:
+            if measure == WARNING:
+                yield f"Look at {result.name}, {result.corpus}, {result.test}: {warning}."
 
 
 def reachable_notes(cells: pd.DataFrame, root: Path = Path()) -> Iterator[str]:

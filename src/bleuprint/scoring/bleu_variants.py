@@ -91,7 +91,7 @@ def _bleu(lines: Sequence[str], _: str, lowercase: bool = False, tokenize: str =
 
 
 BLEU_VARIANTS = (
-    _variant(LOWERCASED, partial(bleu_metric, lowercase=True, force=True)),
+    _variant(LOWERCASED, partial(bleu_metric, lowercase=True)),
     _variant(INTL, partial(_bleu, tokenize="intl")),
     _variant(TOKENS, _bleu, sides=in_own_tokens),
     _variant(TOKENIZED, _bleu, sides=_moses),

@@ -60,7 +60,7 @@ def texts_after(references: Sequence[str], corpus: Corpus, given: bool) -> dict[
 def scores_of(texts: Mapping[str, Sequence[str]], language: str) -> Scores:
     """BLEU, computed as the headline's, of each of the texts against the first one."""
     first, *_ = texts.values()
-    metric, known = bleu_metric(first, language, force=True), dict[tuple[str, ...], float]()
+    metric, known = bleu_metric(first, language), dict[tuple[str, ...], float]()
     scores = {}
     for name, lines in texts.items():
         if (key := tuple(lines)) not in known:  # most texts come back as they were

@@ -167,9 +167,11 @@ class _Reading:
             raise UserError(f"{error}{self.source.doubts(self.text.files)}") from None
 
 
-def local_pairs(text: Text, languages: tuple[str, str]) -> Iterator[Pair]:
-    """All pairs of a text in files of inputs/."""
-    return _Reading("", text, languages, Source(None, Path(), None)).pairs(SetCounts())
+def local_pairs(
+    text: Text, languages: tuple[str, str], source: Source | None = None
+) -> Iterator[Pair]:
+    """All pairs of a text in files of inputs/, or in files that `source` fetches."""
+    return _Reading("", text, languages, source or Source(None, Path(), None)).pairs(SetCounts())
 
 
 def draw(pairs: Iterator[Pair], sample: Sample, counts: SetCounts) -> list[Pair]:

@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 
 from bleuprint.config.corpus_files import EMBEDDED, Files
+from bleuprint.report.notes import file_warning_notes
 from bleuprint.report.page.context import ReportContext
 from bleuprint.report.page.findings import Finding
 from bleuprint.report.system_results import SystemResult, by_test
@@ -26,6 +27,10 @@ def cautions(context: ReportContext) -> Iterator[Finding]:
     unseen = {name: _unseen(of[0]) for name, of in tests.items()}
     corpora = context.settings.corpora.items()
     found = {
+        "Translations that may not be sentences, or are copies": [
+            note.removeprefix("Look at ").rstrip(".")
+            for note in file_warning_notes(context.records)
+        ],
         "Generated text: high scores here say nothing about real text": [
             name for name, of in corpora if _generated(of.files)
         ],
