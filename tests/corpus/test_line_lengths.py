@@ -2,9 +2,8 @@
 
 import pytest
 
-from bleuprint.corpus.line_lengths import PairLengths, parting
+from bleuprint.corpus.line_lengths import parting
 from bleuprint.corpus.phrasebook import sentences
-from bleuprint.text.parallel import Pair
 
 GERMAN, ENGLISH = (list(sentences("train", language))[:3000] for language in ("de", "en"))
 
@@ -20,36 +19,6 @@ def written(tmp_path):
         return files
 
     return write
-
-
-def unrelated(*sides):
-    pairs = [Pair(*pair) for pair in zip(*sides, strict=True)]
-    lengths = PairLengths()
-    assert list(lengths.of(pairs)) == pairs
-    return lengths.unrelated()
-
-
-def test_translations_have_related_lengths():
-    assert unrelated(GERMAN, ENGLISH) == ""
-
-
-def test_shifted_lines_are_named():
-    shifted = [*ENGLISH[:1500], "", *ENGLISH[1500:-1]]
-    # windows begin at 1, 201, ...: the one that the fault is in still fits
-    assert unrelated(GERMAN, shifted) == "1,601 to 3,000"
-    assert unrelated(GERMAN, [*ENGLISH[1:], ""]) == "1 to 3,000"
-
-
-def test_each_range_is_named_up_to_three():
-    mixed = list(ENGLISH)
-    for start in (0, 800, 1600, 2400):
-        mixed[start : start + 400] = ENGLISH[start : start + 400][::-1]
-    ranges = "1 to 400, 801 to 1,200, 1,601 to 2,000 and 1 more"
-    assert unrelated(GERMAN, mixed) == ranges
-
-
-def test_lines_of_one_length_say_nothing():
-    assert unrelated(["ja"] * 300, ENGLISH[:300]) == ""
 
 
 def test_compressed_files_are_not_read(tmp_path):

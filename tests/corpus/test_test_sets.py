@@ -5,7 +5,10 @@ import dataclasses
 import pytest
 
 import result_trees as trees
+from bleuprint.config import paths
 from bleuprint.config.paths import folder
+from bleuprint.corpus.phrasebook import sentences
+from bleuprint.corpus.set_findings import Overlap, SetFindings
 from bleuprint.corpus.test_sets import (
     Description,
     describe_test_sets,
@@ -86,3 +89,24 @@ def test_bad_input_leaves_nothing(made):
     with pytest.raises(UserError, match="has 2 lines and"):
         trees.describe(root, settings, "c-en-de")
     assert not folder("c-en-de", "tests", root).exists()
+
+
+def test_faults_of_whole_sets_are_written(made):
+    root, settings = made
+    german, english = (list(sentences("train", language))[:300] for language in ("de", "en"))
+    folders = {stage: folder("c-en-de", stage, root) for stage in ("split", "tokens")}
+    given = paths.given("c-en-de", root)
+    for path in (*folders.values(), given):
+        trees.write_lines(path / "test.news.en", english)
+        trees.write_lines(path / "test.news.de", [*german[1:], german[0]])
+        trees.write_lines(path / "train.en", english)
+        trees.write_lines(path / "train.de", german)
+    trees.write_lines(folders["split"] / "valid.en", [*english[:30], *["other"] * 20])
+    trees.write_lines(folders["split"] / "valid.de", ["x"] * 50)
+    trees.describe(root, settings, "c-en-de")
+    found = SetFindings.read(folder("c-en-de", "tests", root))
+    assert list(found.misfits) == ["test.news"]
+    (misfit,) = found.misfits["test.news"]
+    assert misfit.offset == -1
+    assert misfit.last >= 295
+    assert found.overlaps == (Overlap(test="news", other="valid", shared=30, lines=300),)

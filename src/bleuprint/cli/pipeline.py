@@ -33,6 +33,7 @@ def _check(given: argparse.Namespace) -> None:
 
 
 def _check_settings() -> None:
+    from bleuprint.corpus.set_notes import set_notes
     from bleuprint.corpus.text_notes import notes_here
     from bleuprint.report.citations import citations
     from bleuprint.scoring import reachable
@@ -47,8 +48,10 @@ def _check_settings() -> None:
     for corpus in settings.pairs().values():
         bleu_metric([], corpus.target)  # raises if it needs a tokenizer that is not installed
     citations(settings)  # raises if one key names two entries
-    found = *params_notes(settings), *check_files(settings), *missing_parts(settings)
-    for note in (*found, *notes_here(settings), *reachable.notes_before(settings)):
+    notes = [*params_notes(settings), *check_files(settings), *missing_parts(settings)]
+    notes += [*notes_here(settings), *set_notes(settings)]
+    notes += reachable.notes_before(settings)
+    for note in notes:
         say(note, "note")
     print(f"{settings.experiment}: params.yaml is valid")
 

@@ -1,14 +1,11 @@
-"""Where two files cease to be translations of each other, by the lengths of their lines."""
+"""Where two files of different numbers of lines part, by the lengths of their lines."""
 
-from array import array
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from itertools import groupby
 from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
-
-from bleuprint.text.parallel import Pair
 
 # Lines whose lengths are compared together, and the rank correlation of two sides below which they
 # have nothing in common: of 200 lines it is 0.4 and more in parallel text (Japanese and English;
@@ -41,27 +38,6 @@ def parting(files: Sequence[Path]) -> str:
             f"; by their lengths, they part first between lines {unfit[0][0]:,} and {place + 1:,}"
         )
     return f"; by their lengths, they part at about line {place + 1:,}"
-
-
-class PairLengths:
-    """The lengths of both sides of pairs, which are taken while these are read."""
-
-    def __init__(self) -> None:
-        self._sides = array("I"), array("I")
-
-    def of(self, pairs: Iterable[Pair]) -> Iterator[Pair]:
-        """The same pairs."""
-        source, target = self._sides
-        for pair in pairs:
-            source.append(len(pair.source))
-            target.append(len(pair.target))
-            yield pair
-
-    def unrelated(self) -> str:
-        """The pairs, from 1, whose lengths have nothing in common; "" if there are none."""
-        sides = (np.array(side, float) for side in self._sides)
-        ranges = [f"{first:,} to {last:,}" for first, last in _unfit(*sides)]
-        return ", ".join(ranges[:3]) + (f" and {len(ranges) - 3} more" if ranges[3:] else "")
 
 
 def _lengths(files: Sequence[Path]) -> list[_Lengths]:

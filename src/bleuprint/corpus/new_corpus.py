@@ -13,7 +13,8 @@ from ruamel.yaml import YAML
 from bleuprint.config.corpus import Corpus
 from bleuprint.config.experiment import load
 from bleuprint.corpus.download.download import Sample, draw, local_pairs
-from bleuprint.corpus.line_lengths import PairLengths, parting
+from bleuprint.corpus.line_lengths import parting
+from bleuprint.corpus.misalignment import PairClues, described
 from bleuprint.corpus.own_files import check_languages, format_of, languages_of, text_of
 from bleuprint.corpus.steps.ledger import SetCounts
 from bleuprint.corpus.text_notes import PairForms
@@ -65,9 +66,9 @@ class NewCorpus:
         """
         text = text_of(files)
         languages = languages or languages_of(files)
-        counts, lengths, forms = SetCounts(), PairLengths(), PairForms()
+        counts, clues, forms = SetCounts(), PairClues(), PairForms()
         try:
-            pairs_of = forms.of(lengths.of(local_pairs(text, (languages[0], languages[1]))))
+            pairs_of = forms.of(clues.of(local_pairs(text, (languages[0], languages[1]))))
             sample = draw(pairs_of, Sample(_LINES, 1), counts)
         except UserError as error:
             place = parting(files) if "not parallel" in str(error) else ""
@@ -79,10 +80,10 @@ class NewCorpus:
                 f"{_FEWEST}, and thousands to translate sentences that are not among them"
             )
         check_languages(names, languages, sample)
-        if unrelated := lengths.unrelated():
+        if misfits := clues.misfits():
             say(
-                f"{names}: the lengths of the two sides have nothing in common in the pairs "
-                f"{unrelated}: are these translations of each other?",
+                f"{names}: the two sides do not fit line by line: {described(misfits)}. Compare "
+                "these lines: each should be the translation of the line with its number",
                 "note",
             )
         for note in forms.notes(files):

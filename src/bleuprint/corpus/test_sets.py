@@ -1,6 +1,7 @@
 """The stage describe_tests: lengths, word frequencies and documents of a corpus's test sets.
 
-Memory grows with the test sets; the training text is read once.
+Also what is wrong with whole sets (set_findings.py). Memory grows with the test sets; the training
+text is read twice.
 """
 
 from collections import Counter
@@ -11,6 +12,7 @@ from pathlib import Path
 
 from bleuprint.config import paths
 from bleuprint.config.corpus import Corpus
+from bleuprint.corpus.set_findings import set_findings
 from bleuprint.runtime.errors import UserError
 from bleuprint.runtime.files import read_object, whole_folder, write_json
 from bleuprint.runtime.progress import Progress
@@ -42,7 +44,7 @@ def names_of_test_sets(corpus: Corpus, texts: TextFolder) -> list[str]:
 
 
 def describe_test_sets(name: str, corpus: Corpus, root: Path = Path()) -> None:
-    """Write TEST.json for each test set of a corpus."""
+    """Write TEST.json for each test set of a corpus, and the faults of its sets, if any."""
     split, tokenized = (
         TextFolder(paths.folder(name, stage, root), *corpus.languages)
         for stage in ("split", "tokens")
@@ -64,6 +66,7 @@ def describe_test_sets(name: str, corpus: Corpus, root: Path = Path()) -> None:
     with whole_folder(paths.folder(name, "tests", root)) as unfinished:
         for test, description in described.items():
             write_json(unfinished / f"{test}.json", asdict(description))
+        set_findings(name, corpus, root).write(unfinished)
 
 
 def _count(name: str, tokens: TextFolder, tests: Sequence[dict[str, int]]) -> None:

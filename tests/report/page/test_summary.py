@@ -9,6 +9,8 @@ import pytest
 import result_rows
 import result_trees as trees
 from bleuprint.config.corpus_files import File
+from bleuprint.corpus.misalignment import Misfit
+from bleuprint.corpus.set_findings import FINDINGS, Overlap, SetFindings
 from bleuprint.report.page.cautions import cautions
 from bleuprint.report.page.context import ReportContext
 from bleuprint.report.page.findings import best_systems
@@ -164,6 +166,24 @@ def test_pairs_faults_unseen_words_and_overlap_are_said(tree):
     generated = replace(corpus, files=replace(corpus.files, train=texts))
     found = warned(tree, row(), change=more, corpora={"news-en-de": generated})
     assert found == {"Generated text": "news-en-de"}
+
+
+def test_misaligned_lines_and_overlaps_are_said(tree):
+    misfits = {"train": (Misfit(10, 81, 1),), "test.first": (Misfit(1, 500, None),)}
+    overlap = Overlap("first", "valid", 3, 200)
+    folder = tree[1] / "data" / "tests" / "news-en-de"
+    SetFindings(misfits, (overlap,)).write(folder)
+    try:
+        found = warned(tree, record("news-en-de", "base", 20.0))
+    finally:
+        (folder / FINDINGS).unlink()
+    assert found["Lines that do not fit their translations"] == (
+        "news-en-de, train: lines 10 to 81 fit the target 1 line later; "
+        "news-en-de, test.first: lines 1 to 500 do not fit at all"
+    )
+    assert found["Test sentences in another held-out set"] == (
+        "3 of 200 sentences of test set first are in the validation set (news-en-de)"
+    )
 
 
 def test_scores_are_drawn_to_scale(tree):

@@ -3,6 +3,9 @@
 from collections.abc import Iterator
 
 from bleuprint.config.corpus_files import EMBEDDED, Files
+from bleuprint.config.paths import folder
+from bleuprint.corpus.misalignment import described
+from bleuprint.corpus.set_findings import SetFindings
 from bleuprint.report.notes import file_warning_notes
 from bleuprint.report.page.context import ReportContext
 from bleuprint.report.page.findings import Finding
@@ -26,7 +29,18 @@ def cautions(context: ReportContext) -> Iterator[Finding]:
     lines = {name: int(of[0].first.lines) for name, of in tests.items()}
     unseen = {name: _unseen(of[0]) for name, of in tests.items()}
     corpora = context.settings.corpora.items()
+    in_sets = {name: SetFindings.read(folder(name, "tests", context.root)) for name, _ in corpora}
     found = {
+        "Lines that do not fit their translations: these scores measure the misalignment, too": [
+            f"{name}, {set_name}: {described(misfits)}"
+            for name, findings in in_sets.items()
+            for set_name, misfits in findings.misfits.items()
+        ],
+        "Test sentences in another held-out set: scores may be too high": [
+            f"{overlap} ({name})"
+            for name, findings in in_sets.items()
+            for overlap in findings.overlaps
+        ],
         "Translations that may not be sentences, or are copies": [
             note.removeprefix("Look at ").rstrip(".")
             for note in file_warning_notes(context.records)
