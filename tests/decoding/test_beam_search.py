@@ -110,6 +110,19 @@ def test_the_n_best_are_those_of_exhaustive_search(asked, best):
         same(hypotheses, exhaustive(sentence, limit, settings)[:best])
 
 
+@pytest.mark.parametrize("beam", [1, 3, UNITS**3])
+def test_an_output_is_cut_if_only_its_limit_ended_it(beam):
+    """It has as many words as the limit lets it, and the likeliest next one is not END."""
+    sentences, limits = list(range(40)), [2, 3, 4, 3] * 10
+    found, cut = find(sentences, limits, systems.decode(beam=beam), best=beam), []
+    for sentence, limit, outputs in zip(sentences, limits, found, strict=True):
+        for each in outputs:
+            likeliest = int(logits_of(sentence, (BEGIN, *each.tokens)).argmax())
+            assert each.is_cut == (len(each.tokens) + 1 == limit and likeliest != END)
+            cut.append((len(each.tokens) + 1 == limit, each.is_cut))
+    assert {*cut} == {(True, True), (True, False), (False, False)}
+
+
 @pytest.mark.parametrize("beam", [2, 5])
 def test_an_n_best_list_is_sorted_and_free_of_duplicates(beam):
     settings = systems.decode(beam=beam)

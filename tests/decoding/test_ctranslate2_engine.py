@@ -107,6 +107,12 @@ def test_outputs_that_reach_their_limit_have_their_ends(corpus, penalty):
     limits = [(len(source) - 1) // 2 for source in sources]
     assert [len(best.tokens) for (best,) in found] == limits
     assert 0 in limits and max(limits) > 2
+    for source, (best,) in zip(sources, found, strict=True):
+        assert best.is_cut == (len(source) > 1)
+    with torch.no_grad():
+        made.projection.bias[EOS] = 50.0  # everything ends by itself, also at its limit
+    ended = search(CTranslate2Engine(made, corpus, decode), sources)
+    assert not any(best.is_cut for (best,) in ended)
     for (ours,), (theirs,) in zip(expected, found, strict=True):
         if ours.tokens == theirs.tokens:
             assert theirs.log_prob == pytest.approx(ours.log_prob, abs=1e-3)

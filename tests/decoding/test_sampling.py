@@ -53,6 +53,12 @@ def test_first_tokens_have_the_models_probabilities(top_k):
     assert statistic < LARGEST[len(best) - 1]
 
 
+def test_what_the_limit_ends_is_cut():
+    for output in draw(200, limit=2):
+        likeliest = int(logs_of(*output.tokens).argmax())
+        assert output.is_cut == (len(output.tokens) == 2 and likeliest != END)
+
+
 def test_whole_outputs_have_the_models_probabilities():
     """The second token depends on the first: their joint frequencies, and log_prob."""
     count = 2500

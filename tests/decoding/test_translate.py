@@ -19,6 +19,7 @@ from bleuprint.decoding.beam_search import beam_search
 from bleuprint.decoding.engine import SPECIAL_TOKENS, TorchEngine
 from bleuprint.decoding.ensemble import Ensemble
 from bleuprint.decoding.forced_decoding import reference_loss
+from bleuprint.decoding.translation_record import TranslationRecord
 from bleuprint.model.transformer import Transformer
 from bleuprint.model.weights import named_weights, write_description
 from bleuprint.runtime.errors import UserError
@@ -144,7 +145,9 @@ def test_hypotheses_go_to_files(corpus, model, stored, tmp_path):
     assert len(written) == 32
     names = ("test.x.en", "test.y.en")
     digests = {n: hashlib.sha256((hypotheses / n).read_bytes()).hexdigest() for n in names}
-    assert read_json(made) == {
+    content = read_json(made)
+    content.pop("cut")  # see below
+    assert content == {
         "model": "f",
         "averaged": {"settings": {"last": 1}, "updates": [9]},
         "decode": dump(settings),
@@ -178,6 +181,31 @@ def cross_entropy(model, corpus, test):
 def test_the_loss_is_that_of_the_stored_weights(corpus, model, stored, tmp_path, changes):
     translate_into(tmp_path, corpus, stored, dataclasses.replace(DECODE, **changes))
     assert read_json(tmp_path / "translation.json")["losses"] == losses_by_hand(model, corpus)
+
+
+def test_translations_that_their_limit_cut_are_recorded(corpus, model, stored, tmp_path):
+    """Greedy: those that go on beyond it with a higher limit; a file without any names none."""
+    folder, tokens = corpus.binary.folder, corpus.root / "tokens"
+
+    def record(name, limit):
+        decode = dataclasses.replace(DECODE, beam=1, max_len_a=0, max_len_b=limit)
+        translate.translate_tests(folder, stored, decode, tmp_path / name, tokens)
+        return read_json(tmp_path / name / "translation.json")
+
+    def lengths(name, limit):
+        decode = dataclasses.replace(DECODE, beam=1, max_len_a=0, max_len_b=limit)
+        found = translate.search(TorchEngine(model, decode), corpus.binary, name)
+        return [len(each.tokens) for each in found]
+
+    limit, expected = 4, {}
+    for name in ("x", "y"):
+        of_set = lengths(f"test.{name}", 30)
+        if cut := [line for line, length in enumerate(of_set, 1) if length > limit]:
+            expected[name] = cut
+    assert record("cut", limit)["cut"] == expected
+    assert 0 < len(expected["x"]) < 31
+    TranslationRecord("f", {}, {}, {}, {}).write(whole := tmp_path / "whole.json")
+    assert "cut" not in read_json(whole) and TranslationRecord.read(whole).cut == {}
 
 
 def test_a_reference_beyond_the_positions_has_no_loss(corpus, model, monkeypatch):

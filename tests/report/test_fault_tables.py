@@ -16,6 +16,8 @@ from bleuprint.report.page.scores import faults as faults_section
 from bleuprint.report.records import _correct, collect
 from bleuprint.report.report import table_md
 from bleuprint.report.system_results import system_results
+from bleuprint.runtime.files import read_json, write_json
+from bleuprint.scoring.score import score_cell
 from bleuprint.text.parallel import TextFolder, read_lines
 from bleuprint.tracking.sync import metrics
 from result_rows import rows_of
@@ -97,3 +99,30 @@ def test_holms_correction_is_over_all_systems_and_faults():
     assert corrected["a", "any fault"] == pytest.approx(0.045)
     assert corrected["a", "numbers"] == pytest.approx(0.08)
     assert corrected["a", "bleu"] == 0.02
+
+
+def test_outputs_cut_at_their_maximum_length_are_counted(tmp_path):
+    """Of the second seed of one system; the other cells, without a count, have none."""
+    root, cell = tmp_path / "cut", Cell("small", CORPUS, 2)
+    settings = trees.settings_in(root, corpora={CORPUS: (TEST,)}, seeds=(1, 2))
+    trees.write_all(root, settings)
+    whole = collect(settings, root)
+    assert "cut off" not in set(whole.measures.measure)
+    text = table_md(settings, whole, root)
+    record = root / cell.results / "translation.json"
+    write_json(record, {**read_json(record), "cut": {TEST: [3, 7, 40]}})
+    score_cell(settings, *cell, root)
+    records = collect(settings, root)
+    rows = records.measures[records.measures.measure == "cut off"]
+    counts = {(row.system, row.seed): row.value for row in rows.itertuples()}
+    assert counts == {("tiny", 1): 0, ("tiny", 2): 0, ("small", 1): 0, ("small", 2): 3}
+    results = {result.system: result for result in system_results(records)}
+    assert results["small"].score("cut off").mean == 1.5
+    cut_text = table_md(settings, records, root)
+    assert "cut off: the translation ended at the maximum length" in cut_text
+    assert "cut off: the" not in text
+    heads = [column.label for column in tables.faults(records).columns]
+    assert "cut off" in heads
+    assert "cut off" not in [column.label for column in tables.faults(whole).columns]
+    shown = faults_section(ReportContext(settings, records, root)).data
+    assert shown["notes"][-1].endswith("where the model preferred to go on")

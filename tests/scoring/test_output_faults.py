@@ -6,7 +6,7 @@ import pytest
 
 import result_trees as trees
 from bleuprint.scoring.measure import Texts
-from bleuprint.scoring.output_faults import ANY, FAULTS, LANGUAGE, has_loop, is_balanced
+from bleuprint.scoring.output_faults import ANY, CUT, FAULTS, LANGUAGE, has_loop, is_balanced
 from bleuprint.text.tokenizers import Tokenize, tokenizer_for
 from measuring import texts_of
 from scoring import SEPARATORS
@@ -22,9 +22,9 @@ def corpus(tmp_path):
     return dataclasses.replace(corpus, tokenize=dataclasses.replace(corpus.tokenize, name="none"))
 
 
-def counts_of(sources, references, outputs, corpus):
+def counts_of(sources, references, outputs, corpus, cut=()):
     """Of each fault, by line, whether the output has it, and whether the line counts."""
-    texts = Texts(sources, references, outputs, corpus, texts_of([], []).described)
+    texts = Texts(sources, references, outputs, corpus, texts_of([], []).described, cut)
     counted = {fault.key: fault.count(texts) for fault in FAULTS}
     return {name: of.tolist() for name, of in counted.items() if of is not None}
 
@@ -54,6 +54,18 @@ def found(corpus, source, reference, output):
 )
 def test_each_fault_is_seen_alone(corpus, output, faults):
     assert found(corpus, SOURCE, GOOD, output) == faults | ({ANY} if faults else set())
+
+
+def test_what_the_maximum_length_cut_is_a_fault(corpus):
+    """Lines 2 and 3, of which line 3 has another fault as well; of no other test set a count."""
+    outputs = [GOOD, GOOD, GOOD.replace("20", "21")]
+    given = [SOURCE] * 3, [GOOD] * 3, outputs, corpus
+    whole = counts_of(*given)
+    assert "cut off" not in whole
+    cut = counts_of(*given, cut={2, 3})
+    assert cut["cut off"] == [[0, 1], [1, 1], [1, 1]]
+    assert cut[ANY] == [[0, 1], [1, 1], [1, 1]] and whole[ANY] == [[0, 1], [0, 1], [1, 1]]
+    assert {name for name in cut if cut[name] != whole.get(name)} == {ANY, "cut off"}
 
 
 def test_addresses_have_to_be_kept(corpus):
@@ -91,7 +103,7 @@ def test_counts_by_hand_without_the_lines_whose_reference_has_the_fault(corpus):
         "Das Haus hat 4 <unk>.",
     ]
     faults = counts_of(sources, references, outputs, corpus)
-    assert list(faults) == [fault.key for fault in FAULTS]
+    assert list(faults) == [fault.key for fault in FAULTS if fault.key != CUT]
     assert faults["numbers"] == [[0, 0], [1, 1], [0, 1], [1, 1]]
     assert faults["brackets"] == [[1, 1], [0, 1], [0, 1], [0, 1]]
     assert faults["unknown token"] == [[0, 1]] * 3 + [[1, 1]]
@@ -104,7 +116,7 @@ def test_counts_by_hand_without_the_lines_whose_reference_has_the_fault(corpus):
 def test_a_language_that_cannot_be_identified(corpus):
     toy = dataclasses.replace(corpus, source="xx", target="yy")
     names = list(counts_of(["1 2"], ["1 2"], ["1 3"], toy))
-    assert names == [fault.key for fault in FAULTS if fault.key != LANGUAGE]
+    assert names == [fault.key for fault in FAULTS if fault.key not in (LANGUAGE, CUT)]
 
 
 @pytest.mark.parametrize("separator", [*SEPARATORS, "\0", "\ufeff"])

@@ -6,7 +6,7 @@ of the outputs so far, BOS included.
 
 from bisect import insort
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import NamedTuple, Protocol, TypeVar
 
 import numpy as np
@@ -50,12 +50,14 @@ class SpecialTokens(NamedTuple):
 class Hypothesis:
     """A finished output, without BOS and EOS.
 
-    `log_prob` includes EOS; `score` is `log_prob` divided by the length penalty.
+    `log_prob` includes EOS; `score` is `log_prob` divided by the length penalty. `is_cut`: the
+    output ended at its maximum length, where the model preferred another token to EOS.
     """
 
     tokens: list[int]
     score: float
     log_prob: float
+    is_cut: bool = field(default=False, compare=False)
 
 
 # The best outputs of each sentence, best first.
@@ -105,19 +107,22 @@ def beam_search(
     sentences = torch.arange(len(max_lengths), device=max_lengths.device)
     scores = torch.zeros(len(max_lengths), 1, device=max_lengths.device)
     outputs = torch.full((len(max_lengths), 1, 1), special.bos, device=max_lengths.device)
+    limits = frozenset(max_lengths.tolist())
     while len(sentences):
         count, width, length = outputs.shape
         logits, state = step(outputs[:, :, -1].reshape(-1), state)
         logs = torch.log_softmax(logits.float(), -1).view(count, width, -1)
         if logs[:, :, 0].isnan().any():  # all are if one is
             raise UserError("the model is broken: its probabilities are NaN")
-        mask_forbidden(logs, outputs, max_lengths[sentences] == length, special, settings)
+        at_limit = max_lengths[sentences] == length
+        cut = would_continue(logs, at_limit, special.eos) if length in limits else None
+        mask_forbidden(logs, outputs, at_limit, special, settings)
 
         values, picked = _greatest(logs, scores, min(2 * beam, logs[0].numel()))
         parents = torch.div(picked, logs.size(-1), rounding_mode="floor")
         tokens = picked % logs.size(-1)
         ends = tokens == special.eos
-        finished.add(sentences, outputs, values[:, :beam], parents, ends[:, :beam])
+        finished.add(sentences, outputs, values[:, :beam], parents, ends[:, :beam], cut)
 
         scores, ranks = values.masked_fill(ends, -torch.inf).topk(min(beam, values.size(1)))
         parents, tokens = parents.gather(1, ranks), tokens.gather(1, ranks)
@@ -146,6 +151,16 @@ def _greatest(logs: Tensor, scores: Tensor, most: int) -> tuple[Tensor, Tensor]:
     given = logs.contiguous(), scores.contiguous(), *logs.shape, most
     library.greatest(*native.arguments(*given, values, places))
     return values, places
+
+
+def would_continue(logs: Tensor, at_limit: Tensor, eos: int) -> Tensor:
+    """Which outputs (B, K) at their maximum length have a more probable next token than EOS.
+
+    `logs` (B, K, V): the model's log-probabilities; `at_limit` (B,): sentences at that length.
+    """
+    continues = torch.zeros(logs.shape[:2], dtype=torch.bool, device=logs.device)
+    continues[at_limit] = logs[at_limit].argmax(-1) != eos
+    return continues
 
 
 def mask_forbidden(
@@ -192,19 +207,29 @@ class _Finished:
         self._most, self._settings = most, settings
 
     def add(
-        self, sentences: Tensor, outputs: Tensor, values: Tensor, parents: Tensor, ends: Tensor
+        self,
+        sentences: Tensor,
+        outputs: Tensor,
+        values: Tensor,
+        parents: Tensor,
+        ends: Tensor,
+        cut: Tensor | None = None,
     ) -> None:
-        """Add the candidates (B, K) marked by `ends`; `parents` are their rows of outputs."""
+        """Add the candidates (B, K) marked by `ends`; `parents` are their rows of outputs.
+
+        `cut` (B, K): the outputs that the maximum length ends; None if it ends none in this step.
+        """
         rows, ranks = (ends & values.isfinite()).nonzero(as_tuple=True)
         if not len(rows):
             return
         penalty = length_penalty(outputs.size(2), self._settings)
         tokens = outputs[rows, parents[rows, ranks], 1:].tolist()
         logs, indices = values[rows, ranks].tolist(), sentences[rows].tolist()
-        for sentence, log, output in zip(indices, logs, tokens, strict=True):
+        is_cut = [False] * len(rows) if cut is None else cut[rows, parents[rows, ranks]].tolist()
+        for sentence, log, output, of_limit in zip(indices, logs, tokens, is_cut, strict=True):
             self._count[sentence] += 1
             # of equal scores the one found first stays first
-            hypothesis = Hypothesis(output, log / penalty, log)
+            hypothesis = Hypothesis(output, log / penalty, log, of_limit)
             insort(self.best[sentence], hypothesis, key=lambda each: -each.score)
             del self.best[sentence][self._most :]
 

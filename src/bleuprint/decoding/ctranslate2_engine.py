@@ -1,5 +1,6 @@
 """Beam search by CTranslate2 (https://github.com/OpenNMT/CTranslate2)."""
 
+import math
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
@@ -24,6 +25,9 @@ from bleuprint.decoding.ctranslate2_convert import convert
 from bleuprint.decoding.engine import Engine, Sources
 from bleuprint.decoding.forced_decoding import token_log_probs
 from bleuprint.model.transformer import Transformer
+
+# The log-probability from which EOS is the most probable token, whatever the others are.
+_LIKELY = math.log(0.5)
 
 
 class CTranslate2Engine(Engine):
@@ -97,7 +101,11 @@ class CTranslate2Engine(Engine):
         for output, score in zip(result.hypotheses, result.scores, strict=True):
             tokens = [self._ids[token] for token in output[: limit - 1]]
             log = score * (length := len(tokens) + 1) ** alpha
-            if length == limit:  # cut off before EOS
-                log = sum(token_log_probs(self._model, [source], [[*tokens, EOS]])[0])
-            found.append(Hypothesis(tokens, log / length_penalty(length, self.decode), log))
+            is_cut = False
+            if length == limit:  # without EOS, which CTranslate2 did not try here
+                logs = token_log_probs(self._model, [source], [[*tokens, EOS]])[0]
+                log = sum(logs)
+                is_cut = logs[-1] < _LIKELY
+            score = log / length_penalty(length, self.decode)
+            found.append(Hypothesis(tokens, score, log, is_cut))
         return sorted(found, key=lambda each: -each.score)

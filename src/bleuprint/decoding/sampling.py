@@ -20,6 +20,7 @@ from bleuprint.decoding.beam_search import (
     Step,
     length_penalty,
     mask_forbidden,
+    would_continue,
 )
 from bleuprint.runtime.errors import UserError
 
@@ -65,6 +66,7 @@ def sample(
         if logs[:, 0].isnan().any():  # all are if one is
             raise UserError("the model is broken: its probabilities are NaN")
         at_limit = max_lengths[sentences] == outputs.size(1)
+        cut = would_continue(logs[:, None], at_limit, special.eos)[:, 0].tolist()
         mask_forbidden(logs[:, None], outputs[:, None], at_limit, special, settings)
         tokens = _draw(logs, [randoms[row].random() for row in sentences.tolist()], top_k)
         sums = sums + logs.gather(1, tokens[:, None])[:, 0]
@@ -72,7 +74,7 @@ def sample(
         penalty = length_penalty(outputs.size(1), settings)
         for row in ends.nonzero().flatten().tolist():
             log = float(sums[row])
-            hypothesis = Hypothesis(outputs[row, 1:].tolist(), log / penalty, log)
+            hypothesis = Hypothesis(outputs[row, 1:].tolist(), log / penalty, log, cut[row])
             found[int(sentences[row])] = [hypothesis]
         outputs = torch.cat((outputs, tokens[:, None]), dim=1)
         running = (~ends).nonzero().flatten()

@@ -14,6 +14,7 @@ from bleuprint.decoding.attention import (
     select_sentences,
     write_attention,
 )
+from bleuprint.decoding.beam_search import Hypothesis
 from bleuprint.decoding.ctranslate2_engine import CTranslate2Engine
 from bleuprint.decoding.engine import Engine, TorchEngine
 from bleuprint.decoding.ensemble import Decoder, Ensemble, load_decoder, models_of
@@ -50,10 +51,14 @@ def translate_tests(
     aligner = WordAligner(newest, corpus, decode)
     hypotheses = results / "hypotheses"
     maps: dict[str, list[SentenceAttention]] = {}
+    cut_lines = dict[str, list[int]]()
     with whole_folder(hypotheses) as partial:
         for name in tests:
             title = " ".join(("translate", *results.parts[-3:], name))  # system, corpus, seed
-            outputs = search(engine, corpus, name, progress=title)
+            found = search(engine, corpus, name, progress=title)
+            outputs = [each.tokens for each in found]
+            if cut := [line for line, each in enumerate(found, 1) if each.is_cut]:
+                cut_lines[name.removeprefix("test.")] = cut
             source, path = corpus.side(name, corpus.source), tokens / f"{name}.{corpus.source}"
             texts = (line.split(" ")[bool(corpus.tags) :] for line in read_lines(path))
             lines = [
@@ -71,7 +76,7 @@ def translate_tests(
     described = read_object(model_folder / DESCRIPTION, ("fingerprint", "averaged"))
     made_by = described["fingerprint"], described["averaged"], dump(decode)
     hashes = {path.name: sha256_of(path) for path in sorted(hypotheses.iterdir())}
-    TranslationRecord(*made_by, hashes, losses).write(results / TRANSLATION)
+    TranslationRecord(*made_by, hashes, losses, cut_lines).write(results / TRANSLATION)
     write_attention(results / ATTENTION, maps)
 
 
@@ -101,8 +106,8 @@ def create_engine(
 
 def search(
     engine: Engine, corpus: BinaryCorpus, name: str, progress: str | None = None
-) -> list[list[int]]:
-    """The best translation of each sentence of a set, in its order: ids without EOS."""
+) -> list[Hypothesis]:
+    """The best translation of each sentence of a set, in its order."""
     source = corpus.side(name, corpus.source)
     longest, most = int(source.lengths.max(initial=0)), engine.max_source_length
     if longest > most:
@@ -116,4 +121,4 @@ def search(
         tags = [encode([each]).tolist() for each in corpus.tags]
         empty = [list(source[row]) in tags for row in range(len(lengths))]
         lengths = np.where(empty, 1, lengths)
-    return [best[0].tokens for best in engine.search(source, lengths, progress=progress)]
+    return [best[0] for best in engine.search(source, lengths, progress=progress)]

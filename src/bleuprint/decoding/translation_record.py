@@ -1,7 +1,7 @@
 """The provenance of translations: the training, the settings, the hashes of the files."""
 
 import dataclasses
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Self, TypedDict
 
@@ -25,7 +25,8 @@ class TranslationRecord:
 
     `model`: the fingerprint of the model's training; `averaged`: the settings of the average and
     the updates of its checkpoints; `decode`: the search settings; `hypotheses`: the SHA-256 of each
-    file, by name; `losses`: those of the references, by test set.
+    file, by name; `losses`: those of the references, by test set; `cut`: the lines, from 1, whose
+    translations the maximum length cut, by test set. The file has no `cut` if no translation is.
     """
 
     model: str
@@ -33,15 +34,20 @@ class TranslationRecord:
     decode: dict[str, Any]
     hypotheses: dict[str, str]
     losses: dict[str, ReferenceLoss | None]
+    cut: dict[str, list[int]] = field(default_factory=dict)
 
     @classmethod
     def read(cls, path: Path) -> Self:
         """Read translation.json; raises UserError if it is missing or damaged."""
         with reading(path):
-            return cls(**read_object(path, cls.__dataclass_fields__))
+            required = [each for each in cls.__dataclass_fields__ if each != "cut"]
+            return cls(**read_object(path, required))
 
     def write(self, path: Path) -> None:
-        write_json(path, dataclasses.asdict(self))
+        content = dataclasses.asdict(self)
+        if not self.cut:
+            del content["cut"]
+        write_json(path, content)
 
     @property
     def models(self) -> int:

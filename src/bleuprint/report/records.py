@@ -5,6 +5,7 @@ from itertools import chain
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pandas as pd
 
 from bleuprint.cells.results import Results
@@ -12,12 +13,14 @@ from bleuprint.config.cells import rows_of, settings_sha256
 from bleuprint.config.experiment import Settings
 from bleuprint.config.paths import Cell
 from bleuprint.report.frame import KEY, Records, with_measured
-from bleuprint.report.paired import holm, paired_differences
+from bleuprint.report.paired import OfTest, holm, paired_differences
 from bleuprint.report.task import Task, tasks_of
 from bleuprint.runtime import fingerprint
 from bleuprint.runtime.errors import UserError
 from bleuprint.scoring.measure import DIGITS
 from bleuprint.scoring.measures import MEASURES
+from bleuprint.scoring.output_faults import CUT
+from bleuprint.scoring.significance import measured
 
 _OF_TRAINING = ("parameters", "updates", "source_tokens", "target_tokens")
 _Row = dict[str, Any]
@@ -67,10 +70,11 @@ def _of_test(
 ) -> dict[tuple[Cell, str], list[_Row]]:
     """The measures of each row's seeds, tested against the first row."""
     baseline, *others = rows
-    found = {run.cell: _measured(run, test) for row in rows for run in row}
+    measures = _measures([run for row in rows for run in row], test)
+    found = {cell: _placed(cell, test, of_cell) for cell, of_cell in measures.items()}
     tested = list[tuple[float, list[_Row]]]()
     for row in others:
-        first, second = ([run.measures(test) for run in side] for side in (baseline, row))
+        first, second = ([measures[run.cell] for run in side] for side in (baseline, row))
         trained = not row[0].row and not baseline[0].row
         for key, of in paired_differences(first, second, trained).items():
             seeds = [found[run.cell][key] for run in row]
@@ -103,11 +107,29 @@ def _correct(tested: Sequence[tuple[float, Sequence[_Row]]]) -> None:
                 row["p_holm"] = round(p_holm, DIGITS)
 
 
-def _measured(run: Results, test: str) -> dict[tuple[str, str], _Row]:
-    place = {**run.cell._asdict(), "test": test}
+def _measures(runs: Sequence[Results], test: str) -> dict[Cell, OfTest]:
+    """What was measured on a test set, by cell.
+
+    A cell has no count of translations that the maximum length cut if there are none. Where another
+    cell has one, theirs is 0; of systems from outside nobody knows.
+    """
+    found = {run.cell: run.measures(test) for run in runs}
+    key = CUT, ""
+    if any(key in of_cell for of_cell in found.values()):
+        for run in runs:
+            if key not in found[run.cell] and not run.row:
+                statistics = np.array([[0.0, 1.0]] * run.scores_of(test)["lines"])
+                none_cut = measured(MEASURES[CUT], statistics, signature="")
+                found[run.cell] = {**found[run.cell], key: none_cut}
+    return found
+
+
+def _placed(cell: Cell, test: str, of_cell: OfTest) -> dict[tuple[str, str], _Row]:
+    """The rows of a cell's measures, without their statistics."""
+    place = {**cell._asdict(), "test": test}
     return {
         key: place | {name: value for name, value in each.items() if name != "statistics"}
-        for key, each in run.measures(test).items()
+        for key, each in of_cell.items()
     }
 
 

@@ -18,7 +18,7 @@ from bleuprint.report.system_results import PLACE, SystemResult, by_test, system
 from bleuprint.report.task import tasks_of
 from bleuprint.scoring.breakdown import COUNT, COUNTS, LENGTH, LENGTHS, WORD_ACCURACY
 from bleuprint.scoring.measures import FAULT_KEYS, MEASURES, SCORES
-from bleuprint.scoring.output_faults import ANY
+from bleuprint.scoring.output_faults import ANY, CUT, CUT_NOTE
 from bleuprint.scoring.reference_loss import LOSSES
 
 DOCUMENT = "document"
@@ -157,6 +157,11 @@ def faults(records: Records) -> Grid | None:
     names = [name for name in FAULT_KEYS if name == ANY or occurs(name)]
     columns = {MEASURES[name].label: (name, "") for name in names}
     return table(results, columns, full, ("references", references))
+
+
+def fault_notes(records: Records) -> list[str]:
+    """What is said of faults below their table that few experiments have."""
+    return [CUT_NOTE] if (records.measures.measure == CUT).any() else []
 
 
 def signatures(records: Records) -> Iterator[str]:

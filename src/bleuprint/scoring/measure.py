@@ -4,7 +4,7 @@ One interval, one pair of tests and one table serve all measures (significance.p
 groups of lines, whose counts are summed. measures.py lists the measures.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Literal, TypedDict
@@ -22,13 +22,17 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True, eq=False)
 class Texts:
-    """The lines of a test set with their translations, and what is known of it."""
+    """The lines of a test set with their translations, and what is known of it.
+
+    `cut`: the lines, from 1, whose translations ended at the maximum length of an output.
+    """
 
     sources: Sequence[str]
     references: Sequence[str]
     hypotheses: Sequence[str]
     corpus: Corpus
     described: Description
+    cut: Collection[int] = ()
 
     @property
     def language(self) -> str:

@@ -23,7 +23,13 @@ from bleuprint.text.parallel import Pair
 from bleuprint.text.tokenizers import Tokenizer, tokenizer_for
 from bleuprint.text.unicode import blank_unprinted, blank_white
 
-ANY, EMPTY, LANGUAGE = "any fault", "empty", "other language"
+ANY, EMPTY, LANGUAGE, CUT = "any fault", "empty", "other language", "cut off"
+
+# Said where it occurs.
+CUT_NOTE = (
+    f"{CUT}: the translation ended at the maximum length of an output (decode.max_len_a, "
+    "decode.max_len_b), where the model preferred to go on"
+)
 
 # As in the recipes' filters.
 _RATIO, _LANGUAGE = Ratio(max=3.0), LanguageId(likelier=10.0)
@@ -48,8 +54,8 @@ def _broken(texts: Texts) -> dict[str, list[tuple[int, int]]]:
     """By fault of each line, whether it has the fault, and whether it counts.
 
     It counts unless the reference has the fault, too; with ANY all lines do. LANGUAGE is left
-    out if the target language is not one that LanguageId knows. What does not print, such as a mark
-    of direction after a number, is no difference.
+    out if the target language is not one that LanguageId knows, and CUT if no translation was cut.
+    What does not print, such as a mark of direction after a number, is no difference.
     """
     languages = texts.corpus.source, texts.corpus.target
     source, target = (tokenizer_for(each, texts.corpus.tokenize) for each in languages)
@@ -72,10 +78,15 @@ def _broken(texts: Texts) -> dict[str, list[tuple[int, int]]]:
         return {name for name, fails in checks.items() if fails(line)}
 
     broken: dict[str, list[tuple[int, int]]] = {name: [] for name in (ANY, EMPTY, *checks)}
-    for line, reference, hypothesis in zip(sources, references, hypotheses, strict=True):
+    if texts.cut:
+        broken[CUT] = []
+    lines = zip(sources, references, hypotheses, strict=True)
+    for number, (line, reference, hypothesis) in enumerate(lines, 1):
         expected = faults(Pair(line, reference))
         own = faults(Pair(line, hypothesis)) - expected
-        for name in (EMPTY, *checks):
+        if number in texts.cut:
+            own.add(CUT)
+        for name in broken.keys() - {ANY}:
             broken[name].append((int(name in own), int(name not in expected)))
         broken[ANY].append((int(bool(own)), 1))
     return broken
@@ -164,5 +175,5 @@ FAULTS = tuple(
         lower_is_better=True,
         share=True,
     )
-    for name in (ANY, EMPTY, *_CHECKS)
+    for name in (ANY, EMPTY, *_CHECKS, CUT)
 )

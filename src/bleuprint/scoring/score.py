@@ -1,6 +1,6 @@
 """The stage score: all measures of a cell's translations."""
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import replace
 from pathlib import Path
 
@@ -54,13 +54,14 @@ def score_files(
     corpus: Corpus,
     described: Description,
     loss: ReferenceLoss | None,
+    cut: Collection[int] = (),
 ) -> SetScores:
-    """Score one file of translations.
+    """Score one file of translations; `cut`: the lines that the maximum length cut, from 1.
 
     Raises UserError if it is not parallel to the references.
     """
     expected, translated = zip(*read_pairs(references, hypotheses), strict=True)
-    texts = Texts(list(read_lines(sources)), expected, translated, corpus, described)
+    texts = Texts(list(read_lines(sources)), expected, translated, corpus, described, {*cut})
     return {
         "lines": len(expected),
         "sources": sha256_of(sources),
@@ -87,13 +88,14 @@ def score_cell(
     texts = TextFolder(folder(corpus, "split", root), entry.source, entry.target)
     cell = root / Cell(system, corpus, seed).results
     tests = names_of_test_sets(entry, texts)
-    losses = TranslationRecord.read(cell / TRANSLATION).losses
+    record = TranslationRecord.read(cell / TRANSLATION)
     scores = {}
     for test in tests:
         described = read_description(folder(corpus, "tests", root), test)
         sources, references = texts.files(f"test.{test}")
         files = sources, references, cell / "hypotheses" / references.name
-        scores[test] = score_files(*files, entry.of_test(test), described, losses.get(test))
+        loss, cut = record.losses.get(test), record.cut.get(test, ())
+        scores[test] = score_files(*files, entry.of_test(test), described, loss, cut)
         note_if_identical(scores[test], files[-1])
     write_json(cell / SCORES, scores)
     return scores

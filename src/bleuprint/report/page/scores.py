@@ -85,10 +85,10 @@ def _with_drawn(grid: Grid, head: str, drawn: Mapping[str, str], about: dict[str
 
 def faults(context: ReportContext) -> Section:
     """Faults of translations that are seen without a reference."""
-    data = {
-        "grid": tables.faults(context.records),
-        "notes": paragraphs("faults.md"),
-    }
+    notes = paragraphs("faults.md")
+    for note in tables.fault_notes(context.records):
+        notes[-1] += f"\n- {note}"
+    data = {"grid": tables.faults(context.records), "notes": notes}
     return Section("faults", "What broke", data)
 
 
