@@ -81,11 +81,30 @@ def test_it_translates_as_the_command_does(server, translator):
             assert one["score"] == pytest.approx(other.score, abs=2e-6)
 
 
-def test_a_line_of_several_sentences_is_translated_by_sentence(server):
-    _, found = server.translate(text="be gibu. Gu dibe.\nbe gibu. \nGu dibe.", attention=True)
+def test_a_line_is_translated_as_one_sentence(server, translator):
+    _, found = server.translate(text="be gibu. Gu dibe.\r\nbe gibu.\nGu dibe.", attention=True)
     together, *alone = (line["translations"][0]["text"] for line in found["lines"])
-    assert together == " ".join(alone)
-    assert [len(line["attention"]) for line in found["lines"]] == [2, 1, 1]
+    assert together == translator(["be gibu. Gu dibe."])[0].best[0].text
+    assert together != " ".join(alone)
+    assert [len(line["attention"]) for line in found["lines"]] == [1, 1, 1]
+    words = ["be", "gibu", "Gu", "dibe"]
+    assert found["lines"][0]["words"] == words
+    assert (
+        len(found["lines"][0]["attention"][0]["columns"])
+        == len(translator.ids("be gibu. Gu dibe.")) + 1
+    )
+
+
+def test_a_line_far_longer_than_the_training_text_is_noted(server, translator):
+    """A training sentence has two to six words, so at most 18 subwords and EOS."""
+    _, found = server.translate(text="be ba\n" + "ga " * 60)
+    short, long = found["lines"]
+    most = translator.usual_length
+    assert short["warnings"] == []
+    assert long["warnings"][-1] == (
+        f"the line is far longer than the training sentences (99.9% have at most {most} tokens). "
+        "A line is translated as one sentence: put each sentence on a line of its own"
+    )
 
 
 def test_words_of_no_training_text_are_named(server):

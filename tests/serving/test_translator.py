@@ -23,6 +23,7 @@ from bleuprint.rules.rule import Edit
 from bleuprint.runtime import processor
 from bleuprint.runtime.files import sha256_of
 from bleuprint.serving.translator import Translator, load_translator
+from bleuprint.text.tokenizers import Tokenize, tokenizer_for
 from trainings import environment
 
 CELL = Cell("micro", "toy", 1)
@@ -89,6 +90,61 @@ def test_a_terminal_is_told_what_to_type(toy):
 def test_no_text_is_said(toy):
     said = "bleuprint: note: nothing to translate: give a sentence a line, in FILE or on standard "
     assert run(toy) == ("", f"{said}input\n")
+
+
+def test_a_translation_cut_at_its_maximum_length_is_named(toy, translator):
+    """Two tokens at most: of what takes more without a limit."""
+    texts = ["be", "ba be", "gu", *lines(toy, "data/split/toy/test.x.de")]
+    short = dataclasses.replace(translator.decode, beam=1, max_len_a=0, max_len_b=2)
+    limited = load_translator(load(), CELL, short)
+    free = load_translator(load(), CELL, dataclasses.replace(short, max_len_b=50))
+    lengths = [len(each.pieces[0].tokens) for each in free(texts)]
+    assert any(length > 2 for length in lengths) and any(length <= 2 for length in lengths)
+    warning = (
+        "the translation is cut off at its maximum length (decode.max_len_a, decode.max_len_b)"
+    )
+    for length, each in zip(lengths, limited(texts), strict=True):
+        assert (warning in each.warnings) == (length > 2)
+
+
+def test_a_line_of_several_sentences_is_one_sentence(toy, translator):
+    """The second line is the first in two: their translations joined are not that of the first."""
+    texts = ["be gibu. Gu dibe. Ba be!", "be gibu.", "Gu dibe. Ba be!"]
+    found, _ = run(toy, text="".join(f"{text}\n" for text in texts).encode())
+    whole, first, rest = found.split("\n")[:-1]
+    assert whole == translator(texts[:1])[0].best[0].text != f"{first} {rest}"
+    assert len(translator(texts[:1])[0].pieces) == 1
+
+
+def test_lines_far_longer_than_the_training_text_are_noted_once(toy, translator):
+    """Of 595 training sentences 99.9% are all of them, so the longest; 1.5 times it is not far."""
+    trained = lines(toy, "data/split/toy/train.de")
+    assert len(trained) < 1000
+    longest = max(len(translator.ids(line)) + 1 for line in trained)
+    assert translator.usual_length == longest
+    one = len(translator.ids("be"))
+    at_most = int(1.5 * longest) - 1  # words of one token, before EOS
+    assert one == 1
+    text = "\n".join(["ba be", "be " * at_most, "be " * (at_most + 1), "be " * 90])
+    _, said = run(toy, text=text.encode())
+    notes = [line for line in said.splitlines() if "far longer" in line]
+    assert notes == [
+        "bleuprint: note: standard input:3: 2 lines are far longer than the training sentences "
+        f"(99.9% have at most {longest} tokens). A line is translated as one sentence: put each "
+        "sentence on a line of its own"
+    ]
+
+
+def test_white_space_is_kept_where_no_rule_cleans(translator, monkeypatch):
+    """As in the stage tokenize: spaCy's tokens of white space count with `clean: {}` alone."""
+    pytest.importorskip("spacy", reason="needs spaCy")
+    tokenizer = tokenizer_for("de", Tokenize("spacy", white_space=True))
+    monkeypatch.setattr(translator.corpus, "tokenizer", lambda _: tokenizer)
+    uncleaned = Translator(translator.model, translator.corpus, (), translator.decode)
+    (found,) = uncleaned([" ba  be"])
+    assert found.words == ["\u2420", "ba", "\u2420", "be"]
+    (cleaned,) = translator([" ba  be"])
+    assert cleaned.words == ["ba", "be"]
 
 
 def hypotheses():
@@ -181,7 +237,7 @@ def test_alignments_go_to_a_file(toy, tmp_path, translator):
         # each word of the translation has a source word
         assert {place for _, place in pairs} == set(range(len(target.split())))
         assert all(place < len(source.split()) for place, _ in pairs)
-    # the second of two pieces, and of two sentences, is aligned to its own words
+    # the second of two pieces, and a second sentence, is aligned to its own words
     for row, second in ((rows[2], 3), (rows[3], 255)):
         assert any(int(link.split("-")[0]) >= second for link in row[2].split())
 
@@ -195,6 +251,7 @@ def test_alignments_go_to_a_file(toy, tmp_path, translator):
         (("--seed=2",), b"", 1, "params.yaml: no seed 2; there are: "),
         (("--alignment=./params.yaml", "params.yaml"), b"", 1, "params.yaml: is the text to tra"),
         (("--alignment=no/a",), b"ba\n", 1, "error: No such file or directory: no/a"),
+        ((), b"ba\rbe\r", 1, r"standard input: its lines end in \r alone, as on old Macs: tr "),
         ((), b"ba\n\xff\n", 1, "standard input:2: byte 1 of the line is 0xff: not UTF-8"),
     ],
 )

@@ -13,7 +13,6 @@ import pytest
 from bleuprint.rules import CHECKS, EDITS
 from bleuprint.rules.rule import Candidate
 from bleuprint.scoring import output_faults
-from bleuprint.serving.sentence_translator import split_sentences
 from bleuprint.text.parallel import Pair
 from bleuprint.text.text_form import FORMS as FORMS_OF_LINES
 from bleuprint.text.tokenizers import Tokenize, tokenizer_for
@@ -29,7 +28,6 @@ UNITS = [
     *('""', '",', '":', '{"', "( ", "@@ ", " .", "_a ", "&quot; ", "aĠ", "1 ", "私 ", "</a>"),
 ]
 LENGTH = 4_000
-LONGER = {"sentences": 30_000}  # characters that are fast
 # Seconds a character that are fast, whatever the line is made of.
 FAST = 2.5e-6
 # Times the time for half the length; 4 is quadratic.
@@ -52,7 +50,6 @@ def functions():
     yield "comparable", comparable
     for form in FORMS_OF_LINES:
         yield f"form {form.name}", form.matches
-    yield "sentences", lambda s: split_sentences(s, "en")
     segmented = [language for language, package in PACKAGES.items() if find_spec(package)]
     for name, languages in {**TOKENIZERS, "segmenter": segmented}.items():
         for language in languages if name != "spacy" or find_spec("spacy") else ():
@@ -83,11 +80,11 @@ def seconds(function, line):
 def test_twice_the_length_takes_about_twice_the_time(name):
     function = CASES[name]
     function("Warm up.")
-    length, slow = LONGER.get(name, LENGTH), {}
+    slow = {}
     for unit in UNITS:
-        whole, half = (unit * (n // len(unit)) + "x" for n in (length, length // 2))
+        whole, half = (unit * (n // len(unit)) + "x" for n in (LENGTH, LENGTH // 2))
         took = seconds(function, whole)
-        if took > FAST * length:
+        if took > FAST * LENGTH:
             ratio = min(took, seconds(function, whole)) / least(function, half)
             # once more, since other processes slow this one down
             if ratio > MOST and least(function, whole) / least(function, half) > MOST:

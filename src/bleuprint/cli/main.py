@@ -10,9 +10,9 @@ from pathlib import Path
 from bleuprint import __version__
 from bleuprint.cli import corpus, models, pipeline, scores, translate
 from bleuprint.cli.options import Commands
+from bleuprint.model.arithmetic import restart
 from bleuprint.runtime.environment import complete_user
 from bleuprint.runtime.errors import run
-from bleuprint.runtime.reexec import reexec
 from bleuprint.runtime.streams import prepare
 
 _START = """\
@@ -54,8 +54,10 @@ def main() -> None:
     if given.command is None:
         parser.print_help(sys.stderr)
         sys.exit(2)
-    if given.computes:
-        reexec()  # before torch is imported
+    if given.computes:  # before torch is imported
+        named = vars(given)
+        cell = (named["system"], named["corpus"]) if "system" in named else ()
+        restart(*cell)
     run(lambda: given.command(given))
 
 

@@ -6,6 +6,7 @@ import sys
 from collections import Counter
 from contextlib import suppress
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from bleuprint.cli import options
 from bleuprint.cli.options import Commands, add_command, count
@@ -14,6 +15,9 @@ from bleuprint.config.paths import Cell
 from bleuprint.config.system import Decode
 from bleuprint.runtime.errors import UserError, say
 from bleuprint.runtime.files import not_a_file
+
+if TYPE_CHECKING:
+    from bleuprint.serving.translator import Translated, Translator
 
 # How many lines that may have lost text are named.
 _WARNED = 5
@@ -30,44 +34,67 @@ def add_commands(commands: Commands) -> None:
 
 
 def _translate(given: argparse.Namespace) -> None:
-    """Translate sentences with a trained system, one line for each line."""
+    """Translate lines with a trained system: each line is one sentence."""
     settings, cell, decode = _checked(given)
-    # they load torch, which takes seconds: what is wrong with the arguments is said before
-    from bleuprint.serving.known_words import words
-    from bleuprint.serving.sentence_translator import SentenceTranslator
+    # it loads torch, which takes seconds: what is wrong with the arguments is said before
     from bleuprint.serving.translator import load_translator, translate_lines
 
-    translator = load_translator(
-        settings, cell, decode, SentenceTranslator, direction=given.direction
-    )
+    translator = load_translator(settings, cell, decode, direction=given.direction)
     if not given.files and sys.stdin and sys.stdin.isatty():
         say("type a sentence a line; Ctrl-D ends", "note")
+    notes, number = _Notes(translator), 0
     with Path(given.alignment or os.devnull).open("w", encoding="utf-8") as alignments:
-        warned, number, count, unknown = 0, 0, 0, Counter[str]()
         for block in translate_lines(translator, given.files, given.n_best or 1):
             for place, translated in block:
-                for warning in translated.warnings:
-                    warned += 1
-                    if warned <= _WARNED:
-                        say(f"{place}: {warning}", "warning")
-                best = translated.best
-                for each in best[: given.n_best or 0]:
-                    print(f"{number} ||| {each.text} ||| {each.score:.6f}")
+                notes.add(place, translated)
                 if given.n_best is None:
-                    print(best[0].text)
+                    print(translated.best[0].text)
+                for each in translated.best[: given.n_best or 0]:
+                    print(f"{number} ||| {each.text} ||| {each.score:.6f}")
                 if given.alignment:
                     print(translator.alignment(translated), file=alignments)
                 number += 1
-                count += len(words(translated.words))
-                unknown.update(translator.known.unknown(translated.words))
             sys.stdout.flush()
             alignments.flush()
-    if (more := warned - _WARNED) > 0:
-        say(f"and {more:,} more such lines", "warning")
-    if not number:
-        say("nothing to translate: give a sentence a line, in FILE or on standard input", "note")
-    if unknown:
-        say(*translator.known.note(unknown, count))
+    notes.end()
+
+
+class _Notes:
+    """What is said of the lines: of the first few that may have lost text at once, then sums."""
+
+    def __init__(self, translator: "Translator") -> None:
+        self._translator = translator
+        self._lines = self._warned = self._words = 0
+        self._far_longer: list[str] = []
+        self._unknown = Counter[str]()
+
+    def add(self, place: str, translated: "Translated") -> None:
+        """Count a line, and say what its translation may have lost."""
+        from bleuprint.serving.known_words import words
+
+        self._lines += 1
+        for warning in translated.warnings:
+            self._warned += 1
+            if self._warned <= _WARNED:
+                say(f"{place}: {warning}", "warning")
+        if self._translator.is_far_longer(translated):
+            self._far_longer.append(place)
+        self._words += len(words(translated.words))
+        self._unknown.update(self._translator.known.unknown(translated.words))
+
+    def end(self) -> None:
+        """Say what is counted over all lines."""
+        if self._warned > _WARNED:
+            say(f"and {self._warned - _WARNED:,} more such lines", "warning")
+        if not self._lines:
+            text = "nothing to translate: give a sentence a line, in FILE or on standard input"
+            say(text, "note")
+        if self._far_longer:
+            count, first = len(self._far_longer), self._far_longer[0]
+            lines = "1 line is" if count == 1 else f"{count:,} lines are"
+            say(f"{first}: {lines} {self._translator.about_length()}", "note")
+        if self._unknown:
+            say(*self._translator.known.note(self._unknown, self._words))
 
 
 def _checked(given: argparse.Namespace) -> tuple[Settings, Cell, Decode]:

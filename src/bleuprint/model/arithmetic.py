@@ -28,8 +28,9 @@ PORTABLE = {
 def restart(*names: str) -> None:
     """Restart this process with the environment of its cell's arithmetic.
 
-    `names`: a system and a corpus, or a text that a system makes. Must be called before torch is
-    imported. What is missing or damaged in reports/resolved.json is left to the stage to report.
+    `names`: a system and a corpus, a text that a system makes, or nothing. Must be called before
+    torch is imported. What is missing or damaged in reports/resolved.json is left to the stage to
+    report.
     """
     portable = False
     with suppress(OSError, ValueError, LookupError, TypeError):

@@ -15,7 +15,8 @@ _PACKED = {
     b"PK\3\4": "unzip -p",
 }
 _ICONV = "iconv -f {0} -t UTF-8 OLD > NEW"
-_BLOCK = 1 << 20
+# As much as is read at once, such as a test set.
+_BLOCK = 1 << 22
 
 
 def decoded(
@@ -24,8 +25,10 @@ def decoded(
     """The text of a line; raises UserError, naming file, line and byte, if it is not UTF-8.
 
     Of lines 1 and 2 also at NULs: without a mark, UTF-16 is often valid UTF-8 with NULs, and its
-    first line may be empty. `rest`: the lines after it; `good`: how many before it are UTF-8 beyond
-    ASCII: to convert the whole file would destroy such lines.
+    first line may be empty; of a single line without \\n also at \\r, with which old Macs end
+    lines.
+    `rest`: the lines after it; `good`: how many before it are UTF-8 beyond ASCII: to convert the
+    whole file would destroy such lines.
     """
     if number <= 2:
         for start, command in _PACKED.items():
@@ -37,6 +40,9 @@ def decoded(
             wide = "UTF-16BE" if number == 1 and line.startswith(b"\0") else "UTF-16LE"
         if wide:
             raise UserError(f"{file}: not UTF-8: the file looks like {wide}: {_ICONV.format(wide)}")
+    if number == 1 and b"\r" in line and not line.endswith(b"\n"):
+        command = r"tr '\r' '\n' < OLD > NEW"
+        raise UserError(f"{file}: its lines end in \\r alone, as on old Macs: {command}")
     try:
         return line.decode()
     except UnicodeDecodeError as error:

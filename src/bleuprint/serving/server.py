@@ -35,7 +35,6 @@ from bleuprint.runtime.errors import UserError
 from bleuprint.runtime.schema import Count, build
 from bleuprint.serving.attention_html import attention_environment
 from bleuprint.serving.known_words import words
-from bleuprint.serving.sentence_translator import SentenceTranslator
 from bleuprint.serving.translator import Translator, load_translator
 
 _HOST = "127.0.0.1"
@@ -66,7 +65,7 @@ def serve(
     except OSError as error:
         why = os.strerror(error.errno or 0)
         raise UserError(f"--port {port}: {why}; choose another, or 0 for a free one") from None
-    translator = load_translator(settings, cell, decode, SentenceTranslator, direction=direction)
+    translator = load_translator(settings, cell, decode, direction=direction)
     page, policy = _page(translator, cell)
     config = uvicorn.Config(
         application(translator, page),
@@ -147,12 +146,12 @@ class TranslationRequest:
 def answer(translator: Translator, request: TranslationRequest) -> dict[str, Any]:
     """{"lines": [{"translations": [{"text", "score"}, ...], "attention", "words", ...}, ...]}.
 
-    For each line of the text: its translations, best first; the attention maps of the best one,
-    one per sentence or piece (null if not requested, or if the weights of the lines so far are too
-    many); its `words`, and those `unknown`, which were not in the training text; and `warnings` of
-    text that was probably lost.
+    For each line of the text, which is one sentence: its translations, best first; the attention
+    maps of the best one, several for a line beyond the model's length (null if not requested, or if
+    the weights of the lines so far are too many); its `words`, and those `unknown`, which were not
+    in the training text; and `warnings` of text that was probably lost.
     """
-    lines = request.text.removesuffix("\n").split("\n")
+    lines = [line.removesuffix("\r") for line in request.text.removesuffix("\n").split("\n")]
     room, answers = _WEIGHTS, []
     for translated in translator(lines, request.n_best):
         maps = None
@@ -165,7 +164,10 @@ def answer(translator: Translator, request: TranslationRequest) -> dict[str, Any
         best = [{"text": each.text, "score": round(each.score, 6)} for each in translated.best]
         found = words(translated.words)
         unknown = [*dict.fromkeys(translator.known.unknown(translated.words))]
-        about = {"words": found, "unknown": unknown, "warnings": translated.warnings}
+        warnings = translated.warnings
+        if translator.is_far_longer(translated):
+            warnings.append(f"the line is {translator.about_length()}")
+        about = {"words": found, "unknown": unknown, "warnings": warnings}
         answers.append({"translations": best, "attention": maps, **about})
     return {"lines": answers}
 

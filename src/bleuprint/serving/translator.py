@@ -3,6 +3,7 @@
 import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from io import BufferedReader
 from itertools import chain, islice
 from pathlib import Path
@@ -29,9 +30,14 @@ from bleuprint.runtime.errors import UserError
 from bleuprint.runtime.schema import Named, build
 from bleuprint.runtime.utf8 import read_lines_together
 from bleuprint.serving.known_words import KnownWords
+from bleuprint.text.tokenizers import tokenized
 
-# Lines that are translated together, at most.
-_LINES = 512
+# Lines that are translated together, at most: a test set as a whole, in the pipeline's batches,
+# since native arithmetic may round otherwise in others.
+_LINES = 8192
+# A line is far longer than the training text with more than _FAR times as many tokens as _SHARE of
+# the training sentences have at most.
+_FAR, _SHARE = 1.5, 0.999
 
 
 @dataclass(frozen=True)
@@ -56,19 +62,36 @@ class Translated:
 
     `beyond`: by how many tokens it is too long for the model. `pieces`: those of the first
     translation; none if the sentence is empty. `words`: those that the tokenizer found in it.
+    `is_cut`: whether the maximum length ended the first translation, or that of one of its pieces.
     """
 
     best: list[Translation]
     beyond: int
     pieces: list[Piece]
     words: list[str]
+    is_cut: bool = False
+
+    @property
+    def length(self) -> int:
+        """The tokens of the sentence, each piece with its EOS."""
+        return sum(len(piece.source) for piece in self.pieces)
 
     @property
     def warnings(self) -> list[str]:
         """What may have been lost."""
+        found = list[str]()
         if self.beyond:
-            return [f"a sentence is {self.beyond} tokens too long for the model: split into pieces"]
-        return ["the translation is empty"] if self.pieces and not self.best[0].text else []
+            found.append(
+                f"the line is {self.beyond} tokens too long for the model: split into pieces"
+            )
+        elif self.pieces and not self.best[0].text:
+            found.append("the translation is empty")
+        if self.is_cut:
+            found.append(
+                "the translation is cut off at its maximum length (decode.max_len_a, "
+                "decode.max_len_b)"
+            )
+        return found
 
 
 @dataclass(frozen=True)
@@ -82,11 +105,10 @@ def load_translator(
     settings: Settings,
     cell: Cell,
     decode: Decode,
-    kind: "type[Translator] | None" = None,
     sampler: Sampler | None = None,
     direction: str | None = None,
 ) -> "Translator":
-    """The translator of a trained cell; `kind`: its class, if not Translator.
+    """The translator of a trained cell.
 
     `direction`: of a corpus of several. Raises UserError if it has not this one, or needs one.
     """
@@ -96,11 +118,13 @@ def load_translator(
     model = load_decoder(cell.models / "averaged", corpus).to(device)
     # not those of params.yaml, which may have been edited since
     edits = build(_Cleaned, {"clean": corpus.clean}, corpus.folder / CORPUS).clean
-    return (kind or Translator)(model, corpus, edits, decode, sampler, pair.languages)
+    return Translator(model, corpus, edits, decode, sampler, pair.languages)
 
 
 class Translator:
-    """Translates as the pipeline does: with the same cleaning, tokenizer and subwords.
+    """Translates each line as one sentence, exactly as the pipeline translates test sets.
+
+    Cleaning, tokenizer, subwords, tag and search are those of the test sets.
 
     `sampler`: draws translations, instead of beam search. `languages`: of the text, in a corpus of
     several directions, whose tag the translator adds.
@@ -143,7 +167,8 @@ class Translator:
             firsts = [Piece(a, b[0].tokens) for a, b in zip(parts, outputs, strict=True) if whole]
             beyond = max(0, len(self._tag) + len(whole) + 1 - self._most)
             joined = self._join(parts, text, outputs)[:best]
-            translations.append(Translated(joined, beyond, firsts, text))
+            is_cut = any(of_piece[0].is_cut for of_piece in outputs)
+            translations.append(Translated(joined, beyond, firsts, text, is_cut))
         return translations
 
     def attention(self, translated: Translated) -> list[dict[str, AttentionMap]]:
@@ -160,9 +185,29 @@ class Translator:
         """The tokens of a sentence, without EOS."""
         return self._encode(self._words(sentence))
 
+    @cached_property
+    def usual_length(self) -> int:
+        """The tokens, EOS included, that 99.9% of the training sentences have at most."""
+        lengths = self.corpus.side("train", self.corpus.source).lengths
+        at_most = np.bincount(lengths).cumsum()
+        return int(np.searchsorted(at_most, _SHARE * len(lengths)))
+
+    def is_far_longer(self, translated: Translated) -> bool:
+        """Whether a line is far longer than the sentences that the system was trained on."""
+        return translated.length > _FAR * self.usual_length
+
+    def about_length(self) -> str:
+        """What to say of lines that are far longer than the training sentences."""
+        return (
+            f"far longer than the training sentences (99.9% have at most {self.usual_length:,} "
+            "tokens). A line is translated as one sentence: put each sentence on a line of its own"
+        )
+
     def _words(self, sentence: str) -> list[str]:
-        text = edited(sentence, self.source, self._edits)
-        words = self.corpus.tokenizer(self.source).tokenize(text)
+        # the pipeline leaves white space as it is where nothing is edited, and spaCy may count it
+        text = edited(sentence, self.source, self._edits) if self._edits else sentence
+        line = tokenized(self.corpus.tokenizer(self.source), text)
+        words = line.split(" ") if line else []
         for word in filter(self.corpus.tags.__contains__, words):
             raise UserError(f"{sentence[:60]!r}: has {word!r}, a tag, as a word")
         return words

@@ -37,9 +37,6 @@ def read_lines(stream: BinaryIO, name: str) -> Iterator[str]:
             number += 1
             text = decoded(line, name, number, chain(lines[place:], stream), good)
             good += not text.isascii()
-            if number == 1 and b"\r" in line and not line.endswith(b"\n"):
-                command = r"tr '\r' '\n' < OLD > NEW"
-                raise UserError(f"{name}: its lines end in \\r alone, as on old Macs: {command}")
             if number == 1:
                 text = text.removeprefix("\ufeff")
             yield text.removesuffix("\r\n").removesuffix("\n")
