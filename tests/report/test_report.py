@@ -19,9 +19,11 @@ from bleuprint.report.compare import compare
 from bleuprint.report.frame import RESULTS, load
 from bleuprint.report.grid import NONE
 from bleuprint.report.records import check_settings, collect
+from bleuprint.report.terminal import show
 from bleuprint.runtime.errors import UserError
 from bleuprint.runtime.files import sha256_of, write_json
 from bleuprint.runtime.yaml_tree import load_yaml
+from bleuprint.training.history import EarlyEnd
 from pages import Page
 
 
@@ -37,6 +39,29 @@ def made(tmp_path_factory):
 def contents(root):
     files = [file for file in (root / "reports").iterdir() if file.name != "resolved.json"]
     return {file.name: file.read_bytes() for file in files}
+
+
+def test_a_training_that_patience_ended_is_noted(tmp_path, capsys, monkeypatch):
+    settings = trees.settings_in(tmp_path, ("tiny", "small"), {"news-en-de": ("first",)})
+    trees.write_all(tmp_path, settings)
+    path = tmp_path / "results" / "small" / "news-en-de" / "1" / "training.json"
+    early_end = EarlyEnd(30, 700, "bleu", 3, 0.003, 15, warmup_updates=4000)
+    write_json(path, {**json.loads(path.read_text()), "early_end": dataclasses.asdict(early_end)})
+    report.write_reports(settings, tmp_path)
+    expected = (
+        "small on news-en-de, seed 1, ended at update 30 of 700: bleu has not improved in 3 "
+        "validations (best 0.003 at update 15); warmup of 4,000 updates was not over: raise "
+        "train.patience or train.validate_every"
+    )
+    assert f"- {expected}." in contents(tmp_path)["table.md"].decode()
+    page = " ".join(contents(tmp_path)["index.html"].decode().split())
+    assert "Trainings that may have ended too early" in page
+    assert expected in page
+    monkeypatch.chdir(tmp_path)
+    records = load(tmp_path)
+    for parts in (headline.headline(records), headline.everything(records)):
+        show(parts)
+        assert f"{expected}." in " ".join(capsys.readouterr().out.split())
 
 
 def test_writes_all_reports(written):

@@ -8,7 +8,7 @@ import pytest
 import torch
 
 import systems
-from bleuprint.config.optimization import Optimizer
+from bleuprint.config.optimization import Constant, LrSchedule, Optimizer
 from bleuprint.config.system import Average
 from bleuprint.dataset.batch import Batch, read_ids
 from bleuprint.dataset.batching import plan_epoch
@@ -16,6 +16,7 @@ from bleuprint.dataset.binarized import BinaryCorpus
 from bleuprint.model.transformer import Transformer
 from bleuprint.runtime.files import read_json
 from bleuprint.scoring.comet import folder_sha256
+from bleuprint.training.history import TrainingFacts
 from bleuprint.training.job import export_checkpoints
 from bleuprint.training.loss import batch_loss
 from bleuprint.training.observer import Observer
@@ -103,3 +104,27 @@ def test_a_killed_training_of_each_kind_ends_bit_for_bit(untrained, tmp_path, mo
     assert exported[0] == exported[1]
     files = [path.name for path in (tmp_path / "whole-models").glob("*.ema.safetensors")]
     assert files == (["0000050.ema.safetensors"] if "ema" in changes else [])
+
+
+def test_a_training_that_patience_ends_says_so_and_keeps_why(untrained, tmp_path):
+    # with a learning rate of 0, no validation is better than the first
+    constant = LrSchedule(constant=Constant(lr=0.0))
+    root = fresh(untrained, tmp_path)
+    write_params(root, patience=2, validate_every=10, lr_schedule=constant, max_updates=50)
+    said = train(root)
+    facts = TrainingFacts.read(root / RESULTS / "training.json")
+    assert facts.updates == 30
+    ended = facts.early_end
+    assert (ended.update, ended.most_updates, ended.best_update) == (30, 50, 10)
+    assert (ended.metric, ended.validations) == ("loss", 2)
+    assert str(ended) in said
+    assert f"best {facts.valid_loss:.3f} at update 10" in str(ended)
+
+
+def test_a_complete_training_keeps_no_early_end(untrained, tmp_path):
+    root = fresh(untrained, tmp_path)
+    write_params(root, patience=9, max_updates=20)
+    said = train(root)
+    path = root / RESULTS / "training.json"
+    assert "ended at update" not in said
+    assert "early_end" not in read_json(path)

@@ -104,6 +104,12 @@ class LrSchedule:
     def __post_init__(self) -> None:
         check_one(self)
 
+    @property
+    def warmup_updates(self) -> int:
+        """The updates in which the learning rate rises; 0 if it does not."""
+        schedule = self.inverse_sqrt or self.noam or self.cosine
+        return schedule.warmup_updates if schedule is not None else 0
+
 
 def check_one(settings: Any, *names: str) -> None:
     """Raise ValueError unless exactly one of the fields is given; `names`: all by default."""

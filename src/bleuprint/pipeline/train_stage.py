@@ -50,7 +50,7 @@ def train_cell(cell: Cell) -> None:
         trainer.run()
         if group.is_main:
             export_checkpoints(job, work, fingerprints, cell.models / "checkpoints")
-            export_results(trainer.state, fingerprints, cell.results)
+            export_results(trainer.state, fingerprints, cell.results, trainer.early_end)
             cost = log.stopwatch.cost(trainer.state, job.system.train.precision)
             write_json(train_file(cell, fingerprints.all), asdict(cost))
     group.close()

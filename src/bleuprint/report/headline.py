@@ -27,6 +27,7 @@ def headline(
     If they do not fit, without costs; or only BLEU, of as many rows as fit.
     """
     warnings = [*notes.file_warning_notes(records), *notes.reachable_notes(records.cells)]
+    warnings += notes.early_end_notes(records.cells, only_warnings=True)
     after = ["", *map(wrapped, warnings), *map(wrapped, after)]
     room = LINES - height(after)
     scores = stacked(main_table.by_test_set(records, ["bleu", "comet"], published=published))
@@ -49,6 +50,7 @@ def everything(records: Records, published: Sequence[Published] = ()) -> _Parts:
         main_table.costs(records),
         "",
         *map(wrapped, notes.notes(records, published)),
+        *map(wrapped, notes.early_end_notes(records.cells)),
         *map(wrapped, notes.reachable_notes(records.cells)),
         *map(wrapped, tables.document_findings(records)),
     ]

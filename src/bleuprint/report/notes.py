@@ -1,22 +1,25 @@
 """How to read the scores: notes below the tables, a sentence or two each."""
 
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from pathlib import Path
 
 import pandas as pd
 
-from bleuprint.config.paths import folder
+from bleuprint.config.paths import Cell, folder
 from bleuprint.config.published import Published
 from bleuprint.report.frame import Records, trained
 from bleuprint.report.grid import span
 from bleuprint.report.published import literature
 from bleuprint.report.system_results import OUTSIDE, SystemResult, by_test, system_results
 from bleuprint.report.task import tasks_of
+from bleuprint.runtime.errors import UserError
 from bleuprint.scoring import reachable
 from bleuprint.scoring.file_warnings import WARNING
 from bleuprint.scoring.human_agreement import AGREEMENT
 from bleuprint.scoring.power import POWER, detectable, detectable_over_seeds
 from bleuprint.scoring.significance import SIGNIFICANT
+from bleuprint.training.history import EarlyEnd, TrainingFacts
 
 OTHERWISE = "BLEU (other variants)"
 
@@ -43,7 +46,9 @@ def notes(
         )
     lines += [*literature.notes(numbers), *published_differences(records, published)]
     lines += filter(None, [detectable_note(records)])
-    return lines if root is None else [*lines, *reachable_notes(records.cells, root)]
+    if root is None:
+        return lines
+    return [*lines, *early_end_notes(records.cells, root), *reachable_notes(records.cells, root)]
 
 
 def legend(records: Records) -> Iterator[str]:
@@ -111,6 +116,31 @@ def reachable_notes(cells: pd.DataFrame, root: Path = Path()) -> Iterator[str]:
     """A note for each test set on which a perfect translation does not reach 100 BLEU."""
     for corpus, tests in cells.groupby("corpus", sort=False).test:
         yield from reachable.notes(folder(corpus, "statistics", root), corpus, tests.unique())
+
+
+def early_ends(cells: pd.DataFrame, root: Path = Path()) -> dict[Cell, EarlyEnd]:
+    """The trainings that patience ended, with the reason; without those that are not on disk."""
+    found = {}
+    for row in trained(cells).drop_duplicates(list(Cell._fields)).itertuples():
+        cell = Cell(row.system, row.corpus, row.seed)
+        path = root / cell.results / "training.json"
+        if not path.exists():
+            continue
+        with suppress(UserError):  # the table shows what is recorded, whatever is on disk
+            facts = TrainingFacts.read(path)
+            if facts.early_end and facts.fingerprint == row.training_sha256:
+                found[cell] = facts.early_end
+    return found
+
+
+def early_end_notes(
+    cells: pd.DataFrame, root: Path = Path(), *, only_warnings: bool = False
+) -> Iterator[str]:
+    """A note for each training that patience ended; `only_warnings`: perhaps too early."""
+    for cell, early_end in early_ends(cells, root).items():
+        if early_end.warning or not only_warnings:
+            warning = f"; {early_end.warning}" if early_end.warning else ""
+            yield f"{cell.system} on {cell.corpus}, seed {cell.seed}, {early_end}{warning}."
 
 
 def published_differences(records: Records, published: Sequence[Published]) -> Iterator[str]:

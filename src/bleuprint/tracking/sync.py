@@ -93,6 +93,8 @@ def _log_cell(
         tags = {"device": measured.device, "versions": measured.versions or "unknown"}
         tags |= runs.commit_tags(measured.commit)
         totals["total/seconds"] = seconds
+    if facts.early_end:
+        tags["early_end"] = str(facts.early_end)
     totals |= metrics(scores)
     changed = runs.complete(client, run, tags, _points(results.curves, measured), totals)
     if run.info.status != FINISHED:

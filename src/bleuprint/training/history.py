@@ -36,11 +36,57 @@ class CheckpointsRecord:
 
 
 @dataclass(frozen=True)
+class EarlyEnd:
+    """Why a training ended before its last update or epoch: by `patience`.
+
+    Attributes:
+        update: The last update.
+        most_updates: How many it could have had; None if only patience ends it.
+        metric: What did not improve.
+        validations: For how many validations in a row.
+        best: The best value before these.
+        best_update: The update with the best value.
+        loss_before: The validation loss at the best update, if it was higher than `loss`.
+        loss: The validation loss at the end, if it was still falling: the lowest of all.
+        warmup_updates: The updates of warmup, if this was not over.
+    """
+
+    update: int
+    most_updates: int | None
+    metric: Metric
+    validations: int
+    best: float
+    best_update: int
+    loss_before: float | None = None
+    loss: float | None = None
+    warmup_updates: int | None = None
+
+    def __str__(self) -> str:
+        of_updates = f" of {self.most_updates:,}" if self.most_updates is not None else ""
+        validations = f"{self.validations} validation{'s' * (self.validations > 1)}"
+        return (
+            f"ended at update {self.update:,}{of_updates}: {self.metric} has not improved in "
+            f"{validations} (best {self.best:.3f} at update {self.best_update:,})"
+        )
+
+    @property
+    def warning(self) -> str:
+        """Why it may have ended too early; empty if nothing says so."""
+        signs = []
+        if self.loss is not None:
+            signs.append(f"the loss was still falling ({self.loss_before:.3f} to {self.loss:.3f})")
+        if self.warmup_updates is not None:
+            signs.append(f"warmup of {self.warmup_updates:,} updates was not over")
+        return f"{' and '.join(signs)}: raise train.patience or train.validate_every" * bool(signs)
+
+
+@dataclass(frozen=True)
 class TrainingFacts:
     """training.json: the reproducible facts of a training.
 
     `flops` of the whole training; tokens without padding; `skipped`: updates that ran out of
-    memory; `valid_loss` in nats a token. `fingerprint` is the SHA-256 of `settings`, `code`, `data`
+    memory; `valid_loss` in nats a token; `early_end`: None after the last update or epoch.
+    `fingerprint` is the SHA-256 of `settings`, `code`, `data`
     and `start` (None: from random weights), which are SHA-256, too.
     """
 
@@ -56,11 +102,13 @@ class TrainingFacts:
     code: str
     data: str
     start: str | None = None
+    early_end: EarlyEnd | None = None
 
     @classmethod
     def read(cls, path: Path) -> Self:
         """Raises UserError if the file is damaged or lacks a field."""
-        names = [name for name in cls.__dataclass_fields__ if name != "start"]
+        optional = ("start", "early_end")
+        names = [name for name in cls.__dataclass_fields__ if name not in optional]
         return build(cls, read_object(path, names), path)
 
 

@@ -13,7 +13,7 @@ from bleuprint.runtime import fingerprint
 from bleuprint.runtime.errors import UserError
 from bleuprint.runtime.files import sha256_of, whole_folder, write_json
 from bleuprint.training import checkpoint
-from bleuprint.training.history import CHECKPOINTS, CheckpointsRecord, TrainingFacts
+from bleuprint.training.history import CHECKPOINTS, CheckpointsRecord, EarlyEnd, TrainingFacts
 from bleuprint.training.optimizer import ema_weights
 from bleuprint.training.start_files import StartFiles
 from bleuprint.training.train_state import TrainState
@@ -88,8 +88,16 @@ def export_checkpoints(job: Job, folder: Path, fingerprints: Fingerprints, outpu
         raise UserError(f"{error}: remove it, or remove {folder} to train again") from None
 
 
-def export_results(state: TrainState, fingerprints: Fingerprints, results: Path) -> None:
-    """Write the reproducible results: training.json (counts, fingerprints) and curves.json."""
+def export_results(
+    state: TrainState,
+    fingerprints: Fingerprints,
+    results: Path,
+    early_end: EarlyEnd | None = None,
+) -> None:
+    """Write the reproducible results: training.json (counts, fingerprints) and curves.json.
+
+    `early_end`: why the training ended early, if it did, which training.json then holds.
+    """
     facts = TrainingFacts(
         parameters=state.parameters,
         updates=state.update,
@@ -99,6 +107,7 @@ def export_results(state: TrainState, fingerprints: Fingerprints, results: Path)
         skipped=state.skipped,
         valid_loss=state.validations[-1]["loss"],
         fingerprint=fingerprints.all,
+        early_end=early_end,
         **fingerprints.each(),
     )
     given = {name: fact for name, fact in asdict(facts).items() if fact is not None}

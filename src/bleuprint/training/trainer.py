@@ -23,6 +23,7 @@ from bleuprint.runtime.errors import Interrupted, UserError
 from bleuprint.training import checkpoint
 from bleuprint.training.data_loader import LocalUpdate, local_updates, prefetch
 from bleuprint.training.dry_run import dry_run
+from bleuprint.training.history import EarlyEnd
 from bleuprint.training.job import Fingerprints, Job
 from bleuprint.training.observer import Observer, Status
 from bleuprint.training.start import take_weights
@@ -86,6 +87,7 @@ class Trainer:
             if state.finished(settings):
                 # killed after its last checkpoint, before the others were removed
                 self._prune(finished=True)
+                self._say_early_end()
                 return
             dry_run(self._train_step, self._corpus, settings, self._group)
             self._warn_if_idle()
@@ -110,12 +112,25 @@ class Trainer:
                     if save or stop or finished:
                         self._save(finished)
                     if finished:
+                        self._say_early_end()
                         return
                     if stop:
                         raise Interrupted(
                             f"stopped by SIGTERM: saved at update {state.update}; "
                             "the same command continues from there"
                         )
+
+    @property
+    def early_end(self) -> EarlyEnd | None:
+        """Why the training ended before its last update or epoch; None if it did not."""
+        return self.state.early_end(self._settings, self._expected_updates)
+
+    def _say_early_end(self) -> None:
+        if (early_end := self.early_end) is None:
+            return
+        self._observer.warned(str(early_end))
+        if early_end.warning:
+            self._observer.warned(f"warning: {early_end.warning}")
 
     def _awaited(self, updates: Iterator[LocalUpdate]) -> Iterator[LocalUpdate]:
         """The same updates; the observer hears how long each was waited for."""

@@ -6,7 +6,7 @@ from bleuprint.config.corpus_files import EMBEDDED, Files
 from bleuprint.config.paths import folder
 from bleuprint.corpus.misalignment import described
 from bleuprint.corpus.set_findings import SetFindings
-from bleuprint.report.notes import file_warning_notes
+from bleuprint.report.notes import early_ends, file_warning_notes
 from bleuprint.report.page.context import ReportContext
 from bleuprint.report.page.findings import Finding
 from bleuprint.report.system_results import SystemResult, by_test
@@ -44,6 +44,11 @@ def cautions(context: ReportContext) -> Iterator[Finding]:
         "Translations that may not be sentences, or are copies": [
             note.removeprefix("Look at ").rstrip(".")
             for note in file_warning_notes(context.records)
+        ],
+        "Trainings that may have ended too early": [
+            f"{cell.system} on {cell.corpus}, seed {cell.seed}, {early_end}; {early_end.warning}"
+            for cell, early_end in early_ends(context.records.cells, context.root).items()
+            if early_end.warning
         ],
         "Generated text: high scores here say nothing about real text": [
             name for name, of in corpora if _generated(of.files)
