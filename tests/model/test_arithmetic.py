@@ -12,6 +12,7 @@ from ruamel.yaml import YAML
 
 from bleuprint.config.cells import training_settings_sha256
 from bleuprint.config.system import Decode
+from bleuprint.model import arithmetic
 from bleuprint.model.arithmetic import PORTABLE, check_portable
 from bleuprint.runtime.errors import UserError
 from bleuprint.runtime.fingerprint import of_settings
@@ -100,6 +101,7 @@ def test_a_portable_training_is_another_than_a_native_one():
 
 def test_a_machine_without_it_is_refused(monkeypatch):
     monkeypatch.setattr(torch.backends.cpu, "get_cpu_capability", lambda: "AVX2")
+    monkeypatch.setattr(arithmetic, "first_deviation", lambda: None)
     check_portable("micro")
     with pytest.raises(UserError, match=r"systems.micro.arithmetic portable.* not by 2"):
         check_portable("micro", 2)

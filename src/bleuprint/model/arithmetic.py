@@ -3,7 +3,8 @@
 Libraries choose instructions by the processor and divide sums among threads. Other orders of the
 same sums round differently, and a training magnifies that until its scores differ by points.
 `arithmetic: portable` of a system fixes both. The libraries read these variables when a process
-starts, hence a restart; nothing here imports torch.
+starts, hence a restart without any other variable of theirs; `check_portable` then reads back what
+they do. Nothing here imports torch before that.
 """
 
 import json
@@ -12,14 +13,17 @@ import platform
 from contextlib import suppress
 
 from bleuprint.config.paths import RESOLVED
+from bleuprint.runtime.arithmetic_state import first_deviation, library_variables, suspects
 from bleuprint.runtime.errors import UserError
-from bleuprint.runtime.reexec import reexec
+from bleuprint.runtime.reexec import VARIABLES, reexec
 
 PORTABLE = {
     "ATEN_CPU_CAPABILITY": "avx2",  # torch's own kernels
     "ONEDNN_MAX_CPU_ISA": "AVX2",
     "MKL_CBWR": "COMPATIBLE",  # the one branch that MKL takes on processors of all vendors
     "OMP_NUM_THREADS": "1",
+    # Other tunables choose among the variants of exp, log and pow in glibc.
+    "GLIBC_TUNABLES": VARIABLES["GLIBC_TUNABLES"],
     "CUDA_VISIBLE_DEVICES": "",
     "BLEUPRINT_PROCESSES": "1",
 }
@@ -39,7 +43,11 @@ def restart(*names: str) -> None:
             text = resolved["made_texts"][names[0]]
             names = text["system"], text["corpus"]
         portable = resolved["cells"][names[0]][names[1]]["arithmetic"] == "portable"
-    reexec(PORTABLE if portable else {})
+    if not portable:
+        reexec()
+        return
+    # GOMP_SPINCOUNT and others that decide speed alone are set again by the restart.
+    reexec(forced=PORTABLE, removed=library_variables(os.environ) - VARIABLES.keys())
 
 
 def is_portable() -> bool:
@@ -48,7 +56,12 @@ def is_portable() -> bool:
 
 
 def check_portable(system: str, processes: int = 1) -> None:
-    """Raise UserError if `arithmetic: portable` of a system is not available here."""
+    """Raise UserError if this process does not compute as `arithmetic: portable` promises.
+
+    Args:
+        system: The name of the system, for the message.
+        processes: The number of processes that train together.
+    """
     from torch.backends import cpu
 
     setting = f"systems.{system}.arithmetic portable"
@@ -59,3 +72,12 @@ def check_portable(system: str, processes: int = 1) -> None:
             f"{setting}: needs an x86-64 processor with AVX2, and torch uses {found} on this "
             f"{platform.machine()}: set native"
         )
+    deviation = first_deviation()
+    if deviation is None:
+        return
+    variables = suspects(known={**VARIABLES, **PORTABLE})
+    if variables:
+        advice = f"unset the variable that causes it, one of {variables}"
+    else:
+        advice = "a module that Python loads at its start, such as sitecustomize, causes it"
+    raise UserError(f"{setting}: {deviation}: {advice}; or set native")

@@ -20,7 +20,7 @@ from bleuprint.runtime.streams import prepare, shown, terminal
 PEER_LOST = os.EX_UNAVAILABLE
 # Called by `run` when the command has done its work.
 AT_SUCCESS: list[Callable[[], None]] = []
-# Set in the processes that `launch` starts: it prints the first error of all of them.
+# Set in the processes that `launch` starts, to its process id: it prints the first error of all.
 LAUNCHED = "BLEUPRINT_LAUNCHED"
 
 

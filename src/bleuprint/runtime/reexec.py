@@ -13,7 +13,9 @@ The libraries read these variables when a process starts, hence the restart.
 
 import os
 import sys
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
+
+from bleuprint.runtime.launcher import end_with_launcher
 
 VARIABLES = {
     "MALLOC_MMAP_THRESHOLD_": str(4 << 30),
@@ -22,16 +24,30 @@ VARIABLES = {
     "GOMP_SPINCOUNT": "3000",
 }
 
+# The process that was restarted: a restart keeps its id. What sets a variable at each start of
+# Python, such as sitecustomize, must not restart it for ever.
+_RESTARTED = "BLEUPRINT_RESTARTED"
 
-def reexec(forced: Mapping[str, str] | None = None) -> None:
+
+def reexec(forced: Mapping[str, str] | None = None, removed: Collection[str] = ()) -> None:
     """Restart this process with the variables that its environment does not set.
 
-    Those of `forced` replace what it sets. Must be called before torch is imported.
+    Must be called before torch is imported.
+
+    Args:
+        forced: Variables that replace what the environment sets.
+        removed: Names of variables that the environment must not set, unless they are in VARIABLES
+            or in `forced`, which then decide.
     """
-    missing = {name: text for name, text in VARIABLES.items() if name not in os.environ}
-    missing |= {k: text for k, text in (forced or {}).items() if os.environ.get(k) != text}
-    if missing:
-        os.environ.update(missing)
-        if sys.stdout:  # None if the caller has closed it
-            sys.stdout.flush()
-        os.execv(sys.executable, [sys.executable, *sys.orig_argv[1:]])
+    end_with_launcher()
+    wanted = {name: text for name, text in os.environ.items() if name not in removed}
+    for name, text in VARIABLES.items():
+        wanted.setdefault(name, text)
+    wanted.update(forced or {})
+    is_restarted = os.environ.get(_RESTARTED) == str(os.getpid())
+    if wanted == dict(os.environ) or is_restarted:
+        return
+    wanted[_RESTARTED] = str(os.getpid())
+    if sys.stdout:  # None if the caller has closed it
+        sys.stdout.flush()
+    os.execve(sys.executable, [sys.executable, *sys.orig_argv[1:]], wanted)
