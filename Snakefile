@@ -1,9 +1,7 @@
 # The graph of dvc.yaml, run in parallel or on a cluster: `snakemake -c2`. Nothing is defined here.
 #
-# Finished stages are recorded in DVC when the run ends, also if it fails, so that `dvc repro` and
-# `dvc status` take them for up to date. Outputs of `dvc repro`, `dvc checkout` and `dvc pull` look
-# out of date to Snakemake, which compares modification times: if `dvc status` is clean, run
-# `snakemake --touch -F -c1`.
+# DVC decides what has changed, by contents: after `dvc repro`, `dvc checkout` or `dvc pull` nothing
+# is run again. Finished stages are recorded in DVC when the run ends, also if it fails.
 #
 # `snakemake -c8 --set-scatter shards=8` prepares each corpus in eight jobs a stage, to the same bytes.
 #
@@ -15,20 +13,19 @@ import sys
 sys.path.insert(0, f"{workflow.basedir}/src")
 
 from bleuprint.config.experiment import load
-from bleuprint.pipeline import dvc_lock, graph, resolve, slurm, snakemake_run
+from bleuprint.pipeline import graph, resolve, slurm, snakemake_run
 from bleuprint.pipeline.rules import rules as rules_of
 from bleuprint.runtime.errors import exit_on_error
 
 with exit_on_error():
     if workflow.is_main_process:
-        dvc_lock.unlock_after_kill()
-        snakemake_run.record_at_exit(workflow)
         snakemake_run.refuse_config(config)
-        resolve.write_rows(load())
-        STAGES = graph.stages(content=resolve.resolved(load()))
-        snakemake_run.outdate_others(STAGES)
+        RESOLVED = resolve.resolved_files(load())
+        STAGES = graph.stages(content=RESOLVED.content, unwritten=RESOLVED.texts())
     else:
+        RESOLVED = None
         STAGES = graph.stages()
+    JOBS = snakemake_run.Jobs(workflow, STAGES, RESOLVED)
 
 snakemake_run.use_this_python()
 
@@ -45,18 +42,16 @@ onsuccess:
 
 onerror:
     snakemake_run.record_or_print_error()
-    snakemake_run.outdate_unfinished(STAGES)
 
 
-PAGE = "reports/index.html"
+PAGE = str(snakemake_run.PAGE)
 SHOWN = {PAGE, "reports/table.md", "reports/table.csv"}
 
 
 rule all:
     default_target: True
     input:
-        [path for stage in STAGES for path in stage.outputs],
-        PAGE,
+        JOBS.wanted,
     localrule: True
     message:
         "the last of the jobs above: all outputs are made"
@@ -82,7 +77,7 @@ for each in RULES:
             name:
                 f"shard_{each.name}"
             input:
-                each.inputs,
+                JOBS.inputs(each),
             output:
                 temp(directory(each.shard())),
             log:
@@ -106,7 +101,7 @@ for each in RULES:
         name:
             each.name
         input:
-            stage=each.inputs,
+            stage=JOBS.inputs(each),
             shards=[each.shard(item) for item in SHARDS if each.shards > 1],
         output:
             [directory(path) for path in each.folders],

@@ -17,10 +17,9 @@ from typing import Any
 
 from ruamel.yaml import YAML
 
-from bleuprint.config.experiment import load
 from bleuprint.config.paths import folder
 from bleuprint.dataset.binarized import BinaryCorpus
-from bleuprint.pipeline.resolve import write_rows
+from bleuprint.pipeline.resolve import resolve
 
 ROOT = Path(__file__).resolve().parent.parent
 PEERS, SOURCE = ROOT / "benchmarks" / "peers", str(ROOT / "src")
@@ -93,7 +92,7 @@ def prepare(project: Path, params: dict[str, Any], corpus: str) -> None:
         if not (project / name).exists():
             (project / name).symlink_to(ROOT / name)
     (project / "params.yaml").write_text(json.dumps(params), encoding="utf-8")
-    write_rows(load(project / "params.yaml"), project)
+    resolve(project)
     run_stage(project, "resolve")
     if not (project / folder(corpus, "binary")).exists():
         for stage in STAGES:

@@ -5,13 +5,12 @@ import shutil
 import subprocess
 from dataclasses import replace
 from pathlib import Path
-from threading import Thread
 
 import pytest
 from dvc.repo import Repo
 
 import result_trees as trees
-from bleuprint.cli.reproduce import alone, ending, line
+from bleuprint.cli.reproduce import StageLines, ending
 from bleuprint.config.experiment import load
 from bleuprint.report.frame import RESULTS, costs_csv
 from result_rows import TWO_SYSTEMS, changed, frame, record
@@ -19,30 +18,23 @@ from root import ROOT
 
 
 def test_a_stage_is_one_line_with_its_number_and_what_it_took():
-    planned = {"clean@a": None, "train@x-a-1": 90.0}
-    assert line(planned, "clean@a", restored=False) == "[1/2] clean@a"
-    assert line(planned, "train@x-a-1", restored=False) == "[2/2] train@x-a-1"  # it says so itself
-    from_cache = "[2/2] train@x-a-1: outputs from the run cache"
-    assert line(planned, "train@x-a-1", restored=True) == from_cache
-    assert line(planned, "new@b", restored=False) == "new@b"
-    assert line({"dedup@a": 90.0}, "dedup@a", restored=False).endswith("(took 0:01:30 before)")
-    assert line({"dedup@a": 4.0}, "dedup@a", restored=False) == "[1/1] dedup@a"
+    planned = {"clean@a": None, "train@x-a-1": 90.0, "average@x-a-1": 1.0}
+    lines = StageLines(planned)
+    assert lines.next("clean@a", restored=False) == "[1/3] clean@a"
+    assert lines.next("new@b", restored=False) == "new@b"
+    assert lines.next("train@x-a-1", restored=False) == "[2/3] train@x-a-1"  # it says so itself
+    from_cache = "[3/3] average@x-a-1: outputs from the run cache"
+    assert lines.next("average@x-a-1", restored=True) == from_cache
+    took = StageLines({"dedup@a": 90.0}).next("dedup@a", restored=False)
+    assert took == "[1/1] dedup@a (took 0:01:30 before)"
+    assert StageLines({"dedup@a": 4.0}).next("dedup@a", restored=False) == "[1/1] dedup@a"
 
 
-def test_two_runs_of_a_project_wait_for_each_other(tmp_path, monkeypatch, capsys):
-    def second():
-        with alone():
-            done.append("second")
-
-    monkeypatch.chdir(tmp_path)
-    done = []
-    with alone():
-        (other := Thread(target=second)).start()
-        other.join(timeout=0.3)
-        done.append("first")
-    other.join()
-    assert done == ["first", "second"]
-    assert f"runs here (kill {os.getpid()} makes it save and end): wait" in capsys.readouterr().err
+def test_stages_are_numbered_in_the_order_in_which_they_begin():
+    """The longest training begins first, wherever params.yaml has its system."""
+    lines = StageLines({"train@tiny-a-1": None, "train@large-a-1": None})
+    began = [lines.next(f"train@{name}-a-1", restored=False) for name in ("large", "tiny")]
+    assert began == ["[1/2] train@large-a-1", "[2/2] train@tiny-a-1"]
 
 
 @pytest.fixture

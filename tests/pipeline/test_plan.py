@@ -10,10 +10,10 @@ import pytest
 
 import micro
 from bleuprint.cli import pipeline
-from bleuprint.cli.reproduce import alone
 from bleuprint.pipeline import plan
 from bleuprint.pipeline.graph import stages
 from bleuprint.pipeline.plan import planned_stages
+from bleuprint.pipeline.project_lock import hold
 from bleuprint.pipeline.rules import rules
 from bleuprint.runtime.errors import UserError
 
@@ -101,7 +101,7 @@ def test_it_waits_for_a_run(project, monkeypatch):
     monkeypatch.chdir(project.root)
     done = list[str]()
     monkeypatch.setattr(plan, "planned_stages", lambda: done.append("planned") or [])
-    with alone():
+    with hold("bleuprint reproduce"):
         (other := Thread(target=pipeline._plan, args=(None,))).start()
         other.join(timeout=0.3)
         done.append("run")

@@ -2,6 +2,7 @@
 
 import json
 import re
+import shutil
 import subprocess
 from contextlib import contextmanager
 from functools import cache
@@ -10,8 +11,10 @@ from pathlib import Path
 import pytest
 
 from bleuprint.pipeline import graph, recording
-from bleuprint.pipeline.resolve import resolve
+from bleuprint.pipeline.resolve import check_no_links, resolve
+from bleuprint.runtime.errors import UserError
 from micro import Project, ran
+from root import ROOT
 
 LOCK = "dvc.lock"
 RESOLVED = "reports/resolved.json"
@@ -266,3 +269,38 @@ def test_a_clone_that_has_pulled_is_up_to_date(stand_in, tmp_path):
     )
     resolve(clone.root)
     assert clone.run("git", "status", "--porcelain") == ""
+
+
+IGNORED = [
+    *(".venv", "build", "data", "models", "results", "timings", "work", "comet", "dvc_plots"),
+    *("mlruns", ".snakemake"),
+]
+
+
+def test_links_in_place_of_ignored_folders_are_not_committed(tmp_path):
+    """As in labs where data/ is on another disk."""
+    (tmp_path / "disk").mkdir()
+    subprocess.run(["git", "init", "-q", tmp_path / "project"], check=True)
+    project = tmp_path / "project"
+    shutil.copy(ROOT / ".gitignore", project)
+    for name in IGNORED:
+        (project / name).symlink_to(tmp_path / "disk")
+    subprocess.run(["git", "add", "-A"], cwd=project, check=True)
+    staged = subprocess.run(["git", "ls-files"], cwd=project, capture_output=True, check=True)
+    assert staged.stdout == b".gitignore\n"
+
+
+@pytest.mark.parametrize("name", ["data", "models", "results", "models/tiny"])
+def test_a_link_in_place_of_a_folder_of_outputs_is_refused(tmp_path, name):
+    """DVC would say "outside of git repository", after the first stage has run."""
+    (tmp_path / "disk").mkdir()
+    (link := tmp_path / name).parent.mkdir(exist_ok=True)
+    link.symlink_to(tmp_path / "disk")
+    said = (
+        f"^{name} is a link to {tmp_path / 'disk'}, .*folder: rm {name}\\. .*dvc cache dir --local"
+    )
+    with pytest.raises(UserError, match=said):
+        check_no_links(tmp_path)
+    link.unlink()
+    (tmp_path / "work").symlink_to(tmp_path / "disk")
+    check_no_links(tmp_path)

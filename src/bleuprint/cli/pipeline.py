@@ -35,6 +35,7 @@ def _check(given: argparse.Namespace) -> None:
 def _check_settings() -> None:
     from bleuprint.corpus.set_notes import set_notes
     from bleuprint.corpus.text_notes import notes_here
+    from bleuprint.pipeline.resolve import check_no_links
     from bleuprint.report.citations import citations
     from bleuprint.scoring import reachable
     from bleuprint.scoring.bleu import bleu_metric
@@ -43,6 +44,7 @@ def _check_settings() -> None:
     from bleuprint.training.start_files import add_sums
 
     settings = load()
+    check_no_links()
     add_sums(settings.resolved()["cells"])
     check_tokenizers(settings)
     for corpus in settings.pairs().values():
@@ -58,14 +60,14 @@ def _check_settings() -> None:
 
 def _plan(_: argparse.Namespace) -> None:
     """What make reproduce would run, why, and how long it took before."""
-    from bleuprint.cli.reproduce import alone
     from bleuprint.pipeline.plan import planned_stages
+    from bleuprint.pipeline.project_lock import hold
     from bleuprint.report.cost_columns import duration
 
     load()  # work/, of the lock, is the project's
     known, new = list[float](), 0
-    # a stage that runs would find other settings in reports/resolved.json, and fail at its end
-    with alone(), working("plan: reading what has changed"):
+    # while stages run, their outputs are half written
+    with hold("bleuprint plan", writes=False), working("plan: reading what has changed"):
         planned = planned_stages()
     if not planned:
         print("all stages are up to date: make reproduce would run none")

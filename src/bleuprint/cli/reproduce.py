@@ -2,20 +2,19 @@
 
 import sys
 from collections.abc import Iterator, Mapping
-from contextlib import AbstractContextManager
 from pathlib import Path
 
 from bleuprint.config.experiment import Settings
 from bleuprint.config.paths import RESOLVED
 from bleuprint.pipeline import side_by_side
 from bleuprint.pipeline.plan import planned_stages
+from bleuprint.pipeline.project_lock import hold
+from bleuprint.pipeline.resolve import resolve
 from bleuprint.pipeline.verify import open_report
 from bleuprint.report.cost_columns import duration
 from bleuprint.report.frame import REPORTS
-from bleuprint.runtime import environment
 from bleuprint.runtime.code import git
 from bleuprint.runtime.errors import UserError
-from bleuprint.runtime.locks import FileLock
 from bleuprint.runtime.progress import working
 
 # Seconds that are worth a word; files that are named one by one.
@@ -25,34 +24,45 @@ _NOTABLE, _NAMED = 5.0, 4
 def run_stages() -> None:
     """Run what `dvc repro` would run, independent stages beside each other.
 
-    Exits if a stage fails. Errors and progress of the stages pass through.
+    Exits if a stage fails. Errors and progress of the stages pass through. Waits for another run.
     """
-    with alone():
+    with hold("bleuprint reproduce"):
         with working("reading what has changed"):
-            took = {each.stage.name: each.took for each in planned_stages()}
-        status = side_by_side.run(lambda *begun: print(line(took, *begun), flush=True))
+            resolve()
+            lines = StageLines({each.stage.name: each.took for each in planned_stages()})
+        status = side_by_side.run(lambda *begun: print(lines.next(*begun), flush=True))
     if status:
         sys.exit(status)
 
 
-def alone() -> AbstractContextManager[object]:
-    """Wait for another `bleuprint reproduce` or `plan` here, which write reports/resolved.json."""
-    environment.work().mkdir(parents=True, exist_ok=True)
-    lock = FileLock(environment.work() / "reproduce.lock")
-    return lock.acquire_or_say("another bleuprint reproduce or plan runs here")
+class StageLines:
+    """The lines of stages that begin, numbered in the order in which they begin.
 
-
-def line(planned: Mapping[str, float | None], name: str, restored: bool) -> str:
-    """The line for a stage that begins: its number, its name, how long it took before.
-
-    `planned`: the stages that will run, in order, with these seconds; `restored`: see `run`.
+    Independent stages do not begin in the order of dvc.yaml: the longest training comes first.
     """
-    number = f"[{[*planned].index(name) + 1}/{len(planned)}] " if name in planned else ""
-    took = planned.get(name) or 0.0
+
+    def __init__(self, planned: Mapping[str, float | None]) -> None:
+        """`planned`: the stages that may run, with the seconds that each took before."""
+        self._planned = planned
+        self._begun = 0
+
+    def next(self, name: str, restored: bool) -> str:
+        """Return the line of the stage that begins now; `restored`: see `side_by_side.run`."""
+        number = ""
+        if name in self._planned:
+            self._begun += 1
+            number = f"[{self._begun}/{len(self._planned)}] "
+        return f"{number}{_described(name, self._planned.get(name), restored)}"
+
+
+def _described(name: str, seconds: float | None, restored: bool) -> str:
+    """A stage that begins: its name, and its outputs' origin or how long it took before."""
+    took = seconds or 0.0
     # a training says itself how long it will take, with its settings and beside what runs now
     known = took > _NOTABLE and not name.startswith("train")
-    before = f" (took {duration(took)} before)" if known else ""
-    return f"{number}{name}{': outputs from the run cache' if restored else before}"
+    if restored:
+        return f"{name}: outputs from the run cache"
+    return f"{name} (took {duration(took)} before)" if known else name
 
 
 def ending(settings: Settings) -> list[str]:

@@ -86,7 +86,7 @@ def _results() -> tuple[Settings, "Records"]:
 
 
 def _table(given: argparse.Namespace) -> None:
-    """The experiment's scores and costs, on one screen."""
+    """The experiment's scores and costs, on one screen; writes reports/index.html if outdated."""
     if not given.all:
         print_headline()
         return

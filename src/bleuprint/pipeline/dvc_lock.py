@@ -3,8 +3,7 @@
 import hashlib
 import logging
 import re
-import shutil
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from platform import node
@@ -12,6 +11,7 @@ from typing import Any
 
 from filelock import Timeout
 
+from bleuprint.config.paths import RESOLVED
 from bleuprint.runtime.errors import UserError, say
 from bleuprint.runtime.locks import FileLock
 from bleuprint.runtime.machine_errors import describe
@@ -21,10 +21,17 @@ _SNAKEMAKE = FileLock(_HOST.with_suffix(".lock"))  # until this process ends
 
 
 @contextmanager
-def open_repo(root: Path) -> Iterator[Any]:
-    """DVC's repository, which waits for its lock; raises UserError, in one line.
+def open_repo(root: Path, unwritten: Mapping[Path, str] | None = None) -> Iterator[Any]:
+    """Open DVC's repository, which waits for DVC's lock.
 
     Within, DVC logs nothing and shows no bars of its own, which it does up to the level ERROR.
+
+    Args:
+        root: The project's folder.
+        unwritten: By path below `root`, texts that DVC reads in place of the files on disk.
+
+    Raises:
+        UserError: DVC failed; the message is one line.
     """
     from dvc.exceptions import DvcException
     from dvc.logger import set_loggers_level
@@ -32,6 +39,11 @@ def open_repo(root: Path) -> Iterator[Any]:
 
     try:
         with set_loggers_level(logging.CRITICAL), Repo(str(root), _wait_for_lock=True) as repo:
+            if unwritten:
+                from bleuprint.pipeline.unwritten_files import UnwrittenFiles
+
+                texts = {root / path: text for path, text in unwritten.items()}
+                repo.fs = UnwrittenFiles(texts)
             yield repo
     except (DvcException, OSError) as error:
         text = describe(error) or str(error)
@@ -42,13 +54,55 @@ def open_repo(root: Path) -> Iterator[Any]:
         raise UserError(text) from error
 
 
-def changed_stages(root: Path = Path()) -> dict[str, Any]:
-    """The stages that `dvc status` finds changed, with their changes. Waits for DVC's lock."""
+def changed_stages(
+    root: Path = Path(), unwritten: Mapping[Path, str] | None = None
+) -> dict[str, Any]:
+    """Return the stages that `dvc status` finds changed, with their changes.
+
+    Waits for DVC's lock.
+
+    Args:
+        root: The project's folder.
+        unwritten: As for `open_repo`; with reports/resolved.json, the status is the one that DVC
+            would find if that file had this text.
+
+    Raises:
+        UserError: DVC failed; the message is one line.
+    """
     from dvc.repo import lock_repo
 
-    with open_repo(root) as repo, lock_repo(repo):
+    with open_repo(root, unwritten) as repo, lock_repo(repo):
+        text = (unwritten or {}).get(RESOLVED)
+        replaced = {} if text is None else _replace_resolved(repo.index.stages, text)
         # the names of stages have a path in front of them if this is not run from the root
-        return {name.rpartition(":")[2]: changes for name, changes in repo.status().items()}
+        status = {name.rpartition(":")[2]: changes for name, changes in repo.status().items()}
+    for name, change in replaced.items():
+        others = status.get(name, [])
+        status[name] = [change, *others] if "changed deps" in change else [*others, change]
+    return status
+
+
+def _replace_resolved(stages: Sequence[Any], text: str) -> dict[str, dict[str, Any]]:
+    """Compare reports/resolved.json with `text` instead of the file on disk, which DVC would hash.
+
+    It leaves DVC's stages in memory, which are not saved. Returns, by the name of a stage whose
+    dependency or output it is, the change as `dvc status` has it.
+    """
+    md5 = hashlib.md5(text.encode()).hexdigest()
+    changed = dict[str, dict[str, Any]]()
+    for stage in stages:
+        for kind, entries in (("deps", stage.deps), ("outs", stage.outs)):
+            # an entry with keys is the settings of the stage, which DVC reads as a text
+            whole = [
+                entry
+                for entry in entries
+                if entry.def_path == RESOLVED.as_posix() and not hasattr(entry, "params")
+            ]
+            for entry in whole:
+                entries.remove(entry)
+                if entry.hash_info.value != md5:
+                    changed[stage.name] = {f"changed {kind}": {entry.def_path: "modified"}}
+    return changed
 
 
 def write_lock(stages: Sequence[Any]) -> None:
@@ -98,7 +152,8 @@ def unlock_after_kill() -> None:
     except Timeout:
         return
     if _HOST.exists() and _HOST.read_text() == node():
-        shutil.rmtree(locks, ignore_errors=True)
+        for lock in locks.glob("*"):  # not the folder, which Snakemake has just made
+            lock.unlink(missing_ok=True)
     elif not locks.exists() or not any(locks.iterdir()):
         _HOST.write_text(node())
 

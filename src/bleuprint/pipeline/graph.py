@@ -79,14 +79,24 @@ class Stage:
         return f"{self.command}{gather} && mv {mark}.begun {mark}"
 
 
-def stages(root: Path = Path(), content: Mapping[str, Any] | None = None) -> list[Stage]:
-    """All stages, by the `content` of reports/resolved.json, or that of the file.
+def stages(
+    root: Path = Path(),
+    content: Mapping[str, Any] | None = None,
+    unwritten: Mapping[Path, str] | None = None,
+) -> list[Stage]:
+    """Return all stages of dvc.yaml, resolved.
 
-    Raises UserError at a mistake in dvc.yaml, or without that file.
+    Args:
+        root: The project's folder.
+        content: The content of reports/resolved.json; None: that of the file.
+        unwritten: As for `dvc_lock.open_repo`.
+
+    Raises:
+        UserError: dvc.yaml has a mistake, or there is no reports/resolved.json.
     """
     if content is None:
         content = read_object(root / RESOLVED)
-    with open_repo(root) as repo:
+    with open_repo(root, unwritten) as repo:
         return [_stage(stage, content) for stage in repo.stage.load_all(str(root / "dvc.yaml"))]
 
 

@@ -5,10 +5,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from bleuprint.config.experiment import load
 from bleuprint.config.paths import Cell
 from bleuprint.pipeline.dvc_lock import changed_stages, recorded_stages
 from bleuprint.pipeline.graph import Stage, inputs, stages
-from bleuprint.pipeline.resolve import resolve
+from bleuprint.pipeline.resolve import resolved_files
 from bleuprint.tracking.timings import last_training_seconds, read_seconds, stage_file
 
 _NEW = "has not finished here yet"
@@ -40,13 +41,16 @@ def planned_stages(root: Path = Path()) -> list[PlannedStage]:
 
     Outputs that are missing but in DVC's cache are left out, since DVC restores them; it restores
     others, too, if a stage ran with the same inputs before. Raises UserError at a mistake in
-    params.yaml or dvc.yaml, or a conflict in dvc.lock.
+    params.yaml or dvc.yaml, or a conflict in dvc.lock. No file is written.
     """
     recorded = recorded_stages(root)
-    resolve(root)  # before the others, as `dvc repro` runs it
-    graph, status = stages(root), changed_stages(root)
+    # as if `resolve` had run, which `dvc repro` does before the others
+    resolved = resolved_files(load(root / "params.yaml"), root)
+    texts = resolved.texts()
+    graph = stages(root, resolved.content, texts)
+    status = changed_stages(root, texts)
     makers = {path: stage.name for stage in graph for path in stage.outputs}
-    # those that are up to date have ended since; reports/resolved.json is written already
+    # those that are up to date have ended since; reports/resolved.json is as if written already
     running = status.keys() - {"resolve"}
     planned: dict[str, PlannedStage] = {}
     for stage, needed in zip(graph, inputs(graph, root).values(), strict=True):

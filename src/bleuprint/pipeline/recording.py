@@ -10,7 +10,7 @@ import json
 import os
 import re
 import sys
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Sequence
 from contextlib import chdir
 from pathlib import Path
 
@@ -38,8 +38,7 @@ def record(root: Path = Path()) -> None:
     stage started, and DVC has not run the stage since.
     """
     graph = stages(root)
-    files, lock = inputs(graph, root), _read_lock(root)
-    done = {stage.name for stage in graph if _is_valid(stage, files[stage.name], lock, root)}
+    done = finished_stages(graph, root)
     if done:
         try:
             _commit(done, root)
@@ -60,6 +59,12 @@ def record(root: Path = Path()) -> None:
             "note",
         )
     print(f"recorded in DVC: {len(done)} of {len(graph)} stages", file=sys.stderr)
+
+
+def finished_stages(graph: Sequence[Stage], root: Path = Path()) -> set[str]:
+    """Return the names of the stages with a valid mark (see `record`)."""
+    files, lock = inputs(graph, root), _read_lock(root)
+    return {stage.name for stage in graph if _is_valid(stage, files[stage.name], lock, root)}
 
 
 def marks(root: Path = Path()) -> list[Path]:

@@ -9,6 +9,7 @@ before any stage runs.
 """
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
 from typing import Any
@@ -18,8 +19,32 @@ from bleuprint.config.paths import RESOLVED, ROWS
 from bleuprint.pipeline.dvc_lock import open_repo
 from bleuprint.runtime import environment
 from bleuprint.runtime.closure import code_fingerprints
+from bleuprint.runtime.errors import UserError
 from bleuprint.runtime.files import json_text, write_json
 from bleuprint.training.start_files import add_sums
+
+# The folders below which stages have outputs in DVC's cache.
+_OF_OUTPUTS = ("data", "models", "results")
+
+
+@dataclass(frozen=True)
+class ResolvedFiles:
+    """What the stage resolve writes, by the present settings, code and files.
+
+    `content`: of reports/resolved.json; `rows`: of .dvc/rows.json.
+    """
+
+    content: Mapping[str, Any]
+    rows: Mapping[str, Any]
+
+    def texts(self) -> dict[Path, str]:
+        """Return the texts of the files by path, for `dvc_lock.open_repo`."""
+        return {RESOLVED: json_text(self.content), ROWS: json_text(self.rows)}
+
+    def write(self, root: Path = Path()) -> bool:
+        """Write the files that would change; returns whether .dvc/rows.json has changed."""
+        _write_changed(root / RESOLVED, self.content)
+        return _write_changed(root / ROWS, self.rows)
 
 
 def resolve(root: Path = Path()) -> bool:
@@ -27,13 +52,35 @@ def resolve(root: Path = Path()) -> bool:
 
     Raises UserError at a mistake in params.yaml.
     """
-    settings = load(root / "params.yaml")
-    _write_changed(root / RESOLVED, resolved(settings, root))
-    return write_rows(settings, root)
+    return resolved_files(load(root / "params.yaml"), root).write(root)
 
 
-def write_rows(settings: Settings, root: Path = Path()) -> bool:
-    """Write .dvc/rows.json; returns whether it has changed."""
+def resolved_files(settings: Settings, root: Path = Path()) -> ResolvedFiles:
+    """Compute what `resolve` writes, and write nothing.
+
+    Raises UserError where DVC could not keep the outputs of the stages.
+    """
+    check_no_links(root)
+    return ResolvedFiles(resolved(settings, root), sweep_rows(settings))
+
+
+def check_no_links(root: Path = Path()) -> None:
+    """Raise UserError if a folder of outputs is a link: DVC would fail after a stage has run."""
+    folders = (root / name for name in _OF_OUTPUTS)
+    places = (place for folder in folders for place in (folder, *sorted(folder.glob("*"))))
+    for place in places:
+        if place.is_symlink():
+            name, target = place.relative_to(root), place.readlink()
+            raise UserError(
+                f"{name} is a link to {target}, and DVC keeps outputs only in folders of the "
+                f"project. Replace the link by a folder: rm {name}. To use another disk, move "
+                "DVC's cache there: dvc cache dir --local DISK/cache; dvc config --local "
+                "cache.type symlink. work/ may be a link"
+            )
+
+
+def sweep_rows(settings: Settings) -> dict[str, dict[str, Any]]:
+    """Return the content of .dvc/rows.json: the systems that an `over` makes."""
     found: dict[str, dict[str, Any]] = {"systems": {}, "tuned": {}}
     for name in chain.from_iterable((settings.sweeps or {}).values()):
         start = settings.system(name).train.from_
@@ -42,7 +89,7 @@ def write_rows(settings: Settings, root: Path = Path()) -> bool:
             found["tuned"][name] = {"train": {"from": {"system": system, "corpus": corpus}}}
         else:
             found["systems"][name] = {}
-    return _write_changed(root / ROWS, found)
+    return found
 
 
 def _write_changed(path: Path, content: Mapping[str, Any]) -> bool:

@@ -2,18 +2,26 @@
 
 import atexit
 import os
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import ExitStack, suppress
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from bleuprint.config.experiment import load
+from bleuprint.config.experiment import load, load_resolved
+from bleuprint.pipeline import dvc_lock
 from bleuprint.pipeline.graph import Stage, inputs
 from bleuprint.pipeline.leftovers import set_aside
-from bleuprint.pipeline.recording import begin, marks, record
-from bleuprint.pipeline.resolve import resolve
+from bleuprint.pipeline.project_lock import hold, other_runner
+from bleuprint.pipeline.recording import begin, finished_stages, marks, record
+from bleuprint.pipeline.resolve import ResolvedFiles, resolve
+from bleuprint.pipeline.rules import Rule
 from bleuprint.runtime import environment
-from bleuprint.runtime.errors import UserError, say
+from bleuprint.runtime.errors import UserError, exit_on_error, say
 from bleuprint.runtime.progress import BESIDE
+
+PAGE = Path("reports", "index.html")
+RESULTS = Path("reports", "results.json")
 
 
 def record_or_print_error() -> None:
@@ -24,46 +32,156 @@ def record_or_print_error() -> None:
         say(str(error))
 
 
-def outdate_unfinished(stages: Collection[Stage]) -> None:
-    """Make the outputs that Snakemake restores where a stage fails older than all inputs.
+class Jobs:
+    """Which stages this Snakemake runs: those that DVC finds changed, and those after them.
 
-    It restores them as new, so that the next run would take them for up to date.
-    """
-    for stage in stages:
-        if Path(f"{stage.mark}.begun").exists():
-            for path in filter(os.path.exists, stage.kept):
-                os.utime(path, (1, 1))  # a time of 0 is none for Snakemake
-
-
-def outdate_others(stages: Collection[Stage]) -> None:
-    """Make outputs that DVC has made with other settings than these older than all inputs.
-
-    Snakemake compares the settings with those of its own last run, and would keep the outputs. A
-    stage without inputs runs if an output is missing: its ledger is removed, DVC's cache has it.
-    """
-    for stage in stages:
-        if stage.recorded and stage.recorded != stage.parameters and not stage.mark.exists():
-            for path in map(Path, filter(os.path.exists, stage.outputs)):
-                if stage.dependencies:
-                    os.utime(path, (1, 1))
-                elif path.is_file():
-                    path.unlink()
-
-
-def record_at_exit(workflow: Any) -> None:
-    """Record what a killed run has finished if Snakemake ends because nothing is left to do.
-
-    It calls neither onsuccess nor onerror then.
+    Snakemake compares modification times, and settings with those of its own last run. Both say
+    nothing after a clone, `dvc pull`, `dvc checkout`, `make reproduce`, or a trial with other
+    settings. DVC compares contents, so it decides here, too. Snakemake adds the stages whose
+    outputs are missing and those that its user forces. A dry run changes no file.
     """
 
-    @atexit.register
-    def record_left() -> None:
-        runs = workflow.executor_plugin is not None and not workflow.dryrun
-        if runs and marks():
-            record_or_print_error()
+    def __init__(
+        self, workflow: Any, stages: Sequence[Stage], resolved: ResolvedFiles | None
+    ) -> None:
+        self._workflow = workflow
+        self._stages = stages
+        self._resolved = resolved
+        self._dependencies = inputs(stages)
+        self._makers = {path: stage.name for stage in stages for path in stage.outputs}
+        self._held = ExitStack()
+
+    def inputs(self, rule: Rule) -> Callable[[Mapping[str, str]], list[Any]]:
+        """Return Snakemake's function of the input files of a rule's jobs."""
+        from snakemake.io import ancient
+
+        def inputs_of_job(wildcards: Mapping[str, str]) -> list[Any]:
+            paths = rule.inputs(wildcards)
+            if not self._workflow.is_main_process:  # runs one job, which is decided already
+                return list(paths)
+            following = self.following
+            return [
+                path if self._makers.get(path) in following else ancient(path) for path in paths
+            ]
+
+        return inputs_of_job
+
+    def wanted(self, _wildcards: object) -> list[str]:
+        """Return the outputs of all stages, for the rule `all`.
+
+        The page is no output for DVC: where nothing has changed, it is written without the stage.
+        """
+        paths = [path for stage in self._stages for path in stage.outputs]
+        if self._workflow.is_main_process and ("report" in self.following or PAGE.exists()):
+            paths.append(str(PAGE))
+        return paths
+
+    @cached_property
+    def following(self) -> frozenset[str]:
+        """The names of the changed stages and of those after them.
+
+        Computed when Snakemake asks for the first input: only then is it known whether it runs.
+        """
+        settings = self._workflow.dag_settings
+        with exit_on_error():
+            if self._is_run():
+                self._begin()
+            changed = self._changed()
+        # the modification times and settings that Snakemake has recorded decide nothing
+        settings.rerun_triggers = frozenset()
+        outputs = [stage.outputs[0] for stage in changed]
+        self._workflow.dag.forcefiles = {*self._workflow.dag.forcefiles, *outputs}
+        return self._with_following({stage.name for stage in changed} | self._forced(settings))
+
+    def _is_run(self) -> bool:
+        """Whether jobs are run or touched, and not just shown."""
+        return self._workflow.executor_plugin is not None and not self._workflow.dryrun
+
+    def _begin(self) -> None:
+        """Keep other runners from the project until this process ends, and tidy up after a kill."""
+        self._held.enter_context(hold("snakemake", wait=False))
+        atexit.register(self._end)
+        dvc_lock.unlock_after_kill()
+        if marks():
+            record()
+
+    def _end(self) -> None:
+        """Write the page if no job has written it, and let other runners start."""
+        if not self._workflow.touch:
+            write_missing_page()
+        self._held.close()
+
+    def _changed(self) -> list[Stage]:
+        """The stages that have other settings, code, inputs or outputs than dvc.lock records.
+
+        Missing outputs are not counted: Snakemake runs their stages if something needs them. What a
+        killed run has finished is counted as recorded.
+        """
+        try:
+            texts = self._resolved.texts() if self._resolved else None
+            status = dvc_lock.changed_stages(unwritten=texts)
+        except UserError as error:
+            runner = other_runner()
+            if runner is None:
+                raise
+            raise UserError(f"{runner.busy()}. Ask again when it has ended.") from error
+        finished = finished_stages(self._stages) if marks() else set()
+        changed = [stage for stage in self._stages if _has_changed(status.get(stage.name, ()))]
+        return [stage for stage in changed if stage.name not in finished]
+
+    def _forced(self, settings: Any) -> set[str]:
+        """The stages that the user forces by -F, -R or -f: what follows them runs as well."""
+        if settings.forceall:
+            return {stage.name for stage in self._stages}
+        named = {*settings.forcerun, *(settings.targets if settings.forcetargets else ())}
+        return {
+            stage.name
+            for stage in self._stages
+            if stage.entry in named or not named.isdisjoint(stage.outputs)
+        }
+
+    def _with_following(self, names: set[str]) -> frozenset[str]:
+        """Stages and all that depend on them."""
+        found = set(names)
+        added = found
+        while added:
+            added = {
+                stage.name
+                for stage in self._stages
+                if stage.name not in found and self._depends_on(stage, added)
+            }
+            found |= added
+        return frozenset(found)
+
+    def _depends_on(self, stage: Stage, names: set[str]) -> bool:
+        return any(self._makers.get(path) in names for path in self._dependencies[stage.name])
 
 
-def resolve_first(stages: Collection[Stage]) -> None:
+def _has_changed(changes: Iterable[Any]) -> bool:
+    """Whether one of a stage's changes, as `dvc status` has them, is more than a missing file."""
+    for change in changes:
+        if not isinstance(change, Mapping):  # such as "changed command"
+            return True
+        dependencies = change.get("changed deps", {}).values()
+        if any(state != "deleted" for state in dependencies):
+            return True
+        if "modified" in change.get("changed outs", {}).values():
+            return True
+    return False
+
+
+def write_missing_page() -> None:
+    """Write reports/index.html if it is missing and what it shows is here, as after `dvc pull`."""
+    if PAGE.exists() or not RESULTS.exists():
+        return
+    from bleuprint.report import frame
+    from bleuprint.report.report import write_page_if_outdated
+
+    with suppress(UserError):  # results of other settings, of which no page is wanted
+        write_page_if_outdated(load_resolved(), frame.load())
+
+
+def resolve_first(stages: Sequence[Stage]) -> None:
     """Write reports/resolved.json, which all jobs read, and mark the stage resolve as finished.
 
     Its own job comes later, or never: where only some outputs are wanted, or the run is killed,

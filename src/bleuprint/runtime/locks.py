@@ -12,6 +12,16 @@ from bleuprint.runtime.errors import UserError, say
 _MISSING = errno.ENOLCK, errno.ENOSYS, errno.EOPNOTSUPP
 
 
+def flock_holder(path: Path) -> int | None:
+    """Return the id of the process of this machine that has locked a file; None if none has."""
+    with suppress(OSError):  # proc_locks(5), of Linux
+        inode = path.stat().st_ino
+        locks = Path("/proc/locks").read_text(encoding="utf-8")
+        found = re.search(rf"FLOCK .* ([1-9]\d*) \S+:{inode} ", locks)
+        return int(found[1]) if found else None
+    return None
+
+
 class FileLock(filelock.FileLock):
     """A lock on a file.
 
@@ -39,11 +49,8 @@ class FileLock(filelock.FileLock):
 
     def _advice(self) -> str:
         """How to end the process that has the lock, if it is known: one of this machine."""
-        with suppress(OSError):  # proc_locks(5), of Linux
-            inode = Path(self.lock_file).stat().st_ino
-            found = re.search(rf"FLOCK .* (\d+) \S+:{inode} ", Path("/proc/locks").read_text())
-            return f" (kill {found[1]} makes it save and end)" if found else ""
-        return ""
+        process = flock_holder(Path(self.lock_file))
+        return f" (kill {process} makes it save and end)" if process is not None else ""
 
     def _acquire(self) -> None:
         try:

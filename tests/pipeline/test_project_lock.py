@@ -1,0 +1,125 @@
+"""Two runners of one project: the second one says who holds it, and waits or ends."""
+
+import re
+import signal
+import time
+
+import pytest
+
+import micro
+
+# A training that waits until it may end.
+WAITING = "touch work/began; until test -e work/go; do sleep 0.05; done"
+TRAIN = "    model: {d_ff: 64}\n", "    model: {d_ff: 32}\n"
+RUNNERS = {
+    "reproduce": ("bleuprint", "reproduce"),
+    "snakemake": ("snakemake", "-c2"),
+    "dvc": ("dvc", "repro"),
+}
+NAMES = {
+    "reproduce": "bleuprint reproduce",
+    "snakemake": "snakemake",
+    "dvc": "dvc repro",
+}
+
+
+@pytest.fixture
+def project(stand_in, tmp_path):
+    copy = stand_in.copy(tmp_path / "project")
+    copy.edit("params.yaml", *TRAIN)
+    (copy.root / "work").mkdir(exist_ok=True)
+    return copy
+
+
+@pytest.fixture
+def started(project):
+    """A function that starts a runner; those that still run at the end are killed."""
+    processes = []
+
+    def start(name, waits=False):
+        project.environment["WHILE_TRAINING"] = WAITING
+        process = project.start(*RUNNERS[name])
+        processes.append(process)
+        while waits and not (project.root / "work/began").exists():
+            assert process.poll() is None, process.communicate()[0]
+            time.sleep(0.05)
+        return process
+
+    yield start
+    for process in processes:
+        micro.kill(process)
+        process.wait()
+
+
+def go(project):
+    (project.root / "work/go").touch()
+
+
+def has_line(process, pattern):
+    """Read what a process prints until a line has the pattern."""
+    return any(re.search(pattern, line) for line in process.stdout)
+
+
+def holder(name, process):
+    return rf"{NAMES[name]}[^(]* \(process {process.pid}, since \d\d:\d\d\) is running"
+
+
+@pytest.mark.parametrize("first", ["reproduce", "snakemake"])
+def test_a_second_snakemake_and_dvc_end_and_name_the_first(project, started, first):
+    runs = started(first, waits=True)
+    output, _ = (second := started("snakemake")).communicate()
+    assert second.returncode == 1
+    errors = [line for line in output.splitlines() if "error: " in line]
+    assert len(errors) == 1 and re.search(holder(first, runs), errors[0]), output
+    output, _ = (second := started("dvc")).communicate()
+    assert second.returncode and "Running stage" not in output
+    assert f"(PID {runs.pid}): " in output and NAMES[first] in output
+    go(project)
+    output, _ = runs.communicate()
+    # of the stand-in's results no table is printed
+    assert "does not exist" not in output
+    assert project.changed() == set(), output
+
+
+@pytest.mark.parametrize("first", ["reproduce", "snakemake", "dvc"])
+def test_reproduce_waits_for_another_runner_and_names_it(project, started, first):
+    runs = started(first, waits=True)
+    second = started("reproduce")
+    assert has_line(second, f"note: {holder(first, runs)}.*waiting until it ends")
+    go(project)
+    output, _ = runs.communicate()
+    assert "does not exist" not in output
+    output, _ = second.communicate()
+    assert "train@" not in output and "ended by signal" not in output
+    assert project.changed() == set()
+
+
+def test_snakemake_ends_beside_dvc(project, started):
+    runs = started("dvc", waits=True)
+    output, _ = (second := started("snakemake")).communicate()
+    assert second.returncode == 1
+    assert re.search(f"error: {holder('dvc', runs)}", output), output
+    go(project)
+    runs.communicate()
+    assert runs.returncode == 0
+
+
+def test_a_killed_runner_holds_nothing(project, started):
+    runs = started("reproduce", waits=True)
+    micro.kill(runs, signal.SIGKILL)
+    runs.communicate()
+    go(project)
+    output, _ = started("reproduce").communicate()
+    assert "is running in this project" not in output
+    assert project.changed() == set()
+    assert project.run("dvc", "repro").endswith("up to date.\n")
+
+
+def test_plan_waits_for_a_run(project, started):
+    runs = started("reproduce", waits=True)
+    second = project.start("bleuprint", "plan")
+    assert has_line(second, f"note: {holder('reproduce', runs)}.*waiting until it ends")
+    go(project)
+    runs.communicate()
+    output, _ = second.communicate()
+    assert output == "all stages are up to date: make reproduce would run none\n"
