@@ -91,7 +91,8 @@ def _recipe(line: re.Match[str], root: Path) -> str:
     text = f"{first.label} {first.bleu}"
     if others:
         best = max(others, key=lambda name: others[name].value)
-        text += f"; {best} {others[best].short}"
+        below = next(each.floor for each in same if each.label == best)
+        text += f"; {best} {below or others[best].short}"
     link = "above" if recipe == DEFAULT else f"[table](reports/{recipe}/table.md)"
     return f"| {' | '.join((*cells[:2], text, _minutes(results), link))} |"
 

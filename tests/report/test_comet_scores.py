@@ -63,20 +63,20 @@ def test_interval_and_tests_are_those_of_means(one_seed):
     tiny = measured(COMET_MEASURE, counted, "")  # with all samples
     first = counted[:, 0] / 10**4
     assert tiny["value"] == pytest.approx(first.mean(), abs=1e-4)
-    means = np.sort(np.random.default_rng(12345).choice(first, size=(1000, 40)).mean(1))
+    means = np.sort(np.random.default_rng(12345).choice(first, size=(1000, 100)).mean(1))
     half = (means[974] - means[25]) / 2
     expected = means.mean() - half, means.mean() + half
     assert (tiny["low"], tiny["high"]) == pytest.approx(expected, abs=1e-5)
     over = measured(COMET_MEASURE, np.add(counted, [600_000, 0]), "")  # older models exceed 1
     assert over["low"] < over["value"] < over["high"] and over["high"] > 100
     # about 1.96 standard errors of a mean
-    assert half == pytest.approx(1.96 * first.std(ddof=1) / 40**0.5, rel=0.1)
+    assert half == pytest.approx(1.96 * first.std(ddof=1) / 100**0.5, rel=0.1)
     # about Student's test; test_significance.py compares both p with sacreBLEU's
-    noisy = (first + np.random.default_rng(7).normal(0.8, 4.0, 40)).round(4)
-    of_noisy = np.stack([(10**4 * noisy).round(), np.ones(40)], axis=1)
+    noisy = (first + np.random.default_rng(7).normal(0.8, 4.0, 100)).round(4)
+    of_noisy = np.stack([(10**4 * noisy).round(), np.ones(100)], axis=1)
     tested, p = paired_test(COMET_MEASURE, counted, of_noisy), ttest_rel(first, noisy).pvalue
     assert tested.randomization == pytest.approx(p, abs=0.03)
-    error = (noisy - first).std(ddof=1) / 40**0.5
+    error = (noisy - first).std(ddof=1) / 100**0.5
     assert tested.standard_error == pytest.approx(error, rel=0.1)
 
 

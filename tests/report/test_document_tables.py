@@ -15,8 +15,8 @@ from bleuprint.text.parallel import read_lines
 from result_rows import frame, measured, record, rows_of
 
 CORPUS, TEST = "news-en-de", "first"
-# Eight documents of five lines, of which the baseline has these wrong in part; small has the last
-# one of them right. The first is named so that HTML has to escape it.
+# Eight documents of thirteen lines, the last of nine. The baseline has these wrong in part;
+# small has the last one of them right. The first is named so that HTML has to escape it.
 WRONG = {"tiny": (4, 5, 6, 7), "small": (4, 5, 6)}
 IDS = ["<i>\u2028&", *(f"talk.{number}" for number in range(1, 8))]
 
@@ -25,13 +25,13 @@ IDS = ["<i>\u2028&", *(f"talk.{number}" for number in range(1, 8))]
 def made(tmp_path_factory):
     root = tmp_path_factory.mktemp("documents")
     settings = trees.settings_in(root, corpora={CORPUS: (TEST,)})
-    ids = [IDS[line // 5] for line in range(40)]
+    ids = [IDS[line // 13] for line in range(100)]
     trees.write_lines(given(CORPUS, root) / f"test.{TEST}.documents", ids)
     trees.write_all(root, settings)
     references = [*read_lines(folder(CORPUS, "split", root) / f"test.{TEST}.de")]
     for system, wrong in WRONG.items():
         lines = [
-            " ".join("x" if line // 5 in wrong and n % 4 == 2 else w for n, w in enumerate(of))
+            " ".join("x" if line // 13 in wrong and n % 4 == 2 else w for n, w in enumerate(of))
             for line, of in enumerate(line.split(" ") for line in references)
         ]
         trees.translate(root, settings, Cell(system, CORPUS, 1), TEST, lines)
@@ -46,7 +46,7 @@ def test_records_have_intervals_and_tests_by_document(made):
         assert by_line.mean == by_document.mean
         assert by_document.high - by_document.low > 1.3 * (by_line.high - by_line.low)
     assert tiny.difference_in("bleu", "document") is None
-    # five of 40 lines are better, and one of eight documents
+    # nine of 100 lines are better, and one of eight documents
     of_lines, of_documents = small.difference, small.difference_in("bleu", "document")
     assert of_lines.p < 0.05 < of_documents.p
     assert trees.WORD not in (made[0] / RESULTS).read_text("utf-8")

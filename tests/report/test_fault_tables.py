@@ -23,7 +23,7 @@ from bleuprint.tracking.sync import metrics
 from result_rows import rows_of
 
 CORPUS, TEST = "news-en-de", "first"
-# Of 40 lines: the baseline loses three numbers, the damaged system these and nine more.
+# Of 100 lines: the baseline loses three numbers, the damaged system these and nine more.
 LOST = {"tiny": 3, "small": 12}
 
 

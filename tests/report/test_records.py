@@ -47,7 +47,7 @@ def test_every_figure_comes_from_its_own_cell(made, collected):
         by_key = {(row["measure"], row["group"]): row["value"] for row in found}
         assert by_key["loss", ""] == 1.25 and by_key["perplexity", ""] == 3.490343
         assert {measure for measure, _ in by_key} >= {*MEASURES} - {"comet", "dbleu", "cut off"}
-        assert record["lines"] == 40
+        assert record["lines"] == 100
         training = read_json(folder / "training.json")
         assert record["parameters"] == training["parameters"]
         assert record["training_flops"] == training["flops"]

@@ -153,7 +153,7 @@ CELL = Cell("tiny", "news-en-de", 1)
 def cell(tmp_path):
     """The results of a cell, without its scores."""
     settings = trees.settings_in(tmp_path)
-    trees.write_texts(tmp_path, settings)
+    trees.write_texts(tmp_path, settings, 40)
     trees.write_cell(tmp_path, settings, CELL, 0.3)
     (tmp_path / CELL.results / "scores.json").rename(tmp_path / "expected.json")
     return tmp_path / CELL.results

@@ -72,7 +72,7 @@ def settings_in(root, systems=("tiny", "small"), corpora=None, seeds=(1,), outsi
     return load(root / "params.yaml")
 
 
-def write_texts(root, settings, lines=40):
+def write_texts(root, settings, lines=100):
     """Write test sets, described, and ledgers of every corpus; sentences of WORD's words."""
     for name, corpus in settings.corpora.items():
         split, tokens = folder(name, "split", root), folder(name, "tokens", root)

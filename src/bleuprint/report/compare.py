@@ -16,7 +16,13 @@ from bleuprint.report.grid import NONE, Grid, grid
 from bleuprint.report.paired import PairedDifference, p_text, paired_differences, paired_t
 from bleuprint.report.records import check_settings
 from bleuprint.report.revision import files_of, is_revision
-from bleuprint.report.system_results import SystemResult, agreement, signed, system_results
+from bleuprint.report.system_results import (
+    SystemResult,
+    agreement,
+    floor_between,
+    signed,
+    system_results,
+)
 from bleuprint.report.terminal import wrapped
 from bleuprint.runtime.errors import UserError
 from bleuprint.runtime.flatten import dotted
@@ -172,6 +178,10 @@ def _compared(first: _Side, second: _Side, sentences: int) -> Iterator[str | Gri
         f"largest against each seed, each alone, not corrected; {NONE}: other test sets, or one "
         "seed of another revision. Faults: lines that have one that their reference lacks."
     )
+    for one_result, other_result in pairs:
+        below = floor_between(one_result, other_result)
+        if below:
+            yield wrapped(f"{other_result.corpus}, {other_result.test}: {below}, so without p.")
     if any(row[-1] != NONE for row in rows):
         yield wrapped(AGREEMENT)
     yield ""
@@ -219,6 +229,7 @@ def _tests(
     pair = (before, after)
     trained = not before.outside and not after.outside
     same_lines = _same_lines(*pair)
+    is_below_floor = bool(floor_between(before, after))
     of_lines = dict[tuple[str, str], PairedDifference]()
     if same_lines and not first.revision and not second.revision:
         runs = first.opened(before), second.opened(after)
@@ -234,6 +245,8 @@ def _tests(
             alike = same_lines and len({row.signature for row in rows}) == 1
             if not of_lines and alike and trained and len(deltas) > 1:
                 found[key] = paired_t(deltas)
+            if is_below_floor:
+                found[key] = None
     return found
 
 

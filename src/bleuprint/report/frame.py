@@ -17,6 +17,7 @@ from bleuprint.config.published import Published
 from bleuprint.report.published import literature
 from bleuprint.runtime.errors import UserError
 from bleuprint.runtime.files import read_object, reading, whole_file
+from bleuprint.scoring.floor import SENTENCES
 from bleuprint.tracking.timings import read_training
 
 REPORTS = Path("reports")
@@ -63,6 +64,7 @@ _FIGURES = (
     *("value", "low", "high", "difference", "p", "p_holm", "p_randomization"),
     "standard_error",
 )
+_OF_TESTS = ("p", "p_holm", "p_randomization", "standard_error")
 
 
 @dataclass(frozen=True, eq=False)
@@ -84,7 +86,7 @@ class Records:
             if facts[name].isna().any():
                 facts[name] = pd.Series([row.get(name) for row in cells], dtype=object)
         figures = pd.DataFrame(measures, columns=MEASURED).astype(dict.fromkeys(_FIGURES, float))
-        return cls(facts, figures)
+        return cls(facts, _tested(facts, figures))
 
     def where(self, kept: "pd.Series[bool]") -> "Records":
         """The records of the cells that are kept."""
@@ -104,6 +106,20 @@ class Records:
     def frame(self) -> pd.DataFrame:
         """One row a measure, with the facts of its cell."""
         return self.measures.merge(self.cells, on=KEY, how="left").reindex(columns=list(COLUMNS))
+
+
+def _tested(cells: pd.DataFrame, measures: pd.DataFrame) -> pd.DataFrame:
+    """The measures without the tests over too few sentences, which older versions stored."""
+    several = cells.groupby(["system", "corpus", "test"]).seed.transform("nunique") > 1
+    is_over_sentences = ~several | cells.outside.notna()
+    few = cells[is_over_sentences & (cells.lines < SENTENCES)]
+    if few.empty:
+        return measures
+    keys = pd.MultiIndex.from_frame(few[KEY])
+    below_floor = pd.MultiIndex.from_frame(measures[KEY]).isin(keys)
+    measures = measures.copy()
+    measures.loc[below_floor, list(_OF_TESTS)] = float("nan")
+    return measures
 
 
 def trained(cells: pd.DataFrame) -> pd.DataFrame:

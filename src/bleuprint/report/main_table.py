@@ -112,8 +112,7 @@ def _columns(
             default = numbers.scored == "sacrebleu"
             cells |= _printed(numbers[default], "bleu")
             yield from _as_published(results, numbers[~default])
-        means = {name: score.mean for name, score in scores.items()}
-        yield _Filled(Column(MEASURES[metric].label), cells, best(metric, means))
+        yield _Filled(Column(MEASURES[metric].label), cells, _marked(results, metric, metric))
         if metric not in alone:
             yield from _difference_columns(results, metric)
     trainings = {each.label: each.seeds for each in results if not each.outside}
@@ -121,6 +120,21 @@ def _columns(
         yield _Filled(Column(label), {row: cell(of) for row, of in trainings.items()})
     if costs and numbers.training_flops_by_time.notna().any():
         yield _Filled(Column(BY_TIME), _printed(numbers, "training_flops_by_time"))
+
+
+def _marked(results: Sequence[SystemResult], measure: str, metric: str) -> list[str]:
+    """The best systems of a test set in a measure; none where the floor lets none be compared.
+
+    `metric`: the measure whose order it has.
+    """
+    scores = {each.label: score for each in results if (score := each.score(measure))}
+    labels = best(metric, {name: score.mean for name, score in scores.items()})
+    untested = {each.label for each in results if each.floor}
+    untested |= {each.label for each in results if each.is_too_low}
+    others = {each.label for each in results if each.baseline is not None}
+    if others and others <= untested:
+        return []
+    return [name for name in labels if name not in untested]
 
 
 def best(metric: str, means: Mapping[str, float]) -> list[str]:
@@ -150,7 +164,8 @@ def _as_published(results: Sequence[SystemResult], numbers: pd.DataFrame) -> Ite
         means = {each.label: of.mean for each in results if (of := each.score(variant))}
         ours = {name: Number(f"{mean:.1f}", mean) for name, mean in means.items()}
         label = f"BLEU {variant}" if variant in VARIANTS else OTHERWISE
-        yield _Filled(Column(label), {**ours, **_printed(printed, "bleu")}, best("bleu", means))
+        marked = _marked(results, str(variant), "bleu")
+        yield _Filled(Column(label), {**ours, **_printed(printed, "bleu")}, marked)
 
 
 def _names(numbers: pd.DataFrame) -> list[str]:

@@ -16,6 +16,7 @@ from bleuprint.report.task import tasks_of
 from bleuprint.runtime.errors import UserError
 from bleuprint.scoring import reachable
 from bleuprint.scoring.file_warnings import WARNING
+from bleuprint.scoring.floor import MATCHES, SENTENCES, TOO_FEW, TOO_LOW
 from bleuprint.scoring.human_agreement import AGREEMENT
 from bleuprint.scoring.power import POWER, detectable, detectable_over_seeds
 from bleuprint.scoring.significance import SIGNIFICANT
@@ -65,8 +66,27 @@ def legend(records: Records) -> Iterator[str]:
             f"Difference: from {of}; †: p below {SIGNIFICANT} ({test}); ‡: also after Holm's "
             "correction for the rows of the test set; n.s.: not significant."
         )
+        yield from floor_notes(records)
         if seeds == 1:
             yield "One seed: what is tested are these trainings, not what other seeds would give."
+
+
+def floor_notes(records: Records) -> Iterator[str]:
+    """On which test sets systems are too low, or sentences too few, for a test."""
+    for (task, test), results in by_test(system_results(records)).items():
+        low = [each.label for each in results if each.floor == TOO_LOW]
+        few = [each.label for each in results if each.floor == TOO_FEW]
+        if low:
+            baseline = next(each.baseline.label for each in results if each.baseline)
+            yield (
+                f"{task}, {test}: {' and '.join(low)} and {baseline} are {TOO_LOW}: they match "
+                f"fewer than {MATCHES} 4-grams of the references."
+            )
+        if few:
+            yield (
+                f"{task}, {test}: {TOO_FEW}: {results[0].first.lines}, where a test needs "
+                f"{SENTENCES}."
+            )
 
 
 def _of_tasks(cells: pd.DataFrame) -> Iterator[str]:
@@ -177,13 +197,17 @@ def detectable_note(records: Records) -> str:
 
 
 def _detectable(results: Sequence[SystemResult]) -> str:
-    tested = [each for result in results if (each := result.difference)]
-    by_lines = [detectable(each.error) for each in tested if each.error]
-    if not by_lines:
-        return ""
-    text = f"{span(by_lines)} BLEU on {results[0].first.lines:,} sentences"
+    """The differences in BLEU that a test set shows; empty if not known."""
+    tested = [of for result in results if (of := result.difference) and of.is_tested]
+    lines = int(results[0].first.lines)
+    parts = list[str]()
+    errors = [detectable(each.error) for each in tested if each.error]
+    if errors and lines >= SENTENCES:
+        parts.append(f"{span(errors)} BLEU on {lines:,} sentences")
     seeds = len(results[0].seeds)
-    if deviations := [each.deviation for each in tested if each.deviation]:
+    deviations = [each.deviation for each in tested if each.deviation]
+    if errors and deviations:
         shown = [detectable_over_seeds(seeds, each) for each in deviations]
-        text += f" and {span(shown)} over {seeds} seeds"
-    return text
+        unit = "" if parts else " BLEU"
+        parts.append(f"{span(shown)}{unit} over {seeds} seeds")
+    return " and ".join(parts)

@@ -81,7 +81,7 @@ def _scores(result: SystemResult) -> Iterator[tuple[str, str]]:
         tests = {"p": difference.p, "p_holm": difference.corrected}
         if len(result.seeds) == 1:
             tests["p_randomization"] = result.rows[metric, ""][0].p_randomization
-        for name, p in tests.items():
+        for name, p in tests.items() if difference.is_tested else ():
             yield f"{prefix}{name}", p_text(p).removeprefix("p")
         if difference.agreement:
             yield f"{prefix}human_agreement", tex_text(difference.agreement)

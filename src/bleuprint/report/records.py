@@ -17,6 +17,7 @@ from bleuprint.report.paired import OfTest, holm, paired_differences
 from bleuprint.report.task import Task, tasks_of
 from bleuprint.runtime import fingerprint
 from bleuprint.runtime.errors import UserError
+from bleuprint.scoring.floor import MATCHED, floor
 from bleuprint.scoring.measure import DIGITS
 from bleuprint.scoring.measures import MEASURES
 from bleuprint.scoring.output_faults import CUT
@@ -76,18 +77,28 @@ def _of_test(
     for row in others:
         first, second = ([measures[run.cell] for run in side] for side in (baseline, row))
         trained = not row[0].row and not baseline[0].row
+        is_below_floor = bool(_floor(first, second, trained, row[0].scores_of(test)["lines"]))
         for key, of in paired_differences(first, second, trained).items():
             seeds = [found[run.cell][key] for run in row]
+            is_tested = of.p is not None and not is_below_floor
             for number, target in enumerate(seeds):
                 target["baseline"] = task.row(*baseline[0].cell[:2])
                 target["difference"] = round(of.difference, DIGITS)
-                if of.p is not None:
+                if of.p is not None and is_tested:
                     target["p"] = round(of.p, DIGITS)
                     target["p_randomization"] = of.tests[number].randomization
                     target["standard_error"] = of.tests[number].standard_error
-            tested += [(of.p, seeds)] if of.p is not None else []
+            if of.p is not None and is_tested:
+                tested.append((of.p, seeds))
     _correct(tested)
     return {(cell, test): list(measures.values()) for cell, measures in found.items()}
+
+
+def _floor(first: Sequence[OfTest], second: Sequence[OfTest], trained: bool, lines: int) -> str:
+    """Why the difference of two rows, each by seed, is not tested; empty if it is."""
+    are_low = all((MATCHED, "") in of_seed for of_seed in (*first, *second))
+    is_over_sentences = not trained or len(second) == 1
+    return floor(lines, is_over_sentences, are_low)
 
 
 def _correct(tested: Sequence[tuple[float, Sequence[_Row]]]) -> None:

@@ -14,12 +14,16 @@ from bleuprint.config.paths import Cell
 from bleuprint.report.frame import CELLS, KEY, REPORTS, RESULTS, Records, stored, trained
 from bleuprint.report.system_results import PLACE
 from bleuprint.runtime.errors import UserError
+from bleuprint.scoring.file_warnings import WARNING
+from bleuprint.scoring.floor import MATCHED
 
 # Fingerprints of what made a result; all else is the result.
 _NOT_COMPARED = {
     *(*KEY, "outside", "settings_sha256", "binary_sha256", "training_sha256"),
     *("averaged_sha256", "decode_sha256", "scored_with"),
 }
+# Figures that are there only if the translations are odd, which their hash tells.
+_OF_TRANSLATIONS = {MATCHED, WARNING}
 # The facts in which a stage's own outputs show; what was measured is of the stage score.
 _OF_STAGES = {
     "split": {"source", "target", "lines", "sources_sha256", "references_sha256"},
@@ -151,7 +155,7 @@ def compared(
     only whether it is empty is compared.
     """
     here, there = _by_key(first), _by_key(second)
-    measured = [{*records.measures.measure} for records in (first, second)]
+    measured = [{*records.measures.measure} - _OF_TRANSLATIONS for records in (first, second)]
     common, left_out = measured[0] & measured[1], measured[0] ^ measured[1]
     seeds: dict[tuple[Any, ...], list[tuple[Result, Result]]] = {}
     for key in (key for key in here if key in there):

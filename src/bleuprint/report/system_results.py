@@ -14,6 +14,7 @@ from bleuprint.report.grid import Number
 from bleuprint.report.paired import p_text
 from bleuprint.report.task import Task, tasks_of
 from bleuprint.rules.letters import SCRIPTS
+from bleuprint.scoring.floor import MATCHED, floor
 from bleuprint.scoring.human_agreement import agreement_text, human_agreement
 from bleuprint.scoring.measures import MEASURES, SCORES
 from bleuprint.scoring.significance import SIGNIFICANT
@@ -58,9 +59,10 @@ class Score:
 class Difference:
     """A system's mean value minus the baseline's, in one measure.
 
-    `p`: see report/paired.py. `corrected`: p by Holm's method, for the number of systems that are
-    tested. `agreement`: of people, if it is significant. `error`: the standard error over lines,
-    the mean over seeds, 0 if it is not known; `deviation`: of the difference over seeds.
+    `p`: see report/paired.py; NaN where the difference is not tested, below the floor. `corrected`:
+    p by Holm's method, for the number of systems that are tested. `agreement`: of people, if it is
+    significant. `error`: the standard error over lines, the mean over seeds, 0 if it is not known;
+    `deviation`: of the difference over seeds.
     """
 
     baseline: str
@@ -70,6 +72,10 @@ class Difference:
     agreement: Number | None = None
     error: float = 0.0
     deviation: float | None = None
+
+    @property
+    def is_tested(self) -> bool:
+        return not isnan(self.p)
 
     @property
     def significant(self) -> bool:
@@ -84,12 +90,15 @@ class Difference:
 
     @property
     def short(self) -> str:
-        """+8.7‡, or -0.2 n.s."""
-        return f"{signed(self.value, self.significant)}{self.mark or ' n.s.'}"
+        """+8.7‡, or -0.2 n.s.; +3.1 if it is not tested."""
+        number = signed(self.value, self.significant)
+        if not self.is_tested:
+            return number
+        return f"{number}{self.mark or ' n.s.'}"
 
     def __str__(self) -> str:
         """+8.7‡ p=0.001, or -0.2 n.s. p=0.410."""
-        return f"{self.short} {p_text(self.p)}"
+        return f"{self.short} {p_text(self.p)}" if self.is_tested else self.short
 
 
 @dataclass(frozen=True, eq=False)
@@ -146,9 +155,11 @@ class SystemResult:
         )
 
     def difference_in(self, measure: str = "bleu", group: str = "") -> Difference | None:
-        """None of the baseline, and if it was not tested."""
+        """None of the baseline, and of scores that are not comparable."""
         rows = self.rows.get((measure, group))
-        if not rows or pd.isna(rows[0].p) or self.baseline is None:
+        if not rows or pd.isna(rows[0].difference) or self.baseline is None:
+            return None
+        if pd.isna(rows[0].p) and not self._is_untested(measure, group):
             return None
         first, several = rows[0], len(rows) > 1
         pairs = zip(self.values(measure, group), self.baseline.values(measure, group), strict=True)
@@ -164,6 +175,24 @@ class SystemResult:
             return found
         agree = agreement(measure, first.signature, found.value, self.first.target)
         return replace(found, agreement=agree)
+
+    def _is_untested(self, measure: str, group: str) -> bool:
+        """Whether scores that are comparable are below the floor."""
+        if not self.floor or self.baseline is None:
+            return False
+        of_baseline = self.baseline.rows.get((measure, group), ())
+        signatures = {row.signature for row in (*of_baseline, *self.rows[measure, group])}
+        return len(of_baseline) > 0 and len(signatures) == 1
+
+    @property
+    def is_too_low(self) -> bool:
+        """Whether the translations of every seed match too few 4-grams for a test."""
+        return len(self.rows.get((MATCHED, ""), ())) == len(self.seeds)
+
+    @property
+    def floor(self) -> str:
+        """Why its difference from the baseline is not tested; empty if it is."""
+        return "" if self.baseline is None else floor_between(self.baseline, self)
 
     @property
     def scores(self) -> dict[str, Score]:
@@ -184,6 +213,14 @@ class SystemResult:
     def difference(self) -> Difference | None:
         """That of BLEU."""
         return self.difference_in()
+
+
+def floor_between(first: SystemResult, second: SystemResult) -> str:
+    """Why the difference of two results on one test set is not tested; empty if it is."""
+    trained = not first.outside and not second.outside
+    is_over_sentences = not trained or len(second.seeds) == 1
+    are_low = first.is_too_low and second.is_too_low
+    return floor(int(second.first.lines), is_over_sentences, are_low)
 
 
 @lru_cache(maxsize=4)  # all tables of a report are made from the same records

@@ -15,6 +15,7 @@ from bleuprint.runtime.code import versions
 from bleuprint.runtime.errors import say
 from bleuprint.runtime.files import sha256_of, write_json
 from bleuprint.scoring.breakdown import by_count, by_length
+from bleuprint.scoring.floor import below_floor
 from bleuprint.scoring.measure import Floats, Measure, Measured, Texts
 from bleuprint.scoring.measures import MEASURES
 from bleuprint.scoring.record import SCORES, SetScores
@@ -33,6 +34,7 @@ def score_texts(texts: Texts, loss: ReferenceLoss | None = None) -> list[Measure
         found += by_document(measure, statistics, texts)
         if measure.key == "bleu":
             found += by_length(measure, statistics, texts.described.source_tokens)
+            found += below_floor(statistics)
     return [*found, *by_count(texts), *(loss_measures(loss, texts.references) if loss else ())]
 
 

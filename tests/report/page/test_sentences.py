@@ -65,7 +65,7 @@ def test_every_line_is_there_with_its_texts_and_scores(context):
     split = context.root / "data" / "split" / "news-en-de"
     sources, references = ([*read_lines(split / f"test.first.{side}")] for side in ("en", "de"))
     found = list_of(section.body)
-    assert len(found) == len(sources) == 40
+    assert len(found) == len(sources) == 100
     for number, article in enumerate(found):
         assert f"<h4>{number + 1}</h4>" in article
         texts = [unescape(one) for one in re.findall("<bdi>(.*?)</bdi>", article)]
@@ -105,9 +105,9 @@ def test_what_has_no_room_is_said(context, monkeypatch):
     monkeypatch.setattr(sentences, "BUDGET", 16_000)
     section = sentences.sentences(context)
     found = list_of(section.body)
-    assert 5 < len(found) < 40
-    assert f"The page has room for {len(found)} of 40 lines" in section.body
-    assert f"<summary>{len(found)} of 40 lines</summary>" in section.body
+    assert 5 < len(found) < 100
+    assert f"The page has room for {len(found)} of 100 lines" in section.body
+    assert f"<summary>{len(found)} of 100 lines</summary>" in section.body
     shown = "".join(found).split("</div>")[0]
     assert 12_000 < len(shown.encode()) <= 16_000
     numbers = [int(one) for article in found for one in re.findall(r"<h4>(\d+)</h4>", article)]

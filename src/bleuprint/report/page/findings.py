@@ -9,6 +9,7 @@ from typing import NamedTuple
 from bleuprint.report.paired import p_text
 from bleuprint.report.same_results import pairs_noise
 from bleuprint.report.system_results import Difference, SystemResult, by_test, signed
+from bleuprint.scoring.floor import MATCHES, SENTENCES, TOO_FEW
 from bleuprint.scoring.measures import MEASURES
 
 # Standard errors to each side of a 95 % interval.
@@ -36,13 +37,30 @@ def best_systems(
     for (task, test), of_test in tests.items():
         place = task if tasks.count(task) == 1 else f"{task}, {test}"
         best = max(of_test, key=lambda result: result.bleu.mean)
-        if len(of_test) == 1:
+        if below := _below_floor(best, of_test):
+            yield Finding(f"{place}: {below}", _why_untested(below, best))
+        elif len(of_test) == 1:
             yield Finding(f"{place}: {best.name} is the only system", f"BLEU {best.bleu}")
         elif not best.difference:
             title = f"{place}: no system is better than the baseline {best.name}"
             yield Finding(title, f"BLEU {best.bleu}")
         else:
             yield _better(place, best, best.difference, deviations)
+
+
+def _below_floor(best: SystemResult, results: Sequence[SystemResult]) -> str:
+    """Why nothing is said of the best system; empty if it, or one beside it, was tested."""
+    if best.baseline is not None:
+        return best.floor
+    others = [each.floor for each in results if each.baseline is not None]
+    return others[0] if others and all(others) else ""
+
+
+def _why_untested(below: str, best: SystemResult) -> str:
+    if below == TOO_FEW:
+        return f"{best.first.lines} sentences; a test over sentences needs {SENTENCES}."
+    why = f"All systems match fewer than {MATCHES} 4-grams of the references."
+    return f"{why} The highest BLEU is {best.bleu}."
 
 
 def _better(

@@ -1,0 +1,201 @@
+"""Below the floor nothing is claimed, wherever a report makes claims."""
+
+import csv
+import io
+import json
+import re
+from collections import Counter
+
+import pytest
+from sacrebleu import BLEU
+
+import result_trees as trees
+from bleuprint.cells.results import Results
+from bleuprint.config.paths import Cell, folder
+from bleuprint.report import frame as frames
+from bleuprint.report import main_table, notes, paper_numbers, report
+from bleuprint.report.compare import compare
+from bleuprint.report.grid import Grid, markdown
+from bleuprint.report.headline import everything, headline
+from bleuprint.report.page.context import ReportContext
+from bleuprint.report.page.findings import best_systems
+from bleuprint.report.page.summary import summary
+from bleuprint.report.records import collect
+from bleuprint.report.system_results import system_results
+from bleuprint.scoring.floor import MATCHED, below_floor
+from bleuprint.scoring.measures import MEASURES
+from bleuprint.text.parallel import read_lines
+from measuring import texts_of
+from result_rows import against, frame, measured, record
+from tools.readme_tables import _recipe
+
+PLACE = "news-en-de", "first"
+AGAINST = against("base", 0.001)
+CLAIMS = ("†", "‡", "n.s.", "**", "people agree", "p=", "p<", "Detectable")
+
+
+def pair(lines, low=(), seeds=(1,), **facts):
+    """A baseline and a system that is far better, on so many lines; `low` match three 4-grams."""
+    rows = []
+    for seed in seeds:
+        for name, bleu, tested in (("base", 20.0, {}), ("big", 24.0, AGAINST)):
+            few = {(MATCHED, ""): measured(MATCHED, 3.0)} if name in low else {}
+            more = {**facts, **tested} if name == "big" else tested
+            # differences between seeds that are not all the same
+            value = bleu + seed * (0.01 if name == "big" else 0.02)
+            rows.append(record(name, *PLACE, value, seed=seed, lines=lines, measures=few, **more))
+    return frame(*rows)
+
+
+def text_of(records):
+    """All that is shown of the scores, without how to read the marks and the names of test sets."""
+    shown = [markdown(grid) for grid in main_table.by_test_set(records, ["bleu", "chrf2"]).values()]
+    shown += [part for part in headline(records) if isinstance(part, str)]
+    shown += [markdown(part) for part in everything(records) if isinstance(part, Grid)]
+    lines = "\n".join(shown).replace("&lt;", "<").split("\n")
+    return "\n".join(line for line in lines if not line.startswith(("Difference: from", "| **")))
+
+
+def claims(records):
+    text = text_of(records)
+    return [claim for claim in CLAIMS if claim in text]
+
+
+@pytest.fixture(autouse=True)
+def wide(monkeypatch):
+    monkeypatch.setenv("COLUMNS", "2000")
+
+
+def test_a_hundred_sentences_are_enough():
+    assert claims(pair(100)) == ["‡", "**", "people agree", "p=", "Detectable"]
+
+
+@pytest.mark.parametrize(
+    ("records", "title"),
+    [
+        (pair(99), "too few sentences to compare"),
+        (pair(500, low=("base", "big")), "too low to compare"),
+        (pair(27, low=("base", "big")), "too low to compare"),
+        (pair(500, low=("base", "big"), seeds=(1, 2, 3)), "too low to compare"),
+    ],
+)
+def test_below_the_floor_nothing_is_claimed(records, title):
+    if title == "too low to compare":  # as the report collects them
+        records.measures[["p", "p_holm", "p_randomization", "standard_error"]] = float("nan")
+    assert claims(records) == []
+    text = text_of(records)
+    assert f"news-en-de, first: {title}" in text or f"base are {title}" in text
+    assert "+4.0" in text  # the difference is a fact
+    (finding,) = best_systems(system_results(records), {})
+    assert finding.title == f"news-en-de: {title}"
+    (row,) = [
+        row
+        for row in csv.DictReader(io.StringIO(frames.csv_text(records)))
+        if row["system"] == "big" and row["measure"] == "bleu" and not row["group"]
+    ][:1]
+    assert row["difference"] and not row["p"] + row["p_holm"] + row["standard_error"]
+    numbers = paper_numbers.paper_numbers(records)
+    assert "big/news-en-de/first/difference" in numbers
+    assert not [name for name in numbers if name.endswith(("/p", "/p_holm", "agreement"))]
+
+
+def test_a_test_over_seeds_stays():
+    records = pair(50, seeds=(1, 2, 3))
+    assert claims(records) == ["‡", "**", "people agree", "p<", "Detectable"]
+    # of 50 sentences nothing is said
+    (line,) = [each for each in notes.notes(records) if each.startswith("Detectable")]
+    assert "BLEU over 3 seeds." in line
+    assert "50 sentences" not in line
+
+
+def test_translations_of_others_are_tested_over_sentences():
+    records = pair(50, seeds=(1, 2, 3), outside="A")
+    assert claims(records) == []
+    assert "too few sentences to compare" in text_of(records)
+
+
+def test_one_usable_system_is_compared_with_one_that_is_not():
+    assert claims(pair(500, low=("base",))) == ["‡", "**", "people agree", "p=", "Detectable"]
+    # the best is too low to be marked, whatever the other is
+    assert "**" not in claims(pair(500, low=("big",)))
+
+
+def test_the_baseline_is_not_called_the_best_either():
+    rows = [
+        record("base", *PLACE, 20.0, lines=60),
+        record("big", *PLACE, 19.0, lines=60, **AGAINST),
+    ]
+    (finding,) = best_systems(system_results(frame(*rows)), {})
+    assert finding.title == "news-en-de: too few sentences to compare"
+
+
+def test_few_matches_are_those_that_sacrebleu_counts():
+    references = [f"the cat {n} sat on the mat today" for n in range(200)]
+    for good in (0, 4, 5, 6):
+        lines = [*references[:good], *["essssss"] * (200 - good)]
+        matched = BLEU().corpus_score(lines, [references]).counts[3]
+        stored = [*below_floor(MEASURES["bleu"].count(texts_of(lines, references)))]
+        # eight tokens have five 4-grams
+        assert matched == 5 * good
+        assert [each["value"] for each in stored] == ([matched] if good < 5 else [])
+
+
+def test_readmes_table_says_it(tmp_path):
+    (tmp_path / "reports/copy").mkdir(parents=True)
+    pair(60).save(tmp_path / "reports/copy/results.json")
+    line = re.match(r"\| `([\w-]+)` .*", "| `copy` | a task | | | |")
+    assert line
+    text = _recipe(line, tmp_path)
+    assert "base 20.0 [19.0, 22.0]; big too few sentences to compare" in text
+
+
+@pytest.fixture(scope="module")
+def unusable(tmp_path_factory):
+    """Two systems on 120 sentences whose output is hardly a translation, one a little less."""
+    root = tmp_path_factory.mktemp("unusable")
+    settings = trees.settings_in(root, corpora={PLACE[0]: (PLACE[1],)})
+    trees.write_all(root, settings)
+    references = [*read_lines(folder(PLACE[0], "split", root) / "test.first.de")]
+    for system, good in (("tiny", 0), ("small", 1)):
+        lines = [*references[:good], *(f"{of.split()[0]} essssss ." for of in references[good:])]
+        trees.translate(root, settings, Cell(system, PLACE[0], 1), "first", lines)
+    report.write_reports(settings, root)
+    return root, settings
+
+
+def test_unusable_outputs_are_not_compared(unusable, monkeypatch):
+    root, settings = unusable
+    records = frames.load(root)
+    stored = {
+        row["system"]: row["value"]
+        for row in json.loads((root / frames.RESULTS).read_text())["measures"]
+        if row["measure"] == MATCHED
+    }
+    assert stored.keys() == {"tiny", "small"} and max(stored.values()) < 25
+    assert records.measures.p.isna().all() and records.measures.p_holm.isna().all()
+    assert claims(records) == []
+    reports = {
+        name: (root / "reports" / name).read_text("utf-8")
+        for name in ("table.md", "table.tex", "index.html")
+    }
+    said = "news-en-de, first: small and tiny are too low to compare: they match fewer than 25 "
+    for name, text in reports.items():
+        assert said in text, name
+    assert "news-en-de: too low to compare" in reports["index.html"]
+    assert "too low to compare" in summary(ReportContext(settings, records, root)).body
+    monkeypatch.chdir(root)
+    parts = [*compare("tiny", "small", sentences=1)]
+    assert "news-en-de, first: too low to compare, so without p." in parts
+    scores = [part for part in parts if isinstance(part, Grid)][-1]
+    assert {row.cells[6:] for row in scores.rows} == {("–", "–")}
+
+
+def test_of_a_file_that_an_older_version_wrote(unusable, tmp_path):
+    root, settings = unusable
+    run = Results.open(settings, Cell("small", PLACE[0], 1), root)
+    assert Counter(key for key, _ in run.measures("first"))[MATCHED] == 1
+    records = collect(settings, root)
+    old = frames.Records(records.cells.assign(lines=60), records.measures.assign(p=0.01))
+    old.save(tmp_path / "results.json")
+    assert '"p": 0.01' in (tmp_path / "results.json").read_text()
+    assert frames.stored(tmp_path / "results.json").measures.p.isna().all()
