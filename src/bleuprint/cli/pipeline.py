@@ -41,6 +41,7 @@ def _check_settings() -> None:
     from bleuprint.scoring.bleu import bleu_metric
     from bleuprint.scoring.comet import missing_parts
     from bleuprint.serving.score_outside import check_files
+    from bleuprint.training.schedule_notes import schedule_notes
     from bleuprint.training.start_files import add_sums
 
     settings = load()
@@ -51,7 +52,7 @@ def _check_settings() -> None:
         bleu_metric([], corpus.target)  # raises if it needs a tokenizer that is not installed
     citations(settings)  # raises if one key names two entries
     notes = [*params_notes(settings), *check_files(settings), *missing_parts(settings)]
-    notes += [*notes_here(settings), *set_notes(settings)]
+    notes += [*notes_here(settings), *set_notes(settings), *schedule_notes(settings)]
     notes += reachable.notes_before(settings)
     for note in notes:
         say(note, "note")

@@ -1,6 +1,7 @@
 """The stage train: its processes, checks before it starts, the training, its outputs."""
 
 import sys
+from collections.abc import Iterator
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import asdict
 from pathlib import Path
@@ -14,13 +15,14 @@ from bleuprint.runtime import environment
 from bleuprint.runtime.closure import code_fingerprint
 from bleuprint.runtime.distributed.group import Group, init_process_group, started
 from bleuprint.runtime.distributed.launch import start_processes
-from bleuprint.runtime.errors import UserError
+from bleuprint.runtime.errors import UserError, say
 from bleuprint.runtime.files import write_json
 from bleuprint.runtime.locks import FileLock
 from bleuprint.tracking.hardware import machine_of
 from bleuprint.tracking.timings import train_file
 from bleuprint.tracking.training_log import TrainingLog
 from bleuprint.training.job import Fingerprints, Job, export_checkpoints, export_results
+from bleuprint.training.schedule_notes import system_notes
 from bleuprint.training.start_files import start_files
 from bleuprint.training.trainer import Trainer
 
@@ -47,6 +49,8 @@ def train_cell(cell: Cell) -> None:
         trainer = Trainer(job, group, work, fingerprints, log)
         if group.is_main:
             print(_start(job, trainer, group), file=sys.stderr, flush=True)
+            for note in _notes_on_epochs(job):
+                say(note, "note")
         trainer.run()
         if group.is_main:
             export_checkpoints(job, work, fingerprints, cell.models / "checkpoints")
@@ -70,6 +74,20 @@ def _start(job: Job, trainer: Trainer, group: Group) -> str:
         f"{trainer.state.parameters:,} parameters, {' or '.join(ends) or 'patience'}; updates of "
         f"{size:,} {of} in {train.precision} on {device}"
     )
+
+
+def _notes_on_epochs(job: Job) -> Iterator[str]:
+    """Notes on settings that do not fit the updates of `max_epochs`, known only now."""
+    train = job.system.train
+    if train.max_epochs is None:
+        return
+    corpus = BinaryCorpus(job.corpus)
+    lengths = corpus.side("train", corpus.target).lengths
+    updates = train.most_updates(int(lengths.sum()), len(lengths))
+    if updates != train.max_updates:
+        source = f"the {updates:,} updates of max_epochs {train.max_epochs:,}"
+        for note in system_notes(job.system, updates, source):
+            yield f"systems.{job.cell.system}: {note}"
 
 
 def check_training(job: Job, fingerprints: Fingerprints, group: Group) -> None:

@@ -1,0 +1,190 @@
+"""Settings that do not fit each other are named with both numbers; those that fit are not."""
+
+import dataclasses
+
+import pytest
+
+import systems
+from bleuprint.config.experiment import load
+from bleuprint.config.optimization import Constant, Cosine, InverseSqrt, LrSchedule, Noam
+from bleuprint.config.paths import STATISTICS, folder
+from bleuprint.config.system import Average, Keep
+from bleuprint.dataset.statistics import CorpusStatistics, SideStatistics
+from bleuprint.training.schedule_notes import schedule_notes, system_notes
+from params import PARAMS
+from root import ROOT
+
+
+def noted(updates=1000, decode=None, average=None, **train):
+    schedule = train.pop("lr_schedule", LrSchedule(constant=Constant(lr=0.001)))
+    settings = {"validate_every": 100, "checkpoint_every": 100, "max_updates": updates, **train}
+    system = systems.system(
+        train=systems.train(lr_schedule=schedule, **settings),
+        average=average or Average(last=1),
+        decode=systems.decode(**(decode or {})),
+    )
+    return list(system_notes(system, updates, f"max_updates {updates:,}"))
+
+
+def cosine(updates, min_lr=0.0, warmup=0):
+    return LrSchedule(cosine=Cosine(0.001, warmup, updates, min_lr))
+
+
+WARMUP = (
+    "train.lr_schedule: warmup_updates {} is not below max_updates 700: the learning rate rises "
+    "until the end. Lower warmup_updates"
+)
+
+
+@pytest.mark.parametrize(
+    ("schedule", "warmup"),
+    [
+        (LrSchedule(noam=Noam()), "4,000 (the default)"),
+        (LrSchedule(inverse_sqrt=InverseSqrt(lr=0.001)), "4,000 (the default)"),
+        (LrSchedule(noam=Noam(warmup_updates=700)), "700"),
+        (LrSchedule(noam=Noam(warmup_updates=699)), None),
+        (LrSchedule(noam=Noam(warmup_updates=0)), None),
+        (LrSchedule(constant=Constant(lr=1.0)), None),
+    ],
+)
+def test_warmup_that_does_not_end(schedule, warmup):
+    expected = [] if warmup is None else [WARMUP.format(warmup)]
+    assert noted(700, lr_schedule=schedule) == expected
+
+
+@pytest.mark.parametrize(
+    ("schedule", "note"),
+    [
+        (
+            cosine(50),
+            "is below max_updates 200: the last 150 updates have learning rate 0 and change "
+            "nothing. Set both to one number",
+        ),
+        (
+            cosine(50, min_lr=1e-5),
+            "is below max_updates 200: the last 150 updates have learning rate min_lr, 1e-05. Set "
+            "both to one number",
+        ),
+        # half of the way: half of the peak
+        (
+            cosine(400),
+            "is above max_updates 200: training ends at learning rate 0.0005, before the cosine "
+            "reaches 0. Set both to one number",
+        ),
+    ],
+)
+def test_a_cosine_of_another_length(schedule, note):
+    length = schedule.cosine.max_updates
+    expected = f"train.lr_schedule.cosine.max_updates {length} {note}"
+    assert noted(200, lr_schedule=schedule) == [expected]
+
+
+def test_a_cosine_of_the_same_length_fits():
+    assert noted(200, lr_schedule=cosine(200, warmup=100)) == []
+
+
+def test_intervals_beyond_the_end():
+    assert noted(90, validate_every=91, checkpoint_every=90) == [
+        "train.validate_every 91 is above max_updates 90: the one validation is at the end"
+    ]
+    assert noted(90, validate_every=90, checkpoint_every=1000) == [
+        "train.checkpoint_every 1,000 is above max_updates 90: the one checkpoint is at the end; a "
+        "training that is stopped before begins anew"
+    ]
+    every = Keep(last=1, every=200)
+    assert noted(190, keep=every) == [
+        "train.keep.every 200 is above max_updates 190: it keeps no checkpoint"
+    ]
+
+
+def test_patience_that_ends_before_warmup_or_never():
+    inverse = LrSchedule(inverse_sqrt=InverseSqrt(lr=0.001, warmup_updates=401))
+    assert noted(patience=3, lr_schedule=inverse) == [
+        "train.patience 3 with validate_every 100 may end the training at update 400, before "
+        "warmup is over (warmup_updates 401). Raise patience or validate_every"
+    ]
+    assert noted(patience=4, lr_schedule=inverse) == []
+    assert noted(patience=9) == []
+    assert noted(patience=10) == [
+        "train.patience 10 with validate_every 100 cannot end a training before update 1,100, "
+        "after max_updates 1,000"
+    ]
+
+
+def test_patience_alone_is_compared_with_warmup():
+    train = systems.train(
+        max_updates=None,
+        patience=1,
+        validate_every=10,
+        lr_schedule=LrSchedule(noam=Noam(warmup_updates=21)),
+    )
+    (note,) = system_notes(systems.system(train=train), None, "")
+    assert "may end the training at update 20, before warmup is over" in note
+
+
+def test_a_moving_average_over_more_updates_than_there_are():
+    mean = Average(ema=True)
+    assert noted(1000, ema=0.9999, average=mean) == [
+        "train.ema 0.9999 averages about the last 10,000 updates, more than max_updates 1,000: the "
+        "first, random weights count almost as much as the last. Lower ema"
+    ]
+    assert noted(1000, ema=0.99, average=mean) == []
+    assert noted(1000, ema=0.9999) == []
+
+
+def test_an_output_that_must_be_longer_than_it_may():
+    assert noted(decode={"min_length": 11, "max_len_a": 0, "max_len_b": 10}) == [
+        "decode.min_length 11 is above max_len_b 10, with max_len_a 0: no output can be that long"
+    ]
+    assert noted(decode={"min_length": 10, "max_len_a": 0, "max_len_b": 10}) == []
+    assert noted(decode={"min_length": 11, "max_len_a": 1, "max_len_b": 10}) == []
+
+
+@pytest.fixture
+def project(tmp_path):
+    """The settings of PARAMS with epochs, and a corpus of 100 pairs with 900 tokens."""
+
+    def made(**changes):
+        text = PARAMS.replace("max_updates: 10\n", "max_epochs: 3\n")
+        for old, new in changes.values():
+            text = text.replace(old, new)
+        (tmp_path / "params.yaml").write_text(text)
+        return load(tmp_path / "params.yaml")
+
+    side = SideStatistics(sentences=100, words=900, unsplit=0, tokens=900, unk=0, max_tokens=9)
+    where = folder("own", "statistics", tmp_path)
+    where.mkdir(parents=True)
+    sets = {"train": {"de": dataclasses.replace(side, tokens=500), "no": side}}
+    CorpusStatistics(joint=True, sets=sets, vocabularies={}).write(where / STATISTICS)
+    return tmp_path, made
+
+
+def test_updates_of_epochs_are_counted_once_the_corpus_is_prepared(project):
+    root, made = project
+    warmup = ("warmup_updates: 4,", "warmup_updates: 30,")
+    # 3 * (900 tokens + 100 EOS) / 100 tokens an update
+    (note,) = schedule_notes(made(warmup=warmup), root)
+    assert note == (
+        "systems.base: train.lr_schedule: warmup_updates 30 is not below the 30 updates of "
+        "max_epochs 3 on own: the learning rate rises until the end. Lower warmup_updates"
+    )
+    assert (
+        list(schedule_notes(made(warmup=("warmup_updates: 4,", "warmup_updates: 29,")), root)) == []
+    )
+    (folder("own", "statistics", root) / STATISTICS).unlink()
+    assert list(schedule_notes(made(warmup=warmup), root)) == []
+
+
+def test_systems_with_the_same_note_are_in_one_line(project):
+    root, made = project
+    more = ("published: []", "  second: {like: base}\npublished: []")
+    warmup = ("warmup_updates: 4,", "warmup_updates: 30,")
+    (note,) = schedule_notes(made(warmup=warmup, more=more), root)
+    assert note.startswith("systems.base, second: train.lr_schedule: warmup_updates 30 is not")
+
+
+def test_recipes_have_no_notes_but_those_that_are_true():
+    """As published: The Annotated Transformer's copy task warms up beyond its end."""
+    recipes = sorted((ROOT / "recipes").glob("*.yaml"))
+    noted = {path.stem for path in recipes if list(schedule_notes(load(path), ROOT / "none"))}
+    assert noted == {"copy", "multi30k", "multi30k-french"}
