@@ -45,7 +45,7 @@ def test_rows_made_with_merge_keys(tmp_path):
         ("seeds: [1]", "seeds: [1.0]", "2: seeds.0: 1.0 is not a whole number"),
         ("seeds: [1]", "seeds: [1, 1]", "2: seeds: [1, 1]: at least one seed, and none twice"),
         ("  own:", "  own.x:", "4: corpora.own.x: a name is of letters (a to z, A to Z), digits,"),
-        ('target: "no"', 'target: "de"', "source and target are both 'de'"),
+        ('target: "no"', 'target: "de"', "simplification, write target: qaa, a code for"),
         ("source: {path: inputs/a.de}", "source: {path: /etc/a}", "must be below inputs/"),
         ("max: 100", "max: 0", "14: corpora.own.filter.length.max: 0 is out of range"),
         ("lowercase: false", "lowercase: no", "'no' is not true or false"),

@@ -30,7 +30,7 @@ def test_each_rule_reports_what_it_did(corpus, tmp_path, monkeypatch):
     monkeypatch.setenv("COLUMNS", "60")
     inspection = inspected(corpus, tmp_path, 1000)
     counts = inspection.stages
-    assert list(counts) == ["clean", "dedup", "filter"]
+    assert list(counts) == ["clean", "dedup", "filter", "split"]
     assert counts["clean"].changed == {"unicode": 1, "non_printing": 2}
     assert counts["clean"].dropped == {"empty_side": 1}
     assert counts["dedup"].dropped["duplicate_pair"] == 1
@@ -44,6 +44,8 @@ def test_each_rule_reports_what_it_did(corpus, tmp_path, monkeypatch):
     ]
     assert 30 < lines[shown + 1].index("one") < 40  # in the middle of the terminal
     assert "  ratio: 0 dropped, 0.00%" in lines
+    # 7 pairs of 10 pass the filter; a twentieth of them, at least 1, goes to each held-out set
+    assert lines[-1] == "pairs that remain: train 5, valid 1, test.held-out 1"
     assert max(map(len, lines)) <= 60
     assert len(list(report(inspection, 3))) > len(lines)
 

@@ -153,7 +153,11 @@ class Corpus:
             message = f"{self.split.temperature}: of a corpus with directions"
             raise SettingError(["split", "temperature"], message)
         if self.source == self.target:
-            raise ValueError(f"source and target are both {self.source!r}")
+            raise ValueError(
+                f"source and target are both {self.source!r}, the ends of the names of both "
+                "texts. For text in one language, such as simplification, write target: qaa, a "
+                "code for local use, and leave out the filter language_id"
+            )
         if self.tokenize.name == "segmenter":
             check_segmenter([self.source, self.target])
         if self.tokenize.name == "characters" and self.vocabulary.sentencepiece is not None:

@@ -10,9 +10,10 @@ from typing import Annotated, Literal
 from urllib.parse import urlsplit
 
 from annotated_types import Ge, Interval, MinLen
+from pydantic import StringConstraints
 
 from bleuprint.runtime.environment import NETRC
-from bleuprint.runtime.schema import Name, Sha256
+from bleuprint.runtime.schema import LANGUAGE_TAG, Name, Sha256
 from bleuprint.runtime.secrets import has_secret
 
 Format = Literal["plain", "documents", "tsv", "tmx", "ted-tags", "ted-xml", "sgml"]
@@ -20,6 +21,11 @@ Format = Literal["plain", "documents", "tsv", "tmx", "ted-tags", "ted-xml", "sgm
 TWO_SIDED = frozenset({"tsv", "tmx"})
 # The keys of a text's files.
 SIDES = ("source", "target", "both")
+
+# A column of a table: its number from 1, or its name in the first line of the file.
+Column = Annotated[int, Ge(1)] | Annotated[str, StringConstraints(min_length=1)]
+# The language code of a translation memory, perhaps with a script or a region: zh-Hant, en-GB.
+LanguageTag = Annotated[str, StringConstraints(pattern=LANGUAGE_TAG)]
 
 _SPLITS = ("train", "valid", "test")
 # The URLs of embedded corpora.
@@ -86,9 +92,11 @@ class Text:
     A training text in plain format may have one of `source` and `target` alone: a system translates
     the other side, see made_texts.py; `tag` is then put before each source, as a word.
     `license_and_citation`: the corpus's entry for this text. `columns`: the columns of source and
-    target in a tsv file, from 1. `pairs`: how many pairs of a training text are taken: the first
-    ones, or with `pairs_seed` as many drawn at random; they stay in their order. `repeat`: how many
-    times a training text is taken.
+    target in a tsv file: their numbers, from 1, or their names in its first line, which then is not
+    a pair. `languages`: the codes of source and target in a tmx file if one of them is a variant,
+    such as [en-GB, de]. `pairs`: how many pairs of a training text are taken: the first ones, or
+    with `pairs_seed` as many drawn at random; they stay in their order. `repeat`: how many times a
+    training text is taken.
     """
 
     license_and_citation: str
@@ -96,7 +104,8 @@ class Text:
     source: File | None = None
     target: File | None = None
     both: File | None = None
-    columns: tuple[Annotated[int, Ge(1)], Annotated[int, Ge(1)]] | None = None
+    columns: tuple[Column, Column] | None = None
+    languages: tuple[LanguageTag, LanguageTag] | None = None
     pairs: Annotated[int, Ge(1)] | None = None
     pairs_seed: Annotated[int, Interval(ge=0, le=2**32 - 1)] | None = None
     tag: str | None = None
@@ -114,6 +123,12 @@ class Text:
             raise ValueError("format tsv needs columns, and no other format has them")
         if self.columns is not None and len(set(self.columns)) == 1:
             raise ValueError(f"columns {list(self.columns)}: source and target are the same")
+        if self.columns is not None and len({type(column) for column in self.columns}) > 1:
+            raise ValueError(f"columns {list(self.columns)}: name both, or number both")
+        if self.languages is not None and self.format != "tmx":
+            raise ValueError(
+                f"languages {list(self.languages)}: only a tmx file has language codes"
+            )
         if self.tag is not None and self.made is None:
             raise ValueError(f"tag {self.tag!r} is for a text that a system translates")
 

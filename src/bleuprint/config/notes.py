@@ -7,7 +7,7 @@ from bleuprint.config.experiment import Settings
 from bleuprint.config.system import System
 from bleuprint.runtime import environment, processor
 from bleuprint.runtime.errors import UserError
-from bleuprint.runtime.files import not_a_file
+from bleuprint.runtime.files import found_path, not_a_file
 from bleuprint.text.tokenizers import tokenizer_for
 
 
@@ -15,7 +15,7 @@ def params_notes(settings: Settings) -> Iterator[str]:
     """All notes, one line each."""
     for name, corpus in settings.corpora.items():
         for side, file in corpus.files.sides().items():
-            if file.path is not None and not Path(file.path).is_file():
+            if file.path is not None and not found_path(Path(file.path)).is_file():
                 yield f"corpora.{name}: {side}: {file.path}: {not_a_file(Path(file.path))}"
     if not environment.has_gpu():
         cells = [cell for name in settings.corpora for cell in settings.systems_on(name).items()]

@@ -12,12 +12,14 @@ from rich.table import Column, Table
 from rich.text import Text
 
 from bleuprint.config import paths
+from bleuprint.config.corpus import Corpus
 from bleuprint.config.experiment import Settings
 from bleuprint.corpus.clean import Cleaning
 from bleuprint.corpus.dedup import Deduplication
 from bleuprint.corpus.download.download import Sample, download_corpus
 from bleuprint.corpus.download.fetch import Source
 from bleuprint.corpus.filter import Filtering
+from bleuprint.corpus.split import split_folder
 from bleuprint.corpus.steps.ledger import NothingLeft, SetCounts, read_ledger
 from bleuprint.corpus.steps.sharded import Step, run_step
 from bleuprint.corpus.text_notes import notes_of
@@ -27,25 +29,52 @@ from bleuprint.text.parallel import TextFolder
 
 @dataclass(frozen=True)
 class Inspection:
-    """The counts of train by stage, for a sample of the `pairs` pairs of the training texts.
+    """What the rules of a corpus do to its training text, or to a sample of it.
 
-    A stage that drops all pairs is the last one. `notes`: on texts that do not look like sentences.
+    `pairs`: the pairs of the training text, of which at most `sample` were drawn. `stages`: the
+    counts of train by stage; a stage that drops all pairs is the last one. `sets`: the pairs of
+    train, valid and each test.NAME after split, estimates if not all pairs were drawn. `failure`:
+    why no sets could be made, in which case there are none. `notes`: on texts that do not look like
+    sentences.
     """
 
     pairs: int
     sample: Sample
     stages: dict[str, SetCounts]
+    sets: dict[str, int]
+    failure: str = ""
     notes: tuple[str, ...] = ()
+
+    @property
+    def drawn(self) -> int:
+        """The pairs of the training text that were drawn."""
+        return self.stages["clean"].pairs_in
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether all pairs were drawn."""
+        return self.drawn == self.pairs
 
 
 def inspect_corpus(
     name: str, settings: Settings, sample: Sample, source: Source, scratch: Path, workers: int
 ) -> Inspection:
-    """Run clean, dedup and filter on a sample of the training texts of a corpus or a direction.
+    """Run clean, dedup, filter and split on a sample of the training texts of a corpus.
 
     Corpora are sorted, so that their first pairs say little of the rest: texts are read whole.
     Outputs go to a temporary folder below `scratch`; those of the stages are not changed. Texts of
-    which a system translates one side are left out; raises UserError if there are no others.
+    which a system translates one side are left out.
+
+    Args:
+        name: a corpus, or one of its directions, as CORPUS/DIRECTION.
+        settings: the experiment.
+        sample: how many pairs to draw, and the seed.
+        source: where files are fetched from.
+        scratch: a folder for temporary files.
+        workers: the number of processes.
+
+    Raises:
+        UserError: the corpus has several directions, or no training text of its own.
     """
     corpus = settings.corpus(name)
     if corpus.directions:
@@ -59,47 +88,90 @@ def inspect_corpus(
     scratch.mkdir(parents=True, exist_ok=True)
     with TemporaryDirectory(dir=scratch) as folder:
         root = Path(folder)
-        raw = TextFolder(paths.given(name, root), corpus.source, corpus.target)
-        ledger = paths.ledger(name, "download", root)
-        download_corpus(name, corpus.files, raw, ledger, source, sample)
-        notes = tuple(notes_of(name, corpus, source))
         for other, pair in settings.pairs().items():
             if other != name and other.partition("/")[0] == name.partition("/")[0]:
                 # another direction, with whose held-out sets dedup compares
                 clean = TextFolder(paths.folder(other, "clean", root), *pair.languages)
-                files, counts = replace(pair.files, train={}), paths.ledger(other, "download", root)
+                files = replace(pair.files, train={})
+                counts = paths.ledger(other, "download", root)
                 download_corpus(other, files, clean, counts, source)
-        stages: dict[str, SetCounts] = {}
-        for kind in (Cleaning, Deduplication, Filtering):
-            step: Step = kind.of(name, corpus, root)
-            try:
-                run_step(step, paths.shards(name, step.stage, root), None, workers)
-            except NothingLeft as error:
-                stages[step.stage] = error.counts
-                break
-            stages[step.stage] = read_ledger(step.ledger)["train"]
-        read = read_ledger(ledger)["train"]
-        pairs = read.pairs_out + read.dropped.get("sample", 0)
-        return Inspection(pairs, sample, stages, notes)
+        inspection = prepare(name, corpus, sample, source, root, workers)
+        return replace(inspection, notes=tuple(notes_of(name, corpus, source)))
+
+
+def prepare(
+    name: str, corpus: Corpus, sample: Sample, source: Source, root: Path, workers: int
+) -> Inspection:
+    """Run the stages from download to split on a sample of the training texts.
+
+    Their outputs stay below `root`, at the places that the pipeline gives them in a project.
+
+    Args:
+        name: the name of the corpus.
+        corpus: its settings.
+        sample: how many pairs to draw, and the seed.
+        source: where files are fetched from.
+        root: the folder for the outputs.
+        workers: the number of processes.
+    """
+    raw = TextFolder(paths.given(name, root), corpus.source, corpus.target)
+    ledger = paths.ledger(name, "download", root)
+    download_corpus(name, corpus.files, raw, ledger, source, sample)
+    read = read_ledger(ledger)["train"]
+    pairs = read.pairs_out + read.dropped.get("sample", 0)
+    stages: dict[str, SetCounts] = {}
+    for kind in (Cleaning, Deduplication, Filtering):
+        step: Step = kind.of(name, corpus, root)
+        try:
+            run_step(step, paths.shards(name, step.stage, root), None, workers)
+        except NothingLeft as error:
+            stages[step.stage] = error.counts
+            return Inspection(pairs, sample, stages, {}, str(error))
+        stages[step.stage] = read_ledger(step.ledger)["train"]
+    filtered = TextFolder(paths.folder(name, "filter", root), corpus.source, corpus.target)
+    split = filtered.at(paths.folder(name, "split", root))
+    ledger = paths.ledger(name, "split", root)
+    try:
+        split_folder(
+            name,
+            corpus.split,
+            corpus.dedup.decontaminate,
+            filtered,
+            split.path,
+            ledger,
+            workers,
+        )
+    except UserError as error:
+        return Inspection(pairs, sample, stages, {}, str(error))
+    stages["split"] = read_ledger(ledger)["train"]
+    sets = {}
+    for each in split.names():
+        sets[each] = split.count(each)
+        if each not in corpus.files.given() or each == "train":
+            sets[each] = round(sets[each] * pairs / read.pairs_out)
+    return Inspection(pairs, sample, stages, sets)
 
 
 def report(inspection: Inspection, samples: int) -> Iterator[str]:
-    """The lines that `bleuprint inspect` prints, rule by rule."""
-    drawn = inspection.stages["clean"].pairs_in
-    whole = drawn == inspection.pairs
-    if not whole:
+    """Yield the lines that `bleuprint inspect` prints, rule by rule, then the sizes of the sets."""
+    if not inspection.is_whole:
         yield (
-            f"{drawn:,} of {inspection.pairs:,} pairs, drawn by seed {inspection.sample.seed}; in "
-            "brackets 95 % intervals of shares in all pairs. Repeated pairs are found only if drawn"
+            f"{inspection.drawn:,} of {inspection.pairs:,} pairs, drawn by seed "
+            f"{inspection.sample.seed}; in brackets 95% intervals of shares in all pairs. "
+            "Repeated pairs are found only if drawn"
         )
     for stage, counts in inspection.stages.items():
         yield f"{stage}: {counts.pairs_in:,} pairs in, {counts.pairs_out:,} out"
         for action, rules in ("changed", counts.changed), ("dropped", counts.dropped):
             for rule, count in rules.items():
                 share = f"{count / max(counts.pairs_in, 1):.2%}"
-                interval = "" if whole else f" {_interval(count, counts.pairs_in)}"
+                interval = "" if inspection.is_whole else f" {_interval(count, counts.pairs_in)}"
                 yield f"  {rule}: {count:,} {action}, {share}{interval}"
                 yield from _side_by_side(counts.samples.get(rule, [])[:samples])
+    if inspection.sets:
+        sizes = ", ".join(f"{name} {pairs:,}" for name, pairs in inspection.sets.items())
+        about = "" if inspection.is_whole else "about "
+        yield f"pairs that remain: {about}{sizes}"
 
 
 def _interval(count: int, pairs: int) -> str:

@@ -3,7 +3,7 @@
 import json
 import re
 import unicodedata
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import mean
@@ -11,21 +11,24 @@ from statistics import mean
 from ruamel.yaml import YAML
 
 from bleuprint.config.corpus import Corpus
+from bleuprint.config.corpus_files import Text
 from bleuprint.config.experiment import load
 from bleuprint.corpus.download.download import Sample, draw, local_pairs
 from bleuprint.corpus.line_lengths import parting
 from bleuprint.corpus.misalignment import PairClues, described
-from bleuprint.corpus.own_files import check_languages, format_of, languages_of, text_of
+from bleuprint.corpus.own_files import check_languages, own_text
 from bleuprint.corpus.steps.ledger import SetCounts
 from bleuprint.corpus.text_notes import PairForms
 from bleuprint.rules.language_id import LanguageId
 from bleuprint.runtime.errors import UserError, say
-from bleuprint.runtime.files import whole_file
+from bleuprint.runtime.files import found_path, whole_file
 from bleuprint.runtime.schema import MAX_NAME, build
 from bleuprint.runtime.yaml_tree import load_yaml
+from bleuprint.text.language_codes import is_listed, language_of
 from bleuprint.text.parallel import Pair
 from bleuprint.text.segmenter import has_segmenter
 
+# Pairs by which the languages and the lengths of sentences are judged.
 _LINES = 2000
 # Below it word translations cannot be learned, so that good pairs score low.
 _ALIGNED_PAIRS = 1000
@@ -41,45 +44,66 @@ _LONG = 600
 # use 32,000 for millions.
 _MERGES = {5_000: 2000, 20_000: 4000, 100_000: 6000, 500_000: 10_000, 2_000_000: 16_000}
 _MOST_MERGES = 32_000
+# Languages without spaces between words for which there is no segmenter: in the rule `ratio`, a
+# sentence would be one word.
+_UNSPACED = {"bo", "dz", "km", "lo", "my", "wuu", "yue"}
+# Names of formats, which are not part of the name of a text.
+_ENDS = {"txt", "tsv", "tmx", "csv", "json", "jsonl", "parquet", "gz", "bz2", "xz"}
 
 
 @dataclass(frozen=True)
 class NewCorpus:
     """An entry of `corpora` for a text of `pairs` pairs.
 
-    `files`: source and target, or one file with both, in a table its `columns`. `sample`: some of
-    the pairs.
+    `files`: source and target, or one file with both. `sample`: some of the pairs. `text`: the
+    settings of the files. `about`: lines for the user on columns and language codes. `kept`: the
+    pairs that remain after the rules, once they are known.
     """
 
     files: Sequence[Path]
     languages: Sequence[str]
     pairs: int
     sample: Sequence[Pair]
-    columns: tuple[int, int] | None = None
+    text: Text | None = None
+    about: Sequence[str] = ()
+    kept: int | None = None
 
     @classmethod
-    def of(cls, files: Sequence[Path], languages: Sequence[str] | None) -> "NewCorpus":
-        """The entry of files whose names end in their languages if none are given.
+    def of(
+        cls,
+        files: Sequence[Path],
+        languages: Sequence[str] | None = None,
+        columns: Sequence[str] | None = None,
+    ) -> "NewCorpus":
+        """Read the files, and return their entry.
 
-        Raises UserError if they are not below inputs/, not UTF-8, not parallel, of less than a
-        hundred pairs, or not in these languages.
+        Args:
+            files: source and target, or one file with both.
+            languages: the codes of source and target; by default those that the files say.
+            columns: the columns of a table; by default those with text.
+
+        Raises:
+            UserError: the files are not below inputs/, not UTF-8, not parallel, of less than a
+                hundred pairs, or not in these languages.
         """
-        text = text_of(files)
-        languages = languages or languages_of(files)
-        counts, clues, forms = SetCounts(), PairClues(), PairForms()
+        own = own_text(files, languages, columns)
+        counts = SetCounts()
+        clues = PairClues()
+        forms = PairForms()
         try:
-            pairs_of = forms.of(clues.of(local_pairs(text, (languages[0], languages[1]))))
-            sample = draw(pairs_of, Sample(_LINES, 1), counts)
+            pairs_of = clues.of(local_pairs(own.text, own.languages, counts=counts))
+            sample = draw(forms.of(pairs_of), Sample(_LINES, 1), counts)
         except UserError as error:
             place = parting(files) if "not parallel" in str(error) else ""
             raise UserError(f"{error}{place}") from None
         names = " and ".join(map(str, files))
-        if (pairs := len(sample) + counts.dropped.get("sample", 0)) < _FEWEST:
+        pairs = len(sample) + counts.dropped.get("sample", 0)
+        if pairs < _FEWEST:
             raise UserError(
                 f"{names}: {pairs} pairs are too few to train, validate and test on: at least "
                 f"{_FEWEST}, and thousands to translate sentences that are not among them"
             )
-        check_languages(names, languages, sample)
+        check_languages(names, own.languages, sample)
         if misfits := clues.misfits():
             say(
                 f"{names}: the two sides do not fit line by line: {described(misfits)}. Compare "
@@ -88,15 +112,26 @@ class NewCorpus:
             )
         for note in forms.notes(files):
             say(note, "note")
-        return cls(files, languages, pairs, sample, text.columns)
+        about = list(own.about)
+        if lost := counts.dropped.get("one_language", 0):
+            about.append(f"{names}: {lost:,} of {lost + pairs:,} units lack one of the languages")
+        return cls(files, own.languages, pairs, sample, own.text, about)
 
     @property
     def part(self) -> str:
         """What the names of the files have in common, as a name; letters lose their accents."""
-        names = (unicodedata.normalize("NFKD", path.name) for path in self.files)
-        first, *last = (re.findall("[A-Za-z0-9]+", re.sub(r"[^\0-\x7f]", "", n)) for n in names)
-        others = {"txt", "tsv", "tmx", "gz", "bz2", "xz", *self.languages}
-        common = [p for p in first if p not in others and all(p in parts for parts in last)]
+        parts = []
+        for path in self.files:
+            name = unicodedata.normalize("NFKD", path.name)
+            parts.append(re.findall("[A-Za-z0-9]+", re.sub(r"[^\0-\x7f]", "", name)))
+        first, *others = parts
+        common = []
+        for part in first:
+            is_language = is_listed(part) and language_of(part) in self.languages
+            if part in _ENDS or part in self.languages or is_language:
+                continue
+            if all(part in other for other in others):
+                common.append(part)
         return "-".join(common)[: MAX_NAME // 2].strip("-") or "mine"
 
     @property
@@ -106,7 +141,11 @@ class NewCorpus:
     @property
     def merges(self) -> int:
         """The number of merges of BPE."""
-        return next((m for pairs, m in _MERGES.items() if self.pairs <= pairs), _MOST_MERGES)
+        pairs = self.pairs if self.kept is None else self.kept
+        for most, merges in _MERGES.items():
+            if pairs <= most:
+                return merges
+        return _MOST_MERGES
 
     @property
     def held_out(self) -> tuple[float, float]:
@@ -118,33 +157,34 @@ class NewCorpus:
     @property
     def subwords(self) -> tuple[float, float]:
         """About the subwords of a source and of a target sentence, EOS included."""
-        source, target = (
-            1 + mean(min(len(each), _LONG) for each in side) / _SUBWORD[has_segmenter(language)]
-            for side, language in zip(zip(*self.sample, strict=True), self.languages, strict=True)
-        )
-        return source, target
+        lengths = []
+        for side, language in enumerate(self.languages):
+            characters = mean(min(len(pair[side]), _LONG) for pair in self.sample)
+            lengths.append(1 + characters / _SUBWORD[has_segmenter(language)])
+        return lengths[0], lengths[1]
+
+    @property
+    def rules(self) -> list[str]:
+        """The checks of the filter, as YAML."""
+        rules = ["identical: {}", "length: {min: 1, max: 100}"]
+        if not {*self.languages} & _UNSPACED:
+            rules.append("ratio: {max: 4.0}")
+        if set(self.languages) <= set(LanguageId.known_languages):
+            rules.append("language_id: {likelier: 10.0}")
+        if self.pairs >= _ALIGNED_PAIRS:
+            rules.append("alignment_score: {min: 0.5}")
+        return rules
 
     @property
     def entry(self) -> str:
         """The entry as YAML, indented by two spaces."""
-        checks = ["identical: {}", "length: {min: 1, max: 100}", "ratio: {max: 4.0}"]
-        if set(self.languages) <= set(LanguageId.known_languages):
-            checks.append("language_id: {likelier: 10.0}")
         valid, test = (f"{share:.7f}".rstrip("0") for share in self.held_out)
-        if self.pairs >= _ALIGNED_PAIRS:
-            checks.append("alignment_score: {min: 0.5}")
-        # without spaces between words, which rules count
-        segmented = any(map(has_segmenter, self.languages))
         part, (source, target) = self.part, self.languages
         if YAML(typ="safe").load(part) != part:  # 2020, null, true
             part = json.dumps(part)
-        names = [json.dumps(path.as_posix(), ensure_ascii=False) for path in self.files]
-        sides = ("both",) if len(names) == 1 else ("source", "target")
-        lines = [f"{side}: {{path: {name}}}" for side, name in zip(sides, names, strict=True)]
-        if (kind := format_of(self.files)) != "plain":
-            columns = [f"columns: {[*self.columns]}"] if self.columns else []
-            lines[:0] = [f"format: {kind}", *columns]
-        files = "\n".join(f"          {line}" for line in lines)
+        files = "\n".join(f"          {line}" for line in self._file_lines())
+        # without spaces between words, which rules count
+        tokenizer = "segmenter" if any(map(has_segmenter, self.languages)) else "moses"
         return f"""\
   {self.name}:
     source: "{source}"
@@ -157,17 +197,35 @@ class NewCorpus:
           license_and_citation: {part}
 {files}
     clean: {{entities: {{}}, tags: {{}}, mojibake: {{}}, unicode: {{}}, non_printing: {{}}}}
-    filter: {{{", ".join(checks)}}}
-    # validation and test set are drawn from the {self.pairs:,} pairs
+    filter: {{{", ".join(self.rules)}}}
+    # validation and test set are drawn from the pairs that the filter keeps
     split: {{valid: {valid}, test: {test}}}
-    tokenize: {{name: {"segmenter" if segmented else "moses"}}}
-    vocabulary: {{bpe: {{num_merges: {self.merges}}}}}
+    tokenize: {{name: {tokenizer}}}
+    vocabulary: {{bpe: {{num_merges: {self.merges}, threshold: 1}}}}
 """
+
+    def _file_lines(self) -> Iterator[str]:
+        """The lines of the entry that name the files, and say what is in them."""
+        if self.text is not None and self.text.format != "plain":
+            yield f"format: {self.text.format}"
+            if self.text.columns:
+                yield f"columns: {_flow_list(self.text.columns)}"
+            if self.text.languages:
+                yield f"languages: {_flow_list(self.text.languages)}"
+        sides = ("both",) if len(self.files) == 1 else ("source", "target")
+        for side, path in zip(sides, self.files, strict=True):
+            name = found_path(path).as_posix()
+            yield f"{side}: {{path: {json.dumps(name, ensure_ascii=False)}}}"
 
     @property
     def corpus(self) -> Corpus:
         """The settings of the entry; raises UserError if they are not valid."""
         return build(Corpus, YAML(typ="rt").load(self.entry)[self.name], Path("params.yaml"))
+
+
+def _flow_list(values: Sequence[int | str]) -> str:
+    """A list as YAML in one line; text is quoted."""
+    return json.dumps(list(values), ensure_ascii=False)
 
 
 @dataclass(frozen=True)

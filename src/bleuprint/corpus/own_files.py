@@ -1,27 +1,88 @@
 """Files of a user in inputs/: their format, their languages, and what is wrong with them."""
 
 import re
+from collections import Counter
 from collections.abc import Sequence
-from itertools import islice
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
 from bleuprint.config.corpus_files import File, Text
 from bleuprint.corpus.download.archive import open_member
+from bleuprint.corpus.download.formats.tmx import count_codes, listed_codes
+from bleuprint.corpus.other_formats import way_on
+from bleuprint.corpus.table_columns import choose_columns
 from bleuprint.rules.language_id import LanguageId
 from bleuprint.runtime.errors import UserError, say
-from bleuprint.runtime.files import not_a_file
+from bleuprint.runtime.files import found_path, not_a_file
 from bleuprint.runtime.streams import shown
+from bleuprint.text.language_codes import (
+    includes,
+    is_listed,
+    language_named,
+    language_of,
+    normalized_tag,
+)
 from bleuprint.text.parallel import Pair
 
 # Pairs whose languages are identified, and the share that is most of them.
 _IDENTIFIED, _MOST = 200, 0.5
-# Lines of a table by which its columns of text are found.
-_LOOKED_AT = 1000
+_CODE = re.compile(r"[A-Za-z]{2,3}([-_][A-Za-z0-9]{1,8})*")
+
+Languages = tuple[str, str]
+
+
+@dataclass(frozen=True)
+class OwnText:
+    """Parallel text in files of a user.
+
+    `text`: the settings of the files. `languages`: the codes of source and target. `about`: which
+    columns or language codes were chosen, a line each.
+    """
+
+    text: Text
+    languages: Languages
+    about: tuple[str, ...] = ()
+
+
+def own_text(
+    files: Sequence[Path], languages: Sequence[str] | None, columns: Sequence[str] | None
+) -> OwnText:
+    """Find out what is in files: their format, columns and languages.
+
+    Args:
+        files: source and target, or one file with both.
+        languages: the codes of source and target; by default those in the names of the files, in
+            the header of a table, or the only two of a translation memory.
+        columns: the columns of a table, by numbers or names; by default those with text.
+
+    Raises:
+        UserError: a file is missing, not below inputs/ or in another format, or the languages or
+            columns are not clear.
+    """
+    kind = format_of(files)
+    sides = _checked_files(files)
+    if columns and kind != "tsv":
+        raise UserError(f"{files[0]}: --columns is for a .tsv file")
+    given = [_language_given(code) for code in languages] if languages else None
+    if kind == "plain":
+        found = given or languages_of(files)
+        pair = _two_languages(files, found[0], found[1])
+        return OwnText(Text("", source=sides[0], target=sides[1]), pair)
+    path = files[0]
+    if kind == "tsv":
+        return _table(path, sides[0], given or _languages_in_name(path), columns)
+    return _memory(path, sides[0], languages)
 
 
 def format_of(files: Sequence[Path]) -> Literal["plain", "tsv", "tmx"]:
-    """Two files are plain; one is what its name says. Raises UserError."""
+    """Return the format of two files, or of one by its name.
+
+    Raises:
+        UserError: the format is not read here; the message says what to do.
+    """
+    if way := way_on(files):
+        raise UserError(way)
     if len(files) == 2:
         return "plain"
     kinds = {suffix.lower() for suffix in files[0].suffixes} & {".tsv", ".tmx"}
@@ -31,47 +92,18 @@ def format_of(files: Sequence[Path]) -> Literal["plain", "tsv", "tmx"]:
     return "tsv" if ".tsv" in kinds else "tmx"
 
 
-def text_of(files: Sequence[Path]) -> Text:
-    """The settings of files that exist; raises UserError."""
-    kind = format_of(files)
-    for path in files:
-        if not path.is_file():
-            raise UserError(f"{path}: {not_a_file(path)}; name a text file below inputs/")
-        if str(path) != str(path).encode(errors="replace").decode():
-            raise UserError(f"{shown(str(path))}: its name is not UTF-8: rename it")
-    if len(files) == 2 and files[0].samefile(files[1]):
-        raise UserError(f"{files[0]} is given twice: name the source file, then the target file")
-    try:
-        sides = [File(path=str(path)) for path in files]
-    except ValueError as error:
-        raise UserError(f"{error}: copy both there") from None
-    if kind == "plain":
-        return Text("", source=sides[0], target=sides[1])
-    return Text("", kind, both=sides[0], columns=_columns(files[0]) if kind == "tsv" else None)
-
-
-def _columns(path: Path) -> tuple[int, int]:
-    """The first two columns of a table in most of whose cells are words; else 1 and 2."""
-    with open_member(path, str(path), ()) as stream:
-        lines = [line.decode(errors="replace").split("\t") for line in islice(stream, _LOOKED_AT)]
-    width = min(map(len, lines), default=0)
-    words = [sum(any(map(str.isalpha, line[at])) for line in lines) for at in range(width)]
-    found = [at for at, count in enumerate(words, 1) if count > _MOST * len(lines)]
-    return (found[0], found[1]) if len(found) > 1 else (1, 2)
-
-
 def languages_of(files: Sequence[Path]) -> list[str]:
-    """The last parts of files' names that are languages: de of a.en-de.de or a-de.txt.
+    """Return the languages in the names of two files: de of a.en-de.de or a-de.txt.
 
-    Of one file its last two. Raises UserError.
+    Raises:
+        UserError: a name says no language, or both say the same.
     """
     found = []
     for path in files:
-        parts = re.split(r"[^A-Za-z]+", path.name)[1:]
-        known = [part for part in parts if part in LanguageId.known_languages]
-        if len(known) < (wanted := 3 - len(files)):
+        known = _languages_in(path)
+        if not known:
             raise UserError(f"{path}: unknown language: name both, such as: --languages de en")
-        found += known[-wanted:]
+        found.append(known[-1])
     if found[0] == found[1]:
         raise UserError(
             f"{' and '.join(map(str, files))}: both names end in {found[0]}: name the languages, "
@@ -86,18 +118,16 @@ def check_languages(names: str, languages: Sequence[str], sample: Sequence[Pair]
     if not some:
         raise UserError(f"{names}: no pair has text on both sides")
     if sum(source == target for source, target in some) > _MOST * len(some):
-        raise UserError(f"{names}: the same text on both sides, which is no translation")
+        raise UserError(
+            f"{names}: source and target are the same text in most pairs; the target must be the "
+            "translation of the source"
+        )
     if unknown := sorted({*languages} - {*LanguageId.known_languages}):
         say(f"{' and '.join(unknown)}: not a language that the filter language_id knows", "note")
         return
-    check = LanguageId(likelier=10.0)
-
-    def share(source: str, target: str) -> float:
-        passed = (check.passes(a, source) and check.passes(b, target) for a, b in some)
-        return sum(passed) / len(some)
-
     source, target = languages
-    right, swapped = share(source, target), share(target, source)
+    right = _share_in(some, source, target)
+    swapped = _share_in(some, target, source)
     if right < swapped and swapped > _MOST:
         raise UserError(
             f"{names}: {swapped:.0%} of the pairs are {target} and {source}, not {source} and "
@@ -110,3 +140,122 @@ def check_languages(names: str, languages: Sequence[str], sample: Sequence[Pair]
             "language_id, which drops the others",
             "note",
         )
+
+
+def _share_in(pairs: Sequence[Pair], source: str, target: str) -> float:
+    """The share of pairs that may be in these languages."""
+    check = LanguageId(likelier=10.0)
+    passed = 0
+    for pair in pairs:
+        passed += check.passes(pair.source, source) and check.passes(pair.target, target)
+    return passed / len(pairs)
+
+
+def _checked_files(files: Sequence[Path]) -> list[File]:
+    """The settings of files that exist below inputs/."""
+    for path in files:
+        if not found_path(path).is_file():
+            raise UserError(f"{path}: {not_a_file(path)}; name a text file below inputs/")
+        if str(path) != str(path).encode(errors="replace").decode():
+            raise UserError(f"{shown(str(path))}: its name is not UTF-8: rename it")
+    if len(files) == 2 and found_path(files[0]).samefile(found_path(files[1])):
+        raise UserError(f"{files[0]} is given twice: name the source file, then the target file")
+    try:
+        return [File(path=str(found_path(path))) for path in files]
+    except ValueError as error:
+        raise UserError(f"{error}: copy both there") from None
+
+
+def _table(
+    path: Path, file: File, languages: Sequence[str] | None, columns: Sequence[str] | None
+) -> OwnText:
+    """The text in two columns of a .tsv file."""
+    chosen = choose_columns(found_path(path), columns, languages)
+    found = languages or chosen.languages
+    if found is None:
+        raise UserError(f"{path}: unknown languages: name both, such as: --languages de en")
+    text = Text("", "tsv", both=file, columns=chosen.columns)
+    return OwnText(text, _two_languages([path], found[0], found[1]), (chosen.about,))
+
+
+def _memory(path: Path, file: File, given: Sequence[str] | None) -> OwnText:
+    """The text in two languages, or variants of them, of a .tmx file."""
+    with open_member(found_path(path), str(path), ()) as stream:
+        codes = count_codes(stream, str(path))
+    if not codes:
+        raise UserError(f"{path}: no unit has text")
+    listed = f"The language codes in this file are {listed_codes(codes)}"
+    in_file = [*dict.fromkeys(map(language_of, codes))]
+    wanted = list(given or _languages_in_name(path) or ())
+    if not given and not {*wanted} <= {*in_file}:
+        wanted = []
+    if not wanted and len(in_file) == 2:
+        wanted = in_file
+    if not wanted:
+        raise UserError(f"{path}: name two languages, such as: --languages de en. {listed}")
+    about = [f"{path}: units by language code: {listed_codes(codes)}"]
+    for tag in wanted:
+        variants = _variants_of(tag, codes)
+        if not variants:
+            raise UserError(f"{path}: no unit is in {tag}. {listed}")
+        if len({*map(normalized_tag, variants)}) > 1:
+            say(
+                f"{path}: {tag} mixes {listed_codes(variants)}; of a unit with several, the first "
+                f"is taken. To take one of them alone, name it: --languages "
+                f"{' '.join(_with_variant(wanted, tag, variants))}",
+                "note",
+            )
+    pair = _two_languages([path], language_of(wanted[0]), language_of(wanted[1]))
+    has_variant = any(normalized_tag(tag) != language_of(tag) for tag in wanted)
+    tags = (wanted[0], wanted[1]) if has_variant else None
+    return OwnText(Text("", "tmx", both=file, languages=tags), pair, tuple(about))
+
+
+def _variants_of(tag: str, codes: Counter[str]) -> Counter[str]:
+    """The codes of a file that `tag` includes, and their units."""
+    wanted = normalized_tag(tag)
+    return Counter({code: n for code, n in codes.items() if includes(wanted, normalized_tag(code))})
+
+
+def _with_variant(wanted: Sequence[str], tag: str, variants: Counter[str]) -> list[str]:
+    """The languages, with the most frequent variant in place of `tag`."""
+    with_region = [code for code, _ in variants.most_common() if normalized_tag(code) != tag]
+    return [with_region[0] if each == tag else each for each in wanted]
+
+
+def _language_given(code: str) -> str:
+    """Our code of a language that the user names; raises UserError if it is no code."""
+    if _CODE.fullmatch(code):
+        return language_of(code)
+    named = language_named(code)
+    hint = f"{code} is {named}" if named else "use one such as de"
+    raise UserError(f"--languages {code}: not a language code of two or three letters; {hint}")
+
+
+def _two_languages(files: Sequence[Path], source: str, target: str) -> Languages:
+    """Source and target; raises UserError if they are one language."""
+    if source == target:
+        raise UserError(
+            f"{' and '.join(map(str, files))}: source and target are both {source}. For text in "
+            f"one language, such as simplification, give the target a code for local use: "
+            f"--languages {source} qaa"
+        )
+    return source, target
+
+
+def _languages_in_name(path: Path) -> list[str] | None:
+    """The last two languages in the name of one file; None if there are fewer."""
+    known = _languages_in(path)
+    return known[-2:] if len(known) > 1 else None
+
+
+def _languages_in(path: Path) -> list[str]:
+    """The languages in the name of a file, without its first part."""
+    parts = re.split(r"[^A-Za-z]+", path.name)[1:]
+    found = []
+    for part in parts:
+        if part.islower() and is_listed(part):
+            found.append(language_of(part))
+        elif named := language_named(part):
+            found.append(named)
+    return found

@@ -20,7 +20,7 @@ from bleuprint.pipeline.dvc_lock import open_repo
 from bleuprint.runtime import environment
 from bleuprint.runtime.closure import code_fingerprints
 from bleuprint.runtime.errors import UserError
-from bleuprint.runtime.files import json_text, write_json
+from bleuprint.runtime.files import found_path, json_text, write_json
 from bleuprint.training.start_files import add_sums
 
 # The folders below which stages have outputs in DVC's cache.
@@ -115,13 +115,14 @@ def input_files(settings: Settings, root: Path = Path()) -> dict[str, dict[str, 
     which has no files that git ignores, it is that of the project's file.
     """
     sums: dict[str, dict[str, str]] = {name: {} for name in settings.corpora}
-    found = [
-        (name, path, place / path)
-        for name, corpus in settings.corpora.items()
-        for path in sorted({file.path for file in corpus.files.sides().values() if file.path})
-        for place in (environment.root(), root)  # the last one counts
-        if (place / path).is_file()
-    ]
+    found = []
+    for name, corpus in settings.corpora.items():
+        paths = {file.path for file in corpus.files.sides().values() if file.path}
+        for path in sorted(paths):
+            for place in (environment.root(), root):  # the last one counts
+                file = found_path(place / path)
+                if file.is_file():
+                    found.append((name, path, file))
     if found:
         from dvc.fs import localfs
         from dvc_data.hashfile.hash import hash_file

@@ -50,6 +50,11 @@ class LanguageId(SideCheck):
         return passed
 
 
+def likelihood(text: str, language: str) -> float:
+    """Return how likely a text is in a known language, as a share of its likeliest language."""
+    return float(_model().own([blank_white(text[:_ENOUGH])], [language])[0])
+
+
 @cache
 def _model() -> "LanguageLikelihoods":
     """The model, loaded once a process."""

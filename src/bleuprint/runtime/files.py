@@ -7,6 +7,7 @@ import json
 import os
 import re
 import shutil
+import unicodedata
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -125,6 +126,27 @@ def not_a_file(path: Path) -> str:
     if path.is_dir():
         return "a folder"
     return "a pipe or device: copy what it gives into a file" if path.exists() else "no such file"
+
+
+def found_path(path: Path) -> Path:
+    """Return a path under the name that it has on disk.
+
+    Letters with accents have a composed and a decomposed form in Unicode (`ü`, and `u` with U+0308,
+    which macOS writes). A file whose name differs from `path` by nothing else is found.
+
+    Returns:
+        `path` itself if it exists, or if no name or several names are equal to it.
+    """
+    if path.exists() or path.name == "" or str(path).isascii():
+        return path
+    folder = found_path(path.parent)
+    wanted = unicodedata.normalize("NFC", path.name)
+    with suppress(OSError):
+        names = [each.name for each in folder.iterdir()]
+        same = [name for name in names if unicodedata.normalize("NFC", name) == wanted]
+        if len(same) == 1:
+            return folder / same[0]
+    return path
 
 
 def sha256_of(path: Path) -> str:

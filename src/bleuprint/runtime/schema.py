@@ -27,6 +27,7 @@ NAME = "^[A-Za-z0-9][A-Za-z0-9_-]*$"
 MAX_NAME = 100
 Name = Annotated[str, StringConstraints(pattern=NAME, max_length=MAX_NAME)]
 Language = Annotated[str, StringConstraints(pattern="^[a-z]{2,3}$")]
+LANGUAGE_TAG = "^[A-Za-z]{2,3}([-_][A-Za-z0-9]{1,8})*$"
 Sha256 = Annotated[str, StringConstraints(pattern="^[0-9a-f]{64}$")]
 Count = Annotated[int, Ge(1)]
 Share = Annotated[float, Interval(ge=0, lt=1)]
@@ -52,6 +53,7 @@ _SAID = {
 }
 _PATTERNS = {
     "^[a-z]{2,3}$": "a language is two or three letters, such as 'de', not {}",
+    LANGUAGE_TAG: "a language code is one such as 'en', 'en-GB' or 'zh-Hant', not {}",
     "^[0-9a-f]{64}$": "a SHA-256 is 64 hexadecimal digits, lower case, not {}",
 }
 _NAME = (

@@ -8,11 +8,11 @@ from bleuprint.runtime.errors import UserError
 
 # The first bytes of packed files, and what unpacks them.
 _PACKED = {
-    b"\x1f\x8b": "gzip -dc <",
-    b"BZh": "bzip2 -dc <",
-    b"\xfd7zXZ\0": "xz -dc <",
-    b"\x28\xb5\x2f\xfd": "zstd -dc <",
-    b"PK\3\4": "unzip -p",
+    b"\x1f\x8b": "gzip -dc < OLD > NEW, or rename it so that its name ends in .gz",
+    b"BZh": "bzip2 -dc < OLD > NEW, or rename it so that its name ends in .bz2",
+    b"\xfd7zXZ\0": "xz -dc < OLD > NEW, or rename it so that its name ends in .xz",
+    b"\x28\xb5\x2f\xfd": "zstd -dc < OLD > NEW",
+    b"PK\3\4": "python -m zipfile -e OLD FOLDER",
 }
 _ICONV = "iconv -f {0} -t UTF-8 OLD > NEW"
 # As much as is read at once, such as a test set.
@@ -33,8 +33,7 @@ def decoded(
     if number <= 2:
         for start, command in _PACKED.items():
             if line.startswith(start):
-                message = f"{command} OLD > NEW, or give it the extension that says so"
-                raise UserError(f"{file}: not UTF-8: the file is packed: {message}")
+                raise UserError(f"{file}: not UTF-8: the file is packed: {command}")
         wide = "UTF-16" if line.startswith((b"\xff\xfe", b"\xfe\xff")) else None
         if wide is None and line.count(0) > len(line) // 4:
             wide = "UTF-16BE" if number == 1 and line.startswith(b"\0") else "UTF-16LE"

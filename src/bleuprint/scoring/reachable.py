@@ -16,7 +16,7 @@ from bleuprint.corpus.download.download import local_pairs
 from bleuprint.dataset.binarized import BinaryCorpus
 from bleuprint.rules.rule import edited
 from bleuprint.runtime.errors import UserError
-from bleuprint.runtime.files import read_object, write_json
+from bleuprint.runtime.files import found_path, read_object, write_json
 from bleuprint.scoring.bleu import bleu_metric
 from bleuprint.scoring.unsplit import lacks_words
 from bleuprint.text.parallel import TextFolder, read_lines
@@ -162,7 +162,9 @@ def _lines_here(name: str, corpus: Corpus, test: str, texts: Collection[Text]) -
 def _is_local(text: Text) -> bool:
     """Whether a text's first lines can be read at once from files in inputs/."""
     streamed = text.format != "documents" and not text.made
-    return streamed and all(file.path and Path(file.path).is_file() for file in text.files)
+    return streamed and all(
+        file.path and found_path(Path(file.path)).is_file() for file in text.files
+    )
 
 
 def _listed(scores: Scores) -> str:

@@ -6,6 +6,7 @@ import gzip
 import lzma
 import random
 import tarfile
+import unicodedata
 import zipfile
 
 import pytest
@@ -204,3 +205,12 @@ def test_an_encrypted_zip_member_and_an_unknown_method_are_named():
     data[data.index(b"PK\1\2") + 10] = data[8] = 9  # Deflate64
     message = refused("a.zip", bytes(data), "t")
     assert message.startswith("a.zip!t: ") and "method" in message
+
+
+@pytest.mark.parametrize(("packed", "wanted"), [("NFD", "NFC"), ("NFC", "NFD"), ("NFD", "NFD")])
+@pytest.mark.parametrize(("name", "pack_as"), [("a.zip", zipped), ("a.tgz", tgz)])
+def test_a_name_is_found_in_both_forms_of_unicode(name, pack_as, packed, wanted):
+    """Archives made on macOS have decomposed letters."""
+    file = unicodedata.normalize(packed, "daten/übung.de")
+    content = pack_as([("daten/ubung.de", b"other"), (file, TEXT)])
+    assert read(name, content, unicodedata.normalize(wanted, "daten/übung.de")) == TEXT

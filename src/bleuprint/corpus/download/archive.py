@@ -11,6 +11,7 @@ import gzip
 import io
 import lzma
 import tarfile
+import unicodedata
 import zipfile
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -150,8 +151,11 @@ def _open_inner(file: IO[bytes], archive: str, name: str, inner: str) -> IO[byte
 
 
 def _relative(member: str) -> str:
-    """The name of a member as tar and unzip would write it."""
-    return member.removeprefix("./").lstrip("/")
+    """The name of a member as tar and unzip would write it, in Unicode's composed form (NFC).
+
+    Archives from macOS have names with decomposed letters, `u` with U+0308 for `ü`.
+    """
+    return unicodedata.normalize("NFC", member.removeprefix("./").lstrip("/"))
 
 
 def _extension(name: str, extensions: Iterable[str]) -> str | None:

@@ -168,10 +168,21 @@ class _Reading:
 
 
 def local_pairs(
-    text: Text, languages: tuple[str, str], source: Source | None = None
+    text: Text,
+    languages: tuple[str, str],
+    source: Source | None = None,
+    counts: SetCounts | None = None,
 ) -> Iterator[Pair]:
-    """All pairs of a text in files of inputs/, or in files that `source` fetches."""
-    return _Reading("", text, languages, source or Source(None, Path(), None)).pairs(SetCounts())
+    """Yield all pairs of a text in files of inputs/, or in files that `source` fetches.
+
+    Args:
+        text: the settings of the files.
+        languages: the codes of source and target.
+        source: where files are fetched from; not needed for files in inputs/.
+        counts: counts the pairs that the format drops.
+    """
+    reading = _Reading("", text, languages, source or Source(None, Path(), None))
+    return reading.pairs(SetCounts() if counts is None else counts)
 
 
 def draw(pairs: Iterator[Pair], sample: Sample, counts: SetCounts) -> list[Pair]:

@@ -20,7 +20,14 @@ from urllib.request import url2pathname
 from bleuprint.config.corpus_files import File
 from bleuprint.runtime import environment
 from bleuprint.runtime.errors import Unreachable, UserError
-from bleuprint.runtime.files import not_a_file, read_object, reading, sha256_of, write_json
+from bleuprint.runtime.files import (
+    found_path,
+    not_a_file,
+    read_object,
+    reading,
+    sha256_of,
+    write_json,
+)
 from bleuprint.runtime.locks import FileLock
 
 # A login page of the network, a page about a file that has moved, or a store's error in XML.
@@ -80,7 +87,7 @@ def fetch(file: File, source: Source) -> Path:
     The caller must not move or change the file.
     """
     if file.path is not None:
-        return _local(Path(file.path), file)
+        return _local(found_path(Path(file.path)), file)
     assert file.url is not None
     if file.sha256 is not None or source.lock is None:
         return _first(file, source)

@@ -53,7 +53,7 @@ def read_text(
             assert text.columns is not None
             pairs = read_tsv(streams[0], names[0], text.columns)
         case "tmx":
-            pairs = read_tmx(streams[0], names[0], languages, counts)
+            pairs = read_tmx(streams[0], names[0], text.languages or languages, counts)
         case "ted-tags":
             pairs = read_ted_tags(streams, names, counts)
         case "sgml" | "ted-xml":

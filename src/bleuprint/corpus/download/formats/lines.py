@@ -57,17 +57,51 @@ def read_plain(streams: Sequence[BinaryIO], names: Sequence[str]) -> Iterator[Pa
         yield Pair._make(lines)
 
 
-def read_tsv(stream: BinaryIO, name: str, columns: tuple[int, int]) -> Iterator[Pair]:
-    """The pairs of a file with tabs between its columns, without quoting.
+def read_tsv(
+    stream: BinaryIO, name: str, columns: tuple[int, int] | tuple[str, str]
+) -> Iterator[Pair]:
+    """Yield the pairs of a file with tabs between its columns, without quoting.
 
-    `columns` are those of source and target, from 1; raises UserError if a line lacks one.
+    Args:
+        stream: the bytes of the file.
+        name: the file's name in messages.
+        columns: source and target, by their numbers from 1, or by their names in the first line of
+            the file, which then is no pair.
+
+    Raises:
+        UserError: a line, or the first line, lacks a column.
     """
-    source, target = (column - 1 for column in columns)
-    for number, line in enumerate(read_lines(stream, name), 1):
+    lines = enumerate(read_lines(stream, name), 1)
+    numbers = []
+    header: list[str] | None = None
+    for column in columns:
+        if isinstance(column, int):
+            numbers.append(column)
+            continue
+        if header is None:
+            _, first_line = next(lines, (1, ""))
+            header = first_line.split("\t")
+        numbers.append(_column_named(column, header, name))
+    source, target = numbers
+    for line_number, line in lines:
         fields = line.split("\t")
-        if len(fields) < max(columns):
+        if len(fields) < max(numbers):
             raise UserError(
-                f"{name}:{number}: columns {columns[0]} and {columns[1]} are needed, "
+                f"{name}:{line_number}: columns {source} and {target} are needed, "
                 f"and the line has {len(fields)}"
             )
-        yield Pair(fields[source], fields[target])
+        yield Pair(fields[source - 1], fields[target - 1])
+
+
+def _column_named(column: str, header: Sequence[str], name: str) -> int:
+    """Return the number, from 1, of a column in the first line of a table."""
+    names = [cell.strip() for cell in header]
+    found = names.count(column)
+    if found == 1:
+        return names.index(column) + 1
+    shown = ", ".join(map(repr, names))
+    if found:
+        raise UserError(
+            f"{name}:1: {found} columns are named {column!r}; use numbers. Columns: {shown}"
+        )
+    raise UserError(f"{name}:1: no column is named {column!r}. Columns: {shown}")

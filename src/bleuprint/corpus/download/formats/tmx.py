@@ -1,12 +1,15 @@
 """The format tmx (TMX 1.4): translation memories, units of a sentence in several languages."""
 
 import re
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from typing import BinaryIO
 from xml.etree import ElementTree
 
 from bleuprint.corpus.steps.ledger import SetCounts
 from bleuprint.runtime.errors import UserError
+from bleuprint.text.language_codes import includes, normalized_tag
 from bleuprint.text.parallel import Pair
 
 # Elements of a seg that contain codes of the original document; they and the elements inside them
@@ -19,6 +22,8 @@ _BREAK = re.compile(
     re.IGNORECASE,
 )
 _DEEPEST = 100
+# Language codes that a message lists.
+_MOST_CODES = 12
 # XML's white space; other spaces (U+00A0, U+3000) are part of the text.
 _SPACE = re.compile("[ \t\r\n]+")
 _LANGUAGE = "{http://www.w3.org/XML/1998/namespace}lang"
@@ -27,24 +32,94 @@ _LANGUAGE = "{http://www.w3.org/XML/1998/namespace}lang"
 def read_tmx(
     stream: BinaryIO, name: str, languages: tuple[str, str], counts: SetCounts
 ) -> Iterator[Pair]:
-    """The units with both languages, the first variant of each.
+    """Yield the units that have both languages.
 
-    Languages are compared by their primary subtag: `en-US` is en. Runs of white space, line breaks
-    included, become one space. Units without one of the languages count as `one_language`.
+    Language codes are compared by the language that they name, without regard to case: `en` takes
+    `en-US`, `EN_gb` and `eng`. A tag with a script or region takes only that variant. Of several
+    variants of a unit the first one with text counts. Runs of white space, line breaks included,
+    become one space.
+
+    Args:
+        stream: the bytes of the file.
+        name: the file's name in messages.
+        languages: the codes or tags of source and target, such as `en-GB` and `de`.
+        counts: counts the units without one of the languages, as `one_language`.
+
+    Raises:
+        UserError: the file is not sound XML, a variant has no language, or no unit has both.
     """
+    source, target = (normalized_tag(language) for language in languages)
+    units_with: Counter[str] = Counter()
+    has_pair = False
     for number, unit in enumerate(_units(stream, name), 1):
-        texts: dict[str, str] = {}
-        for variant in unit.iter("tuv"):
-            code = variant.get(_LANGUAGE) or variant.get("lang")
-            if code is None:
-                raise UserError(f"{name}: <tu> {number}: <tuv> without xml:lang")
-            language = code.replace("_", "-").partition("-")[0].lower()
-            for seg in variant.iter("seg"):
-                texts.setdefault(language, _SPACE.sub(" ", _text(seg)).strip(" "))
-        if all(language in texts for language in languages):
-            yield Pair._make(texts[language] for language in languages)
+        variants = list(_variants(unit, f"{name}: <tu> {number}"))
+        source_text = _text_in(source, variants)
+        target_text = _text_in(target, variants)
+        if source_text is not None and target_text is not None:
+            has_pair = True
+            yield Pair(source_text, target_text)
         else:
             counts.leave_out("one_language")
+        units_with.update(_tags(variants))
+    if not has_pair and units_with:
+        raise UserError(
+            f"{name}: no unit has both {languages[0]} and {languages[1]}. "
+            f"The language codes in this file are {listed_codes(units_with)}"
+        )
+
+
+def count_codes(stream: BinaryIO, name: str) -> Counter[str]:
+    """Count in how many units each language code has text, in the order of first occurrence.
+
+    Codes are those of the file, such as `EN_us`.
+
+    Raises:
+        UserError: the file is not sound XML, or a variant has no language.
+    """
+    units_with: Counter[str] = Counter()
+    for number, unit in enumerate(_units(stream, name), 1):
+        variants = _variants(unit, f"{name}: <tu> {number}")
+        units_with.update(_tags(variant for variant in variants if variant.text))
+    return units_with
+
+
+def listed_codes(units_with: Counter[str]) -> str:
+    """List codes and their numbers of units, the most frequent first."""
+    shown = [f"{code} ({units:,})" for code, units in units_with.most_common(_MOST_CODES)]
+    more = len(units_with) - len(shown)
+    return ", ".join(shown) + (f" and {more} more" if more else "")
+
+
+@dataclass(frozen=True)
+class _Variant:
+    """The text of a unit in one language; `tag`: its code as the file writes it."""
+
+    tag: str
+    text: str
+
+
+def _variants(unit: ElementTree.Element, place: str) -> Iterator[_Variant]:
+    """Yield the variants of a unit that have a segment."""
+    for element in unit.iter("tuv"):
+        tag = (element.get(_LANGUAGE) or element.get("lang") or "").strip()
+        if not tag:
+            raise UserError(f"{place}: <tuv> without xml:lang")
+        segment = element.find(".//seg")
+        if segment is not None:
+            yield _Variant(tag, _SPACE.sub(" ", _text(segment)).strip(" "))
+
+
+def _tags(variants: Iterable[_Variant]) -> list[str]:
+    """Return the codes of variants, each once, in the order of first occurrence."""
+    return list(dict.fromkeys(variant.tag for variant in variants))
+
+
+def _text_in(wanted: str, variants: Sequence[_Variant]) -> str | None:
+    """Return the first text in a language that is not empty; None without a variant in it."""
+    texts = [each.text for each in variants if includes(wanted, normalized_tag(each.tag))]
+    if not texts:
+        return None
+    return next(filter(None, texts), "")
 
 
 def _units(stream: BinaryIO, name: str) -> Iterator[ElementTree.Element]:

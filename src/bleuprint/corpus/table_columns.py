@@ -1,0 +1,237 @@
+"""Which two columns of a table are the source and the target: by its header, or by their text."""
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import islice
+from pathlib import Path
+
+from bleuprint.corpus.download.archive import open_member
+from bleuprint.rules.language_id import LanguageId, likelihood
+from bleuprint.runtime.errors import UserError
+from bleuprint.text.language_codes import is_listed, language_named, language_of
+
+# Lines by which columns are judged, and the share that is most of their cells.
+_LINES, _MOST = 1000, 0.5
+# Cells of a column whose languages are identified together.
+_IDENTIFIED = 200
+# A column with fewer different cells than this share holds categories, not sentences.
+_DIFFERENT = 0.1
+# Cells that few of which say nothing.
+_ENOUGH = 20
+# How likely a language must be, as a share of the likeliest one, for the text of a whole column.
+_LIKELY = 0.1
+# Characters of a cell that a message shows.
+_SHOWN = 30
+# One word of ASCII that is put together, as identifiers are (app.title, saveButton, item_2), or a
+# short code (AE, DE-AT, 12).
+_KEY = re.compile(
+    r"(?=\S*([A-Za-z0-9][._:/#\\-][A-Za-z0-9_]|[a-z][A-Z]|_|[0-9]))[!-~]+|[A-Z0-9]{1,3}"
+)
+_SIDES = ({"source", "src"}, {"target", "tgt", "trg", "translation"})
+
+
+@dataclass(frozen=True)
+class Column:
+    """A column of a table: its `number` from 1, and the `cells` of its first lines."""
+
+    number: int
+    cells: list[str]
+
+    @property
+    def name(self) -> str:
+        """The cell in the first line."""
+        return self.cells[0]
+
+    def fault(self, has_header: bool) -> str:
+        """Why the column is not text in a language; empty if it may be."""
+        cells = [cell for cell in self.cells[has_header:] if cell]
+        with_letters = sum(any(map(str.isalpha, cell)) for cell in cells)
+        if with_letters <= _MOST * len(self.cells[has_header:]):
+            return "has hardly any words"
+        keys = [cell for cell in cells if _KEY.fullmatch(cell)]
+        if len(keys) > _MOST * len(cells):
+            return f"holds keys such as {keys[0][:_SHOWN]!r}"
+        if len(cells) >= _ENOUGH and len({*cells}) < _DIFFERENT * len(cells):
+            return f"holds few different values, such as {cells[0][:_SHOWN]!r}"
+        return ""
+
+    def is_likely(self, language: str) -> bool:
+        """Whether the text of the column may be in a language."""
+        return likelihood(" ".join(self.cells[1 : _IDENTIFIED + 1]), language) >= _LIKELY
+
+
+@dataclass(frozen=True)
+class Chosen:
+    """The columns of source and target, by number, or by name if the first line is a header.
+
+    `languages`: their languages if the header names them. `about`: a line for the user.
+    """
+
+    columns: tuple[int, int] | tuple[str, str]
+    languages: tuple[str, str] | None
+    about: str
+
+
+def choose_columns(
+    path: Path, given: Sequence[str] | None, languages: Sequence[str] | None
+) -> Chosen:
+    """Choose the columns of source and target of a .tsv file.
+
+    Args:
+        path: the file.
+        given: the user's choice: two numbers from 1, or two names in the first line.
+        languages: the codes of source and target if they are known.
+
+    Raises:
+        UserError: a column does not exist or is not text, or the choice is not clear.
+    """
+    columns = _read_columns(path)
+    header_languages = {}
+    for column in columns:
+        language = _language_in(column.name)
+        if language and not column.fault(has_header=True):  # keys may be called id
+            header_languages[column.number] = language
+    sides = [_with_name(columns, names) for names in _SIDES]
+    if given:
+        chosen = [_given(path, columns, each) for each in given]
+        named = not all(each.isdigit() for each in given)
+        has_header = named or all(column.number in header_languages for column in chosen)
+    elif found := _by_header(path, columns, header_languages, languages):
+        chosen, has_header = found, True
+    elif sides[0] and sides[1]:
+        chosen, has_header = [sides[0], sides[1]], True
+    else:
+        chosen, has_header = _by_text(path, columns, languages), False
+    for column in chosen:
+        if fault := column.fault(has_header):
+            raise UserError(
+                f"{path}: column {column.number} {fault}, not sentences in a language. "
+                f"Name two others: --columns SOURCE TARGET. {_listed(columns)}"
+            )
+    source, target = chosen
+    if source.number == target.number:
+        raise UserError(f"{path}: column {source.number} is given twice. {_listed(columns)}")
+    named_languages = None
+    if has_header and all(column.number in header_languages for column in chosen):
+        named_languages = header_languages[source.number], header_languages[target.number]
+    if not has_header:
+        about = f"{path}: source is column {source.number}, target is column {target.number}"
+        return Chosen((source.number, target.number), named_languages, about)
+    about = (
+        f"{path}: source is column {source.number}, {source.name.strip()!r}, "
+        f"target is column {target.number}, {target.name.strip()!r}"
+    )
+    return Chosen((source.name.strip(), target.name.strip()), named_languages, about)
+
+
+def _read_columns(path: Path) -> list[Column]:
+    """The columns of the first lines, as many as the shortest line has."""
+    with open_member(path, str(path), ()) as stream:
+        lines = [line.decode("utf-8-sig", errors="replace") for line in islice(stream, _LINES)]
+    rows = [line.rstrip("\r\n").split("\t") for line in lines]
+    width = min(map(len, rows), default=0)
+    if width < 2:
+        shortest = next((n for n, row in enumerate(rows, 1) if len(row) == width), 1)
+        raise UserError(
+            f"{path}:{shortest}: the line has no tab. A .tsv file has a pair a line, source and "
+            "target with a tab between them"
+        )
+    return [Column(at + 1, [row[at] for row in rows]) for at in range(width)]
+
+
+def _language_in(cell: str) -> str | None:
+    """The language that the name of a column says: `en`, `text_de`, `English`, `sentence (nl)`."""
+    if language := language_named(cell):
+        return language
+    parts = [part for part in re.split(r"[^A-Za-z]+", cell) if part]
+    if is_listed(cell) and len(parts) <= 3:  # en, pt-BR, sr_Latn_RS
+        return language_of(cell)
+    for part in reversed(parts):
+        if len(parts) > 1 and part.islower() and is_listed(part):
+            return language_of(part)
+        if language := language_named(part):
+            return language
+    return None
+
+
+def _with_name(columns: Sequence[Column], names: set[str]) -> Column | None:
+    """The one column whose name is one of these."""
+    found = [column for column in columns if column.name.strip().lower() in names]
+    return found[0] if len(found) == 1 else None
+
+
+def _given(path: Path, columns: Sequence[Column], name: str) -> Column:
+    """The column of a number or a name."""
+    if name.isdigit():
+        found = [column for column in columns if column.number == int(name)]
+    else:
+        found = [column for column in columns if column.name.strip() == name]
+    if len(found) != 1:
+        count = "no column" if not found else f"{len(found)} columns"
+        raise UserError(f"{path}:1: {count} {name!r}. {_listed(columns)}")
+    return found[0]
+
+
+def _by_header(
+    path: Path,
+    columns: Sequence[Column],
+    header_languages: dict[int, str],
+    languages: Sequence[str] | None,
+) -> list[Column] | None:
+    """The columns whose names say the languages; None if the first line is no such header."""
+    wanted = languages or [*dict.fromkeys(header_languages.values())]
+    if len({*header_languages.values()}) < 2 or not {*wanted} <= {*header_languages.values()}:
+        return None
+    chosen = []
+    for language in wanted:
+        chosen += [each for each in columns if header_languages.get(each.number) == language]
+    if len(chosen) == 2:
+        return chosen
+    if languages is None and len(wanted) > 2:
+        raise UserError(
+            f"{path}:1: columns in {', '.join(wanted)}. Name two languages, such as: "
+            f"--languages {wanted[0]} {wanted[1]}"
+        )
+    raise UserError(
+        f"{path}:1: several columns are in one language. Name two: --columns SOURCE TARGET. "
+        f"{_listed(columns)}"
+    )
+
+
+def _by_text(
+    path: Path, columns: Sequence[Column], languages: Sequence[str] | None
+) -> list[Column]:
+    """The two columns of text; of several, those in the languages."""
+    texts = [column for column in columns if not column.fault(has_header=False)]
+    if len(texts) == 2:
+        return texts
+    if len(texts) < 2:
+        faults = "; ".join(
+            f"column {column.number} {fault}"
+            for column in columns
+            if (fault := column.fault(has_header=False))
+        )
+        raise UserError(f"{path}: two columns of sentences are needed, but {faults}")
+    if languages and {*languages} <= {*LanguageId.known_languages}:
+        found = [
+            [column for column in texts if column.is_likely(language)] for language in languages
+        ]
+        if all(len(each) == 1 for each in found) and found[0] != found[1]:
+            return [found[0][0], found[1][0]]
+    raise UserError(
+        f"{path}: {len(texts)} columns of text. Name two: --columns SOURCE TARGET. "
+        f"{_listed(columns)}"
+    )
+
+
+def _listed(columns: Sequence[Column]) -> str:
+    """The columns, and how each begins."""
+    return f"Columns: {', '.join(_shown(columns))}"
+
+
+def _shown(columns: Sequence[Column]) -> Iterator[str]:
+    """Each column with its first cell that is not empty."""
+    for column in columns:
+        first = next((cell for cell in column.cells if cell.strip()), "")
+        yield f"{column.number} ({first.strip()[:_SHOWN]!r})"
