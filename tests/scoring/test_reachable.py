@@ -42,6 +42,15 @@ PUNCTUATION: tuple[Edit, ...] = (EDITS["punctuation"](),)
 WORDS = Units(words=Words(joint=True, max_size=1000, min_count=1))
 PIECES = Units(sentencepiece=SentencePiece("unigram", 330, joint=True, byte_fallback=True))
 
+# What a message says that raises the score, by the step that lowers it.
+RAISED_BY = {
+    "line length": "To raise it: BLEU needs lines of four tokens or more.",
+    "clean": "To raise it: leave the edit out, or edit the files of the test set, too.",
+    "tokenize": "tokenize.lowercase false",
+    "vocabulary": "To raise it: vocabulary.sentencepiece with byte_fallback true",
+    None: "",
+}
+
 FILES = "source: {path: inputs/a.de}, target: {path: inputs/a.no}"
 TEST = f"tests: {{news: {{a: {{license_and_citation: own, {FILES}}}}}}}".replace("a.", "news.")
 
@@ -98,6 +107,7 @@ def test_what_a_perfect_system_prints_is_scored(
     found = list(reachable.notes(tmp_path, "own", ["news"]))
     start = f"Reachable BLEU of news on own: {expected:.1f} ({step} {expected - 100:.1f}). "
     assert [note.startswith(start) for note in found] == [True] * (step is not None)
+    assert [RAISED_BY[step] in note for note in found] == [True] * (step is not None)
 
 
 def test_a_step_that_loses_a_tenth_is_named():

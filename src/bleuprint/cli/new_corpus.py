@@ -2,6 +2,7 @@
 
 import argparse
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -15,6 +16,7 @@ from bleuprint.runtime.html import counted
 if TYPE_CHECKING:
     from bleuprint.corpus.inspect import Inspection
     from bleuprint.corpus.new_corpus import NewCorpus
+    from bleuprint.dataset.fitted_pieces import FittedPieces
     from bleuprint.training.fitted_systems import TextSize
 
 # The pairs, drawn from longer texts, on which the rules are tried.
@@ -51,13 +53,16 @@ def new_corpus(given: argparse.Namespace) -> None:
     load()  # before the files are read, which may take minutes
     recipe, params = Path("recipes", "own.yaml"), Path("params.yaml")
     new = NewCorpus.of(given.files, given.languages, given.columns)
-    inspection = _tried(new)
-    kept = _kept(new, inspection)
-    new = replace(new, kept=kept.pairs)
-    source, target = new.subwords
-    text = TextSize(kept.train, source, target, new.merges)
+    with _scratch_folder() as scratch:
+        inspection = _tried(new, scratch)
+        kept = _kept(new, inspection)
+        fitted = _fitted(new, scratch)
+    new = replace(new, pieces=fitted.size)
+    text = TextSize(kept.train, fitted.source, fitted.target, fitted.size)
     example = Example.of(recipe) if recipe.exists() else None
-    replaced, fitted = insert(params, new, example, systems(text, not environment.has_gpu()))
+    replaced, has_fitted_systems = insert(
+        params, new, example, systems(text, not environment.has_gpu())
+    )
     place = " in place of the example" if replaced else ""
     for line in new.about:
         print(line)
@@ -67,7 +72,7 @@ def new_corpus(given: argparse.Namespace) -> None:
         f"{about}{kept.pairs:,} of {new.pairs:,} pairs remain after the rules: "
         f"train {kept.train:,}, valid {kept.valid:,}, test {kept.test:,}"
     )
-    if not fitted:
+    if not has_fitted_systems:
         say(
             f"the systems of {params} stay, which were not fitted to this text; those of "
             "make recipe NAME=own are, if new-corpus follows at once",
@@ -79,23 +84,40 @@ def new_corpus(given: argparse.Namespace) -> None:
     print(*_next_steps(new, kept), sep="\n")
 
 
-def _tried(new: "NewCorpus") -> "Inspection":
-    """What the rules of the entry do to the text, in a temporary folder."""
+@contextmanager
+def _scratch_folder() -> Iterator[Path]:
+    """A temporary folder on the disk of the project."""
+    work = environment.work()
+    work.mkdir(parents=True, exist_ok=True)
+    with TemporaryDirectory(dir=work, prefix="new-corpus-") as folder:
+        yield Path(folder)
+
+
+def _tried(new: "NewCorpus", scratch: Path) -> "Inspection":
+    """What the rules of the entry do to the text, whose stages write below `scratch`."""
     from bleuprint.corpus.download.download import Sample
     from bleuprint.corpus.download.fetch import source_of_environment
     from bleuprint.corpus.inspect import prepare
 
-    scratch = environment.work() / "new-corpus"
-    scratch.mkdir(parents=True, exist_ok=True)
-    with TemporaryDirectory(dir=scratch) as folder:
-        return prepare(
-            new.name,
-            new.corpus,
-            Sample(_TRIED_PAIRS, 1),
-            source_of_environment(),
-            Path(folder),
-            environment.workers(),
-        )
+    return prepare(
+        new.name,
+        new.corpus,
+        Sample(_TRIED_PAIRS, 1),
+        source_of_environment(),
+        scratch,
+        environment.workers(),
+    )
+
+
+def _fitted(new: "NewCorpus", scratch: Path) -> "FittedPieces":
+    """The vocabulary for the training text that `_tried` has written below `scratch`."""
+    from bleuprint.config import paths
+    from bleuprint.dataset.fitted_pieces import fitted_pieces
+    from bleuprint.text.parallel import TextFolder
+
+    source, target = new.languages
+    train = TextFolder(paths.folder(new.name, "split", scratch), source, target)
+    return fitted_pieces(new.name, new.corpus, train, new.most_pieces)
 
 
 def _kept(new: "NewCorpus", inspection: "Inspection") -> _Kept:

@@ -6,7 +6,6 @@ import unicodedata
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from statistics import mean
 
 from ruamel.yaml import YAML
 
@@ -36,14 +35,11 @@ _ALIGNED_PAIRS = 1000
 # of their pairs to each, larger ones a twentieth; texts below _FEWEST are refused.
 _VALID, _TEST = 1000, 2000
 _TENTH, _FEWEST = 5000, 100
-# Characters of a subword, by whether the language lacks spaces between words, and those of a
-# sentence that counts: the filter drops longer ones.
-_SUBWORD = {False: 3.7, True: 1.7}
-_LONG = 600
-# BPE merges by the number of pairs, up to and including the key, as in published set-ups, which
-# use 32,000 for millions.
-_MERGES = {5_000: 2000, 20_000: 4000, 100_000: 6000, 500_000: 10_000, 2_000_000: 16_000}
-_MOST_MERGES = 32_000
+# Subwords by the number of pairs, up to and including the key, as in published set-ups, which use
+# 32,000 for millions; and the 256 bytes and four special tokens that are added to them.
+_SUBWORDS = {5_000: 2000, 20_000: 4000, 100_000: 6000, 500_000: 10_000, 2_000_000: 16_000}
+_MOST_SUBWORDS = 32_000
+_SPELLING = 260
 # Languages without spaces between words for which there is no segmenter: in the rule `ratio`, a
 # sentence would be one word.
 _UNSPACED = {"bo", "dz", "km", "lo", "my", "wuu", "yue"}
@@ -56,8 +52,8 @@ class NewCorpus:
     """An entry of `corpora` for a text of `pairs` pairs.
 
     `files`: source and target, or one file with both. `sample`: some of the pairs. `text`: the
-    settings of the files. `about`: lines for the user on columns and language codes. `kept`: the
-    pairs that remain after the rules, once they are known.
+    settings of the files. `about`: lines for the user on columns and language codes. `pieces`:
+    the size of the vocabulary, once it is known how many pieces the text has evidence for.
     """
 
     files: Sequence[Path]
@@ -66,7 +62,7 @@ class NewCorpus:
     sample: Sequence[Pair]
     text: Text | None = None
     about: Sequence[str] = ()
-    kept: int | None = None
+    pieces: int | None = None
 
     @classmethod
     def of(
@@ -139,13 +135,12 @@ class NewCorpus:
         return "-".join([self.part, *self.languages])
 
     @property
-    def merges(self) -> int:
-        """The number of merges of BPE."""
-        pairs = self.pairs if self.kept is None else self.kept
-        for most, merges in _MERGES.items():
-            if pairs <= most:
-                return merges
-        return _MOST_MERGES
+    def most_pieces(self) -> int:
+        """The largest size of a vocabulary for so many pairs, bytes and special tokens included."""
+        for most, words in _SUBWORDS.items():
+            if self.pairs <= most:
+                return words + _SPELLING
+        return _MOST_SUBWORDS + _SPELLING
 
     @property
     def held_out(self) -> tuple[float, float]:
@@ -153,15 +148,6 @@ class NewCorpus:
         share = 0.1 if self.pairs <= _TENTH else 0.05
         valid, test = (round(min(share, most / self.pairs), 7) for most in (_VALID, _TEST))
         return valid, test
-
-    @property
-    def subwords(self) -> tuple[float, float]:
-        """About the subwords of a source and of a target sentence, EOS included."""
-        lengths = []
-        for side, language in enumerate(self.languages):
-            characters = mean(min(len(pair[side]), _LONG) for pair in self.sample)
-            lengths.append(1 + characters / _SUBWORD[has_segmenter(language)])
-        return lengths[0], lengths[1]
 
     @property
     def rules(self) -> list[str]:
@@ -201,7 +187,8 @@ class NewCorpus:
     # validation and test set are drawn from the pairs that the filter keeps
     split: {{valid: {valid}, test: {test}}}
     tokenize: {{name: {tokenizer}}}
-    vocabulary: {{bpe: {{num_merges: {self.merges}, threshold: 1}}}}
+    # rare characters are spelled in bytes, so that none of a test set is unknown
+    vocabulary: {{sentencepiece: {{size: {self.pieces or self.most_pieces}, byte_fallback: true}}}}
 """
 
     def _file_lines(self) -> Iterator[str]:

@@ -55,11 +55,23 @@ def learn_sentencepiece(
             Vocabulary(entries[len(SPECIALS) :]).write(folder / f"vocabulary.{language}")
 
 
-def learn_model(corpus: str, settings: SentencePiece, lines: Iterable[str]) -> bytes:
-    """The model that SentencePiece learns from lines, always the same from the same lines.
+def learn_model(
+    corpus: str, settings: SentencePiece, lines: Iterable[str], is_limit: bool = False
+) -> bytes:
+    """Return the model that SentencePiece learns from lines, always the same from the same lines.
 
     Special tokens have our ids and names. The text is not normalized. One thread: with more, sums
     are rounded otherwise and pieces differ.
+
+    Args:
+        corpus: the name of the corpus, for messages.
+        settings: the kind and number of pieces.
+        lines: the training text of the model.
+        is_limit: whether the model may have fewer pieces than `settings.size`, as many as the text
+            has evidence for.
+
+    Raises:
+        UserError: a vocabulary of `settings.size` cannot be learned.
     """
     model = io.BytesIO()
     special: dict[str, Any] = {f"{name}_id": i for name, i in _SPECIALS.items()}
@@ -70,6 +82,7 @@ def learn_model(corpus: str, settings: SentencePiece, lines: Iterable[str]) -> b
             model_writer=model,
             model_type=settings.model,
             vocab_size=settings.size,
+            hard_vocab_limit=not is_limit,
             byte_fallback=settings.byte_fallback,
             normalization_rule_name="identity",
             max_sentence_length=2**30,  # bytes; longer lines would be left out without a word

@@ -36,6 +36,10 @@ _HELP = {
     LENGTH: "BLEU needs lines of four tokens or more",
     CLEAN: "leave the edit out, or edit the files of the test set, too",
     TOKENIZE: "tokenize.name none with vocabulary.sentencepiece restores all text",
+    VOCABULARY: (
+        "vocabulary.sentencepiece with byte_fallback true spells every character; with "
+        "vocabulary.bpe, threshold 1 splits what the training text lacks"
+    ),
 }
 _HELP_CASE = "BLEU is cased: tokenize.lowercase false keeps the case"
 _HELP_SEGMENTED = "; but filter.length and filter.ratio then count text without spaces as one word"
@@ -89,7 +93,7 @@ def loss(references: Sequence[str], corpus: Corpus, given: bool) -> str | None:
     scores = scores_of(texts_after(references, corpus, given), corpus.target)
     if not (lost := losses(scores)):
         return None
-    step = max(lost, key=lost.__getitem__)
+    step = _costliest(lost)
     help_ = _HELP[step]
     if step == TOKENIZE and corpus.tokenize.lowercase:
         help_ = _HELP_CASE
@@ -122,7 +126,8 @@ def notes(statistics: Path, corpus: str, tests: Iterable[str]) -> Iterator[str]:
             yield (
                 f"Reachable BLEU of {test} on {corpus}: {_listed(known[test])}. "
                 "The references themselves score no more after all that happens to the output of "
-                "a system trained here, so that a perfect translation does not reach 100."
+                "a system trained here, so that a perfect translation does not reach 100. "
+                f"To raise it: {_help(known[test])}."
             )
 
 
@@ -165,6 +170,19 @@ def _is_local(text: Text) -> bool:
     return streamed and all(
         file.path and found_path(Path(file.path)).is_file() for file in text.files
     )
+
+
+def _costliest(lost: Mapping[str, float]) -> str:
+    """The step that loses most."""
+    return max(lost, key=lost.__getitem__)
+
+
+def _help(scores: Scores) -> str:
+    """The settings that restore what the costliest step loses."""
+    step = _costliest(losses(scores))
+    if step == TOKENIZE:
+        return f"{_HELP[step]}. If text is in lower case, {_HELP_CASE}"
+    return _HELP[step]
 
 
 def _listed(scores: Scores) -> str:

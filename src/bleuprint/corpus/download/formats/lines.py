@@ -57,9 +57,7 @@ def read_plain(streams: Sequence[BinaryIO], names: Sequence[str]) -> Iterator[Pa
         yield Pair._make(lines)
 
 
-def read_tsv(
-    stream: BinaryIO, name: str, columns: tuple[int, int] | tuple[str, str]
-) -> Iterator[Pair]:
+def read_tsv(stream: BinaryIO, name: str, columns: tuple[int | str, int | str]) -> Iterator[Pair]:
     """Yield the pairs of a file with tabs between its columns, without quoting.
 
     Args:
