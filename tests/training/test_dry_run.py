@@ -7,6 +7,7 @@ import torch
 
 import systems
 from bleuprint.config.paths import Cell
+from bleuprint.dataset.batching import Position, plan_updates
 from bleuprint.runtime.distributed.group import Group
 from bleuprint.runtime.errors import UserError
 from bleuprint.training import train_step, trainer
@@ -36,7 +37,9 @@ def limit(patch, tokens):
 def test_a_size_that_fits_is_named(corpus, monkeypatch, tokens, fits):
     sizes = limit(monkeypatch, tokens)
     line = (
-        rf"memory of cpu: lower train.max_tokens \(100\) to {fits}, which fits; train.tokens_per_"
+        rf"memory of cpu: lower train.max_tokens \(100\) to {fits}, which fits; "
+        r"train.tokens_per_update may stay. Updates will have other sentences: to compare systems, "
+        r"lower it for all of them"
     )
     with pytest.raises(UserError, match=line):
         dry_run(learner(corpus, SETTINGS), corpus, SETTINGS, ALONE)
@@ -52,6 +55,36 @@ def test_batches_have_no_more_sentences_than_an_update(corpus, monkeypatch):
     dry_run(learner(corpus, settings), corpus, settings, ALONE)
     longest = max(corpus.side("train", language).lengths.max() for language in ("de", "en"))
     assert max(sizes) <= 3 * longest
+
+
+def test_updates_of_sentences_keep_them(corpus, monkeypatch):
+    limit(monkeypatch, 60)
+    settings = systems.train(tokens_per_update=None, sentences_per_update=50, max_tokens=100)
+    line = r"to 50, which fits; updates keep their sentences, and train.sentences_per_update may"
+    with pytest.raises(UserError, match=line):
+        dry_run(learner(corpus, settings), corpus, settings, ALONE)
+
+
+@pytest.mark.parametrize(
+    ("tokens", "sentences", "are_equal"), [(400, None, False), (None, 30, True)]
+)
+def test_what_the_advice_says_of_updates_is_true(corpus, tokens, sentences, are_equal):
+    def updates(max_tokens):
+        plan = plan_updates(
+            *(corpus.side("train", language).lengths for language in ("de", "en")),
+            tokens_per_update=tokens,
+            sentences_per_update=sentences,
+            max_tokens=max_tokens,
+            seed=1,
+            start=Position(),
+            epochs=1,
+        )
+        return [
+            sorted(row for batch in update.batches for row in batch.rows.tolist())
+            for update, _ in plan
+        ]
+
+    assert (updates(100) == updates(50)) is are_equal
 
 
 def test_the_longest_sentence_is_the_least(corpus, monkeypatch):

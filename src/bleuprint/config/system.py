@@ -141,7 +141,9 @@ class Train:
 
     An update has `tokens_per_update` target tokens or `sentences_per_update` pairs, over all
     processes: exactly one of the two is given. `max_tokens`: the size of a batch, padding
-    included; the batches of an update are divided among the processes.
+    included, which memory limits; the batches of an update are divided among the processes. With
+    `tokens_per_update` it also decides which sentences an update has, since an update takes whole
+    batches; with `sentences_per_update` it does not.
     Training ends after `max_updates` or `max_epochs`, or after `patience` validations in a row
     that did not improve `validation_metric`; the first condition that holds counts.
     `label_smoothing_target`: what receives the smoothed probability: all V tokens of the

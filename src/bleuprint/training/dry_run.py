@@ -11,6 +11,7 @@ from bleuprint.runtime.distributed.gpus import memory
 from bleuprint.runtime.distributed.group import Group
 from bleuprint.runtime.errors import UserError
 from bleuprint.training.data_loader import batch_kind
+from bleuprint.training.memory_advice import lower_max_tokens
 from bleuprint.training.train_step import OutOfMemory, TrainStep, detect_out_of_memory
 
 # The length in tokens of short sentences, which fill a batch without padding.
@@ -43,10 +44,7 @@ def dry_run(step: TrainStep, corpus: BinaryCorpus, settings: Train, group: Group
     while lower > max(longest):  # a batch must hold each sentence
         lower = max(lower // 2, *longest)
         if fits(lower):
-            raise UserError(
-                f"{what}: lower train.max_tokens ({settings.max_tokens}) to {lower}, which fits; "
-                f"train.{settings.update_size[0]} may stay"
-            )
+            raise UserError(f"{what}: {lower_max_tokens(settings, lower)}")
     # on a CPU whose address space is limited, perhaps because the heap is fragmented
     raise UserError(
         f"{what}, and no smaller one fits ({memory(group.device)}): lower train.max_tokens "

@@ -25,6 +25,7 @@ from bleuprint.training.data_loader import LocalUpdate, local_updates, prefetch
 from bleuprint.training.dry_run import dry_run
 from bleuprint.training.history import EarlyEnd
 from bleuprint.training.job import Fingerprints, Job
+from bleuprint.training.memory_advice import lower_max_tokens
 from bleuprint.training.observer import Observer, Status
 from bleuprint.training.start import take_weights
 from bleuprint.training.train_state import TrainState
@@ -181,7 +182,7 @@ class Trainer:
         message = (
             f"update {self.state.update + 1} did not fit into the memory of {self._group.device}: "
         )
-        lower = f"lower train.max_tokens ({self._settings.max_tokens})"
+        lower = lower_max_tokens(self._settings)
         if self.state.skipped > 1:
             self._save(finished=False)
             raise UserError(f"{message}a second one; {lower}")
@@ -215,8 +216,8 @@ class Trainer:
         except OutOfMemory:
             raise UserError(
                 f"validation after update {self.state.update} does not fit into the memory of "
-                f"{self._group.device} ({memory(self._group.device)}): lower train.max_tokens "
-                f"({self._settings.max_tokens})"
+                f"{self._group.device} ({memory(self._group.device)}): "
+                f"{lower_max_tokens(self._settings)}"
             ) from None
         if not math.isfinite(metrics["loss"]):
             raise UserError(
@@ -234,11 +235,14 @@ class Trainer:
         )
         a_pair = np.maximum(*(side.lengths for side in sides)).mean()
         tokens = settings.tokens_per_update or (settings.sentences_per_update or 0) * a_pair
+        other_updates = ", of updates with other sentences"
+        if settings.sentences_per_update is not None:
+            other_updates = ""
         if size > 1 and settings.max_tokens * size > _FEW * tokens:
             self._observer.warned(
                 f"updates of {tokens:,.0f} tokens have fewer batches of train.max_tokens "
                 f"({settings.max_tokens}) than there are processes ({size}), of which some are "
-                f"idle: {_ENOUGH * tokens / size:.0f} would give each a batch"
+                f"idle: {_ENOUGH * tokens / size:.0f} would give each a batch{other_updates}"
             )
 
     def _save(self, finished: bool) -> None:
