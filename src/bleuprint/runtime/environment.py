@@ -100,6 +100,28 @@ def work() -> Path:
     return root() / "work"
 
 
+def whole_number(
+    name: str, lowest: int, highest: int | None = None, default: int | None = None
+) -> int:
+    """The value of a variable that a launcher sets; raises UserError if it is not such a number.
+
+    Args:
+        name: The variable.
+        lowest: The smallest value that is allowed.
+        highest: The largest one; None allows any.
+        default: The value of a variable that is not set; None: it must be set.
+    """
+    text = os.environ.get(name)
+    if text is None and default is not None:
+        return default
+    if text is not None and text.isascii() and text.isdecimal():
+        number = int(text)
+        if number >= lowest and (highest is None or number <= highest):
+            return number
+    limits = f"from {lowest}" if highest is None else f"from {lowest} to {highest}"
+    raise UserError(f"{name} is {text!r}: it must be a whole number {limits}")
+
+
 def _count(name: str) -> int | None:
     text = os.environ.get(name)
     if not text:

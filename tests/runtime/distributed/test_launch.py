@@ -3,6 +3,7 @@
 import os
 import pty
 import signal
+import subprocess
 import sys
 
 import pytest
@@ -35,6 +36,33 @@ def test_they_add_up_agree_and_leave_one_after_the_other(tmp_path):
     threads = max(1, len(os.sched_getaffinity(0)) // 3)
     assert (process.returncode, said) == (0, "")
     assert printed.split("\n") == [*[f"threads {threads}"] * 3, "exported", ""]
+
+
+def test_they_show_each_other_texts(tmp_path):
+    work = """
+    texts = ["", "zwei Äpfel", "x" * 20_000]
+    assert group.gather(texts[rank]) == ["", "zwei Äpfel", "x" * 16_384]
+    assert group.gather("") == ["", "", ""]
+    host = os.uname().nodename
+    assert group.names() == [f"process {each} of 3 on {host}" for each in range(3)]
+    """
+    assert end(start(tmp_path, work, processes=3)) == (0, "")
+
+
+@pytest.mark.parametrize(
+    ("condition", "who"), [("rank == 1", "process 1 of 3 on {}: "), ("rank >= 0", "")]
+)
+def test_what_one_meets_ends_all_by_its_name(tmp_path, condition, who):
+    work = f"""
+    with group.agreeing():
+        Path(f"begun{{rank}}").touch()
+    with group.agreeing():
+        if {condition}:
+            raise UserError("shelf 7 is empty")
+    """
+    said = f"bleuprint: error: {who.format(os.uname().nodename)}shelf 7 is empty\n"
+    assert end(start(tmp_path, work, processes=3)) == (1, said)
+    assert len([*tmp_path.glob("begun*")]) == 3
 
 
 @pytest.mark.parametrize("processes", [2, 3])
@@ -200,3 +228,43 @@ def test_they_end_with_their_launcher(tmp_path):
     process.kill()
     process.communicate(timeout=10)  # they hold its pipes open
     wait_until_none_is_left(tmp_path)
+
+
+def test_they_end_with_a_launcher_that_is_killed_before_they_join(tmp_path):
+    work = "pass"
+    script = SCRIPT.replace(
+        "group = init_process_group()",
+        "Path(f\"early{os.environ['RANK']}\").touch(); time.sleep(60)",
+    )
+    (tmp_path / "command.py").write_text(script)
+    process = start(tmp_path, work, processes=2, cold=True)
+    for rank in range(2):
+        wait_for(tmp_path / f"early{rank}")
+    process.kill()
+    process.communicate(timeout=10)
+    wait_until_none_is_left(tmp_path)
+
+
+def test_they_end_with_a_launcher_that_was_killed_before_they_ran(tmp_path):
+    """As when the launcher is killed between starting a process and that process's first line."""
+    launcher = subprocess.Popen([sys.executable, "-c", ""])
+    script = """
+import os, sys
+from pathlib import Path
+from bleuprint.runtime.launcher import end_with_launcher
+end_with_launcher()
+Path("survived").touch()
+"""
+    command = [sys.executable, "-c", script]
+    for state in ("zombie", "gone"):
+        if state == "zombie":
+            os.waitid(os.P_PID, launcher.pid, os.WEXITED | os.WNOWAIT)
+        else:
+            launcher.wait()
+        environment = {**os.environ, "BLEUPRINT_LAUNCHED": str(launcher.pid)}
+        done = subprocess.run(command, cwd=tmp_path, env=environment)
+        assert done.returncode == -signal.SIGKILL
+    assert not (tmp_path / "survived").exists()
+    own = {**os.environ, "BLEUPRINT_LAUNCHED": str(os.getpid())}
+    subprocess.run(command, cwd=tmp_path, env=own, check=True)
+    assert (tmp_path / "survived").exists()

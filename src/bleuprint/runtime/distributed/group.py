@@ -5,14 +5,10 @@ BLEUPRINT_PROCESSES, or from torchrun or SLURM's srun; never from params.yaml or
 records.
 """
 
-import ctypes
 import hashlib
-import json
 import os
 import re
-import signal
 import socket
-import time
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
@@ -20,16 +16,18 @@ from datetime import timedelta
 
 import torch
 from torch import Tensor, distributed
-from torch.distributed.distributed_c10d import PrefixStore, Store, _get_default_group
+from torch.distributed.distributed_c10d import _get_default_group
 
 from bleuprint.runtime import environment
-from bleuprint.runtime.distributed import nccl, slurm
+from bleuprint.runtime.distributed import nccl, rendezvous, slurm
 from bleuprint.runtime.distributed.gpus import Member, check_gpus, gpu_count, notes, occupy
+from bleuprint.runtime.distributed.rendezvous import Place
 from bleuprint.runtime.errors import PeerLost, UserError, say
+from bleuprint.runtime.launcher import end_with_launcher
+from bleuprint.runtime.machine_errors import describe
 
-_PR_SET_PDEATHSIG = 1  # of Linux's prctl
-# Polling interval, in seconds.
-POLL_SECONDS = 0.1
+# The most bytes of a text that processes show each other.
+_TEXT_BYTES = 1 << 14
 
 
 @dataclass(frozen=True)
@@ -83,6 +81,49 @@ class Group:
         own = int(hashlib.sha256(text.encode()).hexdigest()[:12], 16)  # a float64 holds 48 bits
         return self.any(own != self.broadcast(own))
 
+    def gather(self, text: str) -> list[str]:
+        """The text of each process, in the order of their ranks; the same list on all of them.
+
+        A text longer than 16 kB is cut.
+        """
+        if self.size == 1:
+            return [text]
+        rows = torch.zeros(self.size, _TEXT_BYTES, dtype=torch.uint8)
+        encoded = bytearray(text.encode()[:_TEXT_BYTES])
+        if encoded:
+            rows[self.rank, : len(encoded)] = torch.frombuffer(encoded, dtype=torch.uint8)
+        self.all_reduce(rows)
+        texts = [row.numpy().tobytes().rstrip(b"\0") for row in rows]
+        return [each.decode(errors="ignore") for each in texts]
+
+    def names(self) -> list[str]:
+        """The name of each process for a message: its rank and its host."""
+        hosts = self.gather(socket.gethostname())
+        return [f"process {rank} of {self.size} on {host}" for rank, host in enumerate(hosts)]
+
+    @contextmanager
+    def agreeing(self) -> Iterator[None]:
+        """Raise on all processes what one of them meets inside: an error of the user or machine.
+
+        The message names the process that met it, unless all of them met the same. Inside, no
+        process may communicate with the others.
+        """
+        problem = ""
+        try:
+            yield
+        except (UserError, OSError) as error:
+            if self.size == 1:
+                raise
+            problem = describe(error) or str(error)
+        if not self.any(bool(problem)):
+            return
+        problems = self.gather(problem)
+        if len(set(problems)) == 1:
+            raise UserError(problems[0])
+        for name, each in zip(self.names(), problems, strict=True):
+            if each:
+                raise UserError(f"{name}: {each}")
+
     def barrier(self) -> None:
         """Wait until all processes have called this."""
         self.any(False)
@@ -131,111 +172,48 @@ def init_process_group() -> Group:
 
     Raises UserError if some do not come within BLEUPRINT_TIMEOUT, or have no GPU for themselves.
     """
-    rank, size, local = _place()
+    end_with_launcher()
+    here = rendezvous.place()
     gpus = gpu_count()
     # under SLURM each process may see its own GPU only, whatever its rank
-    device = torch.device("cuda", local % gpus) if gpus else torch.device("cpu")
-    member = occupy(device, f"process {rank} of {size}")
-    members = _join(rank, size, device, member) if size > 1 else [member]
-    if rank == 0:
+    device = torch.device("cuda", here.local % gpus) if gpus else torch.device("cpu")
+    member = occupy(device, str(here))
+    members = _join(here, device, member) if here.size > 1 else [member]
+    if here.rank == 0:
         for note in notes(members):
             say(note, "note")
-    hosts, names = zip(*((each.host, each.name) for each in members), strict=True)
+    hosts = [each.host for each in members]
+    names = [each.name for each in members if each.name]
     return Group(
-        rank, size, device, hosts.count(member.host), (*dict.fromkeys(filter(None, names)),)
+        rank=here.rank,
+        size=here.size,
+        device=device,
+        local=hosts.count(member.host),
+        gpus=tuple(dict.fromkeys(names)),
     )
 
 
-def _join(rank: int, size: int, device: torch.device, member: Member) -> list[Member]:
+def _join(here: Place, device: torch.device, member: Member) -> list[Member]:
     """Join the others of a group of several; returns what each of them has published."""
-    if "TORCHELASTIC_RUN_ID" in os.environ:
-        # torch's launcher leaves its processes running if it is killed itself
-        ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
     gpu = device.type == "cuda"
     try:
-        store = _connect(rank, size)
-        members = _members(store, rank, size, member)
+        store = rendezvous.connect(here)
+        members = rendezvous.members(store, here, member)
         check_gpus(members)
         distributed.init_process_group(
             "cpu:gloo,cuda:nccl" if gpu else "gloo",
             timeout=timedelta(seconds=environment.timeout()),
-            world_size=size,
-            rank=rank,
+            world_size=here.size,
+            rank=here.rank,
             store=store,
             device_id=device if gpu else None,
         )
     except RuntimeError as error:
-        raise _peer_lost(rank, size, "cannot join the others", error) from None
+        raise _peer_lost(here.rank, here.size, "cannot join the others", error) from None
     if gpu:
         backend = _get_default_group()._get_backend(device)
-        nccl.watch(backend.get_error, f"process {rank} of {size} on {member.host}")
+        nccl.watch(backend.get_error, f"{here} on {member.host}")
     return members
-
-
-def _place() -> tuple[int, int, int]:
-    """This process's rank, the number of processes, and its rank on this machine."""
-    if "WORLD_SIZE" not in os.environ:
-        task = slurm.task()
-        if task is None:
-            return 0, 1, 0
-        host, port = slurm.master()
-        os.environ.setdefault("MASTER_ADDR", host)
-        os.environ.setdefault("MASTER_PORT", str(port))
-        return task
-    size = os.environ["WORLD_SIZE"]
-    for name in ("RANK", "MASTER_ADDR", "MASTER_PORT"):
-        if size != "1" and not os.environ.get(name):
-            raise UserError(f"WORLD_SIZE is {size}, but {name} is not set: start it by torchrun")
-    return int(os.environ.get("RANK", "0")), int(size), int(os.environ.get("LOCAL_RANK", "0"))
-
-
-def _connect(rank: int, size: int) -> Store:
-    """torch's store at MASTER_ADDR:MASTER_PORT, held by torch's launcher or by rank 0."""
-    address = host, port = os.environ["MASTER_ADDR"], int(os.environ["MASTER_PORT"])
-    agent = os.environ.get("TORCHELASTIC_USE_AGENT_STORE") == "True"
-    master, timeout = rank == 0 and not agent, environment.timeout()
-
-    def answers() -> bool:
-        try:
-            socket.create_connection(address, timeout).close()
-        except OSError:
-            return False
-        return True
-
-    if not master:  # TCPStore waits as well, but prints a C++ stack if there is no answer
-        _wait(answers, lambda: f"process {rank} of {size}: no answer of process 0 at {host}:{port}")
-    store = distributed.TCPStore(  # type: ignore[attr-defined]
-        *(host, port, None, master, timedelta(seconds=timeout)),
-        wait_for_workers=False,
-        multi_tenant=master,
-    )
-    # torch's launcher keeps its store when it restarts the processes
-    attempt = os.environ.get("TORCHELASTIC_RESTART_COUNT", "0") if agent else "0"
-    return PrefixStore(f"attempt {attempt}", store)
-
-
-def _members(store: Store, rank: int, size: int, member: Member) -> list[Member]:
-    """Publish `member` and wait for those of the other ranks; raises UserError naming the absent.
-
-    Polls the store: its own wait prints warnings at a time-out, and does not name the absent ranks.
-    """
-    store.set(f"member/{rank}", json.dumps(member))
-
-    def absent() -> list[str]:
-        return [str(each) for each in range(size) if not store.check([f"member/{each}"])]
-
-    _wait(lambda: not absent(), lambda: f"of {size} processes, {', '.join(absent())} did not join")
-    return [Member(*json.loads(store.get(f"member/{each}"))) for each in range(size)]
-
-
-def _wait(done: Callable[[], bool], late: Callable[[], str]) -> None:
-    """Wait until `done`; raises UserError that says what is `late` after BLEUPRINT_TIMEOUT."""
-    seconds = environment.timeout()
-    deadline = time.monotonic() + seconds
-    while not done():
-        if time.monotonic() > deadline:
-            raise UserError(f"{late()} within {seconds} s (BLEUPRINT_TIMEOUT)")
-        time.sleep(POLL_SECONDS)
 
 
 def _peer_lost(rank: int, size: int, what: str, error: RuntimeError) -> PeerLost:

@@ -21,8 +21,10 @@ from torch.distributed.launcher.api import LaunchConfig, elastic_launch
 from bleuprint.runtime import environment, processor
 from bleuprint.runtime.distributed import slurm
 from bleuprint.runtime.distributed.gpus import ON_CPUS, gpu_count
-from bleuprint.runtime.distributed.group import POLL_SECONDS, started
+from bleuprint.runtime.distributed.group import started
+from bleuprint.runtime.distributed.rendezvous import POLL_SECONDS
 from bleuprint.runtime.errors import LAUNCHED, PEER_LOST, UserError, say
+from bleuprint.runtime.launcher import end_with_launcher
 from bleuprint.runtime.machine_errors import memory
 
 _LOOPBACK = "127.0.0.1"
@@ -40,6 +42,7 @@ def start_processes() -> None:
 
     Raises UserError if there are fewer GPUs than processes on this machine.
     """
+    end_with_launcher()
     # a training that SIGTERM ends saves, at Ctrl-C and at the end of a terminal, too
     for number in (signal.SIGINT, signal.SIGHUP, *[signal.SIGUSR1] * (_SRUN in os.environ)):
         if signal.getsignal(number) != signal.SIG_IGN:  # as by nohup
@@ -82,7 +85,7 @@ def launch_local_processes(count: int) -> NoReturn:
     store = distributed.TCPStore(  # type: ignore[attr-defined]
         _LOOPBACK, 0, is_master=True, wait_for_workers=False, multi_tenant=True
     )
-    os.environ[LAUNCHED] = "1"
+    os.environ[LAUNCHED] = str(os.getpid())
     logging.disable()  # the launcher's own report of a failure
     with tempfile.TemporaryDirectory(prefix="bleuprint-") as logs:
         config = LaunchConfig(
