@@ -15,6 +15,7 @@ def main() -> None:
     corpus, output = load_resolved().corpus(name), paths.folder(name, "statistics")
     binary = BinaryCorpus(paths.folder(name, "binary"))
     with working(f"describe_corpus {name}"):
+        binary.verify()
         CorpusStatistics.from_corpus(binary).write(output / paths.STATISTICS)
         write_reachable(corpus, binary, paths.folder(name, "split"), output / REACHABLE)
 

@@ -5,9 +5,11 @@ import numpy as np
 import pytest
 
 from bleuprint.config.corpus import Bpe, Units, Words
+from bleuprint.dataset import binarized
 from bleuprint.dataset.binarized import BinaryCorpus
 from bleuprint.rules import EDITS
 from bleuprint.runtime.errors import UserError
+from bleuprint.runtime.files import sha256_of
 from bleuprint.text.tokenizers import Tokenize
 from corpora import PAIRS
 from prepared import prepare
@@ -116,3 +118,31 @@ def test_a_missing_corpus_or_set_is_named(tmp_path):
     corpus = prepare(tmp_path, SETS).binary
     with pytest.raises(UserError, match=r"no set 'test\.z'; there are: train, valid, test\.x"):
         corpus.side("test.z", "de")
+
+
+@pytest.mark.parametrize("language", ["de", "en"])
+def test_a_segmentation_with_other_bytes_is_not_used(tmp_path, language):
+    """Merges in another order split words otherwise, with the same vocabulary."""
+    folder = prepare(tmp_path, SETS, units=APART).binary.folder
+    merges = folder / "segmentation" / "codes.de"
+    assert merges.is_file(), sorted(each.name for each in merges.parent.iterdir())
+    first, second, *others = merges.read_text().splitlines(keepends=True)
+    merges.write_text("".join([first, *others, second]))
+    with pytest.raises(UserError, match=r"codes\.de: damaged: its SHA-256 is not the one in"):
+        BinaryCorpus(folder).segmentation(language)
+
+
+def test_a_file_is_hashed_once(tmp_path, monkeypatch):
+    corpus = BinaryCorpus(prepare(tmp_path, SETS, units=APART).binary.folder)
+    hashed = []
+
+    def counted(path):
+        hashed.append(path.name)
+        return sha256_of(path)
+
+    monkeypatch.setattr(binarized, "sha256_of", counted)
+    corpus.verify("valid")
+    assert sorted(hashed) == [f"valid.{x}.{y}.npy" for x in ("de", "en") for y in ("ends", "ids")]
+    corpus.verify()
+    corpus.verify()
+    assert len(hashed) == len(set(hashed)) == len(corpus.file_hashes)

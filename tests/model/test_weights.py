@@ -101,3 +101,17 @@ def test_a_model_of_another_vocabulary_is_refused(tmp_path, words, language):
     path.write_bytes(b"\n".join([*known, other, one, end]))
     with pytest.raises(UserError, match=rf"another vocabulary than .*vocabulary\.{language}$"):
         load_model(folder, BinaryCorpus(corpus.folder))
+
+
+def test_weights_of_another_training_are_refused(tmp_path, words):
+    """The description that stands beside them is of the training `f`."""
+    folder, corpus, model = model_folder(tmp_path, words)
+    tensors = {name: tensor.numpy().copy() for name, tensor in named_weights(model).items()}
+    save_file(tensors, folder / WEIGHTS, {"fingerprint": "f"})
+    load_model(folder, corpus)
+    save_file(tensors, folder / WEIGHTS, {"fingerprint": "g"})
+    with pytest.raises(UserError) as raised:
+        load_model(folder, corpus)
+    assert str(raised.value) == (
+        f"{folder / WEIGHTS}: weights of another training (g...) than model.json names (f...)"
+    )

@@ -2,6 +2,7 @@
 
 import re
 import shutil
+import socket
 
 import pytest
 
@@ -19,6 +20,8 @@ from trainings import (
     wait_for_checkpoint,
     write_params,
 )
+
+OTHER = f"process 1 of 2 on {socket.gethostname()}"
 
 
 @pytest.fixture(scope="module")
@@ -43,14 +46,64 @@ def test_a_damaged_corpus_is_one_clear_line(untrained, tmp_path, processes):
 
 
 def test_a_mistake_in_one_hosts_settings_is_not_waited_for(untrained, tmp_path, monkeypatch):
-    """Two hosts with copies of their own: within `together`'s minute, not the five of a start."""
+    """Two hosts with copies of their own: before the five minutes of a start are over."""
     roots = [fresh(untrained, tmp_path / name) for name in ("here", "there")]
     settings = roots[1] / "params.yaml"
     settings.write_text(settings.read_text().replace("micro:", "other:"))
     write_resolved(roots[1])
     said = together(roots, monkeypatch)
-    assert "error: params.yaml: no systems entry 'micro'; there are: other\n" in said[1]
-    assert "only 1 of 2" not in said[0]
+    line = f"error: {OTHER}: params.yaml: no systems entry 'micro'; there are: other\n"
+    assert all(line in each for each in said)
+
+
+@pytest.mark.parametrize(
+    ("name", "what"),
+    [
+        ("data/binary/toy/train.de.ids.npy", "damaged: its SHA-256 is not the one in corpus.json"),
+        ("data/binary/toy/valid.en.ends.npy", "damaged: its SHA-256 is not the one in corpus.json"),
+        ("data/binary/toy/train.en.ids.npy", "no such file, although corpus.json lists it"),
+    ],
+)
+def test_a_host_whose_copy_of_the_corpus_has_other_bytes_is_refused(
+    untrained, tmp_path, monkeypatch, name, what
+):
+    """The header of the copy is that of the other host: only the bytes tell."""
+    roots = [fresh(untrained, tmp_path / host) for host in ("here", "there")]
+    array = roots[1] / name
+    if what.startswith("damaged"):
+        content = array.read_bytes()
+        array.write_bytes(content[:128] + content[128:][::-1])  # the header stays
+        assert array.read_bytes() != content
+    else:
+        array.unlink()
+    for each in together(roots, monkeypatch):
+        assert f"bleuprint: error: {OTHER}: {name}: {what}\n" in each
+    assert not list(tmp_path.glob("*/work/trainings/*/checkpoint-*"))
+
+
+def test_a_host_with_another_corpus_is_refused_by_the_name_of_a_file(tmp_path, monkeypatch):
+    """Both corpora are sound; of the training text the target differs in one word."""
+    pairs = toy_pairs(200, 1)
+    others = [(pairs[0][0], pairs[0][1][::-1]), *pairs[1:]]
+    roots = [project(tmp_path / "here", pairs=pairs), project(tmp_path / "there", pairs=others)]
+    said = together(roots, monkeypatch)
+    names = [re.search(r"same data as process 0 \((\S+) differs\)", each) for each in said]
+    assert all(found and found[1].startswith("data/binary/toy/") for found in names), said
+    assert all(found and not found[1].endswith("corpus.json") for found in names), said
+
+
+def test_a_host_with_other_references_is_refused_by_the_name_of_their_file(
+    untrained, tmp_path, monkeypatch
+):
+    roots = [fresh(untrained, tmp_path / name) for name in ("here", "there")]
+    references = roots[1] / "data/split/toy/valid.en"
+    references.write_text(references.read_text().replace("A", "E"))
+    line = (
+        f"bleuprint: error: {OTHER} does not have the same data as process 0 "
+        "(data/split/toy/valid.en differs): processes train together from one folder, or from "
+        "identical copies\n"
+    )
+    assert all(line in each for each in together(roots, monkeypatch))
 
 
 def kill_at_checkpoint(root, **how):
@@ -154,8 +207,8 @@ def test_processes_that_differ_are_refused(untrained, tmp_path, monkeypatch):
     roots = [fresh(untrained, tmp_path / name) for name in ("here", "there")]
     write_params(roots[1], label_smoothing=0.5)
     said = together(roots, monkeypatch)
-    line = "bleuprint: error: the 2 processes do not have the same settings: they train together"
-    assert line in said[0]
+    line = f"bleuprint: error: {OTHER} does not have the same settings as process 0: processes"
+    assert all(line in each for each in said)
     assert not list(tmp_path.glob("*/work/trainings/*/checkpoint-*"))
 
 
@@ -167,6 +220,6 @@ def together(roots, monkeypatch):
         for name, value in {**group, "RANK": str(rank)}.items():
             monkeypatch.setenv(name, value)
         processes.append(start(root))
-    said = [process.communicate(timeout=60)[0] for process in processes]
+    said = [process.communicate(timeout=240)[0] for process in processes]
     assert all(process.returncode != 0 for process in processes)
     return said

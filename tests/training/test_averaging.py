@@ -137,3 +137,14 @@ def test_an_average_is_described_and_repeats_to_the_byte(tmp_path):
     assert described == {"of": "f1", "averaged": {"settings": {"best": 2}, "updates": [10, 40]}}
     with safe_open(tmp_path / "averaged" / WEIGHTS, "np") as file:
         assert file.metadata() == MARK
+
+
+def test_a_checkpoint_of_another_training_is_not_averaged(tmp_path):
+    folder = exported(tmp_path / "checkpoints")
+    other = save(folder / "0000040.safetensors", {"fingerprint": "f2"}, a=[40])
+    with pytest.raises(UserError) as raised:
+        average(folder, Average(last=2), tmp_path / "averaged")
+    assert str(raised.value) == (
+        f"{other}: weights of another training (f2...) than checkpoints.json names (f1...)"
+    )
+    average(folder, Average(last=1), tmp_path / "averaged")

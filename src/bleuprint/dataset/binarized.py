@@ -104,6 +104,7 @@ class BinaryCorpus:
         self._sides: dict[tuple[str, str], Sentences] = {}
         self._segmentations: dict[str, Segmentation] = {}
         self._tokenizers: dict[str, Tokenizer] = {}
+        self._verified: set[Path] = set()
 
     def side(self, set_name: str, language: str) -> Sentences:
         """One side of train, valid or test.NAME."""
@@ -123,6 +124,7 @@ class BinaryCorpus:
 
         if language not in self._segmentations:
             folder = self.folder / SEGMENTATION
+            self._verify(path for path in self._files if folder in path.parents)
             self._segmentations[language] = Segmentation.read(folder, language)
         return self._segmentations[language]
 
@@ -151,11 +153,33 @@ class BinaryCorpus:
         return self.tokenizer(self.tags.get(tag, self.target)).detokenize
 
     def verify(self, set_name: str | None = None) -> None:
-        """Hash all files, or those of one set; raises UserError if one differs from the header."""
+        """Compare the bytes of all files, or of one set, with the hashes in the header.
+
+        A file is hashed once in the life of this object, at 1.9 GB/s on a processor that has
+        instructions for SHA-256 (Zen 5; one core) and 0.5 GB/s on others: 3 s, or 10 s, for 40
+        million pairs.
+
+        Raises:
+            UserError: A file is missing or has other bytes.
+        """
         begin = "" if set_name is None else f"{set_name}."
-        for path, file in self._files.items():
-            if path.name.startswith(begin) and sha256_of(path) != file["sha256"]:
+        self._verify(path for path in self._files if path.name.startswith(begin))
+
+    def _verify(self, paths: Iterable[Path]) -> None:
+        for path in paths:
+            if path in self._verified:
+                continue
+            if not path.is_file():
+                raise UserError(f"{path}: no such file, although {CORPUS} lists it")
+            if sha256_of(path) != self._files[path]["sha256"]:
                 raise UserError(f"{path}: damaged: its SHA-256 is not the one in {CORPUS}")
+            self._verified.add(path)
+
+    @property
+    def file_hashes(self) -> dict[str, str]:
+        """The recorded SHA-256 of each file, by its name in the folder."""
+        files: dict[str, dict[str, Any]] = self._header["files"]
+        return {name: file["sha256"] for name, file in files.items()}
 
     @property
     def training_sha256(self) -> str:

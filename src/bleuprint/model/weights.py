@@ -9,6 +9,7 @@ from torch import Tensor, nn
 
 from bleuprint.config.system import Model
 from bleuprint.dataset.binarized import SEGMENTATION, BinaryCorpus
+from bleuprint.model.origin import check_origin
 from bleuprint.model.transformer import Transformer
 from bleuprint.runtime.errors import UserError
 from bleuprint.runtime.files import read_object, reading, sha256_of, system_errors, write_json
@@ -50,6 +51,7 @@ def load_model(folder: Path, corpus: BinaryCorpus) -> Transformer:
     model = Transformer(build(Model, description["model"], path), *sizes)
     shapes = {name: [*tensor.shape] for name, tensor in named_weights(model).items()}
     load_weights(model, read_weights(folder / WEIGHTS, shapes))
+    check_origin(folder / WEIGHTS, description.get("fingerprint"), DESCRIPTION)
     return model.eval()
 
 

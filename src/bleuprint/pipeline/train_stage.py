@@ -6,17 +6,20 @@ from contextlib import AbstractContextManager, nullcontext
 from dataclasses import asdict
 from pathlib import Path
 
+import torch
+
 from bleuprint.config.experiment import Settings, load_resolved
 from bleuprint.config.paths import Cell, folder
-from bleuprint.dataset.binarized import BinaryCorpus
+from bleuprint.dataset.binarized import CORPUS, BinaryCorpus
 from bleuprint.model.arithmetic import check_portable
 from bleuprint.model.linear import check_precision
+from bleuprint.model.weights import DESCRIPTION
 from bleuprint.runtime import environment
 from bleuprint.runtime.closure import code_fingerprint
 from bleuprint.runtime.distributed.group import Group, init_process_group, started
 from bleuprint.runtime.distributed.launch import start_processes
 from bleuprint.runtime.errors import UserError, say
-from bleuprint.runtime.files import write_json
+from bleuprint.runtime.files import sha256_of, write_json
 from bleuprint.runtime.locks import FileLock
 from bleuprint.tracking.hardware import machine_of
 from bleuprint.tracking.timings import train_file
@@ -38,9 +41,10 @@ def train_cell(cell: Cell) -> None:
         job_of(cell, load_resolved())  # refuses wrong settings before the start
     start_processes()
     group = init_process_group()
-    settings = load_resolved()
-    job = job_of(cell, settings)
-    fingerprints = Fingerprints.from_job(job)
+    with group.agreeing():
+        settings = load_resolved()
+        job = job_of(cell, settings)
+        fingerprints = Fingerprints.from_job(job)
     check_training(job, fingerprints, group)
     with _locked(work_folder(job, fingerprints), group):
         work = work_folder(job, fingerprints)  # another cell may just have had this training
@@ -91,22 +95,76 @@ def _notes_on_epochs(job: Job) -> Iterator[str]:
 
 
 def check_training(job: Job, fingerprints: Fingerprints, group: Group) -> None:
-    """Raise UserError if the training cannot start; a damaged corpus: on rank 0, which reads it."""
-    corpus = BinaryCorpus(job.corpus)
-    if job.system.arithmetic == "portable":
-        check_portable(job.cell.system, group.size)
+    """Raise UserError if the training cannot start, on all processes and with the same message.
+
+    Each process compares the bytes of the corpus that it reads with the recorded hashes, and these
+    with the hashes of process 0.
+    """
     setting = f"systems.{job.cell.system}.train.precision"
-    check_precision(setting, job.system.train.precision, group.device)
-    if group.is_main:
-        corpus.verify()  # reads it whole
-    for what, mark in fingerprints.each().items():
-        if group.differs(mark):
-            raise UserError(
-                f"the {group.size} processes do not have the same {what}: they train together from "
-                "one folder, or from identical copies"
-            )
-    _check_lengths(job, corpus)
-    _check_size(job, corpus)
+    with group.agreeing():
+        if job.system.arithmetic == "portable":
+            check_portable(job.cell.system, group.size)
+        check_precision(setting, job.system.train.precision, group.device)
+        corpus = BinaryCorpus(job.corpus)
+        corpus.verify()
+    _check_same(job, corpus, fingerprints, group)
+    with group.agreeing():
+        _check_lengths(job, corpus)
+        _check_size(job, corpus)
+
+
+def _check_same(job: Job, corpus: BinaryCorpus, fingerprints: Fingerprints, group: Group) -> None:
+    """Raise UserError, which names host, rank and file, if a process has other data than rank 0."""
+    if group.size == 1:
+        return
+    for what, mark in {**fingerprints.each(), "version of torch": torch.__version__}.items():
+        marks = group.gather(mark)
+        others = [rank for rank in range(group.size) if marks[rank] != marks[0]]
+        if not others:
+            continue
+        hashes = {}
+        if what == "data":
+            hashes = _data_hashes(job, corpus)
+        elif what == "start":
+            hashes = _start_hashes(job)
+        texts = group.gather("".join(f"{sha[:16]} {name}\n" for name, sha in hashes.items()))
+        file = _first_other_file(texts[0], texts[others[0]])
+        where = f" ({file} differs)" if file else ""
+        raise UserError(
+            f"{group.names()[others[0]]} does not have the same {what} as process 0{where}: "
+            "processes train together from one folder, or from identical copies"
+        )
+
+
+def _first_other_file(ours: str, theirs: str) -> str | None:
+    """The first file whose line `HASH NAME` is in one of two texts alone."""
+    own_lines, other_lines = ours.splitlines(), theirs.splitlines()
+    for line in [*own_lines, *other_lines]:
+        if line not in own_lines or line not in other_lines:
+            return line.partition(" ")[2]
+    return None
+
+
+def _data_hashes(job: Job, corpus: BinaryCorpus) -> dict[str, str]:
+    """The SHA-256 of each file that a training reads of its corpus, by its path.
+
+    Last of the header: it differs wherever a file differs.
+    """
+    hashes = {}
+    for name, sha in corpus.file_hashes.items():
+        if not name.startswith("test."):
+            hashes[str(job.corpus / name)] = sha
+    for path in sorted(job.texts.glob("valid.*")):
+        hashes[str(path)] = sha256_of(path)
+    hashes[str(job.corpus / CORPUS)] = corpus.training_sha256
+    return hashes
+
+
+def _start_hashes(job: Job) -> dict[str, str]:
+    """The SHA-256 of each file that a training starts from, by its path."""
+    assert job.start is not None
+    files = (job.start.weights, job.start.weights.with_name(DESCRIPTION))
+    return {str(path): sha256_of(path) for path in files}
 
 
 def _check_lengths(job: Job, corpus: BinaryCorpus) -> None:

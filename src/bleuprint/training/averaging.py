@@ -12,9 +12,10 @@ from safetensors import safe_open
 from safetensors.numpy import save_file
 
 from bleuprint.config.system import Average
+from bleuprint.model.origin import check_origin
 from bleuprint.runtime.errors import UserError
 from bleuprint.runtime.files import read_object, system_errors, whole_folder, write_json
-from bleuprint.training.history import CheckpointsRecord, ranking
+from bleuprint.training.history import CHECKPOINTS, CheckpointsRecord, ranking
 
 Tensors = dict[str, NDArray[Any]]
 MODEL = "model.json"
@@ -31,6 +32,8 @@ def average(checkpoints: Path, settings: Average, output: Path) -> None:
     training = CheckpointsRecord.read(checkpoints)
     chosen = choose(checkpoints, settings, training)
     updates = [int(path.name.partition(".")[0]) for path in chosen]
+    for path in chosen:
+        check_origin(path, training.fingerprint, CHECKPOINTS)
     model, mark = read_object(checkpoints / MODEL), {"fingerprint": training.fingerprint}
     averaged = {"settings": settings.given, "updates": updates}
     with whole_folder(output) as partial:

@@ -35,6 +35,10 @@ def test_a_shard_made_under_other_settings_is_not_gathered(tmp_path, before):
     assert TextFolder(tmp_path / "after", "de", "en").count("train") == 3
     with pytest.raises(UserError, match="1-of-3: no such shard to gather"):
         run_step(step(before, tmp_path, 9.0), shards, 3, 1)
+    # as many pairs, of which one has another source
+    write_set(before, "train", [Pair("a b c", "d"), Pair("f", "g"), Pair("x", "i j k")])
+    with pytest.raises(UserError, match="1-of-2: made of another text"):
+        run_step(step(before, tmp_path, 9.0), shards, 2, 1)
     write_set(before, "train", [Pair("a", "b")] * 4)
     with pytest.raises(UserError, match="1-of-2: made of another text"):
         run_step(step(before, tmp_path, 9.0), shards, 2, 1)

@@ -18,10 +18,10 @@ from bleuprint.corpus.steps.ledger import Ledger, read_ledger
 from bleuprint.corpus.steps.shard import Shard
 from bleuprint.runtime import fingerprint
 from bleuprint.runtime.errors import UserError
-from bleuprint.runtime.files import whole_folder
+from bleuprint.runtime.files import sha256_of, whole_folder
 from bleuprint.text.parallel import Block, TextFolder
 
-# The file of a shard that says of what it was made: settings, and pairs of the whole text.
+# The file of a shard that says of what it was made: settings, and the bytes of the whole text.
 _MADE_OF = "made-of"
 
 
@@ -83,7 +83,8 @@ def run_step(step: Step, shards: Path, work: Shard | int | None, workers: int) -
     Shards are kept in folders below `shards`, those of one of several directions in its own.
     """
     direction = step.corpus.partition("/")[2]
-    made_of = f"{step.settings_sha256} {step.before.count('train')}"
+    # Of a text that is processed whole, nothing can change between its shard and the gathering.
+    made_of = "" if work is None else _made_of(step)
     if not isinstance(work, int):
         folder = shards / str(work or Shard()) / direction
         with whole_folder(folder) as part:
@@ -103,6 +104,11 @@ def run_step(step: Step, shards: Path, work: Shard | int | None, workers: int) -
     finally:
         if work is None:
             shutil.rmtree(parts[0], ignore_errors=True)
+
+
+def _made_of(step: Step) -> str:
+    """The fingerprint of the settings, and the SHA-256 of both sides of the training text."""
+    return " ".join([step.settings_sha256, *map(sha256_of, step.before.files("train"))])
 
 
 def run_and_print(step: Step, shards: Path, work: Shard | int | None, workers: int) -> None:
