@@ -4,7 +4,7 @@ import math
 import signal
 import socket
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import closing, contextmanager
 from dataclasses import asdict, replace
 from functools import cached_property
@@ -22,6 +22,7 @@ from bleuprint.runtime.distributed.group import Group
 from bleuprint.runtime.errors import Interrupted, UserError
 from bleuprint.training import checkpoint
 from bleuprint.training.data_loader import LocalUpdate, local_updates, prefetch
+from bleuprint.training.disk_room import CheckpointSize, check_room
 from bleuprint.training.dry_run import dry_run
 from bleuprint.training.history import EarlyEnd
 from bleuprint.training.job import Fingerprints, Job
@@ -91,6 +92,7 @@ class Trainer:
                 self._say_early_end()
                 return
             dry_run(self._train_step, self._corpus, settings, self._group)
+            self._check_room()
             self._warn_if_idle()
             validator = Validator(self._corpus, self._job.texts, settings.max_tokens)
             plan = local_updates(
@@ -245,6 +247,20 @@ class Trainer:
                 f"idle: {_ENOUGH * tokens / size:.0f} would give each a batch{other_updates}"
             )
 
+    def _check_room(self) -> None:
+        """Warn if the checkpoints may not fit on the disk; raises UserError if they cannot."""
+        with self._group.agreeing():
+            if not self._group.is_main:
+                return
+            one = CheckpointSize(
+                weights=_bytes_of(named_weights(self.model)),
+                optimizer=_bytes_of(self._train_step.optimizer.state_dict()),
+            )
+            exported = self._job.cell.models / "checkpoints"
+            updates = self._expected_updates
+            for warning in check_room(self._folder, exported, self._settings, updates, one):
+                self._observer.warned(warning)
+
     def _save(self, finished: bool) -> None:
         if self._group.is_main:
             self._observer.saving(self.state)
@@ -275,12 +291,13 @@ class Trainer:
             self._start()
             return
         path = checkpoint.checkpoint_path(self._folder, update)
-        if not path.exists():
-            raise UserError(
-                f"{path}: missing on {socket.gethostname()}, but rank 0 continues from it: "
-                "machines that train together share one folder"
-            )
-        latest = latest or checkpoint.load(path)
+        with self._group.agreeing():
+            if not path.exists():
+                raise UserError(
+                    f"{path}: missing on {socket.gethostname()}, but rank 0 continues from it: "
+                    "machines that train together share one folder"
+                )
+            latest = latest or checkpoint.load(path)
         if self._group.differs((path / checkpoint.HASHES).read_text()):
             raise UserError(
                 f"{self._folder}: checkpoint {update} is not the same on all of the "
@@ -311,6 +328,11 @@ class Trainer:
             raise
         finally:
             self._observer.ended(self.state, status)
+
+
+def _bytes_of(tensors: Mapping[str, torch.Tensor]) -> int:
+    """The bytes of all elements of the tensors."""
+    return sum(tensor.numel() * tensor.itemsize for tensor in tensors.values())
 
 
 @contextmanager
