@@ -1,5 +1,7 @@
 """Two updates and a search of a small model: the SHA-256 of all that they leave, as JSON.
 
+With it what is not as portable arithmetic needs it, null if nothing is.
+
 A script, to be run as it is or on an emulated processor: it imports little more than torch.
 """
 
@@ -15,6 +17,7 @@ from bleuprint.dataset.batch import Batch, PairIds
 from bleuprint.decoding.engine import TorchEngine
 from bleuprint.model.linear import pack_weights
 from bleuprint.model.transformer import Transformer
+from bleuprint.runtime.arithmetic_state import first_deviation
 from bleuprint.training.loss import batch_loss
 from bleuprint.training.optimizer import FlatOptimizer
 
@@ -50,6 +53,7 @@ def main():
     sources = sentences(rng, 20)
     lengths = np.array([len(source) for source in sources])
     outputs = TorchEngine(model, systems.decode(beam=4)).search(sources, lengths, best=4)
+    found["deviation"] = first_deviation()
     found["outputs"] = hashlib.sha256(repr(outputs).encode()).hexdigest()
     found["processor"] = next(
         line.partition(": ")[2].strip()
