@@ -77,7 +77,7 @@ def test_of_sets_with_like_names_only_the_one_is_verified(tmp_path):
     damage(tmp_path / "binary" / "test.x2.de.ids.npy", -1)
     corpus = BinaryCorpus(tmp_path / "binary")
     corpus.verify("test.x")
-    with pytest.raises(UserError, match=r"test\.x2\.de\.ids\.npy: damaged"):
+    with pytest.raises(UserError, match=r"test\.x2\.de\.ids\.npy is damaged"):
         corpus.verify("test.x2")
 
 
@@ -98,7 +98,9 @@ def test_a_flipped_byte_is_found_wherever_it_is(tmp_path):
             damage(path, place)
             with pytest.raises(UserError) as caught:
                 BinaryCorpus(folder).verify()
-            assert str(caught.value).startswith(f"{path}: ") or path.name == "corpus.json"
+            assert (
+                str(caught.value).startswith(f"{path} is damaged: ") or path.name == "corpus.json"
+            )
             path.write_bytes(whole)
     BinaryCorpus(folder).verify()
 

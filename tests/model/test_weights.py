@@ -60,7 +60,7 @@ def test_a_damaged_description_is_one_clear_line(tmp_path, words, key, value):
     folder, corpus, _ = model_folder(tmp_path, words)
     description = json.loads((folder / "model.json").read_text())
     (folder / "model.json").write_text(json.dumps({**description, key: value}))
-    with pytest.raises(UserError, match=r"^\S+model\.json: damaged: [^\n]+$"):
+    with pytest.raises(UserError, match=r"^\S+model\.json is damaged: field [^\n]+$"):
         load_model(folder, corpus)
 
 
@@ -69,7 +69,7 @@ def test_weights_cut_short_are_one_clear_line(tmp_path, words, size):
     folder, corpus, _ = model_folder(tmp_path, words)
     path = folder / WEIGHTS
     path.write_bytes(path.read_bytes()[:size])
-    with pytest.raises(UserError, match=r"^\S+model\.safetensors: damaged: [^\n]+$"):
+    with pytest.raises(UserError, match=r"^\S+model\.safetensors is damaged: [^\n]+$"):
         load_model(folder, corpus)
 
 

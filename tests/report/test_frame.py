@@ -54,14 +54,20 @@ def test_csv_reads_back_whole():
     assert small.train_seconds.isna().all() and small.device.isna().all()
 
 
-@pytest.mark.parametrize("lost", ["cells", "measures"])
-def test_records_without_a_cell_or_its_bleu_are_refused(tmp_path, lost):
+@pytest.mark.parametrize(
+    ("lost", "problem"),
+    [
+        ("cells", "field measures.0: no row of cells is its cell"),
+        ("measures", "field cells.0: measures has no bleu of it"),
+    ],
+)
+def test_records_without_a_cell_or_its_bleu_are_refused(tmp_path, lost, problem):
     RECORDS.save(tmp_path / "results.json")
     content = json.loads((tmp_path / "results.json").read_text())
     names = {"measure": "bleu", "group": ""} if lost == "measures" else {}
     content[lost].remove(next(row for row in content[lost] if names.items() <= row.items()))
     (tmp_path / "results.json").write_text(json.dumps(content))
-    with pytest.raises(UserError, match=r"is no results\.json, or was not written by this version"):
+    with pytest.raises(UserError, match=f"json is damaged: {problem}"):
         stored(tmp_path / "results.json")
 
 

@@ -119,7 +119,11 @@ def test_saved_records_come_back_and_repeat_exactly(saved, collected, tmp_path):
 
 def test_what_an_older_version_wrote(tmp_path):
     (tmp_path / "reports").mkdir()
-    for old in ('{"cells": [{"system": "tiny"}], "measures": []}', "[3]", "{"):
+    for old, problem in (
+        ('{"cells": [{"system": "tiny"}], "measures": []}', "cells.0.corpus is missing, as in"),
+        ("[3]", "the whole file: "),
+        ("{", "line 1 is not JSON"),
+    ):
         (tmp_path / RESULTS).write_text(old)
-        with pytest.raises(UserError, match=r"results\.json: .*was not written by this version"):
+        with pytest.raises(UserError, match=rf"results\.json is damaged: .*{problem}"):
             load(tmp_path)

@@ -16,13 +16,14 @@ from bleuprint.runtime.files import write_json
 
 
 @pytest.mark.parametrize(
-    ("content", "message"), [("{", "damaged: Expecting"), ("{}", "the key 'seconds' is missing")]
+    ("content", "message"),
+    [("{", "line 1 is not JSON: Expecting"), ("{}", "field seconds is missing; remove it")],
 )
 def test_a_damaged_timing_names_the_file(copy, content, message):
     root, settings = copy
     path = trees.timing_file(root, Cell("tiny", "news-en-de", 1))
     path.write_text(content)
-    with pytest.raises(UserError, match=rf"/{re.escape(path.name)}: {message}"):
+    with pytest.raises(UserError, match=rf"/{re.escape(path.name)} is damaged: {message}"):
         collect(settings, root)
 
 

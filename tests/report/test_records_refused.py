@@ -39,17 +39,17 @@ def test_translations_of_another_training(copy):
 @pytest.mark.parametrize(
     ("name", "content", "message"),
     [
-        ("scores.json", "{", "damaged: Expecting"),
-        ("scores.json", "[]", "damaged: no JSON object"),
-        ("scores.json", "{}", "no test set 'only' for system tiny"),
-        ("training.json", "{}", "holds no 'parameters'"),
-        ("translation.json", "{}", "holds no 'model'"),
+        ("scores.json", "{", " is damaged: line 1 is not JSON: Expecting"),
+        ("scores.json", "[]", " is damaged: the whole file: "),
+        ("scores.json", "{}", ": no test set 'only' for system tiny"),
+        ("training.json", "{}", " is damaged: field parameters is missing"),
+        ("translation.json", "{}", " is damaged: field model is missing"),
     ],
 )
 def test_a_damaged_result_names_the_file(copy, name, content, message):
     root, settings = copy
     (root / Cell("tiny", "talks-en-fr", 1).results / name).write_text(content)
-    with pytest.raises(UserError, match=rf"tiny/talks-en-fr/1/{re.escape(name)}: {message}"):
+    with pytest.raises(UserError, match=rf"tiny/talks-en-fr/1/{re.escape(name)}{message}"):
         collect(settings, root)
 
 
@@ -127,7 +127,7 @@ def test_measured_figures_that_are_damaged(saved, content):
     root, _ = saved
     records = load(root).cells
     (root / "reports/costs.csv").write_bytes(content)
-    with pytest.raises(UserError, match=r"^\S+costs\.csv: damaged: [^\n]+$"):
+    with pytest.raises(UserError, match=r"^\S+costs\.csv is damaged: [^\n]+$"):
         load(root)
     text = costs_csv(records)
     (root / "reports/costs.csv").write_text(text + text.partition("\n")[2])  # as after a git merge

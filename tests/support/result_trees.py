@@ -225,7 +225,12 @@ def _ledger(stage, number):
     }
     dropped = {"idle_rule": 0}
     quiet = {"pairs_in": 40, "pairs_out": 40, "changed": {}, "dropped": dropped, "samples": {}}
-    return {"stage": stage, "corpus": "x", "sets": {"train": train, "test.first": quiet}}
+    return {
+        "stage": stage,
+        "corpus": "x",
+        "settings": "0",
+        "sets": {"train": train, "test.first": quiet},
+    }
 
 
 def _statistics(corpus):

@@ -159,9 +159,19 @@ def test_another_start_is_another_training(tmp_path, corpora):
     ("file", "old", "new", "message"),
     [
         ("model.json", b'"d_ff": ', b'"d_ff": 1', "model.d_ff is"),
-        ("model.json", b'"d_ff"', b'"d_fff"', "model.json: d_fff: unknown key"),
-        ("model.json", b'"model"', b'"modal"', "model.json: holds no 'model'"),
-        ("model.json", b"{", b"[", "model.json: damaged"),
+        (
+            "model.json",
+            b'"d_ff"',
+            b'"d_fff"',
+            "model.json is damaged: field model.d_fff is unknown",
+        ),
+        (
+            "model.json",
+            b'"model"',
+            b'"modal"',
+            "model.json is damaged: field model is missing",
+        ),
+        ("model.json", b"{", b"[", "model.json is damaged: "),
         ("model.safetensors", b"projection.bias", b"projection.bios", "not the weights of the mod"),
     ],
 )
@@ -250,6 +260,6 @@ def test_releases(tmp_path, corpora, monkeypatch):
     content = json.loads(description.read_text())
     description.write_text(json.dumps(content | {"fingerprint": "other"}))
     with pytest.raises(
-        UserError, match=r"model.json: damaged: its SHA-256 is not the one in SHA256"
+        UserError, match=r"model.json is damaged: its SHA-256 is not the one in SHA256"
     ):
         start_files(one, CELL)

@@ -9,8 +9,9 @@ from bleuprint.config.cells import training_settings_sha256
 from bleuprint.config.experiment import Settings
 from bleuprint.config.paths import Cell
 from bleuprint.config.system import WIDEST, Decode
+from bleuprint.model.description import ModelDescription
 from bleuprint.runtime.errors import UserError, say
-from bleuprint.runtime.files import read_object
+from bleuprint.training.history import TrainingFacts
 
 Commands: TypeAlias = "argparse._SubParsersAction[argparse.ArgumentParser]"
 AddArgument: TypeAlias = Callable[..., argparse.Action]
@@ -86,11 +87,11 @@ def trained_cell(settings: Settings, given: argparse.Namespace) -> Cell:
         raise UserError(f"{named.models}: no training of {named}; run: make reproduce, or dvc pull")
     if not (averaged := named.models / "averaged").exists():
         raise UserError(f"{averaged}: no average of {named}; run: make reproduce, or dvc pull")
-    facts, made = named.results / "training.json", averaged / "model.json"
-    trained_by = read_object(facts).get("settings") if facts.exists() else None
-    averaged_by = read_object(made).get("averaged", {}).get("settings")
-    if trained_by not in (None, training_settings_sha256(system, seed)) or (
-        averaged_by not in (None, system.average.given)
-    ):
+    facts = named.results / "training.json"
+    average = ModelDescription.read(averaged).averaged
+    expected = training_settings_sha256(system, seed)
+    is_other_training = facts.exists() and TrainingFacts.read(facts).settings != expected
+    is_other_average = average is not None and average.settings != system.average.given
+    if is_other_training or is_other_average:
         say(f"{named}: trained with other settings than params.yaml has: make reproduce", "note")
     return named

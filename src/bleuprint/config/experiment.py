@@ -26,7 +26,15 @@ from bleuprint.config.system import System
 from bleuprint.runtime.errors import UserError
 from bleuprint.runtime.files import read_object
 from bleuprint.runtime.flatten import dotted
-from bleuprint.runtime.schema import Name, SettingError, build, dump, there_are, unknown
+from bleuprint.runtime.schema import (
+    Name,
+    SettingError,
+    build,
+    check_record,
+    dump,
+    there_are,
+    unknown,
+)
 from bleuprint.runtime.yaml_tree import Tree, load_tree
 
 T = TypeVar("T")
@@ -218,17 +226,24 @@ def load_entries(path: Path, root: Path | None = None) -> tuple[Any, list[UserEr
     return whole, errors + more
 
 
+# In reports/resolved.json, by system and corpus; a cell that is left out is written as false.
+_Cells = dict[str, dict[str, dict[str, Any]]]
+_RESOLVE = "run: dvc repro resolve"
+
+
 def load_resolved(root: Path = Path()) -> Settings:
     """The settings in reports/resolved.json, as `load` gave them when it was written."""
     if not (path := root / RESOLVED).exists():
         raise UserError(f"{path}: no such file; dvc repro resolve writes it")
-    document = read_object(path, ("corpora", "cells"))
-    for row in document["cells"].values():
-        for corpus, cell in row.items():
-            row[corpus] = cell if all(cell.values()) else None
+    document = read_object(path, ("corpora", "cells"), _RESOLVE)
+    cells = check_record(_Cells, document["cells"], path, _RESOLVE, ["cells"])
+    document["cells"] = {
+        system: {corpus: cell if all(cell.values()) else None for corpus, cell in row.items()}
+        for system, row in cells.items()
+    }
     for key in ("code", "inputs"):
         document.pop(key, None)
-    return build(Settings, document, path)
+    return check_record(Settings, document, path, _RESOLVE)
 
 
 def _check_cell(system: str, row: System, corpus: str, column: Corpus) -> None:

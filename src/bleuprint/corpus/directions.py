@@ -15,12 +15,13 @@ from bleuprint.config import paths
 from bleuprint.config.corpus import Corpus
 from bleuprint.config.directions import SOURCE, TARGET, tag
 from bleuprint.corpus.steps.filtering import join_files
-from bleuprint.corpus.steps.ledger import COPIES, Ledger, SetCounts, read_ledger
+from bleuprint.corpus.steps.ledger import COPIES, Ledger, LedgerRecord, SetCounts
 from bleuprint.corpus.steps.shard import Shard
 from bleuprint.corpus.steps.sharded import Step, run_and_print
 from bleuprint.runtime import fingerprint
 from bleuprint.runtime.errors import UserError
-from bleuprint.runtime.files import read_object, whole_folder
+from bleuprint.runtime.files import whole_folder
+from bleuprint.runtime.schema import read_record
 from bleuprint.text.parallel import Block, PairWriter, TextFolder
 
 
@@ -84,8 +85,9 @@ def join_ledgers(name: str, corpus: Corpus, stage: str, copies: int = 0) -> None
     joined, settings = Ledger(stage, name, ""), list[str]()
     for part in corpus.pairs(name):
         path, direction = paths.ledger(part, stage), part.rpartition("/")[2]
-        settings.append(read_object(path, ("settings",))["settings"])
-        for set_name, counts in read_ledger(path).items():
+        ledger = read_record(LedgerRecord, path)
+        settings.append(ledger.settings)
+        for set_name, counts in ledger.sets.items():
             joined.sets.setdefault(_joined_name(set_name, direction), SetCounts()).add(counts)
     if copies:
         joined.sets["train"].pairs_out += copies

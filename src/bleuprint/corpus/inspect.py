@@ -1,11 +1,10 @@
 """The command inspect: what clean, dedup and filter do to a random sample of a corpus."""
 
 import shutil
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any
 
 from rich.console import Console
 from rich.table import Column, Table
@@ -182,16 +181,18 @@ def _interval(count: int, pairs: int) -> str:
     return f"[{interval.low:.2%}, {interval.high:.2%}]"
 
 
-def _side_by_side(samples: Iterable[dict[str, Any]]) -> Iterator[str]:
+def _side_by_side(samples: Iterable[Mapping[str, object]]) -> Iterator[str]:
     """Pairs, source on the left and target on the right; the form after an edit follows `>`."""
     width = shutil.get_terminal_size((120, 24)).columns
     console = Console(width=width, no_color=True, highlight=False)
     columns = [Column(overflow="fold", ratio=1) for _ in range(2)]
     table = Table.grid("", *columns, padding=(0, 2), pad_edge=True, expand=True)
     for sample in samples:
-        sides = [visible(sample[side]) for side in ("source", "target")]
+        sides = [visible(str(sample[side])) for side in ("source", "target")]
         table.add_row("   -", *map(Text, sides))
-        new = [visible(sample.get(f"new_{side}", sample[side])) for side in ("source", "target")]
+        new = []
+        for side in ("source", "target"):
+            new.append(visible(str(sample.get(f"new_{side}", sample[side]))))
         if new != sides:
             table.add_row("   >", *map(Text, new))
     if table.row_count:

@@ -6,7 +6,7 @@ text is read twice.
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass
 from itertools import islice
 from pathlib import Path
 
@@ -14,8 +14,9 @@ from bleuprint.config import paths
 from bleuprint.config.corpus import Corpus
 from bleuprint.corpus.set_findings import set_findings
 from bleuprint.runtime.errors import UserError
-from bleuprint.runtime.files import read_object, whole_folder, write_json
+from bleuprint.runtime.files import whole_folder, write_json
 from bleuprint.runtime.progress import Progress
+from bleuprint.runtime.schema import read_record
 from bleuprint.text.parallel import BLOCK_PAIRS, TextFolder, read_lines
 
 
@@ -32,6 +33,15 @@ class Description:
     reference_tokens: Sequence[str]
     training_counts: dict[str, int] | None
     documents: Sequence[str] | None
+
+    def __post_init__(self) -> None:
+        lines = len(self.source_tokens)
+        if len(self.reference_tokens) != lines:
+            raise ValueError(
+                f"{lines} source_tokens, {len(self.reference_tokens)} reference_tokens"
+            )
+        if self.documents is not None and len(self.documents) != lines:
+            raise ValueError(f"{lines} source_tokens, {len(self.documents)} documents")
 
 
 def names_of_test_sets(corpus: Corpus, texts: TextFolder) -> list[str]:
@@ -83,5 +93,4 @@ def _count(name: str, tokens: TextFolder, tests: Sequence[dict[str, int]]) -> No
 
 def read_description(folder: Path, test: str) -> Description:
     """The description of a test set that `describe_test_sets` wrote."""
-    path = folder / f"{test}.json"
-    return Description(**read_object(path, [field.name for field in fields(Description)]))
+    return read_record(Description, folder / f"{test}.json")

@@ -26,10 +26,10 @@ from bleuprint.dataset.binarized import (
     SetSize,
     write_header,
 )
-from bleuprint.dataset.subwords.segmentation import Segmentation
+from bleuprint.dataset.subwords.segmentation import Segmentation, read_about
 from bleuprint.dataset.subwords.vocabulary import EOS, UNK
 from bleuprint.rules.rule import Edits
-from bleuprint.runtime.files import read_json, whole_folder
+from bleuprint.runtime.files import whole_folder
 from bleuprint.runtime.process_pool import map_parts
 from bleuprint.runtime.progress import Progress
 from bleuprint.text.parallel import Block, count_lines
@@ -137,7 +137,7 @@ class Binarizing(Step):
         return {
             "source": self.before.source,
             "target": self.before.target,
-            "joint": read_json(self.segmentation / "segmentation.json")["joint"],
+            "joint": read_about(self.segmentation)["joint"],
             "clean": {edit.name(): asdict(edit) for edit in self.edits},
             "tokenize": asdict(self.tokenize),
             "sets": {name: asdict(size) for name, size in sizes.items()},

@@ -20,14 +20,22 @@ import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NotRequired
 
 import numpy as np
 import numpy.typing as npt
+from typing_extensions import TypedDict
 
 from bleuprint.runtime.errors import UserError
-from bleuprint.runtime.files import read_object, sha256_of, write_json
-from bleuprint.runtime.schema import build
+from bleuprint.runtime.files import (
+    RERUN,
+    DamagedFile,
+    check_regular,
+    read_object,
+    sha256_of,
+    write_json,
+)
+from bleuprint.runtime.schema import build, check_record
 
 # Imported where they are used: reading ids does not need them, and importing takes half a second.
 if TYPE_CHECKING:
@@ -51,8 +59,8 @@ class Sentences:
     def __init__(self, ids: Path, ends: Path) -> None:
         self._paths = ids, ends
         # Plain arrays over the mapping: slicing np.memmap takes several times as long.
-        self._ids: Ids = np.asarray(np.load(ids, mmap_mode="r"))
-        self._ends: Lengths = np.asarray(np.load(ends, mmap_mode="r"))
+        self._ids: Ids = _load_array(ids)
+        self._ends: Lengths = _load_array(ends)
 
     def __len__(self) -> int:
         return len(self._ends)
@@ -83,6 +91,29 @@ class SetSize:
     source_tokens: int
     target_tokens: int
     unknown: int
+
+
+class _FileHeader(TypedDict):
+    """What corpus.json records of a file."""
+
+    size: int
+    sha256: str
+
+
+class _Header(TypedDict):
+    """The content of corpus.json; `clean` and `tokenize` are checked where they are used."""
+
+    format: str
+    version: int
+    source: str
+    target: str
+    joint: bool
+    clean: dict[str, Any]
+    tokenize: dict[str, Any]
+    sets: dict[str, SetSize]
+    tags: NotRequired[dict[str, str]]
+    files: dict[str, _FileHeader]
+    sha256: str
 
 
 class BinaryCorpus:
@@ -172,7 +203,7 @@ class BinaryCorpus:
             if not path.is_file():
                 raise UserError(f"{path}: no such file, although {CORPUS} lists it")
             if sha256_of(path) != self._files[path]["sha256"]:
-                raise UserError(f"{path}: damaged: its SHA-256 is not the one in {CORPUS}")
+                raise DamagedFile(path, f"its SHA-256 is not the one in {CORPUS}")
             self._verified.add(path)
 
     @property
@@ -205,12 +236,27 @@ def write_header(folder: Path, content: Mapping[str, Any]) -> None:
     write_json(folder / CORPUS, {**header, "sha256": _digest(header)})
 
 
+def _load_array(path: Path) -> Any:
+    """Map the array in a .npy file; raises UserError if it is missing or damaged."""
+    try:
+        check_regular(path)
+        array = np.asarray(np.load(path, mmap_mode="r"))
+    except FileNotFoundError:
+        raise UserError(f"{path}: no such file; {RERUN}") from None
+    except (ValueError, EOFError, OverflowError, MemoryError) as error:
+        raise DamagedFile(path, str(error) or type(error).__name__) from None
+    if array.ndim != 1 or array.dtype not in (*ID_TYPES, END_TYPE):
+        raise DamagedFile(path, f"it is no list of ids or lengths, but {array.shape} {array.dtype}")
+    return array
+
+
 def _read_header(path: Path) -> dict[str, Any]:
     header = read_object(path)
     if (version := header.get("version")) != VERSION:
         raise UserError(f"{path}: version {version} of the format; this bleuprint reads {VERSION}")
-    if header.pop("sha256", None) != _digest(header):
-        raise UserError(f"{path}: damaged: its SHA-256 is not the recorded one")
+    check_record(_Header, header, path)
+    if header.pop("sha256") != _digest(header):
+        raise DamagedFile(path, "its SHA-256 is not the recorded one")
     return header
 
 

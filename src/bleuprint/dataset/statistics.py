@@ -15,8 +15,8 @@ import numpy.typing as npt
 
 from bleuprint.dataset.binarized import BinaryCorpus, Sentences
 from bleuprint.dataset.subwords.vocabulary import SPECIALS, UNK
-from bleuprint.runtime.files import read_object, write_json
-from bleuprint.runtime.schema import build
+from bleuprint.runtime.files import write_json
+from bleuprint.runtime.schema import read_record
 
 _SENTENCES = 1 << 16
 
@@ -62,6 +62,8 @@ class CorpusStatistics:
 
     @classmethod
     def from_corpus(cls, corpus: BinaryCorpus) -> "CorpusStatistics":
+        """Count a corpus; raises UserError if one of its files is damaged."""
+        corpus.verify()
         languages = corpus.source, corpus.target
         vocabularies = {}
         for language in languages:
@@ -76,7 +78,7 @@ class CorpusStatistics:
 
     @classmethod
     def read(cls, path: Path) -> "CorpusStatistics":
-        return build(cls, read_object(path), path)
+        return read_record(cls, path)
 
     def write(self, path: Path) -> None:
         write_json(path, dataclasses.asdict(self))

@@ -11,7 +11,8 @@ import numpy.typing as npt
 
 from bleuprint.dataset.binarized import BinaryCorpus, Lengths
 from bleuprint.dataset.subwords.vocabulary import BOS, EOS
-from bleuprint.runtime.files import read_object, write_json
+from bleuprint.runtime.files import DamagedFile, reading, write_json
+from bleuprint.runtime.schema import Count, read_record
 
 if TYPE_CHECKING:
     from bleuprint.model.transformer import Transformer
@@ -115,6 +116,27 @@ def select_sentences(lengths: Lengths) -> list[int]:
     return sorted([i for i in ranked if 0 < tokens[i] <= _MAX][:_STORED])
 
 
+@dataclass(frozen=True)
+class _MapRecord:
+    """An attention map as `AttentionMap.as_json` writes it."""
+
+    rows: list[str]
+    columns: list[str]
+    layers: Count
+    heads: Count
+    weights: str
+
+
+@dataclass(frozen=True)
+class _SentenceRecord:
+    """A sentence's attention maps in attention.json."""
+
+    line: Count
+    cross: _MapRecord
+    encoder: _MapRecord
+    decoder: _MapRecord
+
+
 def write_attention(path: Path, tests: Mapping[str, Sequence[SentenceAttention]]) -> None:
     """Write attention.json: by test set, the line of each sentence and its maps."""
     entries = {
@@ -129,9 +151,13 @@ def write_attention(path: Path, tests: Mapping[str, Sequence[SentenceAttention]]
 
 def read_attention(path: Path, test: str) -> list[SentenceAttention]:
     """Read the sentences of a test set from attention.json; raises UserError if it is missing."""
-    return [
-        SentenceAttention(
-            entry["line"], {kind: AttentionMap.from_json(entry[kind]) for kind in KINDS}
-        )
-        for entry in read_object(path, (test,))[test]
-    ]
+    content = read_record(dict[str, list[_SentenceRecord]], path)
+    if test not in content:
+        raise DamagedFile(path, f"field {test} is missing")
+    sentences = []
+    for entry in content[test]:
+        maps = {"cross": entry.cross, "encoder": entry.encoder, "decoder": entry.decoder}
+        with reading(path):
+            read = {kind: AttentionMap.from_json(vars(of)) for kind, of in maps.items()}
+        sentences.append(SentenceAttention(entry.line, read))
+    return sentences

@@ -9,10 +9,10 @@ from torch import Tensor
 
 from bleuprint.dataset.batch import Batch
 from bleuprint.dataset.binarized import BinaryCorpus
+from bleuprint.model.description import ModelDescription
 from bleuprint.model.kv_cache import KVCache
 from bleuprint.model.transformer import Transformer
-from bleuprint.model.weights import DESCRIPTION, load_model
-from bleuprint.runtime.files import read_object
+from bleuprint.model.weights import load_model
 
 
 class EnsembleCache:
@@ -61,10 +61,10 @@ def load_decoder(folder: Path, corpus: BinaryCorpus) -> Decoder:
 
     An ensemble has a folder for each checkpoint, named by its update.
     """
-    averaged = read_object(folder / DESCRIPTION).get("averaged", {})
-    if not averaged.get("settings", {}).get("ensemble"):
+    averaged = ModelDescription.read(folder).averaged
+    if averaged is None or not averaged.is_ensemble:
         return load_model(folder, corpus)
-    return Ensemble([load_model(folder / str(update), corpus) for update in averaged["updates"]])
+    return Ensemble([load_model(folder / str(update), corpus) for update in averaged.updates])
 
 
 def models_of(decoder: Decoder) -> Sequence[Transformer]:

@@ -22,12 +22,12 @@ from bleuprint.decoding.forced_decoding import reference_loss
 from bleuprint.decoding.sampling import Sampler
 from bleuprint.decoding.translation_record import TRANSLATION, TranslationRecord
 from bleuprint.decoding.word_alignment import WordAligner
+from bleuprint.model.description import DESCRIPTION, ModelDescription
 from bleuprint.model.linear import check_precision, pack_weights, round_to_bfloat16
-from bleuprint.model.weights import DESCRIPTION
 from bleuprint.runtime.errors import UserError
-from bleuprint.runtime.files import read_object, sha256_of, whole_folder
+from bleuprint.runtime.files import RERUN, DamagedFile, sha256_of, whole_folder
 from bleuprint.runtime.schema import dump
-from bleuprint.text.parallel import read_lines
+from bleuprint.text.parallel import count_lines, read_lines
 
 
 def translate_tests(
@@ -60,6 +60,8 @@ def translate_tests(
             if cut := [line for line, each in enumerate(found, 1) if each.is_cut]:
                 cut_lines[name.removeprefix("test.")] = cut
             source, path = corpus.side(name, corpus.source), tokens / f"{name}.{corpus.source}"
+            if (line_count := count_lines(path)) != len(source):
+                raise UserError(f"{path}: has {line_count} lines, not {len(source)}; {RERUN}")
             texts = (line.split(" ")[bool(corpus.tags) :] for line in read_lines(path))
             lines = [
                 corpus.detokenizer(source[i])(aligner.output_words(source[i].tolist(), words, ids))
@@ -73,10 +75,19 @@ def translate_tests(
                 )
                 for i in select_sentences(source.lengths)
             ]
-    described = read_object(model_folder / DESCRIPTION, ("fingerprint", "averaged"))
-    made_by = described["fingerprint"], described["averaged"], dump(decode)
-    hashes = {path.name: sha256_of(path) for path in sorted(hypotheses.iterdir())}
-    TranslationRecord(*made_by, hashes, losses, cut_lines).write(results / TRANSLATION)
+    described = ModelDescription.read(model_folder)
+    if described.fingerprint is None or described.averaged is None:
+        problem = "it does not say which training and which average it is of"
+        raise DamagedFile(model_folder / DESCRIPTION, problem)
+    record = TranslationRecord(
+        model=described.fingerprint,
+        averaged=described.averaged,
+        decode=dump(decode),
+        hypotheses={path.name: sha256_of(path) for path in sorted(hypotheses.iterdir())},
+        losses=losses,
+        cut=cut_lines,
+    )
+    record.write(results / TRANSLATION)
     write_attention(results / ATTENTION, maps)
 
 

@@ -3,11 +3,15 @@
 import dataclasses
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Self, TypedDict
+from typing import Any, Self
+
+from typing_extensions import TypedDict
 
 from bleuprint.config.system import System
+from bleuprint.model.description import Averaged
 from bleuprint.runtime.errors import UserError
-from bleuprint.runtime.files import read_object, reading, sha256_of, write_json
+from bleuprint.runtime.files import sha256_of, write_json
+from bleuprint.runtime.schema import read_record
 
 TRANSLATION = "translation.json"
 
@@ -30,7 +34,7 @@ class TranslationRecord:
     """
 
     model: str
-    averaged: dict[str, Any]
+    averaged: Averaged
     decode: dict[str, Any]
     hypotheses: dict[str, str]
     losses: dict[str, ReferenceLoss | None]
@@ -39,9 +43,7 @@ class TranslationRecord:
     @classmethod
     def read(cls, path: Path) -> Self:
         """Read translation.json; raises UserError if it is missing or damaged."""
-        with reading(path):
-            required = [each for each in cls.__dataclass_fields__ if each != "cut"]
-            return cls(**read_object(path, required))
+        return read_record(cls, path)
 
     def write(self, path: Path) -> None:
         content = dataclasses.asdict(self)
@@ -52,8 +54,7 @@ class TranslationRecord:
     @property
     def models(self) -> int:
         """The number of models that translated together."""
-        ensemble = self.averaged.get("settings", {}).get("ensemble")
-        return len(self.averaged["updates"]) if ensemble else 1
+        return len(self.averaged.updates) if self.averaged.is_ensemble else 1
 
     def check(
         self, path: Path, system: System, hypotheses: Path, fingerprint: str, training: Path
@@ -73,7 +74,7 @@ class TranslationRecord:
                 f"{path}: translated by another training ({self.model[:12]}...) than that of "
                 f"{training} ({fingerprint[:12]}...); {again}"
             )
-        used = {"average": self.averaged.get("settings")}
+        used: dict[str, Any] = {"average": self.averaged.settings}
         used |= {f"decode.{name}": value for name, value in self.decode.items()}
         expected = {"average": system.average.given}
         expected |= {f"decode.{n}": value for n, value in dataclasses.asdict(system.decode).items()}

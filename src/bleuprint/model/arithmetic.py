@@ -7,7 +7,6 @@ starts, hence a restart without any other variable of theirs; `check_portable` t
 they do. Nothing here imports torch before that.
 """
 
-import json
 import os
 import platform
 from contextlib import suppress
@@ -15,6 +14,7 @@ from contextlib import suppress
 from bleuprint.config.paths import RESOLVED
 from bleuprint.runtime.arithmetic_state import first_deviation, library_variables, suspects
 from bleuprint.runtime.errors import UserError
+from bleuprint.runtime.files import read_json
 from bleuprint.runtime.reexec import VARIABLES, reexec
 
 PORTABLE = {
@@ -37,8 +37,8 @@ def restart(*names: str) -> None:
     report.
     """
     portable = False
-    with suppress(OSError, ValueError, LookupError, TypeError):
-        resolved = json.loads(RESOLVED.read_text(encoding="utf-8"))
+    with suppress(OSError, UserError, LookupError, TypeError):
+        resolved = read_json(RESOLVED)
         if len(names) == 1:
             text = resolved["made_texts"][names[0]]
             names = text["system"], text["corpus"]

@@ -9,13 +9,19 @@ from torch import Tensor, nn
 
 from bleuprint.config.system import Model
 from bleuprint.dataset.binarized import SEGMENTATION, BinaryCorpus
+from bleuprint.model.description import DESCRIPTION, ModelDescription
 from bleuprint.model.origin import check_origin
 from bleuprint.model.transformer import Transformer
 from bleuprint.runtime.errors import UserError
-from bleuprint.runtime.files import read_object, reading, sha256_of, system_errors, write_json
-from bleuprint.runtime.schema import build
+from bleuprint.runtime.files import (
+    DamagedFile,
+    check_regular,
+    sha256_of,
+    system_errors,
+    write_json,
+)
 
-WEIGHTS, DESCRIPTION = "model.safetensors", "model.json"
+WEIGHTS = "model.safetensors"
 
 
 def write_description(folder: Path, model: Model, corpus: BinaryCorpus, fingerprint: str) -> None:
@@ -38,26 +44,26 @@ def load_model(folder: Path, corpus: BinaryCorpus) -> Transformer:
     Raises UserError if model.json is damaged, or if the model was trained on other vocabularies
     than those of `corpus`.
     """
-    path = folder / DESCRIPTION
-    description = read_object(path, ("model", "vocabularies"))
-    sizes = []
-    for side, language in (("source", corpus.source), ("target", corpus.target)):
-        with reading(path):
-            expected = description["vocabularies"][side]
-            sizes.append(int(expected["size"]))
+    description = ModelDescription.read(folder)
+    source, target = description.vocabularies.source, description.vocabularies.target
+    for expected, language in ((source, corpus.source), (target, corpus.target)):
         vocabulary = _vocabulary_file(corpus, language)
-        if sha256_of(vocabulary) != expected["sha256"]:
+        if sha256_of(vocabulary) != expected.sha256:
             raise UserError(f"{folder}: trained on another vocabulary than {vocabulary}")
-    model = Transformer(build(Model, description["model"], path), *sizes)
+        if len(corpus.segmentation(language).vocabulary) != expected.size:
+            problem = f"its vocabulary of {expected.size} tokens is not that of {vocabulary}"
+            raise DamagedFile(folder / DESCRIPTION, problem)
+    model = Transformer(description.model, source.size, target.size)
     shapes = {name: [*tensor.shape] for name, tensor in named_weights(model).items()}
     load_weights(model, read_weights(folder / WEIGHTS, shapes))
-    check_origin(folder / WEIGHTS, description.get("fingerprint"), DESCRIPTION)
+    check_origin(folder / WEIGHTS, description.fingerprint, DESCRIPTION)
     return model.eval()
 
 
 def read_weights(path: Path, shapes: Mapping[str, list[int]]) -> dict[str, Tensor]:
     """The tensors in a file; raises UserError if it is damaged, or names and shapes are others."""
     with system_errors(path):
+        check_regular(path)
         tensors = load_file(path)
     if shapes != {name: [*tensor.shape] for name, tensor in tensors.items()}:
         raise UserError(

@@ -13,6 +13,7 @@ from filelock import Timeout
 
 from bleuprint.config.paths import RESOLVED
 from bleuprint.runtime.errors import UserError, say
+from bleuprint.runtime.files import read_bytes
 from bleuprint.runtime.locks import FileLock
 from bleuprint.runtime.machine_errors import describe
 
@@ -111,7 +112,7 @@ def write_lock(stages: Sequence[Any]) -> None:
     DVC empties the file before it writes: what is left then has no other stage.
     """
     lock = Path("dvc.lock")
-    before = lock.read_bytes() if lock.exists() else None
+    before = read_bytes(lock) if lock.exists() else None
     try:
         stages[0].dvcfile.dump_stages(stages, update_pipeline=False)
     except BaseException:
@@ -125,16 +126,16 @@ def recorded_stages(root: Path) -> set[str]:
     if not (lock := root / "dvc.lock").exists():
         return set()
     check_no_conflict(lock)
-    text = lock.read_text(encoding="utf-8")
+    text = read_bytes(lock).decode(errors="replace")
     return set(re.findall(r"(?m)^  (\S+):$", text))  # to parse it takes a quarter of a second
 
 
 def note_unrecorded(path: Path, root: Path = Path(), name: str = "here") -> None:
     """Say so if a file is not the one that the dvc.lock beside it names; `name`: of `root`."""
     lock = root / "dvc.lock"
-    text = lock.read_text(encoding="utf-8", errors="replace") if lock.exists() else ""
+    text = read_bytes(lock).decode(errors="replace") if lock.exists() else ""
     recorded = re.search(rf"- path: {re.escape(str(path))}\n +hash: md5\n +md5: (\w+)", text)
-    if recorded and recorded[1] != hashlib.md5((root / path).read_bytes()).hexdigest():
+    if recorded and recorded[1] != hashlib.md5(read_bytes(root / path)).hexdigest():
         why = "edited, or not recorded yet (bleuprint record)"
         say(f"{name}: {path} is not the file that dvc.lock names: {why}", "note")
 
@@ -151,7 +152,7 @@ def unlock_after_kill() -> None:
         _SNAKEMAKE.acquire(timeout=0)
     except Timeout:
         return
-    if _HOST.exists() and _HOST.read_text() == node():
+    if _HOST.exists() and read_bytes(_HOST) == node().encode():
         for lock in locks.glob("*"):  # not the folder, which Snakemake has just made
             lock.unlink(missing_ok=True)
     elif not locks.exists() or not any(locks.iterdir()):
@@ -160,7 +161,7 @@ def unlock_after_kill() -> None:
 
 def check_no_conflict(lock: Path) -> None:
     """Raise UserError if dvc.lock has the marks that git leaves at a conflict of a merge."""
-    text = lock.read_text(encoding="utf-8", errors="replace")
+    text = read_bytes(lock).decode(errors="replace")
     if re.search("(?m)^(<<<<<<<|>>>>>>>) ", text):
         raise UserError(
             f"{lock}: has both sides of a git merge; take one: git checkout --ours dvc.lock, or "

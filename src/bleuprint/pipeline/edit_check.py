@@ -7,28 +7,31 @@ reports/resolved.json, which the stage resolve alone writes.
 
 import re
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
-
-from ruamel.yaml import YAML
 
 from bleuprint.config.paths import RESOLVED
 from bleuprint.runtime.closure import code_fingerprint
 from bleuprint.runtime.errors import UserError
-from bleuprint.runtime.files import read_object
+from bleuprint.runtime.files import read_bytes, read_object
+from bleuprint.runtime.yaml_tree import parse_yaml
 
 _GRAPH = Path("dvc.yaml")
 
 
 def stage_entry(script: str) -> dict[str, Any]:
     """The entry of dvc.yaml whose command runs stages/`script`; empty if there is none."""
-    text = _GRAPH.read_text(encoding="utf-8") if _GRAPH.exists() else ""
+    text = read_bytes(_GRAPH).decode(errors="replace") if _GRAPH.exists() else ""
     # the whole file takes a fifth of a second to parse
     blocks = [block for block in re.split(r"\n(?= {0,2}\S)", text) if f"stages/{script}" in block]
-    for stages in map(YAML(typ="safe").load, blocks):
+    for block in blocks:
+        stages = parse_yaml(block, str(_GRAPH))
+        if not isinstance(stages, dict):
+            continue
         for stage in stages.values():
-            entry: dict[str, Any] = stage.get("do", stage)
-            if f"stages/{script}" in entry["cmd"].split():
+            entry = stage.get("do", stage) if isinstance(stage, dict) else None
+            if isinstance(entry, dict) and f"stages/{script}" in str(entry.get("cmd")).split():
                 return entry
     return {}
 
@@ -73,7 +76,10 @@ def _keys(entry: Mapping[str, Any], values: Mapping[str, str]) -> Iterator[tuple
 
 
 def _content() -> Mapping[str, Any]:
-    return read_object(RESOLVED) if RESOLVED.exists() else {}
+    """The resolved settings; none where they are damaged, which a stage that needs them says."""
+    with suppress(FileNotFoundError, UserError):
+        return read_object(RESOLVED)
+    return {}
 
 
 def _value(content: Any, keys: tuple[str, ...]) -> Any:

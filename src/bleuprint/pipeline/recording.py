@@ -17,6 +17,7 @@ from pathlib import Path
 from bleuprint.pipeline.dvc_lock import changed_stages, open_repo, write_lock
 from bleuprint.pipeline.graph import FINISHED, Stage, files_at, inputs, stages
 from bleuprint.runtime.errors import UserError, say
+from bleuprint.runtime.files import open_regular, read_bytes
 from bleuprint.runtime.machine_errors import describe
 
 
@@ -95,7 +96,7 @@ def _commit(names: Collection[str], root: Path) -> None:
 
 def _read_lock(root: Path) -> str:
     path = root / "dvc.lock"
-    return path.read_text(encoding="utf-8") if path.exists() else ""
+    return read_bytes(path).decode(errors="replace") if path.exists() else ""
 
 
 def _state(name: str, digest: str, dependencies: Iterable[str], lock: str, root: Path) -> str:
@@ -116,7 +117,7 @@ def _state(name: str, digest: str, dependencies: Iterable[str], lock: str, root:
 
 def _status(path: Path) -> tuple[int, int]:
     """A file's size and modification time; opened first, since NFS may return cached values."""
-    with path.open("rb") as file:
+    with open_regular(path) as file:
         status = os.fstat(file.fileno())
     return status.st_size, status.st_mtime_ns
 
@@ -124,9 +125,8 @@ def _status(path: Path) -> tuple[int, int]:
 def _is_valid(stage: Stage, dependencies: Iterable[str], lock: str, root: Path) -> bool:
     """Whether a stage has a valid mark (see `record`) and all outputs."""
     try:
-        mark = (root / stage.mark).read_text()
-        return all((root / path).exists() for path in stage.outputs) and mark == _state(
-            stage.name, stage.digest, dependencies, lock, root
-        )
+        mark = read_bytes(root / stage.mark)
+        state = _state(stage.name, stage.digest, dependencies, lock, root)
+        return all((root / path).exists() for path in stage.outputs) and mark == state.encode()
     except FileNotFoundError:
         return False

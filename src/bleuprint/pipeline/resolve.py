@@ -20,7 +20,7 @@ from bleuprint.pipeline.dvc_lock import open_repo
 from bleuprint.runtime import environment
 from bleuprint.runtime.closure import code_fingerprints
 from bleuprint.runtime.errors import UserError
-from bleuprint.runtime.files import found_path, json_text, write_json
+from bleuprint.runtime.files import found_path, json_text, read_bytes, write_json
 from bleuprint.training.start_files import add_sums
 
 # The folders below which stages have outputs in DVC's cache.
@@ -94,7 +94,7 @@ def sweep_rows(settings: Settings) -> dict[str, dict[str, Any]]:
 
 def _write_changed(path: Path, content: Mapping[str, Any]) -> bool:
     """Write a file unless it says the same, and so keeps its modification time."""
-    if path.exists() and path.read_text(encoding="utf-8", errors="replace") == json_text(content):
+    if path.is_file() and read_bytes(path) == json_text(content).encode():
         return False
     write_json(path, content)
     return True

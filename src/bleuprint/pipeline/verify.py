@@ -10,7 +10,9 @@ from dataclasses import dataclass
 from functools import cache, cached_property
 from itertools import islice
 from pathlib import Path
-from typing import Any
+from typing import Any, NotRequired
+
+from typing_extensions import TypedDict
 
 from bleuprint.config.paths import RESOLVED, Cell
 from bleuprint.pipeline.dvc_lock import check_no_conflict, note_unrecorded
@@ -20,7 +22,8 @@ from bleuprint.report.revision import files_of
 from bleuprint.report.same_results import Compared, Verdict, compared, deviations
 from bleuprint.runtime.code import git
 from bleuprint.runtime.errors import UserError
-from bleuprint.runtime.files import sha256_of
+from bleuprint.runtime.files import read_bytes, sha256_of
+from bleuprint.runtime.schema import check_record
 from bleuprint.runtime.yaml_tree import parse_yaml
 
 SUMS = "SHA256SUMS"  # of the files of a release
@@ -35,6 +38,27 @@ _TEXTS = {
 }
 
 
+class _LockedFile(TypedDict):
+    """A dependency or output in dvc.lock."""
+
+    path: str
+    md5: NotRequired[str]
+
+
+class _LockedStage(TypedDict, total=False):
+    """A stage in dvc.lock; `params` by file and key."""
+
+    params: dict[str, dict[str, Any]]
+    deps: list[_LockedFile]
+    outs: list[_LockedFile]
+
+
+class _LockFile(TypedDict, total=False):
+    """The content of dvc.lock."""
+
+    stages: dict[str, _LockedStage]
+
+
 @dataclass(frozen=True)
 class Report:
     """The records of a report, and the text of the dvc.lock beside it, "" if there is none."""
@@ -46,8 +70,11 @@ class Report:
     @cached_property
     def stages(self) -> Mapping[str, Any]:
         """The stages in dvc.lock; parsed only to explain a difference, since that takes a while."""
-        content = parse_yaml(self.lock, f"{self.name}: {_LOCK}") if self.lock else None
-        return content.get("stages") or {} if isinstance(content, dict) else {}
+        if not self.lock:
+            return {}
+        content = parse_yaml(self.lock, f"{self.name}: {_LOCK}")
+        path = Path(f"{self.name}: {_LOCK}")
+        return check_record(_LockFile, content, path, "restore it (git checkout)").get("stages", {})
 
     def stage(self, name: str) -> str:
         """The name that a stage of a cell has in dvc.lock: a row of `tuned` has its own."""
@@ -100,7 +127,7 @@ def _report(name: str, path: Path, root: Path) -> Report:
     # beside a file of another name, as of a colleague, is the dvc.lock of this project
     if path.name == RESULTS.name and lock.exists():
         check_no_conflict(lock)
-        text = lock.read_text(encoding="utf-8", errors="replace")
+        text = read_bytes(lock).decode(errors="replace")
         note_unrecorded(RESULTS, root, name)
     return Report(name, records, text)
 

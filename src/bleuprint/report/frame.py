@@ -15,8 +15,8 @@ import pandas as pd
 from bleuprint.config.paths import Cell
 from bleuprint.config.published import Published
 from bleuprint.report.published import literature
-from bleuprint.runtime.errors import UserError
-from bleuprint.runtime.files import read_object, reading, whole_file
+from bleuprint.report.results_file import read_results
+from bleuprint.runtime.files import check_regular, reading, whole_file
 from bleuprint.scoring.floor import SENTENCES
 from bleuprint.tracking.timings import read_training
 
@@ -151,30 +151,8 @@ def read(path: Path, root: Path, otherwise: str = _RUN) -> Records:
 
 def stored(path: Path, otherwise: str = _RUN) -> Records:
     """The records of a results.json alone."""
-    if not path.exists():
-        raise UserError(f"{path}: no such file; {otherwise}")
-    try:
-        content = read_object(path)
-        cells = [{name: row[name] for name in CELLS} for row in content["cells"]]
-        measures = [{name: row[name] for name in MEASURED} for row in content["measures"]]
-        records = Records.of(cells, measures)
-        _check_complete(records)
-        return records
-    except (UserError, KeyError, ValueError, TypeError):
-        raise UserError(
-            f"{path}: is no results.json, or was not written by this version; {otherwise}"
-        ) from None
-
-
-def _check_complete(records: Records) -> None:
-    """Raise ValueError unless each cell has BLEU, and each measure its cell."""
-    with_bleu = records.measures.query("measure == 'bleu' and group == ''")
-    cells, of_bleu, of_all = (
-        {*map(tuple, table[list(KEY)].to_numpy())}
-        for table in (records.cells, with_bleu, records.measures)
-    )
-    if not cells == of_bleu == of_all:
-        raise ValueError("cells and measures do not belong together")
+    content = read_results(path, otherwise)
+    return Records.of(content["cells"], content["measures"])
 
 
 def with_measured(records: pd.DataFrame, root: Path, costs: Path | None = None) -> pd.DataFrame:
@@ -189,7 +167,8 @@ def with_measured(records: pd.DataFrame, root: Path, costs: Path | None = None) 
     found = found.rename(columns=_NAMES).reindex(columns=list(DTYPES)).astype(DTYPES)
     found = found.set_index(pd.MultiIndex.from_frame(keys))
     if (path := costs or root / COSTS).exists():
-        with reading(path):
+        with reading(path, f"{_RUN}, or restore it: git checkout {path}"):
+            check_regular(path)
             # names such as 4000 and NA are texts
             types = {**dict.fromkeys(_TRAINING, "str"), "seed": "int64", **DTYPES}
             stored = pd.read_csv(path, dtype=types, keep_default_na=False, na_values=[""])

@@ -1,6 +1,7 @@
 """The records from the results of all cells, checked to belong together."""
 
 from collections.abc import Sequence
+from dataclasses import asdict
 from itertools import chain
 from pathlib import Path
 from typing import Any
@@ -169,7 +170,7 @@ def _cell(run: Results, test: str) -> _Row:
         "precision": decode["precision"],
         "training_sha256": training.fingerprint,
         "binary_sha256": training.data,
-        "averaged_sha256": fingerprint.of_settings(run.translation.averaged),
+        "averaged_sha256": fingerprint.of_settings(asdict(run.translation.averaged)),
         "decode_sha256": fingerprint.of_settings(decode),
     }
 

@@ -8,7 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from bleuprint.runtime.errors import UserError
-from bleuprint.runtime.files import read_object, write_json
+from bleuprint.runtime.files import write_json
+from bleuprint.runtime.schema import read_record
 
 # Packages that decide how things are found, run, shown or written, but no result.
 _UNDECIDING = ("runtime", "config", "tracking", "serving", "cli", "pipeline/stage_args.py")
@@ -18,6 +19,7 @@ _DECIDING = ("serving/made_text.py", "serving/score_outside.py", "serving/transl
 # file's content after that of this one.
 _PARSED = Path("work", "code.json")
 _THIS = hashlib.sha256(Path(__file__).read_bytes())
+_Parsed = dict[str, tuple[str, list[tuple[str, str]]]]
 _DOCUMENTED = ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef
 
 
@@ -50,9 +52,10 @@ class Code:
         files = (path.relative_to(package) for path in package.rglob("*") if path.is_file())
         self._files = {path.as_posix() for path in files if not _is_left_over(path)}
         self._keys: dict[str, str] = {}
-        self._parsed: dict[str, tuple[str, list[tuple[str, str]]]] = {}
+        self._parsed: _Parsed = {}
+        # a cache, which is made again where it is missing or damaged
         with suppress(OSError, UserError):
-            self._parsed = read_object(root / _PARSED)
+            self._parsed = read_record(_Parsed, root / _PARSED)
 
     def keep(self) -> None:
         """Write what was parsed, for the next process."""

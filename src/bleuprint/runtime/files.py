@@ -4,12 +4,15 @@ import errno
 import glob
 import hashlib
 import json
+import math
 import os
 import re
 import shutil
+import stat
 import unicodedata
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
+from io import BufferedReader
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +21,25 @@ from bleuprint.runtime.errors import UserError
 # In errors of the system, of Rust and of torch.
 _NUMBER = re.compile(r"\[Errno (\d+)\]|\(os error (\d+)\)|^unable to open file .* \((\d+)\)$")
 _OLD = ".old"  # the end of a replaced folder's temporary name
+# What to do about a damaged output of the pipeline: DVC sees that it differs, and makes it again.
+RERUN = "run: make reproduce"
+# The files of this program have at most ten levels; Python itself fails at about a thousand.
+_DEEPEST = 100
+_TOO_DEEP = f"its lists and objects are nested more than {_DEEPEST} deep"
+_LONE_SURROGATE = re.compile(r"\\u[dD][89a-fA-F]")
+
+
+class NotRegular(UserError):
+    """A folder, pipe, socket or device stands where a regular file is needed."""
+
+
+class DamagedFile(UserError):
+    """A file does not contain what this program writes there."""
+
+    def __init__(self, path: Path, problem: str, remedy: str = RERUN) -> None:
+        """`problem`: what is wrong, such as "field seeds is missing"; `remedy`: what to do."""
+        in_one_line = " ".join(problem.split())  # libraries end theirs with a line break
+        super().__init__(f"{path} is damaged: {in_one_line}; {remedy}")
 
 
 @contextmanager
@@ -73,7 +95,8 @@ def system_errors(path: Path) -> Iterator[None]:
         raise
     except Exception as error:
         if (found := _NUMBER.search(str(error))) is None and "deserializing" in str(error):
-            raise UserError(f"{path}: damaged: {error}") from None
+            remedy = "get an intact copy, or run: make reproduce"
+            raise DamagedFile(path, str(error), remedy) from None
         if found is None or os.sep in str(getattr(error, "filename", "")):
             raise
         number = int(found[found.lastindex or 0])
@@ -91,34 +114,140 @@ def json_text(value: Any) -> str:
     return json.dumps(value, ensure_ascii=False, indent=2, allow_nan=False) + "\n"
 
 
-def read_json(path: Path) -> Any:
-    return json.loads(path.read_text(encoding="utf-8"))
+def read_json(path: Path, remedy: str = RERUN) -> Any:
+    """Read the value in a JSON file.
 
+    Args:
+        path: the file.
+        remedy: what a message tells the user to do about a damaged file.
 
-def read_object(path: Path, names: Iterable[str] = ()) -> dict[str, Any]:
-    """A JSON object; raises UserError if the file is missing, damaged or lacks one of `names`."""
+    Raises:
+        FileNotFoundError: if there is no such file.
+        NotRegular: if the path is a folder, pipe, socket or device.
+        DamagedFile: if the file is not UTF-8 or not JSON, if it repeats a key, or if it is nested
+            more deeply than any file of this program.
+    """
     try:
-        content = read_json(path)
-    except FileNotFoundError:
-        raise UserError(f"{path}: no such file; run: make reproduce") from None
+        return _parsed_json(read_bytes(path).decode())
+    except UnicodeDecodeError as error:
+        problem = f"byte {error.start + 1} is {error.object[error.start]:#04x}, not UTF-8"
+    except json.JSONDecodeError as error:
+        problem = f"line {error.lineno} is not JSON: {error.msg}"
+    except RecursionError:
+        problem = _TOO_DEEP
     except ValueError as error:
-        raise UserError(f"{path}: damaged: {error}") from None
+        problem = str(error)
+    raise DamagedFile(path, problem, remedy)
+
+
+def read_object(path: Path, names: Iterable[str] = (), remedy: str = RERUN) -> dict[str, Any]:
+    """Read a JSON object; its values are not checked (`schema.read_record` does that).
+
+    Raises UserError if the file is missing, damaged or lacks one of `names`.
+    """
+    try:
+        content = read_json(path, remedy)
+    except FileNotFoundError:
+        raise UserError(f"{path}: no such file; {remedy}") from None
     if not isinstance(content, dict):
-        raise UserError(f"{path}: damaged: no JSON object")
-    if missing := [name for name in names if name not in content]:
-        raise UserError(f"{path}: holds no {missing[0]!r}: damaged, or of another version")
+        raise DamagedFile(path, "it contains no JSON object", remedy)
+    for name in names:
+        if name not in content:
+            raise DamagedFile(path, f"field {name} is missing", remedy)
     return content
 
 
+def _parsed_json(text: str) -> Any:
+    """Parse JSON more strictly than Python does; raises ValueError that says what is wrong."""
+    content = json.loads(
+        text,
+        object_pairs_hook=_without_repeats,
+        parse_constant=_refuse_constant,
+        parse_float=_finite,
+    )
+    if _LONE_SURROGATE.search(text):
+        # a pair of surrogates is a character; half a pair cannot be written to any file
+        try:
+            json.dumps(content, ensure_ascii=False).encode()
+        except UnicodeEncodeError:
+            raise ValueError("it contains half a character, a lone surrogate") from None
+    level = [content]
+    for _ in range(_DEEPEST):
+        level = [inner for value in level for inner in _containers_in(value)]
+        if not level:
+            return content
+    raise ValueError(_TOO_DEEP)
+
+
+def _containers_in(value: Any) -> list[Any]:
+    """The lists and objects directly inside a JSON value."""
+    if isinstance(value, dict):
+        value = value.values()
+    elif not isinstance(value, list):
+        return []
+    return [inner for inner in value if isinstance(inner, dict | list)]
+
+
+def _without_repeats(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """A JSON object; raises ValueError at a key that it contains twice."""
+    content = dict(pairs)
+    if len(content) < len(pairs):
+        names = [name for name, _ in pairs]
+        repeated = next(name for name in names if names.count(name) > 1)
+        raise ValueError(f"field {repeated} occurs twice")
+    return content
+
+
+def _finite(digits: str) -> float:
+    """A number of JSON; raises ValueError at one that is too large, such as 1e999."""
+    number = float(digits)
+    if math.isinf(number):
+        raise ValueError(f"{digits[:20]} is too large for a number")
+    return number
+
+
+def _refuse_constant(name: str) -> Any:
+    """Raise ValueError at NaN and Infinity, which Python reads and JSON does not have."""
+    raise ValueError(f"{name} is not a number of JSON")
+
+
 @contextmanager
-def reading(path: Path) -> Iterator[None]:
+def reading(path: Path, remedy: str = RERUN) -> Iterator[None]:
     """Raise UserError, naming the file, at a value in it that is missing or of a wrong type."""
     try:
         yield
     except KeyError as error:
-        raise UserError(f"{path}: damaged: no {error}") from None
-    except (TypeError, ValueError, AttributeError) as error:
-        raise UserError(f"{path}: damaged: {error}") from None
+        raise DamagedFile(path, f"field {error} is missing", remedy) from None
+    except (TypeError, ValueError, AttributeError, LookupError, OverflowError) as error:
+        raise DamagedFile(path, str(error) or type(error).__name__, remedy) from None
+
+
+def open_regular(path: Path) -> BufferedReader:
+    """Open a regular file to read its bytes.
+
+    A pipe waits for a writer, possibly for ever, and a device may never end.
+
+    Raises:
+        FileNotFoundError: if there is no such file.
+        NotRegular: if it is a folder, pipe, socket or device.
+    """
+    check_regular(path)
+    return path.open("rb")
+
+
+def check_regular(path: Path) -> None:
+    """Raise NotRegular at a folder, pipe, socket or device, and FileNotFoundError at nothing.
+
+    To be called before a library opens a file by its name.
+    """
+    if not stat.S_ISREG(path.stat().st_mode):
+        raise NotRegular(f"{path}: {not_a_file(path)}")
+
+
+def read_bytes(path: Path) -> bytes:
+    """Read a regular file; raises as `open_regular`, and OSError that names the file."""
+    with system_errors(path), open_regular(path) as file:
+        return file.read()
 
 
 def not_a_file(path: Path) -> str:
@@ -151,7 +280,7 @@ def found_path(path: Path) -> Path:
 
 def sha256_of(path: Path) -> str:
     """The SHA-256 of a file's bytes, in hexadecimal."""
-    with path.open("rb") as file:
+    with system_errors(path), open_regular(path) as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 

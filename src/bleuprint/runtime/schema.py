@@ -18,6 +18,7 @@ from pydantic import GetCoreSchemaHandler, StringConstraints, TypeAdapter
 from pydantic_core import CoreSchema, SchemaValidator, ValidationError, core_schema
 
 from bleuprint.runtime.errors import UserError, UserErrors
+from bleuprint.runtime.files import RERUN, DamagedFile, read_json
 from bleuprint.runtime.yaml_tree import Place
 
 T = TypeVar("T")
@@ -51,6 +52,8 @@ _SAID = {
     "less_than_equal": "is out of range: at most {le:.10g}",
     "less_than": "is out of range: below {lt:.10g}",
 }
+# What a message adds to a field too few or too many.
+_OTHER_VERSION = ", as in a file that another version wrote"
 _PATTERNS = {
     "^[a-z]{2,3}$": "a language is two or three letters, such as 'de', not {}",
     LANGUAGE_TAG: "a language code is one such as 'en', 'en-GB' or 'zh-Hant', not {}",
@@ -112,6 +115,48 @@ def build(kind: type[T], document: Any, path: Path, errors: Sequence[UserError] 
     if lines:
         raise UserErrors(dict.fromkeys(lines)) from None
     return cast(T, built)
+
+
+def read_record(kind: type[T], path: Path, remedy: str = RERUN) -> T:
+    """Read a JSON file of this program as a `kind`: a dataclass, a TypedDict, a dict of these.
+
+    Args:
+        kind: a type that pydantic knows; a field of another type, and in a dataclass also an
+            unknown one, is refused.
+        path: the file.
+        remedy: what a message tells the user to do about a damaged file.
+
+    Raises:
+        UserError: if there is no such file.
+        DamagedFile: if its content is not a `kind`; names the first wrong field.
+    """
+    try:
+        content = read_json(path, remedy)
+    except FileNotFoundError:
+        raise UserError(f"{path}: no such file; {remedy}") from None
+    return check_record(kind, content, path, remedy)
+
+
+def check_record(
+    kind: type[T], content: Any, path: Path, remedy: str = RERUN, keys: Sequence[str] = ()
+) -> T:
+    """Return the content of a JSON file as a `kind`, as `read_record` does.
+
+    `keys`: where in the file `content` stands, if it is a part of it.
+    """
+    try:
+        return cast(T, _validator(cast(Any, kind)).validate_python(content))
+    except ValidationError as error:
+        first = error.errors(include_url=False)[0]
+    names = [*keys, *(str(key) for key in first["loc"] if key != "[key]")]
+    field = f"field {'.'.join(names)}" if names else "the whole file"
+    if first["type"] == "missing" or first["type"] == "missing_argument":
+        raise DamagedFile(path, f"{field} is missing{_OTHER_VERSION}", remedy)
+    if first["type"] == "unexpected_keyword_argument":
+        raise DamagedFile(path, f"{field} is unknown{_OTHER_VERSION}", remedy)
+    cause = first.get("ctx", {}).get("error")
+    problem = str(cause) if cause else _problem(dict(first))
+    raise DamagedFile(path, f"{field}: {problem}", remedy)
 
 
 def dump(value: Any) -> Any:
@@ -221,9 +266,14 @@ def _message(kind: Any, keys: Sequence[str | int], error: dict[str, Any]) -> str
             return f"{shown} is not a mapping: {{{form}}}"
         case "string_type" if error["loc"][-1] == "[key]":
             return f"name {shown} is not text: quote it"
-        case of:
-            said = _SAID.get(of, error["msg"].replace("Input should", "should"))
-            return f"{shown} {said.format_map(context)}"
+        case _:
+            return _problem(error)
+
+
+def _problem(error: dict[str, Any]) -> str:
+    """What is wrong with a value, after the value itself."""
+    said = _SAID.get(error["type"], error["msg"].replace("Input should", "should"))
+    return f"{_shown(error['input'])} {said.format_map(error.get('ctx', {}))}"
 
 
 def _has(value: Any, key: str | int) -> bool:

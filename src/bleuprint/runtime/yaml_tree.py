@@ -14,7 +14,11 @@ from ruamel.yaml import YAML
 from ruamel.yaml.error import MarkedYAMLError, YAMLError
 
 from bleuprint.runtime.errors import UserError
+from bleuprint.runtime.files import read_bytes
 from bleuprint.runtime.utf8 import not_utf8
+
+# What ruamel raises at documents that it does not expect, beside its own errors.
+_NOT_YAML = (AttributeError, AssertionError, LookupError, RecursionError, TypeError, ValueError)
 
 
 @dataclass(frozen=True)
@@ -84,7 +88,7 @@ def load_tree(path: Path) -> Any:
 def load_yaml(path: Path) -> Any:
     """The document in a file, in ruamel's round-trip types."""
     try:
-        text = path.read_text(encoding="utf-8")
+        text = read_bytes(path).decode().replace("\r\n", "\n")
     except FileNotFoundError:
         raise UserError(f"{path}: no such file; run from the project's root") from None
     except UnicodeDecodeError as error:
@@ -105,9 +109,11 @@ def parse_yaml(text: str, path: str) -> Any:
         if text.split("\n")[line - 1 : line][0].lstrip(" ").startswith("\t"):
             problem, hint = "the line is indented with a tab: use spaces", ""
         raise UserError(f"{path}:{line}: not valid YAML: {problem}{hint}") from None
-    # of ruamel, at a merge (<<) into itself, and of Python, at a number, a date or many brackets
-    except (YAMLError, AttributeError, ValueError, RecursionError) as error:
-        reason, at = str(error).splitlines()[0], getattr(error, "position", None)
+    # of ruamel, at a merge (<<) into itself, and of Python, at a number, a date, many brackets, or
+    # a list in place of a name
+    except (YAMLError, *_NOT_YAML) as error:
+        reason = (str(error) or type(error).__name__).splitlines()[0]
+        at = getattr(error, "position", None)
         line = "" if at is None else f":{text.count(chr(10), 0, at) + 1}"
         raise UserError(f"{path}{line}: not valid YAML: {reason}") from None
 

@@ -7,10 +7,11 @@ groups of lines, whose counts are summed. measures.py lists the measures.
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Literal, TypedDict
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
+from typing_extensions import TypedDict
 
 from bleuprint.config.corpus import Corpus
 from bleuprint.corpus.test_sets import Description

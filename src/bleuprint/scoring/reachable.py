@@ -16,7 +16,8 @@ from bleuprint.corpus.download.download import local_pairs
 from bleuprint.dataset.binarized import BinaryCorpus
 from bleuprint.rules.rule import edited
 from bleuprint.runtime.errors import UserError
-from bleuprint.runtime.files import found_path, read_object, write_json
+from bleuprint.runtime.files import found_path, write_json
+from bleuprint.runtime.schema import read_record
 from bleuprint.scoring.bleu import bleu_metric
 from bleuprint.scoring.unsplit import lacks_words
 from bleuprint.text.parallel import TextFolder, read_lines
@@ -120,7 +121,7 @@ def write_reachable(corpus: Corpus, binary: BinaryCorpus, split: Path, path: Pat
 def notes(statistics: Path, corpus: str, tests: Iterable[str]) -> Iterator[str]:
     """A note for each test set whose reachable BLEU is low; none if the statistics are not here."""
     path = statistics / REACHABLE
-    known = read_object(path) if path.exists() else {}
+    known = read_record(dict[str, Scores], path) if path.exists() else {}
     for test in tests:
         if test in known and losses(known[test]):
             yield (

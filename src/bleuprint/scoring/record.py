@@ -1,6 +1,6 @@
 """scores.json, and comet.json, which has the same form: what was measured of each test set."""
 
-from typing import TypedDict
+from typing_extensions import TypedDict
 
 from bleuprint.scoring.measure import Measured
 

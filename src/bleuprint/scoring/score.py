@@ -12,8 +12,8 @@ from bleuprint.config.paths import Cell, folder
 from bleuprint.corpus.test_sets import Description, names_of_test_sets, read_description
 from bleuprint.decoding.translation_record import TRANSLATION, ReferenceLoss, TranslationRecord
 from bleuprint.runtime.code import versions
-from bleuprint.runtime.errors import say
-from bleuprint.runtime.files import sha256_of, write_json
+from bleuprint.runtime.errors import UserError, say
+from bleuprint.runtime.files import RERUN, sha256_of, write_json
 from bleuprint.scoring.breakdown import by_count, by_length
 from bleuprint.scoring.floor import below_floor
 from bleuprint.scoring.measure import Floats, Measure, Measured, Texts
@@ -63,7 +63,16 @@ def score_files(
     Raises UserError if it is not parallel to the references.
     """
     expected, translated = zip(*read_pairs(references, hypotheses), strict=True)
-    texts = Texts(list(read_lines(sources)), expected, translated, corpus, described, {*cut})
+    if len(described.source_tokens) != len(expected):
+        raise UserError(
+            f"{references}: has {len(expected)} lines, but data/tests describes "
+            f"{len(described.source_tokens)}; {RERUN}"
+        )
+    given = list(read_lines(sources))
+    if len(given) != len(expected):
+        counts = f"has {len(given)} lines and {references} has {len(expected)}"
+        raise UserError(f"{sources}: {counts}: not parallel; {RERUN}")
+    texts = Texts(given, expected, translated, corpus, described, {*cut})
     return {
         "lines": len(expected),
         "sources": sha256_of(sources),

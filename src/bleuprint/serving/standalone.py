@@ -69,9 +69,12 @@ class Translator:
         from bleuprint.dataset.subwords.segmentation import Segmentation
         from bleuprint.text.tokenizers import Tokenize, tokenizer_for
 
-        self._settings = json.loads((HERE / "settings.json").read_text(encoding="utf-8"))
         names = [each.name for each in dataclasses.fields(Tokenize)]
-        chosen = Tokenize(**{name: self._settings[name] for name in names})
+        try:
+            self._settings = json.loads((HERE / "settings.json").read_text(encoding="utf-8"))
+            chosen = Tokenize(**{name: self._settings[name] for name in names})
+        except (ValueError, KeyError, TypeError, RecursionError) as error:
+            sys.exit(f"{HERE / 'settings.json'} is damaged: {error!r}; export the system again")
         source, target = self._settings["source"], self._settings["target"]
         self._tokenize = tokenizer_for(source, chosen).tokenize
         self._detokenize = tokenizer_for(target, chosen).detokenize

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple
 
 from bleuprint.runtime.errors import UserError
+from bleuprint.runtime.files import open_regular
 from bleuprint.runtime.utf8 import not_utf8
 
 BLOCK_PAIRS = 1000
@@ -190,7 +191,7 @@ class TextFolder:
 
 def _open(path: Path) -> BinaryIO:
     try:
-        return path.open("rb")
+        return open_regular(path)
     except FileNotFoundError:
         raise UserError(f"{path}: no such file") from None
 

@@ -6,15 +6,26 @@ The durations are saved beside the checkpoints; they are no part of the training
 import time
 from collections import deque
 from collections.abc import Callable
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from bleuprint.runtime.files import read_object, write_json
+from bleuprint.runtime.files import write_json
+from bleuprint.runtime.schema import read_record
 from bleuprint.tracking.hardware import paper_flops, peak_flops
 from bleuprint.tracking.timings import Training
 from bleuprint.training.train_state import TrainState
 
 DURATIONS = "durations.json"
+
+
+@dataclass(frozen=True)
+class _Durations:
+    """The content of durations.json; the fields are those of Stopwatch."""
+
+    seconds: float = 0.0
+    peak_memory: int = 0
+    machines: list[dict[str, Any]] = field(default_factory=list)
 
 
 class Stopwatch:
@@ -27,10 +38,13 @@ class Stopwatch:
     def __init__(self, folder: Path, machine: dict[str, Any], memory: Callable[[], int]) -> None:
         """`memory`: the peak memory of this process so far."""
         self._path, self._machine, self._memory = folder / DURATIONS, machine, memory
-        saved = read_object(self._path) if self._path.exists() else {}
-        self.seconds = self._before = saved.get("seconds", 0.0)
-        self.peak_memory = saved.get("peak_memory", 0)
-        self.machines: list[dict[str, Any]] = saved.get("machines", [])
+        saved = _Durations()
+        if self._path.exists():
+            remedy = "remove it: the time measured until now is then not counted"
+            saved = read_record(_Durations, self._path, remedy)
+        self.seconds = self._before = saved.seconds
+        self.peak_memory = saved.peak_memory
+        self.machines = saved.machines
         self._tokens, self._interval_tokens = 0, 0
         self._interval_seconds = self._interval_waited = 0.0
         # of the update under way the wait, of those ended and not counted the time and the wait

@@ -11,7 +11,9 @@ from pathlib import Path
 
 from bleuprint.config.paths import Cell
 from bleuprint.runtime.files import read_object, write_json
-from bleuprint.runtime.schema import build
+from bleuprint.runtime.schema import check_record, read_record
+
+_REMEDY = "remove it: the time that it records is then unknown"
 
 
 @dataclass(frozen=True)
@@ -41,7 +43,7 @@ class Training:
 def read_training(cell: Cell, training_sha256: str, root: Path = Path()) -> Training | None:
     """What was measured of the training with this fingerprint, if it was measured here."""
     path = root / train_file(cell, training_sha256)
-    return build(Training, read_object(path), path) if path.exists() else None
+    return read_record(Training, path, _REMEDY) if path.exists() else None
 
 
 def write_seconds(path: Path, seconds: float) -> None:
@@ -51,7 +53,10 @@ def write_seconds(path: Path, seconds: float) -> None:
 
 def read_seconds(path: Path) -> float | None:
     """The duration that was last recorded in a file, if there was one."""
-    return float(read_object(path, ("seconds",))["seconds"]) if path.exists() else None
+    if not path.exists():
+        return None
+    seconds = read_object(path, ("seconds",), _REMEDY)["seconds"]
+    return check_record(float, seconds, path, _REMEDY, ["seconds"])
 
 
 def train_file(cell: Cell, training_sha256: str) -> Path:

@@ -19,7 +19,14 @@ from torch import Tensor
 
 from bleuprint.config.system import Keep
 from bleuprint.runtime.errors import UserError
-from bleuprint.runtime.files import read_json, sha256_of, system_errors, whole_folder, write_json
+from bleuprint.runtime.files import (
+    read_object,
+    sha256_of,
+    system_errors,
+    whole_folder,
+    write_json,
+)
+from bleuprint.runtime.schema import read_record
 
 MODEL, OPTIMIZER, STATE = "model.safetensors", "optimizer.safetensors", "state.json"
 FILES, HASHES = (MODEL, OPTIMIZER, STATE), "sha256.json"
@@ -69,13 +76,14 @@ def update_of(path: Path) -> int:
 def read_state(path: Path) -> dict[str, Any]:
     """Verify a checkpoint and read its state.json; raises DamagedCheckpoint."""
     try:
-        hashes = read_json(path / HASHES)
-        for name in FILES:
-            if sha256_of(path / name) != hashes[name]:
-                raise DamagedCheckpoint(f"{path} is damaged ({name} does not match {HASHES})")
-    except (FileNotFoundError, ValueError, KeyError, TypeError) as error:
+        hashes = read_record(dict[str, str], path / HASHES)
+        sums = {name: sha256_of(path / name) for name in FILES}
+        state = read_object(path / STATE, ("fingerprint", "update"))
+    except (FileNotFoundError, UserError) as error:
         raise DamagedCheckpoint(f"{path} is damaged ({HASHES}: {error})") from None
-    state: dict[str, Any] = read_json(path / STATE)
+    for name in FILES:
+        if sums[name] != hashes.get(name):
+            raise DamagedCheckpoint(f"{path} is damaged ({name} does not match {HASHES})")
     return state
 
 

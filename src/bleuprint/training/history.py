@@ -5,8 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, Self
 
-from bleuprint.runtime.files import read_object
-from bleuprint.runtime.schema import build
+from bleuprint.runtime.schema import read_record
 
 CHECKPOINTS = "checkpoints.json"
 
@@ -31,8 +30,7 @@ class CheckpointsRecord:
     @classmethod
     def read(cls, folder: Path) -> Self:
         """Raises UserError if the file is damaged."""
-        path = folder / CHECKPOINTS
-        return build(cls, read_object(path), path)
+        return read_record(cls, folder / CHECKPOINTS)
 
 
 @dataclass(frozen=True)
@@ -107,9 +105,7 @@ class TrainingFacts:
     @classmethod
     def read(cls, path: Path) -> Self:
         """Raises UserError if the file is damaged or lacks a field."""
-        optional = ("start", "early_end")
-        names = [name for name in cls.__dataclass_fields__ if name not in optional]
-        return build(cls, read_object(path, names), path)
+        return read_record(cls, path)
 
 
 @dataclass(frozen=True)
@@ -146,4 +142,4 @@ class Curves:
     @classmethod
     def read(cls, path: Path) -> Self | None:
         """None if there is no such file; raises UserError if it is damaged."""
-        return build(cls, read_object(path), path) if path.exists() else None
+        return read_record(cls, path) if path.exists() else None

@@ -2,13 +2,12 @@
 
 import torch
 
-from bleuprint.config.system import Model
 from bleuprint.dataset.binarized import BinaryCorpus
 from bleuprint.dataset.subwords.vocabulary import SPECIALS, Vocabulary
+from bleuprint.model.description import DESCRIPTION
 from bleuprint.model.transformer import Transformer
-from bleuprint.model.weights import DESCRIPTION, named_weights, read_weights
+from bleuprint.model.weights import named_weights, read_weights
 from bleuprint.runtime.errors import UserError
-from bleuprint.runtime.schema import build
 from bleuprint.training.start_files import StartFiles
 
 # The weights with a row for each token, by the side of their vocabulary.
@@ -27,9 +26,11 @@ def take_weights(model: Transformer, corpus: BinaryCorpus, start: StartFiles) ->
     Tokens that the start does not know keep what the model has for them. Raises UserError if the
     start is of another architecture, damaged, or without its vocabularies.
     """
-    content, path = start.description(), start.weights.with_name(DESCRIPTION)
-    settings, rows, sizes = build(Model, content["model"], path), {}, {}
-    taken, few = dict[str, None](), False
+    settings, path = start.description().model, start.weights.with_name(DESCRIPTION)
+    rows: dict[str, list[tuple[int, int]]] = {}
+    sizes: dict[str, int] = {}
+    taken: dict[str, None] = {}
+    few = False
     if difference := model.settings.difference(settings):
         raise UserError(f"{path}: another architecture: {difference}")
     for side, language in (("source", corpus.source), ("target", corpus.target)):

@@ -3,6 +3,7 @@
 Without torch: the stage resolve and `start` load them in a tenth of the time.
 """
 
+import dataclasses
 import shutil
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
@@ -14,11 +15,13 @@ from bleuprint.config import paths
 from bleuprint.config.paths import RESOLVED, Cell
 from bleuprint.config.system import Start
 from bleuprint.dataset.binarized import SEGMENTATION, BinaryCorpus
+from bleuprint.model.description import DESCRIPTION, ModelDescription
 from bleuprint.runtime import environment, fingerprint
 from bleuprint.runtime.errors import UserError
-from bleuprint.runtime.files import read_object, reading, sha256_of
+from bleuprint.runtime.files import DamagedFile, read_object, reading, sha256_of
 
-_WEIGHTS, _DESCRIPTION, _SUMS = "model.safetensors", "model.json", "SHA256SUMS"
+_WEIGHTS, _SUMS = "model.safetensors", "SHA256SUMS"
+_REMEDY = "get an intact copy of its folder"
 
 
 @dataclass(frozen=True)
@@ -28,13 +31,14 @@ class StartFiles:
     name: str
     weights: Path
 
-    def description(self) -> dict[str, Any]:
+    def description(self) -> ModelDescription:
         """The content of model.json; raises UserError if it is damaged."""
-        return read_object(self.weights.with_name(_DESCRIPTION), ("model", "vocabularies"))
+        return ModelDescription.read(self.weights.parent, _REMEDY)
 
     def fingerprint(self) -> str:
         """That of weights and vocabularies."""
-        return fingerprint.of_settings(sha256_of(self.weights), self.description()["vocabularies"])
+        vocabularies = dataclasses.asdict(self.description().vocabularies)
+        return fingerprint.of_settings(sha256_of(self.weights), vocabularies)
 
     def vocabulary(self, side: str) -> Path:
         """The vocabulary of a side, by its SHA-256 in model.json.
@@ -42,14 +46,15 @@ class StartFiles:
         It is beside the weights, or in the project that has them as models/SYSTEM/CORPUS/SEED/*.
         Raises UserError if it is in neither.
         """
-        expected = self.description()["vocabularies"].get(side, {}).get("sha256")
+        vocabularies = self.description().vocabularies
+        expected = vocabularies.source if side == "source" else vocabularies.target
         folder = self.weights.parent
         binary = paths.folder(folder.parent.parent.name, "binary", folder / "../../../../..")
         for place in (folder, binary / SEGMENTATION):
             for path in sorted(place.glob("vocabulary.*")):
-                if sha256_of(path) == expected:
+                if sha256_of(path) == expected.sha256:
                     return path
-        raise UserError(f"{folder}: no vocabulary.* here is that of the {side} in {_DESCRIPTION}")
+        raise UserError(f"{folder}: no vocabulary.* here is that of the {side} in {DESCRIPTION}")
 
 
 def copy_model(cell: Cell, output: Path) -> None:
@@ -71,12 +76,12 @@ def start_files(start: Start, cell: Cell) -> StartFiles:
     (folder,) = models or [folder]
     numbered = sorted(each for each in folder.glob("*.safetensors") if each.stem.isdecimal())
     weights = [path for path in (folder / _WEIGHTS, *reversed(numbered)) if path.is_file()]
-    if not weights or not (folder / _DESCRIPTION).is_file():
-        raise UserError(f"{folder}: no {_WEIGHTS} or UPDATE.safetensors with {_DESCRIPTION}")
+    if not weights or not (folder / DESCRIPTION).is_file():
+        raise UserError(f"{folder}: no {_WEIGHTS} or UPDATE.safetensors with {DESCRIPTION}")
     files = StartFiles(" ".join(start.cell or [str(start.folder)]), weights[0])
     for side in ("source", "target"):
         files.vocabulary(side)
-    _check_sums(files.weights, folder / _DESCRIPTION)
+    _check_sums(files.weights, folder / DESCRIPTION)
     if start.sha256 and (found := sha256_of(files.weights)) != start.sha256:
         raise UserError(f"{files.weights}: not the SHA-256 in train.from: {found}")
     return files
@@ -114,4 +119,4 @@ def _check_sums(*files: Path) -> None:
         for path in files:
             name = f"  {path.relative_to(release)}\n"
             if name in sums and sha256_of(path) + name not in sums:
-                raise UserError(f"{path}: damaged: its SHA-256 is not the one in {_SUMS}")
+                raise DamagedFile(path, f"its SHA-256 is not the one in {_SUMS}", _REMEDY)

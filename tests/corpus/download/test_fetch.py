@@ -142,16 +142,16 @@ def test_processes_that_record_at_once_lose_no_entry(tmp_path):
     ("content", "place"),
     [
         ('{\n<<<<<<< ours\n  "http://a": {}\n}\n', "line 2"),
-        ("[]", "no JSON object"),
+        ("[]", "[] is not a mapping"),
         ('{"http://a": 1}', "damaged"),
-        ('{"http://a": {"size": 1}}', "no 'sha256'"),
+        ('{"http://a": {"size": 1}}', "field http://a.sha256 is missing"),
     ],
 )
 def test_a_damaged_lock_is_refused(tmp_path, content, place):
     lock = tmp_path / "downloads.lock"
     lock.write_text(content)
     message = refused(tmp_path, File(url="http://a"))
-    assert message.startswith(f"{lock}:") and place in message
+    assert message.startswith(f"{lock} is damaged: ") and place in message
 
 
 def empty_store(tmp_path):

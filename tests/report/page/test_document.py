@@ -96,5 +96,7 @@ def test_a_damaged_curve_is_named(context, tmp_path):
     shutil.copytree(context.root, tmp_path / "copy")
     path = tmp_path / "copy" / context.cells[1].results / "curves.json"
     path.write_text('{"training": [{"update": 3}], "validation": []}')
-    with pytest.raises(UserError, match=r"curves\.json: training\.0: the key .tokens. is missing"):
+    with pytest.raises(
+        UserError, match=r"curves\.json is damaged: field training\.0\.tokens is missing"
+    ):
         document(dataclasses.replace(context, root=tmp_path / "copy"))

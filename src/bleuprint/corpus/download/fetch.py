@@ -13,9 +13,10 @@ import sys
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
 from urllib.parse import unquote, urlsplit
 from urllib.request import url2pathname
+
+from typing_extensions import TypedDict
 
 from bleuprint.config.corpus_files import File
 from bleuprint.runtime import environment
@@ -23,15 +24,22 @@ from bleuprint.runtime.errors import Unreachable, UserError
 from bleuprint.runtime.files import (
     found_path,
     not_a_file,
-    read_object,
-    reading,
+    open_regular,
     sha256_of,
     write_json,
 )
 from bleuprint.runtime.locks import FileLock
+from bleuprint.runtime.schema import Sha256, read_record
 
 # A login page of the network, a page about a file that has moved, or a store's error in XML.
 _PAGE = re.compile(rb"\s*(?:<\?xml[^>]*>\s*)?<(?:!doctype html|html|error)\b", re.IGNORECASE)
+
+
+class Recorded(TypedDict):
+    """What downloads.lock records of a file."""
+
+    sha256: Sha256
+    size: int
 
 
 @dataclass(frozen=True)
@@ -52,16 +60,19 @@ class Source:
         if self.fetched and self.lock is not None:
             self.store.mkdir(parents=True, exist_ok=True)
             with FileLock(self.store / "downloads.guard"):
-                new = {
+                new: dict[str, Recorded] = {
                     url: {"sha256": sha256_of(path), "size": path.stat().st_size}
                     for url, path in self.fetched.items()
                 }
                 write_json(self.lock, dict(sorted((new | self.recorded()).items())))
             self.fetched.clear()
 
-    def recorded(self) -> dict[str, Any]:
+    def recorded(self) -> dict[str, Recorded]:
         """SHA-256 and size by URL; raises UserError if downloads.lock is damaged."""
-        return read_object(self.lock) if self.lock and self.lock.exists() else {}
+        if self.lock is None or not self.lock.exists():
+            return {}
+        remedy = "restore it (git checkout), or remove it to accept the files as they are now"
+        return read_record(dict[str, Recorded], self.lock, remedy)
 
     def doubts(self, files: Iterable[File]) -> str:
         """What to say of files whose text is not as it should be; empty if their sums are known."""
@@ -92,10 +103,8 @@ def fetch(file: File, source: Source) -> Path:
     if file.sha256 is not None or source.lock is None:
         return _first(file, source)
     if known := source.recorded().get(file.url):
-        with reading(source.lock):
-            sha256 = str(known["sha256"])
         try:
-            return _first(replace(file, sha256=sha256), source)
+            return _first(replace(file, sha256=known["sha256"]), source)
         except _Mismatch as error:
             entry = f"the entry {file.url} from {source.lock} and what is in work/downloads"
             raise UserError(f"{error}; to accept the new file, remove {entry}") from None
@@ -179,7 +188,7 @@ def _remote(url: str, file: File, store: Path) -> Path:
         if wrong := _mismatch(partial, file):
             partial.unlink()
             raise _Mismatch(f"{url}: {wrong}; the download was removed")
-        with partial.open("rb") as content:
+        with open_regular(partial) as content:
             is_page = file.sha256 is None and _PAGE.match(content.read(4096))
         if is_page:
             partial.unlink()

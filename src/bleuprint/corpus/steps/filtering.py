@@ -11,9 +11,10 @@ from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 from bleuprint.corpus.steps.ledger import Ledger, SetCounts
 from bleuprint.corpus.steps.shard import Shard
 from bleuprint.corpus.steps.sharded import Step
-from bleuprint.runtime.files import read_json, whole_folder, write_json
+from bleuprint.runtime.files import whole_folder, write_json
 from bleuprint.runtime.process_pool import map_parts
 from bleuprint.runtime.progress import Progress
+from bleuprint.runtime.schema import read_record
 from bleuprint.text.parallel import Block, TextFolder
 
 if TYPE_CHECKING:
@@ -59,7 +60,8 @@ class FilterStep(Step):
         with whole_folder(self.output) as unfinished:
             after, counts = self.before.at(unfinished), ledger.open("train")
             for part in parts:
-                counts.add(SetCounts(**read_json(part / _COUNTS)))
+                remedy = f"remove {part}, and run its shard again"
+                counts.add(read_record(SetCounts, part / _COUNTS, remedy))
             texts = zip(*(after.at(part).files("train") for part in parts), strict=True)
             for files, joined in zip(texts, after.files("train"), strict=True):
                 join_files(files, joined)

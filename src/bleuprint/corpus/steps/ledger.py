@@ -3,11 +3,14 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import NotRequired
+
+from typing_extensions import TypedDict
 
 from bleuprint.config import paths
 from bleuprint.runtime.errors import UserError
-from bleuprint.runtime.files import read_object, write_json
+from bleuprint.runtime.files import write_json
+from bleuprint.runtime.schema import read_record
 from bleuprint.text.parallel import Pair
 
 # The stages that write a ledger, in order.
@@ -17,6 +20,16 @@ SAMPLES = 5
 SAMPLE_CHARACTERS = 200
 # In `changed`: pairs that split.temperature repeats.
 COPIES = "copies"
+
+
+class Sample(TypedDict):
+    """A pair that a rule dropped or changed: its number in the set, and its sides, cut."""
+
+    pair: int
+    source: str
+    target: str
+    new_source: NotRequired[str]
+    new_target: NotRequired[str]
 
 
 @dataclass
@@ -30,7 +43,7 @@ class SetCounts:
     pairs_out: int = 0
     changed: dict[str, int] = field(default_factory=dict)
     dropped: dict[str, int] = field(default_factory=dict)
-    samples: dict[str, list[dict[str, Any]]] = field(default_factory=dict)
+    samples: dict[str, list[Sample]] = field(default_factory=dict)
 
     def keep(self, pairs: int = 1) -> None:
         """Count pairs that are kept."""
@@ -45,13 +58,21 @@ class SetCounts:
     def drop(self, rule: str, number: int, pair: Pair) -> None:
         """Count pair `number` of the set as dropped by `rule`."""
         self.leave_out(rule)
-        self._sample(rule, number, source=pair.source, target=pair.target)
+        self._sample(
+            rule, {"pair": number, "source": _cut(pair.source), "target": _cut(pair.target)}
+        )
 
     def change(self, rule: str, number: int, before: Pair, after: Pair) -> None:
         """Count pair `number` of the set as changed by `rule`."""
-        old = {"source": before.source, "target": before.target}
         self.changed[rule] = self.changed.get(rule, 0) + 1
-        self._sample(rule, number, **old, new_source=after.source, new_target=after.target)
+        sample: Sample = {
+            "pair": number,
+            "source": _cut(before.source),
+            "target": _cut(before.target),
+            "new_source": _cut(after.source),
+            "new_target": _cut(after.target),
+        }
+        self._sample(rule, sample)
 
     def add(self, later: "SetCounts") -> None:
         """Add the counts of the pairs that follow."""
@@ -64,11 +85,11 @@ class SetCounts:
             kept = self.samples.setdefault(rule, [])
             kept += samples[: SAMPLES - len(kept)]
 
-    def _sample(self, rule: str, number: int, **sides: str) -> None:
+    def _sample(self, rule: str, sample: Sample) -> None:
+        """Keep a sample, if there are few of its rule."""
         samples = self.samples.setdefault(rule, [])
         if len(samples) < SAMPLES:
-            cut = {side: text[:SAMPLE_CHARACTERS] for side, text in sides.items()}
-            samples.append({"pair": number, **cut})
+            samples.append(sample)
 
     @property
     def summary(self) -> str:
@@ -78,6 +99,10 @@ class SetCounts:
             if listed := ", ".join(f"{rule} {n:,}" for rule, n in counts.items() if n):
                 parts.append(f"{action} {listed}")
         return "; ".join(parts)
+
+
+def _cut(text: str) -> str:
+    return text[:SAMPLE_CHARACTERS]
 
 
 class NothingLeft(UserError):
@@ -122,6 +147,16 @@ class Ledger:
         write_json(path, {**head, "sets": sets})
 
 
+@dataclass(frozen=True)
+class LedgerRecord:
+    """The content of a ledger's file."""
+
+    stage: str
+    corpus: str
+    settings: str
+    sets: dict[str, SetCounts]
+
+
 def read_ledgers(corpus: str, root: Path = Path()) -> dict[str, dict[str, SetCounts]]:
     """The counts of a corpus by stage and set; raises UserError if a ledger is missing."""
     return {stage: read_ledger(paths.ledger(corpus, stage, root)) for stage in STAGES}
@@ -129,5 +164,4 @@ def read_ledgers(corpus: str, root: Path = Path()) -> dict[str, dict[str, SetCou
 
 def read_ledger(path: Path) -> dict[str, SetCounts]:
     """The counts in a ledger, by set."""
-    sets = read_object(path, ("sets",))["sets"]
-    return {name: SetCounts(**counts) for name, counts in sets.items()}
+    return read_record(LedgerRecord, path).sets

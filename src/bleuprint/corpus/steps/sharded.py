@@ -18,7 +18,7 @@ from bleuprint.corpus.steps.ledger import Ledger, read_ledger
 from bleuprint.corpus.steps.shard import Shard
 from bleuprint.runtime import fingerprint
 from bleuprint.runtime.errors import UserError
-from bleuprint.runtime.files import sha256_of, whole_folder
+from bleuprint.runtime.files import read_bytes, sha256_of, whole_folder
 from bleuprint.text.parallel import Block, TextFolder
 
 # The file of a shard that says of what it was made: settings, and the bytes of the whole text.
@@ -97,7 +97,7 @@ def run_step(step: Step, shards: Path, work: Shard | int | None, workers: int) -
         for part in parts:
             if not part.is_dir():
                 raise UserError(f"{part}: no such shard to gather")
-            if (part / _MADE_OF).read_text() != made_of:
+            if read_bytes(part / _MADE_OF) != made_of.encode():
                 what = "made of another text or under other settings"
                 raise UserError(f"{part}: {what}: remove {part.parent}")
         step.gather(parts, workers)

@@ -16,6 +16,7 @@ from random import Random
 
 from bleuprint import native
 from bleuprint.dataset.subwords.vocabulary import read_counts
+from bleuprint.runtime.files import DamagedFile
 from bleuprint.text.parallel import read_lines
 
 CONTINUED = "@@"
@@ -38,7 +39,12 @@ class Bpe:
         from subword_nmt.apply_bpe import check_vocab_and_split, encode
 
         self._undo, self._encode = check_vocab_and_split, encode
-        _, *self._lines = read_lines(codes)  # after HEADER
+        header, *self._lines = [*read_lines(codes)] or [""]
+        if f"{header}\n" != HEADER:
+            raise DamagedFile(codes, f"line 1 is not {HEADER.strip()}")
+        for number, line in enumerate(self._lines, 2):
+            if line.count(" ") != 1 or line.startswith(" ") or line.endswith(" "):
+                raise DamagedFile(codes, f"line {number} is not two symbols and a space")
         self._allowed = {subword for subword, _ in read_counts(allowed)} if allowed else None
         library = native.library()
         self._native = None if library is None else _native_splitter(library, self._lines)

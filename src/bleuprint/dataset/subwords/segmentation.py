@@ -16,7 +16,7 @@ import numpy.typing as npt
 from bleuprint.dataset.subwords import bpe
 from bleuprint.dataset.subwords.bpe import CONTINUED, Bpe
 from bleuprint.dataset.subwords.vocabulary import EOS, UNK, Vocabulary
-from bleuprint.runtime.files import read_object
+from bleuprint.runtime.files import DamagedFile, read_object
 from bleuprint.runtime.memoize import BoundedCache
 from bleuprint.text.unicode import blank_white
 
@@ -45,7 +45,7 @@ class Segmentation:
     def read(cls, folder: Path, language: str) -> "Segmentation":
         """Read the files of `language`."""
         vocabulary = Vocabulary.read(folder / f"vocabulary.{language}")
-        match read_object(folder / ABOUT, ("kind",))["kind"]:
+        match read_about(folder)["kind"]:
             case "sentencepiece":
                 return PieceSegmentation(language, vocabulary, folder / f"{MODEL}.{language}")
             case "words":
@@ -144,6 +144,20 @@ class PieceSegmentation(Segmentation):
 
     def ends_word(self, ids: npt.NDArray[np.integer[Any]]) -> npt.NDArray[np.bool_]:
         return np.append(self._starts_word[ids[1:]], True)
+
+
+def read_about(folder: Path) -> dict[str, Any]:
+    """Read segmentation.json: `kind` of the tokens, and whether both languages are `joint`.
+
+    By hand, since exported systems contain this module and need no pydantic. Raises UserError.
+    """
+    path = folder / ABOUT
+    about = read_object(path, ("kind", "joint"))
+    if about["kind"] not in ("bpe", "words", "sentencepiece"):
+        raise DamagedFile(path, f"field kind: {about['kind']!r} is not bpe, words or sentencepiece")
+    if not isinstance(about["joint"], bool):
+        raise DamagedFile(path, f"field joint: {about['joint']!r} is not true or false")
+    return about
 
 
 def read_bpe(folder: Path, language: str) -> Bpe:

@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Iterable
 from pathlib import Path
 
-from bleuprint.runtime.files import whole_file
+from bleuprint.runtime.files import DamagedFile, whole_file
 from bleuprint.text.parallel import read_lines
 
 PAD, BOS, EOS, UNK = range(4)
@@ -56,7 +56,10 @@ class Vocabulary:
 
     @classmethod
     def read(cls, path: Path) -> "Vocabulary":
-        return cls(read_counts(path)[len(SPECIALS) :])
+        counts = read_counts(path)
+        if [token for token, _ in counts[: len(SPECIALS)]] != [*SPECIALS]:
+            raise DamagedFile(path, f"its first lines are not {', '.join(SPECIALS)}")
+        return cls(counts[len(SPECIALS) :])
 
 
 def most_frequent(counts: Counter[str], min_count: int) -> list[tuple[str, int]]:
@@ -73,6 +76,11 @@ def write_counts(path: Path, entries: Iterable[tuple[str, int]]) -> None:
 
 
 def read_counts(path: Path) -> list[tuple[str, int]]:
-    """Read the file of `write_counts`."""
-    entries = (line.rsplit(" ", 1) for line in read_lines(path))
-    return [(token, int(count)) for token, count in entries]
+    """Read the file of `write_counts`; raises UserError, naming the line, if it is damaged."""
+    entries = []
+    for number, line in enumerate(read_lines(path), 1):
+        token, separator, count = line.rpartition(" ")
+        if not separator or not (count.isascii() and count.isdecimal()):
+            raise DamagedFile(path, f"line {number} is not a token, a space and a count")
+        entries.append((token, int(count)))
+    return entries

@@ -1,6 +1,5 @@
 """Starts the processes that train one model: those of this machine, or of a SLURM job."""
 
-import json
 import logging
 import os
 import signal
@@ -9,6 +8,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from pathlib import Path
 from stat import S_ISCHR
 from typing import Any, NoReturn
@@ -24,6 +24,7 @@ from bleuprint.runtime.distributed.gpus import ON_CPUS, gpu_count
 from bleuprint.runtime.distributed.group import started
 from bleuprint.runtime.distributed.rendezvous import POLL_SECONDS
 from bleuprint.runtime.errors import LAUNCHED, PEER_LOST, UserError, say
+from bleuprint.runtime.files import read_object
 from bleuprint.runtime.launcher import end_with_launcher
 from bleuprint.runtime.machine_errors import memory
 
@@ -106,7 +107,11 @@ def launch_local_processes(count: int) -> NoReturn:
         except ChildFailedError as error:
             sys.exit(_print_first(_ends(error.failures, count)))
         except SignalException as error:
-            ends = [json.loads(path.read_text()) for path in Path(logs).rglob("error.json")]
+            # a full disk cuts them short
+            ends = []
+            for path in Path(logs).rglob("error.json"):
+                with suppress(OSError, UserError):
+                    ends.append(read_object(path, ("status", "timestamp", "message")))
             # one that the signal ended later than another has lost that one because of the signal
             records = [end for end in ends if end["status"] != PEER_LOST]
             message = "interrupted" if error.sigval == signal.SIGINT else ""
