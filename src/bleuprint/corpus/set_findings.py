@@ -7,8 +7,8 @@ from pathlib import Path
 from bleuprint.config import paths
 from bleuprint.config.corpus import Corpus
 from bleuprint.corpus.misalignment import Misfit, PairClues
-from bleuprint.runtime.files import read_object, write_json
-from bleuprint.runtime.schema import build
+from bleuprint.runtime.files import write_json
+from bleuprint.runtime.schema import read_record
 from bleuprint.text.parallel import TextFolder
 from bleuprint.text.unicode import comparable
 
@@ -44,7 +44,7 @@ class SetFindings:
     def read(cls, folder: Path) -> "SetFindings":
         """Read what `write` wrote; without a file nothing was found."""
         path = folder / FINDINGS
-        return build(cls, read_object(path), path) if path.exists() else cls()
+        return read_record(cls, path) if path.exists() else cls()
 
     def write(self, folder: Path) -> None:
         """Write the findings; nothing if there are none."""
