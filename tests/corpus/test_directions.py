@@ -29,6 +29,7 @@ from bleuprint.dataset.subwords.vocabulary import EOS
 from bleuprint.decoding.engine import TorchEngine
 from bleuprint.decoding.translate import search
 from bleuprint.decoding.translation_record import TRANSLATION, TranslationRecord
+from bleuprint.model.description import Averaged
 from bleuprint.model.transformer import Transformer
 from bleuprint.rules import CHECKS
 from bleuprint.runtime.errors import UserError
@@ -308,7 +309,7 @@ def test_each_direction_is_scored_as_its_own_pair(root):
         outputs[each] = [lines[0], *(line.replace("1", "one ", 1) for line in lines[1:])]
         text = "".join(f"{line}\n" for line in outputs[each])
         (hypotheses / f"test.{each}-news.tgt").write_text(text)
-    TranslationRecord("f", {}, {}, {}, {}).write(root / cell.results / TRANSLATION)
+    TranslationRecord("f", Averaged({}, []), {}, {}, {}).write(root / cell.results / TRANSLATION)
     scores = score_cell(settings, *cell, root)
     assert [*scores] == [f"{each}-news" for each in DIRECTIONS]
     for each in DIRECTIONS:

@@ -20,6 +20,7 @@ from bleuprint.decoding.engine import SPECIAL_TOKENS, TorchEngine
 from bleuprint.decoding.ensemble import Ensemble
 from bleuprint.decoding.forced_decoding import reference_loss
 from bleuprint.decoding.translation_record import TranslationRecord
+from bleuprint.model.description import Averaged
 from bleuprint.model.transformer import Transformer
 from bleuprint.model.weights import named_weights, write_description
 from bleuprint.runtime.errors import UserError
@@ -204,7 +205,7 @@ def test_translations_that_their_limit_cut_are_recorded(corpus, model, stored, t
             expected[name] = cut
     assert record("cut", limit)["cut"] == expected
     assert 0 < len(expected["x"]) < 31
-    TranslationRecord("f", {}, {}, {}, {}).write(whole := tmp_path / "whole.json")
+    TranslationRecord("f", Averaged({}, []), {}, {}, {}).write(whole := tmp_path / "whole.json")
     assert "cut" not in read_json(whole) and TranslationRecord.read(whole).cut == {}
 
 

@@ -1,6 +1,7 @@
 """The stages comet and comet_outside: a COMET score of each line of translations."""
 
 import hashlib
+import json
 import math
 import os
 import subprocess
@@ -17,7 +18,7 @@ from bleuprint.config.paths import Cell, folder, outside, outside_comet
 from bleuprint.corpus.test_sets import names_of_test_sets
 from bleuprint.runtime import environment
 from bleuprint.runtime.errors import UserError
-from bleuprint.runtime.files import read_object, sha256_of, whole_folder, write_json
+from bleuprint.runtime.files import read_bytes, sha256_of, whole_folder, write_json
 from bleuprint.scoring import comet_predict
 from bleuprint.scoring.comet_measure import COMET_MEASURE
 from bleuprint.scoring.record import COMET, SetScores
@@ -160,7 +161,7 @@ def _predicted(model: Comet, files: Sequence[_Files]) -> dict[str, Any]:
             status = subprocess.run(command, env={**os.environ, **_VARIABLES}).returncode
         except OSError as error:
             raise UserError(f"{python}: {error.strerror} (comet.python in params.yaml)") from None
-        content: dict[str, Any] = read_object(output) if output.exists() else {}
+        content: dict[str, Any] = json.loads(read_bytes(output)) if output.exists() else {}
     if "error" in content:
         raise UserError(f"{python}: {content['error']}")
     if status or not content:
