@@ -272,7 +272,9 @@ def test_a_revision_of_another_version_is_told_by_its_name(repository, tmp_path)
     resolved.write_text(resolved.read_text("utf-8").replace('"clip_norm"', '"clip"'), "utf-8")
     run(root, "git", "commit", "--quiet", "--all", "--message", "third")
     printed = compare(root, "tiny@HEAD", "tiny", status=1)
-    assert printed.startswith("bleuprint: error: HEAD: reports/resolved.json is damaged: field cells.")
+    assert printed.startswith(
+        "bleuprint: error: HEAD: reports/resolved.json is damaged: field cells."
+    )
     resolved.write_text(resolved.read_text("utf-8").replace('"clip"', '"clip_norm"'), "utf-8")
     settings = resolved.read_text("utf-8")
     resolved.write_text(settings.replace('"beam": 5', '"beam": 1', 1), "utf-8")  # not yet run

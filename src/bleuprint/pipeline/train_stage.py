@@ -12,8 +12,8 @@ from bleuprint.config.experiment import Settings, load_resolved
 from bleuprint.config.paths import Cell, folder
 from bleuprint.dataset.binarized import CORPUS, BinaryCorpus
 from bleuprint.model.arithmetic import check_portable
+from bleuprint.model.description import DESCRIPTION
 from bleuprint.model.linear import check_precision
-from bleuprint.model.weights import DESCRIPTION
 from bleuprint.runtime import environment
 from bleuprint.runtime.closure import code_fingerprint
 from bleuprint.runtime.distributed.group import Group, init_process_group, started
