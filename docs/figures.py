@@ -8,6 +8,7 @@ numbers, and one that draws them. The SVGs follow the reader's light or dark the
 
 import hashlib
 import io
+import itertools
 import math
 import re
 from collections.abc import Callable, Mapping, Sequence
@@ -435,16 +436,27 @@ def _draw_cells(
     """
     strength = 1.0 if labels is None else 0.5
     for row, values in enumerate(shares):
-        for column, share in enumerate(values):
-            corner = (column - 0.5, row - 0.5)
-            fill = Rectangle(
-                corner, 1, 1, facecolor=_LINE_COLORS[0], alpha=strength * share, linewidth=0
-            )
+        column = 0
+        # Neighbors that are filled alike are one rectangle, which keeps the file small. Processors
+        # round the last digits of a share differently.
+        rounded = [round(value, 3) for value in values]
+        for share, group in itertools.groupby(rounded):
+            width = len(list(group))
             if share > 0:
+                corner = (column - 0.5, row - 0.5)
+                opacity = strength * share
+                color = _LINE_COLORS[0]
+                fill = Rectangle(corner, width, 1, facecolor=color, alpha=opacity, linewidth=0)
                 axes.add_patch(fill)
-            axes.add_patch(Rectangle(corner, 1, 1, fill=False, edgecolor=_GRID, linewidth=0.6))
-            if labels is not None:
-                axes.text(column, row, labels[row][column], ha="center", va="center")
+            column += width
+    row_edges = [row - 0.5 for row in range(len(shares) + 1)]
+    column_edges = [column - 0.5 for column in range(len(shares[0]) + 1)]
+    axes.hlines(row_edges, column_edges[0], column_edges[-1], color=_GRID, linewidth=0.6)
+    axes.vlines(column_edges, row_edges[0], row_edges[-1], color=_GRID, linewidth=0.6)
+    if labels is not None:
+        for row, texts in enumerate(labels):
+            for column, text in enumerate(texts):
+                axes.text(column, row, text, ha="center", va="center")
     axes.set_xlim(-0.5, len(shares[0]) - 0.5)
     axes.set_ylim(len(shares) - 0.5, -0.5)
     axes.tick_params(length=0)
