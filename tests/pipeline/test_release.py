@@ -1,7 +1,10 @@
 """`bleuprint release`, its sums, and `bleuprint verify` of it, on one micro project."""
 
+import hashlib
+import os
 import shutil
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -12,8 +15,10 @@ from bleuprint.config.experiment import load
 from bleuprint.config.paths import Cell
 from bleuprint.config.system import Start
 from bleuprint.pipeline import verify
-from bleuprint.pipeline.release import SUMS, release
+from bleuprint.pipeline.release import release
+from bleuprint.pipeline.release_check import CARD
 from bleuprint.report.same_results import Verdict
+from bleuprint.runtime.checksums import SUMS
 from bleuprint.runtime.errors import UserError
 from bleuprint.runtime.files import sha256_of
 from bleuprint.training.start_files import start_files
@@ -45,7 +50,7 @@ def test_the_sums_are_those_of_every_file(copy):
     assert subprocess.run(check, cwd=copy, capture_output=True, text=True).stdout == ""
     listed = {line.split("  ", 1)[1] for line in (copy / SUMS).read_text().splitlines()}
     files = {p.relative_to(copy).as_posix() for p in copy.rglob("*") if p.is_file()}
-    assert listed == files - {SUMS} and {WEIGHTS, ".dvc/rows.json"} <= listed
+    assert listed == files - {SUMS, CARD} and {WEIGHTS, ".dvc/rows.json"} <= listed
     (copy / WEIGHTS).write_bytes(b"other")
     done = subprocess.run(check, cwd=copy, capture_output=True, text=True)
     assert done.returncode == 1 and done.stdout == f"{WEIGHTS}: FAILED\n"
@@ -77,9 +82,160 @@ def test_a_release_is_the_same_result(copy):
     (copy / WEIGHTS).unlink()
     with pytest.raises(UserError, match=f"copy/{WEIGHTS}: not the file"):
         verify.open_report(str(copy))
-    (copy / SUMS).write_bytes(b"\xff\n")  # not UTF-8
-    with pytest.raises(UserError, match=f"not the file that {SUMS} names"):
+
+
+def empty(folder):
+    (folder / SUMS).write_bytes(b"")
+
+
+def cut(folder):
+    content = (folder / SUMS).read_bytes()
+    (folder / SUMS).write_bytes(content[: len(content) // 2])
+
+
+def without_a_line(folder):
+    lines = (folder / SUMS).read_text().splitlines(keepends=True)
+    (folder / SUMS).write_text("".join(line for line in lines if WEIGHTS not in line))
+    (folder / WEIGHTS).write_bytes(b"other")
+
+
+def not_utf8(folder):
+    (folder / SUMS).write_bytes(b"\xff\n")
+
+
+def gone(folder):
+    (folder / SUMS).unlink()
+
+
+def a_folder(folder):
+    (folder / SUMS).unlink()
+    (folder / SUMS).mkdir()
+
+
+def a_pipe(folder):
+    (folder / SUMS).unlink()
+    os.mkfifo(folder / SUMS)
+
+
+def one_file_more(folder):
+    (folder / "ctranslate2/tiny/own/1/numpy.py").write_text("raise SystemExit(7)")
+
+
+def a_pipe_more(folder):
+    os.mkfifo(folder / "reports/pipe")
+
+
+def a_link_more(folder):
+    (folder / "reports/elsewhere").symlink_to("/etc")
+
+
+def reports_elsewhere(folder):
+    shutil.rmtree(folder / "reports")
+    (folder / "reports").symlink_to(Path("reports").resolve())
+
+
+def a_name_above(folder):
+    content = (folder / "params.yaml").read_bytes()
+    (folder.parent / "params.yaml").write_bytes(content)
+    rewrite(folder, "params.yaml", "../params.yaml")
+
+
+def an_absolute_name(folder):
+    rewrite(folder, "params.yaml", folder / "params.yaml")
+
+
+def rewrite(folder, name, other):
+    """Write another name into the list, and the SHA-256 of that into the card."""
+    text = (folder / SUMS).read_text()
+    card = (folder / CARD).read_text()
+    before = hashlib.sha256(text.encode()).hexdigest()
+    text = text.replace(f"  {name}\n", f"  {other}\n")
+    (folder / SUMS).write_text(text)
+    assert before in card
+    (folder / CARD).write_text(card.replace(before, hashlib.sha256(text.encode()).hexdigest()))
+
+
+@pytest.mark.parametrize(
+    ("damage", "message"),
+    [
+        (empty, f"{SUMS} is damaged: its SHA-256 is not the one in {CARD}"),
+        (cut, f"{SUMS} is damaged: "),
+        (without_a_line, f"{SUMS} is damaged: its SHA-256 is not the one in {CARD}"),
+        (not_utf8, f"{SUMS} is damaged: line 1 is not a SHA-256 and a name"),
+        (gone, f"{SUMS}: no such file, although"),
+        (a_folder, f"{SUMS}: a folder"),
+        (a_pipe, f"{SUMS}: a pipe or device"),
+        (one_file_more, f"numpy.py: no line of {SUMS} lists it: remove it, or get"),
+        (a_pipe_more, "reports/pipe: a pipe or device"),
+        (a_link_more, "reports/elsewhere: is a link to /etc"),
+        (reports_elsewhere, "reports: is a link to "),
+        (a_name_above, "names '../params.yaml', which is not inside the folder"),
+        (an_absolute_name, "which is not inside the folder"),
+    ],
+)
+def test_a_release_that_its_checksums_do_not_cover_is_refused(copy, damage, message):
+    damage(copy)
+    with pytest.raises(UserError) as raised:
         verify.open_report(str(copy))
+    assert message in str(raised.value) and len(str(raised.value).splitlines()) == 1
+
+
+def test_an_older_release_lists_its_card(copy):
+    text = (copy / SUMS).read_text()
+    card = (copy / CARD).read_text().replace("SHA-256 of `SHA256SUMS`", "older")
+    (copy / CARD).write_text(card)
+    with pytest.raises(UserError, match=f"neither does it list {CARD}"):
+        verify.open_report(str(copy))
+    digest = hashlib.sha256(card.encode()).hexdigest()
+    (copy / SUMS).write_text(f"{text}{digest.upper()} *{CARD}\n\n")
+    verify.open_report(str(copy))
+    (copy / CARD).write_text("other")
+    with pytest.raises(UserError, match=f"{CARD}: not the file that {SUMS} names"):
+        verify.open_report(str(copy))
+
+
+def test_a_start_without_its_line_is_refused(copy):
+    for damage, message in (
+        (without_a_line, f"{SUMS} is damaged: no line lists"),
+        (not_utf8, f"{SUMS} is damaged: line 1 is not"),
+        (empty, f"{SUMS} is damaged: no line lists"),
+    ):
+        damage(copy)
+        with pytest.raises(UserError, match=message):
+            start_files(Start(folder=str(copy)), Cell("new", "another", 1))
+
+
+def test_the_exported_script_writes_nothing_into_the_release(copy):
+    """Python would write compiled modules, which no line lists."""
+    folder = copy / "ctranslate2/tiny/own/1"
+    command = [sys.executable, str(folder / "translate.py")]
+    subprocess.run(command, input="ba deo\n", text=True, capture_output=True, check=True)
+    verify.open_report(str(copy))
+
+
+def test_a_link_out_of_the_project_is_not_published(released, tmp_path, monkeypatch):
+    project = tmp_path / "project"
+    shutil.copytree(released[0], project, symlinks=True)
+    monkeypatch.chdir(project)
+    monkeypatch.setattr("bleuprint.pipeline.release.commit", lambda: "c0ffee")
+    secret = tmp_path / "netrc"
+    secret.write_text("password")
+    constraints = project / "constraints.txt"
+    constraints.unlink(missing_ok=True)
+    constraints.symlink_to(secret)
+    weights = project / WEIGHTS
+    inner = weights.rename(weights.with_name("moved"))
+    for link, target in ((constraints, secret), (weights, secret)):
+        with pytest.raises(UserError) as raised:
+            release(load(), tmp_path / "new", system="tiny")
+        named = link.relative_to(project)
+        assert f"{named}: leads to {target}, outside the project" in str(raised.value)
+        assert not (tmp_path / "new").exists()
+        constraints.unlink(missing_ok=True)
+        weights.unlink(missing_ok=True)
+        weights.symlink_to(secret)
+    weights.unlink()
+    inner.rename(weights)
 
 
 def test_a_release_is_a_start(copy):

@@ -106,6 +106,12 @@ def _replace_resolved(stages: Sequence[Any], text: str) -> dict[str, dict[str, A
     return changed
 
 
+def cache_folder(root: Path) -> Path:
+    """The folder of DVC's cache."""
+    with open_repo(root) as repo:
+        return Path(repo.cache.local.path)
+
+
 def write_lock(stages: Sequence[Any]) -> None:
     """Write stages into dvc.lock; if that is cut short, it stays as it was.
 

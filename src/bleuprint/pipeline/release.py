@@ -3,19 +3,24 @@
 It quotes text of corpora in reports/index.html alone.
 """
 
+import os
 import shutil
+from collections.abc import Sequence
 from pathlib import Path
 
 from bleuprint import __version__
+from bleuprint.config import paths
 from bleuprint.config.cells import cells_of
 from bleuprint.config.experiment import Settings
 from bleuprint.config.paths import RESOLVED, ROWS, Cell
-from bleuprint.pipeline.dvc_lock import changed_stages
-from bleuprint.pipeline.verify import SUMS
+from bleuprint.dataset.binarized import SEGMENTATION
+from bleuprint.pipeline.dvc_lock import cache_folder, changed_stages
+from bleuprint.pipeline.release_check import CARD
 from bleuprint.report import frame, main_table, notes
 from bleuprint.report.citations import citations
 from bleuprint.report.grid import bullets, markdown
 from bleuprint.report.report import PAGE, write_page
+from bleuprint.runtime.checksums import SUMS, sums_of
 from bleuprint.runtime.code import commit, git
 from bleuprint.runtime.errors import UserError
 from bleuprint.runtime.files import sha256_of, whole_folder
@@ -57,6 +62,7 @@ def release(
     for cell in cells:
         if not (averaged := cell.models / "averaged").exists():
             raise UserError(f"{averaged}: no such folder; run: make reproduce, or dvc pull")
+    _check_links(cells)
     if changed := [*changed_stages()]:
         raise UserError(f"{changed[0]} is not up to date: run make reproduce first (dvc status)")
     if (head := commit()) and head.endswith("+"):
@@ -70,6 +76,8 @@ def release(
                 shutil.copyfile(path, folder / path)
         left_out = {cell: why for cell in cells if (why := _copy_weights(settings, cell, folder))}
         address = git(Path(), "remote", "get-url", "origin").decode().strip()
+        _write_text(folder / "references.bib", citations(settings))
+        _write_text(folder / SUMS, sums_of(folder))
         card = _TEMPLATES.get_template("release.md.j2").render(
             version=__version__,
             settings=settings,
@@ -82,12 +90,33 @@ def release(
             cells=cells,
             left_out=left_out,
             page=frame.REPORTS / PAGE,
+            sha256_of_sums=sha256_of(folder / SUMS),
         )
-        for name, text in {"references.bib": citations(settings), "README.md": card}.items():
-            (folder / name).write_text(text, encoding="utf-8", newline="\n")
-        files = sorted(path for path in folder.rglob("*") if path.is_file())
-        sums = [f"{sha256_of(path)}  {path.relative_to(folder)}\n" for path in files]
-        (folder / SUMS).write_text("".join(sums), encoding="utf-8")
+        _write_text(folder / CARD, card)
+
+
+def _write_text(path: Path, text: str) -> None:
+    path.write_text(text, encoding="utf-8", newline="\n")
+
+
+def _check_links(cells: Sequence[Cell]) -> None:
+    """Raise UserError if a file of the release is a link to a file outside the project.
+
+    Such a file may hold a password. Outputs may be links into DVC's cache, wherever that is.
+    """
+    allowed = [Path().resolve(), cache_folder(Path()).resolve()]
+    folders = [cell.models / "averaged" for cell in cells]
+    folders += [paths.folder(cell.corpus, "binary") / SEGMENTATION for cell in cells]
+    published = [path for path in _COPIED if os.path.lexists(path)]
+    for folder in folders:
+        published += [folder, *folder.rglob("*")]
+    for path in published:
+        target = path.resolve()
+        if not any(target.is_relative_to(root) for root in allowed):
+            raise UserError(
+                f"{path}: leads to {target}, outside the project, by a link: replace the link by "
+                "what may be published"
+            )
 
 
 def _copy_weights(settings: Settings, cell: Cell, folder: Path) -> str:

@@ -4,7 +4,6 @@ Of another report only results.json, costs.csv and dvc.lock are compared, so tha
 the other's data nor its models; of a release all files by their sums.
 """
 
-import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, cached_property
@@ -17,16 +16,16 @@ from typing_extensions import TypedDict
 from bleuprint.config.paths import RESOLVED, Cell
 from bleuprint.pipeline.dvc_lock import check_no_conflict, note_unrecorded
 from bleuprint.pipeline.first_difference import first_difference
+from bleuprint.pipeline.release_check import check_release
 from bleuprint.report.frame import COSTS, RESULTS, Records, read
 from bleuprint.report.revision import files_of
 from bleuprint.report.same_results import Compared, Verdict, compared, deviations
 from bleuprint.runtime.code import git
 from bleuprint.runtime.errors import UserError
-from bleuprint.runtime.files import read_bytes, sha256_of
+from bleuprint.runtime.files import read_bytes
 from bleuprint.runtime.schema import check_record
 from bleuprint.runtime.yaml_tree import parse_yaml
 
-SUMS = "SHA256SUMS"  # of the files of a release
 _LOCK = Path("dvc.lock")
 # Causes, and groups of results, that are written out.
 _MOST = 3
@@ -99,26 +98,16 @@ def open_report(name: str) -> Report:
     if name == ".":
         return _report("here", RESULTS, path)
     if path.is_dir():
-        _check_sums(path)
+        check_release(path)
         return _report(name, path / RESULTS, path)
     if path.exists() and path.absolute().parent.name == RESULTS.parent.name:
-        _check_sums(root := path.absolute().parents[1])
+        root = path.absolute().parents[1]
+        check_release(root)
         return _report(name, path, root)
     if path.exists():  # maybe among other files, whose sums and costs are not of it
         return _report(name, path, path.parent)
     with files_of(name, (RESULTS, COSTS, _LOCK)) as root:
         return _report(name, root / RESULTS, root)
-
-
-def _check_sums(folder: Path) -> None:
-    """Raise UserError if a file of a release is not as its SHA256SUMS says; others have none."""
-    sums = folder / SUMS
-    listed = sums.read_bytes().splitlines() if sums.is_file() else []
-    for line in map(os.fsdecode, listed):
-        expected, _, name = line.partition("  ")
-        path = folder / name
-        if not path.is_file() or sha256_of(path) != expected:
-            raise UserError(f"{path}: not the file that {SUMS} names: get the release again")
 
 
 def _report(name: str, path: Path, root: Path) -> Report:

@@ -63,6 +63,8 @@ class Translator:
     """Translates sentences with the model beside this script."""
 
     def __init__(self) -> None:
+        # the folder stays as it was, so that its checksums hold
+        sys.dont_write_bytecode = True
         sys.path.insert(0, str(HERE))
         import ctranslate2
 

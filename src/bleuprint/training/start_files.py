@@ -17,10 +17,11 @@ from bleuprint.config.system import Start
 from bleuprint.dataset.binarized import SEGMENTATION, BinaryCorpus
 from bleuprint.model.description import DESCRIPTION, ModelDescription
 from bleuprint.runtime import environment, fingerprint
+from bleuprint.runtime.checksums import SUMS, read_sums
 from bleuprint.runtime.errors import UserError
 from bleuprint.runtime.files import DamagedFile, read_object, reading, sha256_of
 
-_WEIGHTS, _SUMS = "model.safetensors", "SHA256SUMS"
+_WEIGHTS = "model.safetensors"
 _REMEDY = "get an intact copy of its folder"
 
 
@@ -114,9 +115,20 @@ def _from_folders(cells: Mapping[str, Mapping[str, Any]]) -> Iterator[tuple[Cell
 
 def _check_sums(*files: Path) -> None:
     """Raise UserError if one is not as the SHA256SUMS of a release, in a folder above it, says."""
-    if release := next((it for it in files[0].parents if (it / _SUMS).is_file()), None):
-        sums = (release / _SUMS).read_text(encoding="utf-8")
-        for path in files:
-            name = f"  {path.relative_to(release)}\n"
-            if name in sums and sha256_of(path) + name not in sums:
-                raise DamagedFile(path, f"its SHA-256 is not the one in {_SUMS}", _REMEDY)
+    above = (folder for folder in files[0].parents if (folder / SUMS).is_file())
+    folder = next(above, None)
+    if folder is None:
+        return
+    is_release = (folder / "reports").is_dir()
+    try:
+        sums = read_sums(folder / SUMS)
+    except UserError:
+        if is_release:
+            raise
+        return  # a list of other files, maybe with other hashes
+    for path in files:
+        expected = sums.get(path.relative_to(folder).as_posix())
+        if expected is None and is_release:
+            raise DamagedFile(folder / SUMS, f"no line lists {path}", _REMEDY)
+        if expected not in (None, sha256_of(path)):
+            raise DamagedFile(path, f"its SHA-256 is not the one in {SUMS}", _REMEDY)
