@@ -54,14 +54,20 @@ class _Run:
         self, repo: Any, described: Mapping[str, Stage], started: Callable[[str, bool], None]
     ) -> None:
         from dvc.repo import lock_repo
+        from dvc.stage import PipelineStage
 
         self._locked: Callable[[], AbstractContextManager[None]] = partial(lock_repo, repo)
         self._described, self._started = described, started
         with self._locked():
             graph = repo.index.graph
+        # a file of `dvc add` is in DVC's graph, too; nothing runs for it
+        in_order = [stage for stage in graph if isinstance(stage, PipelineStage)]
         order = [*described]
-        in_order = sorted(graph, key=lambda stage: order.index(stage.name))
-        self._before = {stage: {*graph.successors(stage)} for stage in in_order}
+        in_order.sort(key=lambda stage: order.index(stage.name))
+        self._before = {
+            stage: {each for each in graph.successors(stage) if isinstance(each, PipelineStage)}
+            for stage in in_order
+        }
         same = defaultdict[str, set[Any]](set)
         for stage in (stage for stage in in_order if described[stage.name].kind == "train"):
             # of systems with the same training, the second would wait for it, and keep a core
