@@ -2,35 +2,29 @@
 
 from multiprocessing import get_context
 
-from bleuprint.config.experiment import Settings, load_resolved
+from bleuprint.config.experiment import load_resolved
 from bleuprint.pipeline import stage_args
 from bleuprint.pipeline.leftovers import set_aside
 from bleuprint.report.report import write_reports
-from bleuprint.runtime.errors import run, say
+from bleuprint.runtime.errors import run
 from bleuprint.runtime.progress import working
-from bleuprint.tracking.sync import sync
+from bleuprint.tracking.sync import update_or_note
 
 
 def main() -> None:
     stage_args.names(__doc__)
     settings = load_resolved()
     set_aside(settings)
-    # beside the reports: to load MLflow and to open its database takes two seconds
-    view = get_context("fork").Process(target=_show_scores, args=(settings,))
+    # Results that the next run replaces, or that are in a temporary copy of the project (`dvc exp
+    # run --temp`), are logged here or never. Where this stage is skipped, the commands log them.
+    # Beside the reports, since to load MLflow and to open its database takes two seconds.
+    view = get_context("fork").Process(target=update_or_note, args=(settings,))
     view.start()
     try:
         with working("report"):
             write_reports(settings)
     finally:
         view.join()
-
-
-def _show_scores(settings: Settings) -> None:
-    """Log the scores to MLflow."""
-    try:
-        list(sync(settings, make=False))
-    except Exception as error:  # whatever happens to the view, the reports are written
-        say(f"scores are not in MLflow ({error}): run bleuprint record", "note")
 
 
 if __name__ == "__main__":

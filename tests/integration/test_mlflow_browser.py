@@ -1,16 +1,19 @@
 """MLflow's own pages, with the runs of some ablations: what docs/mlflow.md says to click."""
 
+import re
 from urllib.parse import quote
 
 import pytest
 
+from bleuprint.runtime.files import read_json
 from bleuprint.tracking.sync import sync
 from bleuprint.tracking.ui import show
+from measuring import value_of
 from mlservers import runs_in, write_ablations
 
 pytestmark = pytest.mark.slow
 
-SMOOTHING, BLEU = "train.label_smoothing", "bleu/first"
+SMOOTHING, BLEU = "train.label_smoothing", "bleu/news-en-de/first"
 
 
 @pytest.fixture(scope="module")
@@ -33,6 +36,7 @@ def runs(browser, mlserver, tmp_path_factory):
         browser.wait(f"{links}.length")
         return sorted(filter(None, browser.script(f"return {links}")))
 
+    show.root = root
     return show
 
 
@@ -78,6 +82,36 @@ def test_two_learning_rates_side_by_side(browser, runs):
     assert "train.lr_schedule.inverse_sqrt.lr\t0.004\t0.002" in text
 
 
+# The texts of all rows of MLflow's grids, those of a row from left to right.
+_GRID_ROWS = """
+const grids = [...document.querySelectorAll('.ag-root')];
+const rows = {};
+for (const part of document.querySelectorAll('.ag-row')) {
+  const row = `${grids.indexOf(part.closest('.ag-root'))} ${part.getAttribute('row-index')}`;
+  for (const cell of part.querySelectorAll('.ag-cell')) {
+    rows[row] = [...(rows[row] ?? []), cell];
+  }
+}
+const column = (cell) => Number(cell.getAttribute('aria-colindex'));
+return Object.values(rows).map((cells) =>
+  cells.sort((a, b) => column(a) - column(b)).map((cell) => cell.textContent.trim()));
+"""
+
+
+def test_compare_has_a_row_of_scores_for_each_corpus(browser, runs):
+    assert runs("params.system = 'base'") == ["base 4000-en-de 1", "base news-en-de 1"]
+    compare(browser)
+    browser.wait("document.body.innerText.includes(arguments[0])", BLEU)
+    rows = {name: values for name, *values in browser.script(_GRID_ROWS)}
+    assert sorted(rows["corpus"]) == ["4000-en-de", "news-en-de"]
+    for corpus in rows["corpus"]:
+        scores = read_json(runs.root / "results/base" / corpus / "1/scores.json")["first"]
+        for measure in ("bleu", "chrf2"):
+            shown = dict(zip(rows["corpus"], rows[f"{measure}/{corpus}/first"], strict=True))
+            assert shown.pop(corpus) == f"{value_of(scores, measure):.2f}"
+            assert [*shown.values()] == ["NaN"]
+
+
 def test_bleu_against_label_smoothing(browser, runs, mlserver):
     runs("params.system LIKE 'smoothing-%' AND params.corpus = 'news-en-de'")
     compare(browser)
@@ -111,4 +145,9 @@ def test_the_address_that_is_printed_shows_scores(browser, runs, mlserver, monke
     # a section for each metric, whose charts have whole names
     browser.wait("document.querySelector('.js-plotly-plot')")
     lines = browser.script("return document.body.innerText").split("\n")
-    assert lines.index("bleu") < lines.index(BLEU) < lines.index("chrf2")
+    sections = [line for line in lines if re.fullmatch(r"(bleu|chrf2)/.*-en-de( \(\d\))?", line)]
+    named = [section.partition(" ")[0] for section in sections]
+    assert named == [
+        f"{kind}/{name}-en-de" for kind in ("bleu", "chrf2") for name in ("4000", "news")
+    ]
+    assert BLEU in lines

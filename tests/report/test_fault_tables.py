@@ -19,7 +19,7 @@ from bleuprint.report.system_results import system_results
 from bleuprint.runtime.files import read_json, write_json
 from bleuprint.scoring.score import score_cell
 from bleuprint.text.parallel import TextFolder, read_lines
-from bleuprint.tracking.sync import metrics
+from bleuprint.tracking.run_content import metrics
 from result_rows import rows_of
 
 CORPUS, TEST = "news-en-de", "first"
@@ -77,7 +77,7 @@ def test_damage_is_in_every_table(made, monkeypatch):
     (row,) = (row for row in rows if row[2] == "numbers")
     assert row[3:6] == ("3", "12", "+9.0") and row[6].startswith("0.00")
     results = Results.open(settings, Cell("small", CORPUS, 1))
-    assert metrics(results.scores)["test_faulty_lines/first"] >= 12
+    assert metrics(CORPUS, results.scores)[f"test_faulty_lines/{CORPUS}/first"] >= 12
 
 
 def test_holms_correction_is_over_all_systems_and_faults():

@@ -14,14 +14,15 @@ from bleuprint.config.paths import Cell
 from bleuprint.runtime.files import read_json, write_json
 from bleuprint.scoring.measure import figure
 from bleuprint.tracking import runs as module
-from bleuprint.tracking.sync import described, sync
+from bleuprint.tracking.run_content import described
+from bleuprint.tracking.sync import sync
 from bleuprint.tracking.tracker import Tracker
 from measuring import value_of
 from mlservers import history, runs_in
 from root import ROOT
 from systems import with_systems
 
-COMET = "comet/first"
+COMET = "comet/news-en-de/first"
 SECONDS, LOSSES = 3725.0, [(100 * n, 8.0 - n) for n in range(1, 6)]  # as result_trees has them
 
 
@@ -63,9 +64,9 @@ def bleu(cell):
     return float(value_of(read_json(cell.results / "scores.json")["first"], "bleu") or 0)
 
 
-def changed(settings, make=True):
+def changed(settings):
     """The lines of runs."""
-    return [line for line in sync(settings, make) if line.startswith("run ")]
+    return [line for line in sync(settings) if line.startswith("run ")]
 
 
 def test_a_sync_makes_all_and_a_second_one_changes_nothing(root):
@@ -83,13 +84,13 @@ def test_a_sync_makes_all_and_a_second_one_changes_nothing(root):
     assert times == [SECONDS * 200 * n for n in range(1, 6)]  # evenly over the duration
     assert history(client, one, "train/loss") == LOSSES
     assert history(client, one, "valid/bleu") == [(250, 20.0), (500, 30.0)]
-    assert one.data.metrics["bleu/first"] == bleu(Cell("tiny", "news-en-de", 2))
+    assert one.data.metrics["bleu/news-en-de/first"] == bleu(Cell("tiny", "news-en-de", 2))
     assert {
-        "chrf2/first",
-        "ter/first",
+        "chrf2/news-en-de/first",
+        "ter/news-en-de/first",
         "total/seconds",
     } <= one.data.metrics.keys()
-    assert one.data.metrics["loss/first"] == 1.25
+    assert one.data.metrics["loss/news-en-de/first"] == 1.25
     params, tiny = one.data.params, settings.system("tiny")
     assert {key: params[key] for key in ("system", "corpus", "seed")} == {
         **{"system": "tiny", "corpus": "news-en-de", "seed": "2"}
@@ -148,14 +149,15 @@ def test_another_search_has_a_run_of_its_own_also_in_a_copy(root, tmp_path_facto
     monkeypatch.chdir(copy)
     monkeypatch.setenv("DVC_ROOT", str(root))
     settings = decoded_otherwise(Cell("tiny", "news-en-de", 1), beam=6, score=71.0)
-    # by the report stage, too: the training has a run
-    assert changed(settings, make=False) == ["run tiny news-en-de 1: made"]
+    assert changed(settings) == ["run tiny news-en-de 1: made"]
     _, after = runs_in(store(root), "trial_run")
     kept = {run.info.run_id: run.data.to_dictionary() for run in after}
     for run in before.values():
         assert kept.pop(run.info.run_id) == run.data.to_dictionary()
     (added,) = kept.values()
-    assert added["metrics"]["bleu/first"] == 71.0 and added["params"]["decode.beam"] == "6"
+    assert (
+        added["metrics"]["bleu/news-en-de/first"] == 71.0 and added["params"]["decode.beam"] == "6"
+    )
     assert "train/loss" in added["metrics"]
     assert changed(settings) == []  # seed 2 has no translations of this search
     monkeypatch.chdir(root)
@@ -168,7 +170,10 @@ def test_a_run_that_lacks_parameters_gets_them(root, monkeypatch):
     with monkeypatch.context() as patch:
         patch.setattr(module, "describe", lambda *_: False)
         list(sync(settings))
-    assert {len(run.data.params) for run in named(root)[1].values()} == {0}
+    client, runs = named(root)
+    assert {len(run.data.params) for run in runs.values()} == {0}
+    for run in runs.values():
+        client.delete_tag(run.info.run_id, module.OUTPUTS)  # which is set when all is logged
     assert len(changed(settings)) == 4
     assert min(len(run.data.params) for run in named(root)[1].values()) > 60
     assert changed(settings) == []
@@ -226,21 +231,8 @@ def test_scores_of_other_files_are_left_out_and_named(root, changed, said):
     assert len(lines) == 1
     assert re.match(f"{mine}: its scores are left out: .*{said}", lines[0])
     _, runs = named(root)
-    assert "bleu/first" not in runs["tiny news-en-de 1"].data.metrics
+    assert "bleu/news-en-de/first" not in runs["tiny news-en-de 1"].data.metrics
     assert "valid/bleu" in runs["tiny news-en-de 1"].data.metrics
-
-
-def test_the_report_stage_completes_runs_and_makes_none_of_a_training(root):
-    settings = load()
-    assert changed(settings, make=False) == []
-    client, _ = runs_in(store(root), "trial_run")
-    assert client.get_experiment_by_name("trial_run") is None
-    results = Results.open(settings, Cell("tiny", "news-en-de", 2))
-    Tracker(described(results)).close("FINISHED")
-    list(sync(settings, make=False))
-    _, runs = named(root)
-    assert set(runs) == {"tiny news-en-de 2"}
-    assert "bleu/first" in runs["tiny news-en-de 2"].data.metrics
 
 
 def test_cells_without_results_of_these_settings_are_named(root):

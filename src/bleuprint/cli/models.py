@@ -38,9 +38,13 @@ def _serve(given: argparse.Namespace) -> None:
 
 def _ui(given: argparse.Namespace) -> None:
     """Show the experiment's trainings in MLflow on 127.0.0.1."""
-    from bleuprint.tracking.ui import show
+    from bleuprint.tracking.sync import log_results, note_problems
+    from bleuprint.tracking.ui import check_port, show
 
-    show(load().experiment, given.port)
+    settings = load()
+    check_port(given.port)
+    note_problems(log_results(settings))
+    show(settings.experiment, given.port)
 
 
 def _export(given: argparse.Namespace) -> None:

@@ -97,9 +97,17 @@ def _reproduce(_: argparse.Namespace) -> None:
     """Check params.yaml, run what has changed, print the scores."""
     from bleuprint.cli.reproduce import ending, run_stages
     from bleuprint.cli.scores import print_headline
+    from bleuprint.tracking.sync import update_or_note
 
     _check_settings()
-    run_stages()
+    settings = load()
+    try:
+        run_stages()
+    except SystemExit:  # a stage has failed; others may have finished
+        update_or_note(settings)
+        raise
+    # a stage whose outputs are up to date does not run, so that it logs nothing
+    update_or_note(settings)
     print_headline(ending)
 
 

@@ -106,9 +106,10 @@ class Jobs:
             record()
 
     def _end(self) -> None:
-        """Write the page if no job has written it, and let other runners start."""
+        """Write the page if no job has written it, log to MLflow, and let other runners start."""
         if not self._workflow.touch:
             write_missing_page()
+        _update_mlflow()
         self._held.close()
 
     def _changed(self) -> list[Stage]:
@@ -155,6 +156,16 @@ class Jobs:
 
     def _depends_on(self, stage: Stage, names: set[str]) -> bool:
         return any(self._makers.get(path) in names for path in self._dependencies[stage.name])
+
+
+def _update_mlflow() -> None:
+    """Bring MLflow up to date with what has run now or before; a failure is printed."""
+    from bleuprint.tracking.sync import update_or_note  # each job loads this module, too
+
+    try:
+        update_or_note(load())
+    except UserError as error:  # in a params.yaml that was edited meanwhile
+        say(str(error))
 
 
 def _has_changed(changes: Iterable[Any]) -> bool:

@@ -1,5 +1,6 @@
 """MLflow runs: the training that a run shows, and how runs are found and completed."""
 
+import json
 import time
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -9,12 +10,19 @@ from bleuprint.config.cells import settings_sha256
 from bleuprint.config.experiment import Settings
 from bleuprint.config.paths import Cell
 from bleuprint.runtime.flatten import dotted
+from bleuprint.tracking.datasets import DatasetFacts
 
 if TYPE_CHECKING:
     from mlflow.entities import Run
     from mlflow.tracking import MlflowClient
 
 FINGERPRINT, COMMIT, FINISHED = "fingerprint", "mlflow.source.git.commit", "FINISHED"
+# The tag whose value MLflow shows as the description of a run.
+NOTE = "mlflow.note.content"
+# The tag that says, by a fingerprint, which outputs a run shows.
+OUTPUTS = "outputs"
+# The value of a tag where nothing here tells what it should be.
+UNKNOWN = "unknown"
 
 
 class Point(NamedTuple):
@@ -28,10 +36,10 @@ class Point(NamedTuple):
 
 @dataclass(frozen=True)
 class Description:
-    """The training that a run shows: its experiment, cell, fingerprint and parameters.
+    """The training that a run shows: its experiment, cell, fingerprint, parameters and datasets.
 
     `settings`: the fingerprint of all settings of the cell, those of search included, since MLflow
-    changes no parameter.
+    changes no parameter. `datasets`: the sets of its corpus, as far as they are on disk.
     """
 
     experiment: str
@@ -39,12 +47,26 @@ class Description:
     fingerprint: str
     params: Mapping[str, str]
     settings: str = ""
+    datasets: tuple[DatasetFacts, ...] = ()
 
     @classmethod
-    def of(cls, settings: Settings, cell: Cell, fingerprint: str, parameters: int) -> Self:
+    def of(
+        cls,
+        settings: Settings,
+        cell: Cell,
+        fingerprint: str,
+        parameters: int,
+        datasets: tuple[DatasetFacts, ...] = (),
+    ) -> Self:
         """`parameters`: how many the model has."""
-        of_all, params = settings_sha256(settings, cell), _params(settings, cell, parameters)
-        return cls(settings.experiment, cell, fingerprint, params, of_all)
+        return cls(
+            experiment=settings.experiment,
+            cell=cell,
+            fingerprint=fingerprint,
+            params=_params(settings, cell, parameters),
+            settings=settings_sha256(settings, cell),
+            datasets=datasets,
+        )
 
     @property
     def training(self) -> dict[str, str]:
@@ -60,6 +82,15 @@ class Description:
     @property
     def name(self) -> str:
         return " ".join(map(str, self.cell))
+
+    @property
+    def note(self) -> str:
+        """Where the report shows this run, in Markdown."""
+        return (
+            f"Row **{self.cell.system}** of the table for **{self.cell.corpus}** in "
+            f"`reports/table.md`, seed {self.cell.seed}. The report `reports/index.html` shows its "
+            "learning curves, output errors and sentences."
+        )
 
 
 def _params(settings: Settings, cell: Cell, parameters: int) -> dict[str, str]:
@@ -102,14 +133,58 @@ def create(
 
 
 def describe(client: "MlflowClient", run: "Run", description: Description) -> bool:
-    """Add the parameters that the run lacks; returns whether it did."""
+    """Add the parameters, datasets and description that a run lacks; return whether it did.
+
+    A description stays as it is once there is one: people edit it.
+    """
+    added_params = _add_params(client, run, description.params)
+    added_datasets = _add_datasets(client, run, description.datasets)
+    added_note = not run.data.tags.get(NOTE)
+    if added_note:
+        client.set_tag(run.info.run_id, NOTE, description.note)
+    return added_params or added_datasets or added_note
+
+
+def _add_params(client: "MlflowClient", run: "Run", params: Mapping[str, str]) -> bool:
+    """Add the parameters that a run lacks; return whether there were any."""
     from mlflow.entities import Param
 
-    # MLflow changes none that is there, such as a value that it has cut
-    new = description.params.keys() - run.data.params.keys()
-    params = [Param(key, description.params[key]) for key in sorted(new)]
-    client.log_batch(run.info.run_id, params=params)
-    return bool(new)
+    # MLflow changes no parameter of a run, such as a value that it has cut
+    missing = sorted(params.keys() - run.data.params.keys())
+    if missing:
+        new_params = [Param(key, params[key]) for key in missing]
+        client.log_batch(run.info.run_id, params=new_params)
+    return bool(missing)
+
+
+def _add_datasets(client: "MlflowClient", run: "Run", datasets: Iterable[DatasetFacts]) -> bool:
+    """Add the datasets that a run lacks as its inputs; return whether there were any."""
+    from mlflow.entities import Dataset, DatasetInput, InputTag
+
+    inputs = run.inputs.dataset_inputs if run.inputs else []
+    logged = {(each.dataset.name, each.dataset.digest) for each in inputs}
+    new_inputs = []
+    for facts in datasets:
+        if (facts.name, facts.digest) in logged:
+            continue
+        size = facts.size
+        profile = {
+            "pairs": size.pairs,
+            "source_tokens": size.source_tokens,
+            "target_tokens": size.target_tokens,
+        }
+        dataset = Dataset(
+            name=facts.name,
+            digest=facts.digest,
+            source_type="local",
+            source=json.dumps({"uri": facts.uri}),
+            profile=json.dumps(profile),
+        )
+        context = InputTag("mlflow.data.context", facts.context)
+        new_inputs.append(DatasetInput(dataset, [context]))
+    if new_inputs:
+        client.log_inputs(run.info.run_id, new_inputs)
+    return bool(new_inputs)
 
 
 def commit_tags(commit: str | None) -> dict[str, str]:
@@ -127,6 +202,7 @@ def complete(
     """Add what the run lacks of these, replace what has changed; returns whether it did.
 
     `points`: metrics of curves, timed from the start of the run; `scores`: those of the whole run.
+    A tag that is UNKNOWN replaces no value.
     """
     from mlflow.entities import Metric, RunTag
 
@@ -135,7 +211,10 @@ def complete(
     unlogged = [point for point in points if point.update not in steps.get(point.name, ())]
     new = [Metric(*point._replace(time=start + point.time)) for point in unlogged]
     new += [Metric(*score, now, 0) for score in sorted(scores.items() - held.metrics.items())]
-    new_tags = [RunTag(*tag) for tag in sorted(tags.items() - held.tags.items())]
+    new_tags = []
+    for key, value in sorted(tags.items() - held.tags.items()):
+        if value != UNKNOWN or key not in held.tags:
+            new_tags.append(RunTag(key, value))
     client.log_batch(run.info.run_id, metrics=new, tags=new_tags)
     return bool(new or new_tags)
 

@@ -1,4 +1,4 @@
-"""MLflow's store: the user's server, or mlflow.db at the project's root.
+"""MLflow's store: the user's server, or mlflow.db at the project's root (see database.py).
 
 A server may be slow, down or hang: no request takes longer than half a minute, unless the user sets
 MLFLOW_HTTP_REQUEST_... differently.
@@ -9,7 +9,8 @@ import os
 import re
 import sqlite3
 from collections.abc import Iterator
-from contextlib import closing, contextmanager
+from contextlib import contextmanager
+from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
@@ -17,6 +18,7 @@ from bleuprint.runtime import environment
 from bleuprint.runtime.errors import UserError, one_line
 from bleuprint.runtime.locks import FileLock
 from bleuprint.runtime.secrets import mask
+from bleuprint.tracking import database
 
 if TYPE_CHECKING:
     from mlflow.tracking import MlflowClient
@@ -44,6 +46,13 @@ def uri() -> str:
     return os.environ.get("MLFLOW_TRACKING_URI") or f"{_FILE}{environment.root() / 'mlflow.db'}"
 
 
+def database_file() -> Path | None:
+    """The file of the store's database; None if the store is a server."""
+    if not uri().startswith(_FILE):
+        return None
+    return Path(uri().removeprefix(_FILE).partition("?")[0])
+
+
 def client() -> "MlflowClient":
     """A client of the store; a database in a file is created if necessary."""
     from mlflow.tracking import MlflowClient
@@ -51,14 +60,14 @@ def client() -> "MlflowClient":
     for name in ("mlflow", "alembic", "urllib3"):  # what they warn of is reported here in one line
         logging.getLogger(name).setLevel(logging.ERROR)
     _check_address()
-    if not uri().startswith(_FILE):
+    path = database_file()
+    if path is None:
         return MlflowClient(uri())
     # processes that create the database at the same time crash in its migrations; the holder of
     # the lock may be a process that is stopped, or on another machine
     environment.work().mkdir(parents=True, exist_ok=True)
     with FileLock(environment.work() / "mlflow.lock", timeout=_LOCKED):
-        with closing(sqlite3.connect(uri().removeprefix(_FILE).partition("?")[0])) as database:
-            database.execute("SELECT name FROM sqlite_master")  # or MLflow retries for minutes
+        database.prepare(path)
         return MlflowClient(uri())
 
 
@@ -87,7 +96,7 @@ def experiment(client: "MlflowClient", name: str, make: bool = True) -> str:
     found = client.get_experiment_by_name(name)
     if found is None and make:
         try:
-            return client.create_experiment(name)
+            return client.create_experiment(name, _artifact_folder(name))
         except MlflowException:
             if (found := client.get_experiment_by_name(name)) is None:  # no other was first
                 raise
@@ -95,6 +104,16 @@ def experiment(client: "MlflowClient", name: str, make: bool = True) -> str:
         restore = f"mlflow experiments restore --experiment-id {found.experiment_id}"
         raise MlflowException(f"experiment {name} was deleted; to log there again: {restore}")
     return str(found.experiment_id) if found else ""
+
+
+def _artifact_folder(experiment: str) -> str | None:
+    """Where the artifacts of a new experiment are; None if the store decides that.
+
+    MLflow would take the working folder, which is temporary in `dvc exp run --temp`.
+    """
+    if database_file() is None:
+        return None
+    return (environment.root() / "mlruns" / experiment).as_uri()
 
 
 @contextmanager
@@ -134,4 +153,6 @@ def reason(error: Exception) -> str:
             return f"{inner.filename}: {cause}" if inner.filename else cause
         inner = inner.__cause__ or inner.__context__
     line = one_line(str(error)) or type(error).__name__  # masked before it is cut
+    # of SQLAlchemy's text the message of the database alone
+    line = re.sub(r"\(sqlite3\.\w+\) (.*?) (\[SQL: |\(Background on ).*", r"\1", line)
     return line if len(line) <= 200 else f"{line[:199]}…"

@@ -4,116 +4,194 @@ A run is a training, with the scores of its translations; another search, whose 
 parameters, too, has a run of its own. The outputs contain no time of day: a run made from them ends
 when it is made and begins earlier by the duration of its training, over which the points of its
 curves are spaced evenly.
+
+The tag `outputs` of a run is the fingerprint of what it shows. Where all runs have the expected
+one, nothing is logged, and MLflow, which takes seconds to load, is not loaded for the project's own
+database.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING
+from urllib.parse import unquote, urlsplit
 
 from bleuprint.cells.results import Results
 from bleuprint.config.cells import cells_of
 from bleuprint.config.experiment import Settings
-from bleuprint.scoring.measures import MEASURES
-from bleuprint.scoring.output_faults import ANY
-from bleuprint.scoring.record import SetScores
-from bleuprint.tracking import runs, store
-from bleuprint.tracking.runs import FINISHED, Description, Point
-from bleuprint.tracking.timings import Training, read_training
-from bleuprint.training.history import Curves
+from bleuprint.config.paths import Cell
+from bleuprint.runtime import environment
+from bleuprint.runtime.errors import UserError, one_line, say
+from bleuprint.runtime.locks import FileLock
+from bleuprint.runtime.progress import working
+from bleuprint.tracking import database, runs, store
+from bleuprint.tracking.run_content import RunContent, content_of
+from bleuprint.tracking.runs import FINISHED, OUTPUTS
 
 if TYPE_CHECKING:
+    from mlflow.entities import Run
     from mlflow.tracking import MlflowClient
 
+# The folder of a run's artifacts for translations, as in results/.
+_HYPOTHESES = "hypotheses"
+# Which folder above a run's artifacts is the project's.
+_PROJECT = 3
+# Seconds to wait for another process that logs the same outputs.
+_LOCKED = 120
 
-def sync(settings: Settings, make: bool = True) -> Iterator[str]:
-    """Log all outputs to MLflow; yields a line for each run that changed, each cell left out.
 
-    Without `make`, a run is created only for other scores of a training that has one. A second call
-    changes nothing. Raises UserError if MLflow cannot be reached or used.
+@dataclass
+class Outcome:
+    """What became of a cell in MLflow.
+
+    `done` is "made" or "completed" if its run has changed. `problem` says what is not shown, and
+    why. `is_missing`: the cell has no results with the present settings.
     """
-    cells = {cell: Results.find(settings, cell) for cell in cells_of(settings)}
-    if any(cells.values()):
-        with store.failures_named():
+
+    cell: Cell
+    done: str = ""
+    problem: str = ""
+    is_missing: bool = False
+
+
+def sync(settings: Settings) -> Iterator[str]:
+    """Log all outputs to MLflow, and yield lines that say what was done.
+
+    A second call changes nothing.
+
+    Args:
+        settings: The settings of params.yaml.
+
+    Yields:
+        A line for each run that changed, and for each cell whose results or scores are not shown.
+
+    Raises:
+        UserError: If MLflow cannot be reached or used.
+    """
+    outcomes = log_results(settings)
+    for outcome in outcomes:
+        if outcome.done:
+            yield f"run {' '.join(map(str, outcome.cell))}: {outcome.done}"
+        if outcome.problem:
+            yield f"{outcome.cell}: {outcome.problem}"
+    for outcome in outcomes:
+        if outcome.is_missing:
+            where = f"no training with these settings in {outcome.cell.results}"
+            yield f"{outcome.cell}: {where}: dvc pull or make reproduce"
+
+
+def update_or_note(settings: Settings) -> None:
+    """Bring MLflow up to date with the outputs; a failure is a note, whatever it is.
+
+    The results do not depend on MLflow, so that no failure of it may fail what has made them.
+    """
+    try:
+        note_problems(log_results(settings))
+    except Exception as error:
+        why = one_line(str(error)) or type(error).__name__
+        say(f"MLflow does not show these results yet ({why}). Run: bleuprint record", "note")
+
+
+def note_problems(outcomes: Sequence[Outcome]) -> None:
+    """Print what MLflow does not show of results that exist."""
+    for outcome in outcomes:
+        if outcome.problem:
+            say(f"MLflow, {outcome.cell}: {outcome.problem}", "note")
+
+
+def log_results(settings: Settings) -> list[Outcome]:
+    """Log the outputs of all cells to MLflow; return what became of each cell.
+
+    Raises:
+        UserError: If MLflow cannot be reached or used.
+    """
+    outcomes = []
+    found: list[tuple[Outcome, RunContent]] = []
+    for cell in cells_of(settings):
+        outcome = Outcome(cell)
+        outcomes.append(outcome)
+        try:
+            results = Results.find(settings, cell)
+            if results is None:
+                outcome.is_missing = True
+                continue
+            scores, problem = results.checked_scores()
+            if problem:
+                outcome.problem = f"its scores are left out: {problem}"
+            found.append((outcome, content_of(results, scores)))
+        except UserError as error:  # of a damaged file: the other cells are logged
+            outcome.problem = f"its results are left out: {error}"
+    contents = [content for _, content in found]
+    if contents and not _are_shown(settings.experiment, contents):
+        with working("MLflow: logging the results"), store.failures_named(), _one_at_a_time():
             client = store.client()
-            experiment = store.experiment(client, settings.experiment, make)
-            for results in filter(None, cells.values()):
-                scores, problem = results.checked_scores()
-                done = experiment and _log_cell(client, experiment, results, scores, make)
-                if done:
-                    yield f"run {' '.join(map(str, results.cell))}: {done}"
-                if problem:
-                    yield f"{results.cell}: its scores are left out: {problem}"
-    for cell in (cell for cell, results in cells.items() if results is None):
-        where = f"no training with these settings in {cell.results}"
-        yield f"{cell}: {where}: dvc pull or make reproduce"
+            experiment = store.experiment(client, settings.experiment)
+            for outcome, content in found:
+                _log_run(client, experiment, outcome, content)
+    return outcomes
 
 
-def described(results: Results) -> Description:
-    """The training of a cell, as its run shows it."""
-    training = results.training.fingerprint, results.training.parameters
-    return Description.of(results.settings, results.cell, *training)
+def _are_shown(experiment: str, contents: Sequence[RunContent]) -> bool:
+    """Whether the project's database shows all these runs already; of a server False."""
+    path = store.database_file()
+    if path is None:
+        return False
+    expected = {content.sha256 for content in contents}
+    return expected <= database.logged_outputs(path, experiment)
 
 
-def metrics(scores: Mapping[str, SetScores]) -> dict[str, float]:
-    """The metrics of each test set, KIND/SET: short, as MLflow shows 20 characters of a name.
-
-    The corpus is a parameter and part of the run's name.
-    """
-    # of the faults any, one of a dozen, which would hide other metrics in Compare
-    kinds = {key: key for key, each in MEASURES.items() if each.kind in ("score", "figure")}
-    kinds[ANY] = "test_faulty_lines"
-    return {
-        f"{kinds[each['measure']]}/{test}": each["value"]
-        for test, of_test in scores.items()
-        for each in of_test["measures"]
-        if each["measure"] in kinds and not each["group"]
-    }
+def _one_at_a_time() -> FileLock:
+    """The lock of processes that log outputs: two at once would create each run twice."""
+    environment.work().mkdir(parents=True, exist_ok=True)
+    return FileLock(environment.work() / "mlflow-runs.lock", timeout=_LOCKED)
 
 
-def _log_cell(
-    client: "MlflowClient",
-    experiment: str,
-    results: Results,
-    scores: Mapping[str, SetScores],
-    make: bool,
-) -> str:
-    """Complete the run of a training; returns what was done: "made", "completed" or nothing."""
-    description, facts = described(results), results.training
-    measured = read_training(results.cell, facts.fingerprint)
-    seconds = measured.seconds if measured else 0.0
+def _log_run(
+    client: "MlflowClient", experiment: str, outcome: Outcome, content: RunContent
+) -> None:
+    """Complete the run of a training, and say in its outcome what was done."""
+    from mlflow.exceptions import MlflowException
+
+    description, seconds = content.description, content.seconds or 0.0
     found = runs.find(client, experiment, description.tags)
-    if not found:
+    is_finished = found is not None and found.info.status == FINISHED
+    if found and is_finished and found.data.tags.get(OUTPUTS) == content.sha256:
+        return
+    if found is None:
         other = runs.find(client, experiment, description.training)
-        if not (scores if other else make):
-            return ""
+        if other and not content.has_scores:
+            return  # translations of another search are shown; those of this one are not made yet
     run = found or runs.create(client, experiment, description, {}, seconds)
-    lacked = runs.describe(client, run, description)
-    tags, totals = dict[str, str](), {"total/teraflop": facts.flops / 1e12}  # all digits are shown
-    totals["total/target_tokens"] = float(facts.target_tokens)
-    if measured:
-        tags = {"device": measured.device, "versions": measured.versions or "unknown"}
-        tags |= runs.commit_tags(measured.commit)
-        totals["total/seconds"] = seconds
-    if facts.early_end:
-        tags["early_end"] = str(facts.early_end)
-    totals |= metrics(scores)
-    changed = runs.complete(client, run, tags, _points(results.curves, measured), totals)
-    if run.info.status != FINISHED:
-        end = run.info.start_time + round(1000 * seconds)
-        client.set_terminated(run.info.run_id, FINISHED, end if measured else None)
-        changed = True
-    return "made" if found is None else "completed" if changed or lacked else ""
+    is_described = runs.describe(client, run, description)
+    is_completed = runs.complete(client, run, content.tags, content.points, content.metrics)
+    if not is_finished:
+        end = None
+        if content.seconds is not None:
+            end = run.info.start_time + round(1000 * seconds)
+        client.set_terminated(run.info.run_id, FINISHED, end)
+    if found is None:
+        outcome.done = "made"
+    elif is_described or is_completed or not is_finished:
+        outcome.done = "completed"
+    try:
+        _copy_hypotheses(client, run, content.hypotheses)
+    except (MlflowException, OSError) as error:
+        outcome.problem = f"its translations are not among the artifacts: {store.reason(error)}"
+        return
+    # last, since it says that all else is logged
+    client.set_tag(run.info.run_id, OUTPUTS, content.sha256)
 
 
-def _points(curves: Curves | None, measured: Training | None) -> list[Point]:
-    """The points of the curves, spaced evenly over the duration of the training."""
-    if curves is None:
-        return []
-    pace = 1000 * measured.seconds / curves.validation[-1].update if measured else 0.0
-    points = [("train", vars(entry)) for entry in curves.training]
-    points += [("valid", vars(entry)) for entry in curves.validation]
-    return [
-        Point(f"{kind}/{name}", value, round(pace * values["update"]), values["update"])
-        for kind, values in points
-        for name, value in values.items()
-        if name not in ("update", "tokens") and value is not None
-    ]
+def _copy_hypotheses(client: "MlflowClient", run: "Run", hypotheses: Sequence[Path]) -> None:
+    """Copy translations into a run's artifacts.
+
+    MLflow records absolute paths. Of a project that was moved or removed since, the folder is not
+    created again; its translations stay in results/.
+    """
+    address = urlsplit(run.info.artifact_uri)
+    if address.scheme in ("", "file"):
+        above = Path(unquote(address.path)).parents  # of PROJECT/mlruns/EXPERIMENT/RUN/artifacts
+        if len(above) > _PROJECT and not above[_PROJECT].is_dir():
+            return
+    for path in hypotheses:
+        client.log_artifact(run.info.run_id, str(path), _HYPOTHESES)

@@ -7,6 +7,7 @@ from pathlib import Path
 from bleuprint.config.experiment import Settings
 from bleuprint.runtime.distributed.group import Group
 from bleuprint.runtime.progress import Progress
+from bleuprint.tracking.datasets import datasets_of
 from bleuprint.tracking.hardware import machine_of, peak_memory, text_libraries
 from bleuprint.tracking.runs import Description
 from bleuprint.tracking.stopwatch import Stopwatch
@@ -32,8 +33,14 @@ class TrainingLog(Observer):
 
     def started(self, state: TrainState, expected_updates: int | None) -> None:
         job = self._job
-        training = self._fingerprints.all, state.parameters
-        self._tracker = Tracker(Description.of(self._settings, job.cell, *training))
+        description = Description.of(
+            self._settings,
+            job.cell,
+            self._fingerprints.all,
+            state.parameters,
+            datasets_of(job.cell.corpus, self._fingerprints.data),
+        )
+        self._tracker = Tracker(description)
         label = f"train {job.cell.system} {job.cell.corpus}, seed {job.cell.seed}"
         self._progress = Progress(label, expected_updates, "updates", state.update)
         self.stopwatch.start()

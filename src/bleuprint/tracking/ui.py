@@ -29,13 +29,12 @@ def show(experiment: str, port: int) -> None:
     a browser asks for. Raises UserError if the port is taken.
     """
     remote = store.uri().startswith("http")
-    if not remote:
-        _check(port)
+    check_port(port)
     with store.failures_named():
         number = store.experiment(store.client(), experiment, make=False)
     if not number:
         none = f"MLflow at {mask(store.uri())} has no trainings of {experiment} yet"
-        say(f"{none}: they come with make reproduce, or with bleuprint record", "note")
+        say(f"{none}: they come with make reproduce or dvc pull", "note")
     server = urlsplit(store.uri())
     host = server.netloc.rpartition("@")[2]
     base = (
@@ -54,7 +53,10 @@ def show(experiment: str, port: int) -> None:
         os.execv(sys.executable, [sys.executable, "-c", _MLFLOW, "ui", *address, *options])
 
 
-def _check(port: int) -> None:
+def check_port(port: int) -> None:
+    """Raise UserError if another process listens at the port where MLflow would start."""
+    if store.uri().startswith("http"):
+        return
     try:
         socket.create_server((_HOST, port)).close()
     except OSError as error:
