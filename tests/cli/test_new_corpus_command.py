@@ -48,7 +48,7 @@ SAID = [
     r"^500 of 500 pairs remain after the rules: train 400, valid 50, test 50$",
     r"^small trains for at most [\d,]+ updates, [\d.]+ passes over the text: \d+ minutes$",
     r"^medium trains for at most ",
-    r"^forecast: \d+ minutes in all, on \d+ idle cores of this machine$",
+    r"^forecast for \S+, without other corpora: \d+ minutes?, on \d+ idle cores? of this machine$",
     r"raise its train\.max_updates",
     r"^400 training pairs are few: ",
     r"^BLEU will be known to about ±7\.2, by a test set of 50 pairs$",

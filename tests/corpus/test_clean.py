@@ -70,7 +70,7 @@ def test_validation_and_test_sets_keep_every_byte(tmp_path):
 
 def test_nothing_left_is_an_error_and_leaves_nothing(tmp_path):
     write_set(TextFolder(tmp_path / "raw", "de", "en"), "train", [("", "x")])
-    counts = "1 pairs in, 0 out; dropped by empty_side 1"
+    counts = "1 pair in, 0 out; dropped by empty_side 1"
     with pytest.raises(UserError, match=f"^corpus c: nothing left of train after clean: {counts}$"):
         run(tmp_path)
     assert not (tmp_path / "clean").exists() and not (tmp_path / "ledger.json").exists()

@@ -100,7 +100,7 @@ def test_a_pulled_clone_has_nothing_to_run_for_snakemake(by_dvc, tmp_path):
     jobs = clone.snakemake("--dry-run")
     for kind in ("resolve", "train@wide", "average@wide", "translate@wide", "score@wide", "report"):
         assert f": {kind}" in jobs and kind in planned
-    assert "@tiny" not in jobs and "binarize" not in jobs
+    assert "@tiny" not in jobs and ": binarize@" not in jobs
 
 
 def test_a_trial_by_dvc_changes_no_time_in_a_dry_run(reproduced):

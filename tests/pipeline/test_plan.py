@@ -10,10 +10,12 @@ import pytest
 
 import micro
 from bleuprint.cli import pipeline
+from bleuprint.config.experiment import load
 from bleuprint.pipeline import plan
 from bleuprint.pipeline.graph import stages
 from bleuprint.pipeline.plan import planned_stages
 from bleuprint.pipeline.project_lock import hold
+from bleuprint.pipeline.resolve import resolved_files
 from bleuprint.pipeline.rules import rules
 from bleuprint.runtime.errors import UserError
 
@@ -144,7 +146,10 @@ def printed(project, monkeypatch, capsys):
     def printed(*planned):
         stages = [SimpleNamespace(kind="train", name=f"train@{n}") for n in range(len(planned))]
         pairs = zip(stages, planned, strict=True)
-        found = [SimpleNamespace(stage=stage, why=why, took=took) for stage, (why, took) in pairs]
+        found = [
+            SimpleNamespace(stage=stage, why=why, took=took, took_with_another_seed=None)
+            for stage, (why, took) in pairs
+        ]
         monkeypatch.setattr(plan, "planned_stages", lambda: found)
         pipeline._plan(None)
         return capsys.readouterr().out.splitlines()
@@ -152,10 +157,55 @@ def printed(project, monkeypatch, capsys):
     return printed
 
 
-@pytest.mark.parametrize(("new", "said"), [(0, ""), (1, "; 1 other: never"), (2, "; 2 others: n")])
-def test_stages_that_have_never_finished_are_counted(printed, new, said):
+@pytest.mark.parametrize(
+    ("new", "said"),
+    [
+        (0, ""),
+        (1, "; not known: the time of 1 other (train)"),
+        (2, "; not known: the time of 2 others (train)"),
+    ],
+)
+def test_stages_whose_time_is_not_known_are_counted(printed, new, said):
     *_, last = printed(("new", 2.0), *[("new", None)] * new)
-    assert last.startswith(f"1 of these took 0:00:02 when they last ran here{said}")
+    assert last == f"1 of these took 0:00:02 when they last ran here{said}"
+
+
+def test_a_renamed_system_has_its_training_already(reproduced):
+    """The row of a new name with another training has not."""
+    reproduced.edit("params.yaml", "  wide:\n", "  wider:\n")
+    other = "  other:\n    like: tiny\n    model: {d_ff: 56}\n"
+    reproduced.write("params.yaml", reproduced.read("params.yaml") + other)
+    found = planned(reproduced)
+    pattern = r"is new under this name; its training is in work/trainings/wide\.own\.1\.\w+ already"
+    assert re.fullmatch(pattern, found["train@wider-own-1"])
+    assert found["average@wider-own-1"] == "has not finished here yet"
+    assert found["train@other-own-1"] == "has not finished here yet"
+
+
+def test_a_second_seed_took_as_long_as_the_first(reproduced):
+    reproduced.edit("params.yaml", "seeds: [1]", "seeds: [1, 2]")
+    output = reproduced.run("bleuprint", "plan")
+    for kind in ("train", "average", "translate", "score"):
+        line = rf"(?m)^{kind}, 2 stages +has not .*; took 0:00:\d\d with another seed$"
+        assert re.search(line, output), output
+
+
+def test_shares_of_sets_that_a_corpus_has_are_no_settings_of_it(stand_in, tmp_path):
+    """A corpus with a validation set draws a test set alone."""
+    project = stand_in.copy(tmp_path / "project")
+    for side in ("en", "de"):
+        shutil.copy(project.root / f"inputs/a.{side}", project.root / f"inputs/valid.{side}")
+    valid = (
+        "      valid:\n        v: {license_and_citation: own, source: {path: inputs/valid.en}, "
+        "target: {path: inputs/valid.de}}\n"
+    )
+    project.edit("params.yaml", "    filter: {length", f"{valid}    filter: {{length")
+    before = resolved_files(load(project.root / "params.yaml"), project.root).content["corpora"]
+    split = "    split: {valid: 0.2, test: 0.1}\n"
+    project.edit("params.yaml", "    filter: {length", f"{split}    filter: {{length")
+    after = resolved_files(load(project.root / "params.yaml"), project.root).content["corpora"]
+    assert (before["own"]["split"]["valid"], before["own"]["split"]["test"]) == (0.05, 0.05)
+    assert (after["own"]["split"]["valid"], after["own"]["split"]["test"]) == (0.05, 0.1)
 
 
 def test_reasons_that_differ_in_more_than_a_cell_are_all_given(printed):

@@ -231,7 +231,7 @@ def test_a_signal_ends_the_stages_and_waits_until_they_have_saved(project, numbe
             assert process.poll() is None
             time.sleep(0.05)
         process.send_signal(number)
-        said = "bleuprint: error: stopped: the same command continues from here\n"
+        said = "bleuprint: note: stopped: the same command continues from here\n"
         assert (process.communicate(timeout=60)[1], process.returncode) == (said, 75)
     finally:
         process.kill()

@@ -1,13 +1,11 @@
 """The rules of the Snakefile against the stages that DVC resolves from dvc.yaml."""
 
 import re
-from dataclasses import replace
-from pathlib import Path
 
 import pytest
 
+from bleuprint.pipeline import snakemake_run
 from bleuprint.pipeline.rules import rules as rules_of
-from bleuprint.pipeline.snakemake_run import outdate_others
 
 
 @pytest.fixture(scope="module")
@@ -43,21 +41,27 @@ def test_a_sharded_rule_joins_its_shards_and_others_do_not(rules):
     assert " --gather " not in by_name["split"].command(own)
 
 
-def test_outputs_of_other_settings_are_older_than_all_inputs_or_missing(
-    stages, tmp_path, monkeypatch
-):
-    monkeypatch.chdir(tmp_path)
-    stages = [replace(stages[name], recorded={"a": 1}) for name in ("filter@own", "download@own")]
-    stages[1] = replace(stages[1], dependencies=())
-    (filtered, _), (given, ledger) = [[*map(Path, stage.outputs)] for stage in stages]
-    for path in (filtered, given / "a.en", ledger):
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.touch()
-    outdate_others(stages)
-    assert filtered.stat().st_mtime == 1
-    assert (given / "a.en").exists() and not ledger.exists()
-    filtered.touch()
-    stages[0].mark.parent.mkdir(parents=True)
-    stages[0].mark.touch()  # Snakemake has run it since
-    outdate_others(stages)
-    assert filtered.stat().st_mtime > 1
+@pytest.mark.parametrize(
+    ("changes", "runs"),
+    [
+        ([], False),
+        ([{"changed deps": {"data/raw/own": "deleted"}}], False),  # its maker runs first
+        ([{"changed outs": {"data/clean/own": "deleted"}}], False),  # Snakemake finds it missing
+        ([{"changed outs": {"data/clean/own": "not in cache"}}], False),  # it is here
+        ([{"changed outs": {"data/clean/own": "modified"}}], True),
+        ([{"changed deps": {"data/raw/own": "modified"}}], True),
+        ([{"changed deps": {"reports/resolved.json": {"code.clean": "modified"}}}], True),
+        ([{"changed deps": {"a": "deleted"}}, {"changed outs": {"b": "modified"}}], True),
+        (["changed command"], True),
+    ],
+)
+def test_a_stage_is_a_job_if_dvc_finds_more_than_a_missing_file(changes, runs):
+    assert snakemake_run._has_changed(changes) == runs
+
+
+def test_the_stages_after_a_changed_one_run_as_well(stages):
+    """As `dvc dag` draws them, by hand: through all levels, and in no other branch."""
+    jobs = snakemake_run.Jobs(None, [*stages.values()], None)
+    found = jobs._with_following({"average@tiny-own-1"})
+    assert found == {"average@tiny-own-1", "translate@tiny-own-1", "score@tiny-own-1", "report"}
+    assert jobs._with_following({"score@wide-own-1"}) == {"score@wide-own-1", "report"}

@@ -193,7 +193,7 @@ def test_results_that_one_side_lacks_are_counted(tmp_path):
     frame(record("tiny", "news-en-de", "first", 30.0)).save(there / RESULTS)
     text, verdict = compared(here, there)
     assert verdict == Verdict.DIFFERENT
-    assert text[1] == "only here: 1 results, only there: 0"
+    assert text[1] == "only here: 1 result, only there: 0"
 
 
 def test_many_differences_fit_ten_lines(tmp_path):
@@ -215,7 +215,7 @@ def test_many_differences_fit_ten_lines(tmp_path):
     frame(*rows[1:]).save(there / RESULTS)
     text, verdict = compared(here, there)
     assert verdict == Verdict.DIFFERENT and len(text) <= 10
-    assert text[2].endswith("30.00 and 30.50 BLEU (mean difference +0.50), and 1 others")
+    assert text[2].endswith("30.00 and 30.50 BLEU (mean difference +0.50), and 1 other")
     assert text[3] == "  from binarize on: settings; data; signature version:0.0 and version:0.5"
     assert text[7].endswith(" more groups of results, by where and why they differ)")
 
@@ -248,7 +248,7 @@ def test_the_exit_status_and_a_revision(tmp_path):
     write(root, 33.4, **OTHER)
     write_lock(root, smoothing="0.2\r\x1c\u2028\x85\0\ufeff")
     status, output, _ = bleuprint(root, "HEAD")
-    counts = "1 results the same bytes, 1 of a noise of seeds that is not known\n"
+    counts = "1 result the same bytes, 1 of a noise of seeds that is not known\n"
     assert status == 4 and output.startswith(f"here and HEAD: {counts}")
     assert (
         "from train on: settings cells.small.news-en-de.train.label_smoothing 0.2      and 0.1\n"

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 
 from bleuprint.config.experiment import load
 from bleuprint.runtime import environment
+from bleuprint.runtime.counts import counted
 from bleuprint.runtime.errors import UserError, say
-from bleuprint.runtime.html import counted
 
 if TYPE_CHECKING:
     from bleuprint.corpus.inspect import Inspection
@@ -172,7 +172,8 @@ def _training(corpus: str, text: "TextSize", valid: int) -> Iterator[str]:
             yield f"{name} trains until train.patience ends it"
             continue
         passes = forecast.passes(system.train, text, updates)
-        line = f"{name} trains for at most {updates:,} updates, {passes:,.1f} passes over the text"
+        most = counted(updates, "update")
+        line = f"{name} trains for at most {most}, {passes:,.1f} passes over the text"
         if not environment.has_gpu():
             is_portable = system.arithmetic == "portable"
             threads = 1 if is_portable else cores
@@ -187,7 +188,8 @@ def _training(corpus: str, text: "TextSize", valid: int) -> Iterator[str]:
         trained = side_by_side + sum(seconds_one_by_one)
         minutes = trained / 60 + _REST + text.pairs / _PREPARED
         idle = counted(cores, "idle core")
-        yield f"forecast: {minutes:,.0f} minutes in all, on {idle} of this machine"
+        time = counted(max(1, round(minutes)), "minute")
+        yield f"forecast for {corpus}, without other corpora: {time}, on {idle} of this machine"
     yield "for a better system, in more hours: raise its train.max_updates in params.yaml"
 
 

@@ -5,13 +5,18 @@ import json
 import re
 from collections.abc import Sequence
 from itertools import groupby
+from typing import TYPE_CHECKING
 
 from bleuprint.cli.options import Commands, add_command
 from bleuprint.config.experiment import load
 from bleuprint.config.notes import check_tokenizers, params_notes
 from bleuprint.config.params_schema import params_schema
+from bleuprint.runtime.counts import counted
 from bleuprint.runtime.errors import say
 from bleuprint.runtime.progress import working
+
+if TYPE_CHECKING:
+    from bleuprint.pipeline.plan import PlannedStage
 
 
 def add_commands(commands: Commands) -> None:
@@ -63,10 +68,8 @@ def _plan(_: argparse.Namespace) -> None:
     """What make reproduce would run, why, and how long it took before."""
     from bleuprint.pipeline.plan import planned_stages
     from bleuprint.pipeline.project_lock import hold
-    from bleuprint.report.cost_columns import duration
 
     load()  # work/, of the lock, is the project's
-    known, new = list[float](), 0
     # while stages run, their outputs are half written
     with hold("bleuprint plan", writes=False), working("plan: reading what has changed"):
         planned = planned_stages()
@@ -75,14 +78,42 @@ def _plan(_: argparse.Namespace) -> None:
     for kind, group in groupby(planned, lambda each: each.stage.kind):
         stages = list(group)
         name = stages[0].stage.name if len(stages) == 1 else f"{kind}, {len(stages)} stages"
-        took = [s for each in stages if (s := each.took) is not None]
-        text = f"; took {duration(sum(took))}" if len(took) == len(stages) else ""
-        print(f"{name:<36}  {_reasons([each.why for each in stages])}{text}")
-        known += took
-        new += len(stages) - len(took)
-    if known:
-        unknown = f"; {new} other{'s' * (new > 1)}: never finished here" if new else ""
-        print(f"{len(known)} of these took {duration(sum(known))} when they last ran here{unknown}")
+        print(f"{name:<36}  {_reasons([each.why for each in stages])}{_took(stages)}")
+    if times := _times(planned):
+        print(times)
+
+
+def _took(stages: Sequence["PlannedStage"]) -> str:
+    """How long some stages took before, if that is known of all."""
+    from bleuprint.report.cost_columns import duration
+
+    own = [each.took for each in stages if each.took is not None]
+    others = [each.took_with_another_seed for each in stages]
+    of_others = [seconds for seconds in others if seconds is not None]
+    if len(own) + len(of_others) < len(stages):
+        return ""
+    seed = " with another seed" if of_others else ""
+    return f"; took {duration(sum(own) + sum(of_others))}{seed}"
+
+
+def _times(planned: Sequence["PlannedStage"]) -> str:
+    """How long the planned stages took before in all, and of which that is not known."""
+    from bleuprint.report.cost_columns import duration
+
+    known, unknown = list[float](), list[str]()
+    for each in planned:
+        seconds = each.took if each.took is not None else each.took_with_another_seed
+        if seconds is None:
+            unknown.append(each.stage.kind)
+        else:
+            known.append(seconds)
+    if not known:
+        return ""
+    line = f"{len(known)} of these took {duration(sum(known))} when they last ran here"
+    if unknown:
+        kinds = ", ".join(dict.fromkeys(unknown))
+        line += f"; not known: the time of {counted(len(unknown), 'other')} ({kinds})"
+    return line
 
 
 def _reasons(whys: Sequence[str]) -> str:

@@ -223,6 +223,25 @@ class Corpus:
         targets = (name.split("-")[1] for name in self.directions or ())
         return {tag(language): language for language in targets}
 
+    def used_split(self) -> Split:
+        """Return the settings of the sets that are drawn; those of given sets have defaults.
+
+        So a corpus with its own validation set is not prepared again when `split.valid` changes.
+        """
+        if self.directions:  # their text is sampled by the seed
+            return self.split
+        unused = dict[str, Any]()
+        if self.files.valid:
+            unused |= {"valid": Split.valid, "every": None}
+        if self.files.tests:
+            unused["test"] = Split.test
+        if self.files.valid and self.files.tests:
+            unused["seed"] = Split.seed
+        try:
+            return replace(self.split, **unused)
+        except ValueError:  # the default of an unused share does not fit the share in use
+            return self.split
+
     def pairs(self, name: str) -> dict[str, "Corpus"]:
         """The corpora of one language pair: itself as `name`, or NAME/DIRECTION for each."""
         if self.directions is None:

@@ -187,6 +187,8 @@ class Settings:
             }
             for name, row in self.cells.items()
         }
+        for name, corpus in self.corpora.items():
+            whole["corpora"][name]["split"] = dump(corpus.used_split())
         return {**whole, "cells": cells}
 
 

@@ -11,6 +11,7 @@ from bleuprint.corpus.steps.filtering import FilteredBlock, FilterStep, kept_pai
 from bleuprint.corpus.steps.shard import Shard
 from bleuprint.corpus.steps.sharded import step_files
 from bleuprint.rules.rule import Candidate, Check, Tokens, rule_error
+from bleuprint.runtime.counts import counted
 from bleuprint.runtime.errors import UserError
 from bleuprint.text.parallel import Block, Pair
 from bleuprint.text.tokenizers import Tokenize, token_bounds, tokenizer_for
@@ -119,6 +120,8 @@ def _run(check: Check, candidates: Sequence[Candidate]) -> list[bool]:
         at = "\t".join(candidates[len(kept)].pair) if len(kept) < len(candidates) else None
         raise rule_error(error, at) from error
     if len(kept) != len(candidates):
-        given = f"keeps_each gave {len(kept)} results for {len(candidates)} pairs"
+        given = (
+            f"keeps_each gave {counted(len(kept), 'result')} for {counted(len(candidates), 'pair')}"
+        )
         raise UserError(f"check {check.name()}: {given}")
     return kept

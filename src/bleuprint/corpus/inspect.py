@@ -22,6 +22,7 @@ from bleuprint.corpus.split import split_folder
 from bleuprint.corpus.steps.ledger import NothingLeft, SetCounts, read_ledger
 from bleuprint.corpus.steps.sharded import Step, run_step
 from bleuprint.corpus.text_notes import notes_of
+from bleuprint.runtime.counts import counted
 from bleuprint.runtime.errors import UserError
 from bleuprint.text.parallel import TextFolder
 
@@ -160,7 +161,7 @@ def report(inspection: Inspection, samples: int) -> Iterator[str]:
             "Repeated pairs are found only if drawn"
         )
     for stage, counts in inspection.stages.items():
-        yield f"{stage}: {counts.pairs_in:,} pairs in, {counts.pairs_out:,} out"
+        yield f"{stage}: {counted(counts.pairs_in, 'pair')} in, {counts.pairs_out:,} out"
         for action, rules in ("changed", counts.changed), ("dropped", counts.dropped):
             for rule, count in rules.items():
                 share = f"{count / max(counts.pairs_in, 1):.2%}"

@@ -19,6 +19,7 @@ from bleuprint.corpus.own_files import check_languages, own_text
 from bleuprint.corpus.steps.ledger import SetCounts
 from bleuprint.corpus.text_notes import PairForms
 from bleuprint.rules.language_id import LanguageId
+from bleuprint.runtime.counts import counted
 from bleuprint.runtime.errors import UserError, say
 from bleuprint.runtime.files import found_path, whole_file
 from bleuprint.runtime.schema import MAX_NAME, build
@@ -95,8 +96,9 @@ class NewCorpus:
         names = " and ".join(map(str, files))
         pairs = len(sample) + counts.dropped.get("sample", 0)
         if pairs < _FEWEST:
+            few = f"{counted(pairs, 'pair')} {'is' if pairs == 1 else 'are'} too few"
             raise UserError(
-                f"{names}: {pairs} pairs are too few to train, validate and test on: at least "
+                f"{names}: {few} to train, validate and test on: at least "
                 f"{_FEWEST}, and thousands to translate sentences that are not among them"
             )
         check_languages(names, own.languages, sample)

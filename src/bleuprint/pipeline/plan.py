@@ -1,18 +1,30 @@
 """What `make reproduce` would run, why, and how long it took before."""
 
 from collections.abc import Collection, Iterator, Mapping
+from contextlib import chdir, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from bleuprint.config.experiment import load
+from bleuprint.config.experiment import Settings, load
 from bleuprint.config.paths import Cell
 from bleuprint.pipeline.dvc_lock import changed_stages, recorded_stages
 from bleuprint.pipeline.graph import Stage, inputs, stages
 from bleuprint.pipeline.resolve import resolved_files
-from bleuprint.tracking.timings import last_training_seconds, read_seconds, stage_file
+from bleuprint.runtime import environment
+from bleuprint.runtime.errors import UserError
+from bleuprint.tracking.timings import (
+    last_stage_seconds_with_any_seed,
+    last_training_seconds,
+    last_training_seconds_with_any_seed,
+    read_seconds,
+    stage_file,
+)
+from bleuprint.training.fingerprints import Fingerprints, job_of, work_folder
 
 _NEW = "has not finished here yet"
+# The stages whose arguments are system, corpus and seed.
+_OF_TRAININGS = ("train", "average", "translate", "score", "comet")
 
 
 @dataclass(frozen=True)
@@ -25,15 +37,35 @@ class PlannedStage:
     @property
     def took(self) -> float | None:
         """Its seconds when it last ran here, with whatever settings; None: unknown."""
-        words = self.stage.command.split()
-        script = next((each for each in words if each.startswith("stages/")), None)
-        if script is None:  # a stage of the user's own
+        command = _script_with_arguments(self.stage)
+        if not command:  # a stage of the user's own
             return None
-        command = words[words.index(script) :]
-        if self.stage.kind != "train":
-            return read_seconds(stage_file(command))
-        _, system, corpus, seed = command
-        return last_training_seconds(Cell(system, corpus, int(seed)))
+        if self.stage.kind == "train":
+            return last_training_seconds(_cell(self.stage))
+        return read_seconds(stage_file(command))
+
+    @property
+    def took_with_another_seed(self) -> float | None:
+        """The seconds of the same stage with another seed, where only those are known."""
+        command = _script_with_arguments(self.stage)
+        if self.stage.kind not in _OF_TRAININGS or self.took is not None or not command:
+            return None
+        if self.stage.kind == "train":
+            return last_training_seconds_with_any_seed(_cell(self.stage))
+        return last_stage_seconds_with_any_seed(command)
+
+
+def _script_with_arguments(stage: Stage) -> list[str]:
+    """The script of a stage and its arguments; empty for a command of the user's own."""
+    words = stage.command.split()
+    scripts = [word for word in words if word.startswith("stages/")]
+    return words[words.index(scripts[0]) :] if scripts else []
+
+
+def _cell(stage: Stage) -> Cell:
+    """The training that a stage belongs to."""
+    _, system, corpus, seed = _script_with_arguments(stage)
+    return Cell(system, corpus, int(seed))
 
 
 def planned_stages(root: Path = Path()) -> list[PlannedStage]:
@@ -45,7 +77,8 @@ def planned_stages(root: Path = Path()) -> list[PlannedStage]:
     """
     recorded = recorded_stages(root)
     # as if `resolve` had run, which `dvc repro` does before the others
-    resolved = resolved_files(load(root / "params.yaml"), root)
+    settings = load(root / "params.yaml")
+    resolved = resolved_files(settings, root)
     texts = resolved.texts()
     graph = stages(root, resolved.content, texts)
     status = changed_stages(root, texts)
@@ -63,9 +96,25 @@ def planned_stages(root: Path = Path()) -> list[PlannedStage]:
         if not reasons:
             before = (makers.get(path) for path in needed)
             reasons = [f"after {name}" for name in before if name in planned and "@" in name]
+        is_new_training = reasons[:1] == [_NEW] and stage.kind == "train"
+        # if its text is prepared again, the fingerprint of the training is not known yet
+        if is_new_training and not any(makers.get(path) in planned for path in needed):
+            reasons = [_reused(stage, settings, root) or _NEW]
         if reasons:
             planned[stage.name] = PlannedStage(stage, reasons[0])
     return list(planned.values())
+
+
+def _reused(stage: Stage, settings: Settings, root: Path) -> str | None:
+    """Why a new training takes no time: a row of another name has had it, as after a renaming."""
+    with chdir(root), suppress(UserError, OSError):
+        cell = _cell(stage)
+        job = job_of(cell, settings)
+        folder = work_folder(job, Fingerprints.from_job(job))
+        if folder.is_dir():
+            place = folder.relative_to(environment.root())
+            return f"is new under this name; its training is in {place} already"
+    return None
 
 
 def _reasons(

@@ -8,14 +8,14 @@ from pathlib import Path
 
 import torch
 
-from bleuprint.config.experiment import Settings, load_resolved
-from bleuprint.config.paths import Cell, folder
+from bleuprint.config.experiment import load_resolved
+from bleuprint.config.paths import Cell
 from bleuprint.dataset.binarized import CORPUS, BinaryCorpus
 from bleuprint.model.arithmetic import check_portable
 from bleuprint.model.description import DESCRIPTION
 from bleuprint.model.linear import check_precision
 from bleuprint.runtime import environment
-from bleuprint.runtime.closure import code_fingerprint
+from bleuprint.runtime.counts import counted
 from bleuprint.runtime.distributed.group import Group, init_process_group, started
 from bleuprint.runtime.distributed.launch import start_processes
 from bleuprint.runtime.errors import UserError, say
@@ -24,9 +24,9 @@ from bleuprint.runtime.locks import FileLock
 from bleuprint.tracking.hardware import machine_of
 from bleuprint.tracking.timings import train_file
 from bleuprint.tracking.training_log import TrainingLog
-from bleuprint.training.job import Fingerprints, Job, export_checkpoints, export_results
+from bleuprint.training.fingerprints import Fingerprints, Job, job_of, work_folder
+from bleuprint.training.job import export_checkpoints, export_results
 from bleuprint.training.schedule_notes import system_notes
-from bleuprint.training.start_files import start_files
 from bleuprint.training.trainer import Trainer
 
 
@@ -68,15 +68,15 @@ def _start(job: Job, trainer: Trainer, group: Group) -> str:
     """What is trained, and on what."""
     train, machine = job.system.train, machine_of(group)
     setting, size = train.update_size
-    ends = [f"{train.max_updates:,} updates"] if train.max_updates is not None else []
-    ends += [f"{train.max_epochs:,} epochs"] if train.max_epochs is not None else []
-    of = "target tokens" if setting == "tokens_per_update" else "sentences"
-    threads = f" with {machine['threads']} threads" if group.device.type == "cpu" else ""
+    ends = [counted(train.max_updates, "update")] if train.max_updates is not None else []
+    ends += [counted(train.max_epochs, "epoch")] if train.max_epochs is not None else []
+    of = "target token" if setting == "tokens_per_update" else "sentence"
+    threads = f" with {counted(machine['threads'], 'thread')}" if group.device.type == "cpu" else ""
     device = f"{machine['processes']} x {machine['device']}{threads}"
     return (
         f"train {job.cell.system} {job.cell.corpus}, seed {job.cell.seed}: "
         f"{trainer.state.parameters:,} parameters, {' or '.join(ends) or 'patience'}; updates of "
-        f"{size:,} {of} in {train.precision} on {device}"
+        f"{counted(size, of)} in {train.precision} on {device}"
     )
 
 
@@ -192,14 +192,14 @@ def _check_size(job: Job, corpus: BinaryCorpus) -> None:
     train, (setting, update) = job.system.train, job.system.train.update_size
     source, target = (corpus.side("train", each).lengths for each in (corpus.source, corpus.target))
     by_tokens, tokens = train.tokens_per_update is not None, int(target.sum())
-    size, what = (tokens, "target tokens") if by_tokens else (len(target), "pairs")
+    size, what = (tokens, "target token") if by_tokens else (len(target), "pair")
     if size >= update:
         try:
             job.system.check_average(updates := train.most_updates(tokens, len(target)))
         except ValueError as error:
             raise UserError(
                 f"{job.cell.system} on {job.cell.corpus}: train.max_epochs {train.max_epochs} are "
-                f"at most {updates} updates, too few: {error}"
+                f"at most {counted(updates or 0, 'update')}, too few: {error}"
             ) from None
         return
     # a batch must hold the longest sentence, and an update a batch
@@ -210,21 +210,9 @@ def _check_size(job: Job, corpus: BinaryCorpus) -> None:
         lower += f" and train.max_tokens ({train.max_tokens})"
     advice = f"{lower} to {value}, for example" if value <= size else "set sentences_per_update: 1"
     raise UserError(
-        f"corpus {job.cell.corpus}: train has {size} {what}, less than one update of "
+        f"corpus {job.cell.corpus}: train has {counted(size, what)}, less than one update of "
         f"{job.cell.system}: {advice}"
     )
-
-
-def work_folder(job: Job, fingerprints: Fingerprints) -> Path:
-    """The folder of a training's checkpoints, named by its cell and the fingerprint of all that
-    decides it.
-
-    If another cell has the same training (a system that was renamed, a row that differs only in
-    averaging or decoding), it is that cell's folder, so that nothing is trained twice.
-    """
-    trainings, mark = environment.work() / "trainings", fingerprints.all[:16]
-    own = trainings / ".".join((*map(str, job.cell), mark))
-    return next(iter(sorted(trainings.glob(f"*.{mark}"))), own)
 
 
 def _locked(work: Path, group: Group) -> AbstractContextManager[object]:
@@ -238,13 +226,3 @@ def _locked(work: Path, group: Group) -> AbstractContextManager[object]:
     lock = FileLock(work.with_name(f"{work.suffix}.lock"))  # of all cells with this training
     held = f"{work}: another process is running this training"
     return lock.acquire_or_say(held, wait=group.size == 1)
-
-
-def job_of(cell: Cell, settings: Settings) -> Job:
-    """The training of a cell; raises UserError if there is no such cell."""
-    system = settings.system_on(cell.system, cell.corpus)
-    settings.check_seed(cell.seed)
-    corpus, texts = (folder(cell.corpus, stage) for stage in ("binary", "split"))
-    start = start_files(system.train.from_, cell) if system.train.from_ else None
-    code = code_fingerprint("train")
-    return Job(cell=cell, system=system, corpus=corpus, texts=texts, code=code, start=start)

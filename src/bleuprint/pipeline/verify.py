@@ -21,6 +21,7 @@ from bleuprint.report.frame import COSTS, RESULTS, Records, read
 from bleuprint.report.revision import files_of
 from bleuprint.report.same_results import Compared, Verdict, compared, deviations
 from bleuprint.runtime.code import git
+from bleuprint.runtime.counts import counted
 from bleuprint.runtime.errors import UserError
 from bleuprint.runtime.files import read_bytes
 from bleuprint.runtime.schema import check_record
@@ -134,17 +135,15 @@ def lines(here: Report, there: Report) -> tuple[list[str], Verdict]:
             f"with {here.name}"
         )
     verdicts = [each.verdict for each in results]
-    counts = [
-        f"{verdicts.count(of)} {text}"
-        for of, text in {Verdict.SAME_BYTES: "results the same bytes", **_TEXTS}.items()
-        if of in (Verdict.SAME_BYTES, *verdicts)
-    ]
+    counts = [f"{verdicts.count(of)} {text}" for of, text in _TEXTS.items() if of in verdicts]
+    same = counted(verdicts.count(Verdict.SAME_BYTES), "result")
+    counts.insert(0, f"{same} the same bytes")
     text = [f"{here.name} and {there.name}: {', '.join(counts)}"]
     if here.name == "here" and _only_committed():
         text.append("here, reports/ is as committed: nothing has run since. To run: make reproduce")
     alone = [len(side.records.cells) - len(results) for side in (here, there)]
     if any(alone):
-        text.append(f"only here: {alone[0]} results, only there: {alone[1]}")
+        text.append(f"only here: {counted(alone[0], 'result')}, only there: {alone[1]}")
     if left_out:
         text.append(f"not compared, since one side lacks them: {', '.join(left_out)}")
     # by verdict, and by where and why they differ; different ones first
@@ -155,7 +154,7 @@ def lines(here: Report, there: Report) -> tuple[list[str], Verdict]:
     for (of, why), members in islice(groups.items(), _MOST):
         text += [f"{_TEXTS[of]}: {_example(members)}", f"  {why}"]
     if (left := len(groups) - _MOST) > 0:
-        text[-1] += f" (and {left} more groups of results, by where and why they differ)"
+        text[-1] += f" (and {counted(left, 'more group')} of results, by where and why they differ)"
     if any(each.verdict == Verdict.WITHIN_NOISE for each in results):
         seeds = len({each.cell.seed for each in results})
         basis = "those that reports/ has on these test lines" if seeds == 1 else str(seeds)
@@ -198,7 +197,7 @@ def _example(members: Sequence[Compared]) -> str:
         most.verdict == Verdict.WITHIN_NOISE or abs(most.difference) > most.noise
     )
     noise = f", noise ± {most.noise:.2f}" if comparable else ""
-    others = f", and {len(members) - 1} others" if len(members) > 1 else ""
+    others = f", and {counted(len(members) - 1, 'other')}" if len(members) > 1 else ""
     return (
         f"{system} on {corpus}, seed {seed}, {most.first['test']}: {bleu[0]:.2f} and "
         f"{bleu[1]:.2f} BLEU (mean difference {most.difference:+z.2f}{noise}){others}"

@@ -27,9 +27,14 @@ def duration(seconds: float) -> str:
     return f"{minutes // 60}:{minutes % 60:02}:{rest:02}"
 
 
+def machine(device: str, processes: int | str, threads: int | str) -> str:
+    """Return what a training ran on; processes and threads of several machines are `1 + 2`."""
+    return f"{device}, {processes} x {threads} {'thread' if str(threads) == '1' else 'threads'}"
+
+
 def _devices(trainings: pd.DataFrame) -> str:
     known = trainings.loc[trainings.device.notna(), ["device", "processes", "threads"]]
-    shapes = [f"{t.device}, {t.processes} x {t.threads} threads" for t in known.itertuples()]
+    shapes = [machine(t.device, t.processes, t.threads) for t in known.itertuples()]
     return "; ".join(dict.fromkeys(shapes)) or NONE
 
 

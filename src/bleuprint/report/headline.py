@@ -10,6 +10,7 @@ from bleuprint.report.arranged import stacked
 from bleuprint.report.frame import Records
 from bleuprint.report.grid import Grid, Number, Row, only
 from bleuprint.report.terminal import height, wrapped
+from bleuprint.runtime.counts import counted
 from bleuprint.scoring.human_agreement import AGREE
 
 # Lines of a screen.
@@ -73,7 +74,7 @@ def _cut(records: Records, room: int, legend: Sequence[str]) -> _Parts:
         scores, left = stacked(kept), len(ranked) - most
         return [
             only(scores, lambda at: AGREE not in scores.columns[at].label),
-            *([f"{left} more rows: bleuprint table --all"] if left else []),
+            *([f"{counted(left, 'more row')}: bleuprint table --all"] if left else []),
             *("", *legend),
         ]
 

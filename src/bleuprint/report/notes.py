@@ -13,6 +13,7 @@ from bleuprint.report.grid import span
 from bleuprint.report.published import literature
 from bleuprint.report.system_results import OUTSIDE, SystemResult, by_test, system_results
 from bleuprint.report.task import tasks_of
+from bleuprint.runtime.counts import counted
 from bleuprint.runtime.errors import UserError
 from bleuprint.scoring import reachable
 from bleuprint.scoring.file_warnings import WARNING
@@ -203,7 +204,7 @@ def _detectable(results: Sequence[SystemResult]) -> str:
     parts = list[str]()
     errors = [detectable(each.error) for each in tested if each.error]
     if errors and lines >= SENTENCES:
-        parts.append(f"{span(errors)} BLEU on {lines:,} sentences")
+        parts.append(f"{span(errors)} BLEU on {counted(lines, 'sentence')}")
     seeds = len(results[0].seeds)
     deviations = [each.deviation for each in tested if each.deviation]
     if errors and deviations:

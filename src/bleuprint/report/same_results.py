@@ -11,6 +11,7 @@ from statistics import fmean, median, variance
 from typing import Any
 
 from bleuprint.config.paths import Cell
+from bleuprint.report.cost_columns import machine
 from bleuprint.report.frame import CELLS, KEY, REPORTS, RESULTS, Records, stored, trained
 from bleuprint.report.system_results import PLACE
 from bleuprint.runtime.errors import UserError
@@ -134,7 +135,7 @@ class Compared:
         if self.differs("versions") and all(self._both("versions")):
             yield _changed(*self._both("versions"), ", ")
         machines = [
-            f"{side['device']}, {side['processes']} x {side['threads']} threads"
+            machine(side["device"], side["processes"], side["threads"])
             for side in (self.first, self.second)
             if side["device"]
         ]

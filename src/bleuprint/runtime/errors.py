@@ -73,14 +73,14 @@ def run(main: Callable[[], None]) -> NoReturn:
         if sys.stdout:  # None if the caller has closed it
             sys.stdout.flush()
     except KeyboardInterrupt:
-        _end(130, ["interrupted"])
+        _end(130, ["interrupted"], kind_of(130))
     except BrokenPipeError:
         # The reader of our output has closed it; without this Python prints another error at exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(128 + signal.SIGPIPE)
     except Exception as error:
         if lines := _lines(error):
-            _end(getattr(error, "status", 1), lines)
+            _end(getattr(error, "status", 1), lines, kind_of(getattr(error, "status", 1)))
         if not _recorded(1, mask(traceback.format_exc())):
             sys.excepthook(type(error), error, error.__traceback__)
         _exit(1)
@@ -135,10 +135,15 @@ def _lines(error: Exception) -> list[str]:
     return [line] if line else []
 
 
-def _end(status: int, messages: list[str]) -> NoReturn:
+def kind_of(status: int) -> str:
+    """Return what the message of a process with this exit status is: a planned stop is no error."""
+    return "note" if status in (Interrupted.status, 130) else "error"
+
+
+def _end(status: int, messages: list[str], kind: str) -> NoReturn:
     if not _recorded(status, one_line("; ".join(messages))):
         for message in messages:
-            say(message)
+            say(message, kind)
     _exit(status)
 
 

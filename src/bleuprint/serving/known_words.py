@@ -9,6 +9,7 @@ import regex
 from bleuprint.config import paths
 from bleuprint.dataset.binarized import BinaryCorpus
 from bleuprint.dataset.subwords.vocabulary import UNK
+from bleuprint.runtime.counts import counted
 from bleuprint.runtime.memoize import BoundedCache
 from bleuprint.runtime.progress import track
 from bleuprint.text.parallel import read_lines
@@ -49,8 +50,8 @@ class KnownWords:
 
     def __str__(self) -> str:
         pairs, name = self._corpus.sets["train"].pairs, self._corpus.folder.name
-        of_words = f", with {len(self):,} different source words" if self._read else ""
-        return f"{pairs:,} pairs of {name}{of_words}"
+        of_words = f", with {counted(len(self), 'different source word')}" if self._read else ""
+        return f"{counted(pairs, 'pair')} of {name}{of_words}"
 
     def note(self, unknown: Counter[str], count: int) -> tuple[str, str]:
         """What to say of a text of `count` words, and its kind: a warning if most are unknown.
@@ -59,7 +60,7 @@ class KnownWords:
         """
         named = [word for word, _ in unknown.most_common(_NAMED)]
         named = [word if len(word) <= _LONGEST else f"{word[:_LONGEST]}…" for word in named]
-        more = f" and {len(unknown) - _NAMED:,} others" if len(unknown) > _NAMED else ""
+        more = f" and {counted(len(unknown) - _NAMED, 'other')}" if len(unknown) > _NAMED else ""
         said = f"{unknown.total():,} of {count:,} words were not in the training text: "
         said += f"{', '.join(named)}{more} ({self})"
         if 2 * unknown.total() <= count:

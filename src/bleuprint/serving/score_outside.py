@@ -8,6 +8,7 @@ from bleuprint.config.outside import OutsideFile
 from bleuprint.config.paths import folder, outside
 from bleuprint.corpus.download.formats.lines import read_lines as read_given_lines
 from bleuprint.corpus.test_sets import read_description
+from bleuprint.runtime.counts import counted
 from bleuprint.runtime.errors import UserError, say
 from bleuprint.runtime.files import not_a_file, sha256_of, whole_folder, write_json
 from bleuprint.scoring.file_warnings import file_warnings
@@ -32,7 +33,8 @@ def check_files(settings: Settings, root: Path = Path()) -> Iterator[str]:
             is_prepared = sources.exists() and references.exists()
             # a note: the test set may be another one now, and not yet prepared
             if is_prepared and len(translations) != (known := count_lines(references)):
-                yield f"{key}: {path} has {len(translations):,} lines, {references} {known:,}"
+                given = counted(len(translations), "line")
+                yield f"{key}: {path} has {given}, {references} {known:,}"
             corpus = settings.corpus(name).of_test(test)
             source_lines = list(read_lines(sources)) if is_prepared else []
             reference_lines = list(read_lines(references)) if is_prepared else []
@@ -53,7 +55,7 @@ def score_outside(settings: Settings, name: str, root: Path = Path()) -> None:
             translations = _checked_lines(file, key, root)
             if (given := len(translations)) != (expected := count_lines(references)):
                 raise UserError(
-                    f"{path}: has {given:,} lines, but the test set has {expected:,} "
+                    f"{path}: has {counted(given, 'line')}, but the test set has {expected:,} "
                     f"({references}; {key})"
                 )
             hypotheses = unfinished / row / "hypotheses" / references.name

@@ -26,6 +26,7 @@ from bleuprint.decoding.translate import create_engine
 from bleuprint.decoding.word_alignment import WordAligner, WordAlignment
 from bleuprint.rules import EDITS
 from bleuprint.rules.rule import Edit, Edits, edited
+from bleuprint.runtime.counts import counted
 from bleuprint.runtime.errors import UserError
 from bleuprint.runtime.schema import Named, build
 from bleuprint.runtime.utf8 import read_lines_together
@@ -82,7 +83,8 @@ class Translated:
         found = list[str]()
         if self.beyond:
             found.append(
-                f"the line is {self.beyond} tokens too long for the model: split into pieces"
+                f"the line is {counted(self.beyond, 'token')} too long for the model: "
+                "split into pieces"
             )
         elif self.pieces and not self.best[0].text:
             found.append("the translation is empty")

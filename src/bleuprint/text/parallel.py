@@ -13,6 +13,7 @@ from itertools import compress, islice
 from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple
 
+from bleuprint.runtime.counts import counted
 from bleuprint.runtime.errors import UserError
 from bleuprint.runtime.files import open_regular
 from bleuprint.runtime.utf8 import not_utf8
@@ -111,7 +112,7 @@ def read_blocks(
             counts = [side.count(b"\n") for side in sides]
             if counts[0] != counts[1]:
                 raise UserError(
-                    f"{source} has {count_lines(source)} lines and {target} has "
+                    f"{source} has {counted(count_lines(source), 'line')} and {target} has "
                     f"{count_lines(target)}: not parallel"
                 )
             if not counts[0]:

@@ -5,7 +5,7 @@ file in timings/ is named by the fingerprint of the result that it was measured 
 result from DVC's cache is shown with its own figures.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -72,5 +72,25 @@ def stage_file(command: Sequence[str]) -> Path:
 
 def last_training_seconds(cell: Cell) -> float | None:
     """The duration of the training of a cell that ended here last; None without any."""
-    files = sorted(cell.timings.glob("train-*.json"), key=lambda path: path.stat().st_mtime)
-    return read_seconds(files[-1]) if files else None
+    return _last_seconds(cell.timings.glob("train-*.json"))
+
+
+def last_training_seconds_with_any_seed(cell: Cell) -> float | None:
+    """The duration of a system's training on a corpus that ended here last, with any seed."""
+    return _last_seconds(cell.timings.parent.glob("*/train-*.json"))
+
+
+def last_stage_seconds_with_any_seed(command: Sequence[str]) -> float | None:
+    """The duration of a stage of a training that ended here last, with any seed.
+
+    `command`: script, system, corpus, seed.
+    """
+    script, system, corpus, _ = command
+    file = stage_file((script, system, corpus, "*"))
+    return _last_seconds(file.parent.glob(file.name))
+
+
+def _last_seconds(files: Iterable[Path]) -> float | None:
+    """The duration in the newest of some files; None if there are none."""
+    in_order = sorted(files, key=lambda path: path.stat().st_mtime)
+    return read_seconds(in_order[-1]) if in_order else None

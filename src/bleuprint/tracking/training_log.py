@@ -12,7 +12,7 @@ from bleuprint.tracking.hardware import machine_of, peak_memory, text_libraries
 from bleuprint.tracking.runs import Description
 from bleuprint.tracking.stopwatch import Stopwatch
 from bleuprint.tracking.tracker import Tracker
-from bleuprint.training.job import Fingerprints, Job
+from bleuprint.training.fingerprints import Fingerprints, Job
 from bleuprint.training.observer import Observer, Status
 from bleuprint.training.train_state import TrainState
 from bleuprint.training.train_step import UpdateStats

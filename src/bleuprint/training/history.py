@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, Self
 
+from bleuprint.runtime.counts import counted
 from bleuprint.runtime.schema import read_record
 
 CHECKPOINTS = "checkpoints.json"
@@ -74,7 +75,7 @@ class EarlyEnd:
         if self.loss is not None:
             signs.append(f"the loss was still falling ({self.loss_before:.3f} to {self.loss:.3f})")
         if self.warmup_updates is not None:
-            signs.append(f"warmup of {self.warmup_updates:,} updates was not over")
+            signs.append(f"warmup of {counted(self.warmup_updates, 'update')} was not over")
         return f"{' and '.join(signs)}: raise train.patience or train.validate_every" * bool(signs)
 
 

@@ -1,66 +1,18 @@
-"""A training job: the fingerprints of everything that determines its result, and its outputs."""
+"""The outputs of a training."""
 
 import shutil
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from pathlib import Path
 
-from bleuprint.config.cells import training_settings_sha256
-from bleuprint.config.paths import Cell
-from bleuprint.config.system import System
 from bleuprint.dataset.binarized import BinaryCorpus
 from bleuprint.model.weights import write_description
-from bleuprint.runtime import fingerprint
 from bleuprint.runtime.errors import UserError
-from bleuprint.runtime.files import sha256_of, whole_folder, write_json
+from bleuprint.runtime.files import whole_folder, write_json
 from bleuprint.training import checkpoint
+from bleuprint.training.fingerprints import Fingerprints, Job
 from bleuprint.training.history import CHECKPOINTS, CheckpointsRecord, EarlyEnd, TrainingFacts
 from bleuprint.training.optimizer import ema_weights
-from bleuprint.training.start_files import StartFiles
 from bleuprint.training.train_state import TrainState
-
-
-@dataclass(frozen=True)
-class Job:
-    """One cell to train.
-
-    `corpus`: the folder of the binarized corpus; `texts`: the folder of the validation references;
-    `code`: the fingerprint of the code that determines the result; `start`: the files of the first
-    weights, None if these are random.
-    """
-
-    cell: Cell
-    system: System
-    corpus: Path
-    texts: Path
-    code: str
-    start: StartFiles | None = None
-
-
-@dataclass(frozen=True)
-class Fingerprints:
-    """Fingerprints of the settings (with the seed), the code, the data, and the start (None: there
-    is none); `all` combines them.
-    """
-
-    settings: str
-    code: str
-    data: str
-    start: str | None = None
-
-    @classmethod
-    def from_job(cls, job: Job) -> "Fingerprints":
-        settings = training_settings_sha256(job.system, job.cell.seed)
-        references = [sha256_of(path) for path in sorted(job.texts.glob("valid.*"))]
-        data = fingerprint.of_settings(BinaryCorpus(job.corpus).training_sha256, *references)
-        return cls(settings, job.code, data, job.start.fingerprint() if job.start else None)
-
-    @property
-    def all(self) -> str:
-        return fingerprint.of_settings(*self.each().values())
-
-    def each(self) -> dict[str, str]:
-        """Those that there are, by name."""
-        return {name: mark for name, mark in vars(self).items() if mark is not None}
 
 
 def export_checkpoints(job: Job, folder: Path, fingerprints: Fingerprints, output: Path) -> None:

@@ -24,8 +24,8 @@ from bleuprint.training import checkpoint
 from bleuprint.training.data_loader import LocalUpdate, local_updates, prefetch
 from bleuprint.training.disk_room import CheckpointSize, check_room
 from bleuprint.training.dry_run import dry_run
+from bleuprint.training.fingerprints import Fingerprints, Job
 from bleuprint.training.history import EarlyEnd
-from bleuprint.training.job import Fingerprints, Job
 from bleuprint.training.memory_advice import lower_max_tokens
 from bleuprint.training.observer import Observer, Status
 from bleuprint.training.start import take_weights
@@ -118,8 +118,10 @@ class Trainer:
                         self._say_early_end()
                         return
                     if stop:
+                        cell = self._job.cell
                         raise Interrupted(
-                            f"stopped by SIGTERM: saved at update {state.update}; "
+                            f"train {cell.system} {cell.corpus}, seed {cell.seed}: stopped by "
+                            f"SIGTERM: saved at update {state.update}; "
                             "the same command continues from there"
                         )
 

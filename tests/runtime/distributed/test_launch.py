@@ -174,7 +174,7 @@ def test_sigterm_saves_on_all(tmp_path):
 
 @pytest.mark.parametrize(
     ("number", "status", "said"),
-    [(signal.SIGINT, 130, "bleuprint: error: interrupted\n"), (signal.SIGTERM, 143, "")],
+    [(signal.SIGINT, 130, "bleuprint: note: interrupted\n"), (signal.SIGTERM, 143, "")],
 )
 def test_a_signal_reaches_all(tmp_path, number, status, said):
     process = start(tmp_path, GO_ON, processes=2)

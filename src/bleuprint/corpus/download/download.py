@@ -22,6 +22,7 @@ from bleuprint.corpus.download.fetch import Source, fetch
 from bleuprint.corpus.download.formats import read_text
 from bleuprint.corpus.steps.ledger import Ledger, SetCounts
 from bleuprint.runtime import fingerprint
+from bleuprint.runtime.counts import counted
 from bleuprint.runtime.errors import UserError, say
 from bleuprint.runtime.files import whole_folder
 from bleuprint.runtime.progress import Progress
@@ -145,7 +146,9 @@ class _Reading:
         left = sum(1 for _ in self.pairs(SetCounts()))
         if left < wanted:
             names = " and ".join(file.name for file in self.text.files)
-            raise UserError(f"{self.key}.pairs is {wanted}, but {names} have {left} pairs")
+            raise UserError(
+                f"{self.key}.pairs is {wanted}, but {names} have {counted(left, 'pair')}"
+            )
         seed = self.text.pairs_seed
         random = None if seed is None else Random(seed)
         for pair in self.pairs(counts):

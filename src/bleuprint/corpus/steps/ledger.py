@@ -8,6 +8,7 @@ from typing import NotRequired
 from typing_extensions import TypedDict
 
 from bleuprint.config import paths
+from bleuprint.runtime.counts import counted
 from bleuprint.runtime.errors import UserError
 from bleuprint.runtime.files import write_json
 from bleuprint.runtime.schema import read_record
@@ -94,7 +95,7 @@ class SetCounts:
     @property
     def summary(self) -> str:
         """Pairs in and out, and what each rule changed and dropped, in one line."""
-        parts = [f"{self.pairs_in:,} pairs in, {self.pairs_out:,} out"]
+        parts = [f"{counted(self.pairs_in, 'pair')} in, {self.pairs_out:,} out"]
         for action, counts in ("changed by", self.changed), ("dropped by", self.dropped):
             if listed := ", ".join(f"{rule} {n:,}" for rule, n in counts.items() if n):
                 parts.append(f"{action} {listed}")

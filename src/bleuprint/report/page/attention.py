@@ -10,7 +10,7 @@ from bleuprint.decoding.attention import ATTENTION, SentenceAttention, read_atte
 from bleuprint.report.page.context import ReportContext
 from bleuprint.report.page.section import Section
 from bleuprint.report.system_results import SystemResult
-from bleuprint.runtime.html import counted
+from bleuprint.runtime.counts import counted
 from bleuprint.serving.attention_html import printable
 
 # Bytes that all maps together may take of the page: the page has 5 MB in all.

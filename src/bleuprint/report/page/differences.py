@@ -7,8 +7,8 @@ from itertools import product
 from bleuprint.config.experiment import Settings
 from bleuprint.report.grid import NONE
 from bleuprint.report.task import Task
+from bleuprint.runtime.counts import counted
 from bleuprint.runtime.flatten import dotted
-from bleuprint.runtime.html import counted
 
 # Settings of a system that are named beside its scores; all are under Provenance.
 _MOST = 5

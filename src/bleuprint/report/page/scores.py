@@ -15,7 +15,7 @@ from bleuprint.report.page.context import ReportContext
 from bleuprint.report.page.differences import descriptions
 from bleuprint.report.page.section import Section, paragraphs
 from bleuprint.report.system_results import OUTSIDE, Score, by_test
-from bleuprint.runtime.html import counted
+from bleuprint.runtime.counts import counted
 from bleuprint.scoring.measures import MEASURES
 
 _COSTS = {"Parameters": COUNTED["Parameters"], **main_table.COSTS, "Time": MEASURED["Time"]}

@@ -12,6 +12,7 @@ from typing import NamedTuple
 import torch
 
 from bleuprint.runtime import machine_errors
+from bleuprint.runtime.counts import counted
 from bleuprint.runtime.errors import UserError
 
 ON_CPUS = "set CUDA_VISIBLE_DEVICES to nothing to train on CPUs"
@@ -55,9 +56,8 @@ def gpu_count() -> int:
             f"update the driver, or {ON_CPUS}"
         )
     if named > count:
-        raise UserError(
-            f"CUDA_VISIBLE_DEVICES is {names!r}, but PyTorch finds {count} such GPUs; {ON_CPUS}"
-        )
+        such = counted(count, "such GPU")
+        raise UserError(f"CUDA_VISIBLE_DEVICES is {names!r}, but PyTorch finds {such}; {ON_CPUS}")
     return count
 
 

@@ -23,7 +23,7 @@ from bleuprint.runtime.distributed import slurm
 from bleuprint.runtime.distributed.gpus import ON_CPUS, gpu_count
 from bleuprint.runtime.distributed.group import started
 from bleuprint.runtime.distributed.rendezvous import POLL_SECONDS
-from bleuprint.runtime.errors import LAUNCHED, PEER_LOST, UserError, say
+from bleuprint.runtime.errors import LAUNCHED, PEER_LOST, UserError, kind_of, say
 from bleuprint.runtime.files import read_object
 from bleuprint.runtime.launcher import end_with_launcher
 from bleuprint.runtime.machine_errors import memory
@@ -171,5 +171,5 @@ def _print_first(ends: Iterable[dict[str, Any]]) -> int:
     if "\n" in message:  # a traceback
         sys.stderr.write(message)
     elif message:
-        say(message)
+        say(message, kind_of(int(first["status"])))
     return int(first["status"])

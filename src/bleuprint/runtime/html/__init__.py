@@ -9,6 +9,8 @@ from pathlib import Path
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
+from bleuprint.runtime.counts import counted
+
 _HERE = Path(__file__).parent
 
 
@@ -37,8 +39,3 @@ def markdown_text(text: str) -> str:
     """`text` in one line of Markdown that shows it as it is (CommonMark, GFM)."""
     line = " ".join(text.split())
     return re.sub(r"[\\`*~\[\]<]|&(?=#?\w+;)|(?<![^\W_])_|_(?![^\W_])", r"\\\g<0>", line)
-
-
-def counted(number: int, noun: str) -> str:
-    """1 sentence; 1,000 sentences."""
-    return f"{number:,} {noun}{'' if number == 1 else 's'}"

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, BinaryIO
 from bleuprint.corpus.download.formats.lines import read_lines
 from bleuprint.corpus.steps.ledger import SetCounts
 from bleuprint.runtime import environment
+from bleuprint.runtime.counts import counted
 from bleuprint.runtime.errors import UserError
 from bleuprint.text.parallel import Pair
 
@@ -32,8 +33,9 @@ def read_documents(
 
     sides = [list(_documents(stream, name)) for stream, name in zip(streams, names, strict=True)]
     if len(sides[0]) != len(sides[1]):
+        first = counted(len(sides[0]), "document")
         raise UserError(
-            f"{names[0]} has {len(sides[0])} documents and {names[1]} has {len(sides[1])}: "
+            f"{names[0]} has {first} and {names[1]} has {len(sides[1])}: "
             "not parallel; a document ends at an empty line"
         )
     documents = [*map(Document, *sides)]

@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 from itertools import chain, islice, repeat, zip_longest
 from typing import BinaryIO
 
+from bleuprint.runtime.counts import counted
 from bleuprint.runtime.errors import UserError
 from bleuprint.runtime.utf8 import decoded
 from bleuprint.text.parallel import Pair
@@ -51,9 +52,8 @@ def read_plain(streams: Sequence[BinaryIO], names: Sequence[str]) -> Iterator[Pa
                 number + (line is not None) + sum(1 for _ in side)
                 for line, side in zip(lines, sides, strict=True)
             ]
-            raise UserError(
-                f"{names[0]} has {counts[0]} lines and {names[1]} has {counts[1]}: not parallel"
-            )
+            first = counted(counts[0], "line")
+            raise UserError(f"{names[0]} has {first} and {names[1]} has {counts[1]}: not parallel")
         yield Pair._make(lines)
 
 

@@ -1,0 +1,83 @@
+"""What identifies a training: the fingerprints of everything that decides its result.
+
+Without torch: `bleuprint plan` looks for a training that is finished under another name.
+"""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from bleuprint.config.cells import training_settings_sha256
+from bleuprint.config.experiment import Settings
+from bleuprint.config.paths import Cell, folder
+from bleuprint.config.system import System
+from bleuprint.dataset.binarized import BinaryCorpus
+from bleuprint.runtime import environment, fingerprint
+from bleuprint.runtime.closure import code_fingerprint
+from bleuprint.runtime.files import sha256_of
+from bleuprint.training.start_files import StartFiles, start_files
+
+
+@dataclass(frozen=True)
+class Job:
+    """One cell to train.
+
+    `corpus`: the folder of the binarized corpus; `texts`: the folder of the validation references;
+    `code`: the fingerprint of the code that determines the result; `start`: the files of the first
+    weights, None if these are random.
+    """
+
+    cell: Cell
+    system: System
+    corpus: Path
+    texts: Path
+    code: str
+    start: StartFiles | None = None
+
+
+@dataclass(frozen=True)
+class Fingerprints:
+    """Fingerprints of the settings (with the seed), the code, the data, and the start (None: there
+    is none); `all` combines them.
+    """
+
+    settings: str
+    code: str
+    data: str
+    start: str | None = None
+
+    @classmethod
+    def from_job(cls, job: Job) -> "Fingerprints":
+        settings = training_settings_sha256(job.system, job.cell.seed)
+        references = [sha256_of(path) for path in sorted(job.texts.glob("valid.*"))]
+        data = fingerprint.of_settings(BinaryCorpus(job.corpus).training_sha256, *references)
+        return cls(settings, job.code, data, job.start.fingerprint() if job.start else None)
+
+    @property
+    def all(self) -> str:
+        return fingerprint.of_settings(*self.each().values())
+
+    def each(self) -> dict[str, str]:
+        """Those that there are, by name."""
+        return {name: mark for name, mark in vars(self).items() if mark is not None}
+
+
+def job_of(cell: Cell, settings: Settings) -> Job:
+    """The training of a cell; raises UserError if there is no such cell."""
+    system = settings.system_on(cell.system, cell.corpus)
+    settings.check_seed(cell.seed)
+    corpus, texts = (folder(cell.corpus, stage) for stage in ("binary", "split"))
+    start = start_files(system.train.from_, cell) if system.train.from_ else None
+    code = code_fingerprint("train")
+    return Job(cell=cell, system=system, corpus=corpus, texts=texts, code=code, start=start)
+
+
+def work_folder(job: Job, fingerprints: Fingerprints) -> Path:
+    """The folder of a training's checkpoints, named by its cell and the fingerprint of all that
+    decides it.
+
+    If another cell has the same training (a system that was renamed, a row that differs only in
+    averaging or decoding), it is that cell's folder, so that nothing is trained twice.
+    """
+    trainings, mark = environment.work() / "trainings", fingerprints.all[:16]
+    own = trainings / ".".join((*map(str, job.cell), mark))
+    return next(iter(sorted(trainings.glob(f"*.{mark}"))), own)
