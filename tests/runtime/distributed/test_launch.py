@@ -167,7 +167,7 @@ def test_sigterm_saves_on_all(tmp_path):
     for rank in range(2):
         wait_for(tmp_path / f"ready{rank}")
     process.terminate()
-    assert end(process) == (75, "bleuprint: error: saved at update 7\n")
+    assert end(process) == (75, "bleuprint: note: saved at update 7\n")
     assert (tmp_path / "saved0").exists()
     assert (tmp_path / "saved1").exists()
 
