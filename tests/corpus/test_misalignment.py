@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from scipy.stats import multivariate_normal, norm
+from scipy.stats import multivariate_normal, norm, rankdata
 
 from bleuprint.corpus import misalignment
 from bleuprint.corpus.misalignment import Misfit, PairClues, described, find_misfits
@@ -150,6 +150,12 @@ def test_scores_of_lengths_are_those_of_scipy():
         joint.logpdf(np.column_stack([source, target])) - norm.logpdf(source) - norm.logpdf(target)
     )
     assert misalignment._length_scores(source, target, 0.7) == pytest.approx(expected)
+
+
+def test_normal_scores_are_those_of_scipy():
+    lengths = np.array([5, 3, 5, 9, 1, 5, 3], float)
+    expected = norm.ppf((rankdata(lengths) - 0.5) / 7)
+    assert misalignment._normal_scores(lengths) == pytest.approx(expected)
 
 
 def test_scores_of_a_word_worked_by_hand():
