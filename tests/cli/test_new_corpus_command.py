@@ -107,7 +107,7 @@ def test_text_that_the_tokenizer_changes_is_noted(project, capsys):
     new_corpus(project, pairs)
     run("bleuprint new-corpus inputs/mine.en inputs/mine.de")
     said = capsys.readouterr().err
-    assert re.search(r"note: reachable BLEU is \d\d\.\d \(tokenize -\d", said)
+    assert re.search(r"note: reachable BLEU of the test set is \d\d\.\d \(tokenize -\d", said)
     assert "with vocabulary.sentencepiece restores all text" in said
 
 
@@ -234,6 +234,16 @@ def test_what_remains_after_the_rules_is_counted(project, capsys):
     run("bleuprint inspect mine-en-de --samples 1")
     last = capsys.readouterr().out.splitlines()[-1]
     assert last == "pairs that remain: train 400, valid 50, test.held-out 50"
+
+
+def test_lines_too_short_for_bleu_are_named(project, capsys):
+    """Of two words, no line has a 4-gram: sacreBLEU scores the references themselves 0."""
+    pairs = [(f"{a.split()[1]} x{n}a", f"{b.split()[1]} x{n}a") for n, (a, b) in enumerate(GOOD)]
+    new_corpus(project, pairs, languages=("en", "chr"), names=("mine.en", "mine.de"))
+    run("bleuprint new-corpus inputs/mine.en inputs/mine.de --languages en chr")
+    said = capsys.readouterr().err
+    assert "note: reachable BLEU of the test set is 0.0 (line length -100.0): BLEU needs" in said
+    assert "compare systems by chrF2" in said
 
 
 def test_a_text_of_which_the_rules_leave_nothing_is_refused(project, capsys):

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from bleuprint.corpus.inspect import Inspection
     from bleuprint.corpus.new_corpus import NewCorpus
     from bleuprint.dataset.fitted_pieces import FittedPieces
+    from bleuprint.text.parallel import TextFolder
     from bleuprint.training.fitted_systems import TextSize
 
 # The pairs, drawn from longer texts, on which the rules are tried.
@@ -57,6 +58,7 @@ def new_corpus(given: argparse.Namespace) -> None:
         inspection = _tried(new, scratch)
         kept = _kept(new, inspection)
         fitted = _fitted(new, scratch)
+        restored = _not_restored(new, scratch)
     new = replace(new, pieces=fitted.size)
     text = TextSize(kept.train, fitted.source, fitted.target, fitted.size)
     example = Example.of(recipe) if recipe.exists() else None
@@ -80,6 +82,8 @@ def new_corpus(given: argparse.Namespace) -> None:
         )
     for note in _notes(new, inspection, kept):
         say(note, "note")
+    if restored:
+        say(f"reachable BLEU of the test set is {restored}", "note")
     print(*_training(new.name, text, kept.valid), sep="\n")
     print(*_next_steps(new, kept), sep="\n")
 
@@ -111,13 +115,9 @@ def _tried(new: "NewCorpus", scratch: Path) -> "Inspection":
 
 def _fitted(new: "NewCorpus", scratch: Path) -> "FittedPieces":
     """The vocabulary for the training text that `_tried` has written below `scratch`."""
-    from bleuprint.config import paths
     from bleuprint.dataset.fitted_pieces import fitted_pieces
-    from bleuprint.text.parallel import TextFolder
 
-    source, target = new.languages
-    train = TextFolder(paths.folder(new.name, "split", scratch), source, target)
-    return fitted_pieces(new.name, new.corpus, train, new.most_pieces)
+    return fitted_pieces(new.name, new.corpus, _split_text(new, scratch), new.most_pieces)
 
 
 def _kept(new: "NewCorpus", inspection: "Inspection") -> _Kept:
@@ -148,8 +148,6 @@ def _notes(new: "NewCorpus", inspection: "Inspection", kept: _Kept) -> Iterator[
             f"the test set has only {kept.test} pairs, and systems are compared from "
             f"{_FEW_TESTS} on. Add text, or name a test set of your own in files.tests"
         )
-    if restored := _not_restored(new):
-        yield f"reachable BLEU is {restored}"
 
 
 _REMEDIES = {
@@ -210,14 +208,23 @@ def _next_steps(new: "NewCorpus", kept: _Kept) -> Iterator[str]:
     yield "next: make reproduce (prepare, train, translate, print the table)"
 
 
-def _not_restored(new: "NewCorpus") -> str | None:
-    """What a perfect translation scores, and what helps, if the tokenizer loses text."""
-    from bleuprint.rules.rule import edited
+def _not_restored(new: "NewCorpus", scratch: Path) -> str | None:
+    """What a perfect translation of the test set scores, and what helps, if text is lost."""
+    from bleuprint.corpus.split import NEW_TEST
     from bleuprint.scoring.reachable import loss
 
-    corpus = new.corpus
-    lines = [edited(pair.target, corpus.target, corpus.clean) for pair in new.sample]
+    test = _split_text(new, scratch)
+    lines = [pair.target for pair in test.pairs(NEW_TEST)]
     try:
-        return loss(lines, corpus, given=False)
+        return loss(lines, new.corpus, given=False)
     except UserError as error:  # BLEU needs a package
         return f"not known: {error}"
+
+
+def _split_text(new: "NewCorpus", scratch: Path) -> "TextFolder":
+    """The training, validation and test text that `_tried` has written below `scratch`."""
+    from bleuprint.config import paths
+    from bleuprint.text.parallel import TextFolder
+
+    source, target = new.languages
+    return TextFolder(paths.folder(new.name, "split", scratch), source, target)

@@ -46,14 +46,14 @@ def fitted_pieces(name: str, corpus: Corpus, train: TextFolder, most: int) -> Fi
         UserError: SentencePiece cannot learn from the text.
     """
     assert corpus.vocabulary.sentencepiece is not None
-    settings = replace(corpus.vocabulary.sentencepiece, size=most)
+    settings = replace(corpus.vocabulary.sentencepiece, size=round(most / _SHARES[0]))
     source, target = (
         list(_tokenized(corpus, train, side)) for side in range(len(corpus.languages))
     )
     lines = [*source, *target]
     largest = learn_model(name, settings, lines, is_limit=True)
     found = len(SentencePieceProcessor(model_proto=largest))
-    sizes = [most] if found == most else [round(share * found) for share in _SHARES]
+    sizes = [min(most, round(share * found)) for share in _SHARES]
     model = _first_learned(name, settings, lines, sizes)
     pieces = SentencePieceProcessor(model_proto=model)
     return FittedPieces(

@@ -34,7 +34,7 @@ _NOTED = 99.5
 _LINES = 1000
 
 _HELP = {
-    LENGTH: "BLEU needs lines of four tokens or more",
+    LENGTH: "BLEU needs lines of four tokens or more; compare systems by chrF2",
     CLEAN: "leave the edit out, or edit the files of the test set, too",
     TOKENIZE: "tokenize.name none with vocabulary.sentencepiece restores all text",
     VOCABULARY: (
