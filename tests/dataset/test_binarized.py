@@ -130,7 +130,7 @@ def test_a_segmentation_with_other_bytes_is_not_used(tmp_path, language):
     assert merges.is_file(), sorted(each.name for each in merges.parent.iterdir())
     first, second, *others = merges.read_text().splitlines(keepends=True)
     merges.write_text("".join([first, *others, second]))
-    with pytest.raises(UserError, match=r"codes\.de: damaged: its SHA-256 is not the one in"):
+    with pytest.raises(UserError, match=r"codes\.de is damaged: its SHA-256 is not the one in"):
         BinaryCorpus(folder).segmentation(language)
 
 

@@ -115,3 +115,20 @@ def test_weights_of_another_training_are_refused(tmp_path, words):
     assert str(raised.value) == (
         f"{folder / WEIGHTS}: weights of another training (g...) than model.json names (f...)"
     )
+
+
+def test_weights_of_which_a_bit_differs_are_refused(tmp_path, words):
+    """The names, shapes and training in their header are those that are described."""
+    folder, corpus, _ = model_folder(tmp_path, words)
+    weights = folder / WEIGHTS
+    whole = weights.read_bytes()
+    description = json.loads((folder / "model.json").read_text())
+    description["weights_sha256"] = hashlib.sha256(whole).hexdigest()
+    (folder / "model.json").write_text(json.dumps(description))
+    load_model(folder, corpus)
+    weights.write_bytes(whole[:-1] + bytes([whole[-1] ^ 1]))
+    with pytest.raises(UserError) as raised:
+        load_model(folder, corpus)
+    assert str(raised.value).startswith(
+        f"{weights} is damaged: its SHA-256 is not the one in model.json; "
+    )

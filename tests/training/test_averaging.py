@@ -1,5 +1,6 @@
 """Averages of checkpoints: exactly those that the settings name, and only of one training."""
 
+import hashlib
 import json
 import math
 
@@ -134,7 +135,12 @@ def test_an_average_is_described_and_repeats_to_the_byte(tmp_path):
         average(folder, Average(best=2), tmp_path / name)
     assert folder_sha256(tmp_path / "again") == folder_sha256(tmp_path / "averaged")
     described = json.loads((tmp_path / "averaged" / "model.json").read_text())
-    assert described == {"of": "f1", "averaged": {"settings": {"best": 2}, "updates": [10, 40]}}
+    weights = (tmp_path / "averaged" / WEIGHTS).read_bytes()
+    assert described == {
+        "of": "f1",
+        "averaged": {"settings": {"best": 2}, "updates": [10, 40]},
+        "weights_sha256": hashlib.sha256(weights).hexdigest(),
+    }
     with safe_open(tmp_path / "averaged" / WEIGHTS, "np") as file:
         assert file.metadata() == MARK
 

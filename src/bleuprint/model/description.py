@@ -44,13 +44,15 @@ class Averaged:
 class ModelDescription:
     """The content of model.json.
 
-    `fingerprint`: that of the training; `averaged`: None for a checkpoint.
+    `fingerprint`: that of the training; `averaged`: None for a checkpoint; `weights_sha256`: the
+    SHA-256 of model.safetensors beside it, None for a checkpoint and for an ensemble's folder.
     """
 
     model: Model
     vocabularies: Vocabularies
     fingerprint: str | None = None
     averaged: Averaged | None = None
+    weights_sha256: Sha256 | None = None
 
     @classmethod
     def read(cls, folder: Path, remedy: str = RERUN) -> Self:

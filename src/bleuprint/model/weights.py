@@ -10,7 +10,7 @@ from torch import Tensor, nn
 from bleuprint.config.system import Model
 from bleuprint.dataset.binarized import SEGMENTATION, BinaryCorpus
 from bleuprint.model.description import DESCRIPTION, ModelDescription
-from bleuprint.model.origin import check_origin
+from bleuprint.model.origin import check_bytes, check_origin
 from bleuprint.model.transformer import Transformer
 from bleuprint.runtime.errors import UserError
 from bleuprint.runtime.files import (
@@ -41,22 +41,26 @@ def write_description(folder: Path, model: Model, corpus: BinaryCorpus, fingerpr
 def load_model(folder: Path, corpus: BinaryCorpus) -> Transformer:
     """Load the model in `folder`, in evaluation mode.
 
-    Raises UserError if model.json is damaged, or if the model was trained on other vocabularies
-    than those of `corpus`.
+    Raises UserError if model.json or the weights are damaged, or if the model was trained on other
+    vocabularies than those of `corpus`.
     """
     description = ModelDescription.read(folder)
     source, target = description.vocabularies.source, description.vocabularies.target
-    for expected, language in ((source, corpus.source), (target, corpus.target)):
+    sides = ((source, corpus.source), (target, corpus.target))
+    for expected, language in sides:  # both before the corpus checks all its files
         vocabulary = _vocabulary_file(corpus, language)
         if sha256_of(vocabulary) != expected.sha256:
             raise UserError(f"{folder}: trained on another vocabulary than {vocabulary}")
+    for expected, language in sides:
         if len(corpus.segmentation(language).vocabulary) != expected.size:
+            vocabulary = _vocabulary_file(corpus, language)
             problem = f"its vocabulary of {expected.size} tokens is not that of {vocabulary}"
             raise DamagedFile(folder / DESCRIPTION, problem)
     model = Transformer(description.model, source.size, target.size)
     shapes = {name: [*tensor.shape] for name, tensor in named_weights(model).items()}
     load_weights(model, read_weights(folder / WEIGHTS, shapes))
     check_origin(folder / WEIGHTS, description.fingerprint, DESCRIPTION)
+    check_bytes(folder / WEIGHTS, description.weights_sha256)
     return model.eval()
 
 

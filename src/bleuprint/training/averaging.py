@@ -14,7 +14,7 @@ from safetensors.numpy import save_file
 from bleuprint.config.system import Average
 from bleuprint.model.origin import check_origin
 from bleuprint.runtime.errors import UserError
-from bleuprint.runtime.files import read_object, system_errors, whole_folder, write_json
+from bleuprint.runtime.files import read_object, sha256_of, system_errors, whole_folder, write_json
 from bleuprint.training.history import CHECKPOINTS, CheckpointsRecord, ranking
 
 Tensors = dict[str, NDArray[Any]]
@@ -26,8 +26,8 @@ def average(checkpoints: Path, settings: Average, output: Path) -> None:
 
     `checkpoints` contains UPDATE.safetensors, model.json, checkpoints.json, and
     UPDATE.ema.safetensors if the training kept a moving average. The average's model.json holds,
-    as `averaged`, the settings and the updates of the checkpoints. An ensemble has such a folder
-    for each of its checkpoints, named by the update.
+    as `averaged`, the settings and the updates of the checkpoints, and the SHA-256 of the weights.
+    An ensemble has such a folder for each of its checkpoints, named by the update.
     """
     training = CheckpointsRecord.read(checkpoints)
     chosen = choose(checkpoints, settings, training)
@@ -43,8 +43,11 @@ def average(checkpoints: Path, settings: Average, output: Path) -> None:
             paths = [path for update, path in zip(updates, chosen, strict=True) if update in of]
             with system_errors(weights := folder / "model.safetensors"):
                 save_file(mean(paths), weights, mark)
-            write_json(folder / MODEL, {**model, "averaged": averaged | {"updates": of}})
-        write_json(partial / MODEL, {**model, "averaged": averaged})
+            description = {**model, "averaged": averaged | {"updates": of}}
+            description["weights_sha256"] = sha256_of(weights)
+            write_json(folder / MODEL, description)
+        if settings.ensemble:
+            write_json(partial / MODEL, {**model, "averaged": averaged})
 
 
 def mean(paths: list[Path]) -> Tensors:

@@ -16,6 +16,7 @@ from bleuprint.config.paths import RESOLVED, Cell
 from bleuprint.config.system import Start
 from bleuprint.dataset.binarized import SEGMENTATION, BinaryCorpus
 from bleuprint.model.description import DESCRIPTION, ModelDescription
+from bleuprint.model.origin import check_bytes
 from bleuprint.runtime import environment, fingerprint
 from bleuprint.runtime.checksums import SUMS, read_sums
 from bleuprint.runtime.errors import UserError
@@ -83,6 +84,8 @@ def start_files(start: Start, cell: Cell) -> StartFiles:
     for side in ("source", "target"):
         files.vocabulary(side)
     _check_sums(files.weights, folder / DESCRIPTION)
+    if files.weights.name == _WEIGHTS:
+        check_bytes(files.weights, files.description().weights_sha256)
     if start.sha256 and (found := sha256_of(files.weights)) != start.sha256:
         raise UserError(f"{files.weights}: not the SHA-256 in train.from: {found}")
     return files
