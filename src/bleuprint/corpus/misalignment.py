@@ -17,7 +17,7 @@ exceeds T anywhere with a probability of at most lines * exp(-T) for each k, so 
 is T = log(4 lines / `_FALSE_ALARMS`). docs/corpora.md has the rates that were measured.
 
 Ranges in which no offset fits (other text, or lines that moved further) are found by the sum of the
-negative scores at k = 0.
+negative scores at k = 0, if those of the lengths alone are negative, too.
 """
 
 import math
@@ -38,9 +38,9 @@ OFFSETS = (-2, -1, 1, 2)
 _FEWEST_LINES, _SHIFTED_LINES, _UNRELATED_LINES = 50, 20, 50
 # The bound on the probability of a shifted range in a text without one, and the least sum of the
 # scores of an unrelated range. True texts have ranges of free or wrong translations.
-_FALSE_ALARMS, _UNRELATED_SCORE = 0.001, 25.0
+_FALSE_ALARMS, _UNRELATED_SCORE = 0.001, 20.0
 # The most that one line adds to the sum of a shifted, and of an unrelated range.
-_MOST_SHIFTED, _MOST_UNRELATED = 4.0, 1.0
+_MOST_SHIFTED, _MOST_UNRELATED = 4.0, 3.0
 # The share of pairs that are no translations wherever they are; the highest correlation of lengths
 # and the highest share of copied words that are taken to be known; the most that words add.
 _OUTLIER, _HIGHEST, _MOST_WORDS = 0.05, 0.95, 3.0
@@ -223,8 +223,15 @@ class _Fit:
         scores = _length_scores(self._source, target, self.correlation)
         if self._values:
             scores = scores + np.minimum(self._word_scores(offset), _MOST_WORDS)
-        scores = np.log(_OUTLIER + (1 - _OUTLIER) * np.exp(scores))
-        return np.where(np.isnan(target), 0.0, scores)
+        return np.where(np.isnan(target), 0.0, _with_outliers(scores))
+
+    def lacks(self) -> _Floats:
+        """How much likelier each pair is to have met by chance, by its lengths and by all clues.
+
+        Words alone do not tell: those of another field, beside each other, may all be translated.
+        """
+        by_lengths = _length_scores(self._source, self._target, self.correlation)
+        return -np.maximum(_with_outliers(by_lengths), self.scores(0))
 
     def _word_scores(self, offset: int) -> _Floats:
         scores = np.zeros(len(self._source))
@@ -302,6 +309,12 @@ def _length_scores(source: _Floats, target: _Floats, correlation: float) -> _Flo
     return scores
 
 
+def _with_outliers(scores: _Floats) -> _Floats:
+    """The scores of pairs that may be no translations, even where their neighbors are."""
+    mixed: _Floats = np.log(_OUTLIER + (1 - _OUTLIER) * np.exp(scores))
+    return mixed
+
+
 def _ought_to_correlate(source: _Floats, target: _Floats) -> bool:
     """Whether the lengths of translations would correlate, if lengths vary as much as here."""
     source, target = source + 1, target + 1
@@ -349,7 +362,7 @@ def _ranges(fit: _Fit) -> list[Misfit]:
     gains = {
         offset: np.minimum(shifted - unshifted, _MOST_SHIFTED) for offset, shifted in scores.items()
     }
-    lacks = np.minimum(-unshifted, _MOST_UNRELATED)
+    lacks = np.minimum(fit.lacks(), _MOST_UNRELATED)
     threshold = _threshold(len(unshifted))
     found: list[Misfit] = []
     while len(found) < _MOST_RANGES:
