@@ -112,10 +112,9 @@ def test_a_short_text_is_not_judged():
     assert find_misfits([], []) == []
 
 
-def test_pairs_pass_through_and_long_texts_are_judged_by_lengths(monkeypatch):
-    monkeypatch.setattr(misalignment, "_PAIRS_WITH_WORDS", 700)
+def test_pairs_pass_through_and_long_texts_are_judged_by_lengths():
     pairs = list(map(Pair, GERMAN, with_block_moved(ENGLISH, 2001, 300, 1)))
-    clues = PairClues()
+    clues = PairClues(most_with_words=700)
     assert list(clues.of(pairs)) == pairs
     (found,) = clues.misfits()
     assert found.offset == 1

@@ -248,3 +248,17 @@ def test_cells_without_results_of_these_settings_are_named(root):
     _, runs = named(root)
     assert set(runs) == {"tiny news-en-de 2", "small news-en-de 1"}
     assert list(sync(load())) == lines
+
+
+def test_a_training_that_patience_ended_has_a_tag_that_says_why(root):
+    path = Cell("small", "news-en-de", 1).results / "training.json"
+    early_end = {"update": 30, "most_updates": 700, "metric": "bleu", "validations": 3}
+    early_end |= {"best": 0.003, "best_update": 15}
+    write_json(path, {**read_json(path), "early_end": early_end})
+    list(sync(load()))
+    _, runs = named(root)
+    assert runs["small news-en-de 1"].data.tags["early_end"] == (
+        "ended at update 30 of 700: bleu has not improved in 3 validations "
+        "(best 0.003 at update 15)"
+    )
+    assert "early_end" not in runs["tiny news-en-de 1"].data.tags

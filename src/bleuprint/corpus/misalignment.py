@@ -106,7 +106,9 @@ class PairClues:
     Memory: the words and marks of the first 30,000 pairs, and the lengths of 500,000.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, most_with_words: int = _PAIRS_WITH_WORDS) -> None:
+        """`most_with_words`: of a text with more pairs only the lengths are compared."""
+        self._most_with_words = most_with_words
         self._lengths = array("I"), array("I")
         self._words: tuple[list[set[str]], list[set[str]]] = [], []
         # of the lines before these, which are no longer kept
@@ -122,7 +124,7 @@ class PairClues:
     def add(self, pair: Pair) -> None:
         if len(self._lengths[0]) == _PAIRS_TOGETHER:
             self._judge()
-        with_words = self._judged_lines == 0 and len(self._lengths[0]) < _PAIRS_WITH_WORDS
+        with_words = self._judged_lines == 0 and len(self._lengths[0]) < self._most_with_words
         for side, sentence in enumerate(pair):
             self._lengths[side].append(len(sentence))
             if with_words:

@@ -20,8 +20,9 @@ from bleuprint.runtime.errors import UserError
 from bleuprint.runtime.files import sha256_of
 from bleuprint.text.parallel import Pair, TextFolder
 
-# Pairs of a text that are read.
-_PAIRS = 5000
+# The pairs of a text that are read, and those that are compared by more than their lengths: a note
+# must not take the time of a stage.
+_PAIRS, _PAIRS_WITH_WORDS = 100_000, 5000
 # What follows from a text that is in two sets.
 _IN_TEST = "checkpoints would be chosen by the sentences that the table scores; give another one"
 _IN_TRAIN = "dedup.decontaminate drops its sentences from the training text"
@@ -92,7 +93,7 @@ def _downloaded(name: str, corpus: Corpus, set_name: str) -> list[Pair]:
 
 def _fault(pairs: Sequence[Pair]) -> str:
     """What is wrong with the sides of a text; empty if nothing is."""
-    clues = PairClues()
+    clues = PairClues(_PAIRS_WITH_WORDS)
     for pair in pairs:
         clues.add(pair)
     misfits = clues.misfits()
