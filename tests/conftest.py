@@ -9,6 +9,7 @@ from types import SimpleNamespace
 
 import pytest
 from filelock import FileLock
+from hypothesis import settings
 
 # before torch is loaded: threads that wait leave the cores to the processes that tests start
 os.environ.setdefault("OMP_WAIT_POLICY", "passive")
@@ -23,6 +24,10 @@ from servers import Host, running
 # Shells make background processes ignore Ctrl-C, and children inherit this.
 signal.signal(signal.SIGINT, signal.default_int_handler)
 
+
+# A test that is right on a fast machine is right on a slow or busy one.
+settings.register_profile("without-clock", deadline=None)
+settings.load_profile("without-clock")
 
 # They take minutes each: run first, so that no worker is alone with one at the end.
 # test_dvc after test_snakemake, whose worker has its first fixture already.
