@@ -8,6 +8,7 @@ from bleuprint.cli.options import Commands, add_command, count, whole_number
 from bleuprint.config.experiment import load
 from bleuprint.runtime import environment
 from bleuprint.runtime.errors import UserError, say
+from bleuprint.runtime.foreign_text import write_line
 
 
 def add_commands(commands: Commands) -> None:
@@ -48,7 +49,8 @@ def _inspect(given: argparse.Namespace) -> None:
     inspection = inspect_corpus(
         given.corpus, settings, sample, source_of_environment(), scratch, environment.workers()
     )
-    print(*report(inspection, given.samples), sep="\n", flush=True)
+    for line in report(inspection, given.samples):
+        write_line(line)
     for note in inspection.notes:
         say(note, "note")
     if inspection.failure:

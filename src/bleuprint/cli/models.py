@@ -7,6 +7,7 @@ from bleuprint.cli import options
 from bleuprint.cli.options import Commands, add_command
 from bleuprint.config.experiment import load
 from bleuprint.runtime.counts import counted
+from bleuprint.runtime.foreign_text import write_line
 from bleuprint.runtime.progress import working
 
 
@@ -66,6 +67,6 @@ def _release(given: argparse.Namespace) -> None:
         release(load(), folder, given.system, given.corpus)
     files = [path for path in folder.rglob("*") if path.is_file()]
     size = sum(path.stat().st_size for path in files) / 1e6
-    print(f"{folder}: {counted(len(files), 'file')}, {size:,.0f} MB; README.md is their card")
+    write_line(f"{folder}: {counted(len(files), 'file')}, {size:,.0f} MB; README.md is their card")
     print("Before it is published, read the terms of the texts there. To check a copy of it:")
     print("sha256sum -c SHA256SUMS in it, or from here: bleuprint verify COPY")

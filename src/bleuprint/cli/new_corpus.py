@@ -12,6 +12,7 @@ from bleuprint.config.experiment import load
 from bleuprint.runtime import environment
 from bleuprint.runtime.counts import counted
 from bleuprint.runtime.errors import UserError, say
+from bleuprint.runtime.foreign_text import write_line
 
 if TYPE_CHECKING:
     from bleuprint.corpus.inspect import Inspection
@@ -67,8 +68,8 @@ def new_corpus(given: argparse.Namespace) -> None:
     )
     place = " in place of the example" if replaced else ""
     for line in new.about:
-        print(line)
-    print(f"{new.pairs:,} pairs; {params} has a new entry{place}:\n\n{new.entry}")
+        write_line(line)
+    write_line(f"{new.pairs:,} pairs; {params} has a new entry{place}:\n\n{new.entry}")
     about = "" if inspection.is_whole else "about "
     print(
         f"{about}{kept.pairs:,} of {new.pairs:,} pairs remain after the rules: "

@@ -13,6 +13,7 @@ from bleuprint.config.notes import check_tokenizers, params_notes
 from bleuprint.config.params_schema import params_schema
 from bleuprint.runtime.counts import counted
 from bleuprint.runtime.errors import say
+from bleuprint.runtime.foreign_text import write_line
 from bleuprint.runtime.progress import working
 
 if TYPE_CHECKING:
@@ -78,7 +79,7 @@ def _plan(_: argparse.Namespace) -> None:
     for kind, group in groupby(planned, lambda each: each.stage.kind):
         stages = list(group)
         name = stages[0].stage.name if len(stages) == 1 else f"{kind}, {len(stages)} stages"
-        print(f"{name:<36}  {_reasons([each.why for each in stages])}{_took(stages)}")
+        write_line(f"{name:<36}  {_reasons([each.why for each in stages])}{_took(stages)}")
     if times := _times(planned):
         print(times)
 
@@ -154,4 +155,4 @@ def _record(given: argparse.Namespace) -> None:
     settings = load()
     recording.record()
     for line in sync(settings):
-        print(line, flush=True)
+        write_line(line)

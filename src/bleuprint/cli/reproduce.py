@@ -15,6 +15,7 @@ from bleuprint.report.cost_columns import duration
 from bleuprint.report.frame import REPORTS
 from bleuprint.runtime.code import git
 from bleuprint.runtime.errors import UserError
+from bleuprint.runtime.foreign_text import write_line
 from bleuprint.runtime.progress import working
 
 # Seconds that are worth a word; files that are named one by one.
@@ -30,7 +31,7 @@ def run_stages() -> None:
         with working("reading what has changed"):
             resolve()
             lines = StageLines({each.stage.name: each.took for each in planned_stages()})
-        status = side_by_side.run(lambda *begun: print(lines.next(*begun), flush=True))
+        status = side_by_side.run(lambda *begun: write_line(lines.next(*begun)))
     if status:
         sys.exit(status)
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from bleuprint.cli.options import Commands, add_command, count
 from bleuprint.config.experiment import Settings, load
 from bleuprint.runtime.errors import UserError, say
+from bleuprint.runtime.foreign_text import write_line
 from bleuprint.runtime.progress import working
 
 if TYPE_CHECKING:
@@ -116,7 +117,8 @@ def _verify(given: argparse.Namespace) -> None:
         raise UserError("params.yaml: no such file; run from the project's root")
     with working("verify: reading both reports"):
         lines, status = verify.lines(verify.open_report("."), verify.open_report(given.other))
-    print(*map(blank_unprinted, lines), sep="\n")
+    for line in lines:
+        write_line(blank_unprinted(line))
     if status:
         sys.stdout.flush()
         sys.exit(status)

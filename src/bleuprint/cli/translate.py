@@ -15,6 +15,7 @@ from bleuprint.config.paths import Cell
 from bleuprint.config.system import Decode
 from bleuprint.runtime.errors import UserError, say
 from bleuprint.runtime.files import not_a_file
+from bleuprint.runtime.foreign_text import write_line
 
 if TYPE_CHECKING:
     from bleuprint.serving.translator import Translated, Translator
@@ -43,14 +44,16 @@ def _translate(given: argparse.Namespace) -> None:
     if not given.files and sys.stdin and sys.stdin.isatty():
         say("type a sentence a line; Ctrl-D ends", "note")
     notes, number = _Notes(translator), 0
+    # a file gets the translations as they are, a terminal none that it would obey
+    write = write_line if sys.stdout.isatty() else print
     with Path(given.alignment or os.devnull).open("w", encoding="utf-8") as alignments:
         for block in translate_lines(translator, given.files, given.n_best or 1):
             for place, translated in block:
                 notes.add(place, translated)
                 if given.n_best is None:
-                    print(translated.best[0].text)
+                    write(translated.best[0].text)
                 for each in translated.best[: given.n_best or 0]:
-                    print(f"{number} ||| {each.text} ||| {each.score:.6f}")
+                    write(f"{number} ||| {each.text} ||| {each.score:.6f}")
                 if given.alignment:
                     print(translator.alignment(translated), file=alignments)
                 number += 1

@@ -4,6 +4,7 @@ It quotes text of corpora in reports/index.html alone.
 """
 
 import os
+import shlex
 import shutil
 from collections.abc import Sequence
 from pathlib import Path
@@ -82,8 +83,7 @@ def release(
             version=__version__,
             settings=settings,
             languages=sorted({x for of in settings.pairs().values() for x in of.languages}),
-            # neither a password nor a folder of this machine
-            address=address if "://" in address and not has_secret(address) else None,
+            address=_shared_address(address),
             commit=head,
             tables={name: markdown(of) for name, of in main_table.by_test_set(records).items()},
             notes=bullets(notes.notes(records)),
@@ -117,6 +117,18 @@ def _check_links(cells: Sequence[Cell]) -> None:
                 f"{path}: leads to {target}, outside the project, by a link: replace the link by "
                 "what may be published"
             )
+
+
+def _shared_address(address: str) -> str | None:
+    """The address of the repository as a shell word; None of one that is not for others.
+
+    That is a folder of this machine, an address with a password, or one with white space or
+    control characters, which would end the line of the command.
+    """
+    is_word = address.isprintable() and " " not in address
+    if "://" not in address or has_secret(address) or not is_word:
+        return None
+    return shlex.quote(address)
 
 
 def _copy_weights(settings: Settings, cell: Cell, folder: Path) -> str:

@@ -8,6 +8,7 @@ from bleuprint.config.citation import entries
 from bleuprint.config.experiment import Settings
 from bleuprint.report.published import literature
 from bleuprint.runtime.errors import UserError
+from bleuprint.runtime.foreign_text import without_controls
 from bleuprint.text.segmenter import segmenter_packages
 
 # Above each entry of methods.bib: the method that cites it, * for every experiment, and what for.
@@ -27,7 +28,8 @@ def citations(settings: Settings) -> str:
             if first.split() != entry.split():
                 raise UserError(f"{place}: {key} is another entry in {first_place}: rename one")
             reasons.append(f"% {reason}\n")
-    return "\n".join(f"{''.join(reasons)}{entry}\n" for entry, _, reasons in cited.values())
+    texts = (f"{''.join(reasons)}{entry}\n" for entry, _, reasons in cited.values())
+    return without_controls("\n".join(texts))
 
 
 def _texts(settings: Settings) -> Iterator[tuple[str, str, str]]:

@@ -17,6 +17,7 @@ from bleuprint.config.published import Published
 from bleuprint.report.published import literature
 from bleuprint.report.results_file import read_results
 from bleuprint.runtime.files import check_regular, reading, whole_file
+from bleuprint.runtime.foreign_text import cleaned, spreadsheet_cell
 from bleuprint.scoring.floor import SENTENCES
 from bleuprint.tracking.timings import read_training
 
@@ -80,7 +81,12 @@ class Records:
 
     @classmethod
     def of(cls, cells: Sequence[Any], measures: Sequence[Any]) -> Self:
-        """The records of these rows; whole numbers stay whole where others are missing."""
+        """The records of these rows, without control characters.
+
+        Whole numbers stay whole where others are missing.
+        """
+        cells = [{name: cleaned(value) for name, value in row.items()} for row in cells]
+        measures = [{name: cleaned(value) for name, value in row.items()} for row in measures]
         facts = pd.DataFrame(cells, columns=CELLS)
         for name in _WHOLE:
             if facts[name].isna().any():
@@ -197,5 +203,9 @@ def csv_text(records: Records, published: Sequence[Published] = ()) -> str:
     printed = printed.assign(measure=printed.scored.replace({"sacrebleu": "bleu"}))
     frames = [part.astype(object) for part in (printed, records.frame())]
     together = pd.concat(frames).reindex(columns=[*MEASURED, "published", "outside"])
-    text: str = together.to_csv(index=False, lineterminator="\n")
+    safe = {
+        name: pd.Series([spreadsheet_cell(value) for value in column], dtype=object)
+        for name, column in together.items()
+    }
+    text: str = pd.DataFrame(safe).to_csv(index=False, lineterminator="\n")
     return text

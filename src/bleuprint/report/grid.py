@@ -1,11 +1,15 @@
 """A table of text, as Markdown and LaTeX; terminal.py prints it, grid.html.j2 makes it HTML."""
 
+import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby
 from typing import Self
 
 import pandas as pd
+
+from bleuprint.runtime.foreign_text import without_controls
+from bleuprint.runtime.html import markdown_text
 
 # The text of an empty cell.
 NONE = "–"
@@ -98,9 +102,9 @@ def span(values: Sequence[float]) -> str:
 def markdown(grid: Grid) -> str:
     """The grid as a Markdown table, aligned for reading as text."""
     grid = filled_columns(grid)
-    head = [column.label for column in grid.columns]
-    rows = [_marked(row, row.cells, "**", "**") for row in grid.rows]
-    lines = [[_markdown_text(cell).replace("|", "\\|") for cell in line] for line in (head, *rows)]
+    head = [_markdown_cell(column.label) for column in grid.columns]
+    rows = [_marked(row, list(map(_markdown_cell, row.cells)), "**", "**") for row in grid.rows]
+    lines = [head, *rows]
     columns = []
     for column, cells in zip(grid.columns, zip(*lines, strict=True), strict=True):
         width = max(3, *map(len, cells))
@@ -112,7 +116,7 @@ def markdown(grid: Grid) -> str:
 
 def bullets(texts: Iterable[str]) -> str:
     """The texts as a Markdown list."""
-    return "".join(f"- {_markdown_text(text)}\n" for text in texts)
+    return "".join(f"- {_BLOCK.sub(_escaped, _markdown_text(text))}\n" for text in texts)
 
 
 def latex(grid: Grid, caption: str) -> str:
@@ -143,8 +147,25 @@ def latex(grid: Grid, caption: str) -> str:
     )
 
 
+# What begins a heading, a quotation or another list at the start of a text.
+_BLOCK = re.compile(r"^(?:[#>+=-]|\d+(?=[.)]))")
+
+
+def _escaped(begin: re.Match[str]) -> str:
+    """The start of a text that Markdown would take for the start of a block."""
+    text = begin[0]
+    return f"{text}\\" if text.isdigit() else f"\\{text}"
+
+
 def _markdown_text(text: str) -> str:
-    return text.replace("<", "&lt;")
+    """`text` in Markdown that shows it as it is; < as committed reports have it."""
+    return markdown_text(text).replace("\\<", "&lt;")
+
+
+def _markdown_cell(text: str) -> str:
+    """A cell of a table; numbers hold nothing that others wrote, and keep their brackets."""
+    shown = text.replace("<", "&lt;") if isinstance(text, Number) else _markdown_text(text)
+    return shown.replace("|", "\\|")
 
 
 def _marked(row: Row, cells: Sequence[str], before: str, behind: str) -> list[str]:
@@ -170,4 +191,4 @@ _TEX = str.maketrans(
 
 def tex_text(text: str) -> str:
     """The text with LaTeX's special characters escaped."""
-    return text.translate(_TEX)
+    return without_controls(text).translate(_TEX)

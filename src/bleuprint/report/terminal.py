@@ -3,6 +3,7 @@
 import shutil
 import textwrap
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 from itertools import takewhile, zip_longest
 
 from rich.cells import cell_len
@@ -10,6 +11,8 @@ from rich.console import Console
 from rich.text import Text
 
 from bleuprint.report.grid import GROUP, NONE, Grid, Row, filled_columns
+from bleuprint.runtime.foreign_text import write_line
+from bleuprint.runtime.streams import shown
 
 # Of a column of numbers, whose head may take several lines.
 _WIDEST = 24
@@ -20,7 +23,7 @@ def show(parts: Iterable[str | Grid]) -> None:
     console = _console()
     for part in parts:
         if isinstance(part, str):
-            print(part, flush=True)
+            write_line(part)
         else:
             console.print(*_tables(part), sep="\n", soft_wrap=True)
 
@@ -50,7 +53,7 @@ def _tables(grid: Grid) -> Iterator[Text]:
 
     Each begins with the columns of text on the left.
     """
-    grid = filled_columns(grid)
+    grid = _shown(filled_columns(grid))
     columns = range(len(grid.columns))
     leading = [*takewhile(lambda at: grid.columns[at].left, columns)]
     widths = [_column_width(grid, place) for place in columns]
@@ -61,6 +64,13 @@ def _tables(grid: Grid) -> Iterator[Text]:
             table = []
         table.append(place)
     yield from _table(grid, leading, table, widths)
+
+
+def _shown(grid: Grid) -> Grid:
+    """The grid as a terminal may print it, control characters escaped."""
+    columns = [replace(column, label=shown(column.label)) for column in grid.columns]
+    rows = [replace(row, cells=tuple(map(shown, row.cells))) for row in grid.rows]
+    return Grid(tuple(columns), tuple(rows))
 
 
 def _column_width(grid: Grid, place: int) -> int:

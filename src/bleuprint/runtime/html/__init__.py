@@ -10,6 +10,7 @@ from pathlib import Path
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
 from bleuprint.runtime.counts import counted
+from bleuprint.runtime.foreign_text import cleaned
 
 _HERE = Path(__file__).parent
 
@@ -17,7 +18,7 @@ _HERE = Path(__file__).parent
 def environment(*folders: Path, autoescape: bool = True) -> Environment:
     """Templates of `folders` and of this one; an undefined name raises.
 
-    Values are escaped for HTML with `autoescape`.
+    Values are escaped for HTML with `autoescape`; control characters in them become spaces.
     """
     templates = Environment(
         loader=FileSystemLoader([*folders, _HERE]),
@@ -26,6 +27,7 @@ def environment(*folders: Path, autoescape: bool = True) -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
         keep_trailing_newline=True,
+        finalize=cleaned,
     )
     templates.filters |= {
         "counted": counted,
