@@ -71,6 +71,7 @@ def test_a_second_snakemake_and_dvc_end_and_name_the_first(project, started, fir
     assert second.returncode == 1
     errors = [line for line in output.splitlines() if "error: " in line]
     assert len(errors) == 1 and re.search(holder(first, runs), errors[0]), output
+    assert re.search(holder(first, runs), project.run("snakemake", "--dry-run", status=1))
     output, _ = (second := started("dvc")).communicate()
     assert second.returncode and "Running stage" not in output
     assert f"(PID {runs.pid}): " in output and NAMES[first] in output

@@ -150,9 +150,11 @@ def _record(given: argparse.Namespace) -> None:
     if given.begin:
         recording.begin(*given.begin)
         return
+    from bleuprint.pipeline.project_lock import hold
     from bleuprint.tracking.sync import sync
 
     settings = load()
-    recording.record()
+    with hold("bleuprint record"):
+        recording.record()
     for line in sync(settings):
         write_line(line)
