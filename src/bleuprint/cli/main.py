@@ -13,7 +13,7 @@ from bleuprint.cli.options import Commands
 from bleuprint.model.arithmetic import restart
 from bleuprint.runtime.environment import complete_user
 from bleuprint.runtime.errors import run
-from bleuprint.runtime.streams import prepare
+from bleuprint.runtime.interrupts import hold
 
 _START = """\
 start here:
@@ -40,10 +40,13 @@ class _Help(argparse.RawDescriptionHelpFormatter):
 
 
 def main() -> None:
-    """Run the command that the command line names."""
+    """Run the command that the command line names, and exit."""
+    run(_run_command)
+
+
+def _run_command() -> None:
     _run_code_of_project()
     complete_user()
-    prepare()
     parser, commands = command_parser()
     _check_name(parser, commands.choices)
     given, unknown = parser.parse_known_args()
@@ -58,7 +61,7 @@ def main() -> None:
         named = vars(given)
         cell = (named["system"], named["corpus"]) if "system" in named else ()
         restart(*cell)
-    run(lambda: given.command(given))
+    given.command(given)
 
 
 def _run_code_of_project() -> None:
@@ -70,6 +73,7 @@ def _run_code_of_project() -> None:
     own = Path(__file__).resolve().parents[2]
     if (source / "bleuprint" / "__main__.py").is_file() and source.resolve() != own:
         os.environ["PYTHONPATH"] = f"{source}{os.pathsep}{given}" if given else str(source)
+        hold()
         os.execv(sys.executable, [sys.executable, "-m", "bleuprint", *sys.argv[1:]])
 
 

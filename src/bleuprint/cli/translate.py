@@ -16,6 +16,7 @@ from bleuprint.config.system import Decode
 from bleuprint.runtime.errors import UserError, say
 from bleuprint.runtime.files import not_a_file
 from bleuprint.runtime.foreign_text import write_line
+from bleuprint.runtime.streams import is_closed, text_output
 
 if TYPE_CHECKING:
     from bleuprint.serving.translator import Translated, Translator
@@ -46,7 +47,7 @@ def _translate(given: argparse.Namespace) -> None:
     notes, number = _Notes(translator), 0
     # a file gets the translations as they are, a terminal none that it would obey
     write = write_line if sys.stdout.isatty() else print
-    with Path(given.alignment or os.devnull).open("w", encoding="utf-8") as alignments:
+    with text_output(Path(given.alignment or os.devnull)) as alignments:
         for block in translate_lines(translator, given.files, given.n_best or 1):
             for place, translated in block:
                 notes.add(place, translated)
@@ -102,7 +103,7 @@ class _Notes:
 
 def _checked(given: argparse.Namespace) -> tuple[Settings, Cell, Decode]:
     """The settings, the training and its search; raises UserError at a mistake."""
-    if sys.stdout is None:
+    if is_closed():
         raise UserError("standard output is closed")
     settings = load()
     decode = options.chosen_search(settings, given)

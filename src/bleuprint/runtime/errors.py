@@ -7,14 +7,21 @@ import sys
 import time
 import traceback
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from pathlib import Path
 from types import TracebackType
 from typing import NoReturn
 
+from bleuprint.runtime import interrupts
 from bleuprint.runtime.machine_errors import describe
 from bleuprint.runtime.secrets import mask
-from bleuprint.runtime.streams import prepare, shown, terminal
+from bleuprint.runtime.streams import (
+    STDOUT,
+    discard_output,
+    prepare,
+    shown,
+    terminal,
+)
 
 # Exit status of a process that ends because another process of its training is lost.
 PEER_LOST = os.EX_UNAVAILABLE
@@ -62,29 +69,41 @@ def run(main: Callable[[], None]) -> NoReturn:
 
     0: finished; 1: an error of the user or of the machine, printed in one line;
     69 (EX_UNAVAILABLE): another process of the training is lost;
-    75 (EX_TEMPFAIL): stopped by SIGTERM, state saved, run it again; 130: Ctrl-C.
-    Any other exception is a bug and keeps its traceback.
+    75 (EX_TEMPFAIL): stopped by SIGTERM, state saved, run it again; 130: Ctrl-C; 141: nobody reads
+    standard output any more. Any other exception is a bug and keeps its traceback. `main` may also
+    exit by itself, as argparse does.
     """
     prepare()
+    interrupts.catch()
     try:
-        main()
-        for call in AT_SUCCESS:
-            call()
-        if sys.stdout:  # None if the caller has closed it
-            sys.stdout.flush()
+        ended = _ended(main)
+        sys.stdout.flush()
+        if ended is not None:
+            interrupts.end_at_once()
+            raise ended
     except KeyboardInterrupt:
         _end(130, ["interrupted"], kind_of(130))
-    except BrokenPipeError:
-        # The reader of our output has closed it; without this Python prints another error at exit.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        sys.exit(128 + signal.SIGPIPE)
     except Exception as error:
+        if isinstance(error, BrokenPipeError) and error.filename == STDOUT:
+            discard_output()
+            sys.exit(128 + signal.SIGPIPE)
         if lines := _lines(error):
             _end(getattr(error, "status", 1), lines, kind_of(getattr(error, "status", 1)))
         if not _recorded(1, mask(traceback.format_exc())):
             sys.excepthook(type(error), error, error.__traceback__)
         _exit(1)
     _exit(0)
+
+
+def _ended(main: Callable[[], None]) -> SystemExit | None:
+    """Run `main`, and AT_SUCCESS after it; the exit with which it ends by itself, if it does."""
+    try:
+        main()
+    except SystemExit as ended:
+        return ended
+    for call in AT_SUCCESS:
+        call()
+    return None
 
 
 @contextmanager
@@ -104,7 +123,9 @@ def _excepthook(
     kind: type[BaseException], error: BaseException, trace: TracebackType | None
 ) -> None:
     """Errors outside `run`, as of imports: those of the machine in one line, others as usual."""
-    if line := describe(error):
+    if isinstance(error, KeyboardInterrupt):
+        say("interrupted")
+    elif line := describe(error):
         say(line)
     else:
         sys.__excepthook__(kind, error, trace)
@@ -148,12 +169,15 @@ def _end(status: int, messages: list[str], kind: str) -> NoReturn:
 
 
 def _exit(status: int) -> NoReturn:
+    try:
+        sys.stdout.flush()
+    except OSError:  # the error that ends the process has been said
+        discard_output()
+    interrupts.end_at_once()
     torch = sys.modules.get("torch.distributed")
     if status == PEER_LOST or (status and torch and torch.is_initialized()):
         # At once: destroying the process group would wait for other processes, or abort.
-        with suppress(OSError):
-            sys.stdout.flush()
-            sys.stderr.flush()
+        sys.stderr.flush()
         os._exit(status)
     sys.exit(status)
 

@@ -7,8 +7,11 @@ import errno
 import os
 import resource
 import shutil
+import sys
 from contextlib import suppress
 from pathlib import Path
+
+from bleuprint.runtime.streams import STDOUT
 
 # By which C++ libraries, the dynamic linker and CUDA report it, beside MemoryError and ENOMEM.
 _OUT_OF_MEMORY = (
@@ -33,7 +36,9 @@ def describe(error: BaseException) -> str | None:
         return f"out of memory ({text[:150]}): {memory()}"
     if isinstance(error, FileNotFoundError) and error.errno is None:  # of safetensors
         return str(error)
-    if not isinstance(error, OSError) or error.errno in (None, errno.EBADF):
+    if not isinstance(error, OSError) or error.errno is None:
+        return None
+    if error.errno == errno.EBADF and not error.filename:  # not of a stream of the caller
         return None
     parts = [error.strerror or os.strerror(error.errno or 0), error.filename]
     with suppress(OSError):
@@ -72,13 +77,27 @@ def memory() -> str:
 def _advice(number: int | None, name: object) -> str:
     """What there is where the file `name` is, and what to do about error `number`."""
     if number == errno.ENOSPC:
+        if name == STDOUT:
+            name = _file_of_output()
+            if not name:
+                return ""
         path = Path(os.fsdecode(name) if isinstance(name, str | bytes) else ".").absolute()
+        if path.exists() and not (path.is_file() or path.is_dir()):
+            return ""  # a device
         folder = next(each for each in (path, *path.parents) if each.is_dir())
         free = size(shutil.disk_usage(folder).free)
         return f"{free} free in {folder}: make room there, then run this again"
     if number == errno.EMFILE:
         soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
         return f"this process may open {soft}: ulimit -n {hard} allows the most"
+    return ""
+
+
+def _file_of_output() -> str:
+    """The file that standard output is written to; empty for a pipe or a device."""
+    with suppress(OSError):
+        path = Path(f"/proc/self/fd/{sys.stdout.fileno()}").readlink()
+        return str(path) if path.is_file() else ""
     return ""
 
 

@@ -15,6 +15,7 @@ import os
 import sys
 from collections.abc import Collection, Mapping
 
+from bleuprint.runtime.interrupts import hold
 from bleuprint.runtime.launcher import end_with_launcher
 
 VARIABLES = {
@@ -50,4 +51,5 @@ def reexec(forced: Mapping[str, str] | None = None, removed: Collection[str] = (
     wanted[_RESTARTED] = str(os.getpid())
     if sys.stdout:  # None if the caller has closed it
         sys.stdout.flush()
+    hold()
     os.execve(sys.executable, [sys.executable, *sys.orig_argv[1:]], wanted)

@@ -80,7 +80,12 @@ def read_lines_together(
     """
     number, good, rest, ended = 1, 0, b"", False
     while not ended:
-        ended = not (block := stream.read1(_BLOCK))
+        try:
+            block = stream.read1(_BLOCK)
+        except OSError as error:
+            error.filename = name
+            raise
+        ended = not block
         lines = BytesIO(rest + block).readlines()
         rest = b"" if ended or not lines or lines[-1].endswith(b"\n") else lines.pop()
         for start in range(0, len(lines), most):

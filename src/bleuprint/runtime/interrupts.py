@@ -1,0 +1,43 @@
+"""Ctrl-C while a command or stage loads its libraries, or exits: it ends the process at once.
+
+Python would print the traceback of an import, or of a thread that it waits for. `errors.run`
+catches Ctrl-C from when it starts until the work is done. Only processes of this project's commands
+and stages change how signals act, not those that import it.
+"""
+
+import signal
+import sys
+from contextlib import suppress
+from pathlib import PurePath
+
+
+def end_at_once() -> None:
+    """Let Ctrl-C end this process without a message, if it is a command or stage."""
+    if not _is_ours():
+        return
+    with suppress(ValueError):  # imported in another thread than the first
+        if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
+            signal.signal(signal.SIGINT, signal.SIG_DFL)
+        # blocked by `hold`; one that came meanwhile acts now
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
+
+
+def hold() -> None:
+    """Keep Ctrl-C until `end_at_once`: for a process that is about to start again."""
+    if _is_ours():
+        signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+
+
+def catch() -> None:
+    """Let Ctrl-C raise KeyboardInterrupt again."""
+    with suppress(ValueError):
+        if signal.getsignal(signal.SIGINT) is signal.SIG_DFL:
+            signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+def _is_ours() -> bool:
+    """Whether this process is `bleuprint`, `python -m bleuprint` or a script of stages/."""
+    if sys.argv[:1] == ["-m"]:  # while Python looks for the module
+        return "bleuprint" in sys.orig_argv
+    script = PurePath(sys.argv[0] if sys.argv else "")
+    return script.name == "bleuprint" or script.parent.name in ("bleuprint", "stages")
