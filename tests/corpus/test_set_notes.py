@@ -25,7 +25,7 @@ def text(source, target):
 def noted(tmp_path, monkeypatch):
     """The notes on a corpus with these files (lines by name) and these sets."""
 
-    def notes(files, valid, tests, **train):
+    def notes(files, valid, tests, decontaminate="normalized"):
         monkeypatch.chdir(tmp_path)
         (tmp_path / "inputs").mkdir(exist_ok=True)
         for name, lines in files.items():
@@ -33,12 +33,13 @@ def noted(tmp_path, monkeypatch):
             path = tmp_path / "inputs" / name
             path.write_bytes(gzip.compress(data) if name.endswith(".gz") else data)
         sets = {
-            "train": train or {"a": text("a.de", "a.en")},
+            "train": {"a": text("a.de", "a.en")},
             "valid": {"v": text(*valid)} if valid else {},
             "tests": {name: {"t": text(*pair)} for name, pair in tests.items()},
         }
         params = YAML(typ="safe").load(PARAMS)
-        params["corpora"] = {"own": corpus_entry("de", "en", sets)}
+        dedup = {"pairs": True, "decontaminate": decontaminate}
+        params["corpora"] = {"own": corpus_entry("de", "en", sets, dedup=dedup)}
         with (tmp_path / "params.yaml").open("w") as file:
             YAML().dump(params, file)
         return list(set_notes(load()))
@@ -90,6 +91,14 @@ def test_the_training_text_is_the_validation_set(noted):
     assert noted(FILES, ("a.de", "a.en"), {"news": ("t.de", "t.en")}) == [
         "corpora.own: files.train.a and files.valid.v are the same text: dedup.decontaminate drops "
         "its sentences from the training text"
+    ]
+
+
+def test_the_training_text_is_the_test_set_and_nothing_is_dropped(noted):
+    tests = {"news": ("a.de", "a.en")}
+    assert noted(FILES, ("v.de", "v.en"), tests, decontaminate="none") == [
+        "corpora.own: files.train.a and files.test.news.t are the same text: with "
+        "dedup.decontaminate none, the model is trained on these sentences"
     ]
 
 

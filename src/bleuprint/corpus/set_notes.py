@@ -25,7 +25,8 @@ from bleuprint.text.parallel import Pair, TextFolder
 _PAIRS, _PAIRS_WITH_WORDS = 100_000, 5000
 # What follows from a text that is in two sets.
 _IN_TEST = "checkpoints would be chosen by the sentences that the table scores; give another one"
-_IN_TRAIN = "dedup.decontaminate drops its sentences from the training text"
+_DROPPED = "dedup.decontaminate drops its sentences from the training text"
+_LEARNED = "with dedup.decontaminate none, the model is trained on these sentences"
 
 
 def set_notes(settings: Settings) -> Iterator[str]:
@@ -35,7 +36,7 @@ def set_notes(settings: Settings) -> Iterator[str]:
         texts = {key: text for key, text in corpus.files.texts().items() if text.made is None}
         same = list(_same_texts(texts))
         for each in same:
-            yield f"corpora.{name}: {each}"
+            yield f"corpora.{name}: {each.note(corpus.dedup.decontaminate != 'none')}"
         pairs = dict[str, list[Pair]]()
         for key, text in texts.items():
             try:
@@ -138,11 +139,12 @@ class _SameText:
     def second_set(self) -> str:
         return _set_of(self.second)
 
-    def __str__(self) -> str:
+    def note(self, is_decontaminated: bool) -> str:
+        """What is the same, and what follows; whether dedup drops held-out sentences from train."""
         what = "have the same source file" if self.in_source_alone else "are the same text"
         sets = {self.first_set, self.second_set}
         if "train" in sets:
-            follows = f": {_IN_TRAIN}"
+            follows = f": {_DROPPED if is_decontaminated else _LEARNED}"
         elif "valid" in sets:
             follows = f": {_IN_TEST}"
         else:
