@@ -13,7 +13,7 @@ from bleuprint.config.system import Average
 from bleuprint.dataset.subwords.vocabulary import BOS, EOS, PAD, UNK
 from bleuprint.decoding import translate
 from bleuprint.decoding.engine import TorchEngine
-from bleuprint.decoding.word_alignment import WordAligner, output_places
+from bleuprint.decoding.word_alignment import WordAligner, WordAlignment, output_places
 from bleuprint.model.transformer import AttentionWeights, Transformer
 from bleuprint.text.parallel import read_lines
 from bleuprint.training.averaging import average
@@ -70,6 +70,8 @@ def test_an_unknown_word_is_the_one_attended_to(words):
     found = WordAligner(unused, corpus, PLAIN).output_words(*given, [UNK, 6])
     assert found == ["<unk>", vocabulary[6]]
     aligned = WordAligner(model, corpus, decode).align(given[1], [(given[0], [UNK, 6, UNK])])
+    barred = WordAlignment(["a", "|||", "b"], ["|||"], [(1, 0)])
+    assert str(barred) == "a &#124;&#124;&#124; b ||| &#124;&#124;&#124; ||| 1-0"
     assert str(aligned) == f"one two three ||| three {vocabulary[6]} one ||| 0-1 0-2 2-0"
 
 

@@ -17,6 +17,7 @@ from bleuprint.runtime.errors import UserError, say
 from bleuprint.runtime.files import not_a_file
 from bleuprint.runtime.foreign_text import write_line
 from bleuprint.runtime.streams import is_closed, text_output
+from bleuprint.text.fields import line_of
 
 if TYPE_CHECKING:
     from bleuprint.serving.translator import Translated, Translator
@@ -54,7 +55,7 @@ def _translate(given: argparse.Namespace) -> None:
                 if given.n_best is None:
                     write(translated.best[0].text)
                 for each in translated.best[: given.n_best or 0]:
-                    write(f"{number} ||| {each.text} ||| {each.score:.6f}")
+                    write(line_of(str(number), each.text, f"{each.score:.6f}"))
                 if given.alignment:
                     print(translator.alignment(translated), file=alignments)
                 number += 1

@@ -18,6 +18,7 @@ from bleuprint.dataset.subwords.segmentation import Segmentation
 from bleuprint.dataset.subwords.vocabulary import BOS, EOS, PAD, UNK
 from bleuprint.decoding.attention import attention_maps
 from bleuprint.decoding.ensemble import Decoder, models_of
+from bleuprint.text.fields import line_of
 
 
 @dataclass(frozen=True)
@@ -32,9 +33,9 @@ class WordAlignment:
     links: list[tuple[int, int]]
 
     def __str__(self) -> str:
-        """SOURCE ||| TARGET ||| links in Pharaoh's format, as Marian's --alignment has them."""
+        """SOURCE ||| TARGET ||| links in Pharaoh's format; words have no ||| (see text.fields)."""
         links = " ".join(f"{source}-{target}" for source, target in self.links)
-        return f"{' '.join(self.source)} ||| {' '.join(self.target)} ||| {links}"
+        return line_of(" ".join(self.source), " ".join(self.target), links)
 
 
 class WordAligner:
