@@ -2,6 +2,13 @@
 SHELL := /bin/bash
 PYTHON ?= python3
 PORT ?= 5000
+# as PYTHON="$UNSET" gives it
+ifeq ($(strip $(PYTHON)),)
+override PYTHON := python3
+endif
+ifeq ($(strip $(PORT)),)
+override PORT := 5000
+endif
 RECIPES = $(notdir $(basename $(wildcard recipes/*.yaml)))
 export PATH := $(CURDIR)/.venv/bin:$(PATH)
 export DVC_NO_ANALYTICS := 1
@@ -112,7 +119,7 @@ ui: setup
 	@bleuprint ui --port $(PORT)
 
 recipe:
-	@test -n "$(NAME)" || { echo "make recipe NAME=...: one of $(RECIPES)"; exit 2; }
+	@test -n "$(strip $(NAME))" || { echo "make recipe NAME=...: one of $(RECIPES)"; exit 2; }
 	@test -f "recipes/$(NAME).yaml" || { echo "no recipe $(NAME); there are: $(RECIPES)"; \
 	  $(PYTHON) -c 'import difflib, sys; [print(f"did you mean {name}?") for name in \
 	  difflib.get_close_matches(sys.argv[1], sys.argv[2:], 1)]' "$(NAME)" $(RECIPES); exit 2; }

@@ -27,6 +27,8 @@ def results(path: "str | Path" = ".") -> "pd.DataFrame":
     from bleuprint.report import frame, records
     from bleuprint.runtime.errors import UserError
 
+    if not str(path).strip():
+        raise UserError("the path is empty: is a variable not set?")
     root = Path(path)
     found = frame.load(root)
     if (params := root / "params.yaml").exists():

@@ -73,7 +73,7 @@ def test_card_and_weights(released):
 
 
 def test_a_release_is_the_same_result(copy):
-    text, verdict = verify.lines(verify.open_report("."), verify.open_report(str(copy)))
+    text, verdict = verify.lines(verify.open_own(), verify.open_report(str(copy)))
     assert verdict == Verdict.SAME_BYTES and "2 results the same bytes" in text[0]
     (copy / WEIGHTS).write_bytes(b"other")
     for of_release in (copy, copy / "reports" / "results.json"):
@@ -236,6 +236,14 @@ def test_a_link_out_of_the_project_is_not_published(released, tmp_path, monkeypa
         weights.symlink_to(secret)
     weights.unlink()
     inner.rename(weights)
+
+
+def test_a_project_is_not_compared_with_itself(released, tmp_path, monkeypatch):
+    monkeypatch.chdir(released[0])
+    (tmp_path / "link").symlink_to(released[0])
+    for name in (".", "reports", "reports/results.json", str(released[0]), tmp_path / "link"):
+        with pytest.raises(UserError, match="leads to the results of this project"):
+            verify.open_report(str(name))
 
 
 def test_a_release_is_a_start(copy):

@@ -256,7 +256,7 @@ def test_a_revision_and_what_is_here(repository):
         ("tiny", "smal@HEAD~1", "no systems entry 'smal'"),
         ("tiny", "tiny@nowhere", "nowhere: no Git revision, DVC experiment, file or folder"),
         ("tiny", "tiny", "tiny: compared with itself"),
-        ("", "tiny", "'': not SYSTEM, SYSTEM@REVISION or REVISION"),
+        (",own", "tiny", "',own': not SYSTEM, SYSTEM@REVISION or REVISION"),
     ],
 )
 def test_mistakes_are_told_in_one_line(repository, first, second, message):

@@ -11,6 +11,7 @@ from bleuprint import __version__
 from bleuprint.cli import corpus, models, pipeline, scores, translate
 from bleuprint.cli.options import Commands
 from bleuprint.model.arithmetic import restart
+from bleuprint.runtime.arguments import empty_argument
 from bleuprint.runtime.environment import complete_user
 from bleuprint.runtime.errors import run
 from bleuprint.runtime.interrupts import hold
@@ -48,6 +49,8 @@ def _run_command() -> None:
     _run_code_of_project()
     complete_user()
     parser, commands = command_parser()
+    if problem := empty_argument(sys.argv[1:]):
+        commands.choices.get(sys.argv[1], parser).error(problem)
     _check_name(parser, commands.choices)
     given, unknown = parser.parse_known_args()
     if unknown:  # with the usage of the command, which argparse would not print

@@ -116,7 +116,7 @@ def _verify(given: argparse.Namespace) -> None:
     if not Path("params.yaml").exists():
         raise UserError("params.yaml: no such file; run from the project's root")
     with working("verify: reading both reports"):
-        lines, status = verify.lines(verify.open_report("."), verify.open_report(given.other))
+        lines, status = verify.lines(verify.open_own(), verify.open_report(given.other))
     for line in lines:
         write_line(blank_unprinted(line))
     if status:

@@ -12,6 +12,7 @@ from bleuprint.config.paths import Cell
 from bleuprint.corpus.steps.shard import Shard
 from bleuprint.pipeline.edit_check import edit_check, stage_entry
 from bleuprint.runtime import machine_errors
+from bleuprint.runtime.arguments import empty_argument
 from bleuprint.runtime.errors import AT_SUCCESS, UserError
 from bleuprint.tracking.timings import stage_file, write_seconds
 
@@ -21,7 +22,7 @@ def names(description: str | None, *arguments: str) -> list[str]:
     parser = argparse.ArgumentParser(description=description)
     for name in arguments:
         parser.add_argument(name)
-    given = list(vars(parser.parse_args()).values())
+    given = list(vars(_parsed(parser)).values())
     _begin()
     AT_SUCCESS.append(_write_duration)
     return given
@@ -34,11 +35,18 @@ def shard(description: str | None) -> tuple[str, Shard | int | None]:
     part = parser.add_mutually_exclusive_group()
     part.add_argument("--shard", metavar="K-of-N", help="process this shard of the training text")
     part.add_argument("--gather", metavar="N", type=int, help="join N shards")
-    given = parser.parse_args()
+    given = _parsed(parser)
     _begin()
     if given.shard is None and given.gather is None:
         AT_SUCCESS.append(_write_duration)
     return given.corpus, Shard.parse(given.shard) if given.shard else given.gather
+
+
+def _parsed(parser: argparse.ArgumentParser) -> argparse.Namespace:
+    """The arguments of this script; ends with usage and status 2 if one is empty."""
+    if problem := empty_argument(sys.argv[1:]):
+        parser.error(problem)
+    return parser.parse_args()
 
 
 def cell(description: str | None) -> Cell:

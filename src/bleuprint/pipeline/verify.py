@@ -87,19 +87,26 @@ class Report:
         return bool(settings.get(f"cells.{cell.system}.{cell.corpus}.arithmetic") == "portable")
 
 
+def open_own() -> Report:
+    """The report of the project in the working folder; raises UserError if there is none."""
+    return _report("here", RESULTS, Path())
+
+
 def open_report(name: str) -> Report:
     """A results.json, a folder with it or with reports/, or a revision of git or DVC.
 
-    Raises UserError if there is none, if its records contradict each other, or if a release is not
-    as its sums say.
+    Raises UserError if there is none, if it is this project's own, if its records contradict each
+    other, or if a release is not as its sums say.
     """
+    if not name.strip():
+        raise UserError("the other report has an empty name: is a variable not set?")
     path = Path(name)
     if not (path / RESULTS).exists() and (path / RESULTS.name).exists():
         path /= RESULTS.name
-    if name == ".":
-        return _report("here", RESULTS, path)
     if path.is_dir():
         check_release(path)
+    _check_other(name, path)
+    if path.is_dir():
         return _report(name, path / RESULTS, path)
     if path.exists() and path.absolute().parent.name == RESULTS.parent.name:
         root = path.absolute().parents[1]
@@ -109,6 +116,13 @@ def open_report(name: str) -> Report:
         return _report(name, path, path.parent)
     with files_of(name, (RESULTS, COSTS, _LOCK)) as root:
         return _report(name, root / RESULTS, root)
+
+
+def _check_other(name: str, path: Path) -> None:
+    """Raise UserError if a path leads to this project's own results, which equal themselves."""
+    results = path / RESULTS if path.is_dir() else path
+    if results.exists() and RESULTS.exists() and results.samefile(RESULTS):
+        raise UserError(f"{name}: leads to the results of this project: {_OTHERWISE}")
 
 
 def _report(name: str, path: Path, root: Path) -> Report:

@@ -94,6 +94,8 @@ def compare(
     """
     (a, on_a, at_a), (b, on_b, at_b) = map(_parse, (first, second))
     on_a, on_b = on_a or corpus or on_b, on_b or corpus or on_a
+    if first == second == "@":
+        raise UserError("both sides are the working tree: is a variable not set?")
     opened = {name: _open(name) for name in dict.fromkeys((at_a, at_b))}
     named = [(a or b, b or a)]
     if not a and not b:
@@ -127,6 +129,8 @@ def _parse(text: str) -> tuple[str, str | None, str]:
     at_sign = re.search(r"@(?!\{)", text)  # HEAD@{1} is a revision
     row, revision = (text[: at_sign.start()], text[at_sign.end() :]) if at_sign else (text, "")
     system, _, corpus = row.partition(",")
+    if at_sign and row and not revision.strip():
+        raise UserError(f"{text!r}: no revision after the @: is a variable not set?")
     if not system and not at_sign:
         raise UserError(f"{text!r}: not SYSTEM, SYSTEM@REVISION or REVISION")
     if not at_sign and not corpus:

@@ -28,10 +28,16 @@ NETRC = (
 
 def mirror() -> str | None:
     """The folder or URL prefix; raises UserError if it holds a secret."""
-    place = os.environ.get("BLEUPRINT_MIRROR") or None
+    place = text("BLEUPRINT_MIRROR")
     if place and has_secret(place):
         raise UserError(f"BLEUPRINT_MIRROR holds a user name, password or key: {NETRC}")
     return place
+
+
+def text(name: str) -> str | None:
+    """The value of a variable; None if it is not set, is empty, or has spaces alone."""
+    value = os.environ.get(name, "")
+    return value if value.strip() else None
 
 
 def complete_user() -> None:
@@ -58,7 +64,7 @@ def path_of_stages() -> str:
 
 def netrc() -> Path:
     """The file of user names and passwords of hosts, as curl and requests know it."""
-    return Path(os.environ.get("NETRC") or "~/.netrc").expanduser()
+    return Path(text("NETRC") or "~/.netrc").expanduser()
 
 
 def workers() -> int:
@@ -87,7 +93,7 @@ def has_gpu() -> bool:
 
 def root() -> Path:
     """The project's root, by DVC_ROOT, which DVC also sets in `dvc exp run --queue`."""
-    return Path(os.environ.get("DVC_ROOT") or Path.cwd()).resolve()
+    return Path(text("DVC_ROOT") or Path.cwd()).resolve()
 
 
 def is_copy() -> bool:
@@ -111,21 +117,21 @@ def whole_number(
         highest: The largest one; None allows any.
         default: The value of a variable that is not set; None: it must be set.
     """
-    text = os.environ.get(name)
-    if text is None and default is not None:
+    given = os.environ.get(name)
+    if given is None and default is not None:
         return default
-    if text is not None and text.isascii() and text.isdecimal():
-        number = int(text)
+    if given is not None and given.isascii() and given.isdecimal():
+        number = int(given)
         if number >= lowest and (highest is None or number <= highest):
             return number
     limits = f"from {lowest}" if highest is None else f"from {lowest} to {highest}"
-    raise UserError(f"{name} is {text!r}: it must be a whole number {limits}")
+    raise UserError(f"{name} is {given!r}: it must be a whole number {limits}")
 
 
 def _count(name: str) -> int | None:
-    text = os.environ.get(name)
-    if not text:
+    given = text(name)
+    if given is None:
         return None
-    if not text.isdecimal() or int(text) < 1:
-        raise UserError(f"{name} is {text!r}: a whole number from 1")
-    return int(text)
+    if not given.isdecimal() or int(given) < 1:
+        raise UserError(f"{name} is {given!r}: a whole number from 1")
+    return int(given)

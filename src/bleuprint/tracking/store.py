@@ -43,7 +43,7 @@ _DRIVERS = {"psycopg2": "psycopg2-binary", "MySQLdb": "mysqlclient"}
 
 def uri() -> str:
     """The address of MLflow's store."""
-    return os.environ.get("MLFLOW_TRACKING_URI") or f"{_FILE}{environment.root() / 'mlflow.db'}"
+    return environment.text("MLFLOW_TRACKING_URI") or f"{_FILE}{environment.root() / 'mlflow.db'}"
 
 
 def database_file() -> Path | None:

@@ -1,0 +1,24 @@
+"""Arguments that name nothing, as a shell passes them for a variable that is not set."""
+
+from collections.abc import Sequence
+
+
+def empty_argument(arguments: Sequence[str]) -> str:
+    """Describe the first argument that is empty or of spaces alone; "" if there is none.
+
+    Such an argument must choose and confirm nothing: `Path("")` is the working folder, and an
+    empty option is easily taken for one that was not given.
+
+    Args:
+        arguments: what follows the name of the program; `--name=` is an empty argument, too.
+    """
+    for position, argument in enumerate(arguments):
+        name, has_value, value = argument.partition("=")
+        if argument.startswith("--") and has_value:
+            if not value.strip():
+                return f"{name} is empty: is a variable not set?"
+        elif not argument.strip():
+            before = arguments[position - 1] if position else ""
+            place = before if before.startswith("--") else f"argument {position + 1}"
+            return f"{place} is empty: is a variable not set?"
+    return ""
