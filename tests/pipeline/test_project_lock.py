@@ -2,11 +2,15 @@
 
 import re
 import signal
+import subprocess
 import time
 
 import pytest
 
 import micro
+from bleuprint.pipeline import project_lock
+from bleuprint.runtime.errors import UserError
+from bleuprint.runtime.files import write_json
 
 # A training that waits until it may end.
 WAITING = "touch work/began; until test -e work/go; do sleep 0.05; done"
@@ -124,3 +128,26 @@ def test_plan_waits_for_a_run(project, started):
     runs.communicate()
     output, _ = second.communicate()
     assert output == "all stages are up to date: make reproduce would run none\n"
+
+
+def test_an_entry_of_a_dead_process_whose_number_is_used_again_is_not_waited_for(
+    project, monkeypatch
+):
+    """As after a restart of the machine. DVC's own message says which file to remove."""
+    monkeypatch.chdir(project.root)
+    with subprocess.Popen(["sleep", "600"]) as other:
+        try:
+            for command, runs in (("/x/bin/dvc repro", False), ("/x/bin/sleep 600", True)):
+                entry = {"pid": other.pid, "cmd": command}
+                content = {"write": {str(project.root / "data"): entry}, "read": {}}
+                write_json(project.root / ".dvc/tmp/rwlock", content)
+                found = [runner.process for runner in project_lock._dvc_runners(project.root)]
+                assert found == [other.pid] * runs
+                said = r"^sleep 600 \(" if runs else "rwlock"
+                hold = project_lock.hold("bleuprint reproduce", wait=False)
+                with pytest.raises(UserError, match=said), hold:
+                    pass
+        finally:
+            other.kill()
+    with project_lock.hold("bleuprint reproduce", wait=False):
+        pass

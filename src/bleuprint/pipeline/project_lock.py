@@ -181,8 +181,6 @@ def _entered(repo: Any) -> Iterator[None]:
 
 def _dvc_runners(root: Path) -> list[Runner]:
     """The other processes of this machine that DVC's list names as writers."""
-    import psutil
-
     try:
         content = json.loads((root / _RWLOCK).read_text(encoding="utf-8"))
         entries = [*content.get("write", {}).values()]
@@ -192,8 +190,19 @@ def _dvc_runners(root: Path) -> list[Runner]:
     return [
         _of_process(process, command)
         for process, command in commands.items()
-        if process != os.getpid() and psutil.pid_exists(process)
+        if process != os.getpid() and _runs(process, command)
     ]
+
+
+def _runs(process: int, command: str) -> bool:
+    """Whether a process runs a command, and is not another one that has its number, by its name."""
+    import psutil
+
+    program = PurePosixPath(command.partition(" ")[0])
+    name = program.parent.name if program.name == "__main__.py" else program.name
+    with suppress(psutil.Error):
+        return any(name in word for word in psutil.Process(process).cmdline())
+    return False
 
 
 def _wait_for_end(process: int) -> None:
