@@ -1,0 +1,133 @@
+"""A native library that is not the one that was built is left out, with one note."""
+
+import hashlib
+import shutil
+import subprocess
+import sys
+from types import SimpleNamespace
+
+import pytest
+
+from bleuprint import native
+from bleuprint.native import VERSION
+from root import ROOT
+
+pytestmark = pytest.mark.skipif(not shutil.which("g++"), reason="needs a C++ compiler")
+GOOD = f'extern "C" int native_version() {{ return {VERSION}; }}\n'
+
+
+@pytest.fixture
+def build(tmp_path, monkeypatch):
+    """A function that compiles a library, with its checksum, and puts it in place of ours."""
+    path = tmp_path / "_bleuprint_native.so"
+    monkeypatch.setattr(native, "find_spec", lambda _: SimpleNamespace(origin=str(path)))
+    native.library.cache_clear()
+
+    def made(source):
+        (tmp_path / "x.cpp").write_text(source)
+        command = ["g++", "-shared", "-fPIC", "-o", path, tmp_path / "x.cpp"]
+        subprocess.run(command, check=True)
+        digest = hashlib.sha256(path.read_bytes()).hexdigest()
+        path.with_name(f"{path.name}.sha256").write_text(f"{digest}\n")
+        return path
+
+    yield made
+    native.library.cache_clear()
+
+
+def test_the_library_that_was_built_is_used(build, capsys):
+    build(GOOD)
+    assert native.library().native_version() == VERSION
+    assert (native.state(), capsys.readouterr().err) == ("", "")
+
+
+def empty(path):
+    path.write_bytes(b"")
+
+
+def cut(path):
+    content = path.read_bytes()
+    path.write_bytes(content[: len(content) // 3])
+
+
+def one_bit(path):
+    content = bytearray(path.read_bytes())
+    content[len(content) // 2] ^= 1
+    path.write_bytes(content)
+
+
+def foreign(path):
+    """Its machine in the ELF header becomes AArch64 (183)."""
+    content = bytearray(path.read_bytes())
+    content[18] = 183
+    path.write_bytes(content)
+
+
+@pytest.mark.parametrize("damage", [empty, cut, one_bit, foreign])
+def test_another_file_is_not_loaded(build, capsys, damage):
+    path = build(GOOD)
+    damage(path)
+    assert native.library() is None
+    said = capsys.readouterr().err
+    assert said.count("\n") == 1
+    assert said.startswith(f"bleuprint: note: {path}: is not the library that was built here")
+    assert native.library() is None and capsys.readouterr().err == ""
+    assert native.state().startswith(f"{path}: is not the library")
+
+
+@pytest.mark.parametrize(
+    ("source", "reason"),
+    [
+        (GOOD + "extern int nowhere; int *there = &nowhere;\n", "does not load ("),
+        ("int other;\n", "does not load ("),
+        (
+            'extern "C" int native_version() { return 1; }\n',
+            "was built from the sources of another",
+        ),
+    ],
+)
+def test_a_library_that_does_not_fit_is_left_out(build, capsys, source, reason):
+    path = build(source)
+    assert native.library() is None
+    assert f"note: {path}: {reason}" in capsys.readouterr().err
+
+
+def test_a_foreign_library_without_a_checksum_is_left_out(build, capsys):
+    path = build(GOOD)
+    path.with_name(f"{path.name}.sha256").unlink()
+    foreign(path)
+    assert native.library() is None
+    assert f"{path}: does not load (" in capsys.readouterr().err
+
+
+def test_without_a_library_set_up_says_so(monkeypatch, capsys):
+    monkeypatch.setattr(native, "find_spec", lambda _: None)
+    native.library.cache_clear()
+    assert native.library() is None and capsys.readouterr().err == ""
+    native.library.cache_clear()
+    assert native.state().startswith("no C++ functions were built")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("compiler", ["g++", "false"])
+def test_the_build_writes_the_checksum_or_nothing(tmp_path, compiler):
+    """An editable install, as of make setup, over an older library."""
+    for name in ("pyproject.toml", "setup.py", "README.md", "LICENSE"):
+        shutil.copy(ROOT / name, tmp_path / name)
+    ignored = shutil.ignore_patterns("_bleuprint_native*", "*.egg-info", "__pycache__")
+    shutil.copytree(ROOT / "src", tmp_path / "src", ignore=ignored)
+    suffix = "cpython-{}{}-x86_64-linux-gnu.so".format(*sys.version_info[:2])
+    library = tmp_path / "src" / f"_bleuprint_native.{suffix}"
+    checksum = library.with_name(f"{library.name}.sha256")
+    library.write_bytes(b"an older library")
+    options = ["--no-build-isolation", "--no-deps", "--quiet", "--target", tmp_path / "site"]
+    subprocess.run(
+        [sys.executable, "-m", "pip", "install", *options, "--editable", tmp_path],
+        env={"PATH": "/usr/bin:/bin", "CC": compiler, "CXX": compiler, "HOME": str(tmp_path)},
+        check=True,
+    )
+    if compiler == "false":
+        assert not library.exists() and not checksum.exists()
+    else:
+        digest = subprocess.run(["sha256sum", library], capture_output=True, text=True, check=True)
+        assert checksum.read_text().strip() == digest.stdout.split()[0]
