@@ -128,7 +128,7 @@ def test_the_old_folder_of_a_project_that_was_moved_is_not_made_again(
     monkeypatch.chdir(root.parent)
     root.rename(moved)
     monkeypatch.chdir(moved)
-    result_trees.translate(moved, settings, CELL, "first", ["something else"] * 40)
+    result_trees.translate(moved, settings, CELL, "first", ["something else"] * 100)
     assert list(sync(settings)) == ["run tiny news-en-de 1: completed"]
     assert not root.exists()
     assert list(sync(settings)) == []
@@ -242,7 +242,7 @@ def test_a_damaged_file_of_a_cell_is_named_and_the_others_are_logged(root):
     said = list(sync(load()))
     assert len([line for line in said if line.endswith(": made")]) == 3
     (line,) = (line for line in said if "left out" in line)
-    assert line.startswith(f"{CELL}: its results are left out: {path}: ")
+    assert line.startswith(f"{CELL}: its results are left out: {path} is damaged: ")
     assert set(shown(root)[1]) == {"tiny news-en-de 2", "small news-en-de 1", "small news-en-de 2"}
 
 
