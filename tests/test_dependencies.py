@@ -18,7 +18,7 @@ PARTS = {
     "comet": "",
 }
 # As commands, by the names of plugins, or by MLflow's monitor, which requires it for GPUs alone.
-STARTED = {"snakemake", "nvidia-ml-py"}
+STARTED = {"nvidia-ml-py"}
 
 
 def imported():

@@ -437,6 +437,19 @@ class TestTable:
             assert {pair[::-1] for pair in GOOD} <= {*new.sample}
         assert len(new.sample) == 500  # without the header
 
+    def test_columns_of_one_name_are_known_by_their_numbers(self, project):
+        rows = [("key", "en", "de", "en"), *((k, "x", b, a) for k, a, b in self.keyed())]
+        self.write(project, rows)
+        new = NewCorpus.of([Path("inputs/app.tsv")], None, ["4", "3"])
+        assert (new.text.columns, new.languages) == ((4, 3), ("en", "de"))
+        assert {*GOOD} <= {*new.sample}
+
+    def test_a_header_of_source_and_target(self, project):
+        self.write(project, [("id", "Source", "Target"), *self.keyed()])
+        new = NewCorpus.of([Path("inputs/app.tsv")], ["en", "de"])
+        assert new.text.columns == ("Source", "Target")
+        assert sorted(new.sample) == sorted(GOOD)
+
     @pytest.mark.parametrize(
         ("arguments", "message"),
         [

@@ -92,30 +92,30 @@ def choose_columns(
         language = _language_in(column.name)
         if language and not column.fault(has_header=True):  # keys may be called id
             header_languages[column.number] = language
-    sides = [_with_name(columns, names) for names in _SIDES]
     if given:
-        chosen = [_given(path, columns, each) for each in given]
-        named = not all(each.isdigit() for each in given)
-        has_header = named or all(column.number in header_languages for column in chosen)
+        source, target = [_given(path, columns, each) for each in given]
+        is_named = not all(each.isdigit() for each in given)
+        has_header = is_named or {source.number, target.number} <= header_languages.keys()
     elif found := _by_header(path, columns, header_languages, languages):
-        chosen, has_header = found, True
-    elif sides[0] and sides[1]:
-        chosen, has_header = [sides[0], sides[1]], True
+        source, target = found
+        has_header = True
     else:
-        chosen, has_header = _by_text(path, columns, languages), False
-    for column in chosen:
+        source, target = _by_text(path, columns, languages)
+        has_header = False
+    if source.number == target.number:
+        raise UserError(f"{path}: column {source.number} is given twice. {_listed(columns)}")
+    for column in (source, target):
         if fault := column.fault(has_header):
             raise UserError(
                 f"{path}: column {column.number} {fault}, not sentences in a language. "
                 f"Name two others: --columns SOURCE TARGET. {_listed(columns)}"
             )
-    source, target = chosen
-    if source.number == target.number:
-        raise UserError(f"{path}: column {source.number} is given twice. {_listed(columns)}")
     named_languages = None
-    if has_header and all(column.number in header_languages for column in chosen):
+    if {source.number, target.number} <= header_languages.keys():
         named_languages = header_languages[source.number], header_languages[target.number]
-    if not has_header:
+    names = [column.name.strip() for column in columns]
+    has_names = has_header and all(names.count(each.name.strip()) == 1 for each in (source, target))
+    if not has_names:
         about = f"{path}: source is column {source.number}, target is column {target.number}"
         return Chosen((source.number, target.number), named_languages, about)
     about = (
@@ -179,7 +179,10 @@ def _by_header(
     header_languages: dict[int, str],
     languages: Sequence[str] | None,
 ) -> list[Column] | None:
-    """The columns whose names say the languages; None if the first line is no such header."""
+    """The columns whose names say the languages, or source and target; None without such names."""
+    sides = [_with_name(columns, names) for names in _SIDES]
+    if sides[0] and sides[1]:
+        return [sides[0], sides[1]]
     wanted = languages or [*dict.fromkeys(header_languages.values())]
     if len({*header_languages.values()}) < 2 or not {*wanted} <= {*header_languages.values()}:
         return None
