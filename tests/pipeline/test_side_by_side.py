@@ -188,9 +188,7 @@ def test_a_stage_that_a_signal_ends_is_named(project, capsys):
     script.write_text("import os\nos.kill(os.getpid(), 9)")
     status, _, _ = run()
     assert status == 137
-    assert re.search(
-        r"error: score@\S+: ended by signal 9, probably .* lack of memory", capsys.readouterr().err
-    )
+    assert re.search(r"error: score@\S+: ended by signal 9\n", capsys.readouterr().err)
 
 
 def test_a_stage_of_several_threads_has_all_cores_and_others_share_them(stand_in, monkeypatch):

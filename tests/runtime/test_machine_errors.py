@@ -82,3 +82,18 @@ def test_an_error_before_main_is_one_line_too():
 def test_memory_names_the_limit_of_the_process(monkeypatch):
     monkeypatch.setattr(resource, "getrlimit", lambda _: (2_500_000_000, -1))
     assert ", and this process may use 2.5 GB (ulimit -v)" in machine_errors.memory()
+
+
+def test_lack_of_memory_is_said_of_a_killed_process_only_where_the_kernel_counted_it(
+    tmp_path, monkeypatch
+):
+    (counts := tmp_path / "vmstat").write_text("nr_free_pages 7\noom_kill 3\n")
+    monkeypatch.setattr(machine_errors, "_VMSTAT", counts)
+    monkeypatch.setattr(machine_errors, "_OOM_KILLS_BEFORE", 3)
+    assert machine_errors.why_killed() == ""
+    counts.write_text("nr_free_pages 7\noom_kill 4\n")
+    assert machine_errors.why_killed().startswith(
+        ", by the kernel for lack of memory: this machine has "
+    )
+    counts.unlink()
+    assert machine_errors.why_killed() == ""

@@ -101,6 +101,11 @@ def test_words_come_back(language, escape, words, mark):
         # rows of marks of which the library drops a space
         ("ru", "1 “ 's"),
         ("cs", "„ ',ß"),
+        # the sign of a split hyphen, where it is text
+        ("en", "@-@"),
+        ("en", "a @-@ well-known @-@, (@-@) and x@-@y @-@."),
+        ("fr", "l’@-@ est « @-@ » ?"),
+        ("cs", "1990 @-@ li"),
     ],
 )
 def test_sentences_come_back(language, sentence):

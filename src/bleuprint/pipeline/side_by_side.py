@@ -21,7 +21,7 @@ from bleuprint.pipeline.graph import Stage, stages
 from bleuprint.runtime import processor
 from bleuprint.runtime.environment import path_of_stages
 from bleuprint.runtime.errors import Interrupted, say
-from bleuprint.runtime.machine_errors import describe, memory
+from bleuprint.runtime.machine_errors import describe, why_killed
 from bleuprint.runtime.progress import BESIDE
 
 # Seconds: dvc.lock, which takes half a second to write, is written after stages that took longer,
@@ -142,7 +142,7 @@ class _Run:
                 status = 1
         elif status > _SIGNALS:  # else the stage has said what is wrong
             killed = status - _SIGNALS == signal.SIGKILL
-            why = f", probably by the kernel for lack of memory: {memory()}" if killed else ""
+            why = why_killed() if killed else ""
             say(f"{stage.name}: ended by signal {status - _SIGNALS}{why}")
         self._status = max(self._status, status)
         if time.monotonic() - began > _LONG:

@@ -55,6 +55,31 @@ def is_out_of_memory(error: BaseException) -> bool:
     return isinstance(error, MemoryError)
 
 
+def why_killed() -> str:
+    """What to say of a process that SIGKILL ended: lack of memory, where the kernel has counted it.
+
+    Anyone may have sent the signal, so that without evidence nothing is said.
+    """
+    if _oom_kills() <= _OOM_KILLS_BEFORE:
+        return ""
+    return f", by the kernel for lack of memory: {memory()}"
+
+
+def _oom_kills() -> int:
+    """How many processes the kernel has killed for lack of memory since the machine started."""
+    with suppress(OSError, ValueError):
+        for line in _VMSTAT.read_text(encoding="ascii").splitlines():
+            name, _, count = line.partition(" ")
+            if name == "oom_kill":
+                return int(count)
+    return 0
+
+
+# Counts of the kernel, in a container those of the whole machine.
+_VMSTAT = Path("/proc/vmstat")
+_OOM_KILLS_BEFORE = _oom_kills()
+
+
 def memory() -> str:
     """The memory that the stage needs and that there is, for a message."""
     try:

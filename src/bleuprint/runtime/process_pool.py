@@ -14,7 +14,7 @@ from multiprocessing import active_children, get_context, parent_process
 from typing import Any, TypeVar
 
 from bleuprint.runtime.errors import UserError
-from bleuprint.runtime.machine_errors import memory
+from bleuprint.runtime.machine_errors import why_killed
 
 T = TypeVar("T")
 R = TypeVar("R")
@@ -52,8 +52,8 @@ def map_parts(
             for worker in set(active_children()) - others:
                 worker.kill()  # they ignore the pool's SIGTERM
             raise UserError(
-                f"a worker process was killed, probably by the kernel for lack of memory: "
-                f"{memory()}; fewer workers take less (BLEUPRINT_WORKERS, now {workers})"
+                f"a worker process was killed{why_killed()}; "
+                f"fewer workers take less memory (BLEUPRINT_WORKERS, now {workers})"
             ) from None
         finally:
             pool.shutdown(cancel_futures=True)

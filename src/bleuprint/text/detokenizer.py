@@ -25,6 +25,10 @@ SPLIT_AT_APOSTROPHES = ELIDING | {"en"}
 # Quotes that open or close, by their place in the sentence.
 QUOTES = frozenset("\"'`„“”‚‘’«»‹›＇")
 
+# A hyphen of aggressive splitting, a @-@ b; and the sign itself, where the sentence has it.
+HYPHEN = "@-@"
+LITERAL_HYPHEN = f"{SPACE}{HYPHEN}"
+
 # Marks at the end of a word that are not Terminal_Punctuation: ellipses, Armenian ones that stand
 # on the stressed vowel, signs of per cent.
 _AFTER_A_WORD = frozenset("…‥՚՛՜՝՞՟٪‰‱")
@@ -48,19 +52,22 @@ _UNSPACED = str.maketrans("?!:;\\%«»", ",,,,,,()")
 def unmarked(token: str) -> str:
     """The token without the sign of a space.
 
-    ␠، is a comma between spaces; po'␠ and ␠'tis keep the space after and before the apostrophe.
+    ␠، is a comma between spaces; po'␠ and ␠'tis keep the space after and before the apostrophe;
+    ␠@-@ is a @-@ of the sentence, not a hyphen that was split.
     """
     mark = token.strip(SPACE)
     if len(token) != len(mark) + 1 or not mark:
         return token
     outer = mark[-1] if token[-1] == SPACE else mark[0]
+    if token == LITERAL_HYPHEN:
+        return mark
     alone = len(mark) == 1 and not (mark.isascii() or mark.isalnum())
     return mark if alone or (len(mark) > 1 and outer in APOSTROPHES) else token
 
 
 def unsplit_hyphens(text: str) -> str:
     """`text` with the hyphens of aggressive splitting, a @-@ b, joined again."""
-    return f" {text} ".replace(" @-@ ", "-").strip(" ")
+    return f" {text} ".replace(f" {HYPHEN} ", "-").strip(" ")
 
 
 def join_czech_dashes(text: str) -> str:

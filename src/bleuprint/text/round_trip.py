@@ -17,6 +17,8 @@ from bleuprint.text.detokenizer import (
     CURRENCIES,
     ELIDING,
     FRENCH_MARKS,
+    HYPHEN,
+    LITERAL_HYPHEN,
     QUOTES,
     SPLIT_AT_APOSTROPHES,
     TO_APOSTROPHE,
@@ -43,7 +45,6 @@ _PLACEHOLDERS = (
 _NUMBERS = (r"(?<!\d)\d+(?:[.,:/'’٫٬]\d+)+",)
 PROTECTED = ["|".join((*_ADDRESSES, *_PLACEHOLDERS, *_NUMBERS))]
 
-_HYPHEN = "@-@"
 # Marks whose spaces depend on the sentence: quotes, and signs of currencies but for $.
 _BY_SENTENCE = QUOTES | CURRENCIES - {"$"}
 # Cannot occur in a sentence.
@@ -109,12 +110,12 @@ class RoundTripMoses(Moses):
             split = self._whole(f"x {plain} {after}", protected_patterns=PROTECTED)[1:-1]
         except ValueError:  # the library protects no more than 1,000 spans
             return (chunk,)
-        if "".join("-" if token == _HYPHEN else token for token in split) != plain:
+        if "".join("-" if token == HYPHEN else token for token in split) != plain:
             return (chunk,)  # its name for several dots, DOTMULTI
         tokens, place = list[str](), 0
         for token in split:
-            tokens.append(token if token == _HYPHEN else chunk[place : place + len(token)])
-            place += 1 if token == _HYPHEN else len(token)
+            tokens.append(token if token == HYPHEN else chunk[place : place + len(token)])
+            place += 1 if token == HYPHEN else len(token)
         return tuple(self._joinable([("x",), tokens, ("x",)])[1:-1])
 
     def _joinable(self, parts: Sequence[Sequence[str]], one_by_one: bool = False) -> Tokens:
@@ -137,7 +138,7 @@ class RoundTripMoses(Moses):
             if changed is None:
                 return best
             sequence = changed
-        return best if one_by_one else ["".join(part) for part in parts]
+        return best if one_by_one else [_in_one(part) for part in parts]
 
 
 @dataclass(frozen=True)
@@ -158,7 +159,7 @@ class _Sequence:
         found, end = set[int](), 0
         for place, space in enumerate(self.spaces):
             token = self.tokens[place]
-            end += 1 if token == _HYPHEN else len(unmarked(token))
+            end += 1 if token == HYPHEN else len(unmarked(token))
             joined_space = joined[end : end + 1] == " "
             end += joined_space
             if joined_space != space:
@@ -205,7 +206,7 @@ class _Sequence:
         for place, token in enumerate(self.tokens[1:]):
             token = marked.get(place + 1, token)
             if place in joined:
-                tokens[-1] += token
+                tokens[-1] = _in_one([tokens[-1], token])
             else:
                 tokens.append(token)
                 spaces.append(self.spaces[place])
@@ -214,7 +215,7 @@ class _Sequence:
     def _to_join(self, place: int) -> int | None:
         """The place to join at so that the space at `place` comes right, if there is one."""
         if not self.spaces[place]:
-            return place if _HYPHEN not in self.tokens[place : place + 2] else None
+            return place if HYPHEN not in self.tokens[place : place + 2] else None
         # A mark stands at the wrong word: it stays at the other.
         for mark, other in ((place + 1, place + 1), (place, place - 1)):
             inside = 0 <= other < len(self.spaces) and not self.spaces[other]
@@ -236,6 +237,12 @@ class _Sequence:
             if _is_word(token) and token[outer] in APOSTROPHES:
                 return mark
         return None
+
+
+def _in_one(tokens: Sequence[str]) -> str:
+    """Tokens as one; a @-@ of the sentence is marked, since it is no hyphen that was split."""
+    joined = "".join(HYPHEN if token == LITERAL_HYPHEN else token for token in tokens)
+    return LITERAL_HYPHEN if joined == HYPHEN and len(tokens) > 1 else joined
 
 
 def _is_word(token: str) -> bool:

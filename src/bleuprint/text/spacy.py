@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from bleuprint.runtime.errors import UserError
-from bleuprint.text.detokenizer import Detokenizer
+from bleuprint.text.detokenizer import HYPHEN, LITERAL_HYPHEN, Detokenizer
 from bleuprint.text.unicode import blank_white
 
 # spaCy stores each distinct word; above this number, its vocabulary is created again.
@@ -52,9 +52,11 @@ class Spacy:
 
     def detokenize(self, tokens: Sequence[str]) -> str:
         """The likely sentence: Moses' rules, after clitics, hyphens and slashes are joined."""
-        text = _CLITIC.sub(
-            "", " ".join(token for token in tokens if not _PICTURED.fullmatch(token))
-        )
+        words = []
+        for token in tokens:
+            if not _PICTURED.fullmatch(token):
+                words.append(LITERAL_HYPHEN if token == HYPHEN else token)
+        text = _CLITIC.sub("", " ".join(words))
         return self._detokenizer.detokenize(self._infix.sub(r"\1", text).split(" "))
 
     def _blank(self) -> Any:

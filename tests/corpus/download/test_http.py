@@ -7,6 +7,7 @@ import sys
 import threading
 import time
 from base64 import b64encode
+from dataclasses import replace
 
 import pytest
 
@@ -43,6 +44,41 @@ def test_redirects_are_followed_also_when_resuming(tmp_path, host, file):
     host.script["/x"] = [cut(HALF)]
     assert get(tmp_path, File(url=host.url("/old"), sha256=sum_of(BODY))) == BODY
     assert ranges(host) == [None, REST]
+
+
+def test_a_public_host_cannot_redirect_to_this_machine(tmp_path, host, file, monkeypatch):
+    """The test's host stands for a public one; localhost is this machine."""
+    target = file.url.replace("127.0.0.1", "localhost")
+    host.script["/old"] = [status(302, Location=target)] * 2
+    given = File(url=host.url("/old"), sha256=sum_of(BODY))
+    assert get(tmp_path, given) == BODY  # a mirror on this machine
+    monkeypatch.setattr(http, "_is_internal", lambda url: "localhost" in url)
+    asked = len(host.asked("/x"))
+    message = refused(tmp_path, replace(given, sha256="0" * 64))
+    assert f"{given.url}: redirects to {target}, an address of this machine" in message
+    assert len(host.asked("/x")) == asked
+
+
+@pytest.mark.parametrize(
+    ("host", "internal"),
+    [
+        ("127.0.0.1", True),
+        ("127.1", True),
+        ("localhost:8080", True),
+        ("[::1]", True),
+        ("10.1.2.3", True),
+        ("192.168.0.1", True),
+        ("169.254.169.254", True),
+        ("[fe80::1]", True),
+        ("[::ffff:127.0.0.1]", True),
+        ("0.0.0.0", True),
+        ("93.184.216.34", False),
+        ("[2606:2800:220:1::1]", False),
+        ("no-such-host.invalid", False),
+    ],
+)
+def test_addresses_that_are_not_of_the_internet(host, internal):
+    assert http._is_internal(f"http://{host}/x") == internal
 
 
 @pytest.mark.parametrize("code", [404, 403, 410])

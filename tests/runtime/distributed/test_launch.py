@@ -113,7 +113,7 @@ def test_a_bug_shows_one_traceback(tmp_path):
     ("act", "others", "status", "said"),
     [
         ("os.kill(os.getpid(), signal.SIGKILL)", GO_ON, 1,
-         "was ended by signal 9 (Killed), probably by the kernel for lack of memory: this mach"),
+         "was ended by signal 9 (Killed)\n"),
         ("os.kill(os.getpid(), signal.SIGSEGV)", "time.sleep(60)", 1,
          "was ended by signal 11 (Segmentation fault)\n"),
         ("os._exit(3)", GO_ON, 3, "ended with status 3\n"),

@@ -4,9 +4,13 @@ Proxies, certificates and ~/.netrc are handled by requests. Its own retries (url
 not used: they wait in silence, as long as a host says, and do not resume.
 """
 
+import socket
 import sys
 import time
+from contextlib import suppress
+from ipaddress import ip_address
 from pathlib import Path
+from urllib.parse import urljoin, urlsplit
 
 import requests
 from urllib3.exceptions import HTTPError
@@ -69,7 +73,13 @@ def _retry_after(error: Exception) -> float | None:
 def _attempt(url: str, partial: Path, begin: int, size: int | None) -> None:
     """One request for the file from byte `begin`; raises what requests and urllib3 raise."""
     headers = _HEADERS | ({"Range": f"bytes={begin}-"} if begin else {})
-    with requests.get(url, headers=headers, stream=True, timeout=TIMEOUT) as response:
+    with requests.get(
+        url,
+        headers=headers,
+        stream=True,
+        timeout=TIMEOUT,
+        hooks={"response": lambda each, **_: _check_redirect(url, each)},
+    ) as response:
         if begin and response.status_code == 416:  # the partial file is complete, or longer
             return
         if response.status_code not in ((200, 206) if begin else (200,)):
@@ -95,6 +105,35 @@ def _attempt(url: str, partial: Path, begin: int, size: int | None) -> None:
                         slow = f"fewer than {SLOWEST} bytes in {PERIOD:g} seconds"
                         raise requests.ConnectionError(slow)
                     start, received = time.monotonic(), 0
+
+
+def _check_redirect(url: str, response: requests.Response) -> None:
+    """Raise Unreachable at a redirect from a public host to this machine or its network.
+
+    A host elsewhere has no business with what listens there. A mirror on this machine or network
+    may redirect within it.
+    """
+    if not response.is_redirect:
+        return
+    target = urljoin(response.url, response.headers["Location"])
+    if _is_internal(target) and not _is_internal(url):
+        raise Unreachable(
+            f"{url}: redirects to {target}, an address of this machine or its network; "
+            "if that is the file, use that address"
+        )
+
+
+def _is_internal(url: str) -> bool:
+    """Whether a host has an address that is not of the public internet, such as localhost.
+
+    Hosts whose addresses are not known here, as behind a proxy, are taken to be public.
+    """
+    host = urlsplit(url).hostname or ""
+    with suppress(OSError, UnicodeError):
+        found = socket.getaddrinfo(host, None)
+        addresses = {ip_address(str(entry[4][0]).partition("%")[0]) for entry in found}
+        return any(not address.is_global for address in addresses)
+    return False
 
 
 def _refusal(response: requests.Response) -> requests.HTTPError:

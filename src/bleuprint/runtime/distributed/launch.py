@@ -26,7 +26,7 @@ from bleuprint.runtime.distributed.rendezvous import POLL_SECONDS
 from bleuprint.runtime.errors import LAUNCHED, PEER_LOST, UserError, kind_of, say
 from bleuprint.runtime.files import read_object
 from bleuprint.runtime.launcher import end_with_launcher
-from bleuprint.runtime.machine_errors import memory
+from bleuprint.runtime.machine_errors import why_killed
 
 _LOOPBACK = "127.0.0.1"
 _SRUN = "BLEUPRINT_SRUN"  # set in the tasks of `launch_slurm_step`
@@ -159,7 +159,7 @@ def _ends(failures: dict[int, ProcessFailure], count: int) -> Iterator[dict[str,
             if code < 0:
                 how = f"was ended by signal {-code} ({signal.strsignal(-code)})"
             if code == -signal.SIGKILL:
-                how += f", probably by the kernel for lack of memory: {memory()}"
+                how += why_killed()
             message = f"process {rank} of {count} {how}"
             yield {"status": max(1, code), "timestamp": failure.timestamp, "message": message}
 
