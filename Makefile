@@ -51,7 +51,7 @@ endif
 
 setup: .venv/.ready
 
-.venv/.ready: constraints.txt pyproject.toml setup.py $(wildcard src/bleuprint/native/*.cpp)
+.venv/.ready: constraints.txt pyproject.toml $(wildcard setup.py) $(wildcard src/bleuprint/native/*.cpp)
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' \
 	  || { echo "bleuprint needs Python 3.11 or newer: make setup PYTHON=python3.11"; exit 1; }
 	@rm -rf $(MOVED)
@@ -69,6 +69,8 @@ setup: .venv/.ready
 	  $(PYTHON) -m venv .venv && \
 	  .venv/bin/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev]'; \
 	fi
+	@# a full disk cuts compiled modules that are written later
+	@.venv/bin/python -m compileall -q src stages
 	@# pip says nothing of a compiler that is missing or fails
 	@.venv/bin/python -c 'from bleuprint import native; said = native.state(); \
 	  print(f"note: {said}" if said else "", end="\n" * bool(said))'

@@ -115,9 +115,11 @@ def test_set_up_says_what_it_does_and_ends_silently(tmp_path):
     for name in ("Makefile", "constraints.txt", "pyproject.toml"):
         shutil.copy(ROOT / name, tmp_path)
     programs = {
-        "uv": 'mkdir -p .venv; [ "$1" = venv ] && exit; /bin/sleep 1\n'
+        "uv": 'mkdir -p .venv/bin; cp "$(dirname "$0")/python" .venv/bin\n'
+        '[ "$1" = venv ] && exit; /bin/sleep 1\n'
         "head -c 150M /dev/zero > .venv/torch; /bin/sleep 1",
         "sleep": "exec /bin/sleep 0.01",
+        "python": '[ "$2" = compileall ] || echo note: no C++ functions were built',
     }
     (tmp_path / "bin").mkdir()
     for name, text in programs.items():
@@ -130,6 +132,7 @@ def test_set_up_says_what_it_does_and_ends_silently(tmp_path):
     assert (done.returncode, done.stderr) == (0, "")
     for line in (r"\d s, downloading packages, of which", r"1\d\d MB of some 3,000 unpacked after"):
         assert re.search(rf"(?m)^\.venv: {line} ", done.stdout)
+    assert done.stdout.endswith("\nnote: no C++ functions were built\n")
 
 
 def test_a_recipe_that_is_not_there_names_the_nearest():

@@ -1,11 +1,14 @@
 """A dvc.lock cut short by a kill, and Snakemake's lock left by one."""
 
+import os
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
 from bleuprint.pipeline import dvc_lock
+from bleuprint.pipeline.dvc_lock import changed_stages
 from bleuprint.runtime.errors import UserError
 
 HEAD = "schema: '2.0'\nstages:\n"
@@ -23,7 +26,7 @@ def project(tmp_path):
 def test_a_dvc_lock_that_was_cut_short_says_the_way_out(project, text):
     (project / "dvc.yaml").write_text("stages:\n  a: {cmd: 'true'}\n")
     (project / "dvc.lock").write_text(text)
-    with pytest.raises(UserError, match=r"dvc\.lock'.*; run: git checkout dvc\.lock"):
+    with pytest.raises(UserError, match=r"dvc\.lock'.*; git has no copy of it\. Run: rm"):
         dvc_lock.changed_stages(project)
 
 
@@ -75,3 +78,54 @@ def test_the_lock_of_a_killed_snakemake_is_removed_and_others_are_not(tmp_path):
     (tmp_path / "work/snakemake/host").write_text("another")  # which may still run there
     another().communicate()
     assert lock.exists()
+
+
+@pytest.fixture
+def small_project(tmp_path, monkeypatch):
+    """A repository of git and DVC with one stage, which has run and is not committed."""
+    monkeypatch.chdir(tmp_path)
+    for name, value in (("DVC_NO_ANALYTICS", "1"), ("GIT_CONFIG_GLOBAL", os.devnull)):
+        monkeypatch.setenv(name, value)
+    subprocess.run(["git", "init", "--quiet"], check=True)
+    subprocess.run([sys.executable, "-m", "dvc", "init", "--quiet"], check=True)
+    Path("dvc.yaml").write_text("stages:\n  one:\n    cmd: echo 1 > a\n    outs: [a]\n")
+    subprocess.run([sys.executable, "-m", "dvc", "repro", "--quiet"], check=True)
+    assert not changed_stages()
+    return tmp_path
+
+
+@pytest.mark.parametrize(
+    "damaged",
+    [
+        b"",
+        b"schema: '2.0'\nstages:\n  one:\n    cmd: echo 1 > a\n    ou",
+        b"\0" * 90,
+        b"\xff",
+        b"[" * 5000,
+        b"[]",
+    ],
+    ids=["empty", "cut", "nul", "utf8", "nested", "list"],
+)
+def test_a_damaged_lock_names_the_way_back(small_project, damaged):
+    lock = small_project / "dvc.lock"
+    whole = lock.read_bytes()
+    lock.write_bytes(damaged)
+    with pytest.raises(UserError, match=r"git has no copy of it\. Run: rm dvc\.lock, then"):
+        changed_stages()
+    lock.unlink()
+    subprocess.run([sys.executable, "-m", "dvc", "repro", "--quiet"], check=True)
+    assert lock.read_bytes() == whole
+    subprocess.run(["git", "add", "dvc.lock"], check=True)
+    lock.write_bytes(damaged)
+    with pytest.raises(UserError, match=r"run: git checkout dvc\.lock, then"):
+        changed_stages()
+    subprocess.run(["git", "checkout", "--quiet", "dvc.lock"], check=True)
+    assert not changed_stages()
+
+
+def test_a_pipe_where_dvc_reads_is_named(small_project):
+    """DVC itself would wait for a writer for ever."""
+    (small_project / "data" / "raw").mkdir(parents=True)
+    os.mkfifo(small_project / "data" / "raw" / "pipe")
+    with pytest.raises(UserError, match=r"data/raw/pipe: a pipe or device, which DVC would wait"):
+        changed_stages()

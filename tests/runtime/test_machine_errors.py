@@ -1,12 +1,15 @@
 """Errors of the machine in one line."""
 
 import errno
+import importlib
 import os
+import py_compile
 import re
 import resource
 import shutil
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -97,3 +100,27 @@ def test_lack_of_memory_is_said_of_a_killed_process_only_where_the_kernel_counte
     )
     counts.unlink()
     assert machine_errors.why_killed() == ""
+
+
+@pytest.mark.parametrize("size", [17, 40, "half"])
+def test_a_compiled_module_that_was_cut_is_named(tmp_path, monkeypatch, size):
+    """Python reads it for ever, as written on a full disk."""
+    (tmp_path / "cut_module.py").write_text(
+        "value = [1, 2, 3]\n\n\ndef add(a, b):\n    return a + b\n"
+    )
+    compiled = Path(py_compile.compile(str(tmp_path / "cut_module.py")))
+    content = compiled.read_bytes()
+    compiled.write_bytes(content[: len(content) // 2 if size == "half" else size])
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.delitem(sys.modules, "cut_module", raising=False)
+    with pytest.raises((EOFError, ValueError, TypeError)) as raised:
+        importlib.import_module("cut_module")
+    expected = f"{compiled} is damaged, as by a full disk: remove it, then run this again"
+    assert describe(raised.value) == expected
+    compiled.unlink()
+    assert importlib.import_module("cut_module").add(1, 2) == 3
+    monkeypatch.delitem(sys.modules, "cut_module")
+
+
+def test_other_errors_with_that_word_are_bugs():
+    assert describe(ValueError("marshal")) is None

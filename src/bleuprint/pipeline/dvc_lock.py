@@ -12,10 +12,12 @@ from typing import Any
 from filelock import Timeout
 
 from bleuprint.config.paths import RESOLVED
+from bleuprint.runtime.code import git
 from bleuprint.runtime.errors import UserError, say
 from bleuprint.runtime.files import read_bytes
 from bleuprint.runtime.locks import FileLock
 from bleuprint.runtime.machine_errors import describe
+from bleuprint.runtime.special_files import check_no_special_files
 
 _HOST = Path("work", "snakemake", "host")
 _SNAKEMAKE = FileLock(_HOST.with_suffix(".lock"))  # until this process ends
@@ -38,6 +40,7 @@ def open_repo(root: Path, unwritten: Mapping[Path, str] | None = None) -> Iterat
     from dvc.logger import set_loggers_level
     from dvc.repo import Repo
 
+    check_no_special_files(root)
     try:
         with set_loggers_level(logging.CRITICAL), Repo(str(root), _wait_for_lock=True) as repo:
             if unwritten:
@@ -46,13 +49,26 @@ def open_repo(root: Path, unwritten: Mapping[Path, str] | None = None) -> Iterat
                 texts = {root / path: text for path, text in unwritten.items()}
                 repo.fs = UnwrittenFiles(texts)
             yield repo
+    except RecursionError as error:
+        raise UserError(f"dvc.yaml or dvc.lock is nested too deeply; {_way_back(root)}") from error
     except (DvcException, OSError) as error:
         text = describe(error) or str(error)
-        if re.search(r"dvc\.lock'.*(invalid|corrupted|failed)", text):  # cut short by a kill
-            text += "; run: git checkout dvc.lock, then make reproduce, which uses DVC's run cache"
+        # cut short by a kill or a full disk
+        if re.search(r"dvc\.lock'.*(invalid|corrupted|failed|not valid)", text):
+            text += f"; {_way_back(root)}"
         if "not a git repository" in text:
             text += ": clone the project, or run git init"
         raise UserError(text) from error
+
+
+def _way_back(root: Path) -> str:
+    """What to do about a damaged dvc.lock."""
+    if git(root, "ls-files", "dvc.lock"):
+        return "run: git checkout dvc.lock, then make reproduce, which uses DVC's run cache"
+    return (
+        "git has no copy of it. Run: rm dvc.lock, then make reproduce, which takes what DVC's run "
+        "cache has and repeats other stages"
+    )
 
 
 def changed_stages(

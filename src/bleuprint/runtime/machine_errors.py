@@ -34,6 +34,8 @@ def describe(error: BaseException) -> str | None:
     if is_out_of_memory(error):
         text = " ".join(f"{type(error).__name__}: {error}".split()).removesuffix(":")
         return f"out of memory ({text[:150]}): {memory()}"
+    if compiled := _damaged_module(error):
+        return f"{compiled} is damaged, as by a full disk: remove it, then run this again"
     if isinstance(error, FileNotFoundError) and error.errno is None:  # of safetensors
         return str(error)
     if not isinstance(error, OSError) or error.errno is None:
@@ -44,6 +46,23 @@ def describe(error: BaseException) -> str | None:
     with suppress(OSError):
         parts.append(_advice(error.errno, error.filename))
     return ": ".join(str(part) for part in parts if part)
+
+
+def _damaged_module(error: BaseException) -> str | None:
+    """The compiled module (.pyc) that Python could not read; None for other errors.
+
+    Python writes these files without checking that they are whole, and reads a cut one for ever.
+    """
+    if not isinstance(error, EOFError | TypeError | ValueError) or "marshal" not in str(error):
+        return None
+    trace = error.__traceback__
+    while trace is not None:
+        # of importlib, which reads the file
+        path = trace.tb_frame.f_locals.get("bytecode_path")
+        if isinstance(path, str) and path.endswith(".pyc"):
+            return path
+        trace = trace.tb_next
+    return None
 
 
 def is_out_of_memory(error: BaseException) -> bool:
