@@ -226,10 +226,8 @@ def test_record(clone, server):
 def test_results_that_the_next_run_replaces_are_shown(clone, server):
     """Nobody looks in between: the report stage, which runs where results are new, logs them."""
     clone.run("dvc", "pull")
-    for beam in (1, 3):
-        clone.edit(
-            "params.yaml", "decode: {beam: 2," if beam == 1 else "{beam: 1,", f"{{beam: {beam},"
-        )
+    for before, beam in ((2, 1), (1, 3)):
+        clone.edit("params.yaml", f"{{beam: {before},", f"{{beam: {beam},")
         assert "report" in clone.repro()
     experiment = asked(server, "experiments/get-by-name?experiment_name=micro")["experiment"]
     found = asked(server, "runs/search", {"experiment_ids": [experiment["experiment_id"]]})
