@@ -326,6 +326,15 @@ def test_an_exported_system_translates_without_this_project(toy, tmp_path, preci
         assert refused.stdout.count("\n") == (arguments == [given])  # the line before
         assert refused.returncode == status and "Traceback" not in refused.stderr
         assert message in refused.stderr
+    command = " ".join(map(str, [*script, given]))
+    for streams, said in (
+        (">/dev/full", "translate.py: [Errno 28] No space left on device\n"),
+        (">&-", "translate.py: standard output is closed\n"),
+        ("2>&-", ""),
+    ):
+        odd = subprocess.run(["bash", "-c", f"{command} {streams}"], capture_output=True, text=True)
+        assert (odd.returncode, odd.stderr) == (1, said)
+        assert odd.stdout.count("\n") == (streams == "2>&-")
     readme = (output / "README.md").read_text()
     fingerprint = json.loads((toy / CELL.results / "training.json").read_text())["fingerprint"]
     weights = toy / CELL.models / "averaged" / "model.safetensors"

@@ -15,6 +15,7 @@ import json
 import os
 import sys
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -29,6 +30,10 @@ def main() -> None:
     )
     parser.add_argument("files", metavar="FILE", nargs="*", help="standard input if none is given")
     files = parser.parse_args().files
+    if sys.stdout is None:
+        sys.exit("translate.py: standard output is closed")
+    if sys.stderr is None:  # print would write messages to standard output
+        sys.stderr = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115, PTH123
     translate = Translator()
     sys.stdout.reconfigure(encoding="utf-8")  # type: ignore[union-attr]  # in any locale
     failures: list[str] = []
@@ -48,6 +53,8 @@ def read(files: list[str], failures: list[str]) -> Iterator[tuple[str, str]]:
     """
     place = ""
     try:
+        if not files and sys.stdin is None:
+            raise OSError("standard input is closed")
         with fileinput.input(files, mode="rb") as lines:
             for line in lines:
                 place = f"{lines.filename()}:{lines.filelineno()}"
@@ -145,5 +152,9 @@ if __name__ == "__main__":
         main()
     except BrokenPipeError:  # the reader closed the pipe
         os._exit(141)
+    except KeyboardInterrupt:
+        os._exit(130)
     except OSError as error:
-        sys.exit(f"translate.py: {error}")
+        with suppress(OSError):
+            print(f"translate.py: {error}", file=sys.stderr, flush=True)
+        os._exit(1)  # without another error for what cannot be printed
