@@ -42,6 +42,10 @@ class Description:
             )
         if self.documents is not None and len(self.documents) != lines:
             raise ValueError(f"{lines} source_tokens, {len(self.documents)} documents")
+        words = set(" ".join(self.reference_tokens).split())
+        if self.training_counts is not None and words - self.training_counts.keys():
+            missing = min(words - self.training_counts.keys())
+            raise ValueError(f"training_counts lacks {missing!r}, which is in reference_tokens")
 
 
 def names_of_test_sets(corpus: Corpus, texts: TextFolder) -> list[str]:

@@ -14,7 +14,14 @@ from safetensors.numpy import save_file
 from bleuprint.config.system import Average
 from bleuprint.model.origin import check_origin
 from bleuprint.runtime.errors import UserError
-from bleuprint.runtime.files import read_object, sha256_of, system_errors, whole_folder, write_json
+from bleuprint.runtime.files import (
+    check_regular,
+    read_object,
+    sha256_of,
+    system_errors,
+    whole_folder,
+    write_json,
+)
 from bleuprint.training.history import CHECKPOINTS, CheckpointsRecord, ranking
 
 Tensors = dict[str, NDArray[Any]]
@@ -54,6 +61,7 @@ def mean(paths: list[Path]) -> Tensors:
     """The mean of the tensors of each name; memory: the sums and one tensor."""
     total: Tensors = {}
     for path in paths:
+        check_regular(path)
         with system_errors(path), safe_open(path, "np") as file:
             for name in file.offset_keys():  # in file order
                 tensor = file.get_tensor(name).astype(np.float64)
