@@ -158,6 +158,7 @@ def test_languages_and_name(project, names, languages, name):
         ("\udcff.de", b"Satz.\n" * 500, r": its name is not UTF-8: rename it$"),
         ("x.txt", b"", r"x\.txt: unknown language: name both, such as: --languages de en"),
         ("none.de", None, r"inputs/none\.de: no such file"),
+        ("none.csv", None, r"inputs/none\.csv: no such file"),
         ("../out.de", b"", r"must be below inputs/: copy"),
         ("mine.en", None, r"inputs/mine\.en is given twice: name the source file, then"),
         ("other.en", b"A sentence.\n", r"both names end in en: .* --languages de en"),

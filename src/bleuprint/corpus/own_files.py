@@ -60,8 +60,10 @@ def own_text(
         UserError: a file is missing, not below inputs/ or in another format, or the languages or
             columns are not clear.
     """
-    kind = format_of(files)
+    if len(files) > 2:
+        raise _wrong_files(files)
     sides = _checked_files(files)
+    kind = format_of([found_path(path) for path in files])
     if columns and kind != "tsv":
         raise UserError(f"{files[0]}: --columns is for a .tsv file")
     given = [_language_given(code) for code in languages] if languages else None
@@ -86,10 +88,15 @@ def format_of(files: Sequence[Path]) -> Literal["plain", "tsv", "tmx"]:
     if len(files) == 2:
         return "plain"
     kinds = {suffix.lower() for suffix in files[0].suffixes} & {".tsv", ".tmx"}
-    if len(files) > 2 or not kinds:
-        names = ", ".join(map(str, files))
-        raise UserError(f"{names}: name two files, source and target, or one .tsv or .tmx file")
+    if not kinds:
+        raise _wrong_files(files)
     return "tsv" if ".tsv" in kinds else "tmx"
+
+
+def _wrong_files(files: Sequence[Path]) -> UserError:
+    """The error of one file in another format, or of more than two files."""
+    names = ", ".join(map(str, files))
+    return UserError(f"{names}: name two files, source and target, or one .tsv or .tmx file")
 
 
 def languages_of(files: Sequence[Path]) -> list[str]:

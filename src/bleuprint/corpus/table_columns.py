@@ -130,9 +130,11 @@ def _read_columns(path: Path) -> list[Column]:
     with open_member(path, str(path), ()) as stream:
         lines = [line.decode("utf-8-sig", errors="replace") for line in islice(stream, _LINES)]
     rows = [line.rstrip("\r\n").split("\t") for line in lines]
-    width = min(map(len, rows), default=0)
+    if not rows:
+        raise UserError(f"{path}: an empty file")
+    width = min(map(len, rows))
     if width < 2:
-        shortest = next((n for n, row in enumerate(rows, 1) if len(row) == width), 1)
+        shortest = next(n for n, row in enumerate(rows, 1) if len(row) == width)
         raise UserError(
             f"{path}:{shortest}: the line has no tab. A .tsv file has a pair a line, source and "
             "target with a tab between them"
