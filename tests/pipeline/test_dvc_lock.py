@@ -129,3 +129,10 @@ def test_a_pipe_where_dvc_reads_is_named(small_project):
     os.mkfifo(small_project / "data" / "raw" / "pipe")
     with pytest.raises(UserError, match=r"data/raw/pipe: a pipe or device, which DVC would wait"):
         changed_stages()
+
+
+@pytest.mark.parametrize("damaged", [b"", b'{"a": '])
+def test_a_damaged_list_of_locks_says_what_to_remove(small_project, damaged):
+    (small_project / ".dvc" / "tmp" / "rwlock").write_bytes(damaged)
+    with pytest.raises(UserError, match=r"rwlock'.*; remove it, if no other DVC runs here$"):
+        changed_stages()

@@ -56,6 +56,10 @@ def open_repo(root: Path, unwritten: Mapping[Path, str] | None = None) -> Iterat
         # cut short by a kill or a full disk
         if re.search(r"dvc\.lock'.*(invalid|corrupted|failed|not valid)", text):
             text += f"; {_way_back(root)}"
+        if "RWLock-file" in text:
+            text += "; remove it, if no other DVC runs here"
+        if re.search(r"unable to read.*(rows|resolved)\.json", text, re.IGNORECASE):
+            text += "; run: git checkout .dvc/rows.json reports/resolved.json"
         if "not a git repository" in text:
             text += ": clone the project, or run git init"
         raise UserError(text) from error
