@@ -69,8 +69,9 @@ def cloned(root: Path, clone: Path, commit: str) -> Path:
         shutil.rmtree(partial, ignore_errors=True)
         git(root, "clone", "--quiet", "--no-checkout", str(root), str(partial))
         git(partial, "checkout", "--quiet", "--detach", commit)
-        for extension in root.glob("src/*.so"):
-            shutil.copy(extension, partial / "src")
+        # the library of native functions and its checksum
+        for path in root.glob("src/_bleuprint_native*"):
+            shutil.copy(path, partial / "src")
         partial.rename(clone)
     if (found := git(clone, "rev-parse", "HEAD")) != commit:
         sys.exit(f"{clone}: of commit {found[:10]}, not {commit[:10]}: remove it")

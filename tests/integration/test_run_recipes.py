@@ -27,7 +27,7 @@ def project(tmp_path):
     run = ("git", "-c", "user.name=a", "-c", "user.email=a@b", "-C", str(root))
     for command in (["init", "-q"], ["add", "-A"], ["commit", "-qm", "first"]):
         subprocess.run([*run, *command], check=True)
-    (root / "src" / "native.so").write_text("built here\n")
+    (root / "src" / "_bleuprint_native.so").write_text("built here\n")
     return root
 
 
@@ -42,7 +42,7 @@ def run_in(clone, recipe):
 def test_a_clone_has_the_commit_and_what_was_built(project, tmp_path):
     commit = git(project, "rev-parse", "HEAD")
     clone = cloned(project, tmp_path / "runs" / "copy", commit)
-    assert (clone / "src" / "native.so").read_text() == "built here\n"
+    assert (clone / "src" / "_bleuprint_native.so").read_text() == "built here\n"
     (clone / "begun").write_text("")
     assert (cloned(project, clone, commit) / "begun").exists()  # goes on
     with pytest.raises(SystemExit, match=f"copy: of commit {commit[:10]}, not 0000000000: remove"):
