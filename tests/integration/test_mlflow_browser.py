@@ -1,6 +1,7 @@
 """MLflow's own pages, with the runs of some ablations: what docs/mlflow.md says to click."""
 
 import re
+from itertools import takewhile
 from urllib.parse import quote
 
 import pytest
@@ -82,34 +83,35 @@ def test_two_learning_rates_side_by_side(browser, runs):
     assert "train.lr_schedule.inverse_sqrt.lr\t0.004\t0.002" in text
 
 
-# The texts of all rows of MLflow's grids, those of a row from left to right.
-_GRID_ROWS = """
-const grids = [...document.querySelectorAll('.ag-root')];
-const rows = {};
-for (const part of document.querySelectorAll('.ag-row')) {
-  const row = `${grids.indexOf(part.closest('.ag-root'))} ${part.getAttribute('row-index')}`;
-  for (const cell of part.querySelectorAll('.ag-cell')) {
-    rows[row] = [...(rows[row] ?? []), cell];
-  }
-}
-const column = (cell) => Number(cell.getAttribute('aria-colindex'));
-return Object.values(rows).map((cells) =>
-  cells.sort((a, b) => column(a) - column(b)).map((cell) => cell.textContent.trim()));
-"""
+def shown_scores(text):
+    """The corpora of the runs that the text of a compare page shows, and their scores by name.
+
+    Below its head the table of metrics has all names, then the scores of each name in turn.
+    """
+    lines = [line.strip() for line in text.split("\n")]
+    # the first is among the parameters, another among the tags
+    corpora = next(line.split("\t")[1:] for line in lines if line.startswith("corpus\t"))
+    table = lines[lines.index("Metrics") + 2 :]
+    names = list(takewhile(lambda line: not re.fullmatch(r"NaN|[\d.-]+", line), table))
+    scores = table[len(names) :]
+    columns = len(corpora)
+    return corpora, {
+        name: scores[columns * number : columns * (number + 1)] for number, name in enumerate(names)
+    }
 
 
 def test_compare_has_a_row_of_scores_for_each_corpus(browser, runs):
     assert runs("params.system = 'base'") == ["base 4000-en-de 1", "base news-en-de 1"]
     compare(browser)
-    browser.wait("document.body.innerText.includes(arguments[0])", BLEU)
-    rows = {name: values for name, *values in browser.script(_GRID_ROWS)}
-    assert sorted(rows["corpus"]) == ["4000-en-de", "news-en-de"]
-    for corpus in rows["corpus"]:
+    browser.wait("/NaN/.test(document.body.innerText)")
+    corpora, shown = shown_scores(browser.script("return document.body.innerText"))
+    assert sorted(corpora) == ["4000-en-de", "news-en-de"]
+    for corpus in corpora:
         scores = read_json(runs.root / "results/base" / corpus / "1/scores.json")["first"]
         for measure in ("bleu", "chrf2"):
-            shown = dict(zip(rows["corpus"], rows[f"{measure}/{corpus}/first"], strict=True))
-            assert shown.pop(corpus) == f"{value_of(scores, measure):.2f}"
-            assert [*shown.values()] == ["NaN"]
+            of_runs = dict(zip(corpora, shown[f"{measure}/{corpus}/first"], strict=True))
+            assert float(of_runs.pop(corpus)) == pytest.approx(value_of(scores, measure), abs=0.005)
+            assert [*of_runs.values()] == ["NaN"]
 
 
 def test_bleu_against_label_smoothing(browser, runs, mlserver):
