@@ -65,7 +65,10 @@ def test_a_small_text_gets_a_share_of_the_pieces_it_has(tmp_path, corpus, count)
     found = fitted_pieces("own", corpus, folder(tmp_path, corpus, PAIRS[:count]), 30_000)
     assert found.size == pytest.approx(0.85 * largest_size(lines), abs=1)
     pieces = train(lines, found.size)
-    for length, side in ((found.source, lines[:count]), (found.target, lines[count:])):
+    for length, side in (
+        (found.source_length, lines[:count]),
+        (found.target_length, lines[count:]),
+    ):
         assert length == pytest.approx(1 + sum(map(len, pieces.encode(side))) / count, rel=0.02)
 
 

@@ -61,7 +61,7 @@ def new_corpus(given: argparse.Namespace) -> None:
         fitted = _fitted(new, scratch)
         restored = _not_restored(new, scratch)
     new = replace(new, pieces=fitted.size)
-    text = TextSize(kept.train, fitted.source, fitted.target, fitted.size)
+    text = TextSize(kept.train, fitted.source_length, fitted.target_length, fitted.size)
     example = Example.of(recipe) if recipe.exists() else None
     replaced, has_fitted_systems = insert(
         params, new, example, systems(text, not environment.has_gpu())

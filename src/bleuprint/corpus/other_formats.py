@@ -4,29 +4,34 @@ import csv
 import json
 import shlex
 import zipfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from bleuprint.runtime.errors import UserError
 
-# How pandas reads a table, by the end of the file's name; `f` is the file.
-_READERS = {
+# Python expressions that read a table with pandas, by suffix. In an expression, `p` is pandas and
+# `f` is the path. `{key}` is empty, or an index such as ['data'] if a member of a JSON object
+# contains the records.
+_PANDAS_READERS = {
     ".csv": "p.read_csv(f, dtype=str, keep_default_na=False)",
     ".jsonl": "p.json_normalize([json.loads(x) for x in open(f, encoding='utf-8')])",
     ".ndjson": "p.json_normalize([json.loads(x) for x in open(f, encoding='utf-8')])",
     ".json": "p.json_normalize(json.load(open(f, encoding='utf-8')){key})",
     ".parquet": "p.json_normalize(p.read_parquet(f).to_dict('records'))",
 }
-# A column at a time, to FILE.COLUMN, each text in one line.
-_PROGRAM = (
+# The program for a table: it writes each named column to FILE.COLUMN, one cell per line. White
+# space in a cell, such as a line break, becomes one space.
+_TABLE_PROGRAM = (
     "import json, sys, pandas as p; f, *columns = sys.argv[1:]; t = {reader}; "
     "[open(f'{{f}}.{{c.rpartition(\".\")[2]}}', 'w', encoding='utf-8')"
     ".writelines(' '.join(str(s).split()) + '\\n' for s in t[c]) for c in columns]"
 )
-# Two files of keys and texts, as of translations of a program: the texts of the keys in both.
-_BY_KEY = (
+# The program for two JSON files that map keys to texts, such as the message catalogs of an
+# application. `flat` turns nested objects into one dictionary with tuples of keys. The program
+# writes the texts of the keys that occur in both files, in the same order, to FILE.txt.
+_JSON_PAIR_PROGRAM = (
     "import json, sys; files = sys.argv[1:]; "
     "flat = lambda v, k=(): {k: v} if isinstance(v, str) else {a: b for n, w in "
     "(v.items() if isinstance(v, dict) else enumerate(v) if isinstance(v, list) else ()) "
@@ -36,8 +41,9 @@ _BY_KEY = (
     "for k in texts[0] if k in texts[1]) for f, t in zip(files, texts)]"
 )
 _TOOLKIT = "Run: pip install translate-toolkit, then "
-# Other formats, and what a user does with them; {file} is the file's name for a shell.
-_COMMANDS = {
+# Advice for formats that pandas does not read here, by suffix. {file} is the path, and {stem} is
+# the path without its suffix; both are quoted for a shell.
+_ADVICE = {
     ".zst": "Run: zstd -d {file}",
     ".7z": "Run: 7z x {file} -oinputs",
     ".rar": "Run: unrar x {file} inputs/",
@@ -52,150 +58,227 @@ _COMMANDS = {
     ".xlsx": "Save it as text separated by tabs, in UTF-8, with the end .tsv",
     ".ods": "Save it as text separated by tabs, in UTF-8, with the end .tsv",
 }
-# Members of an archive, and columns, that a message lists.
-_MOST_NAMED = 6
-# Programs that decompress a file to standard output would need another name for it.
-_ZIP = "python -m zipfile -e {file} inputs"
+# The number of archive members or columns that a message lists.
+_MAX_LISTED = 6
+# Python's own unpacker, which every user of this program has.
+_UNZIP = "python -m zipfile -e {file} inputs"
 
 
 def way_on(files: Sequence[Path]) -> str | None:
-    """Return what to do with files in a format that is not read here.
+    """Return advice for files in formats that new-corpus does not read.
+
+    Args:
+        files: The files that the user named.
 
     Returns:
-        A message that begins with a file's name and ends in a command to type; None for files in
+        A message that begins with a path and ends in a command to type; None if all files are in
         other formats, such as plain text.
 
     Raises:
-        UserError: a file is damaged, or has nothing that the command could take.
+        UserError: A file is damaged, or contains nothing that the command could extract.
     """
     if len(files) == 2 and all(path.name.lower().endswith(".json") for path in files):
-        names = " ".join(shlex.quote(str(path)) for path in files)
-        return (
-            f"{files[0]} and {files[1]}: .json files are not read. This command writes the texts "
-            f"of the keys that both have to two text files, FILE.txt: "
-            f"python -c {_quoted(_BY_KEY)} {names}"
-        )
+        return _json_pair_advice(*files)
     for path in files:
-        if way := _way_of(path):
-            return f"{path}: {way}"
+        advice = _advice(path)
+        if advice is not None:
+            return f"{path}: {advice}"
     return None
 
 
-def _way_of(path: Path) -> str | None:
-    """What to do with a file in another format."""
-    name = path.name.lower()
-    file = shlex.quote(str(path))
-    if name.endswith(".zip"):
-        return _zip_way(path, file)
-    for end in _READERS:
-        if name.endswith(end):
-            return _table_way(path, file, end)
-    for end, command in _COMMANDS.items():
-        if name.endswith(end):
-            stem = shlex.quote(str(path)[: -len(end)])
-            return f"{end} files are not read. {command.format(file=file, stem=stem)}"
-    return None
-
-
-def _zip_way(path: Path, file: str) -> str:
-    """What to do with a .zip archive."""
-    try:
-        with zipfile.ZipFile(path) as archive:
-            members = [each for each in archive.namelist() if not each.endswith("/")]
-    except (OSError, zipfile.BadZipFile) as error:
-        raise UserError(f"{path}: damaged, or not a .zip archive: {error}") from None
+def _json_pair_advice(source: Path, target: Path) -> str:
+    """Return advice for two JSON files that map the same keys to texts in two languages."""
+    quoted_paths = f"{shlex.quote(str(source))} {shlex.quote(str(target))}"
     return (
-        f".zip archives are not read. This one contains {_listed(members)}. "
-        f"Unpack it, then name its files: {_ZIP.format(file=file)}"
+        f"{source} and {target}: .json files are not read. This command writes the texts "
+        f"of the keys that both have to two text files, FILE.txt: "
+        f"python -c {_in_double_quotes(_JSON_PAIR_PROGRAM)} {quoted_paths}"
     )
 
 
-def _table_way(path: Path, file: str, end: str) -> str:
-    """What to do with a table whose columns are texts."""
-    table = _table(path, end)
+def _advice(path: Path) -> str | None:
+    """Return advice for one file; None if this module does not know its format."""
+    name = path.name.lower()
+    quoted_path = shlex.quote(str(path))
+    if name.endswith(".zip"):
+        return _zip_advice(path, quoted_path)
+    for suffix in _PANDAS_READERS:
+        if name.endswith(suffix):
+            return _table_advice(path, quoted_path, suffix)
+    for suffix, command in _ADVICE.items():
+        if name.endswith(suffix):
+            quoted_stem = shlex.quote(str(path)[: -len(suffix)])
+            instruction = command.format(file=quoted_path, stem=quoted_stem)
+            return f"{suffix} files are not read. {instruction}"
+    return None
+
+
+def _zip_advice(path: Path, quoted_path: str) -> str:
+    """Return advice for a .zip archive, with the names of its files."""
+    try:
+        with zipfile.ZipFile(path) as archive:
+            members = archive.namelist()
+    except (OSError, zipfile.BadZipFile) as error:
+        raise UserError(f"{path}: damaged, or not a .zip archive: {error}") from None
+    # The names of folders end in a slash.
+    file_members = [member for member in members if not member.endswith("/")]
+    return (
+        f".zip archives are not read. This one contains {_listed(file_members)}. "
+        f"Unpack it, then name its files: {_UNZIP.format(file=quoted_path)}"
+    )
+
+
+def _table_advice(path: Path, quoted_path: str, suffix: str) -> str:
+    """Return advice for a table: a command that writes two of its columns to text files."""
+    table = _read_table(path, suffix)
     columns = table.columns
     if len(columns) < 2:
         raise UserError(
-            f"{path}: {end} files are not read, and no two columns of text were found in this one. "
-            "Make two text files with equally many lines, or a .tsv file"
+            f"{path}: {suffix} files are not read, and no two columns of text were found in this "
+            "one. Make two text files with equally many lines, or a .tsv file"
         )
-    reader = _READERS[end].format(key=f"[{table.key!r}]" if table.key else "")
-    program = _PROGRAM.format(reader=reader)
-    which = "" if len(columns) == 2 else f". Its columns are {_listed(columns)}: name two of them"
-    names = " ".join(map(shlex.quote, columns[:2]))
+    key_index = f"[{table.records_key!r}]" if table.records_key else ""
+    reader = _PANDAS_READERS[suffix].format(key=key_index)
+    program = _TABLE_PROGRAM.format(reader=reader)
+    # The command names the first two columns. If there are more, the user may want others.
+    choice = ""
+    if len(columns) > 2:
+        choice = f". Its columns are {_listed(columns)}: name two of them"
+    quoted_columns = f"{shlex.quote(columns[0])} {shlex.quote(columns[1])}"
     return (
-        f"{end} files are not read. This command writes two text files, {path}.COLUMN"
-        f"{which}: python -c {_quoted(program)} {file} {names}"
+        f"{suffix} files are not read. This command writes two text files, {path}.COLUMN"
+        f"{choice}: python -c {_in_double_quotes(program)} {quoted_path} {quoted_columns}"
     )
 
 
-def _quoted(program: str) -> str:
-    """A program without single quotes at the shell's level, in double quotes."""
+def _in_double_quotes(program: str) -> str:
+    """Return a program as one word for a shell.
+
+    The programs contain many single quotes, so double quotes need fewer escapes.
+    """
     escaped = program.replace("\\", "\\\\").replace('"', '\\"').replace("$", "\\$")
     return f'"{escaped}"'
 
 
 @dataclass(frozen=True)
 class _Table:
-    """The columns with text of a file of records; those of records within records have a dot.
+    """The text columns of a table.
 
-    `key`: where the records are in a file that is one object.
+    Attributes:
+        columns: The names of the columns. A column of a nested record is named OUTER.INNER, as
+            pandas.json_normalize names it.
+        records_key: The member of a JSON object that contains the list of records; None if the
+            file is the list itself.
     """
 
     columns: list[str]
-    key: str = ""
+    records_key: str | None = None
 
 
-def _table(path: Path, end: str) -> _Table:
-    """The columns of a file of records; raises UserError if it is damaged."""
+def _read_table(path: Path, suffix: str) -> _Table:
+    """Read the names of the text columns of a table.
+
+    Args:
+        path: The table.
+        suffix: The suffix of the file, one of the keys of _PANDAS_READERS.
+
+    Raises:
+        UserError: The file is damaged.
+    """
     try:
-        if end == ".csv":
-            with path.open(encoding="utf-8-sig", newline="") as file:
-                return _Table(next(csv.reader(file), []))
-        if end == ".parquet":
-            from pyarrow.parquet import read_schema
-
-            return _Table(_of_schema(read_schema(path)))
-        with path.open(encoding="utf-8-sig") as file:
-            content = json.load(file) if end == ".json" else [json.loads(file.readline())]
+        if suffix == ".csv":
+            return _csv_table(path)
+        if suffix == ".parquet":
+            return _parquet_table(path)
+        if suffix == ".json":
+            return _json_table(path)
+        return _json_lines_table(path)
     except (OSError, ValueError, RecursionError, csv.Error) as error:
-        raise UserError(f"{path}: not a sound {end} file: {error}") from None
+        raise UserError(f"{path}: not a sound {suffix} file: {error}") from None
+
+
+def _csv_table(path: Path) -> _Table:
+    """Read the column names from the header of a .csv file."""
+    with path.open(encoding="utf-8-sig", newline="") as file:
+        header = next(csv.reader(file), [])
+    return _Table(header)
+
+
+def _parquet_table(path: Path) -> _Table:
+    """Read the names of the string columns from the schema of a Parquet file."""
+    from pyarrow.parquet import read_schema
+
+    return _Table(_string_fields(read_schema(path)))
+
+
+def _json_table(path: Path) -> _Table:
+    """Read the column names from a JSON file: a list of records, or an object with such a list."""
+    with path.open(encoding="utf-8-sig") as file:
+        content = json.load(file)
+    if _is_record_list(content):
+        return _Table(_string_members(content[0]))
     if isinstance(content, dict):
         for key, value in content.items():
-            if _is_records(value):
-                return _Table(list(_text_keys(value[0])), key)
-    return _Table(list(_text_keys(content[0])) if _is_records(content) else [])
+            if _is_record_list(value):
+                return _Table(_string_members(value[0]), records_key=key)
+    return _Table([])
 
 
-def _is_records(value: Any) -> bool:
-    """Whether a value of JSON is a list of objects."""
-    return isinstance(value, list) and bool(value) and isinstance(value[0], dict)
+def _json_lines_table(path: Path) -> _Table:
+    """Read the column names from the first line of a file with one JSON record per line."""
+    with path.open(encoding="utf-8-sig") as file:
+        record = json.loads(file.readline())
+    if isinstance(record, dict):
+        return _Table(_string_members(record))
+    return _Table([])
 
 
-def _of_schema(fields: Any, before: str = "") -> list[str]:
-    """The names of the fields of text in a schema of Arrow."""
+def _is_record_list(value: Any) -> bool:
+    """Return whether a JSON value is a list whose first element is an object."""
+    return isinstance(value, list) and len(value) > 0 and isinstance(value[0], dict)
+
+
+def _string_fields(fields: Any, prefix: str = "") -> list[str]:
+    """Return the names of the string fields in an Arrow schema, nested fields included.
+
+    Args:
+        fields: A schema, or a list of fields.
+        prefix: The names of the outer fields, each with a dot at its end.
+    """
     names = []
     for field in fields:
-        name = f"{before}{field.name}"
-        if field.type.num_fields:
-            children = [field.type.field(place) for place in range(field.type.num_fields)]
-            names += _of_schema(children, f"{name}.")
+        name = f"{prefix}{field.name}"
+        child_count = field.type.num_fields
+        if child_count > 0:
+            children = [field.type.field(index) for index in range(child_count)]
+            names += _string_fields(children, prefix=f"{name}.")
         elif str(field.type) in ("string", "large_string", "string_view"):
             names.append(name)
     return names
 
 
-def _text_keys(record: dict[str, Any], before: str = "") -> Iterator[str]:
-    """The keys of text in a record; those of records within it have a dot."""
+def _string_members(record: dict[str, Any], prefix: str = "") -> list[str]:
+    """Return the keys of the string values in a JSON object, nested objects included.
+
+    Args:
+        record: The object.
+        prefix: The keys of the outer objects, each with a dot at its end.
+    """
+    names = []
     for key, value in record.items():
+        name = f"{prefix}{key}"
         if isinstance(value, dict):
-            yield from _text_keys(value, f"{before}{key}.")
+            names += _string_members(value, prefix=f"{name}.")
         elif isinstance(value, str):
-            yield f"{before}{key}"
+            names.append(name)
+    return names
 
 
 def _listed(names: Sequence[str]) -> str:
-    """The first names, and how many more there are."""
-    more = len(names) - _MOST_NAMED
-    shown = ", ".join(names[:_MOST_NAMED])
-    return f"{shown} and {more} more" if more > 0 else shown or "nothing"
+    """Return the first names as a list, with the number of the names that do not fit."""
+    if not names:
+        return "nothing"
+    listed = ", ".join(names[:_MAX_LISTED])
+    if len(names) > _MAX_LISTED:
+        return f"{listed} and {len(names) - _MAX_LISTED} more"
+    return listed

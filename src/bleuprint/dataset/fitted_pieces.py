@@ -1,6 +1,6 @@
-"""How many pieces of SentencePiece a small training text has evidence for."""
+"""The size of the SentencePiece vocabulary that a small training text can support."""
 
-from collections.abc import Iterator
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
 from statistics import mean
@@ -13,68 +13,104 @@ from bleuprint.runtime.errors import UserError
 from bleuprint.text.parallel import TextFolder
 from bleuprint.text.tokenizers import tokenized, tokenizer_for
 
-# Pairs that are read: the pieces of a longer text are limited by the settings alone.
-_PAIRS = 20_000
-# The size of a vocabulary, as a share of the largest one that SentencePiece finds in the text: of
-# the whole, pieces that occur once or twice, for which there is no evidence, are a large part. The
-# larger shares are for texts of many different characters, which a vocabulary must contain.
-_SHARES = (0.85, 0.9, 0.95, 1.0)
+# The number of sentence pairs to learn from. A text with more pairs supports every size that the
+# settings allow, so reading the rest of the text would not change the result.
+_MAX_PAIRS = 20_000
+# The vocabulary size, as a share of the largest vocabulary that SentencePiece can learn from the
+# text. In the largest vocabulary, many pieces occur only once or twice, too rarely to train an
+# embedding; the smallest share leaves these pieces out. The vocabulary must contain every character
+# of the text. If it is too small for that, learning fails and the next larger share is tried.
+_SIZE_SHARES = (0.85, 0.9, 0.95, 1.0)
+# The end-of-sentence symbol, which every sentence has in addition to its pieces.
+_EOS_LENGTH = 1
 
 
 @dataclass(frozen=True)
 class FittedPieces:
     """A vocabulary that fits a text.
 
-    `size`: of the vocabulary. `source`, `target`: pieces of a sentence on average, EOS included.
+    Attributes:
+        size: The number of pieces in the vocabulary.
+        source_length: The mean number of pieces in a source sentence, including the end symbol.
+        target_length: The mean number of pieces in a target sentence, including the end symbol.
     """
 
     size: int
-    source: float
-    target: float
+    source_length: float
+    target_length: float
 
 
-def fitted_pieces(name: str, corpus: Corpus, train: TextFolder, most: int) -> FittedPieces:
-    """Find the size of a vocabulary that can be learned from a training text.
+def fitted_pieces(name: str, corpus: Corpus, train: TextFolder, max_size: int) -> FittedPieces:
+    """Find the vocabulary size that a training text can support.
 
     Args:
-        name: the corpus, for messages.
-        corpus: its settings, of which the kind of pieces and the tokenizer are used.
-        train: the training text after all rules.
-        most: the largest size of the vocabulary.
+        name: The name of the corpus, for messages.
+        corpus: The settings of the corpus, which define the kind of pieces and the tokenizer.
+        train: The training text after cleaning and filtering.
+        max_size: The largest vocabulary size to return.
+
+    Returns:
+        The vocabulary size, and the sentence lengths in pieces of this vocabulary.
 
     Raises:
-        UserError: SentencePiece cannot learn from the text.
+        UserError: SentencePiece cannot learn a vocabulary from the text.
     """
-    assert corpus.vocabulary.sentencepiece is not None
-    settings = replace(corpus.vocabulary.sentencepiece, size=round(most / _SHARES[0]))
-    source, target = (
-        list(_tokenized(corpus, train, side)) for side in range(len(corpus.languages))
-    )
-    lines = [*source, *target]
-    largest = learn_model(name, settings, lines, is_limit=True)
-    found = len(SentencePieceProcessor(model_proto=largest))
-    sizes = [min(most, round(share * found)) for share in _SHARES]
-    model = _first_learned(name, settings, lines, sizes)
+    settings = corpus.vocabulary.sentencepiece
+    assert settings is not None
+    source_sentences = _tokenized_sentences(corpus, train, side=0)
+    target_sentences = _tokenized_sentences(corpus, train, side=1)
+    sentences = source_sentences + target_sentences
+
+    largest_size = _largest_size(name, settings, sentences, max_size)
+    sizes = [min(max_size, round(share * largest_size)) for share in _SIZE_SHARES]
+    model = _first_learnable_model(name, settings, sentences, sizes)
+
     pieces = SentencePieceProcessor(model_proto=model)
     return FittedPieces(
-        len(pieces),
-        1 + mean(map(len, pieces.encode(source))),
-        1 + mean(map(len, pieces.encode(target))),
+        size=len(pieces),
+        source_length=_mean_length(pieces, source_sentences),
+        target_length=_mean_length(pieces, target_sentences),
     )
 
 
-def _tokenized(corpus: Corpus, train: TextFolder, side: int) -> Iterator[str]:
-    """The sentences of one side, with spaces between tokens."""
+def _tokenized_sentences(corpus: Corpus, train: TextFolder, side: int) -> list[str]:
+    """Return the first sentences of one side (0: source, 1: target), tokens joined by spaces."""
     tokenizer = tokenizer_for(corpus.languages[side], corpus.tokenize)
-    for pair in islice(train.pairs("train"), _PAIRS):
-        yield tokenized(tokenizer, pair[side])
+    pairs = islice(train.pairs("train"), _MAX_PAIRS)
+    return [tokenized(tokenizer, pair[side]) for pair in pairs]
 
 
-def _first_learned(name: str, settings: SentencePiece, lines: list[str], sizes: list[int]) -> bytes:
-    """The model of the first size that is large enough for the characters of the text."""
-    for size in sizes[:-1]:
+def _largest_size(
+    name: str, settings: SentencePiece, sentences: Sequence[str], max_size: int
+) -> int:
+    """Return the size of the largest vocabulary that SentencePiece can learn from the text.
+
+    The search stops where even the smallest share of the vocabulary reaches `max_size`.
+    """
+    search_limit = round(max_size / _SIZE_SHARES[0])
+    # With is_limit, SentencePiece takes the size as an upper bound and learns as many pieces as
+    # the text has evidence for. Without it, SentencePiece fails if it cannot reach the exact size.
+    model = learn_model(name, replace(settings, size=search_limit), sentences, is_limit=True)
+    return len(SentencePieceProcessor(model_proto=model))
+
+
+def _first_learnable_model(
+    name: str, settings: SentencePiece, sentences: Sequence[str], sizes: Sequence[int]
+) -> bytes:
+    """Return the model of the first of the increasing sizes that SentencePiece can learn.
+
+    Learning fails if a size is smaller than the number of different characters in the text.
+    """
+    *smaller_sizes, largest_size = sizes
+    for size in smaller_sizes:
         try:
-            return learn_model(name, replace(settings, size=size), lines)
-        except UserError:  # fewer pieces than characters
+            return learn_model(name, replace(settings, size=size), sentences)
+        except UserError:
             continue
-    return learn_model(name, replace(settings, size=sizes[-1]), lines)
+    return learn_model(name, replace(settings, size=largest_size), sentences)
+
+
+def _mean_length(pieces: SentencePieceProcessor, sentences: Sequence[str]) -> float:
+    """Return the mean number of pieces in a sentence, including the end-of-sentence symbol."""
+    piece_counts = [len(piece_ids) for piece_ids in pieces.encode(sentences)]
+    return _EOS_LENGTH + mean(piece_counts)
