@@ -115,17 +115,17 @@ def test_a_short_text_is_not_judged():
 def test_pairs_pass_through_and_long_texts_are_judged_by_lengths():
     pairs = list(map(Pair, GERMAN, with_block_moved(ENGLISH, 2001, 300, 1)))
     clues = PairClues(most_with_words=700)
-    assert list(clues.of(pairs)) == pairs
+    assert list(clues.collect(pairs)) == pairs
     (found,) = clues.misfits()
     assert found.offset == 1
     assert abs(found.first - 2001) <= 20
 
 
 def test_long_texts_are_judged_part_by_part(monkeypatch):
-    monkeypatch.setattr(misalignment, "_PAIRS_TOGETHER", 1000)
+    monkeypatch.setattr(misalignment, "_MAX_PAIRS_PER_PART", 1000)
     pairs = list(map(Pair, GERMAN, with_block_moved(ENGLISH, 1301, 300, 1)))
     clues = PairClues()
-    assert list(clues.of(pairs)) == pairs
+    assert list(clues.collect(pairs)) == pairs
     (found,) = clues.misfits()
     assert found.offset == 1
     assert abs(found.first - 1301) <= 20
@@ -160,14 +160,14 @@ def test_normal_scores_are_those_of_scipy():
 def test_scores_of_a_word_worked_by_hand():
     # in a tenth of the sources and a twentieth of the targets; half are copied
     scores = misalignment._word_scores(
-        source_chance=0.1, target_chance=0.05, source_copied=0.5, target_copied=0.5
+        source_frequency=0.1, target_frequency=0.05, source_copied=0.5, target_copied=0.5
     )
     assert scores.both == pytest.approx((np.log(0.5 / 0.05) + np.log(0.5 / 0.1)) / 2)
     assert scores.source == pytest.approx(np.log(0.5 / 0.95))
     assert scores.target == pytest.approx(np.log(0.5 / 0.9))
     # in as many targets as by chance: it says nothing
     same = misalignment._word_scores(
-        source_chance=0.5, target_chance=0.6, source_copied=0.6, target_copied=0.5
+        source_frequency=0.5, target_frequency=0.6, source_copied=0.6, target_copied=0.5
     )
     assert (same.both, same.source, same.target) == (0, 0, 0)
 

@@ -88,7 +88,7 @@ class NewCorpus:
         clues = PairClues()
         forms = PairForms()
         try:
-            pairs_of = clues.of(local_pairs(own.text, own.languages, counts=counts))
+            pairs_of = clues.collect(local_pairs(own.text, own.languages, counts=counts))
             sample = draw(forms.of(pairs_of), Sample(_LINES, 1), counts)
         except UserError as error:
             place = parting(files) if "not parallel" in str(error) else ""
