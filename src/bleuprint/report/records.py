@@ -18,7 +18,7 @@ from bleuprint.report.paired import OfTest, holm, paired_differences
 from bleuprint.report.task import Task, tasks_of
 from bleuprint.runtime import fingerprint
 from bleuprint.runtime.errors import UserError
-from bleuprint.scoring.floor import MATCHED, floor
+from bleuprint.scoring.floor import MATCHED, reason_not_tested
 from bleuprint.scoring.measure import DIGITS
 from bleuprint.scoring.measures import MEASURES
 from bleuprint.scoring.output_faults import CUT
@@ -97,9 +97,9 @@ def _of_test(
 
 def _floor(first: Sequence[OfTest], second: Sequence[OfTest], trained: bool, lines: int) -> str:
     """Why the difference of two rows, each by seed, is not tested; empty if it is."""
-    are_low = all((MATCHED, "") in of_seed for of_seed in (*first, *second))
+    are_both_low = all((MATCHED, "") in of_seed for of_seed in (*first, *second))
     is_over_sentences = not trained or len(second) == 1
-    return floor(lines, is_over_sentences, are_low)
+    return reason_not_tested(lines, is_over_sentences, are_both_low)
 
 
 def _correct(tested: Sequence[tuple[float, Sequence[_Row]]]) -> None:

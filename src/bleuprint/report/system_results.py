@@ -14,7 +14,7 @@ from bleuprint.report.grid import Number
 from bleuprint.report.paired import p_text
 from bleuprint.report.task import Task, tasks_of
 from bleuprint.rules.letters import SCRIPTS
-from bleuprint.scoring.floor import MATCHED, floor
+from bleuprint.scoring.floor import MATCHED, reason_not_tested
 from bleuprint.scoring.human_agreement import agreement_text, human_agreement
 from bleuprint.scoring.measures import MEASURES, SCORES
 from bleuprint.scoring.significance import SIGNIFICANT
@@ -219,8 +219,8 @@ def floor_between(first: SystemResult, second: SystemResult) -> str:
     """Why the difference of two results on one test set is not tested; empty if it is."""
     trained = not first.outside and not second.outside
     is_over_sentences = not trained or len(second.seeds) == 1
-    are_low = first.is_too_low and second.is_too_low
-    return floor(int(second.first.lines), is_over_sentences, are_low)
+    are_both_low = first.is_too_low and second.is_too_low
+    return reason_not_tested(int(second.first.lines), is_over_sentences, are_both_low)
 
 
 @lru_cache(maxsize=4)  # all tables of a report are made from the same records

@@ -1,45 +1,60 @@
-"""The floor below which a difference between two systems is shown, and not tested.
+"""The floor below which a difference between two systems is shown, but not tested.
 
-A bootstrap draws from the sentences of a test set as if they were all sentences: of fewer than 100
-it says too little of others. BLEU is a product of four precisions. A count of n varies by the root
-of n by chance, so that of fewer than 25 matched 4-grams it varies by more than a fifth; of none,
-sacreBLEU's smoothing decides the score.
+A difference is not tested in two cases:
+
+- The test set has fewer than 100 sentences. The bootstrap resamples these sentences as if they
+  stood for all sentences; so few say too little about new ones.
+- Both translations match fewer than 25 4-grams of the references. BLEU is a product of four n-gram
+  precisions, and a count of n varies by sqrt(n) by chance: a count of 25 by a fifth, a smaller one
+  by more. Without any match, sacreBLEU's smoothing decides the score.
 """
 
 from collections.abc import Iterator
 
 from bleuprint.scoring.measure import Floats, Measured, figure
 
-SENTENCES, MATCHES = 100, 25
-TOO_FEW, TOO_LOW = "too few sentences to compare", "too low to compare"
-# The figure that is stored beside a score below the floor.
+# The smallest number of sentences, and of matched 4-grams, with which a difference is tested.
+SENTENCES = 100
+MATCHES = 25
+# The reasons for which a difference is not tested.
+TOO_FEW = "too few sentences to compare"
+TOO_LOW = "too low to compare"
+# The name of the figure that is stored next to a score with too few matched 4-grams.
 MATCHED = "matched 4-grams"
-# In sacreBLEU's statistics: after two lengths, the matches of n-grams of one to four tokens.
-_COLUMN = 5
+# A row of sacreBLEU's BLEU statistics has two lengths, then the numbers of matched n-grams of one
+# to four tokens. This is the column of the matched 4-grams.
+_MATCHED_4_GRAMS_COLUMN = 5
 
 
 def below_floor(statistics: Floats) -> Iterator[Measured]:
-    """The number of matched 4-grams, if it is below the floor.
+    """Yield the number of matched 4-grams if it is too small for a test.
 
     Args:
-        statistics: BLEU's, a row for each line.
+        statistics: sacreBLEU's BLEU statistics, one row per line; shape (lines, 10).
+
+    Yields:
+        The figure `MATCHED`, or nothing for translations with enough matches.
     """
-    matched = int(statistics[:, _COLUMN].sum())
-    if matched < MATCHES:
-        yield figure(MATCHED, matched, len(statistics))
+    matched_4_grams = int(statistics[:, _MATCHED_4_GRAMS_COLUMN].sum())
+    if matched_4_grams < MATCHES:
+        yield figure(MATCHED, matched_4_grams, len(statistics))
 
 
-def floor(lines: int, is_over_sentences: bool, are_low: bool) -> str:
-    """Why a difference is not tested; empty if it is.
+def reason_not_tested(sentences: int, is_over_sentences: bool, are_both_low: bool) -> str:
+    """Return the reason why the difference between two systems is not tested.
 
     Args:
-        lines: Sentences of the test set.
-        is_over_sentences: Whether the test is over them, and not over seeds.
-        are_low: Whether both scores are below the floor. The difference of one that is from one
-            that is not does not depend on few matches.
+        sentences: Number of sentences in the test set.
+        is_over_sentences: True if the test resamples sentences; False if it compares seeds, for
+            which the number of sentences does not matter.
+        are_both_low: Whether both systems match fewer than `MATCHES` 4-grams. If only one of them
+            does, the difference is tested: it depends mainly on the system with many matches.
+
+    Returns:
+        `TOO_LOW` or `TOO_FEW`; an empty string if the difference is tested.
     """
-    if are_low:
+    if are_both_low:
         return TOO_LOW
-    if is_over_sentences and lines < SENTENCES:
+    if is_over_sentences and sentences < SENTENCES:
         return TOO_FEW
     return ""
