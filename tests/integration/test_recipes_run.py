@@ -57,7 +57,7 @@ def test_the_command_translates_as_the_pipeline_does(tmp_path, name):
     # the default in processes of its own, whose libraries read the variables of its arithmetic
     project.warm = name != "phrasebook"
     small_recipes.write(project, name)
-    project.run("dvc", "repro", "translate", timeout=900)
+    project.run("dvc", "repro", "translate", timeout=3600)  # twelve corpora of one recipe
     hypotheses = sorted(project.root.glob("results/*/*/1/hypotheses/test.*"))
     assert hypotheses
     for path in hypotheses:
