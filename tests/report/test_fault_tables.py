@@ -121,6 +121,9 @@ def test_outputs_cut_at_their_maximum_length_are_counted(tmp_path):
     cut_text = table_md(settings, records, root)
     assert "cut off: the translation ended at the maximum length" in cut_text
     assert "cut off: the" not in text
+    for table in (text, cut_text):
+        notes, _, _ = table.partition("\n\n## Training cost\n")
+        assert notes != table and not notes.endswith("\n")
     heads = [column.label for column in tables.faults(records).columns]
     assert "cut off" in heads
     assert "cut off" not in [column.label for column in tables.faults(whole).columns]

@@ -10,7 +10,7 @@ from bleuprint.pipeline import side_by_side
 from bleuprint.pipeline.plan import planned_stages
 from bleuprint.pipeline.project_lock import hold
 from bleuprint.pipeline.resolve import resolve
-from bleuprint.pipeline.verify import open_report
+from bleuprint.pipeline.verify import open_own, open_report
 from bleuprint.report.cost_columns import duration
 from bleuprint.report.frame import REPORTS
 from bleuprint.runtime.code import git
@@ -96,7 +96,8 @@ def _compared(settings: Settings) -> str:
     of_head = f'"experiment": "{settings.experiment}"' in committed
     place = "HEAD" if of_head else (REPORTS / settings.experiment).as_posix()
     try:
-        here, there = (open_report(name).records for name in (".", place))
+        here = open_own().records
+        there = open_report(place).records
         results, _ = compared(here, there)
     except UserError:  # none there, or written by an earlier version
         results = []
