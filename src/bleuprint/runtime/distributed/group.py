@@ -21,7 +21,7 @@ from torch.distributed.distributed_c10d import _get_default_group
 from bleuprint.runtime import environment
 from bleuprint.runtime.distributed import nccl, rendezvous, slurm
 from bleuprint.runtime.distributed.gpus import Member, check_gpus, gpu_count, notes, occupy
-from bleuprint.runtime.distributed.rendezvous import Place
+from bleuprint.runtime.distributed.rendezvous import ProcessRank
 from bleuprint.runtime.errors import PeerLost, UserError, say
 from bleuprint.runtime.launcher import end_with_launcher
 from bleuprint.runtime.machine_errors import describe
@@ -173,46 +173,46 @@ def init_process_group() -> Group:
     Raises UserError if some do not come within BLEUPRINT_TIMEOUT, or have no GPU for themselves.
     """
     end_with_launcher()
-    here = rendezvous.place()
+    process = rendezvous.rank_from_launcher()
     gpus = gpu_count()
     # under SLURM each process may see its own GPU only, whatever its rank
-    device = torch.device("cuda", here.local % gpus) if gpus else torch.device("cpu")
-    member = occupy(device, str(here))
-    members = _join(here, device, member) if here.size > 1 else [member]
-    if here.rank == 0:
+    device = torch.device("cuda", process.local_rank % gpus) if gpus else torch.device("cpu")
+    member = occupy(device, str(process))
+    members = _join(process, device, member) if process.size > 1 else [member]
+    if process.rank == 0:
         for note in notes(members):
             say(note, "note")
     hosts = [each.host for each in members]
     names = [each.name for each in members if each.name]
     return Group(
-        rank=here.rank,
-        size=here.size,
+        rank=process.rank,
+        size=process.size,
         device=device,
         local=hosts.count(member.host),
         gpus=tuple(dict.fromkeys(names)),
     )
 
 
-def _join(here: Place, device: torch.device, member: Member) -> list[Member]:
+def _join(process: ProcessRank, device: torch.device, member: Member) -> list[Member]:
     """Join the others of a group of several; returns what each of them has published."""
     gpu = device.type == "cuda"
     try:
-        store = rendezvous.connect(here)
-        members = rendezvous.members(store, here, member)
+        store = rendezvous.connect(process)
+        members = rendezvous.members(store, process, member)
         check_gpus(members)
         distributed.init_process_group(
             "cpu:gloo,cuda:nccl" if gpu else "gloo",
             timeout=timedelta(seconds=environment.timeout()),
-            world_size=here.size,
-            rank=here.rank,
+            world_size=process.size,
+            rank=process.rank,
             store=store,
             device_id=device if gpu else None,
         )
     except RuntimeError as error:
-        raise _peer_lost(here.rank, here.size, "cannot join the others", error) from None
+        raise _peer_lost(process.rank, process.size, "cannot join the others", error) from None
     if gpu:
         backend = _get_default_group()._get_backend(device)
-        nccl.watch(backend.get_error, f"{here} on {member.host}")
+        nccl.watch(backend.get_error, f"{process} on {member.host}")
     return members
 
 
