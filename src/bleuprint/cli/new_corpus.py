@@ -1,4 +1,4 @@
-"""The command new-corpus: what it says of a user's text and its systems, and what to do next."""
+"""The command new-corpus: it adds a user's text to params.yaml and prints what to expect of it."""
 
 import argparse
 from collections.abc import Iterator
@@ -21,85 +21,128 @@ if TYPE_CHECKING:
     from bleuprint.text.parallel import TextFolder
     from bleuprint.training.fitted_systems import TextSize
 
-# The pairs, drawn from longer texts, on which the rules are tried.
-_TRIED_PAIRS = 100_000
-# The share of its pairs from which a rule that drops so many is named.
-_MANY = 0.1
-# Test sentences below which systems are not compared.
-_FEW_TESTS = 100
-# The minutes of all stages but trainings, and the pairs that are prepared in one more.
-_REST, _PREPARED = 3, 50_000
-# Half of the 95% interval of BLEU on 1,000 lines, Multi30k's.
-_INTERVAL = 1.6
+# The number of pairs on which the cleaning and filtering rules are tried. From a longer text this
+# many are sampled, so that the command takes minutes at most.
+_SAMPLED_PAIRS = 100_000
+_SAMPLING_SEED = 1
+# A rule is reported if it drops more than this share of the pairs that it reads: so strict a rule
+# often does not fit the text.
+_REPORTED_DROP_SHARE = 0.1
+# The number of test pairs below which the report does not compare systems.
+_MIN_TEST_PAIRS = 100
+# The forecast for all stages except training: a fixed number of minutes, and the number of pairs
+# that are prepared in one more minute.
+_FIXED_MINUTES = 3
+_PAIRS_PREPARED_PER_MINUTE = 50_000
+# Half the width of the 95% confidence interval of BLEU, in BLEU points, as measured on a Multi30k
+# test set with the number of sentences below.
+_MEASURED_BLEU_MARGIN = 1.6
+_MEASURED_TEST_PAIRS = 1000
+# Advice on a rule that drops many pairs, by the stage of the rule.
+_ADVICE_ON_RULES = {
+    "filter": "If they are good pairs, remove the rule from filter in params.yaml. ",
+    "dedup": "The setting dedup in params.yaml says which repeated pairs are dropped. ",
+}
 
 
 @dataclass(frozen=True)
-class _Kept:
-    """The pairs that remain for each set after the rules of an entry."""
+class _RemainingPairs:
+    """The number of pairs in each set that remain after the rules of a corpus."""
 
     train: int
     valid: int
     test: int
 
     @property
-    def pairs(self) -> int:
-        """All pairs that remain."""
+    def total(self) -> int:
+        """The number of pairs in all sets."""
         return self.train + self.valid + self.test
 
 
-def new_corpus(given: argparse.Namespace) -> None:
+def new_corpus(arguments: argparse.Namespace) -> None:
     """Add parallel text in inputs/ to params.yaml."""
     from bleuprint.corpus.new_corpus import Example, NewCorpus, insert
     from bleuprint.training.fitted_systems import TextSize, systems
 
-    load()  # before the files are read, which may take minutes
-    recipe, params = Path("recipes", "own.yaml"), Path("params.yaml")
-    new = NewCorpus.of(given.files, given.languages, given.columns)
+    load()  # Report errors in params.yaml before the files are read, which may take minutes.
+    params = Path("params.yaml")
+    recipe = Path("recipes", "own.yaml")
+    new = NewCorpus.of(arguments.files, arguments.languages, arguments.columns)
     with _scratch_folder() as scratch:
-        inspection = _tried(new, scratch)
-        kept = _kept(new, inspection)
-        fitted = _fitted(new, scratch)
-        restored = _not_restored(new, scratch)
-    new = replace(new, pieces=fitted.size)
-    text = TextSize(kept.train, fitted.source_length, fitted.target_length, fitted.size)
-    example = Example.of(recipe) if recipe.exists() else None
-    replaced, has_fitted_systems = insert(
-        params, new, example, systems(text, not environment.has_gpu())
+        inspection = _apply_rules(new, scratch)
+        remaining = _remaining_pairs(new, inspection)
+        pieces = _fit_pieces(new, scratch)
+        bleu_ceiling = _bleu_ceiling(new, scratch)
+    new = replace(new, pieces=pieces.size)
+    text = TextSize(
+        pairs=remaining.train,
+        source=pieces.source_length,
+        target=pieces.target_length,
+        vocabulary=pieces.size,
     )
-    place = " in place of the example" if replaced else ""
+    example = Example.of(recipe) if recipe.exists() else None
+    fitted_systems = systems(text, portable=not environment.has_gpu())
+    replaces_example, has_fitted_systems = insert(params, new, example, fitted_systems)
+
     for line in new.about:
         write_line(line)
-    write_line(f"{new.pairs:,} pairs; {params} has a new entry{place}:\n\n{new.entry}")
-    about = "" if inspection.is_whole else "about "
-    print(
-        f"{about}{kept.pairs:,} of {new.pairs:,} pairs remain after the rules: "
-        f"train {kept.train:,}, valid {kept.valid:,}, test {kept.test:,}"
-    )
+    _print_entry(new, params, replaces_example)
+    _print_remaining_pairs(new, inspection, remaining)
     if not has_fitted_systems:
         say(
             f"the systems of {params} stay, which were not fitted to this text; those of "
             "make recipe NAME=own are, if new-corpus follows at once",
             "note",
         )
-    for note in _notes(new, inspection, kept):
-        say(note, "note")
-    if restored:
-        say(f"reachable BLEU of the test set is {restored}", "note")
-    print(*_training(new.name, text, kept.valid), sep="\n")
-    print(*_next_steps(new, kept), sep="\n")
+    for warning in _rule_warnings(new, inspection):
+        say(warning, "note")
+    if remaining.test < _MIN_TEST_PAIRS:
+        say(
+            f"the test set has only {remaining.test} pairs, and systems are compared from "
+            f"{_MIN_TEST_PAIRS} on. Add text, or name a test set of your own in files.tests",
+            "note",
+        )
+    if bleu_ceiling:
+        say(f"reachable BLEU of the test set is {bleu_ceiling}", "note")
+    for line in _training_forecast(new.name, text, remaining.valid):
+        print(line)
+    for line in _expectations(remaining):
+        print(line)
+    for line in _next_steps(new):
+        print(line)
+
+
+def _print_entry(new: "NewCorpus", params: Path, replaces_example: bool) -> None:
+    """Print the new entry of params.yaml."""
+    replacement = " in place of the example" if replaces_example else ""
+    write_line(f"{new.pairs:,} pairs; {params} has a new entry{replacement}:\n\n{new.entry}")
+
+
+def _print_remaining_pairs(
+    new: "NewCorpus", inspection: "Inspection", remaining: _RemainingPairs
+) -> None:
+    """Print how many pairs remain after the rules; the numbers of a sample are estimates."""
+    about = "" if inspection.is_whole else "about "
+    print(
+        f"{about}{remaining.total:,} of {new.pairs:,} pairs remain after the rules: "
+        f"train {remaining.train:,}, valid {remaining.valid:,}, test {remaining.test:,}"
+    )
 
 
 @contextmanager
 def _scratch_folder() -> Iterator[Path]:
-    """A temporary folder on the disk of the project."""
+    """Create a temporary folder on the disk of the project."""
     work = environment.work()
     work.mkdir(parents=True, exist_ok=True)
     with TemporaryDirectory(dir=work, prefix="new-corpus-") as folder:
         yield Path(folder)
 
 
-def _tried(new: "NewCorpus", scratch: Path) -> "Inspection":
-    """What the rules of the entry do to the text, whose stages write below `scratch`."""
+def _apply_rules(new: "NewCorpus", scratch: Path) -> "Inspection":
+    """Run the stages that prepare the text, on a sample, and return what they drop.
+
+    The stages write their outputs below `scratch`, where the functions below read them.
+    """
     from bleuprint.corpus.download.download import Sample
     from bleuprint.corpus.download.fetch import source_of_environment
     from bleuprint.corpus.inspect import prepare
@@ -107,125 +150,158 @@ def _tried(new: "NewCorpus", scratch: Path) -> "Inspection":
     return prepare(
         new.name,
         new.corpus,
-        Sample(_TRIED_PAIRS, 1),
+        Sample(_SAMPLED_PAIRS, _SAMPLING_SEED),
         source_of_environment(),
         scratch,
         environment.workers(),
     )
 
 
-def _fitted(new: "NewCorpus", scratch: Path) -> "FittedPieces":
-    """The vocabulary for the training text that `_tried` has written below `scratch`."""
-    from bleuprint.dataset.fitted_pieces import fitted_pieces
+def _remaining_pairs(new: "NewCorpus", inspection: "Inspection") -> _RemainingPairs:
+    """Return how many pairs remain in each set.
 
-    return fitted_pieces(new.name, new.corpus, _split_text(new, scratch), new.most_pieces)
-
-
-def _kept(new: "NewCorpus", inspection: "Inspection") -> _Kept:
-    """The pairs of each set; raises UserError if nothing remains to train or test on."""
+    Raises:
+        UserError: The rules leave nothing to train or test on.
+    """
     if inspection.failure:
         names = " and ".join(map(str, new.files))
         raise UserError(
             f"{names}: the rules leave too few of the {new.pairs:,} pairs to train, validate and "
             f"test on: {inspection.failure}. Look at the languages, the columns and the text"
         )
-    tests = [pairs for name, pairs in inspection.sets.items() if name.startswith("test.")]
-    return _Kept(inspection.sets["train"], inspection.sets["valid"], sum(tests))
+    test_pairs = 0
+    for set_name, pairs in inspection.sets.items():
+        if set_name.startswith("test."):
+            test_pairs += pairs
+    return _RemainingPairs(
+        train=inspection.sets["train"],
+        valid=inspection.sets["valid"],
+        test=test_pairs,
+    )
 
 
-def _notes(new: "NewCorpus", inspection: "Inspection", kept: _Kept) -> Iterator[str]:
-    """What is weak about the text and its preparation."""
-    for stage, counts in inspection.stages.items():
-        for rule, dropped in counts.dropped.items():
-            if rule.startswith("drawn_for_") or dropped <= _MANY * counts.pairs_in:
-                continue
-            yield (
-                f"rule {rule} of {stage} drops {dropped:,} of {counts.pairs_in:,} pairs "
-                f"({dropped / counts.pairs_in:.0%}). {_REMEDIES.get(stage, '')}"
-                f"To see some: bleuprint inspect {new.name}"
-            )
-    if kept.test < _FEW_TESTS:
-        yield (
-            f"the test set has only {kept.test} pairs, and systems are compared from "
-            f"{_FEW_TESTS} on. Add text, or name a test set of your own in files.tests"
-        )
+def _fit_pieces(new: "NewCorpus", scratch: Path) -> "FittedPieces":
+    """Return the vocabulary that fits the training text below `scratch`."""
+    from bleuprint.dataset.fitted_pieces import fitted_pieces
+
+    train = _split_text(new, scratch)
+    return fitted_pieces(new.name, new.corpus, train, max_size=new.most_pieces)
 
 
-_REMEDIES = {
-    "filter": "If they are good pairs, remove the rule from filter in params.yaml. ",
-    "dedup": "The setting dedup in params.yaml says which repeated pairs are dropped. ",
-}
+def _bleu_ceiling(new: "NewCorpus", scratch: Path) -> str | None:
+    """Return the BLEU that a perfect translation of the test set reaches, and how to raise it.
 
+    A perfect translation scores below 100 if the preparation changes the text in a way that cannot
+    be undone.
 
-def _training(corpus: str, text: "TextSize", valid: int) -> Iterator[str]:
-    """How long the systems are trained on a corpus, and how long that may take here."""
-    from bleuprint.training import forecast
-
-    systems = load().systems_on(corpus)
-    cores = environment.workers()
-    seconds_side_by_side: list[float] = []  # of trainings in one thread
-    seconds_one_by_one: list[float] = []  # of trainings on all cores
-    for name, system in systems.items():
-        updates = forecast.updates(system.train, text)
-        if updates is None:
-            yield f"{name} trains until train.patience ends it"
-            continue
-        passes = forecast.passes(system.train, text, updates)
-        most = counted(updates, "update")
-        line = f"{name} trains for at most {most}, {passes:,.1f} passes over the text"
-        if not environment.has_gpu():
-            is_portable = system.arithmetic == "portable"
-            threads = 1 if is_portable else cores
-            seconds = forecast.seconds(system, text, valid, updates, threads)
-            times = seconds_side_by_side if is_portable else seconds_one_by_one
-            times.append(seconds)
-            line += f": {counted(max(1, round(seconds / 60)), 'minute')}"
-        yield line
-    if seconds_side_by_side or seconds_one_by_one:
-        longest = max(seconds_side_by_side, default=0.0)
-        side_by_side = max(longest, sum(seconds_side_by_side) / cores)
-        trained = side_by_side + sum(seconds_one_by_one)
-        minutes = trained / 60 + _REST + text.pairs / _PREPARED
-        idle = counted(cores, "idle core")
-        time = counted(max(1, round(minutes)), "minute")
-        yield f"forecast for {corpus}, without other corpora: {time}, on {idle} of this machine"
-    yield "for a better system, in more hours: raise its train.max_updates in params.yaml"
-
-
-def _next_steps(new: "NewCorpus", kept: _Kept) -> Iterator[str]:
-    """What to expect of a small text, and what its user does next."""
-    from bleuprint.report.page.cautions import PAIRS
-
-    if kept.train < PAIRS:
-        yield (
-            f"{kept.train:,} training pairs are few: a system trained on them alone translates "
-            "what is like them; add text, or start from a trained model (docs/training.md, "
-            "Fine-tuning)"
-        )
-    known = _INTERVAL * (1000 / kept.test) ** 0.5
-    yield f"BLEU will be known to about ±{known:.1f}, by a test set of {kept.test:,} pairs"
-    yield "next: state the license of the text in params.yaml"
-    yield f"next: bleuprint inspect {new.name} (what each rule drops, with samples)"
-    yield "next: make reproduce (prepare, train, translate, print the table)"
-
-
-def _not_restored(new: "NewCorpus", scratch: Path) -> str | None:
-    """What a perfect translation of the test set scores, and what helps, if text is lost."""
+    Returns:
+        The end of a message; None if the preparation keeps the text.
+    """
     from bleuprint.corpus.split import NEW_TEST
     from bleuprint.scoring.reachable import loss
 
-    test = _split_text(new, scratch)
-    lines = [pair.target for pair in test.pairs(NEW_TEST)]
+    test_pairs = _split_text(new, scratch).pairs(NEW_TEST)
+    references = [pair.target for pair in test_pairs]
     try:
-        return loss(lines, new.corpus, given=False)
-    except UserError as error:  # BLEU needs a package
+        return loss(references, new.corpus, given=False)
+    except UserError as error:  # BLEU needs a package for some languages, such as Japanese.
         return f"not known: {error}"
 
 
 def _split_text(new: "NewCorpus", scratch: Path) -> "TextFolder":
-    """The training, validation and test text that `_tried` has written below `scratch`."""
+    """Return the training, validation and test text that the stages wrote below `scratch`."""
     from bleuprint.config import paths
     from bleuprint.text.parallel import TextFolder
 
     source, target = new.languages
     return TextFolder(paths.folder(new.name, "split", scratch), source, target)
+
+
+def _rule_warnings(new: "NewCorpus", inspection: "Inspection") -> Iterator[str]:
+    """Yield a warning for each rule that drops a large share of the pairs."""
+    for stage, counts in inspection.stages.items():
+        for rule, dropped_pairs in counts.dropped.items():
+            # Drawing the validation and test sets is recorded like a rule, but loses no pairs.
+            is_sampling = rule.startswith("drawn_for_")
+            if is_sampling or dropped_pairs <= _REPORTED_DROP_SHARE * counts.pairs_in:
+                continue
+            yield (
+                f"rule {rule} of {stage} drops {dropped_pairs:,} of {counts.pairs_in:,} pairs "
+                f"({dropped_pairs / counts.pairs_in:.0%}). {_ADVICE_ON_RULES.get(stage, '')}"
+                f"To see some: bleuprint inspect {new.name}"
+            )
+
+
+def _training_forecast(corpus_name: str, text: "TextSize", valid_pairs: int) -> Iterator[str]:
+    """Yield how long each system trains, and how long all stages may take on this machine.
+
+    The times are forecast for processors only, not for GPUs.
+    """
+    from bleuprint.training import forecast
+
+    cores = environment.workers()
+    # Portable trainings use one thread each and run at the same time; the other trainings use all
+    # cores and run one after another. Both lists are in seconds.
+    portable_seconds: list[float] = []
+    multithreaded_seconds: list[float] = []
+    for name, system in load().systems_on(corpus_name).items():
+        max_updates = forecast.updates(system.train, text)
+        if max_updates is None:
+            yield f"{name} trains until train.patience ends it"
+            continue
+        epochs = forecast.passes(system.train, text, max_updates)
+        updates = counted(max_updates, "update")
+        line = f"{name} trains for at most {updates}, {epochs:,.1f} passes over the text"
+        if not environment.has_gpu():
+            is_portable = system.arithmetic == "portable"
+            threads = 1 if is_portable else cores
+            seconds = forecast.seconds(system, text, valid_pairs, max_updates, threads)
+            if is_portable:
+                portable_seconds.append(seconds)
+            else:
+                multithreaded_seconds.append(seconds)
+            line += f": {_minutes(seconds / 60)}"
+        yield line
+    if portable_seconds or multithreaded_seconds:
+        # Trainings that share the cores take at least as long as the longest one of them.
+        longest_seconds = max(portable_seconds, default=0.0)
+        parallel_seconds = max(longest_seconds, sum(portable_seconds) / cores)
+        training_minutes = (parallel_seconds + sum(multithreaded_seconds)) / 60
+        preparation_minutes = text.pairs / _PAIRS_PREPARED_PER_MINUTE
+        total = _minutes(training_minutes + _FIXED_MINUTES + preparation_minutes)
+        idle_cores = counted(cores, "idle core")
+        yield (
+            f"forecast for {corpus_name}, without other corpora: {total}, "
+            f"on {idle_cores} of this machine"
+        )
+    yield "for a better system, in more hours: raise its train.max_updates in params.yaml"
+
+
+def _minutes(minutes: float) -> str:
+    """Return a duration in whole minutes, with its unit; at least `1 minute`."""
+    return counted(max(1, round(minutes)), "minute")
+
+
+def _expectations(remaining: _RemainingPairs) -> Iterator[str]:
+    """Yield what to expect of the size of the training text and of the test set."""
+    from bleuprint.report.page.cautions import PAIRS as FEW_TRAINING_PAIRS
+
+    if remaining.train < FEW_TRAINING_PAIRS:
+        yield (
+            f"{remaining.train:,} training pairs are few: a system trained on them alone "
+            "translates what is like them; add text, or start from a trained model "
+            "(docs/training.md, Fine-tuning)"
+        )
+    # The width of a confidence interval is proportional to 1 / sqrt(number of test pairs).
+    scale = (_MEASURED_TEST_PAIRS / remaining.test) ** 0.5
+    bleu_margin = _MEASURED_BLEU_MARGIN * scale
+    yield (
+        f"BLEU will be known to about ±{bleu_margin:.1f}, by a test set of {remaining.test:,} pairs"
+    )
+
+
+def _next_steps(new: "NewCorpus") -> Iterator[str]:
+    """Yield what the user does next, one step per line."""
+    yield "next: state the license of the text in params.yaml"
+    yield f"next: bleuprint inspect {new.name} (what each rule drops, with samples)"
+    yield "next: make reproduce (prepare, train, translate, print the table)"
