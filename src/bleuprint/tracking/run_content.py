@@ -1,4 +1,4 @@
-"""What the MLflow run of a cell shows, from the outputs of the cell's stages."""
+"""The content of a cell's MLflow run, collected from the outputs of the cell's stages."""
 
 import csv
 import hashlib
@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from functools import cached_property
 from pathlib import Path
+from typing import Any
 
 from bleuprint.cells.results import Results
 from bleuprint.config.paths import Cell
@@ -20,16 +21,24 @@ from bleuprint.tracking.runs import UNKNOWN, Description, Point
 from bleuprint.tracking.timings import read_training
 from bleuprint.training.history import Curves
 
-# What was measured of the committed results, for clones that have pulled them.
+# The table with the training times of the committed results. A clone that has pulled the results
+# has not measured them itself.
 _COSTS = Path("reports", "costs.csv")
-# The metric that counts the lines with any output error: one of a dozen counts, of which the others
-# would hide the scores in MLflow's comparisons.
+# The metric that counts the lines with any output error. It is the only error count that a run
+# shows: all twelve of them would hide the scores in MLflow's comparisons.
 _FAULTY_LINES = "test_faulty_lines"
 
 
 @dataclass(frozen=True)
 class Measured:
-    """What was measured of a training, on this machine or where its results were committed."""
+    """The duration of a training, and the machine and software on which it was measured.
+
+    Attributes:
+        seconds: The duration of the training in seconds.
+        device: The processor or GPU.
+        versions: The versions of the software; None if they were not recorded.
+        commit: The Git commit of the project; None if it was not recorded.
+    """
 
     seconds: float
     device: str
@@ -39,12 +48,16 @@ class Measured:
 
 @dataclass(frozen=True)
 class RunContent:
-    """Everything that the run of a cell shows.
+    """The content of the run of a cell.
 
-    `metrics` are the totals of the training and, if `has_scores`, the scores of its translations.
-    `points` are the metrics of the curves, with times in milliseconds from the start of the run.
-    `seconds` is the duration of the training; None if nobody measured it. `hypotheses` are the
-    files of translations that may be copied into MLflow, as artifacts.
+    Attributes:
+        description: The training, which identifies the run.
+        tags: The tags of the run, such as the device.
+        metrics: The totals of the training and, if `has_scores`, the scores of its translations.
+        has_scores: Whether the translations have been scored.
+        points: The points of the learning curves, in milliseconds from the start of the run.
+        seconds: The duration of the training in seconds; None if nobody measured it.
+        hypotheses: The translation files that may be copied into MLflow as artifacts.
     """
 
     description: Description
@@ -57,14 +70,14 @@ class RunContent:
 
     @cached_property
     def sha256(self) -> str:
-        """A fingerprint of all that the run shows; a run with it as a tag is up to date."""
+        """The fingerprint of the whole content; a run that has it as a tag is up to date."""
         description = self.description
         content = {
             "name": description.name,
             "note": description.note,
             "params": dict(description.params),
             "found_by": description.tags,
-            "datasets": [asdict(each) for each in description.datasets],
+            "datasets": [asdict(dataset) for dataset in description.datasets],
             "tags": dict(self.tags),
             "metrics": dict(self.metrics),
             "points": [(point.name, point.update, point.value) for point in self.points],
@@ -75,34 +88,37 @@ class RunContent:
 
 
 def content_of(results: Results, scores: Mapping[str, SetScores]) -> RunContent:
-    """Return what the run of a cell shows.
+    """Return the content of the run of a cell.
 
     Args:
         results: The outputs of the cell.
-        scores: Its scores by test set, checked to be of these outputs; empty without scores.
+        scores: The scores of these outputs by test set; empty if they have not been scored.
 
     Raises:
-        UserError: If an output is damaged.
+        UserError: An output is damaged.
     """
-    facts, cell = results.training, results.cell
-    measured = _measured(cell, facts.fingerprint)
+    training = results.training
+    measured = _measured(results.cell, training.fingerprint)
     tags = {"device": UNKNOWN, "versions": UNKNOWN, "commit": UNKNOWN}
-    totals = {
-        "total/teraflop": facts.flops / 1e12,  # in this unit MLflow shows all digits
-        "total/target_tokens": float(facts.target_tokens),
+    all_metrics = {
+        # MLflow shows all digits of a number in this unit.
+        "total/teraflop": training.flops / 1e12,
+        "total/target_tokens": float(training.target_tokens),
     }
-    if measured:
-        totals["total/seconds"] = measured.seconds
+    seconds = None
+    if measured is not None:
+        seconds = measured.seconds
+        all_metrics["total/seconds"] = measured.seconds
         tags["device"] = measured.device
         tags["versions"] = measured.versions or UNKNOWN
         tags.update(runs.commit_tags(measured.commit))
-    if facts.early_end:
-        tags["early_end"] = str(facts.early_end)
-    seconds = measured.seconds if measured else None
+    if training.early_end:
+        tags["early_end"] = str(training.early_end)
+    all_metrics.update(metrics(results.cell.corpus, scores))
     return RunContent(
         description=described(results),
         tags=tags,
-        metrics={**totals, **metrics(cell.corpus, scores)},
+        metrics=all_metrics,
         has_scores=bool(scores),
         points=_points(results.curves, seconds),
         seconds=seconds,
@@ -111,62 +127,103 @@ def content_of(results: Results, scores: Mapping[str, SetScores]) -> RunContent:
 
 
 def described(results: Results) -> Description:
-    """The training of a cell, as its run shows it."""
-    facts = results.training
-    datasets = datasets_of(results.cell.corpus, facts.data)
+    """Return the description of a cell's training, which identifies the run of the cell."""
+    training = results.training
+    datasets = datasets_of(results.cell.corpus, training.data)
     return Description.of(
-        results.settings, results.cell, facts.fingerprint, facts.parameters, datasets
+        results.settings, results.cell, training.fingerprint, training.parameters, datasets
     )
 
 
 def metrics(corpus: str, scores: Mapping[str, SetScores]) -> dict[str, float]:
     """Return the scores of a run as MLflow's metrics, MEASURE/CORPUS/TEST_SET.
 
-    MLflow makes one chart per name, so names contain the corpus: scores on other texts, or in
-    another language, cannot be compared.
+    MLflow draws one chart per name. The names contain the corpus, because scores on different texts
+    or in different languages cannot be compared.
+
+    Args:
+        corpus: The name of the corpus.
+        scores: The scores by test set.
     """
-    named = {}
-    for test, of_test in scores.items():
-        for each in of_test["measures"]:
-            measure = each["measure"]
-            if each["group"] or measure not in MEASURES:
+    values = {}
+    for test_set, set_scores in scores.items():
+        for score in set_scores["measures"]:
+            measure = score["measure"]
+            # A group is a part of the test set; scores of the whole set have an empty group.
+            is_whole_set = score["group"] == ""
+            if not is_whole_set or measure not in MEASURES:
                 continue
             if measure == ANY:
-                named[f"{_FAULTY_LINES}/{corpus}/{test}"] = each["value"]
+                values[f"{_FAULTY_LINES}/{corpus}/{test_set}"] = score["value"]
             elif MEASURES[measure].kind in ("score", "figure"):
-                named[f"{measure}/{corpus}/{test}"] = each["value"]
-    return named
+                values[f"{measure}/{corpus}/{test_set}"] = score["value"]
+    return values
 
 
 def _hypotheses(results: Results, scores: Mapping[str, SetScores]) -> tuple[Path, ...]:
-    """The translations that were scored, if they may be copied."""
+    """Return the translation files that were scored; empty if they must not be copied."""
     cell = results.cell
     if not may_be_copied(results.settings, cell.system, cell.corpus):
         return ()
-    return tuple(results.files(test)["hypotheses"] for test in scores)
+    return tuple(results.files(test_set)["hypotheses"] for test_set in scores)
 
 
 def _points(curves: Curves | None, seconds: float | None) -> tuple[Point, ...]:
-    """The points of the curves, spaced evenly over the duration of the training."""
+    """Return the points of the learning curves.
+
+    The time of each update is not recorded. The updates are therefore spaced evenly over the
+    duration of the training, which ends with the last validation.
+
+    Args:
+        curves: The learning curves; None if the cell has none.
+        seconds: The duration of the training in seconds. If it is not known, all points are at
+            the start of the run.
+    """
     if curves is None:
         return ()
-    pace = 1000 * seconds / curves.validation[-1].update if seconds else 0.0
-    entries = [("train", vars(entry)) for entry in curves.training]
-    entries += [("valid", vars(entry)) for entry in curves.validation]
+    milliseconds_per_update = 0.0
+    if seconds:
+        last_update = curves.validation[-1].update
+        milliseconds_per_update = 1000 * seconds / last_update
     points = []
-    for kind, values in entries:
-        update = values["update"]
-        for name, value in values.items():
-            if name not in ("update", "tokens") and value is not None:
-                points.append(Point(f"{kind}/{name}", value, round(pace * update), update))
+    for entry in curves.training:
+        points += _points_of_entry("train", vars(entry), milliseconds_per_update)
+    for entry in curves.validation:
+        points += _points_of_entry("valid", vars(entry), milliseconds_per_update)
     return tuple(points)
 
 
+def _points_of_entry(
+    curve: str, values: Mapping[str, Any], milliseconds_per_update: float
+) -> list[Point]:
+    """Return one point for each value that was measured at one update.
+
+    Args:
+        curve: The name of the curve, `train` or `valid`.
+        values: The values by name, with the update under `update`.
+        milliseconds_per_update: The mean duration of an update.
+    """
+    update = values["update"]
+    time = round(milliseconds_per_update * update)
+    points = []
+    for name, value in values.items():
+        is_position = name in ("update", "tokens")  # the horizontal axis of a curve
+        if not is_position and value is not None:
+            points.append(Point(f"{curve}/{name}", value, time, update))
+    return points
+
+
 def _measured(cell: Cell, training_sha256: str) -> Measured | None:
-    """What was measured of the training with this fingerprint: here, or by reports/costs.csv."""
-    here = read_training(cell, training_sha256)
-    if here:
-        return Measured(here.seconds, here.device, here.versions, here.commit)
+    """Return the duration of a training, from this machine or else from reports/costs.csv.
+
+    Args:
+        cell: The cell of the training.
+        training_sha256: The fingerprint of the training. Measurements of an earlier training of
+            the same cell have another one and are ignored.
+    """
+    timing = read_training(cell, training_sha256)
+    if timing:
+        return Measured(timing.seconds, timing.device, timing.versions, timing.commit)
     if not _COSTS.exists():
         return None
     with reading(_COSTS), _COSTS.open(encoding="utf-8", newline="") as file:
