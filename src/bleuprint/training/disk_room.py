@@ -1,4 +1,4 @@
-"""The room on disk that the checkpoints of a training need, known before its first update."""
+"""The disk space that the checkpoints of a training need, checked before its first update."""
 
 import shutil
 from collections.abc import Iterator
@@ -13,22 +13,32 @@ from bleuprint.training import checkpoint
 
 @dataclass(frozen=True)
 class CheckpointSize:
-    """The bytes of a checkpoint: of its weights, and of the optimizer's state beside them."""
+    """The size of one checkpoint.
+
+    Attributes:
+        weights: The size of the model weights, in bytes.
+        optimizer: The size of the optimizer state, in bytes.
+    """
 
     weights: int
     optimizer: int
 
     @property
     def total(self) -> int:
-        """The bytes of all of it; its JSON files are small."""
+        """The size of the checkpoint in bytes, without its JSON files, which are small."""
         return self.weights + self.optimizer
 
 
 @dataclass(frozen=True)
 class Kept:
-    """How many checkpoints a training has at its end: at least, and at most.
+    """The limits on the number of checkpoints that exist at the end of a training.
 
-    The best ones may be among the last ones, which only the training shows.
+    The exact number is not known in advance: the best checkpoints, the last checkpoints and the
+    milestones may be the same ones.
+
+    Attributes:
+        least: The smallest possible number.
+        most: The largest possible number.
     """
 
     least: int
@@ -36,16 +46,30 @@ class Kept:
 
 
 def checkpoints_kept(settings: Train, updates: int | None) -> Kept:
-    """How many checkpoints `train.keep` leaves of a training of `updates`; None: unknown."""
+    """Return how many checkpoints `train.keep` leaves at the end of a training.
+
+    Args:
+        settings: The settings of the training.
+        updates: The number of updates of the training. If it is None, the number is not known, and
+            milestones are not counted.
+    """
     keep = settings.keep
     if updates is None:
-        return Kept(least=max(keep.last, keep.best, 1), most=max(keep.last + keep.best, 1))
-    saved = -(-updates // settings.checkpoint_every)  # the last update is saved, too
+        return Kept(
+            least=max(keep.last, keep.best, 1),
+            most=max(keep.last + keep.best, 1),
+        )
+    # The division is rounded up, because the last update is saved as well.
+    saved = -(-updates // settings.checkpoint_every)
     last = min(keep.last, saved)
-    best = min(keep.best, updates // settings.validate_every)
+    validations = updates // settings.validate_every
+    best = min(keep.best, validations)
     milestones = updates // keep.every if keep.every else 0
+    # All three kinds are the same checkpoints, as far as possible.
     least = max(last, best, milestones, 1)
-    return Kept(least=least, most=max(least, min(last + best + milestones, saved)))
+    # All three kinds are different checkpoints, as far as there are so many.
+    most = max(least, min(last + best + milestones, saved))
+    return Kept(least, most)
 
 
 def check_room(
@@ -53,65 +77,84 @@ def check_room(
 ) -> Iterator[str]:
     """Yield a warning if the checkpoints may not fit on the disk.
 
-    While a checkpoint is written, those before it are still there. At the end the weights of the
-    kept ones are copied.
-
     Args:
-        work: The folder of the checkpoints, of which some may exist already.
-        exported: The folder that the weights are copied to at the end.
+        work: The folder of the checkpoints, which may contain some of them already.
+        exported: The folder to which the weights are copied at the end.
         settings: The settings of the training.
-        updates: The expected number of updates; None if unknown.
+        updates: The expected number of updates; None if it is not known.
         one: The size of one checkpoint.
 
     Raises:
         UserError: The checkpoints cannot fit.
     """
     kept = checkpoints_kept(settings, updates)
-    existing = sum(_bytes_in(path) for path in checkpoint.paths(work))
-    moving_averages = 0 if settings.ema is None else 1
-    work_disk, export_disk = _existing(work), _existing(exported)
+    existing_bytes = sum(_bytes_in(folder) for folder in checkpoint.paths(work))
+    work_disk = _nearest_existing_folder(work)
+    export_disk = _nearest_existing_folder(exported)
     is_one_disk = work_disk.stat().st_dev == export_disk.stat().st_dev
+    has_moving_average = settings.ema is not None
 
-    def at_work(count: int) -> int:
-        """The bytes that `count` kept checkpoints need on the disk of `work`."""
-        while_saving = (count + 1) * one.total
-        at_the_end = count * one.total
+    def bytes_at_work(count: int) -> int:
+        """Return how many more bytes `count` kept checkpoints need on the disk of `work`."""
+        # A checkpoint is written before the one that it replaces is deleted.
+        bytes_while_saving = (count + 1) * one.total
+        bytes_at_end = count * one.total
         if is_one_disk:
-            at_the_end += at_export(count)
-        return max(while_saving, at_the_end) - existing
+            bytes_at_end += bytes_at_export(count)
+        return max(bytes_while_saving, bytes_at_end) - existing_bytes
 
-    def at_export(count: int) -> int:
-        """The bytes that the copies of their weights need."""
-        return (count + moving_averages) * one.weights
+    def bytes_at_export(count: int) -> int:
+        """Return how many bytes the copied weights of `count` checkpoints need."""
+        # The moving average of the weights is exported like the weights of one more checkpoint.
+        copies = count + 1 if has_moving_average else count
+        return copies * one.weights
 
-    yield from _compare(work_disk, at_work(kept.least), at_work(kept.most), settings)
+    yield from _check_free_bytes(
+        work_disk,
+        least_bytes=bytes_at_work(kept.least),
+        most_bytes=bytes_at_work(kept.most),
+        settings=settings,
+    )
     if not is_one_disk:
-        yield from _compare(export_disk, at_export(kept.least), at_export(kept.most), settings)
+        yield from _check_free_bytes(
+            export_disk,
+            least_bytes=bytes_at_export(kept.least),
+            most_bytes=bytes_at_export(kept.most),
+            settings=settings,
+        )
 
 
-def _compare(folder: Path, least: int, most: int, settings: Train) -> Iterator[str]:
-    """Yield a warning if `most` bytes are not free, and raise UserError if `least` are not."""
-    free = shutil.disk_usage(folder).free
-    if free >= most:
+def _check_free_bytes(
+    folder: Path, least_bytes: int, most_bytes: int, settings: Train
+) -> Iterator[str]:
+    """Compare what the checkpoints need with the free space on the disk of a folder.
+
+    Yields a warning if `most_bytes` are not free. Raises UserError if `least_bytes` are not free.
+    """
+    free_bytes = shutil.disk_usage(folder).free
+    if free_bytes >= most_bytes:
         return
-    needed = size(least) if free < least else f"up to {size(most)}"
+    certainly_fails = free_bytes < least_bytes
+    needed = size(least_bytes) if certainly_fails else f"up to {size(most_bytes)}"
     keep = settings.keep
     message = (
-        f"the checkpoints of this training need {needed} more, but {folder} has {size(free)} free: "
-        f"make room there, or lower train.keep (last: {keep.last}, best: {keep.best}, every: "
+        f"the checkpoints of this training need {needed} more, but {folder} has {size(free_bytes)} "
+        f"free: make room there, or lower train.keep (last: {keep.last}, best: {keep.best}, every: "
         f"{keep.every})"
     )
-    if free < least:
+    if certainly_fails:
         raise UserError(message)
     yield message
 
 
-def _existing(folder: Path) -> Path:
-    """The folder, or the first one above it that exists."""
-    absolute = folder.absolute()
-    return next(each for each in (absolute, *absolute.parents) if each.is_dir())
+def _nearest_existing_folder(folder: Path) -> Path:
+    """Return the folder itself, or its nearest parent that exists."""
+    nearest = folder.absolute()
+    while not nearest.is_dir():
+        nearest = nearest.parent
+    return nearest
 
 
 def _bytes_in(folder: Path) -> int:
-    """The bytes of the files in a folder."""
+    """Return the total size of the files directly in a folder, in bytes."""
     return sum(path.stat().st_size for path in folder.iterdir() if path.is_file())
