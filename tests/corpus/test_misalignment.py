@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import multivariate_normal, norm, rankdata
 
-from bleuprint.corpus import misalignment
+from bleuprint.corpus import misalignment, pair_scores
 from bleuprint.corpus.misalignment import Misfit, PairClues, described, find_misfits
 from bleuprint.corpus.phrasebook import sentences
 from bleuprint.text.parallel import Pair
@@ -148,25 +148,25 @@ def test_scores_of_lengths_are_those_of_scipy():
     expected = (
         joint.logpdf(np.column_stack([source, target])) - norm.logpdf(source) - norm.logpdf(target)
     )
-    assert misalignment._length_scores(source, target, 0.7) == pytest.approx(expected)
+    assert pair_scores._length_scores(source, target, 0.7) == pytest.approx(expected)
 
 
 def test_normal_scores_are_those_of_scipy():
     lengths = np.array([5, 3, 5, 9, 1, 5, 3], float)
     expected = norm.ppf((rankdata(lengths) - 0.5) / 7)
-    assert misalignment._normal_scores(lengths) == pytest.approx(expected)
+    assert pair_scores.normal_scores(lengths) == pytest.approx(expected)
 
 
 def test_scores_of_a_word_worked_by_hand():
     # in a tenth of the sources and a twentieth of the targets; half are copied
-    scores = misalignment._word_scores(
+    scores = pair_scores._word_scores(
         source_frequency=0.1, target_frequency=0.05, source_copied=0.5, target_copied=0.5
     )
     assert scores.both == pytest.approx((np.log(0.5 / 0.05) + np.log(0.5 / 0.1)) / 2)
     assert scores.source == pytest.approx(np.log(0.5 / 0.95))
     assert scores.target == pytest.approx(np.log(0.5 / 0.9))
     # in as many targets as by chance: it says nothing
-    same = misalignment._word_scores(
+    same = pair_scores._word_scores(
         source_frequency=0.5, target_frequency=0.6, source_copied=0.6, target_copied=0.5
     )
     assert (same.both, same.source, same.target) == (0, 0, 0)

@@ -1,16 +1,7 @@
 """Finds lines of parallel text that are not translations of each other, from the text alone.
 
-A pair combines line i of the source with line i + offset of the target. Its score is the logarithm
-of a likelihood ratio: how much likelier the pair is as a translation than as two lines that met by
-chance. The score is the sum of two parts:
-
-- Lengths: the ranks of the lengths are mapped to quantiles of the normal distribution. The
-  quantiles of both sides are modelled as bivariate normal; the text itself gives the correlation.
-- Words: numbers, rare words such as names, and punctuation marks are often copied into the
-  translation. For each of these three kinds, the text itself gives the probability of a copy.
-
-Every pair may be an outlier, with the probability `_OUTLIER_PROBABILITY`. This limits how much a
-single line counts.
+pair_scores.py scores how much likelier two lines are as a translation than by chance. The score is
+the natural logarithm of a likelihood ratio.
 
 Shifted ranges: where the target is one line late, the pairs at offset 1 score higher than the pairs
 at offset 0, line after line. For each offset of `OFFSETS`, the search takes the range of lines with
@@ -24,15 +15,20 @@ The search takes ranges in which the pairs at offset 0 score low, both by length
 """
 
 import math
-import re
 from array import array
-from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 
+from bleuprint.corpus.pair_scores import (
+    Floats,
+    PairScorer,
+    WordSets,
+    normal_scores,
+    words_and_marks,
+)
 from bleuprint.text.parallel import Pair
 
 # The offsets, in lines, at which the search looks for translations that are not at offset 0.
@@ -50,28 +46,20 @@ _MAX_DESCRIBED_RANGES = 3
 
 # An upper bound on the probability that any shifted range is reported in a text without one.
 _FALSE_ALARM_PROBABILITY = 0.001
-# The smallest summed score (natural logarithm) of an unrelated range. It was set by hand: passages
-# of free or wrong translation in true texts stay below it.
+# The smallest summed score (natural logarithm) of an unrelated range. It is well above 0, since
+# true texts contain passages of free or wrong translation.
 _MIN_UNRELATED_SCORE = 20.0
 # The largest score (natural logarithm) that one line adds to the sum of a range. With these caps, a
 # range needs several lines that agree.
 _MAX_SHIFTED_LINE_SCORE = 4.0
 _MAX_UNRELATED_LINE_SCORE = 3.0
-# The largest score that the words of one pair add: copied words of one pair are not independent.
-_MAX_WORD_SCORE = 3.0
-# The probability that a pair is not a translation although the pairs around it are.
-_OUTLIER_PROBABILITY = 0.05
-# An upper limit for the estimated correlation of lengths and for the estimated probability of a
-# copied word. At 1, a single deviating pair would have an infinitely low score.
-_MAX_ESTIMATE = 0.95
-
 # The length of a translation varies around its expected value with a variance of 6.8 squared
 # characters for each character of the source (Gale and Church 1993).
 _LENGTH_VARIANCE_PER_CHARACTER = 6.8
 # A whole text is unrelated if its correlation of lengths is below the first value, provided that
-# translations with lengths like these would reach the second one. Measured correlations: 0.57 and
-# more in parallel texts, 0.1 in unrelated texts. Translated menu entries of one word are expected
-# to reach 0.33 only, so that they are not judged.
+# translations with lengths like these would reach the second one. Parallel texts have correlations
+# of 0.57 and more, unrelated texts of 0.1. Translated menu entries of one word would only reach
+# 0.33, so that they are not judged.
 _MIN_RELATED_CORRELATION = 0.3
 _MIN_EXPECTED_CORRELATION = 0.4
 
@@ -84,22 +72,7 @@ _MAX_PAIRS_PER_PART = 500_000
 # the largest sum leaves the line out.
 _EXCLUDED_LINE_SCORE = -1e6
 
-_Floats = npt.NDArray[np.float64]
 _Booleans = npt.NDArray[np.bool_]
-_WORD = re.compile(r"\d+|[^\W\d_]{3,}")
-# Punctuation marks that languages share. Each variant is mapped to one common sign.
-_MARKS = {
-    **dict.fromkeys("?？؟", "?"),
-    **dict.fromkeys("!！", "!"),
-    **dict.fromkeys(":：", ":"),
-    **dict.fromkeys("(（", "("),
-    **dict.fromkeys('"“„«「『', '"'),
-    ";": ";",
-    "/": "/",
-    "<": "<",
-    "%": "%",
-}
-_MARK = re.compile(f"[{re.escape(''.join(_MARKS))}]")
 
 
 @dataclass(frozen=True)
@@ -143,14 +116,6 @@ def described(misfits: Sequence[Misfit]) -> str:
     return ", ".join(phrases)
 
 
-@dataclass(frozen=True)
-class _WordSets:
-    """The words and marks of each line of a text, one set per line and side."""
-
-    sources: list[set[str]] = field(default_factory=list)
-    targets: list[set[str]] = field(default_factory=list)
-
-
 class PairClues:
     """Collects lengths and words of pairs while they are read, and finds the ranges that misfit.
 
@@ -167,7 +132,7 @@ class PairClues:
         # The lengths of both sides in characters, and the words of the part that is being read.
         self._source_lengths = array("I")
         self._target_lengths = array("I")
-        self._words = _WordSets()
+        self._words = WordSets()
         # The number of lines in earlier parts, and the ranges of these parts.
         self._judged_lines = 0
         self._misfits: list[Misfit] = []
@@ -191,8 +156,8 @@ class PairClues:
             self._judge_part()
         pair_number = self._judged_lines + len(self._source_lengths)
         if pair_number < self._max_pairs_with_words and self._judged_lines == 0:
-            self._words.sources.append(_words_and_marks(pair.source))
-            self._words.targets.append(_words_and_marks(pair.target))
+            self._words.sources.append(words_and_marks(pair.source))
+            self._words.targets.append(words_and_marks(pair.target))
         self._source_lengths.append(len(pair.source))
         self._target_lengths.append(len(pair.target))
 
@@ -220,7 +185,7 @@ class PairClues:
         self._judged_lines += part_lines
         self._source_lengths = array("I")
         self._target_lengths = array("I")
-        self._words = _WordSets()
+        self._words = WordSets()
 
 
 def find_misfits(sources: Sequence[str], targets: Sequence[str]) -> list[Misfit]:
@@ -239,270 +204,7 @@ def find_misfits(sources: Sequence[str], targets: Sequence[str]) -> list[Misfit]
     return clues.misfits()
 
 
-def _words_and_marks(sentence: str) -> set[str]:
-    """The parts that a translation could copy: numbers, words of three letters or more, marks."""
-    words = set(_WORD.findall(sentence))
-    words.update(_MARKS[mark] for mark in _MARK.findall(sentence))
-    return words
-
-
-def _kind(word: str) -> str:
-    """The kind of a word; the probability of a copy is estimated for each kind."""
-    if word.isdecimal():
-        return "number"
-    if word.isalpha():
-        return "word"
-    return "mark"
-
-
-@dataclass(frozen=True)
-class _WordScores:
-    """What one word adds to the score of a pair.
-
-    Attributes:
-        both: The score if both sides of the pair contain the word.
-        source: The score if the source contains it and the target does not.
-        target: The score if the target contains it and the source does not.
-    """
-
-    both: float
-    source: float
-    target: float
-
-
-class _PairScorer:
-    """Scores the pairs of a text at any offset.
-
-    The parameters (correlation of lengths, probability of copied words) are estimated from the
-    pairs at one offset, `estimation_offset`.
-    """
-
-    def __init__(self, source: _Floats, target: _Floats, estimation_offset: int) -> None:
-        """Estimate the correlation of lengths.
-
-        Args:
-            source: Normal scores of the source lengths, shape (lines,).
-            target: Normal scores of the target lengths, shape (lines,).
-            estimation_offset: The offset, in lines, that the text is assumed to have.
-        """
-        self.estimation_offset = estimation_offset
-        self._source = source
-        self._target = target
-        self.length_correlation = _correlation(source, _at_offset(target, estimation_offset))
-        self._words = _WordSets()
-        self._scores_of_word: dict[str, _WordScores] = {}
-
-    def learn_words(self, words: _WordSets) -> None:
-        """Estimate how often words are copied, and compute the scores of each word from it."""
-        lines = len(words.sources)
-        source_counts = _line_counts(words.sources)
-        target_counts = _line_counts(words.targets)
-        shared_words = _telling_words(source_counts, target_counts, lines)
-        self._words = _WordSets(
-            sources=[line_words & shared_words for line_words in words.sources],
-            targets=[line_words & shared_words for line_words in words.targets],
-        )
-        # By kind: how often a word is in a source line, in a target line, and in both of a pair.
-        source_kinds = Counter[str]()
-        target_kinds = Counter[str]()
-        copied_kinds = Counter[str]()
-        for word in shared_words:
-            source_kinds[_kind(word)] += source_counts[word]
-            target_kinds[_kind(word)] += target_counts[word]
-        for source_words, target_words in self._pairs_of_words(self.estimation_offset):
-            for word in source_words & target_words:
-                copied_kinds[_kind(word)] += 1
-        for word in shared_words:
-            kind = _kind(word)
-            # The 2 in the denominator keeps the estimate low for a kind that occurs rarely.
-            self._scores_of_word[word] = _word_scores(
-                source_frequency=source_counts[word] / lines,
-                target_frequency=target_counts[word] / lines,
-                source_copied=copied_kinds[kind] / (source_kinds[kind] + 2),
-                target_copied=copied_kinds[kind] / (target_kinds[kind] + 2),
-            )
-
-    def pair_scores(self, offset: int) -> _Floats:
-        """Score each source line with the target line that is `offset` lines later.
-
-        Args:
-            offset: The offset in lines; negative for earlier target lines.
-
-        Returns:
-            Log likelihood ratios, shape (lines,). A source line whose target line would be before
-            the first or after the last line of the text scores 0.
-        """
-        target = _at_offset(self._target, offset)
-        scores = _length_scores(self._source, target, self.length_correlation)
-        has_words = len(self._scores_of_word) > 0
-        if has_words:
-            word_scores = np.minimum(self._sums_of_word_scores(offset), _MAX_WORD_SCORE)
-            scores = scores + word_scores
-        is_outside_text = np.isnan(target)
-        return np.where(is_outside_text, 0.0, _with_outliers(scores))
-
-    def chance_scores(self) -> _Floats:
-        """Score how much likelier each pair at offset 0 is by chance than as a translation.
-
-        Both the lengths and all clues together must speak against a translation. Words alone are
-        not enough: a text of another field can lack the copied words although it is translated.
-
-        Returns:
-            Log likelihood ratios in favor of chance, shape (lines,).
-        """
-        length_scores = _length_scores(self._source, self._target, self.length_correlation)
-        translation_scores = np.maximum(_with_outliers(length_scores), self.pair_scores(0))
-        return -translation_scores
-
-    def _sums_of_word_scores(self, offset: int) -> _Floats:
-        """Sum up the word scores of each pair, shape (lines,)."""
-        sums = np.zeros(len(self._source))
-        first_line = max(0, -offset)
-        pairs = self._pairs_of_words(offset)
-        for line, (source_words, target_words) in enumerate(pairs, first_line):
-            sums[line] = self._sum_of_word_scores(source_words, target_words)
-        return sums
-
-    def _sum_of_word_scores(self, source_words: set[str], target_words: set[str]) -> float:
-        """Sum up the word scores of one pair."""
-        total = 0.0
-        for word in source_words:
-            scores = self._scores_of_word[word]
-            total += scores.both if word in target_words else scores.source
-        for word in target_words - source_words:
-            total += self._scores_of_word[word].target
-        return total
-
-    def _pairs_of_words(self, offset: int) -> Iterator[tuple[set[str], set[str]]]:
-        """Pair the words of each source line with those of the target line `offset` later."""
-        sources = self._words.sources[max(0, -offset) :]
-        targets = self._words.targets[max(0, offset) :]
-        return zip(sources, targets, strict=False)
-
-
-def _line_counts(words: Iterable[set[str]]) -> Counter[str]:
-    """Count the lines that contain each word."""
-    counts = Counter[str]()
-    for line_words in words:
-        counts.update(line_words)
-    return counts
-
-
-def _telling_words(
-    source_counts: Counter[str], target_counts: Counter[str], lines: int
-) -> set[str]:
-    """Select the words of both sides that tell a translation from a chance pair.
-
-    Frequent words that are spelled alike, such as "in", tell little: by chance, a word is in both
-    lines of source_count * target_count / lines pairs. A word is left out if that is 2 or more.
-    Numbers and marks are always kept.
-    """
-    telling_words = set()
-    for word, source_count in source_counts.items():
-        if word not in target_counts:
-            continue
-        is_rare = source_count * target_counts[word] < 2 * lines
-        if is_rare or _kind(word) != "word":
-            telling_words.add(word)
-    return telling_words
-
-
-def _word_scores(
-    *,
-    source_frequency: float,
-    target_frequency: float,
-    source_copied: float,
-    target_copied: float,
-) -> _WordScores:
-    """Compute the scores of one word as log likelihood ratios.
-
-    In a translation, a word of one line is in the other line with the probability of a copy. In a
-    chance pair, it is there with its frequency. If the copy is not likelier than that, the word
-    tells nothing and scores 0.
-
-    Args:
-        source_frequency: Share of the source lines that contain the word.
-        target_frequency: Share of the target lines that contain the word.
-        source_copied: Probability that a word of this kind in the source is in the target, too.
-        target_copied: Probability that a word of this kind in the target is in the source, too.
-    """
-    in_target = min(_MAX_ESTIMATE, max(source_copied, target_frequency))
-    in_source = min(_MAX_ESTIMATE, max(target_copied, source_frequency))
-    if in_target <= target_frequency or in_source <= source_frequency:
-        return _WordScores(both=0.0, source=0.0, target=0.0)
-    # A shared word can be seen from either side: the score is the mean of both views.
-    source_view = math.log(in_target / target_frequency)
-    target_view = math.log(in_source / source_frequency)
-    return _WordScores(
-        both=(source_view + target_view) / 2,
-        source=math.log((1 - in_target) / (1 - target_frequency)),
-        target=math.log((1 - in_source) / (1 - source_frequency)),
-    )
-
-
-def _normal_scores(lengths: _Floats) -> _Floats:
-    """Map the rank of each length to a quantile of the standard normal distribution.
-
-    Rank r of n lengths becomes the quantile of probability (r - 0.5) / n. Equal lengths share the
-    mean of their ranks, which begin at 1. Shape in and out: (lines,).
-    """
-    from scipy.special import ndtri  # Loading scipy takes a moment, so it waits for a first use.
-
-    _, value_indices, counts = np.unique(lengths, return_inverse=True, return_counts=True)
-    mean_ranks = np.cumsum(counts) - (counts - 1) / 2
-    probabilities = (mean_ranks[value_indices] - 0.5) / len(lengths)
-    scores: _Floats = ndtri(probabilities)
-    return scores
-
-
-def _at_offset(values: _Floats, offset: int) -> _Floats:
-    """Return for each line the value `offset` lines later; NaN beyond both ends of the text."""
-    moved_values = np.full(len(values), np.nan)
-    if offset >= 0:
-        moved_values[: len(values) - offset] = values[offset:]
-    else:
-        moved_values[-offset:] = values[:offset]
-    return moved_values
-
-
-def _correlation(source: _Floats, target: _Floats) -> float:
-    """Compute Pearson's correlation, limited to the range from 0 to `_MAX_ESTIMATE`.
-
-    Lines whose target is NaN are left out. If all values of one side are equal, the result is 0.
-    """
-    is_known = ~np.isnan(target)
-    known_source = source[is_known]
-    known_target = target[is_known]
-    if np.ptp(known_source) == 0 or np.ptp(known_target) == 0:
-        return 0.0
-    correlation = np.corrcoef(known_source, known_target)[0, 1]
-    return float(np.clip(correlation, 0.0, _MAX_ESTIMATE))
-
-
-def _length_scores(source: _Floats, target: _Floats, correlation: float) -> _Floats:
-    """Compute log(p(x, y) / (p(x) p(y))) for standard bivariate normal x and y.
-
-    With the correlation r, this is -log(1 - r²) / 2 - (r² (x² + y²) - 2 r x y) / (2 (1 - r²)).
-    """
-    unexplained_variance = 1 - correlation**2
-    squares = correlation**2 * (source**2 + target**2) - 2 * correlation * source * target
-    scores: _Floats = -0.5 * math.log(unexplained_variance) - squares / (2 * unexplained_variance)
-    return scores
-
-
-def _with_outliers(scores: _Floats) -> _Floats:
-    """Mix the likelihood ratio of each pair with the ratio of an outlier, which is 1.
-
-    No score can fall below log(`_OUTLIER_PROBABILITY`), which is about -3.
-    """
-    likelihood_ratios = np.exp(scores)
-    mixed_scores: _Floats = np.log(
-        _OUTLIER_PROBABILITY + (1 - _OUTLIER_PROBABILITY) * likelihood_ratios
-    )
-    return mixed_scores
-
-
-def _is_correlation_expected(source_lengths: _Floats, target_lengths: _Floats) -> bool:
+def _is_correlation_expected(source_lengths: Floats, target_lengths: Floats) -> bool:
     """Decide whether the lengths of translations would correlate noticeably in such a text.
 
     Short lines of similar lengths hardly correlate even if they are translations: their lengths
@@ -535,7 +237,7 @@ def _shift_threshold(lines: int) -> float:
 
 
 def _find_in_part(
-    source_lengths: _Floats, target_lengths: _Floats, words: _WordSets | None
+    source_lengths: Floats, target_lengths: Floats, words: WordSets | None
 ) -> list[Misfit]:
     """Find the ranges that do not fit in one part of a text.
 
@@ -548,11 +250,11 @@ def _find_in_part(
         The ranges in the order of their lines, which are counted from 1 in this part.
     """
     lines = len(source_lengths)
-    source = _normal_scores(source_lengths)
-    target = _normal_scores(target_lengths)
+    source = normal_scores(source_lengths)
+    target = normal_scores(target_lengths)
     # If all lines of a text are shifted, the parameters can only be estimated at that offset. So
     # each offset has a scorer, and the scorer that explains its own offset best is used.
-    scorers = [_PairScorer(source, target, offset) for offset in (0, *OFFSETS)]
+    scorers = [PairScorer(source, target, offset) for offset in (0, *OFFSETS)]
     total_scores = []
     for scorer in scorers:
         if words is not None:
@@ -570,14 +272,14 @@ def _find_in_part(
     return _find_ranges(best_scorer)
 
 
-def _find_ranges(scorer: _PairScorer) -> list[Misfit]:
+def _find_ranges(scorer: PairScorer) -> list[Misfit]:
     """Find the shifted ranges, then the unrelated ranges outside of them, in order."""
     shifted = _find_shifted_ranges(scorer)
     unrelated = _find_unrelated_ranges(scorer, shifted)
     return sorted(shifted + unrelated, key=lambda misfit: misfit.first)
 
 
-def _find_shifted_ranges(scorer: _PairScorer) -> list[Misfit]:
+def _find_shifted_ranges(scorer: PairScorer) -> list[Misfit]:
     """Find the ranges that fit better at another offset than at offset 0, the clearest first.
 
     Each round takes the range with the largest sum of gains over all offsets, and excludes its
@@ -611,7 +313,7 @@ def _find_shifted_ranges(scorer: _PairScorer) -> list[Misfit]:
     return misfits
 
 
-def _find_unrelated_ranges(scorer: _PairScorer, shifted: Sequence[Misfit]) -> list[Misfit]:
+def _find_unrelated_ranges(scorer: PairScorer, shifted: Sequence[Misfit]) -> list[Misfit]:
     """Find the ranges that fit at no offset, outside of the shifted ranges, the clearest first.
 
     Each round takes the range with the largest sum of chance scores, and excludes its lines from
@@ -656,12 +358,12 @@ class _Range:
         return Misfit(first=self.start + 1, last=self.stop, offset=offset)
 
 
-def _without_excluded(scores: _Floats, is_excluded: _Booleans) -> _Floats:
+def _without_excluded(scores: Floats, is_excluded: _Booleans) -> Floats:
     """Replace the scores of excluded lines by `_EXCLUDED_LINE_SCORE`."""
     return np.where(is_excluded, _EXCLUDED_LINE_SCORE, scores)
 
 
-def _best_range(scores: _Floats) -> _Range:
+def _best_range(scores: Floats) -> _Range:
     """Find the range of lines with the largest sum of scores, in linear time.
 
     The sum of a range is the difference of two cumulative sums: at its end and before its start.
