@@ -89,7 +89,7 @@ class NewCorpus:
         forms = PairForms()
         try:
             pairs_of = clues.collect(local_pairs(own.text, own.languages, counts=counts))
-            sample = draw(forms.of(pairs_of), Sample(_LINES, 1), counts)
+            sample = draw(forms.collect(pairs_of), Sample(_LINES, 1), counts)
         except UserError as error:
             place = parting(files) if "not parallel" in str(error) else ""
             raise UserError(f"{error}{place}") from None

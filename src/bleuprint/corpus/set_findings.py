@@ -12,16 +12,24 @@ from bleuprint.runtime.schema import read_record
 from bleuprint.text.parallel import TextFolder
 from bleuprint.text.unicode import comparable
 
-# In the folder of a corpus's descriptions of test sets; no test set has a dot in its name.
+# The file of findings. It is in the folder that describes the test sets. Names of test sets contain
+# no dot, so that it cannot be mistaken for a description.
 FINDINGS = "set.findings.json"
-# The share of a test set's sentences in another set from which it is reported. Published sets have
-# some short sentences in common: 3 of 500 in Tanaka, 16 of 8,208 in ukuxhumana.
-_REPORTED = 0.01
+# An overlap is reported from this share of the test set on. Published sets have some short
+# sentences in common: 3 of 500 in Tanaka, 16 of 8,208 in ukuxhumana.
+_MIN_OVERLAP = 0.01
 
 
 @dataclass(frozen=True)
 class Overlap:
-    """How many of the `lines` sources of a test set are sources of another held-out set, too."""
+    """The source sentences of a test set that are in another held-out set, too.
+
+    Attributes:
+        test: The name of the test set.
+        other: The name of the other test set, or "valid".
+        shared: The number of sentences of the test set that are in the other set.
+        lines: The number of sentences of the test set.
+    """
 
     test: str
     other: str
@@ -29,25 +37,35 @@ class Overlap:
     lines: int
 
     def __str__(self) -> str:
-        other = "the validation set" if self.other == "valid" else f"test set {self.other}"
-        return f"{self.shared:,} of {self.lines:,} sentences of test set {self.test} are in {other}"
+        is_valid = self.other == "valid"
+        other_set = "the validation set" if is_valid else f"test set {self.other}"
+        share = f"{self.shared:,} of {self.lines:,} sentences"
+        return f"{share} of test set {self.test} are in {other_set}"
 
 
 @dataclass(frozen=True)
 class SetFindings:
-    """The misfits of each set (train, valid, test.NAME), and the overlaps of held-out sets."""
+    """Faults of the sets of one corpus.
+
+    Attributes:
+        misfits: The ranges of lines that do not fit, by set (train, valid, test.NAME). In a corpus
+            with several directions, the key is the direction, a space and the set.
+        overlaps: The overlaps of held-out sets.
+    """
 
     misfits: dict[str, tuple[Misfit, ...]] = field(default_factory=dict)
     overlaps: tuple[Overlap, ...] = ()
 
     @classmethod
     def read(cls, folder: Path) -> "SetFindings":
-        """Read what `write` wrote; without a file nothing was found."""
+        """Read the findings from a folder; empty findings if it contains no file of them."""
         path = folder / FINDINGS
-        return read_record(cls, path) if path.exists() else cls()
+        if not path.exists():
+            return cls()
+        return read_record(cls, path)
 
     def write(self, folder: Path) -> None:
-        """Write the findings; nothing if there are none."""
+        """Write the findings to a folder. Empty findings are not written."""
         if self.misfits or self.overlaps:
             write_json(folder / FINDINGS, asdict(self))
 
@@ -55,47 +73,76 @@ class SetFindings:
 def set_findings(name: str, corpus: Corpus, root: Path = Path()) -> SetFindings:
     """Compare the sides of each published set, and the held-out sets with each other.
 
-    Lines are counted in the downloaded text, whose lines are those of the published files.
+    Args:
+        name: The name of the corpus.
+        corpus: The corpus.
+        root: The folder of the experiment.
+
+    Returns:
+        The findings. Their line numbers are those of the published files.
     """
     misfits = {}
     for pair_name, pair in corpus.pairs(name).items():
-        given = TextFolder(paths.given(pair_name, root), pair.source, pair.target)
-        if not given.path.is_dir():
-            continue
+        # A direction of the corpus NAME is called NAME/DIRECTION.
         direction = pair_name.removeprefix(name).removeprefix("/")
-        for set_name in given.names():
-            clues = PairClues()
-            for each in given.pairs(set_name):
-                clues.add(each)
-            if found := clues.misfits():
-                misfits[f"{direction} {set_name}".strip()] = tuple(found)
+        downloaded = TextFolder(paths.given(pair_name, root), pair.source, pair.target)
+        if not downloaded.path.is_dir():
+            continue
+        for set_name in downloaded.names():
+            set_misfits = _misfits_of_set(downloaded, set_name)
+            if set_misfits:
+                misfits[f"{direction} {set_name}".strip()] = set_misfits
+    return SetFindings(misfits, _overlaps_of_held_out(name, corpus, root))
+
+
+def _misfits_of_set(folder: TextFolder, set_name: str) -> tuple[Misfit, ...]:
+    """Return the ranges of lines of one set that do not fit."""
+    clues = PairClues()
+    for pair in folder.pairs(set_name):
+        clues.add(pair)
+    return tuple(clues.misfits())
+
+
+def _overlaps_of_held_out(name: str, corpus: Corpus, root: Path) -> tuple[Overlap, ...]:
+    """Return the overlaps of the validation and test sets of a corpus."""
     split = TextFolder(paths.folder(name, "split", root), *corpus.languages)
-    sources = {each: [pair.source for pair in split.pairs(each)] for each in split.held_out()}
-    return SetFindings(misfits, tuple(overlaps(sources)))
+    sources = {}
+    for set_name in split.held_out():
+        sources[set_name] = [pair.source for pair in split.pairs(set_name)]
+    return tuple(overlaps(sources))
 
 
 def overlaps(sources: Mapping[str, Sequence[str]]) -> Iterator[Overlap]:
-    """The overlaps from a hundredth of a test set's lines on.
+    """Find the held-out sets that share sentences, compared without case and punctuation.
 
-    `sources`: the sentences of valid and of each test.NAME. Of two test sets that overlap, the
-    later one is named first.
+    Args:
+        sources: The source sentences of each held-out set: valid, and each test.NAME.
+
+    Yields:
+        The overlaps from 1% of a test set on. Each test set is compared with the validation set
+        and with the test sets before it.
     """
-    known = {name: frozenset(map(comparable, lines)) for name, lines in sources.items()}
-    earlier: list[str] = ["valid"] if "valid" in sources else []
-    for name, lines in sources.items():
-        if name == "valid":
+    normalized_sources = {}
+    for set_name, sentences in sources.items():
+        normalized_sources[set_name] = frozenset(comparable(sentence) for sentence in sentences)
+    earlier_sets = []
+    if "valid" in sources:
+        earlier_sets.append("valid")
+    for set_name, sentences in sources.items():
+        if set_name == "valid":
             continue
-        for other in earlier:
-            shared = _count(lines, known[other])
-            if shared and shared >= _REPORTED * len(lines):
+        for earlier_set in earlier_sets:
+            shared = _shared_count(sentences, normalized_sources[earlier_set])
+            if shared > 0 and shared >= _MIN_OVERLAP * len(sentences):
                 yield Overlap(
-                    test=name.removeprefix("test."),
-                    other=other.removeprefix("test."),
+                    test=set_name.removeprefix("test."),
+                    other=earlier_set.removeprefix("test."),
                     shared=shared,
-                    lines=len(lines),
+                    lines=len(sentences),
                 )
-        earlier.append(name)
+        earlier_sets.append(set_name)
 
 
-def _count(lines: Iterable[str], known: frozenset[str]) -> int:
-    return sum(comparable(line) in known for line in lines)
+def _shared_count(sentences: Iterable[str], normalized_sentences: frozenset[str]) -> int:
+    """Count the sentences whose normalized form is in the other set."""
+    return sum(comparable(sentence) in normalized_sentences for sentence in sentences)

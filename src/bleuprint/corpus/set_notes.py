@@ -1,7 +1,7 @@
 """Notes on the sets of a corpus: sets that are the same text or overlap, lines that do not fit.
 
-Files in inputs/ are read, and validation and test sets that were downloaded before; of each text
-only the first lines.
+Files in inputs/ are read, and validation and test sets that were downloaded before. Only the first
+pairs of each text are read.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -20,81 +20,123 @@ from bleuprint.runtime.errors import UserError
 from bleuprint.runtime.files import sha256_of
 from bleuprint.text.parallel import Pair, TextFolder
 
-# The pairs of a text that are read, and those that are compared by more than their lengths: a note
-# must not take the time of a stage.
-_PAIRS, _PAIRS_WITH_WORDS = 100_000, 5000
-# What follows from a text that is in two sets.
+# The number of pairs that are read of each text, and the number of pairs up to which a text is
+# compared by its words, too: notes must not take as long as a stage.
+_MAX_PAIRS = 100_000
+_MAX_PAIRS_WITH_WORDS = 5000
+# The consequences of a text that is in two sets.
 _IN_TEST = "checkpoints would be chosen by the sentences that the table scores; give another one"
 _DROPPED = "dedup.decontaminate drops its sentences from the training text"
 _LEARNED = "with dedup.decontaminate none, the model is trained on these sentences"
+# The columns of source and target in a table whose settings do not name them, counted from 1.
+_DEFAULT_COLUMNS = (1, 2)
 
 
 def set_notes(settings: Settings) -> Iterator[str]:
-    """All notes, one line each, of all corpora."""
+    """Yield the notes on the sets of all corpora.
+
+    Args:
+        settings: The experiment.
+
+    Yields:
+        Notes of one line each.
+    """
     reader = _Reader({})
     for name, corpus in settings.pairs().items():
-        texts = {key: text for key, text in corpus.files.texts().items() if text.made is None}
-        same = list(_same_texts(texts))
-        for each in same:
-            yield f"corpora.{name}: {each.note(corpus.dedup.decontaminate != 'none')}"
-        pairs = dict[str, list[Pair]]()
-        for key, text in texts.items():
-            try:
-                pairs[key] = reader.pairs(text, corpus.languages)
-            except UserError as error:
-                yield f"corpora.{name}.files.{key}: {error}"
-        for key in _held_out_without_files(corpus, texts):
-            pairs[key] = _downloaded(name, corpus, key)
-        for key, of_text in pairs.items():
-            if text_fault := _fault(of_text):
-                yield f"corpora.{name}.files.{key}: {text_fault}"
-        for overlap in _overlaps(pairs, same):
-            yield f"corpora.{name}: {overlap}"
+        yield from _notes_on_corpus(name, corpus, reader)
 
 
-def _is_here(text: Text) -> bool:
+def _notes_on_corpus(name: str, corpus: Corpus, reader: "_Reader") -> Iterator[str]:
+    """Yield the notes on one corpus: first the same texts, then texts that do not fit, overlaps."""
+    texts = {}
+    for key, text in corpus.files.texts().items():
+        is_synthetic = text.made is not None
+        if not is_synthetic:
+            texts[key] = text
+    same_texts = list(_same_texts(texts))
+    is_decontaminated = corpus.dedup.decontaminate != "none"
+    for same_text in same_texts:
+        yield f"corpora.{name}: {same_text.note(is_decontaminated)}"
+
+    pairs_by_key = dict[str, list[Pair]]()
+    for key, text in texts.items():
+        try:
+            pairs_by_key[key] = reader.pairs(text, corpus.languages)
+        except UserError as error:
+            yield f"corpora.{name}.files.{key}: {error}"
+    for set_name in _held_out_without_files(corpus, texts):
+        pairs_by_key[set_name] = _downloaded(name, corpus, set_name)
+
+    for key, pairs in pairs_by_key.items():
+        misfit_note = _misfit_note(pairs)
+        if misfit_note:
+            yield f"corpora.{name}.files.{key}: {misfit_note}"
+    for overlap in _partial_overlaps(pairs_by_key, same_texts):
+        yield f"corpora.{name}: {overlap}"
+
+
+def _has_local_files(text: Text) -> bool:
+    """Whether all files of a text are in inputs/."""
     return all(file.path is not None and Path(file.path).is_file() for file in text.files)
 
 
 @dataclass(frozen=True)
 class _Reader:
-    """Reads the first pairs of texts, each text once."""
+    """Reads the first pairs of texts. A text that several corpora share is read once.
 
-    known: dict[tuple[Text, tuple[str, str]], list[Pair]]
+    Attributes:
+        pairs_read: The pairs of each text that was read, by its settings and languages.
+    """
+
+    pairs_read: dict[tuple[Text, tuple[str, str]], list[Pair]]
 
     def pairs(self, text: Text, languages: tuple[str, str]) -> list[Pair]:
-        """The pairs; none without the files. Raises UserError if they are not parallel."""
-        if text.format == "documents":  # their lines are no sentences yet
+        """Read the first pairs of a text.
+
+        Args:
+            text: The settings of its files.
+            languages: The codes of source and target.
+
+        Returns:
+            The pairs; an empty list if the files are not in inputs/, or contain whole documents,
+            which are not split into sentences yet.
+
+        Raises:
+            UserError: The files are not parallel.
+        """
+        if text.format == "documents" or not _has_local_files(text):
             return []
-        if not _is_here(text):
-            return []
-        key = text, languages
-        if key not in self.known:
-            self.known[key] = list(islice(local_pairs(text, languages), _PAIRS))
-        return self.known[key]
+        key = (text, languages)
+        if key not in self.pairs_read:
+            pairs = islice(local_pairs(text, languages), _MAX_PAIRS)
+            self.pairs_read[key] = list(pairs)
+        return self.pairs_read[key]
 
 
 def _held_out_without_files(corpus: Corpus, texts: Mapping[str, Text]) -> list[str]:
-    """The validation and test sets whose files are not all in inputs/."""
-    found = []
+    """Return the names of the validation and test sets whose files are not all in inputs/."""
+    set_names = []
     for set_name, parts in corpus.files.sets().items():
-        keys = [f"{set_name}.{part}" for part in parts]
-        if set_name != "train" and not all(_is_here(texts[key]) for key in keys):
-            found.append(set_name)
-    return found
+        if set_name == "train":
+            continue
+        set_texts = [texts[f"{set_name}.{part_name}"] for part_name in parts]
+        if not all(_has_local_files(text) for text in set_texts):
+            set_names.append(set_name)
+    return set_names
 
 
 def _downloaded(name: str, corpus: Corpus, set_name: str) -> list[Pair]:
-    """The first pairs of a set that was downloaded before; none if it was not."""
-    texts = TextFolder(paths.given(name), *corpus.languages)
-    if not all(path.is_file() for path in texts.files(set_name)):
+    """Read the first pairs of a set; an empty list if the set was not downloaded before."""
+    folder = TextFolder(paths.given(name), *corpus.languages)
+    source_path, target_path = folder.files(set_name)
+    if not source_path.is_file() or not target_path.is_file():
         return []
-    return list(islice(texts.pairs(set_name), _PAIRS))
+    return list(islice(folder.pairs(set_name), _MAX_PAIRS))
 
 
-def _fault(pairs: Sequence[Pair]) -> str:
-    """What is wrong with the sides of a text; empty if nothing is."""
-    clues = PairClues(_PAIRS_WITH_WORDS)
+def _misfit_note(pairs: Sequence[Pair]) -> str:
+    """Name the lines whose source and target do not fit; an empty string if all lines fit."""
+    clues = PairClues(_MAX_PAIRS_WITH_WORDS)
     for pair in pairs:
         clues.add(pair)
     misfits = clues.misfits()
@@ -104,28 +146,47 @@ def _fault(pairs: Sequence[Pair]) -> str:
 
 
 def _set_of(key: str) -> str:
-    """The set of SET.PART, or SET; that of a test set is test.NAME."""
+    """Return the set of a text: train for train.PART, valid for valid.PART, test.NAME for tests."""
     parts = key.split(".")
-    return ".".join(parts[:2]) if parts[0] == "test" else parts[0]
+    if parts[0] == "test":
+        return ".".join(parts[:2])
+    return parts[0]
 
 
-def _overlaps(pairs: Mapping[str, list[Pair]], same: Sequence["_SameText"]) -> Iterator[Overlap]:
-    """The overlaps of held-out sets that are not the same text as a whole."""
+def _partial_overlaps(
+    pairs_by_key: Mapping[str, list[Pair]], same_texts: Sequence["_SameText"]
+) -> Iterator[Overlap]:
+    """Yield the overlaps of held-out sets, except for sets that contain the same text as a whole.
+
+    Args:
+        pairs_by_key: The pairs of each text, by SET.PART, or by SET for a downloaded set.
+        same_texts: The texts that are the same as a whole, which have a note of their own.
+    """
     sources = dict[str, list[str]]()
-    for key, of_text in pairs.items():
+    for key, pairs in pairs_by_key.items():
         set_name = _set_of(key)
-        if set_name != "train":
-            sources.setdefault(set_name, []).extend(pair.source for pair in of_text)
-    known = {(each.first_set, each.second_set) for each in same}
+        if set_name == "train":
+            continue
+        set_sources = sources.setdefault(set_name, [])
+        set_sources.extend(pair.source for pair in pairs)
+    same_sets = {(same_text.first_set, same_text.second_set) for same_text in same_texts}
     for overlap in overlaps(sources):
-        other = "valid" if overlap.other == "valid" else f"test.{overlap.other}"
-        if (other, f"test.{overlap.test}") not in known:
+        is_with_valid = overlap.other == "valid"
+        other_set = "valid" if is_with_valid else f"test.{overlap.other}"
+        test_set = f"test.{overlap.test}"
+        if (other_set, test_set) not in same_sets:
             yield overlap
 
 
 @dataclass(frozen=True)
 class _SameText:
-    """Two texts, in SET.PART each, that have the same sentences on both sides, or in the source."""
+    """Two texts that have the same sentences, either on both sides or in the source only.
+
+    Attributes:
+        first: The key of a text in the settings, SET.PART.
+        second: The key of a later text.
+        in_source_alone: Whether only the sources are the same.
+    """
 
     first: str
     second: str
@@ -140,42 +201,76 @@ class _SameText:
         return _set_of(self.second)
 
     def note(self, is_decontaminated: bool) -> str:
-        """What is the same, and what follows; whether dedup drops held-out sentences from train."""
-        what = "have the same source file" if self.in_source_alone else "are the same text"
+        """Describe what is the same, and the consequence.
+
+        Args:
+            is_decontaminated: Whether held-out sentences are dropped from the training text.
+        """
+        similarity = "have the same source file" if self.in_source_alone else "are the same text"
+        note = f"files.{self.first} and files.{self.second} {similarity}"
+        consequence = self._consequence(is_decontaminated)
+        return f"{note}: {consequence}" if consequence else note
+
+    def _consequence(self, is_decontaminated: bool) -> str:
+        """Describe the consequence; an empty string for test sets with different references."""
         sets = {self.first_set, self.second_set}
         if "train" in sets:
-            follows = f": {_DROPPED if is_decontaminated else _LEARNED}"
-        elif "valid" in sets:
-            follows = f": {_IN_TEST}"
-        else:
-            follows = "" if self.in_source_alone else ": the table would score it twice"
-        return f"files.{self.first} and files.{self.second} {what}{follows}"
+            return _DROPPED if is_decontaminated else _LEARNED
+        if "valid" in sets:
+            return _IN_TEST
+        if self.in_source_alone:
+            return ""
+        return "the table would score it twice"
 
 
 def _same_texts(texts: Mapping[str, Text]) -> Iterator[_SameText]:
-    """The texts of different sets that have the same files, by name or by content."""
-    for (first, text), (second, other) in combinations(texts.items(), 2):
-        if _set_of(first) == _set_of(second) or text.format != other.format:
+    """Yield the pairs of texts in different sets that have the same source, or source and target.
+
+    Args:
+        texts: The settings of the texts by SET.PART, in the order of the settings.
+    """
+    for first_key, second_key in combinations(texts, 2):
+        first_text = texts[first_key]
+        second_text = texts[second_key]
+        if _set_of(first_key) == _set_of(second_key):
             continue
-        if _has_same_source(text, other):
-            yield _SameText(first, second, in_source_alone=not _has_same_target(text, other))
+        # The same file in two formats yields different sentences.
+        if first_text.format != second_text.format:
+            continue
+        if not _has_same_source(first_text, second_text):
+            continue
+        has_same_target = _has_same_target(first_text, second_text)
+        yield _SameText(first_key, second_key, in_source_alone=not has_same_target)
 
 
-def _has_same_source(text: Text, other: Text) -> bool:
-    if text.both is not None and other.both is not None:
-        has_same_column = (text.columns or (1, 2))[0] == (other.columns or (1, 2))[0]
-        return has_same_column and _is_same(text.both, other.both)
-    return _is_same(text.source, other.source)
+def _has_same_source(first: Text, second: Text) -> bool:
+    """Whether the sources of two texts are the same file, or the same column of one file."""
+    if first.both is not None and second.both is not None:
+        first_column = _columns(first)[0]
+        second_column = _columns(second)[0]
+        return first_column == second_column and _has_same_content(first.both, second.both)
+    return _has_same_content(first.source, second.source)
 
 
-def _has_same_target(text: Text, other: Text) -> bool:
-    if text.both is not None:
-        return (text.columns or (1, 2))[1] == (other.columns or (1, 2))[1]
-    return _is_same(text.target, other.target)
+def _has_same_target(first: Text, second: Text) -> bool:
+    """Whether the targets of two texts with the same source are the same, too."""
+    if first.both is not None:
+        # Both texts read the same file.
+        return _columns(first)[1] == _columns(second)[1]
+    return _has_same_content(first.target, second.target)
 
 
-def _is_same(first: File | None, second: File | None) -> bool:
-    """Whether two files are one, or have the same content: by hashes where they are known."""
+def _columns(text: Text) -> tuple[int, int]:
+    """Return the columns of source and target in a table, counted from 1."""
+    return text.columns or _DEFAULT_COLUMNS
+
+
+def _has_same_content(first: File | None, second: File | None) -> bool:
+    """Whether two files are the same file, or have the same content.
+
+    Contents are compared by the hashes in the settings. Without these, local files are compared by
+    their sizes, then by their hashes. Files that cannot be compared count as different.
+    """
     if first is None or second is None:
         return False
     if first.name == second.name:
@@ -186,9 +281,10 @@ def _is_same(first: File | None, second: File | None) -> bool:
         return first.sha256 == second.sha256
     if first.path is None or second.path is None:
         return False
-    paths = Path(first.path), Path(second.path)
-    if not all(path.is_file() for path in paths):
+    first_path = Path(first.path)
+    second_path = Path(second.path)
+    if not first_path.is_file() or not second_path.is_file():
         return False
-    if paths[0].stat().st_size != paths[1].stat().st_size:
+    if first_path.stat().st_size != second_path.stat().st_size:
         return False
-    return sha256_of(paths[0]) == sha256_of(paths[1])
+    return sha256_of(first_path) == sha256_of(second_path)

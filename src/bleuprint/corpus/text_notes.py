@@ -1,6 +1,7 @@
 """Notes on texts that look like subwords, tokens, JSON or fields in place of sentences."""
 
 from collections.abc import Collection, Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 
@@ -15,115 +16,203 @@ from bleuprint.runtime.errors import UserError
 from bleuprint.text.parallel import Pair, TextFolder, read_lines
 from bleuprint.text.text_form import ENTITIES, LOWER_CASE, TOKENS, Form, FormCounter, FoundForm
 
-# The lines that are read of each text: a note must not take the time of a stage.
-_LINES = 2000
+# The number of pairs that are read of each text: notes must not take as long as a stage.
+_MAX_PAIRS = 2000
 # The formats in which pair n of a text is line n of its files.
-_OF_LINES = ("plain", "tsv")
+_LINE_FORMATS = ("plain", "tsv")
 
 
 class PairForms:
-    """The forms of both sides of pairs, which are counted while these are read."""
+    """Counts the forms (subwords, JSON and more) of both sides of pairs while they are read."""
 
     def __init__(self) -> None:
-        self._sides = {"source": FormCounter(), "target": FormCounter()}
+        self._counters = {"source": FormCounter(), "target": FormCounter()}
 
-    def of(self, pairs: Iterable[Pair]) -> Iterator[Pair]:
-        """The same pairs."""
-        source, target = self._sides.values()
+    def add(self, number: int, pair: Pair) -> None:
+        """Count the forms of one pair.
+
+        Args:
+            number: The number of the pair in its text, counted from 1.
+            pair: The pair.
+        """
+        self._counters["source"].add(number, pair.source)
+        self._counters["target"].add(number, pair.target)
+
+    def collect(self, pairs: Iterable[Pair]) -> Iterator[Pair]:
+        """Count the forms of each pair, and pass the pair on unchanged.
+
+        Args:
+            pairs: All pairs of a text, from the first one.
+
+        Yields:
+            The same pairs.
+        """
         for number, pair in enumerate(pairs, 1):
-            source.add(number, pair.source)
-            target.add(number, pair.target)
+            self.add(number, pair)
             yield pair
 
     def found(self, ignored: Collection[Form] = ()) -> dict[str, FoundForm]:
-        """By side, the form of a side that does not look like sentences."""
-        found = {side: counter.found(ignored) for side, counter in self._sides.items()}
-        return {side: form for side, form in found.items() if form is not None}
+        """Find the sides that do not look like sentences.
+
+        Args:
+            ignored: Forms that the text has on purpose.
+
+        Returns:
+            The form of each such side, by "source" or "target".
+        """
+        forms = {}
+        for side, counter in self._counters.items():
+            form = counter.found(ignored)
+            if form is not None:
+                forms[side] = form
+        return forms
 
     def notes(self, files: Sequence[Path]) -> Iterator[str]:
-        """A note on each side, for a command that is given its files: two, or one with both."""
-        names = {"source": files[0], "target": files[-1]}
-        for side, found in self.found([ENTITIES]).items():  # which a new corpus replaces
-            where = f"{names[side]}: {side}" if len(files) == 1 else str(names[side])
-            yield f"{where}: {found.text()}: {found.form.remedy}"
+        """Yield a note on each side that does not look like sentences.
+
+        HTML entities are not reported: a new corpus replaces them by their characters.
+
+        Args:
+            files: The file of the source and the file of the target, or one file with both.
+        """
+        file_of_side = {"source": files[0], "target": files[-1]}
+        for side, form in self.found([ENTITIES]).items():
+            location = str(file_of_side[side])
+            if len(files) == 1:
+                location = f"{location}: {side}"
+            yield _note(location, form, "line")
+
+
+def _note(location: str, found: FoundForm, unit: str) -> str:
+    """Format a note: where the text is, what it looks like, what to do."""
+    return f"{location}: {found.text(unit)}: {found.form.remedy}"
 
 
 def forms_on_purpose(corpus: Corpus, is_cleaned: bool) -> list[Form]:
-    """The forms that the settings of a corpus name or remove.
+    """Return the forms that a text may have, because the settings of its corpus say so.
 
     Args:
-        corpus: Its `tokenize` is none where its text is in tokens, unless SentencePiece splits it.
-        is_cleaned: Whether `clean` edits the text, as it does training text.
+        corpus: The corpus. If its text is in tokens already, `tokenize` is none and SentencePiece
+            is not used.
+        is_cleaned: Whether the rules of `clean` edit the text, as they edit training text.
+
+    Returns:
+        The forms that need no note.
     """
-    found = list[Form]()
-    if corpus.tokenize.name == "none" and corpus.vocabulary.sentencepiece is None:
-        found += [*TOKENS, LOWER_CASE, ENTITIES]
+    forms = list[Form]()
+    is_tokenized = corpus.tokenize.name == "none" and corpus.vocabulary.sentencepiece is None
+    if is_tokenized:
+        forms.extend(TOKENS)
+        forms.append(LOWER_CASE)
+        forms.append(ENTITIES)
     if corpus.tokenize.lowercase:
-        found.append(LOWER_CASE)
-    if is_cleaned and any(isinstance(edit, Entities) for edit in corpus.clean):
-        found.append(ENTITIES)
-    return found
+        forms.append(LOWER_CASE)
+    replaces_entities = any(isinstance(edit, Entities) for edit in corpus.clean)
+    if is_cleaned and replaces_entities:
+        forms.append(ENTITIES)
+    return forms
 
 
 def notes_here(settings: Settings) -> Iterator[str]:
-    """A note for each text in inputs/, or downloaded before, that does not look like sentences."""
+    """Yield a note for each text on this machine that does not look like sentences.
+
+    Args:
+        settings: The experiment. Its texts are read from inputs/; a set whose files are not there
+            is read from the texts that were downloaded before.
+    """
     for name, corpus in settings.pairs().items():
         for set_name, parts in corpus.files.sets().items():
-            if all(map(_is_here, parts.values())):
-                yield from _of_parts(name, corpus, set_name, parts, None)
+            if all(_has_local_files(text) for text in parts.values()):
+                yield from _notes_on_parts(name, corpus, set_name, parts, source=None)
             else:
-                yield from _of_downloaded(name, corpus, set_name)
+                yield from _notes_on_downloaded_set(name, corpus, set_name)
 
 
 def notes_of(name: str, corpus: Corpus, source: Source) -> Iterator[str]:
-    """The same for all texts of one corpus, which `source` fetches."""
+    """Yield a note for each text of one corpus that does not look like sentences.
+
+    Args:
+        name: The name of the corpus.
+        corpus: The corpus.
+        source: Fetches the files of the corpus.
+    """
     for set_name, parts in corpus.files.sets().items():
-        yield from _of_parts(name, corpus, set_name, parts, source)
+        yield from _notes_on_parts(name, corpus, set_name, parts, source)
 
 
-def _is_here(text: Text) -> bool:
+def _has_local_files(text: Text) -> bool:
+    """Whether all files of a text are in inputs/."""
     return all(file.path is not None and Path(file.path).is_file() for file in text.files)
 
 
-def _of_parts(
+@dataclass(frozen=True)
+class _CheckedText:
+    """A text to check, and how notes refer to it.
+
+    Attributes:
+        key: Where params.yaml defines it, such as "corpora.multi30k: train.europarl".
+        source_name: The name of the file with the source.
+        target_name: The name of the file with the target.
+        unit: What a number in a note counts: "line" or "pair".
+        pairs: Its first pairs.
+    """
+
+    key: str
+    source_name: str
+    target_name: str
+    unit: str
+    pairs: Iterable[Pair]
+
+
+def _notes_on_parts(
     name: str, corpus: Corpus, set_name: str, parts: dict[str, Text], source: Source | None
 ) -> Iterator[str]:
-    for part, text in parts.items():
-        if text.format == "documents":  # their lines are no sentences yet
+    """Yield the notes on the texts that make up one set; `parts` has them by name."""
+    ignored = forms_on_purpose(corpus, is_cleaned=set_name == "train")
+    for part_name, text in parts.items():
+        # The lines of documents are not split into sentences yet.
+        if text.format == "documents":
             continue
-        pairs = islice(local_pairs(text, corpus.languages, source), _LINES)
-        unit = "line" if text.format in _OF_LINES else "pair"
-        files = {"source": text.source or text.both, "target": text.target or text.both}
-        names = {side: file.name if file else "" for side, file in files.items()}
-        place = f"corpora.{name}: {set_name}.{part}"
-        yield from _of_pairs(place, names, unit, corpus, set_name, pairs)
+        source_file = text.source or text.both
+        target_file = text.target or text.both
+        checked_text = _CheckedText(
+            key=f"corpora.{name}: {set_name}.{part_name}",
+            source_name=source_file.name if source_file else "",
+            target_name=target_file.name if target_file else "",
+            unit="line" if text.format in _LINE_FORMATS else "pair",
+            pairs=islice(local_pairs(text, corpus.languages, source), _MAX_PAIRS),
+        )
+        yield from _notes_on_text(checked_text, ignored)
 
 
-def _of_downloaded(name: str, corpus: Corpus, set_name: str) -> Iterator[str]:
-    source, target = TextFolder(paths.given(name), *corpus.languages).files(set_name)
-    if not source.is_file() or not target.is_file():
+def _notes_on_downloaded_set(name: str, corpus: Corpus, set_name: str) -> Iterator[str]:
+    """Yield the notes on a set that was downloaded before; nothing if it was not."""
+    folder = TextFolder(paths.given(name), *corpus.languages)
+    source_path, target_path = folder.files(set_name)
+    if not source_path.is_file() or not target_path.is_file():
         return
-    pairs = (Pair(*lines) for lines in zip(read_lines(source), read_lines(target), strict=False))
-    names = {"source": str(source), "target": str(target)}
-    place = f"corpora.{name}: {set_name}"
-    yield from _of_pairs(place, names, "line", corpus, set_name, islice(pairs, _LINES))
+    lines = zip(read_lines(source_path), read_lines(target_path), strict=False)
+    pairs = (Pair(source, target) for source, target in lines)
+    checked_text = _CheckedText(
+        key=f"corpora.{name}: {set_name}",
+        source_name=str(source_path),
+        target_name=str(target_path),
+        unit="line",
+        pairs=islice(pairs, _MAX_PAIRS),
+    )
+    ignored = forms_on_purpose(corpus, is_cleaned=set_name == "train")
+    yield from _notes_on_text(checked_text, ignored)
 
 
-def _of_pairs(
-    place: str,
-    names: dict[str, str],
-    unit: str,
-    corpus: Corpus,
-    set_name: str,
-    pairs: Iterator[Pair],
-) -> Iterator[str]:
-    """The notes on both sides of pairs; `names`: the file of each side."""
+def _notes_on_text(text: _CheckedText, ignored: Collection[Form]) -> Iterator[str]:
+    """Yield the notes on both sides of a text, apart from `ignored` forms."""
     forms = PairForms()
     try:
-        for _ in forms.of(pairs):
-            pass
-    except UserError:  # the stage download refuses the file, and says why
+        for number, pair in enumerate(text.pairs, 1):
+            forms.add(number, pair)
+    except UserError:
+        # The file cannot be read. The stage download refuses it with a message of its own.
         return
-    ignored = forms_on_purpose(corpus, is_cleaned=set_name == "train")
-    for side, found in forms.found(ignored).items():
-        yield f"{place}.{side}: {names[side]}: {found.text(unit)}: {found.form.remedy}"
+    name_of_side = {"source": text.source_name, "target": text.target_name}
+    for side, form in forms.found(ignored).items():
+        yield _note(f"{text.key}.{side}: {name_of_side[side]}", form, text.unit)
