@@ -1,7 +1,7 @@
-"""Warnings on files of translations that were not made here: what would make their scores wrong.
+"""Warnings on translation files of external systems: problems that make their scores wrong.
 
-A warning is stored beside the scores as a figure: its `group` is the sentence, its `value` the
-share of the lines that it is about, per cent.
+A warning is stored next to the scores as a figure. Its `group` is the text of the warning; its
+`value` is the share of the lines that have the problem, in percent.
 """
 
 from collections.abc import Iterator, Sequence
@@ -12,8 +12,9 @@ from bleuprint.scoring.measure import Measured, figure
 from bleuprint.text.text_form import FormCounter
 
 WARNING = "warning"
-# The share of the lines from which equal ones are reported: short sentences may be equal by chance.
-_MOST = 0.5
+# The share of the lines from which equal lines are reported. Below it, they may be short sentences
+# that are equal by chance.
+_MIN_EQUAL_SHARE = 0.5
 
 
 def file_warnings(
@@ -22,31 +23,55 @@ def file_warnings(
     references: Sequence[str],
     corpus: Corpus,
 ) -> Iterator[Measured]:
-    """The warnings on a file of translations.
+    """Yield the warnings on a file of translations.
 
     Args:
-        translations: Its lines.
-        sources: Those of the test set; empty while it is not prepared.
-        references: Those of the test set; empty while it is not prepared.
-        corpus: Its settings say whether the text is tokenized on purpose.
+        translations: The lines of the file.
+        sources: The source lines of the test set; empty while the test set is not prepared.
+        references: The reference lines of the test set; empty while it is not prepared.
+        corpus: The corpus of the test set. Its settings say which forms its text has on purpose.
+    """
+    yield from _form_warnings(translations, references, corpus)
+    yield from _equality_warnings(translations, references, "references")
+    yield from _equality_warnings(translations, sources, "sources")
+
+
+def _form_warnings(
+    translations: Sequence[str], references: Sequence[str], corpus: Corpus
+) -> Iterator[Measured]:
+    """Warn if translations look like subwords or tokens, while the references do not.
+
+    Without references, the settings of the corpus say which forms are right.
     """
     ignored = [] if references else forms_on_purpose(corpus, is_cleaned=False)
-    found = FormCounter(translations).found(ignored, FormCounter(references))
-    if found:
+    form_counter = FormCounter(translations)
+    found = form_counter.found(ignored, FormCounter(references))
+    if found is not None:
         text = f"{found.text()}; BLEU is of sentences: {found.form.remedy}"
         yield figure(WARNING, 100 * found.share, len(translations), text)
-    for name, others in (("references", references), ("sources", sources)):
-        share = _equal_share(translations, others)
-        if share >= _MOST:
-            part = "all" if share == 1 else f"{share:.0%} of the"
-            text = f"{part} translations are identical to the {name}"
-            yield figure(WARNING, 100 * share, len(translations), text)
 
 
-def _equal_share(translations: Sequence[str], others: Sequence[str]) -> float:
-    """The share of equal lines, apart from spaces; 0 of files of different lengths."""
-    if len(translations) != len(others) or not others:
+def _equality_warnings(
+    translations: Sequence[str], other_lines: Sequence[str], other_name: str
+) -> Iterator[Measured]:
+    """Warn if many translations equal the lines of another file, which is called `other_name`."""
+    share = _equal_share(translations, other_lines)
+    if share < _MIN_EQUAL_SHARE:
+        return
+    quantity = "all" if share == 1 else f"{share:.0%} of the"
+    text = f"{quantity} translations are identical to the {other_name}"
+    yield figure(WARNING, 100 * share, len(translations), text)
+
+
+def _equal_share(translations: Sequence[str], other_lines: Sequence[str]) -> float:
+    """Return the share of lines that have equal tokens in both files, between 0 and 1.
+
+    Files with different numbers of lines cannot be compared: their share is 0.
+    """
+    if len(translations) != len(other_lines) or not other_lines:
         return 0.0
-    pairs = zip(translations, others, strict=True)
-    equal = sum(ours.split() == theirs.split() for ours, theirs in pairs)
-    return equal / len(others)
+    equal_lines = 0
+    for translation, other_line in zip(translations, other_lines, strict=True):
+        if translation.split() == other_line.split():
+            equal_lines += 1
+    return equal_lines / len(other_lines)
