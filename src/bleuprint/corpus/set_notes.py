@@ -260,8 +260,8 @@ def _has_same_target(first: Text, second: Text) -> bool:
     return _has_same_content(first.target, second.target)
 
 
-def _columns(text: Text) -> tuple[int, int]:
-    """Return the columns of source and target in a table, counted from 1."""
+def _columns(text: Text) -> tuple[int | str, int | str]:
+    """Return the columns of source and target in a table, each by its name or number from 1."""
     return text.columns or _DEFAULT_COLUMNS
 
 
