@@ -27,10 +27,11 @@ from itertools import product
 
 from bleuprint.text.unicode import CharacterTable, blank_unprinted
 
-# The parts of one reading of a number.
+# One reading of a number, as the parts that the module docstring explains: 3.5 is ("3", ".5").
 Parts = tuple[str, ...]
-# Beyond so many combinations of readings, only the usual reading of each number is compared.
-_MOST_COMBINATIONS = 1024
+# The largest number of combinations of readings that are compared for one sentence. It grows
+# exponentially with the count of ambiguous numbers.
+_MAX_COMBINATIONS = 1024
 
 # Three fields of a date, a time or a version.
 _FIELDS = r"(?P<fields>\d{1,4}(?P<between>[./:-]|\.[ ])\d{1,2}(?P=between)\d{1,4}(?!\d))"
@@ -62,35 +63,85 @@ _BROKEN_LETTER = re.compile("[Ã-Ñ][¹²³¼-¾]")
 
 
 def have_equal_numbers(first: str, second: str) -> bool:
-    """Whether two sentences have the same numbers, in any order, in one reading of each."""
-    readings = number_readings(first), number_readings(second)
-    usual = [_bag(number[0] for number in side) for side in readings]
-    if usual[0] == usual[1]:
+    """Decide whether two sentences contain the same numbers, in any order.
+
+    An ambiguous number may take any of its readings. If there are too many combinations of
+    readings, numbers with equal readings in both sentences are left out. If that does not help,
+    only the usual reading of each number is compared.
+
+    Args:
+        first: A sentence.
+        second: Its translation.
+
+    Returns:
+        True if one reading of each number makes the numbers equal.
+    """
+    first_readings = number_readings(first)
+    second_readings = number_readings(second)
+    if _usual_parts(first_readings) == _usual_parts(second_readings):
         return True
-    if any(math.prod(map(len, side)) > _MOST_COMBINATIONS for side in readings):
-        readings = _without_common(*readings)
-        if any(math.prod(map(len, side)) > _MOST_COMBINATIONS for side in readings):
+    if _has_too_many_combinations(first_readings, second_readings):
+        first_readings, second_readings = _without_common(first_readings, second_readings)
+        if _has_too_many_combinations(first_readings, second_readings):
             return False
-    bags = [{frozenset(_bag(chosen).items()) for chosen in product(*side)} for side in readings]
-    return not bags[0].isdisjoint(bags[1])
+    first_combinations = _combinations(first_readings)
+    second_combinations = _combinations(second_readings)
+    return not first_combinations.isdisjoint(second_combinations)
 
 
 def number_readings(sentence: str) -> list[list[Parts]]:
-    """The readings of each number of a sentence, the usual one first."""
+    """Find the numbers of a sentence.
+
+    Args:
+        sentence: A sentence in any script.
+
+    Returns:
+        The readings of each number in the order of the sentence. The usual reading is the first.
+    """
     if not _NUMERIC.search(sentence):
         return []
     text = blank_unprinted(sentence)
     if not text.isascii():
-        text = _BROKEN_LETTER.sub("", text).translate(_PLAIN)
-    return [_readings(found, text) for found in _NUMBER.finditer(text)]
+        text = _BROKEN_LETTER.sub("", text)
+        text = text.translate(_PLAIN)
+    return [_readings(match, text) for match in _NUMBER.finditer(text)]
+
+
+def _usual_parts(readings: list[list[Parts]]) -> Counter[str]:
+    """Count the parts of all numbers of a sentence, each in its usual reading."""
+    return _count_parts(number[0] for number in readings)
+
+
+def _count_parts(numbers: Iterable[Parts]) -> Counter[str]:
+    """Count the parts of several numbers."""
+    counts = Counter[str]()
+    for parts in numbers:
+        counts.update(parts)
+    return counts
+
+
+def _combinations(readings: list[list[Parts]]) -> set[frozenset[tuple[str, int]]]:
+    """Count the parts of all numbers of a sentence for each combination of their readings."""
+    combinations = set()
+    for chosen_readings in product(*readings):
+        counts = _count_parts(chosen_readings)
+        combinations.add(frozenset(counts.items()))
+    return combinations
+
+
+def _has_too_many_combinations(first: list[list[Parts]], second: list[list[Parts]]) -> bool:
+    """Whether one of two sentences has more combinations of readings than can be compared."""
+    first_count = math.prod(len(readings) for readings in first)
+    second_count = math.prod(len(readings) for readings in second)
+    return max(first_count, second_count) > _MAX_COMBINATIONS
 
 
 def _without_common(
     first: list[list[Parts]], second: list[list[Parts]]
 ) -> tuple[list[list[Parts]], list[list[Parts]]]:
-    """Both sides without the numbers that they have in common with all readings."""
-    rest_of_second = list(second)
+    """Remove each number that has the same readings in both sentences, once from each sentence."""
     rest_of_first = []
+    rest_of_second = list(second)
     for readings in first:
         if readings in rest_of_second:
             rest_of_second.remove(readings)
@@ -99,96 +150,159 @@ def _without_common(
     return rest_of_first, rest_of_second
 
 
-def _bag(numbers: Iterable[Parts]) -> Counter[str]:
-    return Counter(part for parts in numbers for part in parts)
+def _readings(match: re.Match[str], text: str) -> list[Parts]:
+    """Return the readings of one number, the usual one first.
+
+    Args:
+        match: A match of `_NUMBER`. Its named groups tell what kind of number it is.
+        text: The text of the match, which may continue with "a.m." or "p.m.".
+    """
+    if match["fields"]:
+        fields = _DIGITS.findall(match["fields"])
+        return _date_readings(fields)
+    if match["groups"]:
+        return _digit_group_readings(match["groups"])
+    if match["under"]:
+        return _fraction_readings(match["beside"], int(match["over"]), int(match["under"]))
+    if match["below_1"]:
+        return _below_one_readings(match["below_1"])
+    return _plain_number_readings(match, text)
 
 
-def _readings(found: re.Match[str], text: str) -> list[Parts]:
-    """The readings of a number that was found in a text."""
-    if found["fields"]:
-        return _of_fields(_DIGITS.findall(found["fields"]))
-    if groups := found["groups"]:
-        return [(_whole(groups),), tuple(map(_whole, _DIGITS.findall(groups)))]
-    if found["under"]:
-        return _of_fraction(found["beside"], int(found["over"]), int(found["under"]))
-    if below_1 := found["below_1"]:
-        # the digits alone, too: in tokenized text .3 may follow a 2
-        return [("0", f".{below_1}"), (_whole(below_1),)]
-    whole, mark, rest = found["whole"], found["mark"], found["rest"]
+def _digit_group_readings(groups: str) -> list[Parts]:
+    """Read a telephone or account number as one number, or as one number for each group."""
+    one_number = (_whole(groups),)
+    several_numbers = tuple(_whole(group) for group in _DIGITS.findall(groups))
+    return [one_number, several_numbers]
+
+
+def _below_one_readings(digits: str) -> list[Parts]:
+    """Read .3 as 0.3, or as 3: in tokenized text it may be the end of 2 .3."""
+    return [("0", f".{digits}"), (_whole(digits),)]
+
+
+def _plain_number_readings(match: re.Match[str], text: str) -> list[Parts]:
+    """Read a whole number that decimals, minutes, "a.m." or "p.m." may follow."""
+    whole = match["whole"]
+    rest = match["rest"]
     readings: list[Parts] = [(_whole(whole),)]
     if rest is not None:
-        readings = _with_rest(whole, mark, rest)
+        readings = _with_rest(whole, match["mark"], rest)
+
+    # 9 pm is also hour 21. The hour is the first part of each reading.
     hour = readings[0][0]
-    if len(hour) <= 2 and (half := _HALF_OF_DAY.match(text, found.end())):
-        other = _hour_of_24(int(hour), half[1].lower())
-        readings += [(other, *parts) for _, *parts in readings]
-    if " " in whole:  # two numbers beside each other, perhaps
-        readings += [(*map(_whole, whole.split(" ")), *parts) for _, *parts in readings]
+    half_of_day = _HALF_OF_DAY.match(text, match.end())
+    if len(hour) <= 2 and half_of_day:
+        hour_of_24 = _hour_of_24(int(hour), half_of_day[1].lower())
+        for parts in list(readings):
+            readings.append((hour_of_24, *parts[1:]))
+
+    # 1 000 may be two numbers next to each other. They replace the first part of each reading.
+    if " " in whole:
+        separate_numbers = tuple(_whole(group) for group in whole.split(" "))
+        for parts in list(readings):
+            readings.append((*separate_numbers, *parts[1:]))
     return readings
 
 
-def _of_fields(fields: list[str]) -> list[Parts]:
-    """The fields of a date as whole numbers; the first or last may be a year of two digits."""
+def _date_readings(fields: list[str]) -> list[Parts]:
+    """Read the three fields of a date as whole numbers.
+
+    If all fields have one or two digits, the first or the last may be a year of this or the last
+    century: 03.10.20 may be written 3.10.2020 elsewhere.
+    """
     numbers = [_whole(field) for field in fields]
     readings: list[Parts] = [tuple(numbers)]
-    if max(map(len, fields)) > 2:
+    has_long_field = any(len(field) > 2 for field in fields)
+    if has_long_field:
         return readings
-    for place in (2, 0):
+    for year_index in (2, 0):
         for century in ("20", "19"):
-            of_year = list(numbers)
-            of_year[place] = f"{century}{fields[place]:0>2}"
-            readings.append(tuple(of_year))
+            with_full_year = list(numbers)
+            with_full_year[year_index] = f"{century}{fields[year_index]:0>2}"
+            readings.append(tuple(with_full_year))
     return readings
 
 
-def _of_fraction(beside: str | None, over: int, under: int) -> list[Parts]:
-    """1/2 is 1 and 2, or 0.5; 1 1/2 is 1, 1 and 2, or 1.5."""
-    fields: Parts = (str(over), str(under))
-    readings: list[Parts] = [(_whole(beside), *fields) if beside else fields]
-    # thousandths suffice for halves, quarters, fifths and eighths
-    if 0 < over < under and 1000 * over % under == 0:
-        decimals = f"{1000 * over // under:03}".rstrip("0")
-        readings.append((_whole(beside or "0"), f".{decimals}"))
+def _fraction_readings(whole: str | None, numerator: int, denominator: int) -> list[Parts]:
+    """Read a fraction as its numbers, or as a decimal: 1 1/2 is 1, 1 and 2, or 1.5.
+
+    Args:
+        whole: The whole number before the fraction; None if there is none.
+        numerator: The number over the line.
+        denominator: The number under the line.
+    """
+    separate_numbers: Parts = (str(numerator), str(denominator))
+    if whole:
+        separate_numbers = (_whole(whole), *separate_numbers)
+    readings = [separate_numbers]
+    # Halves, quarters, fifths and eighths have at most three decimals. Longer ones are not read.
+    if 0 < numerator < denominator and 1000 * numerator % denominator == 0:
+        thousandths = 1000 * numerator // denominator
+        decimals = f"{thousandths:03}".rstrip("0")
+        readings.append((_whole(whole or "0"), f".{decimals}"))
     return readings
 
 
 def _with_rest(whole: str, mark: str, rest: str) -> list[Parts]:
-    """A whole number with what follows a mark: decimals, minutes, or another number."""
-    number, decimals = _whole(whole), rest.rstrip("0")
-    readings: list[Parts] = [(number, f".{decimals}") if decimals else (number,)]
-    # 3.05 is not 3 and 5, but 9:05 is 9 and 5, and 03.05. may be a day and a month
-    is_decimal = mark not in ":" and mark.strip() not in ("h", "Uhr")
-    is_of_date = len(whole) == 2 and whole.startswith("0")
-    if not is_decimal or is_of_date or len(rest) == 1 or not rest.startswith("0"):
+    """Read a whole number, a mark and more digits: decimals, minutes, or another number.
+
+    Args:
+        whole: The digits before the mark, perhaps with separators.
+        mark: A point, a comma, a colon, "h" or "Uhr".
+        rest: The digits after the mark.
+    """
+    number = _whole(whole)
+    decimals = rest.rstrip("0")
+    decimal_reading: Parts = (number, f".{decimals}") if decimals else (number,)
+    readings = [decimal_reading]
+    # 3.05 is not 3 and 5. But 9:05 is 9 and 5, and 03.05. may be a day and a month.
+    is_time = mark == ":" or mark.strip() in ("h", "Uhr")
+    is_date = len(whole) == 2 and whole.startswith("0")
+    is_small_decimal = len(rest) > 1 and rest.startswith("0")
+    if is_time or is_date or not is_small_decimal:
         readings.append((number, _whole(rest)))
     return readings
 
 
 def _hour_of_24(hour: int, half: str) -> str:
-    """The hour on a clock of 24 hours, of an hour of the first (a) or second (p) half of a day."""
+    """Convert an hour before ("a") or after ("p") noon to the 24-hour clock: 12 am is 0."""
     if hour > 12:
         return str(hour)
-    return str(hour % 12 + (12 if half == "p" else 0))
+    hour_of_half = hour % 12
+    if half == "p":
+        return str(hour_of_half + 12)
+    return str(hour_of_half)
 
 
 def _whole(number: str) -> str:
-    """The digits of a whole number, without separators and leading zeros."""
-    return "".join(_DIGITS.findall(number)).lstrip("0") or "0"
+    """Return the digits of a whole number, without separators and leading zeros."""
+    digits = "".join(_DIGITS.findall(number))
+    return digits.lstrip("0") or "0"
 
 
 def _plain(character: str) -> str:
-    """Digits of any script as 0 to 9, ½ as 1/2, x² as x^2; full-width marks, any space as usual."""
+    """Write a character as ASCII where it belongs to a number.
+
+    Digits of any script become 0 to 9, ½ becomes 1/2 after a space, ² becomes ^2, full-width marks
+    and all kinds of spaces become the ASCII ones. Other characters stay.
+    """
     if character.isdecimal():
         return str(unicodedata.decimal(character))
-    category, plain = unicodedata.category(character), unicodedata.normalize("NFKC", character)
+    category = unicodedata.category(character)
     if category == "Zs":
         return " "
+    compatible = unicodedata.normalize("NFKC", character)
     if category == "No":
-        if "\u2044" in plain:
-            return f" {plain}"
-        digits = plain.strip("().")
+        is_fraction = "\u2044" in compatible
+        if is_fraction:
+            return f" {compatible}"
+        # Enclosed numbers, such as (1) in one character, are read without their brackets.
+        digits = compatible.strip("().")
         return f"^{digits}" if digits.isdecimal() else character
-    return plain if plain in (".", ",", ":", "/", "-", "+", "(", ")") else character
+    if compatible in (".", ",", ":", "/", "-", "+", "(", ")"):
+        return compatible
+    return character
 
 
 _PLAIN = CharacterTable(_plain)
