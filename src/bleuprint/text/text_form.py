@@ -1,7 +1,7 @@
-"""The form of lines: whether they are sentences, or subwords, tokens, JSON, quoted or other fields.
+"""Detects the form of lines: sentences, or subwords, tokens, JSON, quoted or other fields.
 
-Text that was prepared for another toolkit is valid UTF-8, trains without an error and scores
-wrongly: only a look at its form tells.
+Text that was prepared for another toolkit is valid UTF-8 and trains without an error, but its
+scores are wrong. Only the form of its lines reveals that.
 """
 
 import json
@@ -11,10 +11,12 @@ from dataclasses import dataclass
 
 import regex
 
-# Of a long text the first lines are looked at, and then every _STEP-th one.
-_FIRST, _STEP = 10_000, 100
-# A form of fewer lines is not reported: one line may be chance.
-_FEWEST = 2
+# To limit the time for a long text: all lines up to the first number are examined, then every line
+# whose number is a multiple of the step.
+_FIRST_LINES = 10_000
+_LINE_STEP = 100
+# A form is reported from this number of lines on: a single line may have it by chance.
+_MIN_LINES = 2
 
 # Subwords: @@ ends a token inside a word; OpenNMT's joiner stands where a space was put.
 _BPE = re.compile(r"[^\s@]@@(?!\S)|\uffed\S|\S\uffed")
@@ -24,8 +26,10 @@ _WORD_END = re.compile(r"</w>(?!\S)")
 # The space of byte-level BPE. It is a letter of Maltese, too, where it begins some words.
 _BYTE_SPACE = "\u0120"
 _BYTE_SPACE_INSIDE = re.compile(r"[a-z]\u0120")
-# The shares of the tokens of a line that have a sign which some words have in any text.
-_MARKED, _UNDERLINED = 0.4, 0.15
+# A line is in subwords if at least this share of its tokens begins with a byte-level space, or has
+# an underscore at one end. In any text, a few words do.
+_MIN_BYTE_SPACE_SHARE = 0.4
+_MIN_UNDERSCORE_SHARE = 0.15
 _SPECIAL = re.compile(r"(?<!\S)(?:</?s>|<(?:bos|eos|pad|sep|cls)>|\[(?:CLS|SEP|PAD)\])(?!\S)", re.I)
 
 # Tokens that only tokenizers write: &apos; and @-@ of Moses, brackets and n't of the Penn Treebank.
@@ -42,9 +46,15 @@ _TOKEN = re.compile(
 _POINT_APART = re.compile(r"[^\s.,] [.,](?!\S)(?! [.,])|\S [。、，．]")
 # A careless writer sets some points apart, and others where they belong.
 _POINT_ATTACHED = re.compile(r"[^\W\d_][.,](?!\S)")
-# Scripts without spaces between words: a line of so many words that are so short was segmented.
+# Scripts without spaces between words, such as Chinese and Thai. A line was segmented into words if
+# it has at least so many words with at most so many characters on average.
 _UNSPACED = regex.compile(r"[\p{lb=SA}\p{lb=ID}\p{lb=CJ}]+")
-_FEW_WORDS, _LONG_WORD = 4, 6.0
+_MIN_SEGMENTED_WORDS = 4
+_MAX_MEAN_WORD_LENGTH = 6.0
+# A line is set apart into characters if it has at least so many tokens, and at least this share of
+# them is one character long.
+_MIN_CHARACTER_TOKENS = 5
+_MIN_CHARACTER_SHARE = 0.9
 
 _ENTITY = re.compile(r"&(?:[A-Za-z]{2,8}|#\d{2,6}|#x[0-9A-Fa-f]{2,6});")
 _IN_TAGS = re.compile(r"<(\w+)(?:\s[^<>]*)?>.*</\1>")
@@ -53,17 +63,21 @@ _FIELD = r"(?:\"(?:[^\"]|\"\")*\"|[^\",;\t]*)"
 _QUOTED_FIELDS = re.compile(rf"(?=.*\"){_FIELD}(?:[,;\t]{_FIELD})+")
 _NUMBERED_FIELD = re.compile(r"\d+[,;|](?=\D)\S")
 _NUMBERS = re.compile(r"\d+(?: \d+)+")
-# Scripts whose sentences begin with a capital letter; the letters of a line that is long enough.
+# Scripts whose sentences begin with a capital letter, and the number of their letters from which a
+# line is long enough to contain one.
 _CASED = regex.compile(r"[\p{Latin}\p{Greek}\p{Cyrillic}\p{Armenian}]")
-_FEW_LETTERS = 15
+_MIN_CASED_LETTERS = 15
 
 
 @dataclass(frozen=True)
 class Form:
     """A form that lines may have.
 
-    `name` and `remedy` are for notes. `least`: the share of the lines from which it is reported,
-    above what real sentences reach.
+    Attributes:
+        name: What the lines look like, for notes.
+        remedy: What to do about it, for notes.
+        least: The share of the lines from which the form is reported. Real sentences stay below it.
+        matches: Returns a true value for a line of this form.
     """
 
     name: str
@@ -74,22 +88,35 @@ class Form:
 
 @dataclass(frozen=True)
 class FoundForm:
-    """A form of a text, the share of the lines that have it, and the number of the first one."""
+    """A form that a text has.
+
+    Attributes:
+        form: The form.
+        share: The share of the lines that have the form, between 0 and 1.
+        line: The number of the first line that has the form, counted from 1.
+    """
 
     form: Form
     share: float
     line: int
 
     def text(self, unit: str = "line") -> str:
-        """97% of the lines look like BPE subwords (@@), such as line 3."""
-        share = "nearly all" if 0.995 <= self.share < 1 else f"{self.share:.0%}"
+        """Describe the form: 97% of the lines look like BPE subwords (@@), such as line 3.
+
+        Args:
+            unit: What is counted: "line" or "pair".
+        """
+        # Such a share would be printed as 100%, although some lines differ.
+        is_nearly_all = 0.995 <= self.share < 1
+        share = "nearly all" if is_nearly_all else f"{self.share:.0%}"
         return f"{share} of the {unit}s look like {self.form.name}, such as {unit} {self.line:,}"
 
 
 def _is_json(line: str) -> bool:
-    """Whether a line is an object or a list, or a member of one that is written over lines."""
+    """Whether a line is a JSON object or list, or a member of an object with one per line."""
     text = line.strip().rstrip(",")
-    if text.startswith(('{"', "{'", '{ "', "{ '")) and text.endswith("}"):
+    is_in_braces = text.startswith(('{"', "{'", '{ "', "{ '")) and text.endswith("}")
+    if is_in_braces:
         return ":" in text
     if text.startswith("[") and text.endswith("]"):
         try:
@@ -100,44 +127,57 @@ def _is_json(line: str) -> bool:
 
 
 def _is_quoted(line: str) -> bool:
-    """Whether all of a line is inside one pair of quotation marks."""
+    """Whether one pair of quotation marks encloses the whole line."""
     text = line.strip()
-    inner = text[1:-1].replace('\\"', "").replace('""', "")
-    return len(text) > 2 and text[0] == text[-1] == '"' and '"' not in inner
+    if len(text) <= 2 or text[0] != '"' or text[-1] != '"':
+        return False
+    # Escaped quotation marks, as \" or "", belong to the quoted text.
+    quoted_text = text[1:-1].replace('\\"', "").replace('""', "")
+    return '"' not in quoted_text
 
 
 def _is_quoted_with_comma(line: str) -> bool:
+    """Whether a line is a quoted string with a comma at its end, as in a list of a program."""
     text = line.strip()
-    return len(text) > 3 and text[0] in "\"'" and text.endswith(f"{text[0]},")
+    if len(text) <= 3:
+        return False
+    quotation_mark = text[0]
+    return quotation_mark in "\"'" and text.endswith(f"{quotation_mark},")
 
 
 def _is_fields(line: str) -> bool:
+    """Whether a line has fields of a CSV file, of which one is quoted or the first is a number."""
     text = line.strip()
-    quoted = '"' in text and _QUOTED_FIELDS.fullmatch(text) is not None
-    return quoted or _NUMBERED_FIELD.match(text) is not None
+    if '"' in text and _QUOTED_FIELDS.fullmatch(text):
+        return True
+    return _NUMBERED_FIELD.match(text) is not None
 
 
 def _is_pieces(line: str) -> bool:
-    """Whether SentencePiece's sign is at words, or an underscore that was written in its place."""
+    """Whether words have the sign of SentencePiece, or an underscore in its place, at one end."""
     if _PIECES.search(line):
         return True
     if "_" not in line:
         return False
     tokens = line.split()
-    beginning = [token[0] == "_" and token[-1] != "_" for token in tokens]
-    ending = [token[-1] == "_" and token[0] != "_" for token in tokens]
-    several = max(2, _UNDERLINED * len(tokens))
-    if beginning[0]:
-        return sum(beginning) >= several
-    return sum(ending) >= several and (ending[-1] or ending[0])
+    has_first_underscore = [token[0] == "_" and token[-1] != "_" for token in tokens]
+    has_last_underscore = [token[-1] == "_" and token[0] != "_" for token in tokens]
+    min_tokens = max(2, _MIN_UNDERSCORE_SHARE * len(tokens))
+    # An underscore at the beginning of words: the first word has it, too.
+    if has_first_underscore[0]:
+        return sum(has_first_underscore) >= min_tokens
+    # An underscore at the end of words: the first or the last word has it, too.
+    is_at_edge = has_last_underscore[0] or has_last_underscore[-1]
+    return is_at_edge and sum(has_last_underscore) >= min_tokens
 
 
 def _is_byte_pieces(line: str) -> bool:
+    """Whether many words begin with the space of byte-level BPE, or several contain it."""
     if _BYTE_SPACE not in line:
         return False
     tokens = line.split()
-    beginning = sum(token.startswith(_BYTE_SPACE) for token in tokens)
-    if beginning >= max(2, _MARKED * len(tokens)):
+    marked_tokens = sum(token.startswith(_BYTE_SPACE) for token in tokens)
+    if marked_tokens >= max(2, _MIN_BYTE_SPACE_SHARE * len(tokens)):
         return True
     return len(_BYTE_SPACE_INSIDE.findall(line)) > 1
 
@@ -148,22 +188,34 @@ def _is_tokens(line: str) -> bool:
         return False
     if _TOKEN.search(line):
         return True
-    if len(_POINT_APART.findall(line)) > len(_POINT_ATTACHED.findall(line)):
+    points_apart = len(_POINT_APART.findall(line))
+    points_attached = len(_POINT_ATTACHED.findall(line))
+    if points_apart > points_attached:
         return True
+    # All scripts without spaces are outside of ASCII.
     if line.isascii():
         return False
-    words = [word for word in line.split() if _UNSPACED.fullmatch(word)]
-    return len(words) >= _FEW_WORDS and len("".join(words)) <= _LONG_WORD * len(words)
+    unspaced_words = [word for word in line.split() if _UNSPACED.fullmatch(word)]
+    characters = sum(len(word) for word in unspaced_words)
+    if len(unspaced_words) < _MIN_SEGMENTED_WORDS:
+        return False
+    return characters <= _MAX_MEAN_WORD_LENGTH * len(unspaced_words)
 
 
 def _is_characters(line: str) -> bool:
+    """Whether spaces set nearly all characters of a line apart, among them a letter."""
     tokens = line.split()
-    alone = [token for token in tokens if len(token) == 1]
-    return len(tokens) >= 5 and len(alone) >= 0.9 * len(tokens) and any(map(str.isalpha, alone))
+    characters = [token for token in tokens if len(token) == 1]
+    if len(tokens) < _MIN_CHARACTER_TOKENS:
+        return False
+    if len(characters) < _MIN_CHARACTER_SHARE * len(tokens):
+        return False
+    return any(character.isalpha() for character in characters)
 
 
 def _is_lower_case(line: str) -> bool:
-    return line.islower() and len(_CASED.findall(line)) >= _FEW_LETTERS
+    """Whether a line of a cased script is long enough for a capital letter, but has none."""
+    return line.islower() and len(_CASED.findall(line)) >= _MIN_CASED_LETTERS
 
 
 _ALONE = "write the sentences alone, one per line"
@@ -179,7 +231,7 @@ LOWER_CASE = Form(
     0.9,
     _is_lower_case,
 )
-# What is right in text that was tokenized on purpose.
+# Forms that are right in a text that was tokenized on purpose.
 TOKENS = (
     Form(
         "characters set apart by spaces",
@@ -200,7 +252,8 @@ TOKENS = (
         lambda line: _NUMBERS.fullmatch(line.strip()),
     ),
 )
-# In the order in which they are reported: first those that may enclose others.
+# All forms. The first one that applies is reported, so a form that may enclose another, such as
+# JSON whose strings are subwords, comes before it.
 FORMS = (
     Form("JSON", _ALONE, 0.2, _is_json),
     Form("quoted strings with a comma at the end", _ALONE, 0.1, _is_quoted_with_comma),
@@ -246,52 +299,63 @@ FORMS = (
 
 
 class FormCounter:
-    """Counts the lines of each form of a text."""
+    """Counts the lines of a text that have each form."""
 
     def __init__(self, lines: Iterable[str] = ()) -> None:
-        self._lines = 0
-        self._counts = [0] * len(FORMS)
-        self._first = [0] * len(FORMS)
+        """Start with the first lines of the text, if they are known."""
+        self._examined_lines = 0
+        # One value for each form of `FORMS`. The number of the first line is 0 without such a line.
+        self._line_counts = [0] * len(FORMS)
+        self._first_lines = [0] * len(FORMS)
         for number, line in enumerate(lines, 1):
             self.add(number, line)
 
     def add(self, number: int, line: str) -> None:
-        """Count line `number`, from 1. Empty lines, and most of a long text, are left out."""
-        if number > _FIRST and number % _STEP:
+        """Count the forms of one line. Empty lines, and most lines of a long text, are skipped.
+
+        Args:
+            number: The number of the line in the text, counted from 1.
+            line: The line.
+        """
+        is_sampled = number <= _FIRST_LINES or number % _LINE_STEP == 0
+        if not is_sampled or not line.strip():
             return
-        if not line.strip():
-            return
-        self._lines += 1
-        for place, form in enumerate(FORMS):
-            if form.matches(line):
-                self._counts[place] += 1
-                if not self._first[place]:
-                    self._first[place] = number
+        self._examined_lines += 1
+        for index, form in enumerate(FORMS):
+            if not form.matches(line):
+                continue
+            self._line_counts[index] += 1
+            if self._first_lines[index] == 0:
+                self._first_lines[index] = number
 
     def shares(self) -> dict[str, float]:
-        """The share of the lines of each form that occurs, by its name."""
-        return {
-            form.name: count / self._lines
-            for form, count in zip(FORMS, self._counts, strict=True)
-            if count
-        }
+        """Return the share of the lines that have each form, by its name; absent forms excluded."""
+        shares = {}
+        for form, line_count in zip(FORMS, self._line_counts, strict=True):
+            if line_count > 0:
+                shares[form.name] = line_count / self._examined_lines
+        return shares
 
     def found(
         self, ignored: Collection[Form] = (), references: "FormCounter | None" = None
     ) -> FoundForm | None:
-        """The first form that is frequent enough, None of sentences.
+        """Find the first form that is frequent enough to be reported.
 
         Args:
             ignored: Forms that the text has on purpose.
-            references: The forms of the text that this one is compared with. What half as many of
-                its lines have is right here, too.
+            references: The forms of a text that this text is compared with. A form is right here if
+                its share of the references is at least half its share of this text.
+
+        Returns:
+            The form; None if the text looks like sentences.
         """
-        expected = {} if references is None else references.shares()
-        for place, form in enumerate(FORMS):
-            count = self._counts[place]
-            if form in ignored or count < _FEWEST:
+        reference_shares = {} if references is None else references.shares()
+        for index, form in enumerate(FORMS):
+            line_count = self._line_counts[index]
+            if form in ignored or line_count < _MIN_LINES:
                 continue
-            share = count / self._lines
-            if share >= form.least and expected.get(form.name, 0.0) < share / 2:
-                return FoundForm(form, share, self._first[place])
+            share = line_count / self._examined_lines
+            is_in_references = reference_shares.get(form.name, 0.0) >= share / 2
+            if share >= form.least and not is_in_references:
+                return FoundForm(form, share, self._first_lines[index])
         return None
