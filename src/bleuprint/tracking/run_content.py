@@ -149,7 +149,8 @@ def metrics(corpus: str, scores: Mapping[str, SetScores]) -> dict[str, float]:
     for test_set, set_scores in scores.items():
         for score in set_scores["measures"]:
             measure = score["measure"]
-            # A group is a part of the test set; scores of the whole set have an empty group.
+            # The score of the whole test set has an empty group. Other groups are parts of the test
+            # set, or statistics by document.
             is_whole_set = score["group"] == ""
             if not is_whole_set or measure not in MEASURES:
                 continue
@@ -186,10 +187,10 @@ def _points(curves: Curves | None, seconds: float | None) -> tuple[Point, ...]:
         last_update = curves.validation[-1].update
         milliseconds_per_update = 1000 * seconds / last_update
     points = []
-    for entry in curves.training:
-        points += _points_of_entry("train", vars(entry), milliseconds_per_update)
-    for entry in curves.validation:
-        points += _points_of_entry("valid", vars(entry), milliseconds_per_update)
+    for training_entry in curves.training:
+        points += _points_of_entry("train", vars(training_entry), milliseconds_per_update)
+    for validation_entry in curves.validation:
+        points += _points_of_entry("valid", vars(validation_entry), milliseconds_per_update)
     return tuple(points)
 
 
