@@ -11,24 +11,29 @@ from bleuprint.rules.language_id import LanguageId, likelihood
 from bleuprint.runtime.errors import UserError
 from bleuprint.text.language_codes import is_listed, language_named, language_of
 
-# Lines by which columns are judged, and the share that is most of their cells.
-_LINES, _MOST = 1000, 0.5
-# Cells of a column whose languages are identified together.
-_IDENTIFIED = 200
-# A column with fewer different cells than this share holds categories, not sentences.
-_DIFFERENT = 0.1
-# Cells that few of which say nothing.
-_ENOUGH = 20
-# How likely a language must be, as a share of the likeliest one, for the text of a whole column.
-_LIKELY = 0.1
-# Characters of a cell that a message shows.
-_SHOWN = 30
-# One word of ASCII that is put together, as identifiers are (app.title, saveButton, item_2), or a
-# short code (AE, DE-AT, 12).
+# The number of lines at the beginning of a table that are read to choose its columns.
+_LINES_READ = 1000
+# A property of cells, such as containing letters, counts for a column if more than this share of
+# its cells have the property.
+_MAJORITY = 0.5
+# The number of cells whose language is identified, joined into one text.
+_IDENTIFIED_CELLS = 200
+# A column holds categories, not sentences, if the number of different cells is below this share of
+# all cells. The rule applies from this number of cells on; fewer cells may repeat by chance.
+_MIN_DIFFERENT_SHARE = 0.1
+_MIN_CELLS_TO_COUNT = 20
+# The smallest likelihood of a language for the text of a column, as a share of the likelihood of
+# the likeliest language.
+_MIN_RELATIVE_LIKELIHOOD = 0.1
+# The number of characters of a cell that a message shows.
+_SHOWN_CHARACTERS = 30
+# A cell that is a key, not text: an identifier that joins several words (app.title, saveButton,
+# item_2), or a short code (AE, DE-AT, 12).
 _KEY = re.compile(
     r"(?=\S*([A-Za-z0-9][._:/#\\-][A-Za-z0-9_]|[a-z][A-Z]|_|[0-9]))[!-~]+|[A-Z0-9]{1,3}"
 )
-_SIDES = ({"source", "src"}, {"target", "tgt", "trg", "translation"})
+# The column names, in lower case, that mean source and target.
+_SIDE_NAMES = ({"source", "src"}, {"target", "tgt", "trg", "translation"})
 
 
 @dataclass(frozen=True)
@@ -44,21 +49,29 @@ class Column:
         return self.cells[0]
 
     def fault(self, has_header: bool) -> str:
-        """Why the column is not text in a language; empty if it may be."""
-        cells = [cell for cell in self.cells[has_header:] if cell]
-        with_letters = sum(any(map(str.isalpha, cell)) for cell in cells)
-        if with_letters <= _MOST * len(self.cells[has_header:]):
+        """Return why the column cannot be text in a language; an empty string if it can be.
+
+        Args:
+            has_header: Whether the first line contains names, which are not judged.
+        """
+        all_cells = self.cells[1:] if has_header else self.cells
+        cells = [cell for cell in all_cells if cell]
+        cells_with_letters = [cell for cell in cells if any(map(str.isalpha, cell))]
+        if len(cells_with_letters) <= _MAJORITY * len(all_cells):
             return "has hardly any words"
         keys = [cell for cell in cells if _KEY.fullmatch(cell)]
-        if len(keys) > _MOST * len(cells):
-            return f"holds keys such as {keys[0][:_SHOWN]!r}"
-        if len(cells) >= _ENOUGH and len({*cells}) < _DIFFERENT * len(cells):
-            return f"holds few different values, such as {cells[0][:_SHOWN]!r}"
+        if len(keys) > _MAJORITY * len(cells):
+            return f"holds keys such as {keys[0][:_SHOWN_CHARACTERS]!r}"
+        different_cells = set(cells)
+        is_long_enough = len(cells) >= _MIN_CELLS_TO_COUNT
+        if is_long_enough and len(different_cells) < _MIN_DIFFERENT_SHARE * len(cells):
+            return f"holds few different values, such as {cells[0][:_SHOWN_CHARACTERS]!r}"
         return ""
 
     def is_likely(self, language: str) -> bool:
-        """Whether the text of the column may be in a language."""
-        return likelihood(" ".join(self.cells[1 : _IDENTIFIED + 1]), language) >= _LIKELY
+        """Return whether the text of the column may be in a language."""
+        text = " ".join(self.cells[1 : _IDENTIFIED_CELLS + 1])  # without the header, if any
+        return likelihood(text, language) >= _MIN_RELATIVE_LIKELIHOOD
 
 
 @dataclass(frozen=True)
@@ -87,48 +100,73 @@ def choose_columns(
         UserError: a column does not exist or is not text, or the choice is not clear.
     """
     columns = _read_columns(path)
-    header_languages = {}
-    for column in columns:
-        language = _language_in(column.name)
-        if language and not column.fault(has_header=True):  # keys may be called id
-            header_languages[column.number] = language
+    header_languages = _header_languages(columns)
+    header_columns = None
+    if not given:
+        header_columns = _by_header(path, columns, header_languages, languages)
+
     if given:
-        source, target = [_given(path, columns, each) for each in given]
-        is_named = not all(each.isdigit() for each in given)
-        has_header = is_named or {source.number, target.number} <= header_languages.keys()
-    elif found := _by_header(path, columns, header_languages, languages):
-        source, target = found
+        source, target = [_given(path, columns, choice) for choice in given]
+        is_chosen_by_name = not all(choice.isdigit() for choice in given)
+        has_header = is_chosen_by_name or (
+            source.number in header_languages and target.number in header_languages
+        )
+    elif header_columns:
+        source, target = header_columns
         has_header = True
     else:
         source, target = _by_text(path, columns, languages)
         has_header = False
+    _check_choice(path, columns, source, target, has_header)
+
+    named_languages = None
+    if source.number in header_languages and target.number in header_languages:
+        named_languages = header_languages[source.number], header_languages[target.number]
+    source_name = source.name.strip()
+    target_name = target.name.strip()
+    all_names = [column.name.strip() for column in columns]
+    # A column can be chosen by its name only if no other column has the same name.
+    are_names_unique = all_names.count(source_name) == 1 and all_names.count(target_name) == 1
+    if has_header and are_names_unique:
+        about = (
+            f"{path}: source is column {source.number}, {source_name!r}, "
+            f"target is column {target.number}, {target_name!r}"
+        )
+        return Chosen((source_name, target_name), named_languages, about)
+    about = f"{path}: source is column {source.number}, target is column {target.number}"
+    return Chosen((source.number, target.number), named_languages, about)
+
+
+def _header_languages(columns: Sequence[Column]) -> dict[int, str]:
+    """Return the languages that the header names, by the number of the column, from 1."""
+    languages = {}
+    for column in columns:
+        language = _language_in(column.name)
+        # A column of keys may be called id, which is also the code of Indonesian.
+        if language and not column.fault(has_header=True):
+            languages[column.number] = language
+    return languages
+
+
+def _check_choice(
+    path: Path, columns: Sequence[Column], source: Column, target: Column, has_header: bool
+) -> None:
+    """Raise UserError if source and target are one column, or if one of them is not text."""
     if source.number == target.number:
         raise UserError(f"{path}: column {source.number} is given twice. {_listed(columns)}")
     for column in (source, target):
-        if fault := column.fault(has_header):
+        fault = column.fault(has_header)
+        if fault:
             raise UserError(
                 f"{path}: column {column.number} {fault}, not sentences in a language. "
                 f"Name two others: --columns SOURCE TARGET. {_listed(columns)}"
             )
-    named_languages = None
-    if {source.number, target.number} <= header_languages.keys():
-        named_languages = header_languages[source.number], header_languages[target.number]
-    names = [column.name.strip() for column in columns]
-    has_names = has_header and all(names.count(each.name.strip()) == 1 for each in (source, target))
-    if not has_names:
-        about = f"{path}: source is column {source.number}, target is column {target.number}"
-        return Chosen((source.number, target.number), named_languages, about)
-    about = (
-        f"{path}: source is column {source.number}, {source.name.strip()!r}, "
-        f"target is column {target.number}, {target.name.strip()!r}"
-    )
-    return Chosen((source.name.strip(), target.name.strip()), named_languages, about)
 
 
 def _read_columns(path: Path) -> list[Column]:
     """The columns of the first lines, as many as the shortest line has."""
     with open_member(path, str(path), ()) as stream:
-        lines = [line.decode("utf-8-sig", errors="replace") for line in islice(stream, _LINES)]
+        lines = [line.decode("utf-8-sig", errors="replace") for line in islice(stream, _LINES_READ)]
     rows = [line.rstrip("\r\n").split("\t") for line in lines]
     if not rows:
         raise UserError(f"{path}: an empty file")
@@ -182,7 +220,7 @@ def _by_header(
     languages: Sequence[str] | None,
 ) -> list[Column] | None:
     """The columns whose names say the languages, or source and target; None without such names."""
-    sides = [_with_name(columns, names) for names in _SIDES]
+    sides = [_with_name(columns, names) for names in _SIDE_NAMES]
     if sides[0] and sides[1]:
         return [sides[0], sides[1]]
     wanted = languages or [*dict.fromkeys(header_languages.values())]
@@ -239,4 +277,4 @@ def _shown(columns: Sequence[Column]) -> Iterator[str]:
     """Each column with its first cell that is not empty."""
     for column in columns:
         first = next((cell for cell in column.cells if cell.strip()), "")
-        yield f"{column.number} ({first.strip()[:_SHOWN]!r})"
+        yield f"{column.number} ({first.strip()[:_SHOWN_CHARACTERS]!r})"
