@@ -55,7 +55,7 @@ def test_a_text_with_one_side(tmp_path):
         (
             'tag: "☀", repeat: 2}\n      valid: {}',
             "}\n      valid: {a: {license_and_citation: own, source: {path: inputs/a.de}}}",
-            "corpora.more.files: valid.a: needs two files: source and target",
+            "corpora.more.files: valid.a: needs two files, source and target: add ",
         ),
         ("  german: {part_of", "  norse: {part_of", "norse.part_of: no more.files.train.norse"),
         (

@@ -67,7 +67,10 @@ def test_a_mistake_in_one_hosts_settings_is_not_waited_for(untrained, tmp_path, 
             "data/binary/toy/valid.en.ends.npy",
             " is damaged: its SHA-256 is not the one in corpus.json; ",
         ),
-        ("data/binary/toy/train.en.ids.npy", ": no such file, although corpus.json lists it\n"),
+        (
+            "data/binary/toy/train.en.ids.npy",
+            ": no such file, although corpus.json lists it; run: make reproduce\n",
+        ),
     ],
 )
 def test_a_host_whose_copy_of_the_corpus_has_other_bytes_is_refused(

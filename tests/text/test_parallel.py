@@ -84,7 +84,10 @@ def test_blocks_of_unequal_files_are_refused(tmp_path, monkeypatch, source, targ
     for path, data in zip(folder.files("train"), (source, target), strict=True):
         path.write_bytes(data)
     counts = source.count(b"a"), target.count(b"a")
-    wanted = "{}/train.de has {} lines and {}/train.en has {}: not parallel"
+    wanted = (
+        "{}/train.de has {} lines and {}/train.en has {}: not parallel; correct the file if it is "
+        "yours, otherwise run: make reproduce"
+    )
     for parts in ([()], [(0, 2), (2,)]):
         with pytest.raises(UserError) as error:
             [list(folder.blocks("train", *bounds)) for bounds in parts]

@@ -20,7 +20,9 @@ def _checked(bibtex: str) -> str:
     """Raise ValueError unless the text is one or more entries."""
     rest = _ENTRY.sub("", bibtex).strip()
     if rest or not bibtex.strip():
-        raise ValueError(f"{rest[:40]!r} is no entry: '@type{{key, ...}}' with balanced braces")
+        raise ValueError(
+            f"{rest[:40]!r} is not a BibTeX entry: write '@type{{key, ...}}' with balanced braces"
+        )
     return bibtex
 
 

@@ -55,7 +55,10 @@ class Split:
 
     def __post_init__(self) -> None:
         if self.valid + self.test >= 1:
-            raise ValueError(f"valid {self.valid} and test {self.test} leave no training pairs")
+            raise ValueError(
+                f"valid {self.valid} and test {self.test} leave no training pairs: their sum must "
+                "be less than 1"
+            )
         if self.every is not None and self.valid:
             raise ValueError(f"valid {self.valid} and every {self.every}: valid must be 0")
 

@@ -118,7 +118,10 @@ class Text:
             if self.both is None or self.source is not None or self.target is not None:
                 raise ValueError(f"format {self.format} has both sides in one file: needs both")
         elif self.both is not None or not self.files or (self.made and self.format != "plain"):
-            raise ValueError(f"format {self.format} needs two files: source and target")
+            raise ValueError(
+                f"format {self.format} needs two files, source and target; for both sides in one "
+                f"file, set both, and format: {' or '.join(sorted(TWO_SIDED))}"
+            )
         if (self.format == "tsv") != (self.columns is not None):
             raise ValueError("format tsv needs columns, and no other format has them")
         if self.columns is not None and len(set(self.columns)) == 1:
@@ -127,7 +130,8 @@ class Text:
             raise ValueError(f"columns {list(self.columns)}: name both, or number both")
         if self.languages is not None and self.format != "tmx":
             raise ValueError(
-                f"languages {list(self.languages)}: only a tmx file has language codes"
+                f"languages {list(self.languages)}: only a tmx file has language codes, and "
+                f"format is {self.format}: remove languages, or set format: tmx"
             )
         if self.tag is not None and self.made is None:
             raise ValueError(f"tag {self.tag!r} is for a text that a system translates")
@@ -163,9 +167,13 @@ class Files:
                 continue
             for key in ("pairs", "repeat"):
                 if (value := getattr(text, key)) is not None:
-                    raise ValueError(f"{name}: {key} {value} is for training texts")
+                    raise ValueError(f"{name}: {key} {value} is for training texts: remove it")
             if text.made:
-                raise ValueError(f"{name}: needs two files: source and target")
+                side = text.made
+                raise ValueError(
+                    f"{name}: needs two files, source and target: add {side} "
+                    "(systems translate training texts only)"
+                )
             if text.format == "documents":  # aligning them leaves sentences out
                 raise ValueError(f"{name}: format documents is for training texts")
 

@@ -80,7 +80,16 @@ class Settings:
                 _check_cell(name, system, corpus, column)
         cells = [f"{system}-{corpus}" for system in self.cells for corpus in self.corpora]
         if twice := {cell for cell in cells if cells.count(cell) > 1}:
-            raise ValueError(f"two cells are called {min(twice)}: rename a system or a corpus")
+            name = min(twice)
+            pairs = (
+                f"system {system} on corpus {corpus}"
+                for system in self.cells
+                for corpus in self.corpora
+                if f"{system}-{corpus}" == name
+            )
+            raise ValueError(
+                f"two cells are called {name}: {' and '.join(pairs)}; rename a system or a corpus"
+            )
 
     def _check_published(self, position: int) -> None:
         """Raise SettingError at a duplicate, or an unknown corpus, test set or system."""

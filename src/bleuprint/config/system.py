@@ -275,7 +275,9 @@ class Decode:
         if (self.engine, self.precision) == ("ctranslate2", "bfloat16"):
             raise ValueError("precision bfloat16 needs engine pytorch")
         if self.replace_unk and not self.allow_unk:
-            raise ValueError("replace_unk: with allow_unk false no output has an unknown word")
+            raise ValueError(
+                "replace_unk true needs allow_unk true: without it, outputs contain no unknown word"
+            )
         for name in ("min_length", "no_repeat_ngram", "replace_unk"):
             if self.engine == "ctranslate2" and getattr(self, name):
                 # it masks tokens before the softmax, and so normalizes differently from ours

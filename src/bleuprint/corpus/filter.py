@@ -3,6 +3,7 @@
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
+from inspect import getfile
 from pathlib import Path
 from typing import TYPE_CHECKING, Self
 
@@ -123,5 +124,6 @@ def _run(check: Check, candidates: Sequence[Candidate]) -> list[bool]:
         given = (
             f"keeps_each gave {counted(len(kept), 'result')} for {counted(len(candidates), 'pair')}"
         )
-        raise UserError(f"check {check.name()}: {given}")
+        place = f"{getfile(type(check))}: check {check.name()}"
+        raise UserError(f"{place}: {given}; it must give one for each pair, in order")
     return kept

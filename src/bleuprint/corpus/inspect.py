@@ -78,7 +78,11 @@ def inspect_corpus(
     """
     corpus = settings.corpus(name)
     if corpus.directions:
-        raise UserError(f"corpora.{name}: name one direction: {', '.join(corpus.pairs(name))}")
+        directions = [*corpus.pairs(name)]
+        raise UserError(
+            f"corpora.{name} has {counted(len(directions), 'direction')}: "
+            f"{', '.join(directions)}; name one: bleuprint inspect {directions[0]}"
+        )
     parts = {part: text for part, text in corpus.files.train.items() if not text.made}
     if not corpus.files.train:
         raise UserError(f"corpora.{name}: zero_shot: it has no training text")

@@ -123,7 +123,10 @@ def check_languages(names: str, languages: Sequence[str], sample: Sequence[Pair]
     """Raise UserError if most pairs are the same text twice, or in the other order of languages."""
     some = [pair for pair in sample if all(map(str.strip, pair))][:_IDENTIFIED]
     if not some:
-        raise UserError(f"{names}: no pair has text on both sides")
+        raise UserError(
+            f"{names}: no pair has text on both sides; line n of the target must be "
+            "the translation of line n of the source"
+        )
     if sum(source == target for source, target in some) > _MOST * len(some):
         raise UserError(
             f"{names}: source and target are the same text in most pairs; the target must be the "

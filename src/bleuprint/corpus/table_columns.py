@@ -153,7 +153,10 @@ def _check_choice(
 ) -> None:
     """Raise UserError if source and target are one column, or if one of them is not text."""
     if source.number == target.number:
-        raise UserError(f"{path}: column {source.number} is given twice. {_listed(columns)}")
+        raise UserError(
+            f"{path}: column {source.number} is given twice; name the source column, then the "
+            f"target column: --columns SOURCE TARGET. {_listed(columns)}"
+        )
     for column in (source, target):
         fault = column.fault(has_header)
         if fault:

@@ -201,7 +201,7 @@ class BinaryCorpus:
             if path in self._verified:
                 continue
             if not path.is_file():
-                raise UserError(f"{path}: no such file, although {CORPUS} lists it")
+                raise UserError(f"{path}: no such file, although {CORPUS} lists it; {RERUN}")
             if sha256_of(path) != self._files[path]["sha256"]:
                 raise DamagedFile(path, f"its SHA-256 is not the one in {CORPUS}")
             self._verified.add(path)
@@ -253,7 +253,9 @@ def _load_array(path: Path) -> Any:
 def _read_header(path: Path) -> dict[str, Any]:
     header = read_object(path)
     if (version := header.get("version")) != VERSION:
-        raise UserError(f"{path}: version {version} of the format; this bleuprint reads {VERSION}")
+        raise UserError(
+            f"{path}: version {version} of the format; this bleuprint reads {VERSION}; {RERUN}"
+        )
     check_record(_Header, header, path)
     if header.pop("sha256") != _digest(header):
         raise DamagedFile(path, "its SHA-256 is not the recorded one")

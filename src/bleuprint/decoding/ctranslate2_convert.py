@@ -39,7 +39,7 @@ def convert(
     try:
         from ctranslate2 import specs
     except ImportError:
-        raise UserError("CTranslate2 is not installed: pip install ctranslate2") from None
+        raise UserError("CTranslate2 is not installed; run: pip install ctranslate2") from None
     settings = model.settings
     if {settings.d_k * settings.heads, settings.d_v * settings.heads} != {settings.d_model}:
         raise UserError("CTranslate2 supports d_k and d_v of d_model / heads only")

@@ -67,7 +67,10 @@ def release(
     if changed := [*changed_stages()]:
         raise UserError(f"{changed[0]} is not up to date: run make reproduce first (dvc status)")
     if (head := commit()) and head.endswith("+"):
-        raise UserError(f"the code differs from its commit {head[:-1]}: commit it first")
+        raise UserError(
+            f"src, stages or dvc.yaml differs from the commit {head[:12]}: commit the changes "
+            "first (git status), then run the same command again"
+        )
     records = frame.load()
     write_page(settings, records)  # which is not verified: it shows what was measured
     with whole_folder(output) as folder:

@@ -66,4 +66,8 @@ def _slurm(*command: str) -> str:
     except FileNotFoundError:
         raise UserError(f"{command[0]}: not installed; is this a login node?") from None
     except subprocess.CalledProcessError as error:
-        raise UserError(f"SLURM does not answer: {' '.join(error.stderr.split())}") from None
+        raise UserError(
+            f"SLURM does not answer {' '.join(command)}: {' '.join(error.stderr.split())}; when "
+            "this command works here (on a login node, while the controller runs), run snakemake "
+            "again"
+        ) from None

@@ -183,8 +183,11 @@ def _check_signatures(records: Records) -> None:
     for (_, measure, _), signatures in alike.groupby(same).signature:
         if len(signatures) > 1:
             stage = "comet" if measure == "comet" else "score"
+            rows = alike.loc[signatures.index]
+            of = zip(rows.signature, rows.system, rows.corpus, strict=True)
+            places = [f"{each} ({system} on {corpus})" for each, system, corpus in of]
             raise UserError(
-                f"{MEASURES[measure].label} of different versions: {' and '.join(signatures)}; to "
-                "score all again by one: dvc repro --force --single-item STAGE, for each stage "
-                f"{stage}, {stage}_tuned and {stage}_outside of dvc.yaml"
+                f"{MEASURES[measure].label} of different versions: {' and '.join(places)}; to "
+                "score all again with one version, run dvc repro --force --single-item STAGE for "
+                f"each of the stages {stage}, {stage}_tuned and {stage}_outside of dvc.yaml"
             )

@@ -47,6 +47,7 @@ def _commit(name: str) -> tuple[str, str]:
             commit, root = resolve_rev(repo.scm, name), str(repo.root_dir)
     except (SCMError, DvcException) as error:
         raise UserError(
-            f"{name}: no Git revision, DVC experiment, file or folder: {error}"
+            f"{name}: no Git revision, DVC experiment, file or folder: {error}; "
+            "list them by: git log, or dvc exp show"
         ) from None
     return root, commit

@@ -133,5 +133,5 @@ def _count(name: str) -> int | None:
     if given is None:
         return None
     if not given.isdecimal() or int(given) < 1:
-        raise UserError(f"{name} is {given!r}: a whole number from 1")
+        raise UserError(f"{name} is {given!r}: it must be a whole number from 1")
     return int(given)

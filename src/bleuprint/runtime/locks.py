@@ -43,7 +43,7 @@ class FileLock(filelock.FileLock):
         except filelock.Timeout:
             message = f"{held}{self._advice()}"
         if not wait:
-            raise UserError(message)
+            raise UserError(f"{message}; when it has ended, run the same command again")
         say(f"{message}: waiting for it", "note")
         return self.acquire()
 

@@ -15,7 +15,7 @@ from typing import Any, BinaryIO, NamedTuple
 
 from bleuprint.runtime.counts import counted
 from bleuprint.runtime.errors import UserError
-from bleuprint.runtime.files import open_regular
+from bleuprint.runtime.files import RERUN, open_regular
 from bleuprint.runtime.utf8 import not_utf8
 
 BLOCK_PAIRS = 1000
@@ -113,7 +113,8 @@ def read_blocks(
             if counts[0] != counts[1]:
                 raise UserError(
                     f"{source} has {counted(count_lines(source), 'line')} and {target} has "
-                    f"{count_lines(target)}: not parallel"
+                    f"{count_lines(target)}: not parallel; correct the file if it is yours, "
+                    f"otherwise {RERUN}"
                 )
             if not counts[0]:
                 break

@@ -70,9 +70,9 @@ class Trainer:
                 self._train_step = TrainStep(self.model, self._settings, job.cell.seed, group)
         except OutOfMemory:
             raise UserError(
-                f"the model and its optimizer do not fit into the memory of {group.device} "
-                f"({memory(group.device)}): lower model.d_model ({job.system.model.d_model}), d_ff "
-                "or the number of layers"
+                f"systems.{job.cell.system}: the model and its optimizer do not fit into the "
+                f"memory of {group.device} ({memory(group.device)}): lower model.d_model "
+                f"({job.system.model.d_model}), d_ff or the number of layers"
             ) from None
         self.state = TrainState.initial(count_parameters(self.model))
         # an update whose figures are not counted yet, and the position after it
@@ -303,7 +303,8 @@ class Trainer:
         if self._group.differs((path / checkpoint.HASHES).read_text()):
             raise UserError(
                 f"{self._folder}: checkpoint {update} is not the same on all of the "
-                f"{self._group.size} processes: machines that train together share one folder"
+                f"{self._group.size} processes: train in one folder that they share, or copy "
+                f"{path.name} from one machine to all"
             )
         load_weights(self.model, latest.model)
         self._train_step.optimizer.load_state_dict(latest.optimizer)

@@ -78,8 +78,8 @@ class Source:
         """What to say of files whose text is not as it should be; empty if their sums are known."""
         paths = {self.fetched[file.url] for file in files if file.url in self.fetched}
         kept = sorted(str(path) for path in paths if path.is_relative_to(self.store))
-        what = "downloaded without a SHA-256, and fetched again if removed"
-        return f"; {what}: {' and '.join(kept)}" if kept else ""
+        what = "they were downloaded without a SHA-256; to download again, remove"
+        return f"; {what} {' and '.join(kept)}" if kept else ""
 
 
 def source_of_environment() -> Source:
