@@ -58,7 +58,7 @@ RESOLVED = {
     "copy": "0ce2f166f971731e",
     "course-multi30k": "a1f17f7727916f38",
     "fine-tune-multi30k": "7963a0998d87dc49",
-    "iwslt14-de-en": "55d92d8bd34b13fd",
+    "iwslt14-de-en": "d5eebc515242a171",
     "multi30k-cpu": "a21300368156d7ff",
     "multilingual-multi30k": "3af96400ea614d20",
     "multi30k": "b7e8bdf1b13c0705",

@@ -33,9 +33,9 @@ class Inspection:
 
     `pairs`: the pairs of the training text, of which at most `sample` were drawn. `stages`: the
     counts of train by stage; a stage that drops all pairs is the last one. `sets`: the pairs of
-    train, valid and each test.NAME after split, estimates if not all pairs were drawn. `failure`:
-    why no sets could be made, in which case there are none. `notes`: on texts that do not look like
-    sentences.
+    train, valid and each test.NAME after split, estimates if not all pairs were drawn, and empty if
+    these are too few to be split. `failure`: why no sets could be made of all pairs. `notes`: on
+    texts that do not look like sentences.
     """
 
     pairs: int
@@ -146,7 +146,9 @@ def prepare(
             workers,
         )
     except UserError as error:
-        return Inspection(pairs, sample, stages, {}, str(error))
+        is_whole = pairs == read.pairs_out
+        # A sample may be too small to be split where the whole text is not.
+        return Inspection(pairs, sample, stages, {}, str(error) if is_whole else "")
     stages["split"] = read_ledger(ledger)["train"]
     sets = {}
     for each in split.names():

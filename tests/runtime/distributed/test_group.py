@@ -96,7 +96,8 @@ def test_gpus_that_are_not_there_or_hidden(monkeypatch, names, found):
     if found is None:
         assert init_process_group().device == torch.device("cpu")
         return
-    line = f"CUDA_VISIBLE_DEVICES is '{names}', but PyTorch finds {found} such GPUs"
+    gpus = "1 such GPU" if found == 1 else f"{found} such GPUs"
+    line = f"CUDA_VISIBLE_DEVICES is '{names}', but PyTorch finds {gpus}; set"
     with pytest.raises(UserError, match=line):
         init_process_group()
 

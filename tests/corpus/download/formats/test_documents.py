@@ -68,13 +68,17 @@ def test_the_last_document_ends_at_the_end_of_the_file(end):
 
 
 @pytest.mark.parametrize(
-    ("source", "target", "numbers"),
-    [(b"a\n\nb\n", b"a\nb\n", (2, 1)), (b"a\n", b"a\n\n\n", (1, 2)), (b"", b"a\n", (0, 1))],
+    ("source", "target", "documents", "others"),
+    [
+        (b"a\n\nb\n", b"a\nb\n", "2 documents", 1),
+        (b"a\n", b"a\n\n\n", "1 document", 2),
+        (b"", b"a\n", "0 documents", 1),
+    ],
 )
-def test_different_numbers_of_documents_are_an_error(source, target, numbers):
+def test_different_numbers_of_documents_are_an_error(source, target, documents, others):
     message = fault("documents", source, target)
     assert message.startswith(
-        f"inputs/x.de has {numbers[0]} documents and inputs/x.en has {numbers[1]}: not parallel"
+        f"inputs/x.de has {documents} and inputs/x.en has {others}: not parallel"
     )
 
 

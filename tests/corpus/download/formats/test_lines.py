@@ -62,12 +62,20 @@ def test_lines_of_old_macs_are_no_single_line():
         assert len(read("plain", content, content)) == content.count(b"\n") + (content[-1] != 10)
 
 
-@pytest.mark.parametrize("numbers", [(3, 1), (1, 3), (0, 2), (2, 0), (2, 3), (1001, 7)])
-def test_files_of_different_length_are_named_with_their_counts(numbers):
+@pytest.mark.parametrize(
+    ("numbers", "lines"),
+    [
+        ((3, 1), "3 lines"),
+        ((1, 3), "1 line"),
+        ((0, 2), "0 lines"),
+        ((2, 0), "2 lines"),
+        ((2, 3), "2 lines"),
+        ((1001, 7), "1,001 lines"),
+    ],
+)
+def test_files_of_different_length_are_named_with_their_counts(numbers, lines):
     message = fault("plain", b"a\n" * numbers[0], b"b\n" * numbers[1])
-    assert message == (
-        f"inputs/x.de has {numbers[0]} lines and inputs/x.en has {numbers[1]}: not parallel"
-    )
+    assert message == (f"inputs/x.de has {lines} and inputs/x.en has {numbers[1]}: not parallel")
 
 
 @pytest.mark.parametrize(
