@@ -66,8 +66,8 @@ def test_files_that_are_missing_are_not_noted_here(noted):
 
 
 SAME = (
-    "corpora.own: files.valid.v and files.test.news.t are the same text: checkpoints would be "
-    "chosen by the sentences that the table scores; give another one"
+    "corpora.own.files.valid.v and corpora.own.files.tests.news.t are the same text: "
+    "checkpoints would be chosen by the sentences that the table scores; give another one"
 )
 
 
@@ -89,15 +89,15 @@ def test_a_set_with_other_targets_has_the_same_sources(noted):
 
 def test_the_training_text_is_the_validation_set(noted):
     assert noted(FILES, ("a.de", "a.en"), {"news": ("t.de", "t.en")}) == [
-        "corpora.own: files.train.a and files.valid.v are the same text: dedup.decontaminate drops "
-        "its sentences from the training text"
+        "corpora.own.files.train.a and corpora.own.files.valid.v are the same text: "
+        "dedup.decontaminate drops its sentences from the training text"
     ]
 
 
 def test_the_training_text_is_the_test_set_and_nothing_is_dropped(noted):
     tests = {"news": ("a.de", "a.en")}
     assert noted(FILES, ("v.de", "v.en"), tests, decontaminate="none") == [
-        "corpora.own: files.train.a and files.test.news.t are the same text: with "
+        "corpora.own.files.train.a and corpora.own.files.tests.news.t are the same text: with "
         "dedup.decontaminate none, the model is trained on these sentences"
     ]
 
@@ -105,8 +105,8 @@ def test_the_training_text_is_the_test_set_and_nothing_is_dropped(noted):
 def test_two_test_sets_are_equal(noted):
     tests = {"news": ("t.de", "t.en"), "talks": ("t.de", "t.en")}
     assert noted(FILES, ("v.de", "v.en"), tests) == [
-        "corpora.own: files.test.news.t and files.test.talks.t are the same text: the table would "
-        "score it twice"
+        "corpora.own.files.tests.news.t and corpora.own.files.tests.talks.t are the same text: "
+        "the table would score it twice"
     ]
 
 
@@ -129,7 +129,7 @@ def test_a_test_set_that_is_moved_by_a_line(noted, name):
     moved = [*ENGLISH[600:700], *ENGLISH[701:900], ENGLISH[700]]
     (note,) = noted({**FILES, name: moved}, ("v.de", "v.en"), {"news": ("t.de", name)})
     assert note.startswith(
-        "corpora.own.files.test.news.t: its sides do not fit line by line: lines 1"
+        "corpora.own.files.tests.news.t: its sides do not fit line by line: lines 1"
     )
     assert note.endswith(" fit the target 1 line earlier. Compare these lines")
 
@@ -137,7 +137,7 @@ def test_a_test_set_that_is_moved_by_a_line(noted, name):
 def test_a_text_that_is_not_parallel(noted):
     files = {**FILES, "t.en": ENGLISH[600:899]}
     (note,) = noted(files, ("v.de", "v.en"), {"news": ("t.de", "t.en")})
-    assert note.startswith("corpora.own.files.test.news.t: inputs/t.de has 300 lines and ")
+    assert note.startswith("corpora.own.files.tests.news.t: inputs/t.de has 300 lines and ")
 
 
 def test_sets_that_were_downloaded_before_are_read(noted, tmp_path):
@@ -148,6 +148,8 @@ def test_sets_that_were_downloaded_before_are_read(noted, tmp_path):
     for name, lines in (("valid", ENGLISH[600:620]), ("test.news", [*ENGLISH[601:900], "x"])):
         (given / f"{name}.en").write_text("".join(f"{line}\n" for line in lines))
     moved, shared = noted({}, ("v.de", "v.en"), {"news": ("t.de", "t.en")})
-    assert moved.startswith("corpora.own.files.test.news: its sides do not fit line by line: lines")
+    assert moved.startswith(
+        "corpora.own.files.tests.news: its sides do not fit line by line: lines"
+    )
     assert moved.endswith(" fit the target 1 line earlier. Compare these lines")
     assert shared == "corpora.own: 20 of 300 sentences of test set news are in the validation set"

@@ -55,13 +55,13 @@ def test_each_side_of_each_set_is_named(project):
     share = sum("e@@ " in line for line in SUBWORDS[3:]) / 200
     first = next(n for n, line in enumerate(SUBWORDS, 1) if n > 3 and "e@@ " in line)
     assert 0.9 < share < 0.995
-    place = "corpora.own: train.a.source: inputs/a.de: "
+    place = "corpora.own.files.train.a.source: inputs/a.de: "
     look = f"{share:.0%} of the lines look like BPE subwords (@@), such as line {first}: {JOIN}"
     assert list(notes_here(load())) == [
         f"{place}{look}",
-        "corpora.own: valid.a.target: inputs/valid.no: "
+        "corpora.own.files.valid.a.target: inputs/valid.no: "
         f"100% of the lines look like JSON, such as line 1: {ALONE}",
-        "corpora.own: test.news.a.target: inputs/news.no: "
+        "corpora.own.files.tests.news.a.target: inputs/news.no: "
         f"50% of the lines look like JSON, such as line 1: {ALONE}",
     ]
 
@@ -82,7 +82,7 @@ def test_a_text_that_was_downloaded_before(project):
     folder.path.mkdir(parents=True)
     write_set(folder, "train", zip(SUBWORDS, ENGLISH, strict=True))
     (note,) = notes_here(settings)
-    assert note.startswith(f"corpora.own: train.source: {folder.files('train')[0]}: ")
+    assert note.startswith(f"corpora.own.files.train.source: {folder.files('train')[0]}: ")
 
 
 TOKENS = [line.replace("?", " ?").replace(".", " .").replace(",", " ,").lower() for line in GERMAN]
@@ -91,9 +91,9 @@ TOKENS = [line.replace("?", " ?").replace(".", " .").replace(",", " ,").lower() 
 def test_a_corpus_in_tokens_by_its_settings_gets_no_note(project):
     write(project, "a.de", TOKENS)
     write(project, "a.no", ["&quot; " + line.lower() for line in ENGLISH])
-    assert [note.split()[1] for note in notes_here(load())] == [
-        "train.a.source:",
-        "train.a.target:",
+    assert [note.split()[0] for note in notes_here(load())] == [
+        "corpora.own.files.train.a.source:",
+        "corpora.own.files.train.a.target:",
     ]
     none = ALL_SETS.replace("tokenize: {name: moses", "tokenize: {name: none")
     (project / "params.yaml").write_text(none)
@@ -113,10 +113,10 @@ def test_inspect_says_it_of_all_lines_though_it_draws_some(project):
     write(project, "news.de", SUBWORDS)
     source = Source(None, project / "store", None)
     found = inspect_corpus("own", load(), Sample(20, 1), source, project / "work", 1)
-    places = [note.split(": ")[:3] for note in found.notes]
+    places = [note.split(": ")[:2] for note in found.notes]
     assert places == [
-        ["corpora.own", "train.a.source", "inputs/a.de"],
-        ["corpora.own", "test.news.a.source", "inputs/news.de"],
+        ["corpora.own.files.train.a.source", "inputs/a.de"],
+        ["corpora.own.files.tests.news.a.source", "inputs/news.de"],
     ]
 
 

@@ -205,6 +205,25 @@ class Files:
         }
 
 
+def settings_key(corpus: str, text: str) -> str:
+    """Return where params.yaml defines a text, for messages.
+
+    Args:
+        corpus: The name of the corpus; CORPUS/DIRECTION for one of several directions.
+        text: The text as SET, SET.PART or SET.PART.SIDE, where SET is train, valid or test.NAME.
+
+    Returns:
+        The key of the setting, such as corpora.multi30k.files.tests.test2016.all for the text
+        test.test2016.all of the corpus multi30k.
+    """
+    corpus_name, _, direction = corpus.partition("/")
+    set_name, *names = text.split(".")
+    if direction and names:
+        names[0] = f"{direction}-{names[0]}"
+    set_key = "tests" if set_name == "test" else set_name
+    return ".".join(["corpora", corpus_name, "files", set_key, *names])
+
+
 def _scheme(key: str, url: str) -> str:
     """The scheme of a URL; raises ValueError unless it is http, https or file."""
     try:

@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from pathlib import Path
 
+from bleuprint.config.corpus_files import settings_key
 from bleuprint.config.experiment import Settings
 from bleuprint.config.system import System
 from bleuprint.runtime import environment, processor
@@ -16,7 +17,8 @@ def params_notes(settings: Settings) -> Iterator[str]:
     for name, corpus in settings.corpora.items():
         for side, file in corpus.files.sides().items():
             if file.path is not None and not found_path(Path(file.path)).is_file():
-                yield f"corpora.{name}: {side}: {file.path}: {not_a_file(Path(file.path))}"
+                key = settings_key(name, side)
+                yield f"{key}: {file.path}: {not_a_file(Path(file.path))}"
     if not environment.has_gpu():
         cells = [cell for name in settings.corpora for cell in settings.systems_on(name).items()]
         yield from dict.fromkeys(note for cell in cells for note in precision(*cell))

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from bleuprint.config import paths
 from bleuprint.config.corpus import Corpus
-from bleuprint.config.corpus_files import File, Text
+from bleuprint.config.corpus_files import File, Text, settings_key
 from bleuprint.config.experiment import Settings
 from bleuprint.corpus.download.download import local_pairs
 from bleuprint.corpus.misalignment import PairClues, described
@@ -56,21 +56,21 @@ def _notes_on_corpus(name: str, corpus: Corpus, reader: "_Reader") -> Iterator[s
     same_texts = list(_same_texts(texts))
     is_decontaminated = corpus.dedup.decontaminate != "none"
     for same_text in same_texts:
-        yield f"corpora.{name}: {same_text.note(is_decontaminated)}"
+        yield same_text.note(name, is_decontaminated)
 
     pairs_by_key = dict[str, list[Pair]]()
     for key, text in texts.items():
         try:
             pairs_by_key[key] = reader.pairs(text, corpus.languages)
         except UserError as error:
-            yield f"corpora.{name}.files.{key}: {error}"
+            yield f"{settings_key(name, key)}: {error}"
     for set_name in _held_out_without_files(corpus, texts):
         pairs_by_key[set_name] = _downloaded(name, corpus, set_name)
 
     for key, pairs in pairs_by_key.items():
         misfit_note = _misfit_note(pairs)
         if misfit_note:
-            yield f"corpora.{name}.files.{key}: {misfit_note}"
+            yield f"{settings_key(name, key)}: {misfit_note}"
     for overlap in _partial_overlaps(pairs_by_key, same_texts):
         yield f"corpora.{name}: {overlap}"
 
@@ -200,14 +200,17 @@ class _SameText:
     def second_set(self) -> str:
         return _set_of(self.second)
 
-    def note(self, is_decontaminated: bool) -> str:
+    def note(self, corpus: str, is_decontaminated: bool) -> str:
         """Describe what is the same, and the consequence.
 
         Args:
+            corpus: The name of the corpus of both texts.
             is_decontaminated: Whether held-out sentences are dropped from the training text.
         """
         similarity = "have the same source file" if self.in_source_alone else "are the same text"
-        note = f"files.{self.first} and files.{self.second} {similarity}"
+        first_key = settings_key(corpus, self.first)
+        second_key = settings_key(corpus, self.second)
+        note = f"{first_key} and {second_key} {similarity}"
         consequence = self._consequence(is_decontaminated)
         return f"{note}: {consequence}" if consequence else note
 

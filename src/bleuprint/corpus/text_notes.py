@@ -7,7 +7,7 @@ from pathlib import Path
 
 from bleuprint.config import paths
 from bleuprint.config.corpus import Corpus
-from bleuprint.config.corpus_files import Text
+from bleuprint.config.corpus_files import Text, settings_key
 from bleuprint.config.experiment import Settings
 from bleuprint.corpus.download.download import local_pairs
 from bleuprint.corpus.download.fetch import Source
@@ -150,7 +150,7 @@ class _CheckedText:
     """A text to check, and how notes refer to it.
 
     Attributes:
-        key: Where params.yaml defines it, such as "corpora.multi30k: train.europarl".
+        key: Where params.yaml defines it, such as "corpora.own.files.train.europarl".
         source_name: The name of the file with the source.
         target_name: The name of the file with the target.
         unit: What a number in a note counts: "line" or "pair".
@@ -176,7 +176,7 @@ def _notes_on_parts(
         source_file = text.source or text.both
         target_file = text.target or text.both
         checked_text = _CheckedText(
-            key=f"corpora.{name}: {set_name}.{part_name}",
+            key=settings_key(name, f"{set_name}.{part_name}"),
             source_name=source_file.name if source_file else "",
             target_name=target_file.name if target_file else "",
             unit="line" if text.format in _LINE_FORMATS else "pair",
@@ -194,7 +194,7 @@ def _notes_on_downloaded_set(name: str, corpus: Corpus, set_name: str) -> Iterat
     lines = zip(read_lines(source_path), read_lines(target_path), strict=False)
     pairs = (Pair(source, target) for source, target in lines)
     checked_text = _CheckedText(
-        key=f"corpora.{name}: {set_name}",
+        key=settings_key(name, set_name),
         source_name=str(source_path),
         target_name=str(target_path),
         unit="line",

@@ -15,7 +15,7 @@ from random import Random
 from typing import BinaryIO, NamedTuple
 
 from bleuprint.config import paths
-from bleuprint.config.corpus_files import EMBEDDED, File, Files, Text
+from bleuprint.config.corpus_files import EMBEDDED, File, Files, Text, settings_key
 from bleuprint.corpus import phrasebook, toy_tasks
 from bleuprint.corpus.download.archive import open_member
 from bleuprint.corpus.download.fetch import Source, fetch
@@ -56,7 +56,12 @@ def download_corpus(
     with whole_folder(raw.path) as partial:
         for name, parts in files.sets().items():
             readings = {
-                part: _Reading(f"corpora.{corpus}.files.{name}.{part}", text, raw.languages, source)
+                part: _Reading(
+                    settings_key(corpus, f"{name}.{part}"),
+                    text,
+                    raw.languages,
+                    source,
+                )
                 for part, text in parts.items()
             }
             if readings or name == "train":  # a zero-shot direction has an empty one
