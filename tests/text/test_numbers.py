@@ -56,3 +56,50 @@ def test_readings_worked_by_hand():
     assert number_readings("9:05 pm") == [
         [("9", ".05"), ("9", "5"), ("21", ".05"), ("21", "5")],
     ]
+
+
+@pytest.mark.parametrize(
+    ("first", "second"),
+    [
+        ("3 ½ cups", "3.5 Tassen"),
+        ("3½ cups", "3,5 Tassen"),
+        ("3 1/2 cups", "3,5 Tassen"),
+        ("3 1⁄2 cups", "3 ½ Tassen"),
+        ("10 ¾ inches", "10,75 Zoll"),
+        ("3\u00a0½ cups", "3 1/2 Tassen"),
+        ("3 \u2009½ cups", "3½ Tassen"),
+        ("1,200 ½ cups", "1200,5 Tassen"),
+        ("6 ⅓ and 2", "6 1/3 und 2"),
+        ("12:00:00", "12"),
+        ("12:00:00", "12:00"),
+        ("12:00:00 pm", "12 Uhr"),
+        ("09:00:00 PM", "21:00"),
+        ("9:30:00", "9.30 Uhr"),
+        ("9:05:00", "9h05"),
+        ("1:02:03", "01:02:03"),
+        ("9:05:07 pm", "21:05:07"),
+    ],
+)
+def test_fractions_and_times_with_seconds(first, second):
+    assert have_equal_numbers(first, second)
+    assert have_equal_numbers(second, first)
+
+
+@pytest.mark.parametrize(
+    ("first", "second"),
+    [
+        ("3 ½ cups", "4.5 Tassen"),
+        ("3 ½ cups", "3.25 Tassen"),
+        ("3 ½ cups", "3 Tassen"),
+        ("3 ⅓ cups", "3 ⅔ Tassen"),
+        ("12:00:00", "13"),
+        ("12:00:05", "12"),
+        ("12:30:00", "12"),
+        ("12:00:30", "12:30"),
+        ("9:00:00 pm", "22:00"),
+        ("2020-10-00", "2020"),
+    ],
+)
+def test_other_fractions_and_times(first, second):
+    assert not have_equal_numbers(first, second)
+    assert not have_equal_numbers(second, first)

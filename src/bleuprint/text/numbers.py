@@ -4,10 +4,10 @@ A number is written with digits of any script. Its form is a bag of parts: whole
 leading zeros, and decimals as `.` with their digits, without zeros at the end. So these are equal:
 
 - 1,000, 1.000, 1 000 (any space), 1'000 and 1000; 1,00,000 and 100,000; 007 and 7;
-- 3.5, 3,5 and 3.50; 2.0 and 2; .5, 0.5, ½ and 1/2; 1½, 1 1/2 and 1.5;
+- 3.5, 3,5 and 3.50; 2.0 and 2; .5, 0.5, ½ and 1/2; 1½, 1 ½, 1 1/2 and 1.5;
 - x² and x2, H₂O and H2O;
 - 3/10/2020, 03.10.20, 3. 10. 2020 and 2020-10-03 (the order of the fields does not count);
-- 9:05, 09:05, 9.05, 9h05 and 9 Uhr 05; 9:00 and 9; 9 pm, 21:00 and 9;
+- 9:05, 09:05, 9.05, 9h05, 9 Uhr 05 and 9:05:00; 9:00:00, 9:00 and 9; 9 pm, 21:00 and 9;
 - +49 30 123456, +49 (30) 123-456 and 0049 30 123 456; 030 123456 and 030/123 456;
 - 1234 5678 9012 3456 and 1234567890123456.
 
@@ -42,7 +42,12 @@ _GROUPS = (
     rf"(?P<groups>\+\d(?:{_GAP}\d){{6,}}|\+\d{{1,3}}(?:\.\d+){{2,}}|\(?0\d(?:{_GAP}\d){{5,}}"
     r"|\(?\d{3}\)?[ .-]\d{3}[ .-]\d{4}(?!\d)|\d{2,4}(?: \d{4}){2,}(?: \d{1,3})?(?!\d))"
 )
-_FRACTION = r"(?:(?P<beside>\d+) )?(?<!\d)(?P<over>\d{1,2})[/\u2044](?P<under>\d{1,2})(?![\d/])"
+# The whole number before a fraction may have thousands. A space is put before ½ when it becomes
+# 1/2, so that there may be several.
+_FRACTION = (
+    "(?:(?P<beside>[1-9]\\d{0,2}(?:[.,'’]\\d{3})+|\\d+) {1,3})?"
+    r"(?<!\d)(?P<over>\d{1,2})[/\u2044](?P<under>\d{1,2})(?![\d/])"
+)
 # Thousands: groups of three digits with one separator throughout, or as in India.
 _WHOLE = (
     "(?P<whole>[1-9]\\d{0,2}(?P<separator>[.,'’\u066c ])\\d{3}"
@@ -159,6 +164,8 @@ def _readings(match: re.Match[str], text: str) -> list[Parts]:
     """
     if match["fields"]:
         fields = _DIGITS.findall(match["fields"])
+        if match["between"] == ":":
+            return _with_hour_of_24(_clock_readings(fields), match, text)
         return _date_readings(fields)
     if match["groups"]:
         return _digit_group_readings(match["groups"])
@@ -189,13 +196,7 @@ def _plain_number_readings(match: re.Match[str], text: str) -> list[Parts]:
     if rest is not None:
         readings = _with_rest(whole, match["mark"], rest)
 
-    # 9 pm is also hour 21. The hour is the first part of each reading.
-    hour = readings[0][0]
-    half_of_day = _HALF_OF_DAY.match(text, match.end())
-    if len(hour) <= 2 and half_of_day:
-        hour_of_24 = _hour_of_24(int(hour), half_of_day[1].lower())
-        for parts in list(readings):
-            readings.append((hour_of_24, *parts[1:]))
+    readings = _with_hour_of_24(readings, match, text)
 
     # 1 000 may be two numbers next to each other. They replace the first part of each reading.
     if " " in whole:
@@ -203,6 +204,35 @@ def _plain_number_readings(match: re.Match[str], text: str) -> list[Parts]:
         for parts in list(readings):
             readings.append((*separate_numbers, *parts[1:]))
     return readings
+
+
+def _with_hour_of_24(readings: list[Parts], match: re.Match[str], text: str) -> list[Parts]:
+    """Add the readings of a time before "a.m." or "p.m.": 9 pm is also hour 21.
+
+    Args:
+        readings: The readings of the time. The hour is the first part of each.
+        match: The match of the time in the text.
+        text: The text, which may continue with "a.m." or "p.m.".
+
+    Returns:
+        The readings, and those by the 24-hour clock.
+    """
+    hour = readings[0][0]
+    half_of_day = _HALF_OF_DAY.match(text, match.end())
+    if len(hour) > 2 or half_of_day is None:
+        return readings
+    hour_of_24 = _hour_of_24(int(hour), half_of_day[1].lower())
+    readings_of_24 = [(hour_of_24, *parts[1:]) for parts in readings]
+    return [*readings, *readings_of_24]
+
+
+def _clock_readings(fields: list[str]) -> list[Parts]:
+    """Read hour, minute and second. Without seconds, 9:05:00 is 9:05, and 9:00:00 is 9."""
+    hour, minute, second = fields
+    all_fields: Parts = (_whole(hour), _whole(minute), _whole(second))
+    if int(second) > 0:
+        return [all_fields]
+    return [*_with_rest(hour, ":", minute), all_fields]
 
 
 def _date_readings(fields: list[str]) -> list[Parts]:
