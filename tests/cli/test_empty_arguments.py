@@ -29,7 +29,7 @@ def command_lines():
                 yield [name, f"{action.option_strings[0]}=EMPTY"], action.option_strings[0]
                 yield [name, action.option_strings[0], "EMPTY"], action.option_strings[0]
             else:
-                yield [name, "EMPTY"], "argument 2"
+                yield [name, "EMPTY"], f"argument 1 of bleuprint {name} 'EMPTY'"
 
 
 LINES = [*command_lines()]
@@ -52,8 +52,27 @@ def test_a_command_refuses_it(tmp_path, monkeypatch, capsys, line, place, empty)
     with pytest.raises(SystemExit) as end:
         cli.main()
     error = capsys.readouterr().err
-    assert end.value.code == 2 and f"{place} is empty: is a variable not set?\n" in error
+    said = f"error: {place.replace('EMPTY', empty)} is empty: is a variable not set?\n"
+    assert end.value.code == 2 and error.endswith(said)
     assert error.startswith(f"usage: bleuprint {line[0]}")
+
+
+@pytest.mark.parametrize(
+    ("words", "place"),
+    [
+        (["verify", ""], "argument 1 of bleuprint verify ''"),
+        (["compare", "tiny", ""], "argument 2 of bleuprint compare tiny ''"),
+        (["compare", "", "tiny"], "argument 1 of bleuprint compare '' tiny"),
+        (["", "verify"], "argument 1 of bleuprint '' verify"),
+        (["translate", "--system", "", "a file"], "--system"),
+    ],
+)
+def test_an_empty_argument_is_counted_from_the_command(monkeypatch, tmp_path, capsys, words, place):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "argv", ["bleuprint", *words])
+    with pytest.raises(SystemExit):
+        cli.main()
+    assert f"error: {place} is empty: is a variable not set?\n" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("stage", [name for name in STAGES if name not in ("resolve", "report")])

@@ -49,8 +49,7 @@ def _run_command() -> None:
     _run_code_of_project()
     complete_user()
     parser, commands = command_parser()
-    if problem := empty_argument(sys.argv[1:]):
-        commands.choices.get(sys.argv[1], parser).error(problem)
+    _refuse_empty_argument(parser, commands)
     _check_name(parser, commands.choices)
     given, unknown = parser.parse_known_args()
     if unknown:  # with the usage of the command, which argparse would not print
@@ -65,6 +64,18 @@ def _run_command() -> None:
         cell = (named["system"], named["corpus"]) if "system" in named else ()
         restart(*cell)
     given.command(given)
+
+
+def _refuse_empty_argument(parser: argparse.ArgumentParser, commands: Commands) -> None:
+    """Exit if an argument is empty, with the usage of the command and the command line."""
+    words = sys.argv[1:]
+    name = words[0] if words else ""
+    if name in commands.choices:
+        problem = empty_argument(words[1:], f"bleuprint {name}")
+    else:
+        problem = empty_argument(words, "bleuprint")
+    if problem:
+        commands.choices.get(name, parser).error(problem)
 
 
 def _run_code_of_project() -> None:
