@@ -5,6 +5,7 @@ from collections.abc import Callable
 import pandas as pd
 
 from bleuprint.report.grid import NONE, Number
+from bleuprint.runtime.counts import counted
 
 _Cell = Callable[[pd.DataFrame], str]
 
@@ -29,7 +30,10 @@ def duration(seconds: float) -> str:
 
 def machine(device: str, processes: int | str, threads: int | str) -> str:
     """Return what a training ran on; processes and threads of several machines are `1 + 2`."""
-    return f"{device}, {processes} x {threads} {'thread' if str(threads) == '1' else 'threads'}"
+    shape = f"{device}, {processes} x"
+    if str(threads).isdigit():
+        return f"{shape} {counted(int(threads), 'thread')}"
+    return f"{shape} {threads} threads"
 
 
 def _devices(trainings: pd.DataFrame) -> str:

@@ -62,7 +62,7 @@ class EarlyEnd:
 
     def __str__(self) -> str:
         of_updates = f" of {self.most_updates:,}" if self.most_updates is not None else ""
-        validations = f"{self.validations} validation{'s' * (self.validations > 1)}"
+        validations = counted(self.validations, "validation")
         return (
             f"ended at update {self.update:,}{of_updates}: {self.metric} has not improved in "
             f"{validations} (best {self.best:.3f} at update {self.best_update:,})"
@@ -76,7 +76,9 @@ class EarlyEnd:
             signs.append(f"the loss was still falling ({self.loss_before:.3f} to {self.loss:.3f})")
         if self.warmup_updates is not None:
             signs.append(f"warmup of {counted(self.warmup_updates, 'update')} was not over")
-        return f"{' and '.join(signs)}: raise train.patience or train.validate_every" * bool(signs)
+        if not signs:
+            return ""
+        return f"{' and '.join(signs)}: raise train.patience or train.validate_every"
 
 
 @dataclass(frozen=True)
