@@ -87,18 +87,53 @@ def test_memory_names_the_limit_of_the_process(monkeypatch):
     assert ", and this process may use 2.5 GB (ulimit -v)" in machine_errors.memory()
 
 
-def test_lack_of_memory_is_said_of_a_killed_process_only_where_the_kernel_counted_it(
-    tmp_path, monkeypatch
+@pytest.fixture
+def membership(tmp_path):
+    """The file that names the control groups of a process, on a machine with both versions."""
+    path = tmp_path / "cgroup"
+    path.write_text("4:memory:/old\n0::/user.slice/job-7.scope\n")
+    return path
+
+
+def oom_counts(membership, groups, monkeypatch):
+    """Have the counts of OOM kills read as at the start of a process; return their file."""
+    counts = machine_errors._oom_counts(membership, groups)
+    monkeypatch.setattr(machine_errors, "_OOM_COUNTS", counts)
+    monkeypatch.setattr(machine_errors, "_OOM_KILLS_BEFORE", machine_errors._oom_kills(counts))
+    return counts
+
+
+def test_an_oom_kill_is_this_jobs_if_its_own_control_group_counts_it(
+    tmp_path, membership, monkeypatch
 ):
-    (counts := tmp_path / "vmstat").write_text("nr_free_pages 7\noom_kill 3\n")
-    monkeypatch.setattr(machine_errors, "_VMSTAT", counts)
-    monkeypatch.setattr(machine_errors, "_OOM_KILLS_BEFORE", 3)
+    (machine := tmp_path / "vmstat").write_text("nr_free_pages 7\noom_kill 3\n")
+    monkeypatch.setattr(machine_errors, "_MACHINE_COUNTS", machine)
+    own = tmp_path / "groups" / "user.slice" / "job-7.scope" / "memory.events"
+    own.parent.mkdir(parents=True)
+    own.write_text("low 0\noom 1\noom_kill 1\noom_group_kill 0\n")
+    assert oom_counts(membership, tmp_path / "groups", monkeypatch) == own
+    machine.write_text("nr_free_pages 7\noom_kill 4\n")  # the process of another job
     assert machine_errors.why_killed() == ""
-    counts.write_text("nr_free_pages 7\noom_kill 4\n")
+    own.write_text("low 0\noom 2\noom_kill 2\noom_group_kill 0\n")
     assert machine_errors.why_killed().startswith(
         ", by the kernel for lack of memory: this machine has "
     )
-    counts.unlink()
+    own.unlink()
+    assert machine_errors.why_killed() == ""
+
+
+def test_an_oom_kill_that_only_the_machine_counts_may_be_another_jobs(
+    tmp_path, membership, monkeypatch
+):
+    (machine := tmp_path / "vmstat").write_text("nr_free_pages 7\noom_kill 3\n")
+    monkeypatch.setattr(machine_errors, "_MACHINE_COUNTS", machine)
+    assert oom_counts(membership, tmp_path / "groups", monkeypatch) == machine
+    assert machine_errors.why_killed() == ""
+    machine.write_text("nr_free_pages 7\noom_kill 4\n")
+    assert machine_errors.why_killed().startswith(
+        "; the kernel killed a process on this machine for lack of memory: this machine has "
+    )
+    machine.unlink()
     assert machine_errors.why_killed() == ""
 
 

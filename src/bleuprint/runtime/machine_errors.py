@@ -77,26 +77,47 @@ def is_out_of_memory(error: BaseException) -> bool:
 def why_killed() -> str:
     """What to say of a process that SIGKILL ended: lack of memory, where the kernel has counted it.
 
-    Anyone may have sent the signal, so that without evidence nothing is said.
+    Anyone may have sent the signal, so that without evidence nothing is said. The count of the
+    whole machine includes the processes of other jobs and users.
     """
-    if _oom_kills() <= _OOM_KILLS_BEFORE:
+    if _oom_kills(_OOM_COUNTS) <= _OOM_KILLS_BEFORE:
         return ""
+    if _OOM_COUNTS == _MACHINE_COUNTS:
+        return f"; the kernel killed a process on this machine for lack of memory: {memory()}"
     return f", by the kernel for lack of memory: {memory()}"
 
 
-def _oom_kills() -> int:
-    """How many processes the kernel has killed for lack of memory since the machine started."""
+def _oom_counts(membership: Path, groups: Path) -> Path:
+    """The file that counts OOM kills: of the control group of this process, or of the machine.
+
+    Args:
+        membership: The file that names the control groups of this process.
+        groups: The folder in which control groups (version 2) are mounted.
+    """
+    with suppress(OSError, UnicodeError):
+        for line in membership.read_text(encoding="utf-8").splitlines():
+            # of version 2; the others are of version 1, which has no such file
+            if line.startswith("0::/"):
+                events = groups / line.removeprefix("0::/") / "memory.events"
+                if events.is_file():
+                    return events
+    return _MACHINE_COUNTS
+
+
+def _oom_kills(counts: Path) -> int:
+    """How many processes the kernel has killed for lack of memory, by a file of counts."""
     with suppress(OSError, ValueError):
-        for line in _VMSTAT.read_text(encoding="ascii").splitlines():
+        for line in counts.read_text(encoding="ascii").splitlines():
             name, _, count = line.partition(" ")
             if name == "oom_kill":
                 return int(count)
     return 0
 
 
-# Counts of the kernel, in a container those of the whole machine.
-_VMSTAT = Path("/proc/vmstat")
-_OOM_KILLS_BEFORE = _oom_kills()
+# The kernel's counts of the whole machine, also in a container.
+_MACHINE_COUNTS = Path("/proc/vmstat")
+_OOM_COUNTS = _oom_counts(Path("/proc/self/cgroup"), Path("/sys/fs/cgroup"))
+_OOM_KILLS_BEFORE = _oom_kills(_OOM_COUNTS)
 
 
 def memory() -> str:
