@@ -292,6 +292,8 @@ def _expectations(remaining: _RemainingPairs) -> Iterator[str]:
             "translates what is like them; add text, or start from a trained model "
             "(docs/training.md, Fine-tuning)"
         )
+    if remaining.test < _MIN_TEST_PAIRS:  # A note on standard error says so already.
+        return
     # The width of a confidence interval is proportional to 1 / sqrt(number of test pairs).
     scale = (_MEASURED_TEST_PAIRS / remaining.test) ** 0.5
     bleu_margin = _MEASURED_BLEU_MARGIN * scale
