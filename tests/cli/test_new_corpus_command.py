@@ -189,12 +189,24 @@ def test_a_line_too_many_is_found(project):
 def test_pairs_that_cannot_be_used_are_refused(project):
     for pairs, message in (
         (GOOD[:99], "99 pairs are too few to train, validate and test on: at least 100"),
-        ([pair[::-1] for pair in GOOD], r"100% of the pairs are de and en, not en and de: .* de"),
+        (
+            [pair[::-1] for pair in GOOD],
+            r"100% of the pairs are de and en, not en and de\. .*: --languages de en$",
+        ),
         ([("", "")] * 100, "no pair has text on both sides"),
         ([(source, source) for source, _ in GOOD], "mine.de: source and target are the same text"),
     ):
         with pytest.raises(UserError, match=message):
             new_corpus(project, pairs)
+
+
+def test_files_in_the_other_order_of_the_languages_are_refused(project):
+    with pytest.raises(UserError) as error:
+        new_corpus(project, GOOD, ("a.txt", "b.txt"), ("de", "en"))
+    assert str(error.value) == (
+        "inputs/a.txt and inputs/b.txt: 100% of the pairs are en and de, not de and en. "
+        "Name the two files in the other order, or use: --languages en de"
+    )
 
 
 def test_pairs_of_other_languages_are_noted(project, capsys):
@@ -454,6 +466,30 @@ class TestTable:
         assert (new.text.columns, new.languages) == ((4, 3), ("en", "de"))
         assert {*GOOD} <= {*new.sample}
 
+    @pytest.mark.parametrize("is_swapped", [False, True])
+    def test_languages_that_are_given_decide_the_order_of_two_columns(self, project, is_swapped):
+        rows = [pair[::-1] for pair in GOOD] if is_swapped else GOOD
+        self.write(project, rows)
+        for path in ("inputs/app.tsv", "inputs/app.en-de.tsv"):
+            self.write(project, rows, Path(path).name)
+            given = None if "en-de" in path else ["en", "de"]
+            new = NewCorpus.of([Path(path)], given)
+            assert new.languages == ("en", "de")
+            assert new.text.columns == ((2, 1) if is_swapped else (1, 2))
+            assert sorted(new.sample) == sorted(GOOD)
+
+    def test_columns_in_the_other_order_are_refused_with_a_command_that_works(self, project):
+        self.write(project, [("id", "Source text", "Target text"), *self.keyed()])
+        files = [Path("inputs/app.tsv")]
+        with pytest.raises(UserError) as error:
+            NewCorpus.of(files, ["de", "en"], ["Source text", "Target text"])
+        assert str(error.value).startswith("inputs/app.tsv: 100% of the pairs are en and de, not")
+        assert "rename" not in str(error.value)
+        command = "--columns 'Target text' 'Source text' --languages de en"
+        assert str(error.value).endswith(f": {command}")
+        new = NewCorpus.of(files, ["de", "en"], ["Target text", "Source text"])
+        assert sorted(pair[::-1] for pair in new.sample) == sorted(GOOD)
+
     def test_a_header_of_source_and_target(self, project):
         self.write(project, [("id", "Source", "Target"), *self.keyed()])
         new = NewCorpus.of([Path("inputs/app.tsv")], ["en", "de"])
@@ -554,6 +590,13 @@ class TestMemory:
         units = [[("en-US", ""), ("en-GB", a), ("de", b), ("de-CH", "")] for a, b in GOOD]
         self.write(project, units)
         assert sorted(NewCorpus.of([Path("inputs/memory.tmx")]).sample) == sorted(GOOD)
+
+    def test_codes_that_are_exchanged_are_refused(self, project):
+        self.write(project, [[("de", a), ("en", b)] for a, b in GOOD])
+        for languages in (["de", "en"], ["en", "de"]):
+            with pytest.raises(UserError, match="exchange the two language codes") as error:
+                NewCorpus.of([Path("inputs/memory.tmx")], languages)
+            assert "rename" not in str(error.value)
 
     def test_a_variant_can_be_chosen(self, project, capsys):
         units = [[("en-US", f"x {a}"), ("en-GB", a), ("de", b)] for a, b in GOOD]

@@ -101,7 +101,7 @@ class NewCorpus:
                 f"{names}: {few} to train, validate and test on: at least "
                 f"{_FEWEST}, and thousands to translate sentences that are not among them"
             )
-        check_languages(names, own.languages, sample)
+        check_languages(files, own, sample, are_given=bool(languages))
         if misfits := clues.misfits():
             say(
                 f"{names}: the two sides do not fit line by line: {described(misfits)}. Compare "

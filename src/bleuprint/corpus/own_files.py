@@ -1,6 +1,7 @@
 """Files of a user in inputs/: their format, their languages, and what is wrong with them."""
 
 import re
+import shlex
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -119,8 +120,11 @@ def languages_of(files: Sequence[Path]) -> list[str]:
     return found
 
 
-def check_languages(names: str, languages: Sequence[str], sample: Sequence[Pair]) -> None:
+def check_languages(
+    files: Sequence[Path], own: OwnText, sample: Sequence[Pair], are_given: bool
+) -> None:
     """Raise UserError if most pairs are the same text twice, or in the other order of languages."""
+    names = " and ".join(map(str, files))
     some = [pair for pair in sample if all(map(str.strip, pair))][:_IDENTIFIED]
     if not some:
         raise UserError(
@@ -132,16 +136,16 @@ def check_languages(names: str, languages: Sequence[str], sample: Sequence[Pair]
             f"{names}: source and target are the same text in most pairs; the target must be the "
             "translation of the source"
         )
-    if unknown := sorted({*languages} - {*LanguageId.known_languages}):
+    if unknown := sorted({*own.languages} - {*LanguageId.known_languages}):
         say(f"{' and '.join(unknown)}: not a language that the filter language_id knows", "note")
         return
-    source, target = languages
+    source, target = own.languages
     right = _share_in(some, source, target)
     swapped = _share_in(some, target, source)
     if right < swapped and swapped > _MOST:
         raise UserError(
             f"{names}: {swapped:.0%} of the pairs are {target} and {source}, not {source} and "
-            f"{target}: rename the files, or add: --languages {target} {source}"
+            f"{target}. {_way_to_exchange(own, are_given)}"
         )
     if right < _MOST:
         say(
@@ -150,6 +154,22 @@ def check_languages(names: str, languages: Sequence[str], sample: Sequence[Pair]
             "language_id, which drops the others",
             "note",
         )
+
+
+def _way_to_exchange(own: OwnText, are_given: bool) -> str:
+    """What the user does if the source is in the target language, and the target in the source."""
+    source, target = own.languages
+    if own.text.columns:
+        columns = [shlex.quote(str(column)) for column in reversed(own.text.columns)]
+        return (
+            f"To exchange the columns, add: --columns {' '.join(columns)} "
+            f"--languages {source} {target}"
+        )
+    if own.text.format == "tmx":
+        return f"In the file, exchange the two language codes {source} and {target}"
+    if are_given:
+        return f"Name the two files in the other order, or use: --languages {target} {source}"
+    return f"Exchange the names of the files, or add: --languages {target} {source}"
 
 
 def _share_in(pairs: Sequence[Pair], source: str, target: str) -> float:

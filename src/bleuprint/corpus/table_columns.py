@@ -248,10 +248,10 @@ def _by_header(
 def _by_text(
     path: Path, columns: Sequence[Column], languages: Sequence[str] | None
 ) -> list[Column]:
-    """The two columns of text; of several, those in the languages."""
+    """The two columns of text, or of several those in the languages, in the languages' order."""
     texts = [column for column in columns if not column.fault(has_header=False)]
     if len(texts) == 2:
-        return texts
+        return _in_order(texts[0], texts[1], languages)
     if len(texts) < 2:
         faults = "; ".join(
             f"column {column.number} {fault}"
@@ -269,6 +269,18 @@ def _by_text(
         f"{path}: {len(texts)} columns of text. Name two: --columns SOURCE TARGET. "
         f"{_listed(columns)}"
     )
+
+
+def _in_order(first: Column, second: Column, languages: Sequence[str] | None) -> list[Column]:
+    """The two columns, exchanged if only then their text may be in the languages."""
+    if languages is None or not {*languages} <= {*LanguageId.known_languages}:
+        return [first, second]
+    source, target = languages
+    fits_in_order = first.is_likely(source) and second.is_likely(target)
+    fits_exchanged = second.is_likely(source) and first.is_likely(target)
+    if fits_exchanged and not fits_in_order:
+        return [second, first]
+    return [first, second]
 
 
 def _listed(columns: Sequence[Column]) -> str:
