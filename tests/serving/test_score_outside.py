@@ -155,6 +155,23 @@ def test_translations_in_another_form_are_named(root, capsys):
     assert "tokens set apart by spaces" in warning
 
 
+@pytest.mark.parametrize(
+    ("line", "form"),
+    [
+        ("{n}\t{line}", "columns of a table (tabs)"),
+        ("{n} ||| {line} ||| -1.5", "fields with ||| between them (n-best list, fast_align)"),
+        ('{n},"{line}"', "quoted or numbered fields (CSV)"),
+    ],
+)
+def test_the_remedy_for_fields_is_the_translations_alone(root, line, form):
+    lines = [line.format(n=n, line=text) for n, text in enumerate(translations(root))]
+    (warning,) = noted(root, lines)
+    assert warning == (
+        f"100% of the lines look like {form}, such as line 1; BLEU is of sentences: "
+        "write the translations alone, one per line"
+    )
+
+
 def test_the_form_of_the_references_is_right(root):
     references = root / REFERENCES
     references.write_text(references.read_text().replace(".", " ."))

@@ -68,6 +68,12 @@ SENTENCES = {
     "Georgian, which has no capital letters": ["გამარჯობა მსოფლიო, როგორ ხარ დღეს"] * 20,
     "Hindi": ["वह एक छात्र है ।", "आप कैसे हैं ?"] * 20,
     "Maltese": ["Ġesù u Ġuda marru Ġerusalemm illum ma' ħuthom kollha.", "Il-Ġimgħa ġej."] * 20,
+    "Maltese with several capital Ġ": ["Ġurnata sabiħa Ġorġ mar", "Ġesù u Ġuda", "Ġurnata"] * 20,
+    "hashtags": [*ENGLISH[:90], *["Good morning ##coffee lovers"] * 10],
+    "bars": ["Open | Close", "Press a||b, or x|y.", "a |b| c is an absolute value"] * 20,
+    "times": ["The train leaves at 12:00:00.", "From 9:30 --> 10:30", "00:01:02"] * 20,
+    "paths and LaTeX": [r"C:\users\xavier", r"\underline{a} and \usepackage", r"a\nb"] * 20,
+    "slashes": ["AC/DC and TCP/IP and I/O", "and/or", "he/she MY_NAME", "yes|no"] * 20,
     "placeholders": ["{0} of {name}: {count}", "See [1] and [Music], @user, #1, 50%."] * 20,
     "code": ["snake_case and __init__ and _x", "a << b; <b>bold</b> is HTML"] * 20,
     "numbers": ["1,000 people came.", "3;4 is a pair", "2, then 3"] * 20,
@@ -89,6 +95,23 @@ FORMS = {
     "quoted or numbered fields (CSV)": rows(ENGLISH, 2),
     "quoted strings": rows(QUOTED, 1),
 }
+BARS = "fields with ||| between them (n-best list, fast_align)"
+SUBTITLES = "subtitles with their times (-->)"
+FACTORED = "factored tokens (the|DT)"
+ESCAPED = "text with escaped characters (\\u00f6)"
+
+
+def subtitles(form):
+    text = "\n".join(form.format(n=n, line=line) for n, line in enumerate(ENGLISH[:50], 10))
+    return text.split("\n")
+
+
+def byte_level(line):
+    # What GPT-2's byte-level BPE writes for these bytes, by its published table.
+    text = line.encode().decode("latin-1").replace(" ", " Ġ")
+    return "".join(chr(ord(c) + 0xA2) if "\x7f" <= c <= "\xa0" else c for c in text)
+
+
 OTHERS = [
     ("JSON", [f"  {json.dumps(str(n))}: {json.dumps(line)}," for n, line in enumerate(ENGLISH)]),
     ("JSON", [json.dumps([line, "x"]) for line in ENGLISH]),
@@ -115,6 +138,26 @@ OTHERS = [
     ("tokens set apart by spaces", ["เขา เป็น นักเรียน ที่ ดี มาก"] * 9),
     ("characters set apart by spaces", [" ".join(line.replace(" ", "_")) for line in ENGLISH]),
     ("numbers of tokens", [f"{n} 17 4 {n + 3}" for n in range(99)]),
+    (BARS, [f"{n} ||| {line} ||| LM0= -9.1 ||| -{n}.5" for n, line in enumerate(ENGLISH)]),
+    (BARS, [f"{n} ||| {line.lower()} ||| -1.2" for n, line in enumerate(moses(QUOTED))]),
+    (BARS, [f"{source} ||| {target}" for source, target in zip(ENGLISH, GERMAN, strict=True)]),
+    (BARS, ["0 |||  ||| -3.5", "1 ||| Hallo ||| -1.2"] * 9),
+    (SUBTITLES, subtitles("{n}\n00:01:{n:02},000 --> 00:01:{n:02},900\n{line}\nand more\n")),
+    (SUBTITLES, subtitles("01:{n:02}.000 --> 02:{n:02}.900 align:start\n{line}\n")),
+    (SUBTITLES, subtitles("0:00:{n:02}.599,0:01:{n:02}.160\n{line}\n")),
+    (SUBTITLES, subtitles("[00:{n:02}.50]{line}")),
+    (SUBTITLES, subtitles("{{{n}}}{{7{n}}}{line}")),
+    (SUBTITLES, subtitles("Dialogue: 0,0:00:{n:02}.00,0:01:{n:02}.00,Default,,0,0,0,,{line}")),
+    (FACTORED, ["the|DT cat|NN sleeps|VBZ .|.", "a|DT dog|NN"] * 9),
+    (FACTORED, ["die|d|ART katze|katze|NN", "hund|hund|NN schläft|schlafen|VVFIN"] * 9),
+    (FACTORED, ["the\uffe8C cat\uffe8L", "a\uffe8L dog\uffe8L"] * 9),
+    (FACTORED, ["The_DT cat_NN sleeps_VBZ ._.", "A/DT dog/NN barks/VBZ ./."] * 9),
+    (ESCAPED, [json.dumps(line)[1:-1] for line in GERMAN]),
+    (ESCAPED, [json.dumps(line)[1:-1] for line in FRENCH]),
+    (ESCAPED, [json.dumps(line)[1:-1] for line in ["Привет, мир!", "Как дела?"] * 9]),
+    (ESCAPED, [line.encode("unicode_escape").decode() for line in GERMAN]),
+    ("byte-level BPE (Ġ)", [byte_level(line) for line in GERMAN]),
+    ("byte-level BPE (Ġ)", [byte_level(line) for line in ["Как дела сегодня?"] * 9]),
     ("text with HTML entities (&amp;)", [line.replace("e", "&eacute;") for line in ENGLISH]),
     ("lower-cased text", [line.lower() for line in ENGLISH]),
     ("lower-cased text", ["я не знаю, что это такое"] * 9),

@@ -47,7 +47,8 @@ def _form_warnings(
     form_counter = FormCounter(translations)
     found = form_counter.found(ignored, FormCounter(references))
     if found is not None:
-        text = f"{found.text()}; BLEU is of sentences: {found.form.remedy}"
+        remedy = found.form.translations_remedy or found.form.remedy
+        text = f"{found.text()}; BLEU is of sentences: {remedy}"
         yield figure(WARNING, 100 * found.share, len(translations), text)
 
 

@@ -6,6 +6,7 @@ scores are wrong. Only the form of its lines reveals that.
 
 import json
 import re
+import unicodedata
 from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass
 
@@ -25,6 +26,7 @@ _WORD_PIECE = re.compile(r"\s##\w")
 _WORD_END = re.compile(r"</w>(?!\S)")
 # The space of byte-level BPE. It is a letter of Maltese, too, where it begins some words.
 _BYTE_SPACE = "\u0120"
+_PRINTED_BYTES = (*range(33, 127), *range(161, 173), *range(174, 256))
 _BYTE_SPACE_INSIDE = re.compile(r"[a-z]\u0120")
 # A line is in subwords if at least this share of its tokens begins with a byte-level space, or has
 # an underscore at one end. In any text, a few words do.
@@ -62,6 +64,24 @@ _JSON_MEMBER = re.compile(r"\"[^\"]*\"\s*:\s")
 _FIELD = r"(?:\"(?:[^\"]|\"\")*\"|[^\",;\t]*)"
 _QUOTED_FIELDS = re.compile(rf"(?=.*\"){_FIELD}(?:[,;\t]{_FIELD})+")
 _NUMBERED_FIELD = re.compile(r"\d+[,;|](?=\D)\S")
+# Fields of a list of the best translations (0 ||| TEXT ||| -1.2), and of the pairs that fast_align
+# reads (Hello ||| Hallo).
+_BAR_FIELDS = re.compile(r"(?<!\S)\|\|\|(?!\S)")
+# The times of subtitles in SubRip and WebVTT, YouTube's SBV, LRC, Advanced SubStation and MicroDVD.
+_SUBTITLE_TIMES = re.compile(
+    r"\d:\d\d[.,]\d{1,3} *--> *\d"
+    r"|^\d+:\d\d:\d\d\.\d{3},\d+:\d\d:\d\d\.\d{3}\s*$"
+    r"|^\[\d{1,3}:\d\d[.:]\d\d\d?\]"
+    r"|^(?:Dialogue|Comment): \d+,\d+:\d\d:\d\d\.\d\d,"
+    r"|^\{\d+\}\{\d+\}"
+)
+# Characters as JSON and Python write them in strings: \u00f6, \U0001f600, \xf6.
+_ESCAPE = re.compile(r"\\(?:u[0-9A-Fa-f]{4}|U000[0-9A-Fa-f]{5}|x[0-9A-Fa-f]{2})")
+# A token with factors, as Moses (the|DT) and OpenNMT write them, or with a part of speech (the_DT).
+_FACTORED_TOKEN = re.compile(r"[^|\uffe8]+(?:[|\uffe8][^|\uffe8]+)+|.+[/_](?:[A-Z]{2,5}\$?|[.,:])")
+# A line is in factored tokens if at least this share of its tokens are, and at least so many.
+_MIN_FACTORED_SHARE = 0.8
+_MIN_FACTORED_TOKENS = 2
 _NUMBERS = re.compile(r"\d+(?: \d+)+")
 # Scripts whose sentences begin with a capital letter, and the number of their letters from which a
 # line is long enough to contain one.
@@ -78,12 +98,15 @@ class Form:
         remedy: What to do about it, for notes.
         least: The share of the lines from which the form is reported. Real sentences stay below it.
         matches: Returns a true value for a line of this form.
+        translations_remedy: What to do about it in a file of translations of an external system;
+            `remedy` if it is empty.
     """
 
     name: str
     remedy: str
     least: float
     matches: Callable[[str], object]
+    translations_remedy: str = ""
 
 
 @dataclass(frozen=True)
@@ -171,9 +194,54 @@ def _is_pieces(line: str) -> bool:
     return is_at_edge and sum(has_last_underscore) >= min_tokens
 
 
+def _bytes_by_character() -> dict[str, int]:
+    """Return the byte that each character of byte-level BPE stands for, as GPT-2 defined them.
+
+    Printed characters of Latin-1 stand for their own byte. The bytes between them have characters
+    from U+0100 on, in their order.
+    """
+    bytes_by_character = {chr(byte): byte for byte in _PRINTED_BYTES}
+    unprinted_bytes = [byte for byte in range(256) if byte not in _PRINTED_BYTES]
+    for number, byte in enumerate(unprinted_bytes):
+        bytes_by_character[chr(256 + number)] = byte
+    return bytes_by_character
+
+
+_BYTES_BY_CHARACTER = _bytes_by_character()
+
+
+def _is_text_in_bytes(line: str) -> bool:
+    """Whether the characters of byte-level BPE in a line are the bytes of a text in UTF-8.
+
+    They are not in Maltese: its letter ħ would be a byte without the one before it, and ġ and ċ
+    would be control characters.
+    """
+    characters = "".join(line.split())
+    if not all(character in _BYTES_BY_CHARACTER for character in characters):
+        return False
+    encoded = bytes(_BYTES_BY_CHARACTER[character] for character in characters)
+    try:
+        text = encoded.decode()
+    except UnicodeDecodeError:
+        return False
+    for character in text:
+        is_control = unicodedata.category(character) == "Cc"
+        if is_control and character not in "\t\n\r":
+            return False
+    return True
+
+
+def _is_factored(line: str) -> bool:
+    """Whether nearly all tokens of a line have factors, such as parts of speech."""
+    tokens = line.split()
+    factored_tokens = sum(_FACTORED_TOKEN.fullmatch(token) is not None for token in tokens)
+    min_tokens = max(_MIN_FACTORED_TOKENS, _MIN_FACTORED_SHARE * len(tokens))
+    return factored_tokens >= min_tokens
+
+
 def _is_byte_pieces(line: str) -> bool:
     """Whether many words begin with the space of byte-level BPE, or several contain it."""
-    if _BYTE_SPACE not in line:
+    if _BYTE_SPACE not in line or not _is_text_in_bytes(line):
         return False
     tokens = line.split()
     marked_tokens = sum(token.startswith(_BYTE_SPACE) for token in tokens)
@@ -219,6 +287,7 @@ def _is_lower_case(line: str) -> bool:
 
 
 _ALONE = "write the sentences alone, one per line"
+_TRANSLATIONS_ALONE = "write the translations alone, one per line"
 ENTITIES = Form(
     "text with HTML entities (&amp;)",
     "replace the entities by their characters",
@@ -255,14 +324,35 @@ TOKENS = (
 # All forms. The first one that applies is reported, so a form that may enclose another, such as
 # JSON whose strings are subwords, comes before it.
 FORMS = (
-    Form("JSON", _ALONE, 0.2, _is_json),
-    Form("quoted strings with a comma at the end", _ALONE, 0.1, _is_quoted_with_comma),
-    Form("quoted or numbered fields (CSV)", _ALONE, 0.3, _is_fields),
+    Form("JSON", _ALONE, 0.2, _is_json, _TRANSLATIONS_ALONE),
+    Form(
+        "fields with ||| between them (n-best list, fast_align)",
+        _ALONE,
+        0.1,
+        _BAR_FIELDS.search,
+        _TRANSLATIONS_ALONE,
+    ),
+    Form(
+        "subtitles with their times (-->)",
+        _ALONE,
+        0.1,
+        _SUBTITLE_TIMES.search,
+        _TRANSLATIONS_ALONE,
+    ),
+    Form(
+        "quoted strings with a comma at the end",
+        _ALONE,
+        0.1,
+        _is_quoted_with_comma,
+        _TRANSLATIONS_ALONE,
+    ),
+    Form("quoted or numbered fields (CSV)", _ALONE, 0.3, _is_fields, _TRANSLATIONS_ALONE),
     Form(
         "columns of a table (tabs)",
         "use format tsv with columns, or write one column alone",
         0.3,
         lambda line: "\t" in line.strip(),
+        _TRANSLATIONS_ALONE,
     ),
     Form(
         "quoted strings",
@@ -275,16 +365,24 @@ FORMS = (
         "remove the symbols: bleuprint adds its own",
         0.1,
         _SPECIAL.search,
+        "remove the symbols",
     ),
     Form(
         "sentences in tags (XML, SGML)",
         _ALONE,
         0.3,
         lambda line: _IN_TAGS.fullmatch(line.strip()),
+        _TRANSLATIONS_ALONE,
+    ),
+    Form(
+        "factored tokens (the|DT)",
+        "remove the factors, then detokenize the words",
+        0.3,
+        _is_factored,
     ),
     Form("BPE subwords (@@)", "join the subwords first: sed -E 's/@@( |$)//g'", 0.05, _BPE.search),
     Form("SentencePiece pieces (▁)", "join the pieces first, as spm_decode does", 0.1, _is_pieces),
-    Form("WordPiece subwords (##)", "join the subwords first", 0.1, _WORD_PIECE.search),
+    Form("WordPiece subwords (##)", "join the subwords first", 0.2, _WORD_PIECE.search),
     Form("BPE subwords (</w>)", "join the subwords first", 0.1, _WORD_END.search),
     Form(
         "byte-level BPE (Ġ)",
@@ -293,6 +391,12 @@ FORMS = (
         _is_byte_pieces,
     ),
     *TOKENS,
+    Form(
+        "text with escaped characters (\\u00f6)",
+        "replace the escapes by their characters",
+        0.05,
+        _ESCAPE.search,
+    ),
     ENTITIES,
     LOWER_CASE,
 )
