@@ -8,7 +8,7 @@ from bleuprint.pipeline.leftovers import set_aside
 from bleuprint.report.report import write_reports
 from bleuprint.runtime.errors import run
 from bleuprint.runtime.progress import working
-from bleuprint.tracking.sync import update_or_note
+from bleuprint.tracking.sync import update_in_stage
 
 
 def main() -> None:
@@ -18,7 +18,7 @@ def main() -> None:
     # Results that the next run replaces, or that are in a temporary copy of the project (`dvc exp
     # run --temp`), are logged here or never. Where this stage is skipped, the commands log them.
     # Beside the reports, since to load MLflow and to open its database takes two seconds.
-    view = get_context("fork").Process(target=update_or_note, args=(settings,))
+    view = get_context("fork").Process(target=update_in_stage, args=(settings,))
     view.start()
     try:
         with working("report"):

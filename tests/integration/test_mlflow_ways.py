@@ -237,15 +237,24 @@ def test_results_that_the_next_run_replaces_are_shown(clone, server):
         assert [m for m in by_key(run["data"]["metrics"]) if m.startswith("bleu/")]
 
 
-@pytest.mark.parametrize("way", ["reproduce", "snakemake"])
-def test_a_failure_of_mlflow_is_a_note(clone, way):
+@pytest.mark.parametrize("way", ["reproduce", "snakemake", "touch"])
+@pytest.mark.parametrize("runs", [False, True], ids=["up to date", "report runs"])
+def test_a_failure_of_mlflow_is_one_note(clone, way, runs):
+    """Also where the stage report, which logs the results as well, has run."""
     clone.run("dvc", "pull")
     clone.environment["MLFLOW_TRACKING_URI"] = f"http://127.0.0.1:{free_port()}"
+    if runs:
+        clone.edit("stages/report.py", '"""Write reports/', '"""Write the files of reports/')
     if way == "reproduce":
         said = clone.run("bleuprint", "reproduce")
+    elif way == "snakemake":
+        said = clone.snakemake("-c1")
     else:
         said = clone.snakemake("--touch", "-F")
     notes = [line for line in said.splitlines() if line.startswith("bleuprint: note: MLflow")]
     assert len(notes) == 1 and notes[0].endswith("Run: bleuprint record")
     assert "Connection refused" in notes[0]
     assert "Traceback" not in said
+    failed = clone.run("bleuprint", "record", status=1)
+    address = clone.environment["MLFLOW_TRACKING_URI"]
+    assert failed == f"bleuprint: error: MLflow at {address}: Connection refused\n"

@@ -5,12 +5,14 @@ import json
 import shutil
 import subprocess
 import sys
+from contextlib import nullcontext
 from pathlib import Path
 
 import pytest
 
 import result_trees
 from bleuprint.cells.results import Results
+from bleuprint.cli.main import main
 from bleuprint.config.experiment import load
 from bleuprint.config.paths import Cell
 from bleuprint.runtime.files import read_json, write_json
@@ -18,7 +20,7 @@ from bleuprint.tracking import sync as module
 from bleuprint.tracking.datasets import may_be_copied
 from bleuprint.tracking.run_content import content_of, metrics
 from bleuprint.tracking.runs import NOTE, OUTPUTS
-from bleuprint.tracking.sync import sync, update_or_note
+from bleuprint.tracking.sync import sync, update_in_stage, update_or_note
 from measuring import value_of
 from mlservers import runs_in
 from root import ROOT
@@ -254,3 +256,45 @@ def test_whatever_fails_is_a_note_of_one_line(root, monkeypatch, capsys):
         "bleuprint record\n"
     )
     assert root.exists()
+
+
+@pytest.mark.usefixtures("root")
+def test_a_stage_leaves_the_note_to_a_runner_that_logs_at_its_end(monkeypatch, capsys):
+    monkeypatch.setattr(module.store, "client", lambda: 1 / 0)
+    monkeypatch.setenv("BLEUPRINT_RUNNER_LOGS", "1")
+    update_in_stage(load())
+    assert capsys.readouterr().err == ""
+    monkeypatch.delenv("BLEUPRINT_RUNNER_LOGS")  # as in `dvc repro`
+    update_in_stage(load())
+    assert "MLflow does not show these results yet (division by zero)" in capsys.readouterr().err
+
+
+def record(monkeypatch):
+    """Run the end of `bleuprint record`, which logs to MLflow; return its exit status."""
+    monkeypatch.setattr("bleuprint.pipeline.recording.record", lambda: None)
+    monkeypatch.setattr("bleuprint.pipeline.project_lock.hold", lambda _: nullcontext())
+    monkeypatch.setattr("sys.argv", ["bleuprint", "record"])
+    with pytest.raises(SystemExit) as end:
+        main()
+    return end.value.code
+
+
+def test_record_ends_with_one_line_whatever_fails(root, monkeypatch, capsys):
+    monkeypatch.setattr(module.store, "client", lambda: 1 / 0)
+    assert record(monkeypatch) == 1
+    error = f"bleuprint: error: MLflow at sqlite:///{root / 'mlflow.db'}: division by zero\n"
+    assert capsys.readouterr().err == error
+
+
+def test_record_names_mlflow_if_it_cannot_be_imported(root, monkeypatch, capsys):
+    for name in [each for each in sys.modules if each.partition(".")[0] == "mlflow"]:
+        monkeypatch.delitem(sys.modules, name)
+    (root / "broken").mkdir()
+    (root / "broken" / "mlflow.py").write_text("import a_module_that_is_not_installed\n")
+    monkeypatch.syspath_prepend(root / "broken")
+    assert record(monkeypatch) == 1
+    needs = "needs the Python module a_module_that_is_not_installed: "
+    assert capsys.readouterr().err == (
+        f"bleuprint: error: MLflow at sqlite:///{root / 'mlflow.db'}: {needs}"
+        "pip install a_module_that_is_not_installed\n"
+    )

@@ -19,7 +19,7 @@ from typing import Any
 from bleuprint.pipeline.dvc_lock import open_repo, write_lock
 from bleuprint.pipeline.graph import Stage, stages
 from bleuprint.runtime import processor
-from bleuprint.runtime.environment import path_of_stages
+from bleuprint.runtime.environment import RUNNER_LOGS, path_of_stages
 from bleuprint.runtime.errors import Interrupted, say
 from bleuprint.runtime.machine_errors import describe, why_killed
 from bleuprint.runtime.progress import BESIDE
@@ -205,6 +205,7 @@ def _share(stage: Stage, free: int, others: int) -> int:
 def _call(command: str, cores: int) -> int:
     """The status of a command, as a shell has it."""
     variables = {"BLEUPRINT_WORKERS": str(cores), **os.environ, "PATH": path_of_stages()}
+    variables[RUNNER_LOGS] = "1"
     if cores < _cores():
         variables[BESIDE] = "1"
     status = subprocess.call(command, shell=True, env=variables)

@@ -215,4 +215,8 @@ def refuse_config(config: Mapping[str, Any]) -> None:
 
 def use_this_python() -> None:
     """Put this Python first on PATH, for the stages' commands, which run beside each other."""
-    os.environ |= {BESIDE: "1", "PATH": environment.path_of_stages()}
+    os.environ |= {
+        BESIDE: "1",
+        environment.RUNNER_LOGS: "1",
+        "PATH": environment.path_of_stages(),
+    }

@@ -20,6 +20,8 @@ from bleuprint.runtime import processor
 from bleuprint.runtime.errors import UserError
 from bleuprint.runtime.secrets import has_secret
 
+# Set for the stages of a runner that logs the results to MLflow at its end.
+RUNNER_LOGS = "BLEUPRINT_RUNNER_LOGS"
 NETRC = (
     "it would be in dvc.lock and reports; put the line `machine HOST login USER password PASSWORD` "
     "in ~/.netrc, or in the file that NETRC names, or download the file yourself and name its path"

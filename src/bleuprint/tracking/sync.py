@@ -10,7 +10,9 @@ one, nothing is logged, and MLflow, which takes seconds to load, is not loaded f
 database.
 """
 
+import os
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -23,7 +25,9 @@ from bleuprint.config.paths import Cell
 from bleuprint.runtime import environment
 from bleuprint.runtime.errors import UserError, one_line, say
 from bleuprint.runtime.locks import FileLock
+from bleuprint.runtime.machine_errors import describe
 from bleuprint.runtime.progress import working
+from bleuprint.runtime.secrets import mask
 from bleuprint.tracking import database, runs, store
 from bleuprint.tracking.run_content import RunContent, content_of
 from bleuprint.tracking.runs import FINISHED, OUTPUTS
@@ -66,9 +70,16 @@ def sync(settings: Settings) -> Iterator[str]:
         A line for each run that changed, and for each cell whose results or scores are not shown.
 
     Raises:
-        UserError: If MLflow cannot be reached or used.
+        UserError: If MLflow cannot be reached or used, or fails in any other way.
     """
-    outcomes = log_results(settings)
+    try:
+        outcomes = log_results(settings)
+    except UserError:
+        raise
+    except Exception as error:
+        if describe(error) is not None:  # of the machine, which has its own message
+            raise
+        raise UserError(f"MLflow at {mask(store.uri())}: {store.reason(error)}") from error
     for outcome in outcomes:
         if outcome.done:
             yield f"run {' '.join(map(str, outcome.cell))}: {outcome.done}"
@@ -90,6 +101,18 @@ def update_or_note(settings: Settings) -> None:
     except Exception as error:
         why = one_line(str(error)) or type(error).__name__
         say(f"MLflow does not show these results yet ({why}). Run: bleuprint record", "note")
+
+
+def update_in_stage(settings: Settings) -> None:
+    """Bring MLflow up to date with the outputs in a stage; see `update_or_note`.
+
+    The stage prints no note if its runner logs the results again at its end, and says what fails.
+    """
+    if environment.RUNNER_LOGS not in os.environ:
+        update_or_note(settings)
+        return
+    with suppress(Exception):
+        log_results(settings)
 
 
 def note_problems(outcomes: Sequence[Outcome]) -> None:
