@@ -210,10 +210,11 @@ def test_files_in_the_other_order_of_the_languages_are_refused(project):
 
 
 def test_pairs_of_other_languages_are_noted(project, capsys):
-    new_corpus(project, GOOD, languages=["fr", "de"])
-    assert re.search(
-        "[01]% of the pairs look like fr and de: .*--languages", capsys.readouterr().err
-    )
+    new = new_corpus(project, GOOD, ("mine.fr", "mine.de"))
+    assert re.search("[01]% of the pairs look like fr and de. .*--languages", new.language_note)
+    new = new_corpus(project, GOOD, languages=["fr", "de"])
+    assert re.search("[01]% of the pairs look like fr and de. Look at the", new.language_note)
+    assert "--languages" not in new.language_note
     new_corpus(project, GOOD, languages=["xx", "de"])
     assert "xx: not a language that the filter language_id knows" in capsys.readouterr().err
     new_corpus(project, [*zip(TEXTS[0], [*TEXTS[1][1:], ""], strict=True)])
@@ -268,11 +269,54 @@ def test_lines_too_short_for_bleu_are_named(project, capsys):
     assert "compare systems by chrF2" in said
 
 
+def names_of_places(count):
+    """English and Croatian names, which the filter language_id takes for other languages."""
+    return [(f"Nikola Tesla {n} Belgrade", f"Nikola Tesla {n} Beograd") for n in range(count)]
+
+
+@pytest.mark.parametrize("others", [0, 30])
+def test_language_id_is_omitted_if_it_alone_leaves_too_few_pairs(project, capsys, others):
+    """Of 300 pairs of names it keeps none; with 30 sentences, too few for a useful test set."""
+    sentences = [
+        (f"{number} dogs are running through the green forest.", f"{number} pasa trče kroz šumu.")
+        for number in range(100, 100 + others)
+    ]
+    new_corpus(project, [*names_of_places(300), *sentences], ("nm.en", "nm.hr"), ("en", "hr"))
+    capsys.readouterr()
+    run("bleuprint new-corpus inputs/nm.en inputs/nm.hr")
+    output = capsys.readouterr()
+    notes = [line for line in output.err.splitlines() if "language" in line]
+    (note,) = notes
+    assert re.search(rf"language_id would drop 3\d\d of {300 + others} pairs, so the entry", note)
+    assert note.endswith("If it is not, remove the entry and add: --languages SOURCE TARGET")
+    rules = [rule.name() for rule in load().corpora["nm-en-hr"].filter]
+    assert rules == ["identical", "length", "ratio"]
+    assert f"{300 + others} of {300 + others} pairs remain after the rules" in output.out
+
+
+def test_languages_that_are_named_need_not_be_named_again(project, capsys):
+    new_corpus(project, names_of_places(300), ("a.txt", "b.txt"), ("en", "hr"))
+    run("bleuprint new-corpus inputs/a.txt inputs/b.txt --languages en hr")
+    said = capsys.readouterr().err
+    assert "language_id would drop 300 of 300 pairs, so the entry omits it" in said
+    assert "--languages" not in said
+
+
+def test_language_id_stays_if_it_leaves_enough_pairs(project, capsys):
+    """Of 1,100 pairs, more than half are names, but at least 500 pairs are sentences."""
+    new_corpus(project, [*names_of_places(600), *GOOD], ("mine.en", "mine.de"))
+    run("bleuprint new-corpus inputs/mine.en inputs/mine.de")
+    rules = {rule.name() for rule in load().corpora["mine-en-de"].filter}
+    assert "language_id" in rules
+    assert "would drop" not in capsys.readouterr().err
+
+
 def test_a_text_of_which_the_rules_leave_nothing_is_refused(project, capsys):
-    new_corpus(project, GOOD, ("mine.fr", "mine.ru"), ("fr", "ru"))
+    """Each pair repeats the first one, so that dedup leaves one pair even without language_id."""
+    new_corpus(project, [GOOD[0]] * 500, ("mine.fr", "mine.ru"))
     before = (project / "params.yaml").read_bytes()
     with pytest.raises(
-        UserError, match=r"leave too few of the 500 pairs .* dropped by language_id 500"
+        UserError, match=r"leave too few of the 500 pairs .* dropped by language_id 1"
     ):
         run("bleuprint new-corpus inputs/mine.fr inputs/mine.ru")
     assert (project / "params.yaml").read_bytes() == before

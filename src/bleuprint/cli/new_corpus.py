@@ -59,6 +59,15 @@ class _RemainingPairs:
         return self.train + self.valid + self.test
 
 
+@dataclass(frozen=True)
+class _AppliedRules:
+    """A new corpus, what its rules drop, and the folder with the outputs of the stages."""
+
+    new: "NewCorpus"
+    inspection: "Inspection"
+    folder: Path
+
+
 def new_corpus(arguments: argparse.Namespace) -> None:
     """Add parallel text in inputs/ to params.yaml."""
     from bleuprint.corpus.new_corpus import Example, NewCorpus, insert
@@ -69,10 +78,14 @@ def new_corpus(arguments: argparse.Namespace) -> None:
     recipe = Path("recipes", "own.yaml")
     new = NewCorpus.of(arguments.files, arguments.languages, arguments.columns)
     with _scratch_folder() as scratch:
-        inspection = _apply_rules(new, scratch)
+        applied = _apply_fitting_rules(new, scratch)
+        new = applied.new
+        inspection = applied.inspection
+        if new.language_note:
+            say(new.language_note, "note")
         remaining = _remaining_pairs(new, inspection)
-        pieces = _fit_pieces(new, scratch)
-        bleu_ceiling = _bleu_ceiling(new, scratch)
+        pieces = _fit_pieces(new, applied.folder)
+        bleu_ceiling = _bleu_ceiling(new, applied.folder)
     new = replace(new, pieces=pieces.size)
     text = TextSize(
         pairs=remaining.train,
@@ -155,6 +168,48 @@ def _apply_rules(new: "NewCorpus", scratch: Path) -> "Inspection":
         scratch,
         environment.workers(),
     )
+
+
+def _apply_fitting_rules(new: "NewCorpus", scratch: Path) -> _AppliedRules:
+    """Apply the rules, without language_id if only this rule leaves too few pairs.
+
+    Names and numbers are in no language that the rule identifies.
+    """
+    inspection = _apply_rules(new, scratch)
+    dropped_pairs = _language_id_drops(inspection)
+    if not dropped_pairs or not _leaves_too_few(inspection):
+        return _AppliedRules(new, inspection, scratch)
+    read_pairs = inspection.stages["filter"].pairs_in
+    names = " and ".join(map(str, new.files))
+    note = (
+        f"{names}: the filter language_id would drop {dropped_pairs:,} of {read_pairs:,} pairs, "
+        f"so the entry omits it. Check that the text is in {' and '.join(new.languages)}"
+    )
+    if not new.has_given_languages:
+        note += ". If it is not, remove the entry and add: --languages SOURCE TARGET"
+    new_without = replace(new, has_language_id=False, language_note=note)
+    folder = scratch / "without-language-id"
+    inspection_without = _apply_rules(new_without, folder)
+    if inspection_without.failure:
+        return _AppliedRules(new, inspection, scratch)
+    return _AppliedRules(new_without, inspection_without, folder)
+
+
+def _language_id_drops(inspection: "Inspection") -> int:
+    """Return the number of pairs that the rule language_id drops."""
+    if "filter" not in inspection.stages:
+        return 0
+    return inspection.stages["filter"].dropped.get("language_id", 0)
+
+
+def _leaves_too_few(inspection: "Inspection") -> bool:
+    """Return whether no sets could be made, or sets of a few pairs without most of the text."""
+    from bleuprint.corpus.new_corpus import FEWEST_PAIRS
+
+    if inspection.failure:
+        return True
+    drops_most = 2 * _language_id_drops(inspection) > inspection.stages["filter"].pairs_in
+    return drops_most and sum(inspection.sets.values()) < FEWEST_PAIRS
 
 
 def _remaining_pairs(new: "NewCorpus", inspection: "Inspection") -> _RemainingPairs:

@@ -33,9 +33,9 @@ _LINES = 2000
 # Below it word translations cannot be learned, so that good pairs score low.
 _ALIGNED_PAIRS = 1000
 # The most pairs drawn for the validation and the test set. Texts of up to _TENTH pairs give a tenth
-# of their pairs to each, larger ones a twentieth; texts below _FEWEST are refused.
+# of their pairs to each, larger ones a twentieth; texts below FEWEST_PAIRS are refused.
 _VALID, _TEST = 1000, 2000
-_TENTH, _FEWEST = 5000, 100
+_TENTH, FEWEST_PAIRS = 5000, 100
 # Subwords by the number of pairs, up to and including the key, as in published set-ups, which use
 # 32,000 for millions; and the 256 bytes and four special tokens that are added to them.
 _SUBWORDS = {5_000: 2000, 20_000: 4000, 100_000: 6000, 500_000: 10_000, 2_000_000: 16_000}
@@ -55,6 +55,9 @@ class NewCorpus:
     `files`: source and target, or one file with both. `sample`: some of the pairs. `text`: the
     settings of the files. `about`: lines for the user on columns and language codes. `pieces`:
     the size of the vocabulary, once it is known how many pieces the text has evidence for.
+    `language_note`: a note if most pairs seem to be in other languages. `has_given_languages`:
+    whether the user named the languages. `has_language_id`: whether the filter may contain the rule
+    language_id.
     """
 
     files: Sequence[Path]
@@ -64,6 +67,9 @@ class NewCorpus:
     text: Text | None = None
     about: Sequence[str] = ()
     pieces: int | None = None
+    language_note: str = ""
+    has_given_languages: bool = False
+    has_language_id: bool = True
 
     @classmethod
     def of(
@@ -95,13 +101,13 @@ class NewCorpus:
             raise UserError(f"{error}{place}") from None
         names = " and ".join(map(str, files))
         pairs = len(sample) + counts.dropped.get("sample", 0)
-        if pairs < _FEWEST:
+        if pairs < FEWEST_PAIRS:
             few = f"{counted(pairs, 'pair')} {'is' if pairs == 1 else 'are'} too few"
             raise UserError(
                 f"{names}: {few} to train, validate and test on: at least "
-                f"{_FEWEST}, and thousands to translate sentences that are not among them"
+                f"{FEWEST_PAIRS}, and thousands to translate sentences that are not among them"
             )
-        check_languages(files, own, sample, are_given=bool(languages))
+        language_note = check_languages(files, own, sample, are_given=bool(languages))
         if misfits := clues.misfits():
             say(
                 f"{names}: the two sides do not fit line by line: {described(misfits)}. Compare "
@@ -113,7 +119,16 @@ class NewCorpus:
         about = list(own.about)
         if lost := counts.dropped.get("one_language", 0):
             about.append(f"{names}: {lost:,} of {lost + pairs:,} units lack one of the languages")
-        return cls(files, own.languages, pairs, sample, own.text, about)
+        return cls(
+            files,
+            own.languages,
+            pairs,
+            sample,
+            own.text,
+            about,
+            language_note=language_note,
+            has_given_languages=bool(languages),
+        )
 
     @property
     def part(self) -> str:
@@ -157,7 +172,7 @@ class NewCorpus:
         rules = ["identical: {}", "length: {min: 1, max: 100}"]
         if not {*self.languages} & _UNSPACED:
             rules.append("ratio: {max: 4.0}")
-        if set(self.languages) <= set(LanguageId.known_languages):
+        if self.has_language_id and set(self.languages) <= set(LanguageId.known_languages):
             rules.append("language_id: {likelier: 10.0}")
         if self.pairs >= _ALIGNED_PAIRS:
             rules.append("alignment_score: {min: 0.5}")

@@ -122,8 +122,21 @@ def languages_of(files: Sequence[Path]) -> list[str]:
 
 def check_languages(
     files: Sequence[Path], own: OwnText, sample: Sequence[Pair], are_given: bool
-) -> None:
-    """Raise UserError if most pairs are the same text twice, or in the other order of languages."""
+) -> str:
+    """Check that a text is in its languages.
+
+    Args:
+        files: source and target, or one file with both.
+        own: what is in the files.
+        sample: some of the pairs.
+        are_given: whether the user named the languages.
+
+    Returns:
+        A note if most pairs seem to be in other languages; otherwise an empty string.
+
+    Raises:
+        UserError: most pairs are the same text twice, or in the other order of languages.
+    """
     names = " and ".join(map(str, files))
     some = [pair for pair in sample if all(map(str.strip, pair))][:_IDENTIFIED]
     if not some:
@@ -138,7 +151,7 @@ def check_languages(
         )
     if unknown := sorted({*own.languages} - {*LanguageId.known_languages}):
         say(f"{' and '.join(unknown)}: not a language that the filter language_id knows", "note")
-        return
+        return ""
     source, target = own.languages
     right = _share_in(some, source, target)
     swapped = _share_in(some, target, source)
@@ -147,13 +160,12 @@ def check_languages(
             f"{names}: {swapped:.0%} of the pairs are {target} and {source}, not {source} and "
             f"{target}. {_way_to_exchange(own, are_given)}"
         )
-    if right < _MOST:
-        say(
-            f"{names}: {right:.0%} of the pairs look like {source} and {target}: look at the "
-            "files, or name the languages by --languages; if they are right, leave out the filter "
-            "language_id, which drops the others",
-            "note",
-        )
+    if right >= _MOST:
+        return ""
+    note = f"{names}: {right:.0%} of the pairs look like {source} and {target}. Look at the files"
+    if are_given:
+        return note
+    return f"{note}, or name the languages: --languages SOURCE TARGET"
 
 
 def _way_to_exchange(own: OwnText, are_given: bool) -> str:
