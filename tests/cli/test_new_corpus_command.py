@@ -155,12 +155,12 @@ def test_languages_and_name(project, names, languages, name):
         ("short.de", b"Ein Satz.\n", r"inputs/mine\.en has 500 lines and inputs/short\.de has 1: "),
         ("latin.de", "gut\nschön\n".encode("latin-1"), r"latin\.de:2: byte 4 .* CP1252 .*: iconv"),
         ("\udcff.de", b"Satz.\n" * 500, r": its name is not UTF-8: rename it$"),
-        ("x.txt", b"", r"x\.txt: unknown language: name both, such as: --languages de en"),
+        ("x.txt", b"", r"x\.txt: unknown language: name both, such as: --languages en de"),
         ("none.de", None, r"inputs/none\.de: no such file"),
         ("none.csv", None, r"inputs/none\.csv: no such file"),
         ("../out.de", b"", r"must be below inputs/: copy"),
         ("mine.en", None, r"inputs/mine\.en is given twice: name the source file, then"),
-        ("other.en", b"A sentence.\n", r"both names end in en: .* --languages de en"),
+        ("other.en", b"A sentence.\n", r"both names end in en: .* --languages en de"),
         ("empty.de", b"", r"inputs/mine\.en has 500 lines and inputs/empty\.de has 0: "),
         ("", None, r"inputs: a folder; name a text file"),
         ("few.de few.en", b"Ja.\n" * 99, r"two files, source and target, or one \.tsv or \.tmx"),
@@ -580,6 +580,11 @@ class TestTable:
         with pytest.raises(UserError, match=message):
             run("bleuprint new-corpus inputs/app.tsv")
 
+    def test_the_example_names_the_language_in_the_name_of_the_file(self, project):
+        self.write(project, GOOD, "app.nl.tsv")
+        with pytest.raises(UserError, match=r"name both, such as: --languages nl en$"):
+            run("bleuprint new-corpus inputs/app.nl.tsv")
+
     def test_columns_are_for_tables(self, project):
         new_corpus(project, GOOD)
         with pytest.raises(UserError, match=r"mine\.en: --columns is for a \.tsv file"):
@@ -607,8 +612,7 @@ class TestMemory:
             "inputs/memory.tmx: units by language code: en (125), de (125), eng (125), ger (125), "
             "EN_us (125), deu (125), en-US (125), de-AT (125)\n500 pairs; "
         )
-        assert "en mixes en (125), eng (125), EN_us (125), en-US (125); of a unit" in output.err
-        assert "To take one of them alone, name it: --languages EN_us de\n" in output.err
+        assert "mixes" not in output.err  # two spellings of US English, and one of Austrian German
         corpus = load().corpora["memory-en-de"]
         (part,) = corpus.files.train.values()
         assert sorted(local_pairs(part, corpus.languages)) == sorted(GOOD)
@@ -655,7 +659,41 @@ class TestMemory:
         assert part.languages == ("en-gb", "de")
         assert sorted(local_pairs(part, corpus.languages)) == sorted(GOOD)
         NewCorpus.of([Path("inputs/memory.tmx")], ["en", "de"])
-        assert "en mixes en-US (507), en-GB (500)" in capsys.readouterr().err
+        assert capsys.readouterr().err == (
+            "bleuprint: note: inputs/memory.tmx: en mixes en-US (507), en-GB (500). If a unit has "
+            "several variants of a language, the first is taken. One variant alone leaves 507 "
+            "pairs: --languages en-US de\n"
+        )
+
+    def test_variants_of_both_sides_are_named_in_one_command(self, project, capsys):
+        """By hand: en-US has more units than en-GB, but at most 130 pairs with one variant."""
+        codes = [("en-US", "de-AT")] * 130 + [("en_us", "de_DE")] * 90
+        codes += [("en-GB", "de-DE")] * 160 + [("eng", "ger")] * 120
+        self.write(project, [[*zip(*each, strict=True)] for each in zip(codes, GOOD, strict=True)])
+        NewCorpus.of([Path("inputs/memory.tmx")])
+        assert capsys.readouterr().err == (
+            "bleuprint: note: inputs/memory.tmx: en mixes en-US (220), en-GB (160), en (120); "
+            "de mixes de_DE (250), de-AT (130), de (120). One variant alone leaves 160 pairs: "
+            "--languages en-GB de_DE\n"
+        )
+
+    def test_a_unit_with_a_language_and_its_variant_has_several(self, project, capsys):
+        self.write(project, [[("en", a), ("en-GB", a), ("ger", b), ("de", b)] for a, b in GOOD])
+        NewCorpus.of([Path("inputs/memory.tmx")])
+        said = capsys.readouterr().err
+        assert "en mixes en (500), en-GB (500). If a unit has several" in said
+        assert "leaves 500 pairs: --languages en-GB de\n" in said
+        assert "de mixes" not in said
+
+    def test_the_example_names_languages_of_the_file(self, project):
+        units = [[("en", a), ("no", b), ("nn", b)] for a, b in GOOD]
+        units += [[("en", a), ("fr", b)] for a, b in GOOD[:9]]
+        self.write(project, units)
+        with pytest.raises(UserError, match=r"name two languages, such as: --languages en no\. "):
+            NewCorpus.of([Path("inputs/memory.tmx")])
+        self.write(project, [[("en-US", a), ("en-GB", a)] for a, b in GOOD])
+        with pytest.raises(UserError, match=r"all text is in en, .* needs two languages\. The"):
+            NewCorpus.of([Path("inputs/memory.tmx")])
 
     @pytest.mark.parametrize(
         ("arguments", "message"),

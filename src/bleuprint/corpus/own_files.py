@@ -5,15 +5,17 @@ import shlex
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import combinations, product
 from pathlib import Path
 from typing import Literal
 
 from bleuprint.config.corpus_files import File, Text
 from bleuprint.corpus.download.archive import open_member
-from bleuprint.corpus.download.formats.tmx import count_codes, listed_codes
+from bleuprint.corpus.download.formats.tmx import count_code_sets, listed_codes, units_by_code
 from bleuprint.corpus.other_formats import way_on
 from bleuprint.corpus.table_columns import choose_columns
 from bleuprint.rules.language_id import LanguageId
+from bleuprint.runtime.counts import counted
 from bleuprint.runtime.errors import UserError, say
 from bleuprint.runtime.files import found_path, not_a_file
 from bleuprint.runtime.streams import shown
@@ -23,6 +25,7 @@ from bleuprint.text.language_codes import (
     language_named,
     language_of,
     normalized_tag,
+    primary_subtag,
 )
 from bleuprint.text.parallel import Pair
 
@@ -110,12 +113,13 @@ def languages_of(files: Sequence[Path]) -> list[str]:
     for path in files:
         known = _languages_in(path)
         if not known:
-            raise UserError(f"{path}: unknown language: name both, such as: --languages de en")
+            example = _example_with([code for file in files for code in _languages_in(file)])
+            raise UserError(f"{path}: unknown language: name both, such as: --languages {example}")
         found.append(known[-1])
     if found[0] == found[1]:
         raise UserError(
             f"{' and '.join(map(str, files))}: both names end in {found[0]}: name the languages, "
-            "such as: --languages de en"
+            f"such as: --languages {_example_with(found)}"
         )
     return found
 
@@ -215,7 +219,8 @@ def _table(
     chosen = choose_columns(found_path(path), columns, languages)
     found = languages or chosen.languages
     if found is None:
-        raise UserError(f"{path}: unknown languages: name both, such as: --languages de en")
+        example = _example_with(_languages_in(path))
+        raise UserError(f"{path}: unknown languages: name both, such as: --languages {example}")
     text = Text("", "tsv", both=file, columns=chosen.columns)
     return OwnText(text, _two_languages([path], found[0], found[1]), (chosen.about,))
 
@@ -223,7 +228,8 @@ def _table(
 def _memory(path: Path, file: File, given: Sequence[str] | None) -> OwnText:
     """The text in two languages, or variants of them, of a .tmx file."""
     with open_member(found_path(path), str(path), ()) as stream:
-        codes = count_codes(stream, str(path))
+        code_sets = count_code_sets(stream, str(path))
+    codes = units_by_code(code_sets)
     if not codes:
         raise UserError(f"{path}: no unit has text")
     listed = f"The language codes in this file are {listed_codes(codes)}"
@@ -233,36 +239,96 @@ def _memory(path: Path, file: File, given: Sequence[str] | None) -> OwnText:
         wanted = []
     if not wanted and len(in_file) == 2:
         wanted = in_file
+    if not wanted and len(in_file) == 1:
+        raise UserError(
+            f"{path}: all text is in {in_file[0]}, but a corpus needs two languages. {listed}"
+        )
     if not wanted:
-        raise UserError(f"{path}: name two languages, such as: --languages de en. {listed}")
+        example = " ".join(_example_languages(code_sets))
+        raise UserError(f"{path}: name two languages, such as: --languages {example}. {listed}")
     about = [f"{path}: units by language code: {listed_codes(codes)}"]
     for tag in wanted:
-        variants = _variants_of(tag, codes)
-        if not variants:
+        if not any(_is_variant(tag, code) for code in codes):
             raise UserError(f"{path}: no unit is in {tag}. {listed}")
-        if len({*map(normalized_tag, variants)}) > 1:
-            say(
-                f"{path}: {tag} mixes {listed_codes(variants)}; of a unit with several, the first "
-                f"is taken. To take one of them alone, name it: --languages "
-                f"{' '.join(_with_variant(wanted, tag, variants))}",
-                "note",
-            )
+    if note := _note_on_variants(wanted, code_sets):
+        say(f"{path}: {note}", "note")
     pair = _two_languages([path], language_of(wanted[0]), language_of(wanted[1]))
     has_variant = any(normalized_tag(tag) != language_of(tag) for tag in wanted)
     tags = (wanted[0], wanted[1]) if has_variant else None
     return OwnText(Text("", "tmx", both=file, languages=tags), pair, tuple(about))
 
 
-def _variants_of(tag: str, codes: Counter[str]) -> Counter[str]:
-    """The codes of a file that `tag` includes, and their units."""
-    wanted = normalized_tag(tag)
-    return Counter({code: n for code, n in codes.items() if includes(wanted, normalized_tag(code))})
+def _example_languages(code_sets: Counter[tuple[str, ...]]) -> tuple[str, str]:
+    """The two languages that most units have, as the file writes their codes."""
+    written: dict[str, str] = {}
+    for code in units_by_code(code_sets):
+        written.setdefault(language_of(code), primary_subtag(code))
+    units_with: Counter[tuple[str, str]] = Counter()
+    for codes, units in code_sets.items():
+        languages = dict.fromkeys(map(language_of, codes))
+        for source, target in combinations(languages, 2):
+            units_with[source, target] += units
+    if not units_with:
+        first, second, *_ = written.values()
+        return first, second
+    source, target = max(units_with, key=lambda pair: units_with[pair])
+    return written[source], written[target]
 
 
-def _with_variant(wanted: Sequence[str], tag: str, variants: Counter[str]) -> list[str]:
-    """The languages, with the most frequent variant in place of `tag`."""
-    with_region = [code for code, _ in variants.most_common() if normalized_tag(code) != tag]
-    return [with_region[0] if each == tag else each for each in wanted]
+def _is_variant(tag: str, code: str) -> bool:
+    """Whether the code of a file is `tag`, or a variant of it."""
+    return includes(normalized_tag(tag), normalized_tag(code))
+
+
+def _note_on_variants(wanted: Sequence[str], code_sets: Counter[tuple[str, ...]]) -> str | None:
+    """A note if languages mix variants, with the languages that take one variant alone."""
+    mixed = []
+    has_several = False
+    choices = []
+    for tag in wanted:
+        variants, is_several = _variants_of(tag, code_sets)
+        regional = [code for code in variants if normalized_tag(code) != normalized_tag(tag)]
+        if len(regional) < 2 and not is_several:
+            choices.append([tag])
+            continue
+        mixed.append(f"{tag} mixes {listed_codes(variants)}")
+        has_several = has_several or is_several
+        choices.append(regional)
+    if not mixed:
+        return None
+    note = "; ".join(mixed)
+    if has_several:
+        note += ". If a unit has several variants of a language, the first is taken"
+    pairs: Counter[tuple[str, ...]] = Counter()
+    for source, target in product(*choices):
+        for codes, units in code_sets.items():
+            has_source = any(_is_variant(source, code) for code in codes)
+            has_target = any(_is_variant(target, code) for code in codes)
+            if has_source and has_target:
+                pairs[source, target] += units
+    if not pairs:
+        return note
+    [(chosen, remaining)] = pairs.most_common(1)
+    left = counted(remaining, "pair")
+    return f"{note}. One variant alone leaves {left}: --languages {' '.join(chosen)}"
+
+
+def _variants_of(tag: str, code_sets: Counter[tuple[str, ...]]) -> tuple[Counter[str], bool]:
+    """The variants of a language with their units, and whether a unit has several.
+
+    Codes that are equal, such as `en-US` and `eng_us`, are one variant under its first code; a code
+    without a region or script is the language itself.
+    """
+    written: dict[str, str] = {}
+    units_with: Counter[str] = Counter()
+    has_several = False
+    for codes, units in code_sets.items():
+        in_unit = {normalized_tag(code): code for code in codes if _is_variant(tag, code)}
+        has_several = has_several or len(in_unit) > 1
+        for variant, code in in_unit.items():
+            first = variant if variant == language_of(code) else code
+            units_with[written.setdefault(variant, first)] += units
+    return units_with, has_several
 
 
 def _language_given(code: str) -> str:
@@ -289,6 +355,13 @@ def _languages_in_name(path: Path) -> list[str] | None:
     """The last two languages in the name of one file; None if there are fewer."""
     known = _languages_in(path)
     return known[-2:] if len(known) > 1 else None
+
+
+def _example_with(known: Sequence[str]) -> str:
+    """Two languages for an example, with the known ones first."""
+    defaults = ["de", "en"] if {*known} <= {"en"} else ["en"]
+    source, target, *_ = dict.fromkeys([*known, *defaults])
+    return f"{source} {target}"
 
 
 def _languages_in(path: Path) -> list[str]:

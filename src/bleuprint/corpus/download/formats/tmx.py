@@ -68,18 +68,28 @@ def read_tmx(
         )
 
 
-def count_codes(stream: BinaryIO, name: str) -> Counter[str]:
-    """Count in how many units each language code has text, in the order of first occurrence.
+def count_code_sets(stream: BinaryIO, name: str) -> Counter[tuple[str, ...]]:
+    """Count the units by the language codes that have text in them.
 
-    Codes are those of the file, such as `EN_us`.
+    Codes are those of the file, such as `EN_us`, each once and in the order of the unit.
 
     Raises:
         UserError: the file is not sound XML, or a variant has no language.
     """
-    units_with: Counter[str] = Counter()
+    units_with: Counter[tuple[str, ...]] = Counter()
     for number, unit in enumerate(_units(stream, name), 1):
         variants = _variants(unit, f"{name}: <tu> {number}")
-        units_with.update(_tags(variant for variant in variants if variant.text))
+        codes = _tags(variant for variant in variants if variant.text)
+        units_with[tuple(codes)] += 1
+    return units_with
+
+
+def units_by_code(code_sets: Counter[tuple[str, ...]]) -> Counter[str]:
+    """Return the number of units with each language code, in the order of first occurrence."""
+    units_with: Counter[str] = Counter()
+    for codes, units in code_sets.items():
+        for code in codes:
+            units_with[code] += units
     return units_with
 
 
