@@ -3,7 +3,9 @@
 import re
 import signal
 import subprocess
+import sys
 import time
+from contextlib import ExitStack
 
 import pytest
 
@@ -107,6 +109,31 @@ def test_snakemake_ends_beside_dvc(project, started):
     go(project)
     runs.communicate()
     assert runs.returncode == 0
+
+
+@pytest.mark.parametrize("first", ["plan", "dvc"])
+def test_a_dry_run_of_snakemake_names_another_runner_once(project, started, first):
+    """Also where DVC can say what has changed, as beside a process that only reads."""
+    with ExitStack() as held:
+        if first == "dvc":
+            pattern = holder("dvc", started("dvc", waits=True))
+        else:
+            program = (
+                "import signal\n"
+                "from bleuprint.config.experiment import load\n"
+                "from bleuprint.pipeline.project_lock import hold\n"
+                "load()\n"
+                "with hold('bleuprint plan', writes=False):\n"
+                "    print('holds', flush=True)\n"
+                "    signal.pause()\n"
+            )
+            reader = project.start(sys.executable, "-c", program)
+            held.callback(reader.wait)
+            held.callback(micro.kill, reader)
+            assert has_line(reader, "^holds$")
+            pattern = rf"bleuprint plan \(process {reader.pid}, since \d\d:\d\d\) is running"
+        said = project.run("snakemake", "--dry-run", status=None)
+    assert len(re.findall(pattern, said)) == 1, said
 
 
 def test_a_killed_runner_holds_nothing(project, started):

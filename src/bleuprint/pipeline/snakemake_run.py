@@ -126,6 +126,8 @@ class Jobs:
             if runner is None:
                 raise
             raise UserError(f"{runner.busy()}. Ask again when it has ended.") from error
+        if not self._is_run():
+            _note_other_runner()
         finished = finished_stages(self._stages) if marks() else set()
         changed = [stage for stage in self._stages if _has_changed(status.get(stage.name, ()))]
         return [stage for stage in changed if stage.name not in finished]
@@ -156,6 +158,13 @@ class Jobs:
 
     def _depends_on(self, stage: Stage, names: set[str]) -> bool:
         return any(self._makers.get(path) in names for path in self._dependencies[stage.name])
+
+
+def _note_other_runner() -> None:
+    """Name the process that holds the project, whose outputs a dry run sees half written."""
+    runner = other_runner()
+    if runner is not None:
+        say(f"{runner.busy()}. What a dry run shows may change until it ends.", "note")
 
 
 def _update_mlflow() -> None:
