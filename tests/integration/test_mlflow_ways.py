@@ -255,6 +255,7 @@ def test_a_failure_of_mlflow_is_one_note(clone, way, runs):
     assert len(notes) == 1 and notes[0].endswith("Run: bleuprint record")
     assert "Connection refused" in notes[0]
     assert "Traceback" not in said
-    failed = clone.run("bleuprint", "record", status=1)
+    recorded, *errors = clone.run("bleuprint", "record", status=1).splitlines()
+    assert recorded.startswith("recorded in DVC: ")
     address = clone.environment["MLFLOW_TRACKING_URI"]
-    assert failed == f"bleuprint: error: MLflow at {address}: Connection refused\n"
+    assert errors == [f"bleuprint: error: MLflow at {address}: Connection refused"]
