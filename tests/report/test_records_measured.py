@@ -17,7 +17,10 @@ from bleuprint.runtime.files import write_json
 
 @pytest.mark.parametrize(
     ("content", "message"),
-    [("{", "line 1 is not JSON: Expecting"), ("{}", "field seconds is missing; remove it")],
+    [
+        ("{", "line 1 is not JSON: Expecting"),
+        ("{}", "field seconds is missing, as in a file that another version wrote; remove it"),
+    ],
 )
 def test_a_damaged_timing_names_the_file(copy, content, message):
     root, settings = copy

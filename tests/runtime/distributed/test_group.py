@@ -59,8 +59,16 @@ def test_tasks_meet_at_the_first_host_of_their_step(monkeypatch):
 @pytest.mark.parametrize(
     ("variables", "gpus", "line"),
     [
-        ({"BLEUPRINT_PROCESSES": "0"}, 0, "BLEUPRINT_PROCESSES is '0': a whole number"),
-        ({"BLEUPRINT_PROCESSES": "1.5"}, 0, "BLEUPRINT_PROCESSES is '1.5': a whole number"),
+        (
+            {"BLEUPRINT_PROCESSES": "0"},
+            0,
+            "BLEUPRINT_PROCESSES is '0': it must be a whole number from 1",
+        ),
+        (
+            {"BLEUPRINT_PROCESSES": "1.5"},
+            0,
+            "BLEUPRINT_PROCESSES is '1.5': it must be a whole number from 1",
+        ),
         ({"BLEUPRINT_PROCESSES": "4"}, 2, "BLEUPRINT_PROCESSES is 4, .*PyTorch finds 2; set CUDA"),
         ({"WORLD_SIZE": "2"}, 0, "WORLD_SIZE is 2, but RANK is not set: .*torchrun"),
     ],
