@@ -108,7 +108,7 @@ def test_parts_of_a_download_are_told_apart_and_counted(context):
     part = {"pairs_in": 7000, "pairs_out": 5000, "changed": {}, "dropped": {"metadata": 2000}}
     parts = {f"train.{name}": {**part, "samples": {}} for name in ("news", "talks")}
     path = context.root / "data" / "ledgers" / "news-en-de" / "download.json"
-    ledger = {"stage": "download", "corpus": "news-en-de", "settings": {}, "sets": parts}
+    ledger = {"stage": "download", "corpus": "news-en-de", "settings": "", "sets": parts}
     path.write_text(json.dumps(ledger))
     first, *rows = rows_of(corpora(context))
     assert [row for row in rows if row[0].startswith("download")] == [
