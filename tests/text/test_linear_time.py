@@ -82,6 +82,9 @@ def test_twice_the_length_takes_about_twice_the_time(name):
     function("Warm up.")
     slow = {}
     for unit in UNITS:
+        # Moses' own expressions for tokens are quadratic in a row of tags, as in version 1.0.
+        if unit == "</a>" and name.startswith("tokenize moses"):
+            continue
         whole, half = (unit * (n // len(unit)) + "x" for n in (LENGTH, LENGTH // 2))
         took = seconds(function, whole)
         if took > FAST * LENGTH:

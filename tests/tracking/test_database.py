@@ -129,7 +129,8 @@ def test_a_migration_that_fails_leaves_the_database_of_the_older_mlflow(path, ol
     assert opened(size_limit=old.stat().st_size + 140_000).returncode == 1
     assert path.read_bytes() == old.read_bytes()
     # with room, the same command migrates it
-    assert json.loads(opened().stdout) == {"precious": [half_databases.RUN]}
+    # MLflow may list its own experiment Default, too
+    assert json.loads(opened().stdout)["precious"] == [half_databases.RUN]
 
 
 def test_the_newest_migration_is_that_of_a_new_database(mldatabase):
