@@ -25,6 +25,10 @@ from servers import Host, running
 signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
+# What `make test` sets for the commands that it starts would change what make prints in a test.
+for name in ("MAKEFLAGS", "MAKELEVEL", "MFLAGS"):
+    os.environ.pop(name, None)
+
 # A test that is right on a fast machine is right on a slow or busy one.
 settings.register_profile("without-clock", deadline=None)
 settings.load_profile("without-clock")
@@ -121,12 +125,23 @@ def made_once(tmp_path_factory):
     return made
 
 
+def modification_times(project):
+    """The time of the last change of each file of a project, by its path; in nanoseconds."""
+    files = [path for path in project.rglob("*") if path.is_file()]
+    return {str(path): path.stat().st_mtime_ns for path in files}
+
+
 @pytest.fixture(scope="session")
 def toy(made_once):
     """A toy project that translates (see trainings); tests leave it as it is."""
     import trainings  # loads torch, which few need
 
-    return made_once("toy", trainings.translator)
+    project = made_once("toy", trainings.translator)
+    before = modification_times(project)
+    yield project
+    # other workers read the same files, so that even a change that is undone makes their tests fail
+    after = modification_times(project)
+    assert {path: after.get(path) for path in before} == before
 
 
 @pytest.fixture(scope="module")

@@ -68,8 +68,9 @@ def process(folder, script, **variables):
     resolved = {"cells": {"micro": {"toy": {"arithmetic": "portable"}}}}
     (folder / "reports").mkdir(exist_ok=True)
     (folder / "reports/resolved.json").write_text(json.dumps(resolved))
-    # as in a shell that sets no variable of these libraries
-    clean = {k: v for k, v in os.environ.items() if not k.startswith((*LIBRARY_PREFIXES, "GLIBC"))}
+    # as in a shell that sets no variable of these libraries; torch itself sets some in this process
+    prefixes = (*LIBRARY_PREFIXES, "GLIBC", "TORCH", "PYTORCH")
+    clean = {name: value for name, value in os.environ.items() if not name.startswith(prefixes)}
     environment = {**clean, "PYTHONPATH": os.pathsep.join(PATHS), **variables}
     (folder / "script.py").write_text(script)
     command = [sys.executable, "script.py"]

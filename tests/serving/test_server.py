@@ -28,6 +28,7 @@ class Server:
         assert process.stdout
         self.process = process
         self.url = process.stdout.readline().rstrip("\n")
+        assert self.url, process.communicate()
         self.port = int(self.url.rpartition(":")[2])
 
     def ask(self, method, path, body=None, headers=JSON):

@@ -5,6 +5,7 @@ import json
 import os
 import pty
 import re
+import shutil
 import subprocess
 import sys
 from argparse import Namespace
@@ -199,14 +200,12 @@ def test_what_is_too_long_is_translated_in_pieces(translator):
 
 
 def test_a_file_is_kept_where_nothing_can_be_aligned(toy, tmp_path):
-    (kept := tmp_path / "pharaoh").write_text("0-0\n")
-    weights = toy / CELL.models / "averaged" / "model.safetensors"
-    whole = weights.read_bytes()
-    weights.write_bytes(whole[:100])
-    try:
-        _, said = run(toy, f"--alignment={kept}", text=b"ba\n", status=1)
-    finally:
-        weights.write_bytes(whole)
+    kept = tmp_path / "pharaoh"
+    kept.write_text("0-0\n")
+    damaged = shutil.copytree(toy, tmp_path / "damaged", symlinks=True)
+    weights = damaged / CELL.models / "averaged" / "model.safetensors"
+    weights.write_bytes(weights.read_bytes()[:100])
+    _, said = run(damaged, f"--alignment={kept}", text=b"ba\n", status=1)
     assert kept.read_text() == "0-0\n" and "model.safetensors" in said
 
 
