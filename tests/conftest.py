@@ -11,6 +11,8 @@ import pytest
 from filelock import FileLock
 from hypothesis import settings
 
+import requirements
+
 # before torch is loaded: threads that wait leave the cores to the processes that tests start
 os.environ.setdefault("OMP_WAIT_POLICY", "passive")
 
@@ -19,6 +21,7 @@ import warm
 from bleuprint import native
 from bleuprint.corpus.download import http
 from hosts import two_hosts_up
+from root import ROOT
 from servers import Host, running
 
 # Shells make background processes ignore Ctrl-C, and children inherit this.
@@ -28,6 +31,11 @@ signal.signal(signal.SIGINT, signal.default_int_handler)
 # What `make test` sets for the commands that it starts would change what make prints in a test.
 for name in ("MAKEFLAGS", "MAKELEVEL", "MFLAGS"):
     os.environ.pop(name, None)
+
+# Processes that tests start run the code of this checkout, also by the .venv of another one.
+os.environ["PYTHONPATH"] = os.pathsep.join(
+    [str(ROOT / "src"), *filter(None, [os.environ.get("PYTHONPATH")])]
+)
 
 # A test that is right on a fast machine is right on a slow or busy one.
 settings.register_profile("without-clock", deadline=None)
@@ -45,6 +53,9 @@ LONG = (
 )
 
 
+pytest_plugins = ["not_run"]
+
+
 def pytest_make_parametrize_id(val):
     """Workers must collect equal names, and packed bytes hold the time."""
     return f"{len(val)} bytes" if isinstance(val, bytes) else None
@@ -58,6 +69,20 @@ def pytest_configure(config):
 def pytest_collection_modifyitems(items):
     order = {name: number for number, name in enumerate(LONG)}
     items.sort(key=lambda item: order.get(item.path.stem, len(order)))
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport():
+    report = yield
+    requirements.fail_if_required(report)
+    return report
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_make_collect_report():
+    report = yield
+    requirements.fail_if_required(report)
+    return report
 
 
 @pytest.hookimpl(tryfirst=True)
@@ -93,7 +118,8 @@ def no_proxies(monkeypatch):
 def with_and_without_native(request):
     """Each test twice: with the compiled functions and without."""
     if request.param == "native" and native.library() is None:
-        pytest.skip("native was not built: no C++ compiler")
+        requirements.skip_without("g++")
+        pytest.fail(f"the C++ functions were not built: {native.state()}")
     with pytest.MonkeyPatch.context() as patch:
         if request.param == "python":
             patch.setattr(native, "library", lambda: None)
@@ -183,8 +209,7 @@ def cluster(tmp_path_factory):
     """A real SLURM of three virtual nodes (see slurmcluster)."""
     import slurmcluster
 
-    if not slurmcluster.installed():
-        pytest.skip(slurmcluster.HOW)
+    slurmcluster.skip_unless_installed()
     cluster = slurmcluster.Cluster(tmp_path_factory.mktemp("slurm"))
     try:
         cluster.start()

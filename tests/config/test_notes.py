@@ -72,7 +72,6 @@ def test_int8_on_a_cpu_without_vnni(project, monkeypatch, flags, noted):
     ("language", "reason"), [("qq", "Can't import language qq"), ("vi", "Pyvi not installed")]
 )
 def test_a_language_that_spacy_cannot_tokenize(project, language, reason):
-    pytest.importorskip("spacy")
     text = PARAMS.replace("name: moses", "name: spacy")
     (project / "params.yaml").write_text(text.replace('target: "no"', 'target: "en"'))
     check_tokenizers(load())

@@ -12,17 +12,19 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from subword_nmt.learn_bpe import learn_bpe
 
+import requirements
 from bleuprint import native
 from bleuprint.corpus.phrasebook import sentences
 from bleuprint.dataset.bpe_learner import learn_merges
 from bleuprint.text.parallel import read_lines
+from requirements import needs, needs_programs
 
 MIRROR = Path(os.environ.get("BLEUPRINT_MIRROR", ""), "raw.githubusercontent.com")
 MULTI30K = "multi30k/dataset/a3d2e0d26b56f3846f66a952536ffed4e401d05a/data/task1/raw"
 TANAKA = "odashi/small_parallel_enja/312408a11c5fbcbc09443bebb18121f7efdcd61e"
 
 
-pytestmark = pytest.mark.skipif(native.library() is None, reason="needs the compiled module")
+pytestmark = needs_programs("g++")
 
 
 def reference(counts, merges):
@@ -134,7 +136,7 @@ def tanaka(language):
     return read_lines(MIRROR / TANAKA / f"train.{language}")
 
 
-@pytest.mark.skipif(not MIRROR.is_absolute(), reason="BLEUPRINT_MIRROR names no folder")
+@needs(requirements.MIRROR, MIRROR.is_absolute())
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("text", "languages"),

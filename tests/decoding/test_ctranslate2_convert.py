@@ -2,6 +2,7 @@
 
 import random
 
+import ctranslate2
 import pytest
 import torch
 
@@ -11,8 +12,6 @@ from bleuprint.decoding.ctranslate2_convert import convert
 from bleuprint.decoding.forced_decoding import token_log_probs
 from bleuprint.model.transformer import Transformer
 from bleuprint.runtime.errors import UserError
-
-ctranslate2 = pytest.importorskip("ctranslate2", reason="needs CTranslate2")
 
 SOURCE, TARGET = (Vocabulary([(f"{side}{i}", 1) for i in range(26)]) for side in "st")
 

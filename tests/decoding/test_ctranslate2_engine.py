@@ -19,8 +19,6 @@ from bleuprint.runtime.errors import UserError
 from prepared import Prepared, prepare
 from trainings import merges, toy_pairs
 
-pytest.importorskip("ctranslate2", reason="needs CTranslate2")
-
 
 @pytest.fixture(scope="module")
 def corpus(tmp_path_factory):

@@ -6,8 +6,9 @@ import torch
 from bleuprint import native
 from bleuprint.decoding import beam_search
 from bleuprint.model.kv_cache import KVCache
+from requirements import needs_programs
 
-needs_library = pytest.mark.skipif(native.library() is None, reason="needs the compiled module")
+needs_library = needs_programs("g++")
 
 
 @needs_library

@@ -221,8 +221,6 @@ def test_a_reference_beyond_the_positions_has_no_loss(corpus, model, monkeypatch
 def test_where_the_model_looked_is_kept_of_the_first_sentences(
     corpus, model, stored, tmp_path, engine
 ):
-    if engine == "ctranslate2":
-        pytest.importorskip("ctranslate2")
     settings = dataclasses.replace(DECODE, engine=engine)
     translate_into(tmp_path, corpus, stored, settings)
     kept = read_attention(tmp_path / "attention.json", "x")

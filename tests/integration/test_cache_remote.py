@@ -1,11 +1,10 @@
 """What one clone has computed, pushed to an S3 server, and pulled by another."""
 
+import boto3
 import pytest
+from moto.server import ThreadedMotoServer
 
 import micro
-
-pytest.importorskip("dvc_s3", reason="needs dvc-s3: pip install -e '.[s3]'")
-pytest.importorskip("moto", reason="needs moto: pip install 'moto[server]'")
 
 pytestmark = pytest.mark.cluster
 
@@ -20,8 +19,6 @@ KEYS = {
 @pytest.fixture(scope="module")
 def server():
     """The address of an S3 server on the loopback."""
-    from moto.server import ThreadedMotoServer
-
     server = ThreadedMotoServer("127.0.0.1", port=0, verbose=False)
     server.start()
     yield "http://{}:{}".format(*server.get_host_and_port())
@@ -34,7 +31,6 @@ def first(server, tmp_path_factory):
     folder = tmp_path_factory.mktemp("first")
     project = micro.make(folder / "project")
     project.environment |= {**KEYS, "DVC_SITE_CACHE_DIR": str(folder / "site")}
-    boto3 = pytest.importorskip("boto3")
     names = ("aws_access_key_id", "aws_secret_access_key", "region_name")
     given = dict(zip(names, KEYS.values(), strict=False))
     boto3.client("s3", endpoint_url=server, **given).create_bucket(Bucket="lab")

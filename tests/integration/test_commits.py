@@ -6,6 +6,7 @@ import subprocess
 import pandas as pd
 import pytest
 
+import requirements
 from root import ROOT
 
 _COMMIT = re.compile(r"\bcommits? ([0-9a-f]{7,40})\b")
@@ -19,7 +20,7 @@ def git(*arguments):
 def history():
     """All commits that HEAD comes from."""
     if git("rev-parse", "--is-shallow-repository").stdout.strip() != "false":
-        pytest.skip("needs git's whole history")
+        pytest.skip(requirements.HISTORY)
     return git("rev-list", "HEAD").stdout.split()
 
 

@@ -26,8 +26,6 @@ PAGES = [
 
 @pytest.fixture(scope="module")
 def site(tmp_path_factory):
-    pytest.importorskip("furo")
-    pytest.importorskip("sphinx")
     folder = tmp_path_factory.mktemp("docs")
     options = ["-q", "--fail-on-warning", "--keep-going", "-d", str(folder / "doctrees")]
     folders = ["-c", str(ROOT / "docs"), str(ROOT), str(folder / "site")]

@@ -24,12 +24,13 @@ from bleuprint.training.observer import Observer
 from bleuprint.training.train_step import TrainStep
 from bleuprint.training.trainer import Trainer
 from prepared import prepare
+from requirements import GPU, TWO_GPUS, needs
 from trainings import merges, project, toy_pairs
 
 DEVICE = torch.device(os.environ.get("BLEUPRINT_TEST_DEVICE", "cuda"))
 pytestmark = [
     pytest.mark.gpu,
-    pytest.mark.skipif(DEVICE.type == "cuda" and not torch.cuda.is_available(), reason="no GPU"),
+    needs(GPU, DEVICE.type != "cuda" or torch.cuda.is_available()),
 ]
 CPU = torch.device("cpu")
 UPDATES = 20
@@ -155,7 +156,7 @@ def test_no_update_waits_for_the_device(folder, precision):
     assert losses[-1] < losses[0]
 
 
-@pytest.mark.skipif(DEVICE != CPU and torch.cuda.device_count() < 2, reason="one GPU")
+@needs(TWO_GPUS, DEVICE == CPU or torch.cuda.device_count() >= 2)
 def test_two_devices_train_as_one(tmp_path_factory):
     roots = [project(tmp_path_factory.mktemp(str(count))) for count in (1, 2)]
     for count, root in enumerate(roots, 1):

@@ -21,6 +21,7 @@ from bleuprint.report.published import literature
 from bleuprint.rules import CHECKS, EDITS
 from bleuprint.training.lr_schedule import learning_rate
 from recipes import SETTINGS
+from requirements import MIRROR, mirror_has, needs
 from root import ROOT
 
 RECIPES = sorted((ROOT / "recipes").glob("*.yaml"))
@@ -106,10 +107,7 @@ def test_urls_are_pinned_to_a_commit_or_by_a_sum():
     assert unpinned == WITHOUT_SUM
 
 
-@pytest.mark.skipif(
-    not Path(os.environ.get("BLEUPRINT_MIRROR", "")).is_absolute(),
-    reason="BLEUPRINT_MIRROR names no folder with copies of the corpora",
-)
+@needs(MIRROR, mirror_has("raw.githubusercontent.com"))
 def test_sums_and_sizes_are_those_of_the_mirror():
     there = 0
     for file in {file.url: file for file in every_file()}.values():

@@ -2,7 +2,6 @@
 
 import json
 import os
-import shutil
 import subprocess
 import sys
 
@@ -18,6 +17,7 @@ from bleuprint.runtime.errors import UserError
 from bleuprint.runtime.fingerprint import of_settings
 from bleuprint.scoring.comet import folder_sha256
 from params import write_resolved
+from requirements import needs_programs
 from root import ROOT
 from systems import system, train
 from trainings import STAGES, environment, fresh, project, without_mlflow
@@ -75,7 +75,7 @@ def updates(*emulator):
 
 
 @pytest.mark.slow
-@pytest.mark.skipif(shutil.which("qemu-x86_64") is None, reason="no QEMU: make debian")
+@needs_programs("qemu-x86_64")
 @pytest.mark.parametrize("processor", ["EPYC-Rome", "Haswell", "Skylake-Client", "max"])
 def test_processors_of_both_vendors_give_the_same_bits(processor):
     expected = updates()

@@ -6,6 +6,7 @@ import pytest
 import torch
 from torch import nn
 
+import requirements
 from bleuprint.model import linear as module
 from bleuprint.model.linear import Linear, pack_weights, pad_rows, unpad_rows
 from bleuprint.runtime import processor
@@ -28,7 +29,7 @@ MULTIPLIERS = [
 def by_onednn(request, monkeypatch):
     """Whether oneDNN multiplies in float32, on each of these processors."""
     if not module._HAS_ONEDNN:
-        pytest.skip("this build of torch does not contain oneDNN")
+        pytest.skip(requirements.ONEDNN)
     this, is_portable, expected = request.param
     monkeypatch.setattr(processor, "THIS", this)
     monkeypatch.setattr(module, "IS_PORTABLE", is_portable)

@@ -6,11 +6,12 @@ import pytest
 import torch
 
 from bleuprint.model.layout import _attend_one_by_one
+from requirements import GPU, needs
 
 DEVICE = torch.device(os.environ.get("BLEUPRINT_TEST_DEVICE", "cuda"))
 pytestmark = [
     pytest.mark.gpu,
-    pytest.mark.skipif(DEVICE.type == "cuda" and not torch.cuda.is_available(), reason="no GPU"),
+    needs(GPU, DEVICE.type != "cuda" or torch.cuda.is_available()),
 ]
 LENGTHS = [1, 5, 31, 32, 33, 70, 64, 17]  # about a tile's 32 and its multiples
 OF_KEYS = [7, 1, 40, 32, 90, 3, 65, 16]
@@ -20,7 +21,7 @@ OF_KEYS = [7, 1, 40, 32, 90, 3, 65, 16]
 def attend(monkeypatch):
     if DEVICE.type == "cpu":
         monkeypatch.setenv("TRITON_INTERPRET", "1")
-    pytest.importorskip("triton")
+    pytest.importorskip("triton", reason=GPU)
     from bleuprint.model.packed_attention import packed_attention
 
     return packed_attention

@@ -1,12 +1,10 @@
 """numbers.tex: the numbers of records made by hand, and what LaTeX makes of the file."""
 
 import re
-import shutil
 import subprocess
 
-import pytest
-
 from bleuprint.report.paper_numbers import numbers_tex, paper_numbers
+from requirements import needs_programs
 from result_rows import TWO_SYSTEMS, against, frame, record
 
 ROWS = [
@@ -16,9 +14,7 @@ ROWS = [
 ]
 RECORDS = frame(*ROWS, missing="small")
 FIRST = "small/news-en-de/first"
-needs_latex = pytest.mark.skipif(
-    shutil.which("pdflatex") is None, reason="needs pdflatex: apt install texlive-latex-base"
-)
+needs_latex = needs_programs("pdflatex")
 
 
 def test_numbers_of_one_seed():

@@ -3,7 +3,6 @@
 import json
 import os
 import re
-import shutil
 import subprocess
 import sys
 
@@ -14,6 +13,7 @@ from bleuprint.model.arithmetic import PORTABLE
 from bleuprint.runtime import arithmetic_state
 from bleuprint.runtime.arithmetic_state import LIBRARY_PREFIXES, PROBES, library_variables
 from bleuprint.runtime.reexec import VARIABLES
+from requirements import needs_programs
 from root import ROOT
 
 PATHS = [str(ROOT / "src"), str(ROOT / "tests" / "support")]
@@ -160,7 +160,7 @@ double pow(double base, double exponent) {
 """
 
 
-@pytest.mark.skipif(shutil.which("gcc") is None, reason="no C compiler")
+@needs_programs("gcc")
 def test_a_preloaded_library_that_computes_otherwise_is_refused_in_one_line(tmp_path):
     (tmp_path / "pow.c").write_text(POW)
     library = tmp_path / "libpow.so"

@@ -2,17 +2,17 @@
 
 import hashlib
 import os
-import shutil
 import subprocess
 
 import pytest
 
 from bleuprint.runtime.checksums import read_sums, sums_of
 from bleuprint.runtime.errors import UserError
+from requirements import needs_programs
 
 NAMES = ["a", "b c", " d", "*e", "f\\g", "h\ni", "j\rk", "ü", "l/m", "\\n", "o\\\\p"]
 
-pytestmark = pytest.mark.skipif(not shutil.which("sha256sum"), reason="needs coreutils")
+pytestmark = needs_programs("sha256sum")
 
 
 @pytest.fixture

@@ -7,6 +7,7 @@ import sys
 
 import pytest
 
+from requirements import PRIVILEGES, skip_without
 from root import ROOT
 
 # All rights to read, since the interpreter may be in the home of another user.
@@ -27,8 +28,9 @@ for command in sys.argv[1:]:
 
 @pytest.fixture
 def project(clean, tmp_path):
-    if os.getuid() or not shutil.which("setpriv"):
-        pytest.skip("needs root and setpriv")
+    skip_without("setpriv")
+    if os.getuid() != 0:
+        pytest.skip(PRIVILEGES)
     project = clean.copy(tmp_path / "project")
     for folder in (tmp_path, *tmp_path.parents[:3]):
         folder.chmod(0o755)

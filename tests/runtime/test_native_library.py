@@ -10,9 +10,10 @@ import pytest
 
 from bleuprint import native
 from bleuprint.native import VERSION
+from requirements import needs_programs
 from root import ROOT
 
-pytestmark = pytest.mark.skipif(not shutil.which("g++"), reason="needs a C++ compiler")
+pytestmark = needs_programs("g++")
 GOOD = f'extern "C" int native_version() {{ return {VERSION}; }}\n'
 
 

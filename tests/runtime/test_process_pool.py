@@ -82,7 +82,6 @@ if __name__ == "__main__":
 """
 
 
-@pytest.mark.skipif(not Path("/proc/self").exists(), reason="looks at /proc")
 def test_workers_end_with_a_killed_parent(tmp_path):
     script = tmp_path / "sleeper.py"
     script.write_text(SLEEPER)

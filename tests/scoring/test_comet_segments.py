@@ -26,6 +26,7 @@ from bleuprint.scoring.comet import folder_sha256, missing_parts, score_cell, sc
 from bleuprint.scoring.measure import statistics_of
 from bleuprint.text.parallel import read_lines
 from corpora import TORTURE
+from requirements import COMET, needs
 
 CELL = Cell("tiny", "news-en-de", 1)
 # Scores that show which line they are of: the bytes of the three sides of a line.
@@ -188,10 +189,7 @@ def test_lines_end_at_newlines_alone(tmp_path):
         assert predict.lines(path) == list(read_lines(path))
 
 
-@pytest.mark.skipif(
-    "BLEUPRINT_COMET_PYTHON" not in os.environ,
-    reason="BLEUPRINT_COMET_PYTHON names no environment with unbabel-comet",
-)
+@needs(COMET, "BLEUPRINT_COMET_PYTHON" in os.environ)
 def test_a_tiny_model_by_the_real_package(tree, tmp_path, monkeypatch):
     """Without internet, with a model that asks for XLM-R large: against each line by itself."""
     python, script = os.environ["BLEUPRINT_COMET_PYTHON"], comet_folder.__file__

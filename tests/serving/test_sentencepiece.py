@@ -49,7 +49,6 @@ def run(root, *arguments, text=b""):
 
 def test_all_ways_to_translate_print_the_same(root, tmp_path, monkeypatch):
     """By the stage, by a command, through CTranslate2, and by the exported folder on its own."""
-    pytest.importorskip("ctranslate2", reason="needs CTranslate2")
     source = (root / "data/split/toy/test.x.de").read_bytes()
     expected = lines(root / CELL.results / "hypotheses" / "test.x.en")
     command = ["--system=micro", "--corpus=toy"]

@@ -138,7 +138,6 @@ def test_lines_far_longer_than_the_training_text_are_noted_once(toy, translator)
 
 def test_white_space_is_kept_where_no_rule_cleans(translator, monkeypatch):
     """As in the stage tokenize: spaCy's tokens of white space count with `clean: {}` alone."""
-    pytest.importorskip("spacy", reason="needs spaCy")
     tokenizer = tokenizer_for("de", Tokenize("spacy", white_space=True))
     monkeypatch.setattr(translator.corpus, "tokenizer", lambda _: tokenizer)
     uncleaned = Translator(translator.model, translator.corpus, (), translator.decode)
@@ -298,7 +297,6 @@ def test_pieces_have_one_score_by_the_penalty_of_their_length(translator):
 
 @pytest.mark.parametrize("precision", ["float32", "int8"])
 def test_an_exported_system_translates_without_this_project(toy, tmp_path, precision):
-    pytest.importorskip("ctranslate2", reason="needs CTranslate2")
     output = tmp_path / "exported"
     export = [*COMMAND[:3], "export", "--system=micro", "--corpus=toy", f"--precision={precision}"]
     processes.run([*export, str(output)], toy, environment()).check_returncode()

@@ -7,7 +7,9 @@ from typing import Any
 from urllib.parse import urlsplit
 
 import psutil
-import pytest
+from selenium import webdriver
+
+from requirements import skip_without
 
 _ARGUMENTS = (
     *("--headless", "--disable-gpu", "--disable-dev-shm-usage", "--disable-background-networking"),
@@ -70,12 +72,10 @@ class Browser:
 @contextmanager
 def chromium(folder):
     """A browser with its profile in `folder`; skips the test where there is none."""
-    program, driver = shutil.which("chromium"), shutil.which("chromedriver")
-    if program is None or driver is None:
-        pytest.skip("no Chromium to try pages in: apt-get install chromium chromium-driver")
-    webdriver = pytest.importorskip("selenium.webdriver")
+    skip_without("chromium", "chromedriver")
+    driver = shutil.which("chromedriver")
     options = webdriver.ChromeOptions()
-    options.binary_location = program
+    options.binary_location = shutil.which("chromium")
     for argument in (*_ARGUMENTS, f"--user-data-dir={folder}", "about:blank"):
         options.add_argument(argument)
     options.set_capability("goog:loggingPrefs", {"browser": "ALL", "performance": "ALL"})

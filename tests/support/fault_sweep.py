@@ -3,15 +3,12 @@
 import shutil
 from pathlib import Path
 
-import pytest
-
 import syscalls
 from bleuprint.runtime.errors import run
+from requirements import SECCOMP, needs
 from syscalls import Fault
 
-NEEDS_SECCOMP = pytest.mark.skipif(
-    not syscalls.available(), reason="no seccomp notifications here (Linux 5.6 on x86-64)"
-)
+NEEDS_SECCOMP = needs(SECCOMP, syscalls.available())
 # Others, such as EROFS, are treated as EIO is.
 KINDS = ("SIGKILL", "ENOSPC", "EIO", "EMFILE", "ENOMEM")
 # What the one line must say beside the file.

@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from requirements import PRIVILEGES, skip_without
+
 LINK = "wire"
 
 
@@ -20,8 +22,9 @@ def two_hosts_up():
     still run there are killed in the end.
     """
     names = [f"bleuprint-{os.getpid()}-{number}" for number in range(2)]
-    if os.geteuid() or not shutil.which("ip") or not shutil.which("unshare"):
-        pytest.skip("needs root, iproute2 and util-linux: apt-get install iproute2")
+    skip_without("ip", "unshare")
+    if os.geteuid() != 0:
+        pytest.skip(PRIVILEGES)
 
     def ip(*words):
         return not subprocess.run(["ip", *words], capture_output=True).returncode
@@ -29,7 +32,7 @@ def two_hosts_up():
     with ExitStack() as stack:
         for number, name in enumerate(names):
             if not ip("netns", "add", name):
-                pytest.skip("may not make network namespaces: run in a privileged container")
+                pytest.skip(PRIVILEGES)
             stack.callback(ip, "netns", "del", name)
             stack.callback(kill_all, name)
             files = Path("/etc/netns", name)

@@ -12,8 +12,9 @@ import time
 from contextlib import suppress
 from pathlib import Path
 
+from requirements import skip_without
+
 PROGRAMS = ("munged", "slurmctld", "slurmd", "sbatch", "srun", "squeue", "scontrol")
-HOW = "SLURM is not installed (Debian: slurmctld slurmd slurm-client munge; make debian)"
 _PATH = f"{os.environ['PATH']}{os.pathsep}/usr/sbin"
 
 # No accounting; a node that comes back is used again; nodes say they are as large as is claimed;
@@ -177,8 +178,8 @@ def _script(path: Path, line: str) -> None:
     path.chmod(0o755)
 
 
-def installed() -> bool:
-    return all(shutil.which(program, path=_PATH) for program in PROGRAMS)
+def skip_unless_installed() -> None:
+    skip_without(*PROGRAMS, path=_PATH)
 
 
 def _free_ports(count: int) -> list[int]:

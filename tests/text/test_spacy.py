@@ -6,12 +6,12 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
+import spacy
 
 from bleuprint.runtime.errors import UserError
 from bleuprint.text import spacy as own
 from bleuprint.text.tokenizers import Tokenize
-
-spacy = pytest.importorskip("spacy")
+from requirements import MIRROR, needs
 
 MULTI30K = (
     Path(os.environ.get("BLEUPRINT_MIRROR", "no mirror"))
@@ -63,7 +63,7 @@ def test_white_space_is_kept_as_pictures():
     assert tokenizer.detokenize(tokens) == "Ein Hund."
 
 
-@pytest.mark.skipif(not MULTI30K.exists(), reason="BLEUPRINT_MIRROR has no Multi30k")
+@needs(MIRROR, MULTI30K.exists())
 @pytest.mark.parametrize(("language", "size"), [("de", 8015), ("en", 6192)])
 def test_vocabularies_of_the_course(language, size):
     """Those of its notebook: tokens that occur twice, four special ones, and the line end."""

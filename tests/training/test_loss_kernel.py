@@ -7,11 +7,12 @@ import torch
 
 from bleuprint.dataset.subwords.vocabulary import PAD
 from bleuprint.training.loss import _distribution, plain_loss
+from requirements import GPU, needs
 
 DEVICE = torch.device(os.environ.get("BLEUPRINT_TEST_DEVICE", "cuda"))
 pytestmark = [
     pytest.mark.gpu,
-    pytest.mark.skipif(DEVICE.type == "cuda" and not torch.cuda.is_available(), reason="no GPU"),
+    needs(GPU, DEVICE.type != "cuda" or torch.cuda.is_available()),
 ]
 
 
@@ -19,7 +20,7 @@ pytestmark = [
 def fused_loss(monkeypatch):
     if DEVICE.type == "cpu":
         monkeypatch.setenv("TRITON_INTERPRET", "1")
-    pytest.importorskip("triton")
+    pytest.importorskip("triton", reason=GPU)
     from bleuprint.training.loss_kernel import fused_loss
 
     return fused_loss

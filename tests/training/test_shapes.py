@@ -7,7 +7,6 @@ import os
 import subprocess
 import sys
 
-import pytest
 import torch
 
 import systems
@@ -17,6 +16,7 @@ from bleuprint.model.transformer import Transformer
 from bleuprint.runtime import processor
 from bleuprint.training.loss import batch_loss
 from processors import ALL
+from requirements import ONEDNN, needs
 from root import ROOT
 
 PATHS = [str(ROOT / "src"), str(ROOT / "tests" / "support")]
@@ -42,7 +42,7 @@ def compiled(vendor, lengths, **variables):
     return done.stdout.count("create:cache_miss")
 
 
-@pytest.mark.skipif(not linear._HAS_ONEDNN, reason="this build of torch has no oneDNN")
+@needs(ONEDNN, linear._HAS_ONEDNN)
 def test_a_batch_of_another_size_has_products_that_are_known():
     known = compiled("AMD", [15])  # in steps that are smaller than those of padded rows
     assert 0 < known == compiled("AMD", [15, 17])

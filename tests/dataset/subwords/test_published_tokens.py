@@ -16,14 +16,12 @@ import pytest
 
 from bleuprint.rules.edits import Punctuation
 from bleuprint.text.tokenizers import Tokenize, tokenizer_for
+from requirements import MIRROR, needs
 
 GITHUB = Path(os.environ.get("BLEUPRINT_MIRROR", "")) / "raw.githubusercontent.com"
 MULTI30K = GITHUB / "multi30k/dataset/a3d2e0d26b56f3846f66a952536ffed4e401d05a/data/task1"
 
-pytestmark = pytest.mark.skipif(
-    not (MULTI30K / "tok").is_dir(),
-    reason="BLEUPRINT_MIRROR names no folder that holds Multi30k",
-)
+pytestmark = needs(MIRROR, (MULTI30K / "tok").is_dir())
 
 
 def lines(path):

@@ -1,0 +1,52 @@
+"""Tests run the code of the checkout that they are in, whichever .venv starts them."""
+
+import os
+import subprocess
+import sys
+import sysconfig
+import venv
+from pathlib import Path
+
+import pytest
+
+import processes
+from root import ROOT
+
+WHERE = [sys.executable, "-c", "import bleuprint; print(bleuprint.__file__)"]
+OWN = str(ROOT / "src" / "bleuprint" / "__init__.py")
+
+
+@pytest.mark.parametrize("command", [WHERE, processes.loaded(WHERE)], ids=["new", "loaded"])
+def test_a_process_runs_the_code_of_this_checkout(command, tmp_path):
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=True)
+    assert done.stdout == f"{OWN}\n"
+
+
+def test_so_does_a_project_made_for_a_test(clean):
+    assert clean.run("python", "-c", WHERE[-1]).strip().endswith("/src/bleuprint/__init__.py")
+
+
+def test_the_venv_of_another_checkout_is_no_obstacle(tmp_path):
+    """A .venv with the packages of this one, in which `bleuprint` is another checkout's."""
+    other = tmp_path / "other" / "bleuprint"
+    other.mkdir(parents=True)
+    (other / "__init__.py").write_text("")
+    venv.create(tmp_path / "venv")
+    python = tmp_path / "venv" / "bin" / "python"
+    (packages,) = (tmp_path / "venv" / "lib").glob("python*/site-packages")
+    addresses = [str(other.parent), sysconfig.get_path("purelib")]
+    (packages / "another.pth").write_text("\n".join(addresses))
+    clean = {name: text for name, text in os.environ.items() if name != "PYTHONPATH"}
+    # without pytest, the other checkout's code is what this .venv runs
+    where = subprocess.run(
+        [python, *WHERE[1:]], env=clean, capture_output=True, text=True, check=True
+    )
+    assert Path(where.stdout.strip()) == other / "__init__.py"
+
+    # a server of processes of its own, started by this .venv
+    clean.pop("WARM_PROCESSES", None)
+    command = [python, "-m", "pytest", "-q", "-p", "no:cacheprovider", __file__]
+    test = test_a_process_runs_the_code_of_this_checkout.__name__
+    done = subprocess.run([*command, "-k", test], cwd=ROOT, env=clean, capture_output=True)
+    assert done.returncode == 0, done.stdout.decode()
+    assert b"2 passed" in done.stdout

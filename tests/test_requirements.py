@@ -1,0 +1,97 @@
+"""What becomes of tests that cannot run here, and the line that says what was not run."""
+
+import os
+import subprocess
+import sys
+
+import pytest
+
+import requirements
+from not_run import summary
+from root import ROOT
+
+TESTS = """
+import pytest
+import requirements
+from requirements import COMET, needs, needs_programs
+
+@needs_programs("a-program-that-is-not-there")
+def test_of_a_program(): ...
+
+@needs(COMET, False)
+def test_of_comet(): ...
+
+def test_in_between():
+    requirements.skip_without("another-program")
+
+@pytest.mark.slow
+def test_slow(): ...
+
+@pytest.mark.xfail
+def test_that_fails_as_expected():
+    raise AssertionError
+
+def test_here(): ...
+"""
+HOOKS = """
+import pytest
+import requirements
+
+pytest_plugins = ["not_run"]
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport():
+    report = yield
+    requirements.fail_if_required(report)
+    return report
+"""
+
+
+def run(folder, *arguments, **variables):
+    """What pytest prints for TESTS, with our support and nothing else of ours."""
+    (folder / "test_few.py").write_text(TESTS)
+    (folder / "conftest.py").write_text(HOOKS)
+    (folder / "pytest.ini").write_text("[pytest]\nmarkers =\n  slow: slow\n")
+    kept = {name: text for name, text in os.environ.items() if not name.startswith("PYTEST")}
+    kept.pop("BLEUPRINT_REQUIRE", None)
+    paths = os.pathsep.join([str(ROOT / "tests" / "support"), str(ROOT / "src")])
+    command = [sys.executable, "-m", "pytest", "-q", "-ra", "-m", "not slow", *arguments]
+    done = subprocess.run(
+        command,
+        cwd=folder,
+        env={**kept, "PYTHONPATH": paths, **variables},
+        capture_output=True,
+        text=True,
+    )
+    return done.stdout
+
+
+@pytest.mark.parametrize("workers", [[], ["-n", "2"]], ids=["alone", "xdist"])
+def test_tests_that_lack_something_are_skipped_and_counted(tmp_path, workers):
+    printed = run(tmp_path, *workers)
+    *_, not_run, numbers = printed.splitlines()
+    assert not_run == "Not run: 1 slow (make test-slow), 3 skipped for the reasons above."
+    assert "1 passed, 3 skipped" in numbers
+    assert "needs a-program-that-is-not-there: make debian" in printed
+
+
+def test_in_ci_they_fail_but_for_what_cannot_be_installed(tmp_path):
+    printed = run(tmp_path, BLEUPRINT_REQUIRE="all")
+    # a mark stops a test before it begins, which pytest counts as an error
+    *_, numbers = printed.splitlines()
+    assert "1 failed, 1 passed, 1 skipped" in numbers and "1 error" in numbers
+    assert "BLEUPRINT_REQUIRE=all requires it: needs another-program: make debian" in printed
+    assert f"SKIPPED [1] test_few.py:10: {requirements.COMET}" in printed
+
+
+def test_the_line_at_the_end_names_each_kind_that_was_left_out():
+    found = summary({"slow": 210, "long": 23, "cluster": 0, "gpu": 35}, 0)
+    assert found == (
+        "Not run: 210 slow (make test-slow), 23 long (make test-long), "
+        "35 gpu (python benchmarks/gpu.py tests)."
+    )
+    assert summary({"slow": 0, "long": 0, "cluster": 0, "gpu": 0}, 0) == ""
+
+
+def test_there_are_at_most_eight_reasons_to_skip_in_ci():
+    assert len(requirements.ALLOWED) <= 8
