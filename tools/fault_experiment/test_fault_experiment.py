@@ -1,0 +1,281 @@
+"""The experiment with faults: what it draws, and that tests which see a fault catch it."""
+
+import ast
+import os
+import subprocess
+from itertools import islice
+from pathlib import Path
+
+import pytest
+
+from root import ROOT
+from tools.fault_experiment.__main__ import Experiment
+from tools.fault_experiment.drawing import drawn, shares
+from tools.fault_experiment.faults import Fault, faults_in, is_another_program, with_fault
+from tools.fault_experiment.trial import Copy, rounds_of_tests
+
+SOURCE = '''\
+"""A docstring with 1 < 2 and not 3."""
+
+
+def limited(values: dict[str, int], most: int = 10) -> int:
+    """Return the sum, at most `most`; not below 0."""
+    assert most > 0
+    if not values:
+        return 0
+    total = values["first"] + values["second"]
+    if total < 0 or total is None:
+        raise ValueError(f"{total} is below 0")
+    total = min(total, most)
+    return round(total, -1)
+
+
+class Named:
+    def __repr__(self) -> str:
+        return "ä" * 7
+
+    def size(self, width: float, height: float) -> float:
+        area = self.scaled(width, height)
+        print(f"ä: {area - 1}")
+        return -area * 0.5 if self.is_negative and self.has_area else area
+'''
+
+
+def faulty_lines(kind: str) -> list[str]:
+    """The lines that faults of one kind change, as they are then."""
+    lines = list[str]()
+    for fault in faults_in("module.py", SOURCE):
+        if fault.kind == kind:
+            faulty = with_fault(SOURCE, fault).splitlines()
+            lines.append(faulty[fault.line - 1].strip())
+    return lines
+
+
+@pytest.mark.parametrize(
+    ("kind", "lines"),
+    [
+        ("bound", ["if total <= 0 or total is None:"]),
+        ("comparison", ["if total < 0 or total is not None:"]),
+        (
+            "and/or",
+            [
+                "if total < 0 and total is None:",
+                "return -area * 0.5 if self.is_negative or self.has_area else area",
+            ],
+        ),
+        (
+            "sign",
+            [
+                "return round(total, 1)",
+                "return area * 0.5 if self.is_negative and self.has_area else area",
+            ],
+        ),
+        ("dropped not", ["if values:"]),
+        ("dropped raise", ["pass"]),
+        ("dropped return", ["pass"]),
+        ("dropped assignment", ["pass"]),
+        ("dropped call", ["pass"]),
+        ("dropped guard", ["pass", "pass"]),
+        (
+            "key",
+            [
+                'total = values["second"] + values["second"]',
+                'total = values["first"] + values["first"]',
+            ],
+        ),
+        (
+            "attribute",
+            [
+                "return -area * 0.5 if self.has_area and self.has_area else area",
+                "return -area * 0.5 if self.is_negative and self.is_negative else area",
+            ],
+        ),
+        (
+            "arithmetic",
+            [
+                'total = values["first"] - values["second"]',
+                'print(f"ä: {area + 1}")',
+                "return -area / 0.5 if self.is_negative and self.has_area else area",
+            ],
+        ),
+        ("swapped arguments", ["return round(-1, total)", "area = self.scaled(height, width)"]),
+    ],
+)
+def test_the_faults_of_each_kind(kind: str, lines: list[str]) -> None:
+    assert faulty_lines(kind) == lines
+
+
+def test_numbers_become_one_more_or_less_and_fractions_double_or_half() -> None:
+    lines = faulty_lines("number")
+    assert "return 1" in lines
+    assert "def limited(values: dict[str, int], most: int = 11) -> int:" in lines
+    assert "def limited(values: dict[str, int], most: int = 9) -> int:" in lines
+    assert "return -area * 1.0 if self.is_negative and self.has_area else area" in lines
+    assert "return -area * 0.25 if self.is_negative and self.has_area else area" in lines
+
+
+def test_docstrings_assertions_and_repr_stay_as_they_are() -> None:
+    for fault in faults_in("module.py", SOURCE):
+        faulty = with_fault(SOURCE, fault)
+        tree = ast.parse(faulty)
+        assert ast.get_docstring(tree) == "A docstring with 1 < 2 and not 3."
+        assert "assert most > 0\n" in faulty
+        assert 'return "ä" * 7\n' in faulty
+
+
+def test_what_is_drawn_are_other_valid_programs_one_in_each_function() -> None:
+    paths = [ROOT / "src" / "bleuprint" / "text" / "numbers.py"]
+    source = paths[0].read_text("utf-8")
+    faults = list(drawn(ROOT, paths, "1"))
+    assert len(faults) > 10
+    assert len({fault.function for fault in faults}) == len(faults)
+    for fault in faults:
+        assert is_another_program(source, fault)
+        # the rest of the file keeps its form
+        faulty = with_fault(source, fault)
+        assert faulty.startswith(source.encode()[: fault.start].decode())
+        assert faulty.endswith(source.encode()[fault.end :].decode())
+
+
+def test_a_seed_draws_the_same_faults_and_another_seed_others() -> None:
+    paths = sorted((ROOT / "src" / "bleuprint" / "rules").glob("*.py"))
+    first = list(islice(drawn(ROOT, paths, "1 rules"), 12))
+    assert list(islice(drawn(ROOT, paths, "1 rules"), 12)) == first
+    assert list(islice(drawn(ROOT, paths, "2 rules"), 12)) != first
+
+
+def test_each_package_gets_two_faults_and_the_rest_in_proportion_to_its_functions() -> None:
+    # 60 - 3 * 2 = 54 in proportion to 300, 80, 1: 42.5, 11.3, 0.1
+    assert shares({"large": 300, "small": 80, "tiny": 1}, 60) == {
+        "large": 45,
+        "small": 13,
+        "tiny": 2,
+    }
+    assert sum(shares({"large": 300, "small": 80, "tiny": 1}, 2).values()) == 2
+
+
+def test_tests_named_for_a_module_or_importing_it_come_first() -> None:
+    rounds = rounds_of_tests(ROOT, "src/bleuprint/text/numbers.py")
+    assert rounds["named"][0] == "tests/text/test_numbers.py"
+    assert "tests/text/test_moses.py" in rounds["package"]
+    assert "tests/text/test_numbers.py" not in rounds["package"]
+    assert "tests/integration/test_dvc.py" in rounds["elsewhere"]
+
+
+# Of the project below: `clamp` is tested, `middle` only in a process, `unused` nowhere.
+MODULE = """\
+def clamp(value, low, high):
+    if value < low:
+        return low
+    return min(value, high)
+
+
+def middle(low, high):
+    return (low + high) / 2
+
+
+def unused(value):
+    return value + 1
+"""
+TESTS = """\
+import subprocess
+import sys
+
+from toy.bounds.clamping import clamp
+
+CODE = "from toy.bounds.clamping import middle; print(middle(1, 3))"
+
+
+def test_in_a_process():
+    done = subprocess.run([sys.executable, "-c", CODE], capture_output=True, text=True)
+    assert done.stdout == "2.0\\n"
+
+
+def test_low():
+    assert clamp(-1, 1, 3) == 1
+
+
+def test_always_fails():
+    assert False
+"""
+
+
+@pytest.fixture(scope="module")
+def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A committed project with one module, of which one function has tests."""
+    root = tmp_path_factory.mktemp("project")
+    files = {
+        "src/toy/__init__.py": "",
+        "src/toy/bounds/__init__.py": "",
+        "src/toy/bounds/clamping.py": MODULE,
+        "tests/bounds/test_clamping.py": TESTS,
+    }
+    for name, text in files.items():
+        path = root / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+    environment = {**os.environ, "GIT_CONFIG_GLOBAL": os.devnull}
+    for variable in ("GIT_AUTHOR", "GIT_COMMITTER"):
+        environment |= {f"{variable}_NAME": "tester", f"{variable}_EMAIL": "tester@localhost"}
+    for command in (["init", "--quiet"], ["add", "."], ["commit", "--quiet", "-m", "all"]):
+        subprocess.run(["git", *command], cwd=root, env=environment, check=True)
+    return root
+
+
+def the_fault(kind: str, function: str) -> Fault:
+    path = "src/toy/bounds/clamping.py"
+    found = [
+        fault
+        for fault in faults_in(path, MODULE)
+        if fault.kind == kind and fault.function == function
+    ]
+    return found[0]
+
+
+@pytest.fixture(autouse=True)
+def fast_pytest(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The project's tests need no plugin, and loading all takes seconds."""
+    monkeypatch.setenv("PYTEST_DISABLE_PLUGIN_AUTOLOAD", "1")
+
+
+@pytest.fixture(scope="module")
+def copy(project: Path, tmp_path_factory: pytest.TempPathFactory) -> Copy:
+    copy = Copy(tmp_path_factory.mktemp("copies") / "copy", 60)
+    commit = subprocess.check_output(["git", "rev-parse", "HEAD"], cwd=project, text=True).strip()
+    copy.make(project, commit)
+    return copy
+
+
+def test_a_tested_fault_is_caught_and_the_file_is_put_back(copy: Copy) -> None:
+    outcome = copy.try_fault(the_fault("dropped guard", "clamp"))
+    assert outcome.result == "caught"
+    assert outcome.test == "tests/bounds/test_clamping.py::test_low"
+    assert outcome.message == "assert -1 == 1"
+    assert (copy.folder / "src/toy/bounds/clamping.py").read_text() == MODULE
+
+
+def test_processes_that_tests_start_run_the_faulty_code(copy: Copy) -> None:
+    outcome = copy.try_fault(the_fault("arithmetic", "middle"))
+    assert outcome.test == "tests/bounds/test_clamping.py::test_in_a_process"
+
+
+def test_an_untested_fault_survives_although_another_test_fails_without_it(copy: Copy) -> None:
+    outcome = copy.try_fault(the_fault("arithmetic", "unused"))
+    assert outcome.result == "survived"
+    assert copy.wrong_tests == {"tests/bounds/test_clamping.py::test_always_fails"}
+
+
+def test_a_module_that_cannot_be_imported_is_not_counted(copy: Copy) -> None:
+    at_import = Fault("src/toy/bounds/clamping.py", "", "number", 1, 0, 3, "1 / 0\ndef")
+    assert copy.try_fault(at_import).result == "broken"
+
+
+def test_the_same_command_continues(project: Path, tmp_path: Path) -> None:
+    first = Experiment(project, tmp_path, 1, "toy")
+    first.run(2, jobs=1, seconds=60)
+    lines = (tmp_path / "faults-1.jsonl").read_text().splitlines()
+    again = Experiment(project, tmp_path, 1, "toy")
+    again.run(2, jobs=1, seconds=60)
+    assert (tmp_path / "faults-1.jsonl").read_text().splitlines() == lines
+    assert again.summary() == first.summary()
+    assert "| bounds | 2 |" in again.summary()
