@@ -4,9 +4,11 @@ import os
 import shutil
 import subprocess
 import sys
+from types import SimpleNamespace
 
 import pytest
 
+from bleuprint.runtime import environment
 from requirements import PRIVILEGES, skip_without
 from root import ROOT
 
@@ -67,3 +69,22 @@ def test_make_sets_the_same(project):
     )
     home = f"{project}/work/home"
     assert done.stdout.split() == ["12345", home, f"{project}/work/cache"], done.stderr
+
+
+@pytest.mark.parametrize("is_known", [True, False])
+def test_the_variables_that_a_user_has_set_stay(tmp_path, monkeypatch, is_known):
+    """Also where no password database knows the user."""
+
+    def getpwuid(_):
+        if not is_known:
+            raise KeyError("uid not found")
+        return SimpleNamespace(pw_dir="/home/known")
+
+    monkeypatch.setattr(environment.pwd, "getpwuid", getpwuid)
+    monkeypatch.setenv("USER", "me")
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.delenv("XDG_CACHE_HOME", raising=False)
+    environment.complete_user()
+    assert os.environ["USER"] == "me"
+    assert os.environ["HOME"] == str(tmp_path)
+    assert "XDG_CACHE_HOME" not in os.environ

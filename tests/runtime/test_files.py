@@ -52,6 +52,25 @@ def test_files_that_only_look_like_those_of_a_process_stay(tmp_path, name):
     assert {path.name for path in tmp_path.iterdir()} == {"x", name}
 
 
+def test_a_new_folder_replaces_the_one_before_with_all_its_files(tmp_path):
+    with whole_folder(tmp_path / "x") as folder:
+        (folder / "old").touch()
+    with whole_folder(tmp_path / "x") as folder:
+        (folder / "new").touch()
+    found = [path.relative_to(tmp_path).as_posix() for path in tmp_path.rglob("*")]
+    assert found == ["x", "x/new"]
+
+
+def test_an_error_while_a_folder_is_written_leaves_the_one_before(tmp_path):
+    with whole_folder(tmp_path / "x") as folder:
+        (folder / "old").touch()
+    with pytest.raises(ValueError, match="seven"), whole_folder(tmp_path / "x") as folder:
+        (folder / "new").touch()
+        raise ValueError("seven")
+    found = [path.relative_to(tmp_path).as_posix() for path in tmp_path.rglob("*")]
+    assert found == ["x", "x/old"]
+
+
 def test_a_rename_that_fails_leaves_the_folder_before(tmp_path, monkeypatch):
     with whole_folder(tmp_path / "x") as folder:
         (folder / "a").touch()

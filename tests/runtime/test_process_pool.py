@@ -40,6 +40,13 @@ def test_results_are_in_order(count):
     assert (os.getpid() in {pid for _, pid in results}) == (count == 1)
 
 
+def test_a_few_parts_start_no_processes():
+    """Three sentences are translated sooner than processes start."""
+    results = list(map_parts(partial(give, double), ([i] for i in range(3)), 4))
+    assert [numbers for numbers, _ in results] == [[0], [2], [4]]
+    assert {pid for _, pid in results} == {os.getpid()}
+
+
 def test_parts_are_taken_only_as_they_are_needed():
     taken = []
     parts = ([taken.append(i) or i] for i in range(1000))

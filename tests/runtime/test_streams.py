@@ -67,6 +67,11 @@ def test_messages_hold_neither_secrets_nor_control_characters(way):
     assert "2J" in text
 
 
+def test_an_escaped_message_is_still_readable():
+    done = run(f"def main(): print('<', {HOSTILE!a}, '>', file=sys.stderr)")
+    assert done.stderr.decode() == f"< {SHOWN} >\n"
+
+
 def test_the_bar_on_a_terminal_moves_the_cursor_and_its_label_does_not():
     """In two bars, one below the other, which need the sequence for "up"."""
     program = _RUN.format(

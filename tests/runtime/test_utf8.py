@@ -69,6 +69,34 @@ def test_lines_across_blocks_are_whole():
     ]
 
 
+def test_a_batch_has_one_line_at_least_and_no_more_than_asked_for():
+    sizes = [len(lines) for lines in read(b"a\n" * 1000, most=3)]
+    assert sum(sizes) == 1000
+    assert set(sizes) <= {1, 2, 3}
+
+
+def test_a_bad_line_is_refused_without_waiting_for_the_next():
+    """The writer of a pipe may wait for the message before it goes on."""
+    reading, writing = os.pipe()
+    refused = []
+
+    def read_all():
+        with pytest.raises(UserError) as error:
+            list(read_lines_together(stream, "standard input", 9))
+        refused.append(str(error.value))
+
+    with os.fdopen(reading, "rb") as stream:
+        os.write(writing, "süß\n".encode() + b"s\xfc\xdf\nnext\n")
+        waiting = threading.Thread(target=read_all, daemon=True)
+        waiting.start()
+        waiting.join(10)
+        was_refused_at_once = bool(refused)
+        os.close(writing)
+        waiting.join(10)
+    assert was_refused_at_once
+    assert refused[0].startswith("standard input:2: byte 2 of the line is 0xfc: not UTF-8")
+
+
 def test_lines_before_a_bad_one_are_not_lost():
     lines = read_lines_together(io.BytesIO(b"a\n" * 999 + b"\xc3(\nd\n"), "in.txt", 2000)
     found = []
