@@ -15,6 +15,7 @@ from bleuprint.decoding.engine import TorchEngine
 from bleuprint.decoding.forced_decoding import token_log_probs
 from bleuprint.decoding.translate import create_engine
 from bleuprint.model.transformer import Transformer
+from bleuprint.runtime import processor
 from bleuprint.runtime.errors import UserError
 from prepared import Prepared, prepare
 from trainings import merges, toy_pairs
@@ -139,3 +140,19 @@ def test_without_ctranslate2_it_says_what_to_install(corpus, monkeypatch):
     monkeypatch.setitem(sys.modules, "ctranslate2", None)
     with pytest.raises(UserError, match="pip install ctranslate2"):
         create_engine(model(corpus), corpus, systems.decode(engine="ctranslate2"))
+
+
+def test_int8_is_near_float32_and_rounded(corpus):
+    made, sources = model(corpus), sentences(corpus, 60)
+    found = {}
+    for precision in ("float32", "int8"):
+        settings = systems.decode(beam=1, engine="ctranslate2", precision=precision)
+        outputs = search(create_engine(made, corpus, settings), sources)
+        found[precision] = [best for (best,) in outputs]
+    exact, rounded = found["float32"], found["int8"]
+    assert [one.score for one in exact] != [one.score for one in rounded]
+    same_first_token = 0
+    for one, other in zip(exact, rounded, strict=True):
+        same_first_token += one.tokens[:1] == other.tokens[:1]
+    # Without VNNI instructions, sums of int8 products saturate.
+    assert same_first_token > (50 if processor.THIS.has_vnni else 30)

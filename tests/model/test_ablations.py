@@ -192,3 +192,9 @@ def test_both_matrices_of_swiglu_are_drawn_as_one_of_relu():
     for half in model.encoder_layers[0].feed_forward.fc1.weight.chunk(2):
         bound = float(half.detach().abs().max())
         assert bound == pytest.approx(math.sqrt(6 / (64 + 256)), rel=0.01)
+
+
+def test_an_odd_d_k_is_refused_for_rotary():
+    with pytest.raises(ValueError, match=r"^d_k 5 is odd: rotary encodings turn pairs"):
+        systems.model(positional_encoding="rotary", d_k=5)
+    assert systems.model(positional_encoding="sinusoidal", d_k=5).d_k == 5

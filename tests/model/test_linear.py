@@ -142,3 +142,14 @@ def test_onednn_multiplies_in_bfloat16_where_the_processor_does(this, expected, 
     monkeypatch.setattr(processor, "THIS", this)
     assert module.onednn_multiplies(torch.bfloat16) == expected
     assert not module.onednn_multiplies(torch.float16)
+
+
+@pytest.mark.parametrize("this", [AMD, INTEL])
+@pytest.mark.parametrize("rows", [slice(0, 10), slice(10, None)], ids=["first", "last"])
+def test_parts_of_a_matrix_are_taken(rows, this, monkeypatch):
+    """Keys and values are computed by the last rows of the joint matrix."""
+    monkeypatch.setattr(processor, "THIS", this)
+    torch.manual_seed(3)
+    weight, bias, x = torch.randn(30, 8), torch.randn(30), torch.randn(4, 8)
+    found = module.linear(x, weight[rows], bias[rows])
+    torch.testing.assert_close(found, x @ weight[rows].T + bias[rows])

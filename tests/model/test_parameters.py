@@ -5,7 +5,8 @@ import math
 import pytest
 import torch
 
-from bleuprint.model.transformer import count_parameters
+import systems
+from bleuprint.model.transformer import Transformer, count_parameters
 from models import model_of
 
 
@@ -84,3 +85,50 @@ def test_scaled_weights_are_those_of_earlier_versions():
     ]
     for weights, expected in recorded:
         assert weights.tolist() == pytest.approx(expected, rel=1e-5)
+
+
+def test_the_course_notebook_has_as_many_parameters_as_it_prints():
+    """The notebook of the Multi30k course: "The model has 9,233,200 trainable parameters"."""
+    shape = systems.model(
+        encoder_layers=3,
+        decoder_layers=3,
+        d_model=256,
+        d_ff=512,
+        heads=8,
+        d_k=32,
+        d_v=32,
+        positional_encoding="learned",
+        max_positions=100,
+        output_bias=True,
+        tie_embeddings="none",
+    )
+    with torch.device("meta"):
+        model = Transformer(shape, 8015, 6192)
+    assert count_parameters(model) == 9_233_200
+
+
+def weight_names(stack, layer_count, modules):
+    """The names of the weights and biases of a stack's layers."""
+    return {
+        f"{stack}.{layer}.{module}.{kind}"
+        for layer in range(layer_count)
+        for module in modules
+        for kind in ("weight", "bias")
+    }
+
+
+def test_names_of_weights_stay():
+    """Stored models still load: new settings may add weights but rename none."""
+    feed_forward = ["feed_forward.fc1", "feed_forward.fc2", "feed_forward_residual.norm"]
+    own = ["self_attention.in_proj", "self_attention.out_proj", "self_attention_residual.norm"]
+    cross = ["cross_attention.in_proj", "cross_attention.out_proj", "cross_attention_residual.norm"]
+    expected = {"source_embedding.weight", "target_embedding.weight", "projection.weight"}
+    expected |= weight_names("encoder", 2, own + feed_forward)
+    expected |= weight_names("decoder", 3, own + cross + feed_forward)
+    assert set(model_of().state_dict()) == expected
+
+    learned = model_of(positional_encoding="learned", output_bias=True, norm="pre")
+    added = {"projection.bias", "source_positions.weight", "target_positions.weight"}
+    for norm in ("encoder_norm", "decoder_norm"):
+        added |= {f"{norm}.weight", f"{norm}.bias"}
+    assert set(learned.state_dict()) == expected | added

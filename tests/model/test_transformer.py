@@ -174,3 +174,9 @@ def test_sentences_beyond_the_longest_are_refused(places):
         model.encode(long)
     with pytest.raises(UserError, match=message):
         model.decode(long, *model.encode(short))
+
+
+def test_attention_weights_are_of_evaluation_only():
+    """In training the weights that are mixed by are dropped and scaled."""
+    with pytest.raises(AssertionError, match="do not include dropout"):
+        model_of().train().attention_weights(SOURCE, TARGET)
