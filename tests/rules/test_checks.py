@@ -326,3 +326,14 @@ def test_checks_answer_for_any_two_sides(source, target):
     for name, given_settings in SETTINGS.items():
         candidate = Candidate(Pair(source, target), ("en", "ja"), (str.split, list), SCORE)
         assert CHECKS[name](**given_settings).keeps(candidate) in (True, False)
+
+
+@given(SIDES, SIDES)
+@settings(deadline=None)  # the first to identify a language loads the model
+def test_a_check_answers_the_same_again(source, target):
+    candidate = Candidate(Pair(source, target), ("en", "ja"), (str.split, list), SCORE)
+    for name, given_settings in SETTINGS.items():
+        check = CHECKS[name](**given_settings)
+        first = check.keeps(candidate)
+        assert isinstance(first, bool), name
+        assert check.keeps(candidate) is first, name

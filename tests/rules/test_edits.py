@@ -133,3 +133,13 @@ def test_edits_but_entities_have_nothing_left_to_do(sentence):
         once = edit.edit(sentence, "de")
         assert edit.edit(once, "de") == once
     assert unicodedata.is_normalized("NFC", NFC.edit(sentence, "de"))
+
+
+@pytest.mark.parametrize("written", ["&#10;", "&#xA;", "&#x0000a;", "&NewLine;", "&#13;"])
+def test_an_entity_that_ends_a_line_becomes_a_space(written):
+    assert ENTITIES.edit(f"a{written}b", "de") == "a b"
+
+
+def test_what_is_printed_stays():
+    text = "Grüße, 日本語 – 5\u00a0% «oui» می\u200cخواهم 😀"
+    assert UNPRINTED.edit(text, "de") == text

@@ -119,3 +119,11 @@ def test_a_block_is_judged_like_its_pairs_one_by_one():
     assert kept == list(map(check.keeps, candidates))
     assert {True, False} == set(kept)
     assert check.keeps_each([]) == []
+
+
+def test_a_language_is_identified_by_the_first_thousand_characters():
+    """Of a long line the beginning is enough: here 1,150 characters of German, then Russian."""
+    beginning, end = GERMAN * 25, RUSSIAN * 100
+    assert len(beginning) > 1000
+    assert keeps("language_id", ENGLISH, beginning + end)
+    assert not keeps("language_id", ENGLISH, end + beginning)

@@ -189,3 +189,53 @@ def test_an_edit_that_returns_nothing_is_named():
 
     with pytest.raises(UserError, match="rule forgetful: its edit of ' a ' is None, no sentence"):
         edited(" a ", "en", (Forgetful(),))
+
+
+@pytest.mark.parametrize(
+    ("chosen_filter", "problem"),
+    [
+        ("{length: {min: 0, max: 9}}", "length.min: 0 is out of range: at least 1"),
+        ("{length: {max: 0}}", "length.max: 0 is out of range: at least 1"),
+        ("{length: {min: 1}}", "length: the key 'max' is missing"),
+        ("{ratio: {max: 0.9}}", "ratio.max: 0.9 is out of range: at least 1"),
+        ("{longest_word: {max: 0}}", "longest_word.max: 0 is out of range: at least 1"),
+        ("{longest_word: {max: 40.5}}", "longest_word.max: 40.5 is not a whole number"),
+        ("{alphabetic: {min: 1.5}}", "alphabetic.min: 1.5 is out of range: at most 1"),
+        ("{script: {min: -0.1}}", "script.min: -0.1 is out of range: at least 0"),
+        ("{language_id: {likelier: 2}}", "language_id.likelier: 2 is out of range: above 2"),
+        ("{alignment_score: {min: 11}}", "alignment_score.min: 11 is out of range: at most 10"),
+        ("{alignment_score: {min: -4}}", "alignment_score.min: -4 is out of range: at least -3"),
+        ("{numbers: {max: 3}}", "numbers.max: unknown key"),
+        ("{numbers: }", "numbers: an empty value is not a mapping"),
+        ("{lenght: {max: 9}}", "lenght: unknown key; did you mean 'length'?"),
+    ],
+)
+def test_a_mistake_in_the_settings_of_a_rule_is_named_with_its_place(
+    tmp_path, chosen_filter, problem
+):
+    with pytest.raises(UserError) as error:
+        chosen(tmp_path, filter=chosen_filter)
+    assert str(error.value).startswith(f"{tmp_path}/rules.yaml:2: filter.{problem}")
+
+
+def test_settings_at_the_ends_of_their_ranges_are_accepted(tmp_path):
+    rules = chosen(
+        tmp_path,
+        filter="{length: {min: 1, max: 1}, ratio: {max: 1}, longest_word: {max: 1}, "
+        "alphabetic: {min: 0}, script: {min: 1}, language_id: {likelier: 2.01}, "
+        "alignment_score: {min: 10}}",
+    )
+    assert len(rules.filter) == 7
+
+
+def test_a_form_that_unicode_does_not_have_is_named(tmp_path):
+    with pytest.raises(UserError) as error:
+        chosen(tmp_path, clean="{unicode: {form: nfc}}")
+    expected = f"{tmp_path}/rules.yaml:1: clean.unicode.form: 'nfc' is not one of NFC, NFKC"
+    assert str(error.value) == expected
+
+
+def test_most_rules_are_for_any_language():
+    for kind in {**EDITS, **CHECKS}.values():
+        if kind.name() not in ("script", "language_id"):
+            kind.check_language("tlh")
