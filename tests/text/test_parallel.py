@@ -92,3 +92,15 @@ def test_blocks_of_unequal_files_are_refused(tmp_path, monkeypatch, source, targ
         with pytest.raises(UserError) as error:
             [list(folder.blocks("train", *bounds)) for bounds in parts]
         assert str(error.value) == wanted.format(tmp_path, counts[0], tmp_path, counts[1])
+
+
+@pytest.mark.parametrize("start", [0, 1])
+def test_an_undecodable_byte_in_a_block_is_named_by_its_line(tmp_path, start):
+    """Also where the block does not begin at the beginning of the file."""
+    folder = TextFolder(tmp_path, "de", "en")
+    write_set(folder, "train", [Pair("a", "one"), Pair("b", "two"), Pair("c", "it is three")])
+    path = folder.files("train")[1]
+    path.write_bytes(path.read_bytes().replace(b"three", b"thr\xe9e"))
+    (block,) = folder.blocks("train", start)
+    with pytest.raises(UserError, match=r"train\.en:3: byte 10 of the line is 0xe9: not UTF-8"):
+        block.pairs()

@@ -133,3 +133,12 @@ def test_nothing_is_written_into_the_home(tmp_path):
     environment = {**os.environ, "HOME": str(tmp_path)}
     done = processes.run([sys.executable, "-c", code], tmp_path, environment)
     assert done.stdout.decode() == "['แมว']\n" and not list(tmp_path.iterdir())
+
+
+def test_settings_are_read_without_importing_a_segmenter(tmp_path, monkeypatch):
+    """A command that reads the settings does not wait for the segmenter's dictionary."""
+    monkeypatch.setattr(segmenter, "find_spec", lambda name: name)  # installed or not
+    for package in ("fugashi", "rjieba", "pythainlp"):
+        monkeypatch.setitem(sys.modules, package, None)  # an import would fail
+    for language in ("ja", "zh", "th"):
+        assert params.read(tmp_path, corpus_of(language, "en")).corpora["own"].source == language

@@ -4,6 +4,7 @@ import gzip
 import os
 from collections import Counter
 from pathlib import Path
+from random import Random
 
 import pytest
 import spacy
@@ -120,3 +121,20 @@ def test_bad_settings(monkeypatch):
     Tokenize("moses", lowercase=False, hyphens=True, escape=False)
     with pytest.raises(ValueError, match=r"name spacy: it is not installed: pip .*\[spacy\]"):
         Tokenize("spacy", lowercase=False, hyphens=False, escape=False)
+
+
+PIECES = ["a", "1", ":", ".", "..", "@", "http://", "user:pw@", "b.org", "'s", "km²", "(", "…", " "]
+
+
+@pytest.mark.parametrize("language", ["en", "de", "fr"])
+def test_tokens_of_odd_words_are_those_of_spacy(language):
+    """The two expressions that `_make_linear` replaces divide no word otherwise."""
+    random = Random(1)
+    words = ["".join(random.choices(PIECES, k=random.randrange(1, 9))) for _ in range(1000)]
+    for end in ("x", "." * 70, "a" * 70 + "1.", "1" * 70 + "km²", "'s"):
+        words.append(":" * 70 + end)
+    ours, theirs = own.Spacy(language), spacy.blank(language).tokenizer
+    for word in words:
+        one_spaced = " ".join(word.split())
+        expected = [token.text for token in theirs(one_spaced)]
+        assert ours.tokenize(word) == expected, word

@@ -5,7 +5,7 @@ import regex
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bleuprint.text.unicode import blank_unprinted, blank_white, comparable, lowercased
+from bleuprint.text.unicode import blank_unprinted, blank_white, comparable, lowercased, normalized
 
 # The formats of UAX #29 by the data of another library, but for that of Mongolian spelling.
 ALL = [chr(code) for code in range(0x110000)]
@@ -112,3 +112,11 @@ MARKS = st.sampled_from("aAßfi ﬁéΣς\u00ad\u0301\u0327\u1100\u1161\u00b4\u2
 @settings(max_examples=500, derandomize=True)
 def test_words_compare_as_the_sentence_does(text):
     assert comparable(f"x {text}") == as_a_whole(f"x {text}")
+
+
+@pytest.mark.parametrize("form", ["NFC", "NFKC"])
+@given(st.text("aäộ\u0323\u0301\u0344\u0327\u0f71\u0f72\u3099각\ufb01\u034f\u0903", max_size=40))
+@settings(max_examples=200, derandomize=True, deadline=None)
+def test_a_long_text_is_normalized_as_a_short_one(form, text):
+    for long in ("x" * 2000 + text, text * 200):
+        assert normalized(form, long) == unicodedata.normalize(form, long)
