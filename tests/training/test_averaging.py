@@ -3,6 +3,9 @@
 import hashlib
 import json
 import math
+import subprocess
+import sys
+import tracemalloc
 
 import numpy as np
 import pytest
@@ -154,3 +157,56 @@ def test_a_checkpoint_of_another_training_is_not_averaged(tmp_path):
         f"{other}: weights of another training (f2...) than checkpoints.json names (f1...)"
     )
     average(folder, Average(last=1), tmp_path / "averaged")
+
+
+def test_checkpoints_are_ordered_by_their_updates(tmp_path):
+    """Not by their names, of which `9999999` is the last."""
+    folder = exported(tmp_path / "checkpoints", ends=10_000_000)
+    save(folder / "9999999.safetensors", a=[9_999_999])
+    average(folder, Average(last=1), tmp_path / "averaged")
+    assert load_file(tmp_path / "averaged" / WEIGHTS)["a"].tolist() == [10_000_000]
+
+
+def test_a_folder_without_checkpoints_says_so(tmp_path):
+    folder = exported(tmp_path / "checkpoints")
+    for path in folder.glob("*.safetensors"):
+        path.unlink()
+    message = "average.last is 1, but the checkpoints are: none; lower average.last: "
+    with pytest.raises(UserError, match=message):
+        average(folder, Average(last=1), tmp_path / "averaged")
+
+
+@pytest.mark.parametrize("name", ["0000050.safetensors", "checkpoints.json"])
+def test_a_damaged_file_is_one_clear_line(tmp_path, name):
+    folder = exported(tmp_path / "checkpoints")
+    path = folder / name
+    path.write_bytes(path.read_bytes()[:-1])
+    with pytest.raises(UserError, match=rf"^{path} is damaged: [^\n]+$"):
+        average(folder, Average(last=1), tmp_path / "averaged")
+    assert not (tmp_path / "averaged").exists()
+
+
+def test_a_record_that_lacks_a_field_is_one_clear_line(tmp_path):
+    folder = exported(tmp_path / "checkpoints")
+    record = folder / "checkpoints.json"
+    record.write_text(record.read_text().replace("validation_metric", "metric"))
+    with pytest.raises(UserError, match=rf"^{record} .*field validation_metric is missing[^\n]*$"):
+        average(folder, Average(best=1), tmp_path / "averaged")
+
+
+def test_memory_does_not_grow_with_the_number_of_checkpoints(tmp_path):
+    tensor_count, tensor_size, checkpoint_count = 16, 1 << 16, 6
+    tensors = {f"t{number}": np.ones(tensor_size, np.float32) for number in range(tensor_count)}
+    paths = [save(tmp_path / str(number), **tensors) for number in range(checkpoint_count)]
+    bytes_of_sums = tensor_count * tensor_size * 8
+    tracemalloc.start()
+    mean(paths)
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert bytes_of_sums < peak < 1.2 * bytes_of_sums
+
+
+def test_averaging_does_not_load_torch():
+    """It takes a second, longer than the stage itself."""
+    code = "import bleuprint.training.averaging, sys; sys.exit('torch' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code]).returncode == 0

@@ -144,3 +144,12 @@ def test_without_an_intact_checkpoint_training_starts_again(tmp_path, capsys):
     assert capsys.readouterr().err.count(": not used\n") == 2
     names = {path.name for path in tmp_path.iterdir()}
     assert names == {"damaged-checkpoint-0000010", "damaged-checkpoint-0000020"}
+
+
+def test_a_damaged_one_that_is_older_than_an_intact_one_stays(tmp_path):
+    """One of the best may be among them: its damage is named when it is exported."""
+    for update in (1, 2):
+        save(tmp_path, update)
+    (tmp_path / "checkpoint-0000001" / checkpoint.MODEL).unlink()
+    assert checkpoint.load_latest(tmp_path).update == 2
+    assert updates(tmp_path) == [1, 2]

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 import torch
+from safetensors.torch import load_file
 
 import systems
 from bleuprint.config.paths import Cell
@@ -90,3 +91,16 @@ def test_another_test_set_is_no_other_training(tmp_path):
         job = dataclasses.replace(job_on(made.binary), texts=made.text("split").path)
         marks.append(Fingerprints.from_job(job).data)
     assert marks[0] == marks[1] != marks[2]
+
+
+def test_the_moving_average_of_the_last_checkpoint_is_exported(tmp_path, corpus):
+    """Divided by the sum of its weightings, 1 - decay^updates (Kingma and Ba 2015, section 3)."""
+    work, output = tmp_path / "work", tmp_path / "checkpoints"
+    weights = {"a": torch.full((2,), 3.0), "b": torch.ones(1)}
+    optimizer = {"step": torch.tensor(3.0), "ema.a": torch.full((2,), 0.7), "ema.b": torch.ones(1)}
+    state = {"fingerprint": MARKS.all, "validations": VALIDATIONS}
+    checkpoint.save(work, 3, weights, optimizer, state)
+    export_checkpoints(job_on(corpus, ema=0.5), work, MARKS, output)
+    averaged = load_file(output / "0000003.ema.safetensors")
+    assert averaged["a"].tolist() == pytest.approx([0.8, 0.8])  # 0.7 / (1 - 1/8)
+    assert averaged["b"].tolist() == pytest.approx([8 / 7])

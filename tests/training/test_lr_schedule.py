@@ -42,3 +42,10 @@ def test_noam_is_the_papers():
         assert learning_rate(schedule, update, 512) == pytest.approx(paper)
     # 512^-0.5 * 4000^-0.5, as is printed for the base model
     assert learning_rate(base, 4000, 512) == pytest.approx(0.000698771, rel=1e-5)
+
+
+def test_cosine_without_warmup_starts_at_its_peak():
+    schedule = LrSchedule(cosine=Cosine(lr=1.0, warmup_updates=0, max_updates=100, min_lr=0.0))
+    assert learning_rate(schedule, 50, d_model=64) == pytest.approx(0.5)
+    # half of 1 + cos(pi / 100)
+    assert learning_rate(schedule, 1, d_model=64) == pytest.approx(0.9997533, abs=1e-7)

@@ -109,3 +109,19 @@ def test_the_moving_average_is_the_weighted_mean_of_all_updates(decay):
             by_hand = sum(s * w[name] for s, w in zip(shares, seen, strict=True)) / shares.sum()
             torch.testing.assert_close(mean.double(), by_hand, rtol=1e-4, atol=1e-6)
         optimizer.zero_grad()
+
+
+@pytest.mark.parametrize(
+    ("changes", "kinds", "others"),
+    [
+        ({}, {"exp_avg", "exp_avg_sq"}, {"step"}),
+        ({"ema": 0.9}, {"exp_avg", "exp_avg_sq", "ema"}, {"step"}),
+        ({"optimizer": SGD}, {"momentum_buffer"}, set()),
+    ],
+)
+def test_the_state_has_what_the_settings_need_and_no_more(changes, kinds, others):
+    """The names are those of stored checkpoints: other ones would end a training of before."""
+    made = network()
+    state = FlatOptimizer(made, dataclasses.replace(SETTINGS, **changes)).state_dict()
+    expected = {f"{kind}.{name}" for kind in kinds for name, _ in made.named_parameters()}
+    assert set(state) == expected | others

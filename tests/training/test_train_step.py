@@ -121,3 +121,15 @@ def fail_at(patch, calls):
         return batch_loss(*arguments)
 
     patch.setattr(updates, "batch_loss", failing)
+
+
+def test_torchs_own_error_of_a_size_that_no_machine_has_is_want_of_memory(corpus, monkeypatch):
+    """Its wording is torch's, which another version may change."""
+
+    def needs_much(*_):
+        return torch.empty(1 << 62, dtype=torch.uint8)
+
+    monkeypatch.setattr(updates, "batch_loss", needs_much)
+    made, share = learner(corpus, SETTINGS), next(first_shares(corpus))
+    with pytest.raises(OutOfMemory):
+        made.update(1, share)
