@@ -16,6 +16,7 @@ import sys
 from collections import Counter
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -25,6 +26,8 @@ from tools.fault_experiment.faults import Fault
 from tools.fault_experiment.trial import Copy, Outcome, as_record, diff, git
 
 Record = dict[str, Any]
+OF_PACKAGE = ("named", "package")
+ELSEWHERE = ("elsewhere",)
 RESULTS = ("caught", "survived", "time limit")
 
 
@@ -44,6 +47,15 @@ def main() -> None:
     experiment = Experiment(root, arguments.folder.resolve(), arguments.seed)
     experiment.run(arguments.count, arguments.jobs, arguments.minutes * 60)
     print(experiment.summary())
+
+
+@dataclass(frozen=True)
+class Draw:
+    """A fault, and which draw of its package it is, from 0."""
+
+    package: str
+    number: int
+    fault: Fault
 
 
 class Experiment:
@@ -69,6 +81,10 @@ class Experiment:
         self._state = folder / f"faults-{seed}.jsonl"
         self._commit = git(root, "rev-parse", "HEAD")
         self.records = dict[tuple[str, int], Record]()
+        self._faults = dict[tuple[str, int], Draw]()
+        self._right_tests = set[str]()
+        self._wrong_tests = set[str]()
+        self._copies = queue.Queue[Copy]()
         folder.mkdir(parents=True, exist_ok=True)
         if self._state.exists():
             self._read()
@@ -81,12 +97,16 @@ class Experiment:
         header, *lines = self._state.read_text("utf-8").splitlines()
         commit = json.loads(header)["commit"]
         if commit != self._commit:
-            sys.exit(
-                f"{self._state} is of commit {commit[:10]}, not {self._commit[:10]}: remove it"
-            )
+            commits = f"{commit[:10]}, not {self._commit[:10]}"
+            sys.exit(f"{self._state} is of commit {commits}: remove it")
         for line in lines:
             record = json.loads(line)
-            self.records[record["package"], record["number"]] = record
+            if "right_tests" in record:
+                self._right_tests.update(record["right_tests"])
+                self._wrong_tests.update(record["wrong_tests"])
+            else:
+                # a fault that was tried again has its last outcome
+                self.records[record["package"], record["number"]] = record
 
     def _append(self, record: Record) -> None:
         with self._state.open("a", encoding="utf-8") as state:
@@ -96,46 +116,85 @@ class Experiment:
         """Try `count` faults, `jobs` at a time, with a time limit for each run of pytest.
 
         For a fault with which the module cannot be imported, the next one of its package is tried.
+        All faults meet the tests of their package first, and survivors then the tests elsewhere.
         """
-        copies = queue.Queue[Copy]()
         for number in range(jobs):
-            copy = Copy(self._folder / f"copy-{number}", seconds)
+            copy = Copy(self._folder / f"copy-{number}", seconds, self._wrong_tests)
             copy.make(self._root, self._commit)
-            copies.put(copy)
+            self._copies.put(copy)
+        with ThreadPoolExecutor(jobs) as pool:
+            self._try_drawn(pool, count)
+            self._try_again(pool, OF_PACKAGE)
+            survivors = self._with_result("survived")
+            not_finished = [draw for draw in survivors if self._round(draw) != ELSEWHERE[-1]]
+            list(pool.map(lambda draw: self._try(draw, ELSEWHERE), not_finished))
+            self._try_again(pool, (*OF_PACKAGE, *ELSEWHERE))
+
+    def _try_drawn(self, pool: ThreadPoolExecutor, count: int) -> None:
+        """Draw and try faults until `count` of them could be imported."""
         drawing = self._folder / "copy-0"
         files = sources_by_package(drawing / "src" / self._package)
         weights = {package: count_functions(paths) for package, paths in files.items()}
-        wanted = {package: part for package, part in shares(weights, count).items() if part}
+        weights = {package: weight for package, weight in weights.items() if weight}
+        missing = shares(weights, count)
         draws = {}
-        for package in wanted:
-            draws[package] = enumerate(drawn(drawing, files[package], f"{self._seed} {package}"))
-        tried = Counter[str]()
-        with ThreadPoolExecutor(jobs) as pool:
-            while batch := list(_next_faults(draws, wanted, tried)):
-                done = pool.map(lambda item: self._tried(copies, *item), batch)
-                for package, result in done:
-                    tried[package] += result != "broken"
+        for package in missing:
+            faults = drawn(drawing, files[package], f"{self._seed} {package}")
+            draws[package] = enumerate(faults)
+        while batch := list(_in_turn(draws, missing)):
+            for draw in batch:
+                self._faults[draw.package, draw.number] = draw
+            unknown = [draw for draw in batch if (draw.package, draw.number) not in self.records]
+            list(pool.map(lambda draw: self._try(draw, OF_PACKAGE), unknown))
+            for draw in batch:
+                is_broken = self._result(draw) == "broken"
+                missing[draw.package] -= not is_broken
 
-    def _tried(
-        self, copies: "queue.Queue[Copy]", package: str, number: int, fault: Fault
-    ) -> tuple[str, str]:
-        """Try a fault, unless that was done before; its package and the result."""
-        known = self.records.get((package, number))
-        if known is not None:
-            return package, str(known["result"])
-        copy = copies.get()
+    def _try_again(self, pool: ThreadPoolExecutor, rounds: tuple[str, ...]) -> None:
+        """Try faults again that were caught by tests which fail without a fault as well."""
+        while True:
+            caught = self._with_result("caught")
+            unchecked = {self._test(draw) for draw in caught} - self._right_tests
+            if unchecked:
+                copy = self._copies.get()
+                wrong = copy.wrong(unchecked - self._wrong_tests)
+                self._copies.put(copy)
+                self._wrong_tests.update(wrong)
+                self._right_tests.update(unchecked - self._wrong_tests)
+                tests = {"right_tests": sorted(self._right_tests)}
+                self._append({**tests, "wrong_tests": sorted(self._wrong_tests)})
+            again = [draw for draw in caught if self._test(draw) in self._wrong_tests]
+            if not again:
+                return
+            list(pool.map(lambda draw: self._try(draw, rounds), again))
+
+    def _try(self, draw: "Draw", rounds: tuple[str, ...]) -> None:
+        """Try a fault and record the outcome."""
+        fault = draw.fault
+        copy = self._copies.get()
         try:
             source = (copy.folder / fault.path).read_text("utf-8")
-            outcome = copy.try_fault(fault)
+            outcome = copy.try_fault(fault, rounds)
         finally:
-            copies.put(copy)
-        record: Record = {"package": package, "number": number, **as_record(fault, outcome)}
+            self._copies.put(copy)
+        record: Record = {"package": draw.package, "number": draw.number}
+        record |= as_record(fault, outcome)
         record["diff"] = diff(source, fault)
-        record["wrong_tests"] = sorted(copy.wrong_tests)
-        self.records[package, number] = record
+        self.records[draw.package, draw.number] = record
         self._append(record)
         print(_line(fault, outcome), flush=True)
-        return package, outcome.result
+
+    def _with_result(self, result: str) -> list["Draw"]:
+        return [draw for draw in self._faults.values() if self._result(draw) == result]
+
+    def _result(self, draw: "Draw") -> str:
+        return str(self.records[draw.package, draw.number]["result"])
+
+    def _round(self, draw: "Draw") -> str:
+        return str(self.records[draw.package, draw.number]["round"])
+
+    def _test(self, draw: "Draw") -> str:
+        return str(self.records[draw.package, draw.number]["test"])
 
     def summary(self) -> str:
         """Return the survivors as diffs, and the numbers of each package and kind as tables."""
@@ -145,8 +204,7 @@ class Experiment:
         for record in tried:
             if record["result"] != "caught":
                 parts.append(f"{record['result']}: {record['kind']}\n{record['diff']}")
-        wrong_tests = {test for record in records for test in record["wrong_tests"]}
-        for test in sorted(wrong_tests):
+        for test in sorted(self._wrong_tests):
             parts.append(f"fails without a fault: {test}")
         parts += [_table(tried, "package"), _table(tried, "kind")]
         broken = len(records) - len(tried)
@@ -154,16 +212,13 @@ class Experiment:
         return "\n\n".join(parts)
 
 
-def _next_faults(
-    draws: dict[str, "enumerate[Fault]"], wanted: dict[str, int], tried: "Counter[str]"
-) -> Iterator[tuple[str, int, Fault]]:
+def _in_turn(draws: dict[str, "enumerate[Fault]"], missing: dict[str, int]) -> Iterator["Draw"]:
     """Yield the faults that are still missing, from one package after the other in turn."""
-    missing = {package: wanted[package] - tried[package] for package in wanted}
     for turn in range(max(missing.values())):
         for package, number in missing.items():
             if turn < number:
                 for position, fault in islice(draws[package], 1):
-                    yield package, position, fault
+                    yield Draw(package, position, fault)
 
 
 def _line(fault: Fault, outcome: Outcome) -> str:

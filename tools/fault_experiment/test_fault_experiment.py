@@ -240,14 +240,14 @@ def fast_pytest(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture(scope="module")
 def copy(project: Path, tmp_path_factory: pytest.TempPathFactory) -> Copy:
-    copy = Copy(tmp_path_factory.mktemp("copies") / "copy", 60)
+    copy = Copy(tmp_path_factory.mktemp("copies") / "copy", 60, set())
     commit = subprocess.check_output(["git", "rev-parse", "HEAD"], cwd=project, text=True).strip()
     copy.make(project, commit)
     return copy
 
 
 def test_a_tested_fault_is_caught_and_the_file_is_put_back(copy: Copy) -> None:
-    outcome = copy.try_fault(the_fault("dropped guard", "clamp"))
+    outcome = copy.try_fault(the_fault("dropped guard", "clamp"), ["named"])
     assert outcome.result == "caught"
     assert outcome.test == "tests/bounds/test_clamping.py::test_low"
     assert outcome.message == "assert -1 == 1"
@@ -255,19 +255,18 @@ def test_a_tested_fault_is_caught_and_the_file_is_put_back(copy: Copy) -> None:
 
 
 def test_processes_that_tests_start_run_the_faulty_code(copy: Copy) -> None:
-    outcome = copy.try_fault(the_fault("arithmetic", "middle"))
+    outcome = copy.try_fault(the_fault("arithmetic", "middle"), ["named"])
     assert outcome.test == "tests/bounds/test_clamping.py::test_in_a_process"
 
 
-def test_an_untested_fault_survives_although_another_test_fails_without_it(copy: Copy) -> None:
-    outcome = copy.try_fault(the_fault("arithmetic", "unused"))
-    assert outcome.result == "survived"
-    assert copy.wrong_tests == {"tests/bounds/test_clamping.py::test_always_fails"}
+def test_tests_that_fail_without_a_fault_are_found(copy: Copy) -> None:
+    tests = [f"tests/bounds/test_clamping.py::{name}" for name in ("test_low", "test_always_fails")]
+    assert copy.wrong(tests) == {tests[1]}
 
 
 def test_a_module_that_cannot_be_imported_is_not_counted(copy: Copy) -> None:
     at_import = Fault("src/toy/bounds/clamping.py", "", "number", 1, 0, 3, "1 / 0\ndef")
-    assert copy.try_fault(at_import).result == "broken"
+    assert copy.try_fault(at_import, ["named"]).result == "broken"
 
 
 def test_the_same_command_continues(project: Path, tmp_path: Path) -> None:
@@ -279,3 +278,19 @@ def test_the_same_command_continues(project: Path, tmp_path: Path) -> None:
     assert (tmp_path / "faults-1.jsonl").read_text().splitlines() == lines
     assert again.summary() == first.summary()
     assert "| bounds | 2 |" in again.summary()
+
+
+def test_an_untested_fault_survives_although_another_test_fails_without_it(
+    project: Path, tmp_path: Path
+) -> None:
+    experiment = Experiment(project, tmp_path, 1, "toy")
+    experiment.run(4, jobs=2, seconds=60)
+    results = {
+        record["function"]: (record["result"], record["test"].rpartition("::")[2])
+        for record in experiment.records.values()
+    }
+    assert results["middle"] == ("caught", "test_in_a_process")
+    assert results["unused"] == ("survived", "")
+    assert "fails without a fault: tests/bounds/test_clamping.py::test_always_fails" in (
+        experiment.summary()
+    )

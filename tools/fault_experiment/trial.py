@@ -9,14 +9,17 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Iterable
 from contextlib import suppress
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from tools.fault_experiment.faults import Fault, with_fault
 
 # A test that takes longer hangs; the slowest takes a fifth of this on an idle machine.
 SECONDS_PER_TEST = 400
+# Tests of the whole program take minutes each.
+WHOLE_PROGRAM = ("tests/integration/", "tests/faults/")
 # pytest's exit status if no test was selected.
 NONE_SELECTED = 5
 
@@ -27,7 +30,7 @@ class Outcome:
 
     Attributes:
         result: "caught", "survived", "broken" (the module cannot be imported) or "time limit".
-        round: Which tests: "named" for the module or importing it, "package", or "elsewhere".
+        round: The last round of tests that was run (see `rounds_of_tests`).
         test: The test that failed.
         message: The first line of its failure.
         seconds: How long all of this took.
@@ -64,8 +67,7 @@ class Copy:
 
     folder: Path
     seconds: float
-    wrong_tests: set[str] = field(default_factory=set)
-    _right_tests: set[str] = field(default_factory=set)
+    wrong_tests: set[str]
 
     def make(self, root: Path, commit: str) -> None:
         """Clone the commit, unless the clone is there, and check that it is of this commit."""
@@ -84,47 +86,49 @@ class Copy:
         # a fault that a killed run left
         git(self.folder, "checkout", "--quiet", "--", ".")
 
-    def try_fault(self, fault: Fault) -> Outcome:
-        """Run tests against a fault until one fails, the likeliest to fail first."""
+    def try_fault(self, fault: Fault, rounds: Iterable[str]) -> Outcome:
+        """Run tests against a fault until one fails.
+
+        Args:
+            fault: The fault, which is taken out at the end.
+            rounds: Which tests (see `rounds_of_tests`), the likeliest to fail first.
+        """
         began = time.monotonic()
         path = self.folder / fault.path
         source = path.read_text("utf-8")
-        faulty = with_fault(source, fault)
-        result, round_name, failure = "survived", "", _Failure("", "")
-        self._write(path, faulty)
+        tests = rounds_of_tests(self.folder, fault.path)
+        result, round_name, failure = "survived", "", None
+        self._write(path, with_fault(source, fault))
         try:
-            if not self._can_import(fault.path):
+            for round_name in rounds:
+                failure = self._first_failure(tests[round_name])
+                if failure is not None:
+                    result = "caught"
+                    break
+            is_collected = failure is None or "::" in failure.test
+            is_run_at_import = not fault.function
+            if (is_run_at_import or not is_collected) and not self._can_import(fault.path):
                 result = "broken"
-            else:
-                for name, tests in rounds_of_tests(self.folder, fault.path).items():
-                    found = self._true_failure(path, source, faulty, tests)
-                    if found is not None:
-                        result, round_name, failure = "caught", name, found
-                        break
         except _TimeLimit:
             result = "time limit"
         finally:
             self._write(path, source)
         seconds = round(time.monotonic() - began, 1)
-        return Outcome(result, round_name, failure.test, failure.message, seconds)
+        test, message = ("", "") if failure is None else (failure.test, failure.message)
+        return Outcome(result, round_name, test, message, seconds)
 
-    def _true_failure(
-        self, path: Path, source: str, faulty: str, tests: list[str]
-    ) -> _Failure | None:
-        """Return the first test that fails with the fault and passes without; None if none does."""
-        while True:
-            failure = self._first_failure(tests)
+    def wrong(self, tests: Iterable[str]) -> set[str]:
+        """Return which of some tests fail without a fault as well."""
+        found = set[str]()
+        remaining = sorted(tests)
+        while remaining:
+            failure = self._first_failure(remaining)
             if failure is None:
-                return None
-            if failure.test in self._right_tests:
-                return failure
-            self._write(path, source)
-            is_right = self._first_failure([failure.test]) is None
-            self._write(path, faulty)
-            if is_right:
-                self._right_tests.add(failure.test)
-                return failure
-            self.wrong_tests.add(failure.test)
+                return found
+            found.add(failure.test)
+            # those before it passed, unless tests/conftest.py has put them after it
+            remaining = [test for test in remaining if test not in found]
+        return found
 
     @staticmethod
     def _write(path: Path, text: str) -> None:
@@ -234,12 +238,13 @@ def rounds_of_tests(root: Path, path: str) -> dict[str, list[str]]:
     stem = module.rpartition(".")[2]
     named = [name for name in texts if Path(name).stem.startswith(f"test_{stem}")]
     importing = [name for name, text in texts.items() if imports(text, module)]
+    whole = [name for name in texts if name.startswith(WHOLE_PROGRAM)]
     if (root / "tests" / package).is_dir():
         of_package = [name for name in texts if name.startswith(f"tests/{package}/")]
     else:
-        own = module.split(".")[:2]
-        of_package = [name for name, text in texts.items() if imports(text, ".".join(own))]
-    whole = [name for name in texts if name.startswith("tests/integration/")]
+        dotted = ".".join(module.split(".")[:2])
+        of_package = [name for name, text in texts.items() if imports(text, dotted)]
+        of_package = [name for name in of_package if name not in whole]
     likeliest = [name for name in dict.fromkeys([*named, *importing]) if name in of_package]
     rest = [name for name in of_package if name not in likeliest]
     elsewhere = [name for name in dict.fromkeys([*importing, *whole]) if name not in of_package]
