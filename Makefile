@@ -25,7 +25,7 @@ endif
 # the tests and the pipeline start hundreds of processes, which would compile all modules again
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help setup reproduce table test test-slow test-long test-cluster debian lint ui recipe docs
+.PHONY: help setup reproduce table test test-fast test-slow test-long test-cluster debian lint ui recipe docs
 
 help:
 	@echo "make reproduce     run the experiment in params.yaml, print its table"
@@ -34,10 +34,11 @@ help:
 	@echo "make ui            compare the trainings in MLflow"
 	@echo "make docs          the manual as a site, work/site/index.html"
 	@echo "make test          the tests"
+	@echo "make test-fast     those that start no process, in two minutes; TESTS=tests/scoring: of a part"
 	@echo "make test-slow     more tests: of pages in a browser, of documents, of variants"
 	@echo "make test-long     the longest: faults and kills at many moments"
 	@echo "make test-cluster  those on a real SLURM, on several hosts, with a real S3 server"
-	@echo "make debian        Chromium, SLURM and QEMU, for these tests; needs root"
+	@echo "make debian        Chromium, SLURM, QEMU and LaTeX, for these tests; needs root"
 	@echo "make lint          ruff, mypy, lint-imports, snakemake --lint, snakefmt"
 	@echo "make setup         make .venv; the others run it if needed"
 
@@ -85,6 +86,11 @@ table: setup
 test: setup
 	python -m pytest -n "$$(($$(nproc) + 1))" --maxprocesses 4 --dist loadfile --no-loadscope-reorder
 
+TESTS ?= tests tools
+FAST = not processes and not slow and not long and not cluster and not gpu
+test-fast: setup
+	python -m pytest -m "$(FAST)" -n "$$(nproc)" --maxprocesses 4 --dist loadfile $(TESTS)
+
 test-slow: setup
 	python -m pytest -m slow -n "$$(($$(nproc) + 1))" --maxprocesses 4 --dist loadfile --no-loadscope-reorder
 
@@ -94,8 +100,9 @@ test-long: setup
 test-cluster: setup
 	python -m pytest -m cluster -n 4 --dist loadfile --no-loadscope-reorder
 
-# programs without which some tests are skipped: of pages, of clusters, of other processors
-DEBIAN = chromium chromium-driver slurmctld slurmd slurm-client munge iproute2 qemu-user
+# programs without which some tests are skipped: of pages, of clusters, of other processors, of LaTeX
+DEBIAN = chromium chromium-driver slurmctld slurmd slurm-client munge iproute2 qemu-user g++ \
+  texlive-latex-base
 debian:
 	@if dpkg-query -W $(DEBIAN) > /dev/null 2>&1; then :; \
 	elif ! command -v apt-get > /dev/null || [ "$$(id -u)" != 0 ]; then \

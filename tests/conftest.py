@@ -53,7 +53,7 @@ LONG = (
 )
 
 
-pytest_plugins = ["not_run"]
+pytest_plugins = ["not_run", "process_tests"]
 
 
 def pytest_make_parametrize_id(val):

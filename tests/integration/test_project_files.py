@@ -6,6 +6,7 @@ import shlex
 import shutil
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -77,7 +78,6 @@ def test_the_workflow_runs_what_there_is_and_publishes_what_make_docs_builds():
     jobs, commands, actions = workflow["jobs"], [], {}
     for name, job in jobs.items():
         assert 0 < job["timeout-minutes"] <= 90
-        assert {job.get("needs", name)} <= jobs.keys()
         commands += [step["run"] for step in job["steps"] if "run" in step]
         actions |= {step["uses"]: (name, step) for step in job["steps"] if "uses" in step}
     assert all(re.fullmatch(r"actions/[\w-]+@v\d+", action) for action in actions)
@@ -89,6 +89,7 @@ def test_the_workflow_runs_what_there_is_and_publishes_what_make_docs_builds():
     assert f" . {upload['with']['path']}\n" in makefile.partition("\ndocs: setup\n")[2]
     ((publish, _),) = (each for name, each in actions.items() if "deploy-pages" in name)
     assert jobs[publish]["needs"] == build
+    assert jobs[build]["needs"] == "test"
     assert jobs[publish]["permissions"] == {"pages": "write", "id-token": "write"}
     # of pull requests nothing is published, of other branches nothing runs
     assert jobs[publish]["if"] == "github.event_name == 'push'"
@@ -142,3 +143,21 @@ def test_a_recipe_that_is_not_there_names_the_nearest():
         text=True,
     )
     assert done.returncode == 2 and done.stdout.endswith("\ndid you mean toy-sentence?\n")
+
+
+def test_each_python_is_tested_in_the_workflow_and_named_for_pypi():
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    test = YAML(typ="safe").load(WORKFLOW)["jobs"]["test"]
+    pythons = test["strategy"]["matrix"]["python"]
+    named = [each.rpartition(" ")[2] for each in project["classifiers"] if "Python :: 3." in each]
+    assert named == pythons
+    assert project["requires-python"] == f">={pythons[0]}"
+
+
+def test_the_newest_packages_are_tried_once_a_week():
+    workflow = YAML(typ="safe").load(WORKFLOW)
+    assert len(workflow["on"]["schedule"]) == 1
+    newest = workflow["jobs"]["newest-packages"]
+    assert newest["if"] == "github.event_name == 'schedule'"
+    commands = [step["run"] for step in newest["steps"] if "run" in step]
+    assert commands[-2:] == ["truncate --size 0 constraints.txt", ".ci/run"]

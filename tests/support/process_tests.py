@@ -1,0 +1,43 @@
+"""The mark `processes`, of tests that start processes: they take most of the time of all tests.
+
+`make test-fast` leaves them out. A test has the mark if its module uses what starts processes, or
+if it asks for a fixture that processes make.
+"""
+
+import functools
+import sys
+from pathlib import Path
+from types import ModuleType
+
+_STARTERS = {"subprocess", "multiprocessing"}
+_FIXTURES = {"toy", "clean", "by_dvc", "stand_in", "browser", "mlserver", "mldatabase", "cluster"}
+_SUPPORT = Path(__file__).parent
+
+
+def pytest_itemcollected(item):
+    if starts_processes(item.module) or not _FIXTURES.isdisjoint(item.fixturenames):
+        item.add_marker("processes")
+
+
+@functools.cache
+def starts_processes(module):
+    """Whether a module of tests, or one of tests/support that it uses, starts processes."""
+    for name in _modules_used_by(module):
+        if name in _STARTERS:
+            return True
+        used = sys.modules[name]
+        path = getattr(used, "__file__", None)
+        is_support = path is not None and Path(path).parent == _SUPPORT
+        if is_support and used is not module and starts_processes(used):
+            return True
+    return False
+
+
+def _modules_used_by(module):
+    """The names of the modules that a module has imported, or has imported something from."""
+    names = set()
+    for value in vars(module).values():
+        name = value.__name__ if isinstance(value, ModuleType) else getattr(value, "__module__", "")
+        if name in sys.modules:
+            names.add(name)
+    return names
