@@ -44,6 +44,10 @@ settings.load_profile("without-clock")
 # They take minutes each: run first, so that no worker is alone with one at the end.
 # test_dvc after test_snakemake, whose worker has its first fixture already.
 LONG = (
+    "test_recipes_translate",
+    "test_recipes_run",
+    "test_project_files",
+    "test_tutorial",
     "test_snakemake",
     "test_trainer",
     "test_resolve",

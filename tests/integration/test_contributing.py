@@ -96,6 +96,6 @@ def test_a_metric_is_scored_and_shown(reproduced):
             if (each["system"], each["measure"]) == (system, "exact")
         )
         assert row["value"] == round(expected, 6) and row["low"] <= expected <= row["high"]
-        assert (row["p"] is None) == (system == "tiny")
+        assert row["p"] is None  # the test set has too few sentences to compare the systems
     for name in ("table.md", "index.html"):
         assert "Exact match" in reproduced.read(f"reports/{name}")

@@ -166,8 +166,10 @@ def test_a_run_stopped_half_way_leaves_only_what_finished(by_snakemake, tmp_path
     ours, whole = (
         json.loads(each.read("reports/results.json")) for each in (project, by_snakemake)
     )
-    for name in ("cells", "measures"):
-        assert ours[name] == [e for e in whole[name] if e["system"] == "tiny"] != []
+    # only `wide` has translations that are cut off, and a fault that no system has is no measure
+    kept = [row for row in whole["measures"] if row["measure"] != "cut off"]
+    assert ours["measures"] == [row for row in kept if row["system"] == "tiny"] != []
+    assert ours["cells"] == [row for row in whole["cells"] if row["system"] == "tiny"] != []
 
 
 @pytest.mark.slow
