@@ -106,7 +106,7 @@ def test_two_hosts_make_the_losses_of_one_process(together, tmp_path):
 )
 def test_an_error_on_the_command_line_is_printed(words, said):
     command = [str(SCRIPT), *words.split(), "small", "phrasebook-en-de", "1"]
-    ended = subprocess.run(command, capture_output=True, text=True, timeout=10)
+    ended = subprocess.run(command, capture_output=True, text=True, timeout=60)
     assert (ended.returncode, ended.stderr) == (2, said)
 
 

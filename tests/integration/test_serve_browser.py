@@ -160,7 +160,7 @@ def test_a_server_that_is_gone(browser, toy):
     with serving(toy) as server:
         browser.open(server.url)
         server.process.send_signal(signal.SIGTERM)
-        server.process.wait(timeout=10)
+        server.process.wait(timeout=60)
         go(browser, "be")
         said = "No answer from the server. Is bleuprint serve still running?"
         assert one(browser, "[role=alert]").text == said

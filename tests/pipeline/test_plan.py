@@ -3,7 +3,7 @@
 import re
 import shutil
 import subprocess
-from threading import Thread
+from threading import Event, Thread
 from types import SimpleNamespace
 
 import pytest
@@ -11,7 +11,7 @@ import pytest
 import micro
 from bleuprint.cli import pipeline
 from bleuprint.config.experiment import load
-from bleuprint.pipeline import plan
+from bleuprint.pipeline import plan, project_lock
 from bleuprint.pipeline.graph import stages
 from bleuprint.pipeline.plan import planned_stages
 from bleuprint.pipeline.project_lock import hold
@@ -103,9 +103,18 @@ def test_it_waits_for_a_run(project, monkeypatch):
     monkeypatch.chdir(project.root)
     done = list[str]()
     monkeypatch.setattr(plan, "planned_stages", lambda: done.append("planned") or [])
+    is_waiting = Event()
+    wait_or_refuse = project_lock._wait_or_refuse
+
+    def begin_to_wait(holder, wait):
+        is_waiting.set()
+        wait_or_refuse(holder, wait)
+
+    monkeypatch.setattr(project_lock, "_wait_or_refuse", begin_to_wait)
     with hold("bleuprint reproduce"):
-        (other := Thread(target=pipeline._plan, args=(None,))).start()
-        other.join(timeout=0.3)
+        other = Thread(target=pipeline._plan, args=(None,))
+        other.start()
+        assert is_waiting.wait(timeout=60)
         done.append("run")
     other.join()
     assert done == ["run", "planned"]

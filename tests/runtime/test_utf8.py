@@ -46,7 +46,7 @@ def test_a_caller_that_waits_after_each_line_gets_it():
         try:
             for number in (1, 2):
                 os.write(writing, b"hello\n")
-                assert next_within(lines, 10) == [(number, "hello")]
+                assert next_within(lines, 60) == [(number, "hello")]
         finally:
             os.close(writing)
         assert list(lines) == []
@@ -89,10 +89,10 @@ def test_a_bad_line_is_refused_without_waiting_for_the_next():
         os.write(writing, "süß\n".encode() + b"s\xfc\xdf\nnext\n")
         waiting = threading.Thread(target=read_all, daemon=True)
         waiting.start()
-        waiting.join(10)
+        waiting.join(60)
         was_refused_at_once = bool(refused)
         os.close(writing)
-        waiting.join(10)
+        waiting.join(60)
     assert was_refused_at_once
     assert refused[0].startswith("standard input:2: byte 2 of the line is 0xfc: not UTF-8")
 

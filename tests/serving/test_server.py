@@ -11,6 +11,7 @@ import time
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 
+import psutil
 import pytest
 
 import processes
@@ -240,12 +241,20 @@ def test_signals_end_it_at_work(toy, tmp_path, number):
     (root / "params.yaml").write_text(params.replace("max_len_b: 10", "max_len_b: 250"))
     with serving(root) as server, ThreadPoolExecutor(2) as pool:
         body = json.dumps({"text": ("be ba di gu " * 50 + "\n") * 100})  # minutes of work
-        for _ in range(2):
-            pool.submit(server.ask, "POST", "/translate", body)
-        time.sleep(0.5)
+        idle_seconds = cpu_seconds(server.process)
+        answers = [pool.submit(server.ask, "POST", "/translate", body) for _ in range(2)]
+        while cpu_seconds(server.process) < idle_seconds + 0.5:
+            time.sleep(0.05)
         server.process.send_signal(number)
-        assert server.process.communicate(timeout=10) == ("", "")
+        assert server.process.communicate(timeout=60) == ("", "")
         assert server.process.returncode == 0
+        for answer in answers:  # nobody has waited for the translations
+            assert answer.exception() is not None or answer.result()[0] == 500
+
+
+def cpu_seconds(process):
+    """The time that a process has computed until now."""
+    return psutil.Process(process.pid).cpu_times().user
 
 
 def test_a_port_that_is_taken(toy, server):

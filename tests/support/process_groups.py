@@ -82,7 +82,7 @@ def end(process, seconds=90):
 
 def wait_until_none_is_left(root):
     """Wait until no process of any session or parent runs in the folder `root`."""
-    deadline = time.monotonic() + 10
+    deadline = time.monotonic() + 60
     while left := [link for link in Path("/proc").glob("[0-9]*/cwd") if leads_to(root, link)]:
         assert time.monotonic() < deadline, left
         time.sleep(0.05)

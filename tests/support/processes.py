@@ -5,6 +5,7 @@ Tests of what happens at the start of a process use `subprocess`.
 
 import os
 import pty
+import re
 import subprocess
 import sys
 import termios
@@ -13,13 +14,21 @@ from contextlib import suppress
 import warm
 from bleuprint.runtime import reexec
 
+# The lines by which `progress.working` and `progress.Progress` show that work goes on.
+_PROGRESS = re.compile(rb"(?m)^.*(?:: \d+ s|, \S+ a second(?:, .*)?)\n")
+
 
 def run(command, cwd, env=None, input=b""):
-    """Run `sys.executable` with FILE, -m MODULE or -c CODE, and arguments."""
+    """Run `sys.executable` with FILE, -m MODULE or -c CODE, and arguments.
+
+    Lines of progress, which a slow or busy machine prints, are left out of what it returns.
+    """
     env = {"OMP_NUM_THREADS": "1", **reexec.VARIABLES, **(os.environ if env is None else env)}
-    return subprocess.run(
+    done = subprocess.run(
         loaded(command), cwd=cwd, env=env, input=input, capture_output=True, timeout=240
     )
+    done.stderr = _PROGRESS.sub(b"", done.stderr)
+    return done
 
 
 def run_text(command, cwd, env=None):

@@ -46,7 +46,7 @@ def test_of_a_server_that_runs_the_address_alone_is_printed(mlserver, monkeypatc
 
 
 def served(address):
-    with suppress(OSError), urllib.request.urlopen(address, timeout=10) as answer:
+    with suppress(OSError), urllib.request.urlopen(address, timeout=60) as answer:
         return answer.read()
     return b""
 

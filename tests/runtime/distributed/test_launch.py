@@ -226,7 +226,7 @@ def test_they_end_with_their_launcher(tmp_path):
     process = start(tmp_path, "time.sleep(60)", processes=2, cold=True)
     wait_for(tmp_path / "joined")
     process.kill()
-    process.communicate(timeout=10)  # they hold its pipes open
+    process.communicate(timeout=60)  # they hold its pipes open
     wait_until_none_is_left(tmp_path)
 
 
@@ -241,7 +241,7 @@ def test_they_end_with_a_launcher_that_is_killed_before_they_join(tmp_path):
     for rank in range(2):
         wait_for(tmp_path / f"early{rank}")
     process.kill()
-    process.communicate(timeout=10)
+    process.communicate(timeout=60)
     wait_until_none_is_left(tmp_path)
 
 
