@@ -86,6 +86,31 @@ def test_the_ones_asked_for_are_averaged(tmp_path, settings, metric, chosen):
     assert load_file(tmp_path / "averaged" / WEIGHTS)["a"].tolist() == [expected]
 
 
+@pytest.mark.parametrize(
+    ("names", "last", "chosen"),
+    [
+        # as text, 100 comes before 90
+        (["8", "90", "100"], 1, [100]),
+        (["8", "90", "100"], 2, [90, 100]),
+        (["0000090", "0000100", "0000110"], 2, [100, 110]),
+        (["9999990", "10000000", "10000010"], 2, [10_000_000, 10_000_010]),
+    ],
+)
+def test_the_last_checkpoints_are_those_of_the_largest_updates(tmp_path, names, last, chosen):
+    folder = tmp_path / "checkpoints"
+    folder.mkdir()
+    for name in names:
+        save(folder / f"{name}.safetensors", a=[int(name)])
+    (folder / "model.json").write_text("{}\n")
+    record = {**MARK, "validation_metric": "loss", "validations": []}
+    (folder / "checkpoints.json").write_text(json.dumps(record))
+    average(folder, Average(last=last), tmp_path / "averaged")
+    described = json.loads((tmp_path / "averaged" / "model.json").read_text())
+    assert described["averaged"]["updates"] == chosen
+    expected = np.float32(sum(chosen) / len(chosen))
+    assert load_file(tmp_path / "averaged" / WEIGHTS)["a"].tolist() == [expected]
+
+
 def test_the_moving_average_is_taken_as_it_is(tmp_path):
     folder = exported(tmp_path / "checkpoints")
     save(folder / "0000050.ema.safetensors", a=[0.1])

@@ -14,7 +14,9 @@ from bleuprint.training.optimizer import FlatOptimizer, ema_weights
 
 SETTINGS = systems.train(clip_norm=0.5)
 SGD = Optimizer(name="sgd", momentum=0.9, weight_decay=0.1)
-ADAMS: dict[str, Any] = {"betas": (0.9, 0.98), "eps": 1e-9}
+PAPER: dict[str, Any] = {"betas": (0.9, 0.98), "eps": 1e-9}
+# As large as the gradients here, so that an eps that is not used shows.
+OTHER: dict[str, Any] = {"betas": (0.7, 0.95), "eps": 0.5}
 
 
 def network():
@@ -24,13 +26,16 @@ def network():
     return layers
 
 
-@pytest.mark.parametrize("clip", [0.0, 0.05])
-@pytest.mark.parametrize("decay", [0.0, 0.1])
+# The norms are between 0.05 and 1,000.
+@pytest.mark.parametrize("clip", [0.0, 0.05, 1000.0])
+@pytest.mark.parametrize("decay", [0.0, 0.1, 0.3])
 @pytest.mark.parametrize(
     ("by", "kind", "options"),
     [
-        ("adam", torch.optim.Adam, ADAMS),
-        ("adamw", torch.optim.AdamW, ADAMS),
+        ("adam", torch.optim.Adam, PAPER),
+        ("adam", torch.optim.Adam, OTHER),
+        ("adamw", torch.optim.AdamW, PAPER),
+        ("adamw", torch.optim.AdamW, OTHER),
         ("sgd", torch.optim.SGD, {"momentum": 0.9}),
         ("sgd", torch.optim.SGD, {"momentum": 0.0}),
     ],
@@ -49,10 +54,45 @@ def test_equals_torchs_own_with_clipping_and_decay(clip, decay, by, kind, option
         norm = nn.utils.clip_grad_norm_(theirs.parameters(), clip or 1e9)
         adam.param_groups[0]["lr"] = rate
         adam.step()
+        assert 0.05 < norm < 1000
         assert flat.grad_norm() == pytest.approx(float(norm), rel=1e-5)
         flat.step(rate, flat.grad_norm())
         for one, other in zip(ours.parameters(), theirs.parameters(), strict=True):
             torch.testing.assert_close(one, other, rtol=1e-4, atol=1e-5)
+
+
+def test_a_limit_above_the_norm_leaves_the_gradient_as_it_is():
+    made = network()
+    optimizer = FlatOptimizer(made, dataclasses.replace(SETTINGS, clip_norm=1000.0))
+    made(torch.randn(7, 3)).square().sum().backward()
+    before = optimizer.gradient.clone()
+    optimizer.step(0.1, optimizer.grad_norm())
+    assert 0 < before.norm() < 1000
+    assert torch.equal(optimizer.gradient, before)
+
+
+@pytest.mark.parametrize("limit", [0.5, 2.0])
+def test_a_limit_below_the_norm_becomes_the_norm(limit):
+    made = network()
+    optimizer = FlatOptimizer(made, dataclasses.replace(SETTINGS, clip_norm=limit))
+    (10 * made(torch.randn(7, 3)).square().sum()).backward()
+    before = optimizer.gradient.clone()
+    assert before.norm() > 2 * limit
+    optimizer.step(0.1, optimizer.grad_norm())
+    torch.testing.assert_close(optimizer.gradient, before * (limit / before.norm()))
+
+
+@pytest.mark.parametrize("eps", [1e-9, 0.25])
+def test_the_first_update_of_adam_by_hand(eps):
+    """After one update, Adam's corrected moments are the gradient g and its square."""
+    made = network()
+    settings = dataclasses.replace(SETTINGS, clip_norm=0.0, optimizer=Optimizer(eps=eps))
+    optimizer = FlatOptimizer(made, settings)
+    made(torch.randn(7, 3)).square().sum().backward()
+    before, gradient = optimizer.weights.clone(), optimizer.gradient.clone()
+    optimizer.step(0.1, optimizer.grad_norm())
+    expected = before - 0.1 * gradient / (gradient.abs() + eps)
+    torch.testing.assert_close(optimizer.weights, expected, rtol=1e-4, atol=1e-6)
 
 
 def test_each_weight_begins_where_products_are_fast():

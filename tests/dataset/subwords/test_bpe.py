@@ -103,6 +103,41 @@ def test_dropout_is_that_of_subword_nmt_for_the_same_random_numbers(restricted, 
         assert random.random() == numbers.random()
 
 
+@pytest.mark.parametrize(
+    ("word", "expected"),
+    [
+        # the only merge joins a and a: from the left, and each letter once
+        ("aaab", ["aa@@", "a@@", "b"]),
+        ("aaaab", ["aa@@", "aa@@", "b"]),
+        ("aaaaab", ["aa@@", "aa@@", "a@@", "b"]),
+        ("baaab", ["b@@", "aa@@", "a@@", "b"]),
+        # the last a has the mark of the end, and so is another symbol
+        ("aaaa", ["aa@@", "a@@", "a"]),
+    ],
+)
+def test_dropout_merges_each_of_several_equal_letters_once(tmp_path, word, expected):
+    (tmp_path / "codes").write_text("#version: 0.2\na a\n")
+    bpe = Bpe(tmp_path / "codes")
+    assert bpe.split(word, 0.0, random.Random(1)) == expected
+    assert bpe.split(word) == expected
+
+
+def test_dropout_on_rows_of_equal_letters_is_that_of_subword_nmt(tmp_path):
+    draw = random.Random(4)
+    text = ["".join(draw.choices("aab", k=draw.randint(1, 12))) for _ in range(300)]
+    path = tmp_path / "codes"
+    path.write_text("#version: 0.2\na a\naa aa\na aa\nb b\naa b</w>\n")
+    ours = Bpe(path)
+    with redirect_stderr(io.StringIO()):
+        reference = apply_bpe.BPE(io.StringIO(path.read_text()))
+    for dropout in (0.2, 0.6):
+        random.seed(8)
+        numbers = random.Random(8)
+        units = [ours.split(word, dropout, numbers) for word in text]
+        assert units == [reference.segment_tokens([word], dropout) for word in text]
+        assert [join(each) for each in units] == [[word] for word in text]
+
+
 @pytest.mark.parametrize("merges", [0, 60])
 def test_words_that_look_like_marks_come_back(tmp_path, merges):
     counts = dict.fromkeys(["@@", "a@@", "@@@", "<s>"], 3)
