@@ -1,7 +1,7 @@
 """Find the places of a Python file where one small fault can be put, by its syntax tree.
 
 A fault replaces the text of one node, so that the rest of the file keeps its form. Wording, types,
-assertions, decorators and `__repr__` stay as they are.
+assertions, decorators and `__repr__` stay as they are, and kernels that only run on a GPU.
 """
 
 import ast
@@ -221,7 +221,8 @@ class _Finder(ast.NodeVisitor):
         self._visit_function(node)
 
     def _visit_function(self, node: Statement) -> None:
-        if node.name == "__repr__":
+        is_kernel = any(ast.unparse(each) == "triton.jit" for each in node.decorator_list)
+        if node.name == "__repr__" or is_kernel:
             return
         self._names.append(node.name)
         is_outermost = len(self._scopes) == 1

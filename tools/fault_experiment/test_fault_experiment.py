@@ -123,6 +123,11 @@ def test_docstrings_assertions_and_repr_stay_as_they_are() -> None:
         assert 'return "ä" * 7\n' in faulty
 
 
+def test_kernels_that_only_run_on_a_gpu_stay_as_they_are() -> None:
+    source = "@triton.jit\ndef kernel(x):\n    return x + 1\n"
+    assert faults_in("module.py", source) == []
+
+
 def test_what_is_drawn_are_other_valid_programs_one_in_each_function() -> None:
     paths = [ROOT / "src" / "bleuprint" / "text" / "numbers.py"]
     source = paths[0].read_text("utf-8")
