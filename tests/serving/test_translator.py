@@ -308,11 +308,11 @@ def test_an_exported_system_translates_without_this_project(toy, tmp_path, preci
     done = subprocess.run([*script, given, given], cwd=tmp_path, capture_output=True, check=True)
     found, expected = done.stdout.decode().split("\n"), 2 * ["", *lines(toy, hypotheses())]
     assert json.loads((output / "settings.json").read_text())["precision"] == precision
+    same = sum(one == other for one, other in zip(found, [*expected, ""], strict=True))
     if precision == "float32":
-        assert found == [*expected, ""]
-    elif processor.THIS.has_vnni:  # without, sums of int8 saturate
-        same = sum(one == other for one, other in zip(found, [*expected, ""], strict=True))
-        assert same > 0.8 * len(found)
+        assert same == len(found)
+    else:  # sums of int8 saturate where the processor lacks VNNI
+        assert same > (0.8 if processor.THIS.has_vnni else 0.3) * len(found)
     given.write_bytes(b"ba\n\xff\n")
     for arguments, status, message in (
         (["--beam=2"], 2, "translate.py: error: unrecognized arguments: --beam=2\n"),
