@@ -34,7 +34,7 @@ help:
 	@echo "make ui            compare the trainings in MLflow"
 	@echo "make docs          the manual as a site, work/site/index.html"
 	@echo "make test          the tests"
-	@echo "make test-fast     those that start no process, in two minutes; TESTS=tests/scoring: of a part"
+	@echo "make test-fast     of units, in two minutes; TESTS=tests/scoring: of a package"
 	@echo "make test-slow     more tests: of pages in a browser, of documents, of variants"
 	@echo "make test-long     the longest: faults and kills at many moments"
 	@echo "make test-cluster  those on a real SLURM, on several hosts, with a real S3 server"
@@ -86,7 +86,7 @@ table: setup
 test: setup
 	python -m pytest -n "$$(($$(nproc) + 1))" --maxprocesses 4 --dist loadfile --no-loadscope-reorder
 
-TESTS ?= tests tools
+TESTS ?= $(filter-out %/faults %/integration %/support,$(wildcard tests/*)) tools
 FAST = not processes and not slow and not long and not cluster and not gpu
 test-fast: setup
 	python -m pytest -m "$(FAST)" -n "$$(nproc)" --maxprocesses 4 --dist loadfile $(TESTS)

@@ -9,6 +9,8 @@ COMMANDS = {
     "long": "make test-long",
     "cluster": "make test-cluster",
     "gpu": "python benchmarks/gpu.py tests",
+    # last: a test of processes that is also slow is not run by `make test`
+    "processes": "make test",
 }
 # The numbers by kind, of this process; with pytest-xdist its workers have them and send them here.
 _NOT_RUN = pytest.StashKey[Counter]()
