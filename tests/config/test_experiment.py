@@ -101,6 +101,12 @@ def test_rows_made_with_merge_keys(tmp_path):
         ("{path: inputs/a.de}", '{url: "file:///a.de"}', "needs sha256"),
         ("{path: inputs/a.de}", "{url: inputs/a.de}", "'inputs/a.de': not http, https or file ("),
         ("{path: inputs/a.de}", '{url: "http://[::1/x"}', "not a valid URL: Invalid IPv6 URL"),
+        ("{path: inputs/a.de}", '{url: "http://a:b/x"}', "not a valid URL: Port could not be cast"),
+        (
+            "{path: inputs/a.de}",
+            "{url: http://x/a, mirrors: [ftp://x/a]}",
+            "mirrors is 'ftp://x/a'",
+        ),
         ("{path: inputs/a.de}", '{url: "http://x/a "}', "'http://x/a ': a space or non-printing"),
         ("{path: inputs/a.de}", "{url: http://x/a, sha256: aa}", "source.sha256: a SHA-256 is 64"),
         ("path: inputs/a.de", "path: [a.de, b.de]", "source.path: ['a.de', 'b.de'] is not text"),
@@ -139,6 +145,18 @@ def test_pairs_of_a_test_set_are_refused(tmp_path):
     part = "{license_and_citation: own, source: {path: inputs/a.de}, target: {path: inputs/a.no}"
     text = PARAMS.replace("tests: {}", f"tests: {{x: {{a: {part}, pairs: 9}}}}}}")
     with pytest.raises(UserError, match=r"files: test\.x\.a: pairs 9 is for training texts"):
+        read(tmp_path, text)
+
+
+@pytest.mark.parametrize("name", ["valid", "test.x"])
+def test_held_out_documents_are_refused(tmp_path, name):
+    """Aligning them would leave sentences out."""
+    part = "{license_and_citation: own, source: {path: inputs/a.de}, target: {path: inputs/a.no}"
+    if name == "valid":
+        text = PARAMS.replace("valid: {}", f"valid: {{a: {part}, format: documents}}}}")
+    else:
+        text = PARAMS.replace("tests: {}", f"tests: {{x: {{a: {part}, format: documents}}}}}}")
+    with pytest.raises(UserError, match=rf"{name}\.a: format documents is for training texts"):
         read(tmp_path, text)
 
 

@@ -85,6 +85,12 @@ def test_one_line_says_what_is_wrong(tmp_path, old, new, message):
     assert message in str(error.value) and "\n" not in str(error.value)
 
 
+def test_an_empty_section_is_refused(tmp_path):
+    text = PARAMS.replace("systems:\n", "made_texts:\nsystems:\n")
+    with pytest.raises(UserError, match=r"yaml:\d+: made_texts: is empty: remove the key"):
+        read(tmp_path, text)
+
+
 def test_ctranslate2_draws_nothing(tmp_path):
     engine = "engine: ctranslate2"
     text = TEXT.replace("corpus: own}\n", "corpus: own, sampling: {top_k: 3}}\n")

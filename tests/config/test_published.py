@@ -19,6 +19,21 @@ def test_a_name_of_unprinted_characters_is_refused(tmp_path, name):
         read(tmp_path, published(number))
 
 
+@pytest.mark.parametrize(
+    ("bibtex", "rest"),
+    [
+        ("Doe 2020", "Doe 2020"),
+        ("@misc{doe, title = {A}", "@misc{doe, title = {A}"),
+        ("@misc{doe, title = {A}} and B", "and B"),
+    ],
+)
+def test_a_citation_that_is_not_bibtex_is_refused(tmp_path, bibtex, rest):
+    number = NUMBER.replace("scored: intl}", f'scored: intl, bibtex: "{bibtex}"}}')
+    with pytest.raises(UserError) as error:
+        read(tmp_path, published(number))
+    assert f"published.0.bibtex: {rest!r} is not a BibTeX entry" in str(error.value)
+
+
 def test_two_numbers_of_one_kind_are_refused(tmp_path):
     """They would be one cell of the table, which shows the second alone."""
     other = NUMBER.replace("bleu: 3", "bleu: 4")

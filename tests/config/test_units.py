@@ -20,6 +20,14 @@ def test_bpe_dropout_is_refused_with_sentencepiece(tmp_path):
         read(tmp_path, text.replace("bpe_dropout: 0", "bpe_dropout: 0.1"))
 
 
+def test_a_size_that_the_special_tokens_fill_is_refused(tmp_path):
+    text = PARAMS.replace(BPE, SENTENCEPIECE.replace("99", "4"))
+    with pytest.raises(UserError, match=r":17: .*\.sentencepiece\.size: 4 is out of range"):
+        read(tmp_path, text)
+    text = PARAMS.replace(BPE, SENTENCEPIECE.replace("99", "5"))
+    assert read(tmp_path, text).corpus("own").vocabulary.sentencepiece.size == 5
+
+
 def test_characters_are_refused_with_sentencepiece(tmp_path):
     text = PARAMS.replace(BPE, SENTENCEPIECE).replace("name: moses", "name: characters")
     with pytest.raises(UserError, match=r"characters: not with vocabulary.sentencepiece, which"):

@@ -37,6 +37,16 @@ def test_what_is_no_document_is_one_line_with_its_place(tmp_path, old, new, mess
     assert message in str(error.value) and "\n" not in str(error.value)
 
 
+@pytest.mark.parametrize("text", ["&a [*a]", "&a {x: *a}"])
+def test_a_document_that_contains_itself_is_one_line(tmp_path, text):
+    with pytest.raises(UserError) as error:
+        read(tmp_path, text)
+    assert str(error.value) == (
+        f"{tmp_path / 'params.yaml'}: not valid YAML: "
+        "an entry contains itself by an alias (*): write it in full"
+    )
+
+
 def test_a_missing_file_is_named(tmp_path):
     with pytest.raises(UserError, match=r"params\.yaml: no such file"):
         load(tmp_path / "params.yaml")

@@ -82,7 +82,13 @@ class Items(list[Any]):
 
 def load_tree(path: Path) -> Any:
     """The document in a file, its mappings as `Tree` and its lists as `Items`."""
-    return _tree(load_yaml(path), Place(path))
+    document = load_yaml(path)
+    try:
+        return _tree(document, Place(path))
+    except RecursionError:
+        raise UserError(
+            f"{path}: not valid YAML: an entry contains itself by an alias (*): write it in full"
+        ) from None
 
 
 def load_yaml(path: Path) -> Any:
