@@ -11,6 +11,8 @@ from ruamel.yaml import YAML
 
 import processes
 from bleuprint import __version__
+from bleuprint.cli.main import command_parser
+from bleuprint.runtime.errors import UserError
 from bleuprint.text.parallel import TextFolder
 from corpora import PAIRS, write_set
 from params import PARAMS
@@ -112,6 +114,30 @@ def test_check_names_the_experiment_or_the_line_that_is_wrong(project):
     (project / "params.yaml").write_text(PARAMS.replace("      max_updates: 10\n", start))
     error = run(project, *COMMAND, "check", status=1)
     assert error.endswith("/nope: no such folder; base starts there (train.from)\n")
+
+
+def run_here(project, monkeypatch, *arguments):
+    """The command in this process, in the folder of the project."""
+    monkeypatch.chdir(project)
+    monkeypatch.delenv("DVC_ROOT", raising=False)
+    parser, _ = command_parser()
+    given = parser.parse_args(arguments)
+    given.command(given)
+
+
+def test_check_asks_spacy_for_the_languages_of_a_corpus(project, monkeypatch):
+    pytest.importorskip("spacy")
+    text = PARAMS.replace("name: moses", "name: spacy").replace('target: "no"', 'target: "vi"')
+    (project / "params.yaml").write_text(text)
+    with pytest.raises(UserError, match=r"^params\.yaml: corpora\.own\.tokenize: .* Pyvi not"):
+        run_here(project, monkeypatch, "check")
+
+
+def test_cite_prints_the_entries_of_what_is_used(project, monkeypatch, capsys):
+    run_here(project, monkeypatch, "cite")
+    cited = capsys.readouterr().out
+    assert "@misc{own,}\n" in cited
+    assert "@inproceedings{post-2018-call," in cited
 
 
 def test_check_refuses_what_cite_would(project):

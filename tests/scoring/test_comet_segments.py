@@ -108,6 +108,16 @@ def test_bleuprint_check_notes_what_the_stage_would_refuse(tree, tmp_path):
     ]
 
 
+@pytest.mark.parametrize("name", ["checkpoints/model.ckpt", "hparams.yaml", "encoder/config.json"])
+def test_a_folder_without_a_part_of_the_model_is_refused(tree, tmp_path, name):
+    root, settings = tree
+    folder = comet_folder.write_empty(tmp_path / "model")
+    (folder / name).unlink()
+    model = with_model(settings, stand_in(tmp_path / "python", LENGTHS), folder)
+    said = f"{folder}: no {name}: not a whole COMET model (docs/scoring.md)"
+    assert refusal(model, root) == said
+
+
 def test_a_model_of_another_hash_or_without_comet(tree):
     root, settings = tree
     folder = root / "model"
