@@ -7,6 +7,7 @@ import socket
 import threading
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from urllib.parse import urlsplit
 
 
 @dataclass
@@ -142,6 +143,37 @@ def free_port():
     """A port of the loopback on which nothing listens."""
     with socket.create_server(("127.0.0.1", 0)) as free:
         return int(free.getsockname()[1])
+
+
+class Proxy(http.server.ThreadingHTTPServer):
+    """Forwards requests for any host to one host; refuses tunnels (CONNECT)."""
+
+    def __init__(self, host):
+        super().__init__(("127.0.0.1", 0), _Relay)
+        self.host = host
+        self.asked = []
+        self.url = f"http://127.0.0.1:{self.server_address[1]}"
+
+
+class _Relay(http.server.BaseHTTPRequestHandler):
+    def do_GET(self):
+        self.server.asked.append(self.path)
+        connection = http.client.HTTPConnection(*self.server.host.server_address)
+        connection.request("GET", urlsplit(self.path).path, headers=dict(self.headers))
+        answer = connection.getresponse()
+        self.send_response(answer.status)
+        for name, value in answer.getheaders():
+            self.send_header(name, value)
+        self.end_headers()
+        self.wfile.write(answer.read())
+        connection.close()
+
+    def do_CONNECT(self):
+        self.server.asked.append(self.path)
+        self.send_error(403)
+
+    def log_message(self, *_):
+        pass
 
 
 @contextmanager

@@ -22,6 +22,7 @@ from archives import (
     pack,
     read,
     refused,
+    tar,
     tgz,
     zipped,
 )
@@ -193,6 +194,25 @@ def test_an_error_of_the_disk_is_not_reported_as_damage(monkeypatch):
     monkeypatch.setitem(archive._OPENERS, ".gz", fail)
     with pytest.raises(OSError, match="Input/output error"):
         read("a.gz", b"")
+
+
+def test_an_error_of_the_reader_is_not_reported_as_damage(tmp_path):
+    path = tmp_path / "kept"
+    path.write_bytes(PACKED["a.tgz"])
+    opened = open_member(path, "a.tgz", ["b/text.de"])
+    with pytest.raises(ValueError, match="of the reader"), opened:
+        raise ValueError("of the reader")
+
+
+@pytest.mark.parametrize("size", [9 << 30, 1 << 60])
+@pytest.mark.parametrize("member", ["a", "t"])
+def test_a_size_in_a_header_that_is_not_true_is_damage(size, member):
+    block = bytearray(entry("a").tobuf(tarfile.GNU_FORMAT))
+    block[124:136] = tarfile.itn(size, 12, tarfile.GNU_FORMAT)
+    block[148:156] = b" " * 8  # the checksum is that of the header with spaces in its place
+    block[148:156] = b"%06o\0 " % sum(block)
+    data = bytes(block) + tar([("t", TEXT)])
+    assert refused("a.tar", data, member).startswith("a.tar")
 
 
 def test_an_encrypted_zip_member_and_an_unknown_method_are_named():

@@ -1,8 +1,10 @@
+import gzip
 import json
 from collections import Counter
 
 import pytest
 
+from archives import tar, tgz
 from bleuprint.config.corpus_files import File, Files, Text
 from bleuprint.corpus.download.download import Sample, download_corpus
 from bleuprint.corpus.download.fetch import Source
@@ -87,6 +89,56 @@ def test_pairs_are_drawn_by_seed_each_as_often_as_the_others(tmp_path, host):
     assert sum(often) == 800
     assert all(abs(count - 80) < 4 * (200 * 0.4 * 0.6) ** 0.5 for count in often)
     assert taken(tmp_path, host, 10, pairs=10, pairs_seed=1) == list(range(10))
+
+
+TMX = (
+    b"<tmx><body>"
+    b"<tu><tuv xml:lang='en'><seg>one</seg></tuv><tuv xml:lang='de-AT'><seg>eins</seg></tuv></tu>"
+    b"<tu><tuv xml:lang='en'><seg>alone</seg></tuv></tu>"
+    b"<tu><tuv xml:lang='en'><seg>two</seg></tuv><tuv xml:lang='de'><seg>zwei</seg></tuv></tu>"
+    b"</body></tmx>"
+)
+
+
+def test_pairs_are_taken_of_those_that_the_format_leaves(tmp_path, host):
+    text = Text("x", "tmx", both=File(url=host.put("/x.tmx", TMX)), pairs=1)
+    raw, sets = download(tmp_path, alone(text))
+    assert list(raw.pairs("train")) == [("eins", "one")]
+    assert sets["train.a"]["dropped"] == {"one_language": 1, "pairs": 1}
+    assert (sets["train.a"]["pairs_in"], sets["train.a"]["pairs_out"]) == (3, 1)
+
+
+def test_members_of_archives_are_read_in_their_formats(tmp_path, host):
+    inner = tgz([("deep/c.tmx.gz", gzip.compress(TMX))])
+    rows = b"x\tb\ta\n"
+    url = host.put("/all.tar", tar([("texts/inner.tgz", inner), ("rows", rows)]))
+    tmx = File(url=url, archive_member=("texts/inner.tgz", "deep/c.tmx.gz"))
+    tsv = File(url=url, archive_member=("rows",))
+    parts = {
+        "m": Text("x", "tmx", both=tmx),
+        "s": Text("x", "tsv", both=tsv, columns=(3, 2)),
+    }
+    raw, _ = download(tmp_path, Files(parts, {}, {}))
+    assert list(raw.pairs("train")) == [("eins", "one"), ("zwei", "two"), ("a", "b")]
+    assert len(host.asked("/all.tar")) == 1
+
+
+@pytest.mark.parametrize("wanted", [None, 1])
+def test_the_ledger_counts_a_pair_for_each_bead_of_documents(tmp_path, host, wanted):
+    german = b"Guten Tag, Frau Schmidt.\nBis bald!\n\nEin Satz.\n\nNur hier.\n\n"
+    english = b"Good day, Mrs Schmidt. See you soon!\n\nA sentence.\n\n\n"
+    files = [File(url=host.put("/x.de", german)), File(url=host.put("/x.en", english))]
+    text = Text("x", "documents", source=files[0], target=files[1], pairs=wanted)
+    raw, sets = download(tmp_path, alone(text))
+    pairs = [
+        ("Guten Tag, Frau Schmidt. Bis bald!", "Good day, Mrs Schmidt. See you soon!"),
+        ("Ein Satz.", "A sentence."),
+    ]
+    assert list(raw.pairs("train")) == pairs[:wanted]
+    counts = sets["train.a"]
+    assert counts["changed"] == {"2-1": 1}
+    assert counts["dropped"] == ({"1-0": 1, "pairs": 1} if wanted else {"1-0": 1})
+    assert (counts["pairs_in"], counts["pairs_out"]) == (3, wanted or 2)
 
 
 def test_more_pairs_than_a_text_has_are_refused(tmp_path, host):

@@ -10,7 +10,7 @@ from bleuprint.config.corpus_files import File
 from bleuprint.corpus.download import http
 from bleuprint.corpus.download.fetch import Source, fetch, source_of_environment
 from downloads import BODY, HALF, NEW, get, kept, left, locked, place, ranges, refused, sum_of
-from servers import cut, status
+from servers import Proxy, cut, running, status
 
 pytestmark = pytest.mark.usefixtures("pauses", "no_proxies")
 
@@ -67,6 +67,35 @@ def test_a_file_that_a_temporary_run_lacks(tmp_path, monkeypatch):
         "inputs/no: no such file in this temporary run, which has what git or DVC tracks: "
         "dvc add inputs/no"
     )
+
+
+# Proxies
+
+
+def test_a_proxy_of_the_environment_is_used(tmp_path, host, monkeypatch):
+    host.put("/v1/x", BODY)
+    with running(Proxy(host)) as proxy:
+        monkeypatch.setenv("http_proxy", proxy.url)
+        assert get(tmp_path, File(url="http://data.invalid/v1/x")) == BODY
+    assert proxy.asked == ["http://data.invalid/v1/x"]
+
+
+def test_https_goes_through_a_tunnel_of_the_proxy(tmp_path, host, monkeypatch):
+    monkeypatch.setattr(http, "ATTEMPTS", 1)
+    with running(Proxy(host)) as proxy:
+        monkeypatch.setenv("https_proxy", proxy.url)
+        message = refused(tmp_path, File(url="https://data.invalid/x"))
+    assert proxy.asked == ["data.invalid:443"]
+    assert "Tunnel connection failed: 403" in message
+
+
+def test_no_proxy_is_used_for_a_host_that_is_excepted(tmp_path, host, monkeypatch):
+    url = host.put("/x", BODY)
+    with running(Proxy(host)) as proxy:
+        monkeypatch.setenv("http_proxy", proxy.url)
+        monkeypatch.setenv("no_proxy", "127.0.0.1")
+        assert get(tmp_path, File(url=url)) == BODY
+    assert proxy.asked == []
 
 
 # Mirrors
@@ -136,6 +165,23 @@ def test_processes_that_record_at_once_lose_no_entry(tmp_path):
     assert [process.wait() for process in started] == [0, 0, 0]
     assert len(locked(tmp_path)) == 30
     assert list(locked(tmp_path)) == sorted(locked(tmp_path))
+
+
+def test_a_file_with_a_sha256_in_the_settings_is_not_locked(tmp_path, host):
+    get(tmp_path, File(url=host.put("/x", BODY), sha256=sum_of(BODY)))
+    assert not (tmp_path / "downloads.lock").exists()
+
+
+def test_a_recorded_sum_stays_when_the_file_is_recorded_again(tmp_path):
+    """As when another process has recorded the URL in the meantime."""
+    url = "http://a"
+    file = tmp_path / "file"
+    for body in (BODY, NEW):
+        file.write_bytes(body)
+        source = place(tmp_path)
+        source.fetched[url] = file
+        source.record()
+    assert locked(tmp_path) == {url: {"sha256": sum_of(BODY), "size": len(BODY)}}
 
 
 @pytest.mark.parametrize(

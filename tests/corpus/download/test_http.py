@@ -17,7 +17,7 @@ from bleuprint.corpus.download.fetch import source_of_environment
 from bleuprint.runtime.errors import UserError
 from bleuprint.runtime.progress import Progress
 from downloads import BODY, CHILD, HALF, get, kept, left, ranges, refused, sum_of
-from servers import cut, hang_up, serve, stall, status
+from servers import cut, hang_up, in_chunks, serve, stall, status
 
 pytestmark = pytest.mark.usefixtures("pauses", "no_proxies")
 
@@ -101,6 +101,18 @@ def test_a_wrong_sum_or_size_shows_both_and_leaves_nothing(tmp_path, host, known
     assert left(tmp_path) == [] and len(host.seen) == 1
 
 
+def test_letters_of_a_url_are_quoted_once(tmp_path, host):
+    host.put("/%C3%A4%25?q=%C3%B6&r=1", BODY)
+    assert get(tmp_path, File(url=host.url("/ä%25?q=ö&r=1"))) == BODY
+
+
+def test_a_file_without_a_length_ends_with_its_last_chunk(tmp_path, host):
+    url = host.url("/x")
+    host.script["/x"] = [in_chunks(BODY[:HALF], BODY[HALF:])]
+    assert get(tmp_path, File(url=url)) == BODY
+    assert len(host.seen) == 1
+
+
 # Errors that may pass
 
 
@@ -122,6 +134,22 @@ def test_attempts_that_make_progress_do_not_count(tmp_path, host, file, monkeypa
     host.script["/x"] = [cut(20_000)] * 12
     assert get(tmp_path, file) == BODY
     assert ranges(host)[1:] == [f"bytes={20_000 * n}-" for n in range(1, 13)]
+
+
+@pytest.mark.parametrize("code", [408, 425, 429, 500, 502, 503, 504])
+def test_an_error_of_a_server_that_may_pass_is_tried_again(tmp_path, host, file, code):
+    host.script["/x"] = [status(code)]
+    assert get(tmp_path, file) == BODY
+    assert len(host.seen) == 2
+
+
+def test_attempts_that_download_the_same_bytes_again_count(tmp_path, host, monkeypatch):
+    """Without a SHA-256 each attempt begins at the first byte, so none of them is progress."""
+    monkeypatch.setattr(http, "MIN_PROGRESS", 10_000)
+    url = host.put("/x", BODY)
+    host.script["/x"] = [cut(20_000)] * 99
+    assert "IncompleteRead(20000 bytes read, " in refused(tmp_path, File(url=url))
+    assert len(host.seen) == http.ATTEMPTS
 
 
 def test_retry_after_in_seconds(tmp_path, host, file, pauses):

@@ -1,5 +1,8 @@
 import io
+import re
+import tracemalloc
 from html import escape
+from itertools import chain, repeat
 from typing import get_args
 
 import pytest
@@ -34,11 +37,15 @@ XML_TEXTS = st.text(CHARACTERS | st.sampled_from("\n\t&<>]\"' "))
 LINE_ENDS_ELSEWHERE = ["\r", "\x0b", "\x0c", "\x1c", "\x1e", "\x85", "\u2028", "\u2029"]
 
 
-def read(name, *contents, counts=None, columns=None):
+def text_of(name, columns=None):
     files = {"source": File(path="inputs/x.de"), "target": File(path="inputs/x.en")}
     if name in TWO_SIDED:
         files = {"both": File(path="inputs/both")}
-    text = Text("x", name, **files, columns=(columns or (1, 2)) if name == "tsv" else None)
+    return Text("x", name, **files, columns=(columns or (1, 2)) if name == "tsv" else None)
+
+
+def read(name, *contents, counts=None, columns=None):
+    text = text_of(name, columns)
     counts, streams = counts or SetCounts(), [*map(io.BytesIO, contents)]
     return list(read_text(text, streams, ("de", "en"), counts, []))
 
@@ -183,6 +190,66 @@ def test_control_characters_neither_break_lines_nor_get_lost_by_the_line(name, c
     assert len(found) == len(sentences(name, pairs))
     folded = name not in BY_LINES and (character.isspace() if name != "tmx" else character == "\r")
     assert Pair("eins zwei" if folded else pairs[0].source, "one two") in found
+
+
+@pytest.mark.parametrize("name", FORMATS)
+def test_half_of_a_surrogate_pair_in_utf_8_is_an_error(name):
+    *first, last = published(name)
+    assert last_file(name) in fault(name, *first, last.replace(b"stove", b"\xed\xa0\x80"))
+
+
+# The sentences of documents are aligned, and their lengths decide what is left out.
+@pytest.mark.parametrize("name", [name for name in FORMATS if name != "documents"])
+def test_a_sentence_may_have_millions_of_characters(name):
+    long = Pair("ä" * 2_000_000, "b c " * 500_000 + "d")
+    pairs = [PAIRS[0], long, PAIRS[1]]
+    assert read(name, *published(name, pairs)) == sentences(name, pairs)
+
+
+class RepeatedFile(io.RawIOBase):
+    """A file of which a part is repeated; it is never in memory as a whole."""
+
+    def __init__(self, head, body, tail, times):
+        self._parts = chain([head], repeat(body, times), [tail])
+        self._rest = b""
+
+    def readable(self):
+        return True
+
+    def readinto(self, buffer):
+        while not self._rest:
+            part = next(self._parts, None)
+            if part is None:
+                return 0
+            self._rest = part
+        size = min(len(buffer), len(self._rest))
+        buffer[:size] = self._rest[:size]
+        self._rest = self._rest[size:]
+        return size
+
+
+def peak_memory(name, times):
+    """Bytes of memory that reading takes at most, of files `times` as long as published ones."""
+    streams = []
+    for file in published(name):
+        units = re.fullmatch(rb"(.*?)(<tu>.*</tu>\n)(.*)", file, re.DOTALL)
+        head, body, tail = units.groups() if units else (b"", file, b"")
+        streams.append(io.BufferedReader(RepeatedFile(head, body, tail, times)))
+    text = text_of(name)
+    tracemalloc.start()
+    try:
+        pairs = read_text(text, streams, ("de", "en"), SetCounts(), [])
+        assert sum(1 for _ in pairs) == times * len(sentences(name))
+        return tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+
+
+@pytest.mark.parametrize("name", ["plain", "tsv", "ted-tags", "tmx"])
+def test_memory_does_not_grow_with_the_file(name):
+    """Documents, sgml and ted-xml are read as a whole."""
+    few, many = peak_memory(name, 300), peak_memory(name, 3000)
+    assert many < few + 100_000
 
 
 @given(name=st.sampled_from(FORMATS), data=st.data())

@@ -62,6 +62,14 @@ def test_lines_of_old_macs_are_no_single_line():
         assert len(read("plain", content, content)) == content.count(b"\n") + (content[-1] != 10)
 
 
+@pytest.mark.parametrize("side", [0, 1])
+def test_a_byte_that_is_not_utf_8_is_named_far_down_in_a_file(side):
+    files = [b"x\n" * 3001, b"x\n" * 3001]
+    files[side] = b"x\n" * 3000 + b"a\x80\n"
+    name = ("inputs/x.de", "inputs/x.en")[side]
+    assert fault("plain", *files).startswith(f"{name}:3001: byte 2 of the line is 0x80")
+
+
 @pytest.mark.parametrize(
     ("numbers", "lines"),
     [

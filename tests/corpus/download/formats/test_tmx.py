@@ -95,6 +95,38 @@ def test_entities_neither_expand_without_bounds_nor_read_files(declaration):
     assert "inputs/both: not sound XML: " in fault("tmx", body.encode())
 
 
+def test_an_entity_that_an_external_dtd_may_define_is_an_error():
+    """Which is not read, so that the text would lack what the entity stands for."""
+    file = TMX.replace("fett", "&e8;")
+    line = file[: file.index("&e8;")].count("\n") + 1
+    message = f"inputs/both: not sound XML: undefined entity &e8;: line {line}, "
+    assert fault("tmx", file.encode()).startswith(message)
+
+
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-16", "iso-8859-1", "windows-1252"])
+def test_a_file_is_in_the_encoding_that_it_declares(encoding):
+    (file,) = published("tmx")
+    rest = file.decode().partition("?>")[2]
+    declared = f'<?xml version="1.0" encoding="{encoding}"?>{rest}'
+    assert read("tmx", declared.encode(encoding)) == PAIRS
+
+
+@pytest.mark.parametrize("encoding", ["shift_jis", "klingon"])
+def test_an_encoding_that_cannot_be_read_is_an_error(encoding):
+    (file,) = published("tmx")
+    rest = file.decode().partition("?>")[2]
+    declared = f'<?xml version="1.0" encoding="{encoding}"?>{rest}'
+    assert fault("tmx", declared.encode()).startswith("inputs/both: not sound XML: ")
+
+
+def test_a_file_without_one_of_the_languages_is_named_with_its_codes():
+    file = published("tmx")[0].replace(b'"en"', b'"fr"')
+    assert fault("tmx", file) == (
+        "inputs/both: no unit has both de and en. "
+        "The language codes in this file are de (4), fr (4)"
+    )
+
+
 def test_line_breaks_written_as_characters_become_spaces():
     (file,) = published("tmx")
     file = file.replace(b" the stove", b"&#10; &#13;&#9; the\n stove")
