@@ -76,6 +76,17 @@ def test_nothing_left_is_an_error_and_leaves_nothing(tmp_path):
     assert not (tmp_path / "clean").exists() and not (tmp_path / "ledger.json").exists()
 
 
+def test_an_edit_that_breaks_a_line_is_named(tmp_path):
+    class BreakLines(Edit):
+        def edit(self, sentence, language):  # noqa: ARG002
+            return sentence.replace("Katze", "Kat\nze")
+
+    write_set(TextFolder(tmp_path / "raw", "de", "en"), "train", PAIRS)
+    message = "rule break_lines: it inserts a line break into 'Die Katze"
+    with pytest.raises(UserError, match=message):
+        run(tmp_path, edits=(BreakLines(),))
+
+
 def test_an_edit_knows_the_language(tmp_path):
     write_set(TextFolder(tmp_path / "raw", "de", "en"), "train", PAIRS[:2])
     clean, _ = run(tmp_path, edits=(Shout(),))

@@ -112,6 +112,21 @@ def test_an_edit_hides_no_overlap(tmp_path, overlap):
         assert list(after.pairs("test.x")) == [held_out]
 
 
+@pytest.mark.parametrize("overlap", ["exact", "normalized"])
+def test_a_sentence_that_an_edit_would_change_again_is_found_as_it_is(tmp_path, overlap):
+    """As cleaning leaves what was escaped three times: the edit takes off one level each time."""
+    escaped = Pair("&amp;lt;", "x")
+    settings = Dedup(pairs=True, sources=False, targets=False, decontaminate=overlap)
+    after, _ = run(
+        tmp_path,
+        settings,
+        edits=(EDITS["entities"](),),
+        train=[escaped, PAIRS[0]],
+        valid=[(escaped.source, "y")],
+    )
+    assert list(after.pairs("train")) == [PAIRS[0]]
+
+
 def test_the_sides_are_not_confused(tmp_path):
     after, _ = run(tmp_path, train=[Pair("a b", "c"), Pair("a", "b c")])
     assert len(list(after.pairs("train"))) == 2

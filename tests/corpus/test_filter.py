@@ -55,6 +55,26 @@ def test_each_side_is_checked_in_its_language(tmp_path):
     assert list(after.pairs("train")) == [pair]
 
 
+def test_checks_run_in_the_order_of_the_settings(tmp_path):
+    """A pair is counted for the first check that drops it."""
+
+    class Even(Check):
+        def keeps(self, candidate):
+            return sum(map(len, candidate.tokens)) % 2 == 0
+
+    odd_and_long = Pair("w " * 8 + "w", "a b c d e f")
+    even_and_long = Pair("w " * 8, "a b c d e f")
+    kept = Pair("a b", "c d")
+    _, sets = run(tmp_path, [odd_and_long, even_and_long, kept], checks=(Even(), *LENGTHS))
+    assert list(sets["train"]["dropped"].items()) == [("even", 1), ("length", 1), ("ratio", 0)]
+
+
+def test_translations_are_learned_only_if_a_check_needs_them(tmp_path, monkeypatch):
+    monkeypatch.delattr(word_translation, "learn")
+    after, _ = run(tmp_path, [Pair("a b", "c d")])
+    assert after.count("train") == 1
+
+
 def test_an_exception_in_a_check_names_its_pair(tmp_path):
     class Broken(Check):
         def keeps(self, candidate):
