@@ -162,6 +162,16 @@ def test_dropout_depends_on_seed_epoch_and_sentence_alone(corpus):
     assert pairs_of(together) == pairs_of([first])
 
 
+def test_dropout_changes_subwords_and_no_word(corpus):
+    stored = read_ids(corpus, "train", np.array(ROWS))
+    after = drawn(corpus, ROWS, seed=1, epoch=0)
+    for language, old, new in zip(("de", "en"), stored, after, strict=True):
+        decode = corpus.segmentation(language).decode
+        assert [decode(ids) for ids in new] == [decode(ids) for ids in old]
+        assert all(list(ids).index(EOS) == len(ids) - 1 for ids in new)
+        assert sum(map(len, new)) > 1.1 * sum(map(len, old))
+
+
 def test_equal_sides_are_drawn_apart(tmp_path):
     copies = [(source, source) for source, _ in toy_pairs(60, 1)]
     sets = {"train": copies, "valid": toy_pairs(9, 2), "test.x": toy_pairs(9, 3)}

@@ -1,10 +1,12 @@
 import json
+import tracemalloc
 from dataclasses import asdict
 
 import numpy as np
 import pytest
 
 from bleuprint.config.corpus import Bpe, Units
+from bleuprint.corpus.steps.shard import Shard
 from bleuprint.dataset import binarize
 from bleuprint.dataset.binarize import Binarizing
 from bleuprint.dataset.binarized import BinaryCorpus
@@ -123,6 +125,26 @@ def test_ids_take_two_bytes_where_they_can(tmp_path, size, kind):
     assert corpus.side("train", "de")[0].tolist() == [size + 3, EOS]
     assert corpus.side("train", "en")[0].dtype == np.uint16
     assert (binarizing.output / "train.de.ids.npy").stat().st_size == 128 + 2 * kind().itemsize
+
+
+def test_shards_are_joined_without_being_in_memory(tmp_path):
+    write_words(tmp_path / "bpe", de=["a"], en=["b"])
+    words = 50
+    pair = (" ".join(["a"] * words), " ".join(["b"] * words))
+    binarizing = step(tmp_path, train=[pair] * 1000)
+    part = tmp_path / "part"
+    part.mkdir()
+    binarizing.process_shard(Shard(), part, 1)
+    for path in part.iterdir():  # longer by the same sentences again
+        path.write_bytes(path.read_bytes() * 200)
+    tracemalloc.start()
+    try:
+        binarizing.gather([part], 1)
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert (binarizing.output / "train.de.ids.npy").stat().st_size > 20_000_000
+    assert peak < 12_000_000
 
 
 def test_an_empty_set_can_be_written_and_opened(tmp_path):

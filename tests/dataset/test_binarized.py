@@ -1,5 +1,7 @@
 import json
 import pickle
+import subprocess
+import sys
 
 import numpy as np
 import pytest
@@ -47,6 +49,31 @@ def test_sentences_are_views_of_the_file_and_survive_pickling(tmp_path):
     for index in (200, -1):
         with pytest.raises(IndexError):
             side[index]
+
+
+def test_a_corpus_is_pickled_without_what_it_has_read(tmp_path):
+    corpus = prepare(tmp_path, {**SETS, "test.x": PAIRS[3:5] * 100}, units=APART).binary
+    ids = corpus.side("test.x", "de")[150].tolist()
+    text = corpus.text("de", ids)
+    pickled = pickle.dumps(corpus)
+    assert len(pickled) < 1000
+    again = pickle.loads(pickled)
+    assert again.side("test.x", "de")[150].tolist() == ids
+    assert again.text("de", ids) == text
+
+
+def test_opening_a_corpus_loads_neither_torch_nor_tokenizers(tmp_path):
+    """Which takes half a second, in each of the processes that read ids."""
+    folder = prepare(tmp_path, SETS).binary.folder
+    code = f"""if True:
+        import sys
+        from pathlib import Path
+        from bleuprint.dataset.binarized import BinaryCorpus
+        print(len(BinaryCorpus(Path({str(folder)!r})).side("train", "de")))
+        print(sorted({{"torch", "sacremoses", "bleuprint.rules"}} & set(sys.modules)))
+    """
+    done = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True)
+    assert done.stdout.splitlines() == ["3", "[]"]
 
 
 def test_numbers_begin_where_a_mapping_is_aligned(tmp_path):
@@ -103,6 +130,23 @@ def test_a_flipped_byte_is_found_wherever_it_is(tmp_path):
             )
             path.write_bytes(whole)
     BinaryCorpus(folder).verify()
+
+
+@pytest.mark.parametrize("kind", ["ids", "ends"])
+@pytest.mark.parametrize("fault", ["its header", "cut", "empty"])
+def test_a_damaged_array_is_named_where_nothing_is_verified(tmp_path, kind, fault):
+    corpus = prepare(tmp_path, SETS).binary
+    path = corpus.folder / f"train.de.{kind}.npy"
+    whole = path.read_bytes()
+    damaged = {
+        "its header": bytes([whole[0] ^ 1]) + whole[1:],
+        "cut": whole[:-1],
+        "empty": b"",
+    }
+    path.write_bytes(damaged[fault])
+    with pytest.raises(UserError) as error:
+        corpus.side("train", "de")
+    assert str(error.value).startswith(f"{path} is damaged: ")
 
 
 def test_another_version_is_refused(tmp_path):

@@ -91,6 +91,23 @@ def test_pieces_and_ids_are_those_of_the_package(tokens, tmp_path, model, joint,
 
 
 @pytest.mark.parametrize("model", MODELS)
+def test_the_same_text_gives_the_same_bytes_by_any_number_of_workers(tokens, tmp_path, model):
+    written = []
+    for name, workers in (("one", 1), ("two", 2), ("again", 1)):
+        folder = tmp_path / name
+        learn(tokens, folder, pieces(model), workers)
+        written.append({path.name: path.read_bytes() for path in folder.iterdir()})
+    assert written[0] == written[1] == written[2]
+
+
+def test_a_text_without_a_word_is_refused(tmp_path):
+    empty = TextFolder(tmp_path / "tokens", "de", "en")
+    write_set(empty, "train", [("", ""), ("", "")])
+    with pytest.raises(UserError, match=r"SentencePiece cannot learn it: train has no text$"):
+        learn(empty, tmp_path / "bpe", pieces())
+
+
+@pytest.mark.parametrize("model", MODELS)
 def test_bytes_bring_back_any_line(tokens, tmp_path, model):
     side, _ = learn(tokens, tmp_path / "bpe", pieces(model, 380, byte=True))
     for line in [*lines(tokens, "de"), "中文 שלום xyz", *ODD]:

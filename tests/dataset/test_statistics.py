@@ -71,3 +71,20 @@ def test_it_is_read_as_it_was_written(tmp_path):
     written = CorpusStatistics.from_corpus(BinaryCorpus(tmp_path / "binary"))
     written.write(tmp_path / "statistics.json")
     assert CorpusStatistics.read(tmp_path / "statistics.json") == written
+
+
+def test_an_unknown_token_is_a_word_of_its_own(tmp_path):
+    made = prepare(tmp_path, SETS, units=APART)
+    side = CorpusStatistics.from_corpus(made.binary).sets["test.x"]["de"]
+    tokens = made.binary.segmentation("de").vocabulary.tokens
+    words = unsplit = 0
+    for ids in made.binary.side("test.x", "de"):
+        size = 0
+        for token in ids.tolist()[:-1]:  # the last one is EOS
+            size += 1
+            if not tokens[token].endswith("@@"):
+                words += 1
+                unsplit += size == 1
+                size = 0
+    assert side.unk > 0
+    assert (side.words, side.unsplit) == (words, unsplit)

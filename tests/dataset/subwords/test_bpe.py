@@ -13,6 +13,7 @@ from bleuprint.config.corpus import Bpe as BpeSettings
 from bleuprint.dataset.learn_vocabulary import learn_codes
 from bleuprint.dataset.subwords.bpe import Bpe, join
 from bleuprint.dataset.subwords.vocabulary import write_counts
+from bleuprint.runtime.errors import UserError
 
 SUBWORD_NMT = Path(sys.executable).with_name("subword-nmt")
 
@@ -147,6 +148,25 @@ def test_words_that_look_like_marks_come_back(tmp_path, merges):
     for word in text:
         assert join(bpe.split(word)) == join(bpe.split(word, 0.5, numbers)) == [word]
     assert bpe.split("@@") == ["@@@", "@"]
+
+
+@pytest.mark.parametrize(
+    ("content", "problem"),
+    [
+        ("", "line 1 is not #version: 0.2"),
+        ("a b\n", "line 1 is not #version: 0.2"),
+        ("#version: 0.2\na b\nabc\n", "line 3 is not two symbols and a space"),
+        ("#version: 0.2\na b c\n", "line 2 is not two symbols and a space"),
+        ("#version: 0.2\n ab\n", "line 2 is not two symbols and a space"),
+        ("#version: 0.2\nab \n", "line 2 is not two symbols and a space"),
+    ],
+)
+def test_what_is_not_codes_is_refused(tmp_path, content, problem):
+    path = tmp_path / "codes"
+    path.write_text(content)
+    with pytest.raises(UserError) as error:
+        Bpe(path)
+    assert str(error.value).startswith(f"{path} is damaged: {problem}")
 
 
 @pytest.mark.parametrize(("merges", "counts"), [(0, {"haus": 9}), (9, {"a": 5, "b": 4}), (9, {})])

@@ -1,6 +1,9 @@
 from collections import Counter
 
+import pytest
+
 from bleuprint.dataset.subwords.vocabulary import BOS, EOS, PAD, SPECIALS, UNK, Vocabulary
+from bleuprint.runtime.errors import UserError
 
 
 def test_ids_go_by_count_and_then_by_code_point():
@@ -34,3 +37,21 @@ def test_written_and_read_back_with_odd_units(tmp_path):
     # A line's number less one is the id.
     lines = (tmp_path / "v.txt").read_bytes().split(b"\n")
     assert lines[4] == b"a@@ 3" and vocabulary.encode(["a@@"]) == [4]
+
+
+@pytest.mark.parametrize(
+    ("text", "problem"),
+    [
+        ("", "its first lines are not <pad>, <s>, </s>, <unk>"),
+        ("a 1\n", "its first lines are not <pad>, <s>, </s>, <unk>"),
+        ("<pad> 0\n<s> 0\n<unk> 0\n</s> 0\na 1\n", "its first lines are not <pad>"),
+        ("<pad> 0\n<s> 0\n</s> 0\n<unk> 0\nab\n", "line 5 is not a token, a space and a count"),
+        ("<pad> 0\n<s> 0\n</s> 0\n<unk> 0\na b\n", "line 5 is not a token, a space and a count"),
+    ],
+)
+def test_what_is_not_a_vocabulary_is_refused(tmp_path, text, problem):
+    path = tmp_path / "v.txt"
+    path.write_text(text)
+    with pytest.raises(UserError) as error:
+        Vocabulary.read(path)
+    assert str(error.value).startswith(f"{path} is damaged: {problem}")
