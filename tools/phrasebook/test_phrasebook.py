@@ -1,5 +1,6 @@
 """The embedded corpus: the properties that it guarantees, and the file of it in the package."""
 
+import hashlib
 import lzma
 import re
 import unicodedata
@@ -12,6 +13,29 @@ from root import ROOT
 from tools.phrasebook import LANGUAGES, NOISY, SPLITS, generate, lexicon, sentences
 from tools.phrasebook.__main__ import TEXTS, archive
 
+# Results of the default experiment, which are committed, depend on every byte.
+SHA256 = {
+    "train.en": "114db50c6c612989339de7c7ac4b2999ae2260d0fecb6574eb622c9dfc8566f5",
+    "train.de": "f8bd9e437893cad7c3af5a0416fdec66b5f2c6c8cfc6205bb27de2ea2e8b5a98",
+    "train.fr": "c120a010eb1d3e8c15246cd771062099f88db12beda7eda06d05adf0e51f2dcf",
+    "valid.en": "9520d13c453fd7f6dfc0a53b05934fecd5e4d94178f463d281e910e16ae09320",
+    "valid.de": "9115ddda4bef2dea4801f96aad6280a93912d65e26659d1ec1571bee84879300",
+    "valid.fr": "57d2471ef3d6728dd6448e3f7cd706060d705149460f2833d01b4818c8275203",
+    "test.en": "862fc4bda122fa65acb4766b51335c3c2f596fd37730950e4c662b082e2dae4b",
+    "test.de": "02f59ebeb9cdcfafd380eb8fd0fa9e04dcb3455d8a61ec420225aecc54632ee1",
+    "test.fr": "f3aacb975601b00eb7db561a448d449f771588940d293586698a19ab3d00e234",
+    "noisy.en": "3bb9f6e3ff14c2b107190f4b6420be39f71de8c047b2d61ee07d39ff7ac40864",
+    "noisy.de": "637cdeeb6a64f240d058f2b3421db69dea7db2b08e283c4b9ccf91c62c3d6c52",
+    "noisy.fr": "a996fad27eba3988ba190c8debd46eb376c18001bae15c770dcfcd782e013713",
+}
+
+
+@pytest.mark.parametrize("text", SHA256)
+def test_the_embedded_text_never_changes(text: str) -> None:
+    split, language = text.split(".")
+    lines = "".join(f"{line}\n" for line in phrasebook.sentences(split, language))
+    assert hashlib.sha256(lines.encode()).hexdigest() == SHA256[text]
+
 
 def test_the_package_has_what_the_grammar_writes() -> None:
     # versions of xz may compress the same archive differently
@@ -22,7 +46,8 @@ def test_the_package_has_what_the_grammar_writes() -> None:
 
 
 def test_sizes() -> None:
-    assert {split: len(generate(split)) for split in SPLITS} == SPLITS
+    sizes = {split: len(generate(split)) for split in SPLITS}
+    assert sizes == SPLITS == {"train": 14_000, "valid": 500, "test": 500}
 
 
 @pytest.mark.parametrize("language", LANGUAGES)
