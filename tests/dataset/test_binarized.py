@@ -1,5 +1,6 @@
 import json
 import pickle
+import shutil
 import subprocess
 import sys
 
@@ -97,6 +98,26 @@ def test_text_is_made_ready_and_back_as_the_corpus_was(tmp_path):
     assert texts == ["ein offen", "ab ▁c"]
     assert corpus.tokenizer("de").tokenize("A b") == ["a", "▁", "b"]
     assert corpus.text("en", []) == ""
+
+
+def test_escapes_of_the_tokens_are_undone_in_the_text(tmp_path):
+    escaping = Tokenize(name="moses", lowercase=False, hyphens=True, escape=True)
+    sets = {**SETS, "train": [("Sie's ein-mal", "it's so-so [!]"), *PAIRS]}
+    made = prepare(tmp_path, sets, tokenize=escaping)
+    tokens = next(iter(made.text("tokens").pairs("train"))).target
+    assert tokens == "it &apos;s so @-@ so &#91; ! &#93;"
+    ids = made.binary.side("train", "en")[0]
+    assert made.binary.text("en", ids) == "it's so-so [!]"
+
+
+def test_a_corpus_can_be_moved(tmp_path):
+    made = prepare(tmp_path, SETS)
+    expected = made.binary.text("de", made.binary.side("train", "de")[0])
+    moved = made.binary.folder.rename(tmp_path / "elsewhere")
+    shutil.rmtree(tmp_path / "bpe")
+    corpus = BinaryCorpus(moved)
+    corpus.verify()
+    assert corpus.text("de", corpus.side("train", "de")[0]) == expected
 
 
 def test_of_sets_with_like_names_only_the_one_is_verified(tmp_path):
