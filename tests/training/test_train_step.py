@@ -1,6 +1,7 @@
 """Updates that fail: a loss that is not finite, a batch that does not fit into memory."""
 
 import dataclasses
+import math
 
 import pytest
 import torch
@@ -57,6 +58,16 @@ def test_a_loss_that_is_no_number_names_the_batch_that_did_it(corpus):
     pairs = ", ".join(str(row + 1) for row in share.update.batches[spoilt(share)[0]].rows[:5])
     with pytest.raises(UserError, match=f"loss of update 9 is nan.* training pairs {pairs}"):
         made.read(made.update(9, share))
+
+
+def test_a_gradient_that_is_infinite_ends_the_training(corpus, monkeypatch):
+    """Though the loss of the update is a number: its weights would be none."""
+    made = learner(corpus, SETTINGS)
+    monkeypatch.setattr(made.optimizer, "grad_norm", lambda: torch.tensor(math.inf))
+    share = next(first_shares(corpus))
+    said = r"^the loss of update 1 is \d.*, its gradient's norm inf: lower the learning rate"
+    with pytest.raises(UserError, match=said):
+        made.read(made.update(1, share))
 
 
 def test_an_update_that_does_not_fit_leaves_no_trace(corpus, monkeypatch):
