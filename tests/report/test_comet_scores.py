@@ -14,6 +14,7 @@ from bleuprint.config.cells import cells_of
 from bleuprint.config.comet import Comet
 from bleuprint.config.paths import Cell
 from bleuprint.report import headline
+from bleuprint.report.compare import _score, _Side, _tests
 from bleuprint.report.frame import RESULTS, load
 from bleuprint.report.records import check_settings, collect
 from bleuprint.report.report import table_md
@@ -118,6 +119,25 @@ def test_a_report_without_comet_is_not_that_of_settings_with_it(one_seed):
         with pytest.raises(UserError, match="was made with another params"):
             check_settings(each, of, RESULTS)
     assert not any("COMET" in str(part) for part in headline.everything(without))
+
+
+def test_compare_has_a_row_of_comet(one_seed, monkeypatch):
+    root, settings = one_seed
+    monkeypatch.chdir(root)
+    records = collect(settings, root)
+    tiny, small = (_Side(name, None, "", settings, records, False) for name in ("tiny", "small"))
+    (before,), (after,) = (side.results((1,)).values() for side in (tiny, small))
+    p = _tests(tiny, small, before, after)["comet"]
+    (difference,) = (
+        result.differences["comet"] for result in system_results(records) if result.differences
+    )
+    assert p == pytest.approx(difference.p, abs=1e-4)
+    corpus, test, label, *scores, delta, shown_p, agree = _score("comet", before, after, p)
+    assert (corpus, test, label) == ("news-en-de", "first", "COMET")
+    assert scores == [each.score("comet").number for each in (before, after)]
+    assert delta == f"{difference.value:+.1f}"
+    assert shown_p == f"{p:.3f}"
+    assert agree == f"{difference.agreement.value:.0f} %"
 
 
 @pytest.mark.parametrize("fact", ["scored_with", "hypotheses"])

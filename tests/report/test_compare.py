@@ -15,14 +15,17 @@ import processes
 import result_trees as trees
 from bleuprint.config.paths import Cell
 from bleuprint.report import frame
-from bleuprint.report.compare import _Side, changes
+from bleuprint.report.compare import _compared, _score, _Side, _tests, changes
 from bleuprint.report.frame import RESULTS
 from bleuprint.report.records import collect
+from bleuprint.runtime.errors import UserError
 from bleuprint.runtime.files import read_json, write_json
 from bleuprint.scoring.record import SCORES
 from bleuprint.text.parallel import read_lines
 from measuring import paired_tests, value_of
 from params import write_resolved
+from result_rows import frame as made_by_hand
+from result_rows import record
 from scoring import text
 
 TEST = "test.first"
@@ -247,6 +250,56 @@ def test_a_revision_and_what_is_here(repository):
     assert compare(repository, "HEAD@{0}", "@HEAD~1") == compare(repository, "@HEAD@{0}", "@HEAD~1")
     found = re.findall(r"^\w+@main~1 and \w+", compare(repository, "@main~1", "@"), re.M)
     assert found == ["tiny@main~1 and tiny", "small@main~1 and small"]
+
+
+@pytest.fixture
+def side(tmp_path):
+    """A function: one side of a comparison, of a system with a score for each seed."""
+    settings = trees.settings_in(tmp_path, corpora={"news-en-de": ("first",)})
+
+    def side(scores, revision="", **facts):
+        records = [
+            record("tiny", "news-en-de", "first", bleu, seed=seed, **facts)
+            for seed, bleu in scores.items()
+        ]
+        of_seeds = replace(settings, seeds=tuple(scores))
+        return _Side("tiny", None, revision, of_seeds, made_by_hand(*records), apart=False)
+
+    return side
+
+
+@pytest.mark.parametrize("references", ["4e" * 32, "99" * 32])
+def test_revisions_with_other_references_have_no_p(side, references):
+    first = side({1: 30.0, 2: 31.0, 3: 32.0}, revision="main")
+    second = side({1: 31.0, 2: 31.5, 3: 34.0}, references_sha256=references)
+    (before,) = first.results((1, 2, 3)).values()
+    (after,) = second.results((1, 2, 3)).values()
+    p = _tests(first, second, before, after)["bleu"]
+    if references == "4e" * 32:
+        assert p == pytest.approx(ttest_rel([30, 31, 32], [31, 31.5, 34]).pvalue)
+    else:
+        assert p is None
+
+
+def test_seeds_that_one_side_lacks_are_left_out(side):
+    one, both = side({1: 30.0}, revision="main"), side({2: 90.0, 1: 31.0})
+    *_, scores, note, _ = _compared(one, both, sentences=0)
+    (row,) = [row.cells for row in scores.rows if row.cells[2] == "BLEU"]
+    assert row[3:6] == ("30.0", "31.0", "+1.0")
+    assert note.startswith("Seeds: 1. p: ")
+    with pytest.raises(UserError, match=r"^tiny@main and tiny: no seed in common$"):
+        list(_compared(one, side({2: 90.0}), sentences=0))
+
+
+@pytest.mark.parametrize(
+    ("p", "target", "agree"),
+    [(0.04, "de", "53 %"), (0.06, "de", "–"), (0.04, "sym", "–"), (None, "de", "–")],
+)
+def test_people_agree_on_significant_differences_between_languages(side, p, target, agree):
+    """88.333 / (1 + e^(-0.96639 * 0.4)) = 52.6, by Kocmi et al. (2024)."""
+    (before,) = side({1: 20.0}, target=target).results((1,)).values()
+    (after,) = side({1: 20.4}, target=target).results((1,)).values()
+    assert _score("bleu", before, after, p)[-1] == agree
 
 
 @pytest.mark.parametrize(

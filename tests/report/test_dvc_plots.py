@@ -3,6 +3,9 @@
 import csv
 import io
 import json
+import subprocess
+
+import pytest
 
 from bleuprint.config.paths import Cell
 from bleuprint.report import dvc_plots
@@ -66,3 +69,21 @@ def test_the_templates_are_for_dvc():
     for name in ("curves", "scores"):
         content = json.loads((ROOT / ".dvc" / "plots" / f"{name}.json").read_text("utf-8"))
         assert Template(content, name).has_anchor("data")
+
+
+def test_a_system_has_the_same_color_in_every_plot():
+    encodings = []
+    for name in ("curves", "scores"):
+        content = json.loads((ROOT / ".dvc" / "plots" / f"{name}.json").read_text("utf-8"))
+        encodings.append(content["encoding"])
+    curves, scores = encodings
+    assert curves["color"]["field"] == scores["color"]["field"] == "system"
+    assert curves["color"]["scale"] == scores["color"]["scale"]
+    # Vega cuts the names of test sets at 100 pixels otherwise.
+    assert scores["facet"]["header"]["labelLimit"] == 0
+
+
+@pytest.mark.parametrize("path", ["dvc_plots/index.html", ".dvc/config.local", ".dvc/tmp/lock"])
+def test_what_dvcs_commands_write_is_ignored_by_git(path):
+    command = ["git", "check-ignore", "--quiet", path]
+    assert subprocess.run(command, cwd=ROOT).returncode == 0

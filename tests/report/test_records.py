@@ -98,6 +98,25 @@ def test_paired_tests_are_against_the_first_system(made, collected):
             )
 
 
+def test_a_system_alone_is_compared_with_nothing(made, tmp_path):
+    alone = trees.settings_in(tmp_path, systems=("small",), seeds=(1,))
+    records = collect(alone, made[0])
+    assert list(records.cells.system) == ["small"] * 3
+    tested = records.measures[["baseline", "difference", "p", "p_holm", "standard_error"]]
+    assert tested.isna().all(axis=None)
+
+
+def test_results_that_the_settings_do_not_name_are_passed_over(copy, collected):
+    """As of a system that was renamed, a seed that was removed, or a corpus."""
+    root, settings = copy
+    (root / "results" / "gone" / "news-en-de" / "1").mkdir(parents=True)
+    (root / "results" / "tiny" / "news-en-de" / "9").mkdir()
+    (root / "results" / "tiny" / "old-en-de").mkdir()
+    found = collect(settings, root)
+    assert_frame_equal(found.cells, collected.cells)
+    assert_frame_equal(found.measures, collected.measures)
+
+
 def test_saved_records_come_back_and_repeat_exactly(saved, collected, tmp_path):
     root, settings = saved
     text = (root / RESULTS).read_bytes()
@@ -127,3 +146,8 @@ def test_what_an_older_version_wrote(tmp_path):
         (tmp_path / RESULTS).write_text(old)
         with pytest.raises(UserError, match=rf"results\.json is damaged: .*{problem}"):
             load(tmp_path)
+
+
+def test_a_report_that_is_not_there_says_what_to_run(tmp_path):
+    with pytest.raises(UserError, match=r"reports/results\.json: no such file; run: make rep"):
+        load(tmp_path)

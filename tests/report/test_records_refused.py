@@ -2,6 +2,7 @@
 
 import copy as copies
 import re
+import shutil
 import warnings
 from dataclasses import replace
 
@@ -34,6 +35,31 @@ def test_translations_of_another_training(copy):
         f"{folder / 'training.json'} ({own}...); run: dvc repro, or if it runs nothing: "
         "dvc repro --force --single-item translate@small-news-en-de-3, then dvc repro"
     )
+
+
+@pytest.mark.parametrize("name", ["decode.beam", "average"])
+def test_settings_edited_since_translating(copy, name):
+    """The training is the same: its fingerprint has neither."""
+    root, settings = copy
+    edited = copies.copy(settings.system("small"))
+    if name == "average":
+        object.__setattr__(edited, "average", Average(last=3, ensemble=True))
+    else:
+        object.__setattr__(edited, "decode", replace(edited.decode, beam=7))
+    changed = with_systems(settings, {"small": edited})
+    message = rf"small/news-en-de/3/translation\.json: translated with {re.escape(name)} .*; run: "
+    with pytest.raises(UserError, match=message):
+        collect(changed, root)
+
+
+def test_translations_and_their_scores_put_in_place_of_others(copy):
+    """They belong together, and to another system than the name of their folder."""
+    root, settings = copy
+    good, bad = (root / Cell(name, "news-en-de", 1).results for name in ("small", "tiny"))
+    shutil.copytree(good / "hypotheses", bad / "hypotheses", dirs_exist_ok=True)
+    shutil.copy(good / "scores.json", bad)
+    with pytest.raises(UserError, match=r"tiny/.*first\.de: has changed since it was translated"):
+        collect(settings, root)
 
 
 @pytest.mark.parametrize(

@@ -142,6 +142,14 @@ def test_the_page_is_written_again_where_results_came_without_it(copy):
     assert not page.exists() and not list(page.parent.glob(".*"))
 
 
+def test_without_a_ledger_no_report_is_written(copy):
+    root, settings = copy
+    (root / "data" / "ledgers" / "talks-en-fr" / "dedup.json").unlink()
+    with pytest.raises(UserError, match=r"talks-en-fr/dedup\.json: no such file"):
+        report.write_reports(settings, root)
+    assert contents(root) == {}
+
+
 def test_no_sentence_of_a_corpus_in_what_is_committed(written):
     root, _ = written
     hypotheses = (root / Cell("tiny", "news-en-de", 1).results) / "hypotheses"
