@@ -70,3 +70,9 @@ def test_drawings_follow_the_theme_and_request_nothing(name):
     text = (IMAGES / name).read_text("utf-8")
     assert "@media (prefers-color-scheme: dark)" in text
     assert not re.findall(r"(?:href|src|url)\W+https?:", text) and "<script" not in text
+
+
+def test_pictures_are_small():
+    """Every clone has all their versions."""
+    for path in IMAGES.iterdir():
+        assert path.stat().st_size < 150_000, path

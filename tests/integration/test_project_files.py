@@ -28,6 +28,47 @@ def test_hooks_are_the_checks_of_make_lint():
     assert hooks - {"bleuprint"} == programs - {"snakemake"}
 
 
+@pytest.mark.parametrize("hook", HOOKS, ids=lambda hook: hook["id"])
+def test_options_of_hooks_exist(hook):
+    """pre-commit would stop each commit at one that does not."""
+    program, *options = shlex.split(hook["entry"])
+    subcommands = [option for option in options if not option.startswith("-")]
+    command = [Path(program).name, *subcommands, "--help"]
+    done = subprocess.run(command, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    for option in options:
+        assert option in subcommands or option in done.stdout
+
+
+def test_the_image_has_what_the_readme_asks_for():
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    oldest = re.search(r"Python (\d+)\.(\d+) or newer, git and make", readme)
+    python = re.search(r"^FROM .*python:(\d+)\.(\d+)", CONTAINER, re.MULTILINE)
+    assert [int(part) for part in python.groups()] >= [int(part) for part in oldest.groups()]
+    (packages,) = (step for step in STEPS if "apt-get install" in step)
+    assert {"git", "make", "g++"} <= set(packages.split())
+    assert STEPS[-1] == "make setup"
+
+
+PAGES = ["README.md", *sorted(f"docs/{path.name}" for path in (ROOT / "docs").glob("*.md"))]
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_targets_of_make_that_a_page_names_exist(page):
+    makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
+    text = (ROOT / page).read_text(encoding="utf-8")
+    code = "\n".join(re.findall(r"^```.*?^```|`[^`\n]+`", text, re.MULTILINE | re.DOTALL))
+    for target in re.findall(r"(?m)(?:^|`|; |&& )make ([a-z][a-z-]*)", code):
+        assert re.search(rf"^{target}:", makefile, re.MULTILINE), target
+
+
+def test_the_workflow_catalogue_is_told_that_there_is_a_report():
+    catalogue = YAML(typ="safe").load(ROOT / ".snakemake-workflow-catalog.yml")
+    deployment = catalogue["usage"]["software-stack-deployment"]
+    assert deployment["report"] is True
+    assert deployment["conda"] is True
+
+
 def test_what_is_built_here_is_not_copied_into_the_image():
     ignored = set((ROOT / ".dockerignore").read_text(encoding="utf-8").split())
     by_git = (ROOT / ".gitignore").read_text(encoding="utf-8").split()
