@@ -5,6 +5,7 @@ from statistics import fmean
 
 import pandas as pd
 import pytest
+from pandas.testing import assert_frame_equal
 
 import result_trees as trees
 from bleuprint.cells.results import Results
@@ -83,6 +84,25 @@ def test_the_same_translations_have_the_same_scores(records):
     tested = ["p", "p_randomization", "standard_error", "difference"]
     assert of(records, "as-small")[tested].equals(
         of(records, "small").loc[of(records, "as-small").index, tested]
+    )
+
+
+def test_the_records_of_systems_are_those_without_them(outside, records, tmp_path):
+    """Apart from Holm's correction, which is by the number of rows."""
+    alone = collect(trees.settings_in(tmp_path, corpora=CORPORA), outside[0])
+    trained = records.cells[records.cells.outside.isna()].reset_index(drop=True)
+    assert alone.cells.outside.isna().all()
+    assert_frame_equal(
+        trained.drop(columns="outside"),
+        alone.cells.drop(columns="outside"),
+        check_like=True,
+        check_dtype=False,
+    )
+    of_systems = records.measures[records.measures.system.isin(["tiny", "small"])]
+    assert_frame_equal(
+        of_systems.drop(columns="p_holm").reset_index(drop=True),
+        alone.measures.drop(columns="p_holm"),
+        check_dtype=False,
     )
 
 
