@@ -7,10 +7,13 @@ all that it takes, once the download that the line may name is removed.
 
 import gzip
 import json
+from itertools import count
+from types import SimpleNamespace
 
 import pytest
 
 from bleuprint.config.corpus_files import File, Files, Text
+from bleuprint.corpus.download import http
 from bleuprint.corpus.download.download import download_corpus
 from bleuprint.corpus.download.fetch import Source
 from bleuprint.runtime.errors import UserError
@@ -129,6 +132,24 @@ def test_a_packed_file_may_be_said_to_be_packed(tmp_path, host, encoding):
 
 
 # Servers that break off, go in circles or change their mind
+
+
+@pytest.mark.parametrize(("slowest", "is_enough"), [(500, True), (1000, False)])
+def test_a_slow_server_is_read_from_if_it_is_fast_enough(
+    corpus, host, monkeypatch, slowest, is_enough
+):
+    """By a clock that goes on by a second at each look: 600 bytes come in a period."""
+    seconds = count()
+    clock = SimpleNamespace(monotonic=lambda: next(seconds), sleep=lambda _: None)
+    monkeypatch.setattr(http, "time", clock)
+    monkeypatch.setattr(http, "_BLOCK", 100)
+    monkeypatch.setattr(http, "PERIOD", 5)
+    monkeypatch.setattr(http, "SLOWEST", slowest)
+    if is_enough:
+        assert corpus.read() == WHOLE
+    else:
+        assert "fewer than 1000 bytes in 5 seconds" in corpus.refusal()
+    assert len(host.seen) == (2 if is_enough else http.ATTEMPTS)
 
 
 @pytest.mark.parametrize("path", ["/x", "/y"])

@@ -1,5 +1,6 @@
 """Resources of jobs, and what is refused before any is submitted, without a SLURM."""
 
+import shutil
 from types import SimpleNamespace
 
 import pytest
@@ -74,6 +75,20 @@ def test_a_run_that_would_wait_for_ever_is_refused(bin, command, storage, refuse
             slurm.check(workflow)
     else:
         slurm.check(workflow)
+
+
+def test_where_there_is_no_sacct_the_executor_asks_squeue(bin, monkeypatch):
+    """Whatever the profile says: its default is sacct, if that is installed."""
+    shown = "AccountingStorageType   = accounting_storage/none\n"
+    for name, lines in (("scontrol", shown), ("squeue", "")):
+        program(bin, name, lines)
+    which = shutil.which
+    monkeypatch.setattr(shutil, "which", lambda name: None if name == "sacct" else which(name))
+    workflow = SimpleNamespace(
+        executor_plugin=SimpleNamespace(name="slurm"),
+        executor_settings=SimpleNamespace(status_command="sacct"),
+    )
+    slurm.check(workflow)
 
 
 def test_where_there_is_no_slurm_it_is_said(tmp_path, monkeypatch):

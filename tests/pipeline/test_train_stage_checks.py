@@ -172,6 +172,16 @@ def test_a_corpus_of_less_than_one_update_by_tokens_is_refused_with_values_that_
     train(root)
 
 
+def test_a_corpus_of_less_than_one_update_by_sentences_is_refused(tmp_path):
+    pairs = [(f"ba {'be ' * number}", "BA") for number in range(1, 45)]
+    root = project(tmp_path, pairs=pairs, tokens_per_update=None, sentences_per_update=45)
+    said = train(root, status=1)
+    assert said == (
+        "bleuprint: error: corpus toy: train has 44 pairs, less than one update of micro: lower "
+        "train.sentences_per_update (45) to 4, for example\n"
+    )
+
+
 def test_epochs_with_too_few_checkpoints_to_average_are_refused(tmp_path):
     root = project(tmp_path, max_updates=None, max_epochs=1, checkpoint_every=1000)
     params = root / "params.yaml"
@@ -186,7 +196,11 @@ def test_a_diverging_training_is_reported_by_the_first_process_that_sees_it(tmp_
     schedule = LrSchedule(constant=Constant(1e30))
     root = project(tmp_path, lr_schedule=schedule, clip_norm=0.0, validate_every=10, max_updates=1)
     said = train(root, status=1)
-    assert re.search(r"error: the validation loss after update 1 is (nan|inf): lower", said)
+    assert re.search(
+        r"error: the validation loss after update 1 is (nan|inf): lower the learning "
+        r"rate \(train\.lr_schedule\)",
+        said,
+    )
     assert "Traceback" not in said
 
 

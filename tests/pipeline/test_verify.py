@@ -15,6 +15,7 @@ from bleuprint.pipeline.first_difference import first_difference
 from bleuprint.pipeline.verify import lines, open_report
 from bleuprint.report.frame import RESULTS, costs_csv
 from bleuprint.report.same_results import Verdict
+from bleuprint.runtime.errors import UserError
 from bleuprint.runtime.files import read_json, write_json
 from result_rows import against, changed, frame, record
 
@@ -175,6 +176,28 @@ def test_a_stage_that_the_other_lacks(tmp_path):
     assert first_difference(stages, stages, LAST) is None
     fewer = {name: stages[name] for name in stages if not name.startswith("translate")}
     assert first_difference(stages, fewer, LAST) == ("translate", ["no such stage there"])
+
+
+@pytest.mark.parametrize(
+    ("damaged", "message"),
+    [
+        (
+            "stages: [1]\n",
+            r"/b: dvc\.lock is damaged: field stages: .*; restore it \(git checkout\)",
+        ),
+        ("stages:\n  a: 1\n", r"/b: dvc\.lock is damaged: field stages\.a: .*; restore it"),
+        ("stages:\n  a: {\n", r"/b: dvc\.lock:\d+: not valid YAML: "),
+    ],
+)
+def test_a_damaged_dvc_lock_is_named_if_it_is_needed(tmp_path, damaged, message):
+    """To say why results differ; the same results need no reason."""
+    here, there = write(tmp_path / "a"), write(tmp_path / "b", 36.0, **OTHER)
+    write_lock(here)
+    (there / "dvc.lock").write_text(damaged)
+    with pytest.raises(UserError, match=message):
+        compared(here, there)
+    write(there)
+    assert compared(here, there)[1] == Verdict.SAME_BYTES
 
 
 def test_measures_that_one_file_lacks_are_named(tmp_path):
