@@ -151,3 +151,25 @@ def test_hostile_text_stays_text_and_within_the_window(page, width):
     assert page.script("return document.documentElement.scrollWidth") <= width
     shown = page.script("return document.querySelector('.lines article bdi').textContent")
     assert shown == HOSTILE[0]
+
+
+@pytest.mark.parametrize("width", [390, 1280])
+def test_a_long_name_of_a_system_stays_above_the_next_line(page, width):
+    """Also where its translation is a single word."""
+    page.resize(width)
+    overlaps = page.script(
+        f"""const article = {LISTED}[10];
+        const rows = [...article.querySelectorAll("p")];
+        for (const row of rows.slice(-2)) {{
+          row.querySelector("b").textContent = "transformer-tiny-of-four-layers";
+          row.querySelector("bdi, em").textContent = "ja";
+        }}
+        article.style.contentVisibility = "visible";  // laid out now, not in a later frame
+        article.scrollIntoView();
+        const next = {LISTED}[11];
+        return [...rows, next].slice(1).map((row, i) =>
+          rows[i].querySelector("b").getBoundingClientRect().bottom
+          - row.getBoundingClientRect().top);"""
+    )
+    assert len(overlaps) == 4
+    assert max(overlaps) <= 0.5
