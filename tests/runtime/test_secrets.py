@@ -87,6 +87,7 @@ def test_an_address_of_the_environment_is_known_whole(address, masked, monkeypat
     [
         ("at http://me:hu sh@host/x: down", "at http://***@host/x: down"),
         ("http://a/x;http://b:hush@c,http://d", "http://a/x;http://***@c,http://d"),
+        ("http://b:hush@c,http://d?token=hush", "http://***@c,http://d?token=***"),
         ("with url: /a?token=hush&b=1 (by X)", "with url: /a?token=***&b=1 (by X)"),
         ("in header value: 'Bearer hush-hush\\n'", "in header value: 'Bearer ***\\n'"),
         ("fatal: me:hush@host.org/x.git not found", "fatal: ***@host.org/x.git not found"),

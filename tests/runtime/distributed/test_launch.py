@@ -132,6 +132,17 @@ def test_one_that_ends_without_a_word_is_named(tmp_path, act, others, status, sa
     assert seconds_since_it_died(tmp_path) < 30
 
 
+def test_process_0_is_named_though_the_others_lose_it(tmp_path):
+    """It has the store of the group, so that the others fail at the same moment."""
+    work = f"""
+    if rank == 0:
+        os.kill(os.getpid(), signal.SIGKILL)
+    {GO_ON}
+    """
+    line = "bleuprint: error: process 0 of 3 was ended by signal 9 (Killed)\n"
+    assert end(start(tmp_path, work, processes=3)) == (1, line)
+
+
 @pytest.mark.parametrize(
     ("error", "said"),
     [
