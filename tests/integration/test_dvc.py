@@ -38,6 +38,20 @@ def test_outputs_without_a_suffix_are_the_folders(by_dvc):
             assert rule.folders == [path for path, there in pairs if there.is_dir()]
 
 
+def test_a_clone_translates_with_the_outputs_of_two_stages(by_dvc, tmp_path):
+    """As docs/cache.md says of `dvc pull`; here they come from a copy of the cache."""
+    by_dvc.run("git", "clone", "--quiet", str(by_dvc.root), str(tmp_path / "clone"))
+    clone, whole = micro.Project(tmp_path / "clone"), by_dvc.copy(tmp_path / "whole")
+    shutil.copytree(by_dvc.root / ".dvc" / "cache", clone.root / ".dvc" / "cache")
+    command = ("bleuprint", "translate", "--system", "wide", "--corpus", "own", "text.txt")
+    for project in (clone, whole):
+        project.write("text.txt", "ba deo fi\nnu min\n")
+    assert "Traceback" not in clone.run(*command, status=1)
+    clone.run("dvc", "checkout", "average@wide-own-1", "binarize@own")
+    assert not (clone.root / "results" / "wide").exists()
+    assert clone.run(*command) == whole.run(*command) != ""
+
+
 def test_a_clone_without_data_is_up_to_date(by_dvc, tmp_path):
     by_dvc.run("git", "clone", "--quiet", str(by_dvc.root), str(tmp_path / "clone"))
     clone = micro.Project(tmp_path / "clone")
