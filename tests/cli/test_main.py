@@ -126,7 +126,6 @@ def run_here(project, monkeypatch, *arguments):
 
 
 def test_check_asks_spacy_for_the_languages_of_a_corpus(project, monkeypatch):
-    pytest.importorskip("spacy")
     text = PARAMS.replace("name: moses", "name: spacy").replace('target: "no"', 'target: "vi"')
     (project / "params.yaml").write_text(text)
     with pytest.raises(UserError, match=r"^params\.yaml: corpora\.own\.tokenize: .* Pyvi not"):
