@@ -10,6 +10,7 @@ import torch
 from safetensors.torch import save_file
 from torch.nn import functional
 
+import bars
 import systems
 from bleuprint.config.system import Average
 from bleuprint.dataset.subwords.vocabulary import BOS, EOS
@@ -74,6 +75,15 @@ def test_batches_change_nothing(corpus, model, monkeypatch, beam):
     alone = outputs(model, source, settings)
     assert together == alone
     assert len({tuple(words) for words in together}) > 10
+
+
+def test_the_bar_of_a_search_counts_empty_lines_too(corpus, model, monkeypatch):
+    shown = bars.recorded(monkeypatch)
+    source = corpus.binary.side("test.x", "de")
+    monkeypatch.setattr(engine, "BATCH_TOKENS", 40)
+    TorchEngine(model, DECODE).search(source, source.lengths, progress="translate it")
+    TorchEngine(model, DECODE).search(source, source.lengths)
+    assert shown == [bars.Bar("translate it", 31, 31), bars.Bar("", 31, 31)]
 
 
 @pytest.mark.parametrize("extra", [0, 5])

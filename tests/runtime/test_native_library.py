@@ -42,6 +42,13 @@ def test_the_library_that_was_built_is_used(build, capsys):
     assert (native.state(), capsys.readouterr().err) == ("", "")
 
 
+def test_the_version_is_that_of_the_sources(build, capsys):
+    """Otherwise every library is left out, and all that compares with it is skipped."""
+    build((ROOT / "src" / "bleuprint" / "native" / "version.cpp").read_text())
+    assert native.library().native_version() == VERSION
+    assert (native.state(), capsys.readouterr().err) == ("", "")
+
+
 def empty(path):
     path.write_bytes(b"")
 
