@@ -189,3 +189,18 @@ def test_a_missing_file_is_the_error_before_torch_is_loaded(project):
     training = "--system", "base", "--corpus", "own"
     error = run(project, *COMMAND, "translate", *training, "nosuch.txt", status=1)
     assert error == "bleuprint: error: nosuch.txt: no such file\n"
+
+
+@pytest.mark.parametrize(
+    ("command", "lowest"), [("serve --system=micro --corpus=toy", 0), ("ui", 1)]
+)
+def test_ports_are_whole_numbers_of_16_bits(command, lowest, capsys):
+    parser, _ = command_parser()
+    for port in (lowest, 65535):
+        assert parser.parse_args([*command.split(), f"--port={port}"]).port == port
+    for port in ("65536", str(lowest - 1), "http"):
+        with pytest.raises(SystemExit) as exit_info:
+            parser.parse_args([*command.split(), f"--port={port}"])
+        assert exit_info.value.code == 2
+        said = f"'{port}' is not a whole number from {lowest} to 65535"
+        assert said in capsys.readouterr().err

@@ -26,3 +26,10 @@ def test_nothing_is_extrapolated():
     assert human_agreement("chrF2", 40.0) == 90
     assert [agreement_text("BLEU", each) for each in (50, 54.6, 85)] == ["50 %", "55 %", "≥ 85 %"]
     assert human_agreement("chrF2++", 1.0) is human_agreement("TER", 1.0) is None
+
+
+def test_the_example_of_the_authors_tool():
+    """It prints 63.989% for 1.0 BLEU, and that 0.710 chrF2 agree as often."""
+    assert human_agreement("BLEU", 1.0) == pytest.approx(63.989, abs=0.01)
+    # 0.710 is rounded, and the curve rises by 22% a point
+    assert human_agreement("chrF2", 0.71) == pytest.approx(63.989, abs=0.012)

@@ -91,3 +91,19 @@ def test_a_tokenizer_that_is_not_installed(monkeypatch, language, extra):
         monkeypatch.setattr(f"sacrebleu.tokenizers.{module}", None)
     with pytest.raises(UserError, match=rf"pip install -c constraints.txt 'sacrebleu\[{extra}\]'"):
         bleu(["a"], ["a"], language)
+
+
+def test_translations_of_nothing_score_nothing():
+    references = ["the cat sat", "on the mat", "all day"]
+    nothing = texts_of(["", "", ""], references)
+    for key in ("bleu", "chrf2", "chrf2pp", "length_ratio"):
+        assert measure(key, nothing)["value"] == 0, key
+    assert measure("ter", nothing)["value"] == 100
+
+
+def test_ter_of_lines_without_a_reference():
+    """A resample of the first line alone has no reference, and TER 100; the second alone, too."""
+    result = ter(["a", ""], ["", "b"])
+    assert result["value"] == 200
+    assert result["low"] == pytest.approx(98, abs=5)
+    assert result["high"] - result["low"] == 100

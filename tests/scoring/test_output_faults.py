@@ -160,3 +160,10 @@ def test_loops(text, loops):
 def test_brackets(text, balanced):
     assert is_balanced(text) == balanced
     assert is_balanced("([" * 50_000 + text + "])" * 50_000) == balanced
+
+
+def test_too_long_is_more_than_three_times_the_source(corpus):
+    source, reference = "Good morning", "Guten Morgen"
+    six_words = "Guten Morgen und einen schönen Tag"
+    assert found(corpus, source, reference, six_words) == set()
+    assert found(corpus, source, reference, f"{six_words} euch") == {ANY, "too long"}

@@ -211,3 +211,15 @@ class TestSample:
         Path("inputs/news.no.gz").write_bytes(gzip.compress(b"a\n" * 3))
         (note,) = self.noted()
         assert "not parallel" in note
+
+    def test_lines_without_text(self):
+        self.write(["", " ", "\u200b"])
+        (note,) = self.noted()
+        expected = " is 0.0 (line length -100.0): BLEU needs lines of four tokens or more; "
+        assert expected in note
+
+    def test_only_the_first_lines_are_read(self, monkeypatch):
+        self.write(["one two three four five"] * 4 + ["One Two Three Four Five"] * 4)
+        assert len(self.noted(("lowercase: false", "lowercase: true"))) == 1
+        monkeypatch.setattr(reachable, "_LINES", 4)
+        assert self.noted() == []

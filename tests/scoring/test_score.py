@@ -7,7 +7,7 @@ import pytest
 
 import processes
 import result_trees as trees
-from bleuprint.config.paths import Cell
+from bleuprint.config.paths import Cell, folder
 from bleuprint.corpus.test_sets import Description
 from bleuprint.decoding.translation_record import ReferenceLoss
 from bleuprint.runtime.errors import UserError
@@ -191,3 +191,19 @@ def test_bad_translations(cell, tmp_path, content, message):
 def test_an_unknown_cell(tmp_path):
     fails(tmp_path, "no systems entry 'tny'", CELL._replace(system="tny"))
     fails(tmp_path, "no seed 2; there are: 1", CELL._replace(seed=2))
+
+
+def test_a_corpus_without_frequencies_has_no_word_accuracy(tmp_path, corpus):
+    """Of tokens that are characters, the training text has no counts of words."""
+    trees.write_lines(tmp_path / "text", ["a b"])
+    described = Description([3], ["a ▁ b"], None, None)
+    found = score.score_files(*[tmp_path / "text"] * 3, corpus, described, None)
+    assert groups(found, "word_accuracy") == {}
+    assert value_of(found, "chrf2") == 100
+
+
+@pytest.mark.usefixtures("cell")
+def test_a_test_set_that_is_not_described_is_named(tmp_path):
+    path = folder("news-en-de", "tests", tmp_path) / "first.json"
+    path.unlink()
+    fails(tmp_path, f"{path}")

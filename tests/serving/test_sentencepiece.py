@@ -81,3 +81,11 @@ def test_what_is_too_long_is_split_between_words(root, monkeypatch):
     assert translated.beyond and len(translated.pieces) > 1
     assert all(tokens[piece.source[0]].startswith("▁") for piece in translated.pieces)
     assert all(len(piece.source) <= 256 for piece in translated.pieces)
+
+
+def test_translations_are_words_of_the_task(root):
+    """Not pieces, and not empty."""
+    found = lines(root / CELL.results / "hypotheses" / "test.x.en")
+    assert len(found) == 40
+    words = {word for line in found for word in line.split(" ")}
+    assert len(words & {word.upper() for word in trainings.WORDS}) > 10

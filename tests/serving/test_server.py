@@ -268,3 +268,12 @@ def test_it_listens_on_this_machine_alone(server):
     # every address of 127/8 is this machine's, and all but the one are refused
     with pytest.raises(ConnectionRefusedError):
         socket.create_connection(("127.0.0.2", server.port), timeout=5)
+
+
+@pytest.mark.parametrize(
+    ("method", "path"), [("POST", "/"), ("GET", "/translate"), ("OPTIONS", "/translate")]
+)
+def test_other_methods_are_refused(server, method, path):
+    status, headers, body = server.ask(method, path, "{}")
+    assert (status, json.loads(body)) == (405, {"error": "Method Not Allowed"})
+    assert headers["allow"]

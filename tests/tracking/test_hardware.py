@@ -1,16 +1,22 @@
 """How fast devices compute, and what a training cost by their time: numbers worked by hand."""
 
+import dataclasses
 import platform
+from importlib.metadata import version
 from pathlib import Path
 
 import pytest
 import torch
 
+from bleuprint.config.corpus import SentencePiece, Units
+from bleuprint.config.experiment import load
 from bleuprint.runtime.distributed.group import Group
+from bleuprint.text import segmenter
 from bleuprint.tracking import hardware as machine
 from bleuprint.tracking.hardware import paper_flops, peak_flops
 from bleuprint.tracking.stopwatch import Stopwatch
 from bleuprint.training.train_state import TrainState
+from root import ROOT
 
 CPU = torch.device("cpu")
 ALONE = Group(0, 1, CPU)
@@ -126,3 +132,77 @@ def test_the_peak_of_memory_is_that_of_the_processes_that_trained(tmp_path):
         stopwatch = Stopwatch(tmp_path, {}, lambda peak=peak: peak)
         stopwatch.save()
     assert Stopwatch(tmp_path, {}, lambda: 11).peak_memory == 9
+
+
+@pytest.mark.parametrize(
+    ("name", "flops"),
+    [
+        ("Tesla K80", 2.8e12),
+        ("Tesla K40c", 3.7e12),
+        ("Tesla K40m", 3.7e12),
+        ("Tesla M40 24GB", 6.0e12),
+        ("NVIDIA Tesla P100-PCIE-12GB", 9.5e12),
+        # devices whose names are like these, and others
+        ("Quadro M4000", None),
+        ("Tesla P4", None),
+        ("AMD EPYC", None),
+    ],
+)
+def test_sustained_rates_are_those_of_the_papers_footnote(name, flops):
+    assert paper_flops(name) == flops
+
+
+def test_costs_are_of_all_devices():
+    """8 P100 of 9.3e12 FLOP/s could have done 7.44e12 in 0.1 s, of which 1e12 is 13.44%."""
+    machines = {**machine.machine_of(Group(0, 8, CPU)), "device": "Tesla P100-PCIE-16GB"}
+    training = cost(trained(machines, seconds=0.1))
+    assert training.devices == 8
+    assert training.mfu == 0.1344
+    assert training.flops_by_time == pytest.approx(0.1 * 8 * 9.5e12)
+
+
+def test_a_training_resumed_at_another_commit_is_of_one_machine():
+    gpu = {**machine.machine_of(ALONE), "device": "Tesla P100-PCIE-16GB"}
+    training = cost(trained(gpu, {**gpu, "commit": "another"}))
+    assert training.flops_by_time == 9.5e14
+    assert training.commit.endswith(" + another")
+
+
+def test_a_gpu_is_named_by_torch(monkeypatch):
+    monkeypatch.setattr(torch.cuda, "get_device_name", lambda device: f"GPU on {device}")
+    hardware = machine.machine_of(Group(0, 8, torch.device("cuda", 0)))
+    assert (hardware["device"], hardware["processes"]) == ("GPU on cuda:0", 8)
+
+
+def test_versions_include_the_packages_that_decide_the_text():
+    shown = machine.machine_of(ALONE, ["sacremoses", "subword-nmt"])["versions"]
+    expected = [f"{name} {version(name)}" for name in ("sacremoses", "subword-nmt")]
+    assert shown.split(", ")[2:] == expected
+
+
+@pytest.mark.parametrize(
+    ("recipe", "libraries"),
+    [
+        ("phrasebook", ["sacremoses", "subword-nmt"]),
+        ("course-multi30k", ["spacy", "sacremoses"]),
+        ("copy", []),
+    ],
+)
+def test_packages_of_recipes(recipe, libraries):
+    corpora = load(ROOT / "recipes" / f"{recipe}.yaml").corpora
+    assert machine.text_libraries(next(iter(corpora.values()))) == libraries
+
+
+def test_packages_of_sentencepiece_and_a_segmenter(monkeypatch):
+    monkeypatch.setattr(segmenter, "find_spec", lambda name: name)  # installed or not
+    corpus = load(ROOT / "recipes" / "phrasebook.yaml").corpora["phrasebook-en-de"]
+    pieces = Units(sentencepiece=SentencePiece("bpe", 99, joint=True, byte_fallback=False))
+    thai = dataclasses.replace(
+        corpus,
+        target="th",
+        tokenize=dataclasses.replace(corpus.tokenize, name="segmenter"),
+        vocabulary=pieces,
+        clean=(),
+        filter=(),
+    )
+    assert machine.text_libraries(thai) == ["pythainlp", "sacremoses", "sentencepiece"]

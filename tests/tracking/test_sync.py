@@ -262,3 +262,53 @@ def test_a_training_that_patience_ended_has_a_tag_that_says_why(root):
         "(best 0.003 at update 15)"
     )
     assert "early_end" not in runs["tiny news-en-de 1"].data.tags
+
+
+def test_new_scores_take_the_place_of_old_ones(root):
+    """Also lower ones: MLflow's search would keep the newest, not the best."""
+    settings, cell = load(), Cell("tiny", "news-en-de", 1)
+    list(sync(settings))
+    path = cell.results / "scores.json"
+    content = read_json(path)
+    for score in (90.0, 10.0):
+        for measured in content["first"]["measures"]:
+            if measured["measure"] == "bleu" and not measured["group"]:
+                measured["value"] = score
+        write_json(path, content)
+        assert changed(settings) == ["run tiny news-en-de 1: completed"]
+        _, runs = named(root)
+        assert runs["tiny news-en-de 1"].data.metrics["bleu/news-en-de/first"] == score
+
+
+@pytest.mark.usefixtures("root")
+def test_translations_of_another_search_are_not_those_of_the_settings():
+    settings, cell = load(), Cell("tiny", "news-en-de", 1)
+    assert Results(settings, cell).checked_scores()[1] == ""
+    tiny = settings.system("tiny")
+    wider = dataclasses.replace(tiny, decode=dataclasses.replace(tiny.decode, beam=7))
+    scores, why = Results(with_systems(settings, {"tiny": wider}), cell).checked_scores()
+    assert scores == {}
+    used = tiny.decode.beam
+    expected = f"translated with decode.beam {used}, but params.yaml has 7; run: dvc repro"
+    assert expected in why
+
+
+@pytest.mark.usefixtures("root")
+def test_translations_by_another_average_are_not_those_of_the_settings():
+    settings, cell = load(), Cell("tiny", "news-en-de", 1)
+    path = cell.results / "translation.json"
+    record = read_json(path)
+    record["averaged"]["settings"] = {"last": 9}
+    write_json(path, record)
+    scores, why = Results(settings, cell).checked_scores()
+    assert scores == {}
+    given = settings.system("tiny").average.given
+    assert f"translated with average {{'last': 9}}, but params.yaml has {given}; run: " in why
+
+
+def test_scores_are_shown_where_results_alone_were_pulled(root):
+    """Without the texts of the corpus, which would be compared."""
+    shutil.rmtree(root / "data" / "split")
+    list(sync(load()))
+    _, runs = named(root)
+    assert "bleu/news-en-de/first" in runs["tiny news-en-de 1"].data.metrics

@@ -2,6 +2,7 @@
 
 import shutil
 import socket
+import subprocess
 import sys
 import time
 
@@ -157,3 +158,43 @@ def test_a_training_whose_server_is_away_is_logged_by_a_sync(mlserver, tmp_path)
     assert live.info.run_id != run.info.run_id
     assert (live.data.params, live.info.run_name) == (run.data.params, run.info.run_name)
     assert len(live.data.params) > 60
+
+
+def test_a_training_that_is_met_again_keeps_its_end(root):
+    """As one whose outputs were removed: it ends at once, finished or stopped."""
+    first = Tracker(description())
+    log(first, 1, 2)
+    first.close("FINISHED")
+    _, (before,) = runs_in(store(root), "trial")
+    for status in ("FINISHED", "KILLED"):
+        again = Tracker(description())
+        log(again, 1, 2)
+        again.close(status)
+    _, (after,) = runs_in(store(root), "trial")
+    assert after.info.to_proto() == before.info.to_proto()
+    assert after.info.status == "FINISHED"
+
+
+def test_a_password_in_the_servers_address_is_not_printed(capsys):
+    tracker_module._say("http://me:secret@host:5000: down")
+    assert capsys.readouterr().err == "MLflow: http://***@host:5000: down\n"
+
+
+@pytest.mark.slow
+def test_several_processes_may_create_the_database_at_once(tmp_path):
+    """MLflow's own migrations crash if they meet."""
+    code = "from bleuprint.tracking import store; print(store.experiment(store.client(), 'trial'))"
+    started = [
+        subprocess.Popen(
+            [sys.executable, "-c", code],
+            cwd=tmp_path,
+            env=environment(),
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        for _ in range(3)
+    ]
+    ended = [(*process.communicate(timeout=180), process.returncode) for process in started]
+    assert [status for _, _, status in ended] == [0, 0, 0], ended
+    assert len({number for number, _, _ in ended}) == 1

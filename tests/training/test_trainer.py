@@ -16,17 +16,22 @@ from bleuprint.config.system import Average, Keep, System
 from bleuprint.dataset.batch import Batch
 from bleuprint.dataset.batching import Position, plan_updates
 from bleuprint.dataset.binarized import BinaryCorpus
-from bleuprint.model.transformer import Transformer
+from bleuprint.model.transformer import Transformer, count_parameters
+from bleuprint.model.weights import load_model
 from bleuprint.runtime.files import read_json
 from bleuprint.scoring.comet import folder_sha256
+from bleuprint.training.averaging import average
 from bleuprint.training.data_loader import BatchReader
+from bleuprint.training.job import export_checkpoints
 from bleuprint.training.loss import batch_loss
 from trainings import (
     checkpoints,
     fresh,
     job_in,
+    merges,
     project,
     start,
+    toy_pairs,
     train,
     train_here,
     wait_for_checkpoint,
@@ -175,3 +180,19 @@ def wait_for_update(root, least):
     while not any(int(path.name.rpartition("-")[2]) >= least for path in checkpoints(root)):
         assert time.monotonic() < deadline, f"no checkpoint of update {least} within a minute"
         time.sleep(0.01)
+
+
+def test_vocabularies_of_two_sizes_make_a_model_that_reads_back(tmp_path, monkeypatch):
+    pairs = [*toy_pairs(600, 1), ("ba be", "QU QU")]  # Q is a letter of the target only
+    job = job_in(project(tmp_path, pairs, units=merges(30, joint=False)), monkeypatch)
+    work, state, fingerprints = train_here(job, tmp_path / "work")
+    export_checkpoints(job, work, fingerprints, tmp_path / "checkpoints")
+    average(tmp_path / "checkpoints", Average(last=1), tmp_path / "averaged")
+    corpus = BinaryCorpus(job.corpus)
+    model = load_model(tmp_path / "averaged", corpus)
+    source, target = (len(corpus.segmentation(side).vocabulary) for side in ("de", "en"))
+    assert source != target
+    assert model.source_embedding.num_embeddings == source
+    assert model.projection.out_features == target
+    assert count_parameters(model) == state.parameters
+    assert state.curve[-1]["loss"] < 0.9 * state.curve[0]["loss"]
