@@ -87,3 +87,12 @@ def test_of_several_seeds_intervals_are_means():
 def test_nothing_is_shown_where_no_document_is_said():
     records = frame(record("tiny", CORPUS, TEST, 30))
     assert tables.documents(records) is None and not list(tables.document_findings(records))
+
+
+def test_a_single_document_has_a_score_and_no_finding():
+    by_document = {("dbleu", "document"): measured("dbleu", 40, 40, 40, units=1)}
+    records = frame(record("tiny", CORPUS, TEST, 30, measures=by_document))
+    shown = rows_of(tables.documents(records))["tiny"]
+    assert shown["d-BLEU"].startswith("40.0")
+    assert "BLEU" not in shown
+    assert list(tables.document_findings(records)) == []

@@ -9,6 +9,7 @@ from sacrebleu import BLEU, CHRF
 import result_trees as trees
 from bleuprint.scoring.measure import statistics_of
 from bleuprint.scoring.measures import MEASURES
+from bleuprint.scoring.score import by_document
 from bleuprint.scoring.significance import paired_test
 from measuring import measure, of_documents, texts_of
 
@@ -56,7 +57,7 @@ def test_dbleu_is_sacrebleus_of_documents_in_one_line():
 def test_dbleu_does_not_see_where_sentences_of_a_document_end():
     texts = texts_of(["a b c", "d e f g"], ["a b c d e", "f g"], "en", ["one", "one"])
     assert measure("dbleu", texts)["value"] == pytest.approx(100)
-    assert of_documents("bleu", texts)["value"] < 60
+    assert measure("bleu", texts)["value"] < 60
 
 
 @pytest.mark.parametrize(("key", "metric"), [("bleu", BLEU()), ("chrf2", CHRF())])
@@ -72,6 +73,18 @@ def test_the_interval_is_that_of_texts_of_drawn_documents(key, metric):
     half = (sorted(scores)[974] - sorted(scores)[25]) / 2
     expected = np.mean(scores) - half, np.mean(scores) + half
     assert (interval["low"], interval["high"]) == pytest.approx(expected, abs=1e-3)
+
+
+def test_one_document_has_no_interval():
+    """All resamples of a single document are equal: its interval would have no width."""
+    hypotheses, references, _ = made(1, 4)
+    texts = texts_of(hypotheses, references, "en", ["one"] * 4)
+    bleu = MEASURES["bleu"]
+    assert list(by_document(bleu, bleu.count(texts), texts)) == []
+    two_documents = texts_of(hypotheses, references, "en", ["one", "one", "two", "two"])
+    (interval,) = by_document(bleu, bleu.count(two_documents), two_documents)
+    assert interval["units"] == 2
+    assert interval["low"] < interval["high"]
 
 
 def test_lines_that_are_documents_have_the_interval_of_lines():

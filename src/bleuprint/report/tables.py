@@ -125,9 +125,13 @@ def document_findings(records: Records) -> Iterator[str]:
     """
     for (corpus, test), results in by_test(_by_document(records)).items():
         where = f"{corpus}, test set {test}"
-        times = [_width(r, DOCUMENT) / width for r in results if (width := _width(r, ""))]
         number = int(results[0].rows["dbleu", DOCUMENT][0].units)
-        if times and number > 1:
+        times = []
+        for result in results:
+            width_by_line = _width(result, "")
+            if number > 1 and width_by_line:
+                times.append(_width(result, DOCUMENT) / width_by_line)
+        if times:
             yield (
                 f"{where}, {number:,} documents: by document the interval of BLEU is "
                 f"{span(times)} times as wide as by line."

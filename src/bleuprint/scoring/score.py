@@ -39,14 +39,16 @@ def score_texts(texts: Texts, loss: ReferenceLoss | None = None) -> list[Measure
 
 
 def by_document(measure: Measure, statistics: Floats, texts: Texts) -> Iterator[Measured]:
-    """A score with the interval of whole documents, whose lines are alike.
+    """Yield a score with the interval of whole documents, whose lines are alike.
 
-    It is about other documents of the same kind, where one by line is about other lines.
+    It is about other documents of the same kind, where one by line is about other lines. A single
+    document yields nothing: all its resamples are equal, and the interval would have no width.
     """
-    if measure.kind == "score" and not measure.group and texts.documents:
-        sums = np.stack([statistics[lines].sum(0) for lines in texts.documents])
-        of_documents = replace(measure, share=False)  # which have more than 0 or 1
-        yield measured(of_documents, sums, measure.signature(texts), "document")
+    if measure.kind != "score" or measure.group or len(texts.documents) < 2:
+        return
+    sums = np.stack([statistics[lines].sum(0) for lines in texts.documents])
+    of_documents = replace(measure, share=False)  # which have more than 0 or 1
+    yield measured(of_documents, sums, measure.signature(texts), "document")
 
 
 def score_files(
