@@ -102,6 +102,15 @@ def test_a_missing_result_names_the_cell_and_the_file(copy, name):
     )
 
 
+def test_a_missing_translation_names_the_file(copy):
+    root, settings = copy
+    path = root / Cell("small", "talks-en-fr", 1).results / "hypotheses" / "test.only.fr"
+    path.unlink()
+    with pytest.raises(UserError) as caught:
+        collect(settings, root)
+    assert str(caught.value) == f"{path}: no such file; run: make reproduce, or dvc pull"
+
+
 @pytest.mark.parametrize(
     "file",
     [
