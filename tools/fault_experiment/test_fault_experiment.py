@@ -167,6 +167,12 @@ def test_tests_named_for_a_module_or_importing_it_come_first() -> None:
     assert "tests/integration/test_dvc.py" in rounds["elsewhere"]
 
 
+def test_the_tests_of_a_command_are_in_several_folders() -> None:
+    rounds = rounds_of_tests(ROOT, "src/bleuprint/cli/translate.py")
+    assert "tests/cli/test_main.py" in rounds["package"]
+    assert "tests/serving/test_translator.py" in rounds["elsewhere"]
+
+
 # Of the project below: `clamp` is tested, `middle` only in a process, `unused` nowhere.
 MODULE = """\
 def clamp(value, low, high):

@@ -20,6 +20,8 @@ from tools.fault_experiment.faults import Fault, with_fault
 SECONDS_PER_TEST = 400
 # Tests of the whole program take minutes each.
 WHOLE_PROGRAM = ("tests/integration/", "tests/faults/")
+# The folders of tests in which some packages are tested as well as in their own.
+OTHER_FOLDERS = {"cli": ("tests/serving/",), "cells": ("tests/tracking/",)}
 # pytest's exit status if no test was selected.
 NONE_SELECTED = 5
 
@@ -224,9 +226,9 @@ def rounds_of_tests(root: Path, path: str) -> dict[str, list[str]]:
 
     Returns:
         Test files, from there, by round: "named" for the module or importing it, in the tests of
-        its package; "package" for the rest of these; "elsewhere" for others that import it and
-        for tests of the whole program. A package without a folder in tests/ has the tests that
-        import it.
+        its package; "package" for the rest of these; "elsewhere" for others that import it, for
+        `OTHER_FOLDERS` and for tests of the whole program. A package without a folder in tests/
+        has the tests that import it.
     """
     module = module_of(path)
     package = Path(path).parts[2]
@@ -239,6 +241,7 @@ def rounds_of_tests(root: Path, path: str) -> dict[str, list[str]]:
     named = [name for name in texts if Path(name).stem.startswith(f"test_{stem}")]
     importing = [name for name, text in texts.items() if imports(text, module)]
     whole = [name for name in texts if name.startswith(WHOLE_PROGRAM)]
+    others = [name for name in texts if name.startswith(OTHER_FOLDERS.get(package, ()))]
     if (root / "tests" / package).is_dir():
         of_package = [name for name in texts if name.startswith(f"tests/{package}/")]
     else:
@@ -247,7 +250,8 @@ def rounds_of_tests(root: Path, path: str) -> dict[str, list[str]]:
         of_package = [name for name in of_package if name not in whole]
     likeliest = [name for name in dict.fromkeys([*named, *importing]) if name in of_package]
     rest = [name for name in of_package if name not in likeliest]
-    elsewhere = [name for name in dict.fromkeys([*importing, *whole]) if name not in of_package]
+    every = dict.fromkeys([*importing, *others, *whole])
+    elsewhere = [name for name in every if name not in of_package]
     return {"named": likeliest, "package": rest, "elsewhere": elsewhere}
 
 
