@@ -16,6 +16,7 @@ from bleuprint.dataset.binarized import BinaryCorpus
 from bleuprint.model.transformer import Transformer
 from bleuprint.runtime.files import read_json
 from bleuprint.scoring.comet import folder_sha256
+from bleuprint.training import trainer as trainer_module
 from bleuprint.training.history import TrainingFacts
 from bleuprint.training.job import export_checkpoints
 from bleuprint.training.loss import batch_loss
@@ -76,6 +77,45 @@ class Killed(Observer):
         self.saves += 1
         if self.saves == 3:
             raise KeyboardInterrupt
+
+
+class Interrupting(Observer):
+    """Keeps the figures of each update, and ends a training after `last` of them."""
+
+    def __init__(self, last=None):
+        self.last = last
+        self.losses = {}
+        self.tokens = {}
+
+    def updated(self, state, stats):
+        self.losses[state.update] = stats.loss
+        self.tokens[state.update] = stats.target_tokens
+        if state.update == self.last:
+            raise KeyboardInterrupt
+
+
+@pytest.mark.parametrize(("last", "saved"), [(7, 4), (15, 12)])
+def test_a_point_of_the_curve_spans_the_kill(untrained, tmp_path, monkeypatch, last, saved):
+    """Points are 10 updates apart and checkpoints 4, so that these lie inside an interval."""
+    monkeypatch.setattr(trainer_module, "_CURVE_POINTS", 5)
+    job = job_in(fresh(untrained, tmp_path), monkeypatch)
+    settings = dataclasses.replace(job.system.train, checkpoint_every=4)
+    job = dataclasses.replace(job, system=dataclasses.replace(job.system, train=settings))
+    figures = Interrupting()
+    _, whole, _ = train_here(job, tmp_path / "whole", figures)
+    assert [point["update"] for point in whole.curve] == [10, 20, 30, 40, 50]
+    for point in whole.curve:
+        updates = range(point["update"] - 9, point["update"] + 1)
+        loss = sum(figures.losses[update] for update in updates)
+        tokens = sum(figures.tokens[update] for update in updates)
+        assert point["loss"] == pytest.approx(loss / tokens, rel=1e-12)
+
+    with pytest.raises(KeyboardInterrupt):
+        train_here(job, tmp_path / "killed", Interrupting(last))
+    resumed = Interrupting()
+    _, state, _ = train_here(job, tmp_path / "killed", resumed)
+    assert min(resumed.losses) == saved + 1
+    assert state.curve == whole.curve
 
 
 @pytest.mark.parametrize(
