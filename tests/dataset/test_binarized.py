@@ -170,6 +170,29 @@ def test_a_damaged_array_is_named_where_nothing_is_verified(tmp_path, kind, faul
     assert str(error.value).startswith(f"{path} is damaged: ")
 
 
+@pytest.mark.parametrize(
+    ("array", "found"),
+    [
+        (np.zeros((3, 2), np.uint16), r"\(3, 2\) uint16"),
+        (np.zeros(3, np.float32), r"\(3,\) float32"),
+        (np.zeros((), np.uint16), r"\(\) uint16"),
+    ],
+)
+def test_an_array_of_another_shape_or_type_is_no_list_of_ids(tmp_path, array, found):
+    corpus = prepare(tmp_path, SETS).binary
+    np.save(corpus.folder / "train.de.ids.npy", array)
+    with pytest.raises(UserError, match=f"it is no list of ids or lengths, but {found}"):
+        corpus.side("train", "de")
+
+
+def test_an_array_that_is_missing_is_named(tmp_path):
+    corpus = prepare(tmp_path, SETS).binary
+    path = corpus.folder / "train.de.ends.npy"
+    path.unlink()
+    with pytest.raises(UserError, match=r"train\.de\.ends\.npy: no such file; run: make reproduce"):
+        corpus.side("train", "de")
+
+
 def test_another_version_is_refused(tmp_path):
     folder = prepare(tmp_path, SETS).binary.folder
     path = folder / "corpus.json"

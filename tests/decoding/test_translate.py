@@ -4,6 +4,7 @@ import copy
 import dataclasses
 import hashlib
 import random
+import shutil
 
 import pytest
 import torch
@@ -192,6 +193,36 @@ def cross_entropy(model, corpus, test):
 def test_the_loss_is_that_of_the_stored_weights(corpus, model, stored, tmp_path, changes):
     translate_into(tmp_path, corpus, stored, dataclasses.replace(DECODE, **changes))
     assert read_json(tmp_path / "translation.json")["losses"] == losses_by_hand(model, corpus)
+
+
+def test_tokens_that_are_not_those_of_the_corpus_are_refused(corpus, stored, tmp_path):
+    tokens = tmp_path / "tokens"
+    shutil.copytree(corpus.root / "tokens", tokens)
+    path = tokens / "test.y.de"
+    lines = path.read_text("utf-8").split("\n")[:-1]
+    path.write_text("".join(f"{line}\n" for line in [*lines, "ba"]), "utf-8")
+    with pytest.raises(UserError) as raised:
+        translate.translate_tests(
+            corpus.root / "binary", stored, DECODE, tmp_path / "results", tokens
+        )
+    message = f"{path}: has {len(lines) + 1} lines, not {len(lines)}; run: make reproduce"
+    assert str(raised.value).startswith(message)
+    assert not (tmp_path / "results" / "hypotheses").exists()
+
+
+@pytest.mark.parametrize("field", ["fingerprint", "averaged"])
+def test_a_model_that_does_not_say_its_training_translates_nothing_that_counts(
+    corpus, stored, tmp_path, field
+):
+    model = tmp_path / "model"
+    shutil.copytree(stored, model)
+    described = read_json(model / "model.json")
+    del described[field]
+    write_json(model / "model.json", described)
+    with pytest.raises(UserError) as raised:
+        translate_into(tmp_path / "results", corpus, model, DECODE)
+    assert str(raised.value).startswith(f"{model / 'model.json'} is damaged: it does not say which")
+    assert not (tmp_path / "results" / "translation.json").exists()
 
 
 def test_translations_that_their_limit_cut_are_recorded(corpus, model, stored, tmp_path):

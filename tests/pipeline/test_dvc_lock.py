@@ -30,6 +30,16 @@ def test_a_dvc_lock_that_was_cut_short_says_the_way_out(project, text):
         dvc_lock.changed_stages(project)
 
 
+@pytest.mark.parametrize("name", ["dvc.yaml", "dvc.lock"])
+def test_a_file_of_dvc_that_is_nested_too_deeply_says_the_way_out(project, name):
+    (project / "dvc.yaml").write_text("stages:\n  a: {cmd: 'true'}\n")
+    (project / name).write_text("a: " + "[" * 5000 + "]" * 5000)
+    with pytest.raises(UserError) as raised:
+        dvc_lock.changed_stages(project)
+    message = "dvc.yaml or dvc.lock is nested too deeply; git has no copy of it. Run: rm"
+    assert str(raised.value).startswith(message)
+
+
 def test_a_lock_that_is_written_is_not_lost_at_a_stop(tmp_path, monkeypatch):
     class Cut:
         dvcfile: "Cut"
