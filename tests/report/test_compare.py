@@ -268,7 +268,7 @@ def side(tmp_path):
     return side
 
 
-@pytest.mark.parametrize("references", ["4e" * 32, "99" * 32])
+@pytest.mark.parametrize("references", ["4e" * 32, "99" * 32], ids=["same", "other"])
 def test_revisions_with_other_references_have_no_p(side, references):
     first = side({1: 30.0, 2: 31.0, 3: 32.0}, revision="main")
     second = side({1: 31.0, 2: 31.5, 3: 34.0}, references_sha256=references)
