@@ -4,6 +4,7 @@ import math
 import random
 import statistics
 
+import numpy as np
 import pytest
 
 from bleuprint.report.notes import notes
@@ -120,6 +121,22 @@ def test_three_seeds_are_tested_across_seeds():
     assert (score.mean, score.low, score.high) == (pytest.approx(93.7 / 3), None, None)
     assert results[1].scores["ter"].mean == pytest.approx(93.7 / 3 - 9)
     assert results[1].scores["chrf2"].mean == pytest.approx(93.7 / 3 + 20)
+
+
+def test_the_errors_of_seeds_are_averaged_and_their_differences_spread():
+    base, good = (30.0, 31.0, 29.5), (31.0, 32.5, 30.2)
+    errors = (0.2, 0.5, 1.1)
+    records = []
+    for seed in (1, 2, 3):
+        tested = against("base", 0.9)
+        tested["tested"]["standard_error"] = errors[seed - 1]
+        records.append(record("base", "news-en-de", "only", base[seed - 1], seed=seed))
+        records.append(record("good", "news-en-de", "only", good[seed - 1], seed=seed, **tested))
+    found = difference(system_results(frame(*records)), "good")
+    assert found.error == pytest.approx(np.mean(errors))
+    deltas = np.subtract(good, base)
+    assert found.deviation == pytest.approx(np.std(deltas, ddof=1))
+    assert len({found.error, *errors}) == 4
 
 
 @pytest.mark.parametrize(("corpus", "known"), [("news-en-de", True), ("copy-src-tgt", False)])

@@ -2,6 +2,8 @@ import json
 import os
 import subprocess
 import sys
+import threading
+import time
 from pathlib import Path
 
 import pytest
@@ -10,7 +12,7 @@ from bleuprint.config.corpus_files import File
 from bleuprint.corpus.download import http
 from bleuprint.corpus.download.fetch import Source, fetch, source_of_environment
 from downloads import BODY, HALF, NEW, get, kept, left, locked, place, ranges, refused, sum_of
-from servers import Proxy, cut, running, status
+from servers import Proxy, cut, running, stall, status
 
 pytestmark = pytest.mark.usefixtures("pauses", "no_proxies")
 
@@ -165,6 +167,39 @@ def test_processes_that_record_at_once_lose_no_entry(tmp_path):
     assert [process.wait() for process in started] == [0, 0, 0]
     assert len(locked(tmp_path)) == 30
     assert list(locked(tmp_path)) == sorted(locked(tmp_path))
+
+
+def test_a_download_does_not_wait_for_that_of_another_file(tmp_path, host):
+    """And the entry that one records while the other runs is there at the end."""
+    over = threading.Event()
+    slow, fast = host.put("/slow", BODY), host.put("/fast", NEW)
+    host.script["/slow"] = [stall(HALF, over)]
+    threads = [
+        threading.Thread(target=get, args=(tmp_path, File(url=url)), daemon=True)
+        for url in (slow, fast)
+    ]
+    try:
+        threads[0].start()
+        wait_until(lambda: any(seen.sent for seen in host.asked("/slow")))
+        threads[1].start()
+        threads[1].join(60)
+        assert not threads[1].is_alive()
+        assert threads[0].is_alive()
+        assert list(locked(tmp_path)) == [fast]
+    finally:
+        over.set()
+    threads[0].join(60)
+    assert {url: each["sha256"] for url, each in locked(tmp_path).items()} == {
+        fast: sum_of(NEW),
+        slow: sum_of(BODY),
+    }
+
+
+def wait_until(holds):
+    deadline = time.monotonic() + 60
+    while not holds():
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
 
 
 def test_a_file_with_a_sha256_in_the_settings_is_not_locked(tmp_path, host):
