@@ -72,6 +72,21 @@ def test_card_and_weights(released):
             assert not any(s.encode() in content for s in sentences if len(s) > 15), path
 
 
+def test_code_that_differs_from_its_commit_is_not_released(by_dvc, tmp_path):
+    """All stages are up to date: a comment in dvc.yaml runs nothing, and is not committed."""
+    project = by_dvc.copy(tmp_path / "project")
+    head = project.run("git", "rev-parse", "HEAD").strip()
+    project.write("dvc.yaml", f"{project.read('dvc.yaml')}# a comment\n")
+    assert project.changed() == set()
+    output = tmp_path / "released"
+    said = project.run(sys.executable, "-m", "bleuprint", "release", str(output), status=1)
+    assert said == (
+        f"bleuprint: error: src, stages or dvc.yaml differs from the commit {head[:12]}: "
+        "commit the changes first (git status), then run the same command again\n"
+    )
+    assert not output.exists()
+
+
 def test_a_release_is_the_same_result(copy):
     text, verdict = verify.lines(verify.open_own(), verify.open_report(str(copy)))
     assert verdict == Verdict.SAME_BYTES and "2 results the same bytes" in text[0]
