@@ -28,6 +28,7 @@ def root(tmp_path_factory):
         tmp_path_factory.mktemp("pieces"),
         units=UNITS,
         tokenize=NONE,
+        pairs_of=trainings.mirrored_pairs,
         max_updates=120,
         keep=Keep(last=2, best=0, every=0),
     )

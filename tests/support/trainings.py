@@ -37,10 +37,31 @@ WORDS = [first + second for first in "bdfgklmnprst" for second in "aeiou"]
 
 
 def toy_pairs(count, seed):
-    """Sentences of made-up words; their translations are reversed, and in capitals."""
+    """Sentences of made-up words and their translations, which differ in length and vocabulary."""
     rng = random.Random(seed)
     sources = [[rng.choice(WORDS) for _ in range(rng.randint(2, 6))] for _ in range(count)]
-    return [(" ".join(words), " ".join(words[::-1]).upper()) for words in sources]
+    return [(" ".join(words), translated(words)) for words in sources]
+
+
+def translated(words):
+    """The translation of a toy sentence: the words from last to first, in capitals.
+
+    Words that end in "a" or "e" have the article SE, so that targets are longer than sources. Words
+    in "o" and in "u" have one translation, so that the target language has fewer words.
+    """
+    target = []
+    for word in reversed(words):
+        if word.endswith(("a", "e")):
+            target.append("SE")
+        target.append(word.replace("u", "o").upper())
+    return " ".join(target)
+
+
+def mirrored_pairs(count, seed):
+    """Like `toy_pairs`, but a translation has just the words of its source: easier to learn."""
+    return [
+        (source, " ".join(reversed(source.upper().split()))) for source, _ in toy_pairs(count, seed)
+    ]
 
 
 def merges(count, joint=True):
@@ -48,10 +69,12 @@ def merges(count, joint=True):
     return Units(bpe=Bpe(count, joint, threshold=0))
 
 
-def project(root, pairs=None, units=None, test=None, tokenize=TOKENIZE, **train):
+def project(
+    root, pairs=None, units=None, test=None, tokenize=TOKENIZE, pairs_of=toy_pairs, **train
+):
     """A folder in which `stages/train.py micro toy 1` can run; `train` changes settings."""
-    held_out = toy_pairs(40, 2)
-    sets = {"train": pairs or toy_pairs(600, 1), "valid": held_out, "test.x": test or held_out}
+    held_out = pairs_of(40, 2)
+    sets = {"train": pairs or pairs_of(600, 1), "valid": held_out, "test.x": test or held_out}
     units = units or merges(60)
     prepared = prepare(root / "prepared", sets, units=units, tokenize=tokenize)
     for stage in ("binary", "split", "tokens"):
@@ -143,7 +166,7 @@ def stage(root, name):
 
 def translator(root):
     """A toy project in `root` that has been trained and has translated."""
-    train(project(root, keep=Keep(last=2, best=0, every=0)))
+    train(project(root, pairs_of=mirrored_pairs, keep=Keep(last=2, best=0, every=0)))
     for name in ("average", "translate"):
         stage(root, name).check_returncode()
     return root
