@@ -1,0 +1,122 @@
+"""How `run` ends a command: its exit status, and what it says on stderr."""
+
+import json
+import os
+from types import SimpleNamespace
+
+import pytest
+
+from bleuprint.runtime import errors
+from bleuprint.runtime.errors import (
+    LAUNCHED,
+    Interrupted,
+    PeerLost,
+    Unreachable,
+    UserError,
+    UserErrors,
+)
+from bleuprint.runtime.streams import STDOUT
+
+
+@pytest.fixture
+def ended(monkeypatch):
+    """A function that runs `main` as a command does; it returns the exit status."""
+    monkeypatch.delenv("TORCHELASTIC_ERROR_FILE", raising=False)
+    monkeypatch.delenv(LAUNCHED, raising=False)
+    # streams and signals are pytest's
+    signals = SimpleNamespace(catch=lambda: None, end_at_once=lambda: None)
+    monkeypatch.setattr(errors, "interrupts", signals)
+    monkeypatch.setattr(errors, "prepare", lambda: None)
+    monkeypatch.setattr(errors, "discard_output", lambda: None)
+
+    def exit_at_once(status):
+        raise SystemExit(status)
+
+    monkeypatch.setattr(os, "_exit", exit_at_once)
+
+    def run(main):
+        with pytest.raises(SystemExit) as raised:
+            errors.run(main)
+        return raised.value.code
+
+    return run
+
+
+def failing(error):
+    def main():
+        raise error
+
+    return main
+
+
+@pytest.mark.parametrize(
+    ("error", "status", "said"),
+    [
+        (UserError("a.txt: line 3: 'x'\nis bad"), 1, "error: a.txt: line 3: 'x' is bad\n"),
+        (Unreachable("host: no answer"), 1, "error: host: no answer\n"),
+        (UserErrors(["first", "second"]), 1, "error: first\nbleuprint: error: second\n"),
+        (PeerLost("process 1 is lost"), 69, "error: process 1 is lost\n"),
+        (Interrupted("stopped; saved"), 75, "note: stopped; saved\n"),
+        (KeyboardInterrupt(), 130, "note: interrupted\n"),
+        (FileNotFoundError(2, "No such file", "a.txt"), 1, "error: No such file: a.txt\n"),
+    ],
+)
+def test_an_error_ends_a_command_with_its_status_and_one_line(ended, capsys, error, status, said):
+    assert ended(failing(error)) == status
+    assert capsys.readouterr() == ("", f"bleuprint: {said}")
+
+
+def test_a_bug_keeps_its_traceback(ended, capsys):
+    assert ended(failing(KeyError("no such key"))) == 1
+    said = capsys.readouterr().err
+    assert said.startswith("Traceback ")
+    assert said.endswith("KeyError: 'no such key'\n")
+
+
+def test_nobody_reads_the_output_any_more(ended, capsys):
+    assert ended(failing(BrokenPipeError(32, "Broken pipe", STDOUT))) == 141
+    assert capsys.readouterr() == ("", "")
+
+
+def test_success_is_status_0_and_calls_what_waits_for_it(ended, monkeypatch):
+    called = []
+    monkeypatch.setattr(errors, "AT_SUCCESS", [lambda: called.append("after")])
+    assert ended(lambda: called.append("main")) == 0
+    assert called == ["main", "after"]
+
+
+@pytest.mark.parametrize("error", [UserError("bad"), SystemExit(2)])
+def test_a_command_that_fails_calls_nothing_after_it(ended, monkeypatch, error):
+    called = []
+    monkeypatch.setattr(errors, "AT_SUCCESS", [lambda: called.append("after")])
+    status = ended(failing(error))
+    assert called == []
+    # argparse exits by itself
+    assert status == (2 if isinstance(error, SystemExit) else 1)
+
+
+@pytest.mark.parametrize("is_launched", [True, False])
+def test_a_launched_process_leaves_its_message_to_the_launcher(
+    ended, capsys, tmp_path, monkeypatch, is_launched
+):
+    """Under torchrun alone, it is printed as well."""
+    path = tmp_path / "error.json"
+    monkeypatch.setenv("TORCHELASTIC_ERROR_FILE", str(path))
+    if is_launched:
+        monkeypatch.setenv(LAUNCHED, "4711")
+    assert ended(failing(UserErrors(["first", "second"]))) == 1
+    record = json.loads(path.read_text())
+    assert (record["message"], record["status"]) == ("first; second", 1)
+    said = capsys.readouterr().err
+    assert said == ("" if is_launched else "bleuprint: error: first\nbleuprint: error: second\n")
+
+
+def test_one_line_even_where_no_stage_runs(capsys):
+    with errors.exit_on_error():
+        pass
+    with pytest.raises(SystemExit) as raised, errors.exit_on_error():
+        raise UserErrors(["first", "second"])
+    assert raised.value.code == 1
+    assert capsys.readouterr().err == "bleuprint: error: first\nbleuprint: error: second\n"
+    with pytest.raises(KeyError), errors.exit_on_error():
+        raise KeyError("a bug")
