@@ -239,6 +239,19 @@ def test_a_clone_without_the_folder_knows_its_sum(tmp_path, corpora, monkeypatch
     assert found == recorded and "sha256" in found["small"]["own"]["train"]["from"]
 
 
+@pytest.mark.parametrize("updates", [("90", "100"), ("9999990", "10000000")])
+def test_of_several_checkpoints_the_one_of_the_largest_update_is_the_start(
+    tmp_path, corpora, updates
+):
+    folder = tmp_path / "start"
+    weights = written(folder, model_of(corpora[0].binary, 1), corpora[0].binary).weights
+    for update in updates:
+        (folder / f"{update}.safetensors").write_bytes(weights.read_bytes())
+    weights.unlink()
+    found = start_files(Start(folder=str(folder)), CELL)
+    assert found.weights.name == f"{updates[-1]}.safetensors"
+
+
 def test_releases(tmp_path, corpora, monkeypatch):
     monkeypatch.chdir(tmp_path)
     corpus, release = corpora[0].binary, Path("release")

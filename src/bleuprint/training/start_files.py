@@ -76,8 +76,9 @@ def start_files(start: Start, cell: Cell) -> StartFiles:
     if len(models := sorted(folder.glob("models/*/*/*/averaged"))) > 1:  # of a release
         raise UserError(f"{folder}: has {len(models)} models: name one, such as {models[0]}")
     (folder,) = models or [folder]
-    numbered = sorted(each for each in folder.glob("*.safetensors") if each.stem.isdecimal())
-    weights = [path for path in (folder / _WEIGHTS, *reversed(numbered)) if path.is_file()]
+    by_update = {int(path.stem): path for path in _numbered(folder)}
+    newest_first = [by_update[update] for update in sorted(by_update, reverse=True)]
+    weights = [path for path in [folder / _WEIGHTS, *newest_first] if path.is_file()]
     if not weights or not (folder / DESCRIPTION).is_file():
         raise UserError(f"{folder}: no {_WEIGHTS} or UPDATE.safetensors with {DESCRIPTION}")
     files = StartFiles(" ".join(start.cell or [str(start.folder)]), weights[0])
@@ -89,6 +90,13 @@ def start_files(start: Start, cell: Cell) -> StartFiles:
     if start.sha256 and (found := sha256_of(files.weights)) != start.sha256:
         raise UserError(f"{files.weights}: not the SHA-256 in train.from: {found}")
     return files
+
+
+def _numbered(folder: Path) -> Iterator[Path]:
+    """Yield the weights in a folder that are named by their update."""
+    for path in folder.glob("*.safetensors"):
+        if path.stem.isdecimal():
+            yield path
 
 
 def add_sums(cells: Mapping[str, Mapping[str, Any]], root: Path = Path()) -> None:
