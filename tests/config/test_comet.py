@@ -17,3 +17,16 @@ def test_a_second_model_is_refused(tmp_path):
     second = COMET.partition("\n")[2].replace("own", "other")
     with pytest.raises(UserError, match=r"params\.yaml:\d+: comet: {.* has more than 1"):
         read(tmp_path, f"{PARAMS}{COMET}{second}")
+
+
+def test_an_empty_section_is_refused(tmp_path):
+    text = PARAMS.replace("systems:\n", "comet:\nsystems:\n")
+    with pytest.raises(UserError, match=r"params\.yaml:\d+: comet: is empty: remove the key"):
+        read(tmp_path, text)
+
+
+def test_a_sha256_in_capitals_is_refused(tmp_path):
+    """It would equal the SHA-256 of no folder."""
+    text = PARAMS + COMET.replace("c0" * 32, "C0" * 32)
+    with pytest.raises(UserError, match=r"params\.yaml:\d+: comet\.own-model\.sha256: .*'C0C0"):
+        read(tmp_path, text)

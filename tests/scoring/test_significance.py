@@ -9,9 +9,10 @@ from sacrebleu.significance import PairedTest as SacrebleuTest
 from scipy.stats import binomtest
 
 import result_trees as trees
+from bleuprint.scoring import significance
 from bleuprint.scoring.measures import MEASURES
 from bleuprint.scoring.significance import PairedTest, interval, measured, paired_test
-from measuring import SACREBLEU, paired_tests
+from measuring import SACREBLEU, measure, paired_tests, texts_of
 from scoring import sacrebleu, text
 
 
@@ -85,12 +86,39 @@ def test_scores_of_zero_do_not_differ():
     assert tested["bleu"] == tested["chrf2"] == PairedTest(1.0, 1.0, 0.0)
 
 
-def test_the_seed_is_not_the_users_environment(monkeypatch):
+@pytest.fixture
+def forget_samples():
+    """A function: resamples and trials are drawn again where they are used next."""
+
+    def forget():
+        significance._resampled_counts.cache_clear()
+        significance._trials.cache_clear()
+
+    yield forget
+    forget()
+
+
+def test_the_seed_is_not_the_users_environment(monkeypatch, forget_samples):
     references, good, _ = text("de")
     systems = {"a": good, "b": [*good[:-2], *references[-2:]]}
+    forget_samples()
     before = paired_tests(systems, references, "de")
     monkeypatch.setenv("SACREBLEU_SEED", "7")
+    forget_samples()
     assert paired_tests(systems, references, "de") == before
+
+
+def test_the_seed_of_intervals_is_not_the_users_environment(monkeypatch, forget_samples):
+    references, good, _ = text("de")
+    texts = texts_of(good, references, "de")
+    forget_samples()
+    before = {key: measure(key, texts) for key in SACREBLEU}
+    monkeypatch.setenv("SACREBLEU_SEED", "7")
+    forget_samples()
+    after = {key: measure(key, texts) for key in SACREBLEU}
+    assert after == before
+    for measured_after in after.values():
+        assert "|seed:12345|" in measured_after["signature"]
 
 
 def test_one_line_shows_nothing():

@@ -89,6 +89,15 @@ def test_any_line_comes_back_but_for_its_spaces(language, sentence):
     assert tool.detokenize(tokens) == expected
 
 
+@pytest.mark.parametrize("language", SENTENCES)
+def test_spaces_that_a_model_writes_in_odd_places_are_single_and_inside(language):
+    """A sentence has none at its ends or side by side; a translation may."""
+    tool = segmenter_of(language)
+    assert tool.detokenize([SPACE, SPACE, "a", SPACE, SPACE, "b", SPACE]) == "a b"
+    assert tool.detokenize([SPACE]) == ""
+    assert tool.detokenize([]) == ""
+
+
 def test_the_other_language_has_tokens_of_moses():
     chosen = Tokenize("segmenter", lowercase=True, hyphens=False, escape=False)
     found = tokenizer_for("en", chosen).tokenize("It's late, Tom.")
