@@ -59,3 +59,15 @@ def test_two_cells_with_one_training_that_start_together_train_once(root):
     assert "".join(said).count(": another process is running this training (kill ") == 1
     assert len(list((root / "work/trainings").glob("[!.]*"))) == 1
     assert outputs(root, "twin") == outputs(root, "micro") != {}
+
+
+def test_an_edit_of_the_settings_waits_for_the_next_resolve(root):
+    """What is trained is what DVC records: the settings of reports/resolved.json."""
+    params = root / "params.yaml"
+    text = params.read_text()
+    edited = text.replace("max_updates: 50", "max_updates: 40")
+    assert edited != text
+    params.write_text(edited)
+    ended(start(root))
+    training = json.loads((root / "results/micro/toy/1/training.json").read_text())
+    assert training["updates"] == 50
