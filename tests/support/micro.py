@@ -18,6 +18,7 @@ import warm
 from bleuprint.pipeline.dvc_lock import changed_stages
 from bleuprint.runtime import reexec
 from bleuprint.runtime.errors import UserError
+from processes import without_progress
 from root import ROOT
 
 PARAMS = """\
@@ -136,14 +137,14 @@ class Project:
         )
 
     def run(self, *command: str, status: int | None = 0, timeout: float = 600) -> str:
-        """What a command printed; fails if it ends with another status, None being any."""
+        """What a command printed, without progress; fails with another status, None being any."""
         process = self.start(*command, path=warm.folder() if self.warm else "")
         try:
             output, _ = process.communicate(timeout=timeout)
         finally:
             kill(process)
         assert status is None or process.returncode == status, f"{command}:\n{output}"
-        return output
+        return without_progress(output)
 
     def repro(self) -> list[str]:
         """`dvc repro`; the stages it ran, in order."""

@@ -15,19 +15,24 @@ import warm
 from bleuprint.runtime import reexec
 
 # The lines by which `progress.working` and `progress.Progress` show that work goes on.
-_PROGRESS = re.compile(rb"(?m)^.*(?:: \d+ s|, \S+ a second(?:, .*)?)\n")
+_PROGRESS = r"(?m)^.*(?:: \d+ s|, \S+ a second(?:, .*)?)\n"
+
+
+def without_progress(output):
+    """What a command prints, text or bytes, but for progress, which a slow or busy machine shows."""
+    return re.sub(_PROGRESS if isinstance(output, str) else _PROGRESS.encode(), output[:0], output)
 
 
 def run(command, cwd, env=None, input=b""):
     """Run `sys.executable` with FILE, -m MODULE or -c CODE, and arguments.
 
-    Lines of progress, which a slow or busy machine prints, are left out of what it returns.
+    Lines of progress are left out of what it returns.
     """
     env = {"OMP_NUM_THREADS": "1", **reexec.VARIABLES, **(os.environ if env is None else env)}
     done = subprocess.run(
         loaded(command), cwd=cwd, env=env, input=input, capture_output=True, timeout=240
     )
-    done.stderr = _PROGRESS.sub(b"", done.stderr)
+    done.stderr = without_progress(done.stderr)
     return done
 
 
