@@ -19,8 +19,9 @@ _PROGRESS = r"(?m)^.*(?:: \d+ s|, \S+ a second(?:, .*)?)\n"
 
 
 def without_progress(output):
-    """What a command prints, text or bytes, but for progress, which a slow or busy machine shows."""
-    return re.sub(_PROGRESS if isinstance(output, str) else _PROGRESS.encode(), output[:0], output)
+    """What a command prints, as text or bytes, without the progress that a slow machine shows."""
+    pattern = _PROGRESS if isinstance(output, str) else _PROGRESS.encode()
+    return re.sub(pattern, output[:0], output)
 
 
 def run(command, cwd, env=None, input=b""):
