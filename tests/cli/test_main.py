@@ -132,6 +132,20 @@ def test_check_asks_spacy_for_the_languages_of_a_corpus(project, monkeypatch):
         run_here(project, monkeypatch, "check")
 
 
+def test_inspect_of_a_text_of_which_nothing_is_left_ends_with_the_reason(
+    project, monkeypatch, capsys
+):
+    """What the rules drop is printed first, as for any other text."""
+    monkeypatch.setenv("BLEUPRINT_WORKERS", "1")
+    write_set(TextFolder(project / "inputs", "de", "no"), "a", [LONG, LONG])
+    with pytest.raises(UserError) as raised:
+        run_here(project, monkeypatch, "inspect", "own")
+    assert str(raised.value) == (
+        "corpus own: nothing left of train after filter: 1 pair in, 0 out; dropped by length 1"
+    )
+    assert "  length: 1 dropped, 100.00%\n" in capsys.readouterr().out
+
+
 def test_cite_prints_the_entries_of_what_is_used(project, monkeypatch, capsys):
     run_here(project, monkeypatch, "cite")
     cited = capsys.readouterr().out

@@ -103,6 +103,23 @@ def test_a_model_of_another_vocabulary_is_refused(tmp_path, words, language):
         load_model(folder, BinaryCorpus(corpus.folder))
 
 
+@pytest.mark.parametrize(("side", "language"), [("source", "de"), ("target", "en")])
+def test_a_description_with_another_size_than_its_vocabulary_is_refused(
+    tmp_path, words, side, language
+):
+    folder, corpus, _ = model_folder(tmp_path, words)
+    path = folder / "model.json"
+    description = json.loads(path.read_text())
+    size = description["vocabularies"][side]["size"] + 1
+    description["vocabularies"][side]["size"] = size
+    path.write_text(json.dumps(description))
+    with pytest.raises(UserError) as raised:
+        load_model(folder, corpus)
+    vocabulary = corpus.folder / "segmentation" / f"vocabulary.{language}"
+    problem = f"its vocabulary of {size} tokens is not that of {vocabulary}"
+    assert str(raised.value) == f"{path} is damaged: {problem}; run: make reproduce"
+
+
 def test_weights_of_another_training_are_refused(tmp_path, words):
     """The description that stands beside them is of the training `f`."""
     folder, corpus, model = model_folder(tmp_path, words)

@@ -6,13 +6,21 @@ import socket
 
 import pytest
 
+import systems
 from bleuprint.config.optimization import Constant, LrSchedule
+from bleuprint.config.paths import Cell
 from bleuprint.config.system import Keep
+from bleuprint.pipeline.train_stage import check_training
+from bleuprint.runtime.errors import UserError
+from bleuprint.training.fingerprints import Fingerprints, Job
 from params import write_resolved
+from prepared import prepare
 from servers import free_port
 from trainings import (
+    ALONE,
     checkpoints,
     fresh,
+    merges,
     project,
     start,
     toy_pairs,
@@ -28,6 +36,32 @@ OTHER = f"process 1 of 2 on {socket.gethostname()}"
 def untrained(tmp_path_factory):
     """The toy project. Not to be changed."""
     return project(tmp_path_factory.mktemp("untrained"))
+
+
+def check_with_an_empty_set(root, empty):
+    """Check a training on a corpus of three sets, of which one has no sentences."""
+    sets = {"train": toy_pairs(60, 1), "valid": toy_pairs(5, 2), "test.x": toy_pairs(5, 3)}
+    sets[empty] = []
+    prepared = prepare(root, sets, units=merges(9))
+    job = Job(
+        cell=Cell("micro", "toy", 1),
+        system=systems.system(train=systems.train(tokens_per_update=70)),
+        corpus=prepared.binary.folder,
+        texts=root / "split",
+        code="code",
+    )
+    check_training(job, Fingerprints.from_job(job), ALONE)
+
+
+@pytest.mark.parametrize("name", ["train", "valid"])
+def test_a_set_without_sentences_is_refused_by_its_name(tmp_path, name):
+    with pytest.raises(UserError) as raised:
+        check_with_an_empty_set(tmp_path, name)
+    assert str(raised.value) == f"corpus toy: {name}.de has no sentences"
+
+
+def test_a_test_set_without_sentences_hinders_no_training(tmp_path):
+    check_with_an_empty_set(tmp_path, "test.x")
 
 
 @pytest.mark.parametrize("processes", [1, pytest.param(2, marks=pytest.mark.slow)])

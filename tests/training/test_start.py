@@ -158,7 +158,12 @@ def test_another_start_is_another_training(tmp_path, corpora):
 @pytest.mark.parametrize(
     ("file", "old", "new", "message"),
     [
-        ("model.json", b'"d_ff": ', b'"d_ff": 1', "model.d_ff is"),
+        (
+            "model.json",
+            b'"d_ff": ',
+            b'"d_ff": 1',
+            "model.json: another architecture: model.d_ff is 64, and 164 of its start",
+        ),
         (
             "model.json",
             b'"d_ff"',
