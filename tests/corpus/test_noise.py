@@ -23,6 +23,19 @@ def test_the_rates_are_those_of_the_paper():
     assert blanked / (total - dropped) == pytest.approx(0.1, abs=0.005)
 
 
+@pytest.mark.parametrize(("drop", "blank"), [(0.3, 0.2), (0.05, 0.6)])
+def test_the_rates_are_those_of_the_settings(drop, blank):
+    random = Random(3)
+    noise = Noise(drop=drop, blank=blank, shuffle=0)
+    results = [noisy(WORDS, noise, random) for _ in range(3000)]
+    total = len(WORDS) * len(results)
+    kept = sum(map(len, results))
+    blanked = sum(result.count(FILLER) for result in results)
+    # more than four standard deviations of a share of 40,000
+    assert 1 - kept / total == pytest.approx(drop, abs=0.01)
+    assert blanked / kept == pytest.approx(blank, abs=0.01)
+
+
 @pytest.mark.parametrize("most", [0, 1, 3])
 def test_words_move_by_at_most_so_many_positions(most):
     random, moves = Random(2), Counter()

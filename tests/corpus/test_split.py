@@ -47,6 +47,21 @@ def test_missing_sets_are_drawn_and_the_rest_keeps_its_order(tmp_path):
     }
 
 
+@pytest.mark.parametrize(
+    ("valid", "test", "sizes"),
+    [(0.25, 0.1, (130, 50, 20)), (0.1, 0.4, (100, 20, 80)), (0.01, 0.02, (194, 2, 4))],
+)
+def test_the_sets_have_the_shares_of_the_settings(tmp_path, valid, test, sizes):
+    found, _ = run(tmp_path, Split(valid, test, 7), train=MANY)
+    assert tuple(len(found[name]) for name in ("train", "valid", "test.held-out")) == sizes
+
+
+@pytest.mark.parametrize("every", [2, 7])
+def test_the_interval_of_validation_pairs_is_that_of_the_settings(tmp_path, every):
+    found, _ = run(tmp_path, Split(0.0, 0.1, 1, every=every), train=MANY, test_x=PAIRS)
+    assert found["valid"] == MANY[every - 1 :: every]
+
+
 def test_the_seed_decides(tmp_path):
     first, _ = run(tmp_path / "a", train=MANY)
     again, _ = run(tmp_path / "b", train=MANY)

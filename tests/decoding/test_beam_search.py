@@ -3,13 +3,20 @@
 import itertools
 from dataclasses import dataclass
 
+import numpy as np
 import pytest
 import torch
 from torch import Tensor
 
 import systems
 from bleuprint.decoding import beam_search as search_module
-from bleuprint.decoding.beam_search import Hypothesis, SpecialTokens, beam_search, length_penalty
+from bleuprint.decoding.beam_search import (
+    Hypothesis,
+    SpecialTokens,
+    beam_search,
+    length_penalty,
+    max_output_lengths,
+)
 from bleuprint.runtime.errors import UserError
 
 BEGIN, END, UNKNOWN, UNITS = 0, 1, 2, 5
@@ -174,3 +181,39 @@ def test_penalty_by_hand():
     assert length_penalty(7, systems.decode(alpha=1.0)) == 2.0
     assert length_penalty(9, systems.decode(kind="length", alpha=0.5)) == 3.0
     assert length_penalty(9, systems.decode(kind="length", alpha=0.0)) == 1.0
+
+
+@pytest.mark.parametrize(
+    ("kind", "alpha", "length", "divisor"),
+    [
+        # the base of gnmt is (5 + length) / 6
+        ("gnmt", 0.0, 7, 1.0),
+        ("gnmt", 0.5, 19, 2.0),
+        ("gnmt", 2.0, 7, 4.0),
+        ("gnmt", 3.0, 13, 27.0),
+        ("length", 1.0, 9, 9.0),
+        ("length", 2.0, 5, 25.0),
+    ],
+)
+def test_the_penalty_grows_with_the_alpha_of_the_settings(kind, alpha, length, divisor):
+    found = length_penalty(length, systems.decode(kind=kind, alpha=alpha))
+    assert found == pytest.approx(divisor)
+
+
+@pytest.mark.parametrize(
+    ("factor", "extra", "most", "limits"),
+    [
+        # of sources of 0, 5 and 9 tokens, which are 1 longer with EOS, as are the limits
+        (0, 4, 100, [5, 5, 5]),
+        (0.5, 4, 100, [5, 7, 9]),
+        (1, 0, 100, [1, 6, 10]),
+        (1.5, 2, 100, [3, 10, 16]),
+        (1.5, 2, 12, [3, 10, 12]),
+        (1.5, 2, 7, [3, 7, 7]),
+        (3, 10, 100, [11, 26, 38]),
+    ],
+)
+def test_maximum_output_lengths_by_hand(factor, extra, most, limits):
+    settings = systems.decode(max_len_a=factor, max_len_b=extra)
+    found = max_output_lengths(np.array([1, 6, 10]), settings, most)
+    assert found.tolist() == limits

@@ -79,6 +79,19 @@ def test_whole_outputs_have_the_models_probabilities():
         assert output.log_prob == pytest.approx(total, abs=1e-5)
 
 
+@pytest.mark.parametrize(
+    ("kind", "alpha"),
+    [("gnmt", 0.6), ("gnmt", 2.0), ("length", 0.5), ("length", 1.0)],
+)
+def test_the_score_is_the_log_probability_divided_by_the_length_penalty(kind, alpha):
+    for output in draw(50, limit=4, kind=kind, alpha=alpha):
+        length = len(output.tokens) + 1
+        base = length
+        if kind == "gnmt":
+            base = (5 + length) / 6
+        assert output.score == pytest.approx(output.log_prob / base**alpha)
+
+
 def test_the_limits_of_the_search_hold():
     assert {len(output.tokens) for output in draw(200, limit=4)} == {0, 1, 2, 3, 4}
     assert min(len(output.tokens) for output in draw(200, limit=4, min_length=3)) == 3

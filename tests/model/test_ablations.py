@@ -149,6 +149,29 @@ def test_embeddings_are_scaled_or_not(scaled):
     torch.testing.assert_close(unpad_rows(x, tuple(SOURCE.shape)), expected)
 
 
+@pytest.mark.parametrize(("d_model", "factor"), [(9, 3), (36, 6)])
+def test_embeddings_of_each_width_are_scaled_by_its_root(d_model, factor):
+    model = model_of(d_model=d_model, positional_encoding="none")
+    x = input_of(model.encoder[0], lambda: model(SOURCE, TARGET))
+    expected = model.source_embedding(SOURCE) * factor
+    torch.testing.assert_close(unpad_rows(x, tuple(SOURCE.shape)), expected)
+
+
+@pytest.mark.parametrize(
+    ("d_k", "scaled", "divisor"),
+    [(1, True, 1), (9, True, 3), (16, True, 4), (9, False, 1), (16, False, 1)],
+)
+def test_attention_of_each_width_is_scaled_by_its_root_or_not(d_k, scaled, divisor):
+    shape = dataclasses.replace(SHAPE, heads=1, d_k=d_k, d_v=5, scale_attention=scaled)
+    torch.manual_seed(2)
+    attention = Attention(shape).double()
+    x = 3 * torch.randn(1, 6, 16, dtype=torch.float64)
+    query, key, value = attention.in_proj(x).split([d_k, d_k, 5], dim=-1)
+    weights = (query @ key.mT / divisor).softmax(-1)
+    found = unpad_rows(attention(pad_rows(x), Padded((1, 6))), (1, 6))
+    torch.testing.assert_close(found, attention.out_proj(weights @ value))
+
+
 @pytest.mark.parametrize("scaled", [True, False])
 def test_attention_is_scaled_or_not(scaled):
     shape = dataclasses.replace(SHAPE, heads=1, d_k=4, d_v=4, scale_attention=scaled)

@@ -1,6 +1,7 @@
 """Dropout of every kind, each where it belongs, and layers left out."""
 
 import dataclasses
+import math
 
 import pytest
 import torch
@@ -85,6 +86,31 @@ def test_each_dropout_drops_its_own_numbers_and_scales_the_others(kind, place):
     torch.testing.assert_close(kept, torch.full_like(kept, number / 0.75))
 
 
+@pytest.mark.parametrize("place", PLACES)
+def test_each_dropout_has_the_rate_of_its_own_setting(place):
+    """All four at once, with rates that are shares of 1/65,536 without rounding."""
+    rates = Dropout(embedding=0.125, residual=0.375, attention=0.5, activation=0.75)
+    shape = dataclasses.replace(
+        SHAPE,
+        heads=1,
+        d_k=16,
+        d_v=16,
+        d_ff=16,
+        norm="pre",
+        positional_encoding="learned",
+        dropout=rates,
+    )
+    rate = getattr(rates, place)
+    make, number = PLACES[place]
+    torch.manual_seed(4)
+    found = make(shape, torch.ones(4, 16, 16))
+    is_dropped = found == 0
+    deviation = math.sqrt(rate * (1 - rate) / found.numel())
+    assert abs(is_dropped.double().mean().item() - rate) < 5 * deviation
+    kept = found[~is_dropped]
+    torch.testing.assert_close(kept, torch.full_like(kept, number / (1 - rate)))
+
+
 def test_evaluation_drops_nothing_nor_does_training_without_dropout():
     dropout = Dropout(embedding=0.5, residual=0.5, attention=0.5, activation=0.5)
     plain, dropping = model_of(), model_of(dropout=dropout, layer_drop=0.5)
@@ -125,6 +151,19 @@ def test_layer_drop_leaves_layers_out_of_training():
     model.decoder = nn.ModuleList(model.decoder[number - 3] for number in ran if number >= 3)
     assert len(ran) < 6
     assert torch.equal(model.eval()(SOURCE, TARGET), logits)
+
+
+@pytest.mark.parametrize(("rate", "runs"), [(0.1, 864), (0.6, 384)])
+def test_as_many_layers_run_as_layer_drop_keeps(rate, runs):
+    model = model_of(encoder_layers=8, decoder_layers=8, layer_drop=rate).train()
+    torch.manual_seed(6)
+    found = 0
+    for _ in range(60):
+        ran, _ = layers_run(model)
+        found += len(ran)
+    # of 60 x 16 layers, each with a draw of its own
+    deviation = math.sqrt(960 * rate * (1 - rate))
+    assert abs(found - runs) < 5 * deviation
 
 
 def test_layer_drop_follows_the_seed():

@@ -65,3 +65,24 @@ def test_layers_that_are_left_out_cost_nothing():
     half = dataclasses.replace(SHAPE, encoder_layers=4, decoder_layers=6, layer_drop=0.5)
     assert training_flops(half, 11, 9, 7) == training_flops(SHAPE, 11, 9, 7)
     assert forward_flops(halved, 11, 9, 7) == forward_flops(SHAPE, 11, 9, 7)  # all translate
+
+
+@pytest.mark.parametrize(
+    ("layer_drop", "encoder_layers", "decoder_layers"),
+    [(0.25, 6, 9), (0.75, 2, 3)],
+)
+def test_training_costs_the_layers_that_layer_drop_keeps(
+    layer_drop, encoder_layers, decoder_layers
+):
+    dropping = dataclasses.replace(
+        SHAPE,
+        encoder_layers=8,
+        decoder_layers=12,
+        layer_drop=layer_drop,
+    )
+    kept = dataclasses.replace(
+        SHAPE,
+        encoder_layers=encoder_layers,
+        decoder_layers=decoder_layers,
+    )
+    assert training_flops(dropping, 11, 9, 7) == training_flops(kept, 11, 9, 7)

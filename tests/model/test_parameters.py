@@ -73,6 +73,22 @@ def test_initialisations_have_the_deviations_they_say(by):
             assert torch.equal(parameter, expected(parameter)), name
 
 
+@pytest.mark.parametrize(
+    ("d_model", "in_layers", "of_embeddings"),
+    # (2 / (5 d_model))^0.5 and d_model^-0.5
+    [(40, 0.1, 0.158114), (160, 0.05, 0.079057)],
+)
+def test_small_weights_are_smaller_in_a_wider_model(d_model, in_layers, of_embeddings):
+    model = model_of(300, 300, init="small", d_model=d_model, d_ff=300)
+    for weight, deviation in (
+        (model.encoder[0].feed_forward.fc1.weight, in_layers),
+        (model.decoder[2].feed_forward.fc2.weight, in_layers),
+        (model.source_embedding.weight, of_embeddings),
+    ):
+        error = 0.71 / math.sqrt(weight.numel())  # of the estimate, as a share
+        assert weight.std().item() == pytest.approx(deviation, rel=5 * error)
+
+
 def test_scaled_weights_are_those_of_earlier_versions():
     """Weights recorded when this was the only initialization, of seed 3."""
     model = model_of(tie_embeddings="all").float()

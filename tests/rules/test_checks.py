@@ -130,6 +130,41 @@ def test_longest_word(sentence, kept):
 
 
 @pytest.mark.parametrize(
+    ("length", "most", "kept"), [(12, 12, True), (13, 12, False), (30, 30, True)]
+)
+def test_the_longest_word_is_as_long_as_the_setting_allows(length, most, kept):
+    assert keeps_side("longest_word", f"a {'w' * length}", "de", max=most) is kept
+
+
+@pytest.mark.parametrize(
+    ("sentence", "least", "kept"),
+    [
+        ("abc 1", 0.75, True),
+        ("abc 12", 0.75, False),
+        ("a 123", 0.25, True),
+        ("a 1234", 0.25, False),
+        ("1234", 0.0, True),
+    ],
+)
+def test_the_share_of_letters_is_at_least_the_setting(sentence, least, kept):
+    assert keeps_side("alphabetic", sentence, "de", min=least) is kept
+
+
+@pytest.mark.parametrize(
+    ("sentence", "least", "kept"),
+    [
+        ("abc ж", 0.75, True),
+        ("ab ж", 0.75, False),
+        ("a жжж", 0.25, True),
+        ("a жжжж", 0.25, False),
+        ("жж", 0.0, True),
+    ],
+)
+def test_the_share_of_the_languages_scripts_is_at_least_the_setting(sentence, least, kept):
+    assert keeps_side("script", sentence, "de", min=least) is kept
+
+
+@pytest.mark.parametrize(
     ("sentence", "kept"),
     [
         ("ab 12", True),

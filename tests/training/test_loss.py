@@ -43,6 +43,24 @@ def test_blocks_of_any_size_give_torchs_loss_and_gradients(rows, bias, monkeypat
         torch.testing.assert_close(one, two)
 
 
+@pytest.mark.parametrize("smoothing", [0.0, 0.1, 0.3, 0.9])
+def test_each_label_smoothing_gives_torchs_loss_and_gradient(smoothing):
+    torch.manual_seed(2)
+    logits = torch.randn(8, 11, requires_grad=True)
+    labels = torch.randint(1, 11, (8,))
+    theirs = functional.cross_entropy(
+        logits,
+        labels,
+        label_smoothing=smoothing,
+        reduction="sum",
+    )
+    ours = smoothed_loss(logits, labels, smoothing)
+    torch.testing.assert_close(ours, theirs)
+    (our_gradient,) = torch.autograd.grad(ours, logits)
+    (their_gradient,) = torch.autograd.grad(theirs, logits)
+    torch.testing.assert_close(our_gradient, their_gradient)
+
+
 @pytest.mark.parametrize("size", [15, 16, 1001])
 @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
 def test_a_large_vocabulary_loses_no_digit(dtype, size):
@@ -81,23 +99,24 @@ def test_half_precision_logits_lose_nothing_in_the_sum():
     assert projection.weight.grad[1, 1].item() == pytest.approx(-750 * math.log(3), rel=1e-2)
 
 
-def test_smoothing_over_the_others_is_the_annotated_transformers():
+@pytest.mark.parametrize("smoothing", [0.1, 0.3])
+def test_smoothing_over_the_others_is_the_annotated_transformers(smoothing):
     # whose divergence from the smoothed target is cross-entropy less the target's entropy
     torch.manual_seed(1)
     logits, targets = torch.randn(7, 11, requires_grad=True), torch.randint(1, 11, (7,))
-    smoothed = torch.full((7, 11), 0.1 / 9)
-    smoothed.scatter_(1, targets[:, None], 0.9)
+    smoothed = torch.full((7, 11), smoothing / 9)
+    smoothed.scatter_(1, targets[:, None], 1 - smoothing)
     smoothed[:, PAD] = 0.0
     divergence = torch.nn.KLDivLoss(reduction="sum")(logits.log_softmax(-1), smoothed)
     entropy = -(smoothed * smoothed.clamp(min=1e-30).log()).sum()
-    ours = smoothed_loss(logits, targets, 0.1, "non_target")
+    ours = smoothed_loss(logits, targets, smoothing, "non_target")
     torch.testing.assert_close(ours, divergence + entropy)
     found, expected = (torch.autograd.grad(loss, logits) for loss in (ours, divergence))
     torch.testing.assert_close(found, expected)
 
 
 @pytest.mark.parametrize("target", ["uniform", "non_target"])
-@pytest.mark.parametrize("smoothing", [0.0, 0.1])
+@pytest.mark.parametrize("smoothing", [0.0, 0.1, 0.3])
 def test_the_loss_of_gpus_is_that_of_cpus(smoothing, target):
     """But for labels that are PAD, and columns that fill up the vocabulary."""
     torch.manual_seed(1)
