@@ -114,6 +114,33 @@ def test_translations_of_others_are_tested_over_sentences():
     assert "too few sentences to compare" in text_of(records)
 
 
+OLDER = "nrefs:1|tok:13a|version:2.4.0"
+
+
+@pytest.mark.parametrize("lines", [60, 500])
+def test_scores_that_are_not_comparable_have_no_difference_on_either_side_of_the_floor(lines):
+    records = pair(lines)
+    is_bleu_of_big = (records.measures.system == "big") & (records.measures.measure == "bleu")
+    records.measures.loc[is_bleu_of_big, "signature"] = OLDER
+    # as the report collects them
+    records.measures.loc[is_bleu_of_big, ["p", "p_holm", "standard_error"]] = float("nan")
+    _, big = system_results(records)
+    assert big.difference_in("bleu") is None
+    # other measures are comparable
+    difference = big.difference_in("chrf2")
+    assert difference is not None
+    assert difference.value == pytest.approx(4.0, abs=0.1)
+    assert difference.is_tested == (lines == 500)
+
+
+def test_below_the_floor_a_score_that_the_baseline_lacks_has_no_difference():
+    records = pair(60)
+    is_bleu_of_base = (records.measures.system == "base") & (records.measures.measure == "bleu")
+    _, big = system_results(frames.Records(records.cells, records.measures[~is_bleu_of_base]))
+    assert big.difference_in("bleu") is None
+    assert big.difference_in("ter") is not None
+
+
 def test_one_usable_system_is_compared_with_one_that_is_not():
     assert claims(pair(500, low=("base",))) == ["‡", "**", "people agree", "p=", "Detectable"]
     # the best is too low to be marked, whatever the other is
