@@ -8,6 +8,7 @@ import sys
 
 import pytest
 
+from bleuprint.runtime.distributed import launch
 from process_groups import (
     GO_ON,
     SCRIPT,
@@ -279,3 +280,44 @@ Path("survived").touch()
     own = {**os.environ, "BLEUPRINT_LAUNCHED": str(os.getpid())}
     subprocess.run(command, cwd=tmp_path, env=own, check=True)
     assert (tmp_path / "survived").exists()
+
+
+@pytest.fixture
+def srun(tmp_path, monkeypatch):
+    """A function that puts a shell script in the place of srun, and runs a step; its status."""
+    monkeypatch.setenv("PATH", f"{tmp_path}{os.pathsep}{os.environ['PATH']}")
+    monkeypatch.setattr(launch, "POLL_SECONDS", 0.01)
+    handlers = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
+
+    def run(script):
+        path = tmp_path / "srun"
+        path.write_text(f"#!/bin/bash\n{script}\n")
+        path.chmod(0o755)
+        with pytest.raises(SystemExit) as raised:
+            launch.launch_slurm_step(3, 2)
+        return raised.value.code
+
+    yield run
+    for number, handler in handlers.items():
+        signal.signal(number, handler)
+
+
+@pytest.mark.parametrize(
+    ("script", "status"), [("exit 0", 0), ("exit 3", 3), ("kill -KILL $$", 128 + 9)]
+)
+def test_a_slurm_step_ends_with_the_status_of_srun(srun, script, status):
+    assert srun(script) == status
+
+
+@pytest.mark.parametrize("name", ["INT", "TERM"])
+def test_a_signal_reaches_the_tasks_of_a_slurm_step_as_sigusr1(srun, name):
+    """By the script, once it is ready for it."""
+    assert srun(f"trap 'exit 75' USR1; kill -{name} $PPID; while :; do sleep 0.01; done") == 75
+
+
+def test_a_slurm_step_has_two_tasks_on_each_of_three_nodes(srun, tmp_path):
+    assert srun(f"printf '%s\\n' \"$@\" > {tmp_path}/arguments") == 0
+    options = (tmp_path / "arguments").read_text().splitlines()
+    assert {"--nodes=3", "--ntasks=6", "--ntasks-per-node=2"} <= {*options}
+    # the command itself follows
+    assert options[options.index(sys.executable) :] == [sys.executable, *sys.orig_argv[1:]]
