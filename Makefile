@@ -34,7 +34,7 @@ help:
 	@echo "make ui            compare the trainings in MLflow"
 	@echo "make docs          the manual as a site, work/site/index.html"
 	@echo "make test          the tests"
-	@echo "make test-fast     of units, in two minutes; TESTS=tests/scoring: of a package"
+	@echo "make test-fast     the unit tests, in two minutes; for one package: TESTS=tests/scoring"
 	@echo "make test-slow     more tests: of pages in a browser, of documents, of variants"
 	@echo "make test-long     the longest: faults and kills at many moments"
 	@echo "make test-cluster  those on a real SLURM, on several hosts, with a real S3 server"
@@ -86,7 +86,7 @@ table: setup
 test: setup
 	python -m pytest -n "$$(($$(nproc) + 1))" --maxprocesses 4 --dist loadfile --no-loadscope-reorder
 
-TESTS ?= $(filter-out %/faults %/integration %/support,$(wildcard tests/*)) tools
+TESTS = tests tools
 FAST = not processes and not slow and not long and not cluster and not gpu
 test-fast: setup
 	python -m pytest -m "$(FAST)" -n "$$(nproc)" --maxprocesses 4 --dist loadfile $(TESTS)
@@ -100,9 +100,9 @@ test-long: setup
 test-cluster: setup
 	python -m pytest -m cluster -n 4 --dist loadfile --no-loadscope-reorder
 
-# programs without which some tests are skipped: of pages, of clusters, of other processors, of LaTeX
+# browser, cluster, QEMU and LaTeX tests are skipped without these programs
 DEBIAN = chromium chromium-driver slurmctld slurmd slurm-client munge iproute2 qemu-user g++ \
-  texlive-latex-base
+  texlive-latex-base util-linux
 debian:
 	@if dpkg-query -W $(DEBIAN) > /dev/null 2>&1; then :; \
 	elif ! command -v apt-get > /dev/null || [ "$$(id -u)" != 0 ]; then \

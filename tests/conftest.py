@@ -9,40 +9,21 @@ from types import SimpleNamespace
 
 import pytest
 from filelock import FileLock
-from hypothesis import settings
-
-import requirements
-
-# before torch is loaded: threads that wait leave the cores to the processes that tests start
-os.environ.setdefault("OMP_WAIT_POLICY", "passive")
 
 import micro
+import requirements
 import warm
 from bleuprint import native
 from bleuprint.corpus.download import http
 from hosts import two_hosts_up
-from root import ROOT
 from servers import Host, running
 
 # Shells make background processes ignore Ctrl-C, and children inherit this.
 signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
-# What `make test` sets for the commands that it starts would change what make prints in a test.
-for name in ("MAKEFLAGS", "MAKELEVEL", "MFLAGS"):
-    os.environ.pop(name, None)
-
-# Processes that tests start run the code of this checkout, also by the .venv of another one.
-os.environ["PYTHONPATH"] = os.pathsep.join(
-    [str(ROOT / "src"), *filter(None, [os.environ.get("PYTHONPATH")])]
-)
-
-# A test that is right on a fast machine is right on a slow or busy one.
-settings.register_profile("without-clock", deadline=None)
-settings.load_profile("without-clock")
-
 # They take minutes each: run first, so that no worker is alone with one at the end.
-# test_dvc after test_snakemake, whose worker has its first fixture already.
+# test_dvc follows test_snakemake: the fixture by_dvc then exists.
 LONG = (
     "test_recipes_translate",
     "test_recipes_run",
@@ -57,36 +38,20 @@ LONG = (
 )
 
 
-pytest_plugins = ["not_run", "process_tests"]
-
-
 def pytest_make_parametrize_id(val):
     """Workers must collect equal names, and packed bytes hold the time."""
     return f"{len(val)} bytes" if isinstance(val, bytes) else None
 
 
 def pytest_configure(config):
-    if config.getoption("numprocesses", None):
+    starts_processes = "not processes" not in config.option.markexpr
+    if config.getoption("numprocesses", None) and starts_processes:
         warm.start()  # one for all workers, while they collect tests
 
 
 def pytest_collection_modifyitems(items):
     order = {name: number for number, name in enumerate(LONG)}
     items.sort(key=lambda item: order.get(item.path.stem, len(order)))
-
-
-@pytest.hookimpl(wrapper=True)
-def pytest_runtest_makereport():
-    report = yield
-    requirements.fail_if_required(report)
-    return report
-
-
-@pytest.hookimpl(wrapper=True)
-def pytest_make_collect_report():
-    report = yield
-    requirements.fail_if_required(report)
-    return report
 
 
 @pytest.hookimpl(tryfirst=True)
@@ -118,12 +83,23 @@ def no_proxies(monkeypatch):
         monkeypatch.delenv(name.upper(), raising=False)
 
 
+def require_native_library():
+    """Skip the test if there is no compiler; fail if there is one, and it built no library."""
+    if native.library() is None:
+        requirements.skip_without("g++")
+        pytest.fail(f"{native.state()}; run: rm .venv/.ready; make setup")
+
+
+@pytest.fixture(scope="session")
+def native_library():
+    require_native_library()
+
+
 @pytest.fixture(params=["native", "python"], scope="module")
 def with_and_without_native(request):
     """Each test twice: with the compiled functions and without."""
-    if request.param == "native" and native.library() is None:
-        requirements.skip_without("g++")
-        pytest.fail(f"the C++ functions were not built: {native.state()}")
+    if request.param == "native":
+        require_native_library()
     with pytest.MonkeyPatch.context() as patch:
         if request.param == "python":
             patch.setattr(native, "library", lambda: None)

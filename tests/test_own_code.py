@@ -16,8 +16,9 @@ WHERE = [sys.executable, "-c", "import bleuprint; print(bleuprint.__file__)"]
 OWN = str(ROOT / "src" / "bleuprint" / "__init__.py")
 
 
-@pytest.mark.parametrize("command", [WHERE, processes.loaded(WHERE)], ids=["new", "loaded"])
-def test_a_process_runs_the_code_of_this_checkout(command, tmp_path):
+@pytest.mark.parametrize("start", ["new", "loaded"])
+def test_a_process_runs_the_code_of_this_checkout(start, tmp_path):
+    command = WHERE if start == "new" else processes.loaded(WHERE)
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=True)
     assert done.stdout == f"{OWN}\n"
 
@@ -45,7 +46,8 @@ def test_the_venv_of_another_checkout_is_no_obstacle(tmp_path):
 
     # a server of processes of its own, started by this .venv
     clean.pop("WARM_PROCESSES", None)
-    command = [python, "-m", "pytest", "-q", "-p", "no:cacheprovider", __file__]
+    own_folder = f"--basetemp={tmp_path / 'base'}"
+    command = [python, "-m", "pytest", "-q", "-p", "no:cacheprovider", own_folder, __file__]
     test = test_a_process_runs_the_code_of_this_checkout.__name__
     done = subprocess.run([*command, "-k", test], cwd=ROOT, env=clean, capture_output=True)
     assert done.returncode == 0, done.stdout.decode()

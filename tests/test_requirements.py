@@ -35,31 +35,30 @@ def test_that_fails_as_expected():
 
 def test_here(): ...
 """
-HOOKS = """
+MODULE = """
 import pytest
-import requirements
 
-pytest_plugins = ["not_run"]
-
-@pytest.hookimpl(wrapper=True)
-def pytest_runtest_makereport():
-    report = yield
-    requirements.fail_if_required(report)
-    return report
+pytest.skip("a module that cannot be imported here", allow_module_level=True)
+"""
+CONFTEST = """
+pytest_plugins = ["required_tests", "not_run"]
 """
 
 
 def run(folder, *arguments, **variables):
     """What pytest prints for TESTS, with our support and nothing else of ours."""
     (folder / "test_few.py").write_text(TESTS)
-    (folder / "conftest.py").write_text(HOOKS)
+    (folder / "test_module.py").write_text(MODULE)
+    (folder / "conftest.py").write_text(CONFTEST)
     (folder / "pytest.ini").write_text("[pytest]\nmarkers =\n  slow: slow\n")
     kept = {name: text for name, text in os.environ.items() if not name.startswith("PYTEST")}
     kept.pop("BLEUPRINT_REQUIRE", None)
     paths = os.pathsep.join([str(ROOT / "tests" / "support"), str(ROOT / "src")])
-    command = [sys.executable, "-m", "pytest", "-q", "-ra", "-m", "not slow", *arguments]
+    # with a folder of its own, it does not clean up those of earlier runs
+    own_folder = f"--basetemp={folder / 'base'}"
+    command = [sys.executable, "-m", "pytest", "-q", "-ra", own_folder, "-m", "not slow"]
     done = subprocess.run(
-        command,
+        [*command, *arguments],
         cwd=folder,
         env={**kept, "PYTHONPATH": paths, **variables},
         capture_output=True,
@@ -72,13 +71,16 @@ def run(folder, *arguments, **variables):
 def test_tests_that_lack_something_are_skipped_and_counted(tmp_path, workers):
     printed = run(tmp_path, *workers)
     *_, not_run, numbers = printed.splitlines()
-    assert not_run == "Not run: 1 slow (make test-slow), 3 skipped for the reasons above."
-    assert "1 passed, 3 skipped" in numbers
+    assert not_run == "Not run: 1 slow (make test-slow), 4 skipped for the reasons above."
+    assert "1 passed, 4 skipped" in numbers
     assert "needs a-program-that-is-not-there: make debian" in printed
 
 
 def test_in_ci_they_fail_but_for_what_cannot_be_installed(tmp_path):
     printed = run(tmp_path, BLEUPRINT_REQUIRE="all")
+    # a module that is skipped as a whole ends the run, as one that cannot be imported does
+    assert "BLEUPRINT_REQUIRE=all requires it: a module that cannot be imported here" in printed
+    printed = run(tmp_path, "--ignore=test_module.py", BLEUPRINT_REQUIRE="all")
     # a mark stops a test before it begins, which pytest counts as an error
     *_, numbers = printed.splitlines()
     assert "1 failed, 1 passed, 1 skipped" in numbers and "1 error" in numbers
@@ -87,10 +89,10 @@ def test_in_ci_they_fail_but_for_what_cannot_be_installed(tmp_path):
 
 
 def test_the_line_at_the_end_names_each_kind_that_was_left_out():
-    found = summary(Counter(slow=210, long=23, gpu=35, processes=7), 0)
+    found = summary(Counter(slow=210, long=23, gpu=35, others=7), 0)
     assert found == (
         "Not run: 210 slow (make test-slow), 23 long (make test-long), "
-        "35 gpu (python benchmarks/gpu.py tests), 7 processes (make test)."
+        "35 gpu (python benchmarks/gpu.py tests), 7 others (make test)."
     )
     assert summary(Counter(), 0) == ""
 

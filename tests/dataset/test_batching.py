@@ -195,11 +195,12 @@ def test_batches_that_have_grown_are_cut_at_the_limit(corpus):
 
 
 def test_a_draw_beyond_the_models_limit_is_not_used(corpus):
-    stored = read_ids(corpus, "train", np.array(ROWS))
+    rows = list(range(79))  # all that the corpus has
+    stored = read_ids(corpus, "train", np.array(rows))
     limit = max(map(len, stored.source + stored.target))
-    draws = drawn(corpus, ROWS, seed=1, epoch=0)
+    draws = drawn(corpus, rows, seed=1, epoch=0)
     reader = BatchReader(corpus, settings(0.4), 1, limit)
-    batches = reader([PlannedBatch(0, np.array([row])) for row in ROWS])
+    batches = reader([PlannedBatch(0, np.array([row])) for row in rows])
     kept = 0
     for side in range(2):
         for own, old, (part,) in zip(draws[side], stored[side], batches, strict=True):

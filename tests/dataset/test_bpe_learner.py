@@ -17,14 +17,14 @@ from bleuprint import native
 from bleuprint.corpus.phrasebook import sentences
 from bleuprint.dataset.bpe_learner import learn_merges
 from bleuprint.text.parallel import read_lines
-from requirements import needs, needs_programs
+from requirements import needs
 
 MIRROR = Path(os.environ.get("BLEUPRINT_MIRROR", ""), "raw.githubusercontent.com")
 MULTI30K = "multi30k/dataset/a3d2e0d26b56f3846f66a952536ffed4e401d05a/data/task1/raw"
 TANAKA = "odashi/small_parallel_enja/312408a11c5fbcbc09443bebb18121f7efdcd61e"
 
 
-pytestmark = needs_programs("g++")
+pytestmark = pytest.mark.usefixtures("native_library")
 
 
 def reference(counts, merges):

@@ -6,9 +6,8 @@ import torch
 from bleuprint import native
 from bleuprint.decoding import beam_search
 from bleuprint.model.kv_cache import KVCache
-from requirements import needs_programs
 
-needs_library = needs_programs("g++")
+needs_library = pytest.mark.usefixtures("native_library")
 
 
 @needs_library

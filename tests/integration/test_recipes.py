@@ -107,6 +107,12 @@ def test_urls_are_pinned_to_a_commit_or_by_a_sum():
     assert unpinned == WITHOUT_SUM
 
 
+def test_urls_are_of_the_web():
+    for file in every_file():
+        for url in (file.url, *file.mirrors):
+            assert re.fullmatch(r"https://[a-z0-9.-]+/[\w./~-]+", url), url
+
+
 @needs(MIRROR, mirror_has("raw.githubusercontent.com"))
 def test_sums_and_sizes_are_those_of_the_mirror():
     there = 0

@@ -244,6 +244,7 @@ def test_signals_end_it_at_work(toy, tmp_path, number):
         idle_seconds = cpu_seconds(server.process)
         answers = [pool.submit(server.ask, "POST", "/translate", body) for _ in range(2)]
         while cpu_seconds(server.process) < idle_seconds + 0.5:
+            assert server.process.poll() is None
             time.sleep(0.05)
         server.process.send_signal(number)
         assert server.process.communicate(timeout=60) == ("", "")

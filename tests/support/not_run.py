@@ -1,4 +1,7 @@
-"""A line at the end of the tests: which kinds of tests were not run, and how to run them."""
+"""A plugin of pytest: a line at the end says which tests were not run, and how to run them.
+
+Tests that were left out by name (`-k`, `--deselect`) are not counted: the user knows of them.
+"""
 
 from collections import Counter
 
@@ -9,9 +12,8 @@ COMMANDS = {
     "long": "make test-long",
     "cluster": "make test-cluster",
     "gpu": "python benchmarks/gpu.py tests",
-    # last: a test of processes that is also slow is not run by `make test`
-    "processes": "make test",
 }
+OTHERS = "others"
 # The numbers by kind, of this process; with pytest-xdist its workers have them and send them here.
 _NOT_RUN = pytest.StashKey[Counter]()
 _SENT = "not_run"
@@ -22,13 +24,17 @@ def pytest_configure(config):
 
 
 def pytest_deselected(items):
-    for item in items:
-        item.config.stash[_NOT_RUN].update(kind_of(item))
+    config = items[0].config
+    if not config.option.keyword and not config.option.deselect:
+        config.stash[_NOT_RUN].update(map(kind_of, items))
 
 
 def kind_of(item):
-    """The mark by which a test belongs to a command of its own, in a list; empty if it has none."""
-    return [kind for kind in COMMANDS if item.get_closest_marker(kind)][:1]
+    """The mark by which a test belongs to a command of its own; OTHERS if to `make test`."""
+    for kind in COMMANDS:
+        if item.get_closest_marker(kind):
+            return kind
+    return OTHERS
 
 
 def pytest_sessionfinish(session):
@@ -53,7 +59,10 @@ def pytest_terminal_summary(terminalreporter, config):
 
 def summary(not_run, skipped):
     """The line for these numbers of tests by kind, and this number of skipped tests; or nothing."""
-    parts = [f"{not_run[kind]} {kind} ({COMMANDS[kind]})" for kind in COMMANDS if not_run[kind]]
+    parts = []
+    for kind, command in {**COMMANDS, OTHERS: "make test"}.items():
+        if not_run[kind]:
+            parts.append(f"{not_run[kind]} {kind} ({command})")
     if skipped:
         parts.append(f"{skipped} skipped for the reasons above")
     return f"Not run: {', '.join(parts)}." if parts else ""

@@ -1,7 +1,8 @@
-"""The mark `processes`, of tests that start processes: they take most of the time of all tests.
+"""A plugin of pytest: the mark `processes`, of tests that start processes, which take longest.
 
-`make test-fast` leaves them out. A test has the mark if its module uses what starts processes, or
-if it asks for a fixture that processes make.
+`make test-fast` leaves them out. A test has the mark if it is in a folder of tests of the whole
+program, if its module imports what starts processes, or if it uses a fixture that processes make.
+An import inside a function is not seen.
 """
 
 import functools
@@ -10,12 +11,15 @@ from pathlib import Path
 from types import ModuleType
 
 _STARTERS = {"subprocess", "multiprocessing"}
-_FIXTURES = {"toy", "clean", "by_dvc", "stand_in", "browser", "mlserver", "mldatabase", "cluster"}
+_FOLDERS = {"faults", "integration"}
+_FIXTURES = {"toy", "clean", "by_dvc", "stand_in", "browser", "mlserver", "mldatabase"}
 _SUPPORT = Path(__file__).parent
 
 
 def pytest_itemcollected(item):
-    if starts_processes(item.module) or not _FIXTURES.isdisjoint(item.fixturenames):
+    is_of_whole_program = item.path.parent.name in _FOLDERS
+    uses_processes = starts_processes(item.module) or not _FIXTURES.isdisjoint(item.fixturenames)
+    if is_of_whole_program or uses_processes:
         item.add_marker("processes")
 
 

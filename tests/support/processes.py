@@ -15,7 +15,7 @@ import warm
 from bleuprint.runtime import reexec
 
 # The lines by which `progress.working` and `progress.Progress` show that work goes on.
-_PROGRESS = r"(?m)^.*(?:: \d+ s|, \S+ a second(?:, .*)?)\n"
+_PROGRESS = r"(?m)^(?!bleuprint: ).*(?:: \d+ s|, \S+ a second(?:, .*)?)\n"
 
 
 def without_progress(output):

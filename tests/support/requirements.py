@@ -13,18 +13,16 @@ import pytest
 
 VARIABLE = "BLEUPRINT_REQUIRE"
 
-GPU = "needs a GPU that torch can use"
+GPU = "needs a GPU, and a torch with Triton that can use it"
 TWO_GPUS = "needs two GPUs"
 MIRROR = "needs copies of the corpora: BLEUPRINT_MIRROR=FOLDER, laid out as HOST/PATH"
 COMET = "needs unbabel-comet: BLEUPRINT_COMET_PYTHON=PYTHON of its environment"
 HISTORY = "needs git's whole history: git fetch --unshallow"
-PRIVILEGES = "needs root, and to be allowed network namespaces: run in a privileged container"
+PRIVILEGES = "needs root and a privileged container, for users and network namespaces"
 SECCOMP = "needs seccomp notifications: Linux 5.6 or newer on x86-64"
 ONEDNN = "needs a build of torch with oneDNN"
 
 ALLOWED = {GPU, TWO_GPUS, MIRROR, COMET, HISTORY, PRIVILEGES, SECCOMP, ONEDNN}
-
-_HERE = "make debian"
 
 
 def needs(reason, is_met):
@@ -50,6 +48,13 @@ def mirror_has(path):
     """Return whether BLEUPRINT_MIRROR names a folder that has this path (HOST/PATH)."""
     mirror = Path(os.environ.get("BLEUPRINT_MIRROR", ""))
     return mirror.is_absolute() and (mirror / path).exists()
+
+
+def check_variable():
+    """Refuse a value of BLEUPRINT_REQUIRE that would mean nothing."""
+    value = os.environ.get(VARIABLE, "all")
+    if value != "all":
+        raise pytest.UsageError(f"{VARIABLE} is {value!r}: it must be all, or not set")
 
 
 def fail_if_required(report):

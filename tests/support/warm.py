@@ -77,11 +77,11 @@ os._exit(status[1])
 def folder(loaded="libraries"):
     """A folder with `python`, and for "libraries" the commands; "package": see above."""
     place = Path(os.environ.get(_PLACE) or start())
-    for _ in range(1200):
+    for _ in range(6000):
         if _address(place, loaded).exists():
             return str(place / loaded)
         time.sleep(0.05)
-    raise AssertionError("the server did not start within a minute")
+    raise AssertionError("the server did not start within five minutes")
 
 
 def start():

@@ -145,7 +145,7 @@ def test_seeds_and_systems_have_folders_of_their_own(prepared, tmp_path, monkeyp
     assert work_folder(renamed, Fingerprints.from_job(renamed)) == folders[0]
 
 
-def test_the_fingerprint_of_settings_has_every_value():
+def test_settings_of_the_model_and_of_its_training_change_the_fingerprint():
     changes = [
         ("model", {"d_ff": 65}),
         ("model", {"dropout": 0.3}),
