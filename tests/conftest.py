@@ -15,6 +15,7 @@ import requirements
 import warm
 from bleuprint import native
 from bleuprint.corpus.download import http
+from bleuprint.runtime import machine_errors
 from hosts import two_hosts_up
 from servers import Host, running
 
@@ -58,6 +59,12 @@ def pytest_collection_modifyitems(items):
 def pytest_runtest_setup(item):
     marks = {mark.name for mark in item.iter_markers()}
     micro.Project.warm = not marks & {"cluster", "long"}
+
+
+@pytest.fixture(autouse=True)
+def no_memory_of_a_stage(monkeypatch):
+    """A test that runs a stage in this process leaves no word of its memory in later messages."""
+    monkeypatch.setattr(machine_errors, "needed_gb", None)
 
 
 @pytest.fixture
