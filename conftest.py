@@ -1,4 +1,4 @@
-"""What holds for all tests, also those of tools/: the environment and plugins of pytest."""
+"""The environment and the pytest plugins of all tests, including those of tools/."""
 
 import os
 
