@@ -99,3 +99,22 @@ def test_the_line_at_the_end_names_each_kind_that_was_left_out():
 
 def test_there_are_at_most_eight_reasons_to_skip_in_ci():
     assert len(requirements.ALLOWED) <= 8
+
+
+def test_a_mirror_has_what_lies_below_its_folder(tmp_path, monkeypatch):
+    (tmp_path / "mirror" / "example.org" / "texts").mkdir(parents=True)
+    monkeypatch.setenv("BLEUPRINT_MIRROR", str(tmp_path / "mirror"))
+    assert requirements.mirror_has("example.org/texts")
+    assert not requirements.mirror_has("example.org/models")
+
+
+@pytest.mark.parametrize("mirror", [None, "", "mirror", "http://localhost/mirror"])
+def test_only_a_folder_by_its_whole_path_is_a_mirror(tmp_path, monkeypatch, mirror):
+    """Files of the working folder are never those of a mirror."""
+    for folder in (tmp_path, tmp_path / "mirror"):
+        (folder / "example.org").mkdir(parents=True)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("BLEUPRINT_MIRROR", raising=False)
+    if mirror is not None:
+        monkeypatch.setenv("BLEUPRINT_MIRROR", mirror)
+    assert not requirements.mirror_has("example.org")

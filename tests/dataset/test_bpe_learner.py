@@ -1,27 +1,28 @@
 import gzip
 import io
-import os
 import random
 from collections import Counter
 from contextlib import redirect_stderr
 from itertools import islice
-from pathlib import Path
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from subword_nmt.learn_bpe import learn_bpe
 
-import requirements
 from bleuprint import native
 from bleuprint.corpus.phrasebook import sentences
 from bleuprint.dataset.bpe_learner import learn_merges
 from bleuprint.text.parallel import read_lines
-from requirements import needs
+from requirements import MIRROR, mirror_has, mirror_path, needs
 
-MIRROR = Path(os.environ.get("BLEUPRINT_MIRROR", ""), "raw.githubusercontent.com")
-MULTI30K = "multi30k/dataset/a3d2e0d26b56f3846f66a952536ffed4e401d05a/data/task1/raw"
-TANAKA = "odashi/small_parallel_enja/312408a11c5fbcbc09443bebb18121f7efdcd61e"
+MULTI30K = (
+    "raw.githubusercontent.com/multi30k/dataset/a3d2e0d26b56f3846f66a952536ffed4e401d05a"
+    "/data/task1/raw"
+)
+TANAKA = (
+    "raw.githubusercontent.com/odashi/small_parallel_enja/312408a11c5fbcbc09443bebb18121f7efdcd61e"
+)
 
 
 pytestmark = pytest.mark.usefixtures("native_library")
@@ -128,15 +129,15 @@ def test_phrasebook():
 
 
 def multi30k(language):
-    with gzip.open(MIRROR / MULTI30K / f"train.{language}.gz", "rb") as file:
+    with gzip.open(mirror_path(MULTI30K) / f"train.{language}.gz", "rb") as file:
         return file.read().decode().split("\n")
 
 
 def tanaka(language):
-    return read_lines(MIRROR / TANAKA / f"train.{language}")
+    return read_lines(mirror_path(TANAKA) / f"train.{language}")
 
 
-@needs(requirements.MIRROR, MIRROR.is_absolute())
+@needs(MIRROR, mirror_has(MULTI30K) and mirror_has(TANAKA))
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("text", "languages"),

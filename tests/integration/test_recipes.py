@@ -2,9 +2,7 @@
 
 import hashlib
 import json
-import os
 import re
-from pathlib import Path
 from typing import get_args
 from urllib.parse import urlsplit
 
@@ -21,7 +19,7 @@ from bleuprint.report.published import literature
 from bleuprint.rules import CHECKS, EDITS
 from bleuprint.training.lr_schedule import learning_rate
 from recipes import SETTINGS
-from requirements import MIRROR, mirror_has, needs
+from requirements import MIRROR, mirror_has, mirror_path, needs
 from root import ROOT
 
 RECIPES = sorted((ROOT / "recipes").glob("*.yaml"))
@@ -118,7 +116,7 @@ def test_sums_and_sizes_are_those_of_the_mirror():
     there = 0
     for file in {file.url: file for file in every_file()}.values():
         parts = urlsplit(file.url)
-        copy = Path(os.environ["BLEUPRINT_MIRROR"], parts.hostname, parts.path.lstrip("/"))
+        copy = mirror_path(f"{parts.hostname}{parts.path}")
         if copy.is_file():
             published = copy.read_bytes()
             assert (hashlib.sha256(published).hexdigest(), len(published)) == (

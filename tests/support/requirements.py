@@ -44,10 +44,15 @@ def skip_without(*programs, path=None):
         pytest.skip(_install(missing))
 
 
+def mirror_path(path):
+    """Return where BLEUPRINT_MIRROR has the copy of an address, which is given as HOST/PATH."""
+    return Path(os.environ.get("BLEUPRINT_MIRROR", ""), path)
+
+
 def mirror_has(path):
     """Return whether BLEUPRINT_MIRROR names a folder that has this path (HOST/PATH)."""
-    mirror = Path(os.environ.get("BLEUPRINT_MIRROR", ""))
-    return mirror.is_absolute() and (mirror / path).exists()
+    copy = mirror_path(path)
+    return copy.is_absolute() and copy.exists()
 
 
 def check_variable():

@@ -1,9 +1,7 @@
 """Tokens are those of spaCy; joined again, they are nearly always the sentence."""
 
 import gzip
-import os
 from collections import Counter
-from pathlib import Path
 from random import Random
 
 import pytest
@@ -12,12 +10,11 @@ import spacy
 from bleuprint.runtime.errors import UserError
 from bleuprint.text import spacy as own
 from bleuprint.text.tokenizers import Tokenize
-from requirements import MIRROR, needs
+from requirements import MIRROR, mirror_has, mirror_path, needs
 
 MULTI30K = (
-    Path(os.environ.get("BLEUPRINT_MIRROR", "no mirror"))
-    / "raw.githubusercontent.com/multi30k/dataset/a3d2e0d26b56f3846f66a952536ffed4e401d05a"
-    / "data/task1/raw"
+    "raw.githubusercontent.com/multi30k/dataset/a3d2e0d26b56f3846f66a952536ffed4e401d05a"
+    "/data/task1/raw"
 )
 SENTENCES = {
     "en": [
@@ -64,13 +61,14 @@ def test_white_space_is_kept_as_pictures():
     assert tokenizer.detokenize(tokens) == "Ein Hund."
 
 
-@needs(MIRROR, MULTI30K.exists())
+@needs(MIRROR, mirror_has(MULTI30K))
 @pytest.mark.parametrize(("language", "size"), [("de", 8015), ("en", 6192)])
 def test_vocabularies_of_the_course(language, size):
     """Those of its notebook: tokens that occur twice, four special ones, and the line end."""
     tokenizer = own.Spacy(language, white_space=True)
     counts: Counter[str] = Counter()
-    with gzip.open(MULTI30K / f"train.{language}.gz", "rt", "utf-8", newline="\n") as file:
+    path = mirror_path(MULTI30K) / f"train.{language}.gz"
+    with gzip.open(path, "rt", "utf-8", newline="\n") as file:
         for line in file:
             counts.update(tokenizer.tokenize(line.removesuffix("\n")))
     assert sum(count >= 2 for count in counts.values()) + 4 + 1 == size

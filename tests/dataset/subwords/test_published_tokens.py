@@ -9,19 +9,18 @@ All differences come from punctuation normalization, where sacremoses differs fr
 """
 
 import gzip
-import os
-from pathlib import Path
 
 import pytest
 
 from bleuprint.rules.edits import Punctuation
 from bleuprint.text.tokenizers import Tokenize, tokenizer_for
-from requirements import MIRROR, needs
+from requirements import MIRROR, mirror_has, mirror_path, needs
 
-GITHUB = Path(os.environ.get("BLEUPRINT_MIRROR", "")) / "raw.githubusercontent.com"
-MULTI30K = GITHUB / "multi30k/dataset/a3d2e0d26b56f3846f66a952536ffed4e401d05a/data/task1"
+MULTI30K = (
+    "raw.githubusercontent.com/multi30k/dataset/a3d2e0d26b56f3846f66a952536ffed4e401d05a/data/task1"
+)
 
-pytestmark = needs(MIRROR, (MULTI30K / "tok").is_dir())
+pytestmark = needs(MIRROR, mirror_has(f"{MULTI30K}/tok"))
 
 
 def lines(path):
@@ -47,8 +46,9 @@ def lines(path):
 def test_sentences_with_the_published_tokens(language, name, total, alike):
     settings = Tokenize(name="moses", lowercase=True, hyphens=False, escape=True, plain=True)
     tokenizer = tokenizer_for(language, settings)
-    raw = lines(MULTI30K / "raw" / f"{name}.{language}.gz")
-    published = lines(MULTI30K / "tok" / f"{name}.lc.norm.tok.{language}")
+    folder = mirror_path(MULTI30K)
+    raw = lines(folder / "raw" / f"{name}.{language}.gz")
+    published = lines(folder / "tok" / f"{name}.lc.norm.tok.{language}")
     assert len(raw) == len(published) == total
     found = [tokenizer.tokenize(Punctuation().edit(line, language)) for line in raw]
     same = sum(ours == theirs.split() for ours, theirs in zip(found, published, strict=True))
