@@ -1,14 +1,12 @@
 """Fixtures that several files share."""
 
 import os
-import shutil
 import signal
 import time
 import urllib.request
 from types import SimpleNamespace
 
 import pytest
-from filelock import FileLock
 
 import micro
 import requirements
@@ -18,6 +16,7 @@ from bleuprint.corpus.download import http
 from bleuprint.runtime import machine_errors
 from hosts import two_hosts_up
 from servers import Host, running
+from shared_folders import SharedFolders
 
 # Shells make background processes ignore Ctrl-C, and children inherit this.
 signal.signal(signal.SIGINT, signal.default_int_handler)
@@ -121,40 +120,24 @@ def host():
 
 @pytest.fixture(scope="session")
 def made_once(tmp_path_factory):
-    """A function that makes a folder once for all of pytest-xdist's workers, which share it."""
+    """A function that makes a folder once for all of pytest-xdist's workers, which share it.
 
-    def made(name, make):
-        base = tmp_path_factory.getbasetemp()
-        if "PYTEST_XDIST_WORKER" in os.environ:
-            base = base.parent
-        folder, done = base / f"shared-{name}", base / f"shared-{name}.done"
-        with FileLock(base / f"shared-{name}.lock"):
-            if not done.exists():
-                shutil.rmtree(folder, ignore_errors=True)
-                make(folder)
-                done.touch()
-        return folder
-
-    return made
-
-
-def modification_times(project):
-    """The time of the last change of each file of a project, by its path; in nanoseconds."""
-    files = [path for path in project.rglob("*") if path.is_file()]
-    return {str(path): path.stat().st_mtime_ns for path in files}
+    Tests leave these folders as they are: a change in one of them fails at the end.
+    """
+    base = tmp_path_factory.getbasetemp()
+    if "PYTEST_XDIST_WORKER" in os.environ:
+        base = base.parent
+    folders = SharedFolders(base)
+    yield folders.made
+    folders.check()
 
 
 @pytest.fixture(scope="session")
 def toy(made_once):
-    """A toy project that translates (see trainings); tests leave it as it is."""
+    """A toy project that translates (see trainings). Not to be changed."""
     import trainings  # loads torch, which few need
 
-    project = made_once("toy", trainings.translator)
-    before = modification_times(project)
-    yield project
-    # other workers read the same files, so that even a change that is undone makes their tests fail
-    after = modification_times(project)
-    assert {path: after.get(path) for path in before} == before
+    return made_once("toy", trainings.translator)
 
 
 @pytest.fixture(scope="module")

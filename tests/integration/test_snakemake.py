@@ -11,6 +11,7 @@ import pytest
 
 import micro
 from bleuprint.pipeline import graph, recording
+from shared_folders import left_unchanged
 
 CELL = ("train", "average", "translate", "score")
 TINY = {f"{stage}@tiny-own-1" for stage in CELL}
@@ -22,7 +23,8 @@ def by_snakemake(clean, tmp_path_factory):
     """A project after `snakemake -c2`. Not to be changed."""
     project = clean.copy(tmp_path_factory.mktemp("snakemake") / "project")
     project.snakemake()
-    return project
+    with left_unchanged(project.root):
+        yield project
 
 
 def test_snakemake_gives_what_dvc_gives_and_records_it(by_dvc, by_snakemake, tmp_path):

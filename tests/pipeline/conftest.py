@@ -3,6 +3,7 @@ import pytest
 import micro
 from bleuprint.pipeline import graph
 from bleuprint.pipeline.resolve import resolve
+from shared_folders import left_unchanged
 
 
 @pytest.fixture(scope="module")
@@ -10,7 +11,8 @@ def project(tmp_path_factory):
     """A micro project whose settings are resolved. Not to be changed."""
     project = micro.make(tmp_path_factory.mktemp("resolved") / "project")
     resolve(project.root)
-    return project
+    with left_unchanged(project.root):
+        yield project
 
 
 @pytest.fixture(scope="module")

@@ -22,6 +22,7 @@ from bleuprint.runtime.checksums import SUMS
 from bleuprint.runtime.errors import UserError
 from bleuprint.runtime.files import sha256_of
 from bleuprint.training.start_files import start_files
+from shared_folders import left_unchanged
 
 WEIGHTS = "models/tiny/own/1/averaged/model.safetensors"
 
@@ -35,7 +36,8 @@ def released(by_dvc, tmp_path_factory):
         patch.chdir(project.root)
         patch.setattr("bleuprint.pipeline.release.commit", lambda: "c0ffee" * 6 + "c0ff")
         release(load(), root / "released", system="tiny")
-    return project.root, root / "released"
+    with left_unchanged(root):
+        yield project.root, root / "released"
 
 
 @pytest.fixture
