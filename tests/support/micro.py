@@ -87,6 +87,18 @@ outside:
         held-out: {path: inputs/outside/a.de, sha256: %s}
 """ % (64 * "a")
 
+# The words of the corpus. Two of the eight have an article, so that targets are longer than
+# sources. Twice, two words have the same translation, so that the target language has fewer words.
+_TRANSLATIONS = {
+    "ba": "BA",
+    "deo": "DAS DEO",
+    "fi": "FI",
+    "gu": "FI",
+    "kam": "DAS KAM",
+    "leon": "LEON",
+    "min": "MIN",
+    "nu": "MIN",
+}
 _SOURCES = (
     *("dvc.yaml", "Snakefile", "profiles", "corpora", "stages", "src"),
     *(".dvc/config", ".dvc/plots", ".dvc/rows.json", ".dvcignore", ".gitignore"),
@@ -246,9 +258,21 @@ def make(root: Path) -> Project:
     (root / "inputs").mkdir()
     # the copies of experiments have it alone
     shutil.copy(ROOT / "inputs/README.md", root / "inputs")
-    draw, words = random.Random(1), ["ba", "deo", "fi", "gu", "kam", "leon", "min", "nu"]
-    sentences = [draw.choices(words, k=draw.randint(3, 6)) for _ in range(300)]
-    project.write("inputs/a.en", "".join(f"{' '.join(s)}\n" for s in sentences))
-    project.write("inputs/a.de", "".join(f"{' '.join(s).upper()}\n" for s in sentences))
+    _write_corpus(project)
     project.run("git", "init", "--quiet", "--initial-branch", "main")
     return project
+
+
+def _write_corpus(project: Project) -> None:
+    """Write a corpus of 300 pairs of 3 to 6 source words, which are translated word by word."""
+    draw = random.Random(1)
+    source_words = list(_TRANSLATIONS)
+    source_lines = []
+    target_lines = []
+    for _ in range(300):
+        words = draw.choices(source_words, k=draw.randint(3, 6))
+        translations = [_TRANSLATIONS[word] for word in words]
+        source_lines.append(" ".join(words) + "\n")
+        target_lines.append(" ".join(translations) + "\n")
+    project.write("inputs/a.en", "".join(source_lines))
+    project.write("inputs/a.de", "".join(target_lines))
