@@ -134,6 +134,36 @@ def test_a_mistake_is_named_with_its_place(tmp_path, old, new, message):
     assert all(line.startswith(f"{tmp_path}") for line in str(error.value).splitlines())
 
 
+@pytest.mark.parametrize(
+    ("updates", "average", "keep", "remedy"),
+    [
+        # a checkpoint every 5 updates: 1, 2 and 3 checkpoints
+        (5, "last: 2", "last: 2, best: 0", "lower train.checkpoint_every (5)"),
+        (10, "last: 3", "last: 2, best: 0", "lower train.checkpoint_every (5)"),
+        (15, "last: 3", "last: 2, best: 0", "raise train.keep.last"),
+        (11, "last: 3", "last: 2, best: 0", "raise train.keep.last"),
+        (10, "best: 3", "last: 1, best: 2", "lower train.validate_every (5)"),
+        (15, "best: 3", "last: 1, best: 2", "raise train.keep.best"),
+    ],
+)
+def test_how_training_keeps_enough_checkpoints_to_average(tmp_path, updates, average, keep, remedy):
+    text = PARAMS.replace("max_updates: 10", f"max_updates: {updates}")
+    text = text.replace("average: {last: 2}", f"average: {{{average}}}")
+    text = text.replace("keep: {last: 2, best: 0", f"keep: {{{keep}")
+    name = average.partition(":")[0]
+    with pytest.raises(UserError) as error:
+        read(tmp_path, text)
+    assert str(error.value).endswith(f": {remedy}, or lower average.{name}")
+
+
+@pytest.mark.parametrize("updates", [11, 15, 16])
+def test_as_many_checkpoints_as_training_keeps_are_averaged(tmp_path, updates):
+    text = PARAMS.replace("max_updates: 10", f"max_updates: {updates}")
+    text = text.replace("average: {last: 2}", "average: {last: 3}")
+    text = text.replace("keep: {last: 2", "keep: {last: 3")
+    assert read(tmp_path, text).system("base").average.last == 3
+
+
 def test_an_empty_file_lacks_the_keys_of_an_experiment(tmp_path):
     with pytest.raises(UserError) as error:
         read(tmp_path, "# nothing yet\n")

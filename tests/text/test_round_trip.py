@@ -48,6 +48,8 @@ def there_and_back(sentence, *choice):
         ("ar", "نعم، لا؟ نعم ، لا", "نعم ، لا ؟ نعم ␠، لا"),
         ("hi", "यह है। वह है ।", "यह है । वह है ␠।"),
         ("fr", "Non! «Oui» ?", "Non ! « Oui » ?"),
+        # French has spaces inside quotes and before these marks, but not before an ellipsis
+        ("fr", "Ah … « Oui » ! » ?", "Ah ␠… « Oui » ! » ?"),
         ("en", "a,b", "a , b"),
         ("it", "Un po' di l'uno po' di", "Un po'␠ di l' uno po ' di"),
     ],

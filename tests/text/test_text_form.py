@@ -76,6 +76,13 @@ SENTENCES = {
     "slashes": ["AC/DC and TCP/IP and I/O", "and/or", "he/she MY_NAME", "yes|no"] * 20,
     "placeholders": ["{0} of {name}: {count}", "See [1] and [Music], @user, #1, 50%."] * 20,
     "code": ["snake_case and __init__ and _x", "a << b; <b>bold</b> is HTML"] * 20,
+    "names with an underscore at one end": [
+        "Call print_",
+        "class_ is a name with an underscore",
+        "_x is private",
+        "Never write _x or _y",
+    ]
+    * 20,
     "numbers": ["1,000 people came.", "3;4 is a pair", "2, then 3"] * 20,
     "a list": ["1. Open the file, and save it.", "a) Close it."] * 20,
 }
