@@ -15,7 +15,6 @@ from bleuprint.decoding.engine import TorchEngine
 from bleuprint.decoding.forced_decoding import token_log_probs
 from bleuprint.decoding.translate import create_engine
 from bleuprint.model.transformer import Transformer
-from bleuprint.runtime import processor
 from bleuprint.runtime.errors import UserError
 from prepared import Prepared, prepare
 from trainings import merges, toy_pairs
@@ -142,8 +141,26 @@ def test_without_ctranslate2_it_says_what_to_install(corpus, monkeypatch):
         create_engine(model(corpus), corpus, systems.decode(engine="ctranslate2"))
 
 
+def weights_that_cannot_saturate(made):
+    """Change a model's weights so that int8 gives equal outputs with and without VNNI.
+
+    Processors without VNNI add two neighboring products in 16 bits, which hold up to 32,767. An
+    activation is at most 255 there, and the largest weight of each row becomes 127. With all others
+    at most half as large, two products are at most 2 * 255 * 64 = 32,640. The largest weight is
+    multiplied and added to 0: 255 * 127 = 32,385.
+    """
+    with torch.no_grad():
+        for weight in made.parameters():
+            if weight.dim() == 2:
+                largest_of_others = weight[:, 2:].abs().amax(dim=1)
+                weight[:, 0] = 2 * largest_of_others * weight[:, 0].sign()
+                weight[:, 1] = 0.0
+    return made
+
+
 def test_int8_is_near_float32_and_rounded(corpus):
-    made, sources = model(corpus), sentences(corpus, 60)
+    made = weights_that_cannot_saturate(model(corpus))
+    sources = sentences(corpus, 60)
     found = {}
     for precision in ("float32", "int8"):
         settings = systems.decode(beam=1, engine="ctranslate2", precision=precision)
@@ -154,5 +171,5 @@ def test_int8_is_near_float32_and_rounded(corpus):
     same_first_token = 0
     for one, other in zip(exact, rounded, strict=True):
         same_first_token += one.tokens[:1] == other.tokens[:1]
-    # Without VNNI instructions, sums of int8 products saturate.
-    assert same_first_token > (50 if processor.THIS.has_vnni else 30)
+    # 56 with and without VNNI, by MKL and by oneDNN; outputs of other sources share 11.
+    assert same_first_token > 50

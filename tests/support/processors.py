@@ -21,3 +21,10 @@ OLD_AMD = Processor("x86_64", "AuthenticAMD", frozenset({"avx2", "fma"}), cores=
 OLD_INTEL = Processor("x86_64", "GenuineIntel", frozenset({"avx2", "fma"}), cores=4)
 
 ALL = {"AMD": AMD, "Intel": INTEL, "old AMD": OLD_AMD, "old Intel": OLD_INTEL}
+
+# Without VNNI instructions CTranslate2 adds products of 8-bit integers in 16 bits. Sums that do not
+# fit are cut off ("saturate"), and translations become worse. With these environments it computes
+# as on both kinds of processor, whatever this machine has: oneDNN limits itself on processors of
+# both vendors, and MKL's compatible mode always adds in 32 bits.
+INT8_WITH_VNNI = {"CT2_USE_MKL": "1", "MKL_CBWR": "COMPATIBLE"}
+INT8_WITHOUT_VNNI = {"CT2_USE_MKL": "0", "ONEDNN_MAX_CPU_ISA": "AVX2"}
