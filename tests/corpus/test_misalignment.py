@@ -8,7 +8,7 @@ import random
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import multivariate_normal, norm, rankdata
 
@@ -172,7 +172,6 @@ def test_scores_of_a_word_worked_by_hand():
     assert (same.both, same.source, same.target) == (0, 0, 0)
 
 
-@settings(deadline=None)
 @given(st.lists(st.integers(-5, 5), min_size=1, max_size=30))
 def test_the_best_range_is_that_of_all_ranges(values):
     best = misalignment._best_range(np.array(values, float))

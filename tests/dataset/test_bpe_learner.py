@@ -65,14 +65,14 @@ ENDED = st.lists(st.sampled_from(["!", "a", "b", "~", "a</w>", "b</w>", "</w>"])
 
 
 @given(st.dictionaries(WORDS, st.integers(1, 3), min_size=2, max_size=40), st.integers(1, 150))
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 def test_small_dictionaries_with_ties_and_repeats(counts, merges):
     counts["ab"] = 3  # subword-nmt needs a pair
     assert found(counts, merges) == reference(counts, merges)
 
 
 @given(st.dictionaries(ENDED.map("".join), st.integers(1, 9) | st.integers(80, 120), max_size=40))
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 def test_pairs_whose_counts_rise_again(counts):
     counts["ab"] = 3
     assert found(counts, 200) == reference(counts, 200)

@@ -32,8 +32,11 @@ def test_hooks_are_the_checks_of_make_lint():
 def test_options_of_hooks_exist(hook):
     """pre-commit would stop each commit at one that does not."""
     program, *options = shlex.split(hook["entry"])
+    assert program.startswith(".venv/bin/")
+    # The programs of the environment that runs the tests, since .venv may be another checkout's.
+    installed = Path(sys.executable).with_name(Path(program).name)
     subcommands = [option for option in options if not option.startswith("-")]
-    command = [Path(program).name, *subcommands, "--help"]
+    command = [str(installed), *subcommands, "--help"]
     done = subprocess.run(command, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     for option in options:

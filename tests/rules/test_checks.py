@@ -2,7 +2,7 @@ from dataclasses import replace
 
 import pytest
 import regex
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from bleuprint.rules import CHECKS
@@ -356,7 +356,6 @@ SIDES = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\n"
 
 
 @given(SIDES, SIDES)
-@settings(deadline=None)  # the first to identify a language loads the model
 def test_checks_answer_for_any_two_sides(source, target):
     for name, given_settings in SETTINGS.items():
         candidate = Candidate(Pair(source, target), ("en", "ja"), (str.split, list), SCORE)
@@ -364,7 +363,6 @@ def test_checks_answer_for_any_two_sides(source, target):
 
 
 @given(SIDES, SIDES)
-@settings(deadline=None)  # the first to identify a language loads the model
 def test_a_check_answers_the_same_again(source, target):
     candidate = Candidate(Pair(source, target), ("en", "ja"), (str.split, list), SCORE)
     for name, given_settings in SETTINGS.items():

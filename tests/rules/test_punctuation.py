@@ -28,7 +28,7 @@ SENTENCES = st.one_of(
 
 
 @pytest.mark.parametrize("language", LANGUAGES)
-@settings(max_examples=500, derandomize=True, database=None, deadline=None)
+@settings(max_examples=500, derandomize=True, database=None)
 @given(SENTENCES)
 def test_sentences_are_those_of_sacremoses(language, sentence):
     expected = reference(language).normalize(blank_unprinted(sentence))

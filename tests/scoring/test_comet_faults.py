@@ -9,7 +9,6 @@ import result_trees as trees
 from bleuprint.config.comet import Comet
 from bleuprint.config.paths import Cell
 from bleuprint.runtime.errors import UserError
-from bleuprint.scoring import comet
 from bleuprint.scoring.comet import folder_sha256, score_cell
 from comet_folder import write_empty
 
@@ -42,14 +41,6 @@ def refused(settings):
         score_cell(settings, *CELL)
     assert not (CELL.results / "comet.json").exists()
     return str(raised.value)
-
-
-@pytest.mark.parametrize("name", comet._NEEDED)
-def test_a_folder_that_lacks_a_file_is_no_model(project, tmp_path, name):
-    (tmp_path / "model" / name).unlink()
-    assert refused(project) == (
-        f"{tmp_path / 'model'}: no {name}: not a whole COMET model (docs/scoring.md)"
-    )
 
 
 def test_another_model_than_that_of_the_settings_is_named_by_both_sums(project, tmp_path):

@@ -115,7 +115,9 @@ def test_a_folder_without_a_part_of_the_model_is_refused(tree, tmp_path, name):
     (folder / name).unlink()
     model = with_model(settings, stand_in(tmp_path / "python", LENGTHS), folder)
     said = f"{folder}: no {name}: not a whole COMET model (docs/scoring.md)"
+    (root / CELL.results / "comet.json").unlink(missing_ok=True)
     assert refusal(model, root) == said
+    assert not (root / CELL.results / "comet.json").exists()
 
 
 def test_a_model_of_another_hash_or_without_comet(tree):

@@ -3,7 +3,7 @@
 import re
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from bleuprint.text.fields import field, line_of
@@ -34,7 +34,6 @@ def test_fields_by_hand(text, expected):
     assert field(text) == expected
 
 
-@settings(deadline=None)
 @given(st.lists(st.sampled_from(PARTS)).map("".join))
 def test_a_field_is_read_back(text):
     assert "|||" not in field(text)

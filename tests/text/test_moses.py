@@ -50,7 +50,7 @@ def expected(sentence, language, hyphens=False, escape=False):
 @pytest.mark.parametrize("escape", [False, True])
 @pytest.mark.parametrize("hyphens", [False, True])
 @pytest.mark.parametrize("language", LANGUAGES)
-@settings(max_examples=60, derandomize=True, database=None, deadline=None)
+@settings(max_examples=60, derandomize=True, database=None)
 @given(SENTENCES)
 def test_tokens_are_those_of_sacremoses(language, hyphens, escape, sentence):
     found = quick(language, hyphens, escape).tokenize(sentence)
@@ -124,7 +124,7 @@ def test_hyphens_are_split_and_joined_again():
 
 @pytest.mark.parametrize("escape", [False, True])
 @pytest.mark.parametrize("language", ["en", "de", "fr", "fi", "ja"])
-@settings(max_examples=60, derandomize=True, database=None, deadline=None)
+@settings(max_examples=60, derandomize=True, database=None)
 @given(st.lists(st.sampled_from([*PIECES, *CHARACTERS, '"', "@-@", "&quot;", "'"]), max_size=12))
 def test_sentences_are_those_of_sacremoses(language, escape, pieces):
     tokens = " ".join(pieces).split()

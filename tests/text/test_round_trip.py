@@ -60,7 +60,7 @@ def test_tokens(language, sentence, tokens):
 
 @pytest.mark.parametrize("escape", [False, True])
 @pytest.mark.parametrize("language", LANGUAGES)
-@settings(max_examples=25, derandomize=True, database=None, deadline=None)
+@settings(max_examples=25, derandomize=True, database=None)
 @given(
     st.lists(st.sampled_from(["abc", "No.", *WORDS]), min_size=1, max_size=6),
     st.sampled_from(".!?:"),
@@ -115,7 +115,7 @@ def test_sentences_come_back(language, sentence):
 
 
 @pytest.mark.parametrize("language", ["en", "de", "fr"])
-@settings(max_examples=60, derandomize=True, database=None, deadline=None)
+@settings(max_examples=60, derandomize=True, database=None)
 @given(
     st.lists(
         st.sampled_from(["the", "Ab", "well-known", "No.", "Dr.", "5", "2.5", "x,", "y.", "z!"])
@@ -129,7 +129,7 @@ def test_plain_sentences_have_the_tokens_of_moses(language, words):
 
 
 @pytest.mark.parametrize("language", ["en", "fr", "cs", "zh"])
-@settings(max_examples=100, derandomize=True, database=None, deadline=None)
+@settings(max_examples=100, derandomize=True, database=None)
 @given(st.text(" .,'’\"-aA1@%${}<>/:«»“”…،।中\u0301\u200d␠DOTMULTI", max_size=14))
 def test_no_character_is_lost(language, sentence):
     expected = sentence.replace(" ", "")

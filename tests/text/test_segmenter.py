@@ -79,7 +79,7 @@ def test_a_space_is_a_token():
 
 
 @pytest.mark.parametrize("language", SENTENCES)
-@settings(max_examples=150, derandomize=True, database=None, deadline=None)
+@settings(max_examples=150, derandomize=True, database=None)
 @given(st.text(max_size=20) | st.text(LETTERS + "".join(TORTURE), max_size=20))
 def test_any_line_comes_back_but_for_its_spaces(language, sentence):
     tool = segmenter_of(language)

@@ -87,7 +87,7 @@ def test_tokens_hold_no_white_space(by, sentence):
         assert token.split() == [token]
 
 
-@settings(max_examples=300, derandomize=True, database=None, deadline=None)
+@settings(max_examples=300, derandomize=True, database=None)
 @given(
     st.text("aZß 9.,'-&„“中\xa0" + TORTURE, max_size=30),
     st.sampled_from(["en", "de", "fr"]),
@@ -99,7 +99,7 @@ def test_tokens_as_text_are_those_of_the_list(sentence, language, options):
     assert tokenized(by, sentence) == " ".join(by.tokenize(sentence))
 
 
-@settings(max_examples=400, derandomize=True, database=None, deadline=None)
+@settings(max_examples=400, derandomize=True, database=None)
 @given(
     st.text(max_size=20) | st.text("aZß 9.,'-&%@{}:İ\u0301\u0307„“中\xa0" + TORTURE, max_size=30),
     st.sampled_from(["en", "de", "fr", "cs", "ja", "hi"]),

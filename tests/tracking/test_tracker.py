@@ -88,6 +88,8 @@ def test_a_store_that_cannot_be_used_is_reported_and_stops_nothing(root, monkeyp
 def test_a_server_that_hangs_holds_no_training(monkeypatch, capsys):
     with socket.create_server(("127.0.0.1", 0)) as silent:  # accepts, and never answers
         monkeypatch.setenv("MLFLOW_TRACKING_URI", f"http://127.0.0.1:{silent.getsockname()[1]}")
+        # MLflow waits until this test closes the connection, however slow the machine is.
+        monkeypatch.setenv("MLFLOW_HTTP_REQUEST_TIMEOUT", "3600")
         monkeypatch.setattr(tracker_module, "_FAILED_WAIT", 0.5)
         tracker = Tracker(description())
         log(tracker, *range(1, 1001))

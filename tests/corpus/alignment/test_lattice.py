@@ -39,7 +39,7 @@ def scorer(source, target, ratio=1.0):
 
 
 @given(source=LENGTHS, target=LENGTHS, ratio=st.sampled_from([1.0, 0.7, 1.3]))
-@settings(deadline=None, max_examples=50)
+@settings(max_examples=50)
 def test_the_best_path_and_posteriors_are_those_of_all_paths(source, target, ratio):
     every = list(paths(source, target, ratio))
     weights = [math.exp(score) for score, _ in every]

@@ -6,7 +6,7 @@ from itertools import chain, repeat
 from typing import get_args
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from bleuprint.config.corpus_files import TWO_SIDED, File, Format, Text
@@ -253,7 +253,6 @@ def test_memory_does_not_grow_with_the_file(name):
 
 
 @given(name=st.sampled_from(FORMATS), data=st.data())
-@settings(deadline=None)
 def test_damage_anywhere_gives_pairs_of_lines_or_one_clear_error(name, data):
     files = published(name)
     which = data.draw(st.integers(0, len(files) - 1))
