@@ -20,6 +20,8 @@ from pathlib import Path
 
 from bleuprint.config.corpus_files import EMBEDDED
 from bleuprint.config.experiment import load
+from bleuprint.runtime.errors import run
+from tools.git_commands import git
 from tools.readme_tables import DEFAULT
 
 # What is committed of a report: numbers, and no sentence of the corpus.
@@ -110,10 +112,5 @@ def urls(clone: Path) -> Iterator[str | None]:
         yield from (file.url for file in corpus.files.sides().values())
 
 
-def git(folder: Path, *arguments: str) -> str:
-    made = subprocess.run(["git", *arguments], cwd=folder, check=True, capture_output=True)
-    return made.stdout.decode().strip()
-
-
 if __name__ == "__main__":
-    main()
+    run(main)

@@ -6,7 +6,8 @@ import subprocess
 import pytest
 
 from root import ROOT
-from tools.run_recipes import NUMBERS, cloned, collect, committed, git
+from tools.git_commands import git
+from tools.run_recipes import NUMBERS, cloned, collect, committed
 
 pytestmark = pytest.mark.slow
 

@@ -1,1 +1,6 @@
-"""Put faults into the package, one at a time, and see which ones the tests catch."""
+"""Put faults into the package, one at a time, and see which ones its tests catch.
+
+`faults` lists the faults that can be put into a file, `drawing` spreads the draw over the packages,
+`selection` chooses the tests for a fault, `clone` runs these tests, `results` keeps and prints what
+they said, and `experiment` uses all of them in turn.
+"""

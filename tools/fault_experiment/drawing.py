@@ -1,4 +1,4 @@
-"""Draw faults that are spread over the packages, equal for equal seeds."""
+"""Draw faults that are spread over the packages; equal seeds draw equal faults."""
 
 import ast
 import random
@@ -9,16 +9,16 @@ from pathlib import Path
 from tools.fault_experiment.faults import Fault, faults_in, is_another_program
 
 # The least number of faults in each package.
-LEAST = 2
+MIN_FAULTS_PER_PACKAGE = 2
 
 
-def sources_by_package(folder: Path) -> dict[str, list[Path]]:
+def python_files_by_package(folder: Path) -> dict[str, list[Path]]:
     """Return the Python files of each package in a folder, without those of the folder itself."""
-    found = defaultdict[str, list[Path]](list)
+    files = defaultdict[str, list[Path]](list)
     for path in sorted(folder.glob("*/**/*.py")):
         package = path.relative_to(folder).parts[0]
-        found[package].append(path)
-    return dict(found)
+        files[package].append(path)
+    return dict(files)
 
 
 def count_functions(paths: list[Path]) -> int:
@@ -26,53 +26,71 @@ def count_functions(paths: list[Path]) -> int:
     count = 0
     for path in paths:
         for node in ast.walk(ast.parse(path.read_text("utf-8"))):
-            count += isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
+            if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+                count += 1
     return count
 
 
-def shares(weights: Mapping[str, int], count: int) -> dict[str, int]:
-    """Return how many of `count` faults each package gets.
+def faults_per_package(function_counts: Mapping[str, int], fault_count: int) -> dict[str, int]:
+    """Distribute faults over packages.
 
-    Each gets `LEAST`, or fewer if there are not enough; the rest is in proportion to the weights,
-    and what is left after rounding down goes to the largest remainders.
-    """
-    least = min(LEAST, count // len(weights))
-    rest = count - least * len(weights)
-    total = sum(weights.values())
-    parts = {package: least + rest * weight // total for package, weight in weights.items()}
-    remainders = {package: rest * weight % total for package, weight in weights.items()}
-    by_remainder = sorted(weights, key=lambda package: (-remainders[package], package))
-    for package in by_remainder[: count - sum(parts.values())]:
-        parts[package] += 1
-    return parts
-
-
-def drawn(root: Path, paths: list[Path], seed: str) -> Iterator[Fault]:
-    """Yield faults of one package at random, without end; at most one in each function.
-
-    Every kind is equally likely, so that frequent ones, such as calls, do not displace others.
+    Each package gets `MIN_FAULTS_PER_PACKAGE`, or fewer if there are not enough for all. The rest
+    is distributed in proportion to the functions: the quotients are rounded down, and what is left
+    goes to the packages with the largest remainders, one each.
 
     Args:
-        root: The project's folder, from which paths are given.
+        function_counts: The number of functions of each package.
+        fault_count: The number of faults to distribute.
+
+    Returns:
+        The number of faults of each package; their sum is `fault_count`.
+    """
+    minimum = min(MIN_FAULTS_PER_PACKAGE, fault_count // len(function_counts))
+    rest = fault_count - minimum * len(function_counts)
+    all_functions = sum(function_counts.values())
+    shares = dict[str, int]()
+    remainders = dict[str, int]()
+    for package, functions in function_counts.items():
+        quotient, remainders[package] = divmod(rest * functions, all_functions)
+        shares[package] = minimum + quotient
+    undistributed = fault_count - sum(shares.values())
+    by_remainder = sorted(shares, key=lambda package: (-remainders[package], package))
+    for package in by_remainder[:undistributed]:
+        shares[package] += 1
+    return shares
+
+
+def draw_faults(root: Path, paths: list[Path], seed: str) -> Iterator[Fault]:
+    """Yield faults of one package in random order, at most one in each function.
+
+    Every kind of fault is equally likely at each draw, so that frequent kinds, such as dropped
+    calls, do not displace the others. The sequence ends when each function has been used, or has
+    no valid fault left.
+
+    Args:
+        root: The project's folder, from which the faults name their files.
         paths: The files of the package.
         seed: The sequence is the same for the same seed and files.
     """
     generator = random.Random(seed)
     sources = dict[str, str]()
-    by_kind = defaultdict[str, list[Fault]](list)
+    faults_by_kind = defaultdict[str, list[Fault]](list)
     for path in paths:
         name = path.relative_to(root).as_posix()
         sources[name] = path.read_text("utf-8")
         for fault in faults_in(name, sources[name]):
-            by_kind[fault.kind].append(fault)
-    used = set[tuple[str, str]]()
-    while by_kind:
-        kind = generator.choice(sorted(by_kind))
-        fault = by_kind[kind].pop(generator.randrange(len(by_kind[kind])))
-        if not by_kind[kind]:
-            del by_kind[kind]
-        place = (fault.path, fault.function)
-        if place in used or not is_another_program(sources[fault.path], fault):
+            faults_by_kind[fault.kind].append(fault)
+    used_functions = set[tuple[str, str]]()
+    while faults_by_kind:
+        kind = generator.choice(sorted(faults_by_kind))
+        remaining = faults_by_kind[kind]
+        fault = remaining.pop(generator.randrange(len(remaining)))
+        if not remaining:
+            del faults_by_kind[kind]
+        function = (fault.path, fault.function)
+        if function in used_functions:
             continue
-        used.add(place)
+        if not is_another_program(sources[fault.path], fault):
+            continue
+        used_functions.add(function)
         yield fault

@@ -12,7 +12,8 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from itertools import pairwise
 
-# The operator that takes the place of another one.
+# For each operator, the regular expression that finds it in the text, and the operator that takes
+# its place.
 BOUNDS: dict[type[ast.AST], tuple[str, str]] = {
     ast.Lt: ("<", "<="),
     ast.LtE: ("<=", "<"),
@@ -50,7 +51,7 @@ KEPT_ARGUMENTS = frozenset(
 # Blocks that nothing runs, or that start a script.
 KEPT_BLOCKS = ("TYPE_CHECKING", "__name__ == '__main__'")
 
-Statement = ast.FunctionDef | ast.AsyncFunctionDef
+Function = ast.FunctionDef | ast.AsyncFunctionDef
 Jump = ast.Return | ast.Raise | ast.Continue | ast.Break
 
 
@@ -111,60 +112,74 @@ def faults_in(path: str, source: str) -> list[Fault]:
     return finder.faults
 
 
-@dataclass
-class _Scope:
-    """What was seen in one function, or outside functions.
+@dataclass(frozen=True)
+class _NameUse:
+    """An attribute or key that a function uses.
 
     Attributes:
-        first_lines: The line in which each name is assigned first.
-        last_statement: The last statement of the function.
-        attributes: For each object, the places of its attributes by their names.
-        keys: For each object, the places of its keys by their names.
+        name: The name of the attribute, or the string that is the key.
+        node: The expression: of an attribute with its object, of a key alone.
+        function: The function, as in `Fault`.
     """
-
-    first_lines: dict[str, int] = field(default_factory=dict)
-    last_statement: ast.stmt | None = None
-    attributes: dict[str, list["_Named"]] = field(default_factory=lambda: defaultdict(list))
-    keys: dict[str, list["_Named"]] = field(default_factory=lambda: defaultdict(list))
-
-
-@dataclass(frozen=True)
-class _Named:
-    """The name of an attribute or key, and the node that ends with it or is it."""
 
     name: str
     node: ast.expr
     function: str
 
 
+@dataclass
+class _Scope:
+    """What was seen so far in one outermost function, or outside functions.
+
+    Attributes:
+        first_lines: The line in which each variable is assigned first.
+        last_statement: The last statement of the function that is being visited.
+        attributes: The attributes that are used of each object, by the object's text.
+        keys: The keys that are used of each mapping, by the mapping's text.
+    """
+
+    first_lines: dict[str, int] = field(default_factory=dict)
+    last_statement: ast.stmt | None = None
+    attributes: dict[str, list[_NameUse]] = field(default_factory=lambda: defaultdict(list))
+    keys: dict[str, list[_NameUse]] = field(default_factory=lambda: defaultdict(list))
+
+
 class _Finder(ast.NodeVisitor):
-    """Collects the faults of one file."""
+    """Visits the syntax tree of one file and collects its faults.
+
+    Attributes:
+        faults: The faults found so far.
+    """
 
     def __init__(self, path: str, source: str) -> None:
         self.faults = list[Fault]()
         self._path = path
+        # Bytes, since syntax trees count columns in bytes of UTF-8.
         self._content = source.encode()
         self._line_starts = [0]
         for line in self._content.splitlines(keepends=True):
             self._line_starts.append(self._line_starts[-1] + len(line))
+        # The classes and functions around the current node, from outside to inside.
         self._names = list[str]()
+        # The file, and inside a function also the outermost function.
         self._scopes = [_Scope()]
-        self._imported = set[str]()
+        self._imported_names = set[str]()
+        # The expressions that are called, such as `path.exists` in `path.exists()`.
         self._called = set[ast.expr]()
         self._is_in_f_string = False
 
-    # Places in the text
+    # Places in the text, and adding faults
 
-    def _start(self, node: ast.expr | ast.stmt) -> int:
+    def _start_byte(self, node: ast.expr | ast.stmt) -> int:
         return self._line_starts[node.lineno - 1] + node.col_offset
 
-    def _end(self, node: ast.expr | ast.stmt) -> int:
+    def _end_byte(self, node: ast.expr | ast.stmt) -> int:
         assert node.end_lineno is not None
         assert node.end_col_offset is not None
         return self._line_starts[node.end_lineno - 1] + node.end_col_offset
 
     def _text(self, node: ast.expr | ast.stmt) -> str:
-        return self._content[self._start(node) : self._end(node)].decode(errors="replace")
+        return self._content[self._start_byte(node) : self._end_byte(node)].decode(errors="replace")
 
     def _is_where_it_says(self, node: ast.expr) -> bool:
         """Whether the text of an expression is that expression.
@@ -180,10 +195,13 @@ class _Finder(ast.NodeVisitor):
         return ast.unparse(found) == ast.unparse(node)
 
     def _add(self, kind: str, start: int, end: int, replacement: str) -> None:
+        """Add a fault that replaces the bytes from `start` to before `end`."""
+        self._add_in(".".join(self._names), kind, start, end, replacement)
+
+    def _add_in(self, function: str, kind: str, start: int, end: int, replacement: str) -> None:
+        """Like `_add`, in a function that is not the current one."""
         line = self._content.count(b"\n", 0, start) + 1
-        function = ".".join(self._names)
-        fault = Fault(self._path, function, kind, line, start, end, replacement)
-        self.faults.append(fault)
+        self.faults.append(Fault(self._path, function, kind, line, start, end, replacement))
 
     def _add_operator(
         self,
@@ -192,25 +210,34 @@ class _Finder(ast.NodeVisitor):
         right: ast.expr,
         operator: tuple[str, str],
     ) -> None:
-        """Add a fault that replaces the operator between two operands."""
+        """Add a fault that replaces the operator between two operands.
+
+        Args:
+            kind: The kind of the fault.
+            left: The operand before the operator.
+            right: The operand after the operator.
+            operator: The regular expression that finds the operator, and its replacement.
+        """
         pattern, replacement = operator
-        first, last = self._end(left), self._start(right)
-        between = self._content[first:last].decode(errors="replace")
+        after_left = self._end_byte(left)
+        between = self._content[after_left : self._start_byte(right)].decode(errors="replace")
         found = re.search(pattern, between)
+        # A comment between the operands may contain the operator as well.
         if found is None or "#" in between:
             return
-        self._add(kind, first + found.start(), first + found.end(), replacement)
+        self._add(kind, after_left + found.start(), after_left + found.end(), replacement)
 
     def _add_swap(self, kind: str, one: ast.expr, other: ast.expr) -> None:
         """Add a fault that exchanges two expressions, of which `one` comes first."""
         if ast.dump(one) == ast.dump(other):
             return
-        between = self._content[self._end(one) : self._start(other)].decode()
+        between = self._content[self._end_byte(one) : self._start_byte(other)].decode()
         swapped = f"{self._text(other)}{between}{self._text(one)}"
-        self._add(kind, self._start(one), self._end(other), swapped)
+        self._add(kind, self._start_byte(one), self._end_byte(other), swapped)
 
     def _add_dropped(self, what: str, node: ast.stmt) -> None:
-        self._add(f"dropped {what}", self._start(node), self._end(node), "pass")
+        """Add a fault that replaces a statement by `pass`."""
+        self._add(f"dropped {what}", self._start_byte(node), self._end_byte(node), "pass")
 
     # Functions, classes, and what is left as it is
 
@@ -220,7 +247,7 @@ class _Finder(ast.NodeVisitor):
     def visit_AsyncFunctionDef(self, node: ast.AsyncFunctionDef) -> None:
         self._visit_function(node)
 
-    def _visit_function(self, node: Statement) -> None:
+    def _visit_function(self, node: Function) -> None:
         is_kernel = any(ast.unparse(each) == "triton.jit" for each in node.decorator_list)
         if node.name == "__repr__" or is_kernel:
             return
@@ -229,12 +256,14 @@ class _Finder(ast.NodeVisitor):
         if is_outermost:
             self._scopes.append(_Scope())
         scope = self._scopes[-1]
-        for line, name in sorted(_assigned(node)):
+        for line, name in sorted(_assigned_names(node)):
             scope.first_lines.setdefault(name, line)
-        kept = scope.last_statement
+        last_statement_outside = scope.last_statement
         scope.last_statement = node.body[-1]
-        self._visit_all([*node.args.defaults, *filter(None, node.args.kw_defaults), *node.body])
-        scope.last_statement = kept
+        defaults = [*node.args.defaults, *filter(None, node.args.kw_defaults)]
+        self._visit_all(defaults)
+        self._visit_all(node.body)
+        scope.last_statement = last_statement_outside
         self._names.pop()
         if is_outermost:
             self.end_scope()
@@ -252,53 +281,58 @@ class _Finder(ast.NodeVisitor):
             self.visit(node)
 
     def end_scope(self) -> None:
-        """Add the faults that take another attribute or key of the same object."""
+        """Add the faults that take another attribute or key which the scope uses."""
         scope = self._scopes[-1]
-        for kind, objects in (("attribute", scope.attributes), ("key", scope.keys)):
-            for places in objects.values():
-                self._add_renamed(kind, places)
+        for uses in scope.attributes.values():
+            self._add_other_attributes(uses)
+        for uses in scope.keys.values():
+            self._add_other_keys(uses)
 
-    def _add_renamed(self, kind: str, places: list[_Named]) -> None:
-        names = sorted({place.name for place in places})
-        kept = self._names
-        for place in places:
-            self._names = [place.function]
-            for name in names:
-                if name == place.name:
-                    continue
-                end = self._end(place.node)
-                if kind == "attribute":
-                    self._add(kind, end - len(place.name.encode()), end, name)
-                else:
-                    self._add(kind, self._start(place.node), end, f'"{name}"')
-        self._names = kept
+    def _add_other_attributes(self, uses: list[_NameUse]) -> None:
+        """Add faults that replace attributes of one object by each other."""
+        for use in uses:
+            end = self._end_byte(use.node)
+            start = end - len(use.name.encode())
+            for name in _other_names(use, uses):
+                self._add_in(use.function, "attribute", start, end, name)
+
+    def _add_other_keys(self, uses: list[_NameUse]) -> None:
+        """Add faults that replace keys of one mapping by each other."""
+        for use in uses:
+            start = self._start_byte(use.node)
+            end = self._end_byte(use.node)
+            for name in _other_names(use, uses):
+                self._add_in(use.function, "key", start, end, f'"{name}"')
 
     def visit_Import(self, node: ast.Import) -> None:
         for alias in node.names:
-            self._imported.add((alias.asname or alias.name).partition(".")[0])
+            self._imported_names.add((alias.asname or alias.name).partition(".")[0])
 
     def visit_ImportFrom(self, node: ast.ImportFrom) -> None:
         for alias in node.names:
-            self._imported.add(alias.asname or alias.name)
+            self._imported_names.add(alias.asname or alias.name)
 
     def visit_Assert(self, node: ast.Assert) -> None:
         """Leave assertions as they are: mypy needs them."""
 
     def visit_AnnAssign(self, node: ast.AnnAssign) -> None:
+        """Leave the type as it is."""
         if node.value is not None:
             self.visit(node.value)
 
     def visit_JoinedStr(self, node: ast.JoinedStr) -> None:
-        kept = self._is_in_f_string
+        """Leave the wording of an f-string as it is, and visit its expressions."""
+        is_nested = self._is_in_f_string
         self._is_in_f_string = True
         for part in node.values:
             if isinstance(part, ast.FormattedValue):
                 self.visit(part.value)
-        self._is_in_f_string = kept
+        self._is_in_f_string = is_nested
 
     # Statements
 
     def visit_If(self, node: ast.If) -> None:
+        """A guard has no `else` and leaves the function or the loop."""
         if ast.unparse(node.test) in KEPT_BLOCKS:
             return
         if self._names and not node.orelse and isinstance(node.body[-1], Jump):
@@ -314,6 +348,7 @@ class _Finder(ast.NodeVisitor):
         target = node.targets[0]
         if self._names and isinstance(target, ast.Attribute | ast.Subscript):
             self._add_dropped("assignment", node)
+        # Without its first value a variable would be undefined, which every test notices.
         if isinstance(target, ast.Name):
             first_line = self._scopes[-1].first_lines.get(target.id, node.lineno)
             if first_line < node.lineno:
@@ -327,6 +362,7 @@ class _Finder(ast.NodeVisitor):
         self.generic_visit(node)
 
     def visit_Return(self, node: ast.Return) -> None:
+        # Dropping the last statement would only change the value, as other faults do.
         if node is not self._scopes[-1].last_statement:
             self._add_dropped("return", node)
         self.generic_visit(node)
@@ -366,7 +402,7 @@ class _Finder(ast.NodeVisitor):
         self.generic_visit(node)
 
     def visit_UnaryOp(self, node: ast.UnaryOp) -> None:
-        start = self._start(node)
+        start = self._start_byte(node)
         if self._is_where_it_says(node):
             if isinstance(node.op, ast.Not):
                 space = re.match(r"not\s*", self._text(node))
@@ -380,7 +416,7 @@ class _Finder(ast.NodeVisitor):
         value = node.value
         if not self._is_where_it_says(node):
             return
-        start, end = self._start(node), self._end(node)
+        start, end = self._start_byte(node), self._end_byte(node)
         if isinstance(value, bool):
             self._add("true/false", start, end, str(not value))
         elif isinstance(value, int):
@@ -406,40 +442,49 @@ class _Finder(ast.NodeVisitor):
         self.generic_visit(node)
 
     def visit_Dict(self, node: ast.Dict) -> None:
-        for key, other_key in pairwise(range(len(node.keys))):
-            if node.keys[key] is not None and node.keys[other_key] is not None:
-                self._add_swap("key", node.values[key], node.values[other_key])
+        """Exchange the values of neighboring keys; `**mapping` has the key None."""
+        items = zip(node.keys, node.values, strict=True)
+        for (key, value), (next_key, next_value) in pairwise(items):
+            if key is not None and next_key is not None:
+                self._add_swap("key", value, next_value)
         self.generic_visit(node)
 
     def visit_Subscript(self, node: ast.Subscript) -> None:
         self._note_key(node.value, node.slice)
         self.generic_visit(node)
 
-    def _note_key(self, container: ast.expr, key: ast.expr) -> None:
-        if isinstance(key, ast.Constant) and isinstance(key.value, str):
-            places = self._scopes[-1].keys[ast.unparse(container)]
-            if self._is_where_it_says(key):
-                places.append(_Named(key.value, key, ".".join(self._names)))
+    def _note_key(self, mapping: ast.expr, key: ast.expr) -> None:
+        """Remember that a key of a mapping is used, if it is a literal string."""
+        if not isinstance(key, ast.Constant) or not isinstance(key.value, str):
+            return
+        uses = self._scopes[-1].keys[ast.unparse(mapping)]
+        if self._is_where_it_says(key):
+            uses.append(_NameUse(key.value, key, ".".join(self._names)))
 
     def visit_Attribute(self, node: ast.Attribute) -> None:
         owner = ast.unparse(node.value)
-        is_imported = owner.partition(".")[0] in self._imported
+        is_imported = owner.partition(".")[0] in self._imported_names
         is_read = isinstance(node.ctx, ast.Load)
         if not is_imported and is_read and self._is_where_it_says(node):
-            # a method takes the place of methods alone
-            of_same_use = f"{owner}()" if node in self._called else owner
-            places = self._scopes[-1].attributes[of_same_use]
-            places.append(_Named(node.attr, node, ".".join(self._names)))
+            # Apart, so that methods are replaced by methods only.
+            group = f"{owner}()" if node in self._called else owner
+            uses = self._scopes[-1].attributes[group]
+            uses.append(_NameUse(node.attr, node, ".".join(self._names)))
         self.generic_visit(node)
 
 
-def _assigned(function: Statement) -> Iterator[tuple[int, str]]:
+def _assigned_names(function: Function) -> Iterator[tuple[int, str]]:
     """Yield the line and the name of each assignment in a function, parameters included."""
     for node in ast.walk(function):
         if isinstance(node, ast.arg):
             yield node.lineno, node.arg
         if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
             yield node.lineno, node.id
+
+
+def _other_names(use: _NameUse, uses: list[_NameUse]) -> list[str]:
+    """Return the names in `uses` that differ from the name of `use`, sorted."""
+    return sorted({other.name for other in uses} - {use.name})
 
 
 def _is_text(node: ast.expr) -> bool:

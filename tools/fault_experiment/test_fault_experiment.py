@@ -8,11 +8,14 @@ from pathlib import Path
 
 import pytest
 
+from bleuprint.runtime.errors import UserError
 from root import ROOT
-from tools.fault_experiment.__main__ import Experiment
-from tools.fault_experiment.drawing import drawn, shares
+from tools.fault_experiment.clone import Clone
+from tools.fault_experiment.drawing import draw_faults, faults_per_package
+from tools.fault_experiment.experiment import Experiment
 from tools.fault_experiment.faults import Fault, faults_in, is_another_program, with_fault
-from tools.fault_experiment.trial import Copy, rounds_of_tests
+from tools.fault_experiment.selection import Round, select_tests
+from tools.git_commands import git
 
 SOURCE = '''\
 """A docstring with 1 < 2 and not 3."""
@@ -131,7 +134,7 @@ def test_kernels_that_only_run_on_a_gpu_stay_as_they_are() -> None:
 def test_what_is_drawn_are_other_valid_programs_one_in_each_function() -> None:
     paths = [ROOT / "src" / "bleuprint" / "text" / "numbers.py"]
     source = paths[0].read_text("utf-8")
-    faults = list(drawn(ROOT, paths, "1"))
+    faults = list(draw_faults(ROOT, paths, "1"))
     assert len(faults) > 10
     assert len({fault.function for fault in faults}) == len(faults)
     for fault in faults:
@@ -144,33 +147,33 @@ def test_what_is_drawn_are_other_valid_programs_one_in_each_function() -> None:
 
 def test_a_seed_draws_the_same_faults_and_another_seed_others() -> None:
     paths = sorted((ROOT / "src" / "bleuprint" / "rules").glob("*.py"))
-    first = list(islice(drawn(ROOT, paths, "1 rules"), 12))
-    assert list(islice(drawn(ROOT, paths, "1 rules"), 12)) == first
-    assert list(islice(drawn(ROOT, paths, "2 rules"), 12)) != first
+    first = list(islice(draw_faults(ROOT, paths, "1 rules"), 12))
+    assert list(islice(draw_faults(ROOT, paths, "1 rules"), 12)) == first
+    assert list(islice(draw_faults(ROOT, paths, "2 rules"), 12)) != first
 
 
 def test_each_package_gets_two_faults_and_the_rest_in_proportion_to_its_functions() -> None:
     # 60 - 3 * 2 = 54 in proportion to 300, 80, 1: 42.5, 11.3, 0.1
-    assert shares({"large": 300, "small": 80, "tiny": 1}, 60) == {
+    assert faults_per_package({"large": 300, "small": 80, "tiny": 1}, 60) == {
         "large": 45,
         "small": 13,
         "tiny": 2,
     }
-    assert sum(shares({"large": 300, "small": 80, "tiny": 1}, 2).values()) == 2
+    assert sum(faults_per_package({"large": 300, "small": 80, "tiny": 1}, 2).values()) == 2
 
 
 def test_tests_named_for_a_module_or_importing_it_come_first() -> None:
-    rounds = rounds_of_tests(ROOT, "src/bleuprint/text/numbers.py")
-    assert rounds["named"][0] == "tests/text/test_numbers.py"
-    assert "tests/text/test_moses.py" in rounds["package"]
-    assert "tests/text/test_numbers.py" not in rounds["package"]
-    assert "tests/integration/test_dvc.py" in rounds["elsewhere"]
+    rounds = select_tests(ROOT, "src/bleuprint/text/numbers.py")
+    assert rounds[Round.NAMED][0] == "tests/text/test_numbers.py"
+    assert "tests/text/test_moses.py" in rounds[Round.PACKAGE]
+    assert "tests/text/test_numbers.py" not in rounds[Round.PACKAGE]
+    assert "tests/integration/test_dvc.py" in rounds[Round.ELSEWHERE]
 
 
 def test_the_tests_of_a_command_are_in_several_folders() -> None:
-    rounds = rounds_of_tests(ROOT, "src/bleuprint/cli/translate.py")
-    assert "tests/cli/test_main.py" in rounds["package"]
-    assert "tests/serving/test_translator.py" in rounds["elsewhere"]
+    rounds = select_tests(ROOT, "src/bleuprint/cli/translate.py")
+    assert "tests/cli/test_main.py" in rounds[Round.PACKAGE]
+    assert "tests/serving/test_translator.py" in rounds[Round.ELSEWHERE]
 
 
 # Of the project below: `clamp` is tested, `middle` only in a process, `unused` nowhere.
@@ -250,42 +253,42 @@ def fast_pytest(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture(scope="module")
-def copy(project: Path, tmp_path_factory: pytest.TempPathFactory) -> Copy:
-    copy = Copy(tmp_path_factory.mktemp("copies") / "copy", 60, set())
-    commit = subprocess.check_output(["git", "rev-parse", "HEAD"], cwd=project, text=True).strip()
-    copy.make(project, commit)
-    return copy
+def clone(project: Path, tmp_path_factory: pytest.TempPathFactory) -> Clone:
+    folder = tmp_path_factory.mktemp("clones") / "clone"
+    clone = Clone(folder, seconds_per_run=60, failing_tests=set())
+    clone.make(project, git(project, "rev-parse", "HEAD"))
+    return clone
 
 
-def test_a_tested_fault_is_caught_and_the_file_is_put_back(copy: Copy) -> None:
-    outcome = copy.try_fault(the_fault("dropped guard", "clamp"), ["named"])
+def test_a_tested_fault_is_caught_and_the_file_is_put_back(clone: Clone) -> None:
+    outcome = clone.try_fault(the_fault("dropped guard", "clamp"), [Round.NAMED])
     assert outcome.result == "caught"
     assert outcome.test == "tests/bounds/test_clamping.py::test_low"
     assert outcome.message == "assert -1 == 1"
-    assert (copy.folder / "src/toy/bounds/clamping.py").read_text() == MODULE
+    assert (clone.folder / "src/toy/bounds/clamping.py").read_text() == MODULE
 
 
-def test_processes_that_tests_start_run_the_faulty_code(copy: Copy) -> None:
-    outcome = copy.try_fault(the_fault("arithmetic", "middle"), ["named"])
+def test_processes_that_tests_start_run_the_faulty_code(clone: Clone) -> None:
+    outcome = clone.try_fault(the_fault("arithmetic", "middle"), [Round.NAMED])
     assert outcome.test == "tests/bounds/test_clamping.py::test_in_a_process"
 
 
-def test_tests_that_fail_without_a_fault_are_found(copy: Copy) -> None:
+def test_tests_that_fail_without_a_fault_are_found(clone: Clone) -> None:
     tests = [f"tests/bounds/test_clamping.py::{name}" for name in ("test_low", "test_always_fails")]
-    assert copy.wrong(tests) == {tests[1]}
+    assert clone.failing_without_fault(tests) == {tests[1]}
 
 
-def test_a_module_that_cannot_be_imported_is_not_counted(copy: Copy) -> None:
+def test_a_module_that_cannot_be_imported_is_not_counted(clone: Clone) -> None:
     at_import = Fault("src/toy/bounds/clamping.py", "", "number", 1, 0, 3, "1 / 0\ndef")
-    assert copy.try_fault(at_import, ["named"]).result == "broken"
+    assert clone.try_fault(at_import, [Round.NAMED]).result == "broken"
 
 
 def test_the_same_command_continues(project: Path, tmp_path: Path) -> None:
     first = Experiment(project, tmp_path, 1, "toy")
-    first.run(2, jobs=1, seconds=60)
+    first.run(2, jobs=1, seconds_per_run=60)
     lines = (tmp_path / "faults-1.jsonl").read_text().splitlines()
     again = Experiment(project, tmp_path, 1, "toy")
-    again.run(2, jobs=1, seconds=60)
+    again.run(2, jobs=1, seconds_per_run=60)
     assert (tmp_path / "faults-1.jsonl").read_text().splitlines() == lines
     assert again.summary() == first.summary()
     assert "| bounds | 2 |" in again.summary()
@@ -295,13 +298,51 @@ def test_an_untested_fault_survives_although_another_test_fails_without_it(
     project: Path, tmp_path: Path
 ) -> None:
     experiment = Experiment(project, tmp_path, 1, "toy")
-    experiment.run(4, jobs=2, seconds=60)
-    results = {
-        record["function"]: (record["result"], record["test"].rpartition("::")[2])
-        for record in experiment.records.values()
-    }
+    experiment.run(4, jobs=2, seconds_per_run=60)
+    results = dict[str, tuple[str, str]]()
+    for drawn, trial in experiment.results.trials.items():
+        test = trial.outcome.test.rpartition("::")[2]
+        results[drawn.fault.function] = (trial.outcome.result, test)
     assert results["middle"] == ("caught", "test_in_a_process")
     assert results["unused"] == ("survived", "")
     assert "fails without a fault: tests/bounds/test_clamping.py::test_always_fails" in (
         experiment.summary()
     )
+
+
+def test_the_summary_says_how_many_faults_could_not_be_drawn(project: Path, tmp_path: Path) -> None:
+    experiment = Experiment(project, tmp_path, 1, "toy")
+    experiment.run(5, jobs=1, seconds_per_run=60)
+    # The module has three functions, of which each gets one fault.
+    assert len(experiment.results.trials) == 3
+    said = "not drawn, since each function had one fault already: 2 in bounds"
+    assert experiment.summary().splitlines()[-1] == said
+
+
+def test_all_tests_of_a_file_that_cannot_be_collected_fail_without_a_fault(clone: Clone) -> None:
+    file = clone.folder / "tests/bounds/test_not_collected.py"
+    file.write_text("import a_module_that_is_missing\n")
+    tests = {f"tests/bounds/test_not_collected.py::{name}" for name in ("test_one", "test_two")}
+    try:
+        assert (
+            clone.failing_without_fault({*tests, "tests/bounds/test_clamping.py::test_low"})
+            == tests
+        )
+    finally:
+        file.unlink()
+
+
+def test_results_of_another_commit_are_refused(project: Path, tmp_path: Path) -> None:
+    state = tmp_path / "faults-1.jsonl"
+    state.write_text('{"commit": "0123456789abcdef"}\n')
+    with pytest.raises(
+        UserError, match=r"contains results of commit 0123456789, not \w{10}: remove"
+    ):
+        Experiment(project, tmp_path, 1, "toy")
+
+
+def test_an_error_of_git_says_what_git_said(tmp_path: Path) -> None:
+    with pytest.raises(UserError) as caught:
+        git(tmp_path, "rev-parse", "HEAD")
+    said = f"{tmp_path}: `git rev-parse HEAD` failed: fatal: not a git repository"
+    assert str(caught.value).startswith(said)

@@ -1,0 +1,206 @@
+"""The experiment: draw faults, try them in clones of the project, and sum up the results."""
+
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from pathlib import Path
+from queue import Queue
+
+from tools.fault_experiment.clone import Clone, Outcome
+from tools.fault_experiment.drawing import (
+    count_functions,
+    draw_faults,
+    faults_per_package,
+    python_files_by_package,
+)
+from tools.fault_experiment.faults import Fault
+from tools.fault_experiment.results import DrawnFault, Results
+from tools.fault_experiment.selection import PACKAGE_ROUNDS, Round
+from tools.git_commands import git
+
+
+class Experiment:
+    """The faults of one seed in the last commit of a project.
+
+    Attributes:
+        results: What the tests said of the faults that were tried.
+    """
+
+    def __init__(self, root: Path, folder: Path, seed: int, package: str = "bleuprint") -> None:
+        """Read the results so far.
+
+        Args:
+            root: The project's folder.
+            folder: The folder for the clones and the results.
+            seed: The seed of the draw.
+            package: The name of the package in src/.
+        """
+        folder.mkdir(parents=True, exist_ok=True)
+        self._root = root
+        self._folder = folder
+        self._seed = seed
+        self._package = package
+        self._commit = git(root, "rev-parse", "HEAD")
+        self.results = Results(folder / f"faults-{seed}.jsonl", seed, self._commit)
+        self._drawn = list[DrawnFault]()
+        # The number of faults that each package still needs.
+        self._missing = dict[str, int]()
+        self._idle_clones = Queue[Clone]()
+
+    def run(self, count: int, jobs: int, seconds_per_run: float) -> None:
+        """Try faults: first with the tests of their package, and survivors with those elsewhere.
+
+        A fault with which the module cannot be imported does not count; the next one of its package
+        takes its place.
+
+        Args:
+            count: The number of faults.
+            jobs: The number of faults that are tried at a time.
+            seconds_per_run: The time limit of each run of pytest.
+        """
+        for number in range(jobs):
+            folder = self._folder / f"copy-{number}"
+            clone = Clone(folder, seconds_per_run, self.results.failing_tests)
+            clone.make(self._root, self._commit)
+            self._idle_clones.put(clone)
+        with ThreadPoolExecutor(jobs) as pool:
+            self._try_new_faults(pool, count)
+            self._repeat_falsely_caught(pool, PACKAGE_ROUNDS)
+            survivors = self._with_result("survived")
+            unfinished = [drawn for drawn in survivors if self._round(drawn) != Round.ELSEWHERE]
+            self._try_all(pool, unfinished, (Round.ELSEWHERE,))
+            self._repeat_falsely_caught(pool, tuple(Round))
+
+    def _try_new_faults(self, pool: ThreadPoolExecutor, count: int) -> None:
+        """Draw faults and try those without a result, until `count` of them could be imported."""
+        root = self._folder / "copy-0"
+        files = python_files_by_package(root / "src" / self._package)
+        function_counts = dict[str, int]()
+        for package, paths in files.items():
+            functions = count_functions(paths)
+            if functions > 0:
+                function_counts[package] = functions
+        self._missing = faults_per_package(function_counts, count)
+        remaining = dict[str, Iterator[DrawnFault]]()
+        for package in self._missing:
+            faults = draw_faults(root, files[package], f"{self._seed} {package}")
+            remaining[package] = _numbered(package, faults)
+        while batch := _next_batch(remaining, self._missing):
+            self._drawn += batch
+            untried = [drawn for drawn in batch if drawn not in self.results.trials]
+            self._try_all(pool, untried, PACKAGE_ROUNDS)
+            for drawn in batch:
+                if self.results.trials[drawn].is_counted:
+                    self._missing[drawn.package] -= 1
+
+    def _repeat_falsely_caught(self, pool: ThreadPoolExecutor, rounds: tuple[Round, ...]) -> None:
+        """Try faults again that were caught by a test which fails without a fault as well.
+
+        Such a test is left out then; the next one to fail is checked in the same way.
+        """
+        while True:
+            caught = self._with_result("caught")
+            self._check_without_fault({self._test(drawn) for drawn in caught})
+            failing_tests = self.results.failing_tests
+            falsely_caught = [drawn for drawn in caught if self._test(drawn) in failing_tests]
+            if not falsely_caught:
+                return
+            self._try_all(pool, falsely_caught, rounds)
+
+    def _check_without_fault(self, tests: set[str]) -> None:
+        """Run tests without a fault, unless it is known whether they pass."""
+        unknown = tests - self.results.passing_tests - self.results.failing_tests
+        # Empty if pytest ended before it named a test.
+        unknown.discard("")
+        if not unknown:
+            return
+        with self._clone() as clone:
+            failing = clone.failing_without_fault(unknown)
+        self.results.add_tests(passing=unknown - failing, failing=failing)
+
+    def _try_all(
+        self,
+        pool: ThreadPoolExecutor,
+        faults: list[DrawnFault],
+        rounds: tuple[Round, ...],
+    ) -> None:
+        """Try faults, as many at a time as there are clones."""
+        trials = [pool.submit(self._try_fault, drawn, rounds) for drawn in faults]
+        for trial in trials:
+            trial.result()
+
+    def _try_fault(self, drawn: DrawnFault, rounds: tuple[Round, ...]) -> None:
+        """Try a fault, keep the result and print it."""
+        with self._clone() as clone:
+            source = (clone.folder / drawn.fault.path).read_text("utf-8")
+            outcome = clone.try_fault(drawn.fault, rounds)
+        self.results.add_trial(drawn, outcome, source)
+        print(_describe(drawn.fault, outcome), flush=True)
+
+    @contextmanager
+    def _clone(self) -> Iterator[Clone]:
+        """Take a clone that no other thread uses."""
+        clone = self._idle_clones.get()
+        try:
+            yield clone
+        finally:
+            self._idle_clones.put(clone)
+
+    def _with_result(self, result: str) -> list[DrawnFault]:
+        """Return the drawn faults whose last trial has a result."""
+        return [drawn for drawn in self._drawn if self._outcome(drawn).result == result]
+
+    def _outcome(self, drawn: DrawnFault) -> Outcome:
+        return self.results.trials[drawn].outcome
+
+    def _round(self, drawn: DrawnFault) -> str:
+        return self._outcome(drawn).round
+
+    def _test(self, drawn: DrawnFault) -> str:
+        return self._outcome(drawn).test
+
+    def summary(self) -> str:
+        """Return the survivors as diffs, tables of all results, and how many faults are missing."""
+        summary = self.results.summary()
+        missing = {package: number for package, number in self._missing.items() if number > 0}
+        if not missing:
+            return summary
+        packages = ", ".join(f"{number} in {package}" for package, number in missing.items())
+        return f"{summary}\n\nnot drawn, since each function had one fault already: {packages}"
+
+
+def _numbered(package: str, faults: Iterator[Fault]) -> Iterator[DrawnFault]:
+    """Yield the faults of a package with their positions in its draw."""
+    for number, fault in enumerate(faults):
+        yield DrawnFault(package, number, fault)
+
+
+def _next_batch(
+    remaining: dict[str, Iterator[DrawnFault]], missing: dict[str, int]
+) -> list[DrawnFault]:
+    """Draw the faults that are still missing, from one package after the other in turn.
+
+    Args:
+        remaining: The faults of each package that have not been drawn.
+        missing: The number of faults that each package still needs.
+
+    Returns:
+        The faults; fewer than are missing where a package has no more.
+    """
+    batch = list[DrawnFault]()
+    for turn in range(max(missing.values())):
+        for package, number in missing.items():
+            if turn >= number:
+                continue
+            drawn = next(remaining[package], None)
+            if drawn is not None:
+                batch.append(drawn)
+    return batch
+
+
+def _describe(fault: Fault, outcome: Outcome) -> str:
+    """Say in one line what became of a fault."""
+    place = f"{fault.path}:{fault.line}: {fault.kind}"
+    if outcome.result != "caught":
+        return f"{outcome.result}: {place}, {outcome.seconds:.0f} s"
+    return f"caught: {place}, by {outcome.test} in {outcome.seconds:.0f} s: {outcome.message}"

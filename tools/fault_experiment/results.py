@@ -1,0 +1,176 @@
+"""The results of an experiment: a file that grows with each of them, and a summary."""
+
+import difflib
+import json
+import platform
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from bleuprint.runtime.errors import UserError
+from tools.fault_experiment.clone import Outcome
+from tools.fault_experiment.faults import Fault, with_fault
+
+# The columns of the summary's tables.
+COUNTED_RESULTS = ("caught", "survived", "time limit")
+
+
+@dataclass(frozen=True)
+class DrawnFault:
+    """A fault and its place in the draw.
+
+    Attributes:
+        package: The package whose faults were drawn.
+        number: The position of the fault among those drawn in this package, from 0.
+        fault: The fault.
+    """
+
+    package: str
+    number: int
+    fault: Fault
+
+
+@dataclass(frozen=True)
+class Trial:
+    """A drawn fault, what the tests said of it, and the fault as a diff."""
+
+    drawn: DrawnFault
+    outcome: Outcome
+    diff: str
+
+    @property
+    def is_counted(self) -> bool:
+        """Whether the module could be imported with the fault, so that tests could run."""
+        return self.outcome.result != "broken"
+
+
+class Results:
+    """What is known so far of the faults of one seed; each line of a file is one result.
+
+    Attributes:
+        trials: The last trial of each drawn fault.
+        passing_tests: Tests that caught a fault and pass without it.
+        failing_tests: Tests that fail without a fault as well.
+    """
+
+    def __init__(self, path: Path, seed: int, commit: str) -> None:
+        """Read a file of results, or begin it.
+
+        Args:
+            path: The file.
+            seed: The seed of the draw.
+            commit: The commit into which faults are put.
+
+        Raises:
+            UserError: The file contains results of another commit.
+        """
+        self._path = path
+        self.trials = dict[DrawnFault, Trial]()
+        self.passing_tests = set[str]()
+        self.failing_tests = set[str]()
+        if path.exists():
+            self._read(commit)
+        else:
+            header = {"commit": commit, "seed": seed, "python": platform.python_version()}
+            self._append(header)
+
+    def _read(self, commit: str) -> None:
+        header, *lines = self._path.read_text("utf-8").splitlines()
+        found = json.loads(header)["commit"]
+        if found != commit:
+            commits = f"commit {found[:10]}, not {commit[:10]}"
+            raise UserError(f"{self._path} contains results of {commits}: remove it")
+        for line in lines:
+            record = json.loads(line)
+            if "passing_tests" in record:
+                self.passing_tests.update(record["passing_tests"])
+                self.failing_tests.update(record["failing_tests"])
+                continue
+            fault = Fault(**record["fault"])
+            drawn = DrawnFault(record["package"], record["number"], fault)
+            self.trials[drawn] = Trial(drawn, Outcome(**record["outcome"]), record["diff"])
+
+    def _append(self, record: dict[str, object]) -> None:
+        with self._path.open("a", encoding="utf-8") as file:
+            file.write(json.dumps(record, ensure_ascii=False) + "\n")
+
+    def add_trial(self, drawn: DrawnFault, outcome: Outcome, source: str) -> None:
+        """Add a trial, which replaces an earlier one of the same fault.
+
+        Args:
+            drawn: The fault.
+            outcome: What the tests said of it.
+            source: The text of its file without the fault.
+        """
+        trial = Trial(drawn, outcome, _diff(source, drawn.fault))
+        self.trials[drawn] = trial
+        self._append(
+            {
+                "package": drawn.package,
+                "number": drawn.number,
+                "fault": asdict(drawn.fault),
+                "outcome": asdict(outcome),
+                "diff": trial.diff,
+            }
+        )
+
+    def add_tests(self, passing: set[str], failing: set[str]) -> None:
+        """Add tests that were run without a fault."""
+        self.passing_tests |= passing
+        self.failing_tests |= failing
+        self._append({"passing_tests": sorted(passing), "failing_tests": sorted(failing)})
+
+    def summary(self) -> str:
+        """Return the faults that were not caught as diffs, and tables by package and by kind."""
+        trials = sorted(self.trials.values(), key=_place_in_draw)
+        counted = [trial for trial in trials if trial.is_counted]
+        parts = list[str]()
+        for trial in counted:
+            if trial.outcome.result != "caught":
+                title = f"{trial.outcome.result}: {trial.drawn.fault.kind}"
+                parts.append(f"{title}\n{trial.diff}")
+        for test in sorted(self.failing_tests):
+            parts.append(f"fails without a fault: {test}")
+        parts.append(_table(counted, "package", lambda trial: trial.drawn.package))
+        parts.append(_table(counted, "kind", lambda trial: trial.drawn.fault.kind))
+        broken = len(trials) - len(counted)
+        parts.append(f"not counted, since the module could not be imported: {broken}")
+        return "\n\n".join(parts)
+
+
+def _place_in_draw(trial: Trial) -> tuple[str, int]:
+    return trial.drawn.package, trial.drawn.number
+
+
+def _diff(source: str, fault: Fault) -> str:
+    """Return a fault as a unified diff with three lines of context."""
+    lines = difflib.unified_diff(
+        source.splitlines(keepends=True),
+        with_fault(source, fault).splitlines(keepends=True),
+        f"a/{fault.path}",
+        f"b/{fault.path}",
+    )
+    return "".join(lines)
+
+
+def _table(trials: list[Trial], title: str, name_of: Callable[[Trial], str]) -> str:
+    """Return the number of trials with each result as a Markdown table.
+
+    Args:
+        trials: The trials to count.
+        title: The title of the first column.
+        name_of: Returns the row in which a trial counts.
+    """
+    lines = [f"| {title} | faults | {' | '.join(COUNTED_RESULTS)} |", "|---|---:|---:|---:|---:|"]
+    for name in sorted({name_of(trial) for trial in trials}):
+        row = [trial for trial in trials if name_of(trial) == name]
+        lines.append(_table_row(name, row))
+    lines.append(_table_row("all", trials))
+    return "\n".join(lines)
+
+
+def _table_row(name: str, trials: list[Trial]) -> str:
+    counts = [len(trials)]
+    for result in COUNTED_RESULTS:
+        counts.append(sum(trial.outcome.result == result for trial in trials))
+    return f"| {name} | {' | '.join(map(str, counts))} |"

@@ -1,0 +1,95 @@
+"""Choose the tests that may catch a fault in a file of the package."""
+
+import re
+from enum import StrEnum
+from pathlib import Path
+
+# Tests of the whole program, which take minutes each.
+WHOLE_PROGRAM = ("tests/integration/", "tests/faults/")
+# Some packages are also tested in the folder of another one.
+OTHER_FOLDERS = {"cli": ("tests/serving/",), "cells": ("tests/tracking/",)}
+
+
+class Round(StrEnum):
+    """The tests for a fault run in three rounds, the likeliest to fail first.
+
+    Attributes:
+        NAMED: Tests of the package that are named after the module or import it.
+        PACKAGE: All other tests of the package.
+        ELSEWHERE: Tests of other packages that import the module, tests in `OTHER_FOLDERS`, and
+            tests of the whole program.
+    """
+
+    NAMED = "named"
+    PACKAGE = "package"
+    ELSEWHERE = "elsewhere"
+
+
+# The rounds with tests of the package itself.
+PACKAGE_ROUNDS = (Round.NAMED, Round.PACKAGE)
+
+
+def select_tests(root: Path, path: str) -> dict[Round, list[str]]:
+    """Return the test files for a file of the package, by round.
+
+    If the package has no folder in tests/, all tests that import the package count as its own.
+
+    Args:
+        root: The project's folder.
+        path: The file, relative to that folder.
+
+    Returns:
+        For each round its test files, relative to that folder; no file is in two rounds.
+    """
+    texts = _texts_of_tests(root)
+    module = module_of(path)
+    stem = module.rpartition(".")[2]
+    package = Path(path).parts[2]
+    importing = _importing(texts, module)
+    whole_program = [file for file in texts if file.startswith(WHOLE_PROGRAM)]
+    other_folders = [file for file in texts if file.startswith(OTHER_FOLDERS.get(package, ()))]
+    if (root / "tests" / package).is_dir():
+        of_package = [file for file in texts if file.startswith(f"tests/{package}/")]
+    else:
+        dotted_package = ".".join(module.split(".")[:2])
+        of_package = _importing(texts, dotted_package)
+        of_package = [file for file in of_package if file not in whole_program]
+    named = [file for file in texts if Path(file).stem.startswith(f"test_{stem}")]
+    likeliest = [file for file in _unique([*named, *importing]) if file in of_package]
+    rest = [file for file in of_package if file not in likeliest]
+    others = _unique([*importing, *other_folders, *whole_program])
+    elsewhere = [file for file in others if file not in of_package]
+    return {Round.NAMED: likeliest, Round.PACKAGE: rest, Round.ELSEWHERE: elsewhere}
+
+
+def _texts_of_tests(root: Path) -> dict[str, str]:
+    """Return the text of each test file, by its path from the project's folder."""
+    texts = dict[str, str]()
+    for folder in ("tests", "tools"):
+        for path in sorted((root / folder).glob("**/test_*.py")):
+            texts[path.relative_to(root).as_posix()] = path.read_text("utf-8")
+    return texts
+
+
+def _importing(texts: dict[str, str], module: str) -> list[str]:
+    """Return the files whose text names a module."""
+    return [file for file, text in texts.items() if names_module(text, module)]
+
+
+def _unique(files: list[str]) -> list[str]:
+    """Return the files without repetitions, in the order in which each is first."""
+    return list(dict.fromkeys(files))
+
+
+def names_module(text: str, module: str) -> bool:
+    """Whether the text of a test names a module, in an import or as a string."""
+    parent, _, stem = module.rpartition(".")
+    dotted_name = rf"\b{re.escape(module)}\b"
+    from_parent = rf"from {re.escape(parent)} import [^\n]*\b{stem}\b"
+    return re.search(f"{dotted_name}|{from_parent}", text) is not None
+
+
+def module_of(path: str) -> str:
+    """Return the dotted name of the module in a file of src/."""
+    parts = Path(path).with_suffix("").parts[1:]
+    return ".".join(part for part in parts if part != "__init__")
