@@ -50,6 +50,8 @@ def there_and_back(sentence, *choice):
         ("fr", "Non! «Oui» ?", "Non ! « Oui » ?"),
         # French has spaces inside quotes and before these marks, but not before an ellipsis
         ("fr", "Ah … « Oui » ! » ?", "Ah ␠… « Oui » ! » ?"),
+        ("nl", "Het kost €5", "Het kost € 5"),
+        ("en", "Rock ＇n＇ roll", "Rock ＇ n ＇ roll"),
         ("en", "a,b", "a , b"),
         ("it", "Un po' di l'uno po' di", "Un po'␠ di l' uno po ' di"),
     ],
