@@ -1,10 +1,13 @@
 """What each argument and option of a command gives to the code behind it."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+import params
 from bleuprint.cli.main import command_parser
+from bleuprint.cli.options import chosen_search
 
 CELL = {"system": "small", "corpus": "news", "seed": None}
 SEARCH = {**CELL, "direction": None, "beam": None}
@@ -226,3 +229,12 @@ def test_a_comparison_has_the_corpus_and_the_sentences_that_are_named(calls):
     compared = calls("bleuprint.report.compare.compare", [])
     run("compare tiny small --corpus news --sentences 3")
     assert compared == [("tiny", "small", "news", 3)]
+
+
+@pytest.mark.parametrize(("beam", "expected"), [("", 1), ("--beam 3", 3)])
+def test_a_beam_that_is_given_replaces_the_one_of_the_system(tmp_path, beam, expected):
+    parser, _ = command_parser()
+    given = parser.parse_args(f"translate --system base --corpus own {beam}".split())
+    settings = params.read(tmp_path)
+    system = settings.system("base")
+    assert chosen_search(settings, given) == replace(system.decode, beam=expected)
