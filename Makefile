@@ -88,8 +88,9 @@ test: setup
 
 TESTS = tests tools
 FAST = not processes and not slow and not long and not cluster and not gpu
+# a worker for each core, so that more threads would only wait for each other
 test-fast: setup
-	python -m pytest -m "$(FAST)" -n "$$(nproc)" --maxprocesses 4 --dist loadfile $(TESTS)
+	OMP_NUM_THREADS=1 python -m pytest -m "$(FAST)" -n "$$(nproc)" --maxprocesses 4 --dist loadfile $(TESTS)
 
 test-slow: setup
 	python -m pytest -m slow -n "$$(($$(nproc) + 1))" --maxprocesses 4 --dist loadfile --no-loadscope-reorder

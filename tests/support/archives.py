@@ -1,5 +1,6 @@
-"""Archives of every kind, and what is read out of them."""
+"""Archives of every kind that the stage download reads, made in memory."""
 
+import functools
 import io
 import random
 import tarfile
@@ -16,6 +17,7 @@ LINES = [b"Guten Tag.\n", "Bis\u2028bald!\x0b\x1c\r\n".encode(), b"\n", b"withou
 TEXT = b"".join(LINES)
 # Hard to compress, and more than a reader takes at once.
 LONG = random.Random(1).randbytes(400_000)
+# How tarfile writes each of these archives.
 MODES = {
     "a.tar": "w",
     "a.tar.gz": "w:gz",
@@ -26,6 +28,7 @@ MODES = {
 
 
 def entry(name, size=0, **other):
+    """Return the header of a file in a tar archive, with other attributes of TarInfo."""
     info = tarfile.TarInfo(name)
     info.size = size
     for key, value in other.items():
@@ -34,38 +37,52 @@ def entry(name, size=0, **other):
 
 
 def tar(files, mode="w"):
-    """A tar file of (name or TarInfo, body)."""
-    out = io.BytesIO()
-    with tarfile.open(fileobj=out, mode=mode) as made:
-        for name, body in files:
-            info = entry(name, len(body)) if isinstance(name, str) else name
-            made.addfile(info, io.BytesIO(body))
-    return out.getvalue()
+    """Return a tar archive of files: pairs of a name or a TarInfo, and the content."""
+    output = io.BytesIO()
+    with tarfile.open(fileobj=output, mode=mode) as archive:
+        for name, content in files:
+            info = entry(name, len(content)) if isinstance(name, str) else name
+            archive.addfile(info, io.BytesIO(content))
+    return output.getvalue()
 
 
 def tgz(files):
+    """Return a tar archive of files, compressed by gzip."""
     return tar(files, "w:gz")
 
 
 def zipped(files, how=zipfile.ZIP_DEFLATED):
-    out = io.BytesIO()
-    with zipfile.ZipFile(out, "w", how) as made:
-        for name, body in files:
-            made.writestr(name, body)
-    return out.getvalue()
+    """Return a zip archive of files: pairs of a name and the content."""
+    output = io.BytesIO()
+    with zipfile.ZipFile(output, "w", how) as archive:
+        for name, content in files:
+            archive.writestr(name, content)
+    return output.getvalue()
 
 
 def pack(name, files):
+    """Return an archive of files, of the kind that the ending of its name says."""
     return zipped(files) if name.endswith(".zip") else tar(files, MODES[name])
 
 
 FILES = [("b/other.en", LONG), ("b/text.de", TEXT), ("b/last.fr", LONG)]
 ARCHIVES = [*MODES, "a.zip"]
-PACKED = {name: pack(name, FILES) for name in ARCHIVES}
+
+
+@functools.cache
+def packed(name):
+    """The archive with FILES that is called `name`, compressed at the first call."""
+    return pack(name, FILES)
 
 
 def read(name, data, *member):
-    """What a file called `name` that holds `data` unpacks to."""
+    """Return what is unpacked from a file.
+
+    Args:
+        name: The name of the file, whose ending says what kind of archive it is.
+        data: The content of the file.
+        member: The file in the archive; further ones are in archives inside it.
+    """
     with NamedTemporaryFile() as file:
         file.write(data)
         file.flush()
@@ -74,6 +91,7 @@ def read(name, data, *member):
 
 
 def refused(*arguments):
+    """Return the error, in one line, with which `read` refuses these arguments."""
     with pytest.raises(UserError) as error:
         read(*arguments)
     assert "\n" not in str(error.value)

@@ -6,7 +6,6 @@ import subprocess
 from contextlib import closing
 
 import pytest
-from mlflow.tracking import MlflowClient
 
 from bleuprint.runtime.errors import UserError
 from bleuprint.tracking import store
@@ -49,6 +48,8 @@ def test_a_database_without_its_driver_names_the_package(monkeypatch):
 @pytest.mark.parametrize("revision", ["f00dfeedf00d", "0c779009ac13"], ids=["newer", "older"])
 def test_a_database_of_another_mlflow_says_of_which(tmp_path, mldatabase, monkeypatch, revision):
     """One revision is no MLflow's yet, the other is of 2022."""
+    from mlflow.tracking import MlflowClient  # which takes two seconds
+
     first = shutil.copyfile(mldatabase, tmp_path / "first.db")
     MlflowClient(f"sqlite:///{first}").create_experiment("kept")
     # under another name, since within a process MLflow checks a database once

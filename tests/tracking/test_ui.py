@@ -12,7 +12,6 @@ from contextlib import suppress
 
 import psutil
 import pytest
-from mlflow.tracking import MlflowClient
 
 from bleuprint.runtime.errors import UserError
 from bleuprint.tracking import ui
@@ -32,6 +31,8 @@ def test_a_port_that_is_taken():
 
 
 def test_of_a_server_that_runs_the_address_alone_is_printed(mlserver, monkeypatch, capsys):
+    from mlflow.tracking import MlflowClient  # which takes two seconds
+
     number = MlflowClient(mlserver.uri, registry_uri=mlserver.uri).create_experiment("shown")
     monkeypatch.setenv("MLFLOW_TRACKING_URI", mlserver.uri)
     ui.show("shown", 1)
@@ -53,6 +54,8 @@ def served(address):
 
 @pytest.mark.slow
 def test_it_starts_and_ends_a_server(tmp_path, monkeypatch, mldatabase, request):
+    from mlflow.tracking import MlflowClient  # which takes two seconds
+
     monkeypatch.chdir(tmp_path)
     experiment = write_project(tmp_path, seeds=(1,)).experiment
     port, store = free_port(), f"sqlite:///{shutil.copyfile(mldatabase, tmp_path / 'other.db')}"

@@ -2,7 +2,6 @@
 
 import pytest
 import torch
-from torch._dynamo.utils import counters
 
 import systems
 from bleuprint.dataset.batch import Batch, PairIds
@@ -29,6 +28,9 @@ def test_batches_of_many_sizes_are_compiled_once(kind, graphs, monkeypatch):
     monkeypatch.setattr(train_step, "COMPILER", "eager")
     monkeypatch.setitem(layout._KERNELS, "cpu", lambda q, k, v, *_: q * k.mean() + v.mean())
     monkeypatch.setattr(train_step, "_LAUNCH_FLOPS", 0)
+    # Loading it takes a second, so that collecting the tests does not.
+    from torch._dynamo.utils import counters
+
     torch._dynamo.reset()
     found = []
     for compiled in (False, True):

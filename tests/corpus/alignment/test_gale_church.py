@@ -3,7 +3,6 @@
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from nltk.translate.gale_church import LanguageIndependent, align_log_prob
 
 from bleuprint.corpus.alignment.gale_church import LengthScorer
 from bleuprint.corpus.alignment.lattice import KINDS
@@ -13,8 +12,11 @@ LENGTHS = st.lists(st.integers(10, 90), min_size=1, max_size=8)
 
 
 @given(source=LENGTHS, target=LENGTHS)
-@settings(deadline=None, max_examples=30)
+@settings(max_examples=30)
 def test_scores_and_beads_are_nltks(source, target):
+    # Loading it takes a second, so that collecting the tests does not.
+    from nltk.translate.gale_church import LanguageIndependent, align_log_prob
+
     rows, columns = len(source) + 1, len(target) + 1
     score = LengthScorer.of(["x" * n for n in source], ["y" * n for n in target], 1.0)
     scores = score(whole(rows, columns), 0, rows).reshape(-1, rows, columns)
