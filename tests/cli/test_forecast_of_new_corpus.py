@@ -1,0 +1,182 @@
+"""What new-corpus says of rules that drop much, of the time of trainings, and of BLEU."""
+
+from types import SimpleNamespace
+
+import pytest
+
+from bleuprint.cli import new_corpus
+from bleuprint.cli.new_corpus import (
+    _expectations,
+    _leaves_too_few,
+    _minutes,
+    _print_remaining_pairs,
+    _RemainingPairs,
+    _rule_warnings,
+    _training_forecast,
+)
+from bleuprint.runtime import environment
+from bleuprint.training import forecast
+from bleuprint.training.fitted_systems import TextSize
+
+NEW = SimpleNamespace(name="mine", pairs=1000)
+
+
+def inspection(failure=None, sets=None, **stages):
+    counted = {
+        name: SimpleNamespace(pairs_in=pairs, dropped=dropped)
+        for name, (pairs, dropped) in stages.items()
+    }
+    return SimpleNamespace(stages=counted, failure=failure, sets=sets or {}, is_whole=True)
+
+
+def test_a_rule_that_drops_more_than_a_tenth_is_named():
+    dropped = {"length": 100, "ratio": 101, "identical": 0}
+    (warning,) = _rule_warnings(NEW, inspection(filter=(1000, dropped)))
+    assert warning == (
+        "rule ratio of filter drops 101 of 1,000 pairs (10%). If they are good pairs, remove the "
+        "rule from filter in params.yaml. To see some: bleuprint inspect mine"
+    )
+
+
+def test_the_advice_on_a_rule_is_that_of_its_stage():
+    stages = {
+        "clean": (10, {"empty": 5}),
+        "dedup": (10, {"duplicate_pair": 5}),
+        "split": (10, {"drawn_for_valid": 9, "drawn_for_test": 9, "other": 8}),
+    }
+    of_clean, of_dedup, of_split = _rule_warnings(NEW, inspection(**stages))
+    assert of_clean.endswith("(50%). To see some: bleuprint inspect mine")
+    assert "The setting dedup in params.yaml says which repeated pairs are dropped. To" in of_dedup
+    assert of_split.startswith("rule other of split drops 8 of 10 pairs (80%)")
+
+
+@pytest.mark.parametrize(
+    ("failure", "dropped", "train", "expected"),
+    [
+        ("nothing left", 0, 900, True),
+        (None, 501, 79, True),
+        (None, 501, 80, False),
+        (None, 500, 79, False),
+    ],
+)
+def test_when_too_few_pairs_are_left(failure, dropped, train, expected):
+    """By hand: more than half of 1,000 pairs are dropped, and fewer than 100 are left."""
+    found = inspection(
+        failure,
+        {"train": train, "valid": 10, "test.held-out": 10},
+        filter=(1000, {"language_id": dropped}),
+    )
+    assert _leaves_too_few(found) is expected
+
+
+@pytest.mark.parametrize(
+    ("minutes", "said"),
+    [
+        (0.0, "1 minute"),
+        (1.4, "1 minute"),
+        (1.6, "2 minutes"),
+        (90.2, "90 minutes"),
+        (1234.0, "1,234 minutes"),
+    ],
+)
+def test_a_time_is_in_whole_minutes(minutes, said):
+    assert _minutes(minutes) == said
+
+
+def test_numbers_of_a_sample_are_estimates(capsys):
+    remaining = _RemainingPairs(train=800, valid=60, test=40)
+    for is_whole in (True, False):
+        _print_remaining_pairs(NEW, SimpleNamespace(is_whole=is_whole), remaining)
+    line = "900 of 1,000 pairs remain after the rules: train 800, valid 60, test 40"
+    assert capsys.readouterr().out.splitlines() == [line, f"about {line}"]
+
+
+@pytest.mark.parametrize(
+    ("train", "test", "said"),
+    [
+        (10_000, 1000, ["BLEU will be known to about ±1.6, by a test set of 1,000 pairs"]),
+        (10_000, 4000, ["BLEU will be known to about ±0.8, by a test set of 4,000 pairs"]),
+        (10_000, 100, ["BLEU will be known to about ±5.1, by a test set of 100 pairs"]),
+        (10_000, 99, []),
+        (9_999, 99, ["9,999 training pairs are few: "]),
+    ],
+)
+def test_what_to_expect(train, test, said):
+    found = list(_expectations(_RemainingPairs(train=train, valid=50, test=test)))
+    assert len(found) == len(said)
+    for line, start in zip(found, said, strict=True):
+        assert line.startswith(start)
+
+
+def seconds_on(system, _text, _valid, _updates, threads):
+    return system.train.seconds / threads
+
+
+@pytest.fixture
+def lines(monkeypatch):
+    """A function: the forecast of systems with the seconds that each would take on one core."""
+
+    def forecast_of(systems, has_gpu=False, cores=2):
+        rows = {}
+        for name, (arithmetic, updates, seconds) in systems.items():
+            train = SimpleNamespace(updates=updates, seconds=seconds)
+            rows[name] = SimpleNamespace(arithmetic=arithmetic, train=train)
+        settings = SimpleNamespace(systems_on=lambda _: rows)
+        monkeypatch.setattr(new_corpus, "load", lambda: settings)
+        monkeypatch.setattr(environment, "workers", lambda: cores)
+        monkeypatch.setattr(environment, "has_gpu", lambda: has_gpu)
+        monkeypatch.setattr(forecast, "updates", lambda train, _: train.updates)
+        monkeypatch.setattr(forecast, "passes", lambda _, text, updates: updates / text.pairs)
+        monkeypatch.setattr(forecast, "seconds", seconds_on)
+        text = TextSize(pairs=100_000, source=10.0, target=10.0, vocabulary=1000)
+        return list(_training_forecast("mine", text, 50))
+
+    return forecast_of
+
+
+END = "for a better system, in more hours: raise its train.max_updates in params.yaml"
+
+
+def test_portable_trainings_share_the_cores(lines):
+    """By hand: 60 and 30 minutes beside each other take 60; 3 more, and 2 for 100,000 pairs."""
+    assert lines({"a": ("portable", 250_000, 3600.0), "b": ("portable", 1, 1800.0)}) == [
+        "a trains for at most 250,000 updates, 2.5 passes over the text: 60 minutes",
+        "b trains for at most 1 update, 0.0 passes over the text: 30 minutes",
+        "forecast for mine, without other corpora: 65 minutes, on 2 idle cores of this machine",
+        END,
+    ]
+
+
+def test_many_portable_trainings_take_their_sum_over_the_cores(lines):
+    """By hand: 4 trainings of 60 minutes take 120 on two cores."""
+    found = lines(dict.fromkeys("abcd", ("portable", 1, 3600.0)))
+    assert found[-2].startswith("forecast for mine, without other corpora: 125 minutes, on 2")
+
+
+def test_other_trainings_use_all_cores_one_after_another(lines):
+    """By hand: 60 and 30 minutes on one core are 30 and 15 on two: 45 in all, and 5."""
+    found = lines({"a": ("native", 1, 3600.0), "b": ("native", 1, 1800.0)})
+    assert found[0].endswith(": 30 minutes")
+    assert found[-2].startswith("forecast for mine, without other corpora: 50 minutes, on 2")
+
+
+def test_on_one_core_all_trainings_are_one_after_another(lines):
+    """By hand: 60 and 30 minutes, and 5."""
+    found = lines({"a": ("portable", 1, 3600.0), "b": ("native", 1, 1800.0)}, cores=1)
+    assert found[-2] == (
+        "forecast for mine, without other corpora: 95 minutes, on 1 idle core of this machine"
+    )
+
+
+def test_a_training_that_patience_ends_has_no_forecast(lines):
+    assert lines({"a": ("native", None, 0.0)}) == [
+        "a trains until train.patience ends it",
+        END,
+    ]
+
+
+def test_for_a_gpu_there_is_no_forecast(lines):
+    assert lines({"a": ("native", 2, 3600.0)}, has_gpu=True) == [
+        "a trains for at most 2 updates, 0.0 passes over the text",
+        END,
+    ]
