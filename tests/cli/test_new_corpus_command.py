@@ -1,5 +1,6 @@
 """new-corpus: entries that load, what is refused, and README.md's how-to in a project of `own`."""
 
+import functools
 import gzip
 import re
 import shlex
@@ -18,6 +19,7 @@ from bleuprint.corpus.download.download import local_pairs
 from bleuprint.corpus.new_corpus import Example, NewCorpus, insert
 from bleuprint.pipeline.resolve import input_files
 from bleuprint.runtime.errors import UserError
+from bleuprint.text.language_likelihoods import LanguageLikelihoods
 from bleuprint.training import forecast
 from corpora import TORTURE
 from params import PARAMS
@@ -30,6 +32,20 @@ GOOD = [*zip(*TEXTS, strict=True)]
 START, END = PARAMS.index("  own:\n"), PARAMS.index("systems:\n")
 TRAIN = "{max_tokens: 9, tokens_per_update: 9, max_updates: 5}"
 ROWS = f"systems:\n  other:\n    train: {TRAIN}\n    average: {{last: 1}}\n"
+
+
+@pytest.fixture(autouse=True, scope="module")
+def languages_identified_once():
+    """Identify the languages of equal sentences once, since most tests have the same text."""
+    identify = LanguageLikelihoods.of
+
+    @functools.cache
+    def identified(model, sentences):
+        return identify(model, sentences)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(LanguageLikelihoods, "of", lambda model, each: identified(model, tuple(each)))
+        yield
 
 
 @pytest.fixture(autouse=True)
