@@ -171,6 +171,16 @@ def test_every_training_of_every_recipe_has_its_work(stand_in):
                 assert (work > 0) == any(cell.values()), f"{path.stem} {system} {corpus}"
 
 
+def test_the_work_of_a_training_is_tokens_times_the_weights_of_its_layers(stand_in):
+    """Worked out by hand: each layer has four d_model x d_model matrices and one of d_ff."""
+    stage = next(each for each in stages(stand_in.root) if each.kind == "train")
+    model = {"encoder_layers": 3, "decoder_layers": 4, "d_model": 8, "d_ff": 40}
+    train = {"max_updates": 100, "tokens_per_update": 2000}
+    values = {"cells.tiny.own.model": model, "cells.tiny.own.train": train}
+    weights = (3 + 4) * (4 * 8 * 8 + 8 * 40)
+    assert side_by_side._work(replace(stage, parameters=values)) == 200_000 * weights
+
+
 def test_python_of_a_stage_is_the_commands_own(monkeypatch, tmp_path):
     (tmp_path / "python").write_text("#!/bin/sh\nexit 3")
     (tmp_path / "python").chmod(0o755)

@@ -219,6 +219,21 @@ def test_results_that_one_side_lacks_are_counted(tmp_path):
     assert text[1] == "only here: 1 result, only there: 0"
 
 
+def test_the_first_three_causes_are_written_out(tmp_path):
+    changes = {
+        "hypotheses_sha256": "99" * 32,
+        "settings_sha256": "ab" * 32,
+        "sources_sha256": "bc" * 32,
+        "binary_sha256": "cd" * 32,
+    }
+    here, there = write(tmp_path / "a"), write(tmp_path / "b", 33.5, **changes)
+    text, _ = compared(here, there)
+    assert text[2] == "  from split on: settings; test set; data"
+    there = write(tmp_path / "b", 33.5, scored_with="torch 2.0.0, sacrebleu 2.7.0", **changes)
+    text, _ = compared(here, there)
+    assert text[2] == "  from split on: settings; test set; data; and 1 more"
+
+
 def test_many_differences_fit_ten_lines(tmp_path):
     here, there = write(tmp_path / "a"), write(tmp_path / "b")
     for root, more in ((here, 0.0), (there, 0.5)):

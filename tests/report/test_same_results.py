@@ -165,3 +165,23 @@ def test_a_signature_and_versions_are_named_by_what_differs(records):
     assert machine == "machine A CPU, 1 x 2 threads and Another CPU, 1 x 2 threads"
     native = f"{machine}: native arithmetic rounds differently on each"
     assert list(result.environment(portable=False)) == [versions, native]
+
+
+def test_other_versions_of_the_scorer_are_named(records):
+    other = edited(records, bleu=34.0, scored_with="torch 2.0.0, sacrebleu 2.7.0")
+    result, _ = differing(records, other)
+    assert list(result.causes()) == ["scored with sacrebleu 2.6.0 and sacrebleu 2.7.0"]
+
+
+def test_a_machine_that_one_side_does_not_know_is_no_cause(records):
+    unknown = dict.fromkeys(MACHINE)
+    other = edited(records, hypotheses_sha256="cd" * 32, **unknown)
+    result, _ = differing(records, other)
+    assert list(result.environment(portable=False)) == []
+
+
+def test_code_is_a_cause_if_neither_settings_nor_data_are(records):
+    changed_training = {"hypotheses_sha256": "cd" * 32, "training_sha256": "ab" * 32}
+    other = edited(records, settings_sha256="ef" * 32, binary_sha256="12" * 32, **changed_training)
+    result, _ = differing(records, other)
+    assert list(result.causes()) == ["settings", "data"]

@@ -82,6 +82,9 @@ def test_words_of_any_tokenizer():
             f"5 of 10 words were not in the training text: {'b' * 40}…, xo (",
         ),
         ({f"w{i}": 1 for i in range(30_000)}, 90_000, "note", "w9 and 29,990 others ("),
+        ({f"w{i}": 1 for i in range(11)}, 22, "note", "w8, w9 and 1 other ("),
+        ({f"w{i}": 1 for i in range(10)}, 20, "note", "w8, w9 ("),
+        ({"b" * 40: 1, "c" * 41: 1}, 4, "note", f": {'b' * 40}, {'c' * 40}… ("),
         ({"xo": 2}, 3, "warning", "): the translations are guesses; is it de? For other text: "),
     ],
 )

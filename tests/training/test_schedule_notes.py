@@ -132,6 +132,29 @@ def test_a_moving_average_over_more_updates_than_there_are():
     assert noted(1000, ema=0.9999) == []
 
 
+def test_more_checkpoints_to_average_than_the_epochs_save():
+    """The updates of epochs are unknown when the settings are read."""
+    train = systems.train(
+        max_updates=None,
+        max_epochs=3,
+        validate_every=100,
+        checkpoint_every=100,
+        keep=Keep(last=5),
+        lr_schedule=LrSchedule(constant=Constant(lr=0.001)),
+    )
+    limit = "the 201 updates of max_epochs 3 on own"
+
+    def notes(last):
+        system = systems.system(train=train, average=Average(last=last))
+        return list(system_notes(system, 201, limit))
+
+    assert notes(3) == []
+    assert notes(4) == [
+        "average.last 4: training keeps 3: lower train.checkpoint_every (100), or lower "
+        f"average.last (with {limit})"
+    ]
+
+
 def test_an_output_that_must_be_longer_than_it_may():
     assert noted(decode={"min_length": 11, "max_len_a": 0, "max_len_b": 10}) == [
         "decode.min_length 11 is above max_len_b 10, with max_len_a 0: no output can be that long"

@@ -17,7 +17,7 @@ def initialize(model: nn.Module, settings: Settings) -> None:
         if name.endswith("bias"):
             nn.init.zeros_(parameter)
         elif parameter.dim() == 1:
-            continue  # the gain of a norm, which is 1 already
+            pass  # the gain of a norm, which is 1 already
         elif scheme != "xavier" and not in_layer:
             nn.init.normal_(parameter, std=d_model**-0.5)
         elif scheme == "small":

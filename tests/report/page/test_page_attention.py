@@ -2,6 +2,7 @@
 
 import json
 import re
+import shutil
 
 import numpy as np
 import pytest
@@ -51,6 +52,17 @@ def test_room_goes_to_the_baseline_first(context, monkeypatch):
     assert "room for 4 of 6 maps" in section.body
     monkeypatch.setattr(attention, "BUDGET", 1)
     assert len(entries(attention.attention(context).body)) == 1
+
+
+def test_without_maps_there_is_no_section(context, tmp_path):
+    """Test sets whose sentences are all too long have none."""
+    root = tmp_path / "tree"
+    shutil.copytree(context.root, root)
+    for system in SYSTEMS:
+        path = root / Cell(system, "news-en-de", 1).results / "attention.json"
+        write_attention(path, {"first": [], "second": []})
+    without_maps = ReportContext(context.settings, context.records, root)
+    assert attention.attention(without_maps) is None
 
 
 def test_units_are_no_markup(context):

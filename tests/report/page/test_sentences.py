@@ -95,6 +95,20 @@ def test_text_is_no_markup_and_has_no_control_characters(context):
     assert sentences.sentences(context).body == section.body
 
 
+def test_only_what_is_too_long_is_cut(monkeypatch):
+    monkeypatch.setattr(sentences, "_LONGEST", 9)
+    assert sentences._plain("123456789") == "123456789"
+    assert sentences._plain("123456789a") == "123456789 … (cut)"
+
+
+def test_only_differences_of_short_lines_are_marked(monkeypatch):
+    monkeypatch.setattr(sentences, "_LONGEST", 9)
+    assert sentences._marked("a b d", "a b c") != [("same", "", "a b d")]
+    assert sentences._marked("a b 56789", "a b 01234") != [("same", "", "a b 56789")]
+    assert sentences._marked("a b 56789a", "a b c") == [("same", "", "a b 56789 … (cut)")]
+    assert sentences._marked("a b c", "a b 56789a") == [("same", "", "a b c")]
+
+
 def test_worst_and_most_different():
     lines = made({"a": [0.0, 100.0, 0.0, 100.0], "b": [0.0, 40.0, 0.0, 30.0]})
     assert lines.worst() == [2, 0, 3, 1]  # of equals the longer one

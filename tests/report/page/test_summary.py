@@ -168,6 +168,27 @@ def test_pairs_faults_unseen_words_and_overlap_are_said(tree):
     assert found == {"Generated text": "news-en-de"}
 
 
+@pytest.mark.parametrize(
+    ("systems", "end"), [(6, "s6 on news-en-de, first, mostly loop"), (7, "and 1 more")]
+)
+def test_of_many_places_six_are_named(tree, systems, end):
+    rows = [
+        record("news-en-de", f"s{number}", 20.0, **{"any fault": 100, "loop": 60})
+        for number in range(1, systems + 1)
+    ]
+    places = warned(tree, *rows)["Lines with faults (see what broke)"].split("; ")
+    assert len(places) == systems
+    assert places[5] == "10% of s6 on news-en-de, first, mostly loop"
+    assert places[-1].endswith(end)
+
+
+def test_a_clone_without_data_counts_no_pairs(tree, tmp_path):
+    """It has the committed report and neither text nor ledgers."""
+    rows = result_rows.frame(record("news-en-de", "base", 20.0))
+    context = ReportContext(tree[0], rows, tmp_path)
+    assert list(cautions(context)) == []
+
+
 def test_misaligned_lines_and_overlaps_are_said(tree):
     misfits = {"train": (Misfit(10, 81, 1),), "test.first": (Misfit(1, 500, None),)}
     overlap = Overlap("first", "valid", 3, 200)
