@@ -1,11 +1,15 @@
 """Scores of given translations, by one model and by an ensemble: those of search, and by hand."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 import torch
 
 import systems
+from bleuprint.dataset.batch import PairIds
 from bleuprint.dataset.subwords.vocabulary import BOS, EOS
+from bleuprint.decoding import engine, forced_decoding
 from bleuprint.decoding.engine import TorchEngine
 from bleuprint.decoding.ensemble import Ensemble, models_of
 from bleuprint.decoding.forced_decoding import token_log_probs
@@ -59,3 +63,35 @@ def test_probabilities_are_the_mean_of_the_models(decoder):
             torch.testing.assert_close(found, mean[place], atol=1e-6, rtol=1e-5)
     (scores,) = token_log_probs(decoder, SOURCES[:1], [given])
     assert scores == pytest.approx([float(mean[i, t].log()) for i, t in enumerate(given)], abs=1e-5)
+
+
+def loss_of(monkeypatch, max_positions):
+    """The loss of two pairs of up to five and three tokens, whose probabilities are known."""
+    pairs = PairIds([[5, 6, 7, 8, EOS], [9, EOS]], [[5, 6, EOS], [7, EOS]])
+
+    def read_ids(corpus, name, rows):
+        assert (corpus.sets[name].pairs, name, rows.tolist()) == (2, "test.x", [0, 1])
+        return pairs
+
+    def token_log_probs(_, sources, targets):
+        assert (sources, targets) == (pairs.source, pairs.target)
+        return [[-1.0, -0.5, -0.25], [-2.0, -4.0]]
+
+    monkeypatch.setattr(forced_decoding, "read_ids", read_ids)
+    monkeypatch.setattr(forced_decoding, "token_log_probs", token_log_probs)
+    corpus = SimpleNamespace(sets={"test.x": SimpleNamespace(pairs=2)})
+    short = SimpleNamespace(settings=SimpleNamespace(max_positions=max_positions))
+    return forced_decoding.reference_loss(short, corpus, "test.x")
+
+
+def test_the_loss_of_references_is_the_sum_over_their_tokens(monkeypatch):
+    assert loss_of(monkeypatch, 5) == {"nats": 7.75, "tokens": 5}
+
+
+def test_sentences_beyond_the_last_position_have_no_loss(monkeypatch):
+    assert loss_of(monkeypatch, 4) is None
+
+
+def test_no_batches_have_no_translations(monkeypatch):
+    monkeypatch.setattr(engine, "_threads", lambda _: 4)
+    assert list(engine._map_in_threads(None, [], torch.device("cpu"))) == []

@@ -10,7 +10,7 @@ from test_translate import DECODE, EMPTY, corpus, model  # noqa: F401
 import systems
 from bleuprint.decoding import engine
 from bleuprint.decoding.engine import TorchEngine
-from bleuprint.decoding.sampling import Sampler, sample
+from bleuprint.decoding.sampling import Sampler, _draw, sample
 from bleuprint.runtime.errors import UserError
 
 # 0.999 quantile of chi-square by degrees of freedom
@@ -132,3 +132,19 @@ def test_batches_change_nothing(corpus, model, monkeypatch, top_k):  # noqa: F81
     assert len({tuple(tokens) for tokens in drawn("1 text", [[0] * 12])}) > 3
     # and so is a second text of the same sentences
     assert drawn("1 text", [rows, rows])[31:] != together
+
+
+@pytest.mark.parametrize(
+    ("number", "token"), [(0.0, 1), (0.24, 1), (0.26, 2), (0.74, 2), (0.76, 4), (1.0, 4)]
+)
+def test_a_token_without_probability_is_never_drawn(number, token):
+    """Of five tokens the first and the fourth have none; ends are 0, 0.25, 0.75, 0.75 and 1."""
+    logs = torch.tensor([[0.0, 0.25, 0.5, 0.0, 0.25]]).log()
+    assert _draw(logs, [number], None).tolist() == [token]
+
+
+@pytest.mark.parametrize(("number", "token"), [(0.0, 2), (0.66, 2), (0.67, 4), (0.99, 4)])
+def test_the_likeliest_tokens_share_the_probability(number, token):
+    """The two likeliest of five have 0.5 and 0.25, two thirds and one third of their sum."""
+    logs = torch.tensor([[0.1, 0.05, 0.5, 0.1, 0.25]]).log()
+    assert _draw(logs, [number], 2).tolist() == [token]
