@@ -1,10 +1,11 @@
-"""Filter checks on single pairs."""
+"""Filter checks of single pairs of sentences."""
 
 from bleuprint.corpus.alignment.word_translation import learn
 from bleuprint.rules import CHECKS
 from bleuprint.rules.rule import Candidate
 from bleuprint.text.parallel import Pair
 
+# Settings of each check, which tests use unless they give others.
 SETTINGS = {
     "identical": {},
     "length": {"min": 2, "max": 4},
@@ -17,22 +18,43 @@ SETTINGS = {
     "language_id": {"likelier": 10.0},
     "alignment_score": {"min": 0.5},
 }
-# how well two sides translate each other, learned from ten words
+# A translation table, learned from ten words of each language: w1 translates v1, and so on.
 TABLE = learn([([f"w{n}", f"w{n + 1}"], [f"v{n}", f"v{n + 1}"]) for n in range(9)] * 30)
 
 
 def SCORE(candidate):
+    """Return how well the sides of a pair translate each other by TABLE."""
     return TABLE.score(*candidate.tokens)
 
 
 def keeps(name, source, target, languages=("en", "de"), tokenize=str.split, **settings):
+    """Whether a check keeps a pair of sentences.
+
+    Args:
+        name: The name of the check.
+        source: The source sentence.
+        target: The target sentence.
+        languages: The languages of both.
+        tokenize: The tokenizer of both.
+        settings: The settings of the check; those in SETTINGS if omitted.
+    """
     check = CHECKS[name](**(settings or SETTINGS[name]))
-    return check.keeps(Candidate(Pair(source, target), languages, (tokenize, tokenize), SCORE))
+    candidate = Candidate(Pair(source, target), languages, (tokenize, tokenize), SCORE)
+    return check.keeps(candidate)
 
 
 def keeps_side(name, sentence, language, fine=("A good sentence.", "en"), **settings):
-    """Whether the sentence is kept; must be the same as source and as target."""
-    as_source = keeps(name, sentence, fine[0], (language, fine[1]), **settings)
-    as_target = keeps(name, fine[0], sentence, (fine[1], language), **settings)
+    """Whether a check keeps a sentence; the answer must be equal for a source and a target.
+
+    Args:
+        name: The name of the check.
+        sentence: The sentence.
+        language: The language of the sentence.
+        fine: The sentence on the other side, which the check keeps, and its language.
+        settings: The settings of the check; those in SETTINGS if omitted.
+    """
+    fine_sentence, fine_language = fine
+    as_source = keeps(name, sentence, fine_sentence, (language, fine_language), **settings)
+    as_target = keeps(name, fine_sentence, sentence, (fine_language, language), **settings)
     assert as_source == as_target
     return as_source

@@ -16,7 +16,7 @@ FILES = ("checkpoints/model.ckpt", "hparams.yaml", "encoder/config.json", "encod
 
 
 def write_empty(folder):
-    """A folder that looks like a model's."""
+    """Write a folder that looks like a model's, and return it."""
     for name in FILES:
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
         (folder / name).write_text(f"{name}\n")
@@ -24,7 +24,10 @@ def write_empty(folder):
 
 
 def write_tiny(folder):
-    """A RegressionMetric of a tiny XLM-R, whose tokens are characters, as published ones lie."""
+    """Write a model in the layout of published ones: a regression on a tiny XLM-R.
+
+    Its tokens are characters, and its weights are random.
+    """
     import torch
     import yaml
     from comet.models import RegressionMetric
@@ -32,18 +35,26 @@ def write_tiny(folder):
     from transformers import XLMRobertaConfig, XLMRobertaModel
 
     encoder = folder / "encoder"
-    size = _write_tokenizer(encoder)
+    vocabulary_size = _write_tokenizer(encoder)
     torch.manual_seed(1)
-    sizes = {"hidden_size": 16, "num_hidden_layers": 2, "num_attention_heads": 2}
-    more = {"intermediate_size": 32, "max_position_embeddings": 514, "type_vocab_size": 1}
-    tokens = {"vocab_size": size, "bos_token_id": 0, "pad_token_id": 1, "eos_token_id": 2}
-    config = XLMRobertaConfig(**sizes, **more, **tokens)
+    config = XLMRobertaConfig(
+        hidden_size=16,
+        num_hidden_layers=2,
+        num_attention_heads=2,
+        intermediate_size=32,
+        max_position_embeddings=514,
+        type_vocab_size=1,
+        vocab_size=vocabulary_size,
+        bos_token_id=0,
+        pad_token_id=1,
+        eos_token_id=2,
+    )
     XLMRobertaModel(config, add_pooling_layer=False).save_pretrained(encoder)
     model = RegressionMetric(
         pretrained_model=str(encoder), hidden_sizes=[24, 12], layer_transformation="sparsemax"
     )
     (encoder / "model.safetensors").unlink()
-    # as in published checkpoints: a name, to be looked up on the internet
+    # Published checkpoints contain a name, which COMET would look up on the internet.
     model.hparams["pretrained_model"] = "xlm-roberta-large"
     trainer = Trainer(logger=False, enable_checkpointing=False, accelerator="cpu", devices=1)
     trainer.strategy.connect(model)
@@ -53,7 +64,7 @@ def write_tiny(folder):
 
 
 def _write_tokenizer(folder):
-    """Write it in the fast tokenizer's format; returns the size of its vocabulary."""
+    """Write a tokenizer of characters, and return the size of its vocabulary."""
     from tokenizers import Tokenizer, models, pre_tokenizers, processors
     from transformers import XLMRobertaTokenizerFast
 
@@ -70,6 +81,12 @@ def _write_tokenizer(folder):
 
 
 def scores(folder, *texts):
+    """Compute the score of each line by the real package, one line at a time.
+
+    Args:
+        folder: The folder of the model.
+        texts: The files of the sources, of the translations and of the references.
+    """
     import torch
     from comet.models import RegressionMetric
 
@@ -83,13 +100,15 @@ def scores(folder, *texts):
     sides = [path.read_bytes().decode().removesuffix("\n").split("\n") for path in texts]
     found = []
     with torch.no_grad():
-        for source, translation, reference in zip(*sides, strict=True):
-            embedded = [
-                model.get_sentence_embedding(tokens["input_ids"], tokens["attention_mask"])
-                for line in (source, translation, reference)
-                for tokens in [model.encoder.tokenizer(line, return_tensors="pt")]
-            ]
-            found.append(model.estimate(*embedded).score.item())
+        for lines in zip(*sides, strict=True):
+            embeddings = []
+            for line in lines:
+                tokens = model.encoder.tokenizer(line, return_tensors="pt")
+                embedding = model.get_sentence_embedding(
+                    tokens["input_ids"], tokens["attention_mask"]
+                )
+                embeddings.append(embedding)
+            found.append(model.estimate(*embeddings).score.item())
     return found
 
 

@@ -15,15 +15,17 @@ HALF = len(BODY) // 2
 
 
 def sum_of(body):
+    """Return the SHA-256 of a file's content."""
     return hashlib.sha256(body).hexdigest()
 
 
 def place(tmp_path, mirror=None, lock=True):
+    """Return where files are fetched from and kept: a mirror or the host, a store, and a lock."""
     return Source(mirror, tmp_path / "store", tmp_path / "downloads.lock" if lock else None)
 
 
 def get(tmp_path, file, **source):
-    """What a run reads to its end."""
+    """Fetch a file, record it as a run does that ends well, and return its content."""
     source = place(tmp_path, **source)
     body = fetch(file, source).read_bytes()
     source.record()
@@ -31,6 +33,7 @@ def get(tmp_path, file, **source):
 
 
 def refused(tmp_path, file, **source):
+    """Return the error, in one line, with which a file is refused."""
     with pytest.raises(UserError) as error:
         get(tmp_path, file, **source)
     assert "\n" not in str(error.value)
@@ -38,20 +41,22 @@ def refused(tmp_path, file, **source):
 
 
 def kept(tmp_path):
-    """Whole files in the store."""
+    """Return the whole files in the store; their names are SHA-256 sums."""
     return [file for file in (tmp_path / "store").iterdir() if len(file.name) == 64]
 
 
 def left(tmp_path):
-    """Everything in the store except lock files."""
+    """Return all files in the store except lock files."""
     return [f for f in (tmp_path / "store").iterdir() if f.suffix not in (".lock", ".guard")]
 
 
 def locked(tmp_path):
+    """Return the content of downloads.lock."""
     return json.loads((tmp_path / "downloads.lock").read_text())
 
 
 def ranges(host, path="/x"):
+    """Return the Range that each request for a path asked for."""
     return [seen.range for seen in host.asked(path)]
 
 

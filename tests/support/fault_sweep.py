@@ -9,56 +9,68 @@ from requirements import SECCOMP, needs
 from syscalls import Fault
 
 NEEDS_SECCOMP = needs(SECCOMP, syscalls.available())
-# Others, such as EROFS, are treated as EIO is.
+# The kinds of fault; the program treats others, such as EROFS, like EIO.
 KINDS = ("SIGKILL", "ENOSPC", "EIO", "EMFILE", "ENOMEM")
-# What the one line must say beside the file.
+# What the error message must contain besides the file.
 _SAYS = {"ENOSPC": " free in ", "EMFILE": "may open", "ENOMEM": "memory"}
 
 
 def sweep(folder, operation, before, state, kinds=KINDS, each=1):
-    """Try each fault at each point; fails where a promise is broken.
+    """Put a fault into each call on files in turn, and fail where a promise is broken.
 
-    `before` makes the folder in which `operation` works; `state` is what others would find in it.
-    After each fault that is the old state or the new one, an error is one line, and the operation
-    then succeeds and leaves nothing else behind. A full disk is tried at a single call, and at all
-    calls from one on. `each`: only every n-th point, for long operations.
+    After each fault the folder has its old state or its new one, and an error is one line. The
+    operation then succeeds without a fault, and leaves nothing else behind. A full disk is tried
+    at a single call, and at all calls from one on.
+
+    Args:
+        folder: A folder for the files of all trials.
+        operation: The operation; its argument is the folder in which it works.
+        before: Makes that folder.
+        state: Returns what other programs would find in that folder.
+        kinds: The kinds of fault.
+        each: Only every n-th call gets a fault, for long operations.
     """
     place = folder / "place"
-
-    def fresh():
-        shutil.rmtree(place, ignore_errors=True)
-        place.mkdir(parents=True)
-        before(place)
-
-    def go(fault):
-        return syscalls.run_with(fault, place, lambda: run(lambda: operation(place)))
-
-    fresh()
-    old = state(place)
-    clean = go(Fault("none"))
-    assert clean.status == 0, clean.output
-    new, names = state(place), _names(place)
+    _start_anew(place, before)
+    old_state = state(place)
+    undisturbed = _outcome(Fault("none"), place, operation)
+    assert undisturbed.status == 0, undisturbed.output
+    new_state = state(place)
+    new_names = _names(place)
     for kind in kinds:
         for lasting in (False, True) if kind == "ENOSPC" else (False,):
-            at = 1
+            call = 1
             while True:
-                fresh()
-                outcome = go(Fault(kind, at, lasting))
-                found, where = state(place), f"{kind} at {at}{' and later' * lasting}"
+                _start_anew(place, before)
+                outcome = _outcome(Fault(kind, call, lasting), place, operation)
+                found = state(place)
+                where = f"{kind} at call {call}{' and later' if lasting else ''}"
                 check(kind, outcome, where)
-                assert found in (old, new), f"{where}: neither old nor new: {found}"
+                assert found in (old_state, new_state), f"{where}: neither old nor new: {found}"
                 if outcome.status == 0:
-                    assert found == new, f"{where}: succeeded, and is not new: {found}"
-                if outcome.struck < at:
+                    assert found == new_state, f"{where}: succeeded, and is not new: {found}"
+                has_fewer_calls = outcome.struck < call
+                if has_fewer_calls:
                     break
                 operation(place)
-                assert state(place) == new, f"{where}, then: {state(place)}"
-                assert _names(place) == names, f"{where}: left {_names(place) - names}"
-                at += each
+                assert state(place) == new_state, f"{where}, then: {state(place)}"
+                assert _names(place) == new_names, f"{where}: left {_names(place) - new_names}"
+                call += each
+
+
+def _start_anew(place, before):
+    shutil.rmtree(place, ignore_errors=True)
+    place.mkdir(parents=True)
+    before(place)
+
+
+def _outcome(fault, place, operation):
+    """Run an operation as a command, in a process with a fault."""
+    return syscalls.run_with(fault, place, lambda: run(lambda: operation(place)))
 
 
 def contents(place):
-    """The files that are not hidden, by name."""
+    """Return the content of each file in a folder by name, except files that are being written."""
     return {
         path.relative_to(place).as_posix(): path.read_bytes()
         for path in place.rglob("*")
@@ -67,44 +79,64 @@ def contents(place):
 
 
 def unsynced(calls):
-    """What a power failure could lose: written files and new entries that had not been flushed.
+    """Return the files and folders that a power failure could lose.
 
-    A file or folder must have been flushed before it is renamed, and its new folder afterwards.
+    A written file or a folder with new entries must have been flushed before it is renamed, and the
+    folder that gets the new name afterwards.
+
+    Args:
+        calls: The calls on files, as in `syscalls.Outcome`.
     """
-    dirty: set[str] = set()
+    unflushed: set[str] = set()
     lost = []
+    last_folder = None
     for name, *paths in calls:
         path = paths[-1]
+        folder = str(Path(path).parent)
         if name in syscalls.WRITES:
-            dirty |= {path, str(Path(path).parent)}
+            unflushed.update((path, folder))
         elif name == "mkdir":
-            dirty.add(str(Path(path).parent))
+            unflushed.add(folder)
         elif name in ("fsync", "fdatasync"):
-            dirty.discard(path)
+            unflushed.discard(path)
         elif name.startswith("rename"):
             source = paths[0]
-            lost += [one for one in dirty if one == source or one.startswith(f"{source}/")]
-            dirty.add(str(Path(path).parent))
-    last = next(reversed([paths[-1] for name, *paths in calls if name.startswith("rename")]))
-    return lost + [one for one in dirty if one == str(Path(last).parent)]
+            for each in unflushed:
+                if each == source or each.startswith(f"{source}/"):
+                    lost.append(each)
+            unflushed.add(folder)
+            last_folder = folder
+    assert last_folder is not None, "nothing was renamed"
+    if last_folder in unflushed:
+        lost.append(last_folder)
+    return lost
 
 
 def check(kind, outcome, where, alone=True):
-    """Fail unless it ended well, by the signal, or with one line about the error.
+    """Fail unless a process ended well, by the signal, or with one line about the error.
 
-    `alone`: nothing else is printed.
+    Args:
+        kind: The kind of the fault.
+        outcome: How the process ended.
+        where: What the fault was, for messages.
+        alone: Whether the process may print nothing else.
     """
     if kind == "SIGKILL":
         assert outcome.status in (0, -9), f"{where}: {outcome}"
-    elif outcome.status:
-        assert outcome.status == 1, f"{where}: {outcome}"
-        assert "Traceback" not in outcome.output, f"{where}: {outcome.output}"
-        rest, _, line = outcome.output.rstrip("\n").rpartition("\n")
-        assert line.startswith("bleuprint: error: "), f"{where}: {outcome.output}"
-        assert not (alone and rest), f"{where}: {outcome.output}"
-        # safetensors calls every file that it cannot open missing
-        assert _SAYS.get(kind, "/") in line or "No such file" in line, f"{where}: {line}"
+        return
+    if outcome.status == 0:
+        return
+    assert outcome.status == 1, f"{where}: {outcome}"
+    assert "Traceback" not in outcome.output, f"{where}: {outcome.output}"
+    rest, _, line = outcome.output.rstrip("\n").rpartition("\n")
+    assert line.startswith("bleuprint: error: "), f"{where}: {outcome.output}"
+    if alone:
+        assert not rest, f"{where}: {outcome.output}"
+    # safetensors calls every file that it cannot open missing.
+    names_the_fault = _SAYS.get(kind, "/") in line or "No such file" in line
+    assert names_the_fault, f"{where}: {line}"
 
 
 def _names(place):
+    """Return the names of all files and folders in a folder."""
     return {path.relative_to(place).as_posix() for path in place.rglob("*")}

@@ -11,15 +11,16 @@ import pytest
 
 from requirements import PRIVILEGES, skip_without
 
+# The name of the link's end on each host.
 LINK = "wire"
 
 
 @contextmanager
 def two_hosts_up():
-    """The names of two network namespaces with a link between them: 10.77.0.1 and 10.77.0.2.
+    """Make two network namespaces with a link between 10.77.0.1 and 10.77.0.2; yield their names.
 
-    Each resolves the name of the other, and its own to 127.0.1.1, as on Debian. Processes that
-    still run there are killed in the end.
+    Each resolves the name of the other, and its own name to 127.0.1.1, as on Debian. Processes that
+    still run there in the end are killed. The test is skipped where it may not do this.
     """
     names = [f"bleuprint-{os.getpid()}-{number}" for number in range(2)]
     skip_without("ip", "unshare")
@@ -27,6 +28,7 @@ def two_hosts_up():
         pytest.skip(PRIVILEGES)
 
     def ip(*words):
+        """Whether the command `ip` succeeded."""
         return not subprocess.run(["ip", *words], capture_output=True).returncode
 
     with ExitStack() as stack:
@@ -53,10 +55,11 @@ def two_hosts_up():
 
 
 def on(host, *command):
-    """The command line that runs `command` on a host, by exec."""
-    named = ("unshare", "--uts", "env", f"GLOO_SOCKET_IFNAME={LINK}")
-    named += ("sh", "-c", 'hostname "$0" && exec "$@"', host)
-    return ["ip", "netns", "exec", host, *named, *command]
+    """Return the command line that runs a command on a host, as the same process."""
+    in_namespace = ["ip", "netns", "exec", host]
+    with_link = ["unshare", "--uts", "env", f"GLOO_SOCKET_IFNAME={LINK}"]
+    with_host_name = ["sh", "-c", 'hostname "$0" && exec "$@"', host]
+    return [*in_namespace, *with_link, *with_host_name, *command]
 
 
 def cut(host):
@@ -65,7 +68,7 @@ def cut(host):
 
 
 def processes(host):
-    """The processes of a host: command lines by process id."""
+    """Return the command lines of a host's processes by process id."""
     listed = subprocess.run(["ip", "netns", "pids", host], stdout=subprocess.PIPE, text=True)
     found = {}
     for pid in map(int, listed.stdout.split()):
