@@ -1,4 +1,4 @@
-"""Measures of lines that tests make up."""
+"""Compute measures of translations that tests write themselves."""
 
 from collections.abc import Sequence
 
@@ -15,7 +15,7 @@ Lines = Sequence[str]
 
 
 class _Corpus:
-    """What measures ask of a corpus: tokens are separated by spaces."""
+    """What measures need to know of a corpus. Tokens are separated by spaces."""
 
     def __init__(self, target):
         self.source, self.target = "en", target
@@ -23,14 +23,23 @@ class _Corpus:
 
 
 def texts_of(hypotheses, references, language="en", documents=None, corpus=None):
-    """The references are their own sources, and their own tokens."""
-    described = Description([5] * len(references), references, None, documents)
-    found = corpus or _Corpus(language)
-    return Texts(references, references, hypotheses, found, described)  # type: ignore[arg-type]
+    """Return the texts of a test set in which the references are also the sources and the tokens.
+
+    Args:
+        hypotheses: The translations.
+        references: The references.
+        language: The target language.
+        documents: The id of each line's document; None if the set has no documents.
+        corpus: The corpus; one of which little is known if omitted.
+    """
+    description = Description([5] * len(references), references, None, documents)
+    if corpus is None:
+        corpus = _Corpus(language)
+    return Texts(references, references, hypotheses, corpus, description)
 
 
 def measure(key, texts):
-    """A measure of all lines."""
+    """Return the entry of a measure over all lines, as results contain it."""
     found = MEASURES[key]
     statistics = found.count(texts)
     assert statistics is not None
@@ -38,7 +47,7 @@ def measure(key, texts):
 
 
 def of_documents(key, texts):
-    """The same with whole documents as units."""
+    """Return the entry of a measure over whole documents."""
     statistics = MEASURES[key].count(texts)
     assert statistics is not None
     (found,) = by_document(MEASURES[key], statistics, texts)
@@ -58,21 +67,31 @@ def ter(hypotheses, references):
 
 
 def paired_tests(systems, references, language):
-    """The tests of each system against the first, by sacreBLEU's measures."""
-    found: dict[str, dict[str, PairedTest]] = {name: {} for name in [*systems][1:]}
+    """Test each system against the first one by sacreBLEU's measures.
+
+    Args:
+        systems: The translations of each system by its name.
+        references: The references.
+        language: The target language.
+
+    Returns:
+        The tests by system, except the first one, and by measure.
+    """
+    first_name, *other_names = systems
+    found: dict[str, dict[str, PairedTest]] = {name: {} for name in other_names}
     for key in SACREBLEU:
-        each = MEASURES[key]
-        counted = {
-            name: each.count(texts_of(of, references, language)) for name, of in systems.items()
-        }
-        (_, first), *others = counted.items()
-        for name, second in others:
-            assert first is not None and second is not None
-            found[name][key] = paired_test(each, first, second)
+        score = MEASURES[key]
+        statistics = {}
+        for name, hypotheses in systems.items():
+            statistics[name] = score.count(texts_of(hypotheses, references, language))
+        for name in other_names:
+            found[name][key] = paired_test(score, statistics[first_name], statistics[name])
     return found
 
 
 def value_of(scores, measure):
-    """The value over all lines; None if it was not measured."""
-    found = (e["value"] for e in scores["measures"] if (e["measure"], e["group"]) == (measure, ""))
-    return next(found, None)
+    """Return the value of a measure over all lines; None if it was not measured."""
+    for entry in scores["measures"]:
+        if entry["measure"] == measure and entry["group"] == "":
+            return entry["value"]
+    return None

@@ -9,8 +9,9 @@ from bleuprint.report.frame import DTYPES, KEY, Records
 from bleuprint.report.paired import holm, largest_p, paired_t
 from bleuprint.scoring.measures import MEASURES, SCORES
 
-# The value of each measure over that of BLEU, and the ends of its interval from the value.
+# For each score: its value minus that of BLEU, and the ends of its interval minus its value.
 _SCORES = {"bleu": (0, -1, 2), "chrf2": (20, -1, 1), "chrf2pp": (18, -1, 1), "ter": (-9, -1, 1)}
+# Measures that are the same whatever BLEU is.
 _FIGURES = {"length_ratio": 0.98, "loss": 1.5, "perplexity": 4.4817, "word_perplexity": 20.25}
 SIGNATURES = {
     "bleu": "nrefs:1|tok:13a|version:2.6.0",
@@ -22,127 +23,210 @@ SIGNATURES = {
 
 
 def record(system, corpus, test, bleu, **changes):
-    """A result made by hand: the pair is the end of the corpus's name.
+    """Make the record of one system's translations of a test set.
 
-    `changes`: facts of the cell, values of measures by key, `measures` by key and group, and what
-    `against` gives.
+    Args:
+        system: The name of the system.
+        corpus: The name of the corpus, which ends in its languages, such as news-en-de.
+        test: The name of the test set.
+        bleu: The value of BLEU, from which the other scores follow.
+        changes: What differs from the usual record: facts by name; measures by key, with their
+            value, or None to leave one out; `measures`, by key and group; and `tested`, which
+            `against` returns.
+
+    Returns:
+        The facts of the record, its measures by key and group, and what was tested.
     """
     source, target = corpus.split("-")[-2:]
     facts = {
-        **{"system": system, "corpus": corpus, "seed": 1, "test": test},
-        **{"source": source, "target": target, "outside": None, "lines": 1000},
-        **{"parameters": 2_570_000, "training_flops": 3.28e18, "updates": 8000},
-        **{"source_tokens": 9_000_000, "target_tokens": 8_120_000},
-        **{"models": 1, "engine": "pytorch", "precision": "float32"},
-        **{"training_sha256": "f1" * 32, "settings_sha256": "5e" * 32},
-        **{"binary_sha256": "b1" * 32, "averaged_sha256": "a0" * 32, "decode_sha256": "de" * 32},
-        **{"sources_sha256": "50" * 32, "references_sha256": "4e" * 32},
-        **{"hypotheses_sha256": "47" * 32, "scored_with": "torch 2.0.0, sacrebleu 2.6.0"},
+        "system": system,
+        "corpus": corpus,
+        "seed": 1,
+        "test": test,
+        "source": source,
+        "target": target,
+        "outside": None,
+        "lines": 1000,
+        "parameters": 2_570_000,
+        "training_flops": 3.28e18,
+        "updates": 8000,
+        "source_tokens": 9_000_000,
+        "target_tokens": 8_120_000,
+        "models": 1,
+        "engine": "pytorch",
+        "precision": "float32",
+        "training_sha256": "f1" * 32,
+        "settings_sha256": "5e" * 32,
+        "binary_sha256": "b1" * 32,
+        "averaged_sha256": "a0" * 32,
+        "decode_sha256": "de" * 32,
+        "sources_sha256": "50" * 32,
+        "references_sha256": "4e" * 32,
+        "hypotheses_sha256": "47" * 32,
+        "scored_with": "torch 2.0.0, sacrebleu 2.6.0",
     }
-    measures = {
-        **{
-            (key, ""): measured(key, bleu + more, bleu + more + low, bleu + more + high)
-            for key, (more, low, high) in _SCORES.items()
-        },
-        **{(key, ""): measured(key, value) for key, value in _FIGURES.items()},
-        ("lower-cased", ""): measured("lower-cased", bleu + 1.5),
-        ("tokens", ""): measured("tokens", bleu + 0.25),
-        ("intl", ""): measured("intl", bleu - 0.5),
-        ("bleu", "length 1-10"): measured("bleu", bleu + 3, units=400),
-        ("bleu", "length over 50"): measured("bleu", bleu - 3, units=600),
-        ("word_accuracy", "count 0"): measured("word_accuracy", 20.0, units=50),
-        ("word_accuracy", "count 100+"): measured("word_accuracy", 50.0, units=1200),
-        ("any fault", ""): measured("any fault", 5, 2.5, 10.0),
-        ("numbers", ""): measured("numbers", 4, 2.0, 8.0, units=990),
-    }
-    given = changes.pop("measures", {})
+    measures = _usual_measures(bleu)
+    other_measures = changes.pop("measures", {})
     tested = changes.pop("tested", {})
-    for key in [name for name in changes if name in MEASURES]:
-        if (value := changes.pop(key)) is None:
-            del measures[key, ""]
+    for name, value in changes.items():
+        if name not in MEASURES:
+            facts[name] = value
+        elif value is None:
+            del measures[name, ""]
         else:
-            measures[key, ""] = measured(key, value, value - 1, value + 1)
-    facts |= changes
-    return {"facts": facts, "measures": measures | given, "tested": tested}
+            measures[name, ""] = measured(name, value, value - 1, value + 1)
+    measures.update(other_measures)
+    return {"facts": facts, "measures": measures, "tested": tested}
+
+
+def _usual_measures(bleu):
+    """Return the measures of a record by key and group; those of all lines have the group ""."""
+    measures = {}
+    for key, (difference, low, high) in _SCORES.items():
+        value = bleu + difference
+        measures[key, ""] = measured(key, value, value + low, value + high)
+    for key, value in _FIGURES.items():
+        measures[key, ""] = measured(key, value)
+    measures["lower-cased", ""] = measured("lower-cased", bleu + 1.5)
+    measures["tokens", ""] = measured("tokens", bleu + 0.25)
+    measures["intl", ""] = measured("intl", bleu - 0.5)
+    measures["bleu", "length 1-10"] = measured("bleu", bleu + 3, units=400)
+    measures["bleu", "length over 50"] = measured("bleu", bleu - 3, units=600)
+    measures["word_accuracy", "count 0"] = measured("word_accuracy", 20.0, units=50)
+    measures["word_accuracy", "count 100+"] = measured("word_accuracy", 50.0, units=1200)
+    measures["any fault", ""] = measured("any fault", 5, 2.5, 10.0)
+    measures["numbers", ""] = measured("numbers", 4, 2.0, 8.0, units=990)
+    return measures
 
 
 def measured(key, value, low=None, high=None, units=1000, **more):
-    """A measure of a record."""
-    facts = {"units": units, "value": value, "low": low, "high": high}
-    return {**facts, "signature": SIGNATURES.get(key, ""), **more}
+    """Make the entry of a measure: its value, the ends of its interval, and what it counts."""
+    entry = {"units": units, "value": value, "low": low, "high": high}
+    entry["signature"] = SIGNATURES.get(key, "")
+    entry.update(more)
+    return entry
 
 
 def against(baseline, bootstrap, randomization=None):
-    """What was tested of a record, the same in all scores.
+    """Make the tests of a record against a baseline, the same for all scores.
 
-    Both p-values are the same unless the second is given.
+    Args:
+        baseline: The system with which the record's system is compared.
+        bootstrap: The p-value of the paired bootstrap test.
+        randomization: The p-value of approximate randomization; equal to the first if omitted.
+
+    Returns:
+        Changes for `record`.
     """
     second = bootstrap if randomization is None else randomization
-    tested = {"baseline": baseline, "p": bootstrap, "p_randomization": second}
-    return {"tested": {**tested, "standard_error": 0.5}}
+    tested = {
+        "baseline": baseline,
+        "p": bootstrap,
+        "p_randomization": second,
+        "standard_error": 0.5,
+    }
+    return {"tested": tested}
 
 
 def frame(*rows, missing=""):
-    """The records of these rows, with measured times of all systems but `missing`."""
-    measures = [
-        {
-            **{name: row["facts"][name] for name in KEY},
-            **{"measure": measure, "group": group},
-            **of,
-            **(row["tested"] if measure in SCORES and not group else {}),
-        }
-        for row in rows
-        for (measure, group), of in row["measures"].items()
-    ]
-    _test(measures, {row["facts"]["system"] for row in rows if row["facts"]["outside"]})
+    """Put records into tables as the report has them.
+
+    Args:
+        rows: The records, made by `record`.
+        missing: The name of a system of which nothing was measured while it trained.
+    """
+    measures = []
+    for row in rows:
+        for (measure, group), entry in row["measures"].items():
+            line = {name: row["facts"][name] for name in KEY}
+            line["measure"] = measure
+            line["group"] = group
+            line.update(entry)
+            is_tested = measure in SCORES and not group
+            if is_tested:
+                line.update(row["tested"])
+            measures.append(line)
+    outside = {row["facts"]["system"] for row in rows if row["facts"]["outside"]}
+    _add_tests(measures, outside)
     records = Records.of([row["facts"] for row in rows], measures)
-    cells = records.cells
-    news = cells.corpus.str.startswith("news")
+    cells = _with_times(records.cells, missing)
+    return Records(cells, records.measures)
+
+
+def _with_times(cells, missing):
+    """Add what was measured of trainings: on news they took 12 hours, elsewhere a minute."""
+    is_news = cells.corpus.str.startswith("news")
+    seconds = is_news.map({True: 43_200.0, False: 61.0})
     times: dict[str, Any] = {
-        "train_seconds": news.map({True: 43_200.0, False: 61.0}),
+        "train_seconds": seconds,
         "train_tokens_per_second": 51_234.4,
-        **{"device": "Fast Chip", "processes": 8, "threads": 4, "commit": "abcdef0123456789"},
-        **{"devices": 4, "sustained_flops": 9.5e12, "peak_memory": 2_450_000_000},
-        "training_flops_by_time": news.map({True: 43_200.0, False: 61.0}) * 4 * 9.5e12,
-        **{"peak_flops": 9.3e12, "mfu": 0.3509},
+        "device": "Fast Chip",
+        "processes": 8,
+        "threads": 4,
+        "commit": "abcdef0123456789",
+        "devices": 4,
+        "sustained_flops": 9.5e12,
+        "peak_memory": 2_450_000_000,
+        "training_flops_by_time": seconds * 4 * 9.5e12,
+        "peak_flops": 9.3e12,
+        "mfu": 0.3509,
         "versions": None,
     }
     cells = cells.assign(**times).astype(DTYPES)
     cells.loc[cells.system == missing, list(times)] = None
-    return Records(cells, records.measures)
+    return cells
 
 
-def _test(measures, outside):
-    """Add differences, means over seeds, and p of several seeds; and Holm's correction."""
-    places: dict[tuple[str, ...], list[dict[str, Any]]] = {}
-    for row in measures:
-        place = *(row[name] for name in ("corpus", "test", "measure", "group")), row["system"]
-        places.setdefault(place, []).append(row)
+def _add_tests(measures, outside):
+    """Add to tested measures what the report computes: differences, p of several seeds, and Holm's.
+
+    Args:
+        measures: The lines of the table of measures, which are changed.
+        outside: The names of external systems, whose seeds are equal.
+    """
+    seeds_by_system: dict[tuple[str, ...], list[dict[str, Any]]] = {}
+    for line in measures:
+        key = (line["corpus"], line["test"], line["measure"], line["group"], line["system"])
+        seeds_by_system.setdefault(key, []).append(line)
+    # The systems that one correction covers: all that have one measure of one test set.
     families: dict[tuple[str, ...], list[list[dict[str, Any]]]] = {}
-    for (*place, _), seeds in places.items():
-        if baseline := seeds[0].get("baseline"):
-            pairs = zip(seeds, places[*place, baseline], strict=True)
-            deltas = [round(row["value"] - first["value"], 6) for row, first in pairs]
-            p = [row["p"] for row in seeds]
-            if len(seeds) > 1:
-                whole = seeds[0]["system"] in outside
-                p = [largest_p(deltas, p) if whole else paired_t(deltas)] * len(seeds)
-            for row, of_seed in zip(seeds, p, strict=True):
-                row |= {"difference": fmean(deltas), "p": of_seed}
-            families.setdefault((*place,), []).append(seeds)
-    for family in families.values():
-        corrected = holm([seeds[0]["p"] for seeds in family])
-        for seeds, p in zip(family, corrected, strict=True):
-            for row in seeds:
-                row["p_holm"] = p
+    for key, seeds in seeds_by_system.items():
+        baseline = seeds[0].get("baseline")
+        if not baseline:
+            continue
+        family, system = key[:-1], key[-1]
+        pairs = zip(seeds, seeds_by_system[*family, baseline], strict=True)
+        differences = [round(line["value"] - first["value"], 6) for line, first in pairs]
+        p_values = [line["p"] for line in seeds]
+        if len(seeds) > 1 and system in outside:
+            p_values = [largest_p(differences, p_values)] * len(seeds)
+        elif len(seeds) > 1:
+            p_values = [paired_t(differences)] * len(seeds)
+        for line, p_value in zip(seeds, p_values, strict=True):
+            line["difference"] = fmean(differences)
+            line["p"] = p_value
+        families.setdefault(family, []).append(seeds)
+    for systems in families.values():
+        corrected = holm([seeds[0]["p"] for seeds in systems])
+        for seeds, p_value in zip(systems, corrected, strict=True):
+            for line in seeds:
+                line["p_holm"] = p_value
 
 
 def changed(records, where=None, **values):
-    """A copy with other facts, or values of measures, in all cells or those of `where`."""
-    cells, measures = records.cells.copy(), records.measures.copy()
+    """Copy records with other facts or values of measures.
+
+    Args:
+        records: The records, which stay as they are.
+        where: The values that the columns of a row must have for it to change; all rows if omitted.
+        values: The new facts by name, and new values of measures by key; None removes a measure.
+    """
+    cells = records.cells.copy()
+    measures = records.measures.copy()
     for name, value in values.items():
         if name in MEASURES:
-            rows = (measures.measure == name) & (measures.group == "") & _rows(measures, where)
+            of_measure = (measures.measure == name) & (measures.group == "")
+            rows = of_measure & _rows(measures, where)
             measures.loc[rows, "value"] = value
             if value is None:
                 measures = measures[~rows]
@@ -156,20 +240,21 @@ def changed(records, where=None, **values):
 
 
 def _rows(table, where):
-    every = pd.Series(True, table.index)
+    """Return for each row of a table whether its columns have the values of `where`."""
+    is_chosen = pd.Series(True, table.index)
     for name, value in (where or {}).items():
-        every &= table[name] == value
-    return every
+        is_chosen &= table[name] == value
+    return is_chosen
 
 
 def values(records, measure="bleu", column="value"):
-    """A column of a measure over all lines, in the order of the records."""
+    """Return a column of a measure over all lines, in the order of the records."""
     rows = (records.measures.measure == measure) & (records.measures.group == "")
     return list(records.measures[rows][column])
 
 
 def rows_of(grid):
-    """A grid's cells by row and column head."""
+    """Return the cells of a grid by the first cell of their row and the head of their column."""
     assert grid
     heads = [f"{column.group} {column.label}".strip() for column in grid.columns]
     return {row.cells[0]: dict(zip(heads, row.cells, strict=True)) for row in grid.rows}

@@ -1,4 +1,4 @@
-"""What the tests of scoring and reporting share: small settings and results, on disk or not."""
+"""Folders with the settings, texts and results of small experiments, which no stage has run."""
 
 import dataclasses
 import hashlib
@@ -30,60 +30,72 @@ from params import corpus_entry, write_resolved
 
 STAGES = ("download", "clean", "dedup", "filter", "split", "tokenize", "binarize")
 
-# Every word of every corpus below begins so: no report may hold it.
+# Every word of every corpus below begins so: no report may contain it.
 WORD = "qzx"
 
+# The files that `write_all` has written, by what decides their content.
+_WRITTEN: dict[tuple, dict[str, bytes]] = {}
 
+# How many samples and trials the tests of significance draw.
 _SAMPLES = {name: getattr(significance, name) for name in ("TRIALS", "RESAMPLES")}
 
 
 def few_samples(patch):
-    """Fewer samples of significance tests, which take most of the time of a report."""
+    """Draw fewer samples in significance tests, which take most of the time of a report."""
     for name in _SAMPLES:
         patch.setattr(significance, name, 200)
 
 
 def all_samples(patch):
-    """As many as without `few_samples`."""
+    """Draw as many samples as the program does, after `few_samples`."""
     for name, number in _SAMPLES.items():
         patch.setattr(significance, name, number)
 
 
 def settings_in(root, systems=("tiny", "small"), corpora=None, seeds=(1,), outside=None):
-    """The settings of a params.yaml in `root`, which is written, as is what stages read.
+    """Write a params.yaml and what `resolve` writes, and return the settings.
 
-    `corpora` maps names that end in a pair of languages to test sets.
+    Args:
+        root: The folder of the experiment.
+        systems: The names of the systems, which have the same settings.
+        corpora: The test sets of each corpus, whose name ends in its languages.
+        seeds: The seeds of the trainings.
+        outside: The external systems, as in params.yaml.
     """
-    corpora = corpora or {"news-en-de": ("first", "second"), "talks-en-fr": ("only",)}
+    if corpora is None:
+        corpora = {"news-en-de": ("first", "second"), "talks-en-fr": ("only",)}
     params = {
         "experiment": "trial_run",
         "seeds": list(seeds),
         "published": [],
         "corpora": {name: _corpus(name, tests) for name, tests in corpora.items()},
         "systems": {name: _system() for name in systems},
-        **({"outside": outside} if outside else {}),
     }
+    if outside:
+        params["outside"] = outside
     root.mkdir(parents=True, exist_ok=True)
     with (root / "params.yaml").open("w", encoding="utf-8") as file:
         YAML().dump(params, file)
-    # names the code whose fingerprint the records hold; that of a tree is none
+    # It names the code whose fingerprint the records contain; here that is the same for all.
     shutil.copy(Path(__file__).parents[2] / "dvc.yaml", root)
     write_resolved(root)
     return load(root / "params.yaml")
 
 
 def write_texts(root, settings, lines=100):
-    """Write test sets, described, and ledgers of every corpus; sentences of WORD's words."""
+    """Write what the data stages write: texts of WORD's words, descriptions and ledgers."""
     for name, corpus in settings.corpora.items():
-        split, tokens = folder(name, "split", root), folder(name, "tokens", root)
+        split = folder(name, "split", root)
+        tokens = folder(name, "tokens", root)
         split.mkdir(parents=True)
-        for set_name in ("train", *(f"test.{test}" for test in corpus.files.tests)):
+        test_sets = [f"test.{test}" for test in corpus.files.tests]
+        for set_name in ("train", *test_sets):
             for language in (corpus.source, corpus.target):
                 text = _sentences(f"{name} {set_name} {language}", lines)
                 write_lines(split / f"{set_name}.{language}", text)
-                words = [f"{line.removesuffix('.')} ." for line in text]
-                write_lines(tokens / f"{set_name}.{language}", words)
-        if corpus.files.tests:
+                tokenized = [f"{line.removesuffix('.')} ." for line in text]
+                write_lines(tokens / f"{set_name}.{language}", tokenized)
+        if test_sets:
             describe(root, settings, name)
         for number, stage in enumerate(STAGES):
             path = root / "data" / "ledgers" / name / f"{stage}.json"
@@ -92,45 +104,53 @@ def write_texts(root, settings, lines=100):
 
 
 def describe(root, settings, corpus):
-    """Write what describe_tests would."""
+    """Write the descriptions of test sets, as the stage describe_tests does."""
     describe_test_sets(corpus, settings.corpus(corpus), root)
 
 
 def write_cell(root, settings, cell, errors):
-    """Write what train and translate would, with a share of wrong words; then score it."""
+    """Write what `train` and `translate` write for a cell, and score it.
+
+    Args:
+        root: The folder of the experiment, with the texts.
+        settings: The settings.
+        cell: The system, corpus and seed.
+        errors: The share of words that are wrong in the translations.
+    """
     rng = random.Random(str(cell))
     corpus = settings.corpus(cell.corpus)
+    results = root / cell.results
     for test in corpus.files.tests:
         name = f"test.{test}.{corpus.target}"
         path = root / "data" / "split" / cell.corpus / name
         references = path.read_text("utf-8").split("\n")[:-1]
-        wrong = [
-            " ".join(f"{WORD}wrong" if rng.random() < errors else word for word in line.split())
-            for line in references
-        ]
-        write_lines((root / cell.results) / "hypotheses" / name, wrong)
-    write_json((root / cell.results) / "training.json", _training(settings, cell))
-    write_json((root / cell.results) / "curves.json", curves_of(cell))
+        translations = []
+        for line in references:
+            words = [f"{WORD}wrong" if rng.random() < errors else word for word in line.split()]
+            translations.append(" ".join(words))
+        write_lines(results / "hypotheses" / name, translations)
+    write_json(results / "training.json", _training(settings, cell))
+    write_json(results / "curves.json", curves_of(cell))
     write_json(timing_file(root, cell), timing_of(cell))
     finish(root, settings, cell)
 
 
 def translate(root, settings, cell, test, lines):
-    """Put these lines in the place of a cell's translation of a test set; then score them."""
+    """Replace a cell's translation of a test set by lines, and score them."""
     target = settings.corpus(cell.corpus).target
     write_lines(root / cell.results / "hypotheses" / f"test.{test}.{target}", lines)
     finish(root, settings, cell)
 
 
 def finish(root, settings, cell):
-    """Write what belongs to the translations of a cell, and its scores."""
+    """Write the records of a cell's translations, its attention maps and its scores."""
     write_translation(root, settings, cell)
     write_maps(root, settings, cell)
     score_cell(settings, *cell, root)
 
 
 def timing_file(root, cell):
-    """What was measured of a cell's training."""
+    """Return the path of the file with what was measured of a cell's training."""
     return root / timings.train_file(cell, _fingerprint(cell))
 
 
@@ -149,26 +169,56 @@ def write_translation(root, settings, cell):
 
 
 def write_maps(root, settings, cell):
-    """Write attention of two layers and two heads, drawn by lot, on the first line of each test."""
+    """Write random attention of two layers and two heads for the first line of each test set."""
     corpus = settings.corpus(cell.corpus)
-    kept = {}
+    maps_by_test = {}
     for test in corpus.files.tests:
         name = f"test.{test}.{corpus.target}"
         path = root / cell.results / "hypotheses" / name
-        written = [*path.read_text("utf-8").split("\n")[0].split(), "</s>"]
-        read = [f"{WORD}{number}" for number in range(4)] + ["</s>"]
-        sides = ((written, read), (read, read), (written, ["<s>", *written[:-1]]))
+        target_tokens = [*path.read_text("utf-8").split("\n")[0].split(), "</s>"]
+        source_tokens = [*(f"{WORD}{number}" for number in range(4)), "</s>"]
+        previous_tokens = ["<s>", *target_tokens[:-1]]
+        # The tokens that attend, and those that they attend to, in the order of KINDS.
+        tokens = (
+            (target_tokens, source_tokens),
+            (source_tokens, source_tokens),
+            (target_tokens, previous_tokens),
+        )
         draw = np.random.default_rng(len(cell.system))
-        maps = {
-            kind: AttentionMap(rows, columns, _weights(draw, len(rows), len(columns)))
-            for kind, (rows, columns) in zip(KINDS, sides, strict=True)
-        }
-        kept[test] = [SentenceAttention(1, maps)]
-    write_attention(root / cell.results / ATTENTION, kept)
+        maps = {}
+        for kind, (rows, columns) in zip(KINDS, tokens, strict=True):
+            weights = _weights(draw, len(rows), len(columns))
+            maps[kind] = AttentionMap(rows, columns, weights)
+        maps_by_test[test] = [SentenceAttention(1, maps)]
+    write_attention(root / cell.results / ATTENTION, maps_by_test)
 
 
 def write_all(root, settings):
-    """Texts, and a result for every cell: the later a system, the fewer its errors."""
+    """Write texts, and results of every cell; later systems make fewer errors.
+
+    Scoring takes seconds. What was written once is therefore written again without scoring, if the
+    settings, the files that are there before and the number of samples are equal.
+    """
+    files_before = tuple(sorted(_contents(root).items()))
+    samples = (significance.TRIALS, significance.RESAMPLES)
+    key = (repr(settings), samples, files_before)
+    if key not in _WRITTEN:
+        _score_all(root, settings)
+        _WRITTEN[key] = _contents(root)
+    for name, content in _WRITTEN[key].items():
+        path = root / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(content)
+
+
+def _contents(root):
+    """Return the content of each file in a folder, by its path from there."""
+    files = [path for path in root.rglob("*") if path.is_file()]
+    return {path.relative_to(root).as_posix(): path.read_bytes() for path in files}
+
+
+def _score_all(root, settings):
+    """Write what `write_all` writes, by scoring translations."""
     write_texts(root, settings)
     for number, system in enumerate(settings.systems):
         for corpus in settings.corpora:
@@ -177,13 +227,14 @@ def write_all(root, settings):
 
 
 def write_lines(path, lines):
+    """Write lines to a file, make its folder, and return the file's SHA-256."""
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_bytes("".join(f"{line}\n" for line in lines).encode())
     return sha256_of(path)
 
 
 def curves_of(cell):
-    """Five points and two validations, of which the second is the better."""
+    """Make the curves of a training: five points, and two validations, the second one better."""
     start = 8.0 if cell.system == "tiny" else 7.5
     names = ("update", "tokens", "loss", "learning_rate", "gradient_norm")
     points = [(100 * i, 160_000 * i, start - i, 0.001 / i, 1.0 + 1.0 / i) for i in range(1, 6)]
@@ -196,26 +247,39 @@ def curves_of(cell):
 
 
 def timing_of(cell):
+    """Make what was measured of a cell's training: an hour for `tiny`, a minute for others."""
     seconds = 3725.0 if cell.system == "tiny" else 59.6
     return {
-        **{"seconds": seconds, "device": "Test CPU", "processes": 1, "threads": 2, "devices": 1},
-        **{"commit": "0123456789abcdef", "versions": "Python 3.11.0, torch 2.0.0"},
-        **{"tokens_per_second": 1234.5, "peak_memory": 1_500_000_000, "sustained_flops": 3e12},
-        **{"flops_by_time": seconds * 3e12, "peak_flops": 4e12, "mfu": 0.415},
+        "seconds": seconds,
+        "device": "Test CPU",
+        "processes": 1,
+        "threads": 2,
+        "devices": 1,
+        "commit": "0123456789abcdef",
+        "versions": "Python 3.11.0, torch 2.0.0",
+        "tokens_per_second": 1234.5,
+        "peak_memory": 1_500_000_000,
+        "sustained_flops": 3e12,
+        "flops_by_time": seconds * 3e12,
+        "peak_flops": 4e12,
+        "mfu": 0.415,
     }
 
 
 def _weights(draw, rows, columns):
+    """Draw attention weights of shape (layers, heads, rows, columns); each row sums to 1."""
     return draw.dirichlet([0.3] * columns, (2, 2, rows)).astype(np.float32)
 
 
 def _sentences(seed, lines):
+    """Draw sentences of 6 to 14 words, out of 60, which all begin with WORD."""
     rng = random.Random(seed)
     words = [WORD + "".join(rng.choices("abcdefgh", k=4)) for _ in range(60)]
     return [" ".join(rng.choices(words, k=rng.randint(6, 14))) + "." for _ in range(lines)]
 
 
 def _ledger(stage, number):
+    """Make the ledger of a data stage, which drops one pair; its pairs depend on its position."""
     train = {
         "pairs_in": 10_000 - number,
         "pairs_out": 9_999 - number,
@@ -234,9 +298,15 @@ def _ledger(stage, number):
 
 
 def _statistics(corpus):
-    side = {"sentences": 30, "words": 90, "unsplit": 70}
-    side |= {"tokens": 120, "unk": 3, "max_tokens": 17}
-    languages = corpus.source, corpus.target
+    side = {
+        "sentences": 30,
+        "words": 90,
+        "unsplit": 70,
+        "tokens": 120,
+        "unk": 3,
+        "max_tokens": 17,
+    }
+    languages = (corpus.source, corpus.target)
     names = ["train", *(f"test.{test}" for test in corpus.files.tests)]
     return {
         "joint": True,
@@ -246,16 +316,22 @@ def _statistics(corpus):
 
 
 def _fingerprint(cell):
-    """Of a training: each cell has its own."""
+    """Return the fingerprint of a cell's training, which differs from all others."""
     return hashlib.sha256(str(cell).encode()).hexdigest()
 
 
 def _training(settings, cell):
-    system, tiny = settings.system(cell.system), cell.system == "tiny"
+    system = settings.system(cell.system)
+    is_tiny = cell.system == "tiny"
     return {
-        **{"parameters": 1_000_000 if tiny else 4_000_000, "flops": 4.2e12 if tiny else 9.9e13},
-        **{"source_tokens": 700_000 + cell.seed, "target_tokens": 800_000 + cell.seed},
-        **{"updates": 500, "skipped": 0, "code": "c0" * 32, "data": "b1" * 32},
+        "parameters": 1_000_000 if is_tiny else 4_000_000,
+        "flops": 4.2e12 if is_tiny else 9.9e13,
+        "source_tokens": 700_000 + cell.seed,
+        "target_tokens": 800_000 + cell.seed,
+        "updates": 500,
+        "skipped": 0,
+        "code": "c0" * 32,
+        "data": "b1" * 32,
         "valid_loss": curves_of(cell)["validation"][-1]["loss"],
         "fingerprint": _fingerprint(cell),
         "settings": training_settings_sha256(system, cell.seed),

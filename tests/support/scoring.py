@@ -11,7 +11,7 @@ SEPARATORS = ["\r", "\x85", "\u2028", "\u2029", "\x1c", "\x1d", "\x1e", "\x0b", 
 
 
 def sacrebleu(*arguments):
-    """sacreBLEU's command line, its JSON read."""
+    """Run sacreBLEU's command line and return the JSON that it prints."""
     command = [sys.executable, "-m", "sacrebleu", *map(str, arguments), "-f", "json", "-w", "6"]
     done = processes.run(command, Path())
     done.check_returncode()
@@ -19,7 +19,12 @@ def sacrebleu(*arguments):
 
 
 def text(kind, lines=60):
-    """References, good and worse translations, with what tokenizers must take care of."""
+    """Make references, good translations and worse ones, in which tokenizers meet difficulties.
+
+    Args:
+        kind: "zh" for Chinese; else German.
+        lines: The number of lines.
+    """
     if kind == "zh":
         references = [f"我们在{i}月学习机器翻译,这是第{i * 7 % 13}句话。" for i in range(lines)]
         return references, [r.replace("第1", "一") for r in references], references[::-1]
