@@ -267,3 +267,37 @@ def test_damage_anywhere_gives_pairs_of_lines_or_one_clear_error(name, data):
         assert "\n" not in str(error)
     else:
         assert not any("\n" in sentence for pair in found for sentence in pair)
+
+
+@pytest.mark.parametrize(
+    ("side", "made", "expected"),
+    [
+        ("source", "target", [Pair("eins", ""), Pair("zwei", "")]),
+        ("target", "source", [Pair("", "eins"), Pair("", "zwei")]),
+    ],
+)
+def test_the_side_that_a_system_translates_is_empty(side, made, expected):
+    text = Text("x", "plain", **{side: File(path="inputs/x")})
+    assert text.made == made
+    pairs = read_text(text, [io.BytesIO(b"eins\nzwei\n")], ("de", "en"), SetCounts(), [])
+    assert list(pairs) == expected
+
+
+def test_columns_by_their_names_are_those_of_the_first_line():
+    content = b"id\tEnglish\t German \n1\tone\teins\n2\ttwo\tzwei\n"
+    pairs = [Pair("eins", "one"), Pair("zwei", "two")]
+    assert read("tsv", content, columns=("German", "English")) == pairs
+    assert read("tsv", content, columns=(3, 2)) == [Pair(" German ", "English"), *pairs]
+
+
+@pytest.mark.parametrize(
+    ("header", "said"),
+    [
+        (b"English\tGerman\tGerman", "inputs/both:1: 2 columns are named 'German'; use numbers."),
+        (b"English\tFrench", "inputs/both:1: no column is named 'German'. Columns: 'English', 'F"),
+        (b"", "inputs/both:1: no column is named 'German'. Columns: ''"),
+    ],
+)
+def test_a_name_that_is_not_one_column_is_refused(header, said):
+    content = header + b"\none\teins\tx\n"
+    assert fault("tsv", content, columns=("German", "English")).startswith(said)
