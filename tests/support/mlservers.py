@@ -1,4 +1,4 @@
-"""A real tracking server on the loopback, that can be killed, and results to be shown there."""
+"""A real MLflow server on the loopback, which tests can kill, and results to show in it."""
 
 import os
 import signal
@@ -13,46 +13,50 @@ from bleuprint.config.experiment import load
 from params import write_resolved
 from servers import free_port
 
-# what `bleuprint record` does after it has recorded stages in DVC
+# What `bleuprint record` does after it has recorded stages in DVC.
 SYNC = """
 from bleuprint.config.experiment import load
 from bleuprint.tracking.sync import sync
 print(*sync(load()), sep="\\n")
 """
-# without the eight processes that wait for jobs it starts sooner
+# The server starts sooner without the eight processes that wait for jobs.
 _QUIET = {"MLFLOW_DISABLE_TELEMETRY": "true", "MLFLOW_SERVER_ENABLE_JOB_EXECUTION": "false"}
 
 
 class MlServer:
-    """`mlflow server` on a free port, its database and artifacts in `folder`."""
+    """`mlflow server` on a free port, with its database and artifacts in a folder."""
 
     def __init__(self, folder):
         self.port = free_port()
-        self.uri, self._folder = f"http://127.0.0.1:{self.port}", folder
+        self.uri = f"http://127.0.0.1:{self.port}"
+        self._folder = folder
         self._process: subprocess.Popen[bytes] | None = None
 
     def start(self):
-        """Start it unless it runs; does not wait for it."""
-        if self._process is None:
-            store = f"sqlite:///{self._folder / 'server.db'}"
-            self._process = subprocess.Popen(
-                [
-                    *(sys.executable, "-m", "mlflow", "server", "--host", "127.0.0.1"),
-                    *("--port", str(self.port), "--workers", "1", "--backend-store-uri", store),
-                    *("--artifacts-destination", str(self._folder / "artifacts")),
-                ],
-                cwd=self._folder,
-                env={**os.environ, **_QUIET},
-                stdout=subprocess.DEVNULL,
-                stderr=subprocess.DEVNULL,
-                start_new_session=True,
-            )
+        """Start the server unless it runs, without waiting for it."""
+        if self._process is not None:
+            return
+        command = [sys.executable, "-m", "mlflow", "server"]
+        command += ["--host", "127.0.0.1"]
+        command += ["--port", str(self.port)]
+        command += ["--workers", "1"]
+        command += ["--backend-store-uri", f"sqlite:///{self._folder / 'server.db'}"]
+        command += ["--artifacts-destination", str(self._folder / "artifacts")]
+        self._process = subprocess.Popen(
+            command,
+            cwd=self._folder,
+            env=os.environ | _QUIET,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            start_new_session=True,
+        )
 
     def wait(self):
-        """Until it answers."""
+        """Wait until the server answers."""
         deadline = time.monotonic() + 120
         while time.monotonic() < deadline:
-            assert self._process is not None and self._process.poll() is None, "it has stopped"
+            assert self._process is not None
+            assert self._process.poll() is None, "the server has stopped"
             try:
                 with urllib.request.urlopen(f"{self.uri}/health", timeout=2):
                     return
@@ -61,7 +65,7 @@ class MlServer:
         raise AssertionError("the server did not start within two minutes")
 
     def kill(self):
-        """End like a machine that loses power: clients get no notice."""
+        """Kill the server, as when its machine loses power: clients get no notice."""
         if self._process is not None:
             os.killpg(self._process.pid, signal.SIGKILL)
             self._process.wait(timeout=30)
@@ -69,15 +73,18 @@ class MlServer:
 
 
 def runs_in(uri, experiment):
+    """Return a client of a store, and the runs of an experiment in it."""
     from mlflow.tracking import MlflowClient  # which takes two seconds
 
     client = MlflowClient(uri, registry_uri=uri)
     found = client.get_experiment_by_name(experiment)
-    return client, list(client.search_runs([found.experiment_id])) if found else []
+    if found is None:
+        return client, []
+    return client, list(client.search_runs([found.experiment_id]))
 
 
 def history(client, run, metric):
-    """Update and value of all that is logged of a metric, sorted; with what is there twice."""
+    """Return the update and value of all points of a metric, sorted, with repetitions."""
     found = client.get_metric_history(run.info.run_id, metric)
     return sorted((point.step, point.value) for point in found)
 
@@ -90,14 +97,19 @@ _ABLATIONS = """\
 
 
 def write_ablations(root, experiment):
-    """Results of some ablations on news-en-de and 4000-en-de; the working folder is `root`."""
+    """Write results of some ablations on two corpora, in the working folder `root`.
+
+    The corpora are news-en-de and 4000-en-de, which differ in the number of merges.
+    """
     corpora = {"news-en-de": ("first",), "4000-en-de": ("first",)}
     result_trees.settings_in(root, ("base",), corpora)
     path = root / "params.yaml"
     text = path.read_text().replace("trial_run", experiment)
     first, second = text.split("  4000-en-de:\n")
     text = f"{first}  4000-en-de:\n{second.replace('num_merges: 100', 'num_merges: 4000')}"
-    assert text.endswith("\n") and text.rindex("\nsystems:") > text.rindex("\ncorpora:")
+    systems_are_last = text.rindex("\nsystems:") > text.rindex("\ncorpora:")
+    assert text.endswith("\n")
+    assert systems_are_last
     path.write_text(text + _ABLATIONS)
     settings = load(path)
     write_resolved(root)
@@ -106,7 +118,7 @@ def write_ablations(root, experiment):
 
 
 def write_project(root, seeds=(1, 2)):
-    """Results and weights of the systems tiny and small; the working folder is `root`."""
+    """Write results and weights of the systems tiny and small, in the working folder `root`."""
     settings = result_trees.settings_in(root, corpora={"news-en-de": ("first",)}, seeds=seeds)
     result_trees.write_all(root, settings)
     for cell in cells_of(settings):

@@ -19,20 +19,29 @@ from steps import run_sharded
 
 @dataclass(frozen=True)
 class Prepared:
-    """The folders that the stages left."""
+    """The folder with the outputs of all data stages.
+
+    Attributes:
+        root: The folder.
+        source: The source language.
+        target: The target language.
+    """
 
     root: Path
     source: str = "de"
     target: str = "en"
 
     def text(self, stage):
+        """Return the texts that a stage has written."""
         return TextFolder(self.root / stage, self.source, self.target)
 
     def ledger(self, stage):
+        """Return the path of a stage's ledger."""
         return self.root / "ledgers" / f"{stage}.json"
 
     @property
     def binary(self):
+        """The corpus as token ids."""
         return BinaryCorpus(self.root / "binary")
 
 
@@ -47,7 +56,19 @@ def prepare(
     shards=1,
     languages=("de", "en"),
 ):
-    """Send raw sets (train, valid, test.x, ...) through every stage after download."""
+    """Send a text through all data stages after download.
+
+    Args:
+        root: The folder for the outputs.
+        sets: The pairs of each set: train, valid and test sets such as test.x.
+        edits: The edits of the stage clean.
+        checks: The checks of the stage filter.
+        tokenize: The tokenizer.
+        units: The units of the vocabulary.
+        workers: The number of processes of each stage.
+        shards: The number of parts in which each stage works.
+        languages: The source and the target language.
+    """
     made = Prepared(root, *languages)
     for name, pairs in sets.items():
         write_set(made.text("raw"), name, pairs)

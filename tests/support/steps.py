@@ -1,4 +1,4 @@
-"""The data stages: their scripts, and a step of one run whole or in shards."""
+"""The data stages: the names of their scripts, and one step of them, whole or in shards."""
 
 import re
 
@@ -6,8 +6,8 @@ from bleuprint.corpus.steps.shard import Shard
 from bleuprint.corpus.steps.sharded import run_step
 from root import ROOT
 
-# The scripts that prepare a corpus, in the order of dvc.yaml.
-# of a corpus; the key of make_text is that of a text, of start that of a row
+# The scripts that prepare a corpus, in the order of dvc.yaml: those whose argument is a corpus. The
+# argument of the scripts left out is another key of params.yaml.
 DATA_STAGES = [
     name
     for name in re.findall(r"stages/(\w+)\.py \$\{key\}", (ROOT / "dvc.yaml").read_text())
@@ -16,7 +16,7 @@ DATA_STAGES = [
 
 
 def run_sharded(step, folder, shards=1, workers=1):
-    """All of it at once for one shard; else shard by shard, last one first, then gathered."""
+    """Run a step at once if there is one shard; else each shard, the last one first, and gather."""
     if shards == 1:
         run_step(step, folder, None, workers)
         return
