@@ -45,24 +45,35 @@ GO_ON = "while True: group.all_reduce(torch.ones(3))"
 
 
 def start(root, work, *starter, processes=None, cold=False, **variables):
-    """Start a command that joins a group and then does `work` with `group` and `rank`.
+    """Start a command whose processes join a group and then do some work.
 
-    `cold`: in a process that is this one's child, which loads its libraries.
+    Args:
+        root: The working folder, in which the command is written.
+        work: Lines of Python, which can use `group` and `rank`.
+        starter: The words before the command's file, such as those of torchrun; Python if omitted.
+        processes: The number of processes; what the environment says if omitted.
+        cold: Whether to start a child of this process, which loads its libraries itself.
+        variables: Environment variables.
     """
     body = textwrap.indent(textwrap.dedent(work).strip(), "    ").strip()
     script = root / "command.py"
-    if not script.exists():  # the process before may be about to read it
+    # Another process of the test may be about to read it.
+    if not script.exists():
         script.write_text(SCRIPT.replace("work_of_the_test", body))
-    ours = ("SLURM", "MASTER_", "WORLD_SIZE", "BLEUPRINT_", "OMP_NUM_THREADS")
-    kept = {name: text for name, text in os.environ.items() if not name.startswith(ours)}
+    removed = ("SLURM", "MASTER_", "WORLD_SIZE", "BLEUPRINT_", "OMP_NUM_THREADS")
+    environment = {k: text for k, text in os.environ.items() if not k.startswith(removed)}
+    environment["CUDA_VISIBLE_DEVICES"] = ""
     if processes:
-        variables["BLEUPRINT_PROCESSES"] = processes
-    given = {name: str(value) for name, value in variables.items()}
+        environment["BLEUPRINT_PROCESSES"] = str(processes)
+    for name, value in variables.items():
+        environment[name] = str(value)
     command = [*(starter or [sys.executable]), "command.py"]
+    if not cold and command[0] == sys.executable:
+        command = loaded(command)
     return subprocess.Popen(
-        command if cold or command[0] != sys.executable else loaded(command),
+        command,
         cwd=root,
-        env={**kept, "CUDA_VISIBLE_DEVICES": "", **given},
+        env=environment,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
@@ -71,7 +82,7 @@ def start(root, work, *starter, processes=None, cold=False, **variables):
 
 
 def end(process, seconds=90):
-    """Wait for the end of a command; its status and what it printed on stderr."""
+    """Wait for the end of a command; return its status and what it printed on stderr."""
     try:
         _, stderr = process.communicate(timeout=seconds)
     finally:
@@ -83,12 +94,17 @@ def end(process, seconds=90):
 def wait_until_none_is_left(root):
     """Wait until no process of any session or parent runs in the folder `root`."""
     deadline = time.monotonic() + 60
-    while left := [link for link in Path("/proc").glob("[0-9]*/cwd") if leads_to(root, link)]:
-        assert time.monotonic() < deadline, left
+    while True:
+        links = Path("/proc").glob("[0-9]*/cwd")
+        remaining = [link for link in links if leads_to(root, link)]
+        if not remaining:
+            return
+        assert time.monotonic() < deadline, remaining
         time.sleep(0.05)
 
 
 def leads_to(root, link):
+    """Whether the working folder of a process, a link in /proc, is `root`."""
     try:
         return link.readlink() == root
     except OSError:  # the process has ended
@@ -96,7 +112,7 @@ def leads_to(root, link):
 
 
 def wait_for(path):
-    """The content of a file that another process writes."""
+    """Wait for a file that another process writes, and return its content."""
     deadline = time.monotonic() + 60
     while not path.exists():
         assert time.monotonic() < deadline, f"no {path.name} within a minute"
@@ -105,4 +121,5 @@ def wait_for(path):
 
 
 def seconds_since_it_died(root):
+    """Return the seconds since a process called `note_time`."""
     return time.time() - float((root / "time").read_text())
