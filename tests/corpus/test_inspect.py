@@ -1,9 +1,14 @@
+from dataclasses import replace
+
 import pytest
 
 from bleuprint.config import experiment
+from bleuprint.config.corpus import Direction
+from bleuprint.config.corpus_files import File, Text
 from bleuprint.corpus.download.download import Sample
 from bleuprint.corpus.download.fetch import Source
 from bleuprint.corpus.inspect import inspect_corpus, report
+from bleuprint.runtime.errors import UserError
 from bleuprint.text.parallel import TextFolder
 from corpora import PAIRS, write_set
 from params import PARAMS
@@ -76,3 +81,59 @@ def test_nothing_is_left_behind(corpus, tmp_path):
     inspected(corpus, tmp_path, 100)
     assert {path.name for path in tmp_path.iterdir()} == before | {"work"}
     assert not [path for path in (tmp_path / "work").rglob("*") if path.is_file()]
+
+
+def many_pairs(start, count):
+    words = ["eins", "zwei", "drei", "vier", "acht", "neun", "elf"]
+    return [(f"{words[n % 7]} {n}", f"one {n}") for n in range(start, start + count)]
+
+
+def test_sets_of_a_sample_are_estimates_but_for_those_that_are_given(tmp_path, monkeypatch):
+    """By hand: of 200 pairs 100 are drawn, of which 5 are tests: twice as many of all pairs."""
+    monkeypatch.chdir(tmp_path)
+    inputs = TextFolder(tmp_path / "inputs", "de", "no")
+    write_set(inputs, "a", many_pairs(0, 200))
+    write_set(inputs, "v", many_pairs(1000, 6))
+    text = "{license_and_citation: own, source: {path: inputs/v.de}, target: {path: inputs/v.no}}"
+    assert PARAMS.count("valid: {}") == 1
+    (tmp_path / "params.yaml").write_text(PARAMS.replace("valid: {}", f"valid: {{v: {text}}}"))
+    inspection = inspected(experiment.load(), tmp_path, 100)
+    assert inspection.stages["filter"].pairs_out == 100
+    assert inspection.sets == {"train": 190, "valid": 6, "test.held-out": 10}
+    whole = inspected(experiment.load(), tmp_path, 200)
+    assert whole.sets == {"train": 190, "valid": 6, "test.held-out": 10}
+
+
+def test_of_several_directions_one_is_to_be_named(corpus, tmp_path):
+    own = corpus.corpora["own"]
+    directions = {"de-no": Direction(), "no-de": Direction()}
+    several = replace(own)
+    object.__setattr__(several, "directions", directions)
+    settings = replace_corpus(corpus, several)
+    said = r"^corpora\.own has 2 directions: own/de-no, own/no-de; name one: bleuprint inspect "
+    with pytest.raises(UserError, match=f"{said}own/de-no$"):
+        inspected(settings, tmp_path, 10)
+
+
+@pytest.mark.parametrize(
+    ("train", "said"),
+    [
+        ({}, r"corpora\.own: zero_shot: it has no training text"),
+        (
+            {"a": Text("own", source=File(path="inputs/a.de"))},
+            r"corpora\.own: systems translate one side of all its training texts",
+        ),
+    ],
+)
+def test_a_corpus_without_a_text_to_inspect_is_refused(corpus, tmp_path, train, said):
+    own = replace(corpus.corpora["own"])
+    object.__setattr__(own, "files", replace(own.files, train=train))
+    with pytest.raises(UserError, match=f"^{said}$"):
+        inspected(replace_corpus(corpus, own), tmp_path, 10)
+
+
+def replace_corpus(settings, own):
+    """The settings with another corpus, whose systems are not checked."""
+    changed = replace(settings)
+    object.__setattr__(changed, "corpora", {"own": own})
+    return changed
