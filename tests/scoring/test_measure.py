@@ -1,0 +1,39 @@
+"""What all measures share: shares in percent, documents, and statistics as text."""
+
+import numpy as np
+import pytest
+
+from bleuprint.scoring.bleu import is_chinese
+from bleuprint.scoring.measure import as_text, per_cent, statistics_of
+from bleuprint.scoring.measures import FAULT_KEYS, SCORES
+from measuring import texts_of
+
+
+def test_a_share_is_of_the_lines_that_count_and_0_of_none():
+    assert per_cent(np.array([[1, 4], [0, 0], [3, 3]])).tolist() == [25.0, 0.0, 100.0]
+
+
+def test_the_lines_of_a_document_need_not_follow_each_other():
+    lines = ["one", "two", "three", "four"]
+    assert texts_of(lines, lines, documents=["b", "a", "b", "c"]).documents == [[0, 2], [1], [3]]
+    assert texts_of(lines, lines).documents == []
+
+
+def test_statistics_come_back_from_their_text():
+    statistics = np.array([[3.0, 10.0], [0.0, 2.0]])
+    assert as_text(statistics) == ["3 10", "0 2"]
+    assert statistics_of({"statistics": ["3 10", "0 2"]}).tolist() == statistics.tolist()
+
+
+def test_scores_have_a_table_each_and_faults_one_together():
+    assert SCORES == ("bleu", "chrf2", "chrf2pp", "ter", "comet")
+    assert FAULT_KEYS[:2] == ("any fault", "empty")
+    assert len(FAULT_KEYS) == 12
+
+
+@pytest.mark.parametrize(
+    ("language", "chinese"),
+    [("zh", True), ("zho", True), ("yue", True), ("ja", False), ("jpn", False), ("de", False)],
+)
+def test_chinese_is_known_by_its_codes(language, chinese):
+    assert is_chinese(language) == chinese

@@ -1,0 +1,29 @@
+"""The loss of references and its exponentials, worked out by hand."""
+
+import math
+
+import pytest
+
+from bleuprint.scoring.reference_loss import loss_measures
+
+
+def figures(nats, tokens, references):
+    """The value and the number of units of each figure."""
+    found = loss_measures({"nats": nats, "tokens": tokens}, references)
+    return {each["measure"]: (each["value"], each["units"]) for each in found}
+
+
+def test_the_end_of_a_line_is_a_token_and_a_word():
+    """Three words and two ends of lines in eight tokens: 12 / 8 = 1.5 and 12 / 5 = 2.4 nats."""
+    assert figures(12.0, 8, ["one  two", "three"]) == {
+        "loss": (1.5, 8),
+        "perplexity": (pytest.approx(math.e**1.5, abs=1e-6), 8),
+        "word_perplexity": (pytest.approx(math.e**2.4, abs=1e-6), 5),
+    }
+
+
+def test_the_perplexity_of_a_diverged_model_is_a_number():
+    found = figures(1e6, 10, ["one"])
+    assert found["loss"] == (100_000.0, 10)
+    assert math.isfinite(found["perplexity"][0])
+    assert math.isfinite(found["word_perplexity"][0])
