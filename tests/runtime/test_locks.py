@@ -7,6 +7,7 @@ import re
 
 import pytest
 
+from bleuprint.runtime import locks
 from bleuprint.runtime.errors import UserError
 from bleuprint.runtime.locks import FileLock
 from root import ROOT
@@ -37,3 +38,30 @@ def test_every_lock_of_the_package_reports_a_file_system_without_locks():
         assert "import filelock" not in text, path
         for names in re.findall(r"from filelock import (.*)", text):
             assert names == "Timeout", path
+
+
+def test_who_does_not_wait_for_a_lock_is_told_to_come_again(tmp_path):
+    path = tmp_path / "x.lock"
+    said = (
+        r"^x: another run( \(kill \d+ makes it save and end\))?; when it has ended, run the same "
+    )
+    with FileLock(path).acquire_or_say("x: never said"), pytest.raises(UserError, match=said):
+        FileLock(path).acquire_or_say("x: another run", wait=False)
+
+
+def test_who_waits_for_a_lock_says_so_and_gets_it(tmp_path, monkeypatch, capsys):
+    """The other one ends while this one says that it waits."""
+    path = tmp_path / "x.lock"
+    other = FileLock(path)
+    other.acquire()
+
+    def say(message, kind):
+        assert kind == "note"
+        print(message)
+        other.release()
+
+    monkeypatch.setattr(locks, "say", say)
+    waiting = FileLock(path)
+    with waiting.acquire_or_say("x: another run"):
+        assert waiting.is_locked
+    assert re.fullmatch(r"x: another run.*: waiting for it\n", capsys.readouterr().out)

@@ -6,7 +6,7 @@ import shutil
 import pytest
 
 from bleuprint.report.page.context import ReportContext
-from bleuprint.report.page.corpora import corpora
+from bleuprint.report.page.corpora import corpora, visible
 from bleuprint.report.records import collect
 from pages import page_of
 from result_trees import STAGES, settings_in, write_all
@@ -116,3 +116,10 @@ def test_parts_of_a_download_are_told_apart_and_counted(context):
         for name in ("news", "talks")
     ]
     assert first[1:3] == ["14,000", "9,993 (71.38 %)"]
+
+
+def test_what_does_not_print_is_shown_as_its_code_point():
+    assert visible("a<\u200e\x07") == (
+        'a&lt;<mark title="left-to-right mark">U+200E</mark>'
+        '<mark title="control character">U+0007</mark>'
+    )
