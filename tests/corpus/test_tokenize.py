@@ -30,3 +30,12 @@ def test_each_side_is_edited_and_tokenized_in_its_language(tmp_path):
     for name, i in (("valid", 0), ("test.x", 1), ("train", 2)):
         tokens = next(iter(made.text("tokens").pairs(name)))
         assert tokens == (f"""l' eau " claire " , {i}""", f"""it 's " clear , " {i}""")
+
+
+def test_the_pairs_of_all_sets_are_counted(tmp_path):
+    pairs = [(f"Satz {i}", f"sentence {i}") for i in range(9)]
+    sets = {"train": pairs[:5], "valid": pairs[5:8], "test.x": pairs[8:]}
+    made = prepare(tmp_path, sets)
+    counts = read_ledger(made.ledger("tokenize"))
+    found = {name: (each.pairs_in, each.pairs_out) for name, each in counts.items()}
+    assert found == {"train": (5, 5), "valid": (3, 3), "test.x": (1, 1)}

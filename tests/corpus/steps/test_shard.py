@@ -23,6 +23,7 @@ def test_shards_are_as_large_as_each_other():
 def test_shards_are_in_the_order_of_their_numbers():
     assert [str(shard) for shard in Shard.all(11)][-2:] == ["10-of-11", "11-of-11"]
     assert Shard.parse("10-of-11") == Shard(10, 11)
+    assert Shard.parse("11-of-11") == Shard(11, 11)
 
 
 @pytest.mark.parametrize("text", ["0-of-3", "4-of-3", "1-of-0", "1/3", "01-of-3", "1-of-3 ", ""])

@@ -1,0 +1,37 @@
+"""The counts of a stage are written by set; a set of which nothing is left is an error."""
+
+import pytest
+
+from bleuprint.corpus.steps.ledger import Ledger, NothingLeft, read_ledger
+from bleuprint.text.parallel import Pair
+
+
+def test_counts_of_all_sets_are_read_back(tmp_path):
+    ledger = Ledger("filter", "own", "fingerprint", rules=("length", "ratio"), edits=("unicode",))
+    train = ledger.open("train")
+    train.keep(3)
+    train.drop("ratio", 7, Pair("a b c", "a"))
+    train.change("unicode", 2, Pair("A", "b"), Pair("a", "b"))
+    ledger.open("valid")  # empty before as well
+    ledger.write(tmp_path / "ledger.json")
+    sets = read_ledger(tmp_path / "ledger.json")
+    assert list(sets) == ["train", "valid"]
+    found = sets["train"]
+    assert (found.pairs_in, found.pairs_out) == (4, 3)
+    assert found.dropped == {"length": 0, "ratio": 1}
+    assert found.changed == {"unicode": 1}
+    assert found.samples == {
+        "ratio": [{"pair": 7, "source": "a b c", "target": "a"}],
+        "unicode": [
+            {"pair": 2, "source": "A", "target": "b", "new_source": "a", "new_target": "b"}
+        ],
+    }
+
+
+def test_a_set_of_which_nothing_is_left_is_an_error(tmp_path):
+    ledger = Ledger("filter", "own", "fingerprint", rules=("length",))
+    ledger.open("train").keep(2)
+    ledger.open("valid").drop("length", 1, Pair("a", "b"))
+    with pytest.raises(NothingLeft, match=r"^corpus own: nothing left of valid after filter: "):
+        ledger.write(tmp_path / "ledger.json")
+    assert not (tmp_path / "ledger.json").exists()
