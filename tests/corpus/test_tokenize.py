@@ -1,3 +1,4 @@
+from bleuprint.corpus.steps.ledger import read_ledger
 from bleuprint.rules import EDITS as KNOWN_EDITS
 from corpora import EDITS, PAIRS
 from prepared import prepare
