@@ -1,0 +1,75 @@
+"""Where the outputs of the pipeline are, by hand: dvc.yaml names the same places."""
+
+from pathlib import Path
+
+import pytest
+
+from bleuprint.config import paths
+from bleuprint.config.experiment import load_resolved
+from bleuprint.config.paths import Cell
+from bleuprint.runtime.errors import UserError
+from params import PARAMS, read
+
+ROOT = Path("elsewhere")
+
+
+def test_the_folders_of_a_training():
+    cell = Cell("small", "news-en-de", 7)
+    assert cell.models == Path("models/small/news-en-de/7")
+    assert cell.results == Path("results/small/news-en-de/7")
+    assert cell.timings == Path("timings/small/news-en-de/7")
+    assert str(cell) == "system small, corpus news-en-de, seed 7"
+
+
+@pytest.mark.parametrize(
+    ("found", "expected"),
+    [
+        (paths.folder("news", "split"), "data/split/news"),
+        (paths.folder("news/en-de", "split", ROOT), "elsewhere/data/split/news/en-de"),
+        (paths.given("news"), "data/raw/news/given"),
+        (paths.given("news/en-de", ROOT), "elsewhere/data/raw/news/given/en-de"),
+        (paths.document_ids(Path("given"), "test.x"), "given/test.x.documents"),
+        (paths.made_text("news", "part", ROOT), "elsewhere/data/raw/news/made.part"),
+        (paths.vocabulary("news", None), "data/bpe/news/own"),
+        (paths.vocabulary("news", "other", ROOT), "elsewhere/data/bpe/news/shared"),
+        (paths.start("tuned"), "data/starts/tuned"),
+        (paths.outside("news", ROOT), "elsewhere/results/outside/news"),
+        (paths.outside_comet("news", ROOT), "elsewhere/results/outside/news.comet"),
+        (paths.ledger("news", "clean", ROOT), "elsewhere/data/ledgers/news/clean.json"),
+        (paths.shards("news", "clean", ROOT), "elsewhere/work/shards/clean/news"),
+    ],
+    ids=str,
+)
+def test_the_place_of_an_output(found, expected):
+    assert found == Path(expected)
+
+
+def test_settings_that_were_not_resolved_name_the_command(tmp_path):
+    with pytest.raises(
+        UserError, match=r"reports/resolved\.json: no such file; dvc repro resolve writes it$"
+    ):
+        load_resolved(tmp_path)
+
+
+def test_an_experiment_without_systems_is_refused(tmp_path):
+    text = PARAMS.replace("systems:", "tuned:")
+    with pytest.raises(UserError, match=r"params\.yaml: the key 'systems' is missing"):
+        read(tmp_path, text)
+
+
+def test_two_cells_of_one_name_are_refused(tmp_path):
+    """By hand: base-a on own, and base on a-own, are both called base-a-own."""
+    start, end = PARAMS.index("  own:\n"), PARAMS.index("systems:\n")
+    other = PARAMS[start:end].replace("  own:\n", "  a-own:\n", 1)
+    text = PARAMS[:end] + other + PARAMS[end:]
+    text = text.replace("published:", "  base-a: {like: base}\npublished:")
+    with pytest.raises(UserError) as error:
+        read(tmp_path, text)
+    assert (
+        "two cells are called base-a-own: system base on corpus a-own and system base-a on corpus "
+        "own; rename a system or a corpus"
+    ) in str(error.value)
+
+
+def test_the_stage_of_a_training(tmp_path):
+    assert read(tmp_path).stage("train", "base", "own", 7) == "train@base-own-7"
