@@ -111,6 +111,15 @@ def test_a_launched_process_leaves_its_message_to_the_launcher(
     assert said == ("" if is_launched else "bleuprint: error: first\nbleuprint: error: second\n")
 
 
+def test_a_message_that_cannot_be_left_to_the_launcher_is_printed(
+    ended, capsys, tmp_path, monkeypatch
+):
+    monkeypatch.setenv("TORCHELASTIC_ERROR_FILE", str(tmp_path / "missing" / "error.json"))
+    monkeypatch.setenv(LAUNCHED, "4711")
+    assert ended(failing(UserError("bad"))) == 1
+    assert capsys.readouterr().err == "bleuprint: error: bad\n"
+
+
 def test_one_line_even_where_no_stage_runs(capsys):
     with errors.exit_on_error():
         pass

@@ -1,0 +1,77 @@
+"""Which processes change how Ctrl-C acts, and when."""
+
+import signal
+import sys
+import threading
+
+import pytest
+
+from bleuprint.runtime import interrupts
+
+
+@pytest.fixture(autouse=True)
+def kept_handler():
+    """Ctrl-C acts after a test as it did before."""
+    before = signal.getsignal(signal.SIGINT)
+    yield
+    signal.signal(signal.SIGINT, before)
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
+
+
+OURS = [
+    ["/project/.venv/bin/bleuprint", "plan"],
+    ["/project/src/bleuprint/__main__.py", "plan"],
+    ["stages/train.py", "tiny"],
+]
+OTHERS = [["/usr/bin/pytest"], ["notebook.py"], ["stages"], [""], []]
+
+
+@pytest.mark.parametrize("arguments", OURS)
+def test_ctrl_c_ends_a_command_or_stage_at_once(monkeypatch, arguments):
+    monkeypatch.setattr(sys, "argv", arguments)
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    interrupts.end_at_once()
+    assert signal.getsignal(signal.SIGINT) is signal.SIG_DFL
+    interrupts.catch()
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+
+
+@pytest.mark.parametrize("arguments", OTHERS)
+def test_a_program_that_imports_this_one_keeps_its_handler(monkeypatch, arguments):
+    monkeypatch.setattr(sys, "argv", arguments)
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    interrupts.hold()
+    interrupts.end_at_once()
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+    assert signal.SIGINT not in signal.pthread_sigmask(signal.SIG_BLOCK, [])
+
+
+@pytest.mark.parametrize(("module", "is_ours"), [("bleuprint", True), ("pytest", False)])
+def test_a_module_is_known_while_python_looks_for_it(monkeypatch, module, is_ours):
+    monkeypatch.setattr(sys, "argv", ["-m", "plan"])
+    monkeypatch.setattr(sys, "orig_argv", ["python", "-m", module, "plan"])
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    interrupts.end_at_once()
+    assert (signal.getsignal(signal.SIGINT) is signal.SIG_DFL) == is_ours
+
+
+@pytest.mark.parametrize("handler", [signal.SIG_IGN, lambda *_: None], ids=["ignored", "own"])
+def test_a_handler_of_the_caller_stays(monkeypatch, handler):
+    """Such as that of nohup."""
+    monkeypatch.setattr(sys, "argv", OURS[0])
+    signal.signal(signal.SIGINT, handler)
+    interrupts.end_at_once()
+    interrupts.catch()
+    assert signal.getsignal(signal.SIGINT) is handler
+
+
+def test_what_comes_while_ctrl_c_is_held_acts_at_its_end(monkeypatch):
+    monkeypatch.setattr(sys, "argv", OURS[0])
+    came = []
+    signal.signal(signal.SIGINT, lambda *_: came.append("SIGINT"))
+    interrupts.hold()
+    # to this thread: others of the process do not hold it
+    signal.pthread_kill(threading.get_ident(), signal.SIGINT)
+    assert came == []
+    interrupts.end_at_once()
+    assert came == ["SIGINT"]
