@@ -4,6 +4,7 @@ import errno
 import fcntl
 import os
 import re
+from pathlib import Path
 
 import pytest
 
@@ -65,3 +66,26 @@ def test_who_waits_for_a_lock_says_so_and_gets_it(tmp_path, monkeypatch, capsys)
     with waiting.acquire_or_say("x: another run"):
         assert waiting.is_locked
     assert re.fullmatch(r"x: another run.*: waiting for it\n", capsys.readouterr().out)
+
+
+def test_a_lock_waits_without_a_limit_unless_one_is_given(tmp_path):
+    assert FileLock(tmp_path / "x.lock").timeout == -1
+    assert FileLock(tmp_path / "x.lock", timeout=3).timeout == 3
+
+
+@pytest.mark.parametrize(("kind", "holder"), [("FLOCK", 4711), ("POSIX", None)])
+def test_the_process_that_holds_a_lock_is_the_one_that_the_kernel_names(
+    tmp_path, monkeypatch, kind, holder
+):
+    """As in proc_locks(5); a process of another container is 0 there."""
+    path = tmp_path / "x.lock"
+    path.touch()
+    inode = path.stat().st_ino
+    lines = [
+        f"1: FLOCK  ADVISORY  WRITE 12 08:02:{inode}1 0 EOF",
+        f"2: FLOCK  ADVISORY  WRITE 0 08:02:{inode} 0 EOF",
+        f"3: {kind}  ADVISORY  WRITE 4711 08:02:{inode} 0 EOF",
+    ]
+    monkeypatch.setattr(Path, "read_text", lambda *_, **__: "\n".join(lines))
+    assert locks.flock_holder(path) == holder
+    assert locks.flock_holder(tmp_path / "missing.lock") is None

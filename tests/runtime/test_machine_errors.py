@@ -11,10 +11,12 @@ import subprocess
 import sys
 from pathlib import Path
 
+import psutil
 import pytest
 
 from bleuprint.runtime import machine_errors
 from bleuprint.runtime.machine_errors import describe
+from bleuprint.runtime.streams import STDOUT
 
 
 def of(number, file=None):
@@ -85,6 +87,45 @@ def test_an_error_before_main_is_one_line_too():
 def test_memory_names_the_limit_of_the_process(monkeypatch):
     monkeypatch.setattr(resource, "getrlimit", lambda _: (2_500_000_000, -1))
     assert ", and this process may use 2.5 GB (ulimit -v)" in machine_errors.memory()
+
+
+def test_memory_that_cannot_be_asked_for_is_exhausted(monkeypatch):
+    def exhausted():
+        raise MemoryError
+
+    monkeypatch.setattr(psutil, "virtual_memory", exhausted)
+    assert machine_errors.memory() == "this process can have no more"
+
+
+def test_what_the_stage_needs_is_named_where_it_is_known(monkeypatch):
+    assert machine_errors.memory().startswith("this machine has ")
+    monkeypatch.setattr(machine_errors, "needed_gb", 2.5)
+    said = "dvc.yaml counts on 2.5 GB for this stage; this machine has "
+    assert machine_errors.memory().startswith(said)
+
+
+@pytest.mark.parametrize("is_file", [True, False])
+def test_a_full_disk_behind_standard_output_is_that_of_its_file(tmp_path, monkeypatch, is_file):
+    """A pipe or device has no disk."""
+    file = str(tmp_path / "output") if is_file else ""
+    monkeypatch.setattr(machine_errors, "_file_of_output", lambda: file)
+    said = of(errno.ENOSPC, STDOUT)
+    assert (f"free in {tmp_path}: make room there" in said) == is_file
+    assert (said == STDOUT) == (not is_file)
+
+
+def test_a_closed_descriptor_without_a_name_is_a_bug():
+    closed = OSError(errno.EBADF, os.strerror(errno.EBADF))
+    assert describe(closed) is None
+    assert of(errno.EBADF, STDOUT) == STDOUT
+
+
+@pytest.mark.parametrize(
+    ("count", "text"),
+    [(1, "1e-06 MB"), (12_345_678, "12.3 MB"), (999e6, "999 MB"), (1e9, "1.0 GB")],
+)
+def test_sizes(count, text):
+    assert machine_errors.size(count) == text
 
 
 @pytest.fixture
