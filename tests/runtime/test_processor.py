@@ -6,6 +6,7 @@ The texts are from the /proc/cpuinfo of such machines, with fewer flags.
 import json
 import os
 import subprocess
+from dataclasses import replace
 
 import pytest
 
@@ -81,3 +82,26 @@ def test_text_is_prepared_by_as_many_processes_as_there_are_cores(monkeypatch, e
     monkeypatch.setattr(processor, "THIS", each)
     monkeypatch.delenv("BLEUPRINT_WORKERS", raising=False)
     assert environment.workers() == each.cores
+
+
+@pytest.mark.parametrize(
+    ("architecture", "is_x86"), [("x86_64", True), ("amd64", True), ("aarch64", False)]
+)
+def test_which_architectures_are_x86(architecture, is_x86):
+    assert replace(processor.THIS, architecture=architecture).is_x86 == is_x86
+
+
+@pytest.mark.parametrize(
+    ("flags", "has_bfloat16", "has_vnni"),
+    [
+        ({"avx2"}, False, False),
+        ({"avx512_bf16"}, True, False),
+        ({"amx_tile", "avx2"}, True, False),
+        ({"amx_bf16"}, True, False),
+        ({"avx_vnni"}, False, True),
+        ({"avx512_vnni", "avx2"}, False, True),
+    ],
+)
+def test_which_number_formats_a_processor_has(flags, has_bfloat16, has_vnni):
+    found = replace(processor.THIS, flags=frozenset(flags))
+    assert (found.has_bfloat16, found.has_vnni) == (has_bfloat16, has_vnni)

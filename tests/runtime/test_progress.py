@@ -93,6 +93,56 @@ def test_beside_other_processes_a_terminal_has_lines_every_five_seconds(
         assert shown == [("train own", 100, "updates", 20)]
 
 
+class Bar:
+    """In place of a bar of tqdm: what it was told."""
+
+    def __init__(self):
+        self.told = []
+
+    def set_postfix_str(self, note, refresh):
+        self.told.append(("note", note, refresh))
+
+    def update(self, count):
+        self.told.append(("update", count))
+
+    def write(self, message, file):
+        self.told.append(("write", message, file))
+
+    def close(self):
+        self.told.append("close")
+
+
+def test_a_bar_shows_counts_notes_and_messages_until_all_is_done(monkeypatch, capsys):
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
+    monkeypatch.delenv(BESIDE, raising=False)
+    bar = Bar()
+    monkeypatch.setattr(progress, "_bar", lambda *_: bar)
+    updates = Progress("train own", 5, "updates")
+    updates.advance(3, "loss 2.5")
+    updates.say("saved \x1b[2J")
+    updates.advance(2)
+    assert bar.told == [
+        ("note", "loss 2.5", False),
+        ("update", 3),
+        ("write", "saved \\x1b[2J", progress.terminal()),
+        ("note", "", False),
+        ("update", 2),
+        "close",
+    ]
+    assert capsys.readouterr().err == ""
+
+
+@pytest.mark.parametrize(("unit", "is_scaled"), [("pairs", False), ("B", True)])
+def test_a_bar_leaves_nothing_and_scales_bytes(unit, is_scaled):
+    bar = progress._bar("read own", 10, unit, 2)
+    try:
+        assert (bar.desc, bar.total, bar.n, bar.unit) == ("read own", 10, 2, f" {unit}")
+        assert bar.unit_scale == is_scaled
+        assert not bar.leave
+    finally:
+        bar.close()
+
+
 def test_tracked_items_are_counted_one_by_one(monkeypatch):
     shown = bars.recorded(monkeypatch)
     done = []
