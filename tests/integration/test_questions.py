@@ -40,12 +40,11 @@ def files(project):
 
 
 def clone_with_results(by_dvc, root):
-    """A clone after `dvc pull`, here from the cache of the first project."""
+    """A clone after `dvc pull`, here from a copy of the first project's cache."""
     by_dvc.run("git", "clone", "--quiet", str(by_dvc.root), str(root))
     clone = micro.Project(root)
     shutil.copytree(by_dvc.root / "inputs", root / "inputs", dirs_exist_ok=True)
-    cache = by_dvc.root / ".dvc" / "cache"
-    clone.run("dvc", "cache", "dir", "--local", str(cache))
+    shutil.copytree(by_dvc.root / ".dvc" / "cache", root / ".dvc" / "cache")
     clone.run("dvc", "checkout")
     return clone
 
