@@ -16,8 +16,11 @@ def test_text_is_utf_8_and_lines_end_as_they_are_given(tmp_path):
     assert path.read_bytes() == "Größe\r\none\ntwo".encode()
 
 
-def test_a_full_disk_names_the_file():
+@pytest.mark.parametrize("is_flushed", [True, False])
+def test_a_full_disk_names_the_file(is_flushed):
+    """Also if it is noticed as late as at the end."""
     with pytest.raises(OSError) as raised, text_output(Path("/dev/full")) as file:
         file.write("line\n")
-        file.flush()
+        if is_flushed:
+            file.flush()
     assert (raised.value.errno, raised.value.filename) == (errno.ENOSPC, "/dev/full")
