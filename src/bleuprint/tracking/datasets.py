@@ -85,13 +85,9 @@ def may_be_copied(settings: Settings, system: str, corpus: str) -> bool:
     vocabulary. First weights from another project may contain any text.
     """
     corpora: set[str] = set()
-    visited: set[tuple[str, str]] = set()
-    waiting = [(system, corpus)]
+    waiting = [(system, corpus)]  # what each was made of follows; the settings have no circles
     while waiting:
         cell = waiting.pop()
-        if cell in visited:
-            continue
-        visited.add(cell)
         column = settings.corpus(cell[1])
         corpora.add(cell[1])
         if column.vocabulary.of:
