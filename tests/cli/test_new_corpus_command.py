@@ -140,6 +140,16 @@ def test_odd_characters_and_names(project):
     assert [file.path for file in files.values()] == [f"inputs/{name}" for name in names]
 
 
+def test_the_text_of_an_entry_is_named_after_its_files(project):
+    """What the names of both files have in common, without the languages of the corpus's name."""
+    new = new_corpus(project, GOOD, ("talks_2-en.txt", "talks_2-de.txt"))
+    assert new.name == "talks-2-en-de"
+    assert [*new.corpus.files.train] == ["talks-2"]
+    ((name, license_and_citation),) = new.corpus.license_and_citation.items()
+    assert name == "talks-2"
+    assert license_and_citation.bibtex == "@misc{talks-2, title = {{talks-2}}}"
+
+
 def test_checks_that_cannot_judge_the_text_are_left_out(project):
     few, many, unknown = (
         {rule.name() for rule in new_corpus(project, *given).corpus.filter}
