@@ -1,4 +1,5 @@
 from dataclasses import replace
+from types import SimpleNamespace
 
 import pytest
 import regex
@@ -370,3 +371,18 @@ def test_a_check_answers_the_same_again(source, target):
         first = check.keeps(candidate)
         assert isinstance(first, bool), name
         assert check.keeps(candidate) is first, name
+
+
+@pytest.mark.parametrize(("score", "kept"), [(1.5, True), (1.4999, False), (1.5001, True)])
+def test_a_pair_whose_score_is_the_least_one_is_kept(score, kept):
+    check = CHECKS["alignment_score"](min=1.5)
+    assert check.keeps(SimpleNamespace(alignment_score=score)) is kept
+
+
+def test_no_pairs_have_no_languages():
+    assert CHECKS["language_id"](likelier=10.0).keeps_each([]) == []
+
+
+def test_word_translations_are_learned_for_one_check():
+    needing = [name for name, check in CHECKS.items() if check.needs_translations]
+    assert needing == ["alignment_score"]
