@@ -4,6 +4,7 @@ import re
 
 import pytest
 
+from bleuprint.config.corpus import Split
 from bleuprint.config.experiment import load
 from bleuprint.runtime.errors import UserError
 from params import PARAMS, read
@@ -111,6 +112,20 @@ def test_a_segmenter_is_for_the_directions_that_have_one(tmp_path):
 def test_a_temperature_is_for_several_directions(tmp_path):
     with pytest.raises(UserError, match=r"split.temperature: 2.0: of a corpus with directions"):
         read(tmp_path, PARAMS.replace("test: 0.05, seed: 1", "test: 0.05, seed: 1, temperature: 2"))
+
+
+def test_the_seed_of_several_directions_is_used_though_all_sets_are_given(tmp_path):
+    """The training text is sampled by the seed, so another seed must prepare the corpus again."""
+    seeded = MANY.replace("split: {temperature: 5}", "split: {temperature: 5, seed: 7}")
+    one_seeded = f"{ONE}    split: {{seed: 7}}\n"
+    settings = with_many(tmp_path, one_seeded + seeded)
+    several_directions = settings.corpus("many")
+    one_direction = settings.corpus("one")
+    for corpus in (several_directions, one_direction):
+        assert corpus.files.valid
+        assert corpus.files.tests
+    assert several_directions.used_split().seed == 7
+    assert one_direction.used_split().seed == Split.seed
 
 
 @pytest.mark.parametrize(
