@@ -2,7 +2,7 @@
 SHELL := /bin/bash
 PYTHON ?= python3
 PORT ?= 5000
-# as PYTHON="$UNSET" gives it
+# An empty value, as in PYTHON="$UNSET", means the default.
 ifeq ($(strip $(PYTHON)),)
 override PYTHON := python3
 endif
@@ -35,9 +35,9 @@ help:
 	@echo "make docs          the manual as a site, work/site/index.html"
 	@echo "make test          the tests"
 	@echo "make test-fast     the unit tests, in about two minutes; for one package: TESTS=tests/scoring"
-	@echo "make test-slow     more tests: of pages in a browser, of documents, of variants"
+	@echo "make test-slow     tests of browser pages, documents and variants"
 	@echo "make test-long     the longest: faults and kills at many moments"
-	@echo "make test-cluster  those on a real SLURM, on several hosts, with a real S3 server"
+	@echo "make test-cluster  tests on a real SLURM, on several hosts, with a real S3 server"
 	@echo "make debian        Chromium, SLURM, QEMU and LaTeX, for these tests; needs root"
 	@echo "make lint          ruff, mypy, lint-imports, snakemake --lint, snakefmt"
 	@echo "make setup         make .venv; the others run it if needed"

@@ -39,7 +39,7 @@ LONG = (
 
 
 def pytest_make_parametrize_id(val):
-    """Workers must collect equal names, and packed bytes hold the time."""
+    """Workers must collect equal names; compressed bytes, as a name, contain a timestamp."""
     return f"{len(val)} bytes" if isinstance(val, bytes) else None
 
 
@@ -62,7 +62,7 @@ def pytest_runtest_setup(item):
 
 @pytest.fixture(autouse=True)
 def no_memory_of_a_stage(monkeypatch):
-    """A test that runs a stage in this process leaves no word of its memory in later messages."""
+    """Forget the memory that a stage run in this process needed; later messages would name it."""
     monkeypatch.setattr(machine_errors, "needed_gb", None)
 
 
@@ -142,7 +142,7 @@ def toy(made_once):
 
 @pytest.fixture(scope="module")
 def browser(tmp_path_factory):
-    """A headless Chromium, of whose requests each module sees its own; skips if there is none."""
+    """A headless Chromium with a log of the requests of one module; skips if it is missing."""
     from browser import chromium
 
     with chromium(tmp_path_factory.mktemp("profile")) as started:

@@ -76,7 +76,7 @@ def test_tests_that_lack_something_are_skipped_and_counted(tmp_path, workers):
     assert "needs a-program-that-is-not-there: make debian" in printed
 
 
-def test_in_ci_they_fail_but_for_what_cannot_be_installed(tmp_path):
+def test_in_ci_only_allowed_reasons_skip(tmp_path):
     printed = run(tmp_path, BLEUPRINT_REQUIRE="all")
     # a module that is skipped as a whole ends the run, as one that cannot be imported does
     assert "BLEUPRINT_REQUIRE=all requires it: a module that cannot be imported here" in printed

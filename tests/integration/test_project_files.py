@@ -136,9 +136,28 @@ def test_the_workflow_runs_what_there_is_and_publishes_what_make_docs_builds():
     assert jobs[publish]["needs"] == build
     assert jobs[build]["needs"] == "test"
     assert jobs[publish]["permissions"] == {"pages": "write", "id-token": "write"}
-    # of pull requests nothing is published, of other branches nothing runs
-    assert jobs[publish]["if"] == "github.event_name == 'push'"
+    # A pull request publishes nothing and so builds no site; another branch runs nothing.
+    for job in (build, publish):
+        assert jobs[job]["if"] == "github.event_name == 'push'"
     assert workflow["on"]["push"] == {"branches": ["main"]}
+
+
+def test_the_weekly_run_and_pushes_do_not_wait_for_each_other():
+    """GitHub cancels the waiting run of a concurrency group when a third run begins."""
+    group = YAML(typ="safe").load(WORKFLOW)["concurrency"]["group"]
+    assert "${{ github.event_name }}" in group
+    assert "${{ github.ref }}" in group
+
+
+@pytest.mark.parametrize("job", ["test", "newest-packages"])
+def test_the_workflow_gives_its_tests_the_whole_history_and_privileges(job):
+    """Without them, tests would be skipped in CI for reasons that are allowed elsewhere."""
+    described = YAML(typ="safe").load(WORKFLOW)["jobs"][job]
+    assert "--privileged" in described["container"]["options"].split()
+    (checkout,) = (
+        step for step in described["steps"] if "actions/checkout@" in step.get("uses", "")
+    )
+    assert checkout["with"] == {"fetch-depth": 0}
 
 
 def test_git_changes_no_line_ends():

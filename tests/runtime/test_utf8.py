@@ -140,7 +140,8 @@ CONVERTED = [
 @pytest.mark.parametrize(("reader", "encoding"), CONVERTED)
 def test_the_command_of_the_message_converts_the_file(reader, encoding, tmp_path):
     content, said = {**OTHER_ENCODINGS, **UTF_16_WITHOUT_MARK}[encoding]
-    message = refusal(reader, path := tmp_path / "text", content)
+    path = tmp_path / "text"
+    message = refusal(reader, path, content)
     assert message.startswith(f"{path}:{said}")
     command = re.search("(iconv|gzip) .* OLD > NEW", message)[0]  # type: ignore[index]
     new = tmp_path / "new"

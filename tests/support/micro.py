@@ -111,8 +111,8 @@ _FOR_USERS = ("BLEUPRINT_", "DVC_", "MLFLOW_", "SNAKEMAKE_", "GIT_", "PYTHON", "
 class Project:
     """A project's folder, and commands run in it.
 
-    `warm`: whether stages start in processes that have loaded their libraries already, which are
-    in no job of a cluster.
+    `warm`: whether stages start in processes that have loaded their libraries already. Tests on a
+    cluster set it to False, since SLURM does not see these processes as part of a job.
     """
 
     warm = True
@@ -149,7 +149,10 @@ class Project:
         )
 
     def run(self, *command: str, status: int | None = 0, timeout: float = 600) -> str:
-        """What a command printed, without progress; fails with another status, None being any."""
+        """What a command printed, without progress.
+
+        Fails if the command ends with another status; with None, any status is right.
+        """
         process = self.start(*command, path=warm.folder() if self.warm else "")
         try:
             output, _ = process.communicate(timeout=timeout)
@@ -252,7 +255,7 @@ def make(root: Path) -> Project:
         else:
             shutil.copy(ROOT / name, root / name)
     project = Project(root)
-    # it takes longer to load than these trainings take; its own tests try it
+    # Loading MLflow takes longer than these training runs; MLflow has tests of its own.
     project.write("src/mlflow.py", "raise ImportError('not in this test')\n")
     project.write("params.yaml", PARAMS)
     (root / "inputs").mkdir()

@@ -56,7 +56,7 @@ def mirror_has(path):
 
 
 def check_variable():
-    """Refuse a value of BLEUPRINT_REQUIRE that would mean nothing."""
+    """Refuse an unknown value of BLEUPRINT_REQUIRE."""
     value = os.environ.get(VARIABLE, "all")
     if value != "all":
         raise pytest.UsageError(f"{VARIABLE} is {value!r}: it must be all, or not set")

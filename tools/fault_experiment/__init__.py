@@ -1,4 +1,4 @@
-"""Put faults into the package, one at a time, and see which ones its tests catch.
+"""The parts of the fault experiment, which __main__ describes.
 
 `faults` lists the faults that can be put into a file, `drawing` spreads the draw over the packages,
 `selection` chooses the tests for a fault, `clone` runs these tests, `results` keeps and prints what
