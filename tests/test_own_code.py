@@ -23,8 +23,18 @@ def test_a_process_runs_the_code_of_this_checkout(start, tmp_path):
     assert done.stdout == f"{OWN}\n"
 
 
-def test_so_does_a_project_made_for_a_test(clean):
-    assert clean.run("python", "-c", WHERE[-1]).strip().endswith("/src/bleuprint/__init__.py")
+def test_a_project_made_for_a_test_runs_its_own_code(clean):
+    where = clean.run("python", "-c", WHERE[-1])
+    assert where == f"{clean.root / 'src/bleuprint/__init__.py'}\n"
+
+
+def test_a_stage_in_a_loaded_process_runs_the_code_of_its_project(clean, tmp_path):
+    """The process has loaded the libraries, such as torch, but not the package."""
+    project = clean.copy(tmp_path / "project")
+    is_loaded = "import sys; assert 'torch' in sys.modules"
+    project.write("stages/where.py", f"{is_loaded}\n{WHERE[-1]}\n")
+    where = project.run("python", "stages/where.py")
+    assert where == f"{project.root / 'src/bleuprint/__init__.py'}\n"
 
 
 def test_the_venv_of_another_checkout_is_no_obstacle(tmp_path):
