@@ -1,7 +1,7 @@
 """A plugin of pytest: the mark `processes`, of tests that start processes, which take longest.
 
 `make test-fast` leaves them out. A test has the mark if it is in a folder of tests of the whole
-program, if its module imports what starts processes, or if it uses a fixture that processes make.
+program, if its module imports what starts processes, or if it uses a fixture that starts processes.
 An import inside a function is not seen.
 """
 
@@ -10,9 +10,12 @@ import sys
 from pathlib import Path
 from types import ModuleType
 
+# Modules and packages: a class imported from `multiprocessing` is of `multiprocessing.context`.
 _STARTERS = {"subprocess", "multiprocessing"}
 _FOLDERS = {"faults", "integration"}
-_FIXTURES = {"toy", "clean", "by_dvc", "stand_in", "browser", "mlserver", "mldatabase"}
+# Fixtures that give their tests the mark, also by way of another fixture. `made_once` makes
+# the folders that tests share because they take long to make.
+_FIXTURES = {"made_once", "browser", "mlserver", "cluster", "two_hosts"}
 _SUPPORT = Path(__file__).parent
 
 
@@ -27,7 +30,8 @@ def pytest_itemcollected(item):
 def starts_processes(module):
     """Whether a module of tests, or one of tests/support that it uses, starts processes."""
     for name in _modules_used_by(module):
-        if name in _STARTERS:
+        package, _, _ = name.partition(".")
+        if package in _STARTERS:
             return True
         used = sys.modules[name]
         path = getattr(used, "__file__", None)
