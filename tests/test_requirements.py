@@ -46,7 +46,7 @@ pytest_plugins = ["required_tests", "not_run"]
 
 
 def run(folder, *arguments, **variables):
-    """What pytest prints for TESTS, with our support and nothing else of ours."""
+    """Run pytest on TESTS, with tests/support and nothing else of ours; return how it ended."""
     (folder / "test_few.py").write_text(TESTS)
     (folder / "test_module.py").write_text(MODULE)
     (folder / "conftest.py").write_text(CONFTEST)
@@ -57,19 +57,18 @@ def run(folder, *arguments, **variables):
     # with a folder of its own, it does not clean up those of earlier runs
     own_folder = f"--basetemp={folder / 'base'}"
     command = [sys.executable, "-m", "pytest", "-q", "-ra", own_folder, "-m", "not slow"]
-    done = subprocess.run(
+    return subprocess.run(
         [*command, *arguments],
         cwd=folder,
         env={**kept, "PYTHONPATH": paths, **variables},
         capture_output=True,
         text=True,
     )
-    return done.stdout
 
 
 @pytest.mark.parametrize("workers", [[], ["-n", "2"]], ids=["alone", "xdist"])
 def test_tests_that_lack_something_are_skipped_and_counted(tmp_path, workers):
-    printed = run(tmp_path, *workers)
+    printed = run(tmp_path, *workers).stdout
     *_, not_run, numbers = printed.splitlines()
     assert not_run == "Not run: 1 slow (make test-slow), 4 skipped for the reasons above."
     assert "1 passed, 4 skipped" in numbers
@@ -77,15 +76,36 @@ def test_tests_that_lack_something_are_skipped_and_counted(tmp_path, workers):
 
 
 def test_in_ci_only_allowed_reasons_skip(tmp_path):
-    printed = run(tmp_path, BLEUPRINT_REQUIRE="all")
+    printed = run(tmp_path, BLEUPRINT_REQUIRE="all").stdout
     # a module that is skipped as a whole ends the run, as one that cannot be imported does
     assert "BLEUPRINT_REQUIRE=all requires it: a module that cannot be imported here" in printed
-    printed = run(tmp_path, "--ignore=test_module.py", BLEUPRINT_REQUIRE="all")
+    printed = run(tmp_path, "--ignore=test_module.py", BLEUPRINT_REQUIRE="all").stdout
     # a mark stops a test before it begins, which pytest counts as an error
     *_, numbers = printed.splitlines()
     assert "1 failed, 1 passed, 1 skipped" in numbers and "1 error" in numbers
     assert "BLEUPRINT_REQUIRE=all requires it: needs another-program: make debian" in printed
     assert re.search(rf"SKIPPED \[1\] test_few\.py:\d+: {requirements.COMET}", printed)
+
+
+def test_an_unknown_value_of_the_variable_is_refused(tmp_path):
+    done = run(tmp_path, BLEUPRINT_REQUIRE="ALL")
+    assert done.returncode == pytest.ExitCode.USAGE_ERROR
+    assert done.stderr == "ERROR: BLEUPRINT_REQUIRE is 'ALL': it must be all, or not set\n\n"
+
+
+@pytest.mark.parametrize("by_name", ["-k=not here", "--deselect=test_few.py::test_here"])
+def test_tests_that_are_left_out_by_name_are_not_counted(tmp_path, by_name):
+    printed = run(tmp_path, "--ignore=test_module.py", by_name).stdout
+    *_, not_run, numbers = printed.splitlines()
+    assert "2 deselected" in numbers  # test_here and the slow test
+    assert not_run == "Not run: 3 skipped for the reasons above."
+
+
+def test_tests_of_make_test_are_counted_if_other_marks_are_selected(tmp_path):
+    printed = run(tmp_path, "--ignore=test_module.py", "-m", "slow").stdout
+    *_, not_run, numbers = printed.splitlines()
+    assert "1 passed, 5 deselected" in numbers
+    assert not_run == "Not run: 5 others (make test)."
 
 
 def test_the_line_at_the_end_names_each_kind_that_was_left_out():

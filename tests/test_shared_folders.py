@@ -1,6 +1,7 @@
 """Folders that tests share are made once, and a test that changes one is found out."""
 
 import os
+import time
 
 import pytest
 
@@ -8,13 +9,19 @@ from shared_folders import SharedFolders, left_unchanged
 
 
 def make(folder):
-    """A folder with two files, one in a folder of its own, and a link to a folder elsewhere."""
+    """A folder with two files, one in a folder of its own, and a link to a folder elsewhere.
+
+    The files are an hour old, so that a change shows where a file system counts time in seconds.
+    """
     (folder / "data").mkdir(parents=True)
     (folder / "data" / "train.de").write_text("ein Hund\n")
     (folder / "params.yaml").write_text("seeds: [1]\n")
     elsewhere = folder.parent / "elsewhere"
     elsewhere.mkdir()
     (folder / "src").symlink_to(elsewhere)
+    an_hour_ago = time.time() - 3600
+    for path in (folder / "data" / "train.de", folder / "params.yaml"):
+        os.utime(path, (an_hour_ago, an_hour_ago))
 
 
 def change_and_undo(folder):

@@ -53,6 +53,16 @@ def test_the_image_has_what_the_readme_asks_for():
     assert STEPS[-1] == "make setup"
 
 
+def test_make_test_fast_leaves_out_what_make_test_leaves_out():
+    """-m on the command line replaces the -m of pyproject.toml, so the Makefile repeats it."""
+    settings = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+    options = shlex.split(settings["tool"]["pytest"]["ini_options"]["addopts"])
+    by_default = options[options.index("-m") + 1]
+    makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
+    (fast,) = re.findall("^FAST = (.*)", makefile, re.MULTILINE)
+    assert fast == f"not processes and {by_default}"
+
+
 def test_targets_of_make_that_a_page_names_exist():
     makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
     named = set()
