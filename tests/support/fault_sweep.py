@@ -90,20 +90,18 @@ def unsynced(calls):
     unflushed: set[str] = set()
     lost = []
     last_folder = None
-    for name, *paths in calls:
-        path = paths[-1]
-        folder = str(Path(path).parent)
-        if name in syscalls.WRITES:
-            unflushed.update((path, folder))
-        elif name == "mkdir":
+    for call in calls:
+        folder = str(Path(call.path).parent)
+        if call.name in syscalls.WRITES:
+            unflushed.update((call.path, folder))
+        elif call.name == "mkdir":
             unflushed.add(folder)
-        elif name in ("fsync", "fdatasync"):
-            unflushed.discard(path)
-        elif name.startswith("rename"):
-            source = paths[0]
-            for each in unflushed:
-                if each == source or each.startswith(f"{source}/"):
-                    lost.append(each)
+        elif call.name in ("fsync", "fdatasync"):
+            unflushed.discard(call.path)
+        elif call.name.startswith("rename"):
+            for path in unflushed:
+                if path == call.old_path or path.startswith(f"{call.old_path}/"):
+                    lost.append(path)
             unflushed.add(folder)
             last_folder = folder
     assert last_folder is not None, "nothing was renamed"

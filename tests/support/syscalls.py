@@ -29,48 +29,74 @@ _FILTER_FLAG_NEW_LISTENER = 8
 _RECEIVE, _SEND = 0xC0502100, 0xC0182101
 _CONTINUE = 1
 _NOTIFY, _ALLOW = 0x7FC00000, 0x7FFF0000
-# The folder that a path is relative to: the current one.
+# AT_FDCWD: instead of the descriptor of a folder, the current folder of the process.
 _CURRENT_FOLDER = -100
 # The layouts of struct seccomp_notif and struct seccomp_notif_resp.
 _NOTIFICATION, _ANSWER = "QIIiIQ6Q", "QqiI"
+# Bytes in a page of memory; also the longest path that Linux accepts.
+_PAGE_SIZE = 4096
 
-# The calls whose file is a descriptor: the number of the call, and the position of the descriptor.
-_DESCRIPTOR = {
-    "read": (0, 0),
-    "pread64": (17, 0),
-    "write": (1, 0),
-    "pwrite64": (18, 0),
-    "writev": (20, 0),
-    "fsync": (74, 0),
-    "fdatasync": (75, 0),
-    "ftruncate": (77, 0),
-    "fallocate": (285, 0),
-    "flock": (73, 0),
-    "getdents64": (217, 0),
-    "sendfile": (40, 0),
-    "copy_file_range": (326, 2),
+
+@dataclass(frozen=True)
+class _SystemCall:
+    """A system call on a file, and which of its arguments say what file that is.
+
+    A call names its file by an open descriptor or by a path. The path may be relative to a folder,
+    which is a descriptor as well. Positions count the arguments of the call from 0.
+
+    Attributes:
+        number: The number of the call on x86-64.
+        descriptor: The position of the file's descriptor; None if the call has a path.
+        path: The position of the path's address; None if the call has a descriptor. Of two paths,
+            it is the one that the call makes.
+        folder: The position of the folder to which the path is relative; None if that is always
+            the current folder of the process.
+        old_path: For calls that rename: the position of the path that the file had before.
+        old_folder: The position of the folder to which the old path is relative, like `folder`.
+        flags: For calls that open files: the position of the flags, such as O_CREAT.
+    """
+
+    number: int
+    descriptor: int | None = None
+    path: int | None = None
+    folder: int | None = None
+    old_path: int | None = None
+    old_folder: int | None = None
+    flags: int | None = None
+
+
+_SYSTEM_CALLS = {
+    "read": _SystemCall(0, descriptor=0),
+    "pread64": _SystemCall(17, descriptor=0),
+    "write": _SystemCall(1, descriptor=0),
+    "pwrite64": _SystemCall(18, descriptor=0),
+    "writev": _SystemCall(20, descriptor=0),
+    "fsync": _SystemCall(74, descriptor=0),
+    "fdatasync": _SystemCall(75, descriptor=0),
+    "ftruncate": _SystemCall(77, descriptor=0),
+    "fallocate": _SystemCall(285, descriptor=0),
+    "flock": _SystemCall(73, descriptor=0),
+    "getdents64": _SystemCall(217, descriptor=0),
+    # These two copy from one descriptor to another: it is the one to which they write.
+    "sendfile": _SystemCall(40, descriptor=0),
+    "copy_file_range": _SystemCall(326, descriptor=2),
+    "open": _SystemCall(2, path=0, flags=1),
+    "openat": _SystemCall(257, folder=0, path=1, flags=2),
+    "creat": _SystemCall(85, path=0),
+    "rename": _SystemCall(82, old_path=0, path=1),
+    "renameat": _SystemCall(264, old_folder=0, old_path=1, folder=2, path=3),
+    "renameat2": _SystemCall(316, old_folder=0, old_path=1, folder=2, path=3),
+    "mkdir": _SystemCall(83, path=0),
+    "mkdirat": _SystemCall(258, folder=0, path=1),
+    "rmdir": _SystemCall(84, path=0),
+    "unlink": _SystemCall(87, path=0),
+    "unlinkat": _SystemCall(263, folder=0, path=1),
+    "link": _SystemCall(86, path=1),
+    "linkat": _SystemCall(265, folder=2, path=3),
+    "symlink": _SystemCall(88, path=1),
+    "symlinkat": _SystemCall(266, folder=1, path=2),
 }
-# The calls whose file is a path: the number of the call, the position of the folder to which the
-# path is relative (None: the current one), and that of the path. Of two paths it is the new one.
-_PATH = {
-    "open": (2, None, 0),
-    "openat": (257, 0, 1),
-    "creat": (85, None, 0),
-    "rename": (82, None, 1),
-    "renameat": (264, 2, 3),
-    "renameat2": (316, 2, 3),
-    "mkdir": (83, None, 0),
-    "mkdirat": (258, 0, 1),
-    "rmdir": (84, None, 0),
-    "unlink": (87, None, 0),
-    "unlinkat": (263, 0, 1),
-    "link": (86, None, 1),
-    "linkat": (265, 2, 3),
-    "symlink": (88, None, 1),
-    "symlinkat": (266, 1, 2),
-}
-_NUMBERS = {name: number for name, (number, *_) in [*_DESCRIPTOR.items(), *_PATH.items()]}
-_NAMES = {number: name for name, number in _NUMBERS.items()}
+_NAMES = {call.number: name for name, call in _SYSTEM_CALLS.items()}
 
 WRITES = frozenset({"write", "pwrite64", "writev", "sendfile", "copy_file_range"})
 OPENS = frozenset({"open", "openat", "creat"})
@@ -81,9 +107,9 @@ _RENAMES = frozenset({"rename", "renameat", "renameat2"})
 CALLS: dict[str, frozenset[str]] = {
     "ENOSPC": WRITES | OPENS | _FLUSHES | _MAKES | _RENAMES,
     "EMFILE": OPENS,
-    "EIO": frozenset(_NUMBERS),
-    "ENOMEM": frozenset(_NUMBERS) - {"read"},
-    "SIGKILL": frozenset(_NUMBERS),
+    "EIO": frozenset(_SYSTEM_CALLS),
+    "ENOMEM": frozenset(_SYSTEM_CALLS) - {"read"},
+    "SIGKILL": frozenset(_SYSTEM_CALLS),
     "none": frozenset(),
 }
 
@@ -103,6 +129,21 @@ class Fault:
     lasting: bool = False
 
 
+@dataclass(frozen=True)
+class Call:
+    """One call on a file.
+
+    Attributes:
+        name: The name of the system call, such as "openat".
+        path: The path of the file; of calls that rename, the new one.
+        old_path: Of calls that rename, the path before; else None.
+    """
+
+    name: str
+    path: str
+    old_path: str | None = None
+
+
 @dataclass
 class Outcome:
     """How a process with a fault ended.
@@ -111,14 +152,32 @@ class Outcome:
         status: The exit status, or the negative number of the signal that ended it.
         output: What the process printed.
         struck: The number of calls that could have failed so; below `Fault.at` none has failed.
-        calls: The calls on files below the folder, each with its name and path; a renaming has the
-            old path and the new one.
+        calls: The calls on files below the folder, in their order.
     """
 
     status: int = 0
     output: str = ""
     struck: int = 0
-    calls: list[tuple[str, ...]] = field(default_factory=list)
+    calls: list[Call] = field(default_factory=list)
+
+
+@dataclass(frozen=True)
+class _WatchedFolder:
+    """The folder whose files can have the fault.
+
+    Attributes:
+        path: The folder.
+        excluded: A folder below it whose files are left alone, or None.
+    """
+
+    path: str
+    excluded: str | None
+
+    def contains(self, file_path):
+        """Whether a file is in the folder and not in the excluded one."""
+        if self.excluded is not None and _is_within(file_path, self.excluded):
+            return False
+        return _is_within(file_path, self.path)
 
 
 def available():
@@ -168,8 +227,8 @@ def run_with(fault, folder, operation, but=None):
     (listener,) = array.array("i", ancillary[0][2])
     outcome = Outcome()
     try:
-        places = str(folder), str(but or "/dev/null")
-        output = _serve(listener, reading, child, fault, places, outcome)
+        watched = _WatchedFolder(str(folder), None if but is None else str(but))
+        output = _serve(listener, reading, child, fault, watched, outcome)
     finally:
         os.close(listener)
         os.close(reading)
@@ -220,7 +279,7 @@ def _filter():
     return listener
 
 
-def _serve(listener, output, child, fault, places, outcome):
+def _serve(listener, output, child, fault, watched, outcome):
     """Decide about calls until all processes have ended, and return what they printed.
 
     Args:
@@ -228,7 +287,7 @@ def _serve(listener, output, child, fault, places, outcome):
         output: The descriptor from which the processes' output is read.
         child: The id of the process, which is that of its group.
         fault: The fault.
-        places: The folder whose files it concerns, and the folder below whose files it does not.
+        watched: The folder whose files can have the fault.
         outcome: Is told of each call.
     """
     printed = b""
@@ -246,7 +305,7 @@ def _serve(listener, output, child, fault, places, outcome):
             elif descriptor == output:
                 poll.unregister(output)
             elif event & select.POLLIN:
-                _decide(listener, child, fault, places, outcome)
+                _decide(listener, child, fault, watched, outcome)
             else:
                 has_processes = False
     while chunk := os.read(output, 1 << 16):
@@ -254,7 +313,7 @@ def _serve(listener, output, child, fault, places, outcome):
     return printed
 
 
-def _decide(listener, child, fault, places, outcome):
+def _decide(listener, child, fault, watched, outcome):
     """Receive one call and let it happen or fail, or kill the processes; see `_serve`."""
     buffer = bytearray(struct.calcsize(_NOTIFICATION))
     try:
@@ -265,9 +324,9 @@ def _decide(listener, child, fault, places, outcome):
     name = _NAMES[number]
     fails = False
     path = _path_of(process, name, arguments)
-    if path is not None and _below(path, places[0]) and not _below(path, places[1]):
-        old_path = _path_of(process, name, arguments, 0) if name in _RENAMES else None
-        outcome.calls.append((name, path) if old_path is None else (name, old_path, path))
+    if path is not None and watched.contains(path):
+        old_path = _old_path_of(process, name, arguments)
+        outcome.calls.append(Call(name, path, old_path))
         if _can_fail(fault.kind, name, arguments):
             outcome.struck += 1
             is_later = fault.lasting and outcome.struck > fault.at
@@ -284,7 +343,8 @@ def _decide(listener, child, fault, places, outcome):
         fcntl.ioctl(listener, _SEND, struct.pack(_ANSWER, identity, 0, error, flags))
 
 
-def _below(path, folder):
+def _is_within(path, folder):
+    """Whether a path is a folder or anything below it."""
     return path == folder or path.startswith(f"{folder}/")
 
 
@@ -292,37 +352,73 @@ def _can_fail(kind, name, arguments):
     """Whether a call can fail so: on a full disk, files can still be opened and read."""
     if name not in CALLS[kind]:
         return False
-    if kind != "ENOSPC" or name not in ("open", "openat"):
+    flags = _SYSTEM_CALLS[name].flags
+    if kind != "ENOSPC" or flags is None:
         return True
-    flags = arguments[1 if name == "open" else 2]
-    return bool(flags & os.O_CREAT)
+    makes_a_file = arguments[flags] & os.O_CREAT
+    return bool(makes_a_file)
 
 
-def _path_of(process, name, arguments, position=None):
-    """Return the path of a call's file; None if the process has ended.
+def _path_of(process, name, arguments):
+    """Return the path of a call's file; of calls that rename, the new one.
+
+    Args:
+        process: The id of the process that calls.
+        name: The name of the call.
+        arguments: The arguments of the call, each the 64 bits of a register.
+
+    Returns:
+        The absolute path; None if the process has ended.
+    """
+    call = _SYSTEM_CALLS[name]
+    try:
+        if call.descriptor is not None:
+            descriptor = _int_of(arguments[call.descriptor])
+            return _target(process, f"fd/{descriptor}")
+        return _absolute_path(process, arguments, call.path, call.folder)
+    except OSError:
+        return None
+
+
+def _old_path_of(process, name, arguments):
+    """Return the path that a call renames; None for other calls, and if the process has ended."""
+    call = _SYSTEM_CALLS[name]
+    if call.old_path is None:
+        return None
+    try:
+        return _absolute_path(process, arguments, call.old_path, call.old_folder)
+    except OSError:
+        return None
+
+
+def _absolute_path(process, arguments, path_position, folder_position):
+    """Read a path from the memory of a process, and join it to the folder that it is relative to.
 
     Args:
         process: The id of the process.
-        name: The name of the call.
-        arguments: The arguments of the call.
-        position: The position of another path of the call, which comes right after its folder if
-            the call has one.
+        arguments: The arguments of its call.
+        path_position: The position of the path's address among them.
+        folder_position: The position of the folder's descriptor; None for the current folder.
+
+    Raises:
+        OSError: The process has ended.
     """
-    with suppress(OSError):
-        if name in _DESCRIPTOR:
-            return _target(process, f"fd/{arguments[_DESCRIPTOR[name][1]] & 0xFFFFFFFF}")
-        _, at, last = _PATH[name]
-        if position is not None and at is not None:
-            at, position = position, position + 1
-        path = _text(process, arguments[last if position is None else position])
-        if path.startswith("/"):
-            return path
-        base = _CURRENT_FOLDER
-        if at is not None:
-            base = ctypes.c_int32(arguments[at] & 0xFFFFFFFF).value
-        folder = _target(process, "cwd" if base == _CURRENT_FOLDER else f"fd/{base}")
-        return os.path.normpath(f"{folder}/{path}")
-    return None
+    path = _text(process, arguments[path_position])
+    if path.startswith("/"):
+        return path
+    folder = _CURRENT_FOLDER
+    if folder_position is not None:
+        folder = _int_of(arguments[folder_position])
+    link = "cwd" if folder == _CURRENT_FOLDER else f"fd/{folder}"
+    return os.path.normpath(f"{_target(process, link)}/{path}")
+
+
+def _int_of(argument):
+    """Return the value of an argument of type int: the lower 32 bits of its register, signed.
+
+    The upper 32 bits have no meaning, so that -100 may come as 0xFFFFFF9C.
+    """
+    return ctypes.c_int32(argument & 0xFFFFFFFF).value
 
 
 def _target(process, link):
@@ -335,9 +431,11 @@ def _text(process, address):
     with Path(f"/proc/{process}/mem").open("rb", buffering=0) as memory:
         memory.seek(address)
         try:
-            found = memory.read(4096)
+            found = memory.read(_PAGE_SIZE)
         except OSError:
             # The next page does not exist: read up to the end of this one.
+            bytes_in_page = _PAGE_SIZE - address % _PAGE_SIZE
             memory.seek(address)
-            found = memory.read(-address % 4096 or 4096)
-    return os.fsdecode(found.partition(b"\0")[0])
+            found = memory.read(bytes_in_page)
+    text, _, _ = found.partition(b"\0")
+    return os.fsdecode(text)
