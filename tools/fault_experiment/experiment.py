@@ -1,6 +1,6 @@
 """The experiment: draw faults, try them in clones of the project, and sum up the results."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
@@ -42,9 +42,10 @@ class Experiment:
         self._package = package
         self._commit = git(root, "rev-parse", "HEAD")
         self.results = Results(folder / f"faults-{seed}.jsonl", seed, self._commit)
+        # The faults drawn so far, tried or not.
         self._drawn = list[DrawnFault]()
-        # The number of faults that each package still needs.
-        self._missing = dict[str, int]()
+        # For the summary: how many faults of its quota each package lacks after the last draw.
+        self._lacking_at_the_end = dict[str, int]()
         self._idle_clones = Queue[Clone]()
 
     def run(self, count: int, jobs: int, seconds_per_run: float) -> None:
@@ -72,26 +73,38 @@ class Experiment:
             self._repeat_falsely_caught(pool, tuple(Round))
 
     def _try_new_faults(self, pool: ThreadPoolExecutor, count: int) -> None:
-        """Draw faults and try those without a result, until `count` of them could be imported."""
+        """Draw faults and try those without a result, until `count` of them count.
+
+        A fault with which the module cannot be imported does not count, so each batch draws as
+        many faults as its predecessors lack. The draws end early where a package has no more.
+        """
+        # All clones have the same files, so the faults are drawn from the first one.
         root = self._folder / "copy-0"
         files = python_files_by_package(root / "src" / self._package)
-        function_counts = dict[str, int]()
-        for package, paths in files.items():
-            functions = count_functions(paths)
-            if functions > 0:
-                function_counts[package] = functions
-        self._missing = faults_per_package(function_counts, count)
-        remaining = dict[str, Iterator[DrawnFault]]()
-        for package in self._missing:
+        quotas = faults_per_package(_function_counts(files), count)
+        draws = dict[str, Iterator[DrawnFault]]()
+        for package in quotas:
             faults = draw_faults(root, files[package], f"{self._seed} {package}")
-            remaining[package] = _numbered(package, faults)
-        while batch := _next_batch(remaining, self._missing):
+            draws[package] = _numbered(package, faults)
+        lacking = quotas
+        while batch := _next_batch(draws, lacking):
             self._drawn += batch
             untried = [drawn for drawn in batch if drawn not in self.results.trials]
             self._try_all(pool, untried, PACKAGE_ROUNDS)
-            for drawn in batch:
-                if self.results.trials[drawn].is_counted:
-                    self._missing[drawn.package] -= 1
+            lacking = self._lacking(quotas)
+        self._lacking_at_the_end = lacking
+
+    def _lacking(self, quotas: Mapping[str, int]) -> dict[str, int]:
+        """Return how many faults each package lacks.
+
+        Args:
+            quotas: The number of counted faults that each package is to have.
+        """
+        lacking = dict(quotas)
+        for drawn in self._drawn:
+            if self.results.trials[drawn].is_counted:
+                lacking[drawn.package] -= 1
+        return lacking
 
     def _repeat_falsely_caught(self, pool: ThreadPoolExecutor, rounds: tuple[Round, ...]) -> None:
         """Try faults again that were caught by a test which fails without a fault as well.
@@ -160,13 +173,26 @@ class Experiment:
         return self._outcome(drawn).test
 
     def summary(self) -> str:
-        """Return the survivors as diffs, tables of all results, and how many faults are missing."""
+        """Return the survivors as diffs, tables of all results, and how many faults are lacking."""
         summary = self.results.summary()
-        missing = {package: number for package, number in self._missing.items() if number > 0}
-        if not missing:
+        parts = list[str]()
+        for package, number in self._lacking_at_the_end.items():
+            if number > 0:
+                parts.append(f"{number} in {package}")
+        if not parts:
             return summary
-        packages = ", ".join(f"{number} in {package}" for package, number in missing.items())
+        packages = ", ".join(parts)
         return f"{summary}\n\nnot drawn, since each function had one fault already: {packages}"
+
+
+def _function_counts(files_by_package: Mapping[str, list[Path]]) -> dict[str, int]:
+    """Return the number of functions of each package that has any."""
+    counts = dict[str, int]()
+    for package, paths in files_by_package.items():
+        functions = count_functions(paths)
+        if functions > 0:
+            counts[package] = functions
+    return counts
 
 
 def _numbered(package: str, faults: Iterator[Fault]) -> Iterator[DrawnFault]:
@@ -176,23 +202,23 @@ def _numbered(package: str, faults: Iterator[Fault]) -> Iterator[DrawnFault]:
 
 
 def _next_batch(
-    remaining: dict[str, Iterator[DrawnFault]], missing: dict[str, int]
+    draws: Mapping[str, Iterator[DrawnFault]], lacking: Mapping[str, int]
 ) -> list[DrawnFault]:
-    """Draw the faults that are still missing, from one package after the other in turn.
+    """Draw the faults that packages lack, from one package after the other in turn.
 
     Args:
-        remaining: The faults of each package that have not been drawn.
-        missing: The number of faults that each package still needs.
+        draws: Yields the faults of each package that have not been drawn.
+        lacking: The number of faults that each package lacks.
 
     Returns:
-        The faults; fewer than are missing where a package has no more.
+        The faults; fewer than a package lacks if it has no more, and none if no package lacks any.
     """
     batch = list[DrawnFault]()
-    for turn in range(max(missing.values())):
-        for package, number in missing.items():
+    for turn in range(max(lacking.values())):
+        for package, number in lacking.items():
             if turn >= number:
                 continue
-            drawn = next(remaining[package], None)
+            drawn = next(draws[package], None)
             if drawn is not None:
                 batch.append(drawn)
     return batch

@@ -159,14 +159,19 @@ class _Finder(ast.NodeVisitor):
         self._line_starts = [0]
         for line in self._content.splitlines(keepends=True):
             self._line_starts.append(self._line_starts[-1] + len(line))
-        # The classes and functions around the current node, from outside to inside.
-        self._names = list[str]()
+        # The names of the classes and functions around the current node, from outside to inside.
+        self._enclosing_names = list[str]()
         # The file, and inside a function also the outermost function.
         self._scopes = [_Scope()]
         self._imported_names = set[str]()
         # The expressions that are called, such as `path.exists` in `path.exists()`.
         self._called = set[ast.expr]()
         self._is_in_f_string = False
+
+    @property
+    def _is_at_module_level(self) -> bool:
+        """Whether the current node is outside all classes and functions."""
+        return not self._enclosing_names
 
     # Places in the text, and adding faults
 
@@ -196,7 +201,7 @@ class _Finder(ast.NodeVisitor):
 
     def _add(self, kind: str, start: int, end: int, replacement: str) -> None:
         """Add a fault that replaces the bytes from `start` to before `end`."""
-        self._add_in(".".join(self._names), kind, start, end, replacement)
+        self._add_in(".".join(self._enclosing_names), kind, start, end, replacement)
 
     def _add_in(self, function: str, kind: str, start: int, end: int, replacement: str) -> None:
         """Like `_add`, in a function that is not the current one."""
@@ -251,7 +256,7 @@ class _Finder(ast.NodeVisitor):
         is_kernel = any(ast.unparse(each) == "triton.jit" for each in node.decorator_list)
         if node.name == "__repr__" or is_kernel:
             return
-        self._names.append(node.name)
+        self._enclosing_names.append(node.name)
         is_outermost = len(self._scopes) == 1
         if is_outermost:
             self._scopes.append(_Scope())
@@ -264,7 +269,7 @@ class _Finder(ast.NodeVisitor):
         self._visit_all(defaults)
         self._visit_all(node.body)
         scope.last_statement = last_statement_outside
-        self._names.pop()
+        self._enclosing_names.pop()
         if is_outermost:
             self.end_scope()
             self._scopes.pop()
@@ -272,9 +277,9 @@ class _Finder(ast.NodeVisitor):
     def visit_ClassDef(self, node: ast.ClassDef) -> None:
         if any(ast.unparse(base).startswith("Protocol") for base in node.bases):
             return
-        self._names.append(node.name)
+        self._enclosing_names.append(node.name)
         self._visit_all(node.body)
-        self._names.pop()
+        self._enclosing_names.pop()
 
     def _visit_all(self, nodes: Iterable[ast.AST]) -> None:
         for node in nodes:
@@ -332,30 +337,44 @@ class _Finder(ast.NodeVisitor):
     # Statements
 
     def visit_If(self, node: ast.If) -> None:
-        """A guard has no `else` and leaves the function or the loop."""
+        """Drop a guard: an `if` without `else` that leaves the function or the loop."""
         if ast.unparse(node.test) in KEPT_BLOCKS:
             return
-        if self._names and not node.orelse and isinstance(node.body[-1], Jump):
+        is_guard = not node.orelse and isinstance(node.body[-1], Jump)
+        if is_guard and not self._is_at_module_level:
             self._add_dropped("guard", node)
         self.generic_visit(node)
 
     def visit_Expr(self, node: ast.Expr) -> None:
-        if self._names and isinstance(node.value, ast.Call):
+        """Drop a call whose value is not used."""
+        if not self._is_at_module_level and isinstance(node.value, ast.Call):
             self._add_dropped("call", node)
         self.generic_visit(node)
 
     def visit_Assign(self, node: ast.Assign) -> None:
+        """Drop an assignment if its target can have another value without it.
+
+        An attribute or an item, as in `self.size = 1`, can have one from other code. A variable has
+        one if it was assigned before; else it would be undefined, which every test notices.
+        """
         target = node.targets[0]
-        if self._names and isinstance(target, ast.Attribute | ast.Subscript):
+        is_attribute_or_item = isinstance(target, ast.Attribute | ast.Subscript)
+        if is_attribute_or_item and not self._is_at_module_level:
             self._add_dropped("assignment", node)
-        # Without its first value a variable would be undefined, which every test notices.
-        if isinstance(target, ast.Name):
-            first_line = self._scopes[-1].first_lines.get(target.id, node.lineno)
-            if first_line < node.lineno:
-                self._add_dropped("assignment", node)
+        if isinstance(target, ast.Name) and self._is_assigned_before(target):
+            self._add_dropped("assignment", node)
         self.generic_visit(node)
 
+    def _is_assigned_before(self, variable: ast.Name) -> bool:
+        """Whether the current function assigns a variable in an earlier line as well."""
+        first_lines = self._scopes[-1].first_lines
+        # At module level, first lines are not recorded.
+        if variable.id not in first_lines:
+            return False
+        return first_lines[variable.id] < variable.lineno
+
     def visit_AugAssign(self, node: ast.AugAssign) -> None:
+        """Drop an assignment such as `total += 1`, or change its operator."""
         self._add_dropped("assignment", node)
         if type(node.op) in ARITHMETIC:
             self._add_operator("arithmetic", node.target, node.value, ARITHMETIC[type(node.op)])
@@ -459,7 +478,7 @@ class _Finder(ast.NodeVisitor):
             return
         uses = self._scopes[-1].keys[ast.unparse(mapping)]
         if self._is_where_it_says(key):
-            uses.append(_NameUse(key.value, key, ".".join(self._names)))
+            uses.append(_NameUse(key.value, key, ".".join(self._enclosing_names)))
 
     def visit_Attribute(self, node: ast.Attribute) -> None:
         owner = ast.unparse(node.value)
@@ -469,7 +488,7 @@ class _Finder(ast.NodeVisitor):
             # Apart, so that methods are replaced by methods only.
             group = f"{owner}()" if node in self._called else owner
             uses = self._scopes[-1].attributes[group]
-            uses.append(_NameUse(node.attr, node, ".".join(self._names)))
+            uses.append(_NameUse(node.attr, node, ".".join(self._enclosing_names)))
         self.generic_visit(node)
 
 
