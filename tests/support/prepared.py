@@ -16,6 +16,9 @@ from bleuprint.text.parallel import TextFolder
 from corpora import CHECKED, DEDUP, EDITS, TOKENIZE, UNITS, write_set
 from steps import run_sharded
 
+# The name of the corpus, which ledgers and messages contain.
+_CORPUS = "c"
+
 
 @dataclass(frozen=True)
 class Prepared:
@@ -58,6 +61,8 @@ def prepare(
 ):
     """Send a text through all data stages after download.
 
+    Without a validation or test set in `sets`, the stage split draws it from train.
+
     Args:
         root: The folder for the outputs.
         sets: The pairs of each set: train, valid and test sets such as test.x.
@@ -68,26 +73,73 @@ def prepare(
         workers: The number of processes of each stage.
         shards: The number of parts in which each stage works.
         languages: The source and the target language.
+
+    Returns:
+        The folder with the outputs.
     """
-    made = Prepared(root, *languages)
+    source, target = languages
+    outputs = Prepared(root, source, target)
     for name, pairs in sets.items():
-        write_set(made.text("raw"), name, pairs)
-    text, ledger = made.text, made.ledger
+        write_set(outputs.text("raw"), name, pairs)
 
-    def files(before, after, stage=""):
-        return "c", text(before), root / after, ledger(stage or after)
+    def run(step):
+        run_sharded(step, root / "shards" / step.stage, shards, workers)
 
-    def run(step, stage):
-        run_sharded(step, root / "shards" / stage, shards, workers)
-
-    run(Cleaning(*files("raw", "clean"), edits), "clean")
-    run(Deduplication(*files("clean", "dedup"), DEDUP, edits), "dedup")
-    run(Filtering(*files("dedup", "filter"), checks, tokenize), "filter")
-    drawing = Split(0.2, 0.2, 1), "normalized", text("filter")
-    split_folder("c", *drawing, root / "split", ledger("split"), workers)
-    tokens = files("split", "tokens", "tokenize")
-    run(Tokenizing(*tokens, tokenize, edits, frozenset(sets)), "tokenize")
-    learn_segmentation("c", units, text("tokens"), root / "bpe")
-    binary = files("tokens", "binary", "binarize")
-    run(Binarizing(*binary, root / "bpe", tokenize, edits, units), "binarize")
-    return made
+    clean = Cleaning(
+        corpus=_CORPUS,
+        before=outputs.text("raw"),
+        output=root / "clean",
+        ledger=outputs.ledger("clean"),
+        edits=edits,
+    )
+    run(clean)
+    dedup = Deduplication(
+        corpus=_CORPUS,
+        before=outputs.text("clean"),
+        output=root / "dedup",
+        ledger=outputs.ledger("dedup"),
+        settings=DEDUP,
+        edits=edits,
+    )
+    run(dedup)
+    filtering = Filtering(
+        corpus=_CORPUS,
+        before=outputs.text("dedup"),
+        output=root / "filter",
+        ledger=outputs.ledger("filter"),
+        checks=checks,
+        tokenize=tokenize,
+    )
+    run(filtering)
+    split_folder(
+        corpus=_CORPUS,
+        settings=Split(valid=0.2, test=0.2, seed=1),
+        decontaminate=DEDUP.decontaminate,
+        before=outputs.text("filter"),
+        split=root / "split",
+        ledger_path=outputs.ledger("split"),
+        workers=workers,
+    )
+    tokenizing = Tokenizing(
+        corpus=_CORPUS,
+        before=outputs.text("split"),
+        output=root / "tokens",
+        ledger=outputs.ledger("tokenize"),
+        settings=tokenize,
+        edits=edits,
+        given=frozenset(sets),
+    )
+    run(tokenizing)
+    learn_segmentation(_CORPUS, units, outputs.text("tokens"), root / "bpe")
+    binarizing = Binarizing(
+        corpus=_CORPUS,
+        before=outputs.text("tokens"),
+        output=root / "binary",
+        ledger=outputs.ledger("binarize"),
+        segmentation=root / "bpe",
+        tokenize=tokenize,
+        edits=edits,
+        vocabulary=units,
+    )
+    run(binarizing)
+    return outputs
