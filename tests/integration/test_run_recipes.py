@@ -7,11 +7,21 @@ import pytest
 
 from root import ROOT
 from tools.git_commands import git
-from tools.run_recipes import NUMBERS, cloned, collect, committed
+from tools.run_recipes import cloned, collect, committed
 
 pytestmark = pytest.mark.slow
 
-MADE = {name: f"{name} of the run\n" for name in (*NUMBERS, "index.html", "resolved.json")}
+# What is committed of every report.
+NUMBERS = {
+    "results.json",
+    "metrics.json",
+    "costs.csv",
+    "training.csv",
+    "validation.csv",
+    "table.csv",
+    "table.md",
+    "table.tex",
+}
 
 
 @pytest.fixture
@@ -32,41 +42,95 @@ def project(tmp_path):
     return root
 
 
+def text_of(name):
+    """The content of a file that a run writes."""
+    return f"{name} of the run\n"
+
+
 def run_in(clone, recipe):
-    """What a run of a recipe leaves."""
+    """Write what a run of a recipe leaves in its clone."""
     shutil.copy(clone / "recipes" / f"{recipe}.yaml", clone / "params.yaml")
-    for name, text in MADE.items():
-        (clone / "reports" / name).write_text(text)
-    (clone / "dvc.lock").write_text("lock of the run\n")
+    for name in NUMBERS | {"index.html", "resolved.json"}:
+        (clone / "reports" / name).write_text(text_of(name))
+    (clone / "dvc.lock").write_text(text_of("dvc.lock"))
 
 
-def test_a_clone_has_the_commit_and_what_was_built(project, tmp_path):
+def collected(project, folder, recipe):
+    """Run a recipe in a clone, collect its report, and return the clone.
+
+    Args:
+        project: The project, into whose reports/ the report is copied.
+        folder: The folder for the clone.
+        recipe: The name of the recipe.
+    """
     commit = git(project, "rev-parse", "HEAD")
-    clone = cloned(project, tmp_path / "runs" / "copy", commit)
+    clone = cloned(project, folder / recipe, commit)
+    run_in(clone, recipe)
+    collect(clone, project, recipe)
+    return clone
+
+
+def files_of_run(folder):
+    """Return the names of the files in a folder that a run has written."""
+    names = set()
+    for path in folder.iterdir():
+        if path.is_file() and path.read_text() == text_of(path.name):
+            names.add(path.name)
+    return names
+
+
+def test_a_clone_has_what_was_built(project, tmp_path):
+    clone = cloned(project, tmp_path / "copy", git(project, "rev-parse", "HEAD"))
     assert (clone / "src" / "_bleuprint_native.so").read_text() == "built here\n"
+
+
+def test_a_clone_of_the_commit_is_used_again(project, tmp_path):
+    commit = git(project, "rev-parse", "HEAD")
+    clone = cloned(project, tmp_path / "copy", commit)
     (clone / "begun").write_text("")
-    assert (cloned(project, clone, commit) / "begun").exists()  # goes on
+    again = cloned(project, tmp_path / "copy", commit)
+    assert (again / "begun").exists()
+
+
+def test_a_clone_of_another_commit_is_refused(project, tmp_path):
+    commit = git(project, "rev-parse", "HEAD")
+    clone = cloned(project, tmp_path / "copy", commit)
     with pytest.raises(SystemExit, match=f"copy: of commit {commit[:10]}, not 0000000000: remove"):
         cloned(project, clone, 40 * "0")
 
 
-def test_numbers_are_taken_and_only_pages_of_embedded_text(project, tmp_path):
+def test_the_default_and_recipes_with_a_report_are_run(project):
     assert committed(project) == ["phrasebook", "copy", "course-multi30k"]
-    for recipe in ("copy", "course-multi30k"):
-        clone = cloned(project, tmp_path / "runs" / recipe, git(project, "rev-parse", "HEAD"))
-        run_in(clone, recipe)
-        collect(clone, project, recipe)
-        pages = ["index.html"] if recipe == "copy" else []
-        taken = {path.name: path.read_text() for path in (project / "reports" / recipe).iterdir()}
-        assert taken == {name: MADE[name] for name in (*NUMBERS, *pages)}
+
+
+def test_of_an_embedded_text_the_numbers_and_the_page_are_collected(project, tmp_path):
+    """The text of the recipe copy is part of the package."""
+    collected(project, tmp_path / "runs", "copy")
+    assert files_of_run(project / "reports" / "copy") == NUMBERS | {"index.html"}
+
+
+def test_of_a_text_of_others_the_numbers_alone_are_collected(project, tmp_path):
+    """The page would show sentences of Multi30k."""
+    collected(project, tmp_path / "runs", "course-multi30k")
+    assert files_of_run(project / "reports" / "course-multi30k") == NUMBERS
+
+
+def test_dvc_lock_of_another_recipe_than_the_default_is_not_collected(project, tmp_path):
+    clone = collected(project, tmp_path / "runs", "copy")
+    assert (clone / "dvc.lock").exists()
     assert not (project / "dvc.lock").exists()
 
 
-def test_the_default_experiment_is_in_reports_itself(project, tmp_path):
-    clone = cloned(project, tmp_path / "runs" / "phrasebook", git(project, "rev-parse", "HEAD"))
-    run_in(clone, "phrasebook")
-    collect(clone, project, "phrasebook")
-    there = {name for name in MADE if (project / "reports" / name).exists()}
-    assert there == {*NUMBERS, "resolved.json"}
-    assert (project / "reports" / "phrasebook" / "index.html").read_text() == MADE["index.html"]
-    assert (project / "dvc.lock").read_text() == "lock of the run\n"
+def test_numbers_of_the_default_experiment_are_in_reports_itself(project, tmp_path):
+    collected(project, tmp_path / "runs", "phrasebook")
+    assert files_of_run(project / "reports") == NUMBERS | {"resolved.json"}
+
+
+def test_the_page_of_the_default_experiment_is_in_its_folder(project, tmp_path):
+    collected(project, tmp_path / "runs", "phrasebook")
+    assert files_of_run(project / "reports" / "phrasebook") == {"index.html"}
+
+
+def test_dvc_lock_of_the_default_experiment_is_collected(project, tmp_path):
+    collected(project, tmp_path / "runs", "phrasebook")
+    assert (project / "dvc.lock").read_text() == "dvc.lock of the run\n"
