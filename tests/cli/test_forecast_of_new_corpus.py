@@ -108,75 +108,130 @@ def test_what_to_expect(train, test, said):
         assert line.startswith(start)
 
 
-def seconds_on(system, _text, _valid, _updates, threads):
-    return system.train.seconds / threads
+# What the forecast adds to the trainings: 3 minutes for any text, and 1 minute for every 50,000
+# pairs. For TEXT, these are 3 + 2 minutes.
+OTHER_STAGES_MINUTES = 5
+TEXT = TextSize(pairs=100_000, source=10.0, target=10.0, vocabulary=1000)
+ADVICE = "for a better system, in more hours: raise its train.max_updates in params.yaml"
+
+
+def system(arithmetic, minutes_on_one_core, updates=1):
+    """A system of whose training only this is known.
+
+    Args:
+        arithmetic: "portable" (its training uses one core) or "native" (all cores).
+        minutes_on_one_core: How long the training takes on one core; on n cores, 1/n of it.
+        updates: The most updates of the training; None if patience ends it.
+    """
+    train = SimpleNamespace(updates=updates, minutes_on_one_core=minutes_on_one_core)
+    return SimpleNamespace(arithmetic=arithmetic, train=train)
+
+
+def seconds_of(system, _text, _valid, _updates, threads):
+    """Stands in for `forecast.seconds`."""
+    return system.train.minutes_on_one_core * 60 / threads
 
 
 @pytest.fixture
-def lines(monkeypatch):
-    """A function: the forecast of systems with the seconds that each would take on one core."""
+def forecast_lines(monkeypatch):
+    """A function that returns the lines of the forecast for systems on a machine."""
 
-    def forecast_of(systems, has_gpu=False, cores=2):
-        rows = {}
-        for name, (arithmetic, updates, seconds) in systems.items():
-            train = SimpleNamespace(updates=updates, seconds=seconds)
-            rows[name] = SimpleNamespace(arithmetic=arithmetic, train=train)
-        settings = SimpleNamespace(systems_on=lambda _: rows)
+    def lines(systems, cores=2, has_gpu=False):
+        settings = SimpleNamespace(systems_on=lambda _: systems)
         monkeypatch.setattr(new_corpus, "load", lambda: settings)
         monkeypatch.setattr(environment, "workers", lambda: cores)
         monkeypatch.setattr(environment, "has_gpu", lambda: has_gpu)
         monkeypatch.setattr(forecast, "updates", lambda train, _: train.updates)
         monkeypatch.setattr(forecast, "passes", lambda _, text, updates: updates / text.pairs)
-        monkeypatch.setattr(forecast, "seconds", seconds_on)
-        text = TextSize(pairs=100_000, source=10.0, target=10.0, vocabulary=1000)
-        return list(_training_forecast("mine", text, 50))
+        monkeypatch.setattr(forecast, "seconds", seconds_of)
+        return list(_training_forecast("mine", TEXT, 50))
 
-    return forecast_of
-
-
-END = "for a better system, in more hours: raise its train.max_updates in params.yaml"
+    return lines
 
 
-def test_portable_trainings_share_the_cores(lines):
-    """By hand: 60 and 30 minutes beside each other take 60; 3 more, and 2 for 100,000 pairs."""
-    assert lines({"a": ("portable", 250_000, 3600.0), "b": ("portable", 1, 1800.0)}) == [
-        "a trains for at most 250,000 updates, 2.5 passes over the text: 60 minutes",
-        "b trains for at most 1 update, 0.0 passes over the text: 30 minutes",
-        "forecast for mine, without other corpora: 65 minutes, on 2 idle cores of this machine",
-        END,
-    ]
-
-
-def test_many_portable_trainings_take_their_sum_over_the_cores(lines):
-    """By hand: 4 trainings of 60 minutes take 120 on two cores."""
-    found = lines(dict.fromkeys("abcd", ("portable", 1, 3600.0)))
-    assert found[-2].startswith("forecast for mine, without other corpora: 125 minutes, on 2")
-
-
-def test_other_trainings_use_all_cores_one_after_another(lines):
-    """By hand: 60 and 30 minutes on one core are 30 and 15 on two: 45 in all, and 5."""
-    found = lines({"a": ("native", 1, 3600.0), "b": ("native", 1, 1800.0)})
-    assert found[0].endswith(": 30 minutes")
-    assert found[-2].startswith("forecast for mine, without other corpora: 50 minutes, on 2")
-
-
-def test_on_one_core_all_trainings_are_one_after_another(lines):
-    """By hand: 60 and 30 minutes, and 5."""
-    found = lines({"a": ("portable", 1, 3600.0), "b": ("native", 1, 1800.0)}, cores=1)
-    assert found[-2] == (
-        "forecast for mine, without other corpora: 95 minutes, on 1 idle core of this machine"
+def total_line(minutes, cores):
+    """The line that says how long all stages take."""
+    return (
+        f"forecast for mine, without other corpora: {minutes} minutes, on {cores} of this machine"
     )
 
 
-def test_a_training_that_patience_ends_has_no_forecast(lines):
-    assert lines({"a": ("native", None, 0.0)}) == [
-        "a trains until train.patience ends it",
-        END,
+def test_each_training_has_its_updates_passes_and_minutes(forecast_lines):
+    """By hand: 250,000 updates, of a pair each here, are 2.5 passes over 100,000 pairs."""
+    lines = forecast_lines(
+        {
+            "a": system("portable", minutes_on_one_core=60, updates=250_000),
+            "b": system("portable", minutes_on_one_core=30, updates=1),
+        }
+    )
+    assert lines[:2] == [
+        "a trains for at most 250,000 updates, 2.5 passes over the text: 60 minutes",
+        "b trains for at most 1 update, 0.0 passes over the text: 30 minutes",
     ]
 
 
-def test_for_a_gpu_there_is_no_forecast(lines):
-    assert lines({"a": ("native", 2, 3600.0)}, has_gpu=True) == [
-        "a trains for at most 2 updates, 0.0 passes over the text",
-        END,
-    ]
+def test_the_forecast_ends_with_the_time_of_all_stages_and_advice(forecast_lines):
+    lines = forecast_lines({"a": system("portable", minutes_on_one_core=60)})
+    assert lines[1:] == [total_line(60 + OTHER_STAGES_MINUTES, "2 idle cores"), ADVICE]
+
+
+def test_portable_trainings_share_the_cores(forecast_lines):
+    """By hand: beside each other on two cores, 60 and 30 minutes take 60."""
+    lines = forecast_lines(
+        {
+            "a": system("portable", minutes_on_one_core=60),
+            "b": system("portable", minutes_on_one_core=30),
+        },
+        cores=2,
+    )
+    assert lines[-2] == total_line(60 + OTHER_STAGES_MINUTES, "2 idle cores")
+
+
+def test_many_portable_trainings_take_their_sum_over_the_cores(forecast_lines):
+    """By hand: 4 trainings of 60 minutes take 4 * 60 / 2 = 120 minutes on two cores."""
+    systems = {}
+    for name in ("a", "b", "c", "d"):
+        systems[name] = system("portable", minutes_on_one_core=60)
+    lines = forecast_lines(systems, cores=2)
+    assert lines[-2] == total_line(120 + OTHER_STAGES_MINUTES, "2 idle cores")
+
+
+def test_other_trainings_use_all_cores(forecast_lines):
+    """By hand: 60 minutes on one core are 30 on two."""
+    lines = forecast_lines({"a": system("native", minutes_on_one_core=60)}, cores=2)
+    assert lines[0] == "a trains for at most 1 update, 0.0 passes over the text: 30 minutes"
+
+
+def test_other_trainings_run_one_after_another(forecast_lines):
+    """By hand: 60 and 30 minutes on one core are 30 and 15 on two, 45 in all."""
+    lines = forecast_lines(
+        {
+            "a": system("native", minutes_on_one_core=60),
+            "b": system("native", minutes_on_one_core=30),
+        },
+        cores=2,
+    )
+    assert lines[-2] == total_line(45 + OTHER_STAGES_MINUTES, "2 idle cores")
+
+
+def test_on_one_core_all_trainings_are_one_after_another(forecast_lines):
+    """By hand: 60 and 30 minutes are 90."""
+    lines = forecast_lines(
+        {
+            "a": system("portable", minutes_on_one_core=60),
+            "b": system("native", minutes_on_one_core=30),
+        },
+        cores=1,
+    )
+    assert lines[-2] == total_line(90 + OTHER_STAGES_MINUTES, "1 idle core")
+
+
+def test_a_training_that_patience_ends_has_no_forecast(forecast_lines):
+    lines = forecast_lines({"a": system("native", minutes_on_one_core=60, updates=None)})
+    assert lines == ["a trains until train.patience ends it", ADVICE]
+
+
+def test_for_a_gpu_there_is_no_forecast(forecast_lines):
+    systems = {"a": system("native", minutes_on_one_core=60, updates=2)}
+    lines = forecast_lines(systems, has_gpu=True)
+    assert lines == ["a trains for at most 2 updates, 0.0 passes over the text", ADVICE]

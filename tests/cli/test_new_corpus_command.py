@@ -349,17 +349,36 @@ def test_a_text_of_which_the_rules_leave_nothing_is_refused(project, capsys):
     assert "0% of the pairs look like fr and ru" in capsys.readouterr().err
 
 
-def test_the_columns_of_a_table_are_those_with_words(project):
-    rows = enumerate(GOOD, 1)
-    text = "".join(f"{number}\t{a}\t{b}\t{number / 500:.2f}\n" for number, (a, b) in rows)
-    text = text.replace("0.50\n", "0.5\r0\n")  # no end of a line
-    (project / "inputs" / "memory.en-de.tsv").write_text(text, encoding="utf-8")
-    (project / "inputs" / "packed.en-de.tsv.gz").write_bytes(gzip.compress(text.encode()))
-    for name in ("memory.en-de.tsv", "packed.en-de.tsv.gz"):
-        new = NewCorpus.of([Path("inputs", name)], None)
-        (part,) = new.corpus.files.train.values()
-        assert part.columns == (2, 3)
-        assert sorted(new.sample) == sorted(GOOD)
+def write_table(path):
+    """Write the 500 pairs of GOOD as a table: number, English, German, score from 0 to 1.
+
+    One score contains a carriage return, which does not end a row.
+    """
+    rows = []
+    for number, (english, german) in enumerate(GOOD, 1):
+        score = "0.5\r0" if number == 250 else f"{number / 500:.2f}"
+        rows.append(f"{number}\t{english}\t{german}\t{score}\n")
+    content = "".join(rows).encode()
+    if path.suffix == ".gz":
+        content = gzip.compress(content)
+    path.write_bytes(content)
+
+
+@pytest.mark.parametrize("name", ["memory.en-de.tsv", "packed.en-de.tsv.gz"])
+def test_the_columns_of_a_table_are_those_with_words(project, name):
+    write_table(project / "inputs" / name)
+    new = NewCorpus.of([Path("inputs", name)], None)
+    (table,) = new.corpus.files.train.values()
+    # Columns count from 1: 2 is English, 3 is German.
+    assert table.columns == (2, 3)
+
+
+@pytest.mark.parametrize("name", ["memory.en-de.tsv", "packed.en-de.tsv.gz"])
+def test_the_pairs_of_a_table_are_its_rows(project, name):
+    """The order does not matter: NewCorpus draws its sample."""
+    write_table(project / "inputs" / name)
+    new = NewCorpus.of([Path("inputs", name)], None)
+    assert sorted(new.sample) == sorted(GOOD)
 
 
 @pytest.mark.parametrize("pairs", [100, 4_999, 150_000, 3_000_000, 14_000_000, 40_000_000])
