@@ -7,7 +7,7 @@ import signal
 import subprocess
 import sys
 import time
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import pytest
 
@@ -24,7 +24,6 @@ from root import ROOT
 CELLS = ["tiny-other-1", "tiny-own-1", "wide-own-1"]
 TRAININGS = [f"train@{cell}" for cell in CELLS]
 AFTER = {f"{kind}@{cell}" for kind in ("train", "average", "translate", "score") for cell in CELLS}
-PORTABLE = "  tiny:\n", "  tiny:\n    arithmetic: portable\n"
 # Ends once two trainings run at the same time, and fails if there is only one for ten seconds.
 MEETING = """\
 mkdir -p work/meeting; touch work/meeting/$$
@@ -63,99 +62,160 @@ run(main)
 def project(stand_in, tmp_path, monkeypatch):
     """One with portable arithmetic, not yet run with it, as the folder of this process."""
     copy = stand_in.copy(tmp_path / "project")
-    copy.edit("params.yaml", *PORTABLE)
+    copy.edit("params.yaml", "  tiny:\n", "  tiny:\n    arithmetic: portable\n")
     monkeypatch.chdir(copy.root)
     monkeypatch.setenv("PATH", copy.environment["PATH"])
     monkeypatch.setattr(side_by_side, "_cores", lambda: 2)
     return copy
 
 
+@dataclass(frozen=True)
+class Run:
+    """A run of what has changed.
+
+    Attributes:
+        status: Its exit status.
+        started: The stages whose commands were started, in this order.
+        restored: The stages whose outputs came from DVC's run cache.
+    """
+
+    status: int
+    started: list[str]
+    restored: list[str]
+
+    @property
+    def started_trainings(self):
+        return [name for name in self.started if name in TRAININGS]
+
+
+NOTHING_TO_DO = Run(status=0, started=[], restored=[])
+
+
 def run():
-    """The status of a run, the stages whose commands have run, and those that were restored."""
-    begun = list[tuple[str, bool]]()
+    """Resolve the settings and run what has changed."""
+    started = []
+    restored = []
+
+    def note(name, is_restored):
+        if is_restored:
+            restored.append(name)
+        else:
+            started.append(name)
+
     resolve()
-    status = side_by_side.run(lambda *each: begun.append(each))
-    ran, restored = ([n for n, cached in begun if cached is kind] for kind in (False, True))
-    return status, ran, restored
+    status = side_by_side.run(note)
+    return Run(status, started, restored)
 
 
 def entries(project):
     return load_yaml(project.root / "dvc.lock")["stages"]
 
 
-def test_trainings_run_at_the_same_time_and_all_is_recorded(project, monkeypatch):
+@pytest.mark.usefixtures("project")
+def test_trainings_run_at_the_same_time(monkeypatch):
+    """Each training fails unless it meets another one."""
     monkeypatch.setenv("WHILE_TRAINING", MEETING)
-    status, ran, restored = run()
-    assert (status, restored) == (0, [])
-    assert {*ran} == {"resolve", "report"} | AFTER
-    assert (ran[0], ran[-1]) == ("resolve", "report")
-    assert next(name for name in ran if name in TRAININGS) == "train@wide-own-1"  # the longest
+    assert run().status == 0
+
+
+def test_all_that_has_changed_runs_once_and_is_recorded(project):
+    first = run()
+    assert first.status == 0
+    assert first.restored == []
+    assert sorted(first.started) == sorted({"resolve", "report"} | AFTER)
     assert project.changed() == set()
-    assert run() == (0, [], [])
+    assert run() == NOTHING_TO_DO
+
+
+@pytest.mark.usefixtures("project")
+def test_resolve_is_first_the_report_last_and_the_longest_training_before_others():
+    first = run()
+    assert first.started[0] == "resolve"
+    assert first.started_trainings[0] == "train@wide-own-1"
+    assert first.started[-1] == "report"
 
 
 def test_systems_with_the_same_training_have_it_one_after_the_other(project, monkeypatch):
-    """The second would wait for the first, and keep a core."""
+    """The second would wait for the first, and keep a core; so another one is started before."""
     monkeypatch.setenv("WHILE_TRAINING", MEETING)
     twin = "  twin:\n    like: wide\n    decode: {beam: 2}\n"
     project.write("params.yaml", project.read("params.yaml") + twin)
-    status, ran, _ = run()
-    trained = [name for name in ran if name.startswith("train@")]
-    assert (status, trained[0]) == (0, "train@wide-own-1") and trained.index("train@twin-own-1") > 1
+    first = run()
+    assert first.status == 0
+    trainings = [name for name in first.started if name.startswith("train@")]
+    assert trainings[0] == "train@wide-own-1"
+    assert trainings[1] != "train@twin-own-1"
+    assert "train@twin-own-1" in trainings
 
 
 def test_what_is_recorded_is_what_dvc_records(project, tmp_path):
     other = project.copy(tmp_path / "other")
-    assert run()[0] == 0
+    assert run().status == 0
     other.repro()
     assert entries(project) == entries(other)
 
 
 def test_what_has_run_before_comes_from_the_run_cache(project):
-    assert run()[0] == 0
-    project.edit("params.yaml", *reversed(PORTABLE))
-    assert run()[0] == 0
-    project.edit("params.yaml", *PORTABLE)
-    status, ran, restored = run()
-    assert status == 0
-    assert {*ran} == {"resolve", "report"}  # whose outputs are in git
-    assert {*restored} == AFTER
+    portable = "  tiny:\n    arithmetic: portable\n"
+    native = "  tiny:\n"
+    assert run().status == 0
+    project.edit("params.yaml", portable, native)
+    assert run().status == 0
+    project.edit("params.yaml", native, portable)
+    again = run()
+    assert again.status == 0
+    # The outputs of these two are in git, not in the cache.
+    assert set(again.started) == {"resolve", "report"}
+    assert set(again.restored) == AFTER
     assert project.changed() == set()
 
 
-def test_after_a_failure_none_is_started_and_the_finished_ones_are_recorded(project, monkeypatch):
+@pytest.mark.usefixtures("project")
+def test_after_a_failure_no_training_is_started(monkeypatch):
+    """On two cores, two of the three trainings are started at once; both fail."""
     monkeypatch.setenv("WHILE_TRAINING", "exit 1")
-    status, ran, _ = run()
-    assert status
-    assert len({*ran} & {*TRAININGS}) == 2
+    failed = run()
+    assert failed.status != 0
+    assert len(failed.started_trainings) == 2
+
+
+def test_after_a_failure_the_finished_stages_are_recorded_and_no_others(project, monkeypatch):
+    monkeypatch.setenv("WHILE_TRAINING", "exit 1")
+    failed = run()
+    assert failed.started[0] == "resolve"
     changed = project.changed()
-    assert {*TRAININGS} <= changed and "resolve" not in changed
+    assert "resolve" not in changed
+    assert changed >= set(TRAININGS)
 
 
 def test_an_error_of_ours_loses_no_stage_that_runs(project, monkeypatch):
     """Such as standard output that is closed: make reproduce | head."""
     monkeypatch.setenv("WHILE_TRAINING", "sleep 0.5")
-    begun = list[str]()
+    started_trainings = []
 
-    def started(name, _restored):
-        begun.append(name)
-        if len({*begun} & {*TRAININGS}) == 2:
+    def fail_at_the_second_training(name, _is_restored):
+        if name in TRAININGS:
+            started_trainings.append(name)
+        if len(started_trainings) == 2:
             raise BrokenPipeError(32, "Broken pipe")
 
     resolve()
     with pytest.raises(UserError, match="Broken pipe"):
-        side_by_side.run(started)
-    ran, _ = (name for name in begun if name in TRAININGS)
-    assert ran not in project.changed()
+        side_by_side.run(fail_at_the_second_training)
+    # The command of the first one ran when the error came, that of the second was not started.
+    first, second = started_trainings
+    changed = project.changed()
+    assert first not in changed
+    assert second in changed
 
 
 @pytest.mark.parametrize(("end", "failed"), [("", 1), ("\nsys.exit(3)", 3)])
 def test_a_command_without_its_outputs_or_with_a_status_has_failed(project, capsys, end, failed):
     script = project.root / "stages" / "score.py"
     script.write_text(end and script.read_text() + end)
-    status, ran, _ = run()
-    assert status == failed
-    assert "report" not in ran
+    ended = run()
+    assert ended.status == failed
+    assert "report" not in ended.started
     assert any(name.startswith("score@") for name in project.changed())
     assert ("does not exist" in capsys.readouterr().err) == (not end)
 
@@ -196,8 +256,7 @@ def test_a_command_that_a_signal_ends_has_failed():
 def test_a_stage_that_a_signal_ends_is_named(project, capsys):
     script = project.root / "stages" / "score.py"
     script.write_text("import os\nos.kill(os.getpid(), 9)")
-    status, _, _ = run()
-    assert status == 137
+    assert run().status == 137
     assert re.search(r"error: score@\S+: ended by signal 9\n", capsys.readouterr().err)
 
 
