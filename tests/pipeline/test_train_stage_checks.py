@@ -16,6 +16,7 @@ from bleuprint.training.fingerprints import Fingerprints, Job
 from params import write_resolved
 from prepared import prepare
 from servers import free_port
+from shared_folders import left_unchanged
 from trainings import (
     ALONE,
     checkpoints,
@@ -35,7 +36,9 @@ OTHER = f"process 1 of 2 on {socket.gethostname()}"
 @pytest.fixture(scope="module")
 def untrained(tmp_path_factory):
     """The toy project. Not to be changed."""
-    return project(tmp_path_factory.mktemp("untrained"))
+    root = project(tmp_path_factory.mktemp("untrained"))
+    with left_unchanged(root):
+        yield root
 
 
 def check_with_an_empty_set(root, empty):

@@ -11,6 +11,7 @@ from bleuprint.report import report
 from bleuprint.report.frame import RESULTS
 from bleuprint.report.page import curves
 from bleuprint.report.records import collect
+from shared_folders import left_unchanged
 
 
 @pytest.fixture(autouse=True, scope="module")
@@ -50,9 +51,11 @@ def made(tmp_path_factory):
 @pytest.fixture(scope="module")
 def written(made, tmp_path_factory):
     """After the report stage. Not to be changed."""
-    root = shutil.copytree(made[0], tmp_path_factory.mktemp("written") / "copy")
-    report.write_reports(made[1], root)
-    return root, made[1]
+    made_root, settings = made
+    root = shutil.copytree(made_root, tmp_path_factory.mktemp("written") / "copy")
+    report.write_reports(settings, root)
+    with left_unchanged(root):
+        yield root, settings
 
 
 @pytest.fixture

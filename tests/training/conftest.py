@@ -4,6 +4,7 @@ import pytest
 import torch
 
 from prepared import prepare
+from shared_folders import left_unchanged
 from trainings import merges, toy_pairs
 
 
@@ -11,7 +12,9 @@ from trainings import merges, toy_pairs
 def corpus(tmp_path_factory):
     """A toy corpus, binarized. Not to be changed."""
     sets = {"train": toy_pairs(200, 1), "valid": toy_pairs(9, 2), "test.x": toy_pairs(9, 3)}
-    return prepare(tmp_path_factory.mktemp("toy"), sets, units=merges(40)).binary
+    prepared = prepare(tmp_path_factory.mktemp("toy"), sets, units=merges(40))
+    with left_unchanged(prepared.root):
+        yield prepared.binary
 
 
 @pytest.fixture

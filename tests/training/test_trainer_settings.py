@@ -22,6 +22,7 @@ from bleuprint.training.job import export_checkpoints
 from bleuprint.training.loss import batch_loss
 from bleuprint.training.observer import Observer
 from params import write_resolved
+from shared_folders import left_unchanged
 from trainings import fresh, job_in, project, train, train_here, write_params
 
 pytestmark = pytest.mark.usefixtures("one_thread")
@@ -31,7 +32,9 @@ RESULTS = Path("results", "micro", "toy", "1")
 @pytest.fixture(scope="module")
 def untrained(tmp_path_factory):
     """The toy project. Not to be changed."""
-    return project(tmp_path_factory.mktemp("untrained"))
+    root = project(tmp_path_factory.mktemp("untrained"))
+    with left_unchanged(root):
+        yield root
 
 
 @pytest.mark.parametrize("processes", [1, 2])
