@@ -260,7 +260,9 @@ def _read_failure(cache: Path, output: str) -> _Failure:
         errors = re.findall(r"(?m)^E   +(\S.*)$", output)
         return _Failure(test, errors[0] if errors else "")
     # The last line that names a test without a result names the test that ended pytest.
-    started = re.findall(r"(?m)^(\S+\.py(?:::.*?)?)(?: (?:PASSED|SKIPPED|XFAIL).*)?$", output)
+    # Python writes why it ends beside that name.
+    after_name = r"PASSED|SKIPPED|XFAIL|Timeout \(|Fatal Python error: "
+    started = re.findall(rf"(?m)^(\S+\.py(?:::.*?)?)(?: (?:{after_name}).*)?$", output)
     test = started[-1].rstrip() if started else ""
     if f"Timeout (0:{SECONDS_PER_TEST // 60:02}" in output:
         return _Failure(test, f"hung for {SECONDS_PER_TEST} s")

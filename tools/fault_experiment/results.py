@@ -10,9 +10,16 @@ from pathlib import Path
 from bleuprint.runtime.errors import UserError
 from tools.fault_experiment.clone import Outcome
 from tools.fault_experiment.faults import Fault, with_fault
+from tools.fault_experiment.selection import Round
 
-# The columns of the summary's tables.
-COUNTED_RESULTS = ("caught", "survived", "time limit")
+# The columns of the summary's tables. A fault counts as caught if a test of its package caught it;
+# "caught elsewhere", if only another test did.
+CAUGHT_ELSEWHERE = "caught elsewhere"
+COLUMNS = ("caught", CAUGHT_ELSEWHERE, "survived", "time limit")
+TIME_LIMIT_NOTE = (
+    "time limit: pytest took too long although no single test hung, so it is unknown whether a "
+    "test catches the fault. These faults count neither as caught nor as survived; raise --minutes."
+)
 
 
 @dataclass(frozen=True)
@@ -42,6 +49,13 @@ class Trial:
     def is_counted(self) -> bool:
         """Whether the module could be imported with the fault, so that tests could run."""
         return self.outcome.result != "broken"
+
+    @property
+    def column(self) -> str:
+        """The column of the summary's tables in which the trial counts."""
+        if self.outcome.result == "caught" and self.outcome.round == Round.ELSEWHERE:
+            return CAUGHT_ELSEWHERE
+        return self.outcome.result
 
 
 class Results:
@@ -133,6 +147,8 @@ class Results:
             parts.append(f"fails without a fault: {test}")
         parts.append(_table(counted, "package", lambda trial: trial.drawn.package))
         parts.append(_table(counted, "kind", lambda trial: trial.drawn.fault.kind))
+        if any(trial.outcome.result == "time limit" for trial in counted):
+            parts.append(TIME_LIMIT_NOTE)
         broken = len(trials) - len(counted)
         parts.append(f"not counted, since the module could not be imported: {broken}")
         return "\n\n".join(parts)
@@ -154,14 +170,17 @@ def _diff(source: str, fault: Fault) -> str:
 
 
 def _table(trials: list[Trial], title: str, name_of: Callable[[Trial], str]) -> str:
-    """Return the number of trials with each result as a Markdown table.
+    """Return the number of trials in each column as a Markdown table.
 
     Args:
         trials: The trials to count.
         title: The title of the first column.
         name_of: Returns the row in which a trial counts.
     """
-    lines = [f"| {title} | faults | {' | '.join(COUNTED_RESULTS)} |", "|---|---:|---:|---:|---:|"]
+    lines = [
+        f"| {title} | faults | {' | '.join(COLUMNS)} |",
+        f"|---|---:|{'---:|' * len(COLUMNS)}",
+    ]
     for name in sorted({name_of(trial) for trial in trials}):
         row = [trial for trial in trials if name_of(trial) == name]
         lines.append(_table_row(name, row))
@@ -171,6 +190,6 @@ def _table(trials: list[Trial], title: str, name_of: Callable[[Trial], str]) -> 
 
 def _table_row(name: str, trials: list[Trial]) -> str:
     counts = [len(trials)]
-    for result in COUNTED_RESULTS:
-        counts.append(sum(trial.outcome.result == result for trial in trials))
+    for column in COLUMNS:
+        counts.append(sum(trial.column == column for trial in trials))
     return f"| {name} | {' | '.join(map(str, counts))} |"

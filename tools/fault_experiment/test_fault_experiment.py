@@ -3,6 +3,7 @@
 import ast
 import os
 import subprocess
+from collections.abc import Callable, Iterator
 from itertools import islice
 from pathlib import Path
 
@@ -10,10 +11,12 @@ import pytest
 
 from bleuprint.runtime.errors import UserError
 from root import ROOT
-from tools.fault_experiment.clone import Clone
+from tools.fault_experiment import clone as clone_module
+from tools.fault_experiment.clone import Clone, Outcome
 from tools.fault_experiment.drawing import draw_faults, faults_per_package
 from tools.fault_experiment.experiment import Experiment
 from tools.fault_experiment.faults import Fault, faults_in, is_another_program, with_fault
+from tools.fault_experiment.results import DrawnFault, Results
 from tools.fault_experiment.selection import Round, select_tests
 from tools.git_commands import git
 
@@ -330,6 +333,109 @@ def test_all_tests_of_a_file_that_cannot_be_collected_fail_without_a_fault(clone
         )
     finally:
         file.unlink()
+
+
+# A test that notices a fault in `clamp`, and what it then does.
+TOY_TEST = """\
+import os
+import time
+
+from toy.bounds.clamping import clamp
+
+
+def test_before():
+    pass
+
+
+def test_toy():
+    if clamp(-1, 1, 3) != 1:
+        {consequence}
+"""
+
+
+@pytest.fixture
+def outcome_of(clone: Clone) -> Iterator[Callable[[str], Outcome]]:
+    """A function: what becomes of a fault if a test does something as soon as it sees it."""
+    tests = clone.folder / "tests/bounds/test_clamping.py"
+
+    def outcome_of(consequence: str) -> Outcome:
+        tests.write_text(TOY_TEST.format(consequence=consequence))
+        return clone.try_fault(the_fault("dropped guard", "clamp"), [Round.NAMED, Round.PACKAGE])
+
+    yield outcome_of
+    tests.write_text(TESTS)
+
+
+def test_a_fault_with_which_a_test_hangs_is_caught(
+    outcome_of: Callable[[str], Outcome], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(clone_module, "SECONDS_PER_TEST", 1)
+    outcome = outcome_of("time.sleep(3600)")
+    assert (outcome.result, outcome.message) == ("caught", "hung for 1 s")
+    assert outcome.test == "tests/bounds/test_clamping.py::test_toy"
+
+
+def test_a_run_that_takes_too_long_is_neither_caught_nor_survived(
+    outcome_of: Callable[[str], Outcome], clone: Clone, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(clone, "seconds_per_run", 1)
+    outcome = outcome_of("time.sleep(3600)")
+    assert (outcome.result, outcome.round, outcome.test) == ("time limit", "named", "")
+    assert (clone.folder / "src/toy/bounds/clamping.py").read_text() == MODULE
+
+
+@pytest.mark.parametrize("consequence", ["os._exit(3)", "os.kill(os.getpid(), 11)"])
+def test_a_fault_with_which_a_test_ends_pytest_is_caught(
+    outcome_of: Callable[[str], Outcome], consequence: str
+) -> None:
+    outcome = outcome_of(consequence)
+    assert outcome.result == "caught"
+    assert outcome.test == "tests/bounds/test_clamping.py::test_toy"
+
+
+def test_the_limit_of_a_test_is_recognized_in_what_pytest_prints(tmp_path: Path) -> None:
+    # as Python's faulthandler prints it after 400 seconds
+    output = (
+        "tests/test_a.py::test_one PASSED [ 50%]\n"
+        "tests/test_a.py::test_two Timeout (0:06:40)!\n"
+        "Thread 0x00007f (most recent call first):\n"
+    )
+    failure = clone_module._read_failure(tmp_path, output)
+    assert failure.test == "tests/test_a.py::test_two"
+    assert failure.message == "hung for 400 s"
+
+
+def test_the_tables_tell_who_caught_a_fault(tmp_path: Path) -> None:
+    results = Results(tmp_path / "faults-1.jsonl", 1, "a" * 40)
+    outcomes = [
+        Outcome("caught", Round.NAMED, "tests/bounds/test_clamping.py::test_low"),
+        Outcome("caught", Round.PACKAGE, "tests/bounds/test_other.py::test_low"),
+        Outcome("caught", Round.ELSEWHERE, "tests/integration/test_all.py::test_low"),
+        Outcome("survived", Round.ELSEWHERE),
+        Outcome("broken", Round.NAMED),
+    ]
+    for number, outcome in enumerate(outcomes):
+        drawn = DrawnFault("bounds", number, the_fault("dropped guard", "clamp"))
+        results.add_trial(drawn, outcome, MODULE)
+    lines = results.summary().splitlines()
+    header = "| package | faults | caught | caught elsewhere | survived | time limit |"
+    place = lines.index(header)
+    assert lines[place + 1 : place + 4] == [
+        "|---|---:|---:|---:|---:|---:|",
+        "| bounds | 4 | 2 | 1 | 1 | 0 |",
+        "| all | 4 | 2 | 1 | 1 | 0 |",
+    ]
+    assert not [line for line in lines if line.startswith("time limit: pytest")]
+
+
+def test_the_summary_says_how_time_limits_count(tmp_path: Path) -> None:
+    results = Results(tmp_path / "faults-1.jsonl", 1, "a" * 40)
+    drawn = DrawnFault("bounds", 0, the_fault("dropped guard", "clamp"))
+    results.add_trial(drawn, Outcome("time limit", Round.ELSEWHERE), MODULE)
+    lines = results.summary().splitlines()
+    assert lines.count("| bounds | 1 | 0 | 0 | 0 | 1 |") == 1
+    (note,) = [line for line in lines if line.startswith("time limit: pytest")]
+    assert "count neither as caught nor as survived" in note
 
 
 def test_results_of_another_commit_are_refused(project: Path, tmp_path: Path) -> None:
