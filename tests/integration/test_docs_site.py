@@ -65,6 +65,7 @@ def test_the_start_page_lists_each_recipe_with_its_first_bleu(site):
     rows = re.findall(r"<tr.*?</tr>", (site / page).read_text(encoding="utf-8"), re.DOTALL)
     text = {re.findall(r"<p>.*?>([\w-]+)<", row)[0]: row for row in rows if "<td>" in row}
     assert sorted(text) == RECIPES
+    assert REPORTS
     for report in REPORTS:
         name = "phrasebook" if report.name == "reports" else report.name
         cells = json.loads((report / "results.json").read_text("utf-8"))["measures"]
@@ -79,12 +80,15 @@ def test_the_start_page_lists_each_recipe_with_its_first_bleu(site):
 
 
 def test_pages_of_results_have_their_commands_and_quote_none_but_embedded_text(site):
+    assert REPORTS
     for report in REPORTS:
         name = "phrasebook" if report.name == "reports" else report.name
         page = (site / report.relative_to(ROOT) / "table.html").read_text(encoding="utf-8")
         assert f"make recipe NAME={name} && make reproduce" in unescape(re.sub("<.*?>", "", page))
         assert '<figure class="curves"><svg' in page
-    for path in (ROOT / "reports").glob("*/index.html"):
+    pages = list((ROOT / "reports").glob("*/index.html"))
+    assert pages
+    for path in pages:
         assert (site / path.relative_to(ROOT)).read_bytes() == path.read_bytes()
         for corpus in load(ROOT / "recipes" / f"{path.parent.name}.yaml").corpora.values():
             urls = re.findall(r"url='([^']*)'", repr(corpus.files))

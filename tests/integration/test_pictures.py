@@ -50,6 +50,7 @@ def test_the_table_shows_the_scores_and_intervals_to_scale():
     texts = [text.text for text in root.iter("{http://www.w3.org/2000/svg}text")]
     measures = json.loads((ROOT / "reports" / "results.json").read_text("utf-8"))["measures"]
     records = [each for each in measures if (each["measure"], each["group"]) == ("bleu", "")]
+    assert records
     for record in records:
         assert f"{record['value']:.1f}" in texts
         if record["difference"]:
@@ -74,5 +75,7 @@ def test_drawings_follow_the_theme_and_request_nothing(name):
 
 def test_pictures_are_small():
     """Every clone has all their versions."""
-    for path in IMAGES.iterdir():
+    images = list(IMAGES.iterdir())
+    assert images
+    for path in images:
         assert path.stat().st_size < 150_000, path

@@ -77,6 +77,7 @@ RESOLVED = {
 @each_recipe
 def test_a_recipe_resolves_to_the_settings_that_it_had(name):
     resolved = SETTINGS[name].resolved()
+    assert resolved["cells"]
     for row in resolved["cells"].values():
         for cell in (each for each in row.values() if each["train"]):
             del cell["arithmetic"]  # which changes no more than rounding, nor does `compile`
@@ -106,7 +107,9 @@ def test_urls_are_pinned_to_a_commit_or_by_a_sum():
 
 
 def test_urls_are_of_the_web():
-    for file in every_file():
+    found = every_file()
+    assert found
+    for file in found:
         for url in (file.url, *file.mirrors):
             assert re.fullmatch(r"https://[a-z0-9.-]+/[\w./~-]+", url), url
 
