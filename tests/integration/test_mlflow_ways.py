@@ -61,7 +61,7 @@ def asked(address, path, content=None):
     url = f"{address}/api/2.0/mlflow/{path}"
     data = None if content is None else json.dumps(content).encode()
     headers = {"Content-Type": "application/json"}
-    with urllib.request.urlopen(urllib.request.Request(url, data, headers), timeout=30) as answer:
+    with urllib.request.urlopen(urllib.request.Request(url, data, headers), timeout=60) as answer:
         return json.load(answer)
 
 
@@ -181,7 +181,7 @@ def wait_for(url, process):
     deadline = time.monotonic() + 300
     while time.monotonic() < deadline:
         assert process.poll() is None, process.stdout.read()
-        with suppress(OSError), urllib.request.urlopen(url, timeout=5):
+        with suppress(OSError), urllib.request.urlopen(url, timeout=60):
             return
         time.sleep(0.2)
     raise AssertionError("no answer within five minutes")

@@ -175,7 +175,9 @@ def test_git_changes_no_line_ends():
     listed = subprocess.run(
         ["git", "-C", ROOT, "ls-files", "--eol"], check=True, capture_output=True, text=True
     )
-    for line in listed.stdout.splitlines():
+    lines = listed.stdout.splitlines()
+    assert lines
+    for line in lines:
         in_git, _, attributes = line.partition("\t")[0].split(maxsplit=2)
         assert (in_git, attributes.strip()) in {
             ("i/lf", "attr/text=auto eol=lf"),
@@ -188,11 +190,17 @@ def test_set_up_says_what_it_does_and_ends_silently(tmp_path):
     """By programs that stand in for uv, which installs, and for sleep, to save time."""
     for name in ("Makefile", "constraints.txt", "pyproject.toml"):
         shutil.copy(ROOT / name, tmp_path)
+    # Before the second pause from now, the loop has written the line that follows the first.
+    wait_for_a_line = (
+        'pauses=$(wc -l < "$log"); for _ in $(seq 6000); do\n'
+        '[ "$(wc -l < "$log")" -ge $((pauses + 2)) ] && break; /bin/sleep 0.01; done\n'
+    )
     programs = {
         "uv": 'mkdir -p .venv/bin; cp "$(dirname "$0")/python" .venv/bin\n'
-        '[ "$1" = venv ] && exit; /bin/sleep 1\n'
-        "head -c 150M /dev/zero > .venv/torch; /bin/sleep 1",
-        "sleep": "exec /bin/sleep 0.01",
+        '[ "$1" = venv ] && exit\n'
+        f'log="$(dirname "$0")/pauses"; touch "$log"; {wait_for_a_line}'
+        f"head -c 150M /dev/zero > .venv/torch; {wait_for_a_line}",
+        "sleep": 'echo >> "$(dirname "$0")/pauses"; exec /bin/sleep 0.01',
         "python": '[ "$2" = compileall ] || echo note: no C++ functions were built',
     }
     (tmp_path / "bin").mkdir()
@@ -204,7 +212,10 @@ def test_set_up_says_what_it_does_and_ends_silently(tmp_path):
         ["make", ".venv/.ready"], cwd=tmp_path, env=environment, capture_output=True, text=True
     )
     assert (done.returncode, done.stderr) == (0, "")
-    for line in (r"\d s, downloading packages, of which", r"1\d\d MB of some 3,000 unpacked after"):
+    for line in (
+        r"\d+ s, downloading packages, of which",
+        r"1\d\d MB of some 3,000 unpacked after",
+    ):
         assert re.search(rf"(?m)^\.venv: {line} ", done.stdout)
     assert done.stdout.endswith("\nnote: no C++ functions were built\n")
 

@@ -17,7 +17,7 @@ _ARGUMENTS = (
     "--no-sandbox",  # which root has none of
     "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1",
 )
-_SECONDS = 30
+_SECONDS = 120
 _WITHIN = ("data", "chrome", "chrome-untrusted", "about", "file")
 
 

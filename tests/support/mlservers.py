@@ -58,7 +58,7 @@ class MlServer:
             assert self._process is not None
             assert self._process.poll() is None, "the server has stopped"
             try:
-                with urllib.request.urlopen(f"{self.uri}/health", timeout=2):
+                with urllib.request.urlopen(f"{self.uri}/health", timeout=60):
                     return
             except OSError:
                 time.sleep(0.2)
@@ -68,7 +68,7 @@ class MlServer:
         """Kill the server, as when its machine loses power: clients get no notice."""
         if self._process is not None:
             os.killpg(self._process.pid, signal.SIGKILL)
-            self._process.wait(timeout=30)
+            self._process.wait(timeout=60)
             self._process = None
 
 

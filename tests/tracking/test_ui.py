@@ -80,6 +80,6 @@ def test_it_starts_and_ends_a_server(tmp_path, monkeypatch, mldatabase, request)
     for each in [psutil.Process(process.pid), *psutil.Process(process.pid).children(True)]:
         assert store not in each.cmdline()  # all users see it, and it may hold a password
     process.send_signal(signal.SIGINT)
-    process.communicate(timeout=30)
+    process.communicate(timeout=60)
     with socket.create_server(("127.0.0.1", port)):
         pass  # its server has ended, too
