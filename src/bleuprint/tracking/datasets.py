@@ -85,7 +85,8 @@ def may_be_copied(settings: Settings, system: str, corpus: str) -> bool:
     vocabulary. First weights from another project may contain any text.
     """
     corpora: set[str] = set()
-    waiting = [(system, corpus)]  # what each was made of follows; the settings have no circles
+    # The walk ends without a record of visited runs, since `check_order` refuses circular settings.
+    waiting = [(system, corpus)]
     while waiting:
         cell = waiting.pop()
         column = settings.corpus(cell[1])
