@@ -1,12 +1,15 @@
 """Which processes change how Ctrl-C acts, and when."""
 
+import enum
 import signal
 import sys
 import threading
+from dataclasses import dataclass
+from typing import Literal
 
 import pytest
 
-from bleuprint.runtime import interrupts
+from bleuprint.runtime import interrupts, schema
 
 
 @pytest.fixture(autouse=True)
@@ -75,3 +78,62 @@ def test_what_comes_while_ctrl_c_is_held_acts_at_its_end(monkeypatch):
     assert came == []
     interrupts.end_at_once()
     assert came == ["SIGINT"]
+
+
+class Color(enum.Enum):
+    """A value during whose representation the user presses Ctrl-C."""
+
+    RED = "red"
+
+    def __repr__(self):
+        signal.raise_signal(signal.SIGINT)
+        return "red"
+
+
+@dataclass(frozen=True)
+class Paint:
+    """A document with that value."""
+
+    color: Literal[Color.RED]
+
+
+def test_ctrl_c_while_pydantic_builds_a_schema_is_no_error_of_the_schema():
+    """Its core, written in Rust, asks for the representation of each allowed value."""
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    with pytest.raises(KeyboardInterrupt):
+        schema._adapter(Paint)
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+
+
+def test_ctrl_c_while_pydantic_builds_a_validator_is_no_error_of_the_schema():
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    schema._adapter(Paint)
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    with pytest.raises(KeyboardInterrupt):
+        schema._validator(Paint)
+
+
+def test_ctrl_c_acts_once_after_a_block_that_fails():
+    came = []
+    signal.signal(signal.SIGINT, lambda *_: came.append("SIGINT"))
+    with pytest.raises(LookupError), interrupts.postponed():
+        signal.raise_signal(signal.SIGINT)
+        signal.raise_signal(signal.SIGINT)
+        assert came == []
+        raise LookupError
+    assert came == ["SIGINT"]
+
+
+def test_nothing_is_postponed_in_another_thread():
+    """Python never handles a signal there, and refuses to change how it acts."""
+    handlers = []
+
+    def work():
+        with interrupts.postponed():
+            handlers.append(signal.getsignal(signal.SIGINT))
+
+    before = signal.getsignal(signal.SIGINT)
+    thread = threading.Thread(target=work)
+    thread.start()
+    thread.join()
+    assert handlers == [before]

@@ -2,12 +2,14 @@
 
 Python would print the traceback of an import, or of a thread that it waits for. `errors.run`
 catches Ctrl-C from when it starts until the work is done. Only processes of this project's commands
-and stages change how signals act, not those that import it.
+and stages change how signals act, not those that import it; but for `postponed`, which every caller
+may use.
 """
 
 import signal
 import sys
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import PurePath
 
 
@@ -33,6 +35,32 @@ def catch() -> None:
     with suppress(ValueError):
         if signal.getsignal(signal.SIGINT) is signal.SIG_DFL:
             signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+@contextmanager
+def postponed() -> Iterator[None]:
+    """Let Ctrl-C act only after the block.
+
+    For calls of libraries that do not pass KeyboardInterrupt on: pydantic's core, which is written
+    in Rust, reports it as an error of the schema that it builds, or prints and forgets it.
+    """
+    has_arrived = False
+
+    def remember(*_: object) -> None:
+        nonlocal has_arrived
+        has_arrived = True
+
+    try:
+        handler = signal.signal(signal.SIGINT, remember)
+    except ValueError:  # in another thread than the first, where Python never handles signals
+        yield
+        return
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, handler)
+        if has_arrived:
+            signal.raise_signal(signal.SIGINT)
 
 
 def _is_ours() -> bool:

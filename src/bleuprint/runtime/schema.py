@@ -19,6 +19,7 @@ from pydantic_core import CoreSchema, SchemaValidator, ValidationError, core_sch
 
 from bleuprint.runtime.errors import UserError, UserErrors
 from bleuprint.runtime.files import RERUN, DamagedFile, read_json
+from bleuprint.runtime.interrupts import postponed
 from bleuprint.runtime.yaml_tree import Place
 
 T = TypeVar("T")
@@ -168,7 +169,8 @@ def dump(value: Any) -> Any:
 
 def json_schema(kind: Any) -> dict[str, Any]:
     """The JSON Schema of a dataclass, for editors."""
-    schema = TypeAdapter(kind).json_schema()
+    with postponed():
+        schema = _adapter(kind).json_schema()
     for each in (schema, *schema.get("$defs", {}).values()):
         each.setdefault("additionalProperties", False)
     return schema
@@ -192,12 +194,15 @@ def there_are(name: Any, known: Collection[str]) -> str:
 
 @cache
 def _adapter(kind: Any) -> TypeAdapter[Any]:
-    return TypeAdapter(kind)
+    with postponed():
+        return TypeAdapter(kind)
 
 
 @cache
 def _validator(kind: Any) -> SchemaValidator:
-    return SchemaValidator(_strict(_adapter(kind).core_schema))
+    schema = _strict(_adapter(kind).core_schema)
+    with postponed():
+        return SchemaValidator(schema)
 
 
 def _strict(schema: Any) -> Any:
