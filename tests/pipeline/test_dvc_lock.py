@@ -146,3 +146,24 @@ def test_a_damaged_list_of_locks_says_what_to_remove(small_project, damaged):
     (small_project / ".dvc" / "tmp" / "rwlock").write_bytes(damaged)
     with pytest.raises(UserError, match=r"rwlock'.*; remove it, if no other DVC runs here$"):
         changed_stages()
+
+
+@pytest.mark.parametrize("before", [None, b'{"read": {}, "write": {}}'])
+def test_a_stop_while_dvc_writes_its_list_of_locks_leaves_a_whole_one(
+    small_project, monkeypatch, before
+):
+    rwlock = small_project / ".dvc" / "tmp" / "rwlock"
+    rwlock.unlink(missing_ok=True)
+    if before is not None:
+        rwlock.write_bytes(before)
+    monkeypatch.setattr("dvc.rwlock.json.dump", interrupt)
+    with pytest.raises(KeyboardInterrupt):
+        changed_stages()
+    monkeypatch.undo()
+    assert (rwlock.read_bytes() if rwlock.exists() else None) == before
+
+
+def interrupt(_content, file):
+    """Begin to write into a file, and be stopped by Ctrl-C."""
+    file.write('{"rea')
+    raise KeyboardInterrupt

@@ -4,6 +4,7 @@ import enum
 import signal
 import sys
 import threading
+import time
 from dataclasses import dataclass
 from typing import Literal
 
@@ -16,7 +17,9 @@ from bleuprint.runtime import interrupts, schema
 def kept_handler():
     """Ctrl-C acts after a test as it did before."""
     before = signal.getsignal(signal.SIGINT)
+    hook = sys.unraisablehook
     yield
+    sys.unraisablehook = hook
     signal.signal(signal.SIGINT, before)
     signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
 
@@ -137,3 +140,34 @@ def test_nothing_is_postponed_in_another_thread():
     thread.start()
     thread.join()
     assert handlers == [before]
+
+
+class Interrupted:
+    """An object during whose end the user presses Ctrl-C."""
+
+    def __del__(self):
+        signal.raise_signal(signal.SIGINT)
+
+
+def test_ctrl_c_in_the_end_of_an_object_ends_the_process_a_moment_later(monkeypatch, capsys):
+    """Python cannot raise it there: it would print the traceback and go on."""
+    monkeypatch.setattr(sys, "argv", OURS[0])
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+    interrupts.catch()
+    ending = Interrupted()
+    with pytest.raises(KeyboardInterrupt):
+        del ending
+        time.sleep(60)
+    assert capsys.readouterr().err == ""
+
+
+def test_another_error_in_the_end_of_an_object_is_printed(capsys):
+    class Broken:
+        def __del__(self):
+            raise LookupError("an error of its own")
+
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+    interrupts.catch()
+    broken = Broken()
+    del broken
+    assert "LookupError: an error of its own" in capsys.readouterr().err

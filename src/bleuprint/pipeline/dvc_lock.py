@@ -1,6 +1,7 @@
 """DVC's repository and dvc.lock, and Snakemake's lock."""
 
 import hashlib
+import json
 import logging
 import re
 from collections.abc import Iterator, Mapping, Sequence
@@ -42,7 +43,11 @@ def open_repo(root: Path, unwritten: Mapping[Path, str] | None = None) -> Iterat
 
     check_no_special_files(root)
     try:
-        with set_loggers_level(logging.CRITICAL), Repo(str(root), _wait_for_lock=True) as repo:
+        with (
+            set_loggers_level(logging.CRITICAL),
+            _whole_list_of_locks(root),
+            Repo(str(root), _wait_for_lock=True) as repo,
+        ):
             if unwritten:
                 from bleuprint.pipeline.unwritten_files import UnwrittenFiles
 
@@ -63,6 +68,34 @@ def open_repo(root: Path, unwritten: Mapping[Path, str] | None = None) -> Iterat
         if "not a git repository" in text:
             text += ": clone the project, or run git init"
         raise UserError(text) from error
+
+
+@contextmanager
+def _whole_list_of_locks(root: Path) -> Iterator[None]:
+    """Put DVC's list of locks back if the block is cut short while DVC writes it.
+
+    DVC writes it twice for each stage that it compares, and empties it first: with half a list,
+    every command of DVC would end with an error.
+    """
+    path = root / ".dvc" / "tmp" / "rwlock"
+    before = path.read_bytes() if path.exists() else None
+    try:
+        yield
+    except BaseException:
+        if path.exists() and not _is_json(path.read_bytes()):
+            if before is None:
+                path.unlink()
+            else:
+                path.write_bytes(before)
+        raise
+
+
+def _is_json(content: bytes) -> bool:
+    try:
+        json.loads(content)
+    except ValueError:
+        return False
+    return True
 
 
 def _way_back(root: Path) -> str:

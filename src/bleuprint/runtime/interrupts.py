@@ -8,9 +8,13 @@ may use.
 
 import signal
 import sys
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import PurePath
+
+# Seconds after which a Ctrl-C that had no effect is repeated.
+_PAUSE = 0.05
 
 
 def end_at_once() -> None:
@@ -35,6 +39,17 @@ def catch() -> None:
     with suppress(ValueError):
         if signal.getsignal(signal.SIGINT) is signal.SIG_DFL:
             signal.signal(signal.SIGINT, signal.default_int_handler)
+            sys.unraisablehook = _repeat
+
+
+def _repeat(unraisable: "sys.UnraisableHookArgs") -> None:
+    """Press Ctrl-C again if KeyboardInterrupt came where Python only prints it, as in `__del__`."""
+    if unraisable.exc_type is KeyboardInterrupt:
+        again = threading.Timer(_PAUSE, signal.raise_signal, [signal.SIGINT])
+        again.daemon = True
+        again.start()
+    else:
+        sys.__unraisablehook__(unraisable)
 
 
 @contextmanager
