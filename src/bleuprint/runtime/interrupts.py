@@ -45,7 +45,9 @@ def catch() -> None:
 def _repeat(unraisable: "sys.UnraisableHookArgs") -> None:
     """Press Ctrl-C again if KeyboardInterrupt came where Python only prints it, as in `__del__`."""
     if unraisable.exc_type is KeyboardInterrupt:
-        again = threading.Timer(_PAUSE, signal.raise_signal, [signal.SIGINT])
+        first_thread = threading.main_thread().ident
+        # to that thread: in another one, a signal does not end what it waits for
+        again = threading.Timer(_PAUSE, signal.pthread_kill, [first_thread, signal.SIGINT])
         again.daemon = True
         again.start()
     else:
