@@ -35,7 +35,7 @@ help:
 	@echo "make docs          the manual as a site, work/site/index.html"
 	@echo "make test          the tests"
 	@echo "make test-fast     the unit tests, in about three minutes; for one package: TESTS=tests/scoring"
-	@echo "make test-slow     tests of browser pages, documents and variants"
+	@echo "make test-slow     tests of browser pages, documents, variants and whole corpora"
 	@echo "make test-long     the longest: faults and kills at many moments"
 	@echo "make test-cluster  tests on a real SLURM, on several hosts, with a real S3 server"
 	@echo "make debian        Chromium, SLURM, QEMU and LaTeX, for these tests; needs root"
@@ -88,9 +88,9 @@ test: setup
 
 TESTS = tests tools
 FAST = not processes and not slow and not long and not cluster and not gpu
-# a worker for each core, so that more threads would only wait for each other
+# one thread each, since the workers keep the cores busy
 test-fast: setup
-	OMP_NUM_THREADS=1 python -m pytest -m "$(FAST)" -n "$$(nproc)" --maxprocesses 4 --dist loadfile $(TESTS)
+	OMP_NUM_THREADS=1 python -m pytest -m "$(FAST)" -n "$$(($$(nproc) + 1))" --maxprocesses 4 --dist loadfile $(TESTS)
 
 test-slow: setup
 	python -m pytest -m slow -n "$$(($$(nproc) + 1))" --maxprocesses 4 --dist loadfile --no-loadscope-reorder

@@ -55,6 +55,17 @@ def attend(state, steps=40):
 
 
 @needs_library
+@pytest.mark.parametrize(
+    ("d_k", "d_v", "is_compiled"),
+    [(8, 24, True), (12, 24, False), (8, 20, False), (12, 20, False)],
+)
+def test_sizes_that_fill_no_vector_of_eight_are_left_to_torch(d_k, d_v, is_compiled):
+    """The compiled attention would write beyond its arrays."""
+    state = KVCache([(torch.randn(2, 3, 5, d_k), torch.randn(2, 3, 5, d_v))], None)
+    assert (state._library is not None) == is_compiled
+
+
+@needs_library
 @pytest.mark.parametrize("padding", [False, True])
 def test_attention_is_that_of_torch(monkeypatch, padding):
     found = attend(cache(padding))

@@ -309,6 +309,7 @@ def test_people_agree_on_significant_differences_between_languages(side, p, targ
         ("tiny", "smal@HEAD~1", "no systems entry 'smal'"),
         ("tiny", "tiny@nowhere", "nowhere: no Git revision, DVC experiment, file or folder"),
         ("tiny", "tiny", "tiny: compared with itself"),
+        ("@", "@", "both sides are the working tree: is a variable not set?"),
         (",own", "tiny", "',own': not SYSTEM, SYSTEM@REVISION or REVISION"),
     ],
 )

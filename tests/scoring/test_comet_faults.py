@@ -52,6 +52,12 @@ def test_another_model_than_that_of_the_settings_is_named_by_both_sums(project, 
     )
 
 
+def test_a_system_that_the_settings_lack_is_named_before_the_model_is_read(project, tmp_path):
+    (tmp_path / "model" / "hparams.yaml").write_text("other weights")
+    with pytest.raises(UserError, match=r"no systems entry 'small'; there are: tiny"):
+        score_cell(project, "small", CELL.corpus, CELL.seed)
+
+
 def test_a_python_that_is_not_there_is_named_with_its_setting(project, tmp_path):
     assert refused(project) == (
         f"{tmp_path / 'python'}: No such file or directory (comet.python in params.yaml)"

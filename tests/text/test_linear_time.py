@@ -19,6 +19,8 @@ from bleuprint.text.tokenizers import Tokenize, tokenizer_for
 from bleuprint.text.unicode import comparable
 from checks import SETTINGS
 
+pytestmark = pytest.mark.slow  # some 50 long lines through each of some 60 functions
+
 # Repeated, they fill a line, whose end is another character: expressions may fail there alone.
 UNITS = [
     *".,'\"-(][{/&<|`%$#@:;?!=_+1a…«„。་中กᄀ가あ\u0301\u200d\u200b\u00ad\u00a0",

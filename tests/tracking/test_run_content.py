@@ -7,6 +7,7 @@ import subprocess
 import sys
 from contextlib import nullcontext
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -18,7 +19,7 @@ from bleuprint.config.paths import Cell
 from bleuprint.runtime.files import read_json, write_json
 from bleuprint.tracking import sync as module
 from bleuprint.tracking.datasets import may_be_copied
-from bleuprint.tracking.run_content import content_of, metrics
+from bleuprint.tracking.run_content import _points, content_of, metrics
 from bleuprint.tracking.runs import NOTE, OUTPUTS
 from bleuprint.tracking.sync import sync, update_in_stage, update_or_note
 from measuring import value_of
@@ -298,3 +299,15 @@ def test_record_names_mlflow_if_it_cannot_be_imported(root, monkeypatch, capsys)
         f"bleuprint: error: MLflow at sqlite:///{root / 'mlflow.db'}: {needs}"
         "pip install a_module_that_is_not_installed\n"
     )
+
+
+@pytest.mark.parametrize("validations", [1, 2, 3])
+def test_a_training_ends_with_its_last_validation(validations):
+    """Of 60 seconds; a validation after each 100 updates."""
+    updates = [100 * number for number in range(1, validations + 1)]
+    entries = [SimpleNamespace(update=update, loss=2.5) for update in updates]
+    points = _points(SimpleNamespace(training=[], validation=entries), 60.0)
+    assert [point.update for point in points] == updates
+    assert [point.time for point in points] == [
+        60_000 * number // validations for number in range(1, validations + 1)
+    ]

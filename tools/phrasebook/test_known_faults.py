@@ -5,6 +5,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+import pytest
+
 from bleuprint.config.corpus import Corpus
 from bleuprint.config.experiment import load
 from bleuprint.config.paths import given
@@ -19,6 +21,8 @@ from bleuprint.text.parallel import Pair, TextFolder
 from corpora import write_set
 from root import ROOT
 from tools.phrasebook import FAULTS, Line, generate, noisy_lines
+
+pytestmark = pytest.mark.slow  # the whole training text is cleaned and filtered
 
 CORPUS = load(ROOT / "params.yaml").corpora["phrasebook-en-de"]
 

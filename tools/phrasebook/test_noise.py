@@ -5,7 +5,11 @@ from collections import Counter
 from functools import cache
 from itertools import combinations
 
+import pytest
+
 from tools.phrasebook import FAULTS, Line, generate, noisy_lines
+
+pytestmark = pytest.mark.slow  # the whole training text is made and compared
 
 PAIRS = list(combinations(range(3), 2))
 

@@ -180,3 +180,10 @@ def test_no_merges_leave_characters(merges, counts, tmp_path):
 def test_a_unit_continued_by_nothing_still_makes_a_token():
     assert join(["a@@", "b", "c@@"]) == ["ab", "c"]
     assert join([]) == []
+
+
+def test_a_word_of_one_character_is_never_split(tmp_path):
+    """Merges learned from words that contain the mark of a word's end may spell "a</w>" itself."""
+    (tmp_path / "codes").write_text("#version: 0.2\na <\nw >\na< /\na</ w>\n")
+    (tmp_path / "allowed").write_text("b 5\n")
+    assert Bpe(tmp_path / "codes", tmp_path / "allowed").split("a") == ["a"]
