@@ -34,7 +34,7 @@ help:
 	@echo "make ui            compare the trainings in MLflow"
 	@echo "make docs          the manual as a site, work/site/index.html"
 	@echo "make test          the tests"
-	@echo "make test-fast     the unit tests, in about three minutes; for one package: TESTS=tests/scoring"
+	@echo "make test-fast     the unit tests, in about two minutes; for one package: TESTS=tests/scoring"
 	@echo "make test-slow     tests of browser pages, documents, variants and whole corpora"
 	@echo "make test-long     the longest: faults and kills at many moments"
 	@echo "make test-cluster  tests on a real SLURM, on several hosts, with a real S3 server"
