@@ -20,8 +20,8 @@ from bleuprint.runtime.errors import exit_on_error
 with exit_on_error():
     if workflow.is_main_process:
         snakemake_run.refuse_config(config)
-        RESOLVED = resolve.resolved_files(load())
-        STAGES = graph.stages(content=RESOLVED.content, unwritten=RESOLVED.texts())
+        RESOLVED = resolve.resolved(load())
+        STAGES = graph.stages(content=RESOLVED)
     else:
         RESOLVED = None
         STAGES = graph.stages()

@@ -5,7 +5,7 @@ from bleuprint.config.experiment import load_resolved
 from bleuprint.config.paths import Cell
 from bleuprint.pipeline import stage_args
 from bleuprint.runtime.errors import run
-from bleuprint.runtime.files import whole_folder, write_json
+from bleuprint.runtime.files import whole_folder
 from bleuprint.training.start_files import copy_model
 
 
@@ -14,9 +14,6 @@ def main() -> None:
     settings = load_resolved()
     with whole_folder(paths.start(name)) as starts:
         for seed in map(str, settings.seeds):
-            if name in (settings.sweeps or ()):  # DVC's matrix has it, too
-                write_json(starts / seed / "empty", {})
-                continue
             start = settings.system(name).train.from_
             assert start is not None and start.cell is not None, "a stage for rows of tuned alone"
             copy_model(Cell(*start.cell, int(seed)), starts / seed)

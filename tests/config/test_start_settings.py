@@ -31,8 +31,6 @@ def test_a_row_of_tuned_is_a_row_with_a_start(tmp_path):
     assert settings.system_on("fine", "more").train.from_.cell == ("base", "own")
     assert settings.stage("train", "fine", "more", 1) == "train_tuned@fine-more-1"
     assert settings.stage("train", "base", "own", 1) == "train@base-own-1"
-    swept = TEXT + "    over: {train.label_smoothing: [0.0, 0.3]}\n"
-    assert read(tmp_path, swept).systems == ["base", "fine-0p0", "fine-0p3"]
     # as users write it, for MLflow and for DVC
     assert dotted(settings.system("fine"))["train.from.system"] == "base"
     cell = settings.resolved()["cells"]["fine"]["more"]

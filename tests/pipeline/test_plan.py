@@ -15,7 +15,7 @@ from bleuprint.pipeline import plan, project_lock
 from bleuprint.pipeline.graph import stages
 from bleuprint.pipeline.plan import planned_stages
 from bleuprint.pipeline.project_lock import hold
-from bleuprint.pipeline.resolve import resolved_files
+from bleuprint.pipeline.resolve import resolved
 from bleuprint.pipeline.rules import rules
 from bleuprint.runtime.errors import UserError
 
@@ -210,10 +210,10 @@ def test_shares_of_sets_that_a_corpus_has_are_no_settings_of_it(stand_in, tmp_pa
         "target: {path: inputs/valid.de}}\n"
     )
     project.edit("params.yaml", "    filter: {length", f"{valid}    filter: {{length")
-    before = resolved_files(load(project.root / "params.yaml"), project.root).content["corpora"]
+    before = resolved(load(project.root / "params.yaml"), project.root)["corpora"]
     split = "    split: {valid: 0.2, test: 0.1}\n"
     project.edit("params.yaml", "    filter: {length", f"{split}    filter: {{length")
-    after = resolved_files(load(project.root / "params.yaml"), project.root).content["corpora"]
+    after = resolved(load(project.root / "params.yaml"), project.root)["corpora"]
     assert (before["own"]["split"]["valid"], before["own"]["split"]["test"]) == (0.05, 0.05)
     assert (after["own"]["split"]["valid"], after["own"]["split"]["test"]) == (0.05, 0.1)
 

@@ -193,30 +193,6 @@ def test_an_experiment_runs_its_row_and_those_like_it(stand_in, tmp_path):
     assert project.run("git", "status", "--porcelain") == ""
 
 
-def test_a_sweep_is_rows_of_both_graphs(stand_in, tmp_path):
-    """DVC reads the graph before resolve runs, which therefore asks for another run once."""
-    project = stand_in.copy(tmp_path / "project")
-    sweep = "  beams: {like: wide, over: {decode.beam: [3, 5]}}\n"
-    project.write("params.yaml", project.read("params.yaml") + sweep)
-    said = project.run("dvc", "repro", status=None)
-    assert "`over` makes have changed: start the same command again" in said
-    names = ("beams-3", "beams-5", "beams")
-    stages = {f"{k}@{name}-{of}-1" for k in LATER for name in names for of in ("own", "other")}
-    trained = {name.replace("score", "train") for name in stages if "score" in name}
-    assert set(project.repro()) == stages | trained | {"resolve", "report"}
-    assert project.changed() == set()
-    read = project.read("models/beams-3/own/1/checkpoints/file")
-    assert read.replace("beams-3", "wide") == project.read("models/wide/own/1/checkpoints/file")
-    for name, beam in (("beams-3", 3), ("beams-5", 5)):
-        assert f'"beam": {beam}' in project.read(f"results/{name}/own/1/translation.json")
-    # Snakemake computes the rows before its graph; what goes is set aside, what comes is made
-    project.edit("params.yaml", "[3, 5]", "[3, 7]")
-    project.snakemake()
-    assert project.changed() == set()
-    assert '"beam": 7' in project.read("results/beams-7/own/1/translation.json")
-    assert not (project.root / "results" / "beams-5").exists()
-
-
 def entries(lock):
     """The texts of dvc.lock by stage."""
     texts = re.split(r"\n  (?=\S)", lock.partition("\nstages:")[2])[1:]

@@ -17,10 +17,6 @@ tuned:
   again:
     like: tuned
     train: {from: {system: tuned, corpus: other}}
-  many:
-    like: tuned
-    train: {from: {system: tuned, corpus: other}}
-    over: {train.label_smoothing: [0.0, 0.2]}
 """
 
 
@@ -57,16 +53,6 @@ def test_dvc_orders_a_start_before_what_starts_there(before):
         assert "train_tuned@tuned-other-1" in before[f"{kind}_tuned@{model}tuned-other-1"]
     tables = {stage for stage in before["report"] if "tuned@" in stage}
     assert {"score_tuned@tuned-other-1", "comet_tuned@own-model-again-other-1"} <= tables
-
-
-def test_a_sweep_of_starts_is_rows_of_tuned(project, before):
-    for name in ("many-0p0", "many-0p2"):
-        wanted = before[f"train_tuned@{name}-other-1"]
-        assert {f"start@{name}", "train_tuned@tuned-other-1", "average@tiny-own-1"} <= wanted
-    assert "train@many-0p2-other-1" not in before
-    # its own name is an entry of params.yaml, and so a stage
-    project.run("python", "stages/start.py", "many")
-    assert (project.root / "data/starts/many/1/empty").exists()
 
 
 def test_dvc_orders_a_vocabulary_before_the_text_that_it_numbers(before):

@@ -101,7 +101,7 @@ _TRANSLATIONS = {
 }
 _SOURCES = (
     *("dvc.yaml", "Snakefile", "profiles", "corpora", "stages", "src"),
-    *(".dvc/config", ".dvc/plots", ".dvc/rows.json", ".dvcignore", ".gitignore"),
+    *(".dvc/config", ".dvc/plots", ".dvcignore", ".gitignore"),
 )
 # The reports that contain no measured times.
 _REPEATED = ("results.json", "metrics.json", "validation.csv")

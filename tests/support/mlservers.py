@@ -91,8 +91,11 @@ def history(client, run, metric):
 
 # Two sizes of BPE, two learning rates, three label smoothings.
 _ABLATIONS = """\
-  lr: {like: base, over: {train.lr_schedule.inverse_sqrt.lr: [0.002, 0.004]}}
-  smoothing: {like: base, over: {train.label_smoothing: [0.0, 0.2, 0.3]}}
+  lr-0p002: {like: base, train: {lr_schedule: {inverse_sqrt: {lr: 0.002}}}}
+  lr-0p004: {like: base, train: {lr_schedule: {inverse_sqrt: {lr: 0.004}}}}
+  smoothing-0p0: {like: base, train: {label_smoothing: 0.0}}
+  smoothing-0p2: {like: base, train: {label_smoothing: 0.2}}
+  smoothing-0p3: {like: base, train: {label_smoothing: 0.3}}
 """
 
 

@@ -44,9 +44,7 @@ T = TypeVar("T")
 class Settings:
     """The whole experiment.
 
-    `cells`: the settings by system and corpus; None where the system is not trained. `sweeps`: the
-    systems that are rows of an `over` (sweep.py), by the name of the entry that says it, which is a
-    row of `cells` without a training, since DVC's matrix has it, too.
+    `cells`: the settings by system and corpus; None where the system is not trained.
     """
 
     experiment: Name
@@ -58,7 +56,6 @@ class Settings:
     made_texts: dict[Name, MadeText] | None = None
     comet: Annotated[dict[Name, Comet], MaxLen(1)] | None = None
     outside: dict[Name, dict[Name, OutsideRow]] | None = None
-    sweeps: dict[Name, tuple[Name, ...]] | None = None
 
     def __post_init__(self) -> None:
         if not self.seeds or len(set(self.seeds)) != len(self.seeds):
@@ -130,8 +127,6 @@ class Settings:
         """The settings of a system by corpus; raises UserError if there is no such system."""
         if any(name in rows for rows in (self.outside or {}).values()):
             raise UserError(f"params.yaml: {name} is an external system, without a model here")
-        if made := (self.sweeps or {}).get(name):
-            raise UserError(f"params.yaml: {name} is a sweep; its systems are {', '.join(made)}")
         row = _entry("systems", self.cells, name)
         return {corpus: system for corpus, system in row.items() if system is not None}
 
@@ -218,7 +213,7 @@ def load_entries(path: Path, root: Path | None = None) -> tuple[Any, list[UserEr
     document = load_tree(path)
     if not isinstance(document, Tree):
         raise UserError(f"{path}: not a mapping of experiment, seeds, corpora and systems")
-    names = [each.name for each in fields(Settings) if each.name != "sweeps"]
+    names = [each.name for each in fields(Settings)]
     known = [name if name != "cells" else "systems" for name in names]
     optional = ("tuned", "vocabularies", "made_texts", "comet", "outside")
     known += optional[:2]

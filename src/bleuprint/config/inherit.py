@@ -1,12 +1,11 @@
 """params.yaml with its entries whole: `like`, `from`, and what a system has on single corpora.
 
 `like: NAME` gives an entry all that the entry NAME has; what it says itself is merged into that,
-mapping by mapping, and `null` removes a key. `over` makes a system several (sweep.py). `from: NAME`
-gives a corpus the files that corpora/NAME.yaml describes by language, with the licenses that the
-remaining texts name; what it says itself, by language or as `source` and `target`, is merged into
-them. `corpora` of a system names the corpora that it is trained on, each with what differs there,
-merged likewise. The result has `cells`, the settings of each system by corpus, in place of
-`systems` and `tuned`, and `sweeps`, the names of the systems that an `over` makes, by its own.
+mapping by mapping, and `null` removes a key. `from: NAME` gives a corpus the files that
+corpora/NAME.yaml describes by language, with the licenses that the remaining texts name; what it
+says itself, by language or as `source` and `target`, is merged into them. `corpora` of a system
+names the corpora that it is trained on, each with what differs there, merged likewise. The result
+has `cells`, the settings of each system by corpus, in place of `systems` and `tuned`.
 
 `vocabularies: {CORPUS: OTHER}` gives a corpus the vocabulary of another. It is a top-level key, as
 `tuned` (order.py) is, since DVC reads both.
@@ -22,7 +21,6 @@ from typing import Any
 from bleuprint.config.corpus_files import Text
 from bleuprint.config.directions import joined
 from bleuprint.config.order import misplaced
-from bleuprint.config.sweep import rows
 from bleuprint.runtime.errors import UserError
 from bleuprint.runtime.schema import there_are, unknown
 from bleuprint.runtime.yaml_tree import Place, Tree, as_tree, load_tree
@@ -69,41 +67,13 @@ def expand(document: Tree, path: Path, root: Path) -> tuple[Tree, list[UserError
                 shared.places[name].error(f"no corpus {name!r}; {there_are(name, names)}")
             )
     if isinstance(systems, Tree):
-        systems, sweeps, wrong = _swept(systems)
-        errors += wrong
-        if sweeps:
-            whole["sweeps"] = sweeps
-        for name in tuned.keys() & sweeps.keys():  # DVC knows the start of its rows (rows.json)
-            at = dict.fromkeys(sweeps[name], tuned.places[name])
-            tuned = Tree({**tuned, **dict.fromkeys(at, tuned[name])}, tuned.places | at)
+        written = systems
+        systems = each(written, lambda it: _inherited(written, it))
     whole["cells"] = each(systems, lambda it: _cells(systems[it], names, systems.places[it]))
     if isinstance(whole["cells"], Tree):
         errors += misplaced(whole["cells"], tuned)
-        left_out = {name: Tree(dict.fromkeys(names), {}) for name in whole.get("sweeps", ())}
-        whole["cells"].update(left_out)
-    places["cells"] = places["sweeps"] = places.get("systems", Place(path, "systems"))
+    places["cells"] = places.get("systems", Place(path, "systems"))
     return Tree(whole, places), errors
-
-
-def _swept(systems: Tree) -> tuple[Tree, Tree, list[UserError]]:
-    """The systems with what they inherit, those with `over` as several; their names; errors."""
-    given, sweeps, errors = Tree(systems, systems.places), Tree({}, systems.places), []
-    whole = Tree({}, given.places)
-    for name in systems:
-        try:
-            row = _inherited(given, name)
-            if not isinstance(row, Tree) or "over" not in row:
-                whole[name] = row
-                continue
-            made = rows(name, row, [*given])
-        except UserError as error:
-            errors.append(error)
-            continue
-        sweeps[name] = tuple(made)
-        whole.update(made)
-        given.update(made)  # for systems below that are like one of them
-        given.places.update(dict.fromkeys(made, given.places[name]))
-    return Tree(whole, given.places), sweeps, errors
 
 
 def merged(base: Tree, own: Tree) -> Tree:

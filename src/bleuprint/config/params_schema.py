@@ -3,7 +3,6 @@
 from typing import Any
 
 from bleuprint.config.experiment import Settings
-from bleuprint.config.sweep import Draws, Range
 from bleuprint.runtime.schema import NAME, json_schema
 
 
@@ -15,7 +14,7 @@ def params_schema() -> dict[str, Any]:
     schema = json_schema(Settings)
     kinds = schema["$defs"]
     name = {"type": "string"}
-    del schema["properties"]["cells"], schema["properties"]["sweeps"]
+    del schema["properties"]["cells"]
     for kind in (schema, *kinds.values()):
         kind.pop("required", None)
     for kind in kinds.values():
@@ -26,7 +25,7 @@ def params_schema() -> dict[str, Any]:
     kinds["Direction"]["properties"] |= {"from": name, **texts}
     cell = {"anyOf": [{"$ref": "#/$defs/System"}, {"type": "null"}]}
     overrides = {"additionalProperties": cell, "type": "object"}
-    of_row = {"like": name, "corpora": overrides, "over": _over(kinds)}
+    of_row = {"like": name, "corpora": overrides}
     kinds["Row"] = kinds["System"] | {"properties": kinds["System"]["properties"] | of_row}
     rows = {
         "additionalProperties": False,
@@ -38,18 +37,6 @@ def params_schema() -> dict[str, Any]:
     schema["properties"] |= own
     schema["required"] = ["experiment", "seeds", "corpora", "systems"]
     return schema
-
-
-def _over(kinds: dict[str, Any]) -> dict[str, Any]:
-    """The schema of `over`; those of what it needs are added to `kinds`."""
-    kinds |= {kind.__name__: json_schema(kind) for kind in (Draws, Range)}
-    scalar = {"type": ["number", "string", "boolean"]}
-    values = {"type": "array", "items": scalar, "minItems": 2, "uniqueItems": True}
-    return {
-        "additionalProperties": {"anyOf": [values, {"$ref": "#/$defs/Range"}]},
-        "properties": {"random": {"$ref": "#/$defs/Draws"}},
-        "type": ["object", "null"],
-    }
 
 
 def _allow_null(kind: dict[str, Any]) -> None:

@@ -11,8 +11,6 @@ from bleuprint.config.outside import OUTSIDE
 
 # All settings, after inheritance and defaults; DVC compares its keys.
 RESOLVED = Path("reports", "resolved.json")
-# The systems that params.yaml has by `over`, for the matrices of dvc.yaml.
-ROWS = Path(".dvc", "rows.json")
 # The file in a corpus's statistics folder.
 STATISTICS = "statistics.json"
 

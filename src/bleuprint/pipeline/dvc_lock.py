@@ -15,7 +15,7 @@ from filelock import Timeout
 from bleuprint.config.paths import RESOLVED
 from bleuprint.runtime.code import git
 from bleuprint.runtime.errors import UserError, say
-from bleuprint.runtime.files import read_bytes
+from bleuprint.runtime.files import json_text, read_bytes
 from bleuprint.runtime.locks import FileLock
 from bleuprint.runtime.machine_errors import describe
 from bleuprint.runtime.special_files import check_no_special_files
@@ -25,14 +25,14 @@ _SNAKEMAKE = FileLock(_HOST.with_suffix(".lock"))  # until this process ends
 
 
 @contextmanager
-def open_repo(root: Path, unwritten: Mapping[Path, str] | None = None) -> Iterator[Any]:
+def open_repo(root: Path, resolved: Mapping[str, Any] | None = None) -> Iterator[Any]:
     """Open DVC's repository, which waits for DVC's lock.
 
     Within, DVC logs nothing and shows no bars of its own, which it does up to the level ERROR.
 
     Args:
         root: The project's folder.
-        unwritten: By path below `root`, texts that DVC reads in place of the files on disk.
+        resolved: The content that DVC reads in place of reports/resolved.json on disk.
 
     Raises:
         UserError: DVC failed; the message is one line.
@@ -48,11 +48,10 @@ def open_repo(root: Path, unwritten: Mapping[Path, str] | None = None) -> Iterat
             _whole_list_of_locks(root),
             Repo(str(root), _wait_for_lock=True) as repo,
         ):
-            if unwritten:
-                from bleuprint.pipeline.unwritten_files import UnwrittenFiles
+            if resolved is not None:
+                from bleuprint.pipeline.unwritten_file import UnwrittenFile
 
-                texts = {root / path: text for path, text in unwritten.items()}
-                repo.fs = UnwrittenFiles(texts)
+                repo.fs = UnwrittenFile(root / RESOLVED, json_text(resolved))
             yield repo
     except RecursionError as error:
         raise UserError(f"dvc.yaml or dvc.lock is nested too deeply; {_way_back(root)}") from error
@@ -63,8 +62,8 @@ def open_repo(root: Path, unwritten: Mapping[Path, str] | None = None) -> Iterat
             text += f"; {_way_back(root)}"
         if "RWLock-file" in text:
             text += "; remove it, if no other DVC runs here"
-        if re.search(r"unable to read.*(rows|resolved)\.json", text, re.IGNORECASE):
-            text += "; run: git checkout .dvc/rows.json reports/resolved.json"
+        if re.search(r"unable to read.*resolved\.json", text, re.IGNORECASE):
+            text += "; run: git checkout reports/resolved.json"
         if "not a git repository" in text:
             text += ": clone the project, or run git init"
         raise UserError(text) from error
@@ -109,7 +108,7 @@ def _way_back(root: Path) -> str:
 
 
 def changed_stages(
-    root: Path = Path(), unwritten: Mapping[Path, str] | None = None
+    root: Path = Path(), resolved: Mapping[str, Any] | None = None
 ) -> dict[str, Any]:
     """Return the stages that `dvc status` finds changed, with their changes.
 
@@ -117,17 +116,18 @@ def changed_stages(
 
     Args:
         root: The project's folder.
-        unwritten: As for `open_repo`; with reports/resolved.json, the status is the one that DVC
-            would find if that file had this text.
+        resolved: As for `open_repo`: the status is the one that DVC would find if
+            reports/resolved.json had this content.
 
     Raises:
         UserError: DVC failed; the message is one line.
     """
     from dvc.repo import lock_repo
 
-    with open_repo(root, unwritten) as repo, lock_repo(repo):
-        text = (unwritten or {}).get(RESOLVED)
-        replaced = {} if text is None else _replace_resolved(repo.index.stages, text)
+    with open_repo(root, resolved) as repo, lock_repo(repo):
+        replaced = {}
+        if resolved is not None:
+            replaced = _replace_resolved(repo.index.stages, json_text(resolved))
         # the names of stages have a path in front of them if this is not run from the root
         status = {name.rpartition(":")[2]: changes for name, changes in repo.status().items()}
     for name, change in replaced.items():

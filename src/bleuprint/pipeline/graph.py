@@ -79,25 +79,19 @@ class Stage:
         return f"{self.command}{gather} && mv {mark}.begun {mark}"
 
 
-def stages(
-    root: Path = Path(),
-    content: Mapping[str, Any] | None = None,
-    unwritten: Mapping[Path, str] | None = None,
-) -> list[Stage]:
+def stages(root: Path = Path(), content: Mapping[str, Any] | None = None) -> list[Stage]:
     """Return all stages of dvc.yaml, resolved.
 
     Args:
         root: The project's folder.
-        content: The content of reports/resolved.json; None: that of the file.
-        unwritten: As for `dvc_lock.open_repo`.
+        content: The content of reports/resolved.json in place of the file on disk.
 
     Raises:
         UserError: dvc.yaml has a mistake, or there is no reports/resolved.json.
     """
-    if content is None:
-        content = read_object(root / RESOLVED)
-    with open_repo(root, unwritten) as repo:
-        return [_stage(stage, content) for stage in repo.stage.load_all(str(root / "dvc.yaml"))]
+    values = read_object(root / RESOLVED) if content is None else content
+    with open_repo(root, content) as repo:
+        return [_stage(stage, values) for stage in repo.stage.load_all(str(root / "dvc.yaml"))]
 
 
 def inputs(graph: Iterable[Stage], root: Path = Path()) -> dict[str, list[str]]:

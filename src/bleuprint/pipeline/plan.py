@@ -10,7 +10,7 @@ from bleuprint.config.experiment import Settings, load
 from bleuprint.config.paths import Cell
 from bleuprint.pipeline.dvc_lock import changed_stages, recorded_stages
 from bleuprint.pipeline.graph import Stage, inputs, stages
-from bleuprint.pipeline.resolve import resolved_files
+from bleuprint.pipeline.resolve import resolved
 from bleuprint.runtime import environment
 from bleuprint.runtime.errors import UserError
 from bleuprint.tracking.timings import (
@@ -78,10 +78,9 @@ def planned_stages(root: Path = Path()) -> list[PlannedStage]:
     recorded = recorded_stages(root)
     # as if `resolve` had run, which `dvc repro` does before the others
     settings = load(root / "params.yaml")
-    resolved = resolved_files(settings, root)
-    texts = resolved.texts()
-    graph = stages(root, resolved.content, texts)
-    status = changed_stages(root, texts)
+    content = resolved(settings, root)
+    graph = stages(root, content)
+    status = changed_stages(root, content)
     makers = {path: stage.name for stage in graph for path in stage.outputs}
     # those that are up to date have ended since; reports/resolved.json is as if written already
     running = status.keys() - {"resolve"}

@@ -13,7 +13,7 @@ from bleuprint import __version__
 from bleuprint.config import paths
 from bleuprint.config.cells import cells_of
 from bleuprint.config.experiment import Settings
-from bleuprint.config.paths import RESOLVED, ROWS, Cell
+from bleuprint.config.paths import RESOLVED, Cell
 from bleuprint.dataset.binarized import SEGMENTATION
 from bleuprint.pipeline.dvc_lock import cache_folder, changed_stages
 from bleuprint.pipeline.release_check import CARD
@@ -38,7 +38,7 @@ _REPORTS = (
 _COPIED = (
     *map(Path, ("params.yaml", "dvc.yaml", "dvc.lock", "constraints.txt")),
     *(frame.REPORTS / name for name in _REPORTS),
-    *(RESOLVED, ROWS),  # dvc.yaml reads both
+    RESOLVED,
 )
 
 

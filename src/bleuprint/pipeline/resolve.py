@@ -3,19 +3,13 @@
 It has the settings of every corpus and cell after inheritance and defaults; the MD5 of each
 corpus's files in inputs/, since the folder as a dependency would make every corpus out of date with
 each new file; and the fingerprint of each stage's code, in which comments do not count.
-
-DVC takes the names of systems from params.yaml, and those that an `over` makes from .dvc/rows.json,
-before any stage runs.
 """
 
-from collections.abc import Mapping
-from dataclasses import dataclass
-from itertools import chain
 from pathlib import Path
 from typing import Any
 
 from bleuprint.config.experiment import Settings, load
-from bleuprint.config.paths import RESOLVED, ROWS
+from bleuprint.config.paths import RESOLVED
 from bleuprint.pipeline.dvc_lock import open_repo
 from bleuprint.runtime import environment
 from bleuprint.runtime.closure import code_fingerprints
@@ -27,41 +21,17 @@ from bleuprint.training.start_files import add_sums
 _OF_OUTPUTS = ("data", "models", "results")
 
 
-@dataclass(frozen=True)
-class ResolvedFiles:
-    """What the stage resolve writes, by the present settings, code and files.
-
-    `content`: of reports/resolved.json; `rows`: of .dvc/rows.json.
-    """
-
-    content: Mapping[str, Any]
-    rows: Mapping[str, Any]
-
-    def texts(self) -> dict[Path, str]:
-        """Return the texts of the files by path, for `dvc_lock.open_repo`."""
-        return {RESOLVED: json_text(self.content), ROWS: json_text(self.rows)}
-
-    def write(self, root: Path = Path()) -> bool:
-        """Write the files that would change; returns whether .dvc/rows.json has changed."""
-        _write_changed(root / RESOLVED, self.content)
-        return _write_changed(root / ROWS, self.rows)
-
-
-def resolve(root: Path = Path()) -> bool:
-    """Write reports/resolved.json and .dvc/rows.json; returns whether the latter has changed.
+def resolve(root: Path = Path()) -> None:
+    """Write reports/resolved.json, unless it would stay the same.
 
     Raises UserError at a mistake in params.yaml.
     """
-    return resolved_files(load(root / "params.yaml"), root).write(root)
-
-
-def resolved_files(settings: Settings, root: Path = Path()) -> ResolvedFiles:
-    """Compute what `resolve` writes, and write nothing.
-
-    Raises UserError where DVC could not keep the outputs of the stages.
-    """
-    check_no_links(root)
-    return ResolvedFiles(resolved(settings, root), sweep_rows(settings))
+    content = resolved(load(root / "params.yaml"), root)
+    path = root / RESOLVED
+    # an unchanged file keeps its modification time, which Snakemake compares
+    is_unchanged = path.is_file() and read_bytes(path) == json_text(content).encode()
+    if not is_unchanged:
+        write_json(path, content)
 
 
 def check_no_links(root: Path = Path()) -> None:
@@ -79,29 +49,12 @@ def check_no_links(root: Path = Path()) -> None:
             )
 
 
-def sweep_rows(settings: Settings) -> dict[str, dict[str, Any]]:
-    """Return the content of .dvc/rows.json: the systems that an `over` makes."""
-    found: dict[str, dict[str, Any]] = {"systems": {}, "tuned": {}}
-    for name in chain.from_iterable((settings.sweeps or {}).values()):
-        start = settings.system(name).train.from_
-        if start and start.cell:
-            system, corpus = start.cell
-            found["tuned"][name] = {"train": {"from": {"system": system, "corpus": corpus}}}
-        else:
-            found["systems"][name] = {}
-    return found
-
-
-def _write_changed(path: Path, content: Mapping[str, Any]) -> bool:
-    """Write a file unless it says the same, and so keeps its modification time."""
-    if path.is_file() and read_bytes(path) == json_text(content).encode():
-        return False
-    write_json(path, content)
-    return True
-
-
 def resolved(settings: Settings, root: Path = Path()) -> dict[str, Any]:
-    """The content of reports/resolved.json by the present settings, code and files."""
+    """Return the content of reports/resolved.json by the present settings, code and files.
+
+    Raises UserError where DVC could not keep the outputs of the stages.
+    """
+    check_no_links(root)
     code = code_fingerprints(root)
     content = settings.resolved()
     add_sums(content["cells"], root)

@@ -14,7 +14,7 @@ from bleuprint.pipeline.graph import Stage, inputs
 from bleuprint.pipeline.leftovers import set_aside
 from bleuprint.pipeline.project_lock import hold, other_runner
 from bleuprint.pipeline.recording import begin, finished_stages, marks, record
-from bleuprint.pipeline.resolve import ResolvedFiles, resolve
+from bleuprint.pipeline.resolve import resolve
 from bleuprint.pipeline.rules import Rule
 from bleuprint.runtime import environment
 from bleuprint.runtime.errors import UserError, exit_on_error, say
@@ -42,7 +42,7 @@ class Jobs:
     """
 
     def __init__(
-        self, workflow: Any, stages: Sequence[Stage], resolved: ResolvedFiles | None
+        self, workflow: Any, stages: Sequence[Stage], resolved: Mapping[str, Any] | None
     ) -> None:
         self._workflow = workflow
         self._stages = stages
@@ -119,8 +119,7 @@ class Jobs:
         killed run has finished is counted as recorded.
         """
         try:
-            texts = self._resolved.texts() if self._resolved else None
-            status = dvc_lock.changed_stages(unwritten=texts)
+            status = dvc_lock.changed_stages(resolved=self._resolved)
         except UserError as error:
             runner = other_runner()
             if runner is None:
