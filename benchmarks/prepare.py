@@ -21,7 +21,6 @@ import hashlib
 import importlib.util
 import json
 import os
-import re
 import resource
 import subprocess
 import sys
@@ -42,6 +41,7 @@ sys.path.insert(0, str(Path(__file__).parent.parent))
 from bleuprint.config.experiment import load
 from bleuprint.config.paths import RESOLVED
 from bleuprint.corpus.download.fetch import Source, fetch
+from bleuprint.pipeline.dvc_yaml import entries
 from bleuprint.runtime.files import write_json
 from bleuprint.text.parallel import Pair, PairWriter
 from tools.phrasebook import english, german
@@ -49,9 +49,11 @@ from tools.phrasebook.grammar import Writer
 
 ROOT = Path(__file__).parent.parent
 # The scripts that prepare a corpus, in the order of dvc.yaml.
-STAGES = re.findall(
-    r"foreach: \$\{corpora\}\n +do:\n +cmd: .*stages/(\w+)\.py", (ROOT / "dvc.yaml").read_text()
-)
+STAGES = [
+    Path(entry.command.partition("stages/")[2].partition(".py")[0]).name
+    for entry in entries(ROOT).values()
+    if entry.is_of_corpora()
+]
 PARAMS = """\
 experiment: benchmark
 seeds: [1]

@@ -19,15 +19,18 @@ from ruamel.yaml import YAML
 
 from bleuprint.config.paths import folder
 from bleuprint.dataset.binarized import BinaryCorpus
+from bleuprint.pipeline.dvc_yaml import entries
 from bleuprint.pipeline.resolve import resolve
 
 ROOT = Path(__file__).resolve().parent.parent
 PEERS, SOURCE = ROOT / "benchmarks" / "peers", str(ROOT / "src")
 CORPUS, BATCH_TOKENS = "c", 4096
 # The scripts that prepare a corpus, in the order of dvc.yaml.
-STAGES = re.findall(
-    r"foreach: \$\{corpora\}\n +do:\n +cmd: .*stages/(\w+)\.py", (ROOT / "dvc.yaml").read_text()
-)
+STAGES = [
+    Path(entry.command.partition("stages/")[2].partition(".py")[0]).name
+    for entry in entries(ROOT).values()
+    if entry.is_of_corpora()
+]
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""A dvc.lock cut short by a kill, and Snakemake's lock left by one."""
+"""What dvc.lock records; one cut short by a kill, and Snakemake's lock left by one."""
 
 import os
 import subprocess
@@ -8,10 +8,33 @@ from pathlib import Path
 import pytest
 
 from bleuprint.pipeline import dvc_lock
-from bleuprint.pipeline.dvc_lock import changed_stages
+from bleuprint.pipeline.dvc_lock import LockFile
+from bleuprint.pipeline.dvc_repo import changed_stages
 from bleuprint.runtime.errors import UserError
 
 HEAD = "schema: '2.0'\nstages:\n"
+TWO_STAGES = (
+    HEAD
+    + """\
+  train@small-own-1:
+    cmd: python train.py
+    params:
+      reports/resolved.json:
+        code.train: abc
+        cells.small.own.arithmetic: portable
+    outs:
+    - path: models/small
+      hash: md5
+      md5: 0a.dir
+  report:
+    cmd: python report.py
+    outs:
+    - path: reports/metrics.json
+      md5: 0b
+    - path: reports/results.json
+      md5: 0c
+"""
+)
 
 
 @pytest.fixture
@@ -22,12 +45,54 @@ def project(tmp_path):
     return tmp_path
 
 
+@pytest.fixture
+def lock(tmp_path):
+    (tmp_path / "dvc.lock").write_text(TWO_STAGES)
+    return LockFile.read(tmp_path)
+
+
+def test_a_lock_records_the_stages_that_it_names(lock):
+    assert list(lock.blocks) == list(lock.stages) == ["train@small-own-1", "report"]
+
+
+def test_a_stage_that_is_parsed_alone_is_that_of_the_whole_file(lock):
+    for name in lock.stages:
+        assert lock.stage(name) == lock.stages[name]
+
+
+def test_a_stage_that_is_not_recorded_is_empty(lock):
+    assert lock.stage("train") == {}
+    assert lock.settings("train") == {}
+
+
+def test_the_settings_are_those_that_a_stage_ran_with(lock):
+    settings = {"code.train": "abc", "cells.small.own.arithmetic": "portable"}
+    assert lock.settings("train@small-own-1") == settings
+
+
+def test_an_output_has_the_hash_of_its_stage(lock):
+    assert lock.output_md5("report", Path("reports/results.json")) == "0c"
+    assert lock.output_md5("report", Path("reports/table.md")) is None
+    assert lock.output_md5("train@small-own-1", Path("reports/results.json")) is None
+
+
+def test_without_a_lock_nothing_is_recorded(tmp_path):
+    lock = LockFile.read(tmp_path)
+    assert (lock.blocks, lock.stages) == ({}, {})
+
+
+def test_a_lock_with_merge_conflicts_is_refused(tmp_path):
+    (tmp_path / "dvc.lock").write_text(f"{HEAD}<<<<<<< HEAD\n  a:\n=======\n>>>>>>> other\n")
+    with pytest.raises(UserError, match=r"dvc\.lock: has both sides of a git merge"):
+        LockFile.read(tmp_path)
+
+
 @pytest.mark.parametrize("text", ["", HEAD + "  a:\n    cmd: 'true'\n    o", HEAD + "  a:\n"])
 def test_a_dvc_lock_that_was_cut_short_says_the_way_out(project, text):
     (project / "dvc.yaml").write_text("stages:\n  a: {cmd: 'true'}\n")
     (project / "dvc.lock").write_text(text)
     with pytest.raises(UserError, match=r"dvc\.lock'.*; git has no copy of it\. Run: rm"):
-        dvc_lock.changed_stages(project)
+        changed_stages(project)
 
 
 @pytest.mark.parametrize("name", ["dvc.yaml", "dvc.lock"])
@@ -35,7 +100,7 @@ def test_a_file_of_dvc_that_is_nested_too_deeply_says_the_way_out(project, name)
     (project / "dvc.yaml").write_text("stages:\n  a: {cmd: 'true'}\n")
     (project / name).write_text("a: " + "[" * 5000 + "]" * 5000)
     with pytest.raises(UserError) as raised:
-        dvc_lock.changed_stages(project)
+        changed_stages(project)
     message = "dvc.yaml or dvc.lock is nested too deeply; git has no copy of it. Run: rm"
     assert str(raised.value).startswith(message)
 
@@ -58,7 +123,7 @@ def test_a_lock_that_is_written_is_not_lost_at_a_stop(tmp_path, monkeypatch):
 
 SNAKEMAKE = """\
 import sys
-from bleuprint.pipeline.dvc_lock import unlock_after_kill
+from bleuprint.pipeline.snakemake_run import unlock_after_kill
 unlock_after_kill()
 print(flush=True)
 sys.stdin.read()

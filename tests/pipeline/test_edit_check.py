@@ -4,7 +4,8 @@ import shutil
 
 import pytest
 
-from bleuprint.pipeline.edit_check import edit_check, stage_entry
+from bleuprint.pipeline.dvc_yaml import entry_of
+from bleuprint.pipeline.edit_check import edit_check
 from bleuprint.runtime.closure import code_fingerprint
 from bleuprint.runtime.errors import UserError
 from bleuprint.runtime.files import read_json, write_json
@@ -46,7 +47,7 @@ def project(tmp_path, monkeypatch):
 
 
 def begun():
-    return edit_check(stage_entry(SCRIPT), SCRIPT, ["micro", "toy", "1"])
+    return edit_check(entry_of(SCRIPT), SCRIPT, ["micro", "toy", "1"])
 
 
 def edit(path, old, new):
@@ -97,4 +98,4 @@ def test_edited_code_is_refused_though_resolve_has_not_seen_it(project):
 def test_each_stage_of_the_graph_is_found_by_its_script(monkeypatch):
     monkeypatch.chdir(ROOT)
     for script in (ROOT / "stages").glob("*.py"):
-        assert stage_entry(script.name)["meta"]["memory_gb"] > 0
+        assert entry_of(script.name).memory_gb > 0

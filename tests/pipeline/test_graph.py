@@ -8,7 +8,7 @@ import pytest
 import micro
 from bleuprint.config.paths import RESOLVED
 from bleuprint.pipeline import graph
-from bleuprint.pipeline.dvc_lock import open_repo
+from bleuprint.pipeline.dvc_repo import open_repo
 from bleuprint.pipeline.resolve import resolve
 from bleuprint.pipeline.rules import rules as rules_of
 from bleuprint.runtime.errors import UserError

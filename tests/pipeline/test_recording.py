@@ -9,6 +9,7 @@ import pytest
 
 import micro
 from bleuprint.pipeline import graph, recording
+from bleuprint.pipeline.dvc_lock import LockFile
 from bleuprint.runtime.errors import UserError
 
 
@@ -38,7 +39,7 @@ def marked(stages):
     """A function: which of both stages have a valid mark."""
 
     def marked(root, *both):
-        inputs, lock = graph.inputs(stages.values(), root), recording._read_lock(root)
+        inputs, lock = graph.inputs(stages.values(), root), LockFile.read(root)
         return [s.name for s in both if recording._is_valid(s, inputs[s.name], lock, root)]
 
     return marked

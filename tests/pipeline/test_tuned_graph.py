@@ -4,7 +4,7 @@ import networkx
 import pytest
 
 import micro
-from bleuprint.pipeline.dvc_lock import open_repo
+from bleuprint.pipeline.dvc_repo import open_repo
 from bleuprint.pipeline.resolve import resolve
 from bleuprint.pipeline.rules import rules as rules_of
 

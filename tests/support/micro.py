@@ -15,7 +15,7 @@ import sys
 from pathlib import Path
 
 import warm
-from bleuprint.pipeline.dvc_lock import changed_stages
+from bleuprint.pipeline.dvc_repo import changed_stages
 from bleuprint.runtime import reexec
 from bleuprint.runtime.errors import UserError
 from processes import without_progress

@@ -1,168 +1,132 @@
-"""DVC's repository and dvc.lock, and Snakemake's lock."""
+"""dvc.lock: what DVC has recorded of each stage that has run.
+
+Besides DVC, this module alone reads and writes the file. Parsing a large file takes seconds, so a
+stage is parsed when it is needed: DVC writes one block of lines for each.
+"""
 
 import hashlib
-import json
-import logging
 import re
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from functools import cached_property
 from pathlib import Path
-from platform import node
-from typing import Any
+from typing import Any, NotRequired
 
-from filelock import Timeout
+from typing_extensions import TypedDict
 
 from bleuprint.config.paths import RESOLVED
-from bleuprint.runtime.code import git
 from bleuprint.runtime.errors import UserError, say
-from bleuprint.runtime.files import json_text, read_bytes
-from bleuprint.runtime.locks import FileLock
-from bleuprint.runtime.machine_errors import describe
-from bleuprint.runtime.special_files import check_no_special_files
+from bleuprint.runtime.files import read_bytes
+from bleuprint.runtime.schema import check_record
+from bleuprint.runtime.yaml_tree import parse_yaml
 
-_HOST = Path("work", "snakemake", "host")
-_SNAKEMAKE = FileLock(_HOST.with_suffix(".lock"))  # until this process ends
+LOCK = Path("dvc.lock")
+_RESTORE = "restore it (git checkout)"
+# A stage's name and its lines, which are indented further.
+_BLOCK = re.compile(r"^  (\S+):\n(?: {3,}.*\n?)*", re.MULTILINE)
 
 
-@contextmanager
-def open_repo(root: Path, resolved: Mapping[str, Any] | None = None) -> Iterator[Any]:
-    """Open DVC's repository, which waits for DVC's lock.
+class LockedFile(TypedDict):
+    """A dependency or output of a stage."""
 
-    Within, DVC logs nothing and shows no bars of its own, which it does up to the level ERROR.
+    path: str
+    md5: NotRequired[str]
+
+
+class LockedStage(TypedDict, total=False):
+    """What a stage ran with and what it wrote; `params` by file and key."""
+
+    params: dict[str, dict[str, Any]]
+    deps: list[LockedFile]
+    outs: list[LockedFile]
+
+
+class _Content(TypedDict, total=False):
+    """The content of dvc.lock."""
+
+    stages: dict[str, LockedStage]
+
+
+class LockFile:
+    """The text of a dvc.lock; `name` is what messages call the file."""
+
+    def __init__(self, text: str, name: str = str(LOCK)) -> None:
+        self._text = text
+        self._name = name
+
+    @classmethod
+    def read(cls, root: Path = Path(), name: str = "") -> "LockFile":
+        """Read the dvc.lock of a project; without one, no stage is recorded.
+
+        Args:
+            root: The project's folder.
+            name: What messages call the file, by default its path.
+
+        Raises:
+            UserError: The file contains merge conflicts.
+        """
+        path = root / LOCK
+        if not path.exists():
+            return cls("")
+        text = read_bytes(path).decode(errors="replace")
+        if re.search("(?m)^(<<<<<<<|>>>>>>>) ", text):
+            raise UserError(
+                f"{path}: has both sides of a git merge; take one: git checkout --ours dvc.lock, "
+                "or --theirs; make reproduce then runs the missing stages"
+            )
+        return cls(text, name or str(path))
+
+    @cached_property
+    def blocks(self) -> Mapping[str, str]:
+        """The text of each stage, by the stage's name."""
+        return {found[1]: found[0] for found in _BLOCK.finditer(self._text)}
+
+    @cached_property
+    def stages(self) -> Mapping[str, LockedStage]:
+        """All stages by name, parsed. Raises UserError if the file is damaged."""
+        if not self._text:
+            return {}
+        content = parse_yaml(self._text, self._name)
+        checked = check_record(_Content, content, Path(self._name), _RESTORE)
+        return checked.get("stages", {})
+
+    def stage(self, name: str) -> LockedStage:
+        """Return one stage, parsed alone; empty if it is not recorded.
+
+        Raises:
+            UserError: Its lines are damaged.
+        """
+        if name not in self.blocks:
+            return {}
+        content = parse_yaml(f"stages:\n{self.blocks[name]}", self._name)
+        return check_record(_Content, content, Path(self._name), _RESTORE)["stages"][name]
+
+    def settings(self, name: str) -> Mapping[str, Any]:
+        """Return the keys of reports/resolved.json that a stage ran with, and their values."""
+        return self.stage(name).get("params", {}).get(RESOLVED.as_posix(), {})
+
+    def output_md5(self, name: str, path: Path) -> str | None:
+        """Return the MD5 of an output of a stage; None if it is not recorded."""
+        for output in self.stage(name).get("outs", []):
+            if output["path"] == path.as_posix():
+                return output.get("md5")
+        return None
+
+
+def note_unrecorded(path: Path, root: Path = Path(), name: str = "here") -> None:
+    """Say so if a file of reports/ is not the one that the dvc.lock beside it names.
 
     Args:
-        root: The project's folder.
-        resolved: The content that DVC reads in place of reports/resolved.json on disk.
-
-    Raises:
-        UserError: DVC failed; the message is one line.
+        path: The file, an output of the stage report.
+        root: The folder of its project.
+        name: What messages call the project.
     """
-    from dvc.exceptions import DvcException
-    from dvc.logger import set_loggers_level
-    from dvc.repo import Repo
-
-    check_no_special_files(root)
-    try:
-        with (
-            set_loggers_level(logging.CRITICAL),
-            _whole_list_of_locks(root),
-            Repo(str(root), _wait_for_lock=True) as repo,
-        ):
-            if resolved is not None:
-                from bleuprint.pipeline.unwritten_file import UnwrittenFile
-
-                repo.fs = UnwrittenFile(root / RESOLVED, json_text(resolved))
-            yield repo
-    except RecursionError as error:
-        raise UserError(f"dvc.yaml or dvc.lock is nested too deeply; {_way_back(root)}") from error
-    except (DvcException, OSError) as error:
-        text = describe(error) or str(error)
-        # cut short by a kill or a full disk
-        if re.search(r"dvc\.lock'.*(invalid|corrupted|failed|not valid)", text):
-            text += f"; {_way_back(root)}"
-        if "RWLock-file" in text:
-            text += "; remove it, if no other DVC runs here"
-        if re.search(r"unable to read.*resolved\.json", text, re.IGNORECASE):
-            text += "; run: git checkout reports/resolved.json"
-        if "not a git repository" in text:
-            text += ": clone the project, or run git init"
-        raise UserError(text) from error
-
-
-@contextmanager
-def _whole_list_of_locks(root: Path) -> Iterator[None]:
-    """Put DVC's list of locks back if the block is cut short while DVC writes it.
-
-    DVC writes it twice for each stage that it compares, and empties it first: with half a list,
-    every command of DVC would end with an error.
-    """
-    path = root / ".dvc" / "tmp" / "rwlock"
-    before = path.read_bytes() if path.exists() else None
-    try:
-        yield
-    except BaseException:
-        if path.exists() and not _is_json(path.read_bytes()):
-            if before is None:
-                path.unlink()
-            else:
-                path.write_bytes(before)
-        raise
-
-
-def _is_json(content: bytes) -> bool:
-    try:
-        json.loads(content)
-    except ValueError:
-        return False
-    return True
-
-
-def _way_back(root: Path) -> str:
-    """What to do about a damaged dvc.lock."""
-    if git(root, "ls-files", "dvc.lock"):
-        return "run: git checkout dvc.lock, then make reproduce, which uses DVC's run cache"
-    return (
-        "git has no copy of it. Run: rm dvc.lock, then make reproduce, which takes what DVC's run "
-        "cache has and repeats other stages"
-    )
-
-
-def changed_stages(
-    root: Path = Path(), resolved: Mapping[str, Any] | None = None
-) -> dict[str, Any]:
-    """Return the stages that `dvc status` finds changed, with their changes.
-
-    Waits for DVC's lock.
-
-    Args:
-        root: The project's folder.
-        resolved: As for `open_repo`: the status is the one that DVC would find if
-            reports/resolved.json had this content.
-
-    Raises:
-        UserError: DVC failed; the message is one line.
-    """
-    from dvc.repo import lock_repo
-
-    with open_repo(root, resolved) as repo, lock_repo(repo):
-        replaced = {}
-        if resolved is not None:
-            replaced = _replace_resolved(repo.index.stages, json_text(resolved))
-        # the names of stages have a path in front of them if this is not run from the root
-        status = {name.rpartition(":")[2]: changes for name, changes in repo.status().items()}
-    for name, change in replaced.items():
-        others = status.get(name, [])
-        status[name] = [change, *others] if "changed deps" in change else [*others, change]
-    return status
-
-
-def _replace_resolved(stages: Sequence[Any], text: str) -> dict[str, dict[str, Any]]:
-    """Compare reports/resolved.json with `text` instead of the file on disk, which DVC would hash.
-
-    It leaves DVC's stages in memory, which are not saved. Returns, by the name of a stage whose
-    dependency or output it is, the change as `dvc status` has it.
-    """
-    md5 = hashlib.md5(text.encode()).hexdigest()
-    changed = dict[str, dict[str, Any]]()
-    for stage in stages:
-        for kind, entries in (("deps", stage.deps), ("outs", stage.outs)):
-            # an entry with keys is the settings of the stage, which DVC reads as a text
-            whole = [
-                entry
-                for entry in entries
-                if entry.def_path == RESOLVED.as_posix() and not hasattr(entry, "params")
-            ]
-            for entry in whole:
-                entries.remove(entry)
-                if entry.hash_info.value != md5:
-                    changed[stage.name] = {f"changed {kind}": {entry.def_path: "modified"}}
-    return changed
-
-
-def cache_folder(root: Path) -> Path:
-    """The folder of DVC's cache."""
-    with open_repo(root) as repo:
-        return Path(repo.cache.local.path)
+    recorded = None
+    with suppress(UserError):  # a damaged file is an error of the commands that need it
+        recorded = LockFile.read(root).output_md5("report", path)
+    if recorded and recorded != hashlib.md5(read_bytes(root / path)).hexdigest():
+        why = "edited, or not recorded yet (bleuprint record)"
+        say(f"{name}: {path} is not the file that dvc.lock names: {why}", "note")
 
 
 def write_lock(stages: Sequence[Any]) -> None:
@@ -170,59 +134,10 @@ def write_lock(stages: Sequence[Any]) -> None:
 
     DVC empties the file before it writes: what is left then has no other stage.
     """
-    lock = Path("dvc.lock")
-    before = read_bytes(lock) if lock.exists() else None
+    before = read_bytes(LOCK) if LOCK.exists() else None
     try:
         stages[0].dvcfile.dump_stages(stages, update_pipeline=False)
     except BaseException:
         if before is not None:
-            lock.write_bytes(before)
+            LOCK.write_bytes(before)
         raise
-
-
-def recorded_stages(root: Path) -> set[str]:
-    """The names of the stages in dvc.lock; raises UserError at a conflict in it."""
-    if not (lock := root / "dvc.lock").exists():
-        return set()
-    check_no_conflict(lock)
-    text = read_bytes(lock).decode(errors="replace")
-    return set(re.findall(r"(?m)^  (\S+):$", text))  # to parse it takes a quarter of a second
-
-
-def note_unrecorded(path: Path, root: Path = Path(), name: str = "here") -> None:
-    """Say so if a file is not the one that the dvc.lock beside it names; `name`: of `root`."""
-    lock = root / "dvc.lock"
-    text = read_bytes(lock).decode(errors="replace") if lock.exists() else ""
-    recorded = re.search(rf"- path: {re.escape(str(path))}\n +hash: md5\n +md5: (\w+)", text)
-    if recorded and recorded[1] != hashlib.md5(read_bytes(root / path)).hexdigest():
-        why = "edited, or not recorded yet (bleuprint record)"
-        say(f"{name}: {path} is not the file that dvc.lock names: {why}", "note")
-
-
-def unlock_after_kill() -> None:
-    """Remove Snakemake's lock if the Snakemake that took it was killed on this machine.
-
-    Holds a lock of its own until this process ends, which the kernel releases in any case. Does
-    nothing if another Snakemake runs, or if the last one ran on another machine of a cluster.
-    """
-    locks = Path(".snakemake", "locks")
-    _HOST.parent.mkdir(parents=True, exist_ok=True)
-    try:
-        _SNAKEMAKE.acquire(timeout=0)
-    except Timeout:
-        return
-    if _HOST.exists() and read_bytes(_HOST) == node().encode():
-        for lock in locks.glob("*"):  # not the folder, which Snakemake has just made
-            lock.unlink(missing_ok=True)
-    elif not locks.exists() or not any(locks.iterdir()):
-        _HOST.write_text(node())
-
-
-def check_no_conflict(lock: Path) -> None:
-    """Raise UserError if dvc.lock has the marks that git leaves at a conflict of a merge."""
-    text = read_bytes(lock).decode(errors="replace")
-    if re.search("(?m)^(<<<<<<<|>>>>>>>) ", text):
-        raise UserError(
-            f"{lock}: has both sides of a git merge; take one: git checkout --ours dvc.lock, or "
-            "--theirs; make reproduce then runs the missing stages"
-        )

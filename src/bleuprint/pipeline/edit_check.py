@@ -5,46 +5,26 @@ then as what its outputs were made with. An edit of params.yaml is harmless: sta
 reports/resolved.json, which the stage resolve alone writes.
 """
 
-import re
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
-from pathlib import Path
 from typing import Any
 
 from bleuprint.config.paths import RESOLVED
+from bleuprint.pipeline.dvc_yaml import Entry, filled
 from bleuprint.runtime.closure import code_fingerprint
 from bleuprint.runtime.errors import UserError
-from bleuprint.runtime.files import read_bytes, read_object
-from bleuprint.runtime.yaml_tree import parse_yaml
-
-_GRAPH = Path("dvc.yaml")
+from bleuprint.runtime.files import read_object
 
 
-def stage_entry(script: str) -> dict[str, Any]:
-    """The entry of dvc.yaml whose command runs stages/`script`; empty if there is none."""
-    text = read_bytes(_GRAPH).decode(errors="replace") if _GRAPH.exists() else ""
-    # the whole file takes a fifth of a second to parse
-    blocks = [block for block in re.split(r"\n(?= {0,2}\S)", text) if f"stages/{script}" in block]
-    for block in blocks:
-        stages = parse_yaml(block, str(_GRAPH))
-        if not isinstance(stages, dict):
-            continue
-        for stage in stages.values():
-            entry = stage.get("do", stage) if isinstance(stage, dict) else None
-            if isinstance(entry, dict) and f"stages/{script}" in str(entry.get("cmd")).split():
-                return entry
-    return {}
-
-
-def edit_check(entry: Mapping[str, Any], script: str, arguments: list[str]) -> Callable[[], None]:
+def edit_check(entry: Entry, script: str, arguments: list[str]) -> Callable[[], None]:
     """What the stage stages/`script` with `arguments` calls at its end, given here at its start.
 
     That raises UserError if DVC would record other settings or code than the stage began with.
     `entry`: the stage's in dvc.yaml.
     """
-    names = re.findall(r"\$\{([^}]*)\}", entry["cmd"].partition(f"stages/{script}")[2])
     stage, before = script.removesuffix(".py"), _content()
-    keys = [*_keys(entry, dict(zip(names, arguments, strict=False)))]
+    values = dict(zip(entry.argument_names(script), arguments, strict=False))
+    keys = [*_keys(entry, values)]
     code = _value(before, ("code", stage))
 
     def check() -> None:
@@ -63,16 +43,12 @@ def edit_check(entry: Mapping[str, Any], script: str, arguments: list[str]) -> C
     return check
 
 
-def _keys(entry: Mapping[str, Any], values: Mapping[str, str]) -> Iterator[tuple[str, ...]]:
+def _keys(entry: Entry, values: Mapping[str, str]) -> Iterator[tuple[str, ...]]:
     """The parts of the keys that a stage depends on, each up to one that no argument tells."""
-    for params in entry.get("params", ()):
-        # a user's own stage may have params of other files
-        keys = params.get(RESOLVED.as_posix()) if isinstance(params, Mapping) else ()
-        for key in keys or ():
-            text = re.sub(r"\$\{([^}]*)\}", lambda found: values.get(found[1], found[0]), key)
-            known, unknown, _ = text.partition("${")
-            known = known.rpartition(".")[0] if unknown else known
-            yield tuple(filter(None, known.split(".")))
+    for key in entry.parameters:
+        known, unknown, _ = filled(key, values).partition("${")
+        known = known.rpartition(".")[0] if unknown else known
+        yield tuple(filter(None, known.split(".")))
 
 
 def _content() -> Mapping[str, Any]:

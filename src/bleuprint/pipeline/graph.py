@@ -15,7 +15,7 @@ from pathlib import Path, PurePosixPath
 from typing import Any
 
 from bleuprint.config.paths import RESOLVED
-from bleuprint.pipeline.dvc_lock import open_repo
+from bleuprint.pipeline.dvc_repo import open_repo
 from bleuprint.runtime.errors import UserError
 from bleuprint.runtime.files import read_object
 

@@ -8,7 +8,9 @@ from typing import Any
 
 from bleuprint.config.experiment import Settings, load
 from bleuprint.config.paths import Cell
-from bleuprint.pipeline.dvc_lock import changed_stages, recorded_stages
+from bleuprint.pipeline.dvc_lock import LockFile
+from bleuprint.pipeline.dvc_repo import changed_stages
+from bleuprint.pipeline.dvc_yaml import entries
 from bleuprint.pipeline.graph import Stage, inputs, stages
 from bleuprint.pipeline.resolve import resolved
 from bleuprint.runtime import environment
@@ -23,16 +25,15 @@ from bleuprint.tracking.timings import (
 from bleuprint.training.fingerprints import Fingerprints, job_of, work_folder
 
 _NEW = "has not finished here yet"
-# The stages whose arguments are system, corpus and seed.
-_OF_TRAININGS = ("train", "average", "translate", "score", "comet")
 
 
 @dataclass(frozen=True)
 class PlannedStage:
-    """A stage that `make reproduce` would run, and `why`."""
+    """A stage that `make reproduce` would run, and `why`; `is_of_runs`: see dvc_yaml.Entry."""
 
     stage: Stage
     why: str
+    is_of_runs: bool
 
     @property
     def took(self) -> float | None:
@@ -48,7 +49,7 @@ class PlannedStage:
     def took_with_another_seed(self) -> float | None:
         """The seconds of the same stage with another seed, where only those are known."""
         command = _script_with_arguments(self.stage)
-        if self.stage.kind not in _OF_TRAININGS or self.took is not None or not command:
+        if not self.is_of_runs or self.took is not None or not command:
             return None
         if self.stage.kind == "train":
             return last_training_seconds_with_any_seed(_cell(self.stage))
@@ -75,7 +76,7 @@ def planned_stages(root: Path = Path()) -> list[PlannedStage]:
     others, too, if a stage ran with the same inputs before. Raises UserError at a mistake in
     params.yaml or dvc.yaml, or a conflict in dvc.lock. No file is written.
     """
-    recorded = recorded_stages(root)
+    recorded = LockFile.read(root).blocks
     # as if `resolve` had run, which `dvc repro` does before the others
     settings = load(root / "params.yaml")
     content = resolved(settings, root)
@@ -84,6 +85,7 @@ def planned_stages(root: Path = Path()) -> list[PlannedStage]:
     makers = {path: stage.name for stage in graph for path in stage.outputs}
     # those that are up to date have ended since; reports/resolved.json is as if written already
     running = status.keys() - {"resolve"}
+    kinds = entries(root)
     planned: dict[str, PlannedStage] = {}
     for stage, needed in zip(graph, inputs(graph, root).values(), strict=True):
         changes = [change for change in status.get(stage.name, ()) if isinstance(change, Mapping)]
@@ -100,7 +102,8 @@ def planned_stages(root: Path = Path()) -> list[PlannedStage]:
         if is_new_training and not any(makers.get(path) in planned for path in needed):
             reasons = [_reused(stage, settings, root) or _NEW]
         if reasons:
-            planned[stage.name] = PlannedStage(stage, reasons[0])
+            is_of_runs = kinds[stage.entry].is_of_runs()
+            planned[stage.name] = PlannedStage(stage, reasons[0], is_of_runs)
     return list(planned.values())
 
 

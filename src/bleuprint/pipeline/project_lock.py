@@ -20,7 +20,7 @@ from typing import Any
 
 from filelock import Timeout
 
-from bleuprint.pipeline.dvc_lock import open_repo
+from bleuprint.pipeline.dvc_repo import open_repo
 from bleuprint.runtime import environment
 from bleuprint.runtime.errors import UserError, say
 from bleuprint.runtime.files import json_text

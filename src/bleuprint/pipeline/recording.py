@@ -8,13 +8,13 @@ to date. `bleuprint record` records what a killed run has left.
 import hashlib
 import json
 import os
-import re
 import sys
 from collections.abc import Collection, Iterable, Sequence
 from contextlib import chdir
 from pathlib import Path
 
-from bleuprint.pipeline.dvc_lock import changed_stages, open_repo, write_lock
+from bleuprint.pipeline.dvc_lock import LockFile, write_lock
+from bleuprint.pipeline.dvc_repo import changed_stages, open_repo
 from bleuprint.pipeline.graph import FINISHED, Stage, files_at, inputs, stages
 from bleuprint.runtime.errors import UserError, say
 from bleuprint.runtime.files import open_regular, read_bytes
@@ -29,7 +29,7 @@ def begin(name: str, digest: str, *dependencies: str, root: Path = Path()) -> No
     """
     begun = root / FINISHED / f"{name}.begun"
     begun.parent.mkdir(parents=True, exist_ok=True)
-    begun.write_text(_state(name, digest, dependencies, _read_lock(root), root))
+    begun.write_text(_state(name, digest, dependencies, LockFile.read(root), root))
 
 
 def record(root: Path = Path()) -> None:
@@ -64,7 +64,7 @@ def record(root: Path = Path()) -> None:
 
 def finished_stages(graph: Sequence[Stage], root: Path = Path()) -> set[str]:
     """Return the names of the stages with a valid mark (see `record`)."""
-    files, lock = inputs(graph, root), _read_lock(root)
+    files, lock = inputs(graph, root), LockFile.read(root)
     return {stage.name for stage in graph if _is_valid(stage, files[stage.name], lock, root)}
 
 
@@ -94,24 +94,17 @@ def _commit(names: Collection[str], root: Path) -> None:
                 write_lock(saved)
 
 
-def _read_lock(root: Path) -> str:
-    path = root / "dvc.lock"
-    return read_bytes(path).decode(errors="replace") if path.exists() else ""
-
-
-def _state(name: str, digest: str, dependencies: Iterable[str], lock: str, root: Path) -> str:
+def _state(name: str, digest: str, dependencies: Iterable[str], lock: LockFile, root: Path) -> str:
     """The digest of a stage's rule, and the SHA-256 of all that decides its outputs.
 
     Files count by size and modification time, which are compared with their former values and with
-    no clock: the clocks of hosts that share a file system may differ. The stage's entry in `lock`,
-    the text of dvc.lock, is included, since `dvc repro` may have replaced the outputs.
+    no clock: the clocks of hosts that share a file system may differ. The stage's lines in
+    dvc.lock are included, since `dvc repro` may have replaced the outputs.
     """
     files = [
         (path, *_status(root / path)) for each in dependencies for path in files_at(each, root)
     ]
-    # the lines of the entry; to parse all of dvc.lock would take seconds
-    entry = re.search(rf"^  {re.escape(name)}:\n(?: {{3,}}.*\n)*", lock, re.MULTILINE)
-    text = json.dumps([digest, files, entry and entry[0]])
+    text = json.dumps([digest, files, lock.blocks.get(name)])
     return f"{digest} {hashlib.sha256(text.encode()).hexdigest()}"
 
 
@@ -122,7 +115,7 @@ def _status(path: Path) -> tuple[int, int]:
     return status.st_size, status.st_mtime_ns
 
 
-def _is_valid(stage: Stage, dependencies: Iterable[str], lock: str, root: Path) -> bool:
+def _is_valid(stage: Stage, dependencies: Iterable[str], lock: LockFile, root: Path) -> bool:
     """Whether a stage has a valid mark (see `record`) and all outputs."""
     try:
         mark = read_bytes(root / stage.mark)

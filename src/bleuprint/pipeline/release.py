@@ -15,7 +15,7 @@ from bleuprint.config.cells import cells_of
 from bleuprint.config.experiment import Settings
 from bleuprint.config.paths import RESOLVED, Cell
 from bleuprint.dataset.binarized import SEGMENTATION
-from bleuprint.pipeline.dvc_lock import cache_folder, changed_stages
+from bleuprint.pipeline.dvc_repo import cache_folder, changed_stages
 from bleuprint.pipeline.release_check import CARD
 from bleuprint.report import frame, main_table, notes
 from bleuprint.report.citations import citations

@@ -10,7 +10,7 @@ from typing import Any
 
 from bleuprint.config.experiment import Settings, load
 from bleuprint.config.paths import RESOLVED
-from bleuprint.pipeline.dvc_lock import open_repo
+from bleuprint.pipeline.dvc_repo import open_repo
 from bleuprint.runtime import environment
 from bleuprint.runtime.closure import code_fingerprints
 from bleuprint.runtime.errors import UserError

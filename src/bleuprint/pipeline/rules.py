@@ -5,9 +5,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from ruamel.yaml import YAML
-
 from bleuprint.config import paths
+from bleuprint.pipeline.dvc_yaml import entries
 from bleuprint.pipeline.graph import WORK, Stage, inputs
 
 
@@ -100,14 +99,18 @@ def rules(stages: Iterable[Stage], shards: int = 1, root: Path = Path()) -> Iter
     """All rules, in the order of dvc.yaml; entries without stages are left out."""
     stages = list(stages)
     dependencies = inputs(stages, root)
-    entries = YAML(typ="safe", pure=True).load(root / "dvc.yaml")["stages"]
-    for name, entry in entries.items():
-        if of_entry := [stage for stage in stages if stage.entry == name]:
-            body = entry.get("do", entry)
-            given = (*body.get("outs", []), *body.get("metrics", []))
-            named = (path if isinstance(path, str) else next(iter(path)) for path in given)
-            # DVC's `${item.system}` and `${key}` are Snakemake's `{system}` and `{key}`
-            outputs = (re.sub(r"\$\{(?:item\.)?(\w+)\}", r"{\1}", path) for path in named)
-            first, by_output = of_entry[0], {stage.outputs[0]: stage for stage in of_entry}
-            count = shards if first.sharded else 1
-            yield Rule(name, tuple(outputs), first.kept, by_output, dependencies, count)
+    for name, entry in entries(root).items():
+        of_entry = [stage for stage in stages if stage.entry == name]
+        if not of_entry:
+            continue
+        first = of_entry[0]
+        # DVC's `${item.system}` and `${key}` are Snakemake's `{system}` and `{key}`
+        outputs = (re.sub(r"\$\{(?:item\.)?(\w+)\}", r"{\1}", path) for path in entry.outputs)
+        yield Rule(
+            name=name,
+            outputs=tuple(outputs),
+            kept=first.kept,
+            stages={stage.outputs[0]: stage for stage in of_entry},
+            dependencies=dependencies,
+            shards=shards if first.sharded else 1,
+        )

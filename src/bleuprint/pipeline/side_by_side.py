@@ -16,7 +16,8 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from bleuprint.pipeline.dvc_lock import open_repo, write_lock
+from bleuprint.pipeline.dvc_lock import write_lock
+from bleuprint.pipeline.dvc_repo import open_repo
 from bleuprint.pipeline.graph import Stage, stages
 from bleuprint.runtime import processor
 from bleuprint.runtime.environment import RUNNER_LOGS, path_of_stages

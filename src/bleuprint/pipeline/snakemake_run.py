@@ -6,10 +6,13 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import ExitStack, suppress
 from functools import cached_property
 from pathlib import Path
+from platform import node
 from typing import Any
 
+from filelock import Timeout
+
 from bleuprint.config.experiment import load, load_resolved
-from bleuprint.pipeline import dvc_lock
+from bleuprint.pipeline.dvc_repo import changed_stages
 from bleuprint.pipeline.graph import Stage, inputs
 from bleuprint.pipeline.leftovers import set_aside
 from bleuprint.pipeline.project_lock import hold, other_runner
@@ -18,8 +21,12 @@ from bleuprint.pipeline.resolve import resolve
 from bleuprint.pipeline.rules import Rule
 from bleuprint.runtime import environment
 from bleuprint.runtime.errors import UserError, exit_on_error, say
+from bleuprint.runtime.files import read_bytes
+from bleuprint.runtime.locks import FileLock
 from bleuprint.runtime.progress import BESIDE
 
+_HOST = Path("work", "snakemake", "host")
+_SNAKEMAKE = FileLock(_HOST.with_suffix(".lock"))  # until this process ends
 PAGE = Path("reports", "index.html")
 RESULTS = Path("reports", "results.json")
 
@@ -30,6 +37,25 @@ def record_or_print_error() -> None:
         record()
     except UserError as error:
         say(str(error))
+
+
+def unlock_after_kill() -> None:
+    """Remove Snakemake's lock if the Snakemake that took it was killed on this machine.
+
+    Holds a lock of its own until this process ends, which the kernel releases in any case. Does
+    nothing if another Snakemake runs, or if the last one ran on another machine of a cluster.
+    """
+    locks = Path(".snakemake", "locks")
+    _HOST.parent.mkdir(parents=True, exist_ok=True)
+    try:
+        _SNAKEMAKE.acquire(timeout=0)
+    except Timeout:
+        return
+    if _HOST.exists() and read_bytes(_HOST) == node().encode():
+        for lock in locks.glob("*"):  # not the folder, which Snakemake has just made
+            lock.unlink(missing_ok=True)
+    elif not locks.exists() or not any(locks.iterdir()):
+        _HOST.write_text(node())
 
 
 class Jobs:
@@ -101,7 +127,7 @@ class Jobs:
         """Keep other runners from the project until this process ends, and tidy up after a kill."""
         self._held.enter_context(hold("snakemake", wait=False))
         atexit.register(self._end)
-        dvc_lock.unlock_after_kill()
+        unlock_after_kill()
         if marks():
             record()
 
@@ -119,7 +145,7 @@ class Jobs:
         killed run has finished is counted as recorded.
         """
         try:
-            status = dvc_lock.changed_stages(resolved=self._resolved)
+            status = changed_stages(resolved=self._resolved)
         except UserError as error:
             runner = other_runner()
             if runner is None:

@@ -10,7 +10,8 @@ from pathlib import Path
 from bleuprint.config.experiment import load_resolved
 from bleuprint.config.paths import Cell
 from bleuprint.corpus.steps.shard import Shard
-from bleuprint.pipeline.edit_check import edit_check, stage_entry
+from bleuprint.pipeline.dvc_yaml import entry_of, filled
+from bleuprint.pipeline.edit_check import edit_check
 from bleuprint.runtime import machine_errors
 from bleuprint.runtime.arguments import empty_argument
 from bleuprint.runtime.errors import AT_SUCCESS, UserError
@@ -70,8 +71,9 @@ def cell(description: str | None) -> Cell:
 def _begin() -> None:
     """Note what this stage reads, to be compared at its end, and the memory that it needs."""
     script = Path(sys.argv[0]).name
-    if entry := stage_entry(script):
-        machine_errors.needed_gb = entry.get("meta", {}).get("memory_gb")
+    entry = entry_of(script)
+    if entry is not None:
+        machine_errors.needed_gb = entry.memory_gb
         AT_SUCCESS.append(edit_check(entry, script, sys.argv[1:]))
 
 
@@ -90,9 +92,11 @@ def _write_duration() -> None:
 
 def _write_empty(cell: Cell) -> None:
     """Write the outputs that dvc.yaml names for the stage of this script, without content."""
-    for output in stage_entry(Path(sys.argv[0]).name)["outs"]:
-        for name, value in cell._asdict().items():
-            output = output.replace(f"${{item.{name}}}", str(value))
-        path = Path(output) if Path(output).suffix else Path(output, "empty")
+    entry = entry_of(Path(sys.argv[0]).name)
+    values = {f"item.{name}": str(value) for name, value in cell._asdict().items()}
+    for output in () if entry is None else entry.outputs:
+        path = Path(filled(output, values))
+        if not path.suffix:  # a folder
+            path /= "empty"
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text("{}\n")

@@ -4,17 +4,14 @@ Of another report only results.json, costs.csv and dvc.lock are compared, so tha
 the other's data nor its models; of a release all files by their sums.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cache, cached_property
+from functools import cache
 from itertools import islice
 from pathlib import Path
-from typing import Any, NotRequired
 
-from typing_extensions import TypedDict
-
-from bleuprint.config.paths import RESOLVED, Cell
-from bleuprint.pipeline.dvc_lock import check_no_conflict, note_unrecorded
+from bleuprint.config.paths import Cell
+from bleuprint.pipeline.dvc_lock import LOCK, LockFile, note_unrecorded
 from bleuprint.pipeline.first_difference import first_difference
 from bleuprint.pipeline.release_check import check_release
 from bleuprint.report.frame import COSTS, RESULTS, Records, read
@@ -23,11 +20,7 @@ from bleuprint.report.same_results import Compared, Verdict, compared, deviation
 from bleuprint.runtime.code import git
 from bleuprint.runtime.counts import counted
 from bleuprint.runtime.errors import UserError
-from bleuprint.runtime.files import read_bytes
-from bleuprint.runtime.schema import check_record
-from bleuprint.runtime.yaml_tree import parse_yaml
 
-_LOCK = Path("dvc.lock")
 # Causes, and groups of results, that are written out.
 _MOST = 3
 _OTHERWISE = "give a results.json, a release, a folder with reports/ or a commit"
@@ -38,52 +31,21 @@ _TEXTS = {
 }
 
 
-class _LockedFile(TypedDict):
-    """A dependency or output in dvc.lock."""
-
-    path: str
-    md5: NotRequired[str]
-
-
-class _LockedStage(TypedDict, total=False):
-    """A stage in dvc.lock; `params` by file and key."""
-
-    params: dict[str, dict[str, Any]]
-    deps: list[_LockedFile]
-    outs: list[_LockedFile]
-
-
-class _LockFile(TypedDict, total=False):
-    """The content of dvc.lock."""
-
-    stages: dict[str, _LockedStage]
-
-
 @dataclass(frozen=True)
 class Report:
-    """The records of a report, and the text of the dvc.lock beside it, "" if there is none."""
+    """The records of a report, and the dvc.lock beside it, an empty one if there is none."""
 
     name: str
     records: Records
-    lock: str
-
-    @cached_property
-    def stages(self) -> Mapping[str, Any]:
-        """The stages in dvc.lock; parsed only to explain a difference, since that takes a while."""
-        if not self.lock:
-            return {}
-        content = parse_yaml(self.lock, f"{self.name}: {_LOCK}")
-        path = Path(f"{self.name}: {_LOCK}")
-        return check_record(_LockFile, content, path, "restore it (git checkout)").get("stages", {})
+    lock: LockFile
 
     def stage(self, name: str) -> str:
         """The name that a stage of a cell has in dvc.lock: a row of `tuned` has its own."""
-        return name if name in self.stages else name.replace("@", "_tuned@")
+        return name if name in self.lock.stages else name.replace("@", "_tuned@")
 
     def is_portable(self, cell: Cell) -> bool:
         """Whether dvc.lock has a training of the cell with portable arithmetic."""
-        stage = self.stages.get(self.stage(f"train@{'-'.join(map(str, cell))}"), {})
-        settings = stage.get("params", {}).get(RESOLVED.as_posix(), {})
+        settings = self.lock.settings(self.stage(f"train@{'-'.join(map(str, cell))}"))
         return bool(settings.get(f"cells.{cell.system}.{cell.corpus}.arithmetic") == "portable")
 
 
@@ -114,7 +76,7 @@ def open_report(name: str) -> Report:
         return _report(name, path, root)
     if path.exists():  # maybe among other files, whose sums and costs are not of it
         return _report(name, path, path.parent)
-    with files_of(name, (RESULTS, COSTS, _LOCK)) as root:
+    with files_of(name, (RESULTS, COSTS, LOCK)) as root:
         return _report(name, root / RESULTS, root)
 
 
@@ -127,13 +89,12 @@ def _check_other(name: str, path: Path) -> None:
 
 def _report(name: str, path: Path, root: Path) -> Report:
     records = read(path, root) if name == "here" else read(path, root, _OTHERWISE)
-    lock, text = root / _LOCK, ""
     # beside a file of another name, as of a colleague, is the dvc.lock of this project
-    if path.name == RESULTS.name and lock.exists():
-        check_no_conflict(lock)
-        text = read_bytes(lock).decode(errors="replace")
-        note_unrecorded(RESULTS, root, name)
-    return Report(name, records, text)
+    if path.name != RESULTS.name:
+        return Report(name, records, LockFile(""))
+    lock = LockFile.read(root, f"{name}: {LOCK}")
+    note_unrecorded(RESULTS, root, name)
+    return Report(name, records, lock)
 
 
 def lines(here: Report, there: Report) -> tuple[list[str], Verdict]:
@@ -185,10 +146,10 @@ def _where_and_why(here: Report, there: Report, each: Compared) -> str:
     """The first stage from which the translations, or else the scores, differ, and the causes."""
     stage, causes = each.stage, list(each.causes())
     if {"sources_sha256", "references_sha256", "hypotheses_sha256"} & {*each.names}:
-        if here.stages and there.stages:
+        if here.lock.stages and there.lock.stages:
             last = ("score@", "translate@" if "hypotheses_sha256" in each.names else "score@")
             name = here.stage(each.scored_by.replace(*last))
-            found = first_difference(here.stages, there.stages, name)
+            found = first_difference(here.lock.stages, there.lock.stages, name)
             stage, causes = found or (stage, causes)
         causes += each.environment(here.is_portable(each.cell) and there.is_portable(each.cell))
     unknown = "nothing that is recorded differs: another machine or library, or an edited file"
