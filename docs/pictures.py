@@ -66,8 +66,8 @@ _BANDS: Mapping[str, tuple[tuple[str, ...], ...]] = {
         ("filter",),
         ("split",),
         ("tokenize", "describe_tests"),
-        ("learn_vocabulary", "score_outside"),
-        ("binarize", "comet_outside"),
+        ("learn_vocabulary",),
+        ("binarize",),
         ("", "describe_corpus"),
     ),
     "for each cell: a system, a corpus, a seed": (

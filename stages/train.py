@@ -11,7 +11,7 @@ from bleuprint.runtime.errors import run
 
 
 def main() -> None:
-    cell = stage_args.cell(__doc__)  # ends here if it is left out
+    cell = stage_args.trained_cell(__doc__)  # ends here if it is left out
     from bleuprint.pipeline.train_stage import train_cell  # loads torch, which takes seconds
 
     train_cell(cell)

@@ -1,4 +1,4 @@
-"""Translate a corpus's test sets with an averaged model."""
+"""Translate a corpus's test sets with an averaged model, or copy an external system's files."""
 
 import sys
 
@@ -8,15 +8,20 @@ restart(*sys.argv[1:3])
 
 from bleuprint.config.experiment import load_resolved
 from bleuprint.config.paths import folder
+from bleuprint.decoding.copied_translations import copy_translations
 from bleuprint.pipeline import stage_args
 from bleuprint.runtime.errors import run
 
 
 def main() -> None:
     cell = stage_args.cell(__doc__)  # ends here if it is left out
+    settings = load_resolved()
+    if cell.system in settings.external:
+        copy_translations(settings, cell)
+        return
     from bleuprint.decoding.translate import translate_tests  # loads torch, which takes seconds
 
-    system = load_resolved().system_on(cell.system, cell.corpus)
+    system = settings.system_on(cell.system, cell.corpus)
     if system.arithmetic == "portable":
         check_portable(cell.system)
     model = cell.models / "averaged"

@@ -80,7 +80,6 @@ def test_a_metric_is_scored_and_shown(reproduced):
     assert {name.partition("@")[0] for name in ran} <= {
         "resolve",
         "score",
-        "score_outside",
         "report",
     }
     reference, hypothesis = "data/split/own/test.held-out.de", "hypotheses/test.held-out.de"

@@ -9,6 +9,7 @@ import pytest
 import micro
 from bleuprint.pipeline import graph
 from bleuprint.pipeline.rules import rules
+from bleuprint.runtime.files import sha256_of
 
 CELL = ("train", "average", "translate", "score")
 WIDE = {f"{stage}@wide-own-1" for stage in CELL}
@@ -123,6 +124,26 @@ def test_a_system_is_a_row_while_it_is_in_params(reproduced):
     assert set(reproduced.repro()) == ALWAYS
     reproduced.run("git", "checkout", "--quiet", "params.yaml", "dvc.lock", "reports")
     reproduced.run("dvc", "checkout")
+    assert reproduced.repro() == []
+
+
+@pytest.mark.slow
+def test_an_external_system_is_a_row_with_the_scores_of_its_file(reproduced):
+    """Its file has the translations of a system that was trained here."""
+    file = reproduced.root / "inputs/external/a.de"
+    file.parent.mkdir()
+    shutil.copy(reproduced.root / "results/wide/own/1/hypotheses/test.held-out.de", file)
+    entry = micro.EXTERNAL.replace(64 * "a", sha256_of(file))
+    reproduced.write("params.yaml", reproduced.read("params.yaml") + entry)
+    assert set(reproduced.repro()) == {f"{stage}@online-a-own-1" for stage in CELL} | ALWAYS
+    assert reproduced.repro() == []
+    records = json.loads(reproduced.read("reports/results.json"))
+    scores = {(each["system"], each["measure"]): each["value"] for each in records["measures"]}
+    assert scores["online-a", "bleu"] == scores["wide", "bleu"]
+    assert ("online-a", "loss") not in scores
+    assert "system A, with its default settings" in reproduced.read("reports/table.md")
+    # the file itself is needed no more, as in a clone that has pulled the results
+    file.unlink()
     assert reproduced.repro() == []
 
 

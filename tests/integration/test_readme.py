@@ -61,15 +61,15 @@ PHRASEBOOK = ("phrasebook-en-de", "phrasebook-en-fr")
 
 def test_examples_of_settings_load(tmp_path):
     (row,) = blocks(README, "yaml")
-    same_row, by_corpus, *_, outside = blocks(EXPERIMENTS, "yaml")
+    same_row, by_corpus, *_, external = blocks(EXPERIMENTS, "yaml")
     assert same_row == row
     path = tmp_path / "params.yaml"
     shutil.copytree(ROOT / "corpora", tmp_path / "corpora")
-    path.write_text(f"{PARAMS}{row}{by_corpus}{outside}", encoding="utf-8")
+    path.write_text(f"{PARAMS}{row}{by_corpus}{external}", encoding="utf-8")
     settings = load(path)
     assert settings.system("small-smoother").train.label_smoothing == 0.2
     assert settings.system("small-smoother").model == settings.system("small").model
-    assert settings.outside_on("phrasebook-en-de").keys() == {"online-a"}
+    assert settings.external_on("phrasebook-en-de").keys() == {"online-a"}
     own = {corpus: settings.system_on("small-by-corpus", corpus) for corpus in PHRASEBOOK}
     assert [system.train.label_smoothing for system in own.values()] == [0.1, 0]
 

@@ -16,12 +16,13 @@ from bleuprint.runtime.errors import UserError
 
 @pytest.fixture(scope="module")
 def project(tmp_path_factory):
-    """Two systems by two corpora, one with a text that a system translates; a row from outside, and
+    """Two systems by two corpora, one with a text that a system translates; an external system, and
     a COMET model.
     """
     project = micro.make(tmp_path_factory.mktemp("graph") / "project")
-    more = f"{micro.SECOND_CORPUS}{micro.MADE_TEXT}{micro.OUTSIDE}{micro.COMET}systems:\n"
+    more = f"{micro.SECOND_CORPUS}{micro.MADE_TEXT}{micro.COMET}systems:\n"
     project.edit("params.yaml", "systems:\n", more)
+    project.write("params.yaml", project.read("params.yaml") + micro.EXTERNAL)
     resolve(project.root)
     return project
 
@@ -79,7 +80,7 @@ def test_what_dvc_hashes_names_no_machine(stages):
     for stage in stages.values():
         hashed = json.dumps([stage.name, stage.command, stage.parameters])
         # the stages whose names hold such a word
-        hashed = re.sub(r"(stages/|code\.)?score(_outside)?(\.py|@|\b)", "", hashed)
+        hashed = re.sub(r"(stages/|code\.)?score(\.py|@|\b)", "", hashed)
         assert not machine.search(hashed), stage.name
 
 
@@ -133,24 +134,33 @@ def test_a_made_text_depends_on_its_training_and_only_its_corpus_on_it(stages):
 def test_snakemake_is_told_which_outputs_are_folders(project, stages):
     rules = {rule.name: rule for rule in rules_of(stages.values(), root=project.root)}
     assert rules["make_text"].folders == ["data/raw/{part_of}/made.{key}"]
-    assert rules["comet_outside"].folders == ["results/outside/{corpus}.comet"]
     assert rules["train"].folders == ["models/{system}/{corpus}/{seed}/checkpoints"]
     files = [path for rule in rules.values() for path in (*rule.files, *rule.kept)]
     assert {path.rpartition(".")[2] for path in files} == {"json", "csv", "md", "tex"}
 
 
-def test_a_row_from_outside_needs_its_test_sets_alone(stages):
-    wanted = graph.inputs(stages.values())
-    outputs = {path for path in wanted["score_outside@own"] if not path.startswith(("src", "sta"))}
-    assert outputs == {"data/split/own", "data/tests/own"}
-    assert "results/outside/own" in wanted["report"]
-    assert [name for name in stages if name.startswith("score_outside")] == ["score_outside@own"]
-    scored = wanted["comet_outside@own-model-own"]
-    assert {path for path in scored if not path.startswith(("src", "sta"))} == {
-        "data/split/own",
-        "results/outside/own",
-    }
-    assert "results/outside/own.comet" in wanted["report"]
+def test_an_external_system_runs_the_stages_of_other_systems(stages):
+    for kind in ("translate", "score", "comet@own-model"):
+        name = kind if "@" in kind else f"{kind}@"
+        name = f"{name.rstrip('-')}-" if not name.endswith("@") else name
+        external = stages[f"{name}online-a-own-1"]
+        trained = stages[f"{name}tiny-own-1"]
+        assert external.command == trained.command.replace("tiny", "online-a")
+        assert external.dependencies == tuple(
+            path.replace("tiny", "online-a") for path in trained.dependencies
+        )
+
+
+def test_copying_files_takes_no_gpu(stages):
+    assert stages["translate@online-a-own-1"].gpu == 0
+    assert stages["translate@tiny-own-1"].gpu == 1
+
+
+def test_the_files_of_an_external_system_are_settings_of_translate(stages):
+    files = stages["translate@online-a-own-1"].parameters["cells.online-a.own.translations"]
+    assert files == {"held-out": {"path": "inputs/external/a.de", "sha256": 64 * "a"}}
+    for name in ("train@online-a-own-1", "score@online-a-own-1"):
+        assert "cells.online-a.own.translations" not in stages[name].parameters
 
 
 def test_snakemakes_config_is_refused(project):

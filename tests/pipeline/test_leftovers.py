@@ -1,14 +1,12 @@
 """What params.yaml no longer names is set aside for the report."""
 
 import shutil
-from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import pytest
 
 import micro
-from bleuprint.config.comet import Comet
 from bleuprint.config.experiment import load
 from bleuprint.pipeline.leftovers import OF_REPORT, set_aside
 from bleuprint.runtime.yaml_tree import load_yaml
@@ -18,7 +16,7 @@ STALE = [
     "models/deep/own/1/averaged/model",
     "results/deep/own/1/scores.json",
     "results/tiny/own/2/scores.json",
-    "results/outside/own/online-a/scores.json",
+    "results/online-a/own/1/scores.json",
     "data/ledgers/other/clean.json",
     "data/raw/other/train.en",
     "work/trainings/deep.own.1.0123456789abcdef/1.safetensors",
@@ -65,7 +63,10 @@ def test_what_the_report_would_read_is_set_aside(project, capsys):
         assert files(project) == expected
         assert not (project / "results/gone").exists()
         (note,) = capsys.readouterr().err.splitlines()
-        assert "moved to work/removed: results/deep/own/1, results/tiny" in note
+        assert (
+            "moved to work/removed: results/deep/own/1, results/online-a/own/1, results/tiny"
+            in note
+        )
         for name in moved:
             (project / name).parent.mkdir(parents=True, exist_ok=True)
             (project / name).write_text("12345")
@@ -122,20 +123,13 @@ def test_seeds_that_are_not_named_leave_the_models_that_start_depends_on(project
     assert (project / "models/deep/own/1").exists()
 
 
-def test_rows_from_outside_are_named_by_their_corpus(tmp_path):
-    rows = micro.OUTSIDE.replace("online-a", "'2024'")
-    text = micro.PARAMS.replace("systems:\n", f"{rows}systems:\n")
-    (tmp_path / "params.yaml").write_text(text)
-    for corpus in ("own", "gone"):
-        place = tmp_path / "results/outside" / corpus / "2024"
-        place.mkdir(parents=True)
-        (place / "scores.json").touch()
-        (comet := place.parent.with_name(f"{corpus}.comet")).mkdir()
-        (comet / "2024.json").touch()
-    settings = load(tmp_path / "params.yaml")
-    set_aside(replace(settings, comet={"m": Comet("python", "folder", "0" * 64)}), tmp_path)
-    assert (tmp_path / "results/outside/own.comet/2024.json").exists()
-    set_aside(settings, tmp_path)
-    assert (tmp_path / "work/removed/results/outside/gone/2024/scores.json").exists()
-    assert (tmp_path / "results/outside/own/2024/scores.json").exists()
-    assert not (tmp_path / "results/outside/own.comet").exists()
+def test_results_of_external_systems_are_kept(tmp_path):
+    external = micro.EXTERNAL.replace("online-a", "'2024'")
+    (tmp_path / "params.yaml").write_text(f"{micro.PARAMS}{external}")
+    kept, removed = (tmp_path / f"results/{name}/own/1/scores.json" for name in ("2024", "gone"))
+    for path in (kept, removed):
+        path.parent.mkdir(parents=True)
+        path.write_text("{}")
+    set_aside(load(tmp_path / "params.yaml"), tmp_path)
+    assert kept.exists()
+    assert not removed.exists()

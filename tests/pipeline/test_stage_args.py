@@ -2,32 +2,79 @@
 
 import sys
 import time
-from types import SimpleNamespace
+from dataclasses import replace
+from pathlib import Path
 
 import psutil
 import pytest
 
+import micro
+from bleuprint.config.paths import Cell
 from bleuprint.pipeline import stage_args
+from params import read
+
+
+@pytest.fixture
+def start(project, tmp_path, monkeypatch):
+    """A function that starts a stage on `own`; wide is not trained there, online-a is external."""
+    root = project.copy(tmp_path / "project").root
+    text = f"{micro.PARAMS.replace('seeds: [1]', 'seeds: [1, 2]')}{micro.EXTERNAL}"
+    settings = read(tmp_path, text)
+    left_out = replace(settings, cells={**settings.cells, "wide": {"own": None}})
+    monkeypatch.chdir(root)
+    monkeypatch.setattr(stage_args, "load_resolved", lambda: left_out)
+    monkeypatch.setattr(stage_args, "AT_SUCCESS", [])
+
+    def started(kind, system, seed):
+        monkeypatch.setattr(sys, "argv", [f"stages/{kind}.py", system, "own", seed])
+        is_of_training = kind in ("train", "average")
+        named = stage_args.trained_cell if is_of_training else stage_args.cell
+        return named(None)
+
+    return started
+
+
+def outputs_of(stages, kind, system, seed="1"):
+    """The outputs that dvc.yaml names for a system and a seed."""
+    paths = stages[f"{kind}@tiny-own-1"].outputs
+    return [path.replace("/tiny/own/1/", f"/{system}/own/{seed}/") for path in paths]
+
+
+def assert_empty(outputs):
+    assert outputs
+    for output in outputs:
+        path = Path(output)
+        file = path / "empty" if path.is_dir() else path
+        assert file.read_text() == "{}\n"
 
 
 @pytest.mark.parametrize("kind", ["train", "average", "translate", "score"])
-def test_a_cell_that_is_left_out_has_empty_outputs(project, stages, tmp_path, monkeypatch, kind):
+def test_a_cell_that_is_left_out_has_empty_outputs(start, stages, kind):
     """DVC's matrix has no exclusions: the stage must write what dvc.yaml names."""
-    root = project.copy(tmp_path / "project").root
-    settings = SimpleNamespace(cells={"wide": {"own": None}})
-    monkeypatch.chdir(root)
-    monkeypatch.setattr(stage_args, "load_resolved", lambda: settings)
-    monkeypatch.setattr(stage_args, "AT_SUCCESS", [])
-    monkeypatch.setattr(sys, "argv", [f"stages/{kind}.py", "wide", "own", "1"])
     with pytest.raises(SystemExit) as ended:
-        stage_args.cell(None)
+        start(kind, "wide", "1")
     assert ended.value.code is None
-    outputs = stages[f"{kind}@wide-own-1"].outputs
-    assert outputs
-    for output in outputs:
-        path = root / output
-        file = path / "empty" if path.is_dir() else path
-        assert file.read_text() == "{}\n"
+    assert_empty(outputs_of(stages, kind, "wide"))
+
+
+@pytest.mark.parametrize("kind", ["train", "average"])
+def test_an_external_system_is_not_trained(start, stages, kind):
+    with pytest.raises(SystemExit):
+        start(kind, "online-a", "1")
+    assert_empty(outputs_of(stages, kind, "online-a"))
+
+
+@pytest.mark.parametrize("kind", ["translate", "score"])
+def test_an_external_system_is_scored_with_the_first_seed_alone(start, stages, kind):
+    assert start(kind, "online-a", "1") == Cell("online-a", "own", 1)
+    with pytest.raises(SystemExit):
+        start(kind, "online-a", "2")
+    assert_empty(outputs_of(stages, kind, "online-a", seed="2"))
+
+
+def test_a_trained_cell_is_run_with_each_seed(start):
+    for kind in ("train", "translate"):
+        assert start(kind, "tiny", "2") == Cell("tiny", "own", 2)
 
 
 def test_the_duration_of_a_stage_does_not_depend_on_the_time_of_day(monkeypatch):

@@ -17,12 +17,12 @@ import pytest
 import comet_folder
 import result_trees as trees
 from bleuprint.config.comet import Comet
-from bleuprint.config.outside import OutsideFile, OutsideRow
+from bleuprint.config.external import ExternalSystem, TranslationFile
 from bleuprint.config.paths import Cell
 from bleuprint.runtime.errors import UserError
 from bleuprint.runtime.files import read_json, sha256_of
 from bleuprint.scoring import comet_predict as predict
-from bleuprint.scoring.comet import folder_sha256, missing_parts, score_cell, score_rows
+from bleuprint.scoring.comet import folder_sha256, missing_parts, score_cell
 from bleuprint.scoring.measure import statistics_of
 from bleuprint.text.parallel import read_lines
 from corpora import TORTURE
@@ -159,27 +159,25 @@ def test_scores_belong_to_their_lines(tree, tmp_path):
         }
 
 
-def test_rows_from_outside_have_the_scores_of_equal_translations(tree, tmp_path):
+def test_an_external_system_has_the_scores_of_equal_translations(tree, tmp_path):
     root, settings = tree
-    texts, tests = root / CELL.results / "hypotheses", ("second", "first")
-    rows = {
-        name: OutsideRow(
-            "system A",
-            {
-                test: OutsideFile("inputs/outside/a", sha256_of(texts / f"test.{test}.de"))
-                for test in tests[:number]
-            },
-        )
-        for number, name in enumerate(("online-a", "online-b"), 1)
+    texts = root / CELL.results / "hypotheses"
+    files = {
+        test: TranslationFile("inputs/external/a", sha256_of(texts / f"test.{test}.de"))
+        for test in ("second", "first")
     }
-    for name in rows:
-        shutil.copytree(texts, root / "results/outside/news-en-de" / name / "hypotheses")
-    with_rows = replace(settings, outside={"news-en-de": rows})
+    external = {"online-a": {"news-en-de": ExternalSystem({"second": files["second"]}, "A")}}
+    external["online-b"] = {"news-en-de": ExternalSystem(files, "B")}
+    cells = [Cell(name, "news-en-de", 1) for name in external]
+    for cell in cells:
+        shutil.copytree(texts, root / cell.results / "hypotheses")
+    with_rows = replace(settings, external=external)
     model = with_model(with_rows, stand_in(tmp_path / "python", LENGTHS), root / "model")
-    score_rows(model, "news-en-de", root)
-    of_cell, place = score_cell(model, *CELL, root), root / "results/outside/news-en-de.comet"
-    assert read_json(place / "online-a.json") == {"second": of_cell["second"]}
-    assert read_json(place / "online-b.json") == of_cell
+    of_system = score_cell(model, *CELL, root)
+    of_one, of_both = (score_cell(model, *cell, root) for cell in cells)
+    assert of_one == {"second": of_system["second"]}
+    assert of_both == of_system
+    assert read_json(root / cells[1].results / "comet.json") == of_system
 
 
 @pytest.mark.parametrize(

@@ -77,14 +77,13 @@ comet:
   own-model: {{python: comet/bin/python, folder: comet/own-model, sha256: {"c0" * 32}}}
 """
 
-# Translations that were not made here.
-OUTSIDE = """\
-outside:
-  own:
-    online-a:
-      about: "system A, with its default settings"
-      tests:
-        held-out: {path: inputs/outside/a.de, sha256: %s}
+# A system whose translations were not made here.
+EXTERNAL = """\
+  online-a:
+    about: "system A, with its default settings"
+    corpora: {own: {}}
+    translations:
+      held-out: {path: inputs/external/a.de, sha256: %s}
 """ % (64 * "a")
 
 # The words of the corpus. Two of the eight have an article, so that targets are longer than

@@ -52,7 +52,7 @@ def all_samples(patch):
         patch.setattr(significance, name, number)
 
 
-def settings_in(root, systems=("tiny", "small"), corpora=None, seeds=(1,), outside=None):
+def settings_in(root, systems=("tiny", "small"), corpora=None, seeds=(1,), external=None):
     """Write a params.yaml and what `resolve` writes, and return the settings.
 
     Args:
@@ -60,7 +60,7 @@ def settings_in(root, systems=("tiny", "small"), corpora=None, seeds=(1,), outsi
         systems: The names of the systems, which have the same settings.
         corpora: The test sets of each corpus, whose name ends in its languages.
         seeds: The seeds of the trainings.
-        outside: The external systems, as in params.yaml.
+        external: The external systems by name, as in params.yaml.
     """
     if corpora is None:
         corpora = {"news-en-de": ("first", "second"), "talks-en-fr": ("only",)}
@@ -69,10 +69,8 @@ def settings_in(root, systems=("tiny", "small"), corpora=None, seeds=(1,), outsi
         "seeds": list(seeds),
         "published": [],
         "corpora": {name: _corpus(name, tests) for name, tests in corpora.items()},
-        "systems": {name: _system() for name in systems},
+        "systems": {name: _system() for name in systems} | (external or {}),
     }
-    if outside:
-        params["outside"] = outside
     root.mkdir(parents=True, exist_ok=True)
     with (root / "params.yaml").open("w", encoding="utf-8") as file:
         YAML().dump(params, file)

@@ -7,7 +7,7 @@ from bleuprint.corpus.steps.sharded import run_step
 from root import ROOT
 
 # Scripts whose ${key} is a row, a vocabulary or the like, not a corpus.
-_NOT_OF_A_CORPUS = ("make_text", "score_outside", "share_vocabulary", "start")
+_NOT_OF_A_CORPUS = ("make_text", "share_vocabulary", "start")
 _SCRIPTS_WITH_A_KEY = re.findall(r"stages/(\w+)\.py \$\{key\}", (ROOT / "dvc.yaml").read_text())
 # The scripts that prepare a corpus, in the order of dvc.yaml.
 DATA_STAGES = [script for script in _SCRIPTS_WITH_A_KEY if script not in _NOT_OF_A_CORPUS]

@@ -15,9 +15,10 @@ import numpy as np
 
 from bleuprint.config.cells import training_settings_sha256
 from bleuprint.config.experiment import Settings
-from bleuprint.config.outside import OutsideRow
-from bleuprint.config.paths import Cell, folder, outside, outside_comet
+from bleuprint.config.external import ExternalSystem
+from bleuprint.config.paths import Cell, folder
 from bleuprint.corpus.test_sets import names_of_test_sets
+from bleuprint.decoding.copied_translations import CopiedTranslations
 from bleuprint.decoding.translation_record import TRANSLATION, TranslationRecord
 from bleuprint.runtime.errors import UserError
 from bleuprint.runtime.files import DamagedFile, sha256_of
@@ -34,9 +35,9 @@ _NUMBERS = re.compile(r"-?[0-9]{1,18}( -?[0-9]{1,18})*")
 
 @dataclass(frozen=True)
 class Results:
-    """The outputs of a cell's stages; `row`: its translations were not made here.
+    """The outputs of a cell's stages; `external`: its translations were not made here.
 
-    A row from outside has no training, translation or curves, and the same scores for every seed.
+    An external system has no training and no curves, and the same scores for every seed.
     """
 
     settings: Settings
@@ -60,7 +61,7 @@ class Results:
     def find(cls, settings: Settings, cell: Cell, root: Path = Path()) -> Self | None:
         """None if the cell was not trained, or with other settings."""
         results = cls(settings, cell, root)
-        if results.row:
+        if results.external is not None:
             return results
         if not (results.path / "training.json").exists():
             return None
@@ -69,15 +70,17 @@ class Results:
         return results if results.training.settings == expected else None
 
     @property
-    def row(self) -> OutsideRow | None:
-        return self.settings.outside_on(self.cell.corpus).get(self.cell.system)
+    def external(self) -> ExternalSystem | None:
+        """The settings of an external system; None if the system is trained here."""
+        return self.settings.external_on(self.cell.corpus).get(self.cell.system)
 
     @property
     def path(self) -> Path:
-        """The folder of its results."""
-        if self.row:
-            return self.root / outside(self.cell.corpus) / self.cell.system
-        return self.root / self.cell.results
+        """The folder of its results; an external system has one, that of the first seed."""
+        cell = self.cell
+        if self.external is not None:
+            cell = cell._replace(seed=self.settings.seeds[0])
+        return self.root / cell.results
 
     @cached_property
     def training(self) -> TrainingFacts:
@@ -102,8 +105,8 @@ class Results:
     @cached_property
     def tests(self) -> list[str]:
         """The names of the test sets that are translated."""
-        if self.row:
-            return list(self.row.tests)
+        if self.external is not None:
+            return list(self.external.translations)
         return names_of_test_sets(self.settings.corpus(self.cell.corpus), self.texts)
 
     @cached_property
@@ -116,16 +119,12 @@ class Results:
             return scores
         ((name, model),) = self.settings.comet.items()
         file = self.path / COMET
-        if self.row:
-            file = self.root / outside_comet(self.cell.corpus) / f"{self.cell.system}.json"
         comet = _read_scores(file)
         for test, of_test in scores.items():
             found, expected = comet.get(test), {**of_test, "scored_with": model.sha256}
             keys = ("sources", "references", "hypotheses", "scored_with")
             if differing := [key for key in keys if dict(found or {}).get(key) != expected[key]]:
-                stage = f"comet_outside@{name}-{self.cell.corpus}"
-                if not self.row:
-                    stage = self.settings.stage("comet", *self.cell).replace("@", f"@{name}-")
+                stage = self.settings.stage("comet", *self.cell).replace("@", f"@{name}-")
                 raise UserError(
                     f"{file}: {test} has other {differing[0]} than {SCORES} or params.yaml; run: "
                     f"dvc repro --force --single-item {stage}"
@@ -150,6 +149,8 @@ class Results:
         Texts of the corpus are compared where they exist: results may have been pulled alone.
         """
         record, facts = self.path / TRANSLATION, self.path / "training.json"
+        if self.external is not None:
+            CopiedTranslations.read(record).check(record, self.external, self.cell)
         for test, scores in self.scores.items():
             files = self.files(test)
             if not (hypotheses := files["hypotheses"]).exists():
@@ -159,7 +160,7 @@ class Results:
                     raise UserError(
                         f"{file}: has changed since {self.cell} was scored; run: make reproduce"
                     )
-            if not self.row:
+            if self.external is None:
                 system = self.settings.system_on(self.cell.system, self.cell.corpus)
                 made_by = self.training.fingerprint, facts
                 self.translation.check(record, system, hypotheses, *made_by)

@@ -46,7 +46,7 @@ def _check_settings() -> None:
     from bleuprint.scoring import reachable
     from bleuprint.scoring.bleu import bleu_metric
     from bleuprint.scoring.comet import missing_parts
-    from bleuprint.serving.score_outside import check_files
+    from bleuprint.scoring.external_files import check_files
     from bleuprint.training.schedule_notes import schedule_notes
     from bleuprint.training.start_files import add_sums
 

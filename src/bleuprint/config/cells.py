@@ -1,5 +1,6 @@
-"""The cells of an experiment: systems on corpora with seeds, and translations from outside."""
+"""The cells of an experiment: systems on corpora with seeds."""
 
+from collections.abc import Sequence
 from itertools import product
 
 from bleuprint.config.experiment import Settings
@@ -14,28 +15,37 @@ def cells_of(settings: Settings) -> list[Cell]:
     return [cell for cell in cells if settings.cells[cell.system].get(cell.corpus)]
 
 
-def rows_of(settings: Settings) -> list[Cell]:
-    """Every cell of the table, with each seed: those that are trained, then those from outside.
+def scored_cells(settings: Settings) -> list[Cell]:
+    """Every cell with translations: those that are trained, then those of external systems.
 
-    The seed of a row from outside is that of the baseline to which it is compared.
+    An external system has one set of translations, which the cell of the first seed stands for.
     """
-    names = dict.fromkeys(name for rows in (settings.outside or {}).values() for name in rows)
-    outside = [
-        Cell(*each)
-        for each in product(names, settings.corpora, settings.seeds)
-        if each[0] in settings.outside_on(each[1])
-    ]
-    return cells_of(settings) + outside
+    return cells_of(settings) + _external_cells(settings, settings.seeds[:1])
+
+
+def rows_of(settings: Settings) -> list[Cell]:
+    """Every cell of the table, with each seed: those that are trained, then external systems.
+
+    The seed of an external system is that of the baseline to which it is compared.
+    """
+    return cells_of(settings) + _external_cells(settings, settings.seeds)
+
+
+def _external_cells(settings: Settings, seeds: Sequence[int]) -> list[Cell]:
+    """The cells of external systems with these seeds."""
+    cells = map(Cell._make, product(settings.external, settings.corpora, seeds))
+    return [cell for cell in cells if cell.system in settings.external_on(cell.corpus)]
 
 
 def settings_sha256(settings: Settings, cell: Cell) -> str:
     """The fingerprint of all settings of a cell, from the corpus's files to decoding.
 
-    For a row from outside, which has no training, that of its files and `about`.
+    For an external system, which has no training, that of its files and `about`.
     """
     corpus = settings.corpus(cell.corpus).deciding()
-    if row := settings.outside_on(cell.corpus).get(cell.system):
-        return fingerprint.of_settings(row, corpus)
+    external = settings.external_on(cell.corpus).get(cell.system)
+    if external is not None:
+        return fingerprint.of_settings(external, corpus)
     parts = settings.corpus(cell.corpus).files.made()
     made = [settings.made_text(part) for part in parts]  # none of most corpora
     return fingerprint.of_settings(settings.system_on(*cell[:2]), corpus, cell.seed, *made)

@@ -7,7 +7,7 @@ change a result (workers, GPUs, mirrors) is not a setting but an environment var
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Annotated, Any, TypeVar
 
@@ -16,10 +16,10 @@ from pydantic import Strict
 
 from bleuprint.config.comet import Comet
 from bleuprint.config.corpus import Corpus
+from bleuprint.config.external import TRANSLATIONS, ExternalSystem, check_external
 from bleuprint.config.inherit import SECTIONS, expand
 from bleuprint.config.made_texts import MadeText
 from bleuprint.config.order import check_order
-from bleuprint.config.outside import OutsideRow, check_outside
 from bleuprint.config.paths import RESOLVED
 from bleuprint.config.published import Published
 from bleuprint.config.system import System
@@ -44,7 +44,8 @@ T = TypeVar("T")
 class Settings:
     """The whole experiment.
 
-    `cells`: the settings by system and corpus; None where the system is not trained.
+    `cells`: the settings of trained systems by system and corpus; None where the system is not
+    trained. `external`: likewise the files of external systems. In params.yaml, both are `systems`.
     """
 
     experiment: Name
@@ -55,7 +56,7 @@ class Settings:
     published: tuple[Published, ...] = ()
     made_texts: dict[Name, MadeText] | None = None
     comet: Annotated[dict[Name, Comet], MaxLen(1)] | None = None
-    outside: dict[Name, dict[Name, OutsideRow]] | None = None
+    external: dict[Name, dict[str, ExternalSystem | None]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         if not self.seeds or len(set(self.seeds)) != len(self.seeds):
@@ -64,7 +65,7 @@ class Settings:
         cells = {name: self.cells[name] for name in self.systems}
         check_order(self.corpora, cells, self.made_texts or {})
         tests = {name: [*each.files.tests] or ["held-out"] for name, each in self.corpora.items()}
-        check_outside(self.outside or {}, tests, self.cells)
+        check_external(self.external, tests)
         for position in range(len(self.published)):
             self._check_published(position)
 
@@ -75,12 +76,13 @@ class Settings:
                 raise SettingError(["corpora", corpus], message)
             for name, system in systems.items():
                 _check_cell(name, system, corpus, column)
-        cells = [f"{system}-{corpus}" for system in self.cells for corpus in self.corpora]
+        systems = (*self.cells, *self.external)
+        cells = [f"{system}-{corpus}" for system in systems for corpus in self.corpora]
         if twice := {cell for cell in cells if cells.count(cell) > 1}:
             name = min(twice)
             pairs = (
                 f"system {system} on corpus {corpus}"
-                for system in self.cells
+                for system in systems
                 for corpus in self.corpora
                 if f"{system}-{corpus}" == name
             )
@@ -107,7 +109,7 @@ class Settings:
 
     @property
     def systems(self) -> list[str]:
-        """The names of the rows, in order; the first is the baseline."""
+        """The names of the trained systems, in order; the first is the baseline."""
         return [name for name, row in self.cells.items() if any(row.values())]
 
     def corpus(self, name: str) -> Corpus:
@@ -125,7 +127,7 @@ class Settings:
 
     def on_corpora(self, name: str) -> dict[str, System]:
         """The settings of a system by corpus; raises UserError if there is no such system."""
-        if any(name in rows for rows in (self.outside or {}).values()):
+        if name in self.external:
             raise UserError(f"params.yaml: {name} is an external system, without a model here")
         row = _entry("systems", self.cells, name)
         return {corpus: system for corpus, system in row.items() if system is not None}
@@ -161,6 +163,8 @@ class Settings:
 
     def stage(self, kind: str, system: str, corpus: str, seed: int) -> str:
         """DVC's name of a cell's stage, such as train@small-phrasebook-1."""
+        if system in self.external:  # which has one cell
+            return f"{kind}@{system}-{corpus}-{self.seeds[0]}"
         start = self.system(system).train.from_
         kind += "_tuned" if start and start.cell else ""
         return f"{kind}@{system}-{corpus}-{seed}"
@@ -168,9 +172,10 @@ class Settings:
     def made_text(self, name: str) -> MadeText:
         return _entry("made_texts", self.made_texts or {}, name)
 
-    def outside_on(self, corpus: str) -> dict[str, OutsideRow]:
-        """The rows of a corpus whose translations were not made here."""
-        return (self.outside or {}).get(corpus, {})
+    def external_on(self, corpus: str) -> dict[str, ExternalSystem]:
+        """The external systems that have translations of a corpus's test sets."""
+        rows = ((name, row.get(corpus)) for name, row in self.external.items())
+        return {name: system for name, system in rows if system is not None}
 
     def check_seed(self, seed: int) -> None:
         """Raise UserError if there is no such seed."""
@@ -178,18 +183,24 @@ class Settings:
             seeds = there_are(seed, [*map(str, self.seeds)])
             raise UserError(f"params.yaml: no seed {seed}; {seeds}")
 
+    def check_scored(self, system: str, corpus: str, seed: int) -> None:
+        """Raise UserError if there is no such seed, or no system with translations of a corpus."""
+        if system not in self.external_on(corpus):
+            self.system_on(system, corpus)
+        self.check_seed(seed)
+
     def resolved(self) -> dict[str, Any]:
         """All settings as JSON values, which `load_resolved` reads back.
 
-        A cell that is left out has `false` for each section, since DVC needs a value of each.
+        The cells of external systems are among the others. A section that a cell does not have is
+        `false`, since DVC needs a value of each.
         """
         whole: dict[str, Any] = dump(self)
+        del whole["external"]
+        rows: dict[str, Mapping[str, Any]] = {**self.cells, **self.external}
         cells = {
-            name: {
-                corpus: dump(row.get(corpus)) or dict.fromkeys(SECTIONS, False)
-                for corpus in self.corpora
-            }
-            for name, row in self.cells.items()
+            name: {corpus: _with_all_sections(row.get(corpus)) for corpus in self.corpora}
+            for name, row in rows.items()
         }
         for name, corpus in self.corpora.items():
             whole["corpora"][name]["split"] = dump(corpus.used_split())
@@ -213,9 +224,9 @@ def load_entries(path: Path, root: Path | None = None) -> tuple[Any, list[UserEr
     document = load_tree(path)
     if not isinstance(document, Tree):
         raise UserError(f"{path}: not a mapping of experiment, seeds, corpora and systems")
-    names = [each.name for each in fields(Settings)]
+    names = [each.name for each in fields(Settings) if each.name != "external"]
     known = [name if name != "cells" else "systems" for name in names]
-    optional = ("tuned", "vocabularies", "made_texts", "comet", "outside")
+    optional = ("tuned", "vocabularies", "made_texts", "comet")
     known += optional[:2]
     at, errors = document.places, []
     for key in document:
@@ -232,7 +243,7 @@ def load_entries(path: Path, root: Path | None = None) -> tuple[Any, list[UserEr
     return whole, errors + more
 
 
-# In reports/resolved.json, by system and corpus; a cell that is left out is written as false.
+# In reports/resolved.json, by system and corpus; a section that a cell lacks is written as false.
 _Cells = dict[str, dict[str, dict[str, Any]]]
 _RESOLVE = "run: dvc repro resolve"
 
@@ -243,13 +254,28 @@ def load_resolved(root: Path = Path()) -> Settings:
         raise UserError(f"{path}: no such file; dvc repro resolve writes it")
     document = read_object(path, ("corpora", "cells"), _RESOLVE)
     cells = check_record(_Cells, document["cells"], path, _RESOLVE, ["cells"])
-    document["cells"] = {
-        system: {corpus: cell if all(cell.values()) else None for corpus, cell in row.items()}
-        for system, row in cells.items()
-    }
+    document["cells"] = {}
+    document["external"] = {}
+    for system, row in cells.items():
+        is_external = any(cell.get(TRANSLATIONS) for cell in row.values())
+        kind = "external" if is_external else "cells"
+        document[kind][system] = {corpus: _given_sections(cell) for corpus, cell in row.items()}
     for key in ("code", "inputs"):
         document.pop(key, None)
     return check_record(Settings, document, path, _RESOLVE)
+
+
+def _with_all_sections(cell: System | ExternalSystem | None) -> dict[str, Any]:
+    """The settings of a cell, with `false` for each section that it does not have."""
+    given = {} if cell is None else dump(cell)
+    missing = [section for section in SECTIONS if section not in given]
+    return {**given, **dict.fromkeys(missing, False)}
+
+
+def _given_sections(cell: Mapping[str, Any]) -> dict[str, Any] | None:
+    """The settings of a cell without the sections that are `false`; None if all are."""
+    given = {section: value for section, value in cell.items() if value is not False}
+    return given or None
 
 
 def _check_cell(system: str, row: System, corpus: str, column: Corpus) -> None:

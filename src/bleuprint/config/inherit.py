@@ -5,7 +5,8 @@ mapping by mapping, and `null` removes a key. `from: NAME` gives a corpus the fi
 corpora/NAME.yaml describes by language, with the licenses that the remaining texts name; what it
 says itself, by language or as `source` and `target`, is merged into them. `corpora` of a system
 names the corpora that it is trained on, each with what differs there, merged likewise. The result
-has `cells`, the settings of each system by corpus, in place of `systems` and `tuned`.
+has `cells` and `external`, the settings of each system by corpus, in place of `systems` and
+`tuned`.
 
 `vocabularies: {CORPUS: OTHER}` gives a corpus the vocabulary of another. It is a top-level key, as
 `tuned` (order.py) is, since DVC reads both.
@@ -20,13 +21,14 @@ from typing import Any
 
 from bleuprint.config.corpus_files import Text
 from bleuprint.config.directions import joined
+from bleuprint.config.external import TRANSLATIONS, separated
 from bleuprint.config.order import misplaced
 from bleuprint.runtime.errors import UserError
 from bleuprint.runtime.schema import there_are, unknown
 from bleuprint.runtime.yaml_tree import Place, Tree, as_tree, load_tree
 
-# The settings of a system on a corpus.
-SECTIONS = ("model", "train", "average", "decode", "arithmetic")
+# The settings of a system on a corpus, trained or external.
+SECTIONS = ("model", "train", "average", "decode", "arithmetic", TRANSLATIONS)
 _LANGUAGE = re.compile("[a-z]{2,3}")
 _SIDES = ("source", "target")
 _TEXT = {each.name for each in fields(Text)}
@@ -69,10 +71,13 @@ def expand(document: Tree, path: Path, root: Path) -> tuple[Tree, list[UserError
     if isinstance(systems, Tree):
         written = systems
         systems = each(written, lambda it: _inherited(written, it))
-    whole["cells"] = each(systems, lambda it: _cells(systems[it], names, systems.places[it]))
-    if isinstance(whole["cells"], Tree):
+    cells = each(systems, lambda it: _cells(systems[it], names, systems.places[it]))
+    whole["cells"] = cells
+    if isinstance(cells, Tree):
+        whole["cells"], whole["external"], wrong = separated(cells)
+        errors += wrong
         errors += misplaced(whole["cells"], tuned)
-    places["cells"] = places.get("systems", Place(path, "systems"))
+    places["cells"] = places["external"] = places.get("systems", Place(path, "systems"))
     return Tree(whole, places), errors
 
 

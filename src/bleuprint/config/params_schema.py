@@ -14,7 +14,7 @@ def params_schema() -> dict[str, Any]:
     schema = json_schema(Settings)
     kinds = schema["$defs"]
     name = {"type": "string"}
-    del schema["properties"]["cells"]
+    del schema["properties"]["cells"], schema["properties"]["external"]
     for kind in (schema, *kinds.values()):
         kind.pop("required", None)
     for kind in kinds.values():
@@ -23,10 +23,12 @@ def params_schema() -> dict[str, Any]:
     kinds["Corpus"]["properties"] |= {"like": name, "from": name}
     texts = {key: kinds["Corpus"]["properties"][key] for key in ("files", "license_and_citation")}
     kinds["Direction"]["properties"] |= {"from": name, **texts}
-    cell = {"anyOf": [{"$ref": "#/$defs/System"}, {"type": "null"}]}
+    settings = kinds["System"]["properties"] | kinds["ExternalSystem"]["properties"]
+    kinds["OnCorpus"] = kinds["System"] | {"properties": settings}
+    cell = {"anyOf": [{"$ref": "#/$defs/OnCorpus"}, {"type": "null"}]}
     overrides = {"additionalProperties": cell, "type": "object"}
     of_row = {"like": name, "corpora": overrides}
-    kinds["Row"] = kinds["System"] | {"properties": kinds["System"]["properties"] | of_row}
+    kinds["Row"] = kinds["System"] | {"properties": settings | of_row}
     rows = {
         "additionalProperties": False,
         "patternProperties": {NAME: {"$ref": "#/$defs/Row"}},

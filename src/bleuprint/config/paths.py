@@ -7,8 +7,6 @@ corpus, so that the report can depend on one folder: a stage's output for all co
 from pathlib import Path
 from typing import NamedTuple
 
-from bleuprint.config.outside import OUTSIDE
-
 # All settings, after inheritance and defaults; DVC compares its keys.
 RESOLVED = Path("reports", "resolved.json")
 # The file in a corpus's statistics folder.
@@ -46,16 +44,6 @@ def vocabulary(corpus: str, of: str | None, root: Path = Path()) -> Path:
 def start(system: str) -> Path:
     """What a row of `tuned` starts from, a folder a seed."""
     return Path("data", "starts", system)
-
-
-def outside(corpus: str, root: Path = Path()) -> Path:
-    """The results of a corpus's rows from outside: a folder for each, by name."""
-    return root / "results" / OUTSIDE / corpus
-
-
-def outside_comet(corpus: str, root: Path = Path()) -> Path:
-    """COMET of these rows: a file for each, by name. No corpus has a dot in its name."""
-    return root / "results" / OUTSIDE / f"{corpus}.comet"
 
 
 def ledger(corpus: str, stage: str, root: Path = Path()) -> Path:

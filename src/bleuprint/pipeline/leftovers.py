@@ -12,7 +12,6 @@ from pathlib import Path
 
 from bleuprint.config import paths
 from bleuprint.config.experiment import Settings
-from bleuprint.config.outside import OUTSIDE
 from bleuprint.runtime.errors import say
 
 _REMOVED = Path("work", "removed")
@@ -46,23 +45,22 @@ def _outputs(settings: Settings, root: Path) -> Iterator[Path]:
         return sorted(path.relative_to(root) for path in root.glob(pattern))
 
     # those of cells that are left out are outputs, too (stage_args)
-    named = set(product(settings.cells, settings.corpora, map(str, settings.seeds)))
-    rows = [] if OUTSIDE in settings.systems else below(f"results/{OUTSIDE}/*")
+    systems = (*settings.cells, *settings.external)
+    named = set(product(systems, settings.corpora, map(str, settings.seeds)))
     for path in below("results/*/*/*"):
-        if path.parent not in rows and path.parts[1:] not in named and path.name.isdecimal():
+        if path.parts[1:] not in named and path.name.isdecimal():
             yield path
     rows_of = (cell for row in settings.cells.values() for cell in row.values() if cell)
     starts = {cell.train.from_.cell for cell in rows_of if cell.train.from_}
     for path in below("models/*/*/*"):  # the stage start depends on the folder of all seeds
         if path.parts[1:3] in starts and path.parts[1:] not in named and path.name.isdecimal():
             yield path
-    kept = {paths.outside(corpus) for corpus in settings.outside or {}}
-    kept |= {paths.outside_comet(corpus) for corpus in settings.outside or {} if settings.comet}
     texts = settings.made_texts or {}
-    kept |= {paths.made_text(text.part_of, name) for name, text in texts.items()}
+    kept = {paths.made_text(text.part_of, name) for name, text in texts.items()}
+    found = below("data/raw/*/made.*")
     for name, corpus in settings.corpora.items():
         kept |= {paths.vocabulary(name, of) for of in (None, corpus.vocabulary.of)}
-        rows += below(f"data/bpe/{name}/*")
-    yield from (path for path in (*rows, *below("data/raw/*/made.*")) if path not in kept)
+        found += below(f"data/bpe/{name}/*")
+    yield from (path for path in found if path not in kept)
     for folder in OF_REPORT[1:]:
         yield from (path for path in below(f"{folder}/*") if path.name not in settings.corpora)

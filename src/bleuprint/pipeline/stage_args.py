@@ -4,10 +4,12 @@ import argparse
 import os
 import sys
 import time
+from collections.abc import Callable, Collection
 from contextlib import suppress
 from pathlib import Path
 
-from bleuprint.config.experiment import load_resolved
+from bleuprint.config.cells import cells_of, scored_cells
+from bleuprint.config.experiment import Settings, load_resolved
 from bleuprint.config.paths import Cell
 from bleuprint.corpus.steps.shard import Shard
 from bleuprint.pipeline.dvc_yaml import entry_of, filled
@@ -50,20 +52,36 @@ def _parsed(parser: argparse.ArgumentParser) -> argparse.Namespace:
     return parser.parse_args()
 
 
-def cell(description: str | None) -> Cell:
-    """The cell named by the arguments SYSTEM CORPUS SEED.
+def trained_cell(description: str | None) -> Cell:
+    """The cell named by the arguments SYSTEM CORPUS SEED, for a stage of training.
 
-    If params.yaml leaves it out, the stage ends here with empty outputs: it exists, since DVC's
-    matrix has no exclusions.
+    DVC's matrix has no exclusions: the stages of a cell that is not trained exist, and end here
+    with empty outputs.
     """
+    return _cell(description, cells_of)
+
+
+def cell(description: str | None) -> Cell:
+    """The cell named by the arguments SYSTEM CORPUS SEED, for a stage of translations.
+
+    As `trained_cell`, but external systems have translations, too, with the first seed.
+    """
+    return _cell(description, scored_cells)
+
+
+def _cell(description: str | None, existing: Callable[[Settings], Collection[Cell]]) -> Cell:
+    """The cell named by the arguments; ends with empty outputs if it is not among `existing`."""
     system, corpus, seed = names(description, "SYSTEM", "CORPUS", "SEED")
     if not seed.isdecimal():
         raise UserError(f"seed {seed!r} is not a whole number")
     named = Cell(system, corpus, int(seed))
     with suppress(UserError):  # the stage reports it, a training in all its processes
-        if load_resolved().cells.get(system, {}).get(corpus, named) is None:
+        settings = load_resolved()
+        is_in_matrix = system in (*settings.cells, *settings.external)
+        is_in_matrix &= corpus in settings.corpora and named.seed in settings.seeds
+        if is_in_matrix and named not in existing(settings):
             _write_empty(named)
-            print(f"{system} is not trained on {corpus} (systems.{system}): nothing to do")
+            print(f"params.yaml has no run of {named} for this stage: nothing to do")
             sys.exit()
     return named
 

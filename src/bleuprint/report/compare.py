@@ -3,7 +3,6 @@
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import chain
 from typing import Any
 
 import pandas as pd
@@ -135,8 +134,7 @@ def _parse(text: str) -> tuple[str, str | None, str]:
         raise UserError(f"{text!r}: not SYSTEM, SYSTEM@REVISION or REVISION")
     if not at_sign and not corpus:
         settings = load()
-        outside = chain.from_iterable((settings.outside or {}).values())
-        if text not in {*settings.systems, *outside} and is_revision(text):
+        if text not in {*settings.systems, *settings.external} and is_revision(text):
             return "", None, text
     return system, corpus.strip() or None, revision
 
@@ -205,9 +203,9 @@ def _settings(side: _Side, corpora: Iterable[str], trained: bool) -> dict[str, s
         row = settings.systems_on(side.corpus).get(side.row) if trained else None
         corpus = settings.corpus(side.corpus).deciding()
         return dotted(row or {}) | dotted({"corpus": corpus, "seeds": settings.seeds})
-    rows = {name: settings.outside_on(name).get(side.row) for name in corpora}
+    rows = {name: settings.external_on(name).get(side.row) for name in corpora}
     texts = {name: settings.corpus(name).deciding() for name in corpora}
-    own = settings.dotted(side.row) if trained else dotted({"outside": rows})
+    own = settings.dotted(side.row) if trained else dotted(rows)
     return {**own, **dotted({"corpora": texts, "seeds": settings.seeds})}
 
 

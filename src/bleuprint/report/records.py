@@ -42,7 +42,7 @@ def collect(settings: Settings, root: Path = Path()) -> Records:
         by_row = [
             [runs[Cell(row, corpus, seed)] for seed in settings.seeds]
             for corpus in task.corpora
-            for row in (*settings.systems_on(corpus), *settings.outside_on(corpus))
+            for row in (*settings.systems_on(corpus), *settings.external_on(corpus))
         ]
         for test in by_row[0][0].tests:
             measures |= _of_test(task, [row for row in by_row if test in row[0].tests], test)
@@ -77,7 +77,7 @@ def _of_test(
     tested = list[tuple[float, list[_Row]]]()
     for row in others:
         first, second = ([measures[run.cell] for run in side] for side in (baseline, row))
-        trained = not row[0].row and not baseline[0].row
+        trained = row[0].external is None and baseline[0].external is None
         is_below_floor = bool(_floor(first, second, trained, row[0].scores_of(test)["lines"]))
         for key, of in paired_differences(first, second, trained).items():
             seeds = [found[run.cell][key] for run in row]
@@ -123,13 +123,13 @@ def _measures(runs: Sequence[Results], test: str) -> dict[Cell, OfTest]:
     """What was measured on a test set, by cell.
 
     A cell has no count of translations that the maximum length cut if there are none. Where another
-    cell has one, theirs is 0; of systems from outside nobody knows.
+    cell has one, theirs is 0; of external systems nobody knows.
     """
     found = {run.cell: run.measures(test) for run in runs}
     key = CUT, ""
     if any(key in of_cell for of_cell in found.values()):
         for run in runs:
-            if key not in found[run.cell] and not run.row:
+            if key not in found[run.cell] and run.external is None:
                 statistics = np.array([[0.0, 1.0]] * run.scores_of(test)["lines"])
                 none_cut = measured(MEASURES[CUT], statistics, signature="")
                 found[run.cell] = {**found[run.cell], key: none_cut}
@@ -153,13 +153,13 @@ def _cell(run: Results, test: str) -> _Row:
         "test": test,
         "source": corpus.source,
         "target": corpus.target,
-        "outside": run.row.about if run.row else None,
+        "outside": run.external.about if run.external else None,
         "lines": scores["lines"],
         "scored_with": scores["scored_with"],
         "settings_sha256": settings_sha256(run.settings, run.cell),
         **{f"{side}_sha256": scores[side] for side in ("sources", "references", "hypotheses")},
     }
-    if run.row:
+    if run.external is not None:
         return row
     training, decode = run.training, run.translation.decode
     return row | {
@@ -189,5 +189,5 @@ def _check_signatures(records: Records) -> None:
             raise UserError(
                 f"{MEASURES[measure].label} of different versions: {' and '.join(places)}; to "
                 "score all again with one version, run dvc repro --force --single-item STAGE for "
-                f"each of the stages {stage}, {stage}_tuned and {stage}_outside of dvc.yaml"
+                f"each of the stages {stage} and {stage}_tuned of dvc.yaml"
             )

@@ -97,8 +97,6 @@ class Compared:
     @property
     def scored_by(self) -> str:
         """The stage that scored the first, as in dvc.lock."""
-        if self.first["outside"]:
-            return f"score_outside@{self.cell.corpus}"
         return f"score@{'-'.join(map(str, self.cell))}"
 
     @property
@@ -107,8 +105,7 @@ class Compared:
         made_by = ("binary_sha256", "training_sha256")
         differing = {*self.names, *filter(self.differs, made_by)}
         stages = (kind for kind, names in _OF_STAGES.items() if differing & names)
-        found = next(stages, "score")
-        return "score_outside" if self.outside and found in ("translate", "score") else found
+        return next(stages, "score")
 
     def differs(self, name: str) -> bool:
         return bool(self.first.get(name) != self.second.get(name))

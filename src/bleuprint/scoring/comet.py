@@ -1,4 +1,4 @@
-"""The stages comet and comet_outside: a COMET score of each line of translations."""
+"""The stage comet: a COMET score of each line of translations."""
 
 import hashlib
 import json
@@ -6,19 +6,19 @@ import math
 import os
 import subprocess
 import tempfile
-from collections.abc import Hashable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 
 from bleuprint.config.comet import Comet
 from bleuprint.config.experiment import Settings
-from bleuprint.config.paths import Cell, folder, outside, outside_comet
+from bleuprint.config.paths import Cell, folder
 from bleuprint.corpus.test_sets import names_of_test_sets
 from bleuprint.runtime import environment
 from bleuprint.runtime.errors import UserError
-from bleuprint.runtime.files import read_bytes, sha256_of, whole_folder, write_json
+from bleuprint.runtime.files import read_bytes, sha256_of, write_json
 from bleuprint.scoring import comet_predict
 from bleuprint.scoring.comet_measure import COMET_MEASURE
 from bleuprint.scoring.record import COMET, SetScores
@@ -36,7 +36,6 @@ _VARIABLES = {
 }
 # Sources, translations and references of a test set.
 _Files = tuple[Path, Path, Path]
-_Key = TypeVar("_Key", bound=Hashable)
 
 
 def score_cell(
@@ -46,28 +45,15 @@ def score_cell(
 
     Raises UserError if params.yaml names no model, or if its folder or environment is not as named.
     """
-    settings.system_on(system, corpus)
-    settings.check_seed(seed)
-    texts, cell = _texts(settings, corpus, root), root / Cell(system, corpus, seed).results
-    tests = names_of_test_sets(settings.corpus(corpus), texts)
-    scores = _scores(settings, {test: _files(texts, test, cell) for test in tests})
-    write_json(cell / COMET, scores)
+    settings.check_scored(system, corpus, seed)
+    entry = settings.corpus(corpus)
+    texts = TextFolder(folder(corpus, "split", root), entry.source, entry.target)
+    results = root / Cell(system, corpus, seed).results
+    external = settings.external_on(corpus).get(system)
+    tests = list(external.translations) if external else names_of_test_sets(entry, texts)
+    scores = _scores(settings, {test: _files(texts, test, results) for test in tests})
+    write_json(results / COMET, scores)
     return scores
-
-
-def score_rows(settings: Settings, corpus: str, root: Path = Path()) -> None:
-    """Score the rows from outside of a corpus, and write a file like comet.json for each.
-
-    Raises UserError as `score_cell` does.
-    """
-    texts, rows = _texts(settings, corpus, root), settings.outside_on(corpus)
-    places = {name: outside(corpus, root) / name for name in rows}
-    keys = [(name, test) for name, row in rows.items() for test in row.tests]
-    scores = _scores(settings, {key: _files(texts, key[1], places[key[0]]) for key in keys})
-    with whole_folder(outside_comet(corpus, root)) as unfinished:
-        for name, row in rows.items():
-            of_row = {test: scores[name, test] for test in row.tests}
-            write_json(unfinished / f"{name}.json", of_row)
 
 
 def folder_sha256(place: Path) -> str:
@@ -110,18 +96,13 @@ def _paths(model: Comet) -> tuple[Path, Path]:
     return environment.root() / model.python, environment.root() / model.folder
 
 
-def _texts(settings: Settings, corpus: str, root: Path) -> TextFolder:
-    entry = settings.corpus(corpus)
-    return TextFolder(folder(corpus, "split", root), entry.source, entry.target)
-
-
 def _files(texts: TextFolder, test: str, results: Path) -> _Files:
     """Those of a test set, with the translations in a folder of results."""
     sources, references = texts.files(f"test.{test}")
     return sources, results / "hypotheses" / references.name, references
 
 
-def _scores(settings: Settings, files: Mapping[_Key, _Files]) -> dict[_Key, SetScores]:
+def _scores(settings: Settings, files: Mapping[str, _Files]) -> dict[str, SetScores]:
     """COMET of each test set. Raises UserError if params.yaml names no model."""
     if not settings.comet:
         raise UserError("params.yaml: names no COMET model (comet)")
@@ -129,11 +110,11 @@ def _scores(settings: Settings, files: Mapping[_Key, _Files]) -> dict[_Key, SetS
     predicted = _predicted(model, list(files.values()))
     versions = f"Python{predicted['python']}|Comet{predicted['comet']}"
     signature = f"{versions}|fp32|{name}|r{predicted['references']}"
-    scores: dict[_Key, SetScores] = {}
-    for (key, of_test), segments in zip(files.items(), predicted["scores"], strict=True):
+    scores: dict[str, SetScores] = {}
+    for (test, of_test), segments in zip(files.items(), predicted["scores"], strict=True):
         sources, hypotheses, references = map(sha256_of, of_test)
         statistics = np.array([(round(10**6 * score), 1) for score in segments], dtype=np.float64)
-        scores[key] = {
+        scores[test] = {
             "lines": len(segments),
             "sources": sources,
             "references": references,

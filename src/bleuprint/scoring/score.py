@@ -15,6 +15,7 @@ from bleuprint.runtime.code import versions
 from bleuprint.runtime.errors import UserError, say
 from bleuprint.runtime.files import RERUN, sha256_of, write_json
 from bleuprint.scoring.breakdown import by_count, by_length
+from bleuprint.scoring.file_warnings import file_warnings
 from bleuprint.scoring.floor import below_floor
 from bleuprint.scoring.measure import Floats, Measure, Measured, Texts
 from bleuprint.scoring.measures import MEASURES
@@ -59,10 +60,23 @@ def score_files(
     described: Description,
     loss: ReferenceLoss | None,
     cut: Collection[int] = (),
+    file: str | None = None,
 ) -> SetScores:
-    """Score one file of translations; `cut`: the lines that the maximum length cut, from 1.
+    """Score one file of translations.
 
-    Raises UserError if it is not parallel to the references.
+    Args:
+        sources: The sources of the test set.
+        references: Its references.
+        hypotheses: The translations.
+        corpus: The settings of its corpus.
+        described: Its lengths, word frequencies and documents.
+        loss: The loss of the references, where a model computed it.
+        cut: The lines that the maximum length cut, from 1.
+        file: The file of an external system that was copied, which is checked for problems that
+            make its scores wrong; None for translations that were made here.
+
+    Raises:
+        UserError: The translations are not parallel to the references.
     """
     expected, translated = zip(*read_pairs(references, hypotheses), strict=True)
     if len(described.source_tokens) != len(expected):
@@ -75,40 +89,47 @@ def score_files(
         counts = f"has {len(given)} lines and {references} has {len(expected)}"
         raise UserError(f"{sources}: {counts}: not parallel; {RERUN}")
     texts = Texts(given, expected, translated, corpus, described, {*cut})
+    measures = score_texts(texts, loss)
+    if file is not None:
+        for warning in file_warnings(translated, given, expected, corpus):
+            say(f"{file}: {warning['group']}", "note")
+            measures.append(warning)
+    elif sha256_of(hypotheses) == sha256_of(references):  # which is rarely meant
+        say(f"{hypotheses}: all translations are identical to the references", "note")
     return {
         "lines": len(expected),
         "sources": sha256_of(sources),
         "references": sha256_of(references),
         "hypotheses": sha256_of(hypotheses),
         "scored_with": versions(),
-        "measures": score_texts(texts, loss),
+        "measures": measures,
     }
-
-
-def note_if_identical(scores: SetScores, hypotheses: Path) -> None:
-    """Say that the translations are the references, which is rarely meant."""
-    if scores["hypotheses"] == scores["references"]:
-        say(f"{hypotheses}: all translations are identical to the references", "note")
 
 
 def score_cell(
     settings: Settings, system: str, corpus: str, seed: int, root: Path = Path()
 ) -> dict[str, SetScores]:
-    """Score a cell's translations of all test sets and write scores.json."""
-    settings.system_on(system, corpus)
-    settings.check_seed(seed)
+    """Score a cell's translations of all its test sets and write scores.json."""
+    settings.check_scored(system, corpus, seed)
     entry = settings.corpus(corpus)
     texts = TextFolder(folder(corpus, "split", root), entry.source, entry.target)
-    cell = root / Cell(system, corpus, seed).results
-    tests = names_of_test_sets(entry, texts)
-    record = TranslationRecord.read(cell / TRANSLATION)
+    results = root / Cell(system, corpus, seed).results
+    external = settings.external_on(corpus).get(system)
+    record = None if external else TranslationRecord.read(results / TRANSLATION)
+    tests = list(external.translations) if external else names_of_test_sets(entry, texts)
     scores = {}
     for test in tests:
         described = read_description(folder(corpus, "tests", root), test)
         sources, references = texts.files(f"test.{test}")
-        files = sources, references, cell / "hypotheses" / references.name
-        loss, cut = record.losses.get(test), record.cut.get(test, ())
-        scores[test] = score_files(*files, entry.of_test(test), described, loss, cut)
-        note_if_identical(scores[test], files[-1])
-    write_json(cell / SCORES, scores)
+        scores[test] = score_files(
+            sources,
+            references,
+            hypotheses=results / "hypotheses" / references.name,
+            corpus=entry.of_test(test),
+            described=described,
+            loss=record.losses.get(test) if record else None,
+            cut=record.cut.get(test, ()) if record else (),
+            file=external.translations[test].path if external else None,
+        )
+    write_json(results / SCORES, scores)
     return scores

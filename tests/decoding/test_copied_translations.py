@@ -1,36 +1,48 @@
-"""The stage score_outside: files of others are scored as they are, and others refused."""
+"""Files of external systems are copied and scored as they are, and others are refused."""
 
 import hashlib
+import re
 import shutil
 
 import pytest
 
 import result_trees as trees
+from bleuprint.config.paths import Cell
+from bleuprint.decoding.copied_translations import CopiedTranslations, copy_translations
 from bleuprint.runtime.errors import UserError
 from bleuprint.runtime.files import read_json
-from bleuprint.serving.score_outside import check_files, score_outside
+from bleuprint.scoring.external_files import check_files
+from bleuprint.scoring.score import score_cell
 from corpora import TORTURE
 from measuring import value_of
 from scoring import sacrebleu
 
 CORPORA = {"news-en-de": ("first", "second")}
-FILE = "inputs/outside/a.de"
+FILE = "inputs/external/a.de"
+CELL = Cell("online-a", "news-en-de", 1)
 REFERENCES = "data/split/news-en-de/test.first.de"
-SCORES = "results/outside/news-en-de/online-a/scores.json"
+SCORES = "results/online-a/news-en-de/1/scores.json"
 
+PLACE = "systems.online-a.translations.first: "
 OTHERS = [hashlib.sha256(content).hexdigest() for content in (b"y\n" * 40, b"z\n")]
 
 
-def row(content):
-    """The section of a file of translations of the first test set."""
+def external(content):
+    """The entry of a system with a file of translations of the first test set."""
     file = {"path": FILE, "sha256": hashlib.sha256(content).hexdigest()}
-    return {"news-en-de": {"online-a": {"about": "system A", "tests": {"first": file}}}}
+    return {"online-a": {"about": "system A", "translations": {"first": file}}}
 
 
 def project(root, content):
     (root / FILE).parent.mkdir(parents=True, exist_ok=True)
     (root / FILE).write_bytes(content)
-    return trees.settings_in(root, corpora=CORPORA, outside=row(content))
+    return trees.settings_in(root, corpora=CORPORA, external=external(content))
+
+
+def copy_and_score(settings, root):
+    """What the stages translate and score do."""
+    copy_translations(settings, CELL, root)
+    score_cell(settings, *CELL, root)
 
 
 @pytest.fixture(scope="module")
@@ -53,7 +65,7 @@ def translations(root):
 
 def test_scores_are_those_of_sacrebleus_command_line(root):
     settings = project(root, "".join(f"{line}\n" for line in translations(root)).encode())
-    score_outside(settings, "news-en-de", root)
+    copy_and_score(settings, root)
     scores = read_json(root / SCORES)
     assert list(scores) == ["first"]
     references = root / REFERENCES
@@ -72,7 +84,7 @@ def test_a_line_ends_at_a_newline_alone(root):
     content = "\n".join(lines).encode()  # the last without its \n
     settings = project(root, content)
     assert list(check_files(settings, root)) == []
-    score_outside(settings, "news-en-de", root)
+    copy_and_score(settings, root)
     copy = root / SCORES.replace("scores.json", "hypotheses/test.first.de")
     assert copy.read_bytes() == content + b"\n"
     assert read_json(root / SCORES)["first"]["lines"] == 40
@@ -82,7 +94,7 @@ def test_a_byte_order_mark_and_windows_line_ends_cost_nothing(root):
     found = []
     for mark, end in ("", "\n"), ("\ufeff", "\r\n"):
         content = mark + "".join(f"{line}{end}" for line in translations(root))
-        score_outside(project(root, content.encode()), "news-en-de", root)
+        copy_and_score(project(root, content.encode()), root)
         found.append((root / SCORES).read_bytes())
     assert found[0] == found[1]
 
@@ -90,19 +102,30 @@ def test_a_byte_order_mark_and_windows_line_ends_cost_nothing(root):
 @pytest.mark.parametrize(
     ("content", "told", "message"),
     [
-        (b"x\n" * 39, None, "/inputs/outside/a.de: has 39 lines, but the test set has 40 ("),
-        (b"y\n" * 40, b"z\n", f"has SHA-256 {OTHERS[0]}, but params.yaml has {OTHERS[1]} (out"),
+        (
+            b"x\n" * 39,
+            None,
+            f"{PLACE}ROOT/{FILE} has 39 lines, but the test set first of news-en-de has 40",
+        ),
+        (
+            b"y\n" * 40,
+            b"z\n",
+            f"{PLACE}ROOT/inputs/external/a.de has SHA-256 {OTHERS[0]}, but sha256 is {OTHERS[1]}",
+        ),
         (b"x\n" * 20 + b"\xff\n" + b"x\n" * 19, None, "a.de:21: "),
     ],
 )
 def test_another_file_is_refused_and_the_scores_are_kept(root, content, told, message):
-    score_outside(project(root, b"x\n" * 40), "news-en-de", root)
+    copy_and_score(project(root, b"x\n" * 40), root)
     before = (root / SCORES).read_bytes()
     settings = project(root, told or content)
     (root / FILE).write_bytes(content)
     with pytest.raises(UserError) as error:
-        score_outside(settings, "news-en-de", root)
-    assert message in str(error.value) and "\n" not in str(error.value)
+        copy_and_score(settings, root)
+    assert message in str(error.value).replace(str(root), "ROOT")
+    assert "\n" not in str(error.value)
+    if message.startswith(PLACE):
+        assert re.search(r"params\.yaml:\d+: systems", str(error.value))
     assert (root / SCORES).read_bytes() == before
     if "SHA" in message:
         with pytest.raises(UserError) as checked:
@@ -110,24 +133,24 @@ def test_another_file_is_refused_and_the_scores_are_kept(root, content, told, me
         assert str(checked.value) == str(error.value)
     elif "lines" in message:  # of a test set that may be prepared again before it is scored
         (note,) = check_files(settings, root)
-        assert note.endswith("/a.de has 39 lines, " + str(root / REFERENCES) + " 40")
+        assert note.endswith(f"/a.de: has 39 lines, but {root / REFERENCES} has 40")
 
 
 def test_a_file_with_the_references_is_noted_by_its_name(root, capsys):
-    score_outside(project(root, (root / REFERENCES).read_bytes()), "news-en-de", root)
-    said = f"{root / FILE}: all translations are identical to the references\n"
+    copy_and_score(project(root, (root / REFERENCES).read_bytes()), root)
+    said = f"{FILE}: all translations are identical to the references\n"
     assert capsys.readouterr().err.endswith(said)
 
 
 def test_a_file_that_is_not_here_is_named(root):
     settings = project(root, b"x\n" * 40)
     (root / FILE).unlink()
-    with pytest.raises(UserError, match=r"a\.de: no such file \(outside\.news-en-de\.online-a"):
-        score_outside(settings, "news-en-de", root)
+    with pytest.raises(UserError, match=rf"{PLACE}.*a\.de: no such file"):
+        copy_and_score(settings, root)
     (note,) = check_files(settings, root)
-    assert note == f"outside.news-en-de.online-a.tests.first: {root / FILE}: no such file"
+    assert note.endswith(f"systems.online-a.translations.first: {root / FILE}: no such file")
     (root / FILE).mkdir()
-    with pytest.raises(UserError, match=r"a\.de: a folder \(outside\.news-en-de\.online-a"):
+    with pytest.raises(UserError, match=rf"{PLACE}.*a\.de: a folder"):
         list(check_files(settings, root))
 
 
@@ -135,11 +158,12 @@ def noted(root, lines):
     """What the stage and `check` say of a file with these lines; both say the same."""
     settings = project(root, "".join(f"{line}\n" for line in lines).encode())
     checked = list(check_files(settings, root))
-    score_outside(settings, "news-en-de", root)
+    copy_and_score(settings, root)
     measures = read_json(root / SCORES)["first"]["measures"]
     stored = [each["group"] for each in measures if each["measure"] == "warning"]
-    key = "outside.news-en-de.online-a.tests.first"
-    assert checked == [f"{key}: {root / FILE}: {warning}" for warning in stored]
+    assert [note.partition(PLACE)[2] for note in checked] == [
+        f"{root / FILE}: {warning}" for warning in stored
+    ]
     return stored
 
 
@@ -149,7 +173,7 @@ def test_translations_in_another_form_are_named(root, capsys):
     (warning,) = noted(root, [*translations(root)[:4], *subwords[4:]])
     remedy = "BLEU is of sentences: join the subwords first: sed -E 's/@@( |$)//g'"
     assert warning == f"90% of the lines look like BPE subwords (@@), such as line 5; {remedy}"
-    assert f"note: {root / FILE}: {warning}\n" in capsys.readouterr().err
+    assert f"note: {FILE}: {warning}\n" in capsys.readouterr().err
     tokens = [line.replace(".", " .") for line in translations(root)]
     (warning,) = noted(root, tokens)
     assert "tokens set apart by spaces" in warning
@@ -199,3 +223,14 @@ def test_before_the_test_set_is_prepared_the_form_is_checked(root):
     shutil.rmtree(root / "data" / "split")
     (note,) = check_files(settings, root)
     assert "look like BPE subwords (@@)" in note
+
+
+def test_translations_of_another_file_than_params_yaml_names_are_refused(root):
+    settings = project(root, b"x\n" * 40)
+    copy_translations(settings, CELL, root)
+    path = root / CELL.results / "translation.json"
+    record = CopiedTranslations.read(path)
+    record.check(path, settings.external_on("news-en-de")["online-a"], CELL)
+    other = project(root, b"y\n" * 40).external_on("news-en-de")["online-a"]
+    with pytest.raises(UserError, match=r"translate@online-a-news-en-de-1, then dvc repro"):
+        record.check(path, other, CELL)

@@ -1,4 +1,4 @@
-"""Rows from outside in the report: scored and tested like a system, and marked."""
+"""External systems in the report: scored and tested like a trained system, and marked."""
 
 import shutil
 from statistics import fmean
@@ -11,6 +11,7 @@ import result_trees as trees
 from bleuprint.cells.results import Results
 from bleuprint.config.experiment import load
 from bleuprint.config.paths import Cell
+from bleuprint.decoding.copied_translations import copy_translations
 from bleuprint.report import frame, main_table, paper_numbers, report
 from bleuprint.report.compare import compare
 from bleuprint.report.headline import everything, headline
@@ -24,7 +25,7 @@ from bleuprint.report.same_results import Verdict, compared
 from bleuprint.report.system_results import system_results
 from bleuprint.runtime.errors import UserError
 from bleuprint.runtime.files import read_json, sha256_of
-from bleuprint.serving.score_outside import score_outside
+from bleuprint.scoring.score import score_cell
 from result_rows import against, record, rows_of, values
 from result_rows import frame as made_by_hand
 
@@ -40,14 +41,27 @@ def with_rows(root, seeds):
         tests = {}
         for test in ("first", "second")[: 2 if system == "tiny" else 1]:
             made = root / Cell(system, CORPUS, seeds[0]).results / f"hypotheses/test.{test}.de"
-            path = f"inputs/outside/{system}.{test}.de"
+            path = f"inputs/external/{system}.{test}.de"
             (root / path).parent.mkdir(parents=True, exist_ok=True)
             shutil.copyfile(made, root / path)
             tests[test] = {"path": path, "sha256": sha256_of(made)}
-        rows[f"as-{system}"] = {"about": f"{system} & <b>others</b>", "tests": tests}
-    settings = trees.settings_in(root, corpora=CORPORA, seeds=seeds, outside={CORPUS: rows})
-    score_outside(settings, CORPUS, root)
+        rows[f"as-{system}"] = external(f"{system} & <b>others</b>", tests)
+    settings = trees.settings_in(root, corpora=CORPORA, seeds=seeds, external=rows)
+    copy_and_score(settings, root)
     return settings
+
+
+def external(about, files):
+    """The entry of an external system on the first corpus."""
+    return {"about": about, "translations": files, "corpora": {CORPUS: {}}}
+
+
+def copy_and_score(settings, root):
+    """What the stages translate and score do for each external system."""
+    for name in settings.external:
+        cell = Cell(name, CORPUS, settings.seeds[0])
+        copy_translations(settings, cell, root)
+        score_cell(settings, *cell, root)
 
 
 @pytest.fixture(scope="module")
@@ -145,13 +159,13 @@ def test_they_are_marked_wherever_they_are_shown(outside, records):
 def test_a_file_in_another_form_is_named_wherever_its_row_is_shown(outside, tmp_path, monkeypatch):
     root = shutil.copytree(outside[0], tmp_path / "copy")
     made = root / f"results/tiny/{CORPUS}/1/hypotheses/test.first.de"
-    path = root / "inputs/outside/subwords.de"
+    path = root / "inputs/external/subwords.de"
     lines = made.read_text("utf-8").split("\n")[:-1]
     path.write_text("".join(f"{line[:4]}@@ {line[4:]}\n" for line in lines), "utf-8")
-    file = {"path": "inputs/outside/subwords.de", "sha256": sha256_of(path)}
-    rows = {"in-subwords": {"about": "others", "tests": {"first": file}}}
-    settings = trees.settings_in(root, corpora=CORPORA, outside={CORPUS: rows})
-    score_outside(settings, CORPUS, root)
+    file = {"path": "inputs/external/subwords.de", "sha256": sha256_of(path)}
+    rows = {"in-subwords": external("others", {"first": file})}
+    settings = trees.settings_in(root, corpora=CORPORA, external=rows)
+    copy_and_score(settings, root)
     report.write_reports(settings, root)
     records = frame.load(root)
     start = f"Look at in-subwords (not trained here), {CORPUS}, first: 100% of the lines look like"
@@ -173,12 +187,12 @@ def test_results_of_another_file_are_refused(outside, tmp_path):
     root = shutil.copytree(outside[0], tmp_path / "copy")
     settings = outside[1]
     check_settings(frame.load(root), settings, frame.RESULTS)
-    copy = root / "results/outside" / CORPUS / "as-small/hypotheses/test.first.de"
+    copy = root / "results/as-small" / CORPUS / "1/hypotheses/test.first.de"
     copy.write_text(copy.read_text("utf-8").replace(" ", "  ", 1), "utf-8")
     with pytest.raises(UserError, match=r"test\.first\.de: has changed since .*as-small"):
         Results.open(settings, Cell("as-small", CORPUS, 1), root).check()
     text = (root / "params.yaml").read_text()
-    old = settings.outside_on(CORPUS)["as-small"].tests["first"].sha256
+    old = settings.external_on(CORPUS)["as-small"].translations["first"].sha256
     (root / "params.yaml").write_text(text.replace(old, 64 * "a"))
     with pytest.raises(UserError, match="made with another params"):
         check_settings(frame.load(root), load(root / "params.yaml"), frame.RESULTS)
@@ -228,8 +242,8 @@ def test_compared_with_a_system(outside, monkeypatch):
     settings, facts, scores = (part for part in parts if not isinstance(part, str))
     assert {row.cells[5:7] for row in scores.rows} == {("+0.0", "1.000 n.s.")}
     assert len(scores.rows) >= 4
-    keys = ("about", "tests.first.path", "tests.first.sha256")
-    assert [row.cells[0] for row in settings.rows] == [f"outside.{CORPUS}.{key}" for key in keys]
+    keys = {"about", "translations.first.path", "translations.first.sha256"}
+    assert {row.cells[0] for row in settings.rows} == {f"{CORPUS}.{key}" for key in keys}
     made = ("outside, news-en-de", "–", "small & <b>others</b>")
     assert made in [row.cells for row in facts.rows]
     assert any("Most improved" in str(part) for part in compare("as-tiny", "as-small", CORPUS))
@@ -247,5 +261,5 @@ def test_another_file_is_no_noise_of_seeds():
     ]
     (tiny, row), _ = compared(*pair)
     assert (tiny.verdict, row.verdict) == (Verdict.SAME_BYTES, Verdict.DIFFERENT)
-    assert (row.stage, row.scored_by) == ("score_outside", f"score_outside@{CORPUS}")
+    assert (row.stage, row.scored_by) == ("translate", f"score@a-{CORPUS}-1")
     assert tiny.scored_by == f"score@tiny-{CORPUS}-1"

@@ -1,0 +1,123 @@
+"""External systems: rows of the table whose translations are files that were not made here.
+
+Part of the settings in `experiment.py`.
+"""
+
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated
+
+from annotated_types import MinLen
+
+from bleuprint.runtime.errors import UserError
+from bleuprint.runtime.schema import SettingError, Sha256, there_are
+from bleuprint.runtime.yaml_tree import Place, Tree, as_tree, load_tree
+
+# Known by their SHA-256 in params.yaml, so that DVC ignores the folder: a clone that has pulled the
+# results does not need the files.
+FOLDER = Path("inputs", "external")
+# The setting that makes a system external, and the settings of systems that are trained.
+TRANSLATIONS = "translations"
+_OF_TRAINED = ("train", "model", "average", "decode", "arithmetic")
+
+
+@dataclass(frozen=True)
+class TranslationFile:
+    """Translations of a test set, a line for each of its lines: detokenized text in UTF-8.
+
+    `path` is below `inputs/external/`; `sha256` is the file's.
+    """
+
+    path: str
+    sha256: Sha256
+
+    def __post_init__(self) -> None:
+        path = Path(self.path)
+        if ".." in path.parts or FOLDER not in path.parents:
+            raise ValueError(f"path is {self.path!r}: files must be below {FOLDER}/")
+
+
+@dataclass(frozen=True)
+class ExternalSystem:
+    """A system whose `translations` are files, by test set, on a corpus.
+
+    `about`: what translated, and when; it is printed below the tables.
+    """
+
+    translations: Annotated[dict[str, TranslationFile], MinLen(1)]
+    about: Annotated[str, MinLen(1)]
+
+
+# By system and corpus; None where a system has no translations.
+ExternalSystems = Mapping[str, Mapping[str, ExternalSystem | None]]
+
+
+def separated(cells: Tree) -> tuple[Tree, Tree, list[UserError]]:
+    """Separate the systems that are trained from external ones.
+
+    Args:
+        cells: The settings of all systems by system and corpus, as params.yaml has them.
+
+    Returns:
+        The trained systems, the external systems, and an error for each system that has settings
+        of both kinds, which is in neither.
+    """
+    trained = {}
+    external = {}
+    errors = []
+    for name, row in cells.items():
+        settings = [as_tree(cell) for cell in as_tree(row).values()]
+        is_external = any(TRANSLATIONS in cell for cell in settings)
+        if not is_external:
+            trained[name] = row
+            continue
+        found = next(_settings_of_trained(settings), None)
+        if found is None:
+            external[name] = row
+            continue
+        message = (
+            f"{name} has {TRANSLATIONS}, which are files: it cannot be trained here, too; remove "
+            "one of them"
+        )
+        errors.append(found.error(message))
+    return Tree(trained, cells.places), Tree(external, cells.places), errors
+
+
+def _settings_of_trained(settings: Collection[Tree]) -> Iterator[Place]:
+    """The places of the settings that only systems have that are trained here."""
+    for cell in settings:
+        for key in _OF_TRAINED:
+            if key in cell:
+                yield cell.places[key]
+
+
+def check_external(systems: ExternalSystems, tests: Mapping[str, Collection[str]]) -> None:
+    """Raise SettingError at an unknown test set; `tests`: the names of each corpus's test sets."""
+    for name, row in systems.items():
+        for corpus, system in row.items():
+            for test in () if system is None else system.translations:
+                if test not in tests[corpus]:
+                    keys = ["external", name, corpus, TRANSLATIONS, test]
+                    message = f"{corpus} has no such test set; {there_are(test, tests[corpus])}"
+                    raise SettingError(keys, message)
+
+
+def place_of_file(name: str, corpus: str, test: str, root: Path) -> Place:
+    """Return where params.yaml names a file of translations, for messages.
+
+    A system may inherit the file; then it is the place of the system.
+    """
+    path = root / "params.yaml"
+    place = Place(path, f"systems.{name}.{TRANSLATIONS}.{test}")
+    if not path.exists():
+        return place
+    row = as_tree(as_tree(load_tree(path)).get("systems"))
+    place = row.places.get(name, place)
+    system = as_tree(row.get(name))
+    of_corpus = as_tree(as_tree(system.get("corpora")).get(corpus))
+    for settings in (of_corpus, system):
+        files = as_tree(settings.get(TRANSLATIONS))
+        if test in files:
+            return files.places[test]
+    return place

@@ -1,0 +1,109 @@
+"""Translations of external systems: the stage translate copies their files and checks them."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Self
+
+from bleuprint.config.experiment import Settings
+from bleuprint.config.external import ExternalSystem, TranslationFile, place_of_file
+from bleuprint.config.paths import Cell, folder
+from bleuprint.corpus.download.formats.lines import read_lines
+from bleuprint.decoding.translation_record import TRANSLATION
+from bleuprint.runtime.counts import counted
+from bleuprint.runtime.errors import UserError
+from bleuprint.runtime.files import not_a_file, sha256_of, whole_folder, write_json
+from bleuprint.runtime.schema import read_record
+from bleuprint.text.parallel import TextFolder, count_lines
+
+# As in decoding/attention.py, which loads torch.
+ATTENTION = "attention.json"
+
+
+@dataclass(frozen=True)
+class CopiedTranslations:
+    """The content of translation.json of an external system.
+
+    `files`: what was copied, by test set, as in params.yaml.
+    """
+
+    files: Mapping[str, TranslationFile]
+
+    @classmethod
+    def read(cls, path: Path) -> Self:
+        """Read translation.json; raises UserError if it is missing or damaged."""
+        return read_record(cls, path)
+
+    def check(self, path: Path, system: ExternalSystem, cell: Cell) -> None:
+        """Raise UserError unless these files were copied that params.yaml names.
+
+        Args:
+            path: The path of this record.
+            system: The settings.
+            cell: The cell that the translations stand for.
+        """
+        for test, file in system.translations.items():
+            if self.files.get(test) != file:
+                stage = f"translate@{'-'.join(map(str, cell))}"
+                raise UserError(
+                    f"{path}: the translations of {test} are not those that params.yaml names; "
+                    "run: dvc repro, or if it runs nothing: dvc repro --force --single-item "
+                    f"{stage}, then dvc repro"
+                )
+
+
+def copy_translations(settings: Settings, cell: Cell, root: Path = Path()) -> None:
+    """Copy the files of an external system, and write their names and hashes.
+
+    Args:
+        settings: The settings of the experiment.
+        cell: The system on a corpus, with the first seed.
+        root: The project's folder.
+
+    Raises:
+        UserError: A file is missing, has another hash than params.yaml says, is not UTF-8, or has
+            another number of lines than its test set.
+    """
+    system = settings.external_on(cell.corpus)[cell.system]
+    corpus = settings.corpus(cell.corpus)
+    tokens = TextFolder(folder(cell.corpus, "tokens", root), corpus.source, corpus.target)
+    results = root / cell.results
+    with whole_folder(results / "hypotheses") as unfinished:
+        for test, file in system.translations.items():
+            sources, references = tokens.files(f"test.{test}")
+            lines = read_translations(file, cell, test, root)
+            expected = count_lines(sources)
+            if len(lines) != expected:
+                place = place_of_file(cell.system, cell.corpus, test, root)
+                raise place.error(
+                    f"{root / file.path} has {counted(len(lines), 'line')}, but the test set "
+                    f"{test} of {cell.corpus} has {expected:,}"
+                )
+            text = "".join(f"{line}\n" for line in lines)
+            (unfinished / references.name).write_bytes(text.encode())
+    record = CopiedTranslations(system.translations)
+    write_json(results / TRANSLATION, asdict(record))
+    write_json(results / ATTENTION, {})
+
+
+def read_translations(file: TranslationFile, cell: Cell, test: str, root: Path) -> list[str]:
+    """Return the lines of a file, without a byte order mark and a \\r at their ends.
+
+    Raises:
+        UserError: The file is missing, has another hash than params.yaml says, or is not UTF-8.
+    """
+    path = root / file.path
+    if not path.is_file():
+        place = place_of_file(cell.system, cell.corpus, test, root)
+        raise place.error(f"{path}: {not_a_file(path)}")
+    found = sha256_of(path)
+    if found != file.sha256:
+        place = place_of_file(cell.system, cell.corpus, test, root)
+        raise place.error(f"{path} has SHA-256 {found}, but sha256 is {file.sha256}")
+    return list(_lines(path))
+
+
+def _lines(path: Path) -> Iterator[str]:
+    """The lines, read as those of a corpus."""
+    with path.open("rb") as content:
+        yield from read_lines(content, str(path))

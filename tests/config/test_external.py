@@ -1,0 +1,140 @@
+"""External systems: what params.yaml may say of them."""
+
+import pytest
+
+from bleuprint.config.cells import cells_of, rows_of, scored_cells, settings_sha256
+from bleuprint.config.experiment import load_resolved
+from bleuprint.config.paths import Cell
+from bleuprint.runtime.errors import UserError
+from params import PARAMS, read, write_resolved
+
+ONLINE = f"""\
+  online-a:
+    about: "system A, 3 May"
+    translations:
+      held-out: {{path: inputs/external/a.no, sha256: {64 * "a"}}}
+"""
+TEXT = PARAMS.replace("published: []\n", ONLINE)
+SECOND_CORPUS = "  more: {like: own, split: {seed: 2}}\nsystems:\n"
+# The line of its name in params.yaml.
+LINE = TEXT[: TEXT.index(ONLINE)].count("\n") + 1
+TWO_CORPORA = TEXT.replace("systems:\n", SECOND_CORPUS)
+
+
+def test_an_external_system_has_files_and_no_model(tmp_path):
+    settings = read(tmp_path, TEXT)
+    system = settings.external_on("own")["online-a"]
+    assert system.about == "system A, 3 May"
+    assert system.translations["held-out"].path == "inputs/external/a.no"
+    assert settings.systems == ["base"]
+    with pytest.raises(UserError, match="online-a is an external system, without a model here"):
+        settings.system_on("online-a", "own")
+
+
+def test_it_is_scored_once_whatever_the_number_of_seeds(tmp_path):
+    settings = read(tmp_path, TEXT.replace("seeds: [1]", "seeds: [3, 1]"))
+    trained = [Cell("base", "own", 3), Cell("base", "own", 1)]
+    assert cells_of(settings) == trained
+    assert scored_cells(settings) == [*trained, Cell("online-a", "own", 3)]
+    assert settings.stage("score", "online-a", "own", 1) == "score@online-a-own-3"
+
+
+def test_the_table_has_its_scores_beside_each_seed(tmp_path):
+    settings = read(tmp_path, TEXT.replace("seeds: [1]", "seeds: [3, 1]"))
+    assert rows_of(settings)[2:] == [Cell("online-a", "own", 3), Cell("online-a", "own", 1)]
+
+
+def test_stages_read_the_same_settings(tmp_path):
+    settings = read(
+        tmp_path, TWO_CORPORA.replace("    about", "    corpora: {more: {}}\n    about")
+    )
+    write_resolved(tmp_path)
+    assert load_resolved(tmp_path) == settings
+    assert settings.external_on("own") == {}
+
+
+def test_each_section_has_a_value_for_dvc(tmp_path):
+    cells = read(tmp_path, TEXT).resolved()["cells"]
+    external = cells["online-a"]["own"]
+    assert [external[section] for section in ("model", "train", "average", "decode")] == 4 * [False]
+    assert external["arithmetic"] is False
+    assert cells["base"]["own"]["translations"] is False
+
+
+def test_it_may_have_other_files_on_each_corpus(tmp_path):
+    own_files = f"translations: {{held-out: {{path: inputs/external/b.no, sha256: {64 * 'b'}}}}}"
+    corpora = f"    corpora: {{own: {{}}, more: {{{own_files}}}}}\n    about"
+    settings = read(tmp_path, TWO_CORPORA.replace("    about", corpora))
+    paths = {
+        corpus: settings.external_on(corpus)["online-a"].translations["held-out"].path
+        for corpus in ("own", "more")
+    }
+    assert paths == {"own": "inputs/external/a.no", "more": "inputs/external/b.no"}
+
+
+def test_settings_of_systems_are_known_by_the_same_fingerprint_without(tmp_path):
+    cell = Cell("base", "own", 1)
+    before = settings_sha256(read(tmp_path), cell)
+    settings = read(tmp_path, TEXT)
+    assert settings_sha256(settings, cell) == before
+    row = settings_sha256(settings, Cell("online-a", "own", 1))
+    other = read(tmp_path, TEXT.replace(64 * "a", 64 * "b"))
+    assert len({before, row, settings_sha256(other, Cell("online-a", "own", 1))}) == 3
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        (
+            "held-out:",
+            "news:",
+            f":{LINE + 3}: systems.online-a.translations.news: own has no such test set",
+        ),
+        (
+            "external/a.no",
+            "a.no",
+            f":{LINE + 3}: systems.online-a.translations.held-out: path is 'inputs/a.no'",
+        ),
+        ("external/a.no", "external/../a.no", "files must be below inputs/external/"),
+        ("system A, 3 May", "", f":{LINE + 1}: systems.online-a.about: '' is empty"),
+        ('    about: "system A, 3 May"\n', "", "online-a: the key 'about' is missing"),
+        ("    about:", "    abuot: x\n    about:", "abuot: unknown key; did you mean 'about'?"),
+        (64 * "a", "x", "sha256: a SHA-256 is 64 hexadecimal digits, lower case, not 'x'"),
+        (
+            "    about:",
+            "    train: {max_updates: 3}\n    about:",
+            f":{LINE + 1}: systems.online-a.train: online-a has translations, which are files: it "
+            "cannot be trained here, too; remove one of them",
+        ),
+        (
+            "    about:",
+            "    like: base\n    about:",
+            "online-a has translations, which are files: it cannot be trained here, too",
+        ),
+        (
+            "    about:",
+            "    corpora: {won: {}}\n    about:",
+            f":{LINE + 1}: systems.online-a.corpora.won: no such corpus; there are: own",
+        ),
+    ],
+)
+def test_one_line_says_what_is_wrong(tmp_path, old, new, message):
+    assert TEXT.count(old) == 1
+    with pytest.raises(UserError) as error:
+        read(tmp_path, TEXT.replace(old, new))
+    assert message in str(error.value)
+    assert "\n" not in str(error.value)
+
+
+def test_translations_that_are_no_mapping_are_refused(tmp_path):
+    start = ONLINE.index("    translations")
+    wrong = f"{ONLINE[:start]}    translations: [a.no]\n"
+    with pytest.raises(UserError) as error:
+        read(tmp_path, TEXT.replace(ONLINE, wrong))
+    assert f":{LINE + 2}: systems.online-a.translations: " in str(error.value)
+    assert "is not a mapping of names" in str(error.value)
+
+
+def test_the_old_key_is_refused(tmp_path):
+    with pytest.raises(UserError, match=r"params\.yaml:\d+: outside: unknown key"):
+        read(tmp_path, PARAMS.replace("published: []\n", "outside: {}\n"))
