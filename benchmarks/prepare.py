@@ -49,11 +49,7 @@ from tools.phrasebook.grammar import Writer
 
 ROOT = Path(__file__).parent.parent
 # The scripts that prepare a corpus, in the order of dvc.yaml.
-STAGES = [
-    Path(entry.command.partition("stages/")[2].partition(".py")[0]).name
-    for entry in entries(ROOT).values()
-    if entry.is_of_corpora()
-]
+STAGES = [entry.script for entry in entries(ROOT).values() if entry.is_of_corpora()]
 PARAMS = """\
 experiment: benchmark
 seeds: [1]

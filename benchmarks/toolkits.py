@@ -26,11 +26,7 @@ ROOT = Path(__file__).resolve().parent.parent
 PEERS, SOURCE = ROOT / "benchmarks" / "peers", str(ROOT / "src")
 CORPUS, BATCH_TOKENS = "c", 4096
 # The scripts that prepare a corpus, in the order of dvc.yaml.
-STAGES = [
-    Path(entry.command.partition("stages/")[2].partition(".py")[0]).name
-    for entry in entries(ROOT).values()
-    if entry.is_of_corpora()
-]
+STAGES = [entry.script for entry in entries(ROOT).values() if entry.is_of_corpora()]
 
 
 @dataclass(frozen=True)

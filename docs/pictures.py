@@ -124,11 +124,10 @@ def edges(stages: Mapping[str, Any]) -> set[tuple[str, str]]:
 def graph_svg() -> str:
     """The stages of dvc.yaml as boxes, and what reads what as arrows.
 
-    Without those that pass vocabularies and weights on, from one corpus or row to another, and the
-    same stages of the rows that start from these weights.
+    Without those that pass vocabularies and weights on, from one corpus or row to another.
     """
     stages = YAML(typ="safe").load(ROOT / "dvc.yaml")["stages"]
-    passed = {name for name in stages if name.endswith("_tuned")} | {"start", "share_vocabulary"}
+    passed = {"fresh", "init_weights", "share_vocabulary"}
     stages = {name: stage for name, stage in stages.items() if name not in passed}
     place: dict[str, tuple[float, float]] = {}
     parts, y = [], 12.0

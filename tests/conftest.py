@@ -211,7 +211,7 @@ def by_dvc(clean, made_once):
 
     def make(folder):
         project = clean.copy(folder)
-        assert len(project.repro()) == 20
+        assert len(project.repro()) == 22
         project.commit()
 
     return micro.Project(made_once("dvc", make))

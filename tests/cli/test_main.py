@@ -110,10 +110,10 @@ def test_check_names_the_experiment_or_the_line_that_is_wrong(project):
     lines = run(project, *COMMAND, "check", status=1).splitlines()
     place = re.compile(r"bleuprint: error: params\.yaml:\d+: systems\.base\.")
     assert len(lines) == 2 and all(map(place.match, lines))
-    start = "      max_updates: 10\n      from: {folder: nope}\n"
+    start = "      max_updates: 10\n      init_from: {folder: nope}\n"
     (project / "params.yaml").write_text(PARAMS.replace("      max_updates: 10\n", start))
     error = run(project, *COMMAND, "check", status=1)
-    assert error.endswith("/nope: no such folder; base starts there (train.from)\n")
+    assert error.endswith("/nope: no such folder; base starts there (init_from)\n")
 
 
 def run_here(project, monkeypatch, *arguments):

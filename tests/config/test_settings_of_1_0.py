@@ -11,7 +11,9 @@ SETTINGS_OF_1_0 = stored_settings()
 
 # What old dotted keys of the resolved settings are called now, as regular expressions. Each rule
 # applies to what the rules before it give.
-RENAMED = []
+RENAMED = [
+    (r"^(cells\..*\.train)\.from\.", r"\1.init_from."),
+]
 
 # Values that differ on purpose, by recipe and new key, as (old value, new value).
 CHANGED = {

@@ -111,8 +111,8 @@ def test_a_made_text_that_is_not_named_leaves_the_folder_that_clean_depends_on(p
     assert (project / "work/removed/data/raw/own/made.gone/a").exists()
 
 
-def test_seeds_that_are_not_named_leave_the_models_that_start_depends_on(project):
-    row = "tuned: {mine: {like: tiny, train: {from: {system: tiny, corpus: own}}}}\n"
+def test_seeds_that_are_not_named_leave_the_models_that_init_weights_depends_on(project):
+    row = "  mine: {like: tiny}\ninit_from: {mine: {system: tiny, corpus: own}}\n"
     (project / "params.yaml").write_text(f"{micro.PARAMS}{row}")
     kept, removed = (project / f"models/tiny/own/{seed}/averaged/model" for seed in (1, 2))
     removed.parent.mkdir(parents=True)

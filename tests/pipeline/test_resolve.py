@@ -193,6 +193,44 @@ def test_an_experiment_runs_its_row_and_those_like_it(stand_in, tmp_path):
     assert project.run("git", "status", "--porcelain") == ""
 
 
+FINE = "  fine: {like: tiny, corpora: {other: null}}\n"
+INIT_FROM = "init_from: {fine: {system: tiny, corpus: own}}\n"
+
+
+@pytest.mark.parametrize("engine", ["dvc", "snakemake"])
+def test_a_system_that_starts_from_one_below_it_runs_at_once(stand_in, tmp_path, engine):
+    """A single edit of params.yaml adds it, and a single run comes after."""
+    project = stand_in.copy(tmp_path / "project")
+    before = project.read("params.yaml")
+    project.write("params.yaml", before.replace("systems:\n", f"systems:\n{FINE}") + INIT_FROM)
+    new = {f"{kind}@fine-{corpus}-1" for kind in ("train", *LATER) for corpus in ("own", "other")}
+    if engine == "dvc":
+        ran_stages = set(project.repro())
+        assert ran_stages == new | {"resolve", "fresh@fine", "init_weights@fine", "report"}
+    else:
+        project.snakemake()
+    assert project.changed() == set()
+    written = project.read("models/fine/own/1/checkpoints/file")
+    assert "data/starts/fine/weights/file" in written
+    assert "models/tiny/own/1/averaged/file" in project.read("data/starts/fine/weights/file")
+
+
+def test_another_start_trains_again(stand_in, tmp_path):
+    project = stand_in.copy(tmp_path / "project")
+    before = project.read("params.yaml")
+    project.write("params.yaml", f"{before}{FINE}{INIT_FROM}")
+    project.repro()
+    # from random weights, and then from another corpus
+    project.write("params.yaml", f"{before}{FINE}")
+    assert "train@fine-own-1" in project.repro()
+    assert "data/starts/fine/weights" not in project.read("models/fine/own/1/checkpoints/file")
+    project.write("params.yaml", f"{before}{FINE}{INIT_FROM.replace('own', 'other')}")
+    assert {"init_weights@fine", "train@fine-own-1"} <= set(project.repro())
+    start = project.read("data/starts/fine/weights/file")
+    assert "models/tiny/other/1/averaged/file" in start
+    assert project.changed() == set()
+
+
 def entries(lock):
     """The texts of dvc.lock by stage."""
     texts = re.split(r"\n  (?=\S)", lock.partition("\nstages:")[2])[1:]

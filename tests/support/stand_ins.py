@@ -47,9 +47,13 @@ def value(key):
         found = found and found[name]
     return found
 
+RESOLVED = json.loads(Path("reports/resolved.json").read_bytes())
+# what an entry of init_from says beside its name
+for cell in RESOLVED["cells"].get(sys.argv[1] if sys.argv[1:] else "", {}).values():
+    start = cell["train"] and cell["train"].get("init_from", {})
+    VALUES |= {f"item.{name}": value for name, value in (start or {}).items()} | VALUES
 if ENTRY["cmd"].startswith("env PYTHONPATH=src python stages/train.py"):
     subprocess.run(os.environ.get("WHILE_TRAINING", "true"), shell=True, check=True)
-RESOLVED = json.loads(Path("reports/resolved.json").read_bytes())
 keys = [filled(key) for each in ENTRY.get("params", ()) for key in each["reports/resolved.json"]]
 content = [sys.argv, [value(key) for key in keys if not key.startswith("code.")]]
 for path in map(Path, map(filled, ENTRY.get("deps", ()))):

@@ -1,16 +1,12 @@
 """The data stages: the names of their scripts, and one step of them, whole or in shards."""
 
-import re
-
 from bleuprint.corpus.steps.shard import Shard
 from bleuprint.corpus.steps.sharded import run_step
+from bleuprint.pipeline.dvc_yaml import entries
 from root import ROOT
 
-# Scripts whose ${key} is a row, a vocabulary or the like, not a corpus.
-_NOT_OF_A_CORPUS = ("make_text", "share_vocabulary", "start")
-_SCRIPTS_WITH_A_KEY = re.findall(r"stages/(\w+)\.py \$\{key\}", (ROOT / "dvc.yaml").read_text())
 # The scripts that prepare a corpus, in the order of dvc.yaml.
-DATA_STAGES = [script for script in _SCRIPTS_WITH_A_KEY if script not in _NOT_OF_A_CORPUS]
+DATA_STAGES = [entry.script for entry in entries(ROOT).values() if entry.is_of_corpora()]
 
 
 def run_sharded(step, folder, shards=1, workers=1):

@@ -11,7 +11,7 @@ from bleuprint.model.weights import write_description
 from bleuprint.runtime import fingerprint
 from bleuprint.runtime.files import read_json, write_json
 from bleuprint.training.fingerprints import Fingerprints, Job, work_folder
-from bleuprint.training.start_files import StartFiles
+from bleuprint.training.init_files import InitFiles
 from corpora import PAIRS
 from prepared import prepare
 
@@ -110,7 +110,7 @@ def test_each_part_counts_in_the_fingerprint_of_all():
 
 def test_other_weights_or_vocabularies_of_a_start_are_another_start(tmp_path, prepared):
     (tmp_path / "model.safetensors").write_bytes(b"weights")
-    start = StartFiles("general own", tmp_path / "model.safetensors")
+    start = InitFiles("general own", tmp_path / "model.safetensors")
     marks = []
     for weights, source, target in (
         (b"weights", "a", "b"),

@@ -47,8 +47,8 @@ def _check_settings() -> None:
     from bleuprint.scoring.bleu import bleu_metric
     from bleuprint.scoring.comet import missing_parts
     from bleuprint.scoring.external_files import check_files
+    from bleuprint.training.init_files import add_sums
     from bleuprint.training.schedule_notes import schedule_notes
-    from bleuprint.training.start_files import add_sums
 
     settings = load()
     check_no_links()

@@ -76,13 +76,13 @@ class Settings:
                 raise SettingError(["corpora", corpus], message)
             for name, system in systems.items():
                 _check_cell(name, system, corpus, column)
-        systems = (*self.cells, *self.external)
-        cells = [f"{system}-{corpus}" for system in systems for corpus in self.corpora]
+        names = (*self.cells, *self.external)
+        cells = [f"{system}-{corpus}" for system in names for corpus in self.corpora]
         if twice := {cell for cell in cells if cells.count(cell) > 1}:
             name = min(twice)
             pairs = (
                 f"system {system} on corpus {corpus}"
-                for system in systems
+                for system in names
                 for corpus in self.corpora
                 if f"{system}-{corpus}" == name
             )
@@ -164,9 +164,7 @@ class Settings:
     def stage(self, kind: str, system: str, corpus: str, seed: int) -> str:
         """DVC's name of a cell's stage, such as train@small-phrasebook-1."""
         if system in self.external:  # which has one cell
-            return f"{kind}@{system}-{corpus}-{self.seeds[0]}"
-        start = self.system(system).train.from_
-        kind += "_tuned" if start and start.cell else ""
+            seed = self.seeds[0]
         return f"{kind}@{system}-{corpus}-{seed}"
 
     def made_text(self, name: str) -> MadeText:
@@ -226,7 +224,7 @@ def load_entries(path: Path, root: Path | None = None) -> tuple[Any, list[UserEr
         raise UserError(f"{path}: not a mapping of experiment, seeds, corpora and systems")
     names = [each.name for each in fields(Settings) if each.name != "external"]
     known = [name if name != "cells" else "systems" for name in names]
-    optional = ("tuned", "vocabularies", "made_texts", "comet")
+    optional = ("init_from", "vocabularies", "made_texts", "comet")
     known += optional[:2]
     at, errors = document.places, []
     for key in document:

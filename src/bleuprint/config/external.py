@@ -113,11 +113,12 @@ def place_of_file(name: str, corpus: str, test: str, root: Path) -> Place:
     if not path.exists():
         return place
     row = as_tree(as_tree(load_tree(path)).get("systems"))
-    place = row.places.get(name, place)
+    place_of_system: Place = row.places.get(name, place)
     system = as_tree(row.get(name))
     of_corpus = as_tree(as_tree(system.get("corpora")).get(corpus))
     for settings in (of_corpus, system):
         files = as_tree(settings.get(TRANSLATIONS))
         if test in files:
-            return files.places[test]
-    return place
+            place_of_test: Place = files.places[test]
+            return place_of_test
+    return place_of_system

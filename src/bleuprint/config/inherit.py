@@ -5,11 +5,11 @@ mapping by mapping, and `null` removes a key. `from: NAME` gives a corpus the fi
 corpora/NAME.yaml describes by language, with the licenses that the remaining texts name; what it
 says itself, by language or as `source` and `target`, is merged into them. `corpora` of a system
 names the corpora that it is trained on, each with what differs there, merged likewise. The result
-has `cells` and `external`, the settings of each system by corpus, in place of `systems` and
-`tuned`.
+has `cells` and `external`, the settings of each system by corpus, in place of `systems`.
 
-`vocabularies: {CORPUS: OTHER}` gives a corpus the vocabulary of another. It is a top-level key, as
-`tuned` (order.py) is, since DVC reads both.
+`vocabularies: {CORPUS: OTHER}` gives a corpus the vocabulary of another, and `init_from: {SYSTEM:
+{system: NAME, corpus: NAME}}` a system the weights of another (order.py). They are top-level keys,
+since DVC reads both.
 """
 
 import re
@@ -22,7 +22,7 @@ from typing import Any
 from bleuprint.config.corpus_files import Text
 from bleuprint.config.directions import joined
 from bleuprint.config.external import TRANSLATIONS, separated
-from bleuprint.config.order import misplaced
+from bleuprint.config.order import with_starts
 from bleuprint.runtime.errors import UserError
 from bleuprint.runtime.schema import there_are, unknown
 from bleuprint.runtime.yaml_tree import Place, Tree, as_tree, load_tree
@@ -55,10 +55,8 @@ def expand(document: Tree, path: Path, root: Path) -> tuple[Tree, list[UserError
 
     corpora: Any = whole.get("corpora")
     systems: Any = whole.pop("systems", Tree({}, {}))
-    tuned, shared = (as_tree(whole.pop(name, None)) for name in ("tuned", "vocabularies"))
-    if isinstance(systems, Tree):
-        errors += [tuned.places[name].error("a system, too") for name in tuned if name in systems]
-        systems = Tree({**systems, **tuned}, systems.places | tuned.places)
+    init_from = as_tree(whole.pop("init_from", None))
+    shared = as_tree(whole.pop("vocabularies", None))
     names = [it for it in as_tree(corpora) if isinstance(it, str)]
     if "corpora" in whole:
         with_files = partial(_with_files, root=root)
@@ -74,9 +72,9 @@ def expand(document: Tree, path: Path, root: Path) -> tuple[Tree, list[UserError
     cells = each(systems, lambda it: _cells(systems[it], names, systems.places[it]))
     whole["cells"] = cells
     if isinstance(cells, Tree):
-        whole["cells"], whole["external"], wrong = separated(cells)
-        errors += wrong
-        errors += misplaced(whole["cells"], tuned)
+        cells, wrong_starts = with_starts(cells, init_from)
+        whole["cells"], whole["external"], wrong_systems = separated(cells)
+        errors += wrong_starts + wrong_systems
     places["cells"] = places["external"] = places.get("systems", Place(path, "systems"))
     return Tree(whole, places), errors
 

@@ -1,11 +1,11 @@
 """What has to be made before what: starts of trainings, made texts, shared vocabularies.
 
-DVC reads params.yaml without inheritance. A row that starts from a training of the same experiment
-therefore stands under `tuned`, with its `train.from` in full, by which DVC knows the order.
+DVC reads params.yaml without inheritance. So a system that starts from a training of the same
+experiment names it at the top level, in `init_from`, by which DVC knows the order.
 """
 
 from collections import defaultdict
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from graphlib import CycleError, TopologicalSorter
 from itertools import pairwise
 from typing import Any
@@ -18,6 +18,8 @@ from bleuprint.runtime.schema import SettingError, there_are
 from bleuprint.runtime.yaml_tree import Tree, as_tree
 
 _Cells = Mapping[str, Mapping[str, System | None]]
+# The keys of an entry of `init_from`.
+_START = {"system", "corpus"}
 
 
 def check_order(
@@ -38,8 +40,8 @@ def check_order(
     for system, row in cells.items():
         for corpus, cell in row.items():
             needed = needs[f"{system} on {corpus}"] = {corpus: list[str]()}
-            if cell is not None and cell.train.from_ and (named := cell.train.from_.cell):
-                needed[" on ".join(named)] = keys = ["cells", system, corpus, "train", "from"]
+            if cell is not None and cell.train.init_from and (named := cell.train.init_from.cell):
+                needed[" on ".join(named)] = keys = ["cells", system, corpus, "train", "init_from"]
                 start = _training(keys, *named, cells)
                 if start.average.ensemble:
                     message = f"{named[0]} is an ensemble (average.ensemble), not one model"
@@ -97,25 +99,53 @@ def _training(keys: list[str], system: str, corpus: str, cells: _Cells) -> Syste
     return found
 
 
-def misplaced(cells: Mapping[str, Any], tuned: Tree) -> Iterator[UserError]:
-    """An error for each row whose start does not stand in `tuned`, where DVC reads the order.
+def with_starts(cells: Tree, init_from: Tree) -> tuple[Tree, list[UserError]]:
+    """Give each system the start that `init_from` names for it.
 
-    `tuned`: as in params.yaml.
+    Args:
+        cells: The settings of all systems by system and corpus.
+        init_from: The top-level entry of params.yaml, by system, where DVC reads the order.
+
+    Returns:
+        The settings with `train.init_from`, and an error for each start that cannot be used.
     """
+    errors = []
+    found = {}
+    for name in init_from:
+        if name not in cells:
+            place = init_from.places[name]
+            errors.append(place.error(f"no system {name!r}; {there_are(name, cells)}"))
     for name, row in cells.items():
-        own = _start(tuned.get(name))
-        if name in tuned and not {"system", "corpus"} <= own.keys():
-            message = "a row of tuned needs its own train.from: {system: ..., corpus: ...}"
-            yield tuned.places[name].error(message)
+        try:
+            found[name] = _row_with_start(name, row, init_from)
+        except UserError as error:
+            errors.append(error)
+    return Tree(found, cells.places), errors
+
+
+def _row_with_start(name: str, row: Any, init_from: Tree) -> Any:
+    """The settings of a system by corpus, with the start that `init_from` names for it."""
+    if not isinstance(row, Tree):
+        return row
+    start = init_from.get(name)
+    if start is not None and not as_tree(start).keys() >= _START:
+        raise init_from.places[name].error("needs system and corpus: the training to start from")
+    cells = {}
+    for corpus, cell in row.items():
+        train = as_tree(as_tree(cell).get("train"))
+        own = as_tree(train.get("init_from"))
+        for key in (key for key in own if key in _START):
+            raise own.places[key].error(
+                f"to start from a system of this experiment, name it at the top level: init_from: "
+                f"{{{name}: {{system: ..., corpus: ...}}}}"
+            )
+        if start is None or not isinstance(cell, Tree):
+            cells[corpus] = cell
             continue
-        for start in map(_start, as_tree(row).values()):
-            if {"system", "corpus"} <= start.keys() and start != own:
-                yield start.places["system"].error(
-                    "rows that start from a system belong under tuned, with one train.from for all "
-                    "their corpora"
-                )
-                break
-
-
-def _start(row: Any) -> Tree:
-    return as_tree(as_tree(as_tree(row).get("train")).get("from"))
+        place = init_from.places[name]
+        if own:
+            raise place.error(f"{name} has another start in its train.init_from: remove one")
+        train = train.put("init_from", start, place)
+        place_of_train = cell.places["train"] if "train" in cell else place
+        cells[corpus] = cell.put("train", train, place_of_train)
+    return Tree(cells, row.places)

@@ -35,7 +35,8 @@ def params_schema() -> dict[str, Any]:
         "type": "object",
     }
     vocabularies = {"additionalProperties": name, "type": "object"}
-    own = {"systems": rows, "tuned": rows, "vocabularies": vocabularies}
+    starts = {"additionalProperties": {"$ref": "#/$defs/InitFrom"}, "type": "object"}
+    own = {"systems": rows, "init_from": starts, "vocabularies": vocabularies}
     schema["properties"] |= own
     schema["required"] = ["experiment", "seeds", "corpora", "systems"]
     return schema

@@ -41,9 +41,14 @@ def vocabulary(corpus: str, of: str | None, root: Path = Path()) -> Path:
     return folder(corpus, "bpe", root) / ("shared" if of else "own")
 
 
-def start(system: str) -> Path:
-    """What a row of `tuned` starts from, a folder a seed."""
-    return Path("data", "starts", system)
+def fresh(system: str) -> Path:
+    """What every training depends on, beside the weights that it may start from."""
+    return Path("data", "starts", system, "fresh")
+
+
+def init_weights(system: str) -> Path:
+    """The models of this experiment that a system starts from, a folder a seed."""
+    return Path("data", "starts", system, "weights")
 
 
 def ledger(corpus: str, stage: str, root: Path = Path()) -> Path:

@@ -4,7 +4,6 @@ from dataclasses import dataclass, field, fields
 from typing import Annotated, Any, Literal
 
 from annotated_types import Ge, Interval
-from pydantic import Field
 
 from bleuprint.config.optimization import AtLeast0, LrSchedule, Noam, Optimizer, Updates, check_one
 from bleuprint.runtime.schema import Count, Name, Sha256, Share
@@ -110,13 +109,13 @@ class Keep:
 
 
 @dataclass(frozen=True)
-class Start:
+class InitFrom:
     """Where the first weights of a training come from; optimizer and schedule begin at update 1.
 
     `system` and `corpus`: the averaged model of this experiment's training of them with the same
-    seed. Or `folder`: a model of another project or of a release, such as
-    PROJECT/models/SYSTEM/CORPUS/SEED/averaged, or a release that has one model. `sha256`: of a
-    folder's weights; the stage resolve adds it.
+    seed; params.yaml has them at its top level, by system. Or `folder`: a model of another project
+    or of a release, such as PROJECT/models/SYSTEM/CORPUS/SEED/averaged, or a release that has one
+    model. `sha256`: of a folder's weights; the stage resolve adds it.
     """
 
     system: Name | None = None
@@ -154,7 +153,7 @@ class Train:
     `precision`: of matrix products: float32; bfloat16 (also of activations), on GPUs and CPUs that
     have it; on GPUs tf32, or float16 (as bfloat16, with a scaled loss), for those without bfloat16.
     `compile`: torch.compile, which takes minutes at the start; by default on GPUs that it knows.
-    `from`: the weights that training starts from, instead of random ones.
+    `init_from`: the weights that training starts from, instead of random ones.
     `ema`: the decay of an exponential moving average of the weights, kept for `average`: after
     update n, the mean of the weights after updates i = 1 to n, weighted by ema^(n - i).
     """
@@ -178,7 +177,7 @@ class Train:
     max_updates: Updates | None = None
     max_epochs: Updates | None = None
     patience: Count | None = None
-    from_: Annotated[Start | None, Field(alias="from")] = None  # `from` is Python's
+    init_from: InitFrom | None = None
 
     def __post_init__(self) -> None:
         check_one(self, "tokens_per_update", "sentences_per_update")

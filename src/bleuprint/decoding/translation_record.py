@@ -63,11 +63,10 @@ class TranslationRecord:
 
         `fingerprint`: that of the training, read from the file `training`.
         """
-        kind = "translate_tuned" if (start := system.train.from_) and start.cell else "translate"
         # after `dvc commit --force`, dvc repro takes them for up to date
         again = (
             "run: dvc repro, or if it runs nothing: dvc repro --force --single-item "
-            f"{kind}@{'-'.join(path.parts[-4:-1])}, then dvc repro"
+            f"translate@{'-'.join(path.parts[-4:-1])}, then dvc repro"
         )
         if self.model != fingerprint:
             raise UserError(

@@ -42,6 +42,11 @@ class Entry:
         """Return whether there is a stage for each system, corpus and seed."""
         return {"system", "corpus", "seed"} <= self.loops.keys()
 
+    @property
+    def script(self) -> str:
+        """The name of the script in stages/ that the command runs, without its suffix."""
+        return self.command.partition("stages/")[2].partition(".py")[0]
+
     def runs(self, script: str) -> bool:
         """Return whether the command runs stages/`script`."""
         return f"stages/{script}" in self.command.split()

@@ -48,12 +48,7 @@ class Stage:
 
     @property
     def kind(self) -> str:
-        """What it does: `train` for `train@small-phrasebook-1`, and for `train_tuned@...`."""
-        return self.entry.removesuffix("_tuned")
-
-    @property
-    def entry(self) -> str:
-        """The stage's name in dvc.yaml."""
+        """What it does, and its entry in dvc.yaml: `train` for `train@small-phrasebook-1`."""
         return self.name.partition("@")[0]
 
     @property

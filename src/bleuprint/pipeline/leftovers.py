@@ -51,16 +51,27 @@ def _outputs(settings: Settings, root: Path) -> Iterator[Path]:
         if path.parts[1:] not in named and path.name.isdecimal():
             yield path
     rows_of = (cell for row in settings.cells.values() for cell in row.values() if cell)
-    starts = {cell.train.from_.cell for cell in rows_of if cell.train.from_}
-    for path in below("models/*/*/*"):  # the stage start depends on the folder of all seeds
+    starts = {cell.train.init_from.cell for cell in rows_of if cell.train.init_from}
+    for path in below("models/*/*/*"):  # init_weights depends on the folder of all seeds
         if path.parts[1:3] in starts and path.parts[1:] not in named and path.name.isdecimal():
             yield path
     texts = settings.made_texts or {}
     kept = {paths.made_text(text.part_of, name) for name, text in texts.items()}
-    found = below("data/raw/*/made.*")
+    kept |= {paths.init_weights(name) for name in _started_here(settings)}
+    found = below("data/raw/*/made.*") + below("data/starts/*/weights")
     for name, corpus in settings.corpora.items():
         kept |= {paths.vocabulary(name, of) for of in (None, corpus.vocabulary.of)}
         found += below(f"data/bpe/{name}/*")
     yield from (path for path in found if path not in kept)
     for folder in OF_REPORT[1:]:
         yield from (path for path in below(f"{folder}/*") if path.name not in settings.corpora)
+
+
+def _started_here(settings: Settings) -> set[str]:
+    """The systems that start from a training of the same experiment."""
+    found = set()
+    for name in settings.systems:
+        init_from = settings.system(name).train.init_from
+        if init_from is not None and init_from.cell is not None:
+            found.add(name)
+    return found

@@ -99,10 +99,12 @@ def planned_stages(root: Path = Path()) -> list[PlannedStage]:
             reasons = [f"after {name}" for name in before if name in planned and "@" in name]
         is_new_training = reasons[:1] == [_NEW] and stage.kind == "train"
         # if its text is prepared again, the fingerprint of the training is not known yet
-        if is_new_training and not any(makers.get(path) in planned for path in needed):
+        # which writes the same for every system
+        prepared = {name for name in planned if not name.startswith("fresh@")}
+        if is_new_training and not any(makers.get(path) in prepared for path in needed):
             reasons = [_reused(stage, settings, root) or _NEW]
         if reasons:
-            is_of_runs = kinds[stage.entry].is_of_runs()
+            is_of_runs = kinds[stage.kind].is_of_runs()
             planned[stage.name] = PlannedStage(stage, reasons[0], is_of_runs)
     return list(planned.values())
 

@@ -15,7 +15,7 @@ from bleuprint.runtime import environment
 from bleuprint.runtime.closure import code_fingerprints
 from bleuprint.runtime.errors import UserError
 from bleuprint.runtime.files import found_path, json_text, read_bytes, write_json
-from bleuprint.training.start_files import add_sums
+from bleuprint.training.init_files import add_sums
 
 # The folders below which stages have outputs in DVC's cache.
 _OF_OUTPUTS = ("data", "models", "results")

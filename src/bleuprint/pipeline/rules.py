@@ -100,7 +100,7 @@ def rules(stages: Iterable[Stage], shards: int = 1, root: Path = Path()) -> Iter
     stages = list(stages)
     dependencies = inputs(stages, root)
     for name, entry in entries(root).items():
-        of_entry = [stage for stage in stages if stage.entry == name]
+        of_entry = [stage for stage in stages if stage.kind == name]
         if not of_entry:
             continue
         first = of_entry[0]

@@ -165,7 +165,7 @@ class Jobs:
         return {
             stage.name
             for stage in self._stages
-            if stage.entry in named or not named.isdisjoint(stage.outputs)
+            if stage.kind in named or not named.isdisjoint(stage.outputs)
         }
 
     def _with_following(self, names: set[str]) -> frozenset[str]:

@@ -39,13 +39,9 @@ class Report:
     records: Records
     lock: LockFile
 
-    def stage(self, name: str) -> str:
-        """The name that a stage of a cell has in dvc.lock: a row of `tuned` has its own."""
-        return name if name in self.lock.stages else name.replace("@", "_tuned@")
-
     def is_portable(self, cell: Cell) -> bool:
         """Whether dvc.lock has a training of the cell with portable arithmetic."""
-        settings = self.lock.settings(self.stage(f"train@{'-'.join(map(str, cell))}"))
+        settings = self.lock.settings(f"train@{'-'.join(map(str, cell))}")
         return bool(settings.get(f"cells.{cell.system}.{cell.corpus}.arithmetic") == "portable")
 
 
@@ -148,7 +144,7 @@ def _where_and_why(here: Report, there: Report, each: Compared) -> str:
     if {"sources_sha256", "references_sha256", "hypotheses_sha256"} & {*each.names}:
         if here.lock.stages and there.lock.stages:
             last = ("score@", "translate@" if "hypotheses_sha256" in each.names else "score@")
-            name = here.stage(each.scored_by.replace(*last))
+            name = each.scored_by.replace(*last)
             found = first_difference(here.lock.stages, there.lock.stages, name)
             stage, causes = found or (stage, causes)
         causes += each.environment(here.is_portable(each.cell) and there.is_portable(each.cell))

@@ -189,5 +189,5 @@ def _check_signatures(records: Records) -> None:
             raise UserError(
                 f"{MEASURES[measure].label} of different versions: {' and '.join(places)}; to "
                 "score all again with one version, run dvc repro --force --single-item STAGE for "
-                f"each of the stages {stage} and {stage}_tuned of dvc.yaml"
+                f"each of the stages {stage} of dvc.yaml"
             )

@@ -96,7 +96,7 @@ def may_be_copied(settings: Settings, system: str, corpus: str) -> bool:
         for part in column.files.made():
             made = settings.made_text(part)
             waiting.append((made.system, made.corpus))
-        start = settings.system_on(*cell).train.from_
+        start = settings.system_on(*cell).train.init_from
         if start is None:
             continue
         if start.cell is None:

@@ -14,7 +14,7 @@ from bleuprint.dataset.binarized import BinaryCorpus
 from bleuprint.runtime import environment, fingerprint
 from bleuprint.runtime.closure import code_fingerprint
 from bleuprint.runtime.files import sha256_of
-from bleuprint.training.start_files import StartFiles, start_files
+from bleuprint.training.init_files import InitFiles, init_files
 
 
 @dataclass(frozen=True)
@@ -31,7 +31,7 @@ class Job:
     corpus: Path
     texts: Path
     code: str
-    start: StartFiles | None = None
+    start: InitFiles | None = None
 
 
 @dataclass(frozen=True)
@@ -66,7 +66,7 @@ def job_of(cell: Cell, settings: Settings) -> Job:
     system = settings.system_on(cell.system, cell.corpus)
     settings.check_seed(cell.seed)
     corpus, texts = (folder(cell.corpus, stage) for stage in ("binary", "split"))
-    start = start_files(system.train.from_, cell) if system.train.from_ else None
+    start = init_files(system.train.init_from, cell) if system.train.init_from else None
     code = code_fingerprint("train")
     return Job(cell=cell, system=system, corpus=corpus, texts=texts, code=code, start=start)
 

@@ -26,9 +26,9 @@ from bleuprint.training.disk_room import CheckpointSize, check_room
 from bleuprint.training.dry_run import dry_run
 from bleuprint.training.fingerprints import Fingerprints, Job
 from bleuprint.training.history import EarlyEnd
+from bleuprint.training.init_weights import take_weights
 from bleuprint.training.memory_advice import lower_max_tokens
 from bleuprint.training.observer import Observer, Status
-from bleuprint.training.start import take_weights
 from bleuprint.training.train_state import TrainState
 from bleuprint.training.train_step import (
     OutOfMemory,

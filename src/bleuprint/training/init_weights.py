@@ -8,7 +8,7 @@ from bleuprint.model.description import DESCRIPTION
 from bleuprint.model.transformer import Transformer
 from bleuprint.model.weights import named_weights, read_weights
 from bleuprint.runtime.errors import UserError
-from bleuprint.training.start_files import StartFiles
+from bleuprint.training.init_files import InitFiles
 
 # The weights with a row for each token, by the side of their vocabulary.
 _ROWS = {
@@ -20,7 +20,7 @@ _ROWS = {
 
 
 @torch.no_grad()
-def take_weights(model: Transformer, corpus: BinaryCorpus, start: StartFiles) -> list[str]:
+def take_weights(model: Transformer, corpus: BinaryCorpus, start: InitFiles) -> list[str]:
     """Copy the weights of a start into `model`, rows of tokens by token; returns what to say of it.
 
     Tokens that the start does not know keep what the model has for them. Raises UserError if the

@@ -1,6 +1,6 @@
 """The files that a training starts from: weights, their description, their vocabularies.
 
-Without torch: the stage resolve and `start` load them in a tenth of the time.
+Without torch: the stages resolve and init_weights load them in a tenth of the time.
 """
 
 import dataclasses
@@ -13,7 +13,7 @@ from typing import Any
 
 from bleuprint.config import paths
 from bleuprint.config.paths import RESOLVED, Cell
-from bleuprint.config.system import Start
+from bleuprint.config.system import InitFrom
 from bleuprint.dataset.binarized import SEGMENTATION, BinaryCorpus
 from bleuprint.model.description import DESCRIPTION, ModelDescription
 from bleuprint.model.origin import check_bytes
@@ -27,7 +27,7 @@ _REMEDY = "get an intact copy of its folder"
 
 
 @dataclass(frozen=True)
-class StartFiles:
+class InitFiles:
     """Weights, beside model.json that describes them; `name`: of the start, for messages."""
 
     name: str
@@ -67,12 +67,12 @@ def copy_model(cell: Cell, output: Path) -> None:
         shutil.copy(binary.folder / SEGMENTATION / f"vocabulary.{language}", output)
 
 
-def start_files(start: Start, cell: Cell) -> StartFiles:
+def init_files(start: InitFrom, cell: Cell) -> InitFiles:
     """The files of a cell's start; raises UserError if they are missing or not those expected."""
-    own = paths.start(cell.system) / str(cell.seed)
+    own = paths.init_weights(cell.system) / str(cell.seed)
     folder = own if start.cell else environment.root() / str(start.folder)
     if not folder.is_dir():
-        raise UserError(f"{folder}: no such folder; {cell.system} starts there (train.from)")
+        raise UserError(f"{folder}: no such folder; {cell.system} starts there (init_from)")
     if len(models := sorted(folder.glob("models/*/*/*/averaged"))) > 1:  # of a release
         raise UserError(f"{folder}: has {len(models)} models: name one, such as {models[0]}")
     (folder,) = models or [folder]
@@ -81,14 +81,14 @@ def start_files(start: Start, cell: Cell) -> StartFiles:
     weights = [path for path in [folder / _WEIGHTS, *newest_first] if path.is_file()]
     if not weights or not (folder / DESCRIPTION).is_file():
         raise UserError(f"{folder}: no {_WEIGHTS} or UPDATE.safetensors with {DESCRIPTION}")
-    files = StartFiles(" ".join(start.cell or [str(start.folder)]), weights[0])
+    files = InitFiles(" ".join(start.cell or [str(start.folder)]), weights[0])
     for side in ("source", "target"):
         files.vocabulary(side)
     _check_sums(files.weights, folder / DESCRIPTION)
     if files.weights.name == _WEIGHTS:
         check_bytes(files.weights, files.description().weights_sha256)
     if start.sha256 and (found := sha256_of(files.weights)) != start.sha256:
-        raise UserError(f"{files.weights}: not the SHA-256 in train.from: {found}")
+        raise UserError(f"{files.weights}: not the SHA-256 in train.init_from: {found}")
     return files
 
 
@@ -103,7 +103,7 @@ def add_sums(cells: Mapping[str, Mapping[str, Any]], root: Path = Path()) -> Non
     """Add to each start from a folder the SHA-256 of its weights, which DVC compares.
 
     Of a folder that is not here, as in a clone that has the results, it stays the recorded one.
-    `cells`: as in reports/resolved.json. Raises UserError as `start_files` does.
+    `cells`: as in reports/resolved.json. Raises UserError as `init_files` does.
     """
     known: dict[str, str] = {}
     with suppress(UserError), reading(path := root / RESOLVED):  # it may have conflict markers
@@ -113,14 +113,14 @@ def add_sums(cells: Mapping[str, Mapping[str, Any]], root: Path = Path()) -> Non
         if given["folder"] in known and not (environment.root() / given["folder"]).exists():
             given["sha256"] = known[given["folder"]]
         else:
-            given["sha256"] = sha256_of(start_files(Start(**given), cell).weights)
+            given["sha256"] = sha256_of(init_files(InitFrom(**given), cell).weights)
 
 
 def _from_folders(cells: Mapping[str, Mapping[str, Any]]) -> Iterator[tuple[Cell, dict[str, Any]]]:
-    """The cells that start from a folder, and their `train.from`."""
+    """The cells that start from a folder, and their `train.init_from`."""
     for system, row in cells.items():
         for corpus, cell in row.items():
-            if cell["train"] and "folder" in (given := cell["train"].get("from", {})):
+            if cell["train"] and "folder" in (given := cell["train"].get("init_from", {})):
                 yield Cell(system, corpus, 0), given
 
 

@@ -12,15 +12,15 @@ from safetensors.torch import save_file
 import systems
 from bleuprint.config.optimization import Constant, LrSchedule
 from bleuprint.config.paths import Cell
-from bleuprint.config.system import Start
+from bleuprint.config.system import InitFrom
 from bleuprint.dataset.subwords.vocabulary import SPECIALS
 from bleuprint.model.transformer import Transformer
 from bleuprint.model.weights import named_weights, write_description
 from bleuprint.runtime.errors import UserError
+from bleuprint.training.init_files import InitFiles, add_sums, init_files
+from bleuprint.training.init_weights import take_weights
 from bleuprint.training.job import Fingerprints, Job, export_checkpoints
 from bleuprint.training.observer import Observer
-from bleuprint.training.start import take_weights
-from bleuprint.training.start_files import StartFiles, add_sums, start_files
 from bleuprint.training.trainer import Trainer
 from prepared import prepare
 from trainings import ALONE, merges, toy_pairs
@@ -61,7 +61,7 @@ def written(folder, model, corpus):
     write_description(folder, model.settings, corpus, "mark")
     for file in (corpus.folder / "segmentation").glob("vocabulary.*"):
         (folder / file.name).write_bytes(file.read_bytes())
-    return StartFiles("general own", folder / "model.safetensors")
+    return InitFiles("general own", folder / "model.safetensors")
 
 
 def test_rows_are_those_of_their_tokens_and_others_stay(tmp_path, corpora):
@@ -136,10 +136,10 @@ def test_a_training_starts_there_and_a_learning_rate_of_0_stays_there(tmp_path, 
     export_checkpoints(job, tmp_path / "work", marks, tmp_path / "checkpoints")
     # its own checkpoints are a start, with vocabularies
     with pytest.raises(UserError, match=r"checkpoints: no vocabulary.* here is that of the source"):
-        start_files(Start(folder=str(tmp_path / "checkpoints")), CELL)
+        init_files(InitFrom(folder=str(tmp_path / "checkpoints")), CELL)
     for file in (tmp_path / "start").glob("vocabulary.*"):
         file.rename(tmp_path / "checkpoints" / file.name)
-    found = start_files(Start(folder=str(tmp_path / "checkpoints")), CELL)
+    found = init_files(InitFrom(folder=str(tmp_path / "checkpoints")), CELL)
     assert found.weights.name == "0000002.safetensors"
 
 
@@ -202,23 +202,23 @@ def test_folders(tmp_path, corpora, monkeypatch):
         (there := Path("their/data/binary/own/segmentation")).mkdir(parents=True, exist_ok=True)
         file.rename(there / file.name)
     given = {"folder": str(folder)}
-    cells = {"small": {"own": {"train": {"from": given}}, "other": {"train": False}}}
+    cells = {"small": {"own": {"train": {"init_from": given}}, "other": {"train": False}}}
     add_sums(cells)
     assert given["sha256"] == hashlib.sha256(weights.read_bytes()).hexdigest()
     model = model_of(corpora[1].binary, 2)
-    take_weights(model, corpora[1].binary, start_files(Start(**given), CELL))
+    take_weights(model, corpora[1].binary, init_files(InitFrom(**given), CELL))
     (folder / "model.safetensors").write_bytes(b"x")
     for start, message in (
-        (Start(**given), "model.safetensors: not the SHA-256 in train.from: "),
-        (Start(folder="none"), "none: no such folder; micro starts there (train.from)"),
+        (InitFrom(**given), "model.safetensors: not the SHA-256 in train.init_from: "),
+        (InitFrom(folder="none"), "none: no such folder; micro starts there (init_from)"),
         (
-            Start(folder="their/models"),
+            InitFrom(folder="their/models"),
             "no model.safetensors or UPDATE.safetensors with model.json",
         ),
-        (Start(system="base", corpus="own"), "starts/micro/1: no such folder"),
+        (InitFrom(system="base", corpus="own"), "starts/micro/weights/1: no such folder"),
     ):
         with pytest.raises(UserError) as raised:
-            start_files(start, CELL)
+            init_files(start, CELL)
         assert message in str(raised.value)
 
 
@@ -228,7 +228,7 @@ def test_a_clone_without_the_folder_knows_its_sum(tmp_path, corpora, monkeypatch
     written(Path("start"), model_of(corpus, 1), corpus)
 
     def cells():
-        return {"small": {"own": {"train": {"from": {"folder": "start"}}}}}
+        return {"small": {"own": {"train": {"init_from": {"folder": "start"}}}}}
 
     add_sums(recorded := cells())
     Path("start").rename("elsewhere")
@@ -241,7 +241,7 @@ def test_a_clone_without_the_folder_knows_its_sum(tmp_path, corpora, monkeypatch
             add_sums(cells())
     Path("reports/resolved.json").write_text(json.dumps({"cells": recorded}))
     add_sums(found := cells())
-    assert found == recorded and "sha256" in found["small"]["own"]["train"]["from"]
+    assert found == recorded and "sha256" in found["small"]["own"]["train"]["init_from"]
 
 
 @pytest.mark.parametrize("updates", [("90", "100"), ("9999990", "10000000")])
@@ -253,7 +253,7 @@ def test_of_several_checkpoints_the_one_of_the_largest_update_is_the_start(
     for update in updates:
         (folder / f"{update}.safetensors").write_bytes(weights.read_bytes())
     weights.unlink()
-    found = start_files(Start(folder=str(folder)), CELL)
+    found = init_files(InitFrom(folder=str(folder)), CELL)
     assert found.weights.name == f"{updates[-1]}.safetensors"
 
 
@@ -267,17 +267,17 @@ def test_releases(tmp_path, corpora, monkeypatch):
         f"{hashlib.sha256(x.read_bytes()).hexdigest()}  {x.relative_to(release)}\n" for x in files
     ]
     (release / "SHA256SUMS").write_text("".join(sums))
-    one = Start(folder="release/models/small/own/1/averaged")
-    found = start_files(one, CELL)
+    one = InitFrom(folder="release/models/small/own/1/averaged")
+    found = init_files(one, CELL)
     assert found.weights == tmp_path / "release/models/small/own/1/averaged/model.safetensors"
     with pytest.raises(UserError, match=r"has 2 models: name one, such as .*/large/own/1/averaged"):
-        start_files(Start(folder="release"), CELL)
+        init_files(InitFrom(folder="release"), CELL)
     (release / "models/large").rename(tmp_path / "large")
-    assert start_files(Start(folder="release"), CELL).weights == found.weights
+    assert init_files(InitFrom(folder="release"), CELL).weights == found.weights
     description = found.weights.with_name("model.json")
     content = json.loads(description.read_text())
     description.write_text(json.dumps(content | {"fingerprint": "other"}))
     with pytest.raises(
         UserError, match=r"model.json is damaged: its SHA-256 is not the one in SHA256"
     ):
-        start_files(one, CELL)
+        init_files(one, CELL)

@@ -1,4 +1,4 @@
-"""Rows that start from other rows, and shared vocabularies, in DVC's graph; nothing is run."""
+"""Systems that start from others, and shared vocabularies, in DVC's graph; nothing is run."""
 
 import networkx
 import pytest
@@ -8,24 +8,24 @@ from bleuprint.pipeline.dvc_repo import open_repo
 from bleuprint.pipeline.resolve import resolve
 from bleuprint.pipeline.rules import rules as rules_of
 
-TUNED = """\
-tuned:
-  tuned:
+# `again` starts from a system below it, which starts from one above.
+FINE = """\
+  again: {like: fine}
+  fine:
     like: tiny
     corpora: {other: {}}
-    train: {from: {system: tiny, corpus: own}}
-  again:
-    like: tuned
-    train: {from: {system: tuned, corpus: other}}
+init_from:
+  again: {system: fine, corpus: other}
+  fine: {system: tiny, corpus: own}
 """
 
 
 @pytest.fixture(scope="module")
 def project(tmp_path_factory):
-    project = micro.make(tmp_path_factory.mktemp("tuned") / "project")
+    project = micro.make(tmp_path_factory.mktemp("fine") / "project")
     more = f"{micro.SECOND_CORPUS}vocabularies: {{other: own}}\n{micro.COMET}systems:\n"
     project.edit("params.yaml", "systems:\n", more)
-    project.write("params.yaml", project.read("params.yaml") + TUNED)
+    project.write("params.yaml", project.read("params.yaml") + FINE)
     resolve(project.root)
     return project
 
@@ -42,17 +42,21 @@ def before(project):
 
 
 def test_dvc_orders_a_start_before_what_starts_there(before):
-    wanted = before["train_tuned@tuned-other-1"]
-    assert {"average@tiny-own-1", "start@tuned"} <= wanted
-    assert "train_tuned@tuned-other-1" in before["train_tuned@again-other-1"]
-    # what starts from random weights waits for no other training
+    assert {"average@tiny-own-1", "init_weights@fine"} <= before["train@fine-other-1"]
+    assert "train@fine-other-1" in before["train@again-other-1"]
+
+
+def test_what_starts_from_random_weights_waits_for_no_other_training(before):
     for name in ("train@tiny-own-1", "train@tiny-other-1", "train@wide-other-1"):
-        assert not {stage for stage in before[name] if stage.startswith(("train", "start"))}
-    for kind in ("average", "translate", "score", "comet"):
-        model = "own-model-" if kind == "comet" else ""
-        assert "train_tuned@tuned-other-1" in before[f"{kind}_tuned@{model}tuned-other-1"]
-    tables = {stage for stage in before["report"] if "tuned@" in stage}
-    assert {"score_tuned@tuned-other-1", "comet_tuned@own-model-again-other-1"} <= tables
+        kinds = {stage.partition("@")[0] for stage in before[name]}
+        assert "fresh" in kinds
+        assert not kinds & {"train", "init_weights"}
+
+
+def test_a_system_with_a_start_runs_the_stages_of_others(before):
+    for kind in ("average@", "translate@", "score@", "comet@own-model-"):
+        assert "train@fine-other-1" in before[f"{kind}fine-other-1"]
+    assert {"score@fine-other-1", "comet@own-model-again-other-1"} <= before["report"]
 
 
 def test_dvc_orders_a_vocabulary_before_the_text_that_it_numbers(before):
@@ -67,20 +71,20 @@ def test_snakemake_has_the_same_stages(project, before, stages):
         for rule in rules_of(stages.values(), root=project.root)
         for name, paths in rule.dependencies.items()
     }
-    for name in ("binarize@other", "start@again", "train_tuned@again-other-1"):
+    for name in ("binarize@other", "init_weights@again", "train@again-other-1"):
         assert of_snakemake[name] <= before[name]
-    assert "start@again" in of_snakemake["train_tuned@again-other-1"]
+    assert {"fresh@again", "init_weights@again"} <= of_snakemake["train@again-other-1"]
     assert "share_vocabulary@other" in of_snakemake["binarize@other"]
-    for name in ("share_vocabulary@other", "start@tuned"):
+    for name in ("share_vocabulary@other", "init_weights@fine", "fresh@fine"):
         assert f"code.{name.partition('@')[0]}" in stages[name].parameters
     folders = {rule.name: rule.folders for rule in rules_of(stages.values(), root=project.root)}
-    assert folders["start"] == ["data/starts/{key}"]
+    assert folders["init_weights"] == ["data/starts/{key}/weights"]
+    assert folders["fresh"] == ["data/starts/{key}/fresh"]
     assert folders["share_vocabulary"] == ["data/bpe/{key}/shared"]
-    tuned = stages["train_tuned@tuned-other-1"]
-    assert (tuned.kind, tuned.entry) == ("train", "train_tuned")
-    assert tuned.dependencies[0] == "data/starts/tuned/1"
+    fine = stages["train@fine-other-1"]
     scratch = stages["train@tiny-other-1"]
-    assert tuned.dependencies[1:] == scratch.dependencies
-    assert tuned.command == scratch.command.replace("tiny", "tuned")
-    assert (tuned.gpu, tuned.threads) == (scratch.gpu, scratch.threads)
-    assert stages["train_tuned@tuned-own-1"].gpu == 0  # left out
+    assert fine.dependencies[0] == "data/starts/fine"
+    assert fine.dependencies[1:] == scratch.dependencies[1:]
+    assert fine.command == scratch.command.replace("tiny", "fine")
+    assert (fine.gpu, fine.threads) == (scratch.gpu, scratch.threads)
+    assert stages["train@fine-own-1"].gpu == 0  # left out
