@@ -4,15 +4,13 @@ DVC compares outputs with what it recorded; what is checked here is that they ar
 training, translations and texts, which outputs that were copied or committed by force are not.
 """
 
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Self
 
-import numpy as np
-
+from bleuprint.cells.scores_file import read_scores
 from bleuprint.config.cells import training_settings_sha256
 from bleuprint.config.experiment import Settings
 from bleuprint.config.external import ExternalSystem
@@ -21,16 +19,11 @@ from bleuprint.corpus.test_sets import names_of_test_sets
 from bleuprint.decoding.copied_translations import CopiedTranslations
 from bleuprint.decoding.translation_record import TRANSLATION, TranslationRecord
 from bleuprint.runtime.errors import UserError
-from bleuprint.runtime.files import DamagedFile, sha256_of
-from bleuprint.runtime.schema import read_record
-from bleuprint.scoring.measure import Measured, statistics_of
-from bleuprint.scoring.measures import MEASURES
-from bleuprint.scoring.record import COMET, SCORES, SetScores
+from bleuprint.runtime.files import sha256_of
+from bleuprint.scoring.measure import Measured
+from bleuprint.scoring.record import SCORES, SetScores
 from bleuprint.text.parallel import TextFolder, read_lines, read_pairs
 from bleuprint.training.history import Curves, TrainingFacts
-
-# Statistics of a line; numbers of at most 18 digits fit into 64 bits.
-_NUMBERS = re.compile(r"-?[0-9]{1,18}( -?[0-9]{1,18})*")
 
 
 @dataclass(frozen=True)
@@ -111,26 +104,11 @@ class Results:
 
     @cached_property
     def scores(self) -> dict[str, SetScores]:
-        """scores.json by test set, with COMET's measure of comet.json, if there is a model."""
-        if not (path := self.path / SCORES).exists():
+        """What was measured, by test set; raises UserError if it is not of one set of texts."""
+        path = self.path / SCORES
+        if not path.exists():
             raise _missing(path, self.cell)
-        scores = _read_scores(path)
-        if not self.settings.comet:
-            return scores
-        ((name, model),) = self.settings.comet.items()
-        file = self.path / COMET
-        comet = _read_scores(file)
-        for test, of_test in scores.items():
-            found, expected = comet.get(test), {**of_test, "scored_with": model.sha256}
-            keys = ("sources", "references", "hypotheses", "scored_with")
-            if differing := [key for key in keys if dict(found or {}).get(key) != expected[key]]:
-                stage = self.settings.stage("comet", *self.cell).replace("@", f"@{name}-")
-                raise UserError(
-                    f"{file}: {test} has other {differing[0]} than {SCORES} or params.yaml; run: "
-                    f"dvc repro --force --single-item {stage}"
-                )
-            of_test["measures"] += comet[test]["measures"]
-        return scores
+        return read_scores(self.settings, self.cell, self.path)
 
     def scores_of(self, test: str) -> SetScores:
         """The scores on a test set; raises UserError if there are none."""
@@ -192,37 +170,6 @@ class Results:
         files = self.files(test)
         pairs = list(read_pairs(files["references"], files["hypotheses"]))
         return [pair.source for pair in pairs], [pair.target for pair in pairs]
-
-
-def _read_scores(path: Path) -> dict[str, SetScores]:
-    """Read scores.json or comet.json; raises UserError if it is damaged."""
-    scores = read_record(dict[str, SetScores], path)
-    for test, of_test in scores.items():
-        for number, each in enumerate(of_test["measures"]):
-            place = f"field {test}.measures.{number}"
-            if problem := _wrong_statistics(each):
-                raise DamagedFile(path, f"{place}.statistics: {problem}")
-    return scores
-
-
-def _wrong_statistics(measured: Measured) -> str:
-    """What is wrong with the statistics of a measure; "" if nothing is."""
-    rows = measured["statistics"]
-    if not rows:
-        return ""
-    if measured["measure"] not in MEASURES:
-        return f"{measured['measure']!r} is a measure without statistics"
-    for number, row in enumerate(rows):
-        if not _NUMBERS.fullmatch(row):
-            return f"row {number} is not a list of whole numbers"
-        if row.count(" ") != rows[0].count(" "):
-            return f"row {number} has another length than row 0"
-    try:
-        with np.errstate(all="ignore"):
-            MEASURES[measured["measure"]].of(statistics_of({**measured, "statistics": rows[:1]}))
-    except (ValueError, LookupError):
-        return f"rows of {rows[0].count(' ') + 1} numbers are not those of {measured['measure']}"
-    return ""
 
 
 def _missing(path: Path, cell: Cell) -> UserError:

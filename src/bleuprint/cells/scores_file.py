@@ -1,0 +1,96 @@
+"""Reads what the stages score and comet have measured, and checks it."""
+
+import re
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from bleuprint.config.comet import Comet
+from bleuprint.config.experiment import Settings
+from bleuprint.config.paths import Cell
+from bleuprint.runtime.errors import UserError
+from bleuprint.runtime.files import DamagedFile
+from bleuprint.runtime.schema import read_record
+from bleuprint.scoring.measure import Measured, statistics_of
+from bleuprint.scoring.measures import MEASURES
+from bleuprint.scoring.record import COMET, SCORES, SetScores
+
+# Statistics of a line; numbers of at most 18 digits fit into 64 bits.
+_NUMBERS = re.compile(r"-?[0-9]{1,18}( -?[0-9]{1,18})*")
+
+
+def read_scores(settings: Settings, cell: Cell, folder: Path) -> dict[str, SetScores]:
+    """Return all measures of a cell by test set: those of scores.json, then COMET's, if it is used.
+
+    Args:
+        settings: The settings of the experiment.
+        cell: The cell.
+        folder: The folder of its results.
+
+    Raises:
+        UserError: A file is missing or damaged, or COMET scored other translations or with
+            another model.
+    """
+    scores = _read(folder / SCORES)
+    if settings.comet:
+        _add_comet(scores, settings, cell, folder / COMET)
+    return scores
+
+
+def _add_comet(scores: dict[str, SetScores], settings: Settings, cell: Cell, path: Path) -> None:
+    """Add the measures of comet.json to those of scores.json."""
+    comet = _read(path)
+    assert settings.comet is not None
+    ((name, model),) = settings.comet.items()
+    for test, of_test in scores.items():
+        found = comet.get(test)
+        differing = _first_difference(found, of_test, model)
+        if found is None or differing:
+            stage = settings.stage("comet", *cell).replace("@", f"@{name}-")
+            raise UserError(
+                f"{path}: {test} has other {differing} than {SCORES} or params.yaml; run: "
+                f"dvc repro --force --single-item {stage}"
+            )
+        of_test["measures"] += found["measures"]
+
+
+def _first_difference(found: SetScores | None, scores: SetScores, model: Comet) -> str:
+    """The first field in which COMET's scores are not of these translations; "" if they are."""
+    expected: dict[str, Any] = {**scores, "scored_with": model.sha256}
+    comet: dict[str, Any] = {} if found is None else {**found}
+    for key in ("sources", "references", "hypotheses", "scored_with"):
+        if comet.get(key) != expected[key]:
+            return key
+    return ""
+
+
+def _read(path: Path) -> dict[str, SetScores]:
+    """Read scores.json or comet.json; raises UserError if it is damaged."""
+    scores = read_record(dict[str, SetScores], path)
+    for test, of_test in scores.items():
+        for number, each in enumerate(of_test["measures"]):
+            problem = _wrong_statistics(each)
+            if problem:
+                raise DamagedFile(path, f"field {test}.measures.{number}.statistics: {problem}")
+    return scores
+
+
+def _wrong_statistics(measured: Measured) -> str:
+    """What is wrong with the statistics of a measure; "" if nothing is."""
+    rows = measured["statistics"]
+    if not rows:
+        return ""
+    if measured["measure"] not in MEASURES:
+        return f"{measured['measure']!r} is a measure without statistics"
+    for number, row in enumerate(rows):
+        if not _NUMBERS.fullmatch(row):
+            return f"row {number} is not a list of whole numbers"
+        if row.count(" ") != rows[0].count(" "):
+            return f"row {number} has another length than row 0"
+    try:
+        with np.errstate(all="ignore"):
+            MEASURES[measured["measure"]].of(statistics_of({**measured, "statistics": rows[:1]}))
+    except (ValueError, LookupError):
+        return f"rows of {rows[0].count(' ') + 1} numbers are not those of {measured['measure']}"
+    return ""
