@@ -24,7 +24,7 @@ KINDS = ("SIGKILL", "ENOSPC", "EIO", "EMFILE")
 STAGES = (
     *("resolve", "download@own", "clean@own", "dedup@own", "filter@own", "split@own"),
     *("tokenize@own", "learn_vocabulary@own", "binarize@own", "describe_corpus@own"),
-    *("describe_tests@own", "train@tiny-own-1", "average@tiny-own-1"),
+    *("describe_tests@own", "fresh@tiny", "train@tiny-own-1", "average@tiny-own-1"),
     *("translate@tiny-own-1", "score@tiny-own-1", "report"),
 )
 

@@ -94,7 +94,7 @@ def test_what_an_edit_changes_runs_and_a_failing_stage_is_not_recorded(by_snakem
         if path.stat().st_mtime_ns > (project.root / "params.yaml").stat().st_mtime_ns
     }
     assert executed == TINY - {"train@tiny-own-1"} | {"train@wide-own-1", "resolve"}
-    assert "recorded in DVC: 4 of 20 stages" in output
+    assert "recorded in DVC: 4 of 22 stages" in output
     # the failed one, and what lacks its output
     lacking = {f"{stage}@wide-own-1" for stage in ("train", "average")}
     assert project.changed() & (TINY | WIDE) == lacking
@@ -192,7 +192,7 @@ def test_what_a_killed_run_has_not_recorded_is_recorded_if_there_is_nothing_to_d
         mark.with_name(f"{name}.begun").rename(mark)
     assert "recorded" not in project.snakemake("--dry-run")
     output = project.snakemake()
-    assert "Nothing to be done" in output and "recorded in DVC: 2 of 20 stages" in output
+    assert "Nothing to be done" in output and "recorded in DVC: 2 of 22 stages" in output
     assert project.changed() == set()
 
 

@@ -41,7 +41,7 @@ def test_a_clone_without_the_cache_would_run_all(stand_in, tmp_path):
     subprocess.run(["git", "clone", "-q", stand_in.root, clone], check=True)
     found = planned(micro.Project(clone))
     assert re.fullmatch("data/.*own.* is neither here nor in DVC's cache", found["clean@own"])
-    assert len(found) == 38 and found["resolve"] == "inputs has changed"
+    assert len(found) == 40 and found["resolve"] == "inputs has changed"
     (clone / "dvc.lock").unlink()
     assert set(planned(micro.Project(clone)).values()) == {"has not finished here yet"}
 
