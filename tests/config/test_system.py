@@ -11,7 +11,7 @@ from bleuprint.config.optimization import (
     Noam,
     Optimizer,
 )
-from bleuprint.config.system import Average, Decode, Keep, Model, Start, System, Train
+from bleuprint.config.system import Average, Decode, InitFrom, Keep, Model, System, Train
 
 
 def train(**changes):
@@ -47,12 +47,12 @@ def model(**changes):
             lambda: model(d_k=5, positional_encoding="rotary"),
             "d_k 5 is odd: rotary encodings turn pairs of dimensions",
         ),
-        (Start, "needs system and corpus, or a folder"),
-        (lambda: Start(system="a"), "needs system and corpus, or a folder"),
-        (lambda: Start(corpus="a"), "needs system and corpus, or a folder"),
-        (lambda: Start(system="a", folder="b"), "needs system and corpus, or a folder"),
+        (InitFrom, "needs system and corpus, or a folder"),
+        (lambda: InitFrom(system="a"), "needs system and corpus, or a folder"),
+        (lambda: InitFrom(corpus="a"), "needs system and corpus, or a folder"),
+        (lambda: InitFrom(system="a", folder="b"), "needs system and corpus, or a folder"),
         (
-            lambda: Start(system="a", corpus="b", folder="c"),
+            lambda: InitFrom(system="a", corpus="b", folder="c"),
             "needs system and corpus, or a folder",
         ),
         (lambda: train(tokens_per_update=None), "needs one of tokens_per_update, sentences_per"),
@@ -257,8 +257,8 @@ def test_learned_positions_of_a_start_are_as_many():
 
 
 def test_the_training_that_a_start_names():
-    assert Start(system="a", corpus="b").cell == ("a", "b")
-    assert Start(folder="a").cell is None
+    assert InitFrom(system="a", corpus="b").cell == ("a", "b")
+    assert InitFrom(folder="a").cell is None
 
 
 @pytest.mark.parametrize(
