@@ -60,7 +60,7 @@ def _text(x: float, y: float, text: str, *classes: str) -> str:
 _BANDS: Mapping[str, tuple[tuple[str, ...], ...]] = {
     "first, for all others: settings and code": (("resolve",),),
     "for each corpus": (
-        ("download", "make_text"),
+        ("download", "back_translate"),
         ("clean",),
         ("dedup",),
         ("filter",),
@@ -85,7 +85,7 @@ _X, _BOX, _HIGH, _ROW, _BAND = (130, 350), 140, 30, 48, 26  # centers; sizes in 
 def edges(stages: Mapping[str, Any]) -> set[tuple[str, str]]:
     """(a, b) if stage b reads an output of a, and of no stage between them.
 
-    Without those from systems to make_text, which go from one corpus to another.
+    Without those from systems to back_translate, which go from one corpus to another.
     """
 
     def paths(entries: Iterable[Any]) -> set[str]:
@@ -102,7 +102,7 @@ def edges(stages: Mapping[str, Any]) -> set[tuple[str, str]]:
         (a, b)
         for a, body in bodies.items()
         for b in bodies
-        if a != b and (b != "make_text" or a == "download")
+        if a != b and (b != "back_translate" or a == "download")
         for out in paths(body["outs"])
         if any(f"{out}/".startswith(f"{d}/") or f"{d}/".startswith(f"{out}/") for d in read[b])
     }
@@ -111,12 +111,12 @@ def edges(stages: Mapping[str, Any]) -> set[tuple[str, str]]:
         below = {b for x, b in found if x == a}
         return below.union(*map(reached, below))
 
-    # make_text is not in every experiment: it implies nothing
+    # back_translate is not in every experiment: it implies nothing
     implied = {
         (a, b)
         for a, b in found
         for x, m in found
-        if x == a and m != "make_text" and b in reached(m)
+        if x == a and m != "back_translate" and b in reached(m)
     }
     return found - implied
 

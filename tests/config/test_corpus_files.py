@@ -85,7 +85,7 @@ def test_texts_that_are_refused(settings, said):
 )
 def test_the_side_that_a_system_translates(settings, made, files):
     text = Text("own", **settings)
-    assert text.made == made
+    assert text.synthetic_side == made
     assert text.files == files
 
 

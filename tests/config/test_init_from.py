@@ -136,7 +136,7 @@ MADE = """\
     source: "no"
     target: "de"
     files: {train: {a: null, back: {license_and_citation: own, target: {path: inputs/a.de}}}}
-made_texts: {back: {part_of: rev, system: SYSTEM, corpus: own}}
+synthetic: {back: {part_of: rev, system: SYSTEM, corpus: own}}
 systems:
 """
 

@@ -29,7 +29,7 @@ def test_the_folders_of_a_training():
         (paths.given("news"), "data/raw/news/given"),
         (paths.given("news/en-de", ROOT), "elsewhere/data/raw/news/given/en-de"),
         (paths.document_ids(Path("given"), "test.x"), "given/test.x.documents"),
-        (paths.made_text("news", "part", ROOT), "elsewhere/data/raw/news/made.part"),
+        (paths.synthetic_text("news", "part", ROOT), "elsewhere/data/raw/news/synthetic.part"),
         (paths.vocabulary("news", None), "data/bpe/news/own"),
         (paths.vocabulary("news", "other", ROOT), "elsewhere/data/bpe/news/shared"),
         (paths.fresh("tuned"), "data/starts/tuned/fresh"),

@@ -13,6 +13,7 @@ SETTINGS_OF_1_0 = stored_settings()
 # applies to what the rules before it give.
 RENAMED = [
     (r"^(cells\..*\.train)\.from\.", r"\1.init_from."),
+    (r"^made_texts\.", "synthetic."),
 ]
 
 # Values that differ on purpose, by recipe and new key, as (old value, new value).

@@ -2,7 +2,6 @@
 
 import pytest
 
-from bleuprint.config.made_texts import MadeText, Noise, Sampling
 from bleuprint.config.optimization import (
     Constant,
     Cosine,
@@ -11,6 +10,7 @@ from bleuprint.config.optimization import (
     Noam,
     Optimizer,
 )
+from bleuprint.config.synthetic import Noise, Sampling, SyntheticText
 from bleuprint.config.system import Average, Decode, InitFrom, Keep, Model, System, Train
 
 
@@ -113,7 +113,7 @@ def model(**changes):
             "needs one of inverse_sqrt, noam, constant, cosine",
         ),
         (
-            lambda: MadeText("own", "base", "back", sampling=Sampling(), noise=Noise()),
+            lambda: SyntheticText("own", "base", "back", sampling=Sampling(), noise=Noise()),
             "sampling and noise: noise is for outputs of beam search",
         ),
     ],
@@ -328,4 +328,4 @@ def test_updates_of_warmup(schedule, updates):
     ],
 )
 def test_how_a_text_is_made(settings, how):
-    assert MadeText("own", "base", "back", **settings).how == how
+    assert SyntheticText("own", "base", "back", **settings).how == how

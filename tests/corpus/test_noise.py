@@ -1,11 +1,11 @@
-"""The noise of made sources has the rates of Edunov et al. 2018."""
+"""The noise of synthetic sources has the rates of Edunov et al. 2018."""
 
 from collections import Counter
 from random import Random
 
 import pytest
 
-from bleuprint.config.made_texts import Noise
+from bleuprint.config.synthetic import Noise
 from bleuprint.corpus.noise import FILLER, noisy, noisy_sentence
 from bleuprint.text.tokenizers import Tokenize, tokenizer_for
 

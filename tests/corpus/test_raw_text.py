@@ -39,7 +39,7 @@ def test_the_given_side_and_copies_are_downloaded(tmp_path, monkeypatch):
     assert sets["train.mono"]["pairs_in"] == sets["train.mono"]["pairs_out"] == 2 * (len(LINES) + 1)
 
 
-def test_clean_reads_made_texts_after_the_others_in_any_shards(tmp_path):
+def test_clean_reads_synthetic_texts_after_the_others_in_any_shards(tmp_path):
     corpus = read(tmp_path).corpus("own")
     of_source = Text("own", source=File(path="inputs/b.de"), repeat=2)
     train = {**corpus.files.train, "made": of_source, "other": replace(of_source, repeat=None)}
@@ -53,7 +53,9 @@ def test_clean_reads_made_texts_after_the_others_in_any_shards(tmp_path):
     sides["a"] = [(f"a {i}", f"{i}\x85x") for i in range(BLOCK_PAIRS + 1)]
     for name, pairs in sides.items():
         given = name == "a"
-        path = paths.given("own", tmp_path) if given else paths.made_text("own", name, tmp_path)
+        path = (
+            paths.given("own", tmp_path) if given else paths.synthetic_text("own", name, tmp_path)
+        )
         write_set(TextFolder(path, "de", "no"), "train", pairs)
     expected = [*sides["a"], *sides["made"], *sides["made"], *sides["other"]]
     text = RawText.of("own", corpus, tmp_path)

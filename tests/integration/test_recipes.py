@@ -136,7 +136,7 @@ def test_the_corpus_of_the_docs_loads_with_each_of_their_parts(tmp_path):
     params = yaml.load(ROOT / "params.yaml")
     params["corpora"] = yaml.load(whole)
     loaded = [yaml.load(snippet) for snippet in snippets]
-    training = [each for each in loaded if "made_texts" not in each]
+    training = [each for each in loaded if "synthetic" not in each]
     files = params["corpora"]["mine-de-en"]["files"]
     files["train"].update(part for each in training for part in each.items())
     path = tmp_path / "params.yaml"

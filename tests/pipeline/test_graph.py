@@ -20,7 +20,7 @@ def project(tmp_path_factory):
     a COMET model.
     """
     project = micro.make(tmp_path_factory.mktemp("graph") / "project")
-    more = f"{micro.SECOND_CORPUS}{micro.MADE_TEXT}{micro.COMET}systems:\n"
+    more = f"{micro.SECOND_CORPUS}{micro.SYNTHETIC}{micro.COMET}systems:\n"
     project.edit("params.yaml", "systems:\n", more)
     project.write("params.yaml", project.read("params.yaml") + micro.EXTERNAL)
     resolve(project.root)
@@ -112,15 +112,15 @@ def test_snakemakes_graph_is_dvcs(project, stages):
     assert {b for _, b in of_file} == {*stages} - {"resolve", "report"}
 
 
-def test_a_made_text_depends_on_its_training_and_only_its_corpus_on_it(stages):
+def test_a_synthetic_text_depends_on_its_training_and_only_its_corpus_on_it(stages):
     wanted = graph.inputs(stages.values())
     makers = {path: stage.name for stage in stages.values() for path in stage.outputs}
     before = {
         name: {makers[path] for path in paths if path in makers} for name, paths in wanted.items()
     }
     needed = {"download@other", "binarize@own", "average@tiny-own-1"}
-    assert before["make_text@forward"] == needed
-    reached, todo = set(), ["make_text@forward"]
+    assert before["back_translate@forward"] == needed
+    reached, todo = set(), ["back_translate@forward"]
     while todo:
         last = todo.pop()
         new = {name for name in before if last in before[name]} - reached
@@ -133,7 +133,7 @@ def test_a_made_text_depends_on_its_training_and_only_its_corpus_on_it(stages):
 
 def test_snakemake_is_told_which_outputs_are_folders(project, stages):
     rules = {rule.name: rule for rule in rules_of(stages.values(), root=project.root)}
-    assert rules["make_text"].folders == ["data/raw/{part_of}/made.{key}"]
+    assert rules["back_translate"].folders == ["data/raw/{part_of}/synthetic.{key}"]
     assert rules["train"].folders == ["models/{system}/{corpus}/{seed}/checkpoints"]
     files = [path for rule in rules.values() for path in (*rule.files, *rule.kept)]
     assert {path.rpartition(".")[2] for path in files} == {"json", "csv", "md", "tex"}

@@ -65,11 +65,11 @@ SECOND_CORPUS = """\
     vocabulary: {bpe: {num_merges: 10}}
 """
 # Its training text is continued by a translation of that of the first corpus.
-MADE_TEXT = """\
+SYNTHETIC = """\
     files:
       train:
         forward: {license_and_citation: own, source: {path: inputs/a.en}}
-made_texts:
+synthetic:
   forward: {part_of: other, system: tiny, corpus: own}
 """
 COMET = f"""\

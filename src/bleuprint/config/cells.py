@@ -46,8 +46,8 @@ def settings_sha256(settings: Settings, cell: Cell) -> str:
     external = settings.external_on(cell.corpus).get(cell.system)
     if external is not None:
         return fingerprint.of_settings(external, corpus)
-    parts = settings.corpus(cell.corpus).files.made()
-    made = [settings.made_text(part) for part in parts]  # none of most corpora
+    parts = settings.corpus(cell.corpus).files.synthetic_texts()
+    made = [settings.synthetic_text(part) for part in parts]  # none of most corpora
     return fingerprint.of_settings(settings.system_on(*cell[:2]), corpus, cell.seed, *made)
 
 

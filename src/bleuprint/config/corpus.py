@@ -207,7 +207,7 @@ class Corpus:
         if self.tokenize.name == "segmenter":  # of one language at least
             check_segmenter([*dict.fromkeys("-".join(directions).split("-"))])
         for name, corpus in self.pairs("").items():
-            if made := corpus.files.made():
+            if made := corpus.files.synthetic_texts():
                 keys = ["files", "train", f"{corpus.source}-{corpus.target}-{next(iter(made))}"]
                 raise SettingError(keys, "made by a system: not in a corpus with directions")
             sides = zip((corpus.source, corpus.target), zip(*trained, strict=True), strict=True)

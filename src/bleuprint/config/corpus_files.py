@@ -90,7 +90,7 @@ class Text:
     """One parallel text in two files, `source` and `target`, or in one, `both`.
 
     A training text in plain format may have one of `source` and `target` alone: a system translates
-    the other side, see made_texts.py; `tag` is then put before each source, as a word.
+    the other side, see synthetic.py; `tag` is then put before each source, as a word.
     `license_and_citation`: the corpus's entry for this text. `columns`: the columns of source and
     target in a tsv file: their numbers, from 1, or their names in its first line, which then is not
     a pair. `languages`: the codes of source and target in a tmx file if one of them is a variant,
@@ -117,7 +117,11 @@ class Text:
         if self.format in TWO_SIDED:
             if self.both is None or self.source is not None or self.target is not None:
                 raise ValueError(f"format {self.format} has both sides in one file: needs both")
-        elif self.both is not None or not self.files or (self.made and self.format != "plain"):
+        elif (
+            self.both is not None
+            or not self.files
+            or (self.synthetic_side and self.format != "plain")
+        ):
             raise ValueError(
                 f"format {self.format} needs two files, source and target; for both sides in one "
                 f"file, set both, and format: {' or '.join(sorted(TWO_SIDED))}"
@@ -133,11 +137,11 @@ class Text:
                 f"languages {list(self.languages)}: only a tmx file has language codes, and "
                 f"format is {self.format}: remove languages, or set format: tmx"
             )
-        if self.tag is not None and self.made is None:
+        if self.tag is not None and self.synthetic_side is None:
             raise ValueError(f"tag {self.tag!r} is for a text that a system translates")
 
     @property
-    def made(self) -> Literal["source", "target"] | None:
+    def synthetic_side(self) -> Literal["source", "target"] | None:
         """The side that a system translates, if any."""
         if self.both is not None or (self.source and self.target):
             return None
@@ -168,8 +172,8 @@ class Files:
             for key in ("pairs", "repeat"):
                 if (value := getattr(text, key)) is not None:
                     raise ValueError(f"{name}: {key} {value} is for training texts: remove it")
-            if text.made:
-                side = text.made
+            if text.synthetic_side:
+                side = text.synthetic_side
                 raise ValueError(
                     f"{name}: needs two files, source and target: add {side} "
                     "(systems translate training texts only)"
@@ -186,9 +190,9 @@ class Files:
         """The sets that have parts; missing validation and test sets are split from train."""
         return [name for name, parts in self.sets().items() if parts]
 
-    def made(self) -> dict[str, Text]:
+    def synthetic_texts(self) -> dict[str, Text]:
         """The training texts of which a system translates one side."""
-        return {part: text for part, text in self.train.items() if text.made}
+        return {part: text for part, text in self.train.items() if text.synthetic_side}
 
     def texts(self) -> dict[str, Text]:
         """Every text, by SET.PART."""

@@ -18,10 +18,10 @@ from bleuprint.config.comet import Comet
 from bleuprint.config.corpus import Corpus
 from bleuprint.config.external import TRANSLATIONS, ExternalSystem, check_external
 from bleuprint.config.inherit import SECTIONS, expand
-from bleuprint.config.made_texts import MadeText
 from bleuprint.config.order import check_order
 from bleuprint.config.paths import RESOLVED
 from bleuprint.config.published import Published
+from bleuprint.config.synthetic import SyntheticText
 from bleuprint.config.system import System
 from bleuprint.runtime.errors import UserError
 from bleuprint.runtime.files import read_object
@@ -54,7 +54,7 @@ class Settings:
     corpora: Annotated[dict[Name, Corpus], MinLen(1)]
     cells: Annotated[dict[Name, dict[str, System | None]], MinLen(1)]
     published: tuple[Published, ...] = ()
-    made_texts: dict[Name, MadeText] | None = None
+    synthetic: dict[Name, SyntheticText] | None = None
     comet: Annotated[dict[Name, Comet], MaxLen(1)] | None = None
     external: dict[Name, dict[str, ExternalSystem | None]] = field(default_factory=dict)
 
@@ -63,7 +63,7 @@ class Settings:
             raise SettingError(["seeds"], f"{list(self.seeds)}: at least one seed, and none twice")
         self._check_cells()
         cells = {name: self.cells[name] for name in self.systems}
-        check_order(self.corpora, cells, self.made_texts or {})
+        check_order(self.corpora, cells, self.synthetic or {})
         tests = {name: [*each.files.tests] or ["held-out"] for name, each in self.corpora.items()}
         check_external(self.external, tests)
         for position in range(len(self.published)):
@@ -167,8 +167,8 @@ class Settings:
             seed = self.seeds[0]
         return f"{kind}@{system}-{corpus}-{seed}"
 
-    def made_text(self, name: str) -> MadeText:
-        return _entry("made_texts", self.made_texts or {}, name)
+    def synthetic_text(self, name: str) -> SyntheticText:
+        return _entry("synthetic", self.synthetic or {}, name)
 
     def external_on(self, corpus: str) -> dict[str, ExternalSystem]:
         """The external systems that have translations of a corpus's test sets."""
@@ -224,7 +224,7 @@ def load_entries(path: Path, root: Path | None = None) -> tuple[Any, list[UserEr
         raise UserError(f"{path}: not a mapping of experiment, seeds, corpora and systems")
     names = [each.name for each in fields(Settings) if each.name != "external"]
     known = [name if name != "cells" else "systems" for name in names]
-    optional = ("init_from", "vocabularies", "made_texts", "comet")
+    optional = ("init_from", "vocabularies", "synthetic", "comet")
     known += optional[:2]
     at, errors = document.places, []
     for key in document:

@@ -1,4 +1,4 @@
-"""What has to be made before what: starts of trainings, made texts, shared vocabularies.
+"""What has to be made before what: starts of trainings, synthetic texts, shared vocabularies.
 
 DVC reads params.yaml without inheritance. So a system that starts from a training of the same
 experiment names it at the top level, in `init_from`, by which DVC knows the order.
@@ -11,7 +11,7 @@ from itertools import pairwise
 from typing import Any
 
 from bleuprint.config.corpus import Corpus
-from bleuprint.config.made_texts import MadeText
+from bleuprint.config.synthetic import SyntheticText
 from bleuprint.config.system import System
 from bleuprint.runtime.errors import UserError
 from bleuprint.runtime.schema import SettingError, there_are
@@ -23,20 +23,20 @@ _START = {"system", "corpus"}
 
 
 def check_order(
-    corpora: Mapping[str, Corpus], cells: _Cells, made_texts: Mapping[str, MadeText]
+    corpora: Mapping[str, Corpus], cells: _Cells, synthetic: Mapping[str, SyntheticText]
 ) -> None:
-    """Raise SettingError at a start or a made text without the training it needs, and at a cycle.
+    """Raise SettingError at a cycle, and at what needs a training that there is not.
 
     A corpus needs the one whose vocabulary it has and what translates its texts; a training its
     corpus and its start.
     """
-    _check_made_texts(corpora, cells, made_texts)
+    _check_synthetic(corpora, cells, synthetic)
     needs: dict[str, dict[str, list[str]]] = defaultdict(dict)  # with the keys that say so
     for name, column in corpora.items():
         if of := column.vocabulary.of:
             needs[name][of] = ["corpora", name, "vocabulary", "of"]
-    for name, text in made_texts.items():
-        needs[text.part_of][f"{text.system} on {text.corpus}"] = ["made_texts", name]
+    for name, text in synthetic.items():
+        needs[text.part_of][f"{text.system} on {text.corpus}"] = ["synthetic", name]
     for system, row in cells.items():
         for corpus, cell in row.items():
             needed = needs[f"{system} on {corpus}"] = {corpus: list[str]()}
@@ -56,34 +56,34 @@ def check_order(
         raise SettingError(at, f"a cycle, each needs the next: {' -> '.join(cycle)}") from None
 
 
-def _check_made_texts(
-    corpora: Mapping[str, Corpus], cells: _Cells, made_texts: Mapping[str, MadeText]
+def _check_synthetic(
+    corpora: Mapping[str, Corpus], cells: _Cells, synthetic: Mapping[str, SyntheticText]
 ) -> None:
     """Raise SettingError at a text without its entry or the reverse, or without its training."""
     texts = {
         f"{corpus}.files.train.{part}": text
         for corpus, column in corpora.items()
-        for part, text in column.files.made().items()
+        for part, text in column.files.synthetic_texts().items()
     }
-    for name, made in made_texts.items():
-        keys, part = ["made_texts", name], f"{made.part_of}.files.train.{name}"
+    for name, made in synthetic.items():
+        keys, part = ["synthetic", name], f"{made.part_of}.files.train.{name}"
         if not (text := texts.get(part)):
             message = f"no {part} with source or target alone; {there_are(part, texts)}"
             raise SettingError([*keys, "part_of"], message)
         system = _training(keys, made.system, made.corpus, cells)
         sides, trained = corpora[made.part_of].languages, corpora[made.corpus].languages
-        if trained != (needs := sides[:: 1 if text.made == "target" else -1]):
+        if trained != (needs := sides[:: 1 if text.synthetic_side == "target" else -1]):
             message = f"{made.corpus} is {' to '.join(trained)}, and {name} of {made.part_of} needs"
             raise SettingError([*keys, "corpus"], f"{message} {' to '.join(needs)}")
         if made.sampling and (engine := system.decode.engine) != "pytorch":
             message = f"needs engine pytorch; {made.system} has decode.engine {engine}"
             raise SettingError([*keys, "sampling"], message)
-        if made.noise and text.made != "source":
-            message = f"is for made sources, and the {text.made} of {name} is made"
+        if made.noise and text.synthetic_side != "source":
+            message = f"is for synthetic sources, and {name} has a synthetic {text.synthetic_side}"
             raise SettingError([*keys, "noise"], message)
-    wanted = {f"{made.part_of}.files.train.{name}" for name, made in made_texts.items()}
+    wanted = {f"{made.part_of}.files.train.{name}" for name, made in synthetic.items()}
     if without := [name for name in texts if name not in wanted]:
-        message = f"has no {texts[without[0]].made}, and no entry of made_texts"
+        message = f"has no {texts[without[0]].synthetic_side}, and no entry of synthetic"
         raise SettingError(["corpora", *without[0].split(".")], message)
 
 

@@ -31,9 +31,9 @@ def document_ids(given: Path, name: str) -> Path:
     return given / f"{name}.documents"
 
 
-def made_text(corpus: str, part: str, root: Path = Path()) -> Path:
+def synthetic_text(corpus: str, part: str, root: Path = Path()) -> Path:
     """A training text of a corpus of which a system has translated one side."""
-    return folder(corpus, "raw", root) / f"made.{part}"
+    return folder(corpus, "raw", root) / f"synthetic.{part}"
 
 
 def vocabulary(corpus: str, of: str | None, root: Path = Path()) -> Path:

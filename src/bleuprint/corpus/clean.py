@@ -23,22 +23,22 @@ EMPTY = "empty_side"
 
 @dataclass(frozen=True)
 class RawText(TextFolder):
-    """The downloaded text of a corpus; train is continued by that in the folders `made`.
+    """The downloaded text of a corpus; train is continued by that in the folders `synthetic`.
 
     So of equal pairs dedup, which keeps the first, keeps the one of the downloaded text.
     """
 
-    made: tuple[Path, ...]
+    synthetic: tuple[Path, ...]
 
     @classmethod
     def of(cls, name: str, corpus: Corpus, root: Path = Path()) -> Self:
-        """The text of a corpus, with its made texts as often as they are to be repeated."""
-        made = [
-            paths.made_text(name, part, root)
-            for part, text in corpus.files.made().items()
+        """The text of a corpus, with its synthetic texts as often as they are to be repeated."""
+        synthetic = [
+            paths.synthetic_text(name, part, root)
+            for part, text in corpus.files.synthetic_texts().items()
             for _ in range(text.repeat or 1)
         ]
-        return cls(paths.given(name, root), corpus.source, corpus.target, tuple(made))
+        return cls(paths.given(name, root), corpus.source, corpus.target, tuple(synthetic))
 
     def count(self, name: str) -> int:
         return sum(folder.count(name) for folder in self._folders(name))
@@ -53,7 +53,7 @@ class RawText(TextFolder):
             before = after
 
     def _folders(self, name: str) -> list[TextFolder]:
-        folders = [self.path, *(self.made if name == "train" else ())]
+        folders = [self.path, *(self.synthetic if name == "train" else ())]
         return [TextFolder(folder, *self.languages) for folder in folders]
 
 

@@ -83,7 +83,7 @@ def inspect_corpus(
             f"corpora.{name} has {counted(len(directions), 'direction')}: "
             f"{', '.join(directions)}; name one: bleuprint inspect {directions[0]}"
         )
-    parts = {part: text for part, text in corpus.files.train.items() if not text.made}
+    parts = {part: text for part, text in corpus.files.train.items() if not text.synthetic_side}
     if not corpus.files.train:
         raise UserError(f"corpora.{name}: zero_shot: it has no training text")
     if not parts:

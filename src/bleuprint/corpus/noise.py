@@ -1,9 +1,9 @@
-"""Noise in the made sources of a training text (Edunov et al. 2018, section 3.1)."""
+"""Noise in the synthetic sources of a training text (Edunov et al. 2018, section 3.1)."""
 
 from collections.abc import Sequence
 from random import Random
 
-from bleuprint.config.made_texts import Noise
+from bleuprint.config.synthetic import Noise
 from bleuprint.text.tokenizers import Tokenizer
 
 # What stands for a replaced word: one token for every tokenizer, and rare in texts.

@@ -50,7 +50,7 @@ def _notes_on_corpus(name: str, corpus: Corpus, reader: "_Reader") -> Iterator[s
     """Yield the notes on one corpus: first the same texts, then texts that do not fit, overlaps."""
     texts = {}
     for key, text in corpus.files.texts().items():
-        is_synthetic = text.made is not None
+        is_synthetic = text.synthetic_side is not None
         if not is_synthetic:
             texts[key] = text
     same_texts = list(_same_texts(texts))

@@ -40,7 +40,7 @@ def restart(*names: str) -> None:
     with suppress(OSError, UserError, LookupError, TypeError):
         resolved = read_json(RESOLVED)
         if len(names) == 1:
-            text = resolved["made_texts"][names[0]]
+            text = resolved["synthetic"][names[0]]
             names = text["system"], text["corpus"]
         portable = resolved["cells"][names[0]][names[1]]["arithmetic"] == "portable"
     if not portable:

@@ -55,10 +55,10 @@ def _outputs(settings: Settings, root: Path) -> Iterator[Path]:
     for path in below("models/*/*/*"):  # init_weights depends on the folder of all seeds
         if path.parts[1:3] in starts and path.parts[1:] not in named and path.name.isdecimal():
             yield path
-    texts = settings.made_texts or {}
-    kept = {paths.made_text(text.part_of, name) for name, text in texts.items()}
+    texts = settings.synthetic or {}
+    kept = {paths.synthetic_text(text.part_of, name) for name, text in texts.items()}
     kept |= {paths.init_weights(name) for name in _started_here(settings)}
-    found = below("data/raw/*/made.*") + below("data/starts/*/weights")
+    found = below("data/raw/*/synthetic.*") + below("data/starts/*/weights")
     for name, corpus in settings.corpora.items():
         kept |= {paths.vocabulary(name, of) for of in (None, corpus.vocabulary.of)}
         found += below(f"data/bpe/{name}/*")

@@ -91,8 +91,8 @@ class Rule:
 
 
 def _is_folder(output: Path) -> bool:
-    """Whether an output is a folder: made.NAME is, and all without a suffix."""
-    return output.suffix == "" or output.name.startswith("made.")
+    """Whether an output is a folder: synthetic.NAME is, and all without a suffix."""
+    return output.suffix == "" or output.name.startswith("synthetic.")
 
 
 def rules(stages: Iterable[Stage], shards: int = 1, root: Path = Path()) -> Iterator[Rule]:

@@ -76,9 +76,9 @@ def _used(settings: Settings) -> set[str]:
             used |= {"moses", *packages}
         if units.sentencepiece:
             used |= {"sentencepiece", units.sentencepiece.model.replace("bpe", "")}
-        for part, text in corpus.files.made().items():
-            used |= {f"made {text.made}", "tag" if text.tag else ""}
-            used |= {"drawn" if settings.made_text(part).how else ""}
+        for part, text in corpus.files.synthetic_texts().items():
+            used |= {f"made {text.synthetic_side}", "tag" if text.tag else ""}
+            used |= {"drawn" if settings.synthetic_text(part).how else ""}
         for system in settings.systems_on(name.partition("/")[0]).values():
             model, train = system.model, system.train
             used |= {model.positional_encoding, model.normalization, model.activation}

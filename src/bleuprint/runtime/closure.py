@@ -14,7 +14,7 @@ from bleuprint.runtime.schema import read_record
 # Packages that decide how things are found, run, shown or written, but no result.
 _UNDECIDING = ("runtime", "config", "tracking", "serving", "cli", "pipeline/stage_args.py")
 # But these translate a training text.
-_DECIDING = ("serving/made_text.py", "serving/translator.py")
+_DECIDING = ("serving/back_translate.py", "serving/translator.py")
 # What parsing has found, which takes most of a second for all of the package, by the SHA-256 of a
 # file's content after that of this one.
 _PARSED = Path("work", "code.json")

@@ -167,7 +167,7 @@ def _lines_here(name: str, corpus: Corpus, test: str, texts: Collection[Text]) -
 
 def _is_local(text: Text) -> bool:
     """Whether a text's first lines can be read at once from files in inputs/."""
-    streamed = text.format != "documents" and not text.made
+    streamed = text.format != "documents" and not text.synthetic_side
     return streamed and all(
         file.path and found_path(Path(file.path)).is_file() for file in text.files
     )

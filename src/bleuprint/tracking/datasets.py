@@ -93,8 +93,8 @@ def may_be_copied(settings: Settings, system: str, corpus: str) -> bool:
         corpora.add(cell[1])
         if column.vocabulary.of:
             corpora.add(column.vocabulary.of)
-        for part in column.files.made():
-            made = settings.made_text(part)
+        for part in column.files.synthetic_texts():
+            made = settings.synthetic_text(part)
             waiting.append((made.system, made.corpus))
         start = settings.system_on(*cell).train.init_from
         if start is None:

@@ -99,8 +99,8 @@ def _params(settings: Settings, cell: Cell, parameters: int) -> dict[str, str]:
     taken: dict[str, dict[str, Any]] = {}
     for name, text in corpus.files.train.items():
         taken[name] = {key: getattr(text, key) for key in of_text}
-        if text.made:
-            made = settings.made_text(name)
+        if text.synthetic_side:
+            made = settings.synthetic_text(name)
             how = made.how or "beam search"
             taken[name]["made_by"] = {"system": made.system, "corpus": made.corpus, "how": how}
     directions = {

@@ -92,7 +92,7 @@ def _write_set(
     with folder.writer(name) as writer:
         for part, reading in readings.items():
             counts, repeat = ledger.open(f"{name}.{part}"), reading.text.repeat or 1
-            if reading.text.made:  # copies are made later
+            if reading.text.synthetic_side:  # copies are made later
                 (folder.path / part).mkdir()
                 with folder.at(folder.path / part).writer(name) as alone:
                     once = reading.write(alone)

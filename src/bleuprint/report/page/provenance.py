@@ -5,8 +5,8 @@ from collections.abc import Iterator, Mapping
 from bleuprint.cells.results import Results
 from bleuprint.config.corpus import Corpus
 from bleuprint.config.corpus_files import SIDES
-from bleuprint.config.made_texts import MadeText
 from bleuprint.config.paths import Cell
+from bleuprint.config.synthetic import SyntheticText
 from bleuprint.report import tables
 from bleuprint.report.frame import trainings
 from bleuprint.report.grid import NONE
@@ -27,7 +27,7 @@ def provenance(context: ReportContext) -> Section:
         "changes": list(changes(systems)),
         "corpora": {
             name: {
-                "files": list(_files(corpus, settings.made_texts or {})),
+                "files": list(_files(corpus, settings.synthetic or {})),
                 "settings": dotted({**corpus.deciding(), "files": None}),
             }
             for name, corpus in settings.corpora.items()
@@ -60,7 +60,7 @@ def _trainings(context: ReportContext) -> dict[tuple[str, ...], str]:
     }
 
 
-def _files(corpus: Corpus, made_texts: Mapping[str, MadeText]) -> Iterator[tuple[str, ...]]:
+def _files(corpus: Corpus, synthetic: Mapping[str, SyntheticText]) -> Iterator[tuple[str, ...]]:
     """Text, side, file or what made it, SHA-256 (may be empty) and license."""
     for name, text in corpus.files.texts().items():
         license_ = corpus.license_and_citation[text.license_and_citation].license
@@ -68,9 +68,9 @@ def _files(corpus: Corpus, made_texts: Mapping[str, MadeText]) -> Iterator[tuple
         for side in SIDES:
             if file := getattr(text, side):
                 yield f"{name}{times}", side, file.name, file.sha256 or "", license_
-        if text.made:
-            made = made_texts[name.removeprefix("train.")]
+        if text.synthetic_side:
+            made = synthetic[name.removeprefix("train.")]
             tag = f"; sources begin with {text.tag}" if text.tag else ""
             how = f"translated by {made.system}, trained on {made.corpus}"
             how = "; ".join(filter(None, (how, made.how))) + tag
-            yield f"{name}{times}", text.made, how, "", license_
+            yield f"{name}{times}", text.synthetic_side, how, "", license_

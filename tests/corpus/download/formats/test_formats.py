@@ -278,7 +278,7 @@ def test_damage_anywhere_gives_pairs_of_lines_or_one_clear_error(name, data):
 )
 def test_the_side_that_a_system_translates_is_empty(side, made, expected):
     text = Text("x", "plain", **{side: File(path="inputs/x")})
-    assert text.made == made
+    assert text.synthetic_side == made
     pairs = read_text(text, [io.BytesIO(b"eins\nzwei\n")], ("de", "en"), SetCounts(), [])
     assert list(pairs) == expected
 

@@ -42,9 +42,12 @@ def read_text(
     names = [file.name for file in text.files]
     pairs: Iterator[Pair]
     match text.format:
-        case "plain" if text.made:
+        case "plain" if text.synthetic_side:
             lines = read_lines(streams[0], names[0])
-            pairs = (Pair("", line) if text.made == "source" else Pair(line, "") for line in lines)
+            pairs = (
+                Pair("", line) if text.synthetic_side == "source" else Pair(line, "")
+                for line in lines
+            )
         case "plain":
             pairs = read_plain(streams, names)
         case "documents":

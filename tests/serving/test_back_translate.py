@@ -6,7 +6,7 @@ import pytest
 
 from bleuprint.decoding.sampling import Sampler
 from bleuprint.runtime.errors import UserError
-from bleuprint.serving.made_text import translate_side
+from bleuprint.serving.back_translate import translate_side
 from bleuprint.serving.translator import Translator
 from bleuprint.text import parallel
 from bleuprint.text.parallel import BLOCK_PAIRS, TextFolder

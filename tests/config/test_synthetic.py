@@ -5,8 +5,8 @@ import dataclasses
 import pytest
 
 from bleuprint.config.cells import settings_sha256
-from bleuprint.config.made_texts import Noise
 from bleuprint.config.paths import Cell
+from bleuprint.config.synthetic import Noise
 from bleuprint.runtime.errors import UserError
 from params import PARAMS, read
 
@@ -26,7 +26,7 @@ FORWARD = """\
     split: {valid: 0.05, test: 0.05, seed: 1}
     tokenize: {name: moses, lowercase: false, hyphens: false, escape: false}
     vocabulary: {bpe: {num_merges: 10, joint: true, threshold: 0}}
-made_texts:
+synthetic:
   german: {part_of: more, system: base, corpus: own}
 systems:
 """
@@ -35,11 +35,17 @@ TEXT = PARAMS.replace("systems:\n", FORWARD)
 
 def test_a_text_with_one_side(tmp_path):
     settings = read(tmp_path, TEXT)
-    made = settings.made_text("german")
+    made = settings.synthetic_text("german")
     assert (made.part_of, made.system, made.corpus) == ("more", "base", "own")
-    (part, text), *more = settings.corpus("more").files.made().items()
-    assert (part, text.made, text.tag, text.repeat, more) == ("german", "target", "☀", 2, [])
-    assert read(tmp_path).made_texts is None
+    (part, text), *more = settings.corpus("more").files.synthetic_texts().items()
+    assert (part, text.synthetic_side, text.tag, text.repeat, more) == (
+        "german",
+        "target",
+        "☀",
+        2,
+        [],
+    )
+    assert read(tmp_path).synthetic is None
     # other sampling is another text, and so another result
     other = read(tmp_path, TEXT.replace("corpus: own}", "corpus: own, sampling: {}}"))
     assert len({settings_sha256(each, Cell("base", "more", 1)) for each in (settings, other)}) == 2
@@ -59,9 +65,9 @@ def test_a_text_with_one_side(tmp_path):
         ),
         ("  german: {part_of", "  norse: {part_of", "norse.part_of: no more.files.train.norse"),
         (
-            "made_texts:\n  german: {part_of: more, system: base, corpus: own}\n",
+            "synthetic:\n  german: {part_of: more, system: base, corpus: own}\n",
             "",
-            "corpora.more.files.train.german: has no target, and no entry of made_texts",
+            "corpora.more.files.train.german: has no target, and no entry of synthetic",
         ),
         ("system: base, ", "system: bass, ", "german.system: no system 'bass'; there are: base"),
         ("corpus: own}", "corpus: won}", "corpus: base is not trained on 'won'; there are: own"),
@@ -69,11 +75,11 @@ def test_a_text_with_one_side(tmp_path):
         ("published:", "    corpora: {more: {}}\npublished:", "corpora.own: no system is trained"),
         (
             *("source: {path: inputs/a.de}, tag", "target: {path: inputs/a.no}, tag"),
-            "made_texts.german.corpus: own is de to no, and german of more needs no to de",
+            "synthetic.german.corpus: own is de to no, and german of more needs no to de",
         ),
         ("corpus: own}", "corpus: own, sampling: {}, noise: {}}", "noise is for outputs of beam"),
         ("corpus: own}", "corpus: own, noise: {drop: 1.0}}", "1.0 is out of range: below 1"),
-        ("corpus: own}", "corpus: own, noise: {}}", "german.noise: is for made sources, and the "),
+        ("corpus: own}", "corpus: own, noise: {}}", "german.noise: is for synthetic sources, and "),
         ("corpus: own}", "corpus: more}", "each needs the next: more -> base on more -> more"),
     ],
 )
@@ -86,15 +92,15 @@ def test_one_line_says_what_is_wrong(tmp_path, old, new, message):
 
 
 def test_an_empty_section_is_refused(tmp_path):
-    text = PARAMS.replace("systems:\n", "made_texts:\nsystems:\n")
-    with pytest.raises(UserError, match=r"yaml:\d+: made_texts: is empty: remove the key"):
+    text = PARAMS.replace("systems:\n", "synthetic:\nsystems:\n")
+    with pytest.raises(UserError, match=r"yaml:\d+: synthetic: is empty: remove the key"):
         read(tmp_path, text)
 
 
 def test_ctranslate2_draws_nothing(tmp_path):
     engine = "engine: ctranslate2"
     text = TEXT.replace("corpus: own}\n", "corpus: own, sampling: {top_k: 3}}\n")
-    made = read(tmp_path, text).made_text("german")
+    made = read(tmp_path, text).synthetic_text("german")
     assert (made.sampling.top_k, made.how) == (3, "drawn from the 3 most probable tokens")
     noisy = dataclasses.replace(made, sampling=None, noise=Noise(drop=0.25))
     assert noisy.how == "drop 0.25, blank 0.1, shuffle 3"
@@ -118,13 +124,13 @@ def test_a_cycle_of_two_corpora_is_named(tmp_path):
     )
     made = "  back: {part_of: own, system: base, corpus: more}\nsystems:\n"
     cycle = "more -> base on own -> own -> base on more -> more"
-    with pytest.raises(UserError, match=rf"yaml:\d+: made_texts.german: a cycle, .*: {cycle}$"):
+    with pytest.raises(UserError, match=rf"yaml:\d+: synthetic.german: a cycle, .*: {cycle}$"):
         read(tmp_path, text.replace("systems:\n", made))
 
 
 def test_a_tag_with_sentencepiece_is_refused(tmp_path):
-    old = "{bpe: {num_merges: 10, joint: true, threshold: 0}}\nmade_texts"
-    new = "{sentencepiece: {model: bpe, size: 90, joint: true, byte_fallback: true}}\nmade_texts"
+    old = "{bpe: {num_merges: 10, joint: true, threshold: 0}}\nsynthetic"
+    new = "{sentencepiece: {model: bpe, size: 90, joint: true, byte_fallback: true}}\nsynthetic"
     assert TEXT.count(old) == 1
     with pytest.raises(UserError, match=r"german\.tag: '☀': not with vocabulary\.sentencepiece"):
         read(tmp_path, TEXT.replace(old, new))

@@ -23,9 +23,10 @@ class Sampling:
 
 @dataclass(frozen=True)
 class Noise:
-    """Faults of made sources (Edunov et al. 2018): each word is left out with probability `drop`,
-    then replaced by a filler token with probability `blank`; then words move by at most `shuffle`
-    positions. Drawn as by `Sampling`.
+    """Noise in synthetic sources (Edunov et al. 2018), drawn as by `Sampling`.
+
+    Each word is left out with probability `drop`, then replaced by a filler token with probability
+    `blank`; then words move by at most `shuffle` positions.
     """
 
     drop: Share = 0.1
@@ -34,7 +35,7 @@ class Noise:
 
 
 @dataclass(frozen=True)
-class MadeText:
+class SyntheticText:
     """What translates the training text of its name in the corpus `part_of`: the training of
     `system` on `corpus` with the first seed. It searches with the system's `decode`, or draws its
     outputs (`sampling`); `noise` is put into what beam search found.

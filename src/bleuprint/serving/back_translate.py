@@ -1,4 +1,4 @@
-"""The stage make_text: the side of a training text that a system translates from the other.
+"""The stage back_translate: the side of a training text that a system translates from the other.
 
 It searches as `bleuprint translate` does, with the system's own `decode`, or draws translations. An
 empty line has an empty translation, and clean drops the pair.
@@ -19,9 +19,9 @@ from bleuprint.serving.translator import Translator, load_translator
 from bleuprint.text.parallel import Pair, TextFolder, packed
 
 
-def make_text(settings: Settings, name: str) -> None:
+def back_translate(settings: Settings, name: str) -> None:
     """Translate a text of params.yaml by its system; raises UserError if there is none."""
-    made = settings.made_text(name)
+    made = settings.synthetic_text(name)
     corpus = settings.corpus(made.part_of)
     cell = Cell(made.system, made.corpus, settings.seeds[0])
     decode = settings.system_on(made.system, made.corpus).decode
@@ -35,8 +35,8 @@ def make_text(settings: Settings, name: str) -> None:
         random = Random(f"{seed} {line}")
         return noisy_sentence(sentence, tokenizer, made.noise, random) if made.noise else sentence
 
-    with whole_folder(paths.made_text(made.part_of, name)) as partial:
-        output, source = given.at(partial), text.made == "source"
+    with whole_folder(paths.synthetic_text(made.part_of, name)) as partial:
+        output, source = given.at(partial), text.synthetic_side == "source"
         translate_side(translator, given, output, source, text.tag, noise)
 
 
