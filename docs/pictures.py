@@ -18,9 +18,9 @@ from typing import Any
 
 import pandas as pd
 from PIL import Image
-from ruamel.yaml import YAML
 
 import bleuprint
+from bleuprint.pipeline.dvc_yaml import Entry, entries
 
 ROOT = Path(__file__).parent.parent
 IMAGES = ROOT / "docs" / "images"
@@ -82,29 +82,23 @@ _BANDS: Mapping[str, tuple[tuple[str, ...], ...]] = {
 _X, _BOX, _HIGH, _ROW, _BAND = (130, 350), 140, 30, 48, 26  # centers; sizes in pixels
 
 
-def edges(stages: Mapping[str, Any]) -> set[tuple[str, str]]:
+def edges(stages: Mapping[str, Entry]) -> set[tuple[str, str]]:
     """(a, b) if stage b reads an output of a, and of no stage between them.
 
     Without those from systems to back_translate, which go from one corpus to another.
     """
 
-    def paths(entries: Iterable[Any]) -> set[str]:
-        files = (next(iter(e)) if isinstance(e, dict) else e for e in entries)
-        return {re.sub(r"\$\{[^}]*\}", "*", path) for path in files}
+    def reads(b: Entry, output: str) -> bool:
+        written = f"{_with_stars(output)}/"
+        read = [f"{_with_stars(path)}/" for path in b.dependencies]
+        return any(written.startswith(path) or path.startswith(written) for path in read)
 
-    bodies = {name: stage.get("do", stage) for name, stage in stages.items()}
-    read = {
-        name: paths(body.get("deps", ()))
-        | paths(p for p in body.get("params", ()) if isinstance(p, dict))
-        for name, body in bodies.items()
-    }
     found = {
-        (a, b)
-        for a, body in bodies.items()
-        for b in bodies
-        if a != b and (b != "back_translate" or a == "download")
-        for out in paths(body["outs"])
-        if any(f"{out}/".startswith(f"{d}/") or f"{d}/".startswith(f"{out}/") for d in read[b])
+        (a.kind, b.kind)
+        for a in stages.values()
+        for b in stages.values()
+        if a != b and (b.kind != "back_translate" or a.kind == "download")
+        if any(reads(b, output) for output in a.outputs)
     }
 
     def reached(a: str) -> set[str]:
@@ -121,12 +115,17 @@ def edges(stages: Mapping[str, Any]) -> set[tuple[str, str]]:
     return found - implied
 
 
+def _with_stars(path: str) -> str:
+    """A path of dvc.yaml with * in place of its loop variables."""
+    return re.sub(r"\$\{[^}]*\}", "*", path)
+
+
 def graph_svg() -> str:
     """The stages of dvc.yaml as boxes, and what reads what as arrows.
 
     Without those that pass vocabularies and weights on, from one corpus or row to another.
     """
-    stages = YAML(typ="safe").load(ROOT / "dvc.yaml")["stages"]
+    stages = entries(ROOT)
     passed = {"fresh", "init_weights", "share_vocabulary"}
     stages = {name: stage for name, stage in stages.items() if name not in passed}
     place: dict[str, tuple[float, float]] = {}

@@ -9,6 +9,7 @@ import xml.etree.ElementTree as ET
 import pytest
 
 import bleuprint
+from bleuprint.pipeline.dvc_yaml import entries
 from root import ROOT
 
 pytestmark = pytest.mark.slow
@@ -32,17 +33,21 @@ def test_the_committed_drawings_are_of_todays_stages_and_results(pictures):
     assert (IMAGES / "table.svg").read_text("utf-8") == drawn, again
 
 
-def test_arrows_are_those_that_no_others_imply(pictures):
+def test_arrows_are_those_that_no_others_imply(pictures, tmp_path):
     # by hand: c reads b's folder and a's, and a setting that d wrote; a to c is implied
-    stages = {
-        "a": {"foreach": "x", "do": {"deps": ["in"], "outs": ["data/a/${key}", "data/log/${key}"]}},
-        "b": {"deps": ["data/a/${item.x}"], "outs": [{"data/b": {"cache": False}}]},
-        "c": {"deps": ["data/b/part", "data/a/*"], "params": ["k", {"d.json": ["k"]}], "outs": []},
-        "d": {"deps": ["data/abc"], "outs": ["d.json"]},
-        "e": {"deps": ["data"], "outs": ["e"]},
-    }
+    graph = """\
+stages:
+  a:
+    foreach: x
+    do: {cmd: x, deps: [in], outs: ["data/a/${key}", "data/log/${key}"]}
+  b: {cmd: x, deps: ["data/a/${item.x}"], outs: [data/b: {cache: false}]}
+  c: {cmd: x, deps: [data/b/part, data/a/*], params: [k, d.json: [k]], outs: []}
+  d: {cmd: x, deps: [data/abc], outs: [d.json]}
+  e: {cmd: x, deps: [data], outs: [e]}
+"""
+    (tmp_path / "dvc.yaml").write_text(graph)
     expected = {("a", "b"), ("b", "c"), ("d", "c"), ("b", "e")}
-    assert pictures.edges(stages) == expected
+    assert pictures.edges(entries(tmp_path)) == expected
 
 
 def test_the_table_shows_the_scores_and_intervals_to_scale():

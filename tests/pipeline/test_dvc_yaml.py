@@ -74,6 +74,20 @@ def test_parameters_are_those_of_the_resolved_settings(found):
     assert found["tables"].parameters == ()
 
 
+def test_dependencies_include_the_files_of_parameters(found):
+    assert found["prepare"].dependencies == ("other.yaml", "reports/resolved.json")
+    assert found["learn_again"].dependencies == ("more",)
+
+
+def test_the_script_is_that_of_the_command(found):
+    assert [entry.script for entry in found.values()] == [
+        "prepare_text",
+        "learn",
+        "learn",
+        "tables",
+    ]
+
+
 def test_the_command_names_its_arguments(found):
     names = found["learn"].argument_names("learn.py")
     assert names == ["item.system", "item.corpus", "item.seed"]

@@ -23,13 +23,15 @@ class Entry:
     """One entry of dvc.yaml. Its stages differ in loop variables, such as ${item.system}.
 
     `loops`: what each loop variable takes its values from, such as {"system": "systems"}, or
-    {"key": "corpora"} for a `foreach`. `parameters` are keys of reports/resolved.json, `outputs`
-    paths, metrics included; both contain loop variables. `memory_gb`: the memory to reserve.
+    {"key": "corpora"} for a `foreach`. `dependencies` are the paths that it reads, `parameters`
+    keys of reports/resolved.json, `outputs` paths, metrics included; all contain loop variables.
+    `memory_gb`: the memory to reserve.
     """
 
     kind: str
     command: str
     loops: Mapping[str, str]
+    dependencies: tuple[str, ...]
     parameters: tuple[str, ...]
     outputs: tuple[str, ...]
     memory_gb: float | None
@@ -103,6 +105,7 @@ def _entry(kind: str, body: Mapping[str, Any]) -> Entry | None:
         kind=kind,
         command=command,
         loops=_loops(body),
+        dependencies=(*_paths(stage.get("deps")), *_parameter_files(stage)),
         parameters=_parameters(stage),
         outputs=(*_paths(stage.get("outs")), *_paths(stage.get("metrics"))),
         memory_gb=memory if isinstance(memory, int | float) else None,
@@ -126,10 +129,18 @@ def _parameters(stage: Mapping[str, Any]) -> tuple[str, ...]:
     return tuple(found)
 
 
-def _paths(outputs: Any) -> list[str]:
-    """The paths of outputs; one with options, such as `cache: false`, is a mapping."""
+def _parameter_files(stage: Mapping[str, Any]) -> list[str]:
+    """The files that `params` name; a key alone is one of params.yaml."""
+    found: list[str] = []
+    for each in _list(stage.get("params")):
+        found += map(str, _mapping(each))
+    return found
+
+
+def _paths(written: Any) -> list[str]:
+    """The paths in a list; one with options, such as `cache: false`, is a mapping."""
     found = []
-    for each in _list(outputs):
+    for each in _list(written):
         path = next(iter(each)) if isinstance(each, Mapping) else each
         found.append(str(path))
     return found
