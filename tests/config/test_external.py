@@ -135,6 +135,15 @@ def test_translations_that_are_no_mapping_are_refused(tmp_path):
     assert "is not a mapping of names" in str(error.value)
 
 
+def test_one_system_at_least_is_trained(tmp_path):
+    trained = TEXT[TEXT.index("  base:\n") : TEXT.index(ONLINE)]
+    with pytest.raises(UserError) as error:
+        read(tmp_path, TEXT.replace(trained, ""))
+    message = "systems: all systems are external; the baseline is trained here"
+    assert message in str(error.value)
+    assert "\n" not in str(error.value)
+
+
 def test_the_old_key_is_refused(tmp_path):
     with pytest.raises(UserError, match=r"params\.yaml:\d+: outside: unknown key"):
         read(tmp_path, PARAMS.replace("published: []\n", "outside: {}\n"))

@@ -75,6 +75,10 @@ def expand(document: Tree, path: Path, root: Path) -> tuple[Tree, list[UserError
         cells, wrong_starts = with_starts(cells, init_from)
         whole["cells"], whole["external"], wrong_systems = separated(cells)
         errors += wrong_starts + wrong_systems
+        if not whole["cells"] and whole["external"]:
+            errors.append(
+                places["systems"].error("all systems are external; the baseline is trained here")
+            )
     places["cells"] = places["external"] = places.get("systems", Place(path, "systems"))
     return Tree(whole, places), errors
 

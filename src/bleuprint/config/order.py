@@ -128,7 +128,7 @@ def _row_with_start(name: str, row: Any, init_from: Tree) -> Any:
     if not isinstance(row, Tree):
         return row
     start = init_from.get(name)
-    if start is not None and not as_tree(start).keys() >= _START:
+    if name in init_from and not as_tree(start).keys() >= _START:
         raise init_from.places[name].error("needs system and corpus: the training to start from")
     cells = {}
     for corpus, cell in row.items():
