@@ -69,6 +69,7 @@ START = "{system: base, corpus: own}"
         ("base, corpus: own", "bose, corpus: own", "no system 'bose'; there are: base, fine"),
         ("base, corpus: own", "base, corpus: owl", "base is not trained on 'owl'; there are: own"),
         (START, "{folder: a}", f":{LINE}: init_from.fine: needs system and corpus: the training"),
+        ("{more: {}}", "{more: null}", f":{LINE}: init_from.fine: fine is trained on no corpus"),
         (START, "null", f":{LINE}: init_from.fine: needs system and corpus"),
         (START, "base", f":{LINE}: init_from.fine: needs system and corpus"),
         (START, "{system: base, corpus: 3}", f":{LINE}: init_from.fine.corpus: 3 is not text"),

@@ -151,9 +151,11 @@ def test_an_external_system_runs_the_stages_of_other_systems(stages):
         )
 
 
-def test_copying_files_takes_no_gpu(stages):
-    assert stages["translate@online-a-own-1"].gpu == 0
-    assert stages["translate@tiny-own-1"].gpu == 1
+def test_copying_files_takes_one_thread_and_no_gpu(stages):
+    copying = stages["translate@online-a-own-1"]
+    assert (copying.threads, copying.gpu) == (1, 0)
+    searching = stages["translate@tiny-own-1"]
+    assert (searching.threads, searching.gpu) == (8, 1)
 
 
 def test_the_files_of_an_external_system_are_settings_of_translate(stages):

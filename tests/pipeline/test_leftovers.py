@@ -133,3 +133,14 @@ def test_results_of_external_systems_are_kept(tmp_path):
     set_aside(load(tmp_path / "params.yaml"), tmp_path)
     assert kept.exists()
     assert not removed.exists()
+
+
+def test_a_start_that_is_not_named_leaves_the_folder_that_train_depends_on(project):
+    """As of a system that starts from random weights now, or of an earlier version."""
+    starts = project / "data/starts/tiny"
+    for name in ("fresh/empty", "weights/1/model", "1/model"):
+        (starts / name).parent.mkdir(parents=True, exist_ok=True)
+        (starts / name).write_text("12345")
+    set_aside(load(project / "params.yaml"), project)
+    assert [path.name for path in starts.iterdir()] == ["fresh"]
+    assert (project / "work/removed/data/starts/tiny/weights/1/model").exists()

@@ -70,10 +70,14 @@ class Results:
     @property
     def path(self) -> Path:
         """The folder of its results; an external system has one, that of the first seed."""
-        cell = self.cell
-        if self.external is not None:
-            cell = cell._replace(seed=self.settings.seeds[0])
-        return self.root / cell.results
+        return self.root / self._scored_cell.results
+
+    @property
+    def _scored_cell(self) -> Cell:
+        """The cell whose stages wrote the scores; of an external system that of the first seed."""
+        if self.external is None:
+            return self.cell
+        return self.cell._replace(seed=self.settings.seeds[0])
 
     @cached_property
     def training(self) -> TrainingFacts:
@@ -128,7 +132,7 @@ class Results:
         """
         record, facts = self.path / TRANSLATION, self.path / "training.json"
         if self.external is not None:
-            CopiedTranslations.read(record).check(record, self.external, self.cell)
+            CopiedTranslations.read(record).check(record, self.external, self._scored_cell)
         for test, scores in self.scores.items():
             files = self.files(test)
             if not (hypotheses := files["hypotheses"]).exists():

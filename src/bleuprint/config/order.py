@@ -130,6 +130,8 @@ def _row_with_start(name: str, row: Any, init_from: Tree) -> Any:
     start = init_from.get(name)
     if name in init_from and not as_tree(start).keys() >= _START:
         raise init_from.places[name].error("needs system and corpus: the training to start from")
+    if name in init_from and not any(isinstance(cell, Tree) for cell in row.values()):
+        raise init_from.places[name].error(f"{name} is trained on no corpus")
     cells = {}
     for corpus, cell in row.items():
         train = as_tree(as_tree(cell).get("train"))

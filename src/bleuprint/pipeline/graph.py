@@ -137,9 +137,9 @@ def _stage(stage: Any, content: Mapping[str, Any]) -> Stage:
         raise UserError(f"dvc.yaml: stage {stage.name}: meta has no {lacking}, to reserve for it")
     values = {key: _at(content, key, stage.name) for key in keys}
     local = (path for key in keys if key.startswith("inputs.") for path in values[key])
-    # of the cell; false if it is left out or copies files, which need no GPU
+    # of the cell; it is false if the cell is left out, or if files are copied instead
     arithmetic = [value for key, value in values.items() if key.endswith(".arithmetic")]
-    has_gpu = all(value == "native" for value in arithmetic)
+    is_small = any(value != "native" for value in arithmetic)
     return Stage(
         name=stage.name,
         command=stage.cmd if isinstance(stage.cmd, str) else " && ".join(stage.cmd),
@@ -150,10 +150,10 @@ def _stage(stage: Any, content: Mapping[str, Any]) -> Stage:
         recorded={
             key: value for entry in own for key, value in (entry.hash_info.value or {}).items()
         },
-        threads=1 if "portable" in arithmetic else meta["threads"],
+        threads=1 if is_small else meta["threads"],
         memory_gb=meta["memory_gb"],
         hours=meta["hours"],
-        gpu=meta.get("gpu", 0) if has_gpu else 0,
+        gpu=0 if is_small else meta.get("gpu", 0),
         sharded=meta.get("sharded", False),
     )
 

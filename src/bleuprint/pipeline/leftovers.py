@@ -57,8 +57,11 @@ def _outputs(settings: Settings, root: Path) -> Iterator[Path]:
             yield path
     texts = settings.synthetic or {}
     kept = {paths.synthetic_text(text.part_of, name) for name, text in texts.items()}
+    kept |= {paths.fresh(name) for name in systems}
     kept |= {paths.init_weights(name) for name in _started_here(settings)}
-    found = below("data/raw/*/synthetic.*") + below("data/starts/*/weights")
+    found = below("data/raw/*/synthetic.*")
+    for name in systems:
+        found += below(f"data/starts/{name}/*")
     for name, corpus in settings.corpora.items():
         kept |= {paths.vocabulary(name, of) for of in (None, corpus.vocabulary.of)}
         found += below(f"data/bpe/{name}/*")
