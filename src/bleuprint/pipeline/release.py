@@ -42,7 +42,7 @@ _COPIED = (
 )
 
 
-def release(
+def release(  # noqa: C901
     settings: Settings, output: Path, system: str | None = None, corpus: str | None = None
 ) -> None:
     """Write the release of the project in the working folder, with the weights of the first seed.

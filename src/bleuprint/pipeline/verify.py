@@ -93,7 +93,7 @@ def _report(name: str, path: Path, root: Path) -> Report:
     return Report(name, records, lock)
 
 
-def lines(here: Report, there: Report) -> tuple[list[str], Verdict]:
+def lines(here: Report, there: Report) -> tuple[list[str], Verdict]:  # noqa: C901
     """What differs in the results of two reports, in at most ten lines, and the whole's verdict.
 
     Raises UserError if they have no result in common.

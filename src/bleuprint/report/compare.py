@@ -139,7 +139,7 @@ def _parse(text: str) -> tuple[str, str | None, str]:
     return system, corpus.strip() or None, revision
 
 
-def _compared(first: _Side, second: _Side, sentences: int) -> Iterator[str | Grid]:
+def _compared(first: _Side, second: _Side, sentences: int) -> Iterator[str | Grid]:  # noqa: C901
     sides, heads = (first, second), (str(first), str(second))
     names = " and ".join(heads)
     if heads[0] == heads[1]:

@@ -1,0 +1,139 @@
+"""Measures how densely code is written: `python -m tools.density`.
+
+Comprehensions, assignment expressions and packed tuples make code short and slow to read. Each is
+counted per 1,000 lines of code, without blank lines, comments and docstrings. The command prints
+what of each package is above the aim, as `LIMITS` of tests/test_readability.py has it.
+"""
+
+import ast
+import math
+from collections.abc import Iterable
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+_COMPREHENSIONS = ast.ListComp | ast.SetComp | ast.DictComp | ast.GeneratorExp
+_DOCUMENTED = ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef
+
+
+@dataclass
+class Density:
+    """Counts per 1,000 lines of code.
+
+    Attributes:
+        comprehensions: List, set, dict and generator comprehensions.
+        nested_comprehensions: Those with several `for`, or with another one inside.
+        walrus: Assignment expressions, `:=`.
+        tuple_assignments: Such as `a, b = 1, 2`.
+        star_packed: Literals that are unpacked into another literal or a call: `[*(a, b)]`,
+            `{**{"a": 1}}`, `f(**{"a": 1})`.
+    """
+
+    comprehensions: float = 0.0
+    nested_comprehensions: float = 0.0
+    walrus: float = 0.0
+    tuple_assignments: float = 0.0
+    star_packed: float = 0.0
+
+
+# Clear toolkits have 7 to 31 comprehensions and no walrus.
+AIM = Density(
+    comprehensions=25,
+    nested_comprehensions=1,
+    walrus=2,
+    tuple_assignments=6,
+    star_packed=0,
+)
+
+
+def code_folders(root: Path) -> dict[str, Path]:
+    """Return the folders whose density is limited, by name: each package, and the scripts."""
+    folders = {name: root / name for name in ("stages", "tools", "benchmarks")}
+    for package in (root / "src" / "bleuprint").glob("*/__init__.py"):
+        folders[package.parent.name] = package.parent
+    return folders
+
+
+def density_of(files: Iterable[Path]) -> Density:
+    """Return the density of all the files together; zeros if they have no code."""
+    total = Density()
+    lines = 0
+    for path in files:
+        text = path.read_text(encoding="utf-8")
+        tree = ast.parse(text)
+        lines += _code_lines(text, tree)
+        for node in ast.walk(tree):
+            _count(node, total)
+    if lines == 0:
+        return total
+    rates = {name: 1000 * count / lines for name, count in asdict(total).items()}
+    return Density(**rates)
+
+
+def _code_lines(text: str, tree: ast.Module) -> int:
+    docstring_lines = set[int]()
+    for node in ast.walk(tree):
+        if isinstance(node, _DOCUMENTED) and ast.get_docstring(node, clean=False) is not None:
+            docstring = node.body[0]
+            last_line = docstring.end_lineno or docstring.lineno
+            docstring_lines.update(range(docstring.lineno, last_line + 1))
+    count = 0
+    for number, line in enumerate(text.split("\n"), 1):
+        is_comment = line.lstrip().startswith("#")
+        if line.strip() and not is_comment and number not in docstring_lines:
+            count += 1
+    return count
+
+
+def _count(node: ast.AST, total: Density) -> None:
+    """Add a node to the counts."""
+    if isinstance(node, _COMPREHENSIONS):
+        total.comprehensions += 1
+        if _is_nested(node):
+            total.nested_comprehensions += 1
+    elif isinstance(node, ast.NamedExpr):
+        total.walrus += 1
+    elif isinstance(node, ast.Assign):
+        if isinstance(node.targets[0], ast.Tuple) and isinstance(node.value, ast.Tuple):
+            total.tuple_assignments += 1
+    else:
+        total.star_packed += _star_packed(node)
+
+
+def _is_nested(comprehension: _COMPREHENSIONS) -> bool:
+    if len(comprehension.generators) > 1:
+        return True
+    below = list(ast.walk(comprehension))[1:]
+    return any(isinstance(node, _COMPREHENSIONS) for node in below)
+
+
+def _star_packed(node: ast.AST) -> int:
+    """Count the literals that a node unpacks."""
+    match node:
+        case ast.Starred(value=ast.Tuple() | ast.List()):
+            return 1
+        case ast.keyword(arg=None, value=ast.Dict()):
+            return 1
+        case ast.Dict(keys=keys, values=values):
+            unpacked = [value for key, value in zip(keys, values, strict=True) if key is None]
+            return sum(isinstance(value, ast.Dict) for value in unpacked)
+    return 0
+
+
+def main() -> None:
+    """Print what is above the aim, rounded up."""
+    aim = asdict(AIM)
+    print("LIMITS = {")
+    for name, folder in sorted(code_folders(Path()).items()):
+        rates = asdict(density_of(folder.rglob("*.py")))
+        above = {measure: rate for measure, rate in rates.items() if rate > aim[measure]}
+        if not above:
+            continue
+        print(f'    "{name}": {{')
+        for measure, rate in above.items():
+            print(f'        "{measure}": {math.ceil(rate)},')
+        print("    },")
+    print("}")
+
+
+if __name__ == "__main__":
+    main()
