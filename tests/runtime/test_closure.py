@@ -4,6 +4,7 @@ import shutil
 
 import pytest
 
+from bleuprint.runtime import closure
 from bleuprint.runtime.closure import Code, code_fingerprints
 from root import ROOT
 
@@ -97,3 +98,22 @@ def test_the_real_training_is_decided_by_its_own_packages(tmp_path):
         ignored = shutil.ignore_patterns("__pycache__")
         shutil.copytree(ROOT / name, tmp_path / name, ignore=ignored)
     assert code_fingerprints(tmp_path) == code_fingerprints(ROOT)
+
+
+def paths_of(name, value):
+    """The paths that a constant of the module closure names; none of other values."""
+    if not name.isupper() or name.startswith("_"):
+        return []
+    if name.endswith("_SCRIPT"):
+        return [ROOT / "stages" / f"{value}.py"]
+    paths = [value] if isinstance(value, str) else value
+    return [ROOT / "src" / "bleuprint" / path for path in paths]
+
+
+def test_every_path_that_the_closure_names_exists():
+    paths = []
+    for name, value in vars(closure).items():
+        paths += paths_of(name, value)
+    assert ROOT / "src/bleuprint/serving/translator.py" in paths
+    assert ROOT / "stages/report.py" in paths
+    assert [path for path in paths if not path.exists()] == []

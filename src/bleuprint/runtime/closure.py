@@ -11,10 +11,21 @@ from bleuprint.runtime.errors import UserError
 from bleuprint.runtime.files import write_json
 from bleuprint.runtime.schema import read_record
 
+# Files and folders of the package, and the names of scripts in stages/. A test checks that each of
+# them exists: a module that was renamed would leave the fingerprints without a message.
+#
 # Packages that decide how things are found, run, shown or written, but no result.
-_UNDECIDING = ("runtime", "config", "tracking", "serving", "cli", "pipeline/stage_args.py")
+UNDECIDING = ("runtime", "config", "tracking", "serving", "cli", "pipeline/stage_args.py")
 # But these translate a training text.
-_DECIDING = ("serving/back_translate.py", "serving/translator.py")
+DECIDING = ("serving/back_translate.py", "serving/translator.py")
+# The report shows what all the others write; only these decide nothing of it.
+NOT_REPORTED = ("cli",)
+# This package searches its folder for rules: where one module decides, all do.
+RULES = "rules"
+# Of this package only what its modules import decides.
+GRAPH = "pipeline"
+RESOLVE_SCRIPT = "resolve"
+REPORT_SCRIPT = "report"
 # What parsing has found, which takes most of a second for all of the package, by the SHA-256 of a
 # file's content after that of this one.
 _PARSED = Path("work", "code.json")
@@ -27,7 +38,7 @@ def code_fingerprints(root: Path = Path()) -> dict[str, str]:
     """The fingerprint of each script in stages/ and what it imports, by the script's name."""
     code = Code(root)
     scripts = sorted(path.stem for path in (root / "stages").glob("[!.]*.py"))
-    found = {name: code.fingerprint(name) for name in scripts if name != "resolve"}
+    found = {name: code.fingerprint(name) for name in scripts if name != RESOLVE_SCRIPT}
     code.keep()
     return found
 
@@ -82,17 +93,17 @@ class Code:
         Modules that it imports, those that they import, and so on, with the data files beside
         them, of the report also the templates; with one rule all, since their folder is searched.
         """
-        whole = name == "report"  # it shows what the others write: all of them decide it
+        whole = name == REPORT_SCRIPT
         found, todo = set[str](), [f"../../stages/{name}.py"]
         while todo:
             new = self.imports_of(todo.pop())
-            if any(path.startswith("rules/") for path in new):
-                new |= {path for path in self._files if re.fullmatch(r"rules/\w+\.py", path)}
+            if any(path.startswith(f"{RULES}/") for path in new):
+                new |= {path for path in self._files if re.fullmatch(rf"{RULES}/\w+\.py", path)}
             new = {path for path in new & self._files if _decides(path, whole)} - found
             found |= new
             todo += new
-        if not whole:  # what the modules of pipeline import decides, but not they themselves
-            found = {path for path in found if not path.startswith("pipeline/")}
+        if not whole:
+            found = {path for path in found if not path.startswith(f"{GRAPH}/")}
         folders = {Path(path).parent for path in found} - {Path()}
         if whole:
             folders |= {folder / "templates" for folder in folders}
@@ -123,10 +134,11 @@ class Code:
 
 
 def _decides(path: str, whole: bool) -> bool:
-    without = ("cli",) if whole else _UNDECIDING
-    return path in _DECIDING or not any(
-        path == each or path.startswith(f"{each}/") for each in without
-    )
+    """Whether a module decides what a stage writes; `whole`: the stage report."""
+    if path in DECIDING:
+        return True
+    without = NOT_REPORTED if whole else UNDECIDING
+    return not any(path == each or path.startswith(f"{each}/") for each in without)
 
 
 def _parse(suffix: str, content: bytes) -> tuple[str, list[tuple[str, str]]]:
