@@ -5,10 +5,9 @@
 To be run where `dvc repro` has trained the system. Translate the same binarised sentences with the
 same weights, beam and threads:
 
-- bleuprint: the engine `pytorch` of the translate stage, in float32 and, where the CPU has it, in
-  bfloat16
-- CTranslate2, float32 and int8: the engine `ctranslate2`, which gives each thread batches of its
-  own; and float32 with all threads on each product, sentences sorted into batches like ours
+- bleuprint: the engine of the translate stage, in float32 and, where the CPU has it, in bfloat16
+- CTranslate2, float32 and int8: the exported model, with batches of its own for each thread; and
+  float32 with all threads on each product, sentences sorted into batches like ours
 - JoeyNMT 2.3.0, if --peers names a folder for its environment (made there): our weights under its
   names, its search, batches like ours; for post-norm models with sinusoids and one vocabulary
 - without a cache: greedy, each next word from a whole pass over all words before it
@@ -36,6 +35,7 @@ from bleuprint.runtime.reexec import reexec
 
 Outputs = list[list[int]]
 PRECISIONS: tuple[Literal["float32", "bfloat16"], ...] = ("float32", "bfloat16")
+CTRANSLATE2_PRECISIONS: tuple[Literal["float32", "int8"], ...] = ("float32", "int8")
 PEER = Path(__file__).parent / "peers" / "joeynmt_decode.py"
 
 
@@ -91,22 +91,14 @@ def compare(given: argparse.Namespace) -> None:
             own,
             beam=beam,
             length_penalty=LengthPenalty("length", own.length_penalty.alpha),
-            engine="pytorch",
             precision="float32",
         )
         contestants = []
         for kind in PRECISIONS if processor.THIS.has_bfloat16 else PRECISIONS[:1]:
             own_model = load_model(cell.models / "averaged", corpus)
-            engine = create_engine(own_model, corpus, dataclasses.replace(decode, precision=kind))
+            engine = create_engine(own_model, dataclasses.replace(decode, precision=kind))
             contestants.append(Contestant(f"bleuprint {kind}", partial(ours, engine, sources)))
-        for precision in ("float32", "int8"):
-            asked = dataclasses.replace(decode, engine="ctranslate2", precision=precision)
-            engine = create_engine(model, corpus, asked)
-            contestants.append(
-                Contestant(f"CTranslate2 {precision}", partial(ours, engine, sources))
-            )
-        together = CTranslate2Together(model, corpus, decode, given.threads)
-        contestants.append(Contestant("  threads together", partial(together.translate, sources)))
+        contestants += ctranslate2_contestants(model, corpus, decode, given.threads, sources)
         if beam == 1:
             contestants.append(
                 Contestant("without a cache", partial(uncached, model, sources, decode))
@@ -116,6 +108,35 @@ def compare(given: argparse.Namespace) -> None:
             contestants.append(joeynmt(given, model, sources, decode))
         references = Path(folder(given.corpus, "split")) / f"{name}.{corpus.target}"
         show(contestants, corpus, references, f"{name}, beam {beam}, {given.threads} threads")
+
+
+def ctranslate2_contestants(
+    model: Any, corpus: Any, decode: Any, threads: int, sources: Any
+) -> list[Contestant]:
+    """Return CTranslate2 with a batch for each thread, then with all threads on each product."""
+    contestants = []
+    for precision in CTRANSLATE2_PRECISIONS:
+        apart = CTranslate2(
+            model,
+            corpus,
+            decode,
+            precision=precision,
+            inter_threads=threads,
+            intra_threads=1,
+        )
+        contestants.append(
+            Contestant(f"CTranslate2 {precision}", partial(apart.translate, sources))
+        )
+    together = CTranslate2(
+        model,
+        corpus,
+        decode,
+        precision="float32",
+        inter_threads=1,
+        intra_threads=threads,
+    )
+    contestants.append(Contestant("  threads together", partial(together.translate, sources)))
+    return contestants
 
 
 def take_turns(contestants: Sequence[Contestant], rounds: int) -> None:
@@ -159,10 +180,23 @@ def ours(engine: Any, sources: Any) -> Outputs:
     return [best[0].tokens for best in engine.search(sources, lengths)]
 
 
-class CTranslate2Together:
-    """CTranslate2 with all threads on each product, in batches of sentences of like length."""
+class CTranslate2:
+    """A model converted for CTranslate2.
 
-    def __init__(self, model: Any, corpus: Any, decode: Any, threads: int) -> None:
+    `inter_threads`: the number of batches that are translated at once; `intra_threads`: the threads
+    of each.
+    """
+
+    def __init__(
+        self,
+        model: Any,
+        corpus: Any,
+        decode: Any,
+        *,
+        precision: Literal["float32", "int8"],
+        inter_threads: int,
+        intra_threads: int,
+    ) -> None:
         import ctranslate2
 
         from bleuprint.decoding.ctranslate2_convert import convert
@@ -173,9 +207,12 @@ class CTranslate2Together:
         self._ids = {unit: number for number, unit in enumerate(target.tokens)}
         with tempfile.TemporaryDirectory() as scratch:
             folder = Path(scratch) / "model"
-            convert(model, (source, target), folder)
+            convert(model, (source, target), folder, precision)
             self._engine = ctranslate2.Translator(
-                str(folder), compute_type="float32", intra_threads=threads
+                str(folder),
+                compute_type=precision,
+                inter_threads=inter_threads,
+                intra_threads=intra_threads,
             )
 
     def translate(self, sources: Any) -> Outputs:
@@ -187,7 +224,7 @@ class CTranslate2Together:
             length_penalty=self._decode.length_penalty.alpha,
             max_decoding_length=max(map(len, sources)) + self._decode.max_len_b,
             batch_type="tokens",
-            max_batch_size=BATCH_TOKENS,
+            max_batch_size=BATCH_TOKENS // self._decode.beam,
         )
         return [[self._ids[unit] for unit in result.hypotheses[0]] for result in results]
 

@@ -61,7 +61,7 @@ def measure(given: argparse.Namespace) -> None:
             max_len_b=0,
             min_length=length,
         )
-        engine = create_engine(model, corpus, decode)
+        engine = create_engine(model, decode)
         words = draw.integers(len(SPECIALS), units, (count, length)).tolist()
         sources = [[*sentence, EOS] for sentence in words]
         lengths = np.full(count, length + 1)

@@ -29,7 +29,7 @@ from bleuprint.dataset.binarized import BinaryCorpus
 from bleuprint.dataset.subwords.vocabulary import Vocabulary
 from bleuprint.decoding.beam_search import BATCH_TOKENS
 from bleuprint.decoding.ctranslate2_convert import convert
-from bleuprint.decoding.engine import TorchEngine
+from bleuprint.decoding.engine import Engine
 from bleuprint.model.linear import round_to_bfloat16
 from bleuprint.model.transformer import Transformer
 from bleuprint.model.weights import load_model
@@ -95,7 +95,7 @@ def own(task: Task, device: torch.device, bfloat16: bool) -> Callable[[], Output
     if bfloat16:
         round_to_bfloat16(model)
     model.activations = torch.bfloat16 if bfloat16 else None
-    engine, target = TorchEngine(model, task.decode), task.vocabularies[1]
+    engine, target = Engine(model, task.decode), task.vocabularies[1]
     lengths = np.array([*map(len, task.sources)])
 
     def translate() -> Outputs:

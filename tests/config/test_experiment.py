@@ -73,16 +73,7 @@ def test_rows_made_with_merge_keys(tmp_path):
         ("citation: own, source", "citation: own, columns: [1, 2], source", "tsv needs columns"),
         ("target: {path: inputs/a.no}", "both: {path: inputs/a.no}", "needs two files"),
         ("{path: inputs/a.de}", "{path: inputs/a.de, mirrors: [http://x/y]}", "mirrors needs url"),
-        ("precision: float32}", "precision: int8}", "precision int8 needs engine ctranslate2"),
-        (
-            f"engine: pytorch,\n{' ' * 13}precision: float32}}",
-            "engine: ctranslate2, precision: bfloat16}",
-            "precision bfloat16 needs engine pytorch",
-        ),
-        (
-            *("0, allow_unk: true, engine: pytorch", "3, allow_unk: true, engine: ctranslate2"),
-            "no_repeat_ngram 3 needs engine pytorch",
-        ),
+        ("precision: float32}", "precision: int8}", "decode.precision: 'int8' is not one of"),
         ("average: {last: 2}", "average: {last: 3}", "keeps 2: lower train.checkpoint_every (5)"),
         ("init_lr: 0.0}", "init_lr: 0.1}", "inverse_sqrt: warmup_init_lr 0.1 is above lr 0.001"),
         ("max_tokens: 100", "max_tokens: 101", "max_tokens 101 is above tokens_per_update 100"),
@@ -115,7 +106,6 @@ def test_rows_made_with_merge_keys(tmp_path):
         ("clip_norm: 1.0", f"clip_norm: 1{'0' * 400}", "47: systems.base.train.clip_norm: 1000"),
         ("d_model: 8", f"d_model: 0x{'f' * 5000}", "model.d_model: a number of thousands of dig"),
         ("d_model: 8", f"d_model: 1{'0' * 24}", "is out of range: at "),
-        ("engine: pytorch", "replace_unk: true, engine: ctranslate2", "replace_unk true needs"),
         (
             "allow_unk: true",
             "allow_unk: false, replace_unk: true",
@@ -209,10 +199,3 @@ def test_a_language_that_a_rule_does_not_support_is_refused_before_any_work(tmp_
         UserError, match=r"yaml:4: corpora\.own: rule script does not support .*'xx'"
     ):
         read(tmp_path, text)
-
-
-def test_an_ensemble_needs_the_engine_that_has_it(tmp_path):
-    text = PARAMS.replace("average: {last: 2}", "average: {last: 2, ensemble: true}")
-    assert read(tmp_path, text).system("base").average.ensemble
-    with pytest.raises(UserError, match=r"average\.ensemble needs decode\.engine pytorch"):
-        read(tmp_path, text.replace("engine: pytorch", "engine: ctranslate2"))

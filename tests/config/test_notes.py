@@ -55,19 +55,6 @@ def test_a_precision_that_the_cpu_lacks(project, monkeypatch, flags, lacking):
     assert found == expected[: 1 + lacking]
 
 
-@pytest.mark.parametrize(("flags", "noted"), [("avx2", True), ("avx_vnni", False)])
-def test_int8_on_a_cpu_without_vnni(project, monkeypatch, flags, noted):
-    of_flags(monkeypatch, flags)
-    text = PARAMS.replace("pytorch", "ctranslate2").replace(
-        "precision: float32}", "precision: int8}"
-    )
-    (project / "params.yaml").write_text(text)
-    notes = list(precision("base", load().system("base")))
-    assert [note.partition(":")[0] for note in notes] == [
-        "systems.base.decode.precision int8"
-    ] * noted
-
-
 @pytest.mark.parametrize(
     ("language", "reason"), [("qq", "Can't import language qq"), ("vi", "Pyvi not installed")]
 )

@@ -27,7 +27,10 @@ ADDED = {
     r"cells\.[^.]+\.[^.]+\.translations": False,
 }
 # Keys that only 1.0.0 had, and the only value that recipes had there.
-REMOVED = {}
+REMOVED = {
+    # there is one engine
+    r"cells\.[^.]+\.[^.]+\.decode\.engine": "pytorch",
+}
 MISSING = "missing"
 
 

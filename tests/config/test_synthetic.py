@@ -97,17 +97,12 @@ def test_an_empty_section_is_refused(tmp_path):
         read(tmp_path, text)
 
 
-def test_ctranslate2_draws_nothing(tmp_path):
-    engine = "engine: ctranslate2"
+def test_what_is_done_besides_beam_search_is_described(tmp_path):
     text = TEXT.replace("corpus: own}\n", "corpus: own, sampling: {top_k: 3}}\n")
     made = read(tmp_path, text).synthetic_text("german")
     assert (made.sampling.top_k, made.how) == (3, "drawn from the 3 most probable tokens")
     noisy = dataclasses.replace(made, sampling=None, noise=Noise(drop=0.25))
     assert noisy.how == "drop 0.25, blank 0.1, shuffle 3"
-    assert text.count("engine: pytorch") == 1
-    message = "german.sampling: needs engine pytorch; base has decode.engine ctranslate2"
-    with pytest.raises(UserError, match=message):
-        read(tmp_path, text.replace("engine: pytorch", engine))
 
 
 def test_a_cell_that_is_left_out_translates_nothing(tmp_path):

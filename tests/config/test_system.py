@@ -73,26 +73,9 @@ def model(**changes):
         (lambda: Average(last=1, ensemble=True), "ensemble: needs more than one checkpoint"),
         (lambda: Average(best=1, ensemble=True), "ensemble: needs more than one checkpoint"),
         (lambda: Average(ema=True, ensemble=True), "ensemble: needs more than one checkpoint"),
-        (lambda: Decode(precision="int8"), "precision int8 needs engine ctranslate2"),
-        (
-            lambda: Decode(engine="ctranslate2", precision="bfloat16"),
-            "precision bfloat16 needs engine pytorch",
-        ),
         (
             lambda: Decode(replace_unk=True, allow_unk=False),
             "replace_unk true needs allow_unk true",
-        ),
-        (
-            lambda: Decode(engine="ctranslate2", min_length=2),
-            "min_length 2 needs engine pytorch",
-        ),
-        (
-            lambda: Decode(engine="ctranslate2", no_repeat_ngram=3),
-            "no_repeat_ngram 3 needs engine pytorch",
-        ),
-        (
-            lambda: Decode(engine="ctranslate2", replace_unk=True),
-            "replace_unk true needs engine pytorch",
         ),
         (lambda: Optimizer(momentum=0.5), "name adam has no momentum"),
         (lambda: Optimizer(name="adamw", momentum=0.0), "name adamw has no momentum"),
@@ -140,7 +123,6 @@ def test_settings_that_do_not_fit_each_other(make, said):
         lambda: Average(last=2, ensemble=True),
         lambda: Average(best=2, ensemble=True),
         lambda: Average(last=1),
-        lambda: Decode(engine="ctranslate2", precision="int8"),
         lambda: Decode(precision="bfloat16"),
         lambda: Decode(replace_unk=True),
         lambda: Decode(allow_unk=False),
@@ -164,21 +146,6 @@ def system(**changes):
             {"decode": Decode(min_length=1024)},
             "decode.min_length 1024 leaves no place for EOS in model.max_positions 1024",
         ),
-        (
-            {"decode": Decode(engine="ctranslate2"), "model": model(d_k=6)},
-            "needs d_k and d_v equal to d_model / heads, not 6 and 4 of 12 / 3",
-        ),
-        (
-            {"decode": Decode(engine="ctranslate2"), "model": model(d_v=6)},
-            "needs d_k and d_v equal to d_model / heads, not 4 and 6 of 12 / 3",
-        ),
-        (
-            {
-                "decode": Decode(engine="ctranslate2"),
-                "average": Average(last=2, ensemble=True),
-            },
-            "average.ensemble needs decode.engine pytorch",
-        ),
         ({"average": Average(ema=True)}, "training keeps no moving average without train.ema"),
         (
             {"arithmetic": "portable", "train": train(precision="bfloat16")},
@@ -192,10 +159,6 @@ def system(**changes):
             {"arithmetic": "portable", "decode": Decode(precision="bfloat16")},
             "arithmetic portable needs decode.precision float32, not bfloat16",
         ),
-        (
-            {"arithmetic": "portable", "decode": Decode(engine="ctranslate2")},
-            "arithmetic portable needs decode.engine pytorch, not ctranslate2",
-        ),
     ],
 )
 def test_parts_of_a_system_that_do_not_fit_each_other(changes, said):
@@ -207,7 +170,6 @@ def test_parts_of_a_system_that_do_not_fit_each_other(changes, said):
     "changes",
     [
         {"decode": Decode(min_length=1023)},
-        {"decode": Decode(engine="ctranslate2")},
         {"model": model(d_k=6, d_v=6)},
         {"average": Average(last=2, ensemble=True)},
         {"average": Average(ema=True), "train": train(ema=0.9)},

@@ -26,7 +26,7 @@ from bleuprint.corpus.steps.shard import Shard
 from bleuprint.corpus.test_sets import describe_test_sets, read_description
 from bleuprint.dataset.binarized import BinaryCorpus
 from bleuprint.dataset.subwords.vocabulary import EOS
-from bleuprint.decoding.engine import TorchEngine
+from bleuprint.decoding.engine import Engine
 from bleuprint.decoding.translate import search
 from bleuprint.decoding.translation_record import TRANSLATION, TranslationRecord
 from bleuprint.model.description import Averaged
@@ -240,7 +240,7 @@ def test_each_sentence_and_piece_has_the_tag(root):
     assert all(piece.source[: len(tag)] == tag for piece in pieces)
     assert max(len(piece.source) for piece in pieces) <= translator.model.settings.max_positions
     assert translator([""])[0].best[0].text == ""  # though its tag is a token
-    engine, binary = TorchEngine(translator.model, translator.decode), translator.corpus
+    engine, binary = Engine(translator.model, translator.decode), translator.corpus
     side = Side([[*tag, EOS], [*tag, *pieces[0].source[1:]]])
     corpus = SimpleNamespace(source="src", tags=binary.tags, side=lambda *_: side)
     corpus.segmentation = binary.segmentation

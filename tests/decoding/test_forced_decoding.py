@@ -12,7 +12,7 @@ import systems
 from bleuprint.dataset.batch import PairIds
 from bleuprint.dataset.subwords.vocabulary import BOS, EOS
 from bleuprint.decoding import engine, forced_decoding
-from bleuprint.decoding.engine import TorchEngine
+from bleuprint.decoding.engine import Engine
 from bleuprint.decoding.ensemble import Ensemble, models_of
 from bleuprint.decoding.forced_decoding import token_log_probs
 from bleuprint.model.transformer import Transformer
@@ -60,7 +60,7 @@ def translations(decoder):
     The beam has four hypotheses, which change places while they grow. Forced decoding gets all
     translations at once, of several lengths, so that it pads them.
     """
-    engine = TorchEngine(decoder, systems.decode(beam=4, max_len_b=4))
+    engine = Engine(decoder, systems.decode(beam=4, max_len_b=4))
     source_lengths = np.array([4, 2, 6])
     found = engine.search(SOURCES, source_lengths, best=3)
     names = []

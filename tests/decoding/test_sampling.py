@@ -9,7 +9,7 @@ from test_translate import DECODE, EMPTY, corpus, model  # noqa: F401
 
 import systems
 from bleuprint.decoding import engine
-from bleuprint.decoding.engine import TorchEngine
+from bleuprint.decoding.engine import Engine
 from bleuprint.decoding.sampling import Sampler, _draw, sample
 from bleuprint.runtime.errors import UserError
 
@@ -114,7 +114,7 @@ def test_batches_change_nothing(corpus, model, monkeypatch, top_k):  # noqa: F81
     source = corpus.binary.side("test.x", "de")
 
     def drawn(seed, parts):
-        translator = TorchEngine(model, DECODE, Sampler(seed, top_k))
+        translator = Engine(model, DECODE, Sampler(seed, top_k))
         found = []
         for part in parts:
             found += translator.search([source[i] for i in part], source.lengths[part])

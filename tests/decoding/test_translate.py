@@ -18,7 +18,7 @@ from bleuprint.dataset.subwords.vocabulary import BOS, EOS
 from bleuprint.decoding import engine, translate
 from bleuprint.decoding.attention import attention_maps, read_attention
 from bleuprint.decoding.beam_search import beam_search
-from bleuprint.decoding.engine import SPECIAL_TOKENS, TorchEngine
+from bleuprint.decoding.engine import SPECIAL_TOKENS, Engine
 from bleuprint.decoding.ensemble import Ensemble
 from bleuprint.decoding.forced_decoding import reference_loss
 from bleuprint.decoding.translation_record import TranslationRecord
@@ -63,7 +63,7 @@ def model(corpus):
 
 def outputs(model, source, settings):
     """The best output of each sentence."""
-    found = TorchEngine(model, settings).search(source, source.lengths)
+    found = Engine(model, settings).search(source, source.lengths)
     return [best.tokens for (best,) in found]
 
 
@@ -82,8 +82,8 @@ def test_the_bar_of_a_search_counts_empty_lines_too(corpus, model, monkeypatch):
     shown = bars.recorded(monkeypatch)
     source = corpus.binary.side("test.x", "de")
     monkeypatch.setattr(engine, "BATCH_TOKENS", 40)
-    TorchEngine(model, DECODE).search(source, source.lengths, progress="translate it")
-    TorchEngine(model, DECODE).search(source, source.lengths)
+    Engine(model, DECODE).search(source, source.lengths, progress="translate it")
+    Engine(model, DECODE).search(source, source.lengths)
     assert shown == [bars.Bar("translate it", 31, 31), bars.Bar("", 31, 31)]
 
 
@@ -189,7 +189,7 @@ def cross_entropy(model, corpus, test):
     return {"nats": nats, "tokens": tokens}
 
 
-@pytest.mark.parametrize("changes", [{"engine": "ctranslate2", "precision": "int8"}, {"beam": 3}])
+@pytest.mark.parametrize("changes", [{"precision": "bfloat16"}, {"beam": 3}])
 def test_the_loss_is_that_of_the_stored_weights(corpus, model, stored, tmp_path, changes):
     translate_into(tmp_path, corpus, stored, dataclasses.replace(DECODE, **changes))
     assert read_json(tmp_path / "translation.json")["losses"] == losses_by_hand(model, corpus)
@@ -236,7 +236,7 @@ def test_translations_that_their_limit_cut_are_recorded(corpus, model, stored, t
 
     def lengths(name, limit):
         decode = dataclasses.replace(DECODE, beam=1, max_len_a=0, max_len_b=limit)
-        found = translate.search(TorchEngine(model, decode), corpus.binary, name)
+        found = translate.search(Engine(model, decode), corpus.binary, name)
         return [len(each.tokens) for each in found]
 
     limit, expected = 4, {}
@@ -258,11 +258,8 @@ def test_a_reference_beyond_the_positions_has_no_loss(corpus, model, monkeypatch
         assert (reference_loss(model, corpus.binary, "test.x") is not None) == known
 
 
-@pytest.mark.parametrize("engine", ["pytorch", "ctranslate2"])
-def test_where_the_model_looked_is_kept_of_the_first_sentences(
-    corpus, model, stored, tmp_path, engine
-):
-    settings = dataclasses.replace(DECODE, engine=engine)
+def test_where_the_model_looked_is_kept_of_the_first_sentences(corpus, model, stored, tmp_path):
+    settings = DECODE
     translate_into(tmp_path, corpus, stored, settings)
     kept = read_attention(tmp_path / "attention.json", "x")
     source = corpus.binary.side("test.x", "de")
@@ -297,7 +294,7 @@ def test_an_ensemble_of_checkpoints_translates(corpus, model, tmp_path):
     translate.translate_tests(*given, corpus.root / "tokens")
     source = corpus.binary.side("test.x", "de")
     ensemble = Ensemble([other, model])
-    found = TorchEngine(ensemble, DECODE).search(source, source.lengths)
+    found = Engine(ensemble, DECODE).search(source, source.lengths)
     expected = [corpus.binary.text("en", best.tokens) for (best,) in found]
     path = tmp_path / "results" / "hypotheses" / "test.x.en"
     assert path.read_text().split("\n")[:-1] == expected
@@ -308,6 +305,11 @@ def test_an_ensemble_of_checkpoints_translates(corpus, model, tmp_path):
     assert record["losses"]["x"] == reference_loss(
         Ensemble([other, model]), corpus.binary, "test.x"
     )
-    with pytest.raises(UserError, match="ctranslate2 decodes with one model, not an ensemble"):
-        ctranslate2 = dataclasses.replace(DECODE, engine="ctranslate2")
-        translate.create_engine(ensemble, corpus.binary, ctranslate2)
+
+
+def test_a_beam_wider_than_the_vocabulary_is_refused(model):
+    size = model.projection.out_features
+    translate.create_engine(copy.deepcopy(model), dataclasses.replace(DECODE, beam=size))
+    message = f"a beam of {size + 1} is wider than the vocabulary of {size} tokens"
+    with pytest.raises(UserError, match=message):
+        translate.create_engine(model, dataclasses.replace(DECODE, beam=size + 1))

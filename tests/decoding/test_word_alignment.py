@@ -12,7 +12,7 @@ from bleuprint.config.corpus import SentencePiece, Units, Words
 from bleuprint.config.system import Average
 from bleuprint.dataset.subwords.vocabulary import BOS, EOS, PAD, UNK
 from bleuprint.decoding import translate
-from bleuprint.decoding.engine import TorchEngine
+from bleuprint.decoding.engine import Engine
 from bleuprint.decoding.word_alignment import WordAligner, WordAlignment, output_places
 from bleuprint.model.transformer import AttentionWeights, Transformer
 from bleuprint.text.parallel import read_lines
@@ -109,7 +109,7 @@ def test_the_stage_replaces_unknown_words(words, tmp_path):
         for name in ("None", "True")
     )
     source = corpus.side("test.x", "de")
-    found = TorchEngine(model, settings).search(source, source.lengths)
+    found = Engine(model, settings).search(source, source.lengths)
     texts = words.text("tokens").files("test.x")[0]
     lines, changed = list(read_lines(texts)), 0
     for i, (line, (best,)) in enumerate(zip(lines, found, strict=True)):

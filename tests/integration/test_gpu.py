@@ -13,7 +13,7 @@ from bleuprint.config.paths import Cell
 from bleuprint.dataset.batching import Position
 from bleuprint.dataset.binarized import BinaryCorpus
 from bleuprint.dataset.packed_batch import PackedBatch
-from bleuprint.decoding.engine import TorchEngine
+from bleuprint.decoding.engine import Engine
 from bleuprint.model.transformer import Transformer
 from bleuprint.model.weights import named_weights
 from bleuprint.runtime.distributed.group import Group
@@ -191,7 +191,7 @@ def test_the_search_finds_what_it_finds_on_the_cpu(folder):
     side = corpus.side("test.x", corpus.source)
     found = {}
     for device in (CPU, DEVICE):
-        engine = TorchEngine(model.to(device), systems.decode(beam=4))
+        engine = Engine(model.to(device), systems.decode(beam=4))
         found[device] = [best[0].tokens for best in engine.search(side, side.lengths)]
     assert found[DEVICE] == found[CPU]
     assert len({tuple(tokens) for tokens in found[CPU]}) > 10

@@ -87,8 +87,8 @@ def test_what_is_portable_on_no_processor_is_refused():
     for precision in ("bfloat16", "tf32"):
         with pytest.raises(ValueError, match=rf"train.precision float32, not {precision}"):
             system(arithmetic="portable", train=train(precision=precision))
-    with pytest.raises(ValueError, match=r"arithmetic portable needs decode.engine pytorch, not"):
-        system(arithmetic="portable", decode=Decode(engine="ctranslate2"))
+    with pytest.raises(ValueError, match=r"portable needs decode.precision float32, not bfloat16"):
+        system(arithmetic="portable", decode=Decode(precision="bfloat16"))
     with pytest.raises(ValueError, match=r"portable needs train.compile false, not true"):
         system(arithmetic="portable", train=train(compile=True))
 

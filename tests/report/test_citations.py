@@ -115,11 +115,9 @@ def test_what_every_experiment_rests_on_is_cited_and_what_one_does_not_use_is_no
     plain = cited(train={"optimizer": adamw})
     assert plain >= {"vaswani-etal-2017-attention", "papineni-etal-2002-bleu", "bleuprint"}
     assert "loshchilov-hutter-2019-decoupled" in plain
-    fast = replace(small.decode, engine="ctranslate2")
     for key, used in {
         "kingma-ba-2015-adam": cited(train={"optimizer": adam}),
         "szegedy-etal-2016-rethinking": cited(train={"label_smoothing": 0.1}),
-        "klein-etal-2020-opennmt": cited(decode=fast, arithmetic="native"),
         "riezler-maxwell-2005-pitfalls": {*parse(citations(SETTINGS["phrasebook"]))},
     }.items():
         assert key in used and key not in plain

@@ -63,7 +63,7 @@ systems:
       keep: {last: 2, best: 0, every: 0}
     average: {last: 2}
     decode: {beam: 1, length_penalty: {kind: gnmt, alpha: 0.6}, max_len_a: 1, max_len_b: 10,
-             min_length: 0, no_repeat_ngram: 0, allow_unk: true, engine: pytorch,
+             min_length: 0, no_repeat_ngram: 0, allow_unk: true,
              precision: float32}
 published: []
 """  # noqa: E501

@@ -14,7 +14,7 @@ import torch
 
 import systems
 from bleuprint.dataset.batch import Batch, PairIds
-from bleuprint.decoding.engine import TorchEngine
+from bleuprint.decoding.engine import Engine
 from bleuprint.model.linear import pack_weights
 from bleuprint.model.transformer import Transformer
 from bleuprint.runtime.arithmetic_state import first_deviation
@@ -52,7 +52,7 @@ def main():
     pack_weights(model)
     sources = sentences(rng, 20)
     lengths = np.array([len(source) for source in sources])
-    outputs = TorchEngine(model, systems.decode(beam=4)).search(sources, lengths, best=4)
+    outputs = Engine(model, systems.decode(beam=4)).search(sources, lengths, best=4)
     found["deviation"] = first_deviation()
     found["outputs"] = hashlib.sha256(repr(outputs).encode()).hexdigest()
     found["processor"] = next(

@@ -38,13 +38,10 @@ def check_tokenizers(settings: Settings) -> None:
 
 
 def precision(name: str, system: System) -> Iterator[str]:
-    """Notes on settings that are slow or inexact on this machine's CPU."""
+    """Yield notes on number formats that this machine's CPU has to emulate."""
     lacking = {"tf32", "float16"}
     if not processor.THIS.has_bfloat16:
         lacking.add("bfloat16")
     for part, value in (("train", system.train.precision), ("decode", system.decode.precision)):
         if value in lacking:
             yield f"systems.{name}.{part}.precision {value}: this machine's CPU does not have it"
-    if system.decode.precision == "int8" and not processor.THIS.has_vnni:
-        where = f"systems.{name}.decode.precision int8"
-        yield f"{where}: sums overflow on this machine's CPU, which lacks VNNI: BLEU will be lower"

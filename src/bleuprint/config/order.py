@@ -70,14 +70,11 @@ def _check_synthetic(
         if not (text := texts.get(part)):
             message = f"no {part} with source or target alone; {there_are(part, texts)}"
             raise SettingError([*keys, "part_of"], message)
-        system = _training(keys, made.system, made.corpus, cells)
+        _training(keys, made.system, made.corpus, cells)
         sides, trained = corpora[made.part_of].languages, corpora[made.corpus].languages
         if trained != (needs := sides[:: 1 if text.synthetic_side == "target" else -1]):
             message = f"{made.corpus} is {' to '.join(trained)}, and {name} of {made.part_of} needs"
             raise SettingError([*keys, "corpus"], f"{message} {' to '.join(needs)}")
-        if made.sampling and (engine := system.decode.engine) != "pytorch":
-            message = f"needs engine pytorch; {made.system} has decode.engine {engine}"
-            raise SettingError([*keys, "sampling"], message)
         if made.noise and text.synthetic_side != "source":
             message = f"is for synthetic sources, and {name} has a synthetic {text.synthetic_side}"
             raise SettingError([*keys, "noise"], message)

@@ -252,9 +252,8 @@ class Decode:
     An output has at most `max_len_a` * source tokens + `max_len_b` tokens and at least
     `min_length`, EOS not counted. `no_repeat_ngram`: no n-gram of this order occurs twice in an
     output (0: no limit). `allow_unk`: whether an output may contain the unknown token.
-    `engine`, `precision`: the implementation, and its number format; int8 needs CTranslate2,
-    bfloat16 the engine pytorch. `replace_unk`: puts the source word with the largest
-    cross-attention weight in place of an unknown one (word_alignment.py).
+    `precision`: the number format of the weights. `replace_unk`: puts the source word with the
+    largest cross-attention weight in place of an unknown one (word_alignment.py).
     """
 
     beam: Annotated[int, Interval(ge=1, le=WIDEST)] = 4
@@ -264,24 +263,14 @@ class Decode:
     min_length: Annotated[int, Interval(ge=0, le=100_000)] = 0
     no_repeat_ngram: Annotated[int, Interval(ge=0, le=100_000)] = 0
     allow_unk: bool = True
-    engine: Literal["pytorch", "ctranslate2"] = "pytorch"
-    precision: Literal["float32", "bfloat16", "int8"] = "float32"
+    precision: Literal["float32", "bfloat16"] = "float32"
     replace_unk: bool | None = None
 
     def __post_init__(self) -> None:
-        if (self.engine, self.precision) == ("pytorch", "int8"):
-            raise ValueError("precision int8 needs engine ctranslate2")
-        if (self.engine, self.precision) == ("ctranslate2", "bfloat16"):
-            raise ValueError("precision bfloat16 needs engine pytorch")
         if self.replace_unk and not self.allow_unk:
             raise ValueError(
                 "replace_unk true needs allow_unk true: without it, outputs contain no unknown word"
             )
-        for name in ("min_length", "no_repeat_ngram", "replace_unk"):
-            if self.engine == "ctranslate2" and getattr(self, name):
-                # it masks tokens before the softmax, and so normalizes differently from ours
-                given = str(getattr(self, name)).lower()
-                raise ValueError(f"{name} {given} needs engine pytorch")
 
 
 @dataclass(frozen=True)
@@ -306,16 +295,7 @@ class System:
         if (least := self.decode.min_length) >= (most := model.max_positions):
             where = f"model.max_positions {most}"
             raise ValueError(f"decode.min_length {least} leaves no place for EOS in {where}")
-        if self.decode.engine == "ctranslate2" and not (
-            model.d_k * model.heads == model.d_v * model.heads == model.d_model
-        ):
-            raise ValueError(
-                f"decode.engine ctranslate2 needs d_k and d_v equal to d_model / heads, not "
-                f"{model.d_k} and {model.d_v} of {model.d_model} / {model.heads}"
-            )
         self.check_average(self.train.max_updates)
-        if self.average.ensemble and self.decode.engine == "ctranslate2":
-            raise ValueError("average.ensemble needs decode.engine pytorch")
         if self.average.ema and self.train.ema is None:
             raise ValueError("average.ema true: training keeps no moving average without train.ema")
 
@@ -344,7 +324,6 @@ class System:
             ("train.precision", self.train.precision, "float32"),
             ("train.compile", str(bool(self.train.compile)).lower(), "false"),
             ("decode.precision", self.decode.precision, "float32"),
-            ("decode.engine", self.decode.engine, "pytorch"),
         ):
             if value != needed:
                 raise ValueError(f"arithmetic portable needs {name} {needed}, not {value}")

@@ -1,4 +1,4 @@
-"""Search, and the engines and stages that use it.
+"""Search, and the stages that use it.
 
 May import the packages from runtime to model.
 """

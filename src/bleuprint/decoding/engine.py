@@ -1,6 +1,5 @@
-"""Search engines, which translate many sentences, and the one of this project."""
+"""The search engine, which translates many sentences."""
 
-from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 
@@ -29,14 +28,17 @@ SPECIAL_TOKENS = SpecialTokens(bos=BOS, eos=EOS, unk=UNK)
 Sources = Sequence[Sentence] | Sentences
 
 
-class Engine(ABC):
-    """Searches with the settings `decode`.
+class Engine:
+    """Beam search with the settings `decode`, or sampling, in batches of sentences of like length.
 
     `max_source_length`: the maximum length of a source in tokens, EOS included.
     """
 
-    def __init__(self, decode: Decode, max_source_length: int) -> None:
-        self.decode, self.max_source_length = decode, max_source_length
+    def __init__(self, model: Decoder, decode: Decode, sampler: Sampler | None = None) -> None:
+        self.decode = decode
+        self.max_source_length = model.settings.max_positions
+        self._model = model
+        self._sampler = sampler
 
     def search(
         self, sources: Sources, lengths: Lengths, best: int = 1, progress: str | None = None
@@ -55,23 +57,10 @@ class Engine(ABC):
             bar.advance(len(batch))
         return outputs
 
-    @abstractmethod
     def _search(
         self, sources: Sources, lengths: Lengths, rows: Indices, best: int
     ) -> Iterator[tuple[list[int], NBest]]:
-        """The outputs of the sentences `rows`, some rows at a time."""
-
-
-class TorchEngine(Engine):
-    """Beam search with torch, or sampling, in batches of sentences of similar length."""
-
-    def __init__(self, model: Decoder, decode: Decode, sampler: Sampler | None = None) -> None:
-        super().__init__(decode, model.settings.max_positions)
-        self._model, self._sampler = model, sampler
-
-    def _search(
-        self, sources: Sources, lengths: Lengths, rows: Indices, best: int
-    ) -> Iterator[tuple[list[int], NBest]]:
+        """Yield the outputs of the sentences `rows`, a batch at a time."""
         device, sampler = self._model.device, self._sampler
         randoms = sampler.randoms(len(lengths)) if sampler else []
         order = rows[np.argsort(-lengths[rows], kind="stable")]

@@ -15,9 +15,8 @@ from bleuprint.decoding.attention import (
     write_attention,
 )
 from bleuprint.decoding.beam_search import Hypothesis
-from bleuprint.decoding.ctranslate2_engine import CTranslate2Engine
-from bleuprint.decoding.engine import Engine, TorchEngine
-from bleuprint.decoding.ensemble import Decoder, Ensemble, load_decoder, models_of
+from bleuprint.decoding.engine import Engine
+from bleuprint.decoding.ensemble import Decoder, load_decoder, models_of
 from bleuprint.decoding.forced_decoding import reference_loss
 from bleuprint.decoding.sampling import Sampler
 from bleuprint.decoding.translation_record import TRANSLATION, TranslationRecord
@@ -47,7 +46,7 @@ def translate_tests(
         corpus.verify(name)
     # before the engine, which may round the weights
     losses = {name.removeprefix("test."): reference_loss(model, corpus, name) for name in tests}
-    engine, newest = create_engine(model, corpus, decode), models_of(model)[-1]
+    engine, newest = create_engine(model, decode), models_of(model)[-1]
     aligner = WordAligner(newest, corpus, decode)
     hypotheses = results / "hypotheses"
     maps: dict[str, list[SentenceAttention]] = {}
@@ -91,28 +90,30 @@ def translate_tests(
     write_attention(results / ATTENTION, maps)
 
 
-def create_engine(
-    model: Decoder, corpus: BinaryCorpus, decode: Decode, sampler: Sampler | None = None
-) -> Engine:
-    """The engine that `decode` names, for a model trained on the vocabularies of `corpus`.
+def create_engine(model: Decoder, decode: Decode, sampler: Sampler | None = None) -> Engine:
+    """Prepare a model for searching with `decode`.
 
-    `sampler`: what outputs are drawn with, instead of beam search; with the engine pytorch.
+    Args:
+        model: Trained weights, in float32; they are rounded to `decode.precision`.
+        decode: The settings of the search.
+        sampler: Draws outputs, instead of beam search.
 
-    Raises UserError if the beam is wider than the vocabulary.
+    Returns:
+        The engine, which translates sentences.
+
+    Raises:
+        UserError: The beam is wider than the vocabulary, or the machine lacks the precision.
     """
-    if decode.beam > (size := model.projection.out_features):
+    size = model.projection.out_features
+    if decode.beam > size:
         raise UserError(f"a beam of {decode.beam} is wider than the vocabulary of {size} tokens")
-    if decode.engine == "ctranslate2":
-        if isinstance(model, Ensemble):
-            raise UserError("decode.engine ctranslate2 decodes with one model, not an ensemble")
-        return CTranslate2Engine(model, corpus, decode)
     check_precision("decode.precision", decode.precision, model.device)
     for each in models_of(model):
         if decode.precision == "bfloat16":
             round_to_bfloat16(each)
             each.activations = torch.bfloat16
         pack_weights(each)
-    return TorchEngine(model, decode, sampler)
+    return Engine(model, decode, sampler)
 
 
 def search(

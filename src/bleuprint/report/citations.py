@@ -82,7 +82,7 @@ def _used(settings: Settings) -> set[str]:
         for system in settings.systems_on(name.partition("/")[0]).values():
             model, train = system.model, system.train
             used |= {model.positional_encoding, model.normalization, model.activation}
-            used |= {train.optimizer.name, system.decode.engine}
+            used |= {train.optimizer.name}
             used |= {"smoothing" if train.label_smoothing else ""}
             used |= {"dropout" if train.bpe_dropout else ""}
     return used

@@ -166,7 +166,7 @@ def _cell(run: Results, test: str) -> _Row:
         **{name: getattr(training, name) for name in _OF_TRAINING},
         "training_flops": training.flops,
         "models": run.translation.models,
-        "engine": decode["engine"],
+        "engine": "pytorch",
         "precision": decode["precision"],
         "training_sha256": training.fingerprint,
         "binary_sha256": training.data,

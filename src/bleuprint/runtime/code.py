@@ -4,7 +4,7 @@ import subprocess
 from importlib.metadata import distributions
 from pathlib import Path
 
-_LIBRARIES = ("torch", "sacrebleu", "sacremoses", "subword-nmt", "ctranslate2")
+_LIBRARIES = ("torch", "sacrebleu", "sacremoses", "subword-nmt")
 
 
 def versions() -> str:

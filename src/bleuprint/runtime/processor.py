@@ -44,11 +44,6 @@ class Processor:
         """Whether it multiplies in bfloat16; others emulate it, slower than float32."""
         return not self.flags.isdisjoint(("avx512_bf16", "amx_bf16", "amx_tile"))
 
-    @property
-    def has_vnni(self) -> bool:
-        """Whether it adds products of 8-bit integers in 32 bits; others overflow at 16 bits."""
-        return any("vnni" in flag for flag in self.flags)
-
 
 def read(cpuinfo: Path = _CPUINFO) -> Processor:
     """Return the processor that Linux describes in the file `cpuinfo`."""

@@ -48,7 +48,7 @@ def export(settings: Settings, cell: Cell, output: Path, precision: Precision) -
         "max_positions": model.settings.max_positions,
         **dataclasses.asdict(settings.corpus(cell.corpus).tokenize),
         **dump(system.decode),
-        "precision": precision,  # of CTranslate2, which is its only engine
+        "precision": precision,  # of the exported weights
     }
     with whole_folder(output) as partial:
         convert(model, (source, target), partial / "model", precision)
@@ -75,7 +75,7 @@ def readme(settings: Settings, cell: Cell, precision: Precision, trained_on: str
         packages=["ctranslate2", "psutil", *text_libraries(corpus)],
         precision=precision,
         trained_on=trained_on,
-        engine=settings.system_on(cell.system, cell.corpus).decode,
+        scored_precision=settings.system_on(cell.system, cell.corpus).decode.precision,
         licenses={name: corpus.license_and_citation[name].license for name in sorted(used)},
         results=results,
         labels={key: MEASURES[key].label for key in SCORES},

@@ -145,7 +145,7 @@ class Translator:
         self.source, self.target = languages or (corpus.source, corpus.target)
         self._aligner = WordAligner(model, corpus, decode)
         self._tag = self._encode([tag(self.target)]) if corpus.tags else []
-        self._engine = create_engine(model, corpus, decode, sampler)
+        self._engine = create_engine(model, decode, sampler)
         self._most = self._engine.max_source_length
         self.known = KnownWords(corpus, self.source)
 
