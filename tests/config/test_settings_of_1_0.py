@@ -9,6 +9,8 @@ from tools.settings_of_1_0 import stored_settings
 
 SETTINGS_OF_1_0 = stored_settings()
 
+# In place of the value of a key that one side lacks.
+MISSING = "missing"
 # What old dotted keys of the resolved settings are called now, as regular expressions. Each rule
 # applies to what the rules before it give.
 RENAMED = [
@@ -20,6 +22,9 @@ RENAMED = [
 CHANGED = {
     # the recipe has its own test sets, so that this share is used by nothing: its default is shown
     ("iwslt14-de-en", "corpora.iwslt14-de-en.split.test"): (0.0, 0.05),
+    # the page showed attention of every system, and now of those that ask for it
+    ("toy-sentence", "cells.toy.toy-sentence.decode.attention"): (MISSING, True),
+    ("toy-sentence", "cells.reader.toy-sentences.decode.attention"): (MISSING, True),
 }
 # Keys that 1.0.0 did not have, as regular expressions, and the only value that recipes have there.
 ADDED = {
@@ -31,7 +36,6 @@ REMOVED = {
     # there is one engine
     r"cells\.[^.]+\.[^.]+\.decode\.engine": "pytorch",
 }
-MISSING = "missing"
 
 
 def flattened(value, key=""):

@@ -148,7 +148,7 @@ def translate_into(folder, corpus, stored, settings):
 
 
 def test_hypotheses_go_to_files(corpus, model, stored, tmp_path):
-    settings = DECODE
+    settings = dataclasses.replace(DECODE, attention=True)
     hypotheses, made = tmp_path / "hypotheses", tmp_path / "translation.json"
     translate_into(tmp_path, corpus, stored, settings)
     written = (tmp_path / "hypotheses" / "test.x.en").read_text(encoding="utf-8").split("\n")
@@ -259,9 +259,9 @@ def test_a_reference_beyond_the_positions_has_no_loss(corpus, model, monkeypatch
 
 
 def test_where_the_model_looked_is_kept_of_the_first_sentences(corpus, model, stored, tmp_path):
-    settings = DECODE
+    settings = dataclasses.replace(DECODE, attention=True)
     translate_into(tmp_path, corpus, stored, settings)
-    kept = read_attention(tmp_path / "attention.json", "x")
+    kept = read_attention(tmp_path / "hypotheses" / "attention.json", "x")
     source = corpus.binary.side("test.x", "de")
     lengths = [int(length) - 1 for length in source.lengths]
     assert [one.line - 1 for one in kept] == [i for i in range(31) if 6 <= lengths[i] <= 14][:2]
@@ -274,9 +274,22 @@ def test_where_the_model_looked_is_kept_of_the_first_sentences(corpus, model, st
             stored_map = one.maps[kind]
             assert (stored_map.rows, stored_map.columns) == (exact.rows, exact.columns)
             assert stored_map.weights == pytest.approx(exact.weights, abs=1 / 510 + 1e-6)
-    first = (tmp_path / "attention.json").read_bytes()
+    first = (tmp_path / "hypotheses" / "attention.json").read_bytes()
     translate_into(tmp_path, corpus, stored, settings)
-    assert (tmp_path / "attention.json").read_bytes() == first
+    assert (tmp_path / "hypotheses" / "attention.json").read_bytes() == first
+
+
+def test_attention_is_kept_only_where_it_is_asked_for(corpus, stored, tmp_path):
+    for folder, asked in (("without", None), ("with", True)):
+        settings = dataclasses.replace(DECODE, attention=asked)
+        translate_into(tmp_path / folder, corpus, stored, settings)
+    without = {path.name for path in (tmp_path / "without").rglob("*") if path.is_file()}
+    assert without == {"test.x.en", "test.y.en", "translation.json"}
+    for name in ("test.x.en", "test.y.en"):
+        kept = (tmp_path / "with" / "hypotheses" / name).read_bytes()
+        assert kept == (tmp_path / "without" / "hypotheses" / name).read_bytes()
+    record = read_json(tmp_path / "with" / "translation.json")
+    assert list(record["hypotheses"]) == ["test.x.en", "test.y.en"]
 
 
 def test_an_ensemble_of_checkpoints_translates(corpus, model, tmp_path):

@@ -16,7 +16,8 @@ SYSTEMS = ("tiny", "small", "c", "d", "e", "f", "g", "h")
 @pytest.fixture(scope="module")
 def file(tmp_path_factory):
     root = tmp_path_factory.mktemp("made")
-    settings = trees.settings_in(root, SYSTEMS, {"news-en-de": ("first", "second")})
+    corpora = {"news-en-de": ("first", "second")}
+    settings = trees.settings_in(root, SYSTEMS, corpora, attention=True)
     trees.write_all(root, settings)
     with pytest.MonkeyPatch.context() as patch:
         trees.few_samples(patch)

@@ -122,7 +122,7 @@ def test_lines_are_sorted_and_one_system_stands_alone(page):
 
 def test_a_map_is_of_what_is_chosen(page, context):
     path = context.root / Cell("small", "news-en-de", 1).results
-    (kept,) = read_attention(path / "attention.json", "first")
+    (kept,) = read_attention(path / "hypotheses" / "attention.json", "first")
     choose(page, "#attention", "System", "small")
     for kind, one in kept.maps.items():
         choose(page, "#attention", "Kind", kind)

@@ -52,7 +52,9 @@ def all_samples(patch):
         patch.setattr(significance, name, number)
 
 
-def settings_in(root, systems=("tiny", "small"), corpora=None, seeds=(1,), external=None):
+def settings_in(
+    root, systems=("tiny", "small"), corpora=None, seeds=(1,), external=None, attention=None
+):
     """Write a params.yaml and what `resolve` writes, and return the settings.
 
     Args:
@@ -61,6 +63,7 @@ def settings_in(root, systems=("tiny", "small"), corpora=None, seeds=(1,), exter
         corpora: The test sets of each corpus, whose name ends in its languages.
         seeds: The seeds of the trainings.
         external: The external systems by name, as in params.yaml.
+        attention: The setting `decode.attention` of the systems.
     """
     if corpora is None:
         corpora = {"news-en-de": ("first", "second"), "talks-en-fr": ("only",)}
@@ -69,7 +72,7 @@ def settings_in(root, systems=("tiny", "small"), corpora=None, seeds=(1,), exter
         "seeds": list(seeds),
         "published": [],
         "corpora": {name: _corpus(name, tests) for name, tests in corpora.items()},
-        "systems": {name: _system() for name in systems} | (external or {}),
+        "systems": {name: _system(attention) for name in systems} | (external or {}),
     }
     root.mkdir(parents=True, exist_ok=True)
     with (root / "params.yaml").open("w", encoding="utf-8") as file:
@@ -143,7 +146,8 @@ def translate(root, settings, cell, test, lines):
 def finish(root, settings, cell):
     """Write the records of a cell's translations, its attention maps and its scores."""
     write_translation(root, settings, cell)
-    write_maps(root, settings, cell)
+    if settings.system(cell.system).decode.attention:
+        write_maps(root, settings, cell)
     score_cell(settings, *cell, root)
 
 
@@ -160,7 +164,9 @@ def write_translation(root, settings, cell):
         "model": _fingerprint(cell),
         "averaged": {"settings": system.average.given, "updates": [20]},
         "decode": dataclasses.asdict(system.decode),
-        "hypotheses": {path.name: sha256_of(path) for path in (folder / "hypotheses").iterdir()},
+        "hypotheses": {
+            path.name: sha256_of(path) for path in (folder / "hypotheses").glob("test.*")
+        },
         "losses": {test: {"nats": 100.0, "tokens": 80} for test in tests},
     }
     write_json(folder / "translation.json", made)
@@ -188,7 +194,7 @@ def write_maps(root, settings, cell):
             weights = _weights(draw, len(rows), len(columns))
             maps[kind] = AttentionMap(rows, columns, weights)
         maps_by_test[test] = [SentenceAttention(1, maps)]
-    write_attention(root / cell.results / ATTENTION, maps_by_test)
+    write_attention(root / cell.results / "hypotheses" / ATTENTION, maps_by_test)
 
 
 def write_all(root, settings):
@@ -344,8 +350,11 @@ def _corpus(name, tests):
     return corpus_entry(source, target, sets)
 
 
-def _system():
+def _system(attention):
     system = dataclasses.replace(
-        systems.SYSTEM, train=systems.train(max_updates=10), average=Average(last=1)
+        systems.SYSTEM,
+        train=systems.train(max_updates=10),
+        average=Average(last=1),
+        decode=systems.decode(attention=attention),
     )
     return systems.as_yaml(system)  # type: ignore[no-any-return]

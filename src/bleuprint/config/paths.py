@@ -75,8 +75,8 @@ class Cell(NamedTuple):
 
     @property
     def results(self) -> Path:
-        """Reproducible outputs: training.json, curves.json, hypotheses/, translation.json,
-        attention.json and scores.json.
+        """Reproducible outputs: training.json, curves.json, hypotheses/, translation.json
+        and scores.json.
         """
         return Path("results", self._path)
 

@@ -253,7 +253,8 @@ class Decode:
     `min_length`, EOS not counted. `no_repeat_ngram`: no n-gram of this order occurs twice in an
     output (0: no limit). `allow_unk`: whether an output may contain the unknown token.
     `precision`: the number format of the weights. `replace_unk`: puts the source word with the
-    largest cross-attention weight in place of an unknown one (word_alignment.py).
+    largest cross-attention weight in place of an unknown one (word_alignment.py). `attention`:
+    keeps where the model looked in a few sentences of each test set, which the page then shows.
     """
 
     beam: Annotated[int, Interval(ge=1, le=WIDEST)] = 4
@@ -265,6 +266,7 @@ class Decode:
     allow_unk: bool = True
     precision: Literal["float32", "bfloat16"] = "float32"
     replace_unk: bool | None = None
+    attention: bool | None = None
 
     def __post_init__(self) -> None:
         if self.replace_unk and not self.allow_unk:

@@ -21,8 +21,9 @@ from bleuprint.decoding.forced_decoding import reference_loss
 from bleuprint.decoding.sampling import Sampler
 from bleuprint.decoding.translation_record import TRANSLATION, TranslationRecord
 from bleuprint.decoding.word_alignment import WordAligner
-from bleuprint.model.description import DESCRIPTION, ModelDescription
+from bleuprint.model.description import DESCRIPTION, Averaged, ModelDescription
 from bleuprint.model.linear import check_precision, pack_weights, round_to_bfloat16
+from bleuprint.model.transformer import Transformer
 from bleuprint.runtime.errors import UserError
 from bleuprint.runtime.files import RERUN, DamagedFile, sha256_of, whole_folder
 from bleuprint.runtime.schema import dump
@@ -32,12 +33,21 @@ from bleuprint.text.parallel import count_lines, read_lines
 def translate_tests(
     corpus_folder: Path, model_folder: Path, decode: Decode, results: Path, tokens: Path
 ) -> None:
-    """Translate every test set; `tokens`: the folder of the tokenized text.
+    """Translate every test set of a corpus.
 
-    Writes into `results` the translations (hypotheses/test.NAME.LANGUAGE), their provenance with
-    the losses of the references (translation.json) and maps of a few sentences of each set
-    (attention.json).
+    Args:
+        corpus_folder: The binarized corpus.
+        model_folder: The averaged model.
+        decode: The settings of the search.
+        results: The folder for the outputs: the translations (hypotheses/test.NAME.LANGUAGE), with
+            `decode.attention` also where the model looked (hypotheses/attention.json), and their
+            provenance with the losses of the references (translation.json).
+        tokens: The folder of the tokenized text.
+
+    Raises:
+        UserError: A file is damaged, or belongs to another corpus.
     """
+    fingerprint, averaged = _origin(model_folder)
     corpus = BinaryCorpus(corpus_folder)
     device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
     model = load_decoder(model_folder, corpus).to(device)
@@ -51,43 +61,81 @@ def translate_tests(
     hypotheses = results / "hypotheses"
     maps: dict[str, list[SentenceAttention]] = {}
     cut_lines = dict[str, list[int]]()
-    with whole_folder(hypotheses) as partial:
+    with whole_folder(hypotheses) as unfinished:
         for name in tests:
+            test = name.removeprefix("test.")
             title = " ".join(("translate", *results.parts[-3:], name))  # system, corpus, seed
             found = search(engine, corpus, name, progress=title)
+            cut = [line for line, each in enumerate(found, 1) if each.is_cut]
+            if cut:
+                cut_lines[test] = cut
             outputs = [each.tokens for each in found]
-            if cut := [line for line, each in enumerate(found, 1) if each.is_cut]:
-                cut_lines[name.removeprefix("test.")] = cut
-            source, path = corpus.side(name, corpus.source), tokens / f"{name}.{corpus.source}"
-            if (line_count := count_lines(path)) != len(source):
-                raise UserError(f"{path}: has {line_count} lines, not {len(source)}; {RERUN}")
-            texts = (line.split(" ")[bool(corpus.tags) :] for line in read_lines(path))
-            lines = [
-                corpus.detokenizer(source[i])(aligner.output_words(source[i].tolist(), words, ids))
-                for i, (words, ids) in enumerate(zip(texts, outputs, strict=True))
-            ]
+            source_file = tokens / f"{name}.{corpus.source}"
+            lines = _detokenized(corpus, aligner, name, outputs, source_file)
             text = "".join(f"{line}\n" for line in lines)
-            (partial / f"{name}.{corpus.target}").write_bytes(text.encode())
-            maps[name.removeprefix("test.")] = [
-                SentenceAttention(
-                    i + 1, attention_maps(newest, corpus, source[i].tolist(), outputs[i])
-                )
-                for i in select_sentences(source.lengths)
-            ]
-    described = ModelDescription.read(model_folder)
-    if described.fingerprint is None or described.averaged is None:
-        problem = "it does not say which training and which average it is of"
-        raise DamagedFile(model_folder / DESCRIPTION, problem)
+            (unfinished / f"{name}.{corpus.target}").write_bytes(text.encode())
+            if decode.attention:
+                maps[test] = _attention_of_few(newest, corpus, name, outputs)
+        hashes = {path.name: sha256_of(path) for path in sorted(unfinished.iterdir())}
+        if decode.attention:
+            write_attention(unfinished / ATTENTION, maps)
     record = TranslationRecord(
-        model=described.fingerprint,
-        averaged=described.averaged,
+        model=fingerprint,
+        averaged=averaged,
         decode=dump(decode),
-        hypotheses={path.name: sha256_of(path) for path in sorted(hypotheses.iterdir())},
+        hypotheses=hashes,
         losses=losses,
         cut=cut_lines,
     )
     record.write(results / TRANSLATION)
-    write_attention(results / ATTENTION, maps)
+
+
+def _origin(model_folder: Path) -> tuple[str, Averaged]:
+    """Return the fingerprint of the training that a model comes from, and of which average it is.
+
+    Raises DamagedFile if the model's description does not say it.
+    """
+    described = ModelDescription.read(model_folder)
+    if described.fingerprint is None or described.averaged is None:
+        problem = "it does not say which training and which average it is of"
+        raise DamagedFile(model_folder / DESCRIPTION, problem)
+    return described.fingerprint, described.averaged
+
+
+def _detokenized(
+    corpus: BinaryCorpus,
+    aligner: WordAligner,
+    name: str,
+    outputs: list[list[int]],
+    source_file: Path,
+) -> list[str]:
+    """Return the text of a set's translations.
+
+    `outputs`: their token ids; `source_file`: the words of the sources, for `replace_unk`.
+    """
+    source = corpus.side(name, corpus.source)
+    line_count = count_lines(source_file)
+    if line_count != len(source):
+        raise UserError(f"{source_file}: has {line_count} lines, not {len(source)}; {RERUN}")
+    lines = []
+    for row, line in enumerate(read_lines(source_file)):
+        words = line.split(" ")[bool(corpus.tags) :]
+        ids = source[row]
+        output_words = aligner.output_words(ids.tolist(), words, outputs[row])
+        lines.append(corpus.detokenizer(ids)(output_words))
+    return lines
+
+
+def _attention_of_few(
+    model: Transformer, corpus: BinaryCorpus, name: str, outputs: list[list[int]]
+) -> list[SentenceAttention]:
+    """Return where the model looked, for the few sentences of a set that are shown."""
+    source = corpus.side(name, corpus.source)
+    found = []
+    for row in select_sentences(source.lengths):
+        maps = attention_maps(model, corpus, source[row].tolist(), outputs[row])
+        found.append(SentenceAttention(row + 1, maps))
+    return found
 
 
 def create_engine(model: Decoder, decode: Decode, sampler: Sampler | None = None) -> Engine:

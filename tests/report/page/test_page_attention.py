@@ -21,7 +21,8 @@ HOSTILE = ["</script><b>", "مرحبا", "\x01", "👍"]
 @pytest.fixture(scope="module")
 def context(tmp_path_factory):
     root = tmp_path_factory.mktemp("tree")
-    settings = trees.settings_in(root, SYSTEMS, {"news-en-de": ("first", "second")})
+    corpora = {"news-en-de": ("first", "second")}
+    settings = trees.settings_in(root, SYSTEMS, corpora, attention=True)
     trees.write_texts(root, settings)
     for system, errors in zip(SYSTEMS, (0.3, 0.0, 0.2), strict=True):
         trees.write_cell(root, settings, Cell(system, "news-en-de", 1), errors)
@@ -59,14 +60,14 @@ def test_without_maps_there_is_no_section(context, tmp_path):
     root = tmp_path / "tree"
     shutil.copytree(context.root, root)
     for system in SYSTEMS:
-        path = root / Cell(system, "news-en-de", 1).results / "attention.json"
+        path = root / Cell(system, "news-en-de", 1).results / "hypotheses" / "attention.json"
         write_attention(path, {"first": [], "second": []})
     without_maps = ReportContext(context.settings, context.records, root)
     assert attention.attention(without_maps) is None
 
 
 def test_units_are_no_markup(context):
-    path = context.root / Cell("base", "news-en-de", 1).results / "attention.json"
+    path = context.root / Cell("base", "news-en-de", 1).results / "hypotheses" / "attention.json"
     kept = path.read_bytes()
     maps = {
         kind: AttentionMap(HOSTILE, HOSTILE, np.full((1, 1, 4, 4), 0.25, np.float32))
@@ -79,3 +80,11 @@ def test_units_are_no_markup(context):
         path.write_bytes(kept)
     assert "<b>" not in section.body and section.body.count("<script") == 1
     assert entries(section.body)[0]["maps"]["cross"]["rows"] == [*HOSTILE[:2], "\ufffd", "👍"]
+
+
+def test_a_page_of_systems_without_attention_has_no_such_section(tmp_path):
+    settings = trees.settings_in(tmp_path, ("base",), {"news-en-de": ("first",)})
+    trees.write_texts(tmp_path, settings)
+    trees.write_cell(tmp_path, settings, Cell("base", "news-en-de", 1), 0.3)
+    context = ReportContext(settings, collect(settings, tmp_path), tmp_path)
+    assert attention.attention(context) is None

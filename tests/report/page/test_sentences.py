@@ -28,7 +28,7 @@ HOSTILE = [
 
 def hostile_tree(root):
     """Two systems; some lines of both sides and of outputs are hostile."""
-    settings = trees.settings_in(root, corpora={"news-en-de": ("first",)})
+    settings = trees.settings_in(root, corpora={"news-en-de": ("first",)}, attention=True)
     trees.write_texts(root, settings)
     for language in ("en", "de"):
         path = root / "data" / "split" / "news-en-de" / f"test.first.{language}"

@@ -18,12 +18,18 @@ BUDGET = 800_000
 
 
 def attention(context: ReportContext) -> Section | None:
-    """Maps of the first seed, as many as fit, the baseline's first; None if there are none."""
-    maps, places = list[Markup](), list[str]()
+    """Show the maps of the systems with `decode.attention`: of the first seed, as many as fit.
+
+    The baseline's are first. Returns None if no system has maps.
+    """
+    maps = list[Markup]()
+    places = list[str]()
     for result in sorted(context.results, key=lambda each: each.difference is not None):
         cell = Cell(result.system, result.corpus, context.settings.seeds[0])
-        path = context.root / cell.results / ATTENTION
-        for sentence in () if result.outside else read_attention(path, result.test):
+        if not _has_attention(context, result):
+            continue
+        path = context.root / cell.results / "hypotheses" / ATTENTION
+        for sentence in read_attention(path, result.test):
             places.append(f"{result.corpus}, test set {result.test}, line {sentence.line}")
             maps.append(_json(result, sentence, places[-1]))
     if not maps:
@@ -33,6 +39,12 @@ def attention(context: ReportContext) -> Section | None:
     sentences = counted(len({*places[:kept]}), "sentence")
     data = {"found": len(maps), "kept": maps[:kept], "places": sentences}
     return Section("attention", "Attention", data)
+
+
+def _has_attention(context: ReportContext, result: SystemResult) -> bool:
+    if result.outside:
+        return False
+    return bool(context.settings.system_on(result.system, result.corpus).decode.attention)
 
 
 def _json(result: SystemResult, sentence: SentenceAttention, place: str) -> Markup:
