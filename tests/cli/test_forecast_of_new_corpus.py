@@ -15,7 +15,7 @@ from bleuprint.cli.new_corpus import (
     _training_forecast,
 )
 from bleuprint.runtime import environment
-from bleuprint.training import forecast
+from bleuprint.training import fitted_systems
 from bleuprint.training.fitted_systems import TextSize
 
 NEW = SimpleNamespace(name="mine", pairs=1000)
@@ -123,12 +123,15 @@ def system(arithmetic, minutes_on_one_core, updates=1):
         minutes_on_one_core: How long the training takes on one core; on n cores, 1/n of it.
         updates: The most updates of the training; None if patience ends it.
     """
-    train = SimpleNamespace(updates=updates, minutes_on_one_core=minutes_on_one_core)
+    train = SimpleNamespace(
+        most_updates=lambda _tokens, _pairs: updates,
+        minutes_on_one_core=minutes_on_one_core,
+    )
     return SimpleNamespace(arithmetic=arithmetic, train=train)
 
 
 def seconds_of(system, _text, _valid, _updates, threads):
-    """Stands in for `forecast.seconds`."""
+    """Stands in for `fitted_systems.training_seconds`."""
     return system.train.minutes_on_one_core * 60 / threads
 
 
@@ -141,9 +144,8 @@ def forecast_lines(monkeypatch):
         monkeypatch.setattr(new_corpus, "load", lambda: settings)
         monkeypatch.setattr(environment, "workers", lambda: cores)
         monkeypatch.setattr(environment, "has_gpu", lambda: has_gpu)
-        monkeypatch.setattr(forecast, "updates", lambda train, _: train.updates)
-        monkeypatch.setattr(forecast, "passes", lambda _, text, updates: updates / text.pairs)
-        monkeypatch.setattr(forecast, "seconds", seconds_of)
+        monkeypatch.setattr(fitted_systems, "epochs", lambda _, text, updates: updates / text.pairs)
+        monkeypatch.setattr(fitted_systems, "training_seconds", seconds_of)
         return list(_training_forecast("mine", TEXT, 50))
 
     return lines

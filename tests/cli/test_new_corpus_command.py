@@ -20,7 +20,7 @@ from bleuprint.corpus.new_corpus import Example, NewCorpus, insert
 from bleuprint.pipeline.resolve import input_files
 from bleuprint.runtime.errors import UserError
 from bleuprint.text.language_likelihoods import LanguageLikelihoods
-from bleuprint.training import forecast
+from bleuprint.training import fitted_systems
 from corpora import TORTURE
 from params import PARAMS
 from root import ROOT
@@ -51,7 +51,7 @@ def languages_identified_once():
 @pytest.fixture(autouse=True)
 def project(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(forecast, "seconds_of_pair", lambda *_: 0.01)
+    monkeypatch.setattr(fitted_systems, "pair_seconds", lambda *_: 0.01)
     (tmp_path / "inputs").mkdir()
     (tmp_path / "recipes").mkdir()
     for name in ("recipes/own.yaml", "params.yaml"):

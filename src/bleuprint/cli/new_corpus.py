@@ -292,7 +292,7 @@ def _training_forecast(corpus_name: str, text: "TextSize", valid_pairs: int) -> 
 
     The times are forecast for processors only, not for GPUs.
     """
-    from bleuprint.training import forecast
+    from bleuprint.training import fitted_systems
 
     cores = environment.workers()
     # Portable trainings use one thread each and run at the same time; the other trainings use all
@@ -300,17 +300,23 @@ def _training_forecast(corpus_name: str, text: "TextSize", valid_pairs: int) -> 
     portable_seconds: list[float] = []
     multithreaded_seconds: list[float] = []
     for name, system in load().systems_on(corpus_name).items():
-        max_updates = forecast.updates(system.train, text)
+        max_updates = system.train.most_updates(round(text.tokens), text.pairs)
         if max_updates is None:
             yield f"{name} trains until train.patience ends it"
             continue
-        epochs = forecast.passes(system.train, text, max_updates)
+        epochs = fitted_systems.epochs(system.train, text, max_updates)
         updates = counted(max_updates, "update")
         line = f"{name} trains for at most {updates}, {epochs:,.1f} passes over the text"
         if not environment.has_gpu():
             is_portable = system.arithmetic == "portable"
             threads = 1 if is_portable else cores
-            seconds = forecast.seconds(system, text, valid_pairs, max_updates, threads)
+            seconds = fitted_systems.training_seconds(
+                system,
+                text,
+                valid_pairs,
+                max_updates,
+                threads,
+            )
             if is_portable:
                 portable_seconds.append(seconds)
             else:

@@ -1,10 +1,23 @@
-"""Two systems whose trainings are fitted to a text: a laptop finishes both in half an hour."""
+"""Two systems whose trainings are fitted to a text: a laptop finishes both in half an hour.
 
+How long a training takes on this machine is forecast from a few timed updates.
+"""
+
+import time
 from dataclasses import dataclass
+from random import Random
 from typing import NamedTuple
 
-from bleuprint.config.system import Model
+import torch
+
+from bleuprint.config.system import Model, System, Train
+from bleuprint.dataset.batch import PairIds, Sentence
+from bleuprint.dataset.subwords.vocabulary import EOS
 from bleuprint.model.flops import training_flops
+from bleuprint.model.transformer import Transformer
+from bleuprint.runtime.distributed.group import Group
+from bleuprint.training.data_loader import batch_kind
+from bleuprint.training.train_step import TrainStep
 
 # Seconds of one core for the updates of each training. Preparation, validation, translation and
 # the report take what is left of half an hour.
@@ -18,6 +31,15 @@ _UPDATE = {50_000: 750, 500_000: 1000}
 _LARGEST_UPDATE = 1500
 # Dropout by the target tokens of the text: small texts overfit sooner.
 _DROPOUT = {250_000: 0.3, 1_000_000: 0.2}
+# Updates that are timed for a forecast, and their tokens at most: some seconds in all.
+_TIMED_UPDATES = 4
+_TIMED_TOKENS = 2500
+# A validation computes the loss of each token and translates greedily: it takes about 1.3 times as
+# long a token as training.
+_VALIDATION_COST = 1.3
+# Portable arithmetic took 1.09 to 1.19 times as long, and a second training on another core slows
+# the first one down.
+_PORTABLE_COST = 1.25
 
 
 class _Size(NamedTuple):
@@ -106,3 +128,77 @@ def _train(text: TextSize, update: int, size: _Size) -> str:
       validate_every: {every}
       checkpoint_every: {every}
       lr_schedule: {{inverse_sqrt: {{lr: {size.lr}, warmup_updates: {min(500, every * 3)}}}}}"""
+
+
+def epochs(train: Train, text: TextSize, updates: int) -> float:
+    """Return how many times a training of some updates reads the text."""
+    epochs = updates * _update_pairs(train, text) / text.pairs
+    if train.max_epochs is None:
+        return epochs
+    # The last update of an epoch may be smaller than the others.
+    return min(epochs, float(train.max_epochs))
+
+
+def training_seconds(
+    system: System, text: TextSize, valid_pairs: int, updates: int, threads: int
+) -> float:
+    """Forecast how long a training takes on this machine's processor, without a GPU.
+
+    Args:
+        system: The system to train.
+        text: The size of the training text.
+        valid_pairs: The number of sentence pairs in the validation set.
+        updates: The number of updates.
+        threads: The threads that the training may use.
+
+    Returns:
+        The time in seconds.
+    """
+    train = system.train
+    validated_pairs = valid_pairs / train.validate_every
+    pairs = _update_pairs(train, text) + _VALIDATION_COST * validated_pairs
+    cost = _PORTABLE_COST if system.arithmetic == "portable" else 1.0
+    return updates * pairs * cost * pair_seconds(system, text, threads)
+
+
+def _update_pairs(train: Train, text: TextSize) -> float:
+    """Return the number of sentence pairs in an update."""
+    if train.tokens_per_update is not None:
+        return train.tokens_per_update / text.target
+    return float(train.update_size[1])
+
+
+def pair_seconds(system: System, text: TextSize, threads: int) -> float:
+    """Return how long training takes for a sentence pair, in the fastest of some updates.
+
+    Counts the time of the processor: other programs that run now may not run then.
+    """
+    torch.set_num_threads(threads)
+    torch.manual_seed(1)
+    train = system.train
+    group = Group(0, 1, torch.device("cpu"))
+    model = Transformer(system.model, text.vocabulary, text.vocabulary).train()
+    step = TrainStep(model, train, 1, group)
+    source_length = round(text.source)
+    target_length = round(text.target)
+    tokens = min(train.max_tokens, _TIMED_TOKENS)
+    pairs = max(1, tokens // max(source_length, target_length))
+    random = Random(1)
+    sources = _random_sentences(random, pairs, source_length, text.vocabulary)
+    targets = _random_sentences(random, pairs, target_length, text.vocabulary)
+    batch_class = batch_kind(system.model, train, group.device)
+    batch = batch_class.from_ids(PairIds(sources, targets))
+    times = []
+    for update in range(1, _TIMED_UPDATES + 1):
+        began = time.process_time()
+        step.optimizer.zero_grad()
+        step.accumulate_gradient([batch], update, 0, round(pairs * text.target))
+        step.optimizer.step(0.0, step.optimizer.grad_norm())
+        times.append((time.process_time() - began) / threads)
+    return min(times) / pairs
+
+
+def _random_sentences(random: Random, count: int, length: int, vocabulary: int) -> list[Sentence]:
+    """Return sentences of `length` token ids, the last of which is EOS."""
+    ids = range(EOS + 1, vocabulary)
+    return [[*random.choices(ids, k=length - 1), EOS] for _ in range(count)]
