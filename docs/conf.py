@@ -18,7 +18,7 @@ import reference  # noqa: E402
 import results  # noqa: E402
 
 # made from the code, below the text of the page in git
-GENERATED = {"docs/settings": reference.settings, "docs/commands": reference.commands}
+GENERATED = {"docs/commands": reference.commands}
 
 project = "bleuprint"
 author = "the bleuprint authors"
