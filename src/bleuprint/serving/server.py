@@ -34,7 +34,6 @@ from bleuprint.config.system import Decode
 from bleuprint.runtime.errors import UserError
 from bleuprint.runtime.schema import Count, build
 from bleuprint.serving.attention_html import attention_environment
-from bleuprint.serving.known_words import words
 from bleuprint.serving.translator import Translator, load_translator
 
 _HOST = "127.0.0.1"
@@ -144,11 +143,11 @@ class TranslationRequest:
 
 
 def answer(translator: Translator, request: TranslationRequest) -> dict[str, Any]:
-    """{"lines": [{"translations": [{"text", "score"}, ...], "attention", "words", ...}, ...]}.
+    """{"lines": [{"translations": [{"text", "score"}, ...], "attention", "unknown", ...}, ...]}.
 
     For each line of the text, which is one sentence: its translations, best first; the attention
     maps of the best one, several for a line beyond the model's length (null if not requested, or if
-    the weights of the lines so far are too many); its `words`, and those `unknown`, which were not
+    the weights of the lines so far are too many); its words that are `unknown`, since they were not
     in the training text; and `warnings` of text that was probably lost.
     """
     lines = [line.removesuffix("\r") for line in request.text.removesuffix("\n").split("\n")]
@@ -162,13 +161,18 @@ def answer(translator: Translator, request: TranslationRequest) -> dict[str, Any
             rounded = ({**vars(a), "weights": b} for a, b in zip(attention, weights, strict=True))
             maps = list(rounded) if room >= 0 else None
         best = [{"text": each.text, "score": round(each.score, 6)} for each in translated.best]
-        found = words(translated.words)
         unknown = [*dict.fromkeys(translator.known.unknown(translated.words))]
         warnings = translated.warnings
         if translator.is_far_longer(translated):
             warnings.append(f"the line is {translator.about_length()}")
-        about = {"words": found, "unknown": unknown, "warnings": warnings}
-        answers.append({"translations": best, "attention": maps, **about})
+        answers.append(
+            {
+                "translations": best,
+                "attention": maps,
+                "unknown": unknown,
+                "warnings": warnings,
+            }
+        )
     return {"lines": answers}
 
 

@@ -66,7 +66,8 @@ function section(source, line, index, count) {
   const made = make("section", {},
     make("h2", { textContent: count > 1 ? `Line ${index + 1}` : "Translation" }));
   const hint = (textContent) => made.append(make("p", { className: "hint", textContent }));
-  if (count > 1 || line.unknown.length) made.append(marked(source, line));
+  if (count > 1) made.append(make("p", { className: "source", dir: "auto", lang: languages.source,
+    textContent: source }));
   if (line.unknown.length) hint(`Not in the training text: ${line.unknown.join(", ")}.`);
   made.append(make("p", { className: "translation", dir: "auto", lang: languages.target,
     textContent: best.text }));
@@ -80,23 +81,6 @@ function section(source, line, index, count) {
   } else if (byId("attention").checked) {
     hint("The attention weights exceed the size of one answer: translate fewer or shorter lines.");
   }
-  return made;
-}
-
-// A line of text, its unknown words marked; words come in its order, maybe in lower case.
-function marked(source, { words, unknown }) {
-  const made = make("p", { className: "source", dir: "auto", lang: languages.source });
-  const lower = source.toLowerCase(), text = lower.length === source.length ? lower : source;
-  let at = 0, shown = 0;
-  for (const word of words) {
-    const found = text.indexOf(word.toLowerCase(), at);
-    if (found < 0) continue;
-    at = found + word.length;
-    if (!unknown.includes(word)) continue;
-    made.append(source.slice(shown, found), make("mark", { textContent: source.slice(found, at) }));
-    shown = at;
-  }
-  made.append(source.slice(shown));
   return made;
 }
 
