@@ -1,0 +1,158 @@
+"""The tables of committed reports: results.json gives them, and they are those of version 1.0.
+
+What version 1.0 printed is read from Git's history, so that no table is compared with one that
+today's code wrote. Where the history is missing, as in a shallow clone, the files in reports/ are
+compared alone.
+"""
+
+import re
+import subprocess
+
+import pytest
+
+from bleuprint.config.experiment import load
+from bleuprint.report import frame, report
+from bleuprint.report.grid import grid
+from bleuprint.report.headline import everything
+from bleuprint.report.main_table import tex
+from bleuprint.report.terminal import show
+from requirements import HISTORY, needs
+from root import ROOT
+
+# The last commit of version 1.0.
+V1 = "d97fdb56555518fdf79686762d74bd12d4f12bd6"
+# The recipe whose report is in reports/ itself.
+DEFAULT = "phrasebook"
+RECIPES = sorted(
+    DEFAULT if path.parent.name == "reports" else path.parent.name
+    for path in ROOT.glob("reports/**/results.json")
+)
+# Where today's tables differ from those of version 1.0: recipe and file, with what version 1.0
+# printed, what is printed today, and why. Empty: the floors below which nothing is tested change
+# notes below the tables of copy, and no table.
+ALLOWED = {}
+
+
+def git(*arguments):
+    command = ["git", "-C", ROOT, *arguments]
+    return subprocess.run(command, capture_output=True, encoding="utf-8")
+
+
+HAS_HISTORY = git("cat-file", "-e", f"{V1}^{{commit}}").returncode == 0
+SOURCES = [
+    pytest.param("reports", id="reports"),
+    pytest.param(V1, id="version 1.0", marks=needs(HISTORY, HAS_HISTORY)),
+]
+
+
+def folder_of(recipe):
+    return "reports" if recipe == DEFAULT else f"reports/{recipe}"
+
+
+def printed(source, recipe, name):
+    """A file of a report as it is in reports/, or as a commit has it."""
+    path = f"{folder_of(recipe)}/{name}"
+    if source == "reports":
+        return (ROOT / path).read_text("utf-8")
+    shown = git("show", f"{source}:{path}")
+    assert shown.returncode == 0, shown.stderr
+    text = shown.stdout
+    for old, new, _ in ALLOWED.get((recipe, name), ()):
+        assert old in text
+        text = text.replace(old, new)
+    return text
+
+
+def opened(recipe):
+    """The settings of a recipe, and the records of its report."""
+    folder = ROOT / folder_of(recipe)
+    return load(ROOT / "recipes" / f"{recipe}.yaml"), frame.read(folder / "results.json", folder)
+
+
+def markdown_tables(text):
+    """The tables of a table.md, each after its heading; those of the data are of other files."""
+    before_data, _, _ = text.partition("\n## Data\n")
+    return [line for line in before_data.splitlines() if line.startswith(("#", "|"))]
+
+
+def latex_tables(text):
+    return re.findall(r"\\begin\{tabular\}.*?\\end\{tabular\}", text, re.DOTALL)
+
+
+def cells_of(line):
+    """The cells of a line of a Markdown table, without marks."""
+    cells = [cell.strip().replace("**", "") for cell in line.strip("|").split(" | ")]
+    return [cell.replace("&lt;", "<").replace("\\", "") for cell in cells]
+
+
+def score_rows(text):
+    """By test set and system, the scores in a table.md that are not empty, then the costs."""
+    scores, costs = {}, {}
+    for title in ("BLEU", "Other scores"):
+        section = text.partition(f"\n## {title}\n")[2].partition("\n## ")[0]
+        for part in section.split("\n### ")[1:]:
+            test_set, *lines = part.splitlines()
+            heads, _, *rows = [cells_of(line) for line in lines if line.startswith("| ")]
+            for name, *cells in rows:
+                for head, cell in zip(heads[1:], cells, strict=True):
+                    if cell != "–":
+                        kind = costs if head.startswith("FLOPs") else scores
+                        kind.setdefault((test_set, name), []).append(cell)
+    return {row: scores.get(row, []) + costs.get(row, []) for row in (scores | costs)}
+
+
+def terminal_rows(text, test_sets):
+    """The same of what a terminal shows; long names of columns take several lines."""
+    found, test_set = {}, ""
+    for line in text.splitlines():
+        name, *cells = re.split(r" {2,}", line.strip())
+        if name in test_sets and not cells:
+            test_set = name
+        elif test_set and name and cells:
+            found[test_set, name] = [cell for cell in cells if cell != "–"]
+        elif not line:
+            test_set = ""
+    return found
+
+
+@pytest.fixture
+def without_data(monkeypatch):
+    """Reports are rendered without the counts of the corpora, which are not committed."""
+    monkeypatch.setattr(report, "funnel", lambda *_: grid((), (), []))
+
+
+@pytest.mark.parametrize("source", SOURCES)
+@pytest.mark.parametrize("recipe", RECIPES)
+@pytest.mark.usefixtures("without_data")
+def test_table_md_has_the_same_tables(recipe, source, tmp_path):
+    settings, records = opened(recipe)
+    expected = markdown_tables(printed(source, recipe, "table.md"))
+    assert len(expected) > 10
+    assert markdown_tables(report.table_md(settings, records, tmp_path)) == expected
+
+
+@pytest.mark.parametrize("source", SOURCES)
+@pytest.mark.parametrize("recipe", RECIPES)
+def test_table_tex_has_the_same_tables(recipe, source, tmp_path):
+    settings, records = opened(recipe)
+    expected = latex_tables(printed(source, recipe, "table.tex"))
+    assert len(expected) == 2
+    assert latex_tables(tex(settings, records, tmp_path)) == expected
+
+
+@pytest.mark.parametrize("source", SOURCES)
+@pytest.mark.parametrize("recipe", RECIPES)
+def test_table_csv_is_the_same(recipe, source):
+    settings, records = opened(recipe)
+    assert frame.csv_text(records, settings.published) == printed(source, recipe, "table.csv")
+
+
+@pytest.mark.parametrize("source", SOURCES)
+@pytest.mark.parametrize("recipe", RECIPES)
+def test_the_terminal_shows_the_scores_of_table_md(recipe, source, monkeypatch, capsys):
+    settings, records = opened(recipe)
+    monkeypatch.setenv("COLUMNS", "2000")
+    show(everything(records, settings.published))
+    expected = score_rows(printed(source, recipe, "table.md"))
+    test_sets = {test_set for test_set, _ in expected}
+    assert terminal_rows(capsys.readouterr().out, test_sets) == expected
