@@ -7,14 +7,16 @@
 import re
 from collections.abc import Iterator
 from itertools import chain
-from math import isnan, nan
+from math import isnan
 from pathlib import Path
+
+import pandas as pd
 
 from bleuprint.config.experiment import load
 from bleuprint.config.published import Published
 from bleuprint.report import frame
-from bleuprint.report.grid import NONE
-from bleuprint.report.system_results import SystemResult, system_results
+from bleuprint.report.score_frame import by_test_set, of_measure, score_frame
+from bleuprint.report.table import NONE
 
 # In "On real text", in this order.
 REAL = ("multi30k", "multi30k-french", "course-multi30k", "table2-multi30k")
@@ -44,21 +46,30 @@ def report_of(recipe: str, root: Path) -> Path:
     return root / "reports" / ("" if recipe == DEFAULT else recipe) / "results.json"
 
 
-def results_of(recipe: str, root: Path) -> list[SystemResult]:
-    """Empty if there is no report."""
+def records_of(recipe: str, root: Path) -> frame.Records | None:
+    """Return the records of a recipe's report; None if there is no report."""
     path = report_of(recipe, root)
-    return system_results(frame.read(path, path.parent)) if path.exists() else []
+    return frame.read(path, path.parent) if path.exists() else None
 
 
 def published(recipe: str, root: Path) -> Iterator[str]:
     """Lines of the table: the published numbers of a recipe beside those of its report."""
-    places = {(each.system, each.corpus, each.test): each for each in results_of(recipe, root)}
+    records = records_of(recipe, root)
+    if records is None:
+        return
+    scores = score_frame(records)
     for number in load(root / "recipes" / f"{recipe}.yaml").published:
-        if result := places.get((number.system or "", number.corpus, number.test)):
-            yield from _published(recipe, number, result)
+        is_here = (
+            (scores.system == number.system)
+            & (scores.corpus == number.corpus)
+            & (scores.test == number.test)
+        )
+        cells = records.cells[records.cells.system == number.system]
+        cells = cells[cells.corpus == number.corpus]
+        yield from _published(recipe, number, scores[is_here], _minutes(cells))
 
 
-def _published(recipe: str, number: Published, result: SystemResult) -> Iterator[str]:
+def _published(recipe: str, number: Published, scores: pd.DataFrame, minutes: str) -> Iterator[str]:
     """A line for BLEU, counted as it was published, and one for perplexity."""
     measure = "bleu" if number.scored == "sacrebleu" else number.scored
     both = {
@@ -66,16 +77,17 @@ def _published(recipe: str, number: Published, result: SystemResult) -> Iterator
         "perplexity": ("perplexity", number.perplexity),
     }
     for key, (name, printed) in both.items():
-        score = result.score(key)
-        if score and printed is not None:
-            form = ".2f" if key == "perplexity" else ".1f"
+        if printed is None:
+            continue
+        form = ".2f" if key == "perplexity" else ".1f"
+        for row in of_measure(scores, key).itertuples():
             cells = (
                 f"{number.corpus} {number.test}, {name}",
-                f"{number.name}, {number.source}; here `{result.system}`",
+                f"{number.name}, {number.source}; here `{number.system}`",
                 f"{printed:{form}}",
-                f"{score.mean:{form}}" if key == "perplexity" else str(score),
-                f"{score.mean - printed:+{form}}",
-                _minutes([result]),
+                f"{row.value:{form}}" if key == "perplexity" else row.score,
+                f"{row.value - printed:+{form}}",
+                minutes,
                 f"[table](reports/{recipe}/table.md)",
             )
             yield f"| {' | '.join(cells)} |"
@@ -83,32 +95,29 @@ def _published(recipe: str, number: Published, result: SystemResult) -> Iterator
 
 def _recipe(line: re.Match[str], root: Path) -> str:
     recipe, cells = line[1], line[0].strip("| ").split(" | ")
-    if not (results := results_of(recipe, root)):
+    records = records_of(recipe, root)
+    if records is None:
         return line[0]
-    first = max(results, key=lambda each: each.first.lines)  # of the largest test set
-    same = [each for each in results if (each.task, each.test) == (first.task, first.test)]
-    others = {each.label: each.difference for each in same if each.difference}
-    text = f"{first.label} {first.bleu}"
+    tests = [of_test for _, _, of_test in by_test_set(score_frame(records))]
+    bleu = [list(of_measure(of_test, "bleu").itertuples()) for of_test in tests]
+    rows = max(bleu, key=lambda rows: rows[0].lines)  # of the largest test set
+    text = f"{rows[0].row} {rows[0].score}"
+    others = [row for row in rows if not isnan(row.difference)]
     if others:
-        best = max(others, key=lambda name: others[name].value)
-        below = next(each.floor for each in same if each.label == best)
-        text += f"; {best} {below or others[best].short}"
+        best = max(others, key=lambda row: row.difference)
+        text += f"; {best.row} {best.floor or best.change.partition(' p')[0]}"
     link = "above" if recipe == DEFAULT else f"[table](reports/{recipe}/table.md)"
-    return f"| {' | '.join((*cells[:2], text, _minutes(results), link))} |"
+    return f"| {' | '.join((*cells[:2], text, _minutes(records.cells), link))} |"
 
 
-def _minutes(results: list[SystemResult]) -> str:
+def _minutes(cells: pd.DataFrame) -> str:
     """The mean over trainings, each once."""
-    seconds = {
-        sha: took
-        for each in results
-        if not each.outside
-        for sha, took in zip(each.seeds.training_sha256, each.seeds.train_seconds, strict=True)
-    }
-    known = [took for took in seconds.values() if not isnan(took)]
-    count = f"{len(seconds)} × " if len(seconds) > 1 else ""
-    minutes = sum(known) / len(known) / 60 if known else nan
-    return f"{count}{minutes:.0f}" if minutes >= 1 else f"{count}< 1" if known else NONE
+    trainings = frame.trainings(cells).drop_duplicates("training_sha256")
+    count = f"{len(trainings)} × " if len(trainings) > 1 else ""
+    minutes = trainings.train_seconds.mean() / 60
+    if isnan(minutes):
+        return NONE
+    return f"{count}{minutes:.0f}" if minutes >= 1 else f"{count}< 1"
 
 
 if __name__ == "__main__":

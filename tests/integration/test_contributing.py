@@ -1,10 +1,14 @@
 """The examples of docs/contributing.md, followed in a copy of a project."""
 
 import json
+import os
 import re
+import shutil
 import subprocess
+import sys
 
 import pytest
+from scipy.stats import binomtest
 
 import micro
 from root import ROOT
@@ -98,3 +102,75 @@ def test_a_metric_is_scored_and_shown(reproduced):
         assert row["p"] is None  # the test set has too few sentences to compare the systems
     for name in ("table.md", "index.html"):
         assert "Exact match" in reproduced.read(f"reports/{name}")
+
+
+# Prints the measures of the example in the records of two systems on a test set of 100 lines.
+MEASURED = """
+import json, sys
+from pathlib import Path
+import result_trees as trees
+from bleuprint.report.records import collect
+from bleuprint.report.score_frame import score_frame
+from bleuprint.report.score_tables import by_test, measured_scores
+root = Path(sys.argv[1])
+settings = trees.settings_in(root, corpora={"news-en-de": ("first",)})
+trees.write_all(root, settings)
+records = collect(settings, root)
+scores = score_frame(records)
+(table,) = by_test(scores, measured_scores(scores)).values()
+of_example = records.measures[records.measures.measure == "exact"]
+heads = [column.label for column in table.columns]
+print(json.dumps({"measures": json.loads(of_example.to_json(orient="records")), "heads": heads}))
+"""
+
+
+def test_a_metric_has_an_interval_and_a_test(tmp_path):
+    checkout = tmp_path / "checkout"
+    shutil.copytree(ROOT / "src", checkout / "src", ignore=shutil.ignore_patterns("__pycache__"))
+    follow(micro.Project(checkout), "A metric")
+    project = tmp_path / "project"
+    path = os.pathsep.join([str(checkout / "src"), str(ROOT / "tests" / "support")])
+    done = subprocess.run(
+        [sys.executable, "-c", MEASURED, str(project)],
+        cwd=tmp_path,
+        env={**os.environ, "PYTHONPATH": path},
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == 0, done.stderr
+    printed = json.loads(done.stdout)
+    references = (project / "data/split/news-en-de/test.first.de").read_text("utf-8").splitlines()
+    is_right = {}
+    for system in ("tiny", "small"):
+        hypotheses = project / f"results/{system}/news-en-de/1/hypotheses/test.first.de"
+        translations = hypotheses.read_text("utf-8").splitlines()
+        is_right[system] = [a == b for a, b in zip(translations, references, strict=True)]
+    tiny, small = printed["measures"]
+    assert (tiny["system"], small["system"]) == ("tiny", "small")
+    for row in (tiny, small):
+        expected = binomtest(sum(is_right[row["system"]]), 100).proportion_ci(method="wilson")
+        assert row["value"] == sum(is_right[row["system"]])
+        assert (row["low"], row["high"]) == pytest.approx(
+            (100 * expected.low, 100 * expected.high), abs=1e-3
+        )
+    # McNemar's exact test of the lines on which they differ
+    pairs = list(zip(is_right["tiny"], is_right["small"], strict=True))
+    better = pairs.count((False, True))
+    worse = pairs.count((True, False))
+    assert better + worse > 5
+    expected_p = binomtest(better, better + worse).pvalue
+    assert small["p"] == pytest.approx(expected_p, abs=0.02)
+    assert tiny["p"] is None
+    assert {"Exact match", "Exact match difference"} <= set(printed["heads"])
+
+
+def test_a_column_of_the_table_is_in_all_its_forms(reproduced):
+    follow(reproduced, "A column of the table")
+    ran = micro.ran(reproduced.run("dvc", "repro"))
+    assert set(ran) <= {"resolve", "report"}
+    cells = json.loads(reproduced.read("reports/results.json"))["cells"]
+    shown = f"{cells[0]['source_tokens'] / 1e6:,.2f}M"
+    for name in ("table.md", "table.tex", "index.html"):
+        text = reproduced.read(f"reports/{name}")
+        assert "Source tokens" in text
+        assert shown in text

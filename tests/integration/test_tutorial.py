@@ -40,7 +40,7 @@ def test_the_edit_makes_the_experiment_that_is_told(tmp_path):
 
 
 def test_every_command_runs_in_a_clone(tmp_path):
-    """With trainings of six updates; without LaTeX, of which test_paper_numbers has a test."""
+    """With trainings of six updates; where LaTeX is missing, a program that does nothing."""
     project = micro.make(tmp_path / "project")
     for name in ("Makefile", "pyproject.toml", "constraints.txt", "inputs/README.md"):
         shutil.copy(ROOT / name, project.root / name)

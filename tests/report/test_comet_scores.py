@@ -13,19 +13,18 @@ from bleuprint.cells.results import Results
 from bleuprint.config.cells import cells_of
 from bleuprint.config.comet import Comet
 from bleuprint.config.paths import Cell
-from bleuprint.report import headline
 from bleuprint.report.compare import _score, _Side, _tests
 from bleuprint.report.frame import RESULTS, load
+from bleuprint.report.overview import everything, one_screen
 from bleuprint.report.records import check_settings, collect
 from bleuprint.report.report import table_md
-from bleuprint.report.system_results import system_results
 from bleuprint.runtime.errors import UserError
 from bleuprint.runtime.files import read_json, write_json
 from bleuprint.scoring.comet_measure import COMET_MEASURE
 from bleuprint.scoring.human_agreement import COEFFICIENTS
 from bleuprint.scoring.measure import statistics_of
 from bleuprint.scoring.significance import measured, paired_test
-from result_rows import changed, values
+from result_rows import changed, labels_of, score_of, values
 
 SHA256 = "c0" * 32
 MODEL = {"wmt22-comet-da": Comet("comet/bin/python", "comet/model", SHA256)}
@@ -88,25 +87,22 @@ def test_agreement_of_people_is_by_the_coefficients_of_the_model(one_seed, tmp_p
     assert values(load(tmp_path), "comet", "p") == pytest.approx(
         values(records, "comet", "p"), nan_ok=True
     )
-    (difference,) = (
-        result.differences["comet"] for result in system_results(records) if result.differences
-    )
+    small = score_of(records, "small", "comet")
     a, b, _ = COEFFICIENTS["wmt22-comet-da"]
-    expected = a / (1 + np.exp(-b * difference.value))
-    assert 0.2 < difference.value < 0.6 and difference.p < 0.05
-    assert difference.agreement and 60 < expected < 85
-    assert difference.agreement.value == pytest.approx(expected)
+    expected = a / (1 + np.exp(-b * small.difference))
+    assert 0.2 < small.difference < 0.6 and small.p < 0.05
+    assert 60 < expected < 85
+    assert small.agreement == pytest.approx(expected)
     table = table_md(settings, records, root)
     part = table.partition("## Other scores\n")[2].partition("\n## ")[0]
-    assert re.search(rf"[+]{difference.value:.1f}‡ p=\S+ \| +{expected:.0f} % \|", part)
+    assert re.search(rf"[+]{small.difference:.1f}‡ p=\S+ \| +{expected:.0f} % \|", part)
     assert f"COMET: `{signature('wmt22-comet-da')}`" in table
-    for scores, *_ in (headline.headline(records), headline.everything(records)):
-        labels = [column.label for column in scores.columns]
-        assert {"COMET", "COMET difference", "COMET people agree"} <= {*labels}
+    for scores, *_ in (one_screen(records), everything(records)):
+        assert {"COMET", "COMET difference", "COMET people agree"} <= {*labels_of(scores)}
     # that of a model that they did not look at is not known
     other = changed(records, {"measure": "comet"}, signature=signature("own-model"))
-    (unknown,) = (r.differences["comet"] for r in system_results(other) if r.differences)
-    assert unknown.agreement is None and unknown.p == difference.p
+    unknown = score_of(other, "small", "comet")
+    assert np.isnan(unknown.agreement) and unknown.p == small.p
 
 
 def test_a_report_without_comet_is_not_that_of_settings_with_it(one_seed):
@@ -118,7 +114,7 @@ def test_a_report_without_comet_is_not_that_of_settings_with_it(one_seed):
     for each, of in ((without, settings), (records, replace(settings, comet=None))):
         with pytest.raises(UserError, match="was made with another params"):
             check_settings(each, of, RESULTS)
-    assert not any("COMET" in str(part) for part in headline.everything(without))
+    assert not any("COMET" in str(part) for part in everything(without))
 
 
 def test_compare_has_a_row_of_comet(one_seed, monkeypatch):
@@ -128,16 +124,14 @@ def test_compare_has_a_row_of_comet(one_seed, monkeypatch):
     tiny, small = (_Side(name, None, "", settings, records, False) for name in ("tiny", "small"))
     (before,), (after,) = (side.results((1,)).values() for side in (tiny, small))
     p = _tests(tiny, small, before, after)["comet"]
-    (difference,) = (
-        result.differences["comet"] for result in system_results(records) if result.differences
-    )
-    assert p == pytest.approx(difference.p, abs=1e-4)
+    tested = score_of(records, "small", "comet")
+    assert p == pytest.approx(tested.p, abs=1e-4)
     corpus, test, label, *scores, delta, shown_p, agree = _score("comet", before, after, p)
     assert (corpus, test, label) == ("news-en-de", "first", "COMET")
-    assert scores == [each.score("comet").number for each in (before, after)]
-    assert delta == f"{difference.value:+.1f}"
+    assert scores == [each.scores["comet"].number for each in (before, after)]
+    assert delta == f"{tested.difference:+.1f}"
     assert shown_p == f"{p:.3f}"
-    assert agree == f"{difference.agreement.value:.0f} %"
+    assert agree == f"{tested.agreement:.0f} %"
 
 
 @pytest.mark.parametrize("fact", ["scored_with", "hypotheses"])

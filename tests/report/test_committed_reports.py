@@ -5,16 +5,17 @@ today's code wrote. Where the history is missing, as in a shallow clone, the fil
 compared alone.
 """
 
+import io
 import re
 import subprocess
+from contextlib import redirect_stdout
 
 import pytest
 
 from bleuprint.config.experiment import load
 from bleuprint.report import frame, report
-from bleuprint.report.grid import grid
-from bleuprint.report.headline import everything
-from bleuprint.report.main_table import tex
+from bleuprint.report.overview import everything
+from bleuprint.report.table import table_of
 from bleuprint.report.terminal import show
 from requirements import HISTORY, needs
 from root import ROOT
@@ -63,12 +64,6 @@ def printed(source, recipe, name):
     return text
 
 
-def opened(recipe):
-    """The settings of a recipe, and the records of its report."""
-    folder = ROOT / folder_of(recipe)
-    return load(ROOT / "recipes" / f"{recipe}.yaml"), frame.read(folder / "results.json", folder)
-
-
 def markdown_tables(text):
     """The tables of a table.md, each after its heading; those of the data are of other files."""
     before_data, _, _ = text.partition("\n## Data\n")
@@ -115,44 +110,55 @@ def terminal_rows(text, test_sets):
     return found
 
 
-@pytest.fixture
-def without_data(monkeypatch):
-    """Reports are rendered without the counts of the corpora, which are not committed."""
-    monkeypatch.setattr(report, "funnel", lambda *_: grid((), (), []))
+@pytest.fixture(scope="module", params=RECIPES)
+def rendered(request, tmp_path_factory):
+    """What today's code prints of a recipe's results.json, by file; and on a wide terminal.
+
+    The counts of the corpora are left out, since they are not committed.
+    """
+    recipe = request.param
+    folder = ROOT / folder_of(recipe)
+    settings = load(ROOT / "recipes" / f"{recipe}.yaml")
+    records = frame.read(folder / "results.json", folder)
+    empty = tmp_path_factory.mktemp("project")
+    terminal = io.StringIO()
+    with pytest.MonkeyPatch.context() as patch, redirect_stdout(terminal):
+        patch.setattr(report, "funnel", lambda *_: table_of([], [], []))
+        patch.setenv("COLUMNS", "2000")
+        show(everything(records, settings.published))
+        return recipe, {
+            "table.md": report.table_md(settings, records, empty),
+            "table.tex": report.table_tex(settings, records, empty),
+            "table.csv": frame.csv_text(records, settings.published),
+            "terminal": terminal.getvalue(),
+        }
 
 
 @pytest.mark.parametrize("source", SOURCES)
-@pytest.mark.parametrize("recipe", RECIPES)
-@pytest.mark.usefixtures("without_data")
-def test_table_md_has_the_same_tables(recipe, source, tmp_path):
-    settings, records = opened(recipe)
+def test_table_md_has_the_same_tables(rendered, source):
+    recipe, texts = rendered
     expected = markdown_tables(printed(source, recipe, "table.md"))
     assert len(expected) > 10
-    assert markdown_tables(report.table_md(settings, records, tmp_path)) == expected
+    assert markdown_tables(texts["table.md"]) == expected
 
 
 @pytest.mark.parametrize("source", SOURCES)
-@pytest.mark.parametrize("recipe", RECIPES)
-def test_table_tex_has_the_same_tables(recipe, source, tmp_path):
-    settings, records = opened(recipe)
+def test_table_tex_has_the_same_tables(rendered, source):
+    recipe, texts = rendered
     expected = latex_tables(printed(source, recipe, "table.tex"))
     assert len(expected) == 2
-    assert latex_tables(tex(settings, records, tmp_path)) == expected
+    assert latex_tables(texts["table.tex"]) == expected
 
 
 @pytest.mark.parametrize("source", SOURCES)
-@pytest.mark.parametrize("recipe", RECIPES)
-def test_table_csv_is_the_same(recipe, source):
-    settings, records = opened(recipe)
-    assert frame.csv_text(records, settings.published) == printed(source, recipe, "table.csv")
+def test_table_csv_is_the_same(rendered, source):
+    recipe, texts = rendered
+    assert texts["table.csv"] == printed(source, recipe, "table.csv")
 
 
 @pytest.mark.parametrize("source", SOURCES)
-@pytest.mark.parametrize("recipe", RECIPES)
-def test_the_terminal_shows_the_scores_of_table_md(recipe, source, monkeypatch, capsys):
-    settings, records = opened(recipe)
-    monkeypatch.setenv("COLUMNS", "2000")
-    show(everything(records, settings.published))
+def test_the_terminal_shows_the_scores_of_table_md(rendered, source):
+    recipe, texts = rendered
     expected = score_rows(printed(source, recipe, "table.md"))
     test_sets = {test_set for test_set, _ in expected}
-    assert terminal_rows(capsys.readouterr().out, test_sets) == expected
+    assert terminal_rows(texts["terminal"], test_sets) == expected

@@ -172,7 +172,7 @@ def test_several_seeds_are_paired(tmp_path):
         _Side(system, None, "", replace(settings, seeds=seeds), records, False)
         for system, seeds in (("tiny", (1, 2, 3)), ("small", (3, 1, 2)))
     ]
-    both = [next(iter(side.results((3, 1, 2)).values())).seeds.seed for side in sides]
+    both = [next(iter(side.results((3, 1, 2)).values())).cells.seed for side in sides]
     assert [*both[0]] == [*both[1]] == [3, 1, 2]  # whatever the order of a report
 
 
@@ -284,8 +284,8 @@ def test_revisions_with_other_references_have_no_p(side, references):
 def test_seeds_that_one_side_lacks_are_left_out(side):
     one, both = side({1: 30.0}, revision="main"), side({2: 90.0, 1: 31.0})
     *_, scores, note, _ = _compared(one, both, sentences=0)
-    (row,) = [row.cells for row in scores.rows if row.cells[2] == "BLEU"]
-    assert row[3:6] == ("30.0", "31.0", "+1.0")
+    (row,) = [texts for texts in map(scores.texts, scores.rows) if texts[2] == "BLEU"]
+    assert row[3:6] == ["30.0", "31.0", "+1.0"]
     assert note.startswith("Seeds: 1. p: ")
     with pytest.raises(UserError, match=r"^tiny@main and tiny: no seed in common$"):
         list(_compared(one, side({2: 90.0}), sentences=0))

@@ -1,20 +1,25 @@
 """Scores by document in the report, of outputs whose documents differ and whose lines do not."""
 
+from math import isnan
+
 import pytest
 
 import result_trees as trees
 from bleuprint.config.paths import Cell, folder, given
-from bleuprint.report import tables
+from bleuprint.report import score_tables
 from bleuprint.report.frame import RESULTS, load
+from bleuprint.report.notes import document_notes
 from bleuprint.report.page.context import ReportContext
 from bleuprint.report.page.summary import summary
 from bleuprint.report.records import collect
 from bleuprint.report.report import table_md
-from bleuprint.report.system_results import system_results
+from bleuprint.report.score_frame import score_frame
 from bleuprint.text.parallel import read_lines
-from result_rows import frame, measured, record, rows_of
+from result_rows import frame, measured, record, rows_of, score_of
 
 CORPUS, TEST = "news-en-de", "first"
+# All lines, and those of each document.
+GROUPS = ("", "document")
 # Eight documents of thirteen lines, the last of nine. The baseline has these wrong in part;
 # small has the last one of them right. The first is named so that HTML has to escape it.
 WRONG = {"tiny": (4, 5, 6, 7), "small": (4, 5, 6)}
@@ -40,32 +45,31 @@ def made(tmp_path_factory):
 
 
 def test_records_have_intervals_and_tests_by_document(made):
-    tiny, small = system_results(made[2])
-    for result in (tiny, small):
-        by_line, by_document = result.score("bleu"), result.score("bleu", "document")
-        assert by_line.mean == by_document.mean
+    records = made[2]
+    for system in ("tiny", "small"):
+        by_line, by_document = (score_of(records, system, "bleu", group) for group in GROUPS)
+        assert by_line.value == by_document.value
         assert by_document.high - by_document.low > 1.3 * (by_line.high - by_line.low)
-    assert tiny.difference_in("bleu", "document") is None
+    assert isnan(score_of(records, "tiny", "bleu", "document").difference)
     # nine of 100 lines are better, and one of eight documents
-    of_lines, of_documents = small.difference, small.difference_in("bleu", "document")
+    of_lines, of_documents = (score_of(records, "small", "bleu", group) for group in GROUPS)
     assert of_lines.p < 0.05 < of_documents.p
     assert trees.WORD not in (made[0] / RESULTS).read_text("utf-8")
 
 
 def test_table_and_page_say_how_much_wider_it_is(made):
     root, settings, records = made
-    tiny, _ = system_results(records)
-    rows = rows_of(tables.documents(records))
+    by_line, by_document = (score_of(records, "tiny", "bleu", group) for group in GROUPS)
+    rows = rows_of(score_tables.documents(score_frame(records)))
     assert rows[f"{CORPUS}, {TEST} (documents)"]["BLEU"] == "8"
-    by_document, by_line = tiny.score("bleu", "document"), tiny.bleu
-    assert rows["tiny"]["BLEU"] == str(by_document) and "[" in rows["tiny"]["d-BLEU"]
+    assert rows["tiny"]["BLEU"] == by_document.score and "[" in rows["tiny"]["d-BLEU"]
     times = f"{(by_document.high - by_document.low) / (by_line.high - by_line.low):.1f}"
-    first, lost = tables.document_findings(records)
+    first, lost = document_notes(records)
     assert "the interval of BLEU is" in first and times in first
     assert "small from tiny in BLEU is significant by line" in lost
     table = table_md(settings, records, root)
     assert "## By document" in table and first in table and lost in table
-    assert f"d-BLEU: `{tiny.rows['dbleu', 'document'][0].signature}`" in table
+    assert f"d-BLEU: `{score_of(records, 'tiny', 'dbleu', 'document').signature}`" in table
     assert first in summary(ReportContext(settings, records, root)).body
 
 
@@ -78,7 +82,7 @@ def test_of_several_seeds_intervals_are_means():
         return record("tiny", CORPUS, TEST, 30, seed=seed, measures=by_document)
 
     other = record("tiny", CORPUS, "second", 31)
-    grid = tables.documents(frame(row(1, 40.0), row(2, 42.0), other))
+    grid = score_tables.documents(score_frame(frame(row(1, 40.0), row(2, 42.0), other)))
     assert len(grid.rows) == 2  # with the name of the test set
     shown = rows_of(grid)["tiny"]
     assert (shown["d-BLEU"], shown["BLEU"]) == ("41.0 [31.0, 51.0]", "30.0 [27.0, 33.0]")
@@ -86,13 +90,15 @@ def test_of_several_seeds_intervals_are_means():
 
 def test_nothing_is_shown_where_no_document_is_said():
     records = frame(record("tiny", CORPUS, TEST, 30))
-    assert tables.documents(records) is None and not list(tables.document_findings(records))
+    assert score_tables.documents(score_frame(records)) is None and not list(
+        document_notes(records)
+    )
 
 
 def test_a_single_document_has_a_score_and_no_finding():
     by_document = {("dbleu", "document"): measured("dbleu", 40, 40, 40, units=1)}
     records = frame(record("tiny", CORPUS, TEST, 30, measures=by_document))
-    shown = rows_of(tables.documents(records))["tiny"]
+    shown = rows_of(score_tables.documents(score_frame(records)))["tiny"]
     assert shown["d-BLEU"].startswith("40.0")
     assert "BLEU" not in shown
-    assert list(tables.document_findings(records)) == []
+    assert list(document_notes(records)) == []

@@ -1,6 +1,7 @@
 """External systems in the report: scored and tested like a trained system, and marked."""
 
 import shutil
+from math import isnan
 from statistics import fmean
 
 import pandas as pd
@@ -12,21 +13,22 @@ from bleuprint.cells.results import Results
 from bleuprint.config.experiment import load
 from bleuprint.config.paths import Cell
 from bleuprint.decoding.copied_translations import copy_translations
-from bleuprint.report import frame, main_table, paper_numbers, report
+from bleuprint.report import frame, report
 from bleuprint.report.compare import compare
-from bleuprint.report.headline import everything, headline
 from bleuprint.report.notes import file_warning_notes
 from bleuprint.report.notes import notes as notes_of
+from bleuprint.report.overview import everything, one_screen
 from bleuprint.report.page.cautions import cautions
 from bleuprint.report.page.context import ReportContext
 from bleuprint.report.paired import largest_p
 from bleuprint.report.records import check_settings, collect
 from bleuprint.report.same_results import Verdict, compared
-from bleuprint.report.system_results import system_results
+from bleuprint.report.score_frame import score_frame
+from bleuprint.report.score_tables import across
 from bleuprint.runtime.errors import UserError
 from bleuprint.runtime.files import read_json, sha256_of
 from bleuprint.scoring.score import score_cell
-from result_rows import against, record, rows_of, values
+from result_rows import against, record, rows_of, score_of, values
 from result_rows import frame as made_by_hand
 
 AGAINST = against("tiny", 0.01)
@@ -135,9 +137,9 @@ def test_nothing_is_known_of_their_training(outside, records):
 
 def test_they_are_marked_wherever_they_are_shown(outside, records):
     root, _ = outside
-    grid = rows_of(main_table.across(records))["as-small (not trained here)"]
-    assert grid["news-en-de, first FLOPs"] == grid["news-en-de, second BLEU"] == "–"
-    assert grid["news-en-de, first BLEU"].startswith(
+    row = rows_of(across(score_frame(records)))["as-small (not trained here)"]
+    assert row["news-en-de, first FLOPs"] == row["news-en-de, second BLEU"] == "–"
+    assert row["news-en-de, first BLEU"].startswith(
         f"{of(records, 'small').value['bleu', '']:.1f} ["
     )
     reports = root / "reports"
@@ -151,9 +153,6 @@ def test_they_are_marked_wherever_they_are_shown(outside, records):
     assert "tiny &amp; &lt;b&gt;others" in page and "<b>others" not in page
     csv = pd.read_csv(reports / "table.csv")
     assert set(csv[csv.system == "as-small"].outside) == {"small & <b>others</b>"}
-    numbers = paper_numbers.paper_numbers(records)
-    assert numbers["as-small/news-en-de/first/bleu"] == numbers["small/news-en-de/first/bleu"]
-    assert "as-small/news-en-de/flops" not in numbers and numbers["trainings"] == "4"
 
 
 def test_a_file_in_another_form_is_named_wherever_its_row_is_shown(outside, tmp_path, monkeypatch):
@@ -175,7 +174,7 @@ def test_a_file_in_another_form_is_named_wherever_its_row_is_shown(outside, tmp_
         expected = start.replace("%", "\\%") if name == "table.tex" else start
         assert expected in (root / "reports" / name).read_text("utf-8")
     monkeypatch.setenv("COLUMNS", "1000")
-    for parts in (headline(records), everything(records)):
+    for parts in (one_screen(records), everything(records)):
         assert any(str(part).startswith(start) for part in parts)
     title = "Translations that may not be sentences, or are copies"
     assert title in [each.title for each in cautions(ReportContext(settings, records, root))]
@@ -202,18 +201,20 @@ def test_with_seeds_it_is_compared_with_each(made, tmp_path):
     root = shutil.copytree(made[0], tmp_path / "copy")
     settings = with_rows(root, (3, 1))
     records = collect(settings, root)
-    results = {(r.system, r.test): r for r in system_results(records)}
-    ours, theirs = results["tiny", "first"], results["as-small", "first"]
-    assert list(theirs.seeds.seed) == [3, 1] and len({*theirs.values()}) == 1
-    assert theirs.difference and theirs.difference.deviation is None
-    assert theirs.difference.value == pytest.approx(
-        theirs.values()[0] - fmean(ours.values()), abs=1e-5
+    measures = records.measures[records.measures.test == "first"]
+    ours, theirs = (
+        measures[
+            (measures.system == system) & (measures.measure == "bleu") & (measures.group == "")
+        ]
+        for system in ("tiny", "as-small")
     )
-    rows = theirs.rows["bleu", ""]
-    assert (theirs.bleu.low, theirs.bleu.deviation) == (rows[0].low, None)
+    assert list(theirs.seed) == [3, 1] and theirs.value.nunique() == 1
+    row = score_of(records, "as-small", test="first")
+    assert row.difference == pytest.approx(theirs.value.iloc[0] - fmean(ours.value), abs=1e-5)
+    assert isnan(row.difference_deviation)
+    assert isnan(row.deviation) and row.low == theirs.low.iloc[0]
     # the same as the baseline's first seed, and worse or better than its second
-    same = results["as-tiny", "first"].difference
-    assert same and same.p == 1
+    assert score_of(records, "as-tiny", test="first").p == 1
     assert "largest of the paired bootstraps against each seed" in " ".join(notes_of(records))
 
 
@@ -231,21 +232,22 @@ def test_they_take_part_in_holms_correction_and_the_best_score():
     ]
     records = made_by_hand(*rows)
     assert values(records, column="p_holm")[1:] == [0.04, 0.04]
-    grid = main_table.across(records)
-    assert [bool(row.best) for row in grid.rows] == [False, False, True]
-    assert [row.kind for row in grid.rows] == ["baseline", "", "outside"]
+    table = across(score_frame(records))
+    bleu = table.column("BLEU")
+    assert [row.cell(bleu).is_best for row in table.rows] == [False, False, True]
+    assert [row.kind for row in table.rows] == ["baseline", "", "external"]
 
 
 def test_compared_with_a_system(outside, monkeypatch):
     monkeypatch.chdir(outside[0])
     parts = list(compare("small", "as-small"))
     settings, facts, scores = (part for part in parts if not isinstance(part, str))
-    assert {row.cells[5:7] for row in scores.rows} == {("+0.0", "1.000 n.s.")}
+    assert {tuple(scores.texts(row)[5:7]) for row in scores.rows} == {("+0.0", "1.000 n.s.")}
     assert len(scores.rows) >= 4
     keys = {"about", "translations.first.path", "translations.first.sha256"}
-    assert {row.cells[0] for row in settings.rows} == {f"{CORPUS}.{key}" for key in keys}
-    made = ("outside, news-en-de", "–", "small & <b>others</b>")
-    assert made in [row.cells for row in facts.rows]
+    assert {settings.texts(row)[0] for row in settings.rows} == {f"{CORPUS}.{key}" for key in keys}
+    made = ["outside, news-en-de", "–", "small & <b>others</b>"]
+    assert made in [facts.texts(row) for row in facts.rows]
     assert any("Most improved" in str(part) for part in compare("as-tiny", "as-small", CORPUS))
     with pytest.raises(UserError, match="as-tiny: no results on talks-en-fr"):
         list(compare("tiny", "as-tiny", "talks-en-fr"))

@@ -1,26 +1,27 @@
 """Faults in the report: damaged outputs are seen, tested against the baseline, and shown."""
 
 import random
+from math import isnan
 
 import pytest
 
 import result_trees as trees
 from bleuprint.cells.results import Results
 from bleuprint.config.paths import Cell, folder
-from bleuprint.report import tables
+from bleuprint.report import score_tables
 from bleuprint.report.compare import compare
 from bleuprint.report.frame import RESULTS, load
-from bleuprint.report.grid import Grid
 from bleuprint.report.page.context import ReportContext
 from bleuprint.report.page.scores import faults as faults_section
 from bleuprint.report.records import _correct, collect
 from bleuprint.report.report import table_md
-from bleuprint.report.system_results import system_results
+from bleuprint.report.score_frame import score_frame
+from bleuprint.report.table import Table
 from bleuprint.runtime.files import read_json, write_json
 from bleuprint.scoring.score import score_cell
 from bleuprint.text.parallel import TextFolder, read_lines
 from bleuprint.tracking.run_content import metrics
-from result_rows import rows_of
+from result_rows import labels_of, rows_of, score_of
 
 CORPUS, TEST = "news-en-de", "first"
 # Of 100 lines: the baseline loses three numbers, the damaged system these and nine more.
@@ -50,15 +51,14 @@ def made(tmp_path_factory):
 
 def test_damaged_outputs_are_in_the_record(made):
     root, _ = made
-    results = {result.system: result for result in system_results(load(root))}
+    records = load(root)
     for system, lost in LOST.items():
-        score = results[system].score("numbers")
-        assert score and score.mean == lost and score.low and score.high
+        score = score_of(records, system, "numbers")
+        assert score.value == lost
         assert 0 < score.low < lost < score.high < 40
-    assert results["tiny"].difference_in("numbers") is None
-    tested = results["small"].difference_in("numbers")
+    assert isnan(score_of(records, "tiny", "numbers").difference)
     # McNemar's exact test of nine lines against none: 2 * 0.5 ** 9
-    assert tested and tested.p == pytest.approx(0.003906, abs=0.002)
+    assert score_of(records, "small", "numbers").p == pytest.approx(0.003906, abs=0.002)
     # a committed report has no sentence
     assert trees.WORD not in (root / RESULTS).read_text("utf-8")
 
@@ -66,16 +66,16 @@ def test_damaged_outputs_are_in_the_record(made):
 def test_damage_is_in_every_table(made, monkeypatch):
     root, settings = made
     records = load(root)
-    small = rows_of(tables.faults(records))["small"]
+    small = rows_of(score_tables.faults(score_frame(records)))["small"]
     assert small["numbers"].startswith("12 [") and small["numbers"].endswith("]‡")
     assert small["numbers"] in table_md(settings, records, root)
     section = faults_section(ReportContext(settings, records, root))
     assert small["numbers"].replace("[", "<span>[") in section.body
     monkeypatch.chdir(root)
-    shown = [part for part in compare("tiny", "small") if isinstance(part, Grid)]
-    rows = [row.cells for row in shown[-1].rows]
+    shown = [part for part in compare("tiny", "small") if isinstance(part, Table)]
+    rows = [shown[-1].texts(row) for row in shown[-1].rows]
     (row,) = (row for row in rows if row[2] == "numbers")
-    assert row[3:6] == ("3", "12", "+9.0") and row[6].startswith("0.00")
+    assert row[3:6] == ["3", "12", "+9.0"] and row[6].startswith("0.00")
     results = Results.open(settings, Cell("small", CORPUS, 1))
     assert metrics(CORPUS, results.scores)[f"test_faulty_lines/{CORPUS}/first"] >= 12
 
@@ -116,16 +116,14 @@ def test_outputs_cut_at_their_maximum_length_are_counted(tmp_path):
     rows = records.measures[records.measures.measure == "cut off"]
     counts = {(row.system, row.seed): row.value for row in rows.itertuples()}
     assert counts == {("tiny", 1): 0, ("tiny", 2): 0, ("small", 1): 0, ("small", 2): 3}
-    results = {result.system: result for result in system_results(records)}
-    assert results["small"].score("cut off").mean == 1.5
+    assert score_of(records, "small", "cut off").value == 1.5
     cut_text = table_md(settings, records, root)
     assert "cut off: the translation ended at the maximum length" in cut_text
     assert "cut off: the" not in text
     for table in (text, cut_text):
         notes, _, _ = table.partition("\n\n## Training cost\n")
         assert notes != table and not notes.endswith("\n")
-    heads = [column.label for column in tables.faults(records).columns]
-    assert "cut off" in heads
-    assert "cut off" not in [column.label for column in tables.faults(whole).columns]
+    assert "cut off" in labels_of(score_tables.faults(score_frame(records)))
+    assert "cut off" not in labels_of(score_tables.faults(score_frame(whole)))
     shown = faults_section(ReportContext(settings, records, root)).data
     assert shown["notes"][-1].endswith("where the model preferred to go on")

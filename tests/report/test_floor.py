@@ -5,6 +5,7 @@ import io
 import json
 import re
 from collections import Counter
+from math import isnan
 
 import pytest
 from sacrebleu import BLEU
@@ -13,20 +14,21 @@ import result_trees as trees
 from bleuprint.cells.results import Results
 from bleuprint.config.paths import Cell, folder
 from bleuprint.report import frame as frames
-from bleuprint.report import main_table, notes, paper_numbers, report
+from bleuprint.report import notes, report, score_tables
 from bleuprint.report.compare import compare
-from bleuprint.report.grid import Grid, markdown
-from bleuprint.report.headline import everything, headline
+from bleuprint.report.overview import everything, one_screen
 from bleuprint.report.page.context import ReportContext
 from bleuprint.report.page.findings import best_systems
 from bleuprint.report.page.summary import summary
 from bleuprint.report.records import collect
-from bleuprint.report.system_results import system_results
+from bleuprint.report.render import markdown
+from bleuprint.report.score_frame import score_frame
+from bleuprint.report.table import Table
 from bleuprint.scoring.floor import MATCHED, below_floor
 from bleuprint.scoring.measures import MEASURES
 from bleuprint.text.parallel import read_lines
 from measuring import texts_of
-from result_rows import against, frame, measured, record
+from result_rows import against, frame, measured, record, score_of
 from tools.readme_tables import _recipe
 
 PLACE = "news-en-de", "first"
@@ -49,9 +51,10 @@ def pair(lines, low=(), seeds=(1,), **facts):
 
 def text_of(records):
     """All that is shown of the scores, without how to read the marks and the names of test sets."""
-    shown = [markdown(grid) for grid in main_table.by_test_set(records, ["bleu", "chrf2"]).values()]
-    shown += [part for part in headline(records) if isinstance(part, str)]
-    shown += [markdown(part) for part in everything(records) if isinstance(part, Grid)]
+    tables = score_tables.by_test(score_frame(records), ["bleu", "chrf2"]).values()
+    shown = [markdown(table) for table in tables]
+    shown += [part for part in one_screen(records) if isinstance(part, str)]
+    shown += [markdown(part) for part in everything(records) if isinstance(part, Table)]
     lines = "\n".join(shown).replace("&lt;", "<").split("\n")
     return "\n".join(line for line in lines if not line.startswith(("Difference: from", "| **")))
 
@@ -86,7 +89,7 @@ def test_below_the_floor_nothing_is_claimed(records, title):
     text = text_of(records)
     assert f"news-en-de, first: {title}" in text or f"base are {title}" in text
     assert "+4.0" in text  # the difference is a fact
-    (finding,) = best_systems(system_results(records), {})
+    (finding,) = best_systems(score_frame(records), {})
     assert finding.title == f"news-en-de: {title}"
     (row,) = [
         row
@@ -94,9 +97,6 @@ def test_below_the_floor_nothing_is_claimed(records, title):
         if row["system"] == "big" and row["measure"] == "bleu" and not row["group"]
     ][:1]
     assert row["difference"] and not row["p"] + row["p_holm"] + row["standard_error"]
-    numbers = paper_numbers.paper_numbers(records)
-    assert "big/news-en-de/first/difference" in numbers
-    assert not [name for name in numbers if name.endswith(("/p", "/p_holm", "agreement"))]
 
 
 def test_a_test_over_seeds_stays():
@@ -124,21 +124,19 @@ def test_scores_that_are_not_comparable_have_no_difference_on_either_side_of_the
     records.measures.loc[is_bleu_of_big, "signature"] = OLDER
     # as the report collects them
     records.measures.loc[is_bleu_of_big, ["p", "p_holm", "standard_error"]] = float("nan")
-    _, big = system_results(records)
-    assert big.difference_in("bleu") is None
+    assert isnan(score_of(records, "big").difference)
     # other measures are comparable
-    difference = big.difference_in("chrf2")
-    assert difference is not None
-    assert difference.value == pytest.approx(4.0, abs=0.1)
-    assert difference.is_tested == (lines == 500)
+    of_chrf = score_of(records, "big", "chrf2")
+    assert of_chrf.difference == pytest.approx(4.0, abs=0.1)
+    assert isnan(of_chrf.p) == (lines != 500)
 
 
 def test_below_the_floor_a_score_that_the_baseline_lacks_has_no_difference():
     records = pair(60)
     is_bleu_of_base = (records.measures.system == "base") & (records.measures.measure == "bleu")
-    _, big = system_results(frames.Records(records.cells, records.measures[~is_bleu_of_base]))
-    assert big.difference_in("bleu") is None
-    assert big.difference_in("ter") is not None
+    without = frames.Records(records.cells, records.measures[~is_bleu_of_base])
+    assert isnan(score_of(without, "big").difference)
+    assert score_of(without, "big", "ter").difference == pytest.approx(4.0, abs=0.1)
 
 
 def test_one_usable_system_is_compared_with_one_that_is_not():
@@ -152,7 +150,7 @@ def test_the_baseline_is_not_called_the_best_either():
         record("base", *PLACE, 20.0, lines=60),
         record("big", *PLACE, 19.0, lines=60, **AGAINST),
     ]
-    (finding,) = best_systems(system_results(frame(*rows)), {})
+    (finding,) = best_systems(score_frame(frame(*rows)), {})
     assert finding.title == "news-en-de: too few sentences to compare"
 
 
@@ -213,8 +211,8 @@ def test_unusable_outputs_are_not_compared(unusable, monkeypatch):
     monkeypatch.chdir(root)
     parts = [*compare("tiny", "small", sentences=1)]
     assert "news-en-de, first: too low to compare, so without p." in parts
-    scores = [part for part in parts if isinstance(part, Grid)][-1]
-    assert {row.cells[6:] for row in scores.rows} == {("–", "–")}
+    scores = [part for part in parts if isinstance(part, Table)][-1]
+    assert [scores.texts(row)[6:] for row in scores.rows] == [["–", "–"]] * len(scores.rows)
 
 
 def test_of_a_file_that_an_older_version_wrote(unusable, tmp_path):

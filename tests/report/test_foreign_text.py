@@ -15,12 +15,14 @@ from bleuprint.config.citation import LicenseAndCitation
 from bleuprint.config.published import Published
 from bleuprint.pipeline.release import _TEMPLATES, _shared_address
 from bleuprint.report import frame as frames
-from bleuprint.report import main_table, notes
+from bleuprint.report import notes
 from bleuprint.report.citations import citations
-from bleuprint.report.compare import _facts
-from bleuprint.report.grid import Column, Grid, Number, Row, bullets, grid, latex, markdown
-from bleuprint.report.headline import everything, headline
-from bleuprint.report.system_results import system_results
+from bleuprint.report.compare import _facts, _Side
+from bleuprint.report.overview import everything, one_screen
+from bleuprint.report.render import bullets, latex, markdown
+from bleuprint.report.score_frame import with_published
+from bleuprint.report.score_tables import across, by_test
+from bleuprint.report.table import Cell, Column, Row, Table, table_of
 from bleuprint.report.terminal import show
 from bleuprint.runtime.foreign_text import spreadsheet_cell, without_controls, write_line
 from recipes import SETTINGS
@@ -62,11 +64,12 @@ def test_the_pattern_of_this_test_knows_all_of_them():
 
 def test_reports_hold_no_control_characters():
     records = records_of()
+    side = _Side("others", None, "", SETTINGS["phrasebook"], records, False)
     texts = {
         "table.md": bullets(notes.notes(records)),
-        "table.tex": latex(main_table.across(records), " ".join(notes.notes(records))),
+        "table.tex": latex(across(with_published(records, ())), " ".join(notes.notes(records))),
         "table.csv": frames.csv_text(records),
-        "facts": json.dumps(_facts(system_results(records), False), ensure_ascii=False),
+        "facts": json.dumps(_facts(side.results([1]).values(), False), ensure_ascii=False),
     }
     for name, text in texts.items():
         assert "owned" in text, name
@@ -88,8 +91,8 @@ def test_results_of_others_have_none(tmp_path):
 
 def test_a_terminal_gets_none(capsys):
     records = records_of()
-    cells = grid((CONTROLS,), (f"n{CONTROLS}",), [(f"a{CONTROLS}b", Number(f"1{CONTROLS}", 1.0))])
-    show([*headline(records), *everything(records), cells, f"a line {CONTROLS}"])
+    cells = table_of([CONTROLS], [f"n{CONTROLS}"], [(f"a{CONTROLS}b", f"1{CONTROLS}")])
+    show([*one_screen(records), *everything(records), cells, f"a line {CONTROLS}"])
     write_line(f"one{CONTROLS}\ntwo\tthree")
     printed = capsys.readouterr().out
     assert obeyed(printed) == []
@@ -108,9 +111,10 @@ def test_markdown_shows_it_as_it_is():
     page = rendered(bullets(texts))
     items = re.findall("<li>([^<>]*)</li>", page)
     assert [html.unescape(item) for item in items] == texts
-    cells = [(text.replace("\n", " "), Number("1.0 [0.5, 2.0]", 1.0)) for text in texts]
-    rows = [Row(cell, best=frozenset({1})) for cell in cells]
-    table = Grid((Column(MARKUP, left=True), Column("n|m\\")), tuple(rows))
+    name, number = Column(MARKUP, is_text=True), Column("n|m\\")
+    best = Cell("1.0 [0.5, 2.0]", 1.0, is_best=True)
+    rows = [Row({name: Cell(text.replace("\n", " ")), number: best}) for text in texts]
+    table = Table([name, number], rows)
     page = rendered(markdown(table))
     assert "<a" not in page and "<img" not in page
     heads = [html.unescape(head) for head in re.findall("<th[^>]*>([^<>]*)</th>", page)]
@@ -123,7 +127,7 @@ def test_markdown_shows_it_as_it_is():
 def test_a_definition_turns_no_interval_into_a_link():
     about = "]\n\n[19.0, 22.0]: javascript:alert(1)"
     records = records_of(about)
-    (table,) = main_table.by_test_set(records).values()
+    (table,) = by_test(with_published(records, ())).values()
     page = rendered(f"{markdown(table)}\n{bullets(notes.notes(records))}")
     assert "[19.0, 22.0]" in page and "javascript" in page
     assert "<a" not in page

@@ -14,11 +14,14 @@ from ruamel.yaml import YAML
 import result_trees as trees
 from bleuprint.config.experiment import load as load_settings
 from bleuprint.config.paths import Cell
-from bleuprint.report import headline, main_table, notes, report
+from bleuprint.report import notes, report
 from bleuprint.report.compare import compare
 from bleuprint.report.frame import RESULTS, load
-from bleuprint.report.grid import NONE
+from bleuprint.report.overview import everything, one_screen
 from bleuprint.report.records import check_settings, collect
+from bleuprint.report.score_frame import score_frame
+from bleuprint.report.score_tables import across
+from bleuprint.report.table import NONE
 from bleuprint.report.terminal import show
 from bleuprint.runtime.errors import UserError
 from bleuprint.runtime.files import sha256_of, write_json
@@ -59,7 +62,7 @@ def test_a_training_that_patience_ended_is_noted(tmp_path, capsys, monkeypatch):
     assert expected in page
     monkeypatch.chdir(tmp_path)
     records = load(tmp_path)
-    for parts in (headline.headline(records), headline.everything(records)):
+    for parts in (one_screen(records), everything(records)):
         show(parts)
         assert f"{expected}." in " ".join(capsys.readouterr().out.split())
 
@@ -194,7 +197,7 @@ def test_a_low_reachable_bleu_stands_at_the_scores(copy, monkeypatch):
     text = Page(contents(root)["index.html"].decode()).sections["summary"]
     assert text.count("Reachable BLEU") == text.count(note.replace(":", ".", 1)) == 1
     monkeypatch.chdir(root)
-    for parts in (headline.everything(load()), headline.headline(load())):
+    for parts in (everything(load()), one_screen(load())):
         texts = [" ".join(part.split()) for part in parts if isinstance(part, str)]
         assert [text.startswith(note) for text in texts].count(True) == 1
     assert "Reachable" not in " ".join(notes.notes(load()))
@@ -220,12 +223,12 @@ def test_a_cell_left_out_is_a_dash(tmp_path, monkeypatch):
     assert set(records.measures.baseline.dropna()) == {"tiny"}
     check_settings(records, settings, RESULTS)
 
-    grid = main_table.across(records)
-    groups = [column.group.partition(",")[0] for column in grid.columns]
+    table = across(score_frame(records))
+    groups = [column.group.partition(",")[0] for column in table.columns]
     for system, left_out in (("small", "talks-en-fr"), ("last", "news-en-de")):
-        (row,) = [row for row in grid.rows if row.cells[0] == system]
-        dashes = {group for group, cell in zip(groups, row.cells, strict=True) if cell == NONE}
-        full = {group for group, cell in zip(groups, row.cells, strict=True) if cell != NONE}
+        (texts,) = [texts for texts in map(table.texts, table.rows) if texts[0] == system]
+        dashes = {group for group, text in zip(groups, texts, strict=True) if text == NONE}
+        full = {group for group, text in zip(groups, texts, strict=True) if text != NONE}
         assert dashes == {left_out} and left_out not in full
     texts = {name: text.decode() for name, text in contents(tmp_path).items()}
     bleu = json.loads(texts["metrics.json"])["BLEU"]
@@ -248,7 +251,8 @@ def test_a_baseline_is_the_first_system_of_its_corpus(tmp_path):
         lambda names: "".join(set(names.dropna()))
     )
     assert baselines.to_dict() == {"news-en-de": "tiny", "talks-en-fr": "small"}
-    heads = [row.cells[0] for row in main_table.across(records).rows]
+    table = across(score_frame(records))
+    heads = [table.texts(row)[0] for row in table.rows]
     assert heads == ["tiny (baseline)", "small", "last"]  # small has a difference from tiny, too
     (note,) = [note for note in notes.notes(records) if note.startswith("Difference")]
     assert "from tiny, on corpora without it from small;" in note
@@ -263,11 +267,11 @@ def test_the_terminals_table_loads_no_torch(made):
 import sys
 from pathlib import Path
 from bleuprint.config.experiment import load
-from bleuprint.report import frame, headline, report
+from bleuprint.report import frame, overview, report
 from bleuprint.report.terminal import show
 records = frame.load(Path())
 report.write_page_if_outdated(load(), records)
-show(headline.headline(records, load().published))
+show(overview.one_screen(records, load().published))
 sys.exit('torch' in sys.modules)
 """
     done = subprocess.run([sys.executable, "-c", code], cwd=root, capture_output=True, text=True)

@@ -9,18 +9,17 @@ from sacrebleu.significance import PairedTest
 
 import result_trees as trees
 from bleuprint.config.paths import Cell
-from bleuprint.report import main_table, report
+from bleuprint.report import report
 from bleuprint.report.compare import compare
-from bleuprint.report.frame import RESULTS
-from bleuprint.report.grid import Grid
+from bleuprint.report.frame import RESULTS, row_name, task_names
 from bleuprint.report.page.context import ReportContext
 from bleuprint.report.page.differences import descriptions
 from bleuprint.report.page.lines import lines_of_sets
 from bleuprint.report.paired import holm
-from bleuprint.report.paper_numbers import paper_numbers
 from bleuprint.report.records import collect
-from bleuprint.report.system_results import signed, system_results
-from bleuprint.report.task import Task, tasks_of
+from bleuprint.report.score_frame import bleu_rows, score_frame, signed
+from bleuprint.report.score_tables import across
+from bleuprint.report.table import NONE, Table
 from bleuprint.text.parallel import read_lines
 from recipes import SETTINGS
 from result_rows import against, frame, record, rows_of
@@ -98,17 +97,17 @@ def test_differences_and_p_are_those_of_sacrebleu_on_the_same_lines(tree):
 def test_each_preparation_is_a_row(tree):
     root, settings = tree
     records = collect(settings, root)
-    rows = rows_of(main_table.across(records))
+    rows = rows_of(across(score_frame(records)))
     group = "en-de (bpe-en-de, …), only"
     assert [*rows] == [
         *("tiny, bpe-en-de (baseline)", "tiny, words-en-de", "tiny (baseline)"),
         *("small, bpe-en-de", "small, words-en-de", "small"),
     ]
-    for result in system_results(records):
-        row = rows[next(name for name in rows if name.removesuffix(" (baseline)") == result.label)]
+    for result in bleu_rows(score_frame(records)):
+        row = rows[next(name for name in rows if name.removesuffix(" (baseline)") == result.row)]
         column = "talks-en-de, only" if result.corpus == "talks-en-de" else group
-        assert row[f"{column} BLEU"] == str(result.bleu)
-        assert row[f"{column} difference"] == str(result.difference or "–")
+        assert row[f"{column} BLEU"] == result.score
+        assert row[f"{column} difference"] == (result.change or NONE)
         assert row[f"{column} FLOPs"] == ("4.2e12" if result.system == "tiny" else "9.9e13")
     assert {row[f"{group} BLEU"] for name, row in rows.items() if "," not in name} == {"–"}
 
@@ -121,9 +120,9 @@ def test_one_line_of_the_references_makes_another_task(copy):
     write_cells(root, settings, CORPORA[1:])
     records = collect(settings, root)
     assert {*records.measures.baseline.dropna()} == {"tiny"}
-    groups = [column.group for column in main_table.across(records).columns[1:]]
+    groups = [column.group for column in across(score_frame(records)).columns[1:]]
     assert [*dict.fromkeys(groups)] == [f"{corpus}, only" for corpus in (*CORPORA, "talks-en-de")]
-    assert [*rows_of(main_table.across(records))] == ["tiny (baseline)", "small"]
+    assert [*rows_of(across(score_frame(records)))] == ["tiny (baseline)", "small"]
 
 
 def test_files_and_page_have_the_rows(copy):
@@ -158,20 +157,21 @@ def test_two_preparations_are_compared(copy, monkeypatch):
     monkeypatch.chdir(root)
     parts = [*compare("tiny, bpe-en-de", "tiny,words-en-de", sentences=1)]
     assert parts[0] == "tiny, bpe-en-de and tiny, words-en-de"
-    scores = [part for part in parts if isinstance(part, Grid)][-1]
-    (row,) = [row.cells for row in scores.rows if row.cells[2] == "BLEU"]
+    scores = [part for part in parts if isinstance(part, Table)][-1]
+    (row,) = [texts for texts in map(scores.texts, scores.rows) if texts[2] == "BLEU"]
     found = bleu_of(records, "tiny", "words-en-de")
     assert row[5] == f"{found.difference:+.1f}" and row[6].split()[0] == f"{found.p:.3f}"
     assert any("line " in part for part in parts if isinstance(part, str))
     # a system on other lines is not tested, nor are lines set beside each other
     other = [*compare("tiny, bpe-en-de", "small, talks-en-de")]
-    assert {row.cells[6] for row in [e for e in other if isinstance(e, Grid)][-1].rows} == {"–"}
+    scores = [part for part in other if isinstance(part, Table)][-1]
+    assert {scores.texts(row)[6] for row in scores.rows} == {"–"}
     assert not any("line " in part for part in other if isinstance(part, str))
 
 
 def test_a_row_says_what_differs_in_its_preparation():
     settings = SETTINGS["ablations-multi30k"]
-    about = descriptions(settings, [Task("en-de", tuple(settings.corpora))])
+    about = descriptions(settings, dict.fromkeys(settings.corpora, "en-de"))
     assert about["small, bpe-4000"] == about["small"] and about["small"].startswith("1 + 1 layers")
     assert about["small, bpe-2000"] == "bpe.num_merges 2000"
     assert about["small, words"].startswith("words.joint true, ")
@@ -205,33 +205,41 @@ def test_no_mark_stands_on_a_difference_of_nothing():
         return frame(*rows)
 
     def shown(records):
-        return rows_of(main_table.across(records))["small"]["news-en-de, only difference"]
+        return rows_of(across(score_frame(records)))["small"]["news-en-de, only difference"]
 
     assert shown(small(40.04, 0.001)) == "+0.04‡ p=0.001"
     assert shown(small(39.97, 0.001)) == "-0.03‡ p=0.001"
     assert shown(small(40.04, 0.2)) == "+0.0 n.s. p=0.200"
     assert shown(small(40.0, 0.001)) == "+0.0 n.s. p=0.001"
-    assert paper_numbers(small(40.04, 0.001))["small/news-en-de/only/difference"] == "+0.04"
+
+
+def cells_of(*tests):
+    """Cells with the texts of a test set: its corpus, name, languages and content."""
+    names = ["corpus", "test", "source", "target", "sources_sha256", "references_sha256"]
+    return pd.DataFrame([(*test, "50", test[1]) for test in tests], columns=names)
 
 
 def test_tasks_are_named():
-    alone, shared = Task("en-de", ("own",)), Task("en-de", ("bpe", "words"))
-    assert (alone.name, alone.row("small", "own")) == ("own (en-de)", "small")
-    assert shared.name == "en-de (bpe, …)"
-    assert Task("", ("many",)).name == "many"
-    assert shared.row("small", "words") == "small, words"
+    tasks = task_names(
+        cells_of(
+            ("own", "only", "en", "de"),
+            ("bpe", "news", "en", "de"),
+            ("words", "news", "en", "de"),
+            ("talks-en-fr", "talks", "en", "fr"),
+        )
+    )
+    assert tasks == {
+        "own": "own (en-de)",
+        "bpe": "en-de (bpe, …)",
+        "words": "en-de (bpe, …)",
+        "talks-en-fr": "talks-en-fr",
+    }
+    assert row_name("small", "own", tasks) == "small"
+    assert row_name("small", "words", tasks) == "small, words"
 
 
 def test_a_corpus_of_several_pairs_is_a_task_without_a_pair():
-    tests = [("en-de-news", "en", "de"), ("de-fr-news", "de", "fr")]
-    cells = pd.DataFrame(
-        [
-            {
-                **{"corpus": "many", "test": test, "source": source, "target": target},
-                **{"sources_sha256": source, "references_sha256": target},
-            }
-            for test, source, target in tests
-        ]
-    )
-    (task,) = tasks_of(cells).values()
-    assert (task.pair, task.name) == ("", "many")
+    tests = [("many", "en-de-news", "en", "de"), ("many", "de-fr-news", "de", "fr")]
+    assert task_names(cells_of(*tests)) == {"many": "many"}
+    others = [("more", *test[1:]) for test in tests]
+    assert task_names(cells_of(*tests, *others)) == dict.fromkeys(("many", "more"), "many, …")

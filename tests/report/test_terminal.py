@@ -16,11 +16,13 @@ import processes
 import result_trees as trees
 from bleuprint.cli.scores import _table
 from bleuprint.config.cells import settings_sha256
+from bleuprint.config.experiment import load
 from bleuprint.config.paths import Cell
+from bleuprint.report import frame as frames
 from bleuprint.report import report
-from bleuprint.report.arranged import stacked
-from bleuprint.report.grid import GROUP, Column, Grid, Row
-from bleuprint.report.main_table import by_test_set
+from bleuprint.report.score_frame import score_frame
+from bleuprint.report.score_tables import by_test
+from bleuprint.report.table import stacked, table_of
 from result_rows import TWO_SYSTEMS, frame
 
 
@@ -50,11 +52,11 @@ def printed(root, *arguments, status=0, **variables):
     return done.stderr if status else done.stdout
 
 
-def shown(grid, **variables):
-    """The grid as a process of its own prints it."""
+def shown(table, **variables):
+    """The table as a process of its own prints it."""
     code = (
-        "from bleuprint.report.grid import *; from bleuprint.report.terminal import show;"
-        f"show([{grid!r}])"
+        "from bleuprint.report.table import *; from bleuprint.report.terminal import show;"
+        f"show([{table!r}])"
     )
     environment = {**os.environ, "PYTHONUTF8": "1", **variables}
     done = processes.run([sys.executable, "-c", code], Path(), environment)
@@ -79,20 +81,20 @@ def words(text):
 
 
 def test_every_width_shows_every_number():
-    grid = stacked(by_test_set(frame(*TWO_SYSTEMS)))
-    wide = shown(grid, COLUMNS="200")
+    table = stacked(by_test(score_frame(frame(*TWO_SYSTEMS))))
+    wide = shown(table, COLUMNS="200")
     assert wide.count("System") == 1 and len(words(wide)) == 6 + 3 + 3 + 6
     for width in (40, 60):
-        text = shown(grid, COLUMNS=str(width))
+        text = shown(table, COLUMNS=str(width))
         assert all(len(line) <= width for line in text.split("\n"))
         assert text.count("System") > 1
         assert words(text) == words(wide)
 
 
 def test_names_and_numbers_stand_under_their_heads():
-    columns = Column("name", left=True), Column("n"), Column("a long head")
-    grid = Grid(columns, (Row(("[b]one[/b]", "12", "3")), Row(("東京", "4", "5"))))
-    head, rule, row, wide = shown(grid, COLUMNS="80").strip("\n").split("\n")
+    rows = [("[b]one[/b]", "12", "3"), ("東京", "4", "5")]
+    table = table_of(["name"], ["n", "a long head"], rows)
+    head, rule, row, wide = shown(table, COLUMNS="80").strip("\n").split("\n")
     assert [head, row, wide] == [
         "name         n  a long head",
         "[b]one[/b]  12            3",  # text is no markup
@@ -162,21 +164,57 @@ def test_records_of_other_settings_are_refused(project, tmp_path, old, new):
 
 
 def test_a_part_shows_the_rows_that_have_a_value_in_it_and_their_groups():
-    heads = Column("System", left=True), Column("BLEU"), Column("chrF2")
-    rows = [
-        *(Row(("en-de", "", ""), GROUP), Row(("one", "1.0", "–"))),
-        *(Row(("en-fr", "", ""), GROUP), Row(("both", "2.0", "3.0"))),
-    ]
-    grid = Grid(heads, tuple(rows))
-    blocks = shown(grid, COLUMNS="13").strip("\n").split("\n\n")
+    tables = {
+        "en-de": table_of(["System"], ["BLEU", "chrF2"], [("one", "1.0", "–")]),
+        "en-fr": table_of(["System"], ["BLEU", "chrF2"], [("both", "2.0", "3.0")]),
+    }
+    table = stacked(tables)
+    blocks = shown(table, COLUMNS="13").strip("\n").split("\n\n")
     names = [[line.split()[0] for line in block.split("\n")[2:]] for block in blocks]
     assert names == [["en-de", "one", "en-fr", "both"], ["en-fr", "both"]]
-    assert "one      1.0      –" in shown(grid, COLUMNS="80")
+    assert "one      1.0      –" in shown(table, COLUMNS="80")
 
 
 def test_a_long_name_takes_several_lines():
-    grid = Grid((Column("System", left=True), Column("n")), (Row(("ten chars " * 3, "1")),))
-    assert shown(grid, COLUMNS="60").strip("\n").split("\n")[2:] == [
+    table = table_of(["System"], ["n"], [("ten chars " * 3, "1")])
+    assert shown(table, COLUMNS="60").strip("\n").split("\n")[2:] == [
         "ten chars ten chars   1",
         "ten chars              ",
     ]
+
+
+def test_a_part_of_a_group_shares_its_table_with_no_other():
+    """Where a table needs two parts, the rows of each stand below the name of their own group."""
+    scores = ["41.1 [40.1, 43.1]", "42.2 [41.2, 44.2]"]
+    heads = ["first", "second", "third", "fourth"]
+    tables = {
+        "en-de": table_of(["System"], heads, [("small", *scores, *scores)]),
+        "en-fr": table_of(
+            ["System"], heads, [("big", *scores, *scores), ("tiny", *scores, "–", "–")]
+        ),
+    }
+    narrow = shown(stacked(tables), COLUMNS="50").strip("\n").split("\n\n")
+    names = [[line.split()[0] for line in part.split("\n")[2:]] for part in narrow]
+    assert names == [
+        ["en-de", "small", "en-fr", "big", "tiny"],
+        ["en-de", "small", "en-fr", "big"],
+    ]
+    assert [part.split("\n")[0].split()[1:] for part in narrow] == [heads[:2], heads[2:]]
+    # columns that fit share a table
+    assert shown(stacked(tables), COLUMNS="200").strip("\n").count("\n\n") == 0
+
+
+def test_latex_is_well_formed(project):
+    settings = load(project / "params.yaml")
+    text = report.table_tex(settings, frames.load(project), project)
+    assert "small & \\textbf{41.1 [40.1, 43.1]} & +10.0$^{\\ddagger}$ p=0.001 &" in text
+    assert text.count("{") == text.count("}")
+    assert text.isascii()
+    tables = text.split("\\begin{table}")[1:]
+    assert len(tables) == 2
+    for table in tables:
+        (layout,) = re.findall(r"\\begin\{tabular\}\{([lr]+)\}", table)
+        _, body = table.split("\\midrule\n", maxsplit=1)
+        rows = [line for line in body.split("\n") if line.endswith("\\\\")]
+        assert len(rows) >= 2
+        assert {line.count(" & ") for line in rows} == {len(layout) - 1}

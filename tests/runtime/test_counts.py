@@ -2,7 +2,7 @@
 
 import pytest
 
-from bleuprint.report.cost_columns import machine
+from bleuprint.report.frame import machine
 from bleuprint.runtime.counts import counted
 
 

@@ -7,6 +7,7 @@ import pandas as pd
 
 from bleuprint.report.frame import DTYPES, KEY, Records
 from bleuprint.report.paired import holm, largest_p, paired_t
+from bleuprint.report.score_frame import of_measure, score_frame
 from bleuprint.scoring.measures import MEASURES, SCORES
 
 # For each score: its value minus that of BLEU, and the ends of its interval minus its value.
@@ -266,11 +267,29 @@ def values(records, measure="bleu", column="value"):
     return list(records.measures[rows][column])
 
 
-def rows_of(grid):
-    """Return the cells of a grid by the first cell of their row and the head of their column."""
-    assert grid
-    heads = [f"{column.group} {column.label}".strip() for column in grid.columns]
-    return {row.cells[0]: dict(zip(heads, row.cells, strict=True)) for row in grid.rows}
+def rows_of(table):
+    """Return the texts of a table by the first text of their row and the head of their column."""
+    assert table
+    heads = [f"{column.group} {column.label}".strip() for column in table.columns]
+    texts = [table.texts(row) for row in table.rows]
+    return {row[0]: dict(zip(heads, row, strict=True)) for row in texts}
+
+
+def labels_of(table):
+    """Return the heads of the columns of a table."""
+    return [column.label for column in table.columns]
+
+
+def score_of(records, system, measure="bleu", group="", **place):
+    """Return the row of the score frame of a system in a measure.
+
+    `place`: the corpus or the test set, if the system has several.
+    """
+    scores = of_measure(score_frame(records), measure, group)
+    for name, value in {"system": system, **place}.items():
+        scores = scores[scores[name] == value]
+    (row,) = scores.itertuples(index=False)
+    return row
 
 
 # Rows of two systems, a corpus with two test sets and one with one; every figure is different.

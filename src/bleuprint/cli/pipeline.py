@@ -86,7 +86,7 @@ def _plan(_: argparse.Namespace) -> None:
 
 def _took(stages: Sequence["PlannedStage"]) -> str:
     """How long some stages took before, if that is known of all."""
-    from bleuprint.report.cost_columns import duration
+    from bleuprint.runtime.counts import duration
 
     own = [each.took for each in stages if each.took is not None]
     others = [each.took_with_another_seed for each in stages]
@@ -99,7 +99,7 @@ def _took(stages: Sequence["PlannedStage"]) -> str:
 
 def _times(planned: Sequence["PlannedStage"]) -> str:
     """How long the planned stages took before in all, and of which that is not known."""
-    from bleuprint.report.cost_columns import duration
+    from bleuprint.runtime.counts import duration
 
     known, unknown = list[float](), list[str]()
     for each in planned:
@@ -128,7 +128,7 @@ def _reasons(whys: Sequence[str]) -> str:
 def _reproduce(_: argparse.Namespace) -> None:
     """Check params.yaml, run what has changed, print the scores."""
     from bleuprint.cli.reproduce import ending, run_stages
-    from bleuprint.cli.scores import print_headline
+    from bleuprint.cli.scores import print_overview
     from bleuprint.tracking.sync import update_or_note
 
     _check_settings()
@@ -140,7 +140,7 @@ def _reproduce(_: argparse.Namespace) -> None:
         raise
     # a stage whose outputs are up to date does not run, so that it logs nothing
     update_or_note(settings)
-    print_headline(ending)
+    print_overview(ending)
 
 
 def _record(given: argparse.Namespace) -> None:

@@ -11,9 +11,9 @@ from bleuprint.pipeline.plan import planned_stages
 from bleuprint.pipeline.project_lock import hold
 from bleuprint.pipeline.resolve import resolve
 from bleuprint.pipeline.verify import open_own, open_report
-from bleuprint.report.cost_columns import duration
 from bleuprint.report.frame import REPORTS
 from bleuprint.runtime.code import git
+from bleuprint.runtime.counts import duration
 from bleuprint.runtime.errors import UserError
 from bleuprint.runtime.foreign_text import write_line
 from bleuprint.runtime.progress import working

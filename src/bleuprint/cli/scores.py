@@ -1,4 +1,4 @@
-"""Commands that show scores: table, compare, verify, numbers."""
+"""Commands that show scores: table, compare, verify."""
 
 import argparse
 import sys
@@ -41,18 +41,17 @@ def add_commands(commands: Commands) -> None:
         "exit status: 0 same bytes, 3 within the noise of seeds, 4 if that is unknown, 5 different"
     )
     add("other", metavar="OTHER", help=help_)
-    add_command(commands, _numbers, "numbers > numbers.tex")
 
 
-def print_headline(after: Callable[[Settings], Sequence[str]] = lambda _: [_MORE]) -> None:
+def print_overview(after: Callable[[Settings], Sequence[str]] = lambda _: [_MORE]) -> None:
     """Print the scores of the last report on a screen, and lines `after` them."""
-    from bleuprint.report.headline import headline
+    from bleuprint.report.overview import one_screen
     from bleuprint.report.terminal import show
 
     with working("reading the results"):
         settings, records = _results()
         after_them = [*_cautions(settings, records), *after(settings)]
-        parts = headline(records, settings.published, after_them)
+        parts = one_screen(records, settings.published, after_them)
     show(parts)
 
 
@@ -89,9 +88,9 @@ def _results() -> tuple[Settings, "Records"]:
 def _table(given: argparse.Namespace) -> None:
     """The experiment's scores and costs, on one screen; writes reports/index.html if outdated."""
     if not given.all:
-        print_headline()
+        print_overview()
         return
-    from bleuprint.report.headline import everything
+    from bleuprint.report.overview import everything
     from bleuprint.report.terminal import show
 
     with working("reading the results"):
@@ -122,10 +121,3 @@ def _verify(given: argparse.Namespace) -> None:
     if status:
         sys.stdout.flush()
         sys.exit(status)
-
-
-def _numbers(_: argparse.Namespace) -> None:
-    """Every number as a LaTeX macro."""
-    from bleuprint.report.paper_numbers import numbers_tex
-
-    print(numbers_tex(_results()[1]), end="")

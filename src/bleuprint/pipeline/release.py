@@ -17,10 +17,11 @@ from bleuprint.config.paths import RESOLVED, Cell
 from bleuprint.dataset.binarized import SEGMENTATION
 from bleuprint.pipeline.dvc_repo import cache_folder, changed_stages
 from bleuprint.pipeline.release_check import CARD
-from bleuprint.report import frame, main_table, notes
+from bleuprint.report import frame, notes, score_tables
 from bleuprint.report.citations import citations
-from bleuprint.report.grid import bullets, markdown
+from bleuprint.report.render import bullets, markdown
 from bleuprint.report.report import PAGE, write_page
+from bleuprint.report.score_frame import with_published
 from bleuprint.runtime.checksums import SUMS, sums_of
 from bleuprint.runtime.code import commit, git
 from bleuprint.runtime.errors import UserError
@@ -82,13 +83,14 @@ def release(  # noqa: C901
         address = git(Path(), "remote", "get-url", "origin").decode().strip()
         _write_text(folder / "references.bib", citations(settings))
         _write_text(folder / SUMS, sums_of(folder))
+        tables = score_tables.by_test(with_published(records, ()))
         card = _TEMPLATES.get_template("release.md.j2").render(
             version=__version__,
             settings=settings,
             languages=sorted({x for of in settings.pairs().values() for x in of.languages}),
             address=_shared_address(address),
             commit=head,
-            tables={name: markdown(of) for name, of in main_table.by_test_set(records).items()},
+            tables={name: markdown(table) for name, table in tables.items()},
             notes=bullets(notes.notes(records)),
             cells=cells,
             left_out=left_out,

@@ -1,7 +1,7 @@
 """The command `bleuprint compare`: two rows of a report, or of those of two revisions."""
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,21 +11,23 @@ from bleuprint.cells.results import Results
 from bleuprint.config.experiment import Settings, load, load_resolved
 from bleuprint.config.paths import RESOLVED, Cell
 from bleuprint.report import frame
-from bleuprint.report.grid import NONE, Grid, grid
 from bleuprint.report.paired import PairedDifference, p_text, paired_differences, paired_t
 from bleuprint.report.records import check_settings
 from bleuprint.report.revision import files_of, is_revision
-from bleuprint.report.system_results import (
-    SystemResult,
+from bleuprint.report.score_frame import (
+    PLACE,
     agreement,
+    agreement_scale,
     floor_between,
+    of_measure,
+    score_frame,
     signed,
-    system_results,
 )
+from bleuprint.report.table import NONE, Table, table_of
 from bleuprint.report.terminal import wrapped
 from bleuprint.runtime.errors import UserError
 from bleuprint.runtime.flatten import dotted
-from bleuprint.scoring.human_agreement import AGREE, AGREEMENT
+from bleuprint.scoring.human_agreement import AGREE, AGREEMENT, agreement_text
 from bleuprint.scoring.measures import MEASURES
 from bleuprint.scoring.sacrebleu_measures import sentence_bleu
 from bleuprint.scoring.significance import SIGNIFICANT
@@ -38,6 +40,32 @@ _FACTS = (
     *("precision", "binary_sha256", *_OF_TEXTS),
 )
 _SHORT = 12
+
+
+@dataclass(frozen=True, eq=False)
+class _Result:
+    """A row of a report on a test set.
+
+    Attributes:
+        row: Its BLEU, a row of the score frame, with the facts of the row.
+        scores: By measure the row of the score frame on all lines.
+        cells: Its cells, one for each seed.
+        measures: What was measured on all lines, by seed.
+    """
+
+    row: Any
+    scores: Mapping[str, Any]
+    cells: pd.DataFrame
+    measures: pd.DataFrame
+
+    def values(self, measure: str) -> list[float]:
+        """Return the values in a measure by seed."""
+        return list(of_measure(self.measures, measure).value)
+
+    @property
+    def facts(self) -> "pd.Series[Any]":
+        """The facts of the cell of the first seed."""
+        return self.cells.iloc[0]
 
 
 @dataclass(frozen=True, eq=False)
@@ -58,7 +86,7 @@ class _Side:
         row = f"{self.row}, {self.corpus}" if self.apart else self.row
         return f"{row}@{self.revision}" if self.revision else row
 
-    def results(self, seeds: Sequence[int]) -> dict[tuple[str, str], SystemResult]:
+    def results(self, seeds: Sequence[int]) -> dict[tuple[str, str], _Result]:
         """By corpus, empty where sides are `apart`, and test set; UserError if there are none."""
         cells, corpus = self.records.cells, self.corpus
         of_row = (cells.system == self.row) & cells.seed.isin(seeds)
@@ -69,20 +97,36 @@ class _Side:
         if not of_row.any():
             raise UserError(f"{self}: no results on {corpus} with the seeds {seeds}")
         kept = self.records.where(of_row)
-        by_seed: Any = {"by": "seed", "key": lambda each: each.map(seeds.index), "kind": "stable"}
-        tables = (table.sort_values(**by_seed) for table in (kept.cells, kept.measures))
-        found = system_results(frame.Records(*tables))
-        return {("" if self.apart else each.corpus, each.test): each for each in found}
+        cells = _sorted_by_seed(kept.cells, seeds)
+        measures = _sorted_by_seed(kept.measures, seeds)
+        scores = score_frame(frame.Records(cells, measures))
+        cells_of = dict(list(cells.groupby(PLACE, sort=False)))
+        measures_of = dict(list(measures.groupby(PLACE, sort=False)))
+        found = {}
+        for place, of_place in scores[scores.group == ""].groupby(PLACE, sort=False):
+            by_measure = {row.measure: row for row in of_place.itertuples(index=False)}
+            result = _Result(by_measure["bleu"], by_measure, cells_of[place], measures_of[place])
+            _, corpus, test = place
+            found["" if self.apart else corpus, test] = result
+        return found
 
-    def opened(self, result: SystemResult) -> list[Results]:
+    def opened(self, result: _Result) -> list[Results]:
         """The files behind a result of the working tree, by seed."""
-        cells = (Cell(result.system, result.corpus, int(seed)) for seed in result.seeds.seed)
-        return [Results.open(self.settings, cell).check() for cell in cells]
+        opened = []
+        for seed in result.cells.seed:
+            cell = Cell(result.row.system, result.row.corpus, int(seed))
+            opened.append(Results.open(self.settings, cell).check())
+        return opened
+
+
+def _sorted_by_seed(table: pd.DataFrame, seeds: Sequence[int]) -> pd.DataFrame:
+    """Return the rows of a table in the order of the seeds."""
+    return table.sort_values("seed", key=lambda column: column.map(seeds.index), kind="stable")
 
 
 def compare(
     first: str, second: str, corpus: str | None = None, sentences: int = 10
-) -> Iterator[str | Grid]:
+) -> Iterator[str | Table]:
     """Lines and tables on A and B, each SYSTEM, SYSTEM@REVISION, @REVISION or REVISION.
 
     SYSTEM may be `SYSTEM, CORPUS`, as tables name rows. Without a system or a corpus, that of the
@@ -139,7 +183,7 @@ def _parse(text: str) -> tuple[str, str | None, str]:
     return system, corpus.strip() or None, revision
 
 
-def _compared(first: _Side, second: _Side, sentences: int) -> Iterator[str | Grid]:  # noqa: C901
+def _compared(first: _Side, second: _Side, sentences: int) -> Iterator[str | Table]:
     sides, heads = (first, second), (str(first), str(second))
     names = " and ".join(heads)
     if heads[0] == heads[1]:
@@ -156,12 +200,12 @@ def _compared(first: _Side, second: _Side, sentences: int) -> Iterator[str | Gri
         _score(key, *pair, p) for pair in pairs for key, p in _tests(first, second, *pair).items()
     ]
     corpora = dict.fromkeys(corpus for corpus, _ in places)
-    trained = not any(each.outside for pair in pairs for each in pair)
+    trained = not any(each.row.is_external for pair in pairs for each in pair)
     parts = {
         "Settings": [_settings(side, corpora, trained) for side in sides],
         "Facts": [_facts(results, first.apart) for results in zip(*pairs, strict=True)],
     }
-    outputs = [[[*each.seeds.hypotheses_sha256] for each in pair] for pair in pairs]
+    outputs = [[[*each.cells.hypotheses_sha256] for each in pair] for pair in pairs]
     if all(a == b for a, b in parts.values()) and all(a == b for a, b in outputs):
         yield f"{names}: nothing differs: settings, facts, scores"
         return
@@ -171,9 +215,9 @@ def _compared(first: _Side, second: _Side, sentences: int) -> Iterator[str | Gri
         yield f"\n{title}" if keys else f"the same: {title.lower()}"
         if keys:
             lines = [(key, one.get(key, NONE), other.get(key, NONE)) for key in keys]
-            yield grid((title.lower(),), heads, lines)
+            yield table_of([title.lower()], heads, lines)
     yield "\nScores"
-    yield grid(("corpus", "test set", "score"), (*heads, "difference", "p", AGREE), rows)
+    yield table_of(["corpus", "test set", "score"], [*heads, "difference", "p", AGREE], rows)
     yield wrapped(
         f"Seeds: {', '.join(map(str, seeds))}. p: paired t-test over several seeds, of one "
         "paired bootstrap over lines (faults: randomization), of a row not trained here the "
@@ -181,9 +225,10 @@ def _compared(first: _Side, second: _Side, sentences: int) -> Iterator[str | Gri
         "seed of another revision. Faults: lines that have one that their reference lacks."
     )
     for one_result, other_result in pairs:
-        below = floor_between(one_result, other_result)
+        below = floor_between(one_result.row, other_result.row)
         if below:
-            yield wrapped(f"{other_result.corpus}, {other_result.test}: {below}, so without p.")
+            row = other_result.row
+            yield wrapped(f"{row.corpus}, {row.test}: {below}, so without p.")
     if any(row[-1] != NONE for row in rows):
         yield wrapped(AGREEMENT)
     yield ""
@@ -209,82 +254,98 @@ def _settings(side: _Side, corpora: Iterable[str], trained: bool) -> dict[str, s
     return {**own, **dotted({"corpora": texts, "seeds": settings.seeds})}
 
 
-def _facts(results: Iterable[SystemResult], apart: bool) -> dict[str, str]:
+def _facts(results: Iterable[_Result], apart: bool) -> dict[str, str]:
     """Facts of the first seed by corpus, of its texts by test set."""
     facts = dict[str, str]()
     for result in results:
-        known = result.first.dropna()
-        corpus = [] if apart else [result.corpus]
-        place = ", ".join((*corpus, result.test))
+        known = result.facts.dropna()
+        corpus = [] if apart else [result.row.corpus]
+        place = ", ".join((*corpus, result.row.test))
         for name in (name for name in _FACTS if name in known):
             where = [place] if name in _OF_TEXTS else corpus
             most = _SHORT if name.endswith("_sha256") else None
             facts[", ".join((name, *where))] = str(known[name])[:most]
-        facts[f"signature of BLEU, {place}"] = result.rows["bleu", ""][0].signature
+        facts[f"signature of BLEU, {place}"] = result.row.signature
     return facts
 
 
-def _tests(
-    first: _Side, second: _Side, before: SystemResult, after: SystemResult
-) -> dict[str, float | None]:
+def _tests(first: _Side, second: _Side, before: _Result, after: _Result) -> dict[str, float | None]:
     """The p of every score, and of every fault that occurs; None where it is not tested."""
-    pair = (before, after)
-    trained = not before.outside and not after.outside
-    same_lines = _same_lines(*pair)
-    is_below_floor = bool(floor_between(before, after))
+    trained = not before.row.is_external and not after.row.is_external
+    same_lines = _same_lines(before, after)
+    is_below_floor = bool(floor_between(before.row, after.row))
     of_lines = dict[tuple[str, str], PairedDifference]()
     if same_lines and not first.revision and not second.revision:
         runs = first.opened(before), second.opened(after)
-        one, other = ([run.measures(before.test) for run in side] for side in runs)
+        one, other = ([run.measures(before.row.test) for run in side] for side in runs)
         of_lines = paired_differences(one, other, trained)
     found = dict[str, float | None]()
-    for key in (key for key, group in before.rows if not group and (key, "") in after.rows):
-        rows = [row for each in pair for row in each.rows[key, ""]]
-        kind = MEASURES[key].kind if key in MEASURES else ""
-        if kind == "score" or (kind == "fault" and any(row.value for row in rows)):
-            deltas = [b - a for a, b in zip(before.values(key), after.values(key), strict=True)]
-            found[key] = of_lines[key, ""].p if (key, "") in of_lines else None
-            alike = same_lines and len({row.signature for row in rows}) == 1
-            if not of_lines and alike and trained and len(deltas) > 1:
-                found[key] = paired_t(deltas)
-            if is_below_floor:
-                found[key] = None
+    for key in before.scores:
+        if key not in after.scores or key not in MEASURES:
+            continue
+        values = before.values(key), after.values(key)
+        kind = MEASURES[key].kind
+        is_shown = kind == "score" or (kind == "fault" and any((*values[0], *values[1])))
+        if not is_shown:
+            continue
+        found[key] = of_lines[key, ""].p if (key, "") in of_lines else None
+        is_comparable = before.scores[key].signature == after.scores[key].signature
+        deltas = [b - a for a, b in zip(*values, strict=True)]
+        if not of_lines and same_lines and is_comparable and trained and len(deltas) > 1:
+            found[key] = paired_t(deltas)
+        if is_below_floor:
+            found[key] = None
     return found
 
 
-def _same_lines(before: SystemResult, after: SystemResult) -> bool:
+def _same_lines(before: _Result, after: _Result) -> bool:
     """Whether both have one test set, by the SHA-256 of its texts."""
-    texts = pd.concat([each.seeds[[*_OF_TEXTS]] for each in (before, after)])
+    texts = pd.concat([each.cells[[*_OF_TEXTS]] for each in (before, after)])
     return len(texts.drop_duplicates()) == 1
 
 
-def _score(key: str, before: SystemResult, after: SystemResult, p: float | None) -> tuple[str, ...]:
-    """The row of a measure of both sides."""
-    scores = [score for each in (before, after) if (score := each.score(key))]
-    difference = scores[1].mean - scores[0].mean
-    agree = None
-    if p is not None and p < SIGNIFICANT:
-        signature = after.rows[key, ""][0].signature
-        agree = agreement(key, signature, difference, after.first.target)
+def _score(key: str, before: _Result, after: _Result, p: float | None) -> tuple[str, ...]:
+    """Return the row of a measure of both sides."""
+    first = before.scores[key]
+    second = after.scores[key]
+    difference = second.value - first.value
+    is_significant = p is not None and p < SIGNIFICANT
+    people = NONE
+    if is_significant:
+        per_cent = agreement(key, second.signature, difference, second.target)
+        if per_cent is not None:
+            people = agreement_text(agreement_scale(key, second.signature), per_cent)
+    p_shown = NONE
+    if p is not None:
+        p_shown = p_text(p).lstrip("p=")
+        if not is_significant:
+            p_shown = f"{p_shown} n.s."
     return (
-        " and ".join(dict.fromkeys((before.corpus, after.corpus))),
-        *(before.test, MEASURES[key].label),
-        *(each.number if each.deviation is None else str(each) for each in scores),
-        signed(difference, p is not None and p < SIGNIFICANT),
-        NONE if p is None else p_text(p).lstrip("p=") + (" n.s." if p >= SIGNIFICANT else ""),
-        agree or NONE,
+        " and ".join(dict.fromkeys((first.corpus, second.corpus))),
+        first.test,
+        MEASURES[key].label,
+        _shown_score(first),
+        _shown_score(second),
+        signed(difference, is_significant),
+        p_shown,
+        people,
     )
 
 
+def _shown_score(row: Any) -> str:
+    """Return a score, with its deviation if there are several seeds."""
+    return str(row.number if pd.isna(row.deviation) else row.score)
+
+
 def _translations(
-    names: Sequence[str], runs: Sequence[Results], result: SystemResult, sentences: int
+    names: Sequence[str], runs: Sequence[Results], result: _Result, sentences: int
 ) -> Iterator[str]:
     """The sentences of the first seed that improved and that worsened most."""
-    cell, test = runs[0].cell, result.test
+    cell, test = runs[0].cell, result.row.test
     corpora = " and ".join(dict.fromkeys(run.cell.corpus for run in runs))
     yield f"{' and '.join(names)} on {corpora}, seed {cell.seed}, test set {test}"
     (references, first), (_, second) = (run.lines(test) for run in runs)
-    changed = changes(first, second, references, result.first.target)
+    changed = changes(first, second, references, result.row.target)
     # pairs: a system may be called source or reference
     lines = (runs[0].sources(test), references, first, second)
     texts = list(zip(("source", "reference", *names), lines, strict=True))

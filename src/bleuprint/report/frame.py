@@ -5,7 +5,7 @@ Every table, chart and file of the report is made from them; results.json has bo
 
 import dataclasses
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Self
@@ -16,6 +16,7 @@ from bleuprint.config.paths import Cell
 from bleuprint.config.published import Published
 from bleuprint.report.published import literature
 from bleuprint.report.results_file import read_results
+from bleuprint.runtime.counts import counted
 from bleuprint.runtime.files import check_regular, reading, whole_file
 from bleuprint.runtime.foreign_text import cleaned, spreadsheet_cell
 from bleuprint.scoring.floor import SENTENCES
@@ -55,6 +56,8 @@ _NAMES = {
     "tokens_per_second": "train_tokens_per_second",
     "flops_by_time": "training_flops_by_time",
 }
+# What is equal in all corpora of a task.
+_TEXTS = ["source", "target", "test", "sources_sha256", "references_sha256"]
 _TRAINING = [*Cell._fields, "training_sha256"]
 # Whole numbers, of which rows from outside have none.
 _WHOLE = (
@@ -128,6 +131,40 @@ def _tested(cells: pd.DataFrame, measures: pd.DataFrame) -> pd.DataFrame:
     return measures
 
 
+def task_names(cells: pd.DataFrame) -> dict[str, str]:
+    """Return the name of the task of each corpus, in the order of the cells.
+
+    Corpora are of one task if they have the same test sets: the same bytes of sources and
+    references. They differ in preparation alone, and their systems are rows of one table. Stages
+    copy published test sets as they are, and detokenized translations are scored against them, so
+    that translations of any preparation are compared line by line.
+
+    The name is that of the only corpus, always with its language pair, or the pair with the first
+    of several corpora. A task whose test sets are of several pairs is called as the corpus.
+    """
+    corpora_of: dict[frozenset[tuple[str, ...]], list[str]] = {}
+    for corpus, sets in cells.drop_duplicates(["corpus", "test"]).groupby("corpus", sort=False):
+        texts = frozenset(sets[_TEXTS].itertuples(index=False, name=None))
+        corpora_of.setdefault(texts, []).append(str(corpus))
+    names: dict[str, str] = {}
+    for texts, corpora in corpora_of.items():
+        pairs = {f"{source}-{target}" for source, target, *_ in texts}
+        pair = pairs.pop() if len(pairs) == 1 else ""
+        first = corpora[0]
+        if len(corpora) > 1:
+            name = f"{pair} ({first}, …)" if pair else f"{first}, …"
+        else:
+            name = first if pair in first else f"{first} ({pair})"
+        names |= dict.fromkeys(corpora, name)
+    return names
+
+
+def row_name(system: str, corpus: str, tasks: Mapping[str, str]) -> str:
+    """Return the name of a row: the system's, with the corpus if its task has several."""
+    shares_task = list(tasks.values()).count(tasks[corpus]) > 1
+    return f"{system}, {corpus}" if shares_task else system
+
+
 def trained(cells: pd.DataFrame) -> pd.DataFrame:
     """The cells without those of rows from outside."""
     return cells[cells.outside.isna()]
@@ -184,6 +221,14 @@ def with_measured(records: pd.DataFrame, root: Path, costs: Path | None = None) 
     return records.merge(found.reset_index(), on=_TRAINING, how="left")
 
 
+def machine(device: str, processes: int | str, threads: int | str) -> str:
+    """Return what a training ran on; processes and threads of several machines are `1 + 2`."""
+    shape = f"{device}, {processes} x"
+    if str(threads).isdigit():
+        return f"{shape} {counted(int(threads), 'thread')}"
+    return f"{shape} {threads} threads"
+
+
 def costs_csv(records: pd.DataFrame) -> str:
     """The measured columns, a row for each training."""
     columns = [*_TRAINING, *DTYPES]
@@ -199,8 +244,8 @@ def cells_in(records: pd.DataFrame) -> list[Cell]:
 def csv_text(records: Records, published: Sequence[Published] = ()) -> str:
     """What was measured as CSV, after a row for each published number."""
     # of objects: whole numbers stay whole where others are missing
-    printed = literature.rows(records.cells, published).rename(columns={"bleu": "value"})
-    printed = printed.assign(measure=printed.scored.replace({"sacrebleu": "bleu"}))
+    numbers = literature.bleu_of(literature.rows(records.cells, published))
+    printed = numbers.assign(value=numbers.printed)
     frames = [part.astype(object) for part in (printed, records.frame())]
     together = pd.concat(frames).reindex(columns=[*MEASURED, "published", "outside"])
     safe = {

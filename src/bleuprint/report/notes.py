@@ -3,33 +3,49 @@
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
 
 from bleuprint.config.paths import Cell, folder
 from bleuprint.config.published import Published
-from bleuprint.report.frame import Records, trained
-from bleuprint.report.grid import span
+from bleuprint.report.frame import Records, task_names, trained
+from bleuprint.report.paired import p_text
 from bleuprint.report.published import literature
-from bleuprint.report.system_results import OUTSIDE, SystemResult, by_test, system_results
-from bleuprint.report.task import tasks_of
+from bleuprint.report.score_frame import (
+    EXTERNAL,
+    bleu_rows,
+    by_test_set,
+    displayed_name,
+    is_significant,
+    of_measure,
+    score_frame,
+)
+from bleuprint.report.score_tables import DOCUMENT, OTHERWISE_LABEL
 from bleuprint.runtime.counts import counted
 from bleuprint.runtime.errors import UserError
 from bleuprint.scoring import reachable
 from bleuprint.scoring.file_warnings import WARNING
 from bleuprint.scoring.floor import MATCHES, SENTENCES, TOO_FEW, TOO_LOW
 from bleuprint.scoring.human_agreement import AGREEMENT
+from bleuprint.scoring.measures import MEASURES, SCORES
+from bleuprint.scoring.output_faults import CUT, CUT_NOTE
 from bleuprint.scoring.power import POWER, detectable, detectable_over_seeds
 from bleuprint.scoring.significance import SIGNIFICANT
 from bleuprint.training.history import EarlyEnd, TrainingFacts
-
-OTHERWISE = "BLEU (other variants)"
 
 
 def notes(
     records: Records, published: Sequence[Published] = (), root: Path | None = None
 ) -> list[str]:
-    """How to read the scores, a sentence or two each; with `root` also what it says of them."""
+    """Return how to read the scores, a sentence or two each.
+
+    Args:
+        records: The records of the experiment.
+        published: The published numbers that its params.yaml names.
+        root: The project, if the notes shall also say what its files say of trainings and texts.
+    """
+    scores = score_frame(records)
     numbers = literature.rows(records.cells, published)
     lines = [
         "BLEU is sacreBLEU's default (signatures in results.json), on detokenized text; with "
@@ -37,20 +53,26 @@ def notes(
         "the matrices.",
         *legend(records),
     ]
-    tested = (of for each in system_results(records) for of in each.differences.values())
-    if any(of.agreement for of in tested):
+    of_lines = scores[(scores.group == "") & scores.measure.isin(SCORES)]
+    if of_lines.agreement.notna().any():
         lines.append(AGREEMENT)
-    lines += [*_of_tasks(records.cells), *_of_rows(records.cells), *file_warning_notes(records)]
-    if (numbers.scored != "sacrebleu").any():
+    lines += _of_tasks(records.cells)
+    lines += _of_rows(records.cells)
+    lines += file_warning_notes(records)
+    if (literature.bleu_of(numbers).measure != "bleu").any():
         lines.append(
             "Columns of other BLEU are for comparison with published numbers: published ones as "
-            f"printed, ours scored in the same way. {OTHERWISE}: in ways not computed here."
+            f"printed, ours scored in the same way. {OTHERWISE_LABEL}: in ways not computed here."
         )
-    lines += [*literature.notes(numbers), *published_differences(records, published)]
-    lines += filter(None, [detectable_note(records)])
-    if root is None:
-        return lines
-    return [*lines, *early_end_notes(records.cells, root), *reachable_notes(records.cells, root)]
+    lines += literature.notes(numbers)
+    lines += published_differences(records, published)
+    detectable_text = detectable_note(records)
+    if detectable_text:
+        lines.append(detectable_text)
+    if root is not None:
+        lines += early_end_notes(records.cells, root)
+        lines += reachable_notes(records.cells, root)
+    return lines
 
 
 def legend(records: Records) -> Iterator[str]:
@@ -73,30 +95,30 @@ def legend(records: Records) -> Iterator[str]:
 
 
 def floor_notes(records: Records) -> Iterator[str]:
-    """On which test sets systems are too low, or sentences too few, for a test."""
-    for (task, test), results in by_test(system_results(records)).items():
-        low = [each.label for each in results if each.floor == TOO_LOW]
-        few = [each.label for each in results if each.floor == TOO_FEW]
+    """Yield on which test sets systems are too low, or sentences too few, for a test."""
+    for task, test, scores in by_test_set(score_frame(records)):
+        rows = bleu_rows(scores)
+        low = [row.row for row in rows if row.floor == TOO_LOW]
         if low:
-            baseline = next(each.baseline.label for each in results if each.baseline)
+            baseline = next(row.baseline for row in rows if row.floor == TOO_LOW)
             yield (
                 f"{task}, {test}: {' and '.join(low)} and {baseline} are {TOO_LOW}: they match "
                 f"fewer than {MATCHES} 4-grams of the references."
             )
-        if few:
-            yield (
-                f"{task}, {test}: {TOO_FEW}: {results[0].first.lines}, where a test needs "
-                f"{SENTENCES}."
-            )
+        if any(row.floor == TOO_FEW for row in rows):
+            yield (f"{task}, {test}: {TOO_FEW}: {rows[0].lines}, where a test needs {SENTENCES}.")
 
 
 def _of_tasks(cells: pd.DataFrame) -> Iterator[str]:
-    """Which corpora have the same test sets."""
-    for task in dict.fromkeys(tasks_of(cells).values()):
-        if len(task.corpora) > 1:
+    """Yield which corpora have the same test sets."""
+    corpora_of: dict[str, list[str]] = {}
+    for corpus, task in task_names(cells).items():
+        corpora_of.setdefault(task, []).append(corpus)
+    for task, corpora in corpora_of.items():
+        if len(corpora) > 1:
             yield (
-                f"{task.name}: {', '.join(task.corpora)} have the same test sets. Each row is a "
-                "system on one of them, tested against the first system on the first of them."
+                f"{task}: {', '.join(corpora)} have the same test sets. Each row is a system on "
+                "one of them, tested against the first system on the first of them."
             )
 
 
@@ -106,10 +128,10 @@ def _of_rows(cells: pd.DataFrame) -> Iterator[str]:
     for (system, about), corpora in of_others.groupby(["system", "outside"], sort=False).corpus:
         text = " ".join(about.split())
         end = "" if text.endswith((".", "!", "?")) else "."
-        yield f"{system} ({OUTSIDE}), {', '.join(corpora.unique())}: {text}{end}"
+        yield f"{system} ({EXTERNAL}), {', '.join(corpora.unique())}: {text}{end}"
     if len(of_others):
         yield (
-            f"Rows that were {OUTSIDE} are files of translations, scored in the same way; FLOPs "
+            f"Rows that were {EXTERNAL} are files of translations, scored in the same way; FLOPs "
             "and the like of their trainings are not known."
         )
         if cells.seed.nunique() > 1:
@@ -126,11 +148,10 @@ def _of_rows(cells: pd.DataFrame) -> Iterator[str]:
 
 
 def file_warning_notes(records: Records) -> Iterator[str]:
-    """The warnings on files of translations that were not made here, each with its row."""
-    for result in system_results(records):
-        for measure, warning in result.rows:
-            if measure == WARNING:
-                yield f"Look at {result.name}, {result.corpus}, {result.test}: {warning}."
+    """Yield the warnings on files of translations that were not made here, each with its row."""
+    scores = score_frame(records)
+    for row in scores[scores.measure == WARNING].itertuples():
+        yield f"Look at {displayed_name(row)}, {row.corpus}, {row.test}: {row.group}."
 
 
 def reachable_notes(cells: pd.DataFrame, root: Path = Path()) -> Iterator[str]:
@@ -165,50 +186,114 @@ def early_end_notes(
 
 
 def published_differences(records: Records, published: Sequence[Published]) -> Iterator[str]:
-    """A line for each published number that names a system: its BLEU, counted alike, minus this."""
-    results = {(e.system, e.corpus, e.test): e for e in system_results(records)}
+    """Yield for each published number that names a system its BLEU, counted alike, minus this."""
+    scores = score_frame(records)
     for number in published:
-        result = results.get((str(number.system), number.corpus, number.test))
         variant = "bleu" if number.scored == "sacrebleu" else number.scored
-        if result and (score := result.score(variant)):
-            counted = "sacreBLEU's default" if variant == "bleu" else variant
+        of_variant = of_measure(scores, variant)
+        is_here = (
+            (of_variant.system == number.system)
+            & (of_variant.corpus == number.corpus)
+            & (of_variant.test == number.test)
+        )
+        for row in of_variant[is_here].itertuples():
+            how = "sacreBLEU's default" if variant == "bleu" else variant
             yield (
                 f"{number.system} minus {number.name} (published), {number.corpus} {number.test}: "
-                f"{score.mean - number.bleu:+z.1f} BLEU, {counted}."
+                f"{row.value - number.bleu:+z.1f} BLEU, {how}."
             )
 
 
+def document_notes(records: Records) -> Iterator[str]:
+    """Yield for each test set how much wider the interval of BLEU is by document.
+
+    And each system whose difference is significant by line only.
+    """
+    for task, test, scores in by_test_set(score_frame(records)):
+        of_dbleu = of_measure(scores, "dbleu", DOCUMENT)
+        if of_dbleu.empty:
+            continue
+        where = f"{task}, test set {test}"
+        documents = int(of_dbleu.units.iloc[0])
+        lines_of = {row.row: row for row in of_measure(scores, "bleu").itertuples()}
+        rows = list(of_measure(scores, "bleu", DOCUMENT).itertuples())
+        times = []
+        for row in rows:
+            width_by_line = lines_of[row.row].width
+            if documents > 1 and width_by_line:
+                times.append(row.width / width_by_line)
+        if times:
+            yield (
+                f"{where}, {documents:,} documents: by document the interval of BLEU is "
+                f"{span(times)} times as wide as by line."
+            )
+        for row in rows:
+            by_line = lines_of[row.row]
+            is_significant_by_document = is_significant(row.difference, row.p)
+            if by_line.mark and pd.notna(row.difference) and not is_significant_by_document:
+                yield (
+                    f"{where}: the difference of {row.row} from {row.baseline} in BLEU is "
+                    f"significant by line ({p_text(by_line.p)}), not by document ({p_text(row.p)})."
+                )
+
+
+def fault_notes(records: Records) -> list[str]:
+    """Return what is said of faults below their table that few experiments have."""
+    return [CUT_NOTE] if (records.measures.measure == CUT).any() else []
+
+
+def signatures(records: Records) -> Iterator[str]:
+    """Yield each signature once; BLEU's depends on the target language, through the tokenizer."""
+    scores = score_frame(records)
+    signed = scores[(scores.signature != "") & scores.measure.isin([*SCORES, "dbleu"])]
+    groups = signed.groupby(["measure", "signature"], sort=False).target.unique()
+    for (measure, signature), targets in groups.items():
+        languages = f" ({', '.join(targets)})" if measure == "bleu" else ""
+        yield f"{MEASURES[measure].label}{languages}: `{signature}`"
+
+
 def detectable_note(records: Records) -> str:
-    """The differences in BLEU that the test sets, and the seeds, show; empty if not known."""
-    places, several = dict[str, list[str]](), len(trained(records.cells).seed.unique()) > 1
-    for (corpus, test), results in by_test(system_results(records)).items():
-        if text := _detectable(results):
-            places.setdefault(text, []).append(f"{corpus}, {test}")
+    """Return the differences in BLEU that the test sets, and the seeds, show; empty if unknown."""
+    places: dict[str, list[str]] = {}
+    for task, test, scores in by_test_set(score_frame(records)):
+        text = _detectable(bleu_rows(scores))
+        if text:
+            places.setdefault(text, []).append(f"{task}, {test}")
     if not places:
         return ""
-    needed = "; ".join(
-        text if len(places) == 1 else f"{text} ({'; '.join(of_text)})"
-        for text, of_text in places.items()
-    )
-    return (
+    needed = []
+    for text, of_text in places.items():
+        needed.append(text if len(places) == 1 else f"{text} ({'; '.join(of_text)})")
+    note = (
         f"Detectable: to be found significant in {POWER:.0%} of such experiments, a difference "
-        f"from the baseline has to be {needed}. Smaller ones take more sentences or seeds."
-        + ("" if several else " This is the noise of lines; that of trainings takes several seeds.")
+        f"from the baseline has to be {'; '.join(needed)}. Smaller ones take more sentences or "
+        "seeds."
     )
+    if trained(records.cells).seed.nunique() > 1:
+        return note
+    return f"{note} This is the noise of lines; that of trainings takes several seeds."
 
 
-def _detectable(results: Sequence[SystemResult]) -> str:
-    """The differences in BLEU that a test set shows; empty if not known."""
-    tested = [of for result in results if (of := result.difference) and of.is_tested]
-    lines = int(results[0].first.lines)
-    parts = list[str]()
-    errors = [detectable(each.error) for each in tested if each.error]
-    if errors and lines >= SENTENCES:
-        parts.append(f"{span(errors)} BLEU on {counted(lines, 'sentence')}")
-    seeds = len(results[0].seeds)
-    deviations = [each.deviation for each in tested if each.deviation]
-    if errors and deviations:
+def _detectable(rows: Sequence[Any]) -> str:
+    """Return the differences in BLEU that a test set shows; empty if they are not known."""
+    tested = [row for row in rows if pd.notna(row.p)]
+    errors = [detectable(row.error) for row in tested if row.error]
+    if not errors:
+        return ""
+    parts = []
+    if rows[0].lines >= SENTENCES:
+        parts.append(f"{span(errors)} BLEU on {counted(int(rows[0].lines), 'sentence')}")
+    seeds = int(rows[0].seeds)
+    deviations = [row.difference_deviation for row in tested if row.difference_deviation > 0]
+    if deviations:
         shown = [detectable_over_seeds(seeds, each) for each in deviations]
         unit = "" if parts else " BLEU"
         parts.append(f"{span(shown)}{unit} over {seeds} seeds")
     return " and ".join(parts)
+
+
+def span(values: Sequence[float]) -> str:
+    """Return the lowest to the highest number, or the only one."""
+    low = f"{min(values):.1f}"
+    high = f"{max(values):.1f}"
+    return low if low == high else f"{low} to {high}"

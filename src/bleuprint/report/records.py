@@ -1,6 +1,6 @@
 """The records from the results of all cells, checked to belong together."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from itertools import chain
 from pathlib import Path
@@ -13,9 +13,8 @@ from bleuprint.cells.results import Results
 from bleuprint.config.cells import rows_of, settings_sha256
 from bleuprint.config.experiment import Settings
 from bleuprint.config.paths import Cell
-from bleuprint.report.frame import KEY, Records, with_measured
+from bleuprint.report.frame import KEY, Records, row_name, task_names, with_measured
 from bleuprint.report.paired import OfTest, holm, paired_differences
-from bleuprint.report.task import Task, tasks_of
 from bleuprint.runtime import fingerprint
 from bleuprint.runtime.errors import UserError
 from bleuprint.scoring.floor import MATCHED, reason_not_tested
@@ -38,14 +37,16 @@ def collect(settings: Settings, root: Path = Path()) -> Records:
     runs = {cell: Results.open(settings, cell, root).check() for cell in rows_of(settings)}
     cells = [_cell(run, test) for run in runs.values() for test in run.tests]
     measures = dict[tuple[Cell, str], list[_Row]]()
-    for task in dict.fromkeys(tasks_of(pd.DataFrame(cells)).values()):
+    tasks = task_names(pd.DataFrame(cells))
+    for task in dict.fromkeys(tasks.values()):
         by_row = [
             [runs[Cell(row, corpus, seed)] for seed in settings.seeds]
-            for corpus in task.corpora
+            for corpus in tasks
+            if tasks[corpus] == task
             for row in (*settings.systems_on(corpus), *settings.external_on(corpus))
         ]
         for test in by_row[0][0].tests:
-            measures |= _of_test(task, [row for row in by_row if test in row[0].tests], test)
+            measures |= _of_test(tasks, [row for row in by_row if test in row[0].tests], test)
     ordered = (measures[cell, test] for cell, run in runs.items() for test in run.tests)
     records = Records.of(cells, list(chain.from_iterable(ordered)))
     _check_signatures(records)
@@ -68,10 +69,15 @@ def check_settings(
 
 
 def _of_test(
-    task: Task, rows: Sequence[Sequence[Results]], test: str
+    tasks: Mapping[str, str], rows: Sequence[Sequence[Results]], test: str
 ) -> dict[tuple[Cell, str], list[_Row]]:
-    """The measures of each row's seeds, tested against the first row."""
+    """The measures of each row's seeds, tested against the first row.
+
+    `tasks`: the name of the task of each corpus.
+    """
     baseline, *others = rows
+    system, corpus, _ = baseline[0].cell
+    baseline_name = row_name(system, corpus, tasks)
     measures = _measures([run for row in rows for run in row], test)
     found = {cell: _placed(cell, test, of_cell) for cell, of_cell in measures.items()}
     tested = list[tuple[float, list[_Row]]]()
@@ -83,7 +89,7 @@ def _of_test(
             seeds = [found[run.cell][key] for run in row]
             is_tested = of.p is not None and not is_below_floor
             for number, target in enumerate(seeds):
-                target["baseline"] = task.row(*baseline[0].cell[:2])
+                target["baseline"] = baseline_name
                 target["difference"] = round(of.difference, DIGITS)
                 if of.p is not None and is_tested:
                     target["p"] = round(of.p, DIGITS)

@@ -12,12 +12,14 @@ import pandas as pd
 from bleuprint.cells.results import Results
 from bleuprint.config.experiment import Settings
 from bleuprint.config.paths import Cell
-from bleuprint.report import dvc_plots, main_table, notes, tables
+from bleuprint.report import dvc_plots, notes, score_tables
 from bleuprint.report.frame import COSTS, REPORTS, RESULTS, Records, costs_csv, csv_text
-from bleuprint.report.grid import Grid, bullets, grid, markdown
 from bleuprint.report.page.context import ReportContext
 from bleuprint.report.page.funnel import funnel
 from bleuprint.report.records import collect
+from bleuprint.report.render import bullets, latex, markdown
+from bleuprint.report.score_frame import with_published
+from bleuprint.report.table import Table, table_of
 from bleuprint.runtime.errors import UserError
 from bleuprint.runtime.files import json_text, sha256_of, whole_file
 from bleuprint.runtime.html import environment
@@ -41,7 +43,7 @@ def write_reports(settings: Settings, root: Path = Path()) -> None:
     texts = {
         "table.md": table_md(settings, records, root),
         "table.csv": csv_text(records, settings.published),
-        "table.tex": main_table.tex(settings, records, root),
+        "table.tex": table_tex(settings, records, root),
         "training.csv": dvc_plots.training(context.curves),
         "validation.csv": dvc_plots.validation(context.curves),
         "metrics.json": json_text(dvc_plots.metrics(records)),
@@ -87,24 +89,49 @@ def _write(path: Path, text: str) -> None:
 
 
 def table_md(settings: Settings, records: Records, root: Path) -> str:
-    """The report as Markdown: scores in all ways, cost, test sets, signatures, data."""
+    """Return the report as Markdown: scores in all ways, cost, test sets, signatures, data."""
+    scores = with_published(records, settings.published)
+    further = score_tables.measured_scores(scores)[1:]
     text: str = _TEMPLATES.get_template("table.md.j2").render(
-        **{"settings": settings, "records": records, "root": root},
-        **{"main_table": main_table, "notes": notes, "tables": tables},
-        published=settings.published,
-        scores=[MEASURES[key] for key in tables.measured_scores(records)],
+        experiment=settings.experiment,
+        bleu=score_tables.by_test(scores),
+        notes=notes.notes(records, settings.published, root),
+        further=score_tables.by_test(scores, further, costs=()),
+        measures=[MEASURES[key] for key in further],
+        losses=score_tables.losses(scores),
+        loss_note=score_tables.LOSS_NOTE,
+        by_length=score_tables.by_length(scores),
+        by_count=score_tables.by_count(scores),
+        documents=score_tables.documents(scores),
+        document_notes=notes.document_notes(records),
+        faults=score_tables.faults(scores),
+        fault_notes=notes.fault_notes(records),
+        costs=score_tables.costs_table(scores, score_tables.COUNTED),
         test_sets=_test_sets(records.cells),
-        signatures=tables.signatures(records),
+        signatures=notes.signatures(records),
         funnel=funnel(settings.corpora, root),
     )
     return text
 
 
-def _test_sets(cells: pd.DataFrame) -> Grid:
-    heads = "Corpus", "Pair", "Test set", "SHA-256 of references"
-    sets = cells.drop_duplicates(["corpus", "test"])
-    rows = [
-        (r.corpus, f"{r.source}-{r.target}", r.test, r.references_sha256[:SHORT], f"{r.lines:,}")
-        for r in sets.itertuples()
-    ]
-    return grid(heads, ["Lines"], rows)
+def table_tex(settings: Settings, records: Records, root: Path) -> str:
+    """Return the scores and the training cost as two LaTeX tables."""
+    scores = with_published(records, settings.published)
+    name = settings.experiment
+    reading = " ".join(notes.notes(records, settings.published, root))
+    best_of = "those scored here" if scores.is_external.any() else "ours"
+    caption = f"Results of {name}. {reading} Bold: the best of {best_of}."
+    table = latex(score_tables.across(scores), caption)
+    costs = score_tables.costs_table(scores, score_tables.COUNTED)
+    cost_table = latex(costs, f"Training cost of {name}.")
+    return f"% Needs \\usepackage{{booktabs,graphicx}}.\n{table}\n{cost_table}"
+
+
+def _test_sets(cells: pd.DataFrame) -> Table:
+    heads = ["Corpus", "Pair", "Test set", "SHA-256 of references"]
+    rows = []
+    for test in cells.drop_duplicates(["corpus", "test"]).itertuples():
+        pair = f"{test.source}-{test.target}"
+        sha256 = test.references_sha256[:SHORT]
+        rows.append((test.corpus, pair, test.test, sha256, f"{test.lines:,}"))
+    return table_of(heads, ["Lines"], rows)

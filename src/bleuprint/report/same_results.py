@@ -11,9 +11,8 @@ from statistics import fmean, median, variance
 from typing import Any
 
 from bleuprint.config.paths import Cell
-from bleuprint.report.cost_columns import machine
-from bleuprint.report.frame import CELLS, KEY, REPORTS, RESULTS, Records, stored, trained
-from bleuprint.report.system_results import PLACE
+from bleuprint.report.frame import CELLS, KEY, REPORTS, RESULTS, Records, machine, stored, trained
+from bleuprint.report.score_frame import PLACE
 from bleuprint.runtime.errors import UserError
 from bleuprint.scoring.file_warnings import WARNING
 from bleuprint.scoring.floor import MATCHED

@@ -2,7 +2,7 @@
 
 import shutil
 import textwrap
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import takewhile, zip_longest
 
@@ -10,7 +10,7 @@ from rich.cells import cell_len
 from rich.console import Console
 from rich.text import Text
 
-from bleuprint.report.grid import GROUP, NONE, Grid, Row, filled_columns
+from bleuprint.report.table import GROUP, Cell, Column, Row, Table
 from bleuprint.runtime.foreign_text import write_line
 from bleuprint.runtime.streams import shown
 
@@ -18,7 +18,7 @@ from bleuprint.runtime.streams import shown
 _WIDEST = 24
 
 
-def show(parts: Iterable[str | Grid]) -> None:
+def show(parts: Iterable[str | Table]) -> None:
     """Print lines and tables; without color unless on a terminal."""
     console = _console()
     for part in parts:
@@ -28,11 +28,12 @@ def show(parts: Iterable[str | Grid]) -> None:
             console.print(*_tables(part), sep="\n", soft_wrap=True)
 
 
-def height(parts: Iterable[str | Grid]) -> int:
+def height(parts: Iterable[str | Table]) -> int:
     """How many lines `show` prints."""
-    return sum(
-        part.count("\n") + 1 if isinstance(part, str) else len([*_tables(part)]) for part in parts
-    )
+    lines = 0
+    for part in parts:
+        lines += part.count("\n") + 1 if isinstance(part, str) else len(list(_tables(part)))
+    return lines
 
 
 def wrapped(text: str) -> str:
@@ -48,70 +49,88 @@ def _console() -> Console:
     return Console(width=_width(), highlight=False, emoji=False, markup=False)
 
 
-def _tables(grid: Grid) -> Iterator[Text]:
-    """The lines of as many tables as the grid needs for the width, an empty one above each.
+def _tables(table: Table) -> Iterator[Text]:
+    """Yield the lines of as many tables as are needed for the width, an empty one above each.
 
     Each begins with the columns of text on the left.
     """
-    grid = _shown(filled_columns(grid))
-    columns = range(len(grid.columns))
-    leading = [*takewhile(lambda at: grid.columns[at].left, columns)]
-    widths = [_column_width(grid, place) for place in columns]
-    table = list[int]()
-    for place in columns[len(leading) :]:
-        if table and sum(2 + widths[at] for at in (*leading, *table, place)) - 2 > _width():
-            yield from _table(grid, leading, table, widths)
-            table = []
-        table.append(place)
-    yield from _table(grid, leading, table, widths)
+    table = _shown(table.without_empty_columns())
+    leading = list(takewhile(lambda column: column.is_text, table.columns))
+    widths = {column: _column_width(table, column) for column in table.columns}
+    part: list[Column] = []
+    for column in table.columns[len(leading) :]:
+        line = [*leading, *part, column]
+        if part and _line_width(line, widths) > _width():
+            yield from _table(table, leading, part, widths)
+            part = []
+        part.append(column)
+    yield from _table(table, leading, part, widths)
 
 
-def _shown(grid: Grid) -> Grid:
-    """The grid as a terminal may print it, control characters escaped."""
-    columns = [replace(column, label=shown(column.label)) for column in grid.columns]
-    rows = [replace(row, cells=tuple(map(shown, row.cells))) for row in grid.rows]
-    return Grid(tuple(columns), tuple(rows))
+def _shown(table: Table) -> Table:
+    """Return the table as a terminal may print it, control characters escaped."""
+    columns = [replace(column, label=shown(column.label)) for column in table.columns]
+    rows = []
+    for row in table.rows:
+        cells = {}
+        for column, printed in zip(table.columns, columns, strict=True):
+            cell = row.cell(column)
+            cells[printed] = replace(cell, text=shown(cell.text))
+        rows.append(Row(cells, row.kind))
+    return Table(columns, rows)
 
 
-def _column_width(grid: Grid, place: int) -> int:
-    """That of its head and cells, but long names take several lines."""
-    column = grid.columns[place]
-    cells = (row.cells[place] for row in grid.rows if row.kind != GROUP)
-    most = max((_width() - 4) // 3, 20) if column.left else _WIDEST
-    return min(max(map(cell_len, (column.label, *cells))), most)
+def _column_width(table: Table, column: Column) -> int:
+    """Return the width of the head and the cells, but long texts take several lines."""
+    texts = [row.cell(column).text for row in table.rows if row.kind != GROUP]
+    widest = max((_width() - 4) // 3, 20) if column.is_text else _WIDEST
+    return min(max(map(cell_len, [column.label, *texts])), widest)
+
+
+def _line_width(columns: Sequence[Column], widths: Mapping[Column, int]) -> int:
+    """Return the width of a line; two spaces are between columns."""
+    return sum(widths[column] + 2 for column in columns) - 2
 
 
 def _table(
-    grid: Grid, leading: Sequence[int], numbers: Sequence[int], widths: Sequence[int]
+    table: Table, leading: Sequence[Column], numbers: Sequence[Column], widths: Mapping[Column, int]
 ) -> Iterator[Text]:
-    """Heads, a rule, and the rows that have a number in it, each group's after its name."""
-    places, group = [*leading, *numbers], ""
-
-    def lines(row: Row, style: str = "") -> Iterator[Text]:
-        folded = [_folded(row.cells[place], widths[place]) for place in places]
-        for texts in zip_longest(*folded, fillvalue=""):
-            cells = [Text(text) for text in texts]
-            for cell, at in zip(cells, places, strict=True):
-                cell.align("left" if grid.columns[at].left else "right", widths[at])
-                cell.style = "bold" * (at in row.best)
-            (line := Text("  ").join(cells)).stylize(style)
-            yield line
-
+    """Yield heads, a rule, and the rows with a number in it, each group's after its name."""
+    columns = [*leading, *numbers]
+    heads = Row({column: Cell(column.label) for column in columns})
     yield Text()
-    yield from lines(Row(tuple(column.label for column in grid.columns)), "bold")
-    yield Text("─" * (sum(2 + widths[at] for at in places) - 2))
-    for row in grid.rows:
+    yield from _row_lines(heads, columns, widths, "bold")
+    yield Text("─" * _line_width(columns, widths))
+    group = ""
+    for row in table.rows:
         if row.kind == GROUP:
-            group = row.cells[0]
-        elif any(row.cells[at] != NONE for at in numbers or leading):
+            group = row.cell(columns[0]).text
+        elif row.has_value(numbers or leading):
             if group:
                 yield Text(group, "bold")
             group = ""
-            yield from lines(row, "dim" if row.kind == "published" else "")
+            yield from _row_lines(row, columns, widths, "dim" if row.kind == "published" else "")
+
+
+def _row_lines(
+    row: Row, columns: Sequence[Column], widths: Mapping[Column, int], style: str
+) -> Iterator[Text]:
+    """Yield the lines of a row: several where a text is wider than its column."""
+    folded = [_folded(row.cell(column).text, widths[column]) for column in columns]
+    for texts in zip_longest(*folded, fillvalue=""):
+        cells = []
+        for column, text in zip(columns, texts, strict=True):
+            cell = Text(text, "bold" if row.cell(column).is_best else "")
+            cell.align("left" if column.is_text else "right", widths[column])
+            cells.append(cell)
+        line = Text("  ").join(cells)
+        line.stylize(style)
+        yield line
 
 
 def _folded(text: str, width: int) -> list[str]:
-    """The lines of a cell."""
+    """Return the lines of a text that is perhaps wider than its column."""
     if cell_len(text) <= width:
         return [text]
-    return [line.plain.rstrip() for line in Text(text).wrap(_console(), width, overflow="fold")]
+    lines = Text(text).wrap(_console(), width, overflow="fold")
+    return [line.plain.rstrip() for line in lines]

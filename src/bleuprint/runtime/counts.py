@@ -1,4 +1,4 @@
-"""Counts with their nouns, in messages and reports."""
+"""Counts with their nouns, and durations, in messages and reports."""
 
 
 def counted(number: int, noun: str, plural: str | None = None) -> str:
@@ -10,3 +10,9 @@ def counted(number: int, noun: str, plural: str | None = None) -> str:
         plural: The plural of the noun if it is not the noun with an s.
     """
     return f"{number:,} {noun if number == 1 else plural or f'{noun}s'}"
+
+
+def duration(seconds: float) -> str:
+    """Return a duration as hours, minutes and seconds: `1:02:05`."""
+    minutes, rest = divmod(round(seconds), 60)
+    return f"{minutes // 60}:{minutes % 60:02}:{rest:02}"

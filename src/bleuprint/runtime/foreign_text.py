@@ -1,7 +1,7 @@
 """Text that others wrote, such as `about`, a license or another report, for each kind of output.
 
 A terminal obeys control characters, and marks of direction reorder a line; a spreadsheet computes
-cells that begin like a formula. Markdown is in runtime/html, LaTeX in report/grid.py; shell words
+cells that begin like a formula. Markdown is in runtime/html, LaTeX in report/render.py; shell words
 are quoted by shlex.
 """
 

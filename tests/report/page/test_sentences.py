@@ -13,7 +13,7 @@ from bleuprint.report.page import sentences
 from bleuprint.report.page.context import ReportContext
 from bleuprint.report.page.lines import SetLines, shown_systems
 from bleuprint.report.records import collect
-from bleuprint.report.system_results import system_results
+from bleuprint.report.score_frame import bleu_rows, score_frame
 from bleuprint.scoring.sacrebleu_measures import sentence_bleu
 from bleuprint.text.parallel import read_lines
 
@@ -137,6 +137,6 @@ def test_of_many_systems_the_baseline_and_the_best_are_shown():
         )
         for name, score in scores.items()
     ]
-    found = system_results(result_rows.frame(*records))
-    assert [shown.label for shown in shown_systems(found)] == list(scores)
-    assert [shown.label for shown in shown_systems(found, 3)] == ["base", "a", "c"]
+    found = bleu_rows(score_frame(result_rows.frame(*records)))
+    assert [shown.row for shown in shown_systems(found)] == list(scores)
+    assert [shown.row for shown in shown_systems(found, 3)] == ["base", "a", "c"]

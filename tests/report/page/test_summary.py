@@ -15,7 +15,7 @@ from bleuprint.report.page.cautions import cautions
 from bleuprint.report.page.context import ReportContext
 from bleuprint.report.page.findings import best_systems
 from bleuprint.report.page.summary import summary
-from bleuprint.report.system_results import system_results
+from bleuprint.report.score_frame import score_frame
 from pages import page_of
 
 CORPORA = "news-en-de", "news-en-fr"
@@ -28,8 +28,8 @@ def record(corpus, system, bleu, p=None, **more):
 
 
 def found(*rows, deviations=None):
-    results = system_results(result_rows.frame(*rows))
-    return [f"{each.title}. {each.text}" for each in best_systems(results, deviations or {})]
+    scores = score_frame(result_rows.frame(*rows))
+    return [f"{each.title}. {each.text}" for each in best_systems(scores, deviations or {})]
 
 
 def rows(p, better=3.0, second=None):

@@ -1,7 +1,9 @@
 """The section of attention maps: of sentences, systems, layers and heads to choose."""
 
 from itertools import accumulate
+from typing import Any
 
+import pandas as pd
 from jinja2.utils import htmlsafe_json_dumps
 from markupsafe import Markup
 
@@ -9,7 +11,6 @@ from bleuprint.config.paths import Cell
 from bleuprint.decoding.attention import ATTENTION, SentenceAttention, read_attention
 from bleuprint.report.page.context import ReportContext
 from bleuprint.report.page.section import Section
-from bleuprint.report.system_results import SystemResult
 from bleuprint.runtime.counts import counted
 from bleuprint.serving.attention_html import printable
 
@@ -24,14 +25,15 @@ def attention(context: ReportContext) -> Section | None:
     """
     maps = list[Markup]()
     places = list[str]()
-    for result in sorted(context.results, key=lambda each: each.difference is not None):
-        cell = Cell(result.system, result.corpus, context.settings.seeds[0])
-        if not _has_attention(context, result):
+    for row in sorted(context.rows, key=lambda row: pd.notna(row.difference)):
+        if not _has_attention(context, row):
             continue
+        cell = Cell(row.system, row.corpus, context.settings.seeds[0])
         path = context.root / cell.results / "hypotheses" / ATTENTION
-        for sentence in read_attention(path, result.test):
-            places.append(f"{result.corpus}, test set {result.test}, line {sentence.line}")
-            maps.append(_json(result, sentence, places[-1]))
+        for sentence in read_attention(path, row.test):
+            place = f"{row.corpus}, test set {row.test}, line {sentence.line}"
+            places.append(place)
+            maps.append(_json(row, sentence, place))
     if not maps:
         return None
     sizes = accumulate(len(each.encode()) for each in maps)
@@ -41,17 +43,17 @@ def attention(context: ReportContext) -> Section | None:
     return Section("attention", "Attention", data)
 
 
-def _has_attention(context: ReportContext, result: SystemResult) -> bool:
-    if result.outside:
+def _has_attention(context: ReportContext, row: Any) -> bool:
+    if row.is_external:
         return False
-    return bool(context.settings.system_on(result.system, result.corpus).decode.attention)
+    return bool(context.settings.system_on(row.system, row.corpus).decode.attention)
 
 
-def _json(result: SystemResult, sentence: SentenceAttention, place: str) -> Markup:
+def _json(row: Any, sentence: SentenceAttention, place: str) -> Markup:
     """What attention.js draws maps from."""
     maps = {kind: of.as_json() for kind, of in sentence.maps.items()}
     for of in maps.values():
         of |= {side: [*map(printable, of[side])] for side in ("rows", "columns")}
-    entry = {"sentence": place, "system": result.system, "maps": maps}
-    languages = result.first.source, result.first.target
+    entry = {"sentence": place, "system": row.system, "maps": maps}
+    languages = row.source, row.target
     return htmlsafe_json_dumps({**entry, "languages": languages}, ensure_ascii=False)

@@ -2,6 +2,8 @@
 
 from collections.abc import Iterator
 
+import pandas as pd
+
 from bleuprint.config.corpus_files import EMBEDDED, Files
 from bleuprint.config.paths import folder
 from bleuprint.corpus.misalignment import described
@@ -9,7 +11,7 @@ from bleuprint.corpus.set_findings import SetFindings
 from bleuprint.report.notes import early_ends, file_warning_notes
 from bleuprint.report.page.context import ReportContext
 from bleuprint.report.page.findings import Finding
-from bleuprint.report.system_results import SystemResult, by_test
+from bleuprint.report.score_frame import bleu_rows, by_test_set, of_measure
 from bleuprint.runtime.errors import UserError
 from bleuprint.scoring.breakdown import COUNT, WORD_ACCURACY
 from bleuprint.scoring.measures import FAULT_KEYS, MEASURES
@@ -24,10 +26,15 @@ _MOST = 6
 
 def cautions(context: ReportContext) -> Iterator[Finding]:
     """The warnings that apply, each with its evidence."""
-    tests = {f"{task}, {test}": of for (task, test), of in by_test(context.results).items()}
-    best = {name: max(result.bleu.mean for result in of) for name, of in tests.items()}
-    lines = {name: int(of[0].first.lines) for name, of in tests.items()}
-    unseen = {name: _unseen(of[0]) for name, of in tests.items()}
+    best = {}
+    lines = {}
+    unseen = {}
+    for task, test, scores in by_test_set(context.scores):
+        name = f"{task}, {test}"
+        rows = bleu_rows(scores)
+        best[name] = max(row.value for row in rows)
+        lines[name] = int(rows[0].lines)
+        unseen[name] = _unseen(scores[scores.row == rows[0].row])
     corpora = context.settings.corpora.items()
     in_sets = {name: SetFindings.read(folder(name, "tests", context.root)) for name, _ in corpora}
     found = {
@@ -88,16 +95,22 @@ def _generated(files: Files) -> bool:
 
 
 def _faulty(context: ReportContext) -> Iterator[str]:
-    for result in context.results:
-        counts = {name: of.mean for name in FAULT_KEYS if (of := result.score(name))}
-        share = counts.pop(ANY, 0.0) / result.first.lines
+    """Yield the rows with many faulty lines, and their most frequent fault."""
+    for row in context.rows:
+        of_row = context.scores[context.scores.row == row.row]
+        of_row = of_row[(of_row.corpus == row.corpus) & (of_row.test == row.test)]
+        counts = {}
+        for fault in FAULT_KEYS:
+            for found in of_measure(of_row, fault).itertuples():
+                counts[fault] = found.value
+        share = counts.pop(ANY, 0.0) / row.lines
         if share >= FAULTY:
             most = MEASURES[max(counts, key=counts.__getitem__)].label
-            yield f"{share:.0%} of {result.system} on {result.corpus}, {result.test}, mostly {most}"
+            yield f"{share:.0%} of {row.system} on {row.corpus}, {row.test}, mostly {most}"
 
 
-def _unseen(result: SystemResult) -> float:
-    """The share of the references' words that the training text lacks."""
-    words = {group: of[0] for (name, group), of in result.rows.items() if name == WORD_ACCURACY}
-    unseen = sum(of.units for group, of in words.items() if group == f"{COUNT} 0")
-    return float(unseen / max(1, sum(of.units for of in words.values())))
+def _unseen(scores: pd.DataFrame) -> float:
+    """Return the share of the references' words that the training text lacks."""
+    words = scores[scores.measure == WORD_ACCURACY]
+    unseen = words[words.group == f"{COUNT} 0"]
+    return float(unseen.units.sum() / max(1, words.units.sum()))

@@ -3,12 +3,15 @@
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
+from typing import Any
+
+import pandas as pd
 
 from bleuprint.config.experiment import Settings
 from bleuprint.config.paths import Cell
 from bleuprint.report.frame import Records, cells_in
 from bleuprint.report.page.funnel import Kept, kept
-from bleuprint.report.system_results import SystemResult, system_results
+from bleuprint.report.score_frame import bleu_rows, score_frame
 from bleuprint.training.history import Curves
 
 
@@ -20,9 +23,15 @@ class ReportContext:
     records: Records
     root: Path = Path()
 
+    @property
+    def scores(self) -> pd.DataFrame:
+        """The score frame of the records."""
+        return score_frame(self.records)
+
     @cached_property
-    def results(self) -> list[SystemResult]:
-        return system_results(self.records)
+    def rows(self) -> list[Any]:
+        """The BLEU of each row of the tables, with the facts of the row."""
+        return bleu_rows(self.scores)
 
     @cached_property
     def cells(self) -> list[Cell]:

@@ -8,10 +8,10 @@ from markupsafe import Markup
 from bleuprint.config.paths import STATISTICS, folder
 from bleuprint.corpus.steps.ledger import SAMPLE_CHARACTERS
 from bleuprint.dataset.statistics import CorpusStatistics
-from bleuprint.report.arranged import parted, stacked
 from bleuprint.report.page.context import ReportContext
 from bleuprint.report.page.funnel import funnel, training_counts
 from bleuprint.report.page.section import Section
+from bleuprint.report.table import parted, stacked
 
 
 def corpora(context: ReportContext) -> Section:

@@ -1,12 +1,11 @@
 """What each system is: its size, or in which settings it differs from the baseline."""
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from itertools import product
+from collections.abc import Iterable, Iterator, Mapping
 
 from bleuprint.config.experiment import Settings
-from bleuprint.report.grid import NONE
-from bleuprint.report.task import Task
+from bleuprint.report.frame import row_name
+from bleuprint.report.table import NONE
 from bleuprint.runtime.counts import counted
 from bleuprint.runtime.flatten import dotted
 
@@ -28,21 +27,33 @@ def changes(systems: Mapping[str, Mapping[str, str]]) -> Iterator[tuple[str, str
             yield name, key, *pair
 
 
-def descriptions(settings: Settings, tasks: Sequence[Task] = ()) -> dict[str, str]:
-    """A line on each row: of the first system its size, of the others what differs from it.
+def descriptions(settings: Settings, tasks: Mapping[str, str]) -> dict[str, str]:
+    """Return a line on each row: of the first system its size, of others what differs from it.
 
     Where corpora share a task, also what differs in the preparation from the first of them.
+
+    Args:
+        settings: The experiment.
+        tasks: The name of the task of each corpus (frame.task_names).
     """
-    first, systems = settings.systems[0], _of_systems(settings)
+    systems = _of_systems(settings)
     rows = dict(systems)
-    for task in tasks:
-        prepared = {name: dotted(settings.corpus(name).deciding()) for name in task.corpora}
+    for task in dict.fromkeys(tasks.values()):
+        corpora = [corpus for corpus in tasks if tasks[corpus] == task]
+        prepared = {name: dotted(settings.corpus(name).deciding()) for name in corpora}
         # what replaces something first
         ordered = sorted(changes(prepared), key=lambda changed: changed[-1] == NONE)
-        corpora = {task.corpora[0]: "", **_short(ordered, task.corpora[0])}
-        for (name, about), corpus in product(systems.items(), task.corpora):
-            parts = [about, corpora[corpus]] if name != first else [corpora[corpus] or about]
-            rows[task.row(name, corpus)] = "; ".join(filter(None, parts))
+        preparations = {corpora[0]: "", **_short(ordered, corpora[0])}
+        for system, about in systems.items():
+            for corpus in corpora:
+                preparation = preparations[corpus]
+                if not preparation:
+                    text = about
+                elif system == settings.systems[0]:
+                    text = preparation
+                else:
+                    text = f"{about}; {preparation}"
+                rows[row_name(system, corpus, tasks)] = text
     return rows
 
 

@@ -4,11 +4,20 @@ None is stronger than its evidence: with one seed a difference is one of two tra
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
+
+import pandas as pd
 
 from bleuprint.report.paired import p_text
 from bleuprint.report.same_results import pairs_noise
-from bleuprint.report.system_results import Difference, SystemResult, by_test, signed
+from bleuprint.report.score_frame import (
+    bleu_rows,
+    by_test_set,
+    displayed_name,
+    is_significant,
+    of_measure,
+    signed,
+)
 from bleuprint.scoring.floor import MATCHES, SENTENCES, TOO_FEW
 from bleuprint.scoring.measures import MEASURES
 
@@ -25,99 +34,117 @@ class Finding(NamedTuple):
     text: str
 
 
-def best_systems(
-    results: Sequence[SystemResult], deviations: Mapping[str, float]
-) -> Iterator[Finding]:
-    """The best system on each test set, and whether it is better than the baseline.
+def best_systems(scores: pd.DataFrame, deviations: Mapping[str, float]) -> Iterator[Finding]:
+    """Yield the best system on each test set, and whether it is better than the baseline.
 
-    `deviations`: of BLEU over seeds, by the SHA-256 of the references.
+    Args:
+        scores: The score frame.
+        deviations: The standard deviation of BLEU over seeds by the SHA-256 of the references, as
+            far as it is known.
     """
-    tests = by_test(results)
-    tasks = [task for task, _ in tests]
-    for (task, test), of_test in tests.items():
+    tasks = [task for task, _, _ in by_test_set(scores)]
+    for task, test, of_test in by_test_set(scores):
         place = task if tasks.count(task) == 1 else f"{task}, {test}"
-        best = max(of_test, key=lambda result: result.bleu.mean)
-        if below := _below_floor(best, of_test):
+        rows = bleu_rows(of_test)
+        best = max(rows, key=lambda row: row.value)
+        below = _below_floor(best, rows)
+        if below:
             yield Finding(f"{place}: {below}", _why_untested(below, best))
-        elif len(of_test) == 1:
-            yield Finding(f"{place}: {best.name} is the only system", f"BLEU {best.bleu}")
-        elif not best.difference:
-            title = f"{place}: no system is better than the baseline {best.name}"
-            yield Finding(title, f"BLEU {best.bleu}")
+        elif len(rows) == 1:
+            title = f"{place}: {displayed_name(best)} is the only system"
+            yield Finding(title, f"BLEU {best.score}")
+        elif pd.isna(best.difference):
+            title = f"{place}: no system is better than the baseline {displayed_name(best)}"
+            yield Finding(title, f"BLEU {best.score}")
         else:
-            yield _better(place, best, best.difference, deviations)
+            baseline = next(row for row in rows if row.row == best.baseline)
+            yield _better(place, best, baseline, of_test, deviations)
 
 
-def _below_floor(best: SystemResult, results: Sequence[SystemResult]) -> str:
-    """Why nothing is said of the best system; empty if it, or one beside it, was tested."""
-    if best.baseline is not None:
-        return best.floor
-    others = [each.floor for each in results if each.baseline is not None]
-    return others[0] if others and all(others) else ""
+def _below_floor(best: Any, rows: Sequence[Any]) -> str:
+    """Return why nothing is said of the best system; empty if it, or one beside it, was tested."""
+    names = {row.row for row in rows}
+    if best.baseline in names:
+        return str(best.floor)
+    floors = [row.floor for row in rows if row.baseline in names]
+    return str(floors[0]) if floors and all(floors) else ""
 
 
-def _why_untested(below: str, best: SystemResult) -> str:
+def _why_untested(below: str, best: Any) -> str:
     if below == TOO_FEW:
-        return f"{best.first.lines} sentences; a test over sentences needs {SENTENCES}."
+        return f"{best.lines} sentences; a test over sentences needs {SENTENCES}."
     why = f"All systems match fewer than {MATCHES} 4-grams of the references."
-    return f"{why} The highest BLEU is {best.bleu}."
+    return f"{why} The highest BLEU is {best.score}."
 
 
 def _better(
-    place: str, best: SystemResult, tested: Difference, deviations: Mapping[str, float]
+    place: str, best: Any, baseline: Any, scores: pd.DataFrame, deviations: Mapping[str, float]
 ) -> Finding:
-    size = f"{signed(abs(tested.value), tested.significant).removeprefix('+')} BLEU"
-    made = best.outside or (best.baseline and best.baseline.outside)
-    of = f" in these two {'translations' if made else 'trainings'}"
-    if len(best.seeds) > 1:
-        of = f" against each of {len(best.seeds)} seeds" if made else ""
-    p = p_text(tested.p)
-    if tested.mark != "‡":
-        title = f"{place}: {best.name} is best, but perhaps not better than {tested.baseline}"
-        text = f"not significant ({p}): this test does not tell them apart."
-        if tested.mark:
-            corrected = p_text(tested.corrected)
-            text = f"significant alone ({p}), not corrected for all systems ({corrected})."
-        return Finding(title, f"{size} above the baseline{of}: {text}{_against(best)}")
-    if tested.deviation is not None:
-        text = f"Significant over {len(best.seeds)} seeds ({p}), "
-        text += _noise(tested, _Z * tested.error, f"the noise of {best.first.lines:,} test lines")
-    else:
-        text = f"Significant over the test lines ({p})"
-        known = deviations.get(best.first.references_sha256)
-        if known is not None and not made:
-            seen = "the noise of seeds, as estimated from reports/"
-            text += ", " + _noise(tested, pairs_noise(known), seen)
-        elif not made:
-            text += "; how much another seed would change it is not known"
-    title = f"{place}: {best.name} is {size} better than {tested.baseline}{of}"
-    return Finding(title, f"{text}.{_against(best)}{_cost(best)}")
+    """Return the finding on a system with a higher BLEU than the baseline."""
+    name = displayed_name(best)
+    is_of_files = best.is_external or baseline.is_external
+    size = signed(abs(best.difference), bool(best.mark)).removeprefix("+")
+    pair = _pair_of(best, is_of_files)
+    contradiction = _against(best.row, scores)
+    if best.mark != "‡":
+        title = f"{place}: {name} is best, but perhaps not better than {best.baseline}"
+        text = f"not significant ({p_text(best.p)}): this test does not tell them apart."
+        if best.mark:
+            text = (
+                f"significant alone ({p_text(best.p)}), not corrected for all systems "
+                f"({p_text(best.p_holm)})."
+            )
+        return Finding(title, f"{size} BLEU above the baseline{pair}: {text}{contradiction}")
+    title = f"{place}: {name} is {size} BLEU better than {best.baseline}{pair}"
+    evidence = _evidence(best, is_of_files, deviations.get(best.references_sha256))
+    cost = "" if is_of_files else _cost(best, baseline)
+    return Finding(title, f"{evidence}.{contradiction}{cost}")
 
 
-def _cost(best: SystemResult) -> str:
-    """What the better system takes, if that is another amount of training."""
-    if best.outside or best.baseline is None or best.baseline.outside:
-        return ""
-    ratio = best.first.training_flops / best.baseline.first.training_flops
+def _pair_of(best: Any, is_of_files: bool) -> str:
+    """Return of which translations or trainings a difference is."""
+    if best.seeds == 1:
+        return f" in these two {'translations' if is_of_files else 'trainings'}"
+    return f" against each of {best.seeds} seeds" if is_of_files else ""
+
+
+def _evidence(best: Any, is_of_files: bool, deviation: float | None) -> str:
+    """Return what a significant difference was tested against, and noise that the test omits."""
+    if pd.notna(best.difference_deviation):
+        lines = f"the noise of {best.lines:,} test lines"
+        noise = _noise(best.difference, _Z * best.error, lines)
+        return f"Significant over {best.seeds} seeds ({p_text(best.p)}), {noise}"
+    text = f"Significant over the test lines ({p_text(best.p)})"
+    if is_of_files:
+        return text
+    if deviation is None:
+        return f"{text}; how much another seed would change it is not known"
+    seeds = "the noise of seeds, as estimated from reports/"
+    return f"{text}, {_noise(best.difference, pairs_noise(deviation), seeds)}"
+
+
+def _cost(best: Any, baseline: Any) -> str:
+    """Return what the better system takes, if that is another amount of training."""
+    ratio = best.training_flops / baseline.training_flops
     if 0.95 < ratio < 1.05:
         return ""
     times = f"{ratio:.2g}" if ratio < 10 else f"{ratio:,.0f}"
     return f" Its own training takes {times} times the FLOPs."
 
 
-def _against(best: SystemResult) -> str:
-    """The measures by which the baseline is significantly better than the best system by BLEU."""
-    tested = {name: best.differences.get(name) for name in _OTHERS}
-    worse = [
-        f"{MEASURES[name].label} {of.short}"
-        for name, of in tested.items()
-        if of and of.significant and of.value < 0
-    ]
+def _against(name: str, scores: pd.DataFrame) -> str:
+    """Return the measures by which the baseline is significantly better than the row `name`."""
+    worse = []
+    for measure in _OTHERS:
+        for row in of_measure(scores[scores.row == name], measure).itertuples():
+            if is_significant(row.difference, row.p) and row.difference < 0:
+                difference = signed(row.difference, True)
+                worse.append(f"{MEASURES[measure].label} {difference}{row.mark}")
     return f" Others say the opposite: {', '.join(worse)}." if worse else ""
 
 
-def _noise(tested: Difference, noise: float, name: str) -> str:
-    """How the difference compares with a noise that its test does not count."""
-    if abs(tested.value) > noise:
+def _noise(difference: float, noise: float, name: str) -> str:
+    """Return how the difference compares with a noise that its test does not count."""
+    if abs(difference) > noise:
         return f"and beyond {name} ({noise:.1f} BLEU)"
     return f"but within {name} ({noise:.1f} BLEU): it may be chance"

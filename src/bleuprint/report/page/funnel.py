@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from bleuprint.corpus.steps.ledger import STAGES, SetCounts, read_ledgers
-from bleuprint.report.grid import NONE, Grid, grid
+from bleuprint.report.table import NONE, Table, table_of
 
 # Reasons why a pair is not trained on although no rule dropped it.
 DRAWN = ("drawn_for_valid", "drawn_for_test")
@@ -57,7 +57,7 @@ def kept(corpus: str, root: Path) -> Kept:
     return Kept(read, left, drawn, dropped)
 
 
-def funnel(corpora: Iterable[str], root: Path) -> Grid:
+def funnel(corpora: Iterable[str], root: Path) -> Table:
     """The training pairs of each corpus stage by stage, from the ledgers; idle stages left out."""
     rows = [
         (
@@ -69,7 +69,7 @@ def funnel(corpora: Iterable[str], root: Path) -> Grid:
         if stage == STAGES[0] or any((*counts.dropped.values(), *counts.changed.values()))
     ]
     heads = "Corpus", "Stage", "Set", "Dropped", "Changed"
-    return grid(heads, ("Pairs in", "Pairs out"), rows)
+    return table_of(heads, ("Pairs in", "Pairs out"), rows)
 
 
 def _counts(by_rule: Mapping[str, int]) -> str:

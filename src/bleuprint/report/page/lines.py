@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -9,7 +10,7 @@ import pandas as pd
 from bleuprint.cells.results import Results
 from bleuprint.config.paths import Cell
 from bleuprint.report.page.context import ReportContext
-from bleuprint.report.system_results import SystemResult, by_test
+from bleuprint.report.score_frame import bleu_rows, by_test_set
 from bleuprint.scoring.sacrebleu_measures import sentence_bleu
 
 # Systems whose outputs are shown.
@@ -50,25 +51,35 @@ class SetLines:
 
 def lines_of_sets(context: ReportContext) -> Iterator[SetLines]:
     """Every test set, with the outputs of the first seed."""
-    for (task, test), results in by_test(context.results).items():
-        outputs, bleu = {}, {}
-        languages = results[0].first.source, results[0].first.target
-        for shown in shown_systems(results):
-            cell = Cell(shown.system, shown.corpus, context.settings.seeds[0])
+    for task, test, scores in by_test_set(context.scores):
+        rows = bleu_rows(scores)
+        languages = rows[0].source, rows[0].target
+        outputs = {}
+        bleu = {}
+        for row in shown_systems(rows):
+            cell = Cell(row.system, row.corpus, context.settings.seeds[0])
             run = Results.open(context.settings, cell, context.root)
             references, output = run.lines(test)
-            outputs[shown.label] = output
-            bleu[shown.label] = sentence_bleu(output, references, languages[1])
+            outputs[row.row] = output
+            bleu[row.row] = sentence_bleu(output, references, languages[1])
         yield SetLines(
-            *(task, test, languages, run.sources(test), references, outputs),
+            task=task,
+            test=test,
+            languages=languages,
+            sources=run.sources(test),
+            references=references,
+            outputs=outputs,
             bleu=pd.DataFrame(bleu),
-            left_out=len(results) - len(outputs),
+            left_out=len(rows) - len(outputs),
         )
 
 
-def shown_systems(results: Sequence[SystemResult], most: int = SYSTEMS) -> list[SystemResult]:
-    """At most `most` systems of a test set, in their order: the baseline and the best others."""
-    baseline, *others = sorted(results, key=lambda result: result.difference is not None)
-    others.sort(key=lambda result: -result.bleu.mean)
-    chosen = baseline, *others[: most - 1]
-    return [result for result in results if result in chosen]
+def shown_systems(rows: Sequence[Any], most: int = SYSTEMS) -> list[Any]:
+    """Return at most `most` systems of a test set: the baseline and the best others, in order.
+
+    `rows`: the BLEU of each system, as rows of the score frame.
+    """
+    baseline, *others = sorted(rows, key=lambda row: pd.notna(row.difference))
+    best = sorted(others, key=lambda row: -row.value)[: most - 1]
+    chosen = {row.row for row in (baseline, *best)}
+    return [row for row in rows if row.row in chosen]

@@ -7,12 +7,12 @@ from bleuprint.config.corpus import Corpus
 from bleuprint.config.corpus_files import SIDES
 from bleuprint.config.paths import Cell
 from bleuprint.config.synthetic import SyntheticText
-from bleuprint.report import tables
+from bleuprint.report import notes
 from bleuprint.report.frame import trainings
-from bleuprint.report.grid import NONE
 from bleuprint.report.page.context import ReportContext
 from bleuprint.report.page.differences import changes
 from bleuprint.report.page.section import Section
+from bleuprint.report.table import NONE
 from bleuprint.runtime.flatten import dotted
 
 
@@ -32,20 +32,19 @@ def provenance(context: ReportContext) -> Section:
             }
             for name, corpus in settings.corpora.items()
         },
-        "signatures": list(tables.signatures(context.records)),
+        "signatures": list(notes.signatures(context.records)),
     }
     return Section("provenance", "Provenance", data)
 
 
 def _first(context: ReportContext) -> dict[str, str]:
     """The files of the first score, and sacreBLEU's tokenizer of it."""
-    result = context.results[0]
-    cell = Cell(result.system, result.corpus, int(result.first.seed))
-    files = Results(context.settings, cell).files(result.test)
-    signature = result.rows["bleu", ""][0].signature
+    row = context.rows[0]
+    cell = Cell(row.system, row.corpus, int(row.first_seed))
+    files = Results(context.settings, cell).files(row.test)
     return {
         **{name: file.as_posix() for name, file in files.items()},
-        "tokenizer": signature.partition("|tok:")[2].partition("|")[0],
+        "tokenizer": row.signature.partition("|tok:")[2].partition("|")[0],
     }
 
 

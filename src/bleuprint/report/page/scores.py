@@ -1,24 +1,23 @@
 """The tables of scores, with intervals drawn to scale; the sections of faults, and of cost."""
 
 import math
-from collections.abc import Mapping
-from dataclasses import replace
+from collections.abc import Mapping, Sequence
 from typing import Any
 
+import pandas as pd
 from markupsafe import Markup
 
-from bleuprint.report import main_table, notes, tables
-from bleuprint.report.arranged import parted, stacked
-from bleuprint.report.cost_columns import COUNTED, MEASURED
-from bleuprint.report.grid import NONE, Column, Grid
+from bleuprint.report import notes, score_tables
+from bleuprint.report.frame import task_names
 from bleuprint.report.page.context import ReportContext
 from bleuprint.report.page.differences import descriptions
 from bleuprint.report.page.section import Section, paragraphs
-from bleuprint.report.system_results import OUTSIDE, Score, by_test
+from bleuprint.report.score_frame import EXTERNAL, bleu_rows, by_test_set, with_published
+from bleuprint.report.table import NONE, Cell, Column, Row, Table, parted, stacked
 from bleuprint.runtime.counts import counted
 from bleuprint.scoring.measures import MEASURES
 
-_COSTS = {"Parameters": COUNTED["Parameters"], **main_table.COSTS, "Time": MEASURED["Time"]}
+_COSTS = (score_tables.PARAMETERS, score_tables.FLOPS, score_tables.TIME)
 # Metrics beside BLEU whose scores stand in the table; all are in the folded one.
 _BESIDE = ("chrf2", "comet")
 # The ends of a scale are multiples of this many BLEU.
@@ -26,39 +25,59 @@ _STEP = 5
 
 
 def scores(context: ReportContext) -> dict[str, Any]:
-    """The table of scores, those that are folded below it, and how to read them."""
-    settings, records = context.settings, context.records
-    further = tables.measured_scores(records)[1:]
-    about = descriptions(settings, [*dict.fromkeys(each.task for each in context.results)])
-    head = "± deviation" if context.several else "95 % interval"
-    grids = main_table.by_test_set(records, ["bleu", *_BESIDE], _COSTS, settings.published, _BESIDE)
-    main, scales = dict[str, Grid](), dict[str, dict[str, str]]()
-    for (task, test), results in by_test(context.results).items():
-        name = f"{task}, test set {test} ({counted(int(results[0].first.lines), 'sentence')})"
-        ends = [end for result in results for end in result.bleu.ends]
-        low = _STEP * math.floor(min(ends) / _STEP)
-        high = max(low + _STEP, _STEP * math.ceil(max(ends) / _STEP))
-        scales[name] = {head: Markup(f"<span>{low}</span> <span>{high}</span>")}
-        drawn = {r.label: _drawn(r.bleu, low, high) for r in results}
-        main[name] = _with_drawn(grids[f"{task}, {test}"], head, drawn, about)
+    """Return the table of scores, those that are folded below it, and how to read them."""
+    records = context.records
+    published = context.settings.published
+    frame = with_published(records, published)
+    further = score_tables.measured_scores(frame)[1:]
+    about = descriptions(context.settings, task_names(records.cells))
+    column = Column("± deviation" if context.several else "95 % interval")
+    tables = {}
+    scales = {}
+    for task, test, of_test in by_test_set(frame):
+        rows = bleu_rows(of_test)
+        sentences = counted(int(rows[0].lines), "sentence")
+        name = f"{task}, test set {test} ({sentences})"
+        low, high = _scale(rows)
+        table = score_tables.table(of_test, ["bleu", *_BESIDE], _COSTS, _BESIDE)
+        drawn = {row.row: _drawn(row, low, high) for row in rows}
+        tables[name] = _decorated(table, column, drawn, about)
+        scales[name] = {column: Cell(Markup(f"<span>{low}</span> <span>{high}</span>"))}
     return {
-        "scores": stacked(main, scales),
-        "further": stacked(main_table.by_test_set(records, further, {})),
-        "losses": tables.losses(records, settings.published),
-        "losses_note": tables.LOSS_NOTE,
-        "documents": tables.documents(records),
+        "scores": stacked(tables, scales),
+        "further": stacked(score_tables.by_test(frame, further, costs=())),
+        "losses": score_tables.losses(frame),
+        "losses_note": score_tables.LOSS_NOTE,
+        "documents": score_tables.documents(frame),
         "documents_notes": paragraphs("documents.md"),
         "measures": [MEASURES[key] for key in further],
         "several_seeds": context.several,
-        "reading": notes.notes(records, settings.published),
+        "reading": notes.notes(records, published),
     }
 
 
-def _drawn(bleu: Score, low: int, high: int) -> Markup:
-    """A score with its interval, or a deviation to each side, on a scale from low to high."""
+def _ends(row: Any) -> tuple[float, float]:
+    """Return the interval of a score; of several seeds one standard deviation to each side."""
+    if pd.notna(row.low):
+        return row.low, row.high
+    deviation = 0.0 if pd.isna(row.deviation) else row.deviation
+    return row.value - deviation, row.value + deviation
+
+
+def _scale(rows: Sequence[Any]) -> tuple[int, int]:
+    """Return the ends of the scale on which the scores of a test set are drawn."""
+    lowest = min(_ends(row)[0] for row in rows)
+    highest = max(_ends(row)[1] for row in rows)
+    low = _STEP * math.floor(lowest / _STEP)
+    high = _STEP * math.ceil(highest / _STEP)
+    return low, max(low + _STEP, high)
+
+
+def _drawn(row: Any, low: int, high: int) -> Markup:
+    """Return a score with its interval, drawn on a scale from low to high."""
+    ends = _ends(row)
     start, middle, end = (
-        f"{100 * (each - low) / (high - low):.1f}%"
-        for each in (bleu.ends[0], bleu.mean, bleu.ends[1])
+        f"{100 * (value - low) / (high - low):.1f}%" for value in (ends[0], row.value, ends[1])
     )
     return Markup(
         f'<svg class="drawn" aria-hidden="true"><line x1="{start}" x2="{end}" y1="50%" y2="50%"/>'
@@ -66,39 +85,52 @@ def _drawn(bleu: Score, low: int, high: int) -> Markup:
     )
 
 
-def _with_drawn(grid: Grid, head: str, drawn: Mapping[str, str], about: dict[str, str]) -> Grid:
-    """The table with a column after that of BLEU; below a row's name what its system is.
+def _decorated(
+    table: Table, column: Column, drawn: Mapping[str, Markup], about: dict[str, str]
+) -> Table:
+    """Return the table with a column after that of BLEU, and what each system is below its name.
 
-    That is taken from `about`, and so said once.
+    Args:
+        table: The scores of a test set.
+        column: The new column.
+        drawn: Its cells by the names of rows.
+        about: The descriptions by the names of rows. Each is taken out, so that it is shown once.
     """
-    place = [column.label for column in grid.columns].index(MEASURES["bleu"].label) + 1
+    first = table.columns[0]
     rows = []
-    for row in grid.rows:
-        name = row.cells[0].removesuffix(" (baseline)").removesuffix(f" ({OUTSIDE})")
-        cells = [*row.cells[:place], drawn.get(name, ""), *row.cells[place:]]
-        if what := about.pop(name, ""):
-            cells[0] = Markup("{}\n<small>{}</small>").format(cells[0], what)
-        best = frozenset(each + (each >= place) for each in row.best)
-        rows.append(replace(row, cells=tuple(cells), best=best))
-    return Grid((*grid.columns[:place], Column(head), *grid.columns[place:]), tuple(rows))
+    for row in table.rows:
+        shown_name = row.cell(first).text
+        name = shown_name.removesuffix(" (baseline)").removesuffix(f" ({EXTERNAL})")
+        cells = {**row.cells, column: Cell(drawn.get(name, ""))}
+        description = about.pop(name, "")
+        if description:
+            text = Markup("{}\n<small>{}</small>").format(shown_name, description)
+            cells[first] = Cell(text)
+        rows.append(Row(cells, row.kind))
+    place = table.columns.index(table.column(MEASURES["bleu"].label)) + 1
+    return Table([*table.columns[:place], column, *table.columns[place:]], rows)
 
 
 def faults(context: ReportContext) -> Section:
-    """Faults of translations that are seen without a reference."""
-    notes = paragraphs("faults.md")
-    for note in tables.fault_notes(context.records):
-        notes[-1] += f"\n- {note}"
-    data = {"grid": tables.faults(context.records), "notes": notes}
+    """Return the section of faults of translations that are seen without a reference."""
+    paragraphs_below = paragraphs("faults.md")
+    for note in notes.fault_notes(context.records):
+        paragraphs_below[-1] += f"\n- {note}"
+    data = {"table": score_tables.faults(context.scores), "notes": paragraphs_below}
     return Section("faults", "What broke", data)
 
 
 def cost(context: ReportContext) -> Section:
-    """What each training took, counted and measured; the device once, if all ran on it."""
-    grid = main_table.costs(context.records)
-    (device, of_device), *others = parted(grid, "Device").items()
+    """Return the section of what each training took; the device once, if all ran on it."""
+    costs = (*score_tables.COUNTED, *score_tables.MEASURED)
+    table = score_tables.costs_table(context.scores, costs)
+    by_device = parted(table, "Device")
+    device = ""
+    if len(by_device) == 1:
+        ((device, table),) = by_device.items()
     data = {
-        "grid": stacked(parted(grid if others else of_device, "Corpus")),
-        "device": "" if others or device == NONE else device,
+        "table": stacked(parted(table, "Corpus")),
+        "device": "" if device == NONE else device,
         "notes": paragraphs("cost.md"),
     }
     return Section("cost", "Cost and size", data)

@@ -2,8 +2,7 @@
 
 from collections.abc import Iterator
 
-from bleuprint.report import notes, tables
-from bleuprint.report.page.advice import advice
+from bleuprint.report import notes
 from bleuprint.report.page.cautions import cautions
 from bleuprint.report.page.context import ReportContext
 from bleuprint.report.page.findings import Finding, best_systems
@@ -13,15 +12,9 @@ from bleuprint.report.same_results import deviations
 
 
 def summary(context: ReportContext) -> Section:
-    validations = {
-        f"{cell.system}, {cell.corpus}"
-        + (f", seed {cell.seed}" if context.several else ""): of.validation
-        for cell, of in context.curves.items()
-    }
     data = {
         "cautions": [*cautions(context), *_reachable(context)],
         "findings": list(_findings(context)),
-        "advice": list(advice(validations)),
         **scores(context),
     }
     return Section("summary", "Summary", data)
@@ -35,9 +28,9 @@ def _reachable(context: ReportContext) -> Iterator[Finding]:
 
 def _findings(context: ReportContext) -> Iterator[Finding]:
     over_seeds = {} if context.several else deviations(context.root)
-    yield from best_systems(context.results, over_seeds)
+    yield from best_systems(context.scores, over_seeds)
     if shown := notes.detectable_note(context.records):
         text = shown.partition(": ")[2]
         yield Finding("What this can show", text[0].upper() + text[1:])
-    for each in tables.document_findings(context.records):
+    for each in notes.document_notes(context.records):
         yield Finding("By document", each)

@@ -7,18 +7,14 @@ import statistics
 import numpy as np
 import pytest
 
+from bleuprint.config.published import Published
 from bleuprint.report.notes import notes
 from bleuprint.report.paired import holm, paired_t
-from bleuprint.report.system_results import system_results
-from result_rows import against, frame, record
+from bleuprint.report.score_frame import bleu_rows, ours, score_frame, with_published
+from result_rows import against, frame, record, score_of
 
 # 88.333 / (1 + e^(-0.96639 d))
 BLEU = {d: pytest.approx(88.33333333333225 / (1 + math.exp(-0.96639269 * d))) for d in (1.0, 2.5)}
-
-
-def difference(results, system):
-    (result,) = (result for result in results if result.system == system)
-    return result.difference
 
 
 def test_holm_by_hand():
@@ -70,27 +66,27 @@ def test_one_seed_takes_the_bootstrap_and_is_corrected_by_column():
         record("fair", "news-en-de", "first", 29.0, **against("base", 0.03)),
         record("fair", "news-en-de", "second", 20.0, **against("base", 1.0)),
     ]
-    results = system_results(frame(*records))
-    assert [(result.system, result.test) for result in results] == [
+    made = frame(*records)
+    rows = bleu_rows(score_frame(made))
+    assert [(row.system, row.test) for row in rows] == [
         (r["facts"]["system"], r["facts"]["test"]) for r in records
     ]
-    assert results[0].difference is None and results[1].difference is None
+    assert all(math.isnan(row.difference) for row in rows[:2])
     # two systems in a column: the smaller p twice, the other at least as much
-    found = [each for result in results[2:] if (each := result.difference)]
-    assert [(e.value, e.p, e.corrected) for e in found] == [
+    assert [(row.difference, row.p, row.p_holm) for row in rows[2:]] == [
         *((2.5, 0.01, 0.02), (1.0, 0.04, 0.08)),
         *((-1.0, 0.03, 0.03), (0.0, 1.0, 1.0)),
     ]
-    assert {(e.baseline, e.error, e.deviation) for e in found} == {("base", 0.5, None)}
-    agree = [e.agreement.value for e in found if e.agreement]
-    assert agree == [BLEU[2.5], BLEU[1.0], BLEU[1.0]]
-    of_chrf = results[3].differences["chrf2"].agreement
-    assert of_chrf and of_chrf.value == pytest.approx(93 / (1 + math.exp(-1.1142732)), abs=1e-5)
-    assert results[3].differences["ter"].agreement is None
-    marks = [result.difference.mark for result in results if result.difference]
-    assert marks == ["‡", "†", "‡", ""]
-    assert (results[2].bleu.mean, results[2].bleu.low, results[2].bleu.high) == (32.5, 31.5, 34.5)
-    assert results[2].bleu.deviation is None
+    assert {(row.baseline, row.error) for row in rows[2:]} == {("base", 0.5)}
+    assert all(math.isnan(row.difference_deviation) for row in rows)
+    assert [row.agreement for row in rows[2:5]] == [BLEU[2.5], BLEU[1.0], BLEU[1.0]]
+    assert math.isnan(rows[5].agreement)
+    of_chrf = score_of(made, "good", "chrf2", test="second").agreement
+    assert of_chrf == pytest.approx(93 / (1 + math.exp(-1.1142732)), abs=1e-5)
+    assert math.isnan(score_of(made, "good", "ter", test="second").agreement)
+    assert [row.mark for row in rows[2:]] == ["‡", "†", "‡", ""]
+    assert (rows[2].value, rows[2].low, rows[2].high) == (32.5, 31.5, 34.5)
+    assert math.isnan(rows[2].deviation)
 
 
 def test_three_seeds_are_tested_across_seeds():
@@ -106,21 +102,21 @@ def test_three_seeds_are_tested_across_seeds():
         for system, scores in (("base", base), ("good", good), ("same", same))
         for seed, bleu in enumerate(scores, 1)
     ]
-    results = system_results(frame(*records))
-    assert [result.system for result in results] == ["base", "good", "same"]
-    assert [len(result.seeds) for result in results] == [3, 3, 3]
-    better = difference(results, "good")
+    made = frame(*records)
+    assert [row.system for row in bleu_rows(score_frame(made))] == ["base", "good", "same"]
+    better = score_of(made, "good")
+    assert better.seeds == 3
     # 1, 1.5 and 0.7: mean 3.2 / 3; the bootstrap's 0.9 is not used
-    assert better.value == pytest.approx(3.2 / 3, abs=1e-6)
+    assert better.difference == pytest.approx(3.2 / 3, abs=1e-6)
     assert better.p == pytest.approx(ttest_rel(good, base).pvalue, abs=1e-6)
-    assert better.significant and better.corrected == pytest.approx(2 * better.p, abs=2e-6)
-    equal = difference(results, "same")
-    assert (equal.value, equal.p, equal.corrected, equal.mark) == (0.0, 1.0, 1.0, "")
-    score = results[1].bleu
-    assert score.deviation == pytest.approx(statistics.stdev(good))
-    assert (score.mean, score.low, score.high) == (pytest.approx(93.7 / 3), None, None)
-    assert results[1].scores["ter"].mean == pytest.approx(93.7 / 3 - 9)
-    assert results[1].scores["chrf2"].mean == pytest.approx(93.7 / 3 + 20)
+    assert better.mark == "†" and better.p_holm == pytest.approx(2 * better.p, abs=2e-6)
+    equal = score_of(made, "same")
+    assert (equal.difference, equal.p, equal.p_holm, equal.mark) == (0.0, 1.0, 1.0, "")
+    assert better.deviation == pytest.approx(statistics.stdev(good))
+    assert better.value == pytest.approx(93.7 / 3)
+    assert math.isnan(better.low) and math.isnan(better.high)
+    assert score_of(made, "good", "ter").value == pytest.approx(93.7 / 3 - 9)
+    assert score_of(made, "good", "chrf2").value == pytest.approx(93.7 / 3 + 20)
 
 
 def test_the_errors_of_seeds_are_averaged_and_their_differences_spread():
@@ -132,10 +128,10 @@ def test_the_errors_of_seeds_are_averaged_and_their_differences_spread():
         tested["tested"]["standard_error"] = errors[seed - 1]
         records.append(record("base", "news-en-de", "only", base[seed - 1], seed=seed))
         records.append(record("good", "news-en-de", "only", good[seed - 1], seed=seed, **tested))
-    found = difference(system_results(frame(*records)), "good")
+    found = score_of(frame(*records), "good")
     assert found.error == pytest.approx(np.mean(errors))
     deltas = np.subtract(good, base)
-    assert found.deviation == pytest.approx(np.std(deltas, ddof=1))
+    assert found.difference_deviation == pytest.approx(np.std(deltas, ddof=1))
     assert len({found.error, *errors}) == 4
 
 
@@ -144,8 +140,31 @@ def test_people_agree_on_no_symbols(corpus, known):
     rows = record("base", corpus, "only", 30.0), record("other", corpus, "only", 32.0)
     for p in (0.01, 0.2):
         records = frame(rows[0], {**rows[1], **against("base", p)})
-        found = difference(system_results(records), "other").agreement
-        assert (found is not None) is (known and p < 0.05)
+        found = score_of(records, "other").agreement
+        assert math.isnan(found) is not (known and p < 0.05)
         # only where a table shows it
         explained = any(note.startswith("people agree") for note in notes(records))
         assert explained is (known and p < 0.05)
+
+
+def test_a_system_alone_has_no_difference():
+    only = score_of(frame(record("base", "news-en-de", "only", 30.0)), "base")
+    assert math.isnan(only.difference)
+    assert math.isnan(only.p)
+    assert (only.mark, only.change, only.floor) == ("", "", "")
+
+
+def test_a_published_number_is_a_row():
+    records = frame(record("base", "news-en-de", "only", 30.0))
+    number = Published("Paper", "Doe 2020", "news-en-de", "only", 31.25, "intl", perplexity=4.0)
+    scores = with_published(records, [number])
+    of_paper = scores[scores.published == "Doe 2020"]
+    assert list(of_paper.row.unique()) == ["Paper (published)"]
+    assert list(of_paper.task.unique()) == ["news-en-de"]
+    # log 4 = 1.386
+    assert dict(zip(of_paper.measure, of_paper.score, strict=True)) == {
+        "intl": "31.25",
+        "loss": "1.386",
+        "perplexity": "4.00",
+    }
+    assert ours(scores).shape == score_frame(records).shape

@@ -3,10 +3,12 @@
 import pytest
 
 from bleuprint.config.published import Published
-from bleuprint.report import main_table, notes
+from bleuprint.report import notes
 from bleuprint.report.frame import csv_text
-from bleuprint.report.grid import latex
 from bleuprint.report.published import literature
+from bleuprint.report.render import latex
+from bleuprint.report.score_frame import with_published
+from bleuprint.report.score_tables import across, by_test
 from result_rows import frame, record, rows_of
 
 
@@ -16,7 +18,7 @@ def test_literature_stands_above_ours_for_wmt14_only():
         record("base", "wmt14-en-de", "newstest2014", 26.1),
         record("base", "other-en-de", "newstest2014", 27.1),
     )
-    grid = main_table.across(wmt)
+    grid = across(with_published(wmt, ()))
     assert [row.kind for row in grid.rows] == ["published"] * 8 + [""]
     rows = rows_of(grid)
     big = rows["Transformer (big) (published)"]
@@ -42,7 +44,8 @@ def test_literature_stands_above_ours_for_wmt14_only():
 
 @pytest.mark.parametrize("corpus", ["wmt14-de-en", "my-wmt14-en-de"])
 def test_no_literature_elsewhere(corpus):
-    (row,) = main_table.across(frame(record("base", corpus, "newstest2014", 26.1))).rows
+    ours = frame(record("base", corpus, "newstest2014", 26.1))
+    (row,) = across(with_published(ours, ())).rows
     assert row.kind != "published"
 
 
@@ -57,7 +60,7 @@ def test_numbers_that_the_experiment_names():
         Published("Paper", "Doe 2020, Table 3", "talks-en-fr", "only", 36.0, "sacrebleu"),
         Published("Elsewhere", "Roe 2021", "talks-en-fr", "gone", 1.0, "otherwise"),
     ]
-    rows = rows_of(main_table.across(ours, numbers))
+    rows = rows_of(across(with_published(ours, numbers)))
     assert list(rows) == ["Paper (published)", "base"]
     paper = {name: cell for name, cell in rows["Paper (published)"].items() if cell != "–"}
     assert paper == {
@@ -71,7 +74,8 @@ def test_numbers_that_the_experiment_names():
         "sacreBLEU's default BLEU on talks-en-fr only."
     )
     assert notes.notes(ours, numbers)[-1] == expected
-    of_chrf = main_table.by_test_set(ours, ["chrf2"], {}, numbers)["talks-en-fr, only"]
+    scores = with_published(ours, numbers)
+    of_chrf = by_test(scores, ["chrf2"], costs=())["talks-en-fr, only"]
     assert [row.kind for row in of_chrf.rows] == [""]
 
 
@@ -89,7 +93,7 @@ def test_ours_are_scored_as_the_published_numbers_are():
         Published("Other", "Roe 2021", *where, 37.5, "intl"),
         Published("Third", "Poe 2022", *where, 35.5, "sacrebleu"),
     ]
-    (table,) = main_table.by_test_set(ours, published=numbers).values()
+    (table,) = by_test(with_published(ours, numbers)).values()
     labels = [str(column.label) for column in table.columns]
     assert labels[1:4] == ["BLEU (other variants)", "BLEU intl", "BLEU"]
     found = {name: list(row.values())[1:4] for name, row in rows_of(table).items()}
@@ -101,8 +105,8 @@ def test_ours_are_scored_as_the_published_numbers_are():
         "base": ["–", "36.0", "36.5 ± 0.7"],
         "big": ["–", "34.5", "35.0 ± 0.0"],
     }
-    (best,) = (row.best for row in table.rows if row.cells[0] == "base")
-    assert {2, 3} <= best and 1 not in best
+    (base,) = (row for row in table.rows if table.texts(row)[0] == "base")
+    assert [base.cell(column).is_best for column in table.columns[1:4]] == [False, True, True]
     assert "BLEU (other variants): in ways not computed here" in " ".join(
         notes.notes(ours, numbers)
     )
@@ -138,7 +142,7 @@ def test_a_name_of_two_sources_is_qualified_by_them():
     wmt = frame(record("base", "wmt14-en-de", "newstest2014", 26.1))
     where = ("wmt14-en-de", "newstest2014")
     blog = Published("Transformer (base)", "A blog", *where, 99.9, "compound-split")
-    rows = rows_of(main_table.across(wmt, [blog]))
+    rows = rows_of(across(with_published(wmt, [blog])))
     place = ", ".join(where)
     found = {
         name: (row[f"{place} BLEU compound-split"], row[f"{place} FLOPs, by time"])
@@ -155,7 +159,7 @@ def test_a_number_of_table_2_that_the_experiment_names_stands_once():
     wmt = frame(record("base", "wmt14-en-de", "newstest2014", 26.1))
     where = (literature.SOURCE, "wmt14-en-de", "newstest2014")
     named = Published("Transformer (base)", *where, 27.3, "compound-split")
-    assert len(rows_of(main_table.across(wmt, [named]))) == 9
+    assert len(rows_of(across(with_published(wmt, [named])))) == 9
 
 
 def test_an_ensemble_is_named():
@@ -165,3 +169,36 @@ def test_an_ensemble_is_named():
     )
     said = " ".join(notes.notes(ours))
     assert "four: an ensemble of 4 checkpoints of one training." in said and "one:" not in said
+
+
+def test_literature_by_language_pair():
+    """Each published number stands in the column of its own variant, with the digits printed."""
+    ours = frame(record("base", "wmt14-en-fr", "newstest2014", 36.1))
+    rows = rows_of(across(with_published(ours, ())))
+    place = "wmt14-en-fr, newstest2014"
+    shown = {
+        name.removesuffix(" (published)"): (
+            row[f"{place} BLEU tokenized"],
+            row[f"{place} BLEU compound-split"],
+        )
+        for name, row in rows.items()
+    }
+    # Vaswani et al. 2017, Table 2, EN-FR
+    assert shown == {
+        "Deep-Att + PosUnk": ("39.2", "–"),
+        "GNMT + RL": ("39.92", "–"),
+        "ConvS2S": ("40.46", "–"),
+        "MoE": ("40.56", "–"),
+        "Deep-Att + PosUnk Ensemble": ("40.4", "–"),
+        "GNMT + RL Ensemble": ("41.16", "–"),
+        "ConvS2S Ensemble": ("41.29", "–"),
+        "Transformer (base)": ("–", "38.1"),
+        "Transformer (big)": ("–", "41.8"),
+        # its records have neither variant
+        "base": ("–", "–"),
+    }
+    assert rows["base"][f"{place} BLEU"] == "36.1 [35.1, 38.1]"
+    german = literature.rows(frame(record("base", "wmt14-en-de", "newstest2014", 26.1)).cells)
+    assert list(literature.bleu_of(german).printed) == [
+        *("23.75", "24.6", "25.16", "26.03", "26.30", "26.36", "27.3", "28.4")
+    ]

@@ -1,12 +1,12 @@
-"""The headline: on a screen of 40 lines of 80 characters whatever the experiment, and true."""
+"""The overview: on a screen of 40 lines of 80 characters whatever the experiment, and true."""
 
 import re
 
 import pytest
 
 from bleuprint.config.published import Published
-from bleuprint.report.grid import NONE, Grid
-from bleuprint.report.headline import LINES, everything, headline
+from bleuprint.report.overview import LINES, everything, one_screen
+from bleuprint.report.table import NONE, Table
 from bleuprint.report.terminal import show
 from result_rows import against, frame, record
 
@@ -48,7 +48,7 @@ def printed(parts, capsys):
 def test_any_experiment_fits_on_a_screen(systems, corpora, tests, seeds, name, capsys):
     records = experiment(systems, corpora, tests, seeds, name)
     after = ["the same bytes as the committed results " * 3, "next: the page"]
-    lines = printed(headline(records, after=after), capsys)
+    lines = printed(one_screen(records, after=after), capsys)
     assert len(lines) <= LINES and max(map(len, lines)) <= 80
     text = " ".join(" ".join(lines).split())
     assert text.endswith("next: the page")
@@ -59,17 +59,17 @@ def test_any_experiment_fits_on_a_screen(systems, corpora, tests, seeds, name, c
 
 def test_what_does_not_fit_is_counted_and_the_best_and_the_baseline_are_shown(capsys):
     records = experiment(50, 1, 1)
-    lines = printed(headline(records), capsys)
+    lines = printed(one_screen(records), capsys)
     shown = [line.split()[0] for line in lines if line.startswith("system-")]
     assert len(lines) == LINES and len(shown) < 50
     assert shown == ["system-0", *(f"system-{n}" for n in range(49, 50 - len(shown), -1))]
     assert f"{50 - len(shown)} more rows: bleuprint table --all" in lines
-    (grid,) = (part for part in everything(records)[:1] if isinstance(part, Grid))
+    (grid,) = (part for part in everything(records)[:1] if isinstance(part, Table))
     assert len(grid.rows) == 51  # with the name of the test set
 
 
 def test_of_many_test_sets_the_baseline_and_the_best_come_first(capsys):
-    lines = printed(headline(experiment(3, 12, 1)), capsys)
+    lines = printed(one_screen(experiment(3, 12, 1)), capsys)
     names = [line.split()[0] for line in lines[3:] if " [" in line]
     both, rest = divmod(len(names), 2)
     assert both < 12 and names == ["system-0", "system-2"] * both + ["system-0"] * rest
@@ -85,7 +85,7 @@ def test_published_numbers_stand_beside_ours_of_the_same_variant(capsys):
         Published("Paper", "Doe 2020", *where, 38.0, "intl"),
         Published("Other", "Roe 2021", *where, 37.5, "sacrebleu"),
     ]
-    lines = printed(headline(experiment(2, 1, 2), numbers), capsys)
+    lines = printed(one_screen(experiment(2, 1, 2), numbers), capsys)
     place = lines.index("corpus0-en-de, test0")
     rows = [line.replace(" (", "(").split() for line in lines[place + 1 : place + 5]]
     # intl is 0.5 below BLEU
@@ -98,22 +98,22 @@ def test_published_numbers_stand_beside_ours_of_the_same_variant(capsys):
 
 
 def test_one_seed_and_several_say_what_was_tested(capsys):
-    one = " ".join(printed(headline(experiment(2, 1, 1)), capsys))
+    one = " ".join(printed(one_screen(experiment(2, 1, 1)), capsys))
     assert (
         "(paired bootstrap, one tail)" in one
         and "One seed: what is tested are these trainings" in one
     )
-    three = " ".join(printed(headline(experiment(2, 1, 1, 3)), capsys))
+    three = " ".join(printed(one_screen(experiment(2, 1, 1, 3)), capsys))
     assert "over 3 seeds" in three and "One seed" not in three and "bootstrap" not in three
-    alone = " ".join(printed(headline(experiment(1, 1, 1)), capsys))
+    alone = " ".join(printed(one_screen(experiment(1, 1, 1)), capsys))
     assert "†" not in alone and NONE not in alone and re.search(r"20\.0 \[19", alone)
 
 
 def test_costs_come_where_there_is_room():
     def has_costs(records):
         return any(
-            isinstance(part, Grid) and part.columns[1].label == "Corpus"
-            for part in headline(records)
+            isinstance(part, Table) and part.columns[1].label == "Corpus"
+            for part in one_screen(records)
         )
 
     assert has_costs(experiment(2, 2, 1)) and not has_costs(experiment(22, 1, 1))

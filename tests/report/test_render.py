@@ -1,9 +1,11 @@
-"""A grid as Markdown and as LaTeX, to the letter."""
+"""A table as Markdown and as LaTeX, to the letter."""
 
 import re
 
-from bleuprint.report import main_table
-from bleuprint.report.grid import Column, Grid, Row, filled_columns, latex, markdown
+from bleuprint.report.render import latex, markdown
+from bleuprint.report.score_frame import score_frame
+from bleuprint.report.score_tables import across, by_test
+from bleuprint.report.table import Cell, Column, Row, Table, table_of
 from result_rows import TWO_SYSTEMS, frame
 
 
@@ -12,7 +14,7 @@ def text_cells(line):
 
 
 def test_markdown():
-    (scores, *_) = main_table.by_test_set(frame(*TWO_SYSTEMS, missing="small")).values()
+    (scores, *_) = by_test(score_frame(frame(*TWO_SYSTEMS, missing="small"))).values()
     head, rule, *rows = markdown(scores).splitlines()
     assert len({len(line) for line in (head, rule, *rows)}) == 1, "columns are aligned"
     assert all(line.startswith("| ") and line.endswith(" |") for line in (head, rule, *rows))
@@ -24,21 +26,11 @@ def test_markdown():
     ]
 
 
-def test_a_column_without_a_value_is_left_out_and_marks_stay_with_their_cells():
-    columns = tuple(map(Column, ("System", "empty", "score")))
-    rows = Row(("a", "–", "1"), best=frozenset({2})), Row(("b", "–", "–"))
-    assert filled_columns(Grid(columns, rows)) == Grid(
-        (columns[0], columns[2]), (Row(("a", "1"), best=frozenset({1})), Row(("b", "–")))
-    )
-    assert filled_columns(Grid(columns, rows[1:])).columns == columns[:1]
-
-
 def test_cells_that_markdown_and_latex_would_take_for_commands():
-    columns = Column("[name]", left=True), Column("n<m")
-    grid = Grid(columns, (Row(("[x]", "<b>")), Row(("*", "1|2"))))
-    text = markdown(grid)
+    table = table_of(["[name]"], ["n<m"], [("[x]", "<b>"), ("*", "1|2")])
+    text = markdown(table)
     assert "<" not in text and "| &lt;b> |" in text and "1\\|2" in text
-    lines = latex(grid, "c").split("\n")
+    lines = latex(table, "c").split("\n")
     assert r"{}[name] & n$<$m \\" in lines
     assert r"{}[x] & $<$b$>$ \\" in lines and r"{}* & 1$|$2 \\" in lines
 
@@ -46,7 +38,7 @@ def test_cells_that_markdown_and_latex_would_take_for_commands():
 def test_latex():
     records = frame(*TWO_SYSTEMS)
     assert (
-        latex(main_table.across(records), "Made of 5 % & more_or_less")
+        latex(across(score_frame(records)), "Made of 5 % & more_or_less")
         == r"""\begin{table}
 \centering
 \caption{Made of 5 \% \& more\_or\_less}
@@ -68,12 +60,17 @@ small & \textbf{41.1 [40.1, 43.1]} & +10.0$^{\ddagger}$ p=0.001 & $\geq$ 85 \% &
 
 def test_latex_escapes_what_tex_reads():
     odd = "a_b&c%d$e#f{g}h~i^j\\k<l>m|n±o–p†q‡r≥s"
-    grid = Grid((Column(odd, odd),), (Row((odd,)),))
+    column = Column(odd, group=odd)
+    table = Table([column], [Row({column: Cell(odd)})])
     escaped = (
         r"a\_b\&c\%d\$e\#f\{g\}h\textasciitilde{}i\textasciicircum{}j\textbackslash{}k"
         r"$<$l$>$m$|$n$\pm$o--p$^{\dagger}$q$^{\ddagger}$r$\geq$s"
     )
-    lines = latex(grid, odd).splitlines()
+    lines = latex(table, odd).splitlines()
     assert f"\\caption{{{escaped}}}" in lines
     assert f"\\multicolumn{{1}}{{c}}{{{escaped}}} \\\\" in lines
     assert lines.count(f"{escaped} \\\\") == 2
+
+
+def test_markdown_keeps_a_bar_inside_its_cell():
+    assert markdown(table_of([], ["a|b"], [["c|d"]])) == "| a\\|b |\n| ---: |\n| c\\|d |\n"

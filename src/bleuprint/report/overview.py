@@ -1,0 +1,111 @@
+"""The scores on a terminal: what fits on a screen, or all of them."""
+
+from bisect import bisect_right
+from collections.abc import Sequence
+from dataclasses import replace
+
+from bleuprint.config.published import Published
+from bleuprint.report import notes, score_tables
+from bleuprint.report.frame import Records
+from bleuprint.report.score_frame import with_published
+from bleuprint.report.table import Row, Table, stacked
+from bleuprint.report.terminal import height, wrapped
+from bleuprint.runtime.counts import counted
+from bleuprint.scoring.human_agreement import AGREE
+
+# Lines of a screen.
+LINES = 40
+_COST_LABELS = ("Parameters", "Updates", "Time", "Tokens/s", "Memory")
+_COSTS = [
+    cost for cost in (*score_tables.COUNTED, *score_tables.MEASURED) if cost.label in _COST_LABELS
+]
+_PEOPLE = f"{AGREE}: the share of such differences in which people prefer the better system."
+_Parts = list[str | Table]
+
+
+def one_screen(
+    records: Records, published: Sequence[Published] = (), after: Sequence[str] = ()
+) -> _Parts:
+    """Return the scores, how to read them, and the lines `after` them, on one screen.
+
+    If they do not fit, the costs are left out; then all except BLEU, and rows beyond the screen.
+    """
+    closing = [
+        *notes.file_warning_notes(records),
+        *notes.reachable_notes(records.cells),
+        *notes.early_end_notes(records.cells, only_warnings=True),
+        *after,
+    ]
+    closing = ["", *map(wrapped, closing)]
+    room = LINES - height(closing)
+    scores = with_published(records, published)
+    table = stacked(score_tables.by_test(scores, ["bleu", "comet"]))
+    costs = score_tables.costs_table(scores, _COSTS)
+    legend = list(map(wrapped, notes.legend(records)))
+    reading: _Parts = ["", *legend]
+    if any(AGREE in column.label for column in table.columns):
+        reading.append(wrapped(_PEOPLE))
+    detectable = notes.detectable_note(records)
+    if detectable:
+        reading.append(wrapped(detectable))
+    for tables in ([table, costs], [table]):
+        parts: _Parts = [*tables, *reading]
+        if height(parts) <= room:
+            return [*parts, *closing]
+    without_costs = score_tables.by_test(with_published(records, ()), costs=())
+    return [*_cut(without_costs, room, ["", *legend]), *closing]
+
+
+def everything(records: Records, published: Sequence[Published] = ()) -> _Parts:
+    """Return the tables of all scores and of costs, and all notes."""
+    scores = with_published(records, published)
+    measures = score_tables.measured_scores(scores)
+    reading = [
+        *notes.notes(records, published),
+        *notes.early_end_notes(records.cells),
+        *notes.reachable_notes(records.cells),
+        *notes.document_notes(records),
+    ]
+    return [
+        stacked(score_tables.by_test(scores, measures)),
+        score_tables.costs_table(scores, (*score_tables.COUNTED, *score_tables.MEASURED)),
+        "",
+        *map(wrapped, reading),
+    ]
+
+
+def _cut(tables: dict[str, Table], room: int, legend: Sequence[str]) -> _Parts:
+    """Return BLEU and the differences of as many rows as fit in a number of lines.
+
+    The baseline and the best row of each test set come first, then the next best rows.
+    """
+    ranked = []
+    for number, table in enumerate(tables.values()):
+        for rank, row in enumerate(sorted(table.rows, key=_baseline_and_best)):
+            ranked.append((max(rank, 1), number, rank, row))
+    ranked.sort(key=lambda entry: entry[:3])
+
+    def parts_with(count: int) -> _Parts:
+        """Return the parts with so many rows."""
+        chosen = ranked[:count]
+        kept = {}
+        for number, (name, table) in enumerate(tables.items()):
+            rows = [row for _, of_table, _, row in chosen if of_table == number]
+            kept[name] = replace(table, rows=rows)
+        shown = stacked(kept)
+        left_out = [column.label for column in shown.columns if AGREE in column.label]
+        parts: _Parts = [shown.without(left_out)]
+        if count < len(ranked):
+            parts.append(f"{counted(len(ranked) - count, 'more row')}: bleuprint table --all")
+        return [*parts, *legend]
+
+    counts = range(1, len(ranked) + 1)
+    fitting = bisect_right(counts, room, key=lambda count: height(parts_with(count)))
+    return parts_with(max(fitting, 1))
+
+
+def _baseline_and_best(row: Row) -> tuple[bool, float]:
+    """Return the key that sorts the baseline to the front, then rows by BLEU."""
+    bleu = next((cell for column, cell in row.cells.items() if column.label == "BLEU"), None)
+    value = bleu.value if bleu is not None else None
+    return row.kind != "baseline", -(value or 0.0)

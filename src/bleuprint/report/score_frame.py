@@ -1,0 +1,325 @@
+"""The scores of a report as one frame: a row for each measure of a row of a table.
+
+With several seeds, values are means over them. Published numbers are rows, too.
+"""
+
+from collections.abc import Iterator, Sequence
+from functools import lru_cache
+from math import nan
+from typing import Any
+
+import pandas as pd
+
+from bleuprint.config.published import Published
+from bleuprint.report.frame import Records, machine, row_name, task_names
+from bleuprint.report.paired import p_text
+from bleuprint.report.published import literature
+from bleuprint.rules.letters import SCRIPTS
+from bleuprint.scoring.floor import MATCHED, reason_not_tested
+from bleuprint.scoring.human_agreement import agreement_text, human_agreement
+from bleuprint.scoring.measures import MEASURES
+from bleuprint.scoring.significance import SIGNIFICANT
+
+# A system on a test set of a corpus.
+PLACE = ["system", "corpus", "test"]
+# What tables say of a system whose translations were not made here.
+EXTERNAL = "not trained here"
+_SCORE = [*PLACE, "measure", "group"]
+_COSTS = [
+    "parameters",
+    "updates",
+    "source_tokens",
+    "target_tokens",
+    "training_flops",
+    "train_seconds",
+    "train_tokens_per_second",
+    "peak_memory",
+    "training_flops_by_time",
+    "mfu",
+]
+
+
+@lru_cache(maxsize=4)  # all tables of a report are made from the same records
+def score_frame(records: Records) -> pd.DataFrame:
+    """Return the scores of an experiment.
+
+    Args:
+        records: The records of its results.json.
+
+    Returns:
+        A row for each system, corpus, test set, measure and group of lines, in the order of the
+        records, with these columns:
+
+        - `system`, `corpus`, `test`, `measure`, `group` as in the records; `task` and `row`, the
+          name of the table and of its row (frame.task_names);
+        - `value`, the mean over seeds; `deviation`, their standard deviation, or `low` and `high`,
+          the 95 % interval; `width`, the mean width of the intervals of all seeds; `units`, the
+          number of lines, words or documents; `signature`;
+        - `baseline`, the row that it is compared with; `difference` from it, `p` and `p_holm`,
+          missing where they are not known; `error`, the standard error over lines;
+          `difference_deviation`, over seeds; `agreement`, the human agreement in per cent where the
+          difference is significant;
+        - `floor`, why no difference of the row is tested, or empty; `is_too_low`, whether all its
+          translations match too few 4-grams for a test;
+        - facts of the row: `source`, `target`, `lines`, `references_sha256`, `seeds` (their
+          number), `first_seed`, `external` (what is known of an external system), `is_external`,
+          and the means of what its trainings cost;
+        - the texts that tables show: `number`, the value; `score`, also with its interval or
+          deviation; `mark`; `change`, the difference with its mark and p; `agreement_text`;
+        - `published`, missing here: see with_published.
+    """
+    facts = _facts(records)
+    measures = _with_baselines(records.measures, facts)
+    grouped = measures.groupby(_SCORE, sort=False)
+    scores = grouped.agg(
+        value=("value", "mean"),
+        deviation=("value", "std"),
+        low=("low", "mean"),
+        high=("high", "mean"),
+        width=("width", "mean"),
+        units=("units", "first"),
+        signature=("signature", "first"),
+        difference=("difference", "first"),
+        p=("p", "first"),
+        p_holm=("p_holm", "first"),
+        error=("standard_error", "mean"),
+        difference_deviation=("delta", "std"),
+        baseline_signature=("baseline_signature", "first"),
+    )
+    scores = scores.reset_index().merge(facts, on=PLACE, how="left")
+    _keep_what_applies(scores)
+    _add_texts(scores)
+    scores["published"] = None
+    return scores
+
+
+def with_published(records: Records, published: Sequence[Published]) -> pd.DataFrame:
+    """Return the published numbers on the test sets of an experiment, then its scores.
+
+    The row of a published number is called `NAME (published)`; its texts are as printed, and
+    `published` says where.
+    """
+    scores = score_frame(records)
+    numbers = literature.rows(records.cells, published)
+    if numbers.empty:
+        return scores
+    tasks = dict(zip(scores.corpus, scores.task, strict=True))
+    numbers = numbers.assign(
+        row=numbers.system + " (published)",
+        task=numbers.corpus.map(tasks),
+        group="",
+        score=numbers.printed,
+        number=numbers.printed,
+        is_external=False,
+        is_too_low=False,
+        floor="",
+        mark="",
+    )
+    rows = [part.astype(object) for part in (numbers, scores)]
+    return pd.concat(rows, ignore_index=True).reindex(columns=list(scores.columns))
+
+
+def ours(scores: pd.DataFrame) -> pd.DataFrame:
+    """Return the scores that were computed here, without published numbers."""
+    return scores[scores.published.isna()]
+
+
+def by_test_set(scores: pd.DataFrame) -> Iterator[tuple[str, str, pd.DataFrame]]:
+    """Yield each task and test set with its scores, in the order of those computed here."""
+    for place in ours(scores)[["task", "test"]].drop_duplicates().itertuples():
+        is_here = (scores.task == place.task) & (scores.test == place.test)
+        yield place.task, place.test, scores[is_here]
+
+
+def of_measure(scores: pd.DataFrame, measure: str, group: str = "") -> pd.DataFrame:
+    """Return the scores in a measure, of all lines or of a group of them."""
+    return scores[(scores.measure == measure) & (scores.group == group)]
+
+
+def bleu_rows(scores: pd.DataFrame) -> list[Any]:
+    """Return the BLEU of each row of the tables, as named tuples with the columns of the frame."""
+    return list(of_measure(ours(scores), "bleu").itertuples(index=False))
+
+
+def displayed_name(row: Any) -> str:
+    """Return the name of a row, marked if its translations were not made here."""
+    return f"{row.row} ({EXTERNAL})" if row.is_external else str(row.row)
+
+
+def is_significant(difference: float, p: float) -> bool:
+    return bool(p < SIGNIFICANT and difference != 0)
+
+
+def signed(difference: float, is_significant: bool) -> str:
+    """Return +8.7; a significant difference has as many decimals as keep it from reading +0.0."""
+    digits = 1
+    if is_significant and difference:
+        while float(f"{difference:.{digits}f}") == 0:
+            digits += 1
+    return f"{difference:+z.{digits}f}"
+
+
+def floor_between(first: Any, second: Any) -> str:
+    """Return why the difference of two rows on a test set is not tested, or an empty text.
+
+    Args:
+        first: The baseline, with the columns `is_external`, `is_too_low`, `seeds` and `lines`.
+        second: The other row.
+    """
+    is_over_sentences = bool(first.is_external or second.is_external or second.seeds == 1)
+    are_both_low = bool(first.is_too_low and second.is_too_low)
+    return reason_not_tested(int(second.lines), is_over_sentences, are_both_low)
+
+
+def agreement_scale(measure: str, signature: str) -> str:
+    """Return the name by which human_agreement.py knows a measure; COMET's models differ."""
+    return signature.split("|")[3] if measure == "comet" else MEASURES[measure].label
+
+
+def agreement(measure: str, signature: str, difference: float, target: str) -> float | None:
+    """Return in how many per cent of such differences people prefer the better system.
+
+    Returns:
+        None for a measure or COMET model without coefficients, and for symbols that are no
+        language.
+    """
+    if target not in SCRIPTS or measure not in MEASURES:
+        return None
+    return human_agreement(agreement_scale(measure, signature), difference)
+
+
+def _facts(records: Records) -> pd.DataFrame:
+    """Return the facts of each row of the tables, a row for each system, corpus and test set."""
+    cells = records.cells
+    grouped = cells.groupby(PLACE, sort=False)
+    facts = grouped.agg(
+        source=("source", "first"),
+        target=("target", "first"),
+        external=("outside", "first"),
+        lines=("lines", "first"),
+        references_sha256=("references_sha256", "first"),
+        seeds=("seed", "size"),
+        first_seed=("seed", "first"),
+    )
+    costs = cells[PLACE].join(cells.reindex(columns=_COSTS).apply(pd.to_numeric))
+    facts = facts.join(costs.groupby(PLACE, sort=False).mean())
+    machines = cells.reindex(columns=[*PLACE, "device", "processes", "threads"])
+    facts["device"] = [_devices(of_row) for _, of_row in machines.groupby(PLACE, sort=False)]
+    measures = records.measures
+    facts["baseline"] = measures.groupby(PLACE, sort=False).baseline.first()
+    counts_of_low = of_measure(measures, MATCHED).groupby(PLACE).size()
+    facts["is_too_low"] = counts_of_low.reindex(facts.index, fill_value=0) == facts.seeds
+    facts = facts.reset_index()
+    tasks = task_names(cells)
+    facts["task"] = facts.corpus.map(tasks)
+    places = zip(facts.system, facts.corpus, strict=True)
+    facts["row"] = [row_name(system, corpus, tasks) for system, corpus in places]
+    facts["is_external"] = facts.external.notna()
+    by_row = {(row.task, row.test, row.row): row for row in facts.itertuples()}
+    floors = []
+    for row in facts.itertuples():
+        baseline = by_row.get((row.task, row.test, row.baseline))
+        floors.append("" if baseline is None else floor_between(baseline, row))
+    facts["floor"] = floors
+    return facts
+
+
+def _devices(cells: pd.DataFrame) -> str | None:
+    """Return what the trainings of a row ran on, None if it is not known."""
+    known = cells[cells.device.notna()]
+    shapes = [machine(row.device, row.processes, row.threads) for row in known.itertuples()]
+    return "; ".join(dict.fromkeys(shapes)) or None
+
+
+def _with_baselines(measures: pd.DataFrame, facts: pd.DataFrame) -> pd.DataFrame:
+    """Return the measures with their `delta` from the baseline of the same seed."""
+    measures = measures.drop(columns="baseline").merge(
+        facts[[*PLACE, "task", "row", "baseline"]], on=PLACE, how="left"
+    )
+    measures["standard_error"] = measures.standard_error.fillna(0.0)
+    place = ["task", "test", "baseline", "seed", "measure", "group"]
+    columns = ["task", "test", "row", "seed", "measure", "group", "value", "signature"]
+    of_baseline = measures[columns].rename(
+        columns={
+            "row": "baseline",
+            "value": "baseline_value",
+            "signature": "baseline_signature",
+        }
+    )
+    # the column is empty, and of another type, where no row has a baseline
+    measures["baseline"] = measures.baseline.astype(object)
+    of_baseline["baseline"] = of_baseline.baseline.astype(object)
+    measures = measures.merge(of_baseline, on=place, how="left")
+    measures["width"] = measures.high - measures.low
+    measures["delta"] = measures.value - measures.baseline_value
+    return measures.drop(columns=["task", "row", "baseline"])
+
+
+def _keep_what_applies(scores: pd.DataFrame) -> None:
+    """Remove intervals where there are deviations, and differences that mean nothing."""
+    is_over_seeds = (scores.seeds > 1) & ~scores.is_external
+    has_deviation = is_over_seeds & (scores.group == "")
+    scores.loc[~has_deviation, "deviation"] = nan
+    scores.loc[has_deviation, ["low", "high"]] = nan
+    scores.loc[~is_over_seeds, "difference_deviation"] = nan
+    is_tested = scores.p.notna()
+    is_comparable = scores.signature == scores.baseline_signature
+    is_below_floor = scores.floor != ""
+    tables = zip(scores.task, scores.test, scores.row, strict=True)
+    rows = set(tables)
+    baselines = zip(scores.task, scores.test, scores.baseline, strict=True)
+    has_baseline = pd.Series([baseline in rows for baseline in baselines], scores.index)
+    is_known = has_baseline & (is_tested | (is_below_floor & is_comparable))
+    scores.loc[~is_known, ["difference", "p", "p_holm", "difference_deviation"]] = nan
+
+
+def _add_texts(scores: pd.DataFrame) -> None:
+    """Add the columns of texts, and the human agreement."""
+    texts = []
+    for score in scores.itertuples(index=False):
+        digits = MEASURES[score.measure].digits if score.measure in MEASURES else 1
+        mark = _mark(score)
+        found = {
+            "number": f"{score.value:.{digits}f}",
+            "score": _score_text(score, digits),
+            "mark": mark,
+            "change": _change_text(score, mark),
+            "agreement": nan,
+            "agreement_text": "",
+        }
+        if mark:
+            per_cent = agreement(score.measure, score.signature, score.difference, score.target)
+            if per_cent is not None:
+                scale = agreement_scale(score.measure, score.signature)
+                found["agreement"] = per_cent
+                found["agreement_text"] = agreement_text(scale, per_cent)
+        texts.append(found)
+    columns = ["number", "score", "mark", "change", "agreement", "agreement_text"]
+    scores[columns] = pd.DataFrame(texts, index=scores.index, columns=columns)
+
+
+def _score_text(score: Any, digits: int) -> str:
+    """Return 31.5 ± 2.1 of several seeds, otherwise 31.1 [30.1, 33.1] or the value alone."""
+    if pd.notna(score.deviation):
+        digits = digits or 1
+        return f"{score.value:.{digits}f} ± {score.deviation:.{digits}f}"
+    if pd.notna(score.low):
+        return f"{score.value:.{digits}f} [{score.low:.{digits}f}, {score.high:.{digits}f}]"
+    return f"{score.value:.{digits}f}"
+
+
+def _mark(score: Any) -> str:
+    """Return † where p is below SIGNIFICANT, ‡ where corrected p is, too, otherwise nothing."""
+    if not is_significant(score.difference, score.p):
+        return ""
+    return "‡" if score.p_holm < SIGNIFICANT else "†"
+
+
+def _change_text(score: Any, mark: str) -> str:
+    """Return +8.7‡ p=0.001, -0.2 n.s. p=0.410, +3.1 if it is not tested, or nothing."""
+    if pd.isna(score.difference):
+        return ""
+    number = signed(score.difference, bool(mark))
+    if pd.isna(score.p):
+        return number
+    return f"{number}{mark or ' n.s.'} {p_text(score.p)}"
