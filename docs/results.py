@@ -1,6 +1,5 @@
 """The recipes and the pages of their results, as Markdown; conf.py puts them into the site."""
 
-import json
 import re
 from html import escape
 from pathlib import Path
@@ -8,8 +7,10 @@ from typing import TYPE_CHECKING
 
 import pandas as pd
 
+from bleuprint.report.frame import stored
 from bleuprint.report.page.chart import chart, legend, line_styles
 from bleuprint.report.page.curves import over_seeds
+from bleuprint.report.score_frame import bleu_rows, score_frame
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -87,14 +88,8 @@ def about(recipe: Path) -> str:
 
 def _first_bleu(results: Path) -> str:
     """Of the first system on the first test set: the mean and deviation over seeds, or interval."""
-    content = json.loads((results / "results.json").read_text("utf-8"))
-    measures = pd.DataFrame(content["measures"])
-    bleu = measures[(measures.measure == "bleu") & (measures.group == "")]
-    first = bleu.iloc[0]
-    seeds = bleu[(bleu[["system", "corpus", "test"]] == first[["system", "corpus", "test"]]).all(1)]
-    if len(seeds) > 1:
-        return f"{first.system}: {seeds.value.mean():.1f} ± {seeds.value.std():.1f}"
-    return f"{first.system}: {first.value:.1f} [{first.low:.1f}, {first.high:.1f}]"
+    first = bleu_rows(score_frame(stored(results / "results.json")))[0]
+    return f"{first.system}: {first.score}"
 
 
 def _minutes(results: Path) -> str:

@@ -137,10 +137,12 @@ def table(
     return _assembled(_columns(scores, measures, costs, without_difference), scores)
 
 
-def by_test(scores: pd.DataFrame, *arguments: Any, **keywords: Any) -> dict[str, Table]:
+def by_test(
+    scores: pd.DataFrame, measures: Sequence[str] = ("bleu",), costs: Sequence[Cost] = (FLOPS,)
+) -> dict[str, Table]:
     """Return the `table` of each test set by the name of the task and the test set."""
     return {
-        f"{task}, {test}": table(of_test, *arguments, **keywords)
+        f"{task}, {test}": table(of_test, measures, costs)
         for task, test, of_test in by_test_set(scores)
     }
 
