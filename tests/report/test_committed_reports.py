@@ -15,8 +15,12 @@ import pytest
 from bleuprint.config.experiment import load
 from bleuprint.report import frame, report
 from bleuprint.report.overview import everything
+from bleuprint.report.page.context import ReportContext
+from bleuprint.report.page.scores import cost, faults, scores
+from bleuprint.report.page.section import Section
 from bleuprint.report.table import table_of
 from bleuprint.report.terminal import show
+from pages import Page
 from requirements import HISTORY, needs
 from root import ROOT
 
@@ -162,3 +166,46 @@ def test_the_terminal_shows_the_scores_of_table_md(rendered, source):
     expected = score_rows(printed(source, recipe, "table.md"))
     test_sets = {test_set for test_set, _ in expected}
     assert terminal_rows(texts["terminal"], test_sets) == expected
+
+
+PAGES = sorted(path.parent.name for path in ROOT.glob("reports/*/index.html"))
+
+
+def number_cells(section):
+    """The cells of numbers in the tables of a section: their marks and texts, and sort keys."""
+    cells = re.findall(r'<td class="number (\w*)"[^>]*>(.*?)</td>', section, re.DOTALL)
+    keys = re.findall(r'<td class="number[^"]*" data-key="([^"]+)"', section)
+    return cells, [float(key) for key in keys]
+
+
+@needs(HISTORY, HAS_HISTORY)
+@pytest.mark.parametrize("recipe", PAGES)
+def test_the_html_report_has_the_same_tables(recipe, tmp_path):
+    """Of version 1.0, whose page shows times of the costs.csv beside its results.json.
+
+    Their captions differ: "1 thread" was "1 threads", and drawn intervals are explained.
+    """
+    (tmp_path / "reports").mkdir()
+    for name in ("results.json", "costs.csv"):
+        text = printed(V1, recipe, name)
+        (tmp_path / "reports" / name).write_text(text, encoding="utf-8")
+    settings = load(ROOT / "recipes" / f"{recipe}.yaml")
+    context = ReportContext(settings, frame.load(tmp_path), tmp_path)
+    page = git("show", f"{V1}:reports/{recipe}/index.html").stdout
+    sections = {
+        "summary": Section("scores", "", scores(context)),
+        "faults": faults(context),
+        "cost": cost(context),
+    }
+    for anchor, section in sections.items():
+        expected = page.partition(f'<section id="{anchor}">')[2].partition("</section>")[0]
+        expected_tables = Page(f'<section id="x">{expected}</section>').tables["x"]
+        tables = Page(f'<section id="x">{section.body}</section>').tables["x"]
+        assert [table.heads for table in tables] == [table.heads for table in expected_tables]
+        assert [table.rows for table in tables] == [table.rows for table in expected_tables]
+        assert [table.marks for table in tables] == [table.marks for table in expected_tables]
+        cells, keys = number_cells(section.body)
+        expected_cells, expected_keys = number_cells(expected)
+        assert len(cells) > 1
+        assert cells == expected_cells
+        assert keys == pytest.approx(expected_keys)
