@@ -13,7 +13,7 @@ from bleuprint.cells.results import Results
 from bleuprint.config.cells import cells_of
 from bleuprint.config.comet import Comet
 from bleuprint.config.paths import Cell
-from bleuprint.report.compare import _score, _Side, _tests
+from bleuprint.report.compare import _Pair, _score, _Side, _tests
 from bleuprint.report.frame import RESULTS, load
 from bleuprint.report.overview import everything, one_screen
 from bleuprint.report.records import check_settings, collect
@@ -123,10 +123,10 @@ def test_compare_has_a_row_of_comet(one_seed, monkeypatch):
     records = collect(settings, root)
     tiny, small = (_Side(name, None, "", settings, records, False) for name in ("tiny", "small"))
     (before,), (after,) = (side.results((1,)).values() for side in (tiny, small))
-    p = _tests(tiny, small, before, after)["comet"]
+    p = _tests(tiny, small, _Pair(before, after))["comet"]
     tested = score_of(records, "small", "comet")
     assert p == pytest.approx(tested.p, abs=1e-4)
-    corpus, test, label, *scores, delta, shown_p, agree = _score("comet", before, after, p)
+    corpus, test, label, *scores, delta, shown_p, agree = _score("comet", _Pair(before, after), p)
     assert (corpus, test, label) == ("news-en-de", "first", "COMET")
     assert scores == [each.scores["comet"].number for each in (before, after)]
     assert delta == f"{tested.difference:+.1f}"

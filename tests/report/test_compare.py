@@ -15,7 +15,7 @@ import processes
 import result_trees as trees
 from bleuprint.config.paths import Cell
 from bleuprint.report import frame
-from bleuprint.report.compare import _compared, _score, _Side, _tests, changes
+from bleuprint.report.compare import _compared, _Pair, _score, _Side, _tests, changes
 from bleuprint.report.frame import RESULTS
 from bleuprint.report.records import collect
 from bleuprint.runtime.errors import UserError
@@ -274,7 +274,7 @@ def test_revisions_with_other_references_have_no_p(side, references):
     second = side({1: 31.0, 2: 31.5, 3: 34.0}, references_sha256=references)
     (before,) = first.results((1, 2, 3)).values()
     (after,) = second.results((1, 2, 3)).values()
-    p = _tests(first, second, before, after)["bleu"]
+    p = _tests(first, second, _Pair(before, after))["bleu"]
     if references == "4e" * 32:
         assert p == pytest.approx(ttest_rel([30, 31, 32], [31, 31.5, 34]).pvalue)
     else:
@@ -299,7 +299,7 @@ def test_people_agree_on_significant_differences_between_languages(side, p, targ
     """88.333 / (1 + e^(-0.96639 * 0.4)) = 52.6, by Kocmi et al. (2024)."""
     (before,) = side({1: 20.0}, target=target).results((1,)).values()
     (after,) = side({1: 20.4}, target=target).results((1,)).values()
-    assert _score("bleu", before, after, p)[-1] == agree
+    assert _score("bleu", _Pair(before, after), p)[-1] == agree
 
 
 @pytest.mark.parametrize(

@@ -36,8 +36,16 @@ from bleuprint.text.unicode import blank_unprinted
 _OF_TEXTS = ("sources_sha256", "references_sha256")
 # Facts of a cell that are compared; fingerprints by their first digits.
 _FACTS = (
-    *("outside", "parameters", "updates", "source_tokens", "target_tokens", "models", "engine"),
-    *("precision", "binary_sha256", *_OF_TEXTS),
+    "outside",
+    "parameters",
+    "updates",
+    "source_tokens",
+    "target_tokens",
+    "models",
+    "engine",
+    "precision",
+    "binary_sha256",
+    *_OF_TEXTS,
 )
 _SHORT = 12
 
@@ -66,6 +74,36 @@ class _Result:
     def facts(self) -> "pd.Series[Any]":
         """The facts of the cell of the first seed."""
         return self.cells.iloc[0]
+
+
+@dataclass(frozen=True, eq=False)
+class _Pair:
+    """The results of both sides on a test set."""
+
+    before: _Result
+    after: _Result
+
+    @property
+    def are_trained(self) -> bool:
+        """Whether both rows were trained here."""
+        return not self.before.row.is_external and not self.after.row.is_external
+
+    @property
+    def have_same_lines(self) -> bool:
+        """Whether both have one test set, by the SHA-256 of its texts."""
+        texts = pd.concat([self.before.cells, self.after.cells])[list(_OF_TEXTS)]
+        return len(texts.drop_duplicates()) == 1
+
+    @property
+    def have_same_outputs(self) -> bool:
+        """Whether all translations are the same, by their SHA-256."""
+        before = list(self.before.cells.hypotheses_sha256)
+        return before == list(self.after.cells.hypotheses_sha256)
+
+    @property
+    def floor(self) -> str:
+        """Why their difference is not tested; empty if it is."""
+        return floor_between(self.before.row, self.after.row)
 
 
 @dataclass(frozen=True, eq=False)
@@ -127,31 +165,41 @@ def _sorted_by_seed(table: pd.DataFrame, seeds: Sequence[int]) -> pd.DataFrame:
 def compare(
     first: str, second: str, corpus: str | None = None, sentences: int = 10
 ) -> Iterator[str | Table]:
-    """Lines and tables on A and B, each SYSTEM, SYSTEM@REVISION, @REVISION or REVISION.
+    """Yield lines and tables on two rows of reports.
 
-    SYSTEM may be `SYSTEM, CORPUS`, as tables name rows. Without a system or a corpus, that of the
-    other side; without one on both sides, every one that both have. No revision, or an empty one,
-    is the working tree. A name without an @ is a revision if params.yaml has no system or row of
-    that name. With a `corpus`, here or in A or B, it alone is compared, and its translations, too.
-    Raises UserError for what does not exist.
+    Args:
+        first: A: SYSTEM, SYSTEM@REVISION, @REVISION or REVISION. SYSTEM may be `SYSTEM, CORPUS`, as
+            tables name rows. Without a system or a corpus, it is that of the other side; without a
+            system on both sides, every one that both have is compared. No revision, or an empty
+            one, is the working tree. A name without an @ is a revision if params.yaml has no system
+            of that name.
+        second: B, in the same form.
+        corpus: The only corpus that is compared, if neither side names one. With a corpus, the
+            translations are compared, too.
+        sentences: How many better and how many worse sentences are shown.
+
+    Raises:
+        UserError: If one of them does not exist.
     """
-    (a, on_a, at_a), (b, on_b, at_b) = map(_parse, (first, second))
-    on_a, on_b = on_a or corpus or on_b, on_b or corpus or on_a
     if first == second == "@":
         raise UserError("both sides are the working tree: is a variable not set?")
-    opened = {name: _open(name) for name in dict.fromkeys((at_a, at_b))}
-    named = [(a or b, b or a)]
-    if not a and not b:
-        rows = [opened[name][0].systems for name in (at_a, at_b)]
-        named = [(name, name) for name in rows[0] if name in rows[1]]
-    if not named:
+    a = _parse(first)
+    b = _parse(second)
+    corpus_a = a.corpus or corpus or b.corpus
+    corpus_b = b.corpus or corpus or a.corpus
+    is_apart = corpus_a != corpus_b
+    opened = {revision: _open(revision) for revision in dict.fromkeys((a.revision, b.revision))}
+    settings_a, records_a = opened[a.revision]
+    settings_b, records_b = opened[b.revision]
+    rows = [(a.system or b.system, b.system or a.system)]
+    if not a.system and not b.system:
+        rows = [(name, name) for name in settings_a.systems if name in settings_b.systems]
+    if not rows:
         raise UserError(f"{first} and {second}: no system of the same name")
-    for row_a, row_b in named:
-        yield from _compared(
-            _Side(row_a, on_a, at_a, *opened[at_a], on_a != on_b),
-            _Side(row_b, on_b, at_b, *opened[at_b], on_a != on_b),
-            sentences,
-        )
+    for row_a, row_b in rows:
+        side_a = _Side(row_a, corpus_a, a.revision, settings_a, records_a, is_apart)
+        side_b = _Side(row_b, corpus_b, b.revision, settings_b, records_b, is_apart)
+        yield from _compared(side_a, side_b, sentences)
 
 
 def _open(name: str) -> tuple[Settings, frame.Records]:
@@ -167,10 +215,20 @@ def _open(name: str) -> tuple[Settings, frame.Records]:
         return settings, records
 
 
-def _parse(text: str) -> tuple[str, str | None, str]:
-    """The system, the corpus, if any, and the revision of an argument."""
+@dataclass(frozen=True)
+class _Argument:
+    """What an argument of the command names; what it leaves out is empty."""
+
+    system: str
+    corpus: str
+    revision: str
+
+
+def _parse(text: str) -> _Argument:
+    """Return what an argument of the command names."""
     at_sign = re.search(r"@(?!\{)", text)  # HEAD@{1} is a revision
-    row, revision = (text[: at_sign.start()], text[at_sign.end() :]) if at_sign else (text, "")
+    row = text[: at_sign.start()] if at_sign else text
+    revision = text[at_sign.end() :] if at_sign else ""
     system, _, corpus = row.partition(",")
     if at_sign and row and not revision.strip():
         raise UserError(f"{text!r}: no revision after the @: is a variable not set?")
@@ -179,63 +237,100 @@ def _parse(text: str) -> tuple[str, str | None, str]:
     if not at_sign and not corpus:
         settings = load()
         if text not in {*settings.systems, *settings.external} and is_revision(text):
-            return "", None, text
-    return system, corpus.strip() or None, revision
+            return _Argument(system="", corpus="", revision=text)
+    return _Argument(system, corpus.strip(), revision)
 
 
 def _compared(first: _Side, second: _Side, sentences: int) -> Iterator[str | Table]:
-    sides, heads = (first, second), (str(first), str(second))
-    names = " and ".join(heads)
-    if heads[0] == heads[1]:
+    """Yield what differs between two sides, their scores, and the sentences that changed most."""
+    names = f"{first} and {second}"
+    if str(first) == str(second):
         raise UserError(f"{first}: compared with itself")
     seeds = [seed for seed in first.settings.seeds if seed in second.settings.seeds]
     if not seeds:
         raise UserError(f"{names}: no seed in common")
-    before, after = (side.results(seeds) for side in sides)
-    places = [place for place in before if place in after]
-    if not places:
+    pairs = _pairs(first.results(seeds), second.results(seeds))
+    if not pairs:
         raise UserError(f"{names}: no test set in common")
-    pairs = [(before[place], after[place]) for place in places]
-    rows = [
-        _score(key, *pair, p) for pair in pairs for key, p in _tests(first, second, *pair).items()
-    ]
-    corpora = dict.fromkeys(corpus for corpus, _ in places)
-    trained = not any(each.row.is_external for pair in pairs for each in pair)
-    parts = {
-        "Settings": [_settings(side, corpora, trained) for side in sides],
-        "Facts": [_facts(results, first.apart) for results in zip(*pairs, strict=True)],
-    }
-    outputs = [[[*each.cells.hypotheses_sha256] for each in pair] for pair in pairs]
-    if all(a == b for a, b in parts.values()) and all(a == b for a, b in outputs):
+    parts = _parts(first, second, pairs)
+    same_parts = all(one == other for one, other in parts.values())
+    if same_parts and all(pair.have_same_outputs for pair in pairs):
         yield f"{names}: nothing differs: settings, facts, scores"
         return
     yield names
     for title, (one, other) in parts.items():
-        keys = [key for key in dict.fromkeys((*one, *other)) if one.get(key) != other.get(key)]
-        yield f"\n{title}" if keys else f"the same: {title.lower()}"
-        if keys:
-            lines = [(key, one.get(key, NONE), other.get(key, NONE)) for key in keys]
-            yield table_of([title.lower()], heads, lines)
+        yield from _differing(title, one, other, [str(first), str(second)])
+    yield from _scores(first, second, pairs, seeds)
+    yield ""
+    if first.corpus and not first.revision and not second.revision:
+        for pair in pairs:
+            if pair.have_same_lines:
+                yield from _translations(first, second, pair, sentences)
+
+
+def _pairs(
+    before: Mapping[tuple[str, str], _Result], after: Mapping[tuple[str, str], _Result]
+) -> list[_Pair]:
+    """Return the results of both sides on each test set that both have."""
+    return [_Pair(result, after[place]) for place, result in before.items() if place in after]
+
+
+def _parts(
+    first: _Side, second: _Side, pairs: Sequence[_Pair]
+) -> dict[str, tuple[dict[str, str], dict[str, str]]]:
+    """Return the settings and the facts of both sides by their titles."""
+    corpora = [] if first.apart else [pair.before.row.corpus for pair in pairs]
+    are_trained = all(pair.are_trained for pair in pairs)
+    return {
+        "Settings": (
+            _settings(first, dict.fromkeys(corpora), are_trained),
+            _settings(second, dict.fromkeys(corpora), are_trained),
+        ),
+        "Facts": (
+            _facts([pair.before for pair in pairs], first.apart),
+            _facts([pair.after for pair in pairs], first.apart),
+        ),
+    }
+
+
+def _differing(
+    title: str, one: Mapping[str, str], other: Mapping[str, str], heads: Sequence[str]
+) -> Iterator[str | Table]:
+    """Yield a table of the keys whose values differ, or a line if none does."""
+    rows = []
+    for key in dict.fromkeys((*one, *other)):
+        if one.get(key) != other.get(key):
+            rows.append((key, one.get(key, NONE), other.get(key, NONE)))
+    if not rows:
+        yield f"the same: {title.lower()}"
+        return
+    yield f"\n{title}"
+    yield table_of([title.lower()], heads, rows)
+
+
+def _scores(
+    first: _Side, second: _Side, pairs: Sequence[_Pair], seeds: Sequence[int]
+) -> Iterator[str | Table]:
+    """Yield the table of scores and how to read it."""
+    rows = []
+    for pair in pairs:
+        for measure, p in _tests(first, second, pair).items():
+            rows.append(_score(measure, pair, p))
     yield "\nScores"
-    yield table_of(["corpus", "test set", "score"], [*heads, "difference", "p", AGREE], rows)
+    heads = [str(first), str(second), "difference", "p", AGREE]
+    yield table_of(["corpus", "test set", "score"], heads, rows)
     yield wrapped(
         f"Seeds: {', '.join(map(str, seeds))}. p: paired t-test over several seeds, of one "
         "paired bootstrap over lines (faults: randomization), of a row not trained here the "
         f"largest against each seed, each alone, not corrected; {NONE}: other test sets, or one "
         "seed of another revision. Faults: lines that have one that their reference lacks."
     )
-    for one_result, other_result in pairs:
-        below = floor_between(one_result.row, other_result.row)
-        if below:
-            row = other_result.row
-            yield wrapped(f"{row.corpus}, {row.test}: {below}, so without p.")
+    for pair in pairs:
+        if pair.floor:
+            row = pair.after.row
+            yield wrapped(f"{row.corpus}, {row.test}: {pair.floor}, so without p.")
     if any(row[-1] != NONE for row in rows):
         yield wrapped(AGREEMENT)
-    yield ""
-    here = first.corpus and not first.revision and not second.revision
-    for pair in (pair for pair in pairs if here and _same_lines(*pair)):
-        runs = [side.opened(each)[0] for side, each in zip(sides, pair, strict=True)]
-        yield from _translations(heads, runs, pair[0], sentences)
 
 
 def _settings(side: _Side, corpora: Iterable[str], trained: bool) -> dict[str, str]:
@@ -255,66 +350,73 @@ def _settings(side: _Side, corpora: Iterable[str], trained: bool) -> dict[str, s
 
 
 def _facts(results: Iterable[_Result], apart: bool) -> dict[str, str]:
-    """Facts of the first seed by corpus, of its texts by test set."""
-    facts = dict[str, str]()
+    """Return facts of the first seed by corpus, of its texts by test set."""
+    facts = {}
     for result in results:
         known = result.facts.dropna()
         corpus = [] if apart else [result.row.corpus]
-        place = ", ".join((*corpus, result.row.test))
-        for name in (name for name in _FACTS if name in known):
-            where = [place] if name in _OF_TEXTS else corpus
-            most = _SHORT if name.endswith("_sha256") else None
-            facts[", ".join((name, *where))] = str(known[name])[:most]
+        place = ", ".join([*corpus, result.row.test])
+        for name in _FACTS:
+            if name in known:
+                where = [place] if name in _OF_TEXTS else corpus
+                length = _SHORT if name.endswith("_sha256") else None
+                facts[", ".join([name, *where])] = str(known[name])[:length]
         facts[f"signature of BLEU, {place}"] = result.row.signature
     return facts
 
 
-def _tests(first: _Side, second: _Side, before: _Result, after: _Result) -> dict[str, float | None]:
-    """The p of every score, and of every fault that occurs; None where it is not tested."""
-    trained = not before.row.is_external and not after.row.is_external
-    same_lines = _same_lines(before, after)
-    is_below_floor = bool(floor_between(before.row, after.row))
-    of_lines = dict[tuple[str, str], PairedDifference]()
-    if same_lines and not first.revision and not second.revision:
-        runs = first.opened(before), second.opened(after)
-        one, other = ([run.measures(before.row.test) for run in side] for side in runs)
-        of_lines = paired_differences(one, other, trained)
-    found = dict[str, float | None]()
-    for key in before.scores:
-        if key not in after.scores or key not in MEASURES:
+def _tests(first: _Side, second: _Side, pair: _Pair) -> dict[str, float | None]:
+    """Return p of every score, and of every fault that occurs; None where it is not tested."""
+    over_lines: dict[tuple[str, str], PairedDifference] = {}
+    if pair.have_same_lines and not first.revision and not second.revision:
+        test = pair.before.row.test
+        one = [run.measures(test) for run in first.opened(pair.before)]
+        other = [run.measures(test) for run in second.opened(pair.after)]
+        over_lines = paired_differences(one, other, pair.are_trained)
+    found: dict[str, float | None] = {}
+    for measure in pair.before.scores:
+        if not _is_shown(measure, pair):
             continue
-        values = before.values(key), after.values(key)
-        kind = MEASURES[key].kind
-        is_shown = kind == "score" or (kind == "fault" and any((*values[0], *values[1])))
-        if not is_shown:
-            continue
-        found[key] = of_lines[key, ""].p if (key, "") in of_lines else None
-        is_comparable = before.scores[key].signature == after.scores[key].signature
-        deltas = [b - a for a, b in zip(*values, strict=True)]
-        if not of_lines and same_lines and is_comparable and trained and len(deltas) > 1:
-            found[key] = paired_t(deltas)
-        if is_below_floor:
-            found[key] = None
+        if pair.floor:
+            found[measure] = None
+        elif over_lines:
+            tested = over_lines.get((measure, ""))
+            found[measure] = tested.p if tested else None
+        else:
+            found[measure] = _p_over_seeds(measure, pair)
     return found
 
 
-def _same_lines(before: _Result, after: _Result) -> bool:
-    """Whether both have one test set, by the SHA-256 of its texts."""
-    texts = pd.concat([each.cells[[*_OF_TEXTS]] for each in (before, after)])
-    return len(texts.drop_duplicates()) == 1
+def _is_shown(measure: str, pair: _Pair) -> bool:
+    """Return whether both sides have a score in a measure, or a fault that occurs."""
+    if measure not in pair.after.scores or measure not in MEASURES:
+        return False
+    if MEASURES[measure].kind == "fault":
+        return any((*pair.before.values(measure), *pair.after.values(measure)))
+    return MEASURES[measure].kind == "score"
 
 
-def _score(key: str, before: _Result, after: _Result, p: float | None) -> tuple[str, ...]:
+def _p_over_seeds(measure: str, pair: _Pair) -> float | None:
+    """Return p of the paired t-test over several seeds; None where it cannot be tested."""
+    signatures = {pair.before.scores[measure].signature, pair.after.scores[measure].signature}
+    if len(signatures) > 1 or not pair.have_same_lines or not pair.are_trained:
+        return None
+    values = zip(pair.before.values(measure), pair.after.values(measure), strict=True)
+    differences = [after - before for before, after in values]
+    return paired_t(differences) if len(differences) > 1 else None
+
+
+def _score(measure: str, pair: _Pair, p: float | None) -> tuple[str, ...]:
     """Return the row of a measure of both sides."""
-    first = before.scores[key]
-    second = after.scores[key]
+    first = pair.before.scores[measure]
+    second = pair.after.scores[measure]
     difference = second.value - first.value
     is_significant = p is not None and p < SIGNIFICANT
     people = NONE
     if is_significant:
-        per_cent = agreement(key, second.signature, difference, second.target)
+        per_cent = agreement(measure, second.signature, difference, second.target)
         if per_cent is not None:
-            people = agreement_text(agreement_scale(key, second.signature), per_cent)
+            people = agreement_text(agreement_scale(measure, second.signature), per_cent)
     p_shown = NONE
     if p is not None:
         p_shown = p_text(p).lstrip("p=")
@@ -323,7 +425,7 @@ def _score(key: str, before: _Result, after: _Result, p: float | None) -> tuple[
     return (
         " and ".join(dict.fromkeys((first.corpus, second.corpus))),
         first.test,
-        MEASURES[key].label,
+        MEASURES[measure].label,
         _shown_score(first),
         _shown_score(second),
         signed(difference, is_significant),
@@ -337,21 +439,27 @@ def _shown_score(row: Any) -> str:
     return str(row.number if pd.isna(row.deviation) else row.score)
 
 
-def _translations(
-    names: Sequence[str], runs: Sequence[Results], result: _Result, sentences: int
-) -> Iterator[str]:
-    """The sentences of the first seed that improved and that worsened most."""
-    cell, test = runs[0].cell, result.row.test
-    corpora = " and ".join(dict.fromkeys(run.cell.corpus for run in runs))
-    yield f"{' and '.join(names)} on {corpora}, seed {cell.seed}, test set {test}"
-    (references, first), (_, second) = (run.lines(test) for run in runs)
-    changed = changes(first, second, references, result.row.target)
-    # pairs: a system may be called source or reference
-    lines = (runs[0].sources(test), references, first, second)
-    texts = list(zip(("source", "reference", *names), lines, strict=True))
-    for name, sign in (("improved", 1), ("worsened", -1)):
-        yield f"\nMost {name}, by BLEU of the sentence:"
-        yield from _sentences(changed[sign * changed.delta > 0], sentences, texts)
+def _translations(first: _Side, second: _Side, pair: _Pair, sentences: int) -> Iterator[str]:
+    """Yield the sentences of the first seed that improved and that worsened most."""
+    test = pair.before.row.test
+    run_a = first.opened(pair.before)[0]
+    run_b = second.opened(pair.after)[0]
+    corpora = " and ".join(dict.fromkeys((run_a.cell.corpus, run_b.cell.corpus)))
+    yield f"{first} and {second} on {corpora}, seed {run_a.cell.seed}, test set {test}"
+    references, translations_a = run_a.lines(test)
+    _, translations_b = run_b.lines(test)
+    changed = changes(translations_a, translations_b, references, pair.before.row.target)
+    # a list of pairs, since a system may be called source or reference
+    texts = [
+        ("source", run_a.sources(test)),
+        ("reference", references),
+        (str(first), translations_a),
+        (str(second), translations_b),
+    ]
+    yield "\nMost improved, by BLEU of the sentence:"
+    yield from _sentences(changed[changed.delta > 0], sentences, texts)
+    yield "\nMost worsened, by BLEU of the sentence:"
+    yield from _sentences(changed[changed.delta < 0], sentences, texts)
 
 
 def changes(
