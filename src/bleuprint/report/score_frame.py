@@ -189,7 +189,7 @@ def agreement(measure: str, signature: str, difference: float, target: str) -> f
 
 
 def _facts(records: Records) -> pd.DataFrame:
-    """Return the facts of each row of the tables, a row for each system, corpus and test set."""
+    """Return the facts of each system on each test set of a corpus."""
     cells = records.cells
     grouped = cells.groupby(PLACE, sort=False)
     facts = grouped.agg(
@@ -201,27 +201,38 @@ def _facts(records: Records) -> pd.DataFrame:
         seeds=("seed", "size"),
         first_seed=("seed", "first"),
     )
-    costs = cells[PLACE].join(cells.reindex(columns=_COSTS).apply(pd.to_numeric))
-    facts = facts.join(costs.groupby(PLACE, sort=False).mean())
-    machines = cells.reindex(columns=[*PLACE, "device", "processes", "threads"])
-    facts["device"] = [_devices(of_row) for _, of_row in machines.groupby(PLACE, sort=False)]
-    measures = records.measures
-    facts["baseline"] = measures.groupby(PLACE, sort=False).baseline.first()
-    counts_of_low = of_measure(measures, MATCHED).groupby(PLACE).size()
-    facts["is_too_low"] = counts_of_low.reindex(facts.index, fill_value=0) == facts.seeds
+    facts = facts.join(_costs(cells))
+    # it is the same for all measures, and missing for those that are not tested
+    facts["baseline"] = records.measures.groupby(PLACE).baseline.first()
+    seeds_too_low = of_measure(records.measures, MATCHED).groupby(PLACE).size()
+    facts["is_too_low"] = seeds_too_low.reindex(facts.index, fill_value=0) == facts.seeds
+    facts["is_external"] = facts.external.notna()
     facts = facts.reset_index()
     tasks = task_names(cells)
     facts["task"] = facts.corpus.map(tasks)
     places = zip(facts.system, facts.corpus, strict=True)
     facts["row"] = [row_name(system, corpus, tasks) for system, corpus in places]
-    facts["is_external"] = facts.external.notna()
-    by_row = {(row.task, row.test, row.row): row for row in facts.itertuples()}
+    facts["floor"] = _floors(facts)
+    return facts
+
+
+def _costs(cells: pd.DataFrame) -> pd.DataFrame:
+    """Return the mean costs of the trainings of each row, and the devices."""
+    numbers = cells.reindex(columns=_COSTS).apply(pd.to_numeric)
+    costs = cells[PLACE].join(numbers).groupby(PLACE, sort=False).mean()
+    machines = cells.reindex(columns=[*PLACE, "device", "processes", "threads"])
+    costs["device"] = [_devices(of_row) for _, of_row in machines.groupby(PLACE, sort=False)]
+    return costs
+
+
+def _floors(facts: pd.DataFrame) -> list[str]:
+    """Return for each row why its difference from the baseline is not tested, or an empty text."""
+    by_name = {(row.task, row.test, row.row): row for row in facts.itertuples()}
     floors = []
     for row in facts.itertuples():
-        baseline = by_row.get((row.task, row.test, row.baseline))
+        baseline = by_name.get((row.task, row.test, row.baseline))
         floors.append("" if baseline is None else floor_between(baseline, row))
-    facts["floor"] = floors
-    return facts
+    return floors
 
 
 def _devices(cells: pd.DataFrame) -> str | None:
@@ -265,10 +276,9 @@ def _keep_what_applies(scores: pd.DataFrame) -> None:
     is_tested = scores.p.notna()
     is_comparable = scores.signature == scores.baseline_signature
     is_below_floor = scores.floor != ""
-    tables = zip(scores.task, scores.test, scores.row, strict=True)
-    rows = set(tables)
-    baselines = zip(scores.task, scores.test, scores.baseline, strict=True)
-    has_baseline = pd.Series([baseline in rows for baseline in baselines], scores.index)
+    rows = pd.MultiIndex.from_frame(scores[["task", "test", "row"]])
+    baselines = pd.MultiIndex.from_frame(scores[["task", "test", "baseline"]])
+    has_baseline = baselines.isin(rows)
     is_known = has_baseline & (is_tested | (is_below_floor & is_comparable))
     scores.loc[~is_known, ["difference", "p", "p_holm", "difference_deviation"]] = nan
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import pandas as pd
 
-from bleuprint.report.published.literature import FLOPS_BY_TIME
+from bleuprint.report.published.literature import FLOPS_BY_TIME, FURTHER
 from bleuprint.report.score_frame import (
     EXTERNAL,
     by_test_set,
@@ -38,7 +38,7 @@ LOSS_NOTE = (
 _SYSTEM = Column("System", is_text=True)
 
 
-def power(number: float) -> str:
+def _power(number: float) -> str:
     """Return a number with an exponent: 3.3e18."""
     return f"{number:.1e}".replace("e+", "e")
 
@@ -84,7 +84,7 @@ class Cost:
 
 
 PARAMETERS = Cost("Parameters", "parameters", _millions)
-FLOPS = Cost("FLOPs", "training_flops", power)
+FLOPS = Cost("FLOPs", "training_flops", _power)
 TIME = Cost("Time", "train_seconds", duration)
 COUNTED = (
     PARAMETERS,
@@ -96,7 +96,7 @@ MEASURED = (
     TIME,
     Cost("Tokens/s", "train_tokens_per_second", _count),
     Cost("Memory", "peak_memory", _gigabytes),
-    Cost("Seconds x devices x sustained FLOPS", "training_flops_by_time", power),
+    Cost("Seconds x devices x sustained FLOPS", "training_flops_by_time", _power),
     Cost("MFU", "mfu", "{:.1%}".format),
     Cost("Device", "device", str, is_text=True),
 )
@@ -220,20 +220,20 @@ def measured_scores(scores: pd.DataFrame) -> list[str]:
 def losses(scores: pd.DataFrame) -> Table | None:
     """Return loss and perplexity of the references, below those of published systems."""
     columns = {measure.label: (measure.key, "") for measure in LOSSES}
-    return pivot(scores, columns, number)
+    return pivot(scores, columns, shown_value)
 
 
 def by_length(scores: pd.DataFrame) -> Table | None:
     """Return BLEU by source length, and the length ratio."""
     columns = {bucket: ("bleu", f"{LENGTH} {bucket}") for bucket in LENGTHS}
     columns["Length ratio"] = ("length_ratio", "")
-    return pivot(scores, columns, number, "lines")
+    return pivot(scores, columns, shown_value, "lines")
 
 
 def by_count(scores: pd.DataFrame) -> Table | None:
     """Return how many words were found by training frequency; None if no corpus has words."""
     columns = {bucket: (WORD_ACCURACY, f"{COUNT} {bucket}") for bucket in COUNTS}
-    return pivot(scores, columns, number, "words")
+    return pivot(scores, columns, shown_value, "words")
 
 
 def documents(scores: pd.DataFrame) -> Table | None:
@@ -254,7 +254,7 @@ def faults(scores: pd.DataFrame) -> Table | None:
     return pivot(scores, columns, marked_score, "references")
 
 
-def number(row: Any) -> str:
+def shown_value(row: Any) -> str:
     """Return the value of a row of the score frame."""
     return str(row.number)
 
@@ -276,22 +276,17 @@ def best_rows(scores: pd.DataFrame, measure: str, ordered_as: str | None = None)
         Nothing where the floor lets none be compared, or where there is one row.
     """
     rows = of_measure(scores, measure)
-    places = scores.drop_duplicates("row")
-    is_untested = (places.floor != "") | places.is_too_low.astype(bool)
-    others = places[places.row.isin(_compared(scores))]
-    if len(rows) < 2 or (len(others) and is_untested[others.index].all()):
+    if len(rows) < 2:
+        return set()
+    systems = scores.drop_duplicates("row")
+    is_untested = (systems.floor != "") | systems.is_too_low.astype(bool)
+    untested = set(systems.row[is_untested])
+    compared = set(systems.row[systems.baseline.isin(systems.row)])
+    if compared and compared <= untested:
         return set()
     lower_is_better = MEASURES[ordered_as or measure].lower_is_better
     top = rows.value.min() if lower_is_better else rows.value.max()
-    untested = set(places.row[is_untested])
-    return {row.row for row in rows.itertuples() if row.value == top and row.row not in untested}
-
-
-def _compared(scores: pd.DataFrame) -> set[str]:
-    """Return the names of the rows of a test set that have a baseline in it."""
-    names = set(scores.row)
-    places = scores.drop_duplicates("row")
-    return {row.row for row in places.itertuples() if row.baseline in names}
+    return set(rows.row[rows.value == top]) - untested
 
 
 def _columns(
@@ -331,7 +326,7 @@ def _add_variants(found: _Columns, scores: pd.DataFrame, published: pd.DataFrame
     Systems are scored in the same way, but not in variants that are not computed here.
     """
     for measure in published.measure.unique():
-        if measure in ("bleu", "loss", "perplexity", FLOPS_BY_TIME):
+        if measure == "bleu" or measure in FURTHER:
             continue
         best = best_rows(scores, measure, ordered_as="bleu")
         cells = {
