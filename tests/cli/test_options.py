@@ -119,7 +119,6 @@ GIVEN = {
         "sentences": 3,
     },
     "verify HEAD~1": {"computes": False, "other": "HEAD~1"},
-    "numbers": {"computes": False},
 }
 
 

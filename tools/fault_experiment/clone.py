@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from bleuprint.runtime.errors import UserError
-from tools.fault_experiment.faults import Fault, with_fault
+from tools.fault_experiment.fault import Fault, with_fault
 from tools.fault_experiment.selection import Round, module_of, select_tests
 from tools.git_commands import git
 

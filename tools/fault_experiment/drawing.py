@@ -6,7 +6,8 @@ from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
-from tools.fault_experiment.faults import Fault, faults_in, is_another_program
+from tools.fault_experiment.fault import Fault, is_another_program
+from tools.fault_experiment.faults import faults_in
 
 # The least number of faults in each package.
 MIN_FAULTS_PER_PACKAGE = 2

@@ -13,7 +13,7 @@ from tools.fault_experiment.drawing import (
     faults_per_package,
     python_files_by_package,
 )
-from tools.fault_experiment.faults import Fault
+from tools.fault_experiment.fault import Fault
 from tools.fault_experiment.results import DrawnFault, Results
 from tools.fault_experiment.selection import PACKAGE_ROUNDS, Round
 from tools.git_commands import git

@@ -6,11 +6,12 @@ assertions, decorators and `__repr__` stay as they are, and kernels that only ru
 
 import ast
 import re
-import warnings
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from itertools import pairwise
+
+from tools.fault_experiment.fault import Fault
 
 # For each operator, the regular expression that finds it in the text, and the operator that takes
 # its place.
@@ -55,52 +56,10 @@ Function = ast.FunctionDef | ast.AsyncFunctionDef
 Jump = ast.Return | ast.Raise | ast.Continue | ast.Break
 
 
-@dataclass(frozen=True)
-class Fault:
-    """One change of a file.
-
-    Attributes:
-        path: The file, from the project's folder.
-        function: Where in the file: "Class.function", or "" outside functions and classes.
-        kind: What kind of change it is, such as "bound" or "dropped call".
-        line: The line in which the change begins, from 1.
-        start: The first byte that is replaced, from 0.
-        end: The byte after the last one that is replaced.
-        replacement: The text that takes their place.
-    """
-
-    path: str
-    function: str
-    kind: str
-    line: int
-    start: int
-    end: int
-    replacement: str
-
-
-def with_fault(source: str, fault: Fault) -> str:
-    """Return the text of a file with a fault in it."""
-    content = source.encode()
-    return (content[: fault.start] + fault.replacement.encode() + content[fault.end :]).decode()
-
-
-def is_another_program(source: str, fault: Fault) -> bool:
-    """Whether the file with the fault is valid Python and has another syntax tree."""
-    faulty = with_fault(source, fault)
-    try:
-        with warnings.catch_warnings():
-            # such as `is` with a literal
-            warnings.simplefilter("ignore", SyntaxWarning)
-            compile(faulty, fault.path, "exec")
-    except SyntaxError:
-        return False
-    return ast.dump(ast.parse(faulty)) != ast.dump(ast.parse(source))
-
-
 def faults_in(path: str, source: str) -> list[Fault]:
     """Return the faults that can be put into a file.
 
-    Not all of them are valid Python: see `is_another_program`.
+    Not all of them are valid Python: see `fault.is_another_program`.
 
     Args:
         path: The path of the file, which the faults name.

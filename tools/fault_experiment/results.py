@@ -9,7 +9,7 @@ from pathlib import Path
 
 from bleuprint.runtime.errors import UserError
 from tools.fault_experiment.clone import Outcome
-from tools.fault_experiment.faults import Fault, with_fault
+from tools.fault_experiment.fault import Fault, with_fault
 from tools.fault_experiment.selection import Round
 
 # The columns of the summary's tables. A fault counts as caught if a test of its package caught it;

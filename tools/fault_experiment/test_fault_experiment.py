@@ -15,7 +15,8 @@ from tools.fault_experiment import clone as clone_module
 from tools.fault_experiment.clone import Clone, Outcome
 from tools.fault_experiment.drawing import draw_faults, faults_per_package
 from tools.fault_experiment.experiment import Experiment
-from tools.fault_experiment.faults import Fault, faults_in, is_another_program, with_fault
+from tools.fault_experiment.fault import Fault, is_another_program, with_fault
+from tools.fault_experiment.faults import faults_in
 from tools.fault_experiment.results import DrawnFault, Results
 from tools.fault_experiment.selection import Round, select_tests
 from tools.git_commands import git
