@@ -103,13 +103,14 @@ def test_settings_of_systems_are_known_by_the_same_fingerprint_without(tmp_path)
         (
             "    about:",
             "    train: {max_updates: 3}\n    about:",
-            f":{LINE + 1}: systems.online-a.train: online-a has translations, which are files: it "
-            "cannot be trained here, too; remove one of them",
+            f":{LINE + 3}: systems.online-a.translations: online-a has translations, which are "
+            "files, and train, by which it would be trained here; remove one of them, or the "
+            "`like` by which it has it",
         ),
         (
             "    about:",
             "    like: base\n    about:",
-            "online-a has translations, which are files: it cannot be trained here, too",
+            f":{LINE + 3}: systems.online-a.translations: online-a has translations, which are",
         ),
         (
             "    about:",
@@ -144,6 +145,45 @@ def test_one_system_at_least_is_trained(tmp_path):
     assert "\n" not in str(error.value)
 
 
-def test_the_old_key_is_refused(tmp_path):
-    with pytest.raises(UserError, match=r"params\.yaml:\d+: outside: unknown key"):
-        read(tmp_path, PARAMS.replace("published: []\n", "outside: {}\n"))
+@pytest.mark.parametrize("first", [1, 2])
+def test_dvc_is_told_which_seed_stands_for_an_external_system(tmp_path, first):
+    """Else its translations would not be copied again for another first seed."""
+    assert TEXT.count("seeds: [1]") == 1
+    text = TEXT.replace("seeds: [1]", f"seeds: [{first}, 3]")
+    settings = read(tmp_path, text)
+    written = settings.resolved()["cells"]["online-a"]["own"]["translations"]
+    assert written["seed"] == first
+    assert list(written["files"]) == ["held-out"]
+    write_resolved(tmp_path)
+    assert load_resolved(tmp_path) == settings
+
+
+@pytest.mark.parametrize(
+    ("translations", "message"),
+    [
+        ("", "systems.online-a: the key 'translations' is missing"),
+        ("    translation: {}\n", "translation: unknown key; did you mean 'translations'?"),
+    ],
+)
+def test_a_system_with_about_lacks_its_translations(tmp_path, translations, message):
+    start = ONLINE.index("    translations")
+    with pytest.raises(UserError) as error:
+        read(tmp_path, TEXT.replace(ONLINE, ONLINE[:start] + translations))
+    assert message in str(error.value)
+    assert "train" not in str(error.value)
+
+
+def test_a_system_that_starts_from_an_external_one_is_refused(tmp_path):
+    tuned = "  tuned:\n    like: base\n"
+    init_from = "init_from:\n  tuned: {system: online-a, corpus: own}\n"
+    with pytest.raises(UserError) as error:
+        read(tmp_path, TEXT.replace(ONLINE, ONLINE + tuned) + init_from)
+    assert "online-a is an external system, without a model here" in str(error.value)
+    assert "\n" not in str(error.value)
+
+
+def test_an_external_system_that_starts_from_another_is_refused(tmp_path):
+    with pytest.raises(UserError) as error:
+        read(tmp_path, TEXT + "init_from:\n  online-a: {system: base, corpus: own}\n")
+    assert "init_from.online-a: online-a is an external system" in str(error.value)
+    assert "\n" not in str(error.value)

@@ -92,7 +92,7 @@ START = "{system: base, corpus: own}"
             "    like: base\n    train: {init_from: {folder: a}}\n",
             f":{LINE + 1}: init_from.fine: fine has another start in its train.init_from",
         ),
-        ("init_from:\n", "tuned:\n", "tuned: unknown key"),
+        ("init_from:\n", "tuned:\n", "tuned: a key of bleuprint 1.0"),
         ("    average: {last: 2}", "    average: {last: 2, ensemble: true}", "an ensemble"),
         ("{more: own}", "{mire: own}", "vocabularies.mire: no corpus 'mire'; there are: own, more"),
         ("{more: own}", "{more: one}", "vocabularies.more: no corpus 'one'; there are: own, more"),

@@ -51,7 +51,7 @@ def test_settings_that_were_not_resolved_name_the_command(tmp_path):
 
 
 def test_an_experiment_without_systems_is_refused(tmp_path):
-    text = PARAMS.replace("systems:", "tuned:")
+    text = PARAMS.replace("systems:", "published_systems:")
     with pytest.raises(UserError, match=r"params\.yaml: the key 'systems' is missing"):
         read(tmp_path, text)
 

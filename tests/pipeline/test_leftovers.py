@@ -17,6 +17,7 @@ STALE = [
     "results/deep/own/1/scores.json",
     "results/tiny/own/2/scores.json",
     "results/online-a/own/1/scores.json",
+    "results/outside/own/online-a/scores.json",
     "data/ledgers/other/clean.json",
     "data/raw/other/train.en",
     "work/trainings/deep.own.1.0123456789abcdef/1.safetensors",
@@ -63,10 +64,14 @@ def test_what_the_report_would_read_is_set_aside(project, capsys):
         assert files(project) == expected
         assert not (project / "results/gone").exists()
         (note,) = capsys.readouterr().err.splitlines()
-        assert (
-            "moved to work/removed: results/deep/own/1, results/online-a/own/1, results/tiny"
-            in note
-        )
+        moved_to, _, listed = note.partition("moved to work/removed: ")
+        assert moved_to
+        assert listed.split(", ")[:4] == [
+            "results/deep/own/1",
+            "results/online-a/own/1",
+            "results/tiny/own/2",
+            "results/outside",
+        ]
         for name in moved:
             (project / name).parent.mkdir(parents=True, exist_ok=True)
             (project / name).write_text("12345")

@@ -18,12 +18,13 @@ from bleuprint.config.comet import Comet
 from bleuprint.config.corpus import Corpus
 from bleuprint.config.external import TRANSLATIONS, ExternalSystem, check_external
 from bleuprint.config.inherit import SECTIONS, expand
+from bleuprint.config.old_keys import old_key_errors
 from bleuprint.config.order import check_order
 from bleuprint.config.paths import RESOLVED
 from bleuprint.config.published import Published
 from bleuprint.config.synthetic import SyntheticText
 from bleuprint.config.system import System
-from bleuprint.runtime.errors import UserError
+from bleuprint.runtime.errors import UserError, UserErrors
 from bleuprint.runtime.files import read_object
 from bleuprint.runtime.flatten import dotted
 from bleuprint.runtime.schema import (
@@ -63,7 +64,7 @@ class Settings:
             raise SettingError(["seeds"], f"{list(self.seeds)}: at least one seed, and none twice")
         self._check_cells()
         cells = {name: self.cells[name] for name in self.systems}
-        check_order(self.corpora, cells, self.synthetic or {})
+        check_order(self.corpora, cells, self.synthetic or {}, self.external)
         tests = {name: [*each.files.tests] or ["held-out"] for name, each in self.corpora.items()}
         check_external(self.external, tests)
         for position in range(len(self.published)):
@@ -200,6 +201,11 @@ class Settings:
             name: {corpus: _with_all_sections(row.get(corpus)) for corpus in self.corpora}
             for name, row in rows.items()
         }
+        for name in self.external:
+            for cell in cells[name].values():
+                if cell[TRANSLATIONS]:
+                    # by which DVC knows the cell that stands for the system: the first seed's
+                    cell[TRANSLATIONS] = {"seed": self.seeds[0], "files": cell[TRANSLATIONS]}
         for name, corpus in self.corpora.items():
             whole["corpora"][name]["split"] = dump(corpus.used_split())
         return {**whole, "cells": cells}
@@ -222,6 +228,8 @@ def load_entries(path: Path, root: Path | None = None) -> tuple[Any, list[UserEr
     document = load_tree(path)
     if not isinstance(document, Tree):
         raise UserError(f"{path}: not a mapping of experiment, seeds, corpora and systems")
+    if old_keys := list(old_key_errors(document)):
+        raise UserErrors(str(error) for error in old_keys)
     names = [each.name for each in fields(Settings) if each.name != "external"]
     known = [name if name != "cells" else "systems" for name in names]
     optional = ("init_from", "vocabularies", "synthetic", "comet")
@@ -258,9 +266,18 @@ def load_resolved(root: Path = Path()) -> Settings:
         is_external = any(cell.get(TRANSLATIONS) for cell in row.values())
         kind = "external" if is_external else "cells"
         document[kind][system] = {corpus: _given_sections(cell) for corpus, cell in row.items()}
+        if is_external:
+            for cell in document[kind][system].values():
+                if cell is not None:
+                    cell[TRANSLATIONS] = _files_of(cell[TRANSLATIONS])
     for key in ("code", "inputs"):
         document.pop(key, None)
     return check_record(Settings, document, path, _RESOLVE)
+
+
+def _files_of(translations: Any) -> Any:
+    """The files of an external system; a value of another form stays, and is refused later."""
+    return translations.get("files") if isinstance(translations, Mapping) else translations
 
 
 def _with_all_sections(cell: System | ExternalSystem | None) -> dict[str, Any]:

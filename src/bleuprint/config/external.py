@@ -68,28 +68,30 @@ def separated(cells: Tree) -> tuple[Tree, Tree, list[UserError]]:
     errors = []
     for name, row in cells.items():
         settings = [as_tree(cell) for cell in as_tree(row).values()]
-        is_external = any(TRANSLATIONS in cell for cell in settings)
+        has_translations = [cell for cell in settings if TRANSLATIONS in cell]
+        keys = list(_keys_of_trained(settings))
+        # one with `about` alone lacks its translations
+        is_external = has_translations or (not keys and any("about" in cell for cell in settings))
         if not is_external:
             trained[name] = row
-            continue
-        found = next(_settings_of_trained(settings), None)
-        if found is None:
+        elif not keys:
             external[name] = row
-            continue
-        message = (
-            f"{name} has {TRANSLATIONS}, which are files: it cannot be trained here, too; remove "
-            "one of them"
-        )
-        errors.append(found.error(message))
+        else:
+            place = has_translations[0].places[TRANSLATIONS]
+            message = (
+                f"{name} has {TRANSLATIONS}, which are files, and {keys[0]}, by which it would be "
+                "trained here; remove one of them, or the `like` by which it has it"
+            )
+            errors.append(place.error(message))
     return Tree(trained, cells.places), Tree(external, cells.places), errors
 
 
-def _settings_of_trained(settings: Collection[Tree]) -> Iterator[Place]:
-    """The places of the settings that only systems have that are trained here."""
+def _keys_of_trained(settings: Collection[Tree]) -> Iterator[str]:
+    """The keys of settings that only systems have that are trained here."""
     for cell in settings:
         for key in _OF_TRAINED:
             if key in cell:
-                yield cell.places[key]
+                yield key
 
 
 def check_external(systems: ExternalSystems, tests: Mapping[str, Collection[str]]) -> None:

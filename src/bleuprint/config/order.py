@@ -5,12 +5,13 @@ experiment names it at the top level, in `init_from`, by which DVC knows the ord
 """
 
 from collections import defaultdict
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from graphlib import CycleError, TopologicalSorter
 from itertools import pairwise
 from typing import Any
 
 from bleuprint.config.corpus import Corpus
+from bleuprint.config.external import TRANSLATIONS
 from bleuprint.config.synthetic import SyntheticText
 from bleuprint.config.system import System
 from bleuprint.runtime.errors import UserError
@@ -23,13 +24,17 @@ _START = {"system", "corpus"}
 
 
 def check_order(
-    corpora: Mapping[str, Corpus], cells: _Cells, synthetic: Mapping[str, SyntheticText]
+    corpora: Mapping[str, Corpus],
+    cells: _Cells,
+    synthetic: Mapping[str, SyntheticText],
+    external: Collection[str],
 ) -> None:
     """Raise SettingError at a cycle, and at what needs a training that there is not.
 
     A corpus needs the one whose vocabulary it has and what translates its texts; a training its
-    corpus and its start.
+    corpus and its start. `external`: the names of external systems.
     """
+    _check_parents(cells, synthetic, external)
     _check_synthetic(corpora, cells, synthetic)
     needs: dict[str, dict[str, list[str]]] = defaultdict(dict)  # with the keys that say so
     for name, column in corpora.items():
@@ -54,6 +59,23 @@ def check_order(
         cycle = error.args[1][::-1]
         at = next(keys for one, other in pairwise(cycle) if (keys := needs[one][other]))
         raise SettingError(at, f"a cycle, each needs the next: {' -> '.join(cycle)}") from None
+
+
+def _check_parents(
+    cells: _Cells, synthetic: Mapping[str, SyntheticText], external: Collection[str]
+) -> None:
+    """Raise SettingError if an external system should translate a text, or be started from."""
+    parents = [(text.system, ["synthetic", name, "system"]) for name, text in synthetic.items()]
+    for system, row in cells.items():
+        for corpus, cell in row.items():
+            init_from = None if cell is None else cell.train.init_from
+            if init_from is not None and init_from.cell is not None:
+                keys = ["cells", system, corpus, "train", "init_from", "system"]
+                parents.append((init_from.cell[0], keys))
+    for parent, keys in parents:
+        if parent in external:
+            message = f"{parent} is an external system, without a model here"
+            raise SettingError(keys, message)
 
 
 def _check_synthetic(
@@ -129,6 +151,11 @@ def _row_with_start(name: str, row: Any, init_from: Tree) -> Any:
         raise init_from.places[name].error("needs system and corpus: the training to start from")
     if name in init_from and not any(isinstance(cell, Tree) for cell in row.values()):
         raise init_from.places[name].error(f"{name} is trained on no corpus")
+    is_external = any(TRANSLATIONS in as_tree(cell) for cell in row.values())
+    if name in init_from and is_external:
+        raise init_from.places[name].error(
+            f"{name} is an external system, which is not trained here: remove this entry"
+        )
     cells = {}
     for corpus, cell in row.items():
         train = as_tree(as_tree(cell).get("train"))

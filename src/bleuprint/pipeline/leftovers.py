@@ -50,6 +50,8 @@ def _outputs(settings: Settings, root: Path) -> Iterator[Path]:
     for path in below("results/*/*/*"):
         if path.parts[1:] not in named and path.name.isdecimal():
             yield path
+    if "outside" not in systems:
+        yield from below("results/outside")  # what 1.0 wrote of external systems
     rows_of = (cell for row in settings.cells.values() for cell in row.values() if cell)
     starts = {cell.train.init_from.cell for cell in rows_of if cell.train.init_from}
     for path in below("models/*/*/*"):  # init_weights depends on the folder of all seeds
@@ -59,7 +61,7 @@ def _outputs(settings: Settings, root: Path) -> Iterator[Path]:
     kept = {paths.synthetic_text(text.part_of, name) for name, text in texts.items()}
     kept |= {paths.fresh(name) for name in systems}
     kept |= {paths.init_weights(name) for name in _started_here(settings)}
-    found = below("data/raw/*/synthetic.*")
+    found = below("data/raw/*/synthetic.*") + below("data/raw/*/made.*")  # the name in 1.0
     for name in systems:
         found += below(f"data/starts/{name}/*")
     for name, corpus in settings.corpora.items():
