@@ -98,10 +98,10 @@ def planned_stages(root: Path = Path()) -> list[PlannedStage]:
             before = (makers.get(path) for path in needed)
             reasons = [f"after {name}" for name in before if name in planned and "@" in name]
         is_new_training = reasons[:1] == [_NEW] and stage.kind == "train"
-        # if its text is prepared again, the fingerprint of the training is not known yet
-        # which writes the same for every system
-        prepared = {name for name in planned if not name.startswith("fresh@")}
-        if is_new_training and not any(makers.get(path) in prepared for path in needed):
+        # If its text is prepared again, the fingerprint of the training is not known yet. The
+        # stage fresh writes the same for every system.
+        changed_inputs = {name for name in planned if not name.startswith("fresh@")}
+        if is_new_training and not any(makers.get(path) in changed_inputs for path in needed):
             reasons = [_reused(stage, settings, root) or _NEW]
         if reasons:
             is_of_runs = kinds[stage.kind].is_of_runs()
