@@ -140,7 +140,7 @@ def test_one_system_at_least_is_trained(tmp_path):
     trained = TEXT[TEXT.index("  base:\n") : TEXT.index(ONLINE)]
     with pytest.raises(UserError) as error:
         read(tmp_path, TEXT.replace(trained, ""))
-    message = "systems: all systems are external; the baseline is trained here"
+    message = "systems: all systems are external: add one that is trained here, the baseline"
     assert message in str(error.value)
     assert "\n" not in str(error.value)
 

@@ -85,7 +85,7 @@ START = "{system: base, corpus: own}"
         (
             "    like: base\n",
             "    like: base\n    model: {d_ff: 8}\n",
-            "model.d_ff is 8, and 16 of",
+            "model.d_ff is 8, but 16 in",
         ),
         (
             "    like: base\n",

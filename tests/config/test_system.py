@@ -201,8 +201,8 @@ def test_dimensions_of_a_head_are_those_of_the_model_divided_by_heads():
     ("changes", "difference"),
     [
         ({}, None),
-        ({"d_ff": 41}, "model.d_ff is 41, and 40 of its start"),
-        ({"norm": "pre"}, "model.norm is pre, and post of its start"),
+        ({"d_ff": 41}, "model.d_ff is 41, but 40 in the model that the training starts from"),
+        ({"norm": "pre"}, "model.norm is pre, but post in the model that the training starts from"),
         ({"layer_drop": 0.5}, None),
         ({"max_positions": 99}, None),
     ],
@@ -214,7 +214,7 @@ def test_weights_of_a_start_fit_a_model(changes, difference):
 def test_learned_positions_of_a_start_are_as_many():
     learned = model(positional_encoding="learned")
     longer = model(positional_encoding="learned", max_positions=2000)
-    expected = "model.max_positions is 2000, and 1024 of its start"
+    expected = "model.max_positions is 2000, but 1024 in the model that the training starts from"
     assert longer.difference(learned) == expected
 
 

@@ -162,7 +162,8 @@ def test_another_start_is_another_training(tmp_path, corpora):
             "model.json",
             b'"d_ff": ',
             b'"d_ff": 1',
-            "model.json: another architecture: model.d_ff is 64, and 164 of its start",
+            "model.json: another architecture: model.d_ff is 64, but 164 in the model that the "
+            "training starts from",
         ),
         (
             "model.json",

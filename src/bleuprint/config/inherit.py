@@ -77,7 +77,9 @@ def expand(document: Tree, path: Path, root: Path) -> tuple[Tree, list[UserError
         errors += wrong_starts + wrong_systems
         if not whole["cells"] and whole["external"]:
             errors.append(
-                places["systems"].error("all systems are external; the baseline is trained here")
+                places["systems"].error(
+                    "all systems are external: add one that is trained here, the baseline"
+                )
             )
     places["cells"] = places["external"] = places.get("systems", Place(path, "systems"))
     return Tree(whole, places), errors

@@ -86,13 +86,19 @@ class Model:
         """The weights of a feed-forward network's matrices."""
         return (3 if self.activation == "swiglu" else 2) * self.d_model * self.d_ff
 
-    def difference(self, of_start: "Model") -> str | None:
-        """The first setting, with both values, by which weights of one do not fit the other."""
-        free = _FREE - {"max_positions"} if self.positional_encoding == "learned" else _FREE
-        for name in (each.name for each in fields(self) if each.name not in free):
-            own, other = getattr(self, name), getattr(of_start, name)
-            if own != other:
-                return f"model.{name} is {own}, and {other} of its start"
+    def difference(self, parent: "Model") -> str | None:
+        """Return the first setting by which the weights of `parent` do not fit; None if they do."""
+        free = _FREE
+        if self.positional_encoding == "learned":
+            free = _FREE - {"max_positions"}  # a weight for each position
+        for setting in fields(self):
+            own = getattr(self, setting.name)
+            of_parent = getattr(parent, setting.name)
+            if setting.name not in free and own != of_parent:
+                return (
+                    f"model.{setting.name} is {own}, but {of_parent} in the model that the "
+                    "training starts from"
+                )
         return None
 
 

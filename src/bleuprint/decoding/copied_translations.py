@@ -16,9 +16,6 @@ from bleuprint.runtime.files import not_a_file, sha256_of, whole_folder, write_j
 from bleuprint.runtime.schema import read_record
 from bleuprint.text.parallel import TextFolder, count_lines
 
-# As in decoding/attention.py, which loads torch.
-ATTENTION = "attention.json"
-
 
 @dataclass(frozen=True)
 class CopiedTranslations:
@@ -83,7 +80,6 @@ def copy_translations(settings: Settings, cell: Cell, root: Path = Path()) -> No
             (unfinished / references.name).write_bytes(text.encode())
     record = CopiedTranslations(system.translations)
     write_json(results / TRANSLATION, asdict(record))
-    write_json(results / ATTENTION, {})
 
 
 def read_translations(file: TranslationFile, cell: Cell, test: str, root: Path) -> list[str]:
