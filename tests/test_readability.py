@@ -98,7 +98,7 @@ LIMITS = {
         "star_packed": 8,
     },
     "serving": {
-        "comprehensions": 63,
+        "comprehensions": 55,
         "nested_comprehensions": 3,
         "tuple_assignments": 33,
     },

@@ -1,5 +1,6 @@
 """The search engine, which translates many sentences."""
 
+import math
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 
@@ -83,12 +84,19 @@ class Engine:
             yield batch.tolist(), batch_outputs
 
     def _batch_tokens(self, lengths: Lengths) -> int:
-        """Source positions of a batch: chosen so that threads get equally many equal batches."""
-        longest, total = int(lengths.max(initial=1)), int(lengths.sum())
-        most = max(BATCH_TOKENS // self.decode.beam, longest)
+        """Return how many source positions a batch may have.
+
+        So few that each thread gets as many batches as the others, all of about the same size.
+        """
+        longest = int(lengths.max(initial=1))
+        total = int(lengths.sum())
+        max_positions = max(BATCH_TOKENS // self.decode.beam, longest)
         threads = _threads(self._model.device)
-        batches = -(-max(1, total) // (most * threads)) * threads
-        return min(most, -(-total // batches) + longest)
+        batches_per_thread = math.ceil(max(1, total) / (max_positions * threads))
+        mean_positions = math.ceil(total / (batches_per_thread * threads))
+        # A batch ends before the sentence that exceeds the limit; without room for one more, there
+        # would be more batches than planned.
+        return min(max_positions, mean_positions + longest)
 
 
 def _threads(device: torch.device) -> int:

@@ -102,26 +102,36 @@ class _Run:
         return self._status
 
     def _start(self, pool: ThreadPoolExecutor) -> None:
-        """Start stages whose inputs are there while there are cores, the longest training first."""
+        """Start changed stages, whose inputs are there, while there are free cores for the next.
+
+        A stage whose outputs are in DVC's cache is not run. After a stage has failed, none starts.
+        """
         with self._locked():
             self._check()
-            while self._changed and not self._status:
+            has_failed = self._status != 0
+            while self._changed and not has_failed:
                 stage = self._changed[0]
-                free = _cores() - sum(cores for _, cores, _ in self._running.values())
-                if (cores := _share(self._described[stage.name], free, len(self._changed))) > free:
+                described = self._described[stage.name]
+                used_cores = sum(cores for _, cores, _ in self._running.values())
+                free_cores = _cores() - used_cores
+                cores = _share(described, free_cores, len(self._changed))
+                if cores > free_cores:
                     break
-                del self._changed[0]
-                restored = _restore(stage)
-                self._started(stage.name, restored)
-                if restored:
+                self._changed.pop(0)
+                is_restored = _restore(stage)
+                self._started(stage.name, is_restored)
+                if is_restored:
                     self._save(stage)
                     self._check()
                 else:
-                    future = pool.submit(_call, self._described[stage.name].command, cores)
+                    future = pool.submit(_call, described.command, cores)
                     self._running[future] = stage, cores, time.monotonic()
 
     def _check(self) -> None:
-        """Find the stages whose inputs are there and that have changed; others are done."""
+        """Find the stages whose inputs are there: those that have changed, the longest first.
+
+        Others are done.
+        """
         while ready := [stage for stage, before in self._before.items() if not before]:
             for stage in ready:
                 del self._before[stage]

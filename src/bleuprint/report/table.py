@@ -128,7 +128,7 @@ def table_of(
 
 
 def stacked(
-    tables: Mapping[str, Table], beside: Mapping[str, Mapping[Column, Cell]] | None = None
+    tables: Mapping[str, Table], title_cells: Mapping[str, Mapping[Column, Cell]] | None = None
 ) -> Table:
     """Return the rows of several tables below each other, in one table.
 
@@ -136,8 +136,9 @@ def stacked(
     out.
 
     Args:
-        tables: The tables by their names. A row with the name comes before the rows of a table.
-        beside: Further cells of the rows with the names, by name.
+        tables: The tables by their names. A title row, whose first cell is the name in bold, comes
+            before the rows of each table.
+        title_cells: Cells that a title row has besides the name, by the name of the table.
     """
     columns: dict[Column, None] = {}
     rows: list[Row] = []
@@ -148,8 +149,8 @@ def stacked(
         if not filled:
             continue
         title = {table.columns[0]: Cell(name, is_best=True)}
-        if beside is not None:
-            title |= beside.get(name, {})
+        if title_cells is not None:
+            title |= title_cells.get(name, {})
         rows.append(Row(title, GROUP))
         rows += filled
     return Table(list(columns), rows).without_empty_columns()

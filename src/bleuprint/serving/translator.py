@@ -206,12 +206,18 @@ class Translator:
         )
 
     def _words(self, sentence: str) -> list[str]:
-        # the pipeline leaves white space as it is where nothing is edited, and spaCy may count it
-        text = edited(sentence, self.source, self._edits) if self._edits else sentence
+        """Clean and tokenize a sentence as the pipeline does; raises UserError at a tag in it."""
+        text = sentence
+        # Without edits, the pipeline does not normalize white space either, which spaCy may count.
+        if self._edits:
+            text = edited(sentence, self.source, self._edits)
         line = tokenized(self.corpus.tokenizer(self.source), text)
-        words = line.split(" ") if line else []
-        for word in filter(self.corpus.tags.__contains__, words):
-            raise UserError(f"{sentence[:60]!r}: has {word!r}, a tag, as a word")
+        if not line:
+            return []
+        words = line.split(" ")
+        for word in words:
+            if word in self.corpus.tags:
+                raise UserError(f"{sentence[:60]!r}: has {word!r}, a tag, as a word")
         return words
 
     def _encode(self, words: list[str]) -> list[int]:
@@ -237,21 +243,40 @@ class Translator:
     def _join(
         self, sources: list[list[int]], words: list[str], parts: list[list[Hypothesis]]
     ) -> list[Translation]:
-        """The translations of a sentence by those of its pieces, of the tokens `sources`."""
+        """Return the translations of a sentence.
+
+        Args:
+            sources: The tokens of each piece of the sentence, with tag and EOS.
+            words: The words of the sentence.
+            parts: The hypotheses of each piece, the best first.
+        """
         if len(parts) == 1:
-            scores: dict[str, float] = {}
-            for each in parts[0]:
-                scores.setdefault(self._text(sources[0], words, each.tokens), each.score)
-            return [Translation(text, score) for text, score in scores.items()]
-        firsts, rest = [first for first, *_ in parts], iter(words)
-        texts = [
-            # with replace_unk, each token is a word
-            self._text(source, list(islice(rest, len(source) - 1 - len(self._tag))), first.tokens)
-            for source, first in zip(sources, firsts, strict=True)
-        ]
-        log = sum(first.log_prob for first in firsts)
-        penalty = length_penalty(sum(len(first.tokens) + 1 for first in firsts), self.decode)
-        return [Translation(" ".join(filter(None, texts)), log / penalty)]
+            return self._distinct(sources[0], words, parts[0])
+        texts = []
+        log_prob = 0.0
+        tokens = 0
+        first_word = 0
+        for source, hypotheses in zip(sources, parts, strict=True):
+            best = hypotheses[0]
+            # Words are only read with replace_unk, where each token is one: but for tag and EOS.
+            words_of_piece = len(source) - len(self._tag) - 1
+            end = first_word + words_of_piece
+            texts.append(self._text(source, words[first_word:end], best.tokens))
+            first_word = end
+            log_prob += best.log_prob
+            tokens += len(best.tokens) + 1  # with EOS
+        text = " ".join(filter(None, texts))
+        return [Translation(text, log_prob / length_penalty(tokens, self.decode))]
+
+    def _distinct(
+        self, source: list[int], words: list[str], hypotheses: list[Hypothesis]
+    ) -> list[Translation]:
+        """Translations with different texts: hypotheses of other tokens may have the same."""
+        scores: dict[str, float] = {}
+        for hypothesis in hypotheses:
+            text = self._text(source, words, hypothesis.tokens)
+            scores.setdefault(text, hypothesis.score)
+        return [Translation(text, score) for text, score in scores.items()]
 
     def _text(self, source: list[int], words: list[str], tokens: list[int]) -> str:
         found = self._aligner.output_words(source, words, tokens)

@@ -124,7 +124,10 @@ def _evidence(best: Any, is_of_files: bool, deviation: float | None) -> str:
 
 
 def _cost(best: Any, baseline: Any) -> str:
-    """Return what the better system takes, if that is another amount of training."""
+    """Return how much training the better system takes, compared with the baseline.
+
+    Empty if it takes about the same.
+    """
     ratio = best.training_flops / baseline.training_flops
     if 0.95 < ratio < 1.05:
         return ""

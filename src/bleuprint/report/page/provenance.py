@@ -49,14 +49,20 @@ def _first(context: ReportContext) -> dict[str, str]:
 
 
 def _trainings(context: ReportContext) -> dict[tuple[str, ...], str]:
-    """Device, processes, threads, versions and commit; and the trainings that share them."""
+    """Return which trainings ran on which machine.
+
+    Returns:
+        The names of the trainings, by device, processes, threads, versions and commit.
+    """
     columns = ["device", "processes", "threads", "versions", "commit"]
     cells = trainings(context.records.cells).astype(object).fillna(NONE)
-    shared = cells.groupby(columns, sort=False)
-    return {
-        where: "all" if len(shared) == 1 else ", ".join(of.system + " on " + of.corpus)
-        for where, of in shared
-    }
+    machines = cells.groupby(columns, sort=False)
+    names = {}
+    for machine, on_machine in machines:
+        is_only_machine = len(machines) == 1
+        rows = on_machine.system + " on " + on_machine.corpus
+        names[machine] = "all" if is_only_machine else ", ".join(rows)
+    return names
 
 
 def _files(corpus: Corpus, synthetic: Mapping[str, SyntheticText]) -> Iterator[tuple[str, ...]]:
