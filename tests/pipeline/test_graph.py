@@ -159,8 +159,9 @@ def test_copying_files_takes_one_thread_and_no_gpu(stages):
 
 
 def test_the_files_of_an_external_system_are_settings_of_translate(stages):
-    files = stages["translate@online-a-own-1"].parameters["cells.online-a.own.translations"]
-    assert files == {"held-out": {"path": "inputs/external/a.de", "sha256": 64 * "a"}}
+    translations = stages["translate@online-a-own-1"].parameters["cells.online-a.own.translations"]
+    files = {"held-out": {"path": "inputs/external/a.de", "sha256": 64 * "a"}}
+    assert translations == {"seed": 1, "files": files}
     for name in ("train@online-a-own-1", "score@online-a-own-1"):
         assert "cells.online-a.own.translations" not in stages[name].parameters
 
