@@ -105,15 +105,16 @@ def test_vocabularies_that_are_not_named_leave_the_folder_that_binarize_depends_
     assert removed[0].exists()
 
 
-def test_a_synthetic_text_that_is_not_named_leaves_the_folder_that_clean_depends_on(project):
-    kept, removed = project / "data/raw/own/given/a", project / "data/raw/own/synthetic.gone/a"
+@pytest.mark.parametrize("name", ["synthetic.gone", "made.gone"], ids=["now", "in 1.0"])
+def test_a_synthetic_text_that_is_not_named_leaves_the_folder_that_clean_depends_on(project, name):
+    kept, removed = project / "data/raw/own/given/a", project / "data/raw/own" / name / "a"
     for path in (kept, removed):
         path.parent.mkdir(parents=True)
         path.write_text("12345")
     settings = load(project / "params.yaml")
     set_aside(settings, project)
     assert kept.exists() and not removed.parent.exists()
-    assert (project / "work/removed/data/raw/own/synthetic.gone/a").exists()
+    assert (project / "work/removed/data/raw/own" / name / "a").exists()
 
 
 def test_seeds_that_are_not_named_leave_the_models_that_init_weights_depends_on(project):
