@@ -70,7 +70,7 @@ def compare(given: argparse.Namespace) -> None:
     import torch
 
     from bleuprint.config.experiment import load
-    from bleuprint.config.paths import Cell, folder
+    from bleuprint.config.paths import Run, folder
     from bleuprint.config.system import LengthPenalty
     from bleuprint.dataset.binarized import BinaryCorpus
     from bleuprint.decoding.translate import create_engine
@@ -83,7 +83,7 @@ def compare(given: argparse.Namespace) -> None:
     name = f"test.{given.test}" if given.test else tests[0]
     side = corpus.side(name, corpus.source)
     sources = [side[row].tolist() for row in range(len(side))]
-    cell = Cell(given.system, given.corpus, settings.seeds[0])
+    cell = Run(given.system, given.corpus, settings.seeds[0])
     model = load_model(cell.models / "averaged", corpus)
     for beam in given.beams:
         own = settings.system_on(given.system, given.corpus).decode

@@ -39,7 +39,7 @@ def measure(given: argparse.Namespace) -> None:
     import torch
 
     from bleuprint.config.experiment import load
-    from bleuprint.config.paths import Cell, folder
+    from bleuprint.config.paths import Run, folder
     from bleuprint.dataset.binarized import BinaryCorpus
     from bleuprint.dataset.subwords.vocabulary import EOS, SPECIALS
     from bleuprint.decoding.translate import create_engine
@@ -48,7 +48,7 @@ def measure(given: argparse.Namespace) -> None:
     torch.set_num_threads(given.threads)
     settings = load()
     corpus = BinaryCorpus(folder(given.corpus, "binary"))
-    cell = Cell(given.system, given.corpus, settings.seeds[0])
+    cell = Run(given.system, given.corpus, settings.seeds[0])
     model = load_model(cell.models / "averaged", corpus)
     units = len(corpus.segmentation(corpus.source).vocabulary)
     draw = np.random.default_rng(1)

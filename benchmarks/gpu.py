@@ -52,7 +52,7 @@ import torch
 
 import gpu_decoding
 import gpu_training
-from bleuprint.config.paths import Cell
+from bleuprint.config.paths import Run
 from bleuprint.runtime.code import commit
 from bleuprint.runtime.distributed.group import Group
 from bleuprint.runtime.files import read_json, write_json
@@ -63,7 +63,7 @@ from toolkits import ROOT, own_environment, prepare, read_recipe, run_stage
 
 Figures: TypeAlias = Iterator[tuple[list[str], Callable[[], Any]]]  # names, and measurements
 
-CELL = Cell("transformer-tiny", "multi30k-en-de", 1)
+RUN = Run("transformer-tiny", "multi30k-en-de", 1)
 PUBLISHED = 41.02  # BLEU on lower-cased tokens of flickr2016, Wu et al. 2021
 
 
@@ -189,14 +189,14 @@ def run_tests(given: argparse.Namespace) -> Figures:
 def multi30k(given: argparse.Namespace) -> Figures:
     """The stages' seconds, validation losses and scores."""
     recipe = read_recipe("multi30k")
-    recipe["corpora"] = {CELL.corpus: recipe["corpora"][CELL.corpus]}
+    recipe["corpora"] = {RUN.corpus: recipe["corpora"][RUN.corpus]}
     if given.max_updates:
-        train = recipe["systems"][CELL.system]["train"]
+        train = recipe["systems"][RUN.system]["train"]
         train |= {"max_updates": given.max_updates, "validate_every": given.max_updates}
         train["checkpoint_every"] = max(1, given.max_updates // 10)
     given.scratch.mkdir(parents=True, exist_ok=True)
-    yield ["prepare"], partial(seconds, prepare, given.scratch, recipe, CELL.corpus)
-    command = [sys.executable, str(ROOT / "stages" / "train.py"), *map(str, CELL)]
+    yield ["prepare"], partial(seconds, prepare, given.scratch, recipe, RUN.corpus)
+    command = [sys.executable, str(ROOT / "stages" / "train.py"), *map(str, RUN)]
     variables, cwd = own_environment(), given.scratch
     with subprocess.Popen(
         command, cwd=cwd, env=variables, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
@@ -209,9 +209,9 @@ def multi30k(given: argparse.Namespace) -> Figures:
     if process.returncode:
         return
     for stage in ("average", "translate", "score"):
-        yield [stage], partial(seconds, run_stage, given.scratch, stage, *CELL)
+        yield [stage], partial(seconds, run_stage, given.scratch, stage, *RUN)
     yield ["published", "bleu"], lambda: PUBLISHED
-    if (scores := given.scratch / CELL.results / "scores.json").exists():
+    if (scores := given.scratch / RUN.results / "scores.json").exists():
         for test, scored in read_json(scores).items():
             yield [test], partial(bleu, scored)
 
@@ -226,14 +226,14 @@ def timing(project: Path, status: int) -> dict[str, Any]:
     """Of the training that has just ended."""
     if status:
         raise RuntimeError(f"stages/train.py ended with status {status}")
-    files = (project / CELL.timings).glob("train-*.json")
+    files = (project / RUN.timings).glob("train-*.json")
     found: dict[str, Any] = read_json(max(files, key=lambda path: path.stat().st_mtime))
     return found
 
 
 def bleu(scored: dict[str, Any]) -> dict[str, float]:
     """BLEU by sacreBLEU's default and by all variants."""
-    measured = {each["measure"]: each["value"] for each in scored["measures"] if not each["group"]}
+    measured = {each["metric"]: each["value"] for each in scored["metrics"] if not each["group"]}
     return {
         "sacrebleu": measured["bleu"],
         **{name: measured[name] for name in bleu_variants.VARIANTS},
@@ -244,7 +244,7 @@ PARTS: dict[str, Callable[[argparse.Namespace], Figures]] = {
     "tests": run_tests,
     "train": gpu_training.figures,
     "multi30k": multi30k,
-    "decode": lambda given: gpu_decoding.figures(given, CELL),
+    "decode": lambda given: gpu_decoding.figures(given, RUN),
 }
 
 if __name__ == "__main__":

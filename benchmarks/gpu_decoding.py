@@ -23,7 +23,7 @@ import torch
 
 import annotated
 from bleuprint.config.experiment import load
-from bleuprint.config.paths import Cell, folder
+from bleuprint.config.paths import Run, folder
 from bleuprint.config.system import Decode
 from bleuprint.dataset.binarized import BinaryCorpus
 from bleuprint.dataset.subwords.vocabulary import Vocabulary
@@ -50,7 +50,7 @@ class Task(NamedTuple):
     decode: Decode
 
 
-def figures(given: argparse.Namespace, cell: Cell) -> Iterator[tuple[list[str], Callable[[], Any]]]:
+def figures(given: argparse.Namespace, cell: Run) -> Iterator[tuple[list[str], Callable[[], Any]]]:
     """The name and the measurement of each; `cell` is that of multi30k in --scratch."""
     tasks = {name: partial(drawn, name, given) for name in given.sizes or ("tiny", "base")}
     if (given.scratch / cell.models / "averaged").exists():
@@ -130,7 +130,7 @@ def ctranslate2(task: Task, device: torch.device) -> Callable[[], Outputs]:
     return translate
 
 
-def trained(given: argparse.Namespace, cell: Cell) -> Task:
+def trained(given: argparse.Namespace, cell: Run) -> Task:
     corpus = BinaryCorpus(given.scratch / folder(cell.corpus, "binary"))
     decode = load(given.scratch / "params.yaml").system_on(cell.system, cell.corpus).decode
     source, target = (

@@ -45,7 +45,7 @@ from pathlib import Path
 from runpy import run_path
 from typing import Any
 
-from bleuprint.config.paths import Cell, folder
+from bleuprint.config.paths import Run, folder
 from bleuprint.dataset.binarized import BinaryCorpus
 from bleuprint.runtime import processor
 from bleuprint.runtime.files import read_json
@@ -125,7 +125,7 @@ def compare(given: argparse.Namespace) -> None:
                     own = ("--size", given.size, "--products", contestant.precision)
                     rates[contestant.precision].append(trial.call_own("train.py", *own)["gflops"])
                 contestant.speeds.append(contestant.train(trial))
-        (measured,) = (project / Cell("float32", CORPUS, 1).timings).glob("train-*.json")
+        (measured,) = (project / Run("float32", CORPUS, 1).timings).glob("train-*.json")
         timing = read_json(measured)
     machine = {"cpu": timing["device"], "threads": given.threads, "commit": timing["commit"]}
     settings = {"max_tokens": BATCH_TOKENS, "updates": given.updates, "rounds": given.rounds}

@@ -65,10 +65,10 @@ _BANDS: Mapping[str, tuple[tuple[str, ...], ...]] = {
         ("dedup",),
         ("filter",),
         ("split",),
-        ("tokenize", "describe_tests"),
+        ("tokenize", "test_stats"),
         ("learn_vocabulary",),
         ("binarize",),
-        ("", "describe_corpus"),
+        ("", "corpus_stats"),
     ),
     "for each cell: a system, a corpus, a seed": (
         ("train",),
@@ -171,7 +171,7 @@ def graph_svg() -> str:
 
 def table_svg(records: pd.DataFrame) -> str:
     """The table of BLEU as in a paper, each interval drawn beside its score. One seed, one test."""
-    records = records[(records.measure == "bleu") & (records.group == "")]
+    records = records[(records.metric == "bleu") & (records.group == "")]
     corpora, systems = records.corpus.unique(), records.system.unique()
     width, first, column = 150 + 330 * len(corpora), 130, 330
     bottom = 62 + 26 * len(systems)
@@ -182,7 +182,7 @@ def table_svg(records: pd.DataFrame) -> str:
         parts.append(_text(left + 150, 32, corpus, "middle", "bold"))
         for x, name in ((58, "BLEU"), (165, "95 % interval"), (290, "difference")):
             parts.append(_text(left + x, 50, name, "end" if x == 58 else "middle", "soft"))
-        low, high = of_corpus.low.min() // 5 * 5, -(-of_corpus.high.max() // 5) * 5
+        low, high = of_corpus.ci_low.min() // 5 * 5, -(-of_corpus.ci_high.max() // 5) * 5
         for line, record in enumerate(of_corpus.itertuples()):
             y = 80 + 26 * line
             best = ("bold",) if record.value == of_corpus.value.max() else ()
@@ -205,7 +205,7 @@ def _rules(width: float, *heights: float) -> Iterator[str]:
 
 
 def _scores(record: Any) -> tuple[float, float, float]:
-    return record.low, record.value, record.high
+    return record.ci_low, record.value, record.ci_high
 
 
 def _difference(record: Any) -> str:

@@ -8,7 +8,7 @@ from bleuprint.training.averaging import average
 
 
 def main() -> None:
-    cell = stage_args.trained_cell(__doc__)
+    cell = stage_args.trained_run(__doc__)
     settings = load_resolved().system_on(cell.system, cell.corpus).average
     with working(f"average {cell}"):
         average(cell.models / "checkpoints", settings, cell.models / "averaged")

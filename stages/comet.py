@@ -4,13 +4,13 @@ from bleuprint.config.experiment import load_resolved
 from bleuprint.pipeline import stage_args
 from bleuprint.runtime.errors import run
 from bleuprint.runtime.progress import working
-from bleuprint.scoring.comet import score_cell
+from bleuprint.scoring.comet import score_run
 
 
 def main() -> None:
-    cell = stage_args.cell(__doc__)
+    cell = stage_args.translated_run(__doc__)
     with working(f"comet {cell}"):
-        score_cell(load_resolved(), *cell)
+        score_run(load_resolved(), *cell)
 
 
 if __name__ == "__main__":

@@ -2,7 +2,7 @@
 
 from bleuprint.config import paths
 from bleuprint.config.experiment import load_resolved
-from bleuprint.corpus.directions import join_ledgers
+from bleuprint.corpus.directions import join_filter_stats
 from bleuprint.corpus.download.download import download_corpus
 from bleuprint.corpus.download.fetch import source_of_environment
 from bleuprint.pipeline import stage_args
@@ -16,9 +16,9 @@ def main() -> None:
     source = source_of_environment()
     for part, pair in corpus.pairs(name).items():
         raw = TextFolder(paths.given(part), *pair.languages)
-        download_corpus(part, pair.files, raw, paths.ledger(part, "download"), source)
+        download_corpus(part, pair.files, raw, paths.filter_stats(part, "download"), source)
     if corpus.directions:
-        join_ledgers(name, corpus, "download")
+        join_filter_stats(name, corpus, "download")
 
 
 if __name__ == "__main__":

@@ -2,7 +2,7 @@
 
 from bleuprint.config import paths
 from bleuprint.config.experiment import load_resolved
-from bleuprint.config.paths import Cell
+from bleuprint.config.paths import Run
 from bleuprint.pipeline import stage_args
 from bleuprint.runtime.errors import run
 from bleuprint.runtime.files import whole_folder
@@ -16,7 +16,7 @@ def main() -> None:
     assert init_from is not None and init_from.cell is not None, "a stage for init_from alone"
     with whole_folder(paths.init_weights(name)) as weights:
         for seed in settings.seeds:
-            copy_model(Cell(*init_from.cell, seed), weights / str(seed))
+            copy_model(Run(*init_from.cell, seed), weights / str(seed))
 
 
 if __name__ == "__main__":

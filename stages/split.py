@@ -2,7 +2,7 @@
 
 from bleuprint.config import paths
 from bleuprint.config.experiment import load_resolved
-from bleuprint.corpus.directions import join_ledgers, join_split
+from bleuprint.corpus.directions import join_filter_stats, join_split
 from bleuprint.corpus.split import split_folder
 from bleuprint.pipeline import stage_args
 from bleuprint.runtime import environment
@@ -16,10 +16,10 @@ def main() -> None:
     workers = environment.workers()
     for part, pair in corpus.pairs(name).items():
         before = TextFolder(paths.folder(part, "filter"), *pair.languages)
-        to = paths.folder(part, "split"), paths.ledger(part, "split")
+        to = paths.folder(part, "split"), paths.filter_stats(part, "split")
         split_folder(part, pair.split, pair.dedup.decontaminate, before, *to, workers)
     if corpus.directions:
-        join_ledgers(name, corpus, "split", join_split(name, corpus))
+        join_filter_stats(name, corpus, "split", join_split(name, corpus))
 
 
 if __name__ == "__main__":

@@ -11,10 +11,10 @@ from bleuprint.runtime.errors import run
 
 
 def main() -> None:
-    cell = stage_args.trained_cell(__doc__)  # ends here if it is left out
-    from bleuprint.pipeline.train_stage import train_cell  # loads torch, which takes seconds
+    cell = stage_args.trained_run(__doc__)  # ends here if it is left out
+    from bleuprint.pipeline.train_stage import train_run  # loads torch, which takes seconds
 
-    train_cell(cell)
+    train_run(cell)
 
 
 if __name__ == "__main__":

@@ -14,7 +14,7 @@ from bleuprint.runtime.errors import run
 
 
 def main() -> None:
-    cell = stage_args.cell(__doc__)  # ends here if it is left out
+    cell = stage_args.translated_run(__doc__)  # ends here if it is left out
     settings = load_resolved()
     if cell.system in settings.external:
         copy_translations(settings, cell)

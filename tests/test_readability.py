@@ -26,7 +26,7 @@ LIMITS = {
         "tuple_assignments": 24,
         "star_packed": 2,
     },
-    "cells": {
+    "runs": {
         "walrus": 11,
         "tuple_assignments": 11,
     },

@@ -15,7 +15,7 @@ import pandas as pd
 from bleuprint.config.experiment import load
 from bleuprint.config.published import Published
 from bleuprint.report import frame
-from bleuprint.report.score_frame import by_test_set, of_measure, score_frame
+from bleuprint.report.score_frame import by_test_set, of_metric, score_frame
 from bleuprint.report.table import NONE
 
 # In "On real text", in this order.
@@ -64,23 +64,23 @@ def published(recipe: str, root: Path) -> Iterator[str]:
             & (scores.corpus == number.corpus)
             & (scores.test == number.test)
         )
-        cells = records.cells[records.cells.system == number.system]
+        cells = records.runs[records.runs.system == number.system]
         cells = cells[cells.corpus == number.corpus]
         yield from _published(recipe, number, scores[is_here], _minutes(cells))
 
 
 def _published(recipe: str, number: Published, scores: pd.DataFrame, minutes: str) -> Iterator[str]:
     """A line for BLEU, counted as it was published, and one for perplexity."""
-    measure = "bleu" if number.scored == "sacrebleu" else number.scored
+    metric = "bleu" if number.scored == "sacrebleu" else number.scored
     both = {
-        measure: (f"BLEU ({number.scored})", number.bleu),
+        metric: (f"BLEU ({number.scored})", number.bleu),
         "perplexity": ("perplexity", number.perplexity),
     }
     for key, (name, printed) in both.items():
         if printed is None:
             continue
         form = ".2f" if key == "perplexity" else ".1f"
-        for row in of_measure(scores, key).itertuples():
+        for row in of_metric(scores, key).itertuples():
             cells = (
                 f"{number.corpus} {number.test}, {name}",
                 f"{number.name}, {number.source}; here `{number.system}`",
@@ -99,7 +99,7 @@ def _recipe(line: re.Match[str], root: Path) -> str:
     if records is None:
         return line[0]
     tests = [of_test for _, _, of_test in by_test_set(score_frame(records))]
-    bleu = [list(of_measure(of_test, "bleu").itertuples()) for of_test in tests]
+    bleu = [list(of_metric(of_test, "bleu").itertuples()) for of_test in tests]
     rows = max(bleu, key=lambda rows: rows[0].lines)  # of the largest test set
     text = f"{rows[0].row} {rows[0].score}"
     others = [row for row in rows if not isnan(row.difference)]
@@ -107,7 +107,7 @@ def _recipe(line: re.Match[str], root: Path) -> str:
         best = max(others, key=lambda row: row.difference)
         text += f"; {best.row} {best.floor or best.change.partition(' p')[0]}"
     link = "above" if recipe == DEFAULT else f"[table](reports/{recipe}/table.md)"
-    return f"| {' | '.join((*cells[:2], text, _minutes(records.cells), link))} |"
+    return f"| {' | '.join((*cells[:2], text, _minutes(records.runs), link))} |"
 
 
 def _minutes(cells: pd.DataFrame) -> str:

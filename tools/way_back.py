@@ -57,23 +57,22 @@ def figures(recipe: str, root: Path) -> Iterator[Figure]:
     """Scores, intervals, differences, means and deviations over seeds, perplexities, published."""
     records = frame.read(report_of(recipe, root), report_of(recipe, root).parent)
     rows = records.frame()
-    rows = rows[(rows.group == "") & rows.outside.isna()]
-    for (system, corpus, test, measure), of in rows.groupby(
-        ["system", "corpus", "test", "measure"]
-    ):
+    rows = rows[(rows.group == "") & rows.external.isna()]
+    for (system, corpus, test, metric), of in rows.groupby(["system", "corpus", "test", "metric"]):
         cost = of.train_seconds.sum() / 60
         commit = ", ".join(sorted(set(of.commit.dropna().str[:10])))
-        digits = 2 if "perplexity" in measure else 1
+        digits = 2 if "perplexity" in metric else 1
         signed = {"mean difference": of.difference.mean()}
         plain = {"mean": of.value.mean(), "standard deviation": of.value.std()}
         for row in of.itertuples():
             plain |= {
-                f"{name}, seed {row.seed}": getattr(row, name) for name in ("value", "low", "high")
+                f"{name}, seed {row.seed}": getattr(row, name)
+                for name in ("value", "ci_low", "ci_high")
             }
         for sign, numbers in (("+", signed), ("", plain)):
             for name, number in numbers.items():
                 if pd.notna(number):
-                    entry = f"{system}, {corpus}, {test}: {measure}, {name}"
+                    entry = f"{system}, {corpus}, {test}: {metric}, {name}"
                     yield Figure(f"{number:{sign}.{digits}f}", recipe, system, entry, commit, cost)
     validated = pd.read_csv(report_of(recipe, root).with_name("validation.csv"))
     for row in validated.itertuples():

@@ -16,7 +16,7 @@ end_at_once()
 def results(path: "str | Path" = ".") -> "pd.DataFrame":
     """The results of the project in the folder `path`, of its last report, as a DataFrame.
 
-    A row for each measure of a system, corpus, seed and test set, with the facts of its training;
+    A row for each metric of a system, corpus, seed and test set, with the facts of its training;
     docs/report.md lists the columns. Warns if params.yaml has changed since the report was made.
     Raises UserError if there is no report, or if results.json contradicts itself.
     """

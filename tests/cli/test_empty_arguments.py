@@ -38,7 +38,7 @@ LINES = [*command_lines()]
 def test_all_commands_with_values_are_tried():
     assert {line[0] for line, _ in LINES} >= {
         *("verify", "compare", "release", "export", "translate", "serve", "ui", "inspect"),
-        *("new-corpus", "record"),
+        *("new-corpus", "sync"),
     }
 
 

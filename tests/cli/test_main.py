@@ -192,7 +192,7 @@ def test_a_closed_standard_output_is_no_error_but_of_a_translation(project):
 
 
 def test_elsewhere_than_at_the_root_that_is_the_error(project):
-    for command in (["table"], ["check"], ["plan"], ["record"], ["verify", "HEAD"]):
+    for command in (["table"], ["check"], ["plan"], ["sync"], ["verify", "HEAD"]):
         error = run(project / "inputs", *COMMAND, *command, status=1)
         assert error == "bleuprint: error: params.yaml: no such file; run from the project's root\n"
     assert not (project / "inputs" / "work").exists()

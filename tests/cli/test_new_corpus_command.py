@@ -122,7 +122,7 @@ def test_text_that_the_tokenizer_changes_is_noted(project, capsys):
     new_corpus(project, pairs)
     run("bleuprint new-corpus inputs/mine.en inputs/mine.de")
     said = capsys.readouterr().err
-    assert re.search(r"note: reachable BLEU of the test set is \d\d\.\d \(tokenize -\d", said)
+    assert re.search(r"note: BLEU ceiling of the test set is \d\d\.\d \(tokenize -\d", said)
     assert "with vocabulary.sentencepiece restores all text" in said
 
 
@@ -291,7 +291,7 @@ def test_lines_too_short_for_bleu_are_named(project, capsys):
     new_corpus(project, pairs, languages=("en", "chr"), names=("mine.en", "mine.de"))
     run("bleuprint new-corpus inputs/mine.en inputs/mine.de --languages en chr")
     said = capsys.readouterr().err
-    assert "note: reachable BLEU of the test set is 0.0 (line length -100.0): BLEU needs" in said
+    assert "note: BLEU ceiling of the test set is 0.0 (line length -100.0): BLEU needs" in said
     assert "compare systems by chrF2" in said
 
 

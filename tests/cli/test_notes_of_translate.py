@@ -97,7 +97,7 @@ def given(tmp_path, monkeypatch):
     decode = SimpleNamespace(beam=4)
     settings = SimpleNamespace(system_on=lambda *_: SimpleNamespace(decode=decode))
     monkeypatch.setattr(translate, "load", lambda: settings)
-    monkeypatch.setattr(translate.options, "trained_cell", lambda *_: "cell")
+    monkeypatch.setattr(translate.options, "trained_run", lambda *_: "cell")
     defaults = {"system": "small", "corpus": "news", "beam": None, "n_best": None}
 
     def arguments(**changes):

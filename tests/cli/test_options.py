@@ -11,7 +11,7 @@ from bleuprint.cli.options import chosen_search
 
 CELL = {"system": "small", "corpus": "news", "seed": None}
 SEARCH = {**CELL, "direction": None, "beam": None}
-OF_CELL = "--system small --corpus news"
+OF_RUN = "--system small --corpus news"
 
 # What a command line gives; `computes`: whether the process starts again with torch's settings.
 GIVEN = {
@@ -19,8 +19,8 @@ GIVEN = {
     "check --schema": {"computes": False, "schema": True},
     "plan": {"computes": False},
     "reproduce": {"computes": False},
-    "record": {"computes": False, "begin": None},
-    "record --begin train@a digest data/a": {
+    "sync": {"computes": False, "begin": None},
+    "sync --begin train@a digest data/a": {
         "computes": False,
         "begin": ["train@a", "digest", "data/a"],
     },
@@ -51,14 +51,14 @@ GIVEN = {
         "languages": ["de", "en"],
         "columns": ["2", "German"],
     },
-    f"translate {OF_CELL}": {
+    f"translate {OF_RUN}": {
         **SEARCH,
         "computes": True,
         "files": [],
         "alignment": None,
         "n_best": None,
     },
-    f"translate a b {OF_CELL} --seed 7 --direction en-de --beam 9 --alignment links --n-best 3": {
+    f"translate a b {OF_RUN} --seed 7 --direction en-de --beam 9 --alignment links --n-best 3": {
         "computes": True,
         "files": ["a", "b"],
         "system": "small",
@@ -69,8 +69,8 @@ GIVEN = {
         "alignment": "links",
         "n_best": 3,
     },
-    f"serve {OF_CELL}": {**SEARCH, "computes": True, "port": 8000},
-    f"serve {OF_CELL} --seed 7 --direction en-de --beam 9 --port 0": {
+    f"serve {OF_RUN}": {**SEARCH, "computes": True, "port": 8000},
+    f"serve {OF_RUN} --seed 7 --direction en-de --beam 9 --port 0": {
         "computes": True,
         "system": "small",
         "corpus": "news",
@@ -81,13 +81,13 @@ GIVEN = {
     },
     "ui": {"computes": False, "port": 5000},
     "ui --port 65535": {"computes": False, "port": 65_535},
-    f"export folder {OF_CELL}": {
+    f"export folder {OF_RUN}": {
         **CELL,
         "computes": False,
         "folder": "folder",
         "precision": "float32",
     },
-    f"export folder {OF_CELL} --seed 7 --precision int8": {
+    f"export folder {OF_RUN} --seed 7 --precision int8": {
         "computes": False,
         "folder": "folder",
         "system": "small",
@@ -145,20 +145,20 @@ def test_what_a_command_line_gives(line):
         ("inspect news --seed -1", "argument --seed: '-1' is not a whole number from 0"),
         ("compare a b --sentences 0", "argument --sentences: '0' is not a whole number from 1"),
         (
-            f"translate {OF_CELL} --n-best 0",
+            f"translate {OF_RUN} --n-best 0",
             "argument --n-best: '0' is not a whole number from 1",
         ),
-        (f"translate {OF_CELL} --beam 0", "argument --beam: '0' is not a whole number from 1 to"),
-        (f"serve {OF_CELL} --seed 1.5", "argument --seed: invalid int value: '1.5'"),
+        (f"translate {OF_RUN} --beam 0", "argument --beam: '0' is not a whole number from 1 to"),
+        (f"serve {OF_RUN} --seed 1.5", "argument --seed: invalid int value: '1.5'"),
         ("serve --corpus news", "the following arguments are required: --system"),
         ("export folder --system small", "the following arguments are required: --corpus"),
         (
-            f"export folder {OF_CELL} --precision int4",
+            f"export folder {OF_RUN} --precision int4",
             "argument --precision: invalid choice: 'int4'",
         ),
         ("new-corpus", "the following arguments are required: FILE"),
         ("new-corpus a --languages en", "argument --languages: expected 2 arguments"),
-        ("record --begin", "argument --begin: expected at least one argument"),
+        ("sync --begin", "argument --begin: expected at least one argument"),
     ],
 )
 def test_a_wrong_value_is_refused(capsys, line, said):
@@ -208,18 +208,18 @@ def test_a_release_is_of_the_system_and_corpus_that_are_named(calls, tmp_path, m
 
 def test_an_export_has_the_precision_that_is_named(calls):
     calls("bleuprint.cli.models.load", "settings")
-    calls("bleuprint.cli.options.trained_cell", "cell")
+    calls("bleuprint.cli.options.trained_run", "cell")
     exported = calls("bleuprint.serving.export.export")
-    run(f"export folder {OF_CELL} --precision int8")
+    run(f"export folder {OF_RUN} --precision int8")
     assert exported == [("settings", "cell", Path("folder"), "int8")]
 
 
 def test_a_server_has_the_search_the_port_and_the_direction_that_are_named(calls):
     calls("bleuprint.cli.models.load", "settings")
     calls("bleuprint.cli.options.chosen_search", "decode")
-    calls("bleuprint.cli.options.trained_cell", "cell")
+    calls("bleuprint.cli.options.trained_run", "cell")
     served = calls("bleuprint.serving.server.serve")
-    run(f"serve {OF_CELL} --port 8001 --direction de-en")
+    run(f"serve {OF_RUN} --port 8001 --direction de-en")
     assert served == [("settings", "cell", "decode", 8001, "de-en")]
 
 

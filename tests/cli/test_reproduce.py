@@ -59,7 +59,7 @@ def test_the_end_says_whether_it_is_the_committed_result(project):
     same, *after = ending(project)
     assert same.startswith("The committed result to the byte: dvc.lock and reports/ have not")
     assert len(after) == 3 and "reports/index.html" in after[0]
-    Path("reports/costs.csv").write_text(costs_csv(frame(*TWO_SYSTEMS).cells))
+    Path("reports/costs.csv").write_text(costs_csv(frame(*TWO_SYSTEMS).runs))
     assert ending(project) == [
         "The committed result to the byte: translations and scores are those of HEAD.",
         "Changed: reports/costs.csv. To keep it: git add reports && git commit",
@@ -69,7 +69,7 @@ def test_the_end_says_whether_it_is_the_committed_result(project):
     Path("params.yaml").write_text(params.replace("trial_run", "'trial_run' # ours"))
     git("commit", "-qam", "two")
     assert ending(project)[0].endswith("translations and scores are those of HEAD.")
-    better = changed(frame(*TWO_SYSTEMS), {"system": "small", "measure": "bleu"}, value=50.0)
+    better = changed(frame(*TWO_SYSTEMS), {"system": "small", "metric": "bleu"}, value=50.0)
     better.save(RESULTS)
     assert ending(project)[0] == (
         "Not the committed result: 3 of 6 differ. Where, and whether by chance: "

@@ -185,8 +185,8 @@ def test_an_entry_that_is_not_there_is_named_with_those_that_are(tmp_path):
         read(tmp_path).corpus("wmt")
 
 
-def test_two_cells_of_one_name_are_refused(tmp_path):
-    """DVC names a cell SYSTEM-CORPUS-SEED, and silently drops the first of two equal names."""
+def test_two_runs_of_one_name_are_refused(tmp_path):
+    """DVC names a run SYSTEM-CORPUS-SEED, and silently drops the first of two equal names."""
     text = PARAMS.replace("  own:\n", "  c: &c\n").replace("systems:\n", "  b-c: *c\nsystems:\n")
     text = text.replace("  base:\n", "  a: &a\n").replace("published:", "  a-b: *a\npublished:")
     with pytest.raises(UserError, match=r"called a-b-c: system a on corpus b-c and .*; rename"):

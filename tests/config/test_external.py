@@ -2,9 +2,9 @@
 
 import pytest
 
-from bleuprint.config.cells import cells_of, rows_of, scored_cells, settings_sha256
 from bleuprint.config.experiment import load_resolved
-from bleuprint.config.paths import Cell
+from bleuprint.config.paths import Run
+from bleuprint.config.runs import rows_of, runs_of, scored_runs, settings_sha256
 from bleuprint.runtime.errors import UserError
 from params import PARAMS, read, write_resolved
 
@@ -33,15 +33,15 @@ def test_an_external_system_has_files_and_no_model(tmp_path):
 
 def test_it_is_scored_once_whatever_the_number_of_seeds(tmp_path):
     settings = read(tmp_path, TEXT.replace("seeds: [1]", "seeds: [3, 1]"))
-    trained = [Cell("base", "own", 3), Cell("base", "own", 1)]
-    assert cells_of(settings) == trained
-    assert scored_cells(settings) == [*trained, Cell("online-a", "own", 3)]
+    trained = [Run("base", "own", 3), Run("base", "own", 1)]
+    assert runs_of(settings) == trained
+    assert scored_runs(settings) == [*trained, Run("online-a", "own", 3)]
     assert settings.stage("score", "online-a", "own", 1) == "score@online-a-own-3"
 
 
 def test_the_table_has_its_scores_beside_each_seed(tmp_path):
     settings = read(tmp_path, TEXT.replace("seeds: [1]", "seeds: [3, 1]"))
-    assert rows_of(settings)[2:] == [Cell("online-a", "own", 3), Cell("online-a", "own", 1)]
+    assert rows_of(settings)[2:] == [Run("online-a", "own", 3), Run("online-a", "own", 1)]
 
 
 def test_stages_read_the_same_settings(tmp_path):
@@ -54,7 +54,7 @@ def test_stages_read_the_same_settings(tmp_path):
 
 
 def test_each_section_has_a_value_for_dvc(tmp_path):
-    cells = read(tmp_path, TEXT).resolved()["cells"]
+    cells = read(tmp_path, TEXT).resolved()["runs"]
     external = cells["online-a"]["own"]
     assert [external[section] for section in ("model", "train", "average", "decode")] == 4 * [False]
     assert external["arithmetic"] is False
@@ -73,13 +73,13 @@ def test_it_may_have_other_files_on_each_corpus(tmp_path):
 
 
 def test_settings_of_systems_are_known_by_the_same_fingerprint_without(tmp_path):
-    cell = Cell("base", "own", 1)
+    cell = Run("base", "own", 1)
     before = settings_sha256(read(tmp_path), cell)
     settings = read(tmp_path, TEXT)
     assert settings_sha256(settings, cell) == before
-    row = settings_sha256(settings, Cell("online-a", "own", 1))
+    row = settings_sha256(settings, Run("online-a", "own", 1))
     other = read(tmp_path, TEXT.replace(64 * "a", 64 * "b"))
-    assert len({before, row, settings_sha256(other, Cell("online-a", "own", 1))}) == 3
+    assert len({before, row, settings_sha256(other, Run("online-a", "own", 1))}) == 3
 
 
 @pytest.mark.parametrize(
@@ -151,7 +151,7 @@ def test_dvc_is_told_which_seed_stands_for_an_external_system(tmp_path, first):
     assert TEXT.count("seeds: [1]") == 1
     text = TEXT.replace("seeds: [1]", f"seeds: [{first}, 3]")
     settings = read(tmp_path, text)
-    written = settings.resolved()["cells"]["online-a"]["own"]["translations"]
+    written = settings.resolved()["runs"]["online-a"]["own"]["translations"]
     assert written["seed"] == first
     assert list(written["files"]) == ["held-out"]
     write_resolved(tmp_path)

@@ -4,9 +4,9 @@ from dataclasses import replace
 
 import pytest
 
-from bleuprint.config.cells import cells_of
 from bleuprint.config.experiment import Settings, load, load_resolved
 from bleuprint.config.paths import RESOLVED
+from bleuprint.config.runs import runs_of
 from bleuprint.runtime.errors import UserError
 from bleuprint.runtime.files import write_json
 from bleuprint.runtime.fingerprint import of_settings
@@ -55,7 +55,7 @@ def test_a_system_has_other_settings_on_a_corpus(tmp_path):
     assert (some.train.label_smoothing, base.train.label_smoothing) == (0.2, 0.1)
     assert (some.average.best, some.average.last) == (1, None)
     assert some.model == base.model
-    assert ("some", "own", 1) not in cells_of(settings)
+    assert ("some", "own", 1) not in runs_of(settings)
     assert "some" not in settings.systems_on("own")
     message = "some is not trained on own; systems.some.corpora has: other"
     with pytest.raises(UserError, match=f"^params.yaml: {message}$"):
@@ -202,5 +202,5 @@ def test_resolved_settings_are_read_back(tmp_path, path):
 def test_what_is_not_set_is_left_out(tmp_path):
     """So that a new optional setting makes nothing out of date."""
     settings: Settings = read(tmp_path)
-    train = settings.resolved()["cells"]["base"]["own"]["train"]
+    train = settings.resolved()["runs"]["base"]["own"]["train"]
     assert "patience" not in train and train["max_updates"] == 10

@@ -32,9 +32,9 @@ def test_a_system_may_start_from_another(tmp_path):
     assert settings.stage("train", "fine", "more", 1) == "train@fine-more-1"
     # as users write it, for MLflow and for DVC
     assert dotted(settings.system("fine"))["train.init_from.system"] == "base"
-    cell = settings.resolved()["cells"]["fine"]["more"]
+    cell = settings.resolved()["runs"]["fine"]["more"]
     assert cell["train"]["init_from"] == {"system": "base", "corpus": "own"}
-    assert "init_from" not in settings.resolved()["cells"]["base"]["own"]["train"]
+    assert "init_from" not in settings.resolved()["runs"]["base"]["own"]["train"]
 
 
 def test_a_corpus_has_the_vocabulary_of_another(tmp_path):

@@ -6,7 +6,7 @@ import pytest
 
 from bleuprint.config import paths
 from bleuprint.config.experiment import load_resolved
-from bleuprint.config.paths import Cell
+from bleuprint.config.paths import Run
 from bleuprint.runtime.errors import UserError
 from params import PARAMS, read
 
@@ -14,7 +14,7 @@ ROOT = Path("elsewhere")
 
 
 def test_the_folders_of_a_training():
-    cell = Cell("small", "news-en-de", 7)
+    cell = Run("small", "news-en-de", 7)
     assert cell.models == Path("models/small/news-en-de/7")
     assert cell.results == Path("results/small/news-en-de/7")
     assert cell.timings == Path("timings/small/news-en-de/7")
@@ -34,7 +34,7 @@ def test_the_folders_of_a_training():
         (paths.vocabulary("news", "other", ROOT), "elsewhere/data/bpe/news/shared"),
         (paths.fresh("tuned"), "data/starts/tuned/fresh"),
         (paths.init_weights("tuned"), "data/starts/tuned/weights"),
-        (paths.ledger("news", "clean", ROOT), "elsewhere/data/ledgers/news/clean.json"),
+        (paths.filter_stats("news", "clean", ROOT), "elsewhere/data/filter_stats/news/clean.json"),
         (paths.shards("news", "clean", ROOT), "elsewhere/work/shards/clean/news"),
     ],
     ids=str,
@@ -56,7 +56,7 @@ def test_an_experiment_without_systems_is_refused(tmp_path):
         read(tmp_path, text)
 
 
-def test_two_cells_of_one_name_are_refused(tmp_path):
+def test_two_runs_of_one_name_are_refused(tmp_path):
     """By hand: base-a on own, and base on a-own, are both called base-a-own."""
     start, end = PARAMS.index("  own:\n"), PARAMS.index("systems:\n")
     other = PARAMS[start:end].replace("  own:\n", "  a-own:\n", 1)
@@ -65,7 +65,7 @@ def test_two_cells_of_one_name_are_refused(tmp_path):
     with pytest.raises(UserError) as error:
         read(tmp_path, text)
     assert (
-        "two cells are called base-a-own: system base on corpus a-own and system base-a on corpus "
+        "two runs are called base-a-own: system base on corpus a-own and system base-a on corpus "
         "own; rename a system or a corpus"
     ) in str(error.value)
 

@@ -35,7 +35,7 @@ def test_a_citation_that_is_not_bibtex_is_refused(tmp_path, bibtex, rest):
 
 
 def test_two_numbers_of_one_kind_are_refused(tmp_path):
-    """They would be one cell of the table, which shows the second alone."""
+    """They would be one run of the table, which shows the second alone."""
     other = NUMBER.replace("bleu: 3", "bleu: 4")
     with pytest.raises(UserError, match=r"published\.1: a second number of A, x, own, held-"):
         read(tmp_path, published(NUMBER, other))

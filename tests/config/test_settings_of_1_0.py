@@ -14,7 +14,7 @@ MISSING = "missing"
 # What old dotted keys of the resolved settings are called now, as regular expressions. Each rule
 # applies to what the rules before it give.
 RENAMED = [
-    (r"^(cells\..*\.train)\.from\.", r"\1.init_from."),
+    (r"^(runs\..*\.train)\.from\.", r"\1.init_from."),
     (r"^made_texts\.", "synthetic."),
 ]
 
@@ -23,18 +23,18 @@ CHANGED = {
     # the recipe has its own test sets, so that this share is used by nothing: its default is shown
     ("iwslt14-de-en", "corpora.iwslt14-de-en.split.test"): (0.0, 0.05),
     # the page showed attention of every system, and now of those that ask for it
-    ("toy-sentence", "cells.toy.toy-sentence.decode.attention"): (MISSING, True),
-    ("toy-sentence", "cells.reader.toy-sentences.decode.attention"): (MISSING, True),
+    ("toy-sentence", "runs.toy.toy-sentence.decode.attention"): (MISSING, True),
+    ("toy-sentence", "runs.reader.toy-sentences.decode.attention"): (MISSING, True),
 }
 # Keys that 1.0.0 did not have, as regular expressions, and the only value that recipes have there.
 ADDED = {
     # only external systems have translations; DVC needs a value for each system
-    r"cells\.[^.]+\.[^.]+\.translations": False,
+    r"runs\.[^.]+\.[^.]+\.translations": False,
 }
 # Keys that only 1.0.0 had, and the only value that recipes had there.
 REMOVED = {
     # there is one engine
-    r"cells\.[^.]+\.[^.]+\.decode\.engine": "pytorch",
+    r"runs\.[^.]+\.[^.]+\.decode\.engine": "pytorch",
 }
 
 

@@ -4,8 +4,8 @@ import dataclasses
 
 import pytest
 
-from bleuprint.config.cells import settings_sha256
-from bleuprint.config.paths import Cell
+from bleuprint.config.paths import Run
+from bleuprint.config.runs import settings_sha256
 from bleuprint.config.synthetic import Noise
 from bleuprint.runtime.errors import UserError
 from params import PARAMS, read
@@ -48,7 +48,7 @@ def test_a_text_with_one_side(tmp_path):
     assert read(tmp_path).synthetic is None
     # other sampling is another text, and so another result
     other = read(tmp_path, TEXT.replace("corpus: own}", "corpus: own, sampling: {}}"))
-    assert len({settings_sha256(each, Cell("base", "more", 1)) for each in (settings, other)}) == 2
+    assert len({settings_sha256(each, Run("base", "more", 1)) for each in (settings, other)}) == 2
 
 
 @pytest.mark.parametrize(
@@ -105,7 +105,7 @@ def test_what_is_done_besides_beam_search_is_described(tmp_path):
     assert noisy.how == "drop 0.25, blank 0.1, shuffle 3"
 
 
-def test_a_cell_that_is_left_out_translates_nothing(tmp_path):
+def test_a_run_that_is_left_out_translates_nothing(tmp_path):
     other = "  other:\n    <<: *base\n    corpora: {more: {}}\npublished:"
     text = TEXT.replace("  base:\n", "  base: &base\n").replace("published:", other)
     with pytest.raises(UserError, match="corpus: other is not trained on 'own'"):

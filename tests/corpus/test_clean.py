@@ -17,9 +17,9 @@ class Shout(Edit):
 
 def run(tmp_path, edits=EDITS, shards=1):
     raw = TextFolder(tmp_path / "raw", "de", "en")
-    out, ledger = tmp_path / "clean", tmp_path / "ledger.json"
-    run_sharded(Cleaning("c", raw, out, ledger, edits), tmp_path / "shards", shards)
-    return TextFolder(out, "de", "en"), json.loads(ledger.read_text())["sets"]
+    out, filter_stats = tmp_path / "clean", tmp_path / "filter_stats.json"
+    run_sharded(Cleaning("c", raw, out, filter_stats, edits), tmp_path / "shards", shards)
+    return TextFolder(out, "de", "en"), json.loads(filter_stats.read_text())["sets"]
 
 
 @pytest.mark.parametrize("shards", [1, 2, 3])
@@ -73,7 +73,7 @@ def test_nothing_left_is_an_error_and_leaves_nothing(tmp_path):
     counts = "1 pair in, 0 out; dropped by empty_side 1"
     with pytest.raises(UserError, match=f"^corpus c: nothing left of train after clean: {counts}$"):
         run(tmp_path)
-    assert not (tmp_path / "clean").exists() and not (tmp_path / "ledger.json").exists()
+    assert not (tmp_path / "clean").exists() and not (tmp_path / "filter_stats.json").exists()
 
 
 def test_an_edit_that_breaks_a_line_is_named(tmp_path):

@@ -17,10 +17,10 @@ def run(tmp_path, settings=DEDUP, shards=1, workers=1, edits=(), **sets):
     before = TextFolder(tmp_path / "before", "de", "en")
     for name, pairs in sets.items():
         write_set(before, name.replace("_", "."), pairs)
-    after, ledger = tmp_path / "after", tmp_path / "ledger.json"
-    step = Deduplication("c", before, after, ledger, settings, edits)
+    after, filter_stats = tmp_path / "after", tmp_path / "filter_stats.json"
+    step = Deduplication("c", before, after, filter_stats, settings, edits)
     run_sharded(step, tmp_path / "shards", shards, workers)
-    return TextFolder(after, "de", "en"), json.loads(ledger.read_text())["sets"]
+    return TextFolder(after, "de", "en"), json.loads(filter_stats.read_text())["sets"]
 
 
 @pytest.mark.parametrize("shards", [1, 2, 3, 7])

@@ -14,14 +14,14 @@ import torch
 
 import systems
 from bleuprint.config.experiment import load_resolved
-from bleuprint.config.paths import Cell, folder, ledger, shards
+from bleuprint.config.paths import Run, filter_stats, folder, shards
 from bleuprint.corpus.clean import Cleaning
 from bleuprint.corpus.directions import join_tokens, run_directions, sampled_pairs
 from bleuprint.corpus.download.download import Sample
 from bleuprint.corpus.download.fetch import Source
 from bleuprint.corpus.filter import Filtering
 from bleuprint.corpus.inspect import inspect_corpus
-from bleuprint.corpus.steps.ledger import SetCounts, read_ledger, read_ledgers
+from bleuprint.corpus.steps.filter_stats import SetCounts, filter_stats_by_stage, read_filter_stats
 from bleuprint.corpus.steps.shard import Shard
 from bleuprint.corpus.test_sets import describe_test_sets, read_description
 from bleuprint.dataset.binarized import BinaryCorpus
@@ -35,8 +35,8 @@ from bleuprint.rules import CHECKS
 from bleuprint.runtime.errors import UserError
 from bleuprint.runtime.files import read_json
 from bleuprint.scoring.bleu import bleu_metric
-from bleuprint.scoring.measure import Texts
-from bleuprint.scoring.score import score_cell, score_texts
+from bleuprint.scoring.metric import Texts
+from bleuprint.scoring.score import score_run, score_texts
 from bleuprint.serving.translator import Translator
 from bleuprint.text.parallel import TextFolder
 from bleuprint.text.tokenizers import tokenizer_for
@@ -169,20 +169,22 @@ def test_a_zero_shot_direction_has_its_test_set_alone(root):
     assert [pair.target for pair in scored.pairs("test.de-fr-news")] == TEXTS["fr"][20:]
 
 
-def test_ledgers_are_joined(root):
+def test_filter_stats_are_joined(root):
     with chdir(root):
-        ledgers = read_ledgers("many")
-    assert ledgers["download"]["train.en-fr-a"].pairs_in == 14
-    assert ledgers["download"]["test.de-fr-news.a"].pairs_out == 4
-    assert ledgers["clean"]["train"].pairs_out == 14 + 14 + 4
-    assert ledgers["dedup"]["train"].dropped["target_held_out"] == 1
-    assert ledgers["dedup"]["train"].dropped["source_held_out"] == 1
+        all_filter_stats = filter_stats_by_stage("many")
+    assert all_filter_stats["download"]["train.en-fr-a"].pairs_in == 14
+    assert all_filter_stats["download"]["test.de-fr-news.a"].pairs_out == 4
+    assert all_filter_stats["clean"]["train"].pairs_out == 14 + 14 + 4
+    assert all_filter_stats["dedup"]["train"].dropped["target_held_out"] == 1
+    assert all_filter_stats["dedup"]["train"].dropped["source_held_out"] == 1
     pairs = BinaryCorpus(root / "data/binary/many").sets["train"].pairs
-    split = ledgers["split"]["train"]
-    assert split.pairs_out == ledgers["binarize"]["train"].pairs_out == pairs
-    assert split.pairs_in == ledgers["filter"]["train"].pairs_out
+    split = all_filter_stats["split"]["train"]
+    assert split.pairs_out == all_filter_stats["binarize"]["train"].pairs_out == pairs
+    assert split.pairs_in == all_filter_stats["filter"]["train"].pairs_out
     assert split.changed == {"copies": pairs - split.pairs_in} and pairs > split.pairs_in
-    assert not [path for path in ledger("many", "clean", root).parent.iterdir() if path.is_dir()]
+    assert not [
+        path for path in filter_stats("many", "clean", root).parent.iterdir() if path.is_dir()
+    ]
 
 
 def test_translations_are_in_the_language_of_the_tag(root):
@@ -277,13 +279,13 @@ def test_inspections_of_all_directions_are_what_the_stages_do(root, tmp_path):
             inspect_corpus(f"many/{each}", settings, sample, source, tmp_path, 1).stages
             for each in TRAINED
         ]
-        ledgers = read_ledgers("many")
+        all_filter_stats = filter_stats_by_stage("many")
     for stage in ("clean", "dedup", "filter"):
         counts = SetCounts()
         for stages in inspected:
             counts.add(stages[stage])
-        assert counts.dropped == ledgers[stage]["train"].dropped
-        assert counts.pairs_out == ledgers[stage]["train"].pairs_out
+        assert counts.dropped == all_filter_stats[stage]["train"].dropped
+        assert counts.pairs_out == all_filter_stats[stage]["train"].pairs_out
 
 
 def test_a_direction_is_chosen(corpus):
@@ -300,7 +302,7 @@ def test_a_direction_is_chosen(corpus):
 
 def test_each_direction_is_scored_as_its_own_pair(root):
     settings = load_resolved(root)
-    cell = Cell("base", "many", 1)
+    cell = Run("base", "many", 1)
     hypotheses = root / cell.results / "hypotheses"
     hypotheses.mkdir(parents=True)
     outputs = {}
@@ -310,21 +312,21 @@ def test_each_direction_is_scored_as_its_own_pair(root):
         text = "".join(f"{line}\n" for line in outputs[each])
         (hypotheses / f"test.{each}-news.tgt").write_text(text)
     TranslationRecord("f", Averaged({}, []), {}, {}, {}).write(root / cell.results / TRANSLATION)
-    scores = score_cell(settings, *cell, root)
+    scores = score_run(settings, *cell, root)
     assert [*scores] == [f"{each}-news" for each in DIRECTIONS]
     for each in DIRECTIONS:
         source, target = each.split("-")
         references = lines_of(each, target)
         expected = bleu_metric(references, target).corpus_score(outputs[each], None).score
-        measures = scores[f"{each}-news"]["measures"]
-        (bleu,) = (m["value"] for m in measures if (m["measure"], m["group"]) == ("bleu", ""))
+        metrics = scores[f"{each}-news"]["metrics"]
+        (bleu,) = (m["value"] for m in metrics if (m["metric"], m["group"]) == ("bleu", ""))
         assert bleu == pytest.approx(expected)
         assert 0 < expected < 100
         pair = settings.corpus(f"many/{each}")
-        described = read_description(folder("many", "tests", root), f"{each}-news")
+        described = read_description(folder("many", "test_stats", root), f"{each}-news")
         texts = Texts(lines_of(each, source), references, outputs[each], pair, described)
-        assert measures == score_texts(texts)
-        assert "other language" in {m["measure"] for m in measures}
+        assert metrics == score_texts(texts)
+        assert "wrong language" in {m["metric"] for m in metrics}
 
 
 def test_shards_make_the_same_text(root, corpus):
@@ -336,11 +338,11 @@ def test_shards_make_the_same_text(root, corpus):
         assert (shards("many", "clean") / "2-of-2" / "de-fr").is_dir()
         run_directions(Cleaning, "many", corpus, 2, 1)
     assert {path: path.read_bytes() for path in files_of(root, "clean")} == before
-    assert read_ledger(ledger("many", "clean", root))["train"].pairs_in == 32
+    assert read_filter_stats(filter_stats("many", "clean", root))["train"].pairs_in == 32
 
 
 def test_a_stage_runs_again_after_a_later_one_failed(root, corpus):
-    left = ledger("many/de-en", "filter", root)
+    left = filter_stats("many/de-en", "filter", root)
     left.parent.mkdir()
     left.write_text("{}")
     with chdir(root):

@@ -22,10 +22,10 @@ def run(
     before = TextFolder(tmp_path / "before", *languages)
     write_set(before, "train", pairs)
     write_set(before, "valid", [("a", "b c")])
-    after, ledger = tmp_path / "after", tmp_path / "ledger.json"
-    step = Filtering("m", before, after, ledger, checks, tokenize)
+    after, filter_stats = tmp_path / "after", tmp_path / "filter_stats.json"
+    step = Filtering("m", before, after, filter_stats, checks, tokenize)
     run_sharded(step, tmp_path / "shards", shards, workers)
-    return TextFolder(after, *languages), json.loads(ledger.read_text())["sets"]
+    return TextFolder(after, *languages), json.loads(filter_stats.read_text())["sets"]
 
 
 @pytest.mark.parametrize("shards", [1, 3])

@@ -25,15 +25,17 @@ def test_the_given_side_and_copies_are_downloaded(tmp_path, monkeypatch):
     both = Text("x", source=PHRASE["de"], target=PHRASE["en"], pairs=10, repeat=3)
     mono = Text("x", target=File(path="inputs/mono.de"), repeat=2)
     raw = TextFolder(tmp_path / "raw", "en", "de")
-    ledger = tmp_path / "ledger.json"
+    filter_stats = tmp_path / "filter_stats.json"
     files = Files({"both": both, "mono": mono}, {}, {})
-    download_corpus("c", files, raw, ledger, Source(None, tmp_path / "store", tmp_path / "lock"))
+    download_corpus(
+        "c", files, raw, filter_stats, Source(None, tmp_path / "store", tmp_path / "lock")
+    )
     pairs = list(raw.pairs("train"))
     assert len(pairs) == 30 and pairs[:10] * 3 == pairs
     given = raw.at(raw.path / "mono")
     assert list(given.pairs("train")) == [("", line.removesuffix("\r")) for line in ["a", *LINES]]
     assert raw.names() == ["train"]
-    sets = json.loads(ledger.read_text())["sets"]
+    sets = json.loads(filter_stats.read_text())["sets"]
     left_out = sets["train.both"]["dropped"]["pairs"]
     assert sets["train.both"]["pairs_out"] == 30 and left_out % 3 == 0 < left_out
     assert sets["train.mono"]["pairs_in"] == sets["train.mono"]["pairs_out"] == 2 * (len(LINES) + 1)
@@ -71,5 +73,5 @@ def test_clean_reads_synthetic_texts_after_the_others_in_any_shards(tmp_path):
     for shards in (1, 2, 7):
         run_sharded(step, tmp_path / "shards", shards, 1)
         assert list(TextFolder(step.output, "de", "no").pairs("train")) == expected
-        counts = json.loads(step.ledger.read_text())["sets"]["train"]
+        counts = json.loads(step.filter_stats.read_text())["sets"]["train"]
         assert counts["pairs_in"] == counts["pairs_out"] == len(expected)

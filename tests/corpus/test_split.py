@@ -20,15 +20,15 @@ def run(root, settings=SHARES, decontaminate="normalized", workers=1, **sets):
     for name, pairs in sets.items():
         write_set(before, name.replace("_", "."), pairs)
     split_folder(
-        "c", settings, decontaminate, before, root / "after", root / "ledger.json", workers
+        "c", settings, decontaminate, before, root / "after", root / "filter_stats.json", workers
     )
     after = TextFolder(root / "after", "de", "en")
     found = {name: list(after.pairs(name)) for name in after.names()}
-    return found, json.loads((root / "ledger.json").read_text())["sets"]
+    return found, json.loads((root / "filter_stats.json").read_text())["sets"]
 
 
 def test_missing_sets_are_drawn_and_the_rest_keeps_its_order(tmp_path):
-    found, ledger = run(tmp_path, train=MANY)
+    found, filter_stats = run(tmp_path, train=MANY)
     assert {name: len(pairs) for name, pairs in found.items()} == {
         "train": 170,
         "valid": 10,
@@ -39,7 +39,7 @@ def test_missing_sets_are_drawn_and_the_rest_keeps_its_order(tmp_path):
         assert pairs == sorted(pairs, key=MANY.index)
     # A shuffle, not the head or the tail.
     assert set(found["test.held-out"]) not in (set(MANY[:20]), set(MANY[-20:]))
-    assert ledger["train"]["dropped"] == {
+    assert filter_stats["train"]["dropped"] == {
         "drawn_for_valid": 10,
         "drawn_for_test": 20,
         "source_held_out": 0,
@@ -87,20 +87,20 @@ def test_given_sets_stay_and_only_the_missing_one_is_drawn(tmp_path):
     found, _ = run(tmp_path / "b", train=MANY, test_x=PAIRS)
     assert found["test.x"] == PAIRS and len(found["valid"]) == 10
     assert "test.held-out" not in found
-    found, ledger = run(tmp_path / "c", train=MANY, test_x=PAIRS, valid=PAIRS)
+    found, filter_stats = run(tmp_path / "c", train=MANY, test_x=PAIRS, valid=PAIRS)
     assert found == {"train": MANY, "valid": PAIRS, "test.x": PAIRS}
-    assert ledger["train"]["pairs_out"] == 200
+    assert filter_stats["train"]["pairs_out"] == 200
 
 
 def test_nothing_left_shares_a_sentence_with_what_was_drawn(tmp_path):
     train = [Pair(f"s{i // 3}", f"t{i // 2}") for i in range(300)]
-    found, ledger = run(tmp_path, train=train)
+    found, filter_stats = run(tmp_path, train=train)
     test, valid, rest = found["test.held-out"], found["valid"], found["train"]
     assert len(test) == 30
     for held_out, others in ((test, valid + rest), (valid, rest)):
         for side in (0, 1):
             assert not {pair[side] for pair in held_out} & {pair[side] for pair in others}
-    dropped = ledger["train"]["dropped"]
+    dropped = filter_stats["train"]["dropped"]
     assert dropped["source_held_out"] > 0 and dropped["target_held_out"] > 0
     # Neither are pairs dropped that share nothing with what is held out.
     taken = [{pair[side] for pair in test + valid} for side in (0, 1)]
@@ -115,9 +115,9 @@ def test_workers_change_nothing(tmp_path):
 
 def test_sharing_a_sentence_is_as_the_settings_compare(tmp_path):
     train = [Pair(f"s{i // 3}", f"t{i // 2}") for i in range(300)]
-    found, ledger = run(tmp_path, decontaminate="none", train=train)
+    found, filter_stats = run(tmp_path, decontaminate="none", train=train)
     assert [len(pairs) for pairs in found.values()] == [255, 15, 30]
-    assert ledger["train"]["dropped"]["source_held_out"] == 0
+    assert filter_stats["train"]["dropped"]["source_held_out"] == 0
     shouted = [
         Pair(f"S{i // 2}", f"T{i}") if i % 2 else Pair(f"s{i // 2}", f"t{i}") for i in range(300)
     ]
@@ -127,10 +127,12 @@ def test_sharing_a_sentence_is_as_the_settings_compare(tmp_path):
 
 
 def test_every_nth_pair_validates(tmp_path):
-    found, ledger = run(tmp_path / "a", Split(0.0, 0.1, 1, every=23), train=MANY, test_x=PAIRS)
+    found, filter_stats = run(
+        tmp_path / "a", Split(0.0, 0.1, 1, every=23), train=MANY, test_x=PAIRS
+    )
     assert found["valid"] == MANY[22::23]
     assert found["train"] == [pair for i, pair in enumerate(MANY, 1) if i % 23]
-    assert ledger["train"]["dropped"]["drawn_for_valid"] == 8
+    assert filter_stats["train"]["dropped"]["drawn_for_valid"] == 8
     given, _ = run(tmp_path / "c", Split(0.0, 0.1, 1, every=999), train=MANY, valid=PAIRS)
     assert len(given["train"]) == len(MANY) - 20  # it does not count beside a validation set
     found, _ = run(tmp_path / "b", Split(0.0, 0.1, 1, every=23), train=MANY)

@@ -37,7 +37,7 @@ def made(tmp_path):
 def test_a_description_worked_by_hand(made):
     root, settings = made
     trees.describe(root, settings, "c-en-de")
-    assert read_description(folder("c-en-de", "tests", root), "news") == Description(
+    assert read_description(folder("c-en-de", "test_stats", root), "news") == Description(
         source_tokens=[3, 0, 2],
         reference_tokens=["Eins zwei .", "Eins eins", "Drei !"],
         training_counts={"Eins": 1, "zwei": 0, ".": 3, "eins": 3, "Drei": 0, "!": 0},
@@ -51,7 +51,7 @@ def test_the_training_text_counts_once_for_all_test_sets(made):
         for language in ("en", "de"):
             trees.write_lines(folder("c-en-de", stage, root) / f"test.more.{language}", [line])
     trees.describe(root, settings, "c-en-de")
-    described = folder("c-en-de", "tests", root)
+    described = folder("c-en-de", "test_stats", root)
     assert sorted(path.name for path in described.iterdir()) == ["more.json", "news.json"]
     assert read_json(described / "more.json")["training_counts"] == {"eins": 3, "vier": 1}
     assert "vier" not in read_json(described / "news.json")["training_counts"]
@@ -64,7 +64,7 @@ def test_characters_are_no_words(made):
         corpus, tokenize=dataclasses.replace(corpus.tokenize, name="characters")
     )
     describe_test_sets("c-en-de", by_character, root)
-    assert read_description(folder("c-en-de", "tests", root), "news").training_counts is None
+    assert read_description(folder("c-en-de", "test_stats", root), "news").training_counts is None
 
 
 def test_test_sets_come_in_the_order_of_the_settings(tmp_path):
@@ -88,7 +88,7 @@ def test_bad_input_leaves_nothing(made):
     trees.write_lines(tokens / "test.news.en", ["One two .", ""])
     with pytest.raises(UserError, match="has 2 lines and"):
         trees.describe(root, settings, "c-en-de")
-    assert not folder("c-en-de", "tests", root).exists()
+    assert not folder("c-en-de", "test_stats", root).exists()
 
 
 def test_faults_of_whole_sets_are_written(made):
@@ -104,7 +104,7 @@ def test_faults_of_whole_sets_are_written(made):
     trees.write_lines(folders["split"] / "valid.en", [*english[:30], *["other"] * 20])
     trees.write_lines(folders["split"] / "valid.de", ["x"] * 50)
     trees.describe(root, settings, "c-en-de")
-    found = SetFindings.read(folder("c-en-de", "tests", root))
+    found = SetFindings.read(folder("c-en-de", "test_stats", root))
     assert list(found.misfits) == ["test.news"]
     (misfit,) = found.misfits["test.news"]
     assert misfit.offset == -1

@@ -1,4 +1,4 @@
-from bleuprint.corpus.steps.ledger import read_ledger
+from bleuprint.corpus.steps.filter_stats import read_filter_stats
 from bleuprint.rules import EDITS as KNOWN_EDITS
 from corpora import EDITS, PAIRS
 from prepared import prepare
@@ -37,6 +37,6 @@ def test_the_pairs_of_all_sets_are_counted(tmp_path):
     pairs = [(f"Satz {i}", f"sentence {i}") for i in range(9)]
     sets = {"train": pairs[:5], "valid": pairs[5:8], "test.x": pairs[8:]}
     made = prepare(tmp_path, sets)
-    counts = read_ledger(made.ledger("tokenize"))
+    counts = read_filter_stats(made.filter_stats("tokenize"))
     found = {name: (each.pairs_in, each.pairs_out) for name, each in counts.items()}
     assert found == {"train": (5, 5), "valid": (3, 3), "test.x": (1, 1)}

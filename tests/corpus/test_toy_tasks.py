@@ -51,7 +51,7 @@ def test_they_are_read_like_any_corpus(recipe, tmp_path):
     name, corpus = next(iter(load(ROOT / "recipes" / f"{recipe}.yaml").corpora.items()))
     raw = TextFolder(tmp_path / "raw", corpus.source, corpus.target)
     nowhere = Source(str(tmp_path), tmp_path, None)
-    download_corpus(name, corpus.files, raw, tmp_path / "ledger.json", nowhere)
+    download_corpus(name, corpus.files, raw, tmp_path / "filter_stats.json", nowhere)
     for split in raw.names():
         if recipe == "copy":
             lines = copy_task(split.partition(".")[0])

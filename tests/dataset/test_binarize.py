@@ -100,14 +100,14 @@ def test_any_number_of_workers_and_shards_writes_the_same_bytes(tmp_path, monkey
     first = step(tmp_path, "1-1", **sets)
     learn_segmentation("c", units, first.before, first.segmentation)
     corpus = made(first)
-    expected, ledger = contents(first.output), first.ledger.read_bytes()
+    expected, filter_stats = contents(first.output), first.filter_stats.read_bytes()
     assert len(expected) == 2 * 4 + 5 + 1
     for shards in (1, 2, 7):
         for workers in (1, 2, 5):
             again = step(tmp_path, f"{shards}-{workers}")
             made(again, shards, workers)
             assert contents(again.output) == expected, (shards, workers)
-            assert again.ledger.read_bytes() == ledger
+            assert again.filter_stats.read_bytes() == filter_stats
     # Of fourteen blocks, every sentence is found where it ends.
     for side, language in enumerate(("de", "en")):
         segmentation = Segmentation.read(first.segmentation, language)
@@ -163,7 +163,7 @@ def test_a_text_that_cannot_be_read_leaves_nothing(tmp_path, name):
     (tmp_path / "tokens" / f"{name}.en").write_bytes(b"b\n")
     with pytest.raises(UserError, match=rf"{name}\.de has 2 lines and .*{name}\.en has 1"):
         made(binarizing)
-    assert not binarizing.output.exists() and not binarizing.ledger.exists()
+    assert not binarizing.output.exists() and not binarizing.filter_stats.exists()
     assert not list(tmp_path.glob(".*"))
 
 
@@ -177,14 +177,14 @@ def test_what_a_workflow_tool_hides_in_a_folder_is_not_copied(tmp_path):
     assert contents(plain.output) == contents(marked.output)
 
 
-def test_the_ledger_and_the_corpus_agree(tmp_path):
+def test_the_filter_stats_and_the_corpus_agree(tmp_path):
     write_words(tmp_path / "bpe", de=["a"], en=["b"])
     binarizing = step(tmp_path, train=[("a", "b")] * 5, valid=[("a", "")], test_x=[])
     corpus = made(binarizing, shards=2)
-    ledger = json.loads(binarizing.ledger.read_text())
-    assert (ledger["stage"], ledger["corpus"]) == ("binarize", "c")
-    counts = {name: account["pairs_out"] for name, account in ledger["sets"].items()}
+    filter_stats = json.loads(binarizing.filter_stats.read_text())
+    assert (filter_stats["stage"], filter_stats["corpus"]) == ("binarize", "c")
+    counts = {name: account["pairs_out"] for name, account in filter_stats["sets"].items()}
     assert counts == {"train": 5, "valid": 1, "test.x": 0}
     assert counts == {name: size.pairs for name, size in corpus.sets.items()}
-    for account in ledger["sets"].values():
+    for account in filter_stats["sets"].values():
         assert account["pairs_in"] == account["pairs_out"] and not account["dropped"]

@@ -7,19 +7,19 @@ import shutil
 import pytest
 
 import result_trees as trees
-from bleuprint.config.paths import Cell
+from bleuprint.config.paths import Run
 from bleuprint.decoding.copied_translations import CopiedTranslations, copy_translations
 from bleuprint.runtime.errors import UserError
 from bleuprint.runtime.files import read_json
 from bleuprint.scoring.external_files import check_files
-from bleuprint.scoring.score import score_cell
+from bleuprint.scoring.score import score_run
 from corpora import TORTURE
 from measuring import value_of
 from scoring import sacrebleu
 
 CORPORA = {"news-en-de": ("first", "second")}
 FILE = "inputs/external/a.de"
-CELL = Cell("online-a", "news-en-de", 1)
+RUN = Run("online-a", "news-en-de", 1)
 REFERENCES = "data/split/news-en-de/test.first.de"
 SCORES = "results/online-a/news-en-de/1/scores.json"
 
@@ -41,8 +41,8 @@ def project(root, content):
 
 def copy_and_score(settings, root):
     """What the stages translate and score do."""
-    copy_translations(settings, CELL, root)
-    score_cell(settings, *CELL, root)
+    copy_translations(settings, RUN, root)
+    score_run(settings, *RUN, root)
 
 
 @pytest.fixture(scope="module")
@@ -74,7 +74,7 @@ def test_scores_are_those_of_sacrebleus_command_line(root):
         assert value_of(scores["first"], key) == pytest.approx(of["score"], abs=1e-5)
     assert (value_of(scores["first"], "bleu") or 100) < 95
     assert value_of(scores["first"], "loss") is None
-    assert value_of(scores["first"], "any fault") is not None
+    assert value_of(scores["first"], "any error") is not None
 
 
 def test_a_line_ends_at_a_newline_alone(root):
@@ -159,8 +159,8 @@ def noted(root, lines):
     settings = project(root, "".join(f"{line}\n" for line in lines).encode())
     checked = list(check_files(settings, root))
     copy_and_score(settings, root)
-    measures = read_json(root / SCORES)["first"]["measures"]
-    stored = [each["group"] for each in measures if each["measure"] == "warning"]
+    metrics = read_json(root / SCORES)["first"]["metrics"]
+    stored = [each["group"] for each in metrics if each["metric"] == "warning"]
     assert [note.partition(PLACE)[2] for note in checked] == [
         f"{root / FILE}: {warning}" for warning in stored
     ]
@@ -199,7 +199,7 @@ def test_the_remedy_for_fields_is_the_translations_alone(root, line, form):
 def test_the_form_of_the_references_is_right(root):
     references = root / REFERENCES
     references.write_text(references.read_text().replace(".", " ."))
-    described = root / "data/tests/news-en-de/first.json"
+    described = root / "data/test_stats/news-en-de/first.json"
     assert described.exists()
     assert noted(root, [line.replace(".", " .") for line in translations(root)]) == []
 
@@ -227,10 +227,10 @@ def test_before_the_test_set_is_prepared_the_form_is_checked(root):
 
 def test_translations_of_another_file_than_params_yaml_names_are_refused(root):
     settings = project(root, b"x\n" * 40)
-    copy_translations(settings, CELL, root)
-    path = root / CELL.results / "translation.json"
+    copy_translations(settings, RUN, root)
+    path = root / RUN.results / "translation.json"
     record = CopiedTranslations.read(path)
-    record.check(path, settings.external_on("news-en-de")["online-a"], CELL)
+    record.check(path, settings.external_on("news-en-de")["online-a"], RUN)
     other = project(root, b"y\n" * 40).external_on("news-en-de")["online-a"]
     with pytest.raises(UserError, match=r"translate@online-a-news-en-de-1, then dvc repro"):
-        record.check(path, other, CELL)
+        record.check(path, other, RUN)

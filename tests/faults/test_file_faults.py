@@ -6,7 +6,7 @@ import pytest
 
 import fault_sweep
 import syscalls
-from bleuprint.corpus.steps.ledger import Ledger, read_ledger
+from bleuprint.corpus.steps.filter_stats import FilterStats, read_filter_stats
 from bleuprint.runtime.files import whole_file, whole_folder
 from fault_sweep import KINDS, contents, sweep
 
@@ -92,16 +92,16 @@ def test_what_is_renamed_has_reached_the_disk(tmp_path, operation):
     assert fault_sweep.unsynced(outcome.calls) == []
 
 
-def test_ledgers(tmp_path):
+def test_filter_stats(tmp_path):
     def write(place, dropped):
-        ledger = Ledger("filter", "own", "f", rules=("length",))
-        counts = ledger.open("train")
+        filter_stats = FilterStats("filter", "own", "f", rules=("length",))
+        counts = filter_stats.open("train")
         counts.keep(7)
         for _ in range(dropped):
             counts.leave_out("length")
-        ledger.write(place / "filter.json")
+        filter_stats.write(place / "filter.json")
 
     def state(place):
-        return read_ledger(place / "filter.json")["train"].dropped
+        return read_filter_stats(place / "filter.json")["train"].dropped
 
     sweep(tmp_path, partial(write, dropped=3), partial(write, dropped=2), state)

@@ -40,13 +40,15 @@ class Corpus:
         files = Files({"a": Text("x", source=self.german, target=self.english)}, {}, {})
         raw = TextFolder(self.folder / "raw", "de", "en")
         source = Source(None, self.folder / "store", self.folder / "downloads.lock")
-        download_corpus("c", files, raw, self.folder / "ledger.json", source)
+        download_corpus("c", files, raw, self.folder / "filter_stats.json", source)
         return b"".join(path.read_bytes() for path in raw.files("train"))
 
     def refusal(self):
         with pytest.raises(UserError) as error:
             self.read()
-        assert not (self.folder / "raw").exists() and not (self.folder / "ledger.json").exists()
+        assert (
+            not (self.folder / "raw").exists() and not (self.folder / "filter_stats.json").exists()
+        )
         assert self.german.url not in self.locked()
         assert "\n" not in str(error.value)
         return str(error.value)

@@ -23,8 +23,8 @@ KINDS = ("SIGKILL", "ENOSPC", "EIO", "EMFILE")
 # by the name of the stage, in the order of the graph
 STAGES = (
     *("resolve", "download@own", "clean@own", "dedup@own", "filter@own", "split@own"),
-    *("tokenize@own", "learn_vocabulary@own", "binarize@own", "describe_corpus@own"),
-    *("describe_tests@own", "fresh@tiny", "train@tiny-own-1", "average@tiny-own-1"),
+    *("tokenize@own", "learn_vocabulary@own", "binarize@own", "corpus_stats@own"),
+    *("test_stats@own", "fresh@tiny", "train@tiny-own-1", "average@tiny-own-1"),
     *("translate@tiny-own-1", "score@tiny-own-1", "report"),
 )
 

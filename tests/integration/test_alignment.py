@@ -77,7 +77,7 @@ def test_torture_characters_pass_through_every_stage(tmp_path, workers, shards):
         for (source, target), pair in zip(found, pairs, strict=True):
             assert numbers(source) == numbers(target) == numbers(pair[0]) != ""
     for stage in STAGES:
-        sets = json.loads(made.ledger(stage).read_text())["sets"]
+        sets = json.loads(made.filter_stats(stage).read_text())["sets"]
         assert [account["pairs_out"] for account in sets.values()] == [len(torture(1))] * 3
     assert decoded(made, "test.x") == [tokens(*pair) for pair in raw["test.x"]]
 

@@ -95,16 +95,16 @@ def test_a_metric_is_scored_and_shown(reproduced):
         expected = 100 * sum(map(str.__eq__, *sides)) / len(sides[0])
         (row,) = (
             each
-            for each in json.loads(reproduced.read("reports/results.json"))["measures"]
-            if (each["system"], each["measure"]) == (system, "exact")
+            for each in json.loads(reproduced.read("reports/results.json"))["metrics"]
+            if (each["system"], each["metric"]) == (system, "exact")
         )
-        assert row["value"] == round(expected, 6) and row["low"] <= expected <= row["high"]
+        assert row["value"] == round(expected, 6) and row["ci_low"] <= expected <= row["ci_high"]
         assert row["p"] is None  # the test set has too few sentences to compare the systems
     for name in ("table.md", "index.html"):
         assert "Exact match" in reproduced.read(f"reports/{name}")
 
 
-# Prints the measures of the example in the records of two systems on a test set of 100 lines.
+# Prints the metrics of the example in the records of two systems on a test set of 100 lines.
 MEASURED = """
 import json, sys
 from pathlib import Path
@@ -118,9 +118,9 @@ trees.write_all(root, settings)
 records = collect(settings, root)
 scores = score_frame(records)
 (table,) = by_test(scores, measured_scores(scores)).values()
-of_example = records.measures[records.measures.measure == "exact"]
+of_example = records.metrics[records.metrics.metric == "exact"]
 heads = [column.label for column in table.columns]
-print(json.dumps({"measures": json.loads(of_example.to_json(orient="records")), "heads": heads}))
+print(json.dumps({"metrics": json.loads(of_example.to_json(orient="records")), "heads": heads}))
 """
 
 
@@ -145,12 +145,12 @@ def test_a_metric_has_an_interval_and_a_test(tmp_path):
         hypotheses = project / f"results/{system}/news-en-de/1/hypotheses/test.first.de"
         translations = hypotheses.read_text("utf-8").splitlines()
         is_right[system] = [a == b for a, b in zip(translations, references, strict=True)]
-    tiny, small = printed["measures"]
+    tiny, small = printed["metrics"]
     assert (tiny["system"], small["system"]) == ("tiny", "small")
     for row in (tiny, small):
         expected = binomtest(sum(is_right[row["system"]]), 100).proportion_ci(method="wilson")
         assert row["value"] == sum(is_right[row["system"]])
-        assert (row["low"], row["high"]) == pytest.approx(
+        assert (row["ci_low"], row["ci_high"]) == pytest.approx(
             (100 * expected.low, 100 * expected.high), abs=1e-3
         )
     # McNemar's exact test of the lines on which they differ
@@ -168,7 +168,7 @@ def test_a_column_of_the_table_is_in_all_its_forms(reproduced):
     follow(reproduced, "A column of the table")
     ran = micro.ran(reproduced.run("dvc", "repro"))
     assert set(ran) <= {"resolve", "report"}
-    cells = json.loads(reproduced.read("reports/results.json"))["cells"]
+    cells = json.loads(reproduced.read("reports/results.json"))["runs"]
     shown = f"{cells[0]['source_tokens'] / 1e6:,.2f}M"
     for name in ("table.md", "table.tex", "index.html"):
         text = reproduced.read(f"reports/{name}")

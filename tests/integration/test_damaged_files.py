@@ -18,7 +18,7 @@ COMMANDS = {
         "dvc.lock",
         "reports/results.json",
         "reports/costs.csv",
-        "data/statistics/own/reachable.json",
+        "data/corpus_stats/own/bleu_ceiling.json",
         "timings/tiny/own/1/train-*.json",
     ],
     ("verify", "theirs"): ["theirs/reports/results.json", "theirs/dvc.lock", "reports/costs.csv"],
@@ -46,9 +46,9 @@ STAGES = {
         "models/tiny/own/1/checkpoints/checkpoints.json",
         "models/tiny/own/1/checkpoints/0000060.safetensors",
     ],
-    ("score", "tiny", "own", "1"): ["data/tests/own/held-out.json", "reports/resolved.json"],
+    ("score", "tiny", "own", "1"): ["data/test_stats/own/held-out.json", "reports/resolved.json"],
     ("binarize", "own"): ["data/bpe/own/own/segmentation.json", "reports/resolved.json"],
-    ("describe_corpus", "own"): [f"{BINARY}/train.de.ids.npy", f"{BINARY}/valid.en.ends.npy"],
+    ("corpus_stats", "own"): [f"{BINARY}/train.de.ids.npy", f"{BINARY}/valid.en.ends.npy"],
 }
 CASES = [
     (kind, command, name)

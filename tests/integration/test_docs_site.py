@@ -68,8 +68,8 @@ def test_the_start_page_lists_each_recipe_with_its_first_bleu(site):
     assert REPORTS
     for report in REPORTS:
         name = "phrasebook" if report.name == "reports" else report.name
-        cells = json.loads((report / "results.json").read_text("utf-8"))["measures"]
-        bleu = [each for each in cells if each["measure"] == "bleu" and not each["group"]]
+        cells = json.loads((report / "results.json").read_text("utf-8"))["metrics"]
+        bleu = [each for each in cells if each["metric"] == "bleu" and not each["group"]]
         first = bleu[0]
         of_first = [
             each["value"]

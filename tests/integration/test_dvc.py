@@ -21,8 +21,8 @@ UP_TO_DATE = "Data and pipelines are up to date."
 def test_repro_writes_the_reports_and_the_scores(by_dvc):
     assert by_dvc.rows() == ["tiny", "wide"]
     records = json.loads(by_dvc.read("reports/results.json"))
-    assert [record["lines"] for record in records["cells"]] == [15, 15]
-    bleu = [each["value"] for each in records["measures"] if each["measure"] == "bleu"]
+    assert [record["lines"] for record in records["runs"]] == [15, 15]
+    bleu = [each["value"] for each in records["metrics"] if each["metric"] == "bleu"]
     assert bleu
     assert min(bleu) > 0
     for name in ("table.md", "table.csv", "table.tex"):
@@ -93,7 +93,7 @@ def test_an_experiment_is_compared_by_dvcs_commands(reproduced):
         *("--drop", "^(data|models|results|src|reports)"),
     )
     heads = table.partition("\n")[0].split(",")
-    assert "cells.wide.own.train.label_smoothing" in heads and len(heads) < 12, heads
+    assert "runs.wide.own.train.label_smoothing" in heads and len(heads) < 12, heads
     reproduced.run("dvc", "plots", "diff", "HEAD", "other", "--out", "plots")
     page = reproduced.read("plots/index.html")
     specs = [json.loads(text) for text in re.findall(r"var spec = (\{.*\});\n", page)]
@@ -142,7 +142,7 @@ def test_an_external_system_is_a_row_with_the_scores_of_its_file(reproduced):
     assert set(reproduced.repro()) == stages | ALWAYS
     assert reproduced.repro() == []
     records = json.loads(reproduced.read("reports/results.json"))
-    scores = {(each["system"], each["measure"]): each["value"] for each in records["measures"]}
+    scores = {(each["system"], each["metric"]): each["value"] for each in records["metrics"]}
     assert scores["online-a", "bleu"] == scores["wide", "bleu"]
     assert ("online-a", "loss") not in scores
     assert "system A, with its default settings" in reproduced.read("reports/table.md")

@@ -9,7 +9,7 @@ import torch
 import systems
 import trainings
 from bleuprint.config.optimization import Constant, LrSchedule, Optimizer
-from bleuprint.config.paths import Cell
+from bleuprint.config.paths import Run
 from bleuprint.dataset.batching import Position
 from bleuprint.dataset.binarized import BinaryCorpus
 from bleuprint.dataset.packed_batch import PackedBatch
@@ -68,7 +68,7 @@ def train(folder, tmp_path):
         system = systems.system(
             model=systems.model(dropout=dropout, **HEADS), train=systems.train(**given)
         )
-        job = Job(Cell("micro", "toy", 3), system, folder / "binary", folder / "split", "code")
+        job = Job(Run("micro", "toy", 3), system, folder / "binary", folder / "split", "code")
         group = Group(0, 1, device)
         trainer = Trainer(job, group, to, Fingerprints.from_job(job), Observer())
         before = copied(trainer.model)

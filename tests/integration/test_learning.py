@@ -9,7 +9,7 @@ import pytest
 
 from bleuprint.config.experiment import load
 from bleuprint.config.optimization import InverseSqrt, LrSchedule
-from bleuprint.config.paths import Cell
+from bleuprint.config.paths import Run
 from bleuprint.config.system import Average, Keep, System
 from bleuprint.corpus.phrasebook import sentences
 from bleuprint.dataset.binarized import BinaryCorpus
@@ -62,7 +62,7 @@ def test_bleu_tells_a_sound_model(text, tmp_path, monkeypatch, low, high):
     )
     model = dataclasses.replace(system.model, encoder_layers=LAYERS, decoder_layers=LAYERS)
     job = Job(
-        cell=Cell("tiny", "phrasebook", 1),
+        cell=Run("tiny", "phrasebook", 1),
         system=System(model=model, train=settings, average=Average(last=1), decode=system.decode),
         corpus=text.root / "binary",
         texts=text.root / "split",

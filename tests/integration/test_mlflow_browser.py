@@ -108,9 +108,9 @@ def test_compare_has_a_row_of_scores_for_each_corpus(browser, runs):
     assert sorted(corpora) == ["4000-en-de", "news-en-de"]
     for corpus in corpora:
         scores = read_json(runs.root / "results/base" / corpus / "1/scores.json")["first"]
-        for measure in ("bleu", "chrf2"):
-            of_runs = dict(zip(corpora, shown[f"{measure}/{corpus}/first"], strict=True))
-            assert float(of_runs.pop(corpus)) == pytest.approx(value_of(scores, measure), abs=0.005)
+        for metric in ("bleu", "chrf2"):
+            of_runs = dict(zip(corpora, shown[f"{metric}/{corpus}/first"], strict=True))
+            assert float(of_runs.pop(corpus)) == pytest.approx(value_of(scores, metric), abs=0.005)
             assert [*of_runs.values()] == ["NaN"]
 
 

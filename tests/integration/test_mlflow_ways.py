@@ -90,14 +90,14 @@ def check_runs(project, address, commit):
         assert run["info"]["status"] == "FINISHED"
         metrics, tags = by_key(run["data"]["metrics"]), by_key(run["data"]["tags"])
         scores = json.loads(project.read(f"results/{system}/{corpus}/1/scores.json"))
-        for measure in ("bleu", "chrf2", "ter", "length_ratio"):
+        for metric in ("bleu", "chrf2", "ter", "length_ratio"):
             expected = {
-                f"{measure}/{corpus}/{test}": each["value"]
+                f"{metric}/{corpus}/{test}": each["value"]
                 for test, of_test in scores.items()
-                for each in of_test["measures"]
-                if each["measure"] == measure and not each["group"]
+                for each in of_test["metrics"]
+                if each["metric"] == metric and not each["group"]
             }
-            logged = {name: metrics[name] for name in metrics if name.startswith(f"{measure}/")}
+            logged = {name: metrics[name] for name in metrics if name.startswith(f"{metric}/")}
             assert logged == expected and len(expected) == 1
         names.setdefault(corpus, set()).update(n for n in metrics if n.startswith("bleu/"))
         assert {"train/loss", "valid/bleu", "total/seconds"} <= metrics.keys()
@@ -217,10 +217,10 @@ def test_snakemake(clone, server):
 
 def test_record(clone, server):
     clone.run("dvc", "pull")
-    said = clone.run("bleuprint", "record")
+    said = clone.run("bleuprint", "sync")
     assert "run tiny other 1: made" in said
     check_runs(clone, server, trained_by(clone))
-    assert ": made" not in clone.run("bleuprint", "record")
+    assert ": made" not in clone.run("bleuprint", "sync")
 
 
 def test_results_that_the_next_run_replaces_are_shown(clone, server):
@@ -252,10 +252,10 @@ def test_a_failure_of_mlflow_is_one_note(clone, way, runs):
     else:
         said = clone.snakemake("--touch", "-F")
     notes = [line for line in said.splitlines() if line.startswith("bleuprint: note: MLflow")]
-    assert len(notes) == 1 and notes[0].endswith("Run: bleuprint record")
+    assert len(notes) == 1 and notes[0].endswith("Run: bleuprint sync")
     assert "Connection refused" in notes[0]
     assert "Traceback" not in said
-    recorded, *errors = clone.run("bleuprint", "record", status=1).splitlines()
+    recorded, *errors = clone.run("bleuprint", "sync", status=1).splitlines()
     assert recorded.startswith("recorded in DVC: ")
     address = clone.environment["MLFLOW_TRACKING_URI"]
     assert errors == [f"bleuprint: error: MLflow at {address}: Connection refused"]

@@ -53,8 +53,8 @@ stages:
 def test_the_table_shows_the_scores_and_intervals_to_scale():
     root = ET.fromstring((IMAGES / "table.svg").read_text("utf-8"))
     texts = [text.text for text in root.iter("{http://www.w3.org/2000/svg}text")]
-    measures = json.loads((ROOT / "reports" / "results.json").read_text("utf-8"))["measures"]
-    records = [each for each in measures if (each["measure"], each["group"]) == ("bleu", "")]
+    metrics = json.loads((ROOT / "reports" / "results.json").read_text("utf-8"))["metrics"]
+    records = [each for each in metrics if (each["metric"], each["group"]) == ("bleu", "")]
     assert records
     for record in records:
         assert f"{record['value']:.1f}" in texts
@@ -65,7 +65,7 @@ def test_the_table_shows_the_scores_and_intervals_to_scale():
     # 170 pixels are from a multiple of five below all intervals of a corpus to one above
     widths = []
     for corpus in {record["corpus"] for record in records}:
-        ends = [(r["low"], r["high"]) for r in records if r["corpus"] == corpus]
+        ends = [(r["ci_low"], r["ci_high"]) for r in records if r["corpus"] == corpus]
         span = 5 * (math.ceil(max(ends[0][1], ends[1][1]) / 5) - min(ends[0][0], ends[1][0]) // 5)
         widths += [(high - low) * 170 / span for low, high in ends]
     assert sorted(marks) == pytest.approx(sorted(widths), abs=0.11)

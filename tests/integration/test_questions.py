@@ -103,7 +103,7 @@ def test_a_pulled_clone_has_nothing_to_run_for_snakemake(by_dvc, tmp_path):
 
 
 def test_a_trial_by_dvc_changes_no_time_in_a_dry_run(reproduced):
-    """Outputs of other settings, with a ledger that Snakemake would have removed."""
+    """Outputs of other settings, with filtering statistics that Snakemake would have removed."""
     reproduced.edit("params.yaml", "length: {min: 1, max: 100}", "length: {min: 1, max: 5}")
     reproduced.run("dvc", "repro", "filter@own")
     reproduced.edit("params.yaml", "length: {min: 1, max: 5}", "length: {min: 1, max: 100}")

@@ -105,7 +105,7 @@ def test_the_page_that_is_shown_is_of_the_committed_reports():
     scores = _bleu("")
     assert len(scores)
     for bleu in scores.itertuples():
-        assert f"{bleu.value:.1f} [{bleu.low:.1f}" in text
+        assert f"{bleu.value:.1f} [{bleu.ci_low:.1f}" in text
 
 
 def test_its_tables_are_made_of_the_reports():
@@ -121,7 +121,7 @@ def test_a_table_shows_what_a_report_says(tmp_path):
     results = tmp_path / "reports" / "copy" / "results.json"
     text = results.read_text("utf-8")
     bleu = re.compile(
-        r'("system": "edition-2018", .*"measure": "bleu", "group": "", .*"value": )[\d.]+'
+        r'("system": "edition-2018", .*"metric": "bleu", "group": "", .*"value": )[\d.]+'
     )
     results.write_text(bleu.sub(r"\g<1>12.34", text), "utf-8")
     filled = readme_tables.filled(README, tmp_path).splitlines()
@@ -144,10 +144,10 @@ def test_claims_of_table_3_hold():
 
 def _rows(recipe):
     content = json.loads((ROOT / "reports" / recipe / "results.json").read_text("utf-8"))
-    rows = pd.DataFrame(content["measures"])
+    rows = pd.DataFrame(content["metrics"])
     return rows[rows.group == ""]
 
 
 def _bleu(recipe):
     rows = _rows(recipe)
-    return rows[rows.measure == "bleu"]
+    return rows[rows.metric == "bleu"]

@@ -20,7 +20,7 @@ def test_a_training_outlives_its_job_its_node_and_snakemake(cluster, slurm_proje
     project.edit("params.yaml", "validate_every: 60\n", "validate_every: 500\n")
     undisturbed = project.copy(tmp_path / "copy")
     undisturbed.repro()
-    project.snakemake("data/binary/own", "data/statistics/own", "data/tests/own")
+    project.snakemake("data/binary/own", "data/corpus_stats/own", "data/test_stats/own")
 
     snakemake, node = project.start(*SNAKEMAKE, *SITE), ""
     try:

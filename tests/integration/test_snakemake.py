@@ -147,7 +147,7 @@ def test_a_run_stopped_half_way_leaves_only_what_finished(by_snakemake, tmp_path
     project = by_snakemake.copy(tmp_path / "project")
     params = project.read("params.yaml")
     project.write("params.yaml", params[: params.index("  wide:\n")])  # one system is enough
-    forget(project, ("binarize@own", "describe_corpus@own", "report", *TINY))
+    forget(project, ("binarize@own", "corpus_stats@own", "report", *TINY))
     before = project.recorded()
     process = project.start("snakemake", "-c2")
     wait_for("work/snakemake/finished/train@*.begun", project, process)
@@ -160,21 +160,21 @@ def test_a_run_stopped_half_way_leaves_only_what_finished(by_snakemake, tmp_path
     finished = project.recorded() - before
     if how == signal.SIGKILL:
         assert finished == set()
-    else:  # describe_corpus may come after the first training has begun
-        assert {"binarize@own"} <= finished <= {"binarize@own", "describe_corpus@own"}
+    else:  # corpus_stats may come after the first training has begun
+        assert {"binarize@own"} <= finished <= {"binarize@own", "corpus_stats@own"}
     project.snakemake()
     assert project.changed() == set()
     assert len(project.recorded() - WIDE - {"fresh@wide"}) == 17
     ours = json.loads(project.read("reports/results.json"))
     whole = json.loads(by_snakemake.read("reports/results.json"))
-    measures_of_tiny = [row for row in whole["measures"] if row["system"] == "tiny"]
-    cells_of_tiny = [row for row in whole["cells"] if row["system"] == "tiny"]
-    # a fault that no system of the experiment has is no measure: `wide` alone may have this one
-    expected = [row for row in measures_of_tiny if row["measure"] != "cut off" or row["value"] > 0]
+    metrics_of_tiny = [row for row in whole["metrics"] if row["system"] == "tiny"]
+    runs_of_tiny = [row for row in whole["runs"] if row["system"] == "tiny"]
+    # a fault that no system of the experiment has is no metric: `wide` alone may have this one
+    expected = [row for row in metrics_of_tiny if row["metric"] != "cut off" or row["value"] > 0]
     assert expected
-    assert ours["measures"] == expected
-    assert cells_of_tiny
-    assert ours["cells"] == cells_of_tiny
+    assert ours["metrics"] == expected
+    assert runs_of_tiny
+    assert ours["runs"] == runs_of_tiny
 
 
 @pytest.mark.slow
@@ -213,7 +213,7 @@ def forget(project, names):
 @pytest.mark.slow
 def test_shards_give_what_the_whole_gives(clean, by_dvc, tmp_path):
     project = clean.copy(tmp_path / "project")
-    wanted = ("data/statistics/own", "data/ledgers/own/binarize.json", "data/tests/own")
+    wanted = ("data/corpus_stats/own", "data/filter_stats/own/binarize.json", "data/test_stats/own")
     output = project.snakemake(*wanted, "--set-scatter", "shards=2")
     assert all(f"{stage}@own, shard 2-of-2" in output for stage in ("clean", "dedup", "filter"))
     logs = {path.name for path in (project.root / "work/snakemake/logs").iterdir()}

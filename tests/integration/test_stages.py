@@ -40,14 +40,14 @@ def test_all_stages_in_a_row(project):
         assert name == "learn_vocabulary" or not done.stderr
     corpus = BinaryCorpus(project / paths.folder("own", "binary"))
     assert [corpus.sets[name].pairs for name in corpus.sets] == [4, 1, 1]
-    ledgers = project / paths.ledger("own", "clean").parent
-    assert {file.stem for file in ledgers.iterdir()} == {
+    all_filter_stats = project / paths.filter_stats("own", "clean").parent
+    assert {file.stem for file in all_filter_stats.iterdir()} == {
         name.removesuffix("_text")
         for name in DATA_STAGES
-        if name not in ("describe_corpus", "describe_tests", "learn_vocabulary")
+        if name not in ("corpus_stats", "test_stats", "learn_vocabulary")
     }
-    made = ("raw", "clean", "dedup", "filter", "split", "tokens", "tests", "bpe", "binary")
-    for name in (*made, "statistics"):
+    made = ("raw", "clean", "dedup", "filter", "split", "tokens", "test_stats", "bpe", "binary")
+    for name in (*made, "corpus_stats"):
         assert any((project / paths.folder("own", name)).iterdir())
     # No temporary folder is left, nor anything outside data/.
     assert not list(project.rglob("*.partial-*"))

@@ -9,7 +9,7 @@ import pytest
 import torch
 from ruamel.yaml import YAML
 
-from bleuprint.config.cells import training_settings_sha256
+from bleuprint.config.runs import training_settings_sha256
 from bleuprint.config.system import Decode
 from bleuprint.model import arithmetic
 from bleuprint.model.arithmetic import PORTABLE, check_portable

@@ -21,7 +21,7 @@ TWO_STAGES = (
     params:
       reports/resolved.json:
         code.train: abc
-        cells.small.own.arithmetic: portable
+        runs.small.own.arithmetic: portable
     outs:
     - path: models/small
       hash: md5
@@ -66,7 +66,7 @@ def test_a_stage_that_is_not_recorded_is_empty(lock):
 
 
 def test_the_settings_are_those_that_a_stage_ran_with(lock):
-    settings = {"code.train": "abc", "cells.small.own.arithmetic": "portable"}
+    settings = {"code.train": "abc", "runs.small.own.arithmetic": "portable"}
     assert lock.settings("train@small-own-1") == settings
 
 

@@ -25,7 +25,7 @@ stages:
       - mine.yaml: [x]
       - reports/resolved.json:
           - code.average
-          - "cells.${item.system}.${item.corpus}.average"
+          - "runs.${item.system}.${item.corpus}.average"
           - "made.${item.part}.x"
     meta: {memory_gb: 16}
 metrics: []
@@ -41,7 +41,7 @@ def project(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     cell = {"average": {"last": 1}, "decode": {"beam": 2}}
     code = {"average": code_fingerprint("average"), "train": "x"}
-    content = {"cells": {"micro": {"toy": cell}}, "made": {"a": 1}, "code": code}
+    content = {"runs": {"micro": {"toy": cell}}, "made": {"a": 1}, "code": code}
     write_json(tmp_path / "reports/resolved.json", content)
     return tmp_path
 
@@ -74,7 +74,7 @@ def test_comments_and_what_the_stage_does_not_use_may_be_edited(project, path, o
 @pytest.mark.parametrize(
     ("old", "new", "key"),
     [
-        ('"last": 1', '"last": 2', "cells.micro.toy.average"),
+        ('"last": 1', '"last": 2', "runs.micro.toy.average"),
         ('"a": 1', '"a": 2', "made"),  # which the arguments do not tell counts as a whole
     ],
 )

@@ -57,16 +57,16 @@ def test_a_folder_of_files_is_each_file_in_it(project, stages):
 
 def test_parameters_are_those_of_the_stage(stages):
     parameters = stages["train@wide-own-1"].parameters
-    sections = [f"cells.wide.own.{name}" for name in ("model", "train", "arithmetic")]
+    sections = [f"runs.wide.own.{name}" for name in ("model", "train", "arithmetic")]
     assert set(parameters) == {"code.train", *sections}
     assert parameters[sections[0]]["d_ff"] == 64
     assert parameters[sections[0]]["heads"] == 2
     assert stages["train@wide-own-1"].digest != stages["train@tiny-own-1"].digest
 
 
-def test_a_portable_cell_takes_one_thread_and_no_gpu(project, stages):
+def test_a_portable_run_takes_one_thread_and_no_gpu(project, stages):
     content = json.loads((project.root / RESOLVED).read_text())
-    content["cells"]["wide"]["own"]["arithmetic"] = "portable"
+    content["runs"]["wide"]["own"]["arithmetic"] = "portable"
     portable = {stage.name: stage for stage in graph.stages(project.root, content)}
     for name in ("train@wide-own-1", "translate@wide-own-1"):
         assert (stages[name].threads, stages[name].gpu) == (8, 1)
@@ -159,11 +159,11 @@ def test_copying_files_takes_one_thread_and_no_gpu(stages):
 
 
 def test_the_files_of_an_external_system_are_settings_of_translate(stages):
-    translations = stages["translate@online-a-own-1"].parameters["cells.online-a.own.translations"]
+    translations = stages["translate@online-a-own-1"].parameters["runs.online-a.own.translations"]
     files = {"held-out": {"path": "inputs/external/a.de", "sha256": 64 * "a"}}
     assert translations == {"seed": 1, "files": files}
     for name in ("train@online-a-own-1", "score@online-a-own-1"):
-        assert "cells.online-a.own.translations" not in stages[name].parameters
+        assert "runs.online-a.own.translations" not in stages[name].parameters
 
 
 def test_snakemakes_config_is_refused(project):

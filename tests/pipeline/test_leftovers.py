@@ -18,7 +18,7 @@ STALE = [
     "results/tiny/own/2/scores.json",
     "results/online-a/own/1/scores.json",
     "results/outside/own/online-a/scores.json",
-    "data/ledgers/other/clean.json",
+    "data/filter_stats/other/clean.json",
     "data/raw/other/train.en",
     "work/trainings/deep.own.1.0123456789abcdef/1.safetensors",
     "work/trainings/tiny.own.1.fedcba9876543210/1.safetensors",  # of earlier settings
@@ -29,7 +29,7 @@ NAMED = [
     "models/tiny/own/1/averaged/model",
     "results/wide/own/1/scores.json",
     "results/notes/of/mine.txt",
-    "data/ledgers/own/clean.json",
+    "data/filter_stats/own/clean.json",
     "work/trainings/tiny.own.1.0123456789abcdef/1.safetensors",
     "work/downloads/downloads.guard",
 ]
@@ -59,7 +59,7 @@ def test_what_the_report_would_read_is_set_aside(project, capsys):
     (project / "results/gone/own/1/hypotheses").mkdir(parents=True)
     for _ in range(2):  # the second time over what is there
         set_aside(load(project / "params.yaml"), project)
-        moved = {name for name in STALE if name.startswith(("results", "data/ledgers"))}
+        moved = {name for name in STALE if name.startswith(("results", "data/filter_stats"))}
         expected = {*NAMED, *STALE} - moved | {f"work/removed/{name}" for name in moved}
         assert files(project) == expected
         assert not (project / "results/gone").exists()

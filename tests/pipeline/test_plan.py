@@ -218,7 +218,7 @@ def test_shares_of_sets_that_a_corpus_has_are_no_settings_of_it(stand_in, tmp_pa
     assert (after["own"]["split"]["valid"], after["own"]["split"]["test"]) == (0.05, 0.1)
 
 
-def test_reasons_that_differ_in_more_than_a_cell_are_all_given(printed):
+def test_reasons_that_differ_in_more_than_a_run_are_all_given(printed):
     one, two = (f"systems.a.{name}.train has changed" for name in ("one", "two"))
     (line,) = printed((one, None), (two, None), ("has not finished here yet", None))
     assert line.endswith(f"  {one}; has not finished here yet")

@@ -82,7 +82,7 @@ def test_a_mark_holds_where_snakemake_has_touched_a_folder(finished, marked):
 
 
 def test_a_mark_is_void_without_an_output(finished, marked):
-    (finished[0] / "data/ledgers/own/clean.json").unlink()
+    (finished[0] / "data/filter_stats/own/clean.json").unlink()
     assert marked(*finished) == ["dedup@own"]
 
 
@@ -124,7 +124,7 @@ def test_a_record_that_fails_is_one_line_and_can_be_repeated(finished, capsys):
     cache = root / ".dvc" / "cache"
     cache.write_text("no folder")
     with pytest.raises(
-        UserError, match=r"^DVC did not record .*cache.*; to try again: bleuprint record"
+        UserError, match=r"^DVC did not record .*cache.*; to try again: bleuprint sync"
     ):
         recording.record(root)
     assert not (root / "dvc.lock").exists()

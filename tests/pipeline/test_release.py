@@ -12,7 +12,7 @@ from ruamel.yaml import YAML
 from safetensors.numpy import load_file
 
 from bleuprint.config.experiment import load
-from bleuprint.config.paths import Cell
+from bleuprint.config.paths import Run
 from bleuprint.config.system import InitFrom
 from bleuprint.pipeline import verify
 from bleuprint.pipeline.release import release
@@ -219,7 +219,7 @@ def test_a_start_without_its_line_is_refused(copy):
     ):
         damage(copy)
         with pytest.raises(UserError, match=message):
-            init_files(InitFrom(folder=str(copy)), Cell("new", "another", 1))
+            init_files(InitFrom(folder=str(copy)), Run("new", "another", 1))
 
 
 def test_the_exported_script_writes_nothing_into_the_release(copy):
@@ -265,7 +265,7 @@ def test_a_project_is_not_compared_with_itself(released, tmp_path, monkeypatch):
 
 def test_a_release_is_a_start(copy):
     """Of any corpus: the vocabularies are beside the weights."""
-    files = init_files(InitFrom(folder=str(copy)), Cell("new", "another", 1))
+    files = init_files(InitFrom(folder=str(copy)), Run("new", "another", 1))
     assert files.weights == copy / WEIGHTS
     vocabularies = set(files.weights.parent.glob("vocabulary.*"))
     assert {path.suffix for path in vocabularies} == {".de", ".en"}

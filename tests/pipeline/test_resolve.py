@@ -84,12 +84,12 @@ SETTINGS = {
         {"train@tiny-own-1", "train@tiny-other-1"},
     ),
     "of a row alone": ("d_ff: 64", "d_ff: 32", {"train@wide-own-1"}),
-    "a cell comes": (
+    "a run comes": (
         "{own: {}, other: null}",
         "{own: {}}",
         {f"{kind}@wide-other-1" for kind in ("train", "average", "translate")},
     ),
-    "a cell goes": (
+    "a run goes": (
         "      own: {decode: {beam: 3}}\n",
         "      own: null\n",
         {f"{kind}@tiny-own-1" for kind in ("train", "average", "translate")}
@@ -98,7 +98,7 @@ SETTINGS = {
     "of a corpus and those like it": (
         "ratio: {max: 3.0}",
         "ratio: {max: 2.0}",
-        {f"{kind}@{name}" for kind in ("filter", "describe_corpus") for name in ("own", "other")},
+        {f"{kind}@{name}" for kind in ("filter", "corpus_stats") for name in ("own", "other")},
     ),
     "of a corpus, where those like it say otherwise": (
         "num_merges: 40",
@@ -177,7 +177,7 @@ def test_an_unchanged_file_keeps_its_time(project):
     assert path.stat().st_mtime_ns == before
 
 
-def test_a_cell_left_out_asks_for_no_gpu(project):
+def test_a_run_left_out_asks_for_no_gpu(project):
     stages = {stage.name: stage for stage in graph.stages(project.root)}
     for kind in ("train", "translate"):
         gpus = [stages[f"{kind}@{cell}-1"].gpu for cell in ("wide-other", "wide-own")]

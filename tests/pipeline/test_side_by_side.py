@@ -228,12 +228,12 @@ def test_a_command_without_its_outputs_or_with_a_status_has_failed(project, caps
 
 
 def test_every_training_of_every_recipe_has_its_work(stand_in):
-    """The longest comes first, whatever ends it; a cell that is left out computes nothing."""
+    """The longest comes first, whatever ends it; a run that is left out computes nothing."""
     (stage,) = (it for it in stages(stand_in.root) if it.name == "train@tiny-own-1")
     for path in sorted((ROOT / "recipes").glob("*.yaml")):
-        for system, row in load(path, ROOT).resolved()["cells"].items():
+        for system, row in load(path, ROOT).resolved()["runs"].items():
             for corpus, cell in row.items():
-                values = {f"cells.{system}.{corpus}.{part}": cell[part] for part in SECTIONS}
+                values = {f"runs.{system}.{corpus}.{part}": cell[part] for part in SECTIONS}
                 work = side_by_side._work(replace(stage, parameters=values))
                 assert (work > 0) == any(cell.values()), f"{path.stem} {system} {corpus}"
 
@@ -243,7 +243,7 @@ def test_the_work_of_a_training_is_tokens_times_the_weights_of_its_layers(stand_
     stage = next(each for each in stages(stand_in.root) if each.kind == "train")
     model = {"encoder_layers": 3, "decoder_layers": 4, "d_model": 8, "d_ff": 40}
     train = {"max_updates": 100, "tokens_per_update": 2000}
-    values = {"cells.tiny.own.model": model, "cells.tiny.own.train": train}
+    values = {"runs.tiny.own.model": model, "runs.tiny.own.train": train}
     weights = (3 + 4) * (4 * 8 * 8 + 8 * 40)
     assert side_by_side._work(replace(stage, parameters=values)) == 200_000 * weights
 

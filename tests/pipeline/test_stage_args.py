@@ -9,7 +9,7 @@ import psutil
 import pytest
 
 import micro
-from bleuprint.config.paths import Cell
+from bleuprint.config.paths import Run
 from bleuprint.pipeline import stage_args
 from params import read
 
@@ -20,7 +20,7 @@ def start(project, tmp_path, monkeypatch):
     root = project.copy(tmp_path / "project").root
     text = f"{micro.PARAMS.replace('seeds: [1]', 'seeds: [1, 2]')}{micro.EXTERNAL}"
     settings = read(tmp_path, text)
-    left_out = replace(settings, cells={**settings.cells, "wide": {"own": None}})
+    left_out = replace(settings, runs={**settings.runs, "wide": {"own": None}})
     monkeypatch.chdir(root)
     monkeypatch.setattr(stage_args, "load_resolved", lambda: left_out)
     monkeypatch.setattr(stage_args, "AT_SUCCESS", [])
@@ -28,7 +28,7 @@ def start(project, tmp_path, monkeypatch):
     def started(kind, system, seed):
         monkeypatch.setattr(sys, "argv", [f"stages/{kind}.py", system, "own", seed])
         is_of_training = kind in ("train", "average")
-        named = stage_args.trained_cell if is_of_training else stage_args.cell
+        named = stage_args.trained_run if is_of_training else stage_args.translated_run
         return named(None)
 
     return started
@@ -49,7 +49,7 @@ def assert_empty(outputs):
 
 
 @pytest.mark.parametrize("kind", ["train", "average", "translate", "score"])
-def test_a_cell_that_is_left_out_has_empty_outputs(start, stages, kind):
+def test_a_run_that_is_left_out_has_empty_outputs(start, stages, kind):
     """DVC's matrix has no exclusions: the stage must write what dvc.yaml names."""
     with pytest.raises(SystemExit) as ended:
         start(kind, "wide", "1")
@@ -66,15 +66,15 @@ def test_an_external_system_is_not_trained(start, stages, kind):
 
 @pytest.mark.parametrize("kind", ["translate", "score"])
 def test_an_external_system_is_scored_with_the_first_seed_alone(start, stages, kind):
-    assert start(kind, "online-a", "1") == Cell("online-a", "own", 1)
+    assert start(kind, "online-a", "1") == Run("online-a", "own", 1)
     with pytest.raises(SystemExit):
         start(kind, "online-a", "2")
     assert_empty(outputs_of(stages, kind, "online-a", seed="2"))
 
 
-def test_a_trained_cell_is_run_with_each_seed(start):
+def test_a_trained_run_is_run_with_each_seed(start):
     for kind in ("train", "translate"):
-        assert start(kind, "tiny", "2") == Cell("tiny", "own", 2)
+        assert start(kind, "tiny", "2") == Run("tiny", "own", 2)
 
 
 def test_the_duration_of_a_stage_does_not_depend_on_the_time_of_day(monkeypatch):

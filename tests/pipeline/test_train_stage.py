@@ -1,4 +1,4 @@
-"""A training is known by what decides it: cells that share it train once."""
+"""A training is known by what decides it: runs that share it train once."""
 
 import json
 from importlib.metadata import version
@@ -24,7 +24,7 @@ def root(tmp_path):
 
 
 def outputs(root, system):
-    """All files of a cell by path; those in timings are measured."""
+    """All files of a run by path; those in timings are measured."""
     return {
         str(path.relative_to(folder)): path.read_bytes()
         for folder in (root / "models" / system, root / "results" / system)
@@ -53,7 +53,7 @@ def test_a_renamed_system_trains_nothing(root):
     assert f", sacremoses {version('sacremoses')}" in json.loads(timed.read_text())["versions"]
 
 
-def test_two_cells_with_one_training_that_start_together_train_once(root):
+def test_two_runs_with_one_training_that_start_together_train_once(root):
     renamed(root, ["micro", "twin"])
     said = ended(*(start(root, system=name) for name in ("micro", "twin")))
     assert "".join(said).count(": another process is running this training (kill ") == 1

@@ -8,7 +8,7 @@ import pytest
 
 import systems
 from bleuprint.config.optimization import Constant, LrSchedule
-from bleuprint.config.paths import Cell
+from bleuprint.config.paths import Run
 from bleuprint.config.system import Keep
 from bleuprint.pipeline.train_stage import check_training
 from bleuprint.runtime.errors import UserError
@@ -47,7 +47,7 @@ def check_with_an_empty_set(root, empty):
     sets[empty] = []
     prepared = prepare(root, sets, units=merges(9))
     job = Job(
-        cell=Cell("micro", "toy", 1),
+        cell=Run("micro", "toy", 1),
         system=systems.system(train=systems.train(tokens_per_update=70)),
         corpus=prepared.binary.folder,
         texts=root / "split",

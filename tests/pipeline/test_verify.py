@@ -9,7 +9,7 @@ import pytest
 from ruamel.yaml import YAML
 
 import processes
-from bleuprint.config.paths import Cell
+from bleuprint.config.paths import Run
 from bleuprint.pipeline import verify
 from bleuprint.pipeline.first_difference import first_difference
 from bleuprint.pipeline.verify import lines, open_report
@@ -30,7 +30,7 @@ def write(root, bleu=33.0, corpus="news-en-de", **changes):
     records = frame(record("tiny", corpus, "first", 30.0), small)
     records = changed(records, {"system": "small"}, **changes)
     records.save(root / RESULTS)
-    (root / RESULTS).with_name("costs.csv").write_text(costs_csv(records.cells))
+    (root / RESULTS).with_name("costs.csv").write_text(costs_csv(records.runs))
     return root
 
 
@@ -39,14 +39,14 @@ def write_lock(root, smoothing=0.1, model="m", data="d", bpe="b", arithmetic="na
     weights = f"w{float(str(smoothing)[:3])}{model}{bpe}"
     train = {
         "code.train": model,
-        "cells.small.news-en-de.train": {"label_smoothing": smoothing, "clip": 1.0},
-        "cells.small.news-en-de.arithmetic": arithmetic,
+        "runs.small.news-en-de.train": {"label_smoothing": smoothing, "clip": 1.0},
+        "runs.small.news-en-de.arithmetic": arithmetic,
     }
     content = {
         "score@small-news-en-de-1": stage(
-            {"data/tests": f"d{weights}", "results/h": f"h{weights}"}, {"s.json": "s"}
+            {"data/test_stats": f"d{weights}", "results/h": f"h{weights}"}, {"s.json": "s"}
         ),
-        "describe_tests@news-en-de": stage({}, {"data/tests": f"d{weights}"}),
+        "test_stats@news-en-de": stage({}, {"data/test_stats": f"d{weights}"}),
         "translate@small-news-en-de-1": stage({"models/a": weights}, {"results/h": f"h{weights}"}),
         "train@small-news-en-de-1": stage(
             {"data/bin/x": bpe},
@@ -55,7 +55,7 @@ def write_lock(root, smoothing=0.1, model="m", data="d", bpe="b", arithmetic="na
         ),
         "learn_vocabulary@news-en-de": stage(
             {},
-            {"data/bin": bpe, "data/ledgers/l.json": f"l{data}{model}"},
+            {"data/bin": bpe, "data/filter_stats/l.json": f"l{data}{model}"},
             {"inputs.news-en-de": {"inputs/a.en": data}},
         ),
     }
@@ -103,7 +103,7 @@ def test_within_the_noise_of_seeds(tmp_path, monkeypatch):
         "  from train on: code of the training",
         "one seed does not say by how much trainings differ by chance: give several",
     ]
-    references = open_report(str(here)).records.cells.references_sha256
+    references = open_report(str(here)).records.runs.references_sha256
     monkeypatch.setattr(verify, "deviations", lambda: dict.fromkeys(references, 0.3))
     text, verdict = compared(here, there)
     assert verdict == Verdict.WITHIN_NOISE == 3
@@ -118,7 +118,7 @@ def test_within_the_noise_of_seeds(tmp_path, monkeypatch):
 @pytest.mark.parametrize(
     ("changes", "stage", "causes"),
     [
-        ({"smoothing": 0.2}, "train", "settings cells.small.news-en-de.train.label_smoothing"),
+        ({"smoothing": 0.2}, "train", "settings runs.small.news-en-de.train.label_smoothing"),
         ({"model": "n"}, "train", "code of stages/train.py"),
         ({"bpe": "c", "data": "e"}, "learn_vocabulary", "data inputs/a.en"),
         ({"bpe": "c"}, "learn_vocabulary", "nothing that is recorded differs: another machine or"),
@@ -137,7 +137,7 @@ def test_the_first_stage_by_dvc_lock(tmp_path, changes, stage, causes):
 
 def test_a_portable_training_is_known_by_dvc_lock(tmp_path):
     root = write(tmp_path / "a")
-    small = Cell("small", "news-en-de", 1)
+    small = Run("small", "news-en-de", 1)
     assert not open_report(str(root)).is_portable(small)
     for arithmetic in ("native", "portable"):
         write_lock(root, arithmetic=arithmetic)
@@ -200,11 +200,11 @@ def test_a_damaged_dvc_lock_is_named_if_it_is_needed(tmp_path, damaged, message)
     assert compared(here, there)[1] == Verdict.SAME_BYTES
 
 
-def test_measures_that_one_file_lacks_are_named(tmp_path):
+def test_metrics_that_one_file_lacks_are_named(tmp_path):
     first, second = write(tmp_path / "a"), write(tmp_path / "b")
     content = read_json(second / RESULTS)
     left_out = ("chrf2pp", "ter", "loss", "perplexity")
-    content["measures"] = [e for e in content["measures"] if e["measure"] not in left_out]
+    content["metrics"] = [e for e in content["metrics"] if e["metric"] not in left_out]
     write_json(second / RESULTS, content)
     text, verdict = compared(first, second)
     assert verdict == Verdict.SAME_BYTES
@@ -248,7 +248,7 @@ def test_many_differences_fit_ten_lines(tmp_path):
             for n in range(12)
         ]
         for n, row in enumerate(rows):
-            row["measures"]["bleu", ""]["signature"] = f"tok:a|version:{more * (n % 5)}"
+            row["metrics"]["bleu", ""]["signature"] = f"tok:a|version:{more * (n % 5)}"
         frame(*rows).save(root / RESULTS)
     frame(*rows[1:]).save(there / RESULTS)
     text, verdict = compared(here, there)
@@ -280,7 +280,7 @@ def test_the_exit_status_and_a_revision(tmp_path):
     same, alone = "here and HEAD: 2 results the same bytes\n", "here, reports/ is as committed: "
     status, output, _ = bleuprint(root, "HEAD")
     assert status == 0 and output.startswith(f"{same}{alone}nothing has run since. To run: make")
-    (folder := root / Cell("tiny", "news-en-de", 1).results).mkdir(parents=True)
+    (folder := root / Run("tiny", "news-en-de", 1).results).mkdir(parents=True)
     (folder / "scores.json").touch()
     assert bleuprint(root, "HEAD")[:2] == (0, same)
     write(root, 33.4, **OTHER)
@@ -289,7 +289,7 @@ def test_the_exit_status_and_a_revision(tmp_path):
     counts = "1 result the same bytes, 1 of a noise of seeds that is not known\n"
     assert status == 4 and output.startswith(f"here and HEAD: {counts}")
     assert (
-        "from train on: settings cells.small.news-en-de.train.label_smoothing 0.2      and 0.1\n"
+        "from train on: settings runs.small.news-en-de.train.label_smoothing 0.2      and 0.1\n"
         in output
     )
     # a report with a deviation of 0.3 over two seeds

@@ -9,26 +9,26 @@ import pytest
 from scipy.stats import ttest_rel
 
 import result_trees as trees
-from bleuprint.cells.results import Results
-from bleuprint.config.cells import cells_of
 from bleuprint.config.comet import Comet
-from bleuprint.config.paths import Cell
+from bleuprint.config.paths import Run
+from bleuprint.config.runs import runs_of
 from bleuprint.report.compare import _Pair, _score, _Side, _tests
 from bleuprint.report.frame import RESULTS, load
 from bleuprint.report.overview import everything, one_screen
 from bleuprint.report.records import check_settings, collect
 from bleuprint.report.report import table_md
+from bleuprint.runs.results import Results
 from bleuprint.runtime.errors import UserError
 from bleuprint.runtime.files import read_json, write_json
-from bleuprint.scoring.comet_measure import COMET_MEASURE
+from bleuprint.scoring.comet_metric import COMET_METRIC
 from bleuprint.scoring.human_agreement import COEFFICIENTS
-from bleuprint.scoring.measure import statistics_of
+from bleuprint.scoring.metric import statistics_of
 from bleuprint.scoring.significance import measured, paired_test
 from result_rows import changed, labels_of, score_of, values
 
 SHA256 = "c0" * 32
 MODEL = {"wmt22-comet-da": Comet("comet/bin/python", "comet/model", SHA256)}
-TINY, SMALL = (Cell(system, "news-en-de", 1) for system in ("tiny", "small"))
+TINY, SMALL = (Run(system, "news-en-de", 1) for system in ("tiny", "small"))
 
 
 def signature(name, version="2.2.7"):
@@ -37,11 +37,11 @@ def signature(name, version="2.2.7"):
 
 @pytest.fixture(scope="module")
 def one_seed(tmp_path_factory):
-    """With comet.json of all cells: the second system is a little better on most lines."""
+    """With comet.json of all runs: the second system is a little better on most lines."""
     root = tmp_path_factory.mktemp("comet")
     settings = trees.settings_in(root, corpora={"news-en-de": ("first",)})
     trees.write_all(root, settings)
-    for cell in cells_of(settings):
+    for cell in runs_of(settings):
         scored = read_json(root / cell.results / "scores.json")
         drawn = np.random.default_rng(cell.seed)
         content = {}
@@ -50,8 +50,8 @@ def one_seed(tmp_path_factory):
             better = 0.004 + (quality[1] - 0.8) / 8
             segments = quality[0] + better * (cell.system == "small")
             statistics = np.stack([(10**6 * segments).round(), np.ones(len(segments))], axis=1)
-            found = measured(COMET_MEASURE, statistics, signature("wmt22-comet-da"))
-            content[test] = {**of_test, "scored_with": SHA256, "measures": [found]}
+            found = measured(COMET_METRIC, statistics, signature("wmt22-comet-da"))
+            content[test] = {**of_test, "scored_with": SHA256, "metrics": [found]}
         write_json(root / cell.results / "comet.json", content)
     return root, replace(settings, comet=MODEL)
 
@@ -59,22 +59,22 @@ def one_seed(tmp_path_factory):
 @pytest.mark.usefixtures("all_samples")
 def test_interval_and_tests_are_those_of_means(one_seed):
     root, settings = one_seed
-    counted = statistics_of(Results.open(settings, TINY, root).measures("first")["comet", ""])
-    tiny = measured(COMET_MEASURE, counted, "")  # with all samples
+    counted = statistics_of(Results.open(settings, TINY, root).metrics("first")["comet", ""])
+    tiny = measured(COMET_METRIC, counted, "")  # with all samples
     first = counted[:, 0] / 10**4
     assert tiny["value"] == pytest.approx(first.mean(), abs=1e-4)
     means = np.sort(np.random.default_rng(12345).choice(first, size=(1000, 100)).mean(1))
     half = (means[974] - means[25]) / 2
     expected = means.mean() - half, means.mean() + half
-    assert (tiny["low"], tiny["high"]) == pytest.approx(expected, abs=1e-5)
-    over = measured(COMET_MEASURE, np.add(counted, [600_000, 0]), "")  # older models exceed 1
-    assert over["low"] < over["value"] < over["high"] and over["high"] > 100
+    assert (tiny["ci_low"], tiny["ci_high"]) == pytest.approx(expected, abs=1e-5)
+    over = measured(COMET_METRIC, np.add(counted, [600_000, 0]), "")  # older models exceed 1
+    assert over["ci_low"] < over["value"] < over["ci_high"] and over["ci_high"] > 100
     # about 1.96 standard errors of a mean
     assert half == pytest.approx(1.96 * first.std(ddof=1) / 100**0.5, rel=0.1)
     # about Student's test; test_significance.py compares both p with sacreBLEU's
     noisy = (first + np.random.default_rng(7).normal(0.8, 4.0, 100)).round(4)
     of_noisy = np.stack([(10**4 * noisy).round(), np.ones(100)], axis=1)
-    tested, p = paired_test(COMET_MEASURE, counted, of_noisy), ttest_rel(first, noisy).pvalue
+    tested, p = paired_test(COMET_METRIC, counted, of_noisy), ttest_rel(first, noisy).pvalue
     assert tested.randomization == pytest.approx(p, abs=0.03)
     error = (noisy - first).std(ddof=1) / 100**0.5
     assert tested.standard_error == pytest.approx(error, rel=0.1)
@@ -100,7 +100,7 @@ def test_agreement_of_people_is_by_the_coefficients_of_the_model(one_seed, tmp_p
     for scores, *_ in (one_screen(records), everything(records)):
         assert {"COMET", "COMET difference", "COMET people agree"} <= {*labels_of(scores)}
     # that of a model that they did not look at is not known
-    other = changed(records, {"measure": "comet"}, signature=signature("own-model"))
+    other = changed(records, {"metric": "comet"}, signature=signature("own-model"))
     unknown = score_of(other, "small", "comet")
     assert np.isnan(unknown.agreement) and unknown.p == small.p
 

@@ -16,7 +16,7 @@ from bleuprint.config.experiment import load
 from bleuprint.report import frame, report
 from bleuprint.report.overview import everything
 from bleuprint.report.page.context import ReportContext
-from bleuprint.report.page.scores import cost, faults, scores
+from bleuprint.report.page.scores import cost, errors, scores
 from bleuprint.report.page.section import Section
 from bleuprint.report.table import table_of
 from bleuprint.report.terminal import show
@@ -194,7 +194,7 @@ def test_the_html_report_has_the_same_tables(recipe, tmp_path):
     page = git("show", f"{V1}:reports/{recipe}/index.html").stdout
     sections = {
         "summary": Section("scores", "", scores(context)),
-        "faults": faults(context),
+        "faults": errors(context),
         "cost": cost(context),
     }
     for anchor, section in sections.items():

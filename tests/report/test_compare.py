@@ -13,7 +13,7 @@ from scipy.stats import ttest_rel
 
 import processes
 import result_trees as trees
-from bleuprint.config.paths import Cell
+from bleuprint.config.paths import Run
 from bleuprint.report import frame
 from bleuprint.report.compare import _compared, _Pair, _score, _Side, _tests, changes
 from bleuprint.report.frame import RESULTS
@@ -29,7 +29,7 @@ from result_rows import record
 from scoring import text
 
 TEST = "test.first"
-TINY, SMALL = (Cell(system, "news-en-de", 1) for system in ("tiny", "small"))
+TINY, SMALL = (Run(system, "news-en-de", 1) for system in ("tiny", "small"))
 _AS = {f"GIT_{who}_{what}": "t@x" for who in ("AUTHOR", "COMMITTER") for what in ("NAME", "EMAIL")}
 
 
@@ -51,7 +51,7 @@ def compare(root, *arguments, status=0):
 
 
 def lines(output):
-    """The cells of each line of the tables."""
+    """The runs of each line of the tables."""
     return [re.split(r" {2,}", line.strip()) for line in output.split("\n")]
 
 
@@ -103,7 +103,7 @@ def repository(tree, tmp_path_factory):
     (root / "params.yaml").write_text(params.replace("beam: 2", "beam: 5", 1), encoding="utf-8")
     write_resolved(root)
     translate(root, TINY, {})
-    trees.write_cell(root, trees.load(root / "params.yaml"), TINY, errors=0.5)
+    trees.write_run(root, trees.load(root / "params.yaml"), TINY, errors=0.5)
     report(root)
     run(root, "git", "commit", "--quiet", "--all", "--message", "second")
     return root
@@ -135,7 +135,7 @@ def test_settings_and_facts_that_differ(copy):
     small = small.replace("updates: 10", "updates: 20").replace("d_ff: 64", "d_ff: 128")
     (copy / "params.yaml").write_text(f"{head}  small:{small}", encoding="utf-8")
     assert "was made with another params.yaml" in compare(copy, "tiny", "small", status=1)
-    trees.write_cell(copy, trees.load(copy / "params.yaml"), SMALL, errors=0.15)
+    trees.write_run(copy, trees.load(copy / "params.yaml"), SMALL, errors=0.15)
     path = copy / SMALL.results / "training.json"
     write_json(path, {**read_json(path), "data": "d" * 64})
     report(copy)
@@ -157,7 +157,7 @@ def test_several_seeds_are_paired(tmp_path):
     scores: list[list[Any]] = [
         [
             value_of(
-                read_json(tmp_path / Cell(system, "news-en-de", seed).results / SCORES)["first"],
+                read_json(tmp_path / Run(system, "news-en-de", seed).results / SCORES)["first"],
                 "bleu",
             )
             for seed in (1, 2, 3)
@@ -172,7 +172,7 @@ def test_several_seeds_are_paired(tmp_path):
         _Side(system, None, "", replace(settings, seeds=seeds), records, False)
         for system, seeds in (("tiny", (1, 2, 3)), ("small", (3, 1, 2)))
     ]
-    both = [next(iter(side.results((3, 1, 2)).values())).cells.seed for side in sides]
+    both = [next(iter(side.results((3, 1, 2)).values())).runs.seed for side in sides]
     assert [*both[0]] == [*both[1]] == [3, 1, 2]  # whatever the order of a report
 
 
@@ -327,7 +327,7 @@ def test_a_revision_of_another_version_is_told_by_its_name(repository, tmp_path)
     run(root, "git", "commit", "--quiet", "--all", "--message", "third")
     printed = compare(root, "tiny@HEAD", "tiny", status=1)
     assert printed.startswith(
-        "bleuprint: error: HEAD: reports/resolved.json is damaged: field cells."
+        "bleuprint: error: HEAD: reports/resolved.json is damaged: field runs."
     )
     resolved.write_text(resolved.read_text("utf-8").replace('"clip"', '"clip_norm"'), "utf-8")
     settings = resolved.read_text("utf-8")

@@ -4,14 +4,14 @@ import copy as copies
 
 import pytest
 
-from bleuprint.cells.results import Results
-from bleuprint.config.paths import Cell
+from bleuprint.config.paths import Run
 from bleuprint.report.frame import RESULTS
 from bleuprint.report.results_file import read_results
+from bleuprint.runs.results import Results
 from bleuprint.runtime.errors import UserError
 from bleuprint.runtime.files import read_json, write_json
 
-CELL = Cell("tiny", "talks-en-fr", 1)
+RUN = Run("tiny", "talks-en-fr", 1)
 
 
 @pytest.mark.parametrize(
@@ -22,63 +22,63 @@ CELL = Cell("tiny", "talks-en-fr", 1)
         (["1"], "rows of 1 numbers are not those of bleu"),
     ],
 )
-def test_counts_of_lines_that_cannot_be_those_of_a_measure(copy, statistics, problem):
+def test_counts_of_lines_that_cannot_be_those_of_a_metric(copy, statistics, problem):
     root, settings = copy
-    path = root / CELL.results / "scores.json"
+    path = root / RUN.results / "scores.json"
     scores = read_json(path)
-    measures = scores["only"]["measures"]
-    number = next(n for n, each in enumerate(measures) if each["measure"] == "bleu")
-    measures[number]["statistics"] = statistics
+    metrics = scores["only"]["metrics"]
+    number = next(n for n, each in enumerate(metrics) if each["metric"] == "bleu")
+    metrics[number]["statistics"] = statistics
     write_json(path, scores)
     with pytest.raises(UserError) as raised:
-        _ = Results.open(settings, CELL, root).scores
-    place = f"field only.measures.{number}.statistics"
+        _ = Results.open(settings, RUN, root).scores
+    place = f"field only.metrics.{number}.statistics"
     assert str(raised.value).startswith(f"{path} is damaged: {place}: {problem}")
 
 
-def test_counts_of_lines_of_an_unknown_measure(copy):
+def test_counts_of_lines_of_an_unknown_metric(copy):
     root, settings = copy
-    path = root / CELL.results / "scores.json"
+    path = root / RUN.results / "scores.json"
     scores = read_json(path)
-    scores["only"]["measures"][0] |= {"measure": "unheard-of", "statistics": ["1 2"]}
+    scores["only"]["metrics"][0] |= {"metric": "unheard-of", "statistics": ["1 2"]}
     write_json(path, scores)
-    with pytest.raises(UserError, match="'unheard-of' is a measure without statistics"):
-        _ = Results.open(settings, CELL, root).scores
+    with pytest.raises(UserError, match="'unheard-of' is a metric without statistics"):
+        _ = Results.open(settings, RUN, root).scores
 
 
 def second_cell(content):
-    content["cells"].append(copies.deepcopy(content["cells"][0]))
+    content["runs"].append(copies.deepcopy(content["runs"][0]))
 
 
-def second_measure(content):
-    content["measures"].append(copies.deepcopy(content["measures"][1]))
+def second_metric(content):
+    content["metrics"].append(copies.deepcopy(content["metrics"][1]))
 
 
 def no_cell(content):
-    content["measures"][2]["test"] = "unheard-of"
+    content["metrics"][2]["test"] = "unheard-of"
 
 
 def no_updates(content):
-    content["cells"][1]["updates"] = None
+    content["runs"][1]["updates"] = None
 
 
 def no_bleu(content):
-    bleu = [row for row in content["measures"] if row["measure"] == "bleu" and not row["group"]]
-    content["measures"].remove(bleu[0])
+    bleu = [row for row in content["metrics"] if row["metric"] == "bleu" and not row["group"]]
+    content["metrics"].remove(bleu[0])
 
 
 def test_results_of_which_a_row_cannot_be(saved):
     path = saved[0] / RESULTS
     whole = read_json(path)
     read_results(path, "REMEDY")
-    last_cell, last_measure = len(whole["cells"]), len(whole["measures"])
-    second = whole["measures"][1]["measure"]
+    last_cell, last_metric = len(whole["runs"]), len(whole["metrics"])
+    second = whole["metrics"][1]["metric"]
     for change, problem in (
-        (second_cell, f"field cells.{last_cell}: a second row of its cell"),
-        (second_measure, f"field measures.{last_measure}: a second {second} of its cell"),
-        (no_cell, "field measures.2: no row of cells is its cell"),
-        (no_updates, "field cells.1.updates is empty"),
-        (no_bleu, "field cells.0: measures has no bleu of it"),
+        (second_cell, f"field runs.{last_cell}: a second row of its run"),
+        (second_metric, f"field metrics.{last_metric}: a second {second} of its run"),
+        (no_cell, "field metrics.2: no row of runs is its run"),
+        (no_updates, "field runs.1.updates is empty"),
+        (no_bleu, "field runs.0: metrics has no bleu of it"),
     ):
         content = copies.deepcopy(whole)
         change(content)
@@ -91,10 +91,10 @@ def test_results_of_which_a_row_cannot_be(saved):
 def test_a_signature_that_is_not_one_of_comet(saved):
     path = saved[0] / RESULTS
     content = read_json(path)
-    row = copies.deepcopy(content["measures"][0])
-    content["measures"].append(row | {"measure": "comet", "group": "", "signature": "a|b"})
+    row = copies.deepcopy(content["metrics"][0])
+    content["metrics"].append(row | {"metric": "comet", "group": "", "signature": "a|b"})
     write_json(path, content)
-    place = f"field measures.{len(content['measures']) - 1}.signature"
+    place = f"field metrics.{len(content['metrics']) - 1}.signature"
     with pytest.raises(UserError) as raised:
         read_results(path, "REMEDY")
     assert f"{place}: 'a|b' is no signature of COMET" in str(raised.value)

@@ -5,7 +5,7 @@ from math import isnan
 import pytest
 
 import result_trees as trees
-from bleuprint.config.paths import Cell, folder, given
+from bleuprint.config.paths import Run, folder, given
 from bleuprint.report import score_tables
 from bleuprint.report.frame import RESULTS, load
 from bleuprint.report.notes import document_notes
@@ -39,7 +39,7 @@ def made(tmp_path_factory):
             " ".join("x" if line // 13 in wrong and n % 4 == 2 else w for n, w in enumerate(of))
             for line, of in enumerate(line.split(" ") for line in references)
         ]
-        trees.translate(root, settings, Cell(system, CORPUS, 1), TEST, lines)
+        trees.translate(root, settings, Run(system, CORPUS, 1), TEST, lines)
     collect(settings, root).save(root / RESULTS)
     return root, settings, load(root)
 
@@ -49,7 +49,7 @@ def test_records_have_intervals_and_tests_by_document(made):
     for system in ("tiny", "small"):
         by_line, by_document = (score_of(records, system, "bleu", group) for group in GROUPS)
         assert by_line.value == by_document.value
-        assert by_document.high - by_document.low > 1.3 * (by_line.high - by_line.low)
+        assert by_document.ci_high - by_document.ci_low > 1.3 * (by_line.ci_high - by_line.ci_low)
     assert isnan(score_of(records, "tiny", "bleu", "document").difference)
     # nine of 100 lines are better, and one of eight documents
     of_lines, of_documents = (score_of(records, "small", "bleu", group) for group in GROUPS)
@@ -63,7 +63,7 @@ def test_table_and_page_say_how_much_wider_it_is(made):
     rows = rows_of(score_tables.documents(score_frame(records)))
     assert rows[f"{CORPUS}, {TEST} (documents)"]["BLEU"] == "8"
     assert rows["tiny"]["BLEU"] == by_document.score and "[" in rows["tiny"]["d-BLEU"]
-    times = f"{(by_document.high - by_document.low) / (by_line.high - by_line.low):.1f}"
+    times = f"{(by_document.ci_high - by_document.ci_low) / (by_line.ci_high - by_line.ci_low):.1f}"
     first, lost = document_notes(records)
     assert "the interval of BLEU is" in first and times in first
     assert "small from tiny in BLEU is significant by line" in lost
@@ -79,7 +79,7 @@ def test_of_several_seeds_intervals_are_means():
             ("dbleu", "document"): measured("dbleu", dbleu, dbleu - 10, dbleu + 10, units=9),
             ("bleu", "document"): measured("bleu", 30, 27, 33, units=9),
         }
-        return record("tiny", CORPUS, TEST, 30, seed=seed, measures=by_document)
+        return record("tiny", CORPUS, TEST, 30, seed=seed, metrics=by_document)
 
     other = record("tiny", CORPUS, "second", 31)
     grid = score_tables.documents(score_frame(frame(row(1, 40.0), row(2, 42.0), other)))
@@ -97,7 +97,7 @@ def test_nothing_is_shown_where_no_document_is_said():
 
 def test_a_single_document_has_a_score_and_no_finding():
     by_document = {("dbleu", "document"): measured("dbleu", 40, 40, 40, units=1)}
-    records = frame(record("tiny", CORPUS, TEST, 30, measures=by_document))
+    records = frame(record("tiny", CORPUS, TEST, 30, metrics=by_document))
     shown = rows_of(score_tables.documents(score_frame(records)))["tiny"]
     assert shown["d-BLEU"].startswith("40.0")
     assert "BLEU" not in shown

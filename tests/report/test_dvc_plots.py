@@ -7,7 +7,7 @@ import subprocess
 
 import pytest
 
-from bleuprint.config.paths import Cell
+from bleuprint.config.paths import Run
 from bleuprint.report import dvc_plots
 from bleuprint.training.history import Curves, Point, Validation
 from result_rows import against, frame, record
@@ -38,7 +38,7 @@ def test_metrics_are_few_and_by_name():
 
 
 def test_points_of_curves():
-    short, long = Cell("tiny", "own", 1), Cell("wide", "own", 7)
+    short, long = Run("tiny", "own", 1), Run("wide", "own", 7)
     curves = {
         cell: Curves(
             tuple(Point(n, 10 * n, float(n), 1.0, 1.0) for n in range(1, count + 1)),

@@ -9,9 +9,8 @@ import pytest
 from pandas.testing import assert_frame_equal
 
 import result_trees as trees
-from bleuprint.cells.results import Results
 from bleuprint.config.experiment import load
-from bleuprint.config.paths import Cell
+from bleuprint.config.paths import Run
 from bleuprint.decoding.copied_translations import copy_translations
 from bleuprint.report import frame, report
 from bleuprint.report.compare import compare
@@ -25,9 +24,10 @@ from bleuprint.report.records import check_settings, collect
 from bleuprint.report.same_results import Verdict, compared
 from bleuprint.report.score_frame import score_frame
 from bleuprint.report.score_tables import across
+from bleuprint.runs.results import Results
 from bleuprint.runtime.errors import UserError
 from bleuprint.runtime.files import read_json, sha256_of
-from bleuprint.scoring.score import score_cell
+from bleuprint.scoring.score import score_run
 from result_rows import against, record, rows_of, score_of, values
 from result_rows import frame as made_by_hand
 
@@ -42,7 +42,7 @@ def with_rows(root, seeds):
     for system in ("tiny", "small"):
         tests = {}
         for test in ("first", "second")[: 2 if system == "tiny" else 1]:
-            made = root / Cell(system, CORPUS, seeds[0]).results / f"hypotheses/test.{test}.de"
+            made = root / Run(system, CORPUS, seeds[0]).results / f"hypotheses/test.{test}.de"
             path = f"inputs/external/{system}.{test}.de"
             (root / path).parent.mkdir(parents=True, exist_ok=True)
             shutil.copyfile(made, root / path)
@@ -61,9 +61,9 @@ def external(about, files):
 def copy_and_score(settings, root):
     """What the stages translate and score do for each external system."""
     for name in settings.external:
-        cell = Cell(name, CORPUS, settings.seeds[0])
+        cell = Run(name, CORPUS, settings.seeds[0])
         copy_translations(settings, cell, root)
-        score_cell(settings, *cell, root)
+        score_run(settings, *cell, root)
 
 
 @pytest.fixture(scope="module")
@@ -82,9 +82,9 @@ def records(outside):
 
 
 def of(records, system, test="first"):
-    """The measures of a row, of its first seed."""
-    rows = records.measures[(records.measures.system == system) & (records.measures.test == test)]
-    return rows[rows.seed == rows.seed.iloc[0]].set_index(["measure", "group"])
+    """The metrics of a row, of its first seed."""
+    rows = records.metrics[(records.metrics.system == system) & (records.metrics.test == test)]
+    return rows[rows.seed == rows.seed.iloc[0]].set_index(["metric", "group"])
 
 
 def test_the_same_translations_have_the_same_scores(records):
@@ -93,7 +93,7 @@ def test_the_same_translations_have_the_same_scores(records):
         assert {*ours.index} - {*theirs.index} == {
             (name, "") for name in ("loss", "perplexity", "word_perplexity")
         }
-        columns = ["value", "low", "high", "signature", "units"]
+        columns = ["value", "ci_low", "ci_high", "signature", "units"]
         assert ours.loc[theirs.index, columns].equals(theirs[columns])
     same = of(records, "as-tiny").loc[("bleu", "")]
     assert (same.baseline, same.difference, same.p) == ("tiny", 0, 1)
@@ -106,32 +106,32 @@ def test_the_same_translations_have_the_same_scores(records):
 def test_the_records_of_systems_are_those_without_them(outside, records, tmp_path):
     """Apart from Holm's correction, which is by the number of rows."""
     alone = collect(trees.settings_in(tmp_path, corpora=CORPORA), outside[0])
-    trained = records.cells[records.cells.outside.isna()].reset_index(drop=True)
-    assert alone.cells.outside.isna().all()
+    trained = records.runs[records.runs.external.isna()].reset_index(drop=True)
+    assert alone.runs.external.isna().all()
     assert_frame_equal(
-        trained.drop(columns="outside"),
-        alone.cells.drop(columns="outside"),
+        trained.drop(columns="external"),
+        alone.runs.drop(columns="external"),
         check_like=True,
         check_dtype=False,
     )
-    of_systems = records.measures[records.measures.system.isin(["tiny", "small"])]
+    of_systems = records.metrics[records.metrics.system.isin(["tiny", "small"])]
     assert_frame_equal(
         of_systems.drop(columns="p_holm").reset_index(drop=True),
-        alone.measures.drop(columns="p_holm"),
+        alone.metrics.drop(columns="p_holm"),
         check_dtype=False,
     )
 
 
 def test_nothing_is_known_of_their_training(outside, records):
-    theirs = records.cells[records.cells.outside.notna()]
+    theirs = records.runs[records.runs.external.notna()]
     assert list(theirs.system + theirs.test) == ["as-tinyfirst", "as-tinysecond", "as-smallfirst"]
     unknown = ["parameters", "training_flops", "training_sha256", "train_seconds"]
     assert theirs[unknown].isna().all(axis=None)
     (stored,) = (
-        row for row in read_json(outside[0] / frame.RESULTS)["cells"] if row["system"] == "as-small"
+        row for row in read_json(outside[0] / frame.RESULTS)["runs"] if row["system"] == "as-small"
     )
     assert stored["parameters"] is stored["training_sha256"] is None
-    assert stored["outside"] == "small & <b>others</b>"
+    assert stored["external"] == "small & <b>others</b>"
     assert set(pd.read_csv(outside[0] / frame.COSTS).system) == {"tiny", "small"}
 
 
@@ -152,7 +152,7 @@ def test_they_are_marked_wherever_they_are_shown(outside, records):
     assert "tiny \\& $<$b$>$others$<$/b$>$. as-small" in tex
     assert "tiny &amp; &lt;b&gt;others" in page and "<b>others" not in page
     csv = pd.read_csv(reports / "table.csv")
-    assert set(csv[csv.system == "as-small"].outside) == {"small & <b>others</b>"}
+    assert set(csv[csv.system == "as-small"].external) == {"small & <b>others</b>"}
 
 
 def test_a_file_in_another_form_is_named_wherever_its_row_is_shown(outside, tmp_path, monkeypatch):
@@ -189,7 +189,7 @@ def test_results_of_another_file_are_refused(outside, tmp_path):
     copy = root / "results/as-small" / CORPUS / "1/hypotheses/test.first.de"
     copy.write_text(copy.read_text("utf-8").replace(" ", "  ", 1), "utf-8")
     with pytest.raises(UserError, match=r"test\.first\.de: has changed since .*as-small"):
-        Results.open(settings, Cell("as-small", CORPUS, 1), root).check()
+        Results.open(settings, Run("as-small", CORPUS, 1), root).check()
     text = (root / "params.yaml").read_text()
     old = settings.external_on(CORPUS)["as-small"].translations["first"].sha256
     (root / "params.yaml").write_text(text.replace(old, 64 * "a"))
@@ -201,18 +201,16 @@ def test_with_seeds_it_is_compared_with_each(made, tmp_path):
     root = shutil.copytree(made[0], tmp_path / "copy")
     settings = with_rows(root, (3, 1))
     records = collect(settings, root)
-    measures = records.measures[records.measures.test == "first"]
+    metrics = records.metrics[records.metrics.test == "first"]
     ours, theirs = (
-        measures[
-            (measures.system == system) & (measures.measure == "bleu") & (measures.group == "")
-        ]
+        metrics[(metrics.system == system) & (metrics.metric == "bleu") & (metrics.group == "")]
         for system in ("tiny", "as-small")
     )
     assert list(theirs.seed) == [3, 1] and theirs.value.nunique() == 1
     row = score_of(records, "as-small", test="first")
     assert row.difference == pytest.approx(theirs.value.iloc[0] - fmean(ours.value), abs=1e-5)
     assert isnan(row.difference_deviation)
-    assert isnan(row.deviation) and row.low == theirs.low.iloc[0]
+    assert isnan(row.deviation) and row.ci_low == theirs.ci_low.iloc[0]
     # the same as the baseline's first seed, and worse or better than its second
     assert score_of(records, "as-tiny", test="first").p == 1
     assert "largest of the paired bootstraps against each seed" in " ".join(notes_of(records))
@@ -228,7 +226,7 @@ def test_they_take_part_in_holms_correction_and_the_best_score():
     rows = [
         record("tiny", "news-en-de", "first", 30.0),
         record("small", "news-en-de", "first", 40.0, **against("tiny", 0.02)),
-        record("a", "news-en-de", "first", 41.0, outside="A", **against("tiny", 0.04)),
+        record("a", "news-en-de", "first", 41.0, external="A", **against("tiny", 0.04)),
     ]
     records = made_by_hand(*rows)
     assert values(records, column="p_holm")[1:] == [0.04, 0.04]
@@ -257,7 +255,7 @@ def test_another_file_is_no_noise_of_seeds():
     pair = [
         made_by_hand(
             record("tiny", CORPUS, "first", 30.0),
-            record("a", CORPUS, "first", bleu, outside="A", hypotheses_sha256=sha, **AGAINST),
+            record("a", CORPUS, "first", bleu, external="A", hypotheses_sha256=sha, **AGAINST),
         )
         for bleu, sha in ((33.0, "1" * 64), (33.1, "2" * 64))
     ]

@@ -11,8 +11,7 @@ import pytest
 from sacrebleu import BLEU
 
 import result_trees as trees
-from bleuprint.cells.results import Results
-from bleuprint.config.paths import Cell, folder
+from bleuprint.config.paths import Run, folder
 from bleuprint.report import frame as frames
 from bleuprint.report import notes, report, score_tables
 from bleuprint.report.compare import compare
@@ -24,8 +23,9 @@ from bleuprint.report.records import collect
 from bleuprint.report.render import markdown
 from bleuprint.report.score_frame import score_frame
 from bleuprint.report.table import Table
+from bleuprint.runs.results import Results
 from bleuprint.scoring.floor import MATCHED, below_floor
-from bleuprint.scoring.measures import MEASURES
+from bleuprint.scoring.metrics import METRICS
 from bleuprint.text.parallel import read_lines
 from measuring import texts_of
 from result_rows import against, frame, measured, record, score_of
@@ -45,7 +45,7 @@ def pair(lines, low=(), seeds=(1,), **facts):
             more = {**facts, **tested} if name == "big" else tested
             # differences between seeds that are not all the same
             value = bleu + seed * (0.01 if name == "big" else 0.02)
-            rows.append(record(name, *PLACE, value, seed=seed, lines=lines, measures=few, **more))
+            rows.append(record(name, *PLACE, value, seed=seed, lines=lines, metrics=few, **more))
     return frame(*rows)
 
 
@@ -84,7 +84,7 @@ def test_a_hundred_sentences_are_enough():
 )
 def test_below_the_floor_nothing_is_claimed(records, title):
     if title == "too low to compare":  # as the report collects them
-        records.measures[["p", "p_holm", "p_randomization", "standard_error"]] = float("nan")
+        records.metrics[["p", "p_holm", "p_randomization", "standard_error"]] = float("nan")
     assert claims(records) == []
     text = text_of(records)
     assert f"news-en-de, first: {title}" in text or f"base are {title}" in text
@@ -94,7 +94,7 @@ def test_below_the_floor_nothing_is_claimed(records, title):
     (row,) = [
         row
         for row in csv.DictReader(io.StringIO(frames.csv_text(records)))
-        if row["system"] == "big" and row["measure"] == "bleu" and not row["group"]
+        if row["system"] == "big" and row["metric"] == "bleu" and not row["group"]
     ][:1]
     assert row["difference"] and not row["p"] + row["p_holm"] + row["standard_error"]
 
@@ -109,7 +109,7 @@ def test_a_test_over_seeds_stays():
 
 
 def test_translations_of_others_are_tested_over_sentences():
-    records = pair(50, seeds=(1, 2, 3), outside="A")
+    records = pair(50, seeds=(1, 2, 3), external="A")
     assert claims(records) == []
     assert "too few sentences to compare" in text_of(records)
 
@@ -120,12 +120,12 @@ OLDER = "nrefs:1|tok:13a|version:2.4.0"
 @pytest.mark.parametrize("lines", [60, 500])
 def test_scores_that_are_not_comparable_have_no_difference_on_either_side_of_the_floor(lines):
     records = pair(lines)
-    is_bleu_of_big = (records.measures.system == "big") & (records.measures.measure == "bleu")
-    records.measures.loc[is_bleu_of_big, "signature"] = OLDER
+    is_bleu_of_big = (records.metrics.system == "big") & (records.metrics.metric == "bleu")
+    records.metrics.loc[is_bleu_of_big, "signature"] = OLDER
     # as the report collects them
-    records.measures.loc[is_bleu_of_big, ["p", "p_holm", "standard_error"]] = float("nan")
+    records.metrics.loc[is_bleu_of_big, ["p", "p_holm", "standard_error"]] = float("nan")
     assert isnan(score_of(records, "big").difference)
-    # other measures are comparable
+    # other metrics are comparable
     of_chrf = score_of(records, "big", "chrf2")
     assert of_chrf.difference == pytest.approx(4.0, abs=0.1)
     assert isnan(of_chrf.p) == (lines != 500)
@@ -133,8 +133,8 @@ def test_scores_that_are_not_comparable_have_no_difference_on_either_side_of_the
 
 def test_below_the_floor_a_score_that_the_baseline_lacks_has_no_difference():
     records = pair(60)
-    is_bleu_of_base = (records.measures.system == "base") & (records.measures.measure == "bleu")
-    without = frames.Records(records.cells, records.measures[~is_bleu_of_base])
+    is_bleu_of_base = (records.metrics.system == "base") & (records.metrics.metric == "bleu")
+    without = frames.Records(records.runs, records.metrics[~is_bleu_of_base])
     assert isnan(score_of(without, "big").difference)
     assert score_of(without, "big", "ter").difference == pytest.approx(4.0, abs=0.1)
 
@@ -159,7 +159,7 @@ def test_few_matches_are_those_that_sacrebleu_counts():
     for good in (0, 4, 5, 6):
         lines = [*references[:good], *["essssss"] * (200 - good)]
         matched = BLEU().corpus_score(lines, [references]).counts[3]
-        stored = [*below_floor(MEASURES["bleu"].count(texts_of(lines, references)))]
+        stored = [*below_floor(METRICS["bleu"].count(texts_of(lines, references)))]
         # eight tokens have five 4-grams
         assert matched == 5 * good
         assert [each["value"] for each in stored] == ([matched] if good < 5 else [])
@@ -183,7 +183,7 @@ def unusable(tmp_path_factory):
     references = [*read_lines(folder(PLACE[0], "split", root) / "test.first.de")]
     for system, good in (("tiny", 0), ("small", 1)):
         lines = [*references[:good], *(f"{of.split()[0]} essssss ." for of in references[good:])]
-        trees.translate(root, settings, Cell(system, PLACE[0], 1), "first", lines)
+        trees.translate(root, settings, Run(system, PLACE[0], 1), "first", lines)
     report.write_reports(settings, root)
     return root, settings
 
@@ -193,11 +193,11 @@ def test_unusable_outputs_are_not_compared(unusable, monkeypatch):
     records = frames.load(root)
     stored = {
         row["system"]: row["value"]
-        for row in json.loads((root / frames.RESULTS).read_text())["measures"]
-        if row["measure"] == MATCHED
+        for row in json.loads((root / frames.RESULTS).read_text())["metrics"]
+        if row["metric"] == MATCHED
     }
     assert stored.keys() == {"tiny", "small"} and max(stored.values()) < 25
-    assert records.measures.p.isna().all() and records.measures.p_holm.isna().all()
+    assert records.metrics.p.isna().all() and records.metrics.p_holm.isna().all()
     assert claims(records) == []
     reports = {
         name: (root / "reports" / name).read_text("utf-8")
@@ -217,10 +217,10 @@ def test_unusable_outputs_are_not_compared(unusable, monkeypatch):
 
 def test_of_a_file_that_an_older_version_wrote(unusable, tmp_path):
     root, settings = unusable
-    run = Results.open(settings, Cell("small", PLACE[0], 1), root)
-    assert Counter(key for key, _ in run.measures("first"))[MATCHED] == 1
+    run = Results.open(settings, Run("small", PLACE[0], 1), root)
+    assert Counter(key for key, _ in run.metrics("first"))[MATCHED] == 1
     records = collect(settings, root)
-    old = frames.Records(records.cells.assign(lines=60), records.measures.assign(p=0.01))
+    old = frames.Records(records.runs.assign(lines=60), records.metrics.assign(p=0.01))
     old.save(tmp_path / "results.json")
     assert '"p": 0.01' in (tmp_path / "results.json").read_text()
-    assert frames.stored(tmp_path / "results.json").measures.p.isna().all()
+    assert frames.stored(tmp_path / "results.json").metrics.p.isna().all()

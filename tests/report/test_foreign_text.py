@@ -42,7 +42,7 @@ PLACE = "news-en-de", "first"
 
 def records_of(about=ABOUT, system="others"):
     base = record("base", *PLACE, 20.0)
-    return frame(base, record(system, *PLACE, 24.0, outside=about, **against("base", 0.01)))
+    return frame(base, record(system, *PLACE, 24.0, external=about, **against("base", 0.01)))
 
 
 @pytest.fixture(autouse=True)
@@ -84,9 +84,9 @@ def test_results_of_others_have_none(tmp_path):
     hostile = re.sub(r"\\x(..)", r"\\u00\1", hostile)
     (tmp_path / "results.json").write_text(hostile, "utf-8")
     read = frames.stored(tmp_path / "results.json")
-    assert len(read.cells) == 2
-    assert obeyed(" ".join(map(str, read.cells.to_numpy().ravel()))) == []
-    assert obeyed(" ".join(map(str, read.measures.to_numpy().ravel()))) == []
+    assert len(read.runs) == 2
+    assert obeyed(" ".join(map(str, read.runs.to_numpy().ravel()))) == []
+    assert obeyed(" ".join(map(str, read.metrics.to_numpy().ravel()))) == []
 
 
 def test_a_terminal_gets_none(capsys):
@@ -163,16 +163,16 @@ def test_the_table_for_spreadsheets():
     rows = list(csv.DictReader(io.StringIO(frames.csv_text(records_of(), [number]))))
     assert rows[0]["system"] == "'=HYPERLINK(1)" and rows[0]["published"] == "'+cmd"
     (bleu,) = [
-        r for r in rows if r["system"] == "others" and r["measure"] == "bleu" and not r["group"]
+        r for r in rows if r["system"] == "others" and r["metric"] == "bleu" and not r["group"]
     ]
-    assert bleu["outside"].startswith("'=cmd|")
-    (ter,) = [r for r in rows if r["system"] == "base" and r["measure"] == "ter"]
+    assert bleu["external"].startswith("'=cmd|")
+    (ter,) = [r for r in rows if r["system"] == "base" and r["metric"] == "ter"]
     assert float(ter["value"]) == 11.0
     worse = frame(record("base", *PLACE, 20.0), record("x", *PLACE, 18.7, **against("base", 0.5)))
     (bleu,) = [
         r
         for r in csv.DictReader(io.StringIO(frames.csv_text(worse)))
-        if r["system"] == "x" and r["measure"] == "bleu" and not r["group"]
+        if r["system"] == "x" and r["metric"] == "bleu" and not r["group"]
     ]
     assert float(bleu["difference"]) == pytest.approx(-1.3)
 

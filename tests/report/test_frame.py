@@ -32,21 +32,20 @@ def test_csv_reads_back_whole():
         place = {name: row["facts"][name] for name in KEY}
         found = table[(table[[*place]] == [*place.values()]).all(axis=1)]
         by_key = {
-            (r["measure"], r["group"]): r
-            for r in found.astype(object).fillna("").to_dict("records")
+            (r["metric"], r["group"]): r for r in found.astype(object).fillna("").to_dict("records")
         }
-        assert set(by_key) == set(row["measures"])
-        for key, expected in row["measures"].items():
-            for name in ("value", "low", "high", "signature", "units"):
+        assert set(by_key) == set(row["metrics"])
+        for key, expected in row["metrics"].items():
+            for name in ("value", "ci_low", "ci_high", "signature", "units"):
                 value = "" if expected[name] is None else expected[name]
                 assert by_key[key][name] == value, (key, name)
-    small = table[(table.system == "small") & (table.measure == "bleu") & table.group.isna()]
+    small = table[(table.system == "small") & (table.metric == "bleu") & table.group.isna()]
     assert (small.baseline == "tiny").all()
     assert list(small.p) == list(small.p_holm) == [0.000999, 0.05, 0.049]
     assert list(small.p_randomization) == [0.000999, 0.05, 0.049]
     assert list(small.difference) == [10.0] * 3
     assert table[table.system == "tiny"].difference.isna().all() and table.published.isna().all()
-    costs = pandas.read_csv(io.StringIO(costs_csv(RECORDS.cells)))
+    costs = pandas.read_csv(io.StringIO(costs_csv(RECORDS.runs)))
     assert set(costs.columns) >= MEASURED_HERE | {"versions", "sustained_flops", "peak_flops"}
     tiny, small = (costs[costs.system == name] for name in ("tiny", "small"))
     assert list(tiny.train_seconds) == [43_200.0, 61.0]
@@ -57,14 +56,14 @@ def test_csv_reads_back_whole():
 @pytest.mark.parametrize(
     ("lost", "problem"),
     [
-        ("cells", "field measures.0: no row of cells is its cell"),
-        ("measures", "field cells.0: measures has no bleu of it"),
+        ("runs", "field metrics.0: no row of runs is its run"),
+        ("metrics", "field runs.0: metrics has no bleu of it"),
     ],
 )
-def test_records_without_a_cell_or_its_bleu_are_refused(tmp_path, lost, problem):
+def test_records_without_a_run_or_its_bleu_are_refused(tmp_path, lost, problem):
     RECORDS.save(tmp_path / "results.json")
     content = json.loads((tmp_path / "results.json").read_text())
-    names = {"measure": "bleu", "group": ""} if lost == "measures" else {}
+    names = {"metric": "bleu", "group": ""} if lost == "metrics" else {}
     content[lost].remove(next(row for row in content[lost] if names.items() <= row.items()))
     (tmp_path / "results.json").write_text(json.dumps(content))
     with pytest.raises(UserError, match=f"json is damaged: {problem}"):
@@ -78,7 +77,7 @@ def test_published_numbers_come_first_and_say_so():
     ]
     text = csv_text(RECORDS, numbers)
     rows = pandas.read_csv(io.StringIO(text), dtype=str).fillna("").to_dict("records")
-    names = ("system", "corpus", "test", "measure", "value", "published", "seed")
+    names = ("system", "corpus", "test", "metric", "value", "published", "seed")
     assert [[row[name] for name in names] for row in rows[:2]] == [
         ["Paper", "talks-en-fr", "only", "tokenized", "35.0", "Doe 2020, Table 3", ""],
         ["Paper", "news-en-de", "second", "bleu", "36.25", "Doe 2020, Table 3", ""],
@@ -86,13 +85,13 @@ def test_published_numbers_come_first_and_say_so():
     assert {row["system"] for row in rows[2:]} == {"tiny", "small"}
 
 
-def test_the_lines_of_the_docs_give_a_row_for_each_measure(tmp_path):
+def test_the_lines_of_the_docs_give_a_row_for_each_metric(tmp_path):
     RECORDS.save(tmp_path / "reports" / "results.json")
     text = (ROOT / "docs" / "report.md").read_text("utf-8")
     lines = "".join(re.findall(r"```python\n(.*?)```", text, re.DOTALL))
     processes.run([sys.executable, "-c", lines], tmp_path, os.environ).check_returncode()
     table = bleuprint.results(tmp_path)
-    assert list(table.value) == list(RECORDS.measures.value)
+    assert list(table.value) == list(RECORDS.metrics.value)
     assert table.train_seconds.isna().all()  # no outputs of trainings are here
     assert list(table.columns) == list(COLUMNS)
 

@@ -48,11 +48,11 @@ def test_published_perplexities_stand_above_ours():
 
 def test_bleu_by_length_and_the_length_ratio():
     third = record("tiny", "talks-en-zh", "only", 20.0)
-    third["measures"] |= {
+    third["metrics"] |= {
         ("bleu", "length 1-10"): measured("bleu", 11.0, units=7),
         ("bleu", "length 11-20"): measured("bleu", 12.0, units=3),
     }
-    del third["measures"]["bleu", "length over 50"]
+    del third["metrics"]["bleu", "length over 50"]
     table = score_tables.by_length(score_frame(frame(*RECORDS[:2], third)))
     assert [list(row.values()) for row in rows_of(table)] == [
         ["news-en-de, first (lines)", "400", "", "600", "1,000"],
@@ -67,7 +67,7 @@ def test_bleu_by_length_and_the_length_ratio():
 def test_rare_words_in_percent_where_tokens_are_words():
     of_characters = record("tiny", "talks-en-zh", "only", 20.0)
     for bucket in ("0", "100+"):
-        del of_characters["measures"]["word_accuracy", f"count {bucket}"]
+        del of_characters["metrics"]["word_accuracy", f"count {bucket}"]
     rows = rows_of(score_tables.by_count(score_frame(frame(*RECORDS[:2]))))
     assert [list(row.values()) for row in rows] == [
         ["news-en-de, first (words)", "50", "1,200"],
@@ -111,7 +111,7 @@ def test_means_over_seeds():
         32.0,
         seed=2,
         length_ratio=1.0,
-        measures={
+        metrics={
             ("word_accuracy", "count 0"): measured("word_accuracy", 40.0, units=50),
             ("word_accuracy", "count 100+"): measured("word_accuracy", 25.0, units=1200),
         },

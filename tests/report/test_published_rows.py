@@ -198,7 +198,7 @@ def test_literature_by_language_pair():
         "base": ("–", "–"),
     }
     assert rows["base"][f"{place} BLEU"] == "36.1 [35.1, 38.1]"
-    german = literature.rows(frame(record("base", "wmt14-en-de", "newstest2014", 26.1)).cells)
+    german = literature.rows(frame(record("base", "wmt14-en-de", "newstest2014", 26.1)).runs)
     assert list(literature.bleu_of(german).printed) == [
         *("23.75", "24.6", "25.16", "26.03", "26.30", "26.36", "27.3", "28.4")
     ]

@@ -1,4 +1,4 @@
-"""Records: every number comes from the cell, corpus and test set that its name says."""
+"""Records: every number comes from the run, corpus and test set that its name says."""
 
 import json
 
@@ -6,12 +6,12 @@ import pytest
 from pandas.testing import assert_frame_equal
 
 import result_trees as trees
-from bleuprint.config.paths import Cell
+from bleuprint.config.paths import Run
 from bleuprint.report.frame import RESULTS, load
 from bleuprint.report.records import collect
 from bleuprint.runtime.errors import UserError
 from bleuprint.runtime.files import read_json, sha256_of
-from bleuprint.scoring.measures import MEASURES
+from bleuprint.scoring.metrics import METRICS
 from measuring import paired_tests
 from result_rows import values
 
@@ -26,27 +26,27 @@ def test_one_record_for_each_in_the_order_of_the_settings(collected):
         for of, test in of_corpora
         if of == corpus
     ]
-    found = [(r.system, r.corpus, r.seed, r.test) for r in collected.cells.itertuples()]
+    found = [(r.system, r.corpus, r.seed, r.test) for r in collected.runs.itertuples()]
     assert found == expected
 
 
-def test_every_figure_comes_from_its_own_cell(made, collected):
+def test_every_figure_comes_from_its_own_run(made, collected):
     root, settings = made
-    records = collected.cells
-    measures = collected.measures.astype(object).where(collected.measures.notna(), None)
+    records = collected.runs
+    metrics = collected.metrics.astype(object).where(collected.metrics.notna(), None)
     for record in records.to_dict("records"):
         system, corpus, seed, test = (record[n] for n in ("system", "corpus", "seed", "test"))
         folder = root / "results" / system / corpus / str(seed)
         scores = read_json(folder / "scores.json")[test]
         place = {name: record[name] for name in ("system", "corpus", "seed", "test")}
-        of_cell = (measures[[*place]] == [*place.values()]).all(axis=1)
-        found = measures[of_cell].to_dict("records")
-        for row, stored in zip(found, scores["measures"], strict=True):
-            for name in ("measure", "group", "units", "value", "low", "high", "signature"):
-                assert row[name] == stored[name], row["measure"]
-        by_key = {(row["measure"], row["group"]): row["value"] for row in found}
+        of_cell = (metrics[[*place]] == [*place.values()]).all(axis=1)
+        found = metrics[of_cell].to_dict("records")
+        for row, stored in zip(found, scores["metrics"], strict=True):
+            for name in ("metric", "group", "units", "value", "ci_low", "ci_high", "signature"):
+                assert row[name] == stored[name], row["metric"]
+        by_key = {(row["metric"], row["group"]): row["value"] for row in found}
         assert by_key["loss", ""] == 1.25 and by_key["perplexity", ""] == 3.490343
-        assert {measure for measure, _ in by_key} >= {*MEASURES} - {"comet", "dbleu", "cut off"}
+        assert {metric for metric, _ in by_key} >= {*METRICS} - {"comet", "dbleu", "cut off"}
         assert record["lines"] == 100
         training = read_json(folder / "training.json")
         assert record["parameters"] == training["parameters"]
@@ -65,7 +65,7 @@ def test_every_figure_comes_from_its_own_cell(made, collected):
         assert record["references_sha256"] == sha256_of(split / f"test.{test}.{target}")
         hypotheses = folder / "hypotheses" / f"test.{test}.{target}"
         assert record["hypotheses_sha256"] == sha256_of(hypotheses)
-        measured = trees.timing_of(Cell(system, corpus, seed))
+        measured = trees.timing_of(Run(system, corpus, seed))
         assert record["train_seconds"] == measured["seconds"]
     # the two systems are the same but for their names
     assert records.groupby(["corpus", "seed"]).settings_sha256.nunique().tolist() == [1] * 4
@@ -75,8 +75,8 @@ def test_every_figure_comes_from_its_own_cell(made, collected):
 
 def test_paired_tests_are_against_the_first_system(made, collected):
     root, _ = made
-    for record in collected.cells.itertuples():
-        rows = collected.measures
+    for record in collected.runs.itertuples():
+        rows = collected.metrics
         for name in ("system", "corpus", "seed", "test"):
             rows = rows[rows[name] == getattr(record, name)]
         if record.system == "tiny":
@@ -85,12 +85,12 @@ def test_paired_tests_are_against_the_first_system(made, collected):
         name = f"test.{record.test}.{record.target}"
         lines = {}
         for system in ("tiny", "small"):
-            cell = root / Cell(system, record.corpus, record.seed).results
+            cell = root / Run(system, record.corpus, record.seed).results
             lines[system] = (cell / "hypotheses" / name).read_text("utf-8").splitlines()
         references = (root / "data" / "split" / record.corpus / name).read_text("utf-8")
         expected = paired_tests(lines, references.splitlines(), record.target)["small"]
         for key, of in expected.items():
-            (row,) = rows[(rows.measure == key) & (rows.group == "")].itertuples()
+            (row,) = rows[(rows.metric == key) & (rows.group == "")].itertuples()
             assert row.baseline == "tiny"
             assert (row.p_randomization, row.standard_error) == (
                 of.randomization,
@@ -101,8 +101,8 @@ def test_paired_tests_are_against_the_first_system(made, collected):
 def test_a_system_alone_is_compared_with_nothing(made, tmp_path):
     alone = trees.settings_in(tmp_path, systems=("small",), seeds=(1,))
     records = collect(alone, made[0])
-    assert list(records.cells.system) == ["small"] * 3
-    tested = records.measures[["baseline", "difference", "p", "p_holm", "standard_error"]]
+    assert list(records.runs.system) == ["small"] * 3
+    tested = records.metrics[["baseline", "difference", "p", "p_holm", "standard_error"]]
     assert tested.isna().all(axis=None)
 
 
@@ -113,33 +113,33 @@ def test_results_that_the_settings_do_not_name_are_passed_over(copy, collected):
     (root / "results" / "tiny" / "news-en-de" / "9").mkdir()
     (root / "results" / "tiny" / "old-en-de").mkdir()
     found = collect(settings, root)
-    assert_frame_equal(found.cells, collected.cells)
-    assert_frame_equal(found.measures, collected.measures)
+    assert_frame_equal(found.runs, collected.runs)
+    assert_frame_equal(found.metrics, collected.metrics)
 
 
 def test_saved_records_come_back_and_repeat_exactly(saved, collected, tmp_path):
     root, settings = saved
     text = (root / RESULTS).read_bytes()
-    assert_frame_equal(load(root).cells, collected.cells, check_like=True)
-    assert_frame_equal(load(root).measures, collected.measures)
+    assert_frame_equal(load(root).runs, collected.runs, check_like=True)
+    assert_frame_equal(load(root).metrics, collected.metrics)
     collect(settings, root).save(root / RESULTS)
     assert (root / RESULTS).read_bytes() == text
     (tmp_path / "reports").mkdir()
     (tmp_path / RESULTS).write_bytes(text)
-    assert load(tmp_path).cells.train_seconds.isna().all()
+    assert load(tmp_path).runs.train_seconds.isna().all()
     content = json.loads(text)
-    assert list(content["measures"][0])[:6] == [
-        *("system", "corpus", "seed", "test", "measure", "group")
+    assert list(content["metrics"][0])[:6] == [
+        *("system", "corpus", "seed", "test", "metric", "group")
     ]
-    assert {row["baseline"] for row in content["measures"]} == {"tiny", None}
-    measured = set(trees.timing_of(Cell("tiny", "news-en-de", 1)))
+    assert {row["baseline"] for row in content["metrics"]} == {"tiny", None}
+    measured = set(trees.timing_of(Run("tiny", "news-en-de", 1)))
     assert not any(f'"{name}"' in text.decode() for name in (*measured, "train_seconds"))
 
 
 def test_what_an_older_version_wrote(tmp_path):
     (tmp_path / "reports").mkdir()
     for old, problem in (
-        ('{"cells": [{"system": "tiny"}], "measures": []}', "cells.0.corpus is missing, as in"),
+        ('{"runs": [{"system": "tiny"}], "metrics": []}', "runs.0.corpus is missing, as in"),
         ("[3]", "the whole file: "),
         ("{", "line 1 is not JSON"),
     ):

@@ -11,11 +11,11 @@ from pandas.testing import assert_frame_equal
 
 import bleuprint
 import result_trees as trees
-from bleuprint.cells.results import Results
-from bleuprint.config.paths import Cell
+from bleuprint.config.paths import Run
 from bleuprint.config.system import Average
 from bleuprint.report.frame import costs_csv, load
 from bleuprint.report.records import _check_signatures, collect
+from bleuprint.runs.results import Results
 from bleuprint.runtime.errors import UserError
 from bleuprint.runtime.files import read_json, write_json
 from result_rows import frame, measured, record
@@ -24,7 +24,7 @@ from systems import with_systems
 
 def test_translations_of_another_training(copy):
     root, settings = copy
-    folder = root / Cell("small", "news-en-de", 3).results
+    folder = root / Run("small", "news-en-de", 3).results
     path = folder / "translation.json"
     write_json(path, {**read_json(path), "model": "ab" * 32})
     own = read_json(folder / "training.json")["fingerprint"][:12]
@@ -55,7 +55,7 @@ def test_settings_edited_since_translating(copy, name):
 def test_translations_and_their_scores_put_in_place_of_others(copy):
     """They belong together, and to another system than the name of their folder."""
     root, settings = copy
-    good, bad = (root / Cell(name, "news-en-de", 1).results for name in ("small", "tiny"))
+    good, bad = (root / Run(name, "news-en-de", 1).results for name in ("small", "tiny"))
     shutil.copytree(good / "hypotheses", bad / "hypotheses", dirs_exist_ok=True)
     shutil.copy(good / "scores.json", bad)
     with pytest.raises(UserError, match=r"tiny/.*first\.de: has changed since it was translated"):
@@ -74,25 +74,25 @@ def test_translations_and_their_scores_put_in_place_of_others(copy):
 )
 def test_a_damaged_result_names_the_file(copy, name, content, message):
     root, settings = copy
-    (root / Cell("tiny", "talks-en-fr", 1).results / name).write_text(content)
+    (root / Run("tiny", "talks-en-fr", 1).results / name).write_text(content)
     with pytest.raises(UserError, match=rf"tiny/talks-en-fr/1/{re.escape(name)}{message}"):
         collect(settings, root)
 
 
 def test_one_test_set_scored_by_two_versions():
     """On two corpora with the same references, which are compared."""
-    measures = {("bleu", ""): measured("bleu", 30.0, signature="nrefs:1|tok:13a|version:2.5.0")}
+    metrics = {("bleu", ""): measured("bleu", 30.0, signature="nrefs:1|tok:13a|version:2.5.0")}
     one, two = (record("a", f"{name}-en-de", "x", 30.0) for name in ("one", "two"))
-    older = record("a", "two-en-de", "x", 30.0, measures=measures)
+    older = record("a", "two-en-de", "x", 30.0, metrics=metrics)
     _check_signatures(frame(one, two))
     with pytest.raises(UserError, match=r"BLEU of different versions: .*2\.[56]\.0.* score of"):
         _check_signatures(frame(one, older))
 
 
 @pytest.mark.parametrize("name", ["scores.json", "training.json"])
-def test_a_missing_result_names_the_cell_and_the_file(copy, name):
+def test_a_missing_result_names_the_run_and_the_file(copy, name):
     root, settings = copy
-    path = (root / Cell("small", "talks-en-fr", 1).results) / name
+    path = (root / Run("small", "talks-en-fr", 1).results) / name
     path.unlink()
     with pytest.raises(UserError) as caught:
         collect(settings, root)
@@ -104,7 +104,7 @@ def test_a_missing_result_names_the_cell_and_the_file(copy, name):
 
 def test_a_missing_translation_names_the_file(copy):
     root, settings = copy
-    path = root / Cell("small", "talks-en-fr", 1).results / "hypotheses" / "test.only.fr"
+    path = root / Run("small", "talks-en-fr", 1).results / "hypotheses" / "test.only.fr"
     path.unlink()
     with pytest.raises(UserError) as caught:
         collect(settings, root)
@@ -140,7 +140,7 @@ def test_an_ensemble_is_recorded_with_its_models(copy):
         averaged = {"settings": several.average.given, "updates": [10, 20, 30]}
         write_json(path, {**read_json(path), "averaged": averaged})
     records = collect(edited, root)
-    models = records.cells.groupby("system").models.unique()
+    models = records.runs.groupby("system").models.unique()
     assert {system: list(each) for system, each in models.items()} == {"small": [3], "tiny": [1]}
 
 
@@ -160,18 +160,18 @@ def test_a_notebook_is_warned_of_changes_since_the_report(saved):
 )
 def test_measured_figures_that_are_damaged(saved, content):
     root, _ = saved
-    records = load(root).cells
+    records = load(root).runs
     (root / "reports/costs.csv").write_bytes(content)
     with pytest.raises(UserError, match=r"^\S+costs\.csv is damaged: [^\n]+$"):
         load(root)
     text = costs_csv(records)
     (root / "reports/costs.csv").write_text(text + text.partition("\n")[2])  # as after a git merge
-    assert_frame_equal(load(root).cells, records)
+    assert_frame_equal(load(root).runs, records)
 
 
 def test_results_of_other_settings_are_refused(copy):
     root, settings = copy
-    cell = Cell("tiny", "news-en-de", 1)
+    cell = Run("tiny", "news-en-de", 1)
     assert Results.open(settings, cell, root).check().training.updates == 500
     tiny = settings.system("tiny")
     smoothed = replace(tiny, train=replace(tiny.train, label_smoothing=0.3))

@@ -13,7 +13,7 @@ from ruamel.yaml import YAML
 
 import result_trees as trees
 from bleuprint.config.experiment import load as load_settings
-from bleuprint.config.paths import Cell
+from bleuprint.config.paths import Run
 from bleuprint.report import notes, report
 from bleuprint.report.compare import compare
 from bleuprint.report.frame import RESULTS, load
@@ -82,12 +82,12 @@ def test_writes_all_reports(written):
     page = contents(root)["table.md"].decode()
     records = load(root)
     for row in records.frame().itertuples():
-        if row.measure in ("bleu", "chrf2", "chrf2pp", "ter") and not row.group:
-            assert f"{row.value:.1f} [{row.low:.1f}, {row.high:.1f}]" in page
+        if row.metric in ("bleu", "chrf2", "chrf2pp", "ter") and not row.group:
+            assert f"{row.value:.1f} [{row.ci_low:.1f}, {row.ci_high:.1f}]" in page
             assert f"`{row.signature}`" in page
-        elif row.measure == "length_ratio":
+        elif row.metric == "length_ratio":
             assert f"{row.value:.3f}" in page
-    for cell in records.cells.itertuples():
+    for cell in records.runs.itertuples():
         split = root / "data" / "split" / cell.corpus
         assert sha256_of(split / f"test.{cell.test}.{cell.target}")[:12] in page
     for title in ("news-en-de, first", "talks-en-fr, only", "Rare words"):
@@ -145,9 +145,9 @@ def test_the_page_is_written_again_where_results_came_without_it(copy):
     assert not page.exists() and not list(page.parent.glob(".*"))
 
 
-def test_without_a_ledger_no_report_is_written(copy):
+def test_without_a_filter_stats_no_report_is_written(copy):
     root, settings = copy
-    (root / "data" / "ledgers" / "talks-en-fr" / "dedup.json").unlink()
+    (root / "data" / "filter_stats" / "talks-en-fr" / "dedup.json").unlink()
     with pytest.raises(UserError, match=r"talks-en-fr/dedup\.json: no such file"):
         report.write_reports(settings, root)
     assert contents(root) == {}
@@ -155,9 +155,9 @@ def test_without_a_ledger_no_report_is_written(copy):
 
 def test_no_sentence_of_a_corpus_in_what_is_committed(written):
     root, _ = written
-    hypotheses = (root / Cell("tiny", "news-en-de", 1).results) / "hypotheses"
+    hypotheses = (root / Run("tiny", "news-en-de", 1).results) / "hypotheses"
     assert trees.WORD in (hypotheses / "test.first.de").read_text("utf-8")
-    assert trees.WORD in (root / "data/ledgers/news-en-de/clean.json").read_text("utf-8")
+    assert trees.WORD in (root / "data/filter_stats/news-en-de/clean.json").read_text("utf-8")
     for name, content in contents(root).items():
         # the page quotes sentences, and so is not committed
         assert (trees.WORD.encode() in content) == (name == report.PAGE), name
@@ -182,20 +182,18 @@ def test_results_repeat_and_hold_nothing_measured(copy):
     assert {name for name in before if after[name] != before[name]} == measured
 
 
-def test_a_low_reachable_bleu_stands_at_the_scores(copy, monkeypatch):
+def test_a_low_bleu_ceiling_stands_at_the_scores(copy, monkeypatch):
     root, settings = copy
     whole, low = {"clean": 100.0, "tokenize": 99.5}, {"clean": 99.8, "tokenize": 58.94}
-    path = root / "data" / "statistics" / "news-en-de" / "reachable.json"
+    path = root / "data" / "corpus_stats" / "news-en-de" / "bleu_ceiling.json"
     write_json(path, {"first": whole, "second": low})
     report.write_reports(settings, root)
-    note = "Reachable BLEU of second on news-en-de: 58.9 (clean -0.2, tokenize -40.9). "
+    note = "BLEU ceiling of second on news-en-de: 58.9 (clean -0.2, tokenize -40.9). "
     table = contents(root)["table.md"].decode()
-    assert (
-        table.count("Reachable BLEU") == table.split("## Other scores")[0].count(f"- {note}") == 1
-    )
+    assert table.count("BLEU ceiling") == table.split("## Other scores")[0].count(f"- {note}") == 1
     assert note in contents(root)["table.tex"].decode()
     text = Page(contents(root)["index.html"].decode()).sections["summary"]
-    assert text.count("Reachable BLEU") == text.count(note.replace(":", ".", 1)) == 1
+    assert text.count("BLEU ceiling") == text.count(note.replace(":", ".", 1)) == 1
     monkeypatch.chdir(root)
     for parts in (everything(load()), one_screen(load())):
         texts = [" ".join(part.split()) for part in parts if isinstance(part, str)]
@@ -203,7 +201,7 @@ def test_a_low_reachable_bleu_stands_at_the_scores(copy, monkeypatch):
     assert "Reachable" not in " ".join(notes.notes(load()))
 
 
-def test_a_cell_left_out_is_a_dash(tmp_path, monkeypatch):
+def test_a_run_left_out_is_a_dash(tmp_path, monkeypatch):
     """`tiny` is on both corpora, `small` on the first, `last` on the second alone."""
     settings = trees.settings_in(tmp_path, systems=("tiny", "small", "last"))
     trees.write_all(tmp_path, settings)
@@ -218,9 +216,9 @@ def test_a_cell_left_out_is_a_dash(tmp_path, monkeypatch):
     records = load(tmp_path)
     expected = [("tiny", "news-en-de"), ("tiny", "talks-en-fr")]
     expected += [("small", "news-en-de"), ("last", "talks-en-fr")]
-    places = records.cells[["system", "corpus"]].drop_duplicates()
+    places = records.runs[["system", "corpus"]].drop_duplicates()
     assert list(places.itertuples(index=False, name=None)) == expected
-    assert set(records.measures.baseline.dropna()) == {"tiny"}
+    assert set(records.metrics.baseline.dropna()) == {"tiny"}
     check_settings(records, settings, RESULTS)
 
     table = across(score_frame(records))
@@ -243,11 +241,11 @@ def test_a_cell_left_out_is_a_dash(tmp_path, monkeypatch):
 def test_a_baseline_is_the_first_system_of_its_corpus(tmp_path):
     settings = trees.settings_in(tmp_path, systems=("tiny", "small", "last"))
     trees.write_all(tmp_path, settings)
-    cells = {**settings.cells, "tiny": {**settings.cells["tiny"], "talks-en-fr": None}}
-    settings = dataclasses.replace(settings, cells=cells)
+    cells = {**settings.runs, "tiny": {**settings.runs["tiny"], "talks-en-fr": None}}
+    settings = dataclasses.replace(settings, runs=cells)
     report.write_reports(settings, tmp_path)
     records = load(tmp_path)
-    baselines = records.measures.groupby("corpus").baseline.agg(
+    baselines = records.metrics.groupby("corpus").baseline.agg(
         lambda names: "".join(set(names.dropna()))
     )
     assert baselines.to_dict() == {"news-en-de": "tiny", "talks-en-fr": "small"}

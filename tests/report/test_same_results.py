@@ -43,25 +43,25 @@ def differing(first, second):
 def verdicts(first, second):
     """Those of the edited system, after checking that all others are the same."""
     results, left_out = compared(first, second)
-    assert len(results) == len(first.cells) and not left_out
+    assert len(results) == len(first.runs) and not left_out
     of_edited = {each.verdict for each in results if (each.cell[:2], each.first["test"]) == EDITED}
     assert sum(each.verdict != Verdict.SAME_BYTES for each in results) in (0, 2)
     return of_edited
 
 
-@pytest.mark.parametrize("measure", ["ter", "bleu"])
-def test_another_score_of_the_same_translations_is_no_noise(records, measure):
-    found = differing(records, edited(records, **{measure: 33.01}))
-    expected = ("score", (measure,), Verdict.DIFFERENT)
+@pytest.mark.parametrize("metric", ["ter", "bleu"])
+def test_another_score_of_the_same_translations_is_no_noise(records, metric):
+    found = differing(records, edited(records, **{metric: 33.01}))
+    expected = ("score", (metric,), Verdict.DIFFERENT)
     assert {(each.stage, each.names, each.verdict) for each in found} == {expected}
 
 
 def test_a_row_from_outside_is_not_a_trained_one(records):
-    other = edited(records, outside="an online system")
+    other = edited(records, external="an online system")
     assert verdicts(records, other) == verdicts(other, records) == {Verdict.DIFFERENT}
     (cause, *_) = differing(records, other)[0].causes()
-    assert cause == "one is a row from outside, the other was trained"
-    assert verdicts(other, edited(records, outside="its new name")) == {Verdict.SAME_BYTES}
+    assert cause == "one is an external system, the other was trained"
+    assert verdicts(other, edited(records, external="its new name")) == {Verdict.SAME_BYTES}
 
 
 @pytest.mark.parametrize("shift", [0.5, 2.0, 6.0])
@@ -79,8 +79,8 @@ def test_noise_over_seeds_is_that_of_the_t_test(first, second, shift):
 def test_the_deviation_over_seeds_is_pooled_over_systems_and_reports(records, tmp_path):
     # tiny and small by 0 and 0.4: variance 0.08 each; once more by 0 and 1.2: 0.72; one degree each
     more = changed(records, {"system": "tiny"}, bleu=[30.0, 30.0, 31.2, 31.2])
-    (references,) = {*records.cells.references_sha256[records.cells.test == "first"]}
-    alone = records.where(records.cells.seed == 1)
+    (references,) = {*records.runs.references_sha256[records.runs.test == "first"]}
+    alone = records.where(records.runs.seed == 1)
     alone.save(tmp_path / RESULTS)
     assert deviations(tmp_path) == {}
     for name, each in (("a", records), ("b", more)):
@@ -88,8 +88,8 @@ def test_the_deviation_over_seeds_is_pooled_over_systems_and_reports(records, tm
     found = deviations(tmp_path)
     # of variances 0.08 (three) and 0.72, of two seeds: whose median is 0.4549 of the true one
     assert found[references] == pytest.approx((0.08 / 0.4549364) ** 0.5)
-    # a row from outside has one score, whatever the seed
-    changed(records, {"system": "tiny"}, outside="a.txt", bleu=30.0).save(
+    # an external system has one score, whatever the seed
+    changed(records, {"system": "tiny"}, external="a.txt", bleu=30.0).save(
         tmp_path / REPORTS / "a" / RESULTS.name
     )
     assert deviations(tmp_path)[references] == pytest.approx((0.08 / 0.4549364) ** 0.5)
@@ -111,10 +111,10 @@ def test_the_noise_of_seeds_is_unbiased_in_the_median(tmp_path):
 # 1.96 x 0.3 x sqrt(2) = 0.8316
 @pytest.mark.parametrize(("more", "verdict"), [(0.8, 3), (0.9, 5), (-0.8, 3), (-0.9, 5)])
 def test_other_translations_of_one_seed(records, more, verdict):
-    cells = records.cells
+    cells = records.runs
     one = records.where((cells.seed == 1) & (cells.system == "small") & (cells.test == "first"))
     other = changed(one, hypotheses_sha256="ab" * 32, bleu=values(one)[0] + more)
-    ((result,), _) = compared(one, other, {one.cells.references_sha256.iloc[0]: 0.3}.get)
+    ((result,), _) = compared(one, other, {one.runs.references_sha256.iloc[0]: 0.3}.get)
     assert result.verdict == verdict and result.difference == pytest.approx(more)
     assert result.stage == "translate"
     ((unknown,), _) = compared(one, other)
@@ -122,7 +122,7 @@ def test_other_translations_of_one_seed(records, more, verdict):
 
 
 def test_other_translations_of_several_seeds(records):
-    cells = records.cells
+    cells = records.runs
     seeds = values(records.where((cells.system == "small") & (cells.test == "first")))
     noise = seeds_noise(seeds, seeds)
     for more, verdict in ((0.9 * noise, Verdict.WITHIN_NOISE), (1.1 * noise, Verdict.DIFFERENT)):
@@ -155,7 +155,7 @@ def test_the_first_stage_and_its_cause(records, column, value, stage, cause):
 def test_a_signature_and_versions_are_named_by_what_differs(records):
     (signature,) = {*values(records, column="signature")}
     other = edited(records, versions="Python 3.11.0, torch 2.1.0", device="Another CPU")
-    of_bleu = {"system": "small", "test": "first", "measure": "bleu"}
+    of_bleu = {"system": "small", "test": "first", "metric": "bleu"}
     other = changed(other, of_bleu, signature=signature.replace("tok:13a", "tok:intl"))
     result, _ = differing(records, other)
     assert result.verdict == Verdict.DIFFERENT and result.stage == "score"

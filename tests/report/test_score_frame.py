@@ -85,7 +85,7 @@ def test_one_seed_takes_the_bootstrap_and_is_corrected_by_column():
     assert of_chrf == pytest.approx(93 / (1 + math.exp(-1.1142732)), abs=1e-5)
     assert math.isnan(score_of(made, "good", "ter", test="second").agreement)
     assert [row.mark for row in rows[2:]] == ["‡", "†", "‡", ""]
-    assert (rows[2].value, rows[2].low, rows[2].high) == (32.5, 31.5, 34.5)
+    assert (rows[2].value, rows[2].ci_low, rows[2].ci_high) == (32.5, 31.5, 34.5)
     assert math.isnan(rows[2].deviation)
 
 
@@ -114,7 +114,7 @@ def test_three_seeds_are_tested_across_seeds():
     assert (equal.difference, equal.p, equal.p_holm, equal.mark) == (0.0, 1.0, 1.0, "")
     assert better.deviation == pytest.approx(statistics.stdev(good))
     assert better.value == pytest.approx(93.7 / 3)
-    assert math.isnan(better.low) and math.isnan(better.high)
+    assert math.isnan(better.ci_low) and math.isnan(better.ci_high)
     assert score_of(made, "good", "ter").value == pytest.approx(93.7 / 3 - 9)
     assert score_of(made, "good", "chrf2").value == pytest.approx(93.7 / 3 + 20)
 
@@ -162,7 +162,7 @@ def test_a_published_number_is_a_row():
     assert list(of_paper.row.unique()) == ["Paper (published)"]
     assert list(of_paper.task.unique()) == ["news-en-de"]
     # log 4 = 1.386
-    assert dict(zip(of_paper.measure, of_paper.score, strict=True)) == {
+    assert dict(zip(of_paper.metric, of_paper.score, strict=True)) == {
         "intl": "31.25",
         "loss": "1.386",
         "perplexity": "4.00",

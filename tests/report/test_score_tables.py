@@ -29,7 +29,7 @@ def test_the_order_of_records_moves_no_number(order):
 
 def test_a_corpus_without_its_pair_in_the_name_shows_it():
     records = frame(record("tiny", "news-en-de", "first", 31.0))
-    records = Records(*(e.assign(corpus="news") for e in (records.cells, records.measures)))
+    records = Records(*(e.assign(corpus="news") for e in (records.runs, records.metrics)))
     table = across(score_frame(records))
     assert table.columns[1] == Column("BLEU", "news (en-de), first")
 
@@ -55,12 +55,12 @@ def test_several_seeds():
 
 
 def test_the_best_of_each_column_is_marked():
-    def best(records, measures=("bleu",)):
+    def best(records, metrics=("bleu",)):
         return {
             (name, table.texts(row)[0]): {
                 column.label for column in table.columns if row.cell(column).is_best
             }
-            for name, table in by_test(score_frame(records), measures).items()
+            for name, table in by_test(score_frame(records), metrics).items()
             for row in table.rows
         }
 
@@ -119,7 +119,7 @@ def test_costs_are_means_over_seeds():
         for test in ("first", "second")
     ]
     records = frame(*seeds)
-    records.cells.loc[records.cells.seed == 2, "device"] = "Slow Chip"
+    records.runs.loc[records.runs.seed == 2, "device"] = "Slow Chip"
     table = costs_table(score_frame(records), COSTS)
     (row,) = table.rows
     assert table.texts(row)[4] == "1.50M"

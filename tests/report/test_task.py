@@ -8,7 +8,7 @@ from sacrebleu.metrics.bleu import BLEU
 from sacrebleu.significance import PairedTest
 
 import result_trees as trees
-from bleuprint.config.paths import Cell
+from bleuprint.config.paths import Run
 from bleuprint.report import report
 from bleuprint.report.compare import compare
 from bleuprint.report.frame import RESULTS, row_name, task_names
@@ -35,10 +35,10 @@ ERRORS = {
 BASELINE, *OTHERS = ERRORS
 
 
-def write_cells(root, settings, corpora=CORPORA):
+def write_runs(root, settings, corpora=CORPORA):
     for (system, corpus), errors in ERRORS.items():
         if corpus in corpora:
-            trees.write_cell(root, settings, Cell(system, corpus, 1), errors)
+            trees.write_run(root, settings, Run(system, corpus, 1), errors)
 
 
 @pytest.fixture(scope="module")
@@ -51,9 +51,9 @@ def tree(tmp_path_factory):
     split = root / "data" / "split"
     for file in ("test.only.en", "test.only.de"):
         shutil.copy(split / CORPORA[0] / file, split / CORPORA[1] / file)
-    write_cells(root, settings)
+    write_runs(root, settings)
     for system in SYSTEMS:
-        trees.write_cell(root, settings, Cell(system, "talks-en-de", 1), 0.2)
+        trees.write_run(root, settings, Run(system, "talks-en-de", 1), 0.2)
     return root, settings
 
 
@@ -63,7 +63,7 @@ def copy(tree, tmp_path):
 
 
 def bleu_of(records, system, corpus):
-    found = records.measures[records.measures.measure == "bleu"].set_index(
+    found = records.metrics[records.metrics.metric == "bleu"].set_index(
         ["system", "corpus", "group"]
     )
     return found.loc[(system, corpus, "")]
@@ -76,7 +76,7 @@ def test_differences_and_p_are_those_of_sacrebleu_on_the_same_lines(tree):
     file = "test.only.de"
     references = [*read_lines(root / "data/split/bpe-en-de" / file)]
     outputs = {
-        place: [*read_lines(root / Cell(*place, 1).results / "hypotheses" / file)]
+        place: [*read_lines(root / Run(*place, 1).results / "hypotheses" / file)]
         for place in ERRORS
     }
     named = [(", ".join(place), lines) for place, lines in outputs.items()]
@@ -117,9 +117,9 @@ def test_one_line_of_the_references_makes_another_task(copy):
     path = root / "data/split/words-en-de/test.only.de"
     first, *rest = path.read_text("utf-8").split("\n")
     path.write_text("\n".join((f"{first} ", *rest)), encoding="utf-8")
-    write_cells(root, settings, CORPORA[1:])
+    write_runs(root, settings, CORPORA[1:])
     records = collect(settings, root)
-    assert {*records.measures.baseline.dropna()} == {"tiny"}
+    assert {*records.metrics.baseline.dropna()} == {"tiny"}
     groups = [column.group for column in across(score_frame(records)).columns[1:]]
     assert [*dict.fromkeys(groups)] == [f"{corpus}, only" for corpus in (*CORPORA, "talks-en-de")]
     assert [*rows_of(across(score_frame(records)))] == ["tiny (baseline)", "small"]
@@ -145,7 +145,7 @@ def test_lines_are_shown_with_the_outputs_of_all_rows(tree):
     shown, _ = lines_of_sets(ReportContext(settings, collect(settings, root), root))
     assert [*shown.outputs] == ["tiny, bpe-en-de", "tiny, words-en-de", *map(", ".join, OTHERS[1:])]
     for place in ERRORS:
-        file = root / Cell(*place, 1).results / "hypotheses/test.only.de"
+        file = root / Run(*place, 1).results / "hypotheses/test.only.de"
         assert shown.outputs[", ".join(place)] == [*read_lines(file)]
 
 
@@ -213,7 +213,7 @@ def test_no_mark_stands_on_a_difference_of_nothing():
     assert shown(small(40.0, 0.001)) == "+0.0 n.s. p=0.001"
 
 
-def cells_of(*tests):
+def runs_of(*tests):
     """Cells with the texts of a test set: its corpus, name, languages and content."""
     names = ["corpus", "test", "source", "target", "sources_sha256", "references_sha256"]
     return pd.DataFrame([(*test, "50", test[1]) for test in tests], columns=names)
@@ -221,7 +221,7 @@ def cells_of(*tests):
 
 def test_tasks_are_named():
     tasks = task_names(
-        cells_of(
+        runs_of(
             ("own", "only", "en", "de"),
             ("bpe", "news", "en", "de"),
             ("words", "news", "en", "de"),
@@ -240,6 +240,6 @@ def test_tasks_are_named():
 
 def test_a_corpus_of_several_pairs_is_a_task_without_a_pair():
     tests = [("many", "en-de-news", "en", "de"), ("many", "de-fr-news", "de", "fr")]
-    assert task_names(cells_of(*tests)) == {"many": "many"}
+    assert task_names(runs_of(*tests)) == {"many": "many"}
     others = [("more", *test[1:]) for test in tests]
-    assert task_names(cells_of(*tests, *others)) == dict.fromkeys(("many", "more"), "many, …")
+    assert task_names(runs_of(*tests, *others)) == dict.fromkeys(("many", "more"), "many, …")

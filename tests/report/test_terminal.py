@@ -15,9 +15,9 @@ import pytest
 import processes
 import result_trees as trees
 from bleuprint.cli.scores import _table
-from bleuprint.config.cells import settings_sha256
 from bleuprint.config.experiment import load
-from bleuprint.config.paths import Cell
+from bleuprint.config.paths import Run
+from bleuprint.config.runs import settings_sha256
 from bleuprint.report import frame as frames
 from bleuprint.report import report
 from bleuprint.report.score_frame import score_frame
@@ -32,7 +32,7 @@ def project(tmp_path_factory):
     settings = trees.settings_in(root)
     rows = []
     for row in TWO_SYSTEMS:
-        cell = Cell(*(row["facts"][name] for name in Cell._fields))
+        cell = Run(*(row["facts"][name] for name in Run._fields))
         facts = row["facts"] | {"settings_sha256": settings_sha256(settings, cell)}
         rows.append({**row, "facts": facts})
     frame(*rows).save(root / "reports" / "results.json")
@@ -69,7 +69,7 @@ def test_weak_points_are_named_with_the_scores(project, tmp_path):
     shutil.copytree(project, tmp_path / "weak")
     results = tmp_path / "weak" / "reports" / "results.json"
     content = json.loads(results.read_text("utf-8"))
-    for cell in content["cells"]:
+    for cell in content["runs"]:
         cell["lines"] = 40
     results.write_text(json.dumps(content), "utf-8")
     text = " ".join(printed(tmp_path / "weak").split())

@@ -65,7 +65,7 @@ OTHERS = {
 
 def process(folder, script, **variables):
     """A Python process in a folder whose system `micro` on `toy` has portable arithmetic."""
-    resolved = {"cells": {"micro": {"toy": {"arithmetic": "portable"}}}}
+    resolved = {"runs": {"micro": {"toy": {"arithmetic": "portable"}}}}
     (folder / "reports").mkdir(exist_ok=True)
     (folder / "reports/resolved.json").write_text(json.dumps(resolved))
     # as in a shell that sets no variable of these libraries; torch itself sets some in this process

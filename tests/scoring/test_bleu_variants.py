@@ -19,7 +19,7 @@ from bleuprint.scoring.bleu_variants import (
     split_compounds,
     tokenized,
 )
-from bleuprint.scoring.measures import MEASURES
+from bleuprint.scoring.metrics import METRICS
 from bleuprint.text.tokenizers import Tokenize, tokenizer_for
 from measuring import measure, texts_of
 from scoring import sacrebleu
@@ -101,7 +101,7 @@ def test_no_moses_tokens_where_the_headline_has_others():
     references = [f"我们在{i}月学习机器翻译。" for i in range(9)]
     for language, tokenizer in (("zho", "zh"), ("th", "char")):
         texts = texts_of(references[::-1], references, language)
-        counted = [name for name in VARIANTS if MEASURES[name].count(texts) is not None]
+        counted = [name for name in VARIANTS if METRICS[name].count(texts) is not None]
         assert counted == [LOWERCASED, INTL, TOKENS]
         assert f"case:lc|eff:no|tok:{tokenizer}|" in measure(LOWERCASED, texts)["signature"]
 

@@ -4,14 +4,14 @@ import pytest
 
 import result_trees as trees
 from bleuprint.scoring.breakdown import by_length, word_accuracy
-from bleuprint.scoring.measures import MEASURES
+from bleuprint.scoring.metrics import METRICS
 from measuring import texts_of
 from scoring import sacrebleu, text
 
 
 def bleu_by_length(hypotheses, references, tokens, language):
-    statistics = MEASURES["bleu"].count(texts_of(hypotheses, references, language))
-    return list(by_length(MEASURES["bleu"], statistics, tokens))
+    statistics = METRICS["bleu"].count(texts_of(hypotheses, references, language))
+    return list(by_length(METRICS["bleu"], statistics, tokens))
 
 
 def test_buckets_begin_and_end_where_they_say():

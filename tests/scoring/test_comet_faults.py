@@ -7,12 +7,12 @@ import pytest
 
 import result_trees as trees
 from bleuprint.config.comet import Comet
-from bleuprint.config.paths import Cell
+from bleuprint.config.paths import Run
 from bleuprint.runtime.errors import UserError
-from bleuprint.scoring.comet import folder_sha256, score_cell
+from bleuprint.scoring.comet import folder_sha256, score_run
 from comet_folder import write_empty
 
-CELL = Cell("tiny", "news-en-de", 1)
+RUN = Run("tiny", "news-en-de", 1)
 
 
 @pytest.fixture
@@ -23,7 +23,7 @@ def project(tmp_path, monkeypatch):
     corpora = {"news-en-de": ("first",)}
     settings = trees.settings_in(tmp_path, systems=("tiny",), corpora=corpora)
     trees.write_texts(tmp_path, settings, lines=3)
-    trees.write_cell(tmp_path, settings, CELL, errors=0.5)
+    trees.write_run(tmp_path, settings, RUN, errors=0.5)
     model = write_empty(tmp_path / "model")
     chosen = Comet(python="python", folder="model", sha256=folder_sha256(model))
     return replace(settings, comet={"own-model": chosen})
@@ -38,8 +38,8 @@ def write_python(root, answer, status=0):
 
 def refused(settings):
     with pytest.raises(UserError) as raised:
-        score_cell(settings, *CELL)
-    assert not (CELL.results / "comet.json").exists()
+        score_run(settings, *RUN)
+    assert not (RUN.results / "comet.json").exists()
     return str(raised.value)
 
 
@@ -55,7 +55,7 @@ def test_another_model_than_that_of_the_settings_is_named_by_both_sums(project, 
 def test_a_system_that_the_settings_lack_is_named_before_the_model_is_read(project, tmp_path):
     (tmp_path / "model" / "hparams.yaml").write_text("other weights")
     with pytest.raises(UserError, match=r"no systems entry 'small'; there are: tiny"):
-        score_cell(project, "small", CELL.corpus, CELL.seed)
+        score_run(project, "small", RUN.corpus, RUN.seed)
 
 
 def test_a_python_that_is_not_there_is_named_with_its_setting(project, tmp_path):
@@ -86,8 +86,8 @@ def test_an_answer_without_scores_is_refused(project, tmp_path, answer, status, 
 def test_the_scores_of_a_model_are_the_mean_of_its_lines(project, tmp_path):
     answer = {"scores": [[0.5, 0.25, 0.75]], "python": "3.11", "comet": "2.2", "references": 1}
     write_python(tmp_path, json.dumps(answer))
-    found = score_cell(project, *CELL)
-    (measured,) = found["first"]["measures"]
-    assert measured["measure"] == "comet"
+    found = score_run(project, *RUN)
+    (measured,) = found["first"]["metrics"]
+    assert measured["metric"] == "comet"
     assert measured["value"] == pytest.approx(50.0)
     assert "Python3.11" in measured["signature"] and "Comet2.2" in measured["signature"]

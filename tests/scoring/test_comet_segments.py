@@ -18,17 +18,17 @@ import comet_folder
 import result_trees as trees
 from bleuprint.config.comet import Comet
 from bleuprint.config.external import ExternalSystem, TranslationFile
-from bleuprint.config.paths import Cell
+from bleuprint.config.paths import Run
 from bleuprint.runtime.errors import UserError
 from bleuprint.runtime.files import read_json, sha256_of
 from bleuprint.scoring import comet_predict as predict
-from bleuprint.scoring.comet import folder_sha256, missing_parts, score_cell
-from bleuprint.scoring.measure import statistics_of
+from bleuprint.scoring.comet import folder_sha256, missing_parts, score_run
+from bleuprint.scoring.metric import statistics_of
 from bleuprint.text.parallel import read_lines
 from corpora import TORTURE
 from requirements import COMET, needs
 
-CELL = Cell("tiny", "news-en-de", 1)
+RUN = Run("tiny", "news-en-de", 1)
 # Scores that show which line they are of: the bytes of the three sides of a line.
 LENGTHS = """\
 import json, sys
@@ -42,7 +42,7 @@ open(output, "w").write(json.dumps(content))
 
 @pytest.fixture(scope="module")
 def tree(tmp_path_factory):
-    """A cell with two test sets, which hold all characters that end a line elsewhere."""
+    """A run with two test sets, which hold all characters that end a line elsewhere."""
     root = tmp_path_factory.mktemp("comet")
     settings = trees.settings_in(root, ("tiny",), {"news-en-de": ("first", "second")})
     trees.write_texts(root, settings)
@@ -52,8 +52,8 @@ def tree(tmp_path_factory):
         trees.write_lines(split / name, [line + name[-2:] for line in odd])
     for name in ("test.first.de", "test.second.de"):
         lines = [line.replace("w", "v") for line in read_lines(split / name)]
-        trees.write_lines(root / CELL.results / "hypotheses" / name, lines)
-    trees.write_translation(root, settings, CELL)
+        trees.write_lines(root / RUN.results / "hypotheses" / name, lines)
+    trees.write_translation(root, settings, RUN)
     comet_folder.write_empty(root / "model")
     return root, settings
 
@@ -73,7 +73,7 @@ def stand_in(path, code):
 
 def refusal(settings, root):
     with pytest.raises(UserError) as caught:
-        score_cell(settings, *CELL, root)
+        score_run(settings, *RUN, root)
     assert "\n" not in str(caught.value)
     return str(caught.value)
 
@@ -115,9 +115,9 @@ def test_a_folder_without_a_part_of_the_model_is_refused(tree, tmp_path, name):
     (folder / name).unlink()
     model = with_model(settings, stand_in(tmp_path / "python", LENGTHS), folder)
     said = f"{folder}: no {name}: not a whole COMET model (docs/scoring.md)"
-    (root / CELL.results / "comet.json").unlink(missing_ok=True)
+    (root / RUN.results / "comet.json").unlink(missing_ok=True)
     assert refusal(model, root) == said
-    assert not (root / CELL.results / "comet.json").exists()
+    assert not (root / RUN.results / "comet.json").exists()
 
 
 def test_a_model_of_another_hash_or_without_comet(tree):
@@ -136,21 +136,21 @@ def test_a_model_of_another_hash_or_without_comet(tree):
     missing = with_model(settings, root / "none", folder)
     assert refusal(missing, root).startswith(f"{root / 'none'}: No such file or directory")
     assert refusal(settings, root) == "params.yaml: names no COMET model (comet)"
-    assert not (root / CELL.results / "comet.json").exists()
+    assert not (root / RUN.results / "comet.json").exists()
 
 
 def test_scores_belong_to_their_lines(tree, tmp_path):
     """Every file reaches COMET as its bytes, whatever characters are in it."""
     root, settings = tree
     model = with_model(settings, stand_in(tmp_path / "python", LENGTHS), root / "model")
-    written = score_cell(model, *CELL, root)
-    assert read_json(root / CELL.results / "comet.json") == written
+    written = score_run(model, *RUN, root)
+    assert read_json(root / RUN.results / "comet.json") == written
     assert list(written) == ["first", "second"]
     for test, scores in written.items():
         paths = [p for p in root.rglob(f"test.{test}.*") if "tokens" not in p.parts]
         lines = zip(*(read_lines(path) for path in paths), strict=True)
         expected = [len("".join(line).encode()) / 1000 for line in lines]
-        (measured,) = scores["measures"]
+        (measured,) = scores["metrics"]
         assert measured["statistics"] == [f"{round(10**6 * score)} 1" for score in expected]
         assert measured["value"] == pytest.approx(100 * fmean(expected), abs=1e-6)
         assert measured["signature"] == "Python3.11.2|Comet2.2.7|fp32|wmt22-comet-da|r1"
@@ -161,20 +161,20 @@ def test_scores_belong_to_their_lines(tree, tmp_path):
 
 def test_an_external_system_has_the_scores_of_equal_translations(tree, tmp_path):
     root, settings = tree
-    texts = root / CELL.results / "hypotheses"
+    texts = root / RUN.results / "hypotheses"
     files = {
         test: TranslationFile("inputs/external/a", sha256_of(texts / f"test.{test}.de"))
         for test in ("second", "first")
     }
     external = {"online-a": {"news-en-de": ExternalSystem({"second": files["second"]}, "A")}}
     external["online-b"] = {"news-en-de": ExternalSystem(files, "B")}
-    cells = [Cell(name, "news-en-de", 1) for name in external]
+    cells = [Run(name, "news-en-de", 1) for name in external]
     for cell in cells:
         shutil.copytree(texts, root / cell.results / "hypotheses")
     with_rows = replace(settings, external=external)
     model = with_model(with_rows, stand_in(tmp_path / "python", LENGTHS), root / "model")
-    of_system = score_cell(model, *CELL, root)
-    of_one, of_both = (score_cell(model, *cell, root) for cell in cells)
+    of_system = score_run(model, *RUN, root)
+    of_one, of_both = (score_run(model, *cell, root) for cell in cells)
     assert of_one == {"second": of_system["second"]}
     assert of_both == of_system
     assert read_json(root / cells[1].results / "comet.json") == of_system
@@ -208,13 +208,13 @@ def test_a_tiny_model_by_the_real_package(tree, tmp_path, monkeypatch):
     monkeypatch.setenv("HF_HOME", str(tmp_path / "empty"))
     for name in ("http_proxy", "https_proxy"):  # where nothing answers
         monkeypatch.setenv(name, "http://127.0.0.1:9")
-    written = score_cell(with_model(settings, python, folder), *CELL, root)
+    written = score_run(with_model(settings, python, folder), *RUN, root)
     for test, scores in written.items():
-        texts = root / "data/split/news-en-de", root / CELL.results / "hypotheses"
+        texts = root / "data/split/news-en-de", root / RUN.results / "hypotheses"
         paths = [texts[0] / f"test.{test}.en", texts[1] / f"test.{test}.de"]
         command = [python, script, "scores", folder, *paths, texts[0] / f"test.{test}.de"]
         alone = subprocess.run(command, check=True, capture_output=True).stdout
-        (measured,) = scores["measures"]
+        (measured,) = scores["metrics"]
         segments = statistics_of(measured)[:, 0] / 10**6
         assert list(segments) == pytest.approx(json.loads(alone), abs=2e-6)
         assert len(set(segments)) > 10

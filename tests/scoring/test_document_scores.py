@@ -7,8 +7,8 @@ import pytest
 from sacrebleu import BLEU, CHRF
 
 import result_trees as trees
-from bleuprint.scoring.measure import statistics_of
-from bleuprint.scoring.measures import MEASURES
+from bleuprint.scoring.metric import statistics_of
+from bleuprint.scoring.metrics import METRICS
 from bleuprint.scoring.score import by_document
 from bleuprint.scoring.significance import paired_test
 from measuring import measure, of_documents, texts_of
@@ -47,7 +47,7 @@ def test_dbleu_is_sacrebleus_of_documents_in_one_line():
     metric = BLEU(references=[joined[1]], trg_lang="en")
     expected = metric.corpus_score(joined[0], None, n_bootstrap=1000)
     assert found["value"] == pytest.approx(expected.score, abs=1e-6)
-    interval = found["low"], found["high"]
+    interval = found["ci_low"], found["ci_high"]
     assert interval == pytest.approx(
         (expected._mean - expected._ci, expected._mean + expected._ci), abs=1e-4
     )
@@ -72,19 +72,19 @@ def test_the_interval_is_that_of_texts_of_drawn_documents(key, metric):
         scores.append(metric.corpus_score(*texts).score)
     half = (sorted(scores)[974] - sorted(scores)[25]) / 2
     expected = np.mean(scores) - half, np.mean(scores) + half
-    assert (interval["low"], interval["high"]) == pytest.approx(expected, abs=1e-3)
+    assert (interval["ci_low"], interval["ci_high"]) == pytest.approx(expected, abs=1e-3)
 
 
 def test_one_document_has_no_interval():
     """All resamples of a single document are equal: its interval would have no width."""
     hypotheses, references, _ = made(1, 4)
     texts = texts_of(hypotheses, references, "en", ["one"] * 4)
-    bleu = MEASURES["bleu"]
+    bleu = METRICS["bleu"]
     assert list(by_document(bleu, bleu.count(texts), texts)) == []
     two_documents = texts_of(hypotheses, references, "en", ["one", "one", "two", "two"])
     (interval,) = by_document(bleu, bleu.count(two_documents), two_documents)
     assert interval["units"] == 2
-    assert interval["low"] < interval["high"]
+    assert interval["ci_low"] < interval["ci_high"]
 
 
 def test_lines_that_are_documents_have_the_interval_of_lines():
@@ -99,7 +99,7 @@ def test_paired_tests_by_document_are_those_of_documents_drawn_and_swapped(monke
     other = [line.replace("x", "x y") for line in hypotheses]
     other[:9] = references[:9]  # better in three documents, worse in the others
     sides = [of_documents("chrf2", texts_of(s, references, "en", ids)) for s in (hypotheses, other)]
-    found = paired_test(MEASURES["chrf2"], *map(statistics_of, sides))
+    found = paired_test(METRICS["chrf2"], *map(statistics_of, sides))
     metric, deltas, swapped = CHRF(), [], []
 
     def difference(one, two, lines):

@@ -24,7 +24,7 @@ def test_scores_equal_the_command_line(tmp_path, language):
         assert mine["value"] == theirs["score"]
         assert mine["signature"] == theirs["signature"]
         mean, half = theirs["confidence_mean"], theirs["confidence_var"]
-        assert (mine["low"], mine["high"]) == (round(mean - half, 6), round(mean + half, 6))
+        assert (mine["ci_low"], mine["ci_high"]) == (round(mean - half, 6), round(mean + half, 6))
     words = ("-m", "chrf", "--chrf-word-order", "2", "--confidence")
     theirs = sacrebleu(tmp_path / "references", *words, "-i", tmp_path / "hypotheses")
     mine = measure("chrf2pp", texts_of(good, references))
@@ -50,18 +50,18 @@ def test_the_tokenizer_of_a_language(languages, tokenizer):
 
 def test_ter_has_no_upper_end():
     worse = ter(["a b c d e f g h"] * 2, ["a"] * 2)  # 7 words too many for a reference of one
-    assert worse["value"] == worse["low"] == worse["high"] == 700
+    assert worse["value"] == worse["ci_low"] == worse["ci_high"] == 700
 
 
 def test_an_interval_stays_on_the_scale():
     references = [f"one two three four five {i}" for i in range(30)]
     nearly = [*references[:-1], "nothing of it"]
     for result in (bleu(nearly, references, "en"), chrf(nearly, references)):
-        assert 0 < result["low"] < result["value"] < result["high"] <= 100
+        assert 0 < result["ci_low"] < result["value"] < result["ci_high"] <= 100
     hardly = bleu([references[0], *["x y"] * 29], references, "en")
-    assert 0 == hardly["low"] < hardly["value"] < hardly["high"]
+    assert 0 == hardly["ci_low"] < hardly["value"] < hardly["ci_high"]
     nothing = bleu(["x"] * 30, references, "en")
-    assert (nothing["value"], nothing["low"], nothing["high"]) == (0, 0, 0)
+    assert (nothing["value"], nothing["ci_low"], nothing["ci_high"]) == (0, 0, 0)
 
 
 def test_sacrebleus_own_warning_which_names_no_file_is_off(caplog):
@@ -110,4 +110,4 @@ def test_ter_of_lines_without_a_reference():
     # interval is the mean, 148, plus and minus half the distance from 100 to 200.
     lines = np.random.default_rng(12345).choice(2, size=(1000, 2))
     assert (lines[:, 0] != lines[:, 1]).sum() == 480
-    assert (result["low"], result["high"]) == (98, 198)
+    assert (result["ci_low"], result["ci_high"]) == (98, 198)

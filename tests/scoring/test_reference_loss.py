@@ -4,13 +4,13 @@ import math
 
 import pytest
 
-from bleuprint.scoring.reference_loss import loss_measures
+from bleuprint.scoring.reference_loss import loss_metrics
 
 
 def figures(nats, tokens, references):
     """The value and the number of units of each figure."""
-    found = loss_measures({"nats": nats, "tokens": tokens}, references)
-    return {each["measure"]: (each["value"], each["units"]) for each in found}
+    found = loss_metrics({"nats": nats, "tokens": tokens}, references)
+    return {each["metric"]: (each["value"], each["units"]) for each in found}
 
 
 def test_the_end_of_a_line_is_a_token_and_a_word():

@@ -7,15 +7,15 @@ import pytest
 
 import processes
 import result_trees as trees
-from bleuprint.config.paths import Cell, folder
+from bleuprint.config.paths import Run, folder
 from bleuprint.corpus.test_sets import Description
 from bleuprint.decoding.translation_record import ReferenceLoss
 from bleuprint.runtime.errors import UserError
 from bleuprint.runtime.files import read_json, sha256_of
 from bleuprint.scoring import score
 from bleuprint.scoring.bleu_variants import TOKENS
-from bleuprint.scoring.measure import Texts
-from bleuprint.scoring.measures import MEASURES
+from bleuprint.scoring.metric import Texts
+from bleuprint.scoring.metrics import METRICS
 from measuring import SACREBLEU, measure, of_documents, texts_of, value_of
 from root import ROOT
 from scoring import SEPARATORS, sacrebleu, text
@@ -43,11 +43,11 @@ def corpus(tmp_path):
 
 
 def by_key(scores):
-    return {(each["measure"], each["group"]): each for each in scores["measures"]}
+    return {(each["metric"], each["group"]): each for each in scores["metrics"]}
 
 
 def groups(scores, key):
-    """Units and value of a measure by bucket."""
+    """Units and value of a metric by bucket."""
     return {
         group: (each["units"], each["value"])
         for (name, group), each in by_key(scores).items()
@@ -63,7 +63,7 @@ def test_all_scores_of_a_file(tmp_path, corpus):
     for key in SACREBLEU:
         assert by_key(found)[key, ""] == measure(key, texts)
     left_out = {"comet", "dbleu", "loss", "perplexity", "word_perplexity", "cut off"}
-    assert {key for key, group in by_key(found) if not group} == {*MEASURES} - left_out
+    assert {key for key, group in by_key(found) if not group} == {*METRICS} - left_out
     assert {*groups(found, "bleu")} == {"length 1-10", "length 21-30"}
     assert found["references"] == found["sources"] == sha256_of(tmp_path / "references")
     assert found["hypotheses"] == sha256_of(tmp_path / "hypotheses")
@@ -91,7 +91,7 @@ def test_all_is_scored_in_the_target_language(corpus):
     tokens = [line.replace("'", "' ") for line in references]
     described = Description([5, 15], tokens, None, ["a", "b"])
     found = {
-        (each["measure"], each["group"]): each
+        (each["metric"], each["group"]): each
         for each in score.score_texts(Texts(lines, references, lines, french, described))
     }
     texts = texts_of(lines, references, "fr", ["a", "b"])
@@ -146,22 +146,22 @@ def test_a_line_ends_at_newline_only(tmp_path, corpus, separator):
     assert (value_of(shifted, "bleu") or 0) < 90
 
 
-CELL = Cell("tiny", "news-en-de", 1)
+RUN = Run("tiny", "news-en-de", 1)
 
 
 @pytest.fixture
 def cell(tmp_path):
-    """The results of a cell, without its scores."""
+    """The results of a run, without its scores."""
     settings = trees.settings_in(tmp_path)
     trees.write_texts(tmp_path, settings, 40)
-    trees.write_cell(tmp_path, settings, CELL, 0.3)
-    (tmp_path / CELL.results / "scores.json").rename(tmp_path / "expected.json")
-    return tmp_path / CELL.results
+    trees.write_run(tmp_path, settings, RUN, 0.3)
+    (tmp_path / RUN.results / "scores.json").rename(tmp_path / "expected.json")
+    return tmp_path / RUN.results
 
 
-def fails(root, message, cell=CELL):
+def fails(root, message, cell=RUN):
     with pytest.raises((UserError, FileNotFoundError), match=message):
-        score.score_cell(trees.settings_in(root), *cell, root)
+        score.score_run(trees.settings_in(root), *cell, root)
     assert not (root / cell.results / "scores.json").exists()
 
 
@@ -188,9 +188,9 @@ def test_bad_translations(cell, tmp_path, content, message):
 
 
 @pytest.mark.usefixtures("cell")
-def test_an_unknown_cell(tmp_path):
-    fails(tmp_path, "no systems entry 'tny'", CELL._replace(system="tny"))
-    fails(tmp_path, "no seed 2; there are: 1", CELL._replace(seed=2))
+def test_an_unknown_run(tmp_path):
+    fails(tmp_path, "no systems entry 'tny'", RUN._replace(system="tny"))
+    fails(tmp_path, "no seed 2; there are: 1", RUN._replace(seed=2))
 
 
 def test_a_corpus_without_frequencies_has_no_word_accuracy(tmp_path, corpus):
@@ -204,6 +204,6 @@ def test_a_corpus_without_frequencies_has_no_word_accuracy(tmp_path, corpus):
 
 @pytest.mark.usefixtures("cell")
 def test_a_test_set_that_is_not_described_is_named(tmp_path):
-    path = folder("news-en-de", "tests", tmp_path) / "first.json"
+    path = folder("news-en-de", "test_stats", tmp_path) / "first.json"
     path.unlink()
     fails(tmp_path, f"{path}")

@@ -10,7 +10,7 @@ from scipy.stats import binomtest
 
 import result_trees as trees
 from bleuprint.scoring import significance
-from bleuprint.scoring.measures import MEASURES
+from bleuprint.scoring.metrics import METRICS
 from bleuprint.scoring.significance import PairedTest, interval, measured, paired_test
 from measuring import SACREBLEU, measure, paired_tests, texts_of
 from scoring import sacrebleu, text
@@ -36,7 +36,7 @@ def test_p_values_equal_the_command_line(tmp_path):
     for key, metric in {"chrf2": CHRF(), "chrf2pp": CHRF(word_order=2), "ter": TER()}.items():
         for kind, name in {"bootstrap": "bs", "randomization": "ar"}.items():
             test = SacrebleuTest([*systems.items()], {key: metric}, [references], name)
-            _, *expected = test()[1][MEASURES[key].label]
+            _, *expected = test()[1][METRICS[key].label]
             for tests, result in zip(ours.values(), expected, strict=True):
                 assert getattr(tests[key], kind) == pytest.approx(result.p_value, abs=1e-6), key
     for key in SACREBLEU:
@@ -145,14 +145,16 @@ def test_randomization_of_shares_agrees_with_mcnemar(more, fewer):
     first[:, 0], second[:, 0] = 0, 0
     second[:more, 0] = first[more : more + fewer, 0] = 1
     first[150:160, 0] = second[150:160, 0] = 1
-    found = paired_test(MEASURES["any fault"], first, second)
+    found = paired_test(METRICS["any error"], first, second)
     assert found.randomization == pytest.approx(exact(more, fewer), abs=0.015)
 
 
 def test_wilsons_interval():
     statistics = np.array([(1, 1)] * 10 + [(0, 1)] * 90 + [(0, 0)] * 7, dtype=float)
-    found = measured(MEASURES["any fault"], statistics, "")
+    found = measured(METRICS["any error"], statistics, "")
     expected = binomtest(10, 100).proportion_ci(0.95, "wilson")
     assert (found["value"], found["units"]) == (10, 100)
-    assert (found["low"], found["high"]) == pytest.approx([100 * end for end in expected], abs=1e-4)
-    assert interval(MEASURES["any fault"], statistics * 0) == (0, 0)
+    assert (found["ci_low"], found["ci_high"]) == pytest.approx(
+        [100 * end for end in expected], abs=1e-4
+    )
+    assert interval(METRICS["any error"], statistics * 0) == (0, 0)

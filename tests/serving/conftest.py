@@ -1,7 +1,7 @@
 import pytest
 
 from bleuprint.config.experiment import load
-from bleuprint.config.paths import Cell
+from bleuprint.config.paths import Run
 from bleuprint.serving.translator import load_translator
 
 
@@ -10,4 +10,4 @@ def translator(toy, monkeypatch):
     """The toy project's, which is the working folder."""
     monkeypatch.chdir(toy)
     settings = load()
-    return load_translator(settings, Cell("micro", "toy", 1), settings.system("micro").decode)
+    return load_translator(settings, Run("micro", "toy", 1), settings.system("micro").decode)

@@ -5,12 +5,12 @@ from itertools import product
 
 import pytest
 
-from bleuprint.config.paths import Cell
+from bleuprint.config.paths import Run
 from bleuprint.config.system import Average
 from bleuprint.runtime.errors import UserError
 from bleuprint.runtime.files import read_json
 from bleuprint.runtime.html import markdown_text
-from bleuprint.scoring.measures import MEASURES
+from bleuprint.scoring.metrics import METRICS
 from bleuprint.serving.export import export, readme
 from bleuprint.tracking.hardware import text_libraries
 from mlservers import write_project
@@ -19,13 +19,13 @@ from systems import with_systems
 
 def test_a_readme_has_scores_licenses_and_provenance(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    settings, cell = write_project(tmp_path, seeds=(1,)), Cell("tiny", "news-en-de", 1)
+    settings, cell = write_project(tmp_path, seeds=(1,)), Run("tiny", "news-en-de", 1)
     text = readme(settings, cell, "int8", "7 pairs")
     assert ", trained on 7 pairs, " in text
     scores = read_json(cell.results / "scores.json")
     for test, key in product(scores, ("bleu", "chrf2", "chrf2pp", "ter")):
-        (score,) = (e for e in scores[test]["measures"] if (e["measure"], e["group"]) == (key, ""))
-        name, interval = MEASURES[key].label, f"[{score['low']:.2f}, {score['high']:.2f}]"
+        (score,) = (e for e in scores[test]["metrics"] if (e["metric"], e["group"]) == (key, ""))
+        name, interval = METRICS[key].label, f"[{score['ci_low']:.2f}, {score['ci_high']:.2f}]"
         assert f"| {name} | {score['value']:.2f} | {interval} |\n" in text
         assert text.count(f"\n- {name}: `{score['signature']}`\n") == 1
     for name, about in settings.corpus(cell.corpus).license_and_citation.items():
@@ -37,7 +37,7 @@ def test_a_readme_has_scores_licenses_and_provenance(tmp_path, monkeypatch):
 
 
 def test_an_ensemble_is_refused(tmp_path):
-    settings, cell = write_project(tmp_path, seeds=(1,)), Cell("tiny", "news-en-de", 1)
+    settings, cell = write_project(tmp_path, seeds=(1,)), Run("tiny", "news-en-de", 1)
     tiny = settings.system("tiny")
     several = copy(tiny)  # whose training kept one
     object.__setattr__(several, "average", Average(last=3, ensemble=True))

@@ -9,13 +9,13 @@ import processes
 import trainings
 from bleuprint.config.corpus import SentencePiece, Units
 from bleuprint.config.experiment import load
-from bleuprint.config.paths import Cell
+from bleuprint.config.paths import Run
 from bleuprint.config.system import Keep
 from bleuprint.serving.translator import load_translator
 from bleuprint.text.tokenizers import Tokenize
 from trainings import environment
 
-CELL = Cell("micro", "toy", 1)
+RUN = Run("micro", "toy", 1)
 UNITS = Units(sentencepiece=SentencePiece("unigram", 310, joint=False, byte_fallback=True))
 NONE = Tokenize("none", lowercase=False, hyphens=False, escape=False)
 COMMAND = (sys.executable, "-m", "bleuprint")
@@ -50,7 +50,7 @@ def run(root, *arguments, text=b""):
 def test_all_ways_to_translate_print_the_same(root, tmp_path, monkeypatch):
     """By the stage, by a command, and by the exported folder on its own, with CTranslate2."""
     source = (root / "data/split/toy/test.x.de").read_bytes()
-    expected = lines(root / CELL.results / "hypotheses" / "test.x.en")
+    expected = lines(root / RUN.results / "hypotheses" / "test.x.en")
     command = ["--system=micro", "--corpus=toy"]
     assert run(root, "translate", *command, text=source).split("\n")[:-1] == expected
     monkeypatch.chdir(root)
@@ -68,7 +68,7 @@ def test_all_ways_to_translate_print_the_same(root, tmp_path, monkeypatch):
 
 def test_what_is_too_long_is_split_between_words(root, monkeypatch):
     monkeypatch.chdir(root)
-    translator = load_translator(load(), CELL, load().system("micro").decode)
+    translator = load_translator(load(), RUN, load().system("micro").decode)
     text = (root / "data/tokens/toy/train.de").read_text().split()
     assert translator.known.unknown([*text, "x" + text[0]]) == ["x" + text[0]]
     assert len(translator.known) == len({*text})
@@ -81,7 +81,7 @@ def test_what_is_too_long_is_split_between_words(root, monkeypatch):
 
 def test_translations_are_words_of_the_task(root):
     """Not pieces, and not empty."""
-    found = lines(root / CELL.results / "hypotheses" / "test.x.en")
+    found = lines(root / RUN.results / "hypotheses" / "test.x.en")
     assert len(found) == 40
     words = {word for line in found for word in line.split(" ")}
     assert len(words & {word.upper() for word in trainings.WORDS}) > 10

@@ -15,9 +15,9 @@ import pytest
 
 import processes
 import processors
-from bleuprint.cli.options import trained_cell
+from bleuprint.cli.options import trained_run
 from bleuprint.config.experiment import load
-from bleuprint.config.paths import Cell
+from bleuprint.config.paths import Run
 from bleuprint.config.system import Average
 from bleuprint.dataset.subwords.vocabulary import EOS
 from bleuprint.decoding.beam_search import Hypothesis, length_penalty
@@ -27,7 +27,7 @@ from bleuprint.serving.translator import Translator, load_translator
 from bleuprint.text.tokenizers import Tokenize, tokenizer_for
 from trainings import environment
 
-CELL = Cell("micro", "toy", 1)
+RUN = Run("micro", "toy", 1)
 COMMAND = (sys.executable, "-m", "bleuprint", "translate", "--system=micro", "--corpus=toy")
 
 
@@ -66,7 +66,7 @@ def test_other_settings_than_those_of_the_training_are_noted(toy, monkeypatch, c
         (replace(system, average=Average(last=2)), 1),
         (replace(system, train=replace(system.train, label_smoothing=0.3)), 1),
     ):
-        assert trained_cell(replace(settings, cells={"micro": {"toy": each}}), given) == CELL
+        assert trained_run(replace(settings, runs={"micro": {"toy": each}}), given) == RUN
         said = "note: system micro, corpus toy, seed 1: trained with other settings than"
         assert capsys.readouterr().err.count(said) == noted
 
@@ -97,8 +97,8 @@ def test_a_translation_cut_at_its_maximum_length_is_named(toy, translator):
     """Two tokens at most: of what takes more without a limit."""
     texts = ["be", "ba be", "gu", *lines(toy, "data/split/toy/test.x.de")]
     short = dataclasses.replace(translator.decode, beam=1, max_len_a=0, max_len_b=2)
-    limited = load_translator(load(), CELL, short)
-    free = load_translator(load(), CELL, dataclasses.replace(short, max_len_b=50))
+    limited = load_translator(load(), RUN, short)
+    free = load_translator(load(), RUN, dataclasses.replace(short, max_len_b=50))
     lengths = [len(each.pieces[0].tokens) for each in free(texts)]
     assert any(length > 2 for length in lengths) and any(length <= 2 for length in lengths)
     warning = (
@@ -148,7 +148,7 @@ def test_white_space_is_kept_where_no_rule_cleans(translator, monkeypatch):
 
 
 def hypotheses():
-    return str(CELL.results / "hypotheses" / "test.x.en")
+    return str(RUN.results / "hypotheses" / "test.x.en")
 
 
 def test_whatever_comes_in_a_line_goes_out(translator):
@@ -179,7 +179,7 @@ def test_the_edits_are_those_of_the_text_that_the_model_learned(translator):
     settings = load()
     edited = replace(settings.corpora["toy"], clean=(NameLanguage(),))
     after = replace(settings, corpora={"toy": edited})
-    found = load_translator(after, Cell("micro", "toy", 1), translator.decode)
+    found = load_translator(after, Run("micro", "toy", 1), translator.decode)
     composed, decomposed = "caf\u00e9\x00", "cafe\u0301"  # unicode: NFC, and non_printing
     assert found.ids(decomposed) == found.ids(composed) == translator.ids(composed)
 
@@ -202,7 +202,7 @@ def test_a_file_is_kept_where_nothing_can_be_aligned(toy, tmp_path):
     kept = tmp_path / "pharaoh"
     kept.write_text("0-0\n")
     damaged = shutil.copytree(toy, tmp_path / "damaged", symlinks=True)
-    weights = damaged / CELL.models / "averaged" / "model.safetensors"
+    weights = damaged / RUN.models / "averaged" / "model.safetensors"
     weights.write_bytes(weights.read_bytes()[:100])
     _, said = run(damaged, f"--alignment={kept}", text=b"ba\n", status=1)
     assert kept.read_text() == "0-0\n" and "model.safetensors" in said
@@ -263,7 +263,7 @@ def test_search_in_bfloat16_finds_nearly_the_same(toy, translator, monkeypatch):
     monkeypatch.setenv("BLEUPRINT_EMULATE", "1")
     sources = lines(toy, "data/split/toy/test.x.de")
     decode = dataclasses.replace(translator.decode, precision="bfloat16")
-    rounded = load_translator(load(), CELL, decode)
+    rounded = load_translator(load(), RUN, decode)
     texts, theirs = ([each.best[0] for each in of(sources)] for of in (translator, rounded))
     same = [a.score for a, b in zip(texts, theirs, strict=True) if a.text == b.text]
     assert len(same) > 0.8 * len(sources)
@@ -380,8 +380,8 @@ def test_an_exported_system_without_a_place_for_its_output_fails(tmp_path, expor
 
 def test_an_exported_system_says_which_training_it_is(toy, exported):
     readme = (exported / "README.md").read_text()
-    training = json.loads((toy / CELL.results / "training.json").read_text())
-    weights = toy / CELL.models / "averaged" / "model.safetensors"
+    training = json.loads((toy / RUN.results / "training.json").read_text())
+    weights = toy / RUN.models / "averaged" / "model.safetensors"
     assert training["fingerprint"] in readme
     assert sha256_of(weights) in readme
 

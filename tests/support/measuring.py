@@ -1,10 +1,10 @@
-"""Compute measures of translations that tests write themselves."""
+"""Compute metrics of translations that tests write themselves."""
 
 from collections.abc import Sequence
 
 from bleuprint.corpus.test_sets import Description
-from bleuprint.scoring.measure import Texts
-from bleuprint.scoring.measures import MEASURES
+from bleuprint.scoring.metric import Texts
+from bleuprint.scoring.metrics import METRICS
 from bleuprint.scoring.score import by_document
 from bleuprint.scoring.significance import PairedTest, measured, paired_test
 from bleuprint.text.tokenizers import Tokenize
@@ -15,7 +15,7 @@ Lines = Sequence[str]
 
 
 class _Corpus:
-    """What measures need to know of a corpus. Tokens are separated by spaces."""
+    """What metrics need to know of a corpus. Tokens are separated by spaces."""
 
     def __init__(self, target):
         self.source, self.target = "en", target
@@ -39,18 +39,18 @@ def texts_of(hypotheses, references, language="en", documents=None, corpus=None)
 
 
 def measure(key, texts):
-    """Return the entry of a measure over all lines, as results contain it."""
-    found = MEASURES[key]
+    """Return the entry of a metric over all lines, as results contain it."""
+    found = METRICS[key]
     statistics = found.count(texts)
     assert statistics is not None
     return measured(found, statistics, found.signature(texts))
 
 
 def of_documents(key, texts):
-    """Return the entry of a measure over whole documents."""
-    statistics = MEASURES[key].count(texts)
+    """Return the entry of a metric over whole documents."""
+    statistics = METRICS[key].count(texts)
     assert statistics is not None
-    (found,) = by_document(MEASURES[key], statistics, texts)
+    (found,) = by_document(METRICS[key], statistics, texts)
     return found
 
 
@@ -67,7 +67,7 @@ def ter(hypotheses, references):
 
 
 def paired_tests(systems, references, language):
-    """Test each system against the first one by sacreBLEU's measures.
+    """Test each system against the first one by sacreBLEU's metrics.
 
     Args:
         systems: The translations of each system by its name.
@@ -75,12 +75,12 @@ def paired_tests(systems, references, language):
         language: The target language.
 
     Returns:
-        The tests by system, except the first one, and by measure.
+        The tests by system, except the first one, and by metric.
     """
     first_name, *other_names = systems
     found: dict[str, dict[str, PairedTest]] = {name: {} for name in other_names}
     for key in SACREBLEU:
-        score = MEASURES[key]
+        score = METRICS[key]
         statistics = {}
         for name, hypotheses in systems.items():
             statistics[name] = score.count(texts_of(hypotheses, references, language))
@@ -89,9 +89,9 @@ def paired_tests(systems, references, language):
     return found
 
 
-def value_of(scores, measure):
-    """Return the value of a measure over all lines; None if it was not measured."""
-    for entry in scores["measures"]:
-        if entry["measure"] == measure and entry["group"] == "":
+def value_of(scores, metric):
+    """Return the value of a metric over all lines; None if it was not measured."""
+    for entry in scores["metrics"]:
+        if entry["metric"] == metric and entry["group"] == "":
             return entry["value"]
     return None

@@ -204,7 +204,7 @@ class Project:
 
     def rows(self) -> list[str]:
         """The systems in results.json, in order."""
-        cells = json.loads(self.read("reports/results.json"))["cells"]
+        cells = json.loads(self.read("reports/results.json"))["runs"]
         return list(dict.fromkeys(cell["system"] for cell in cells))
 
     def contents(self) -> dict[str, bytes]:

@@ -8,12 +8,12 @@ import time
 import urllib.request
 
 import result_trees
-from bleuprint.config.cells import cells_of
 from bleuprint.config.experiment import load
+from bleuprint.config.runs import runs_of
 from params import write_resolved
 from servers import free_port
 
-# What `bleuprint record` does after it has recorded stages in DVC.
+# What `bleuprint sync` does after it has recorded stages in DVC.
 SYNC = """
 from bleuprint.config.experiment import load
 from bleuprint.tracking.sync import sync
@@ -124,7 +124,7 @@ def write_project(root, seeds=(1, 2)):
     """Write results and weights of the systems tiny and small, in the working folder `root`."""
     settings = result_trees.settings_in(root, corpora={"news-en-de": ("first",)}, seeds=seeds)
     result_trees.write_all(root, settings)
-    for cell in cells_of(settings):
+    for cell in runs_of(settings):
         weights = root / cell.models / "averaged" / "model.safetensors"
         weights.parent.mkdir(parents=True)
         weights.write_bytes(str(cell).encode())

@@ -16,7 +16,7 @@ from bleuprint.text.parallel import TextFolder
 from corpora import CHECKED, DEDUP, EDITS, TOKENIZE, UNITS, write_set
 from steps import run_sharded
 
-# The name of the corpus, which ledgers and messages contain.
+# The name of the corpus, which filtering statistics and messages contain.
 _CORPUS = "c"
 
 
@@ -38,9 +38,9 @@ class Prepared:
         """Return the texts that a stage has written."""
         return TextFolder(self.root / stage, self.source, self.target)
 
-    def ledger(self, stage):
-        """Return the path of a stage's ledger."""
-        return self.root / "ledgers" / f"{stage}.json"
+    def filter_stats(self, stage):
+        """Return the path of a stage's filtering statistics."""
+        return self.root / "filter_stats" / f"{stage}.json"
 
     @property
     def binary(self):
@@ -89,7 +89,7 @@ def prepare(
         corpus=_CORPUS,
         before=outputs.text("raw"),
         output=root / "clean",
-        ledger=outputs.ledger("clean"),
+        filter_stats=outputs.filter_stats("clean"),
         edits=edits,
     )
     run(clean)
@@ -97,7 +97,7 @@ def prepare(
         corpus=_CORPUS,
         before=outputs.text("clean"),
         output=root / "dedup",
-        ledger=outputs.ledger("dedup"),
+        filter_stats=outputs.filter_stats("dedup"),
         settings=DEDUP,
         edits=edits,
     )
@@ -106,7 +106,7 @@ def prepare(
         corpus=_CORPUS,
         before=outputs.text("dedup"),
         output=root / "filter",
-        ledger=outputs.ledger("filter"),
+        filter_stats=outputs.filter_stats("filter"),
         checks=checks,
         tokenize=tokenize,
     )
@@ -117,14 +117,14 @@ def prepare(
         decontaminate=DEDUP.decontaminate,
         before=outputs.text("filter"),
         split=root / "split",
-        ledger_path=outputs.ledger("split"),
+        filter_stats_path=outputs.filter_stats("split"),
         workers=workers,
     )
     tokenizing = Tokenizing(
         corpus=_CORPUS,
         before=outputs.text("split"),
         output=root / "tokens",
-        ledger=outputs.ledger("tokenize"),
+        filter_stats=outputs.filter_stats("tokenize"),
         settings=tokenize,
         edits=edits,
         given=frozenset(sets),
@@ -135,7 +135,7 @@ def prepare(
         corpus=_CORPUS,
         before=outputs.text("tokens"),
         output=root / "binary",
-        ledger=outputs.ledger("binarize"),
+        filter_stats=outputs.filter_stats("binarize"),
         segmentation=root / "bpe",
         tokenize=tokenize,
         edits=edits,

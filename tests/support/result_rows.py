@@ -7,12 +7,12 @@ import pandas as pd
 
 from bleuprint.report.frame import DTYPES, KEY, Records
 from bleuprint.report.paired import holm, largest_p, paired_t
-from bleuprint.report.score_frame import of_measure, score_frame
-from bleuprint.scoring.measures import MEASURES, SCORES
+from bleuprint.report.score_frame import of_metric, score_frame
+from bleuprint.scoring.metrics import METRICS, SCORES
 
 # For each score: its value minus that of BLEU, and the ends of its interval minus its value.
 _SCORES = {"bleu": (0, -1, 2), "chrf2": (20, -1, 1), "chrf2pp": (18, -1, 1), "ter": (-9, -1, 1)}
-# Measures that are the same whatever BLEU is.
+# Metrics that are the same whatever BLEU is.
 _FIGURES = {"length_ratio": 0.98, "loss": 1.5, "perplexity": 4.4817, "word_perplexity": 20.25}
 SIGNATURES = {
     "bleu": "nrefs:1|tok:13a|version:2.6.0",
@@ -31,12 +31,12 @@ def record(system, corpus, test, bleu, **changes):
         corpus: The name of the corpus, which ends in its languages, such as news-en-de.
         test: The name of the test set.
         bleu: The value of BLEU, from which the other scores follow.
-        changes: What differs from the usual record: facts by name; measures by key, with their
-            value, or None to leave one out; `measures`, by key and group; and `tested`, which
+        changes: What differs from the usual record: facts by name; metrics by key, with their
+            value, or None to leave one out; `metrics`, by key and group; and `tested`, which
             `against` returns.
 
     Returns:
-        The facts of the record, its measures by key and group, and what was tested.
+        The facts of the record, its metrics by key and group, and what was tested.
     """
     source, target = corpus.split("-")[-2:]
     facts = {
@@ -46,7 +46,7 @@ def record(system, corpus, test, bleu, **changes):
         "test": test,
         "source": source,
         "target": target,
-        "outside": None,
+        "external": None,
         "lines": 1000,
         "parameters": 2_570_000,
         "training_flops": 3.28e18,
@@ -66,43 +66,43 @@ def record(system, corpus, test, bleu, **changes):
         "hypotheses_sha256": "47" * 32,
         "scored_with": "torch 2.0.0, sacrebleu 2.6.0",
     }
-    measures = _usual_measures(bleu)
-    other_measures = changes.pop("measures", {})
+    metrics = _usual_metrics(bleu)
+    other_metrics = changes.pop("metrics", {})
     tested = changes.pop("tested", {})
     for name, value in changes.items():
-        if name not in MEASURES:
+        if name not in METRICS:
             facts[name] = value
         elif value is None:
-            del measures[name, ""]
+            del metrics[name, ""]
         else:
-            measures[name, ""] = measured(name, value, value - 1, value + 1)
-    measures.update(other_measures)
-    return {"facts": facts, "measures": measures, "tested": tested}
+            metrics[name, ""] = measured(name, value, value - 1, value + 1)
+    metrics.update(other_metrics)
+    return {"facts": facts, "metrics": metrics, "tested": tested}
 
 
-def _usual_measures(bleu):
-    """Return the measures of a record by key and group; those of all lines have the group ""."""
-    measures = {}
+def _usual_metrics(bleu):
+    """Return the metrics of a record by key and group; those of all lines have the group ""."""
+    metrics = {}
     for key, (difference, low, high) in _SCORES.items():
         value = bleu + difference
-        measures[key, ""] = measured(key, value, value + low, value + high)
+        metrics[key, ""] = measured(key, value, value + low, value + high)
     for key, value in _FIGURES.items():
-        measures[key, ""] = measured(key, value)
-    measures["lower-cased", ""] = measured("lower-cased", bleu + 1.5)
-    measures["tokens", ""] = measured("tokens", bleu + 0.25)
-    measures["intl", ""] = measured("intl", bleu - 0.5)
-    measures["bleu", "length 1-10"] = measured("bleu", bleu + 3, units=400)
-    measures["bleu", "length over 50"] = measured("bleu", bleu - 3, units=600)
-    measures["word_accuracy", "count 0"] = measured("word_accuracy", 20.0, units=50)
-    measures["word_accuracy", "count 100+"] = measured("word_accuracy", 50.0, units=1200)
-    measures["any fault", ""] = measured("any fault", 5, 2.5, 10.0)
-    measures["numbers", ""] = measured("numbers", 4, 2.0, 8.0, units=990)
-    return measures
+        metrics[key, ""] = measured(key, value)
+    metrics["lower-cased", ""] = measured("lower-cased", bleu + 1.5)
+    metrics["tokens", ""] = measured("tokens", bleu + 0.25)
+    metrics["intl", ""] = measured("intl", bleu - 0.5)
+    metrics["bleu", "length 1-10"] = measured("bleu", bleu + 3, units=400)
+    metrics["bleu", "length over 50"] = measured("bleu", bleu - 3, units=600)
+    metrics["word_accuracy", "count 0"] = measured("word_accuracy", 20.0, units=50)
+    metrics["word_accuracy", "count 100+"] = measured("word_accuracy", 50.0, units=1200)
+    metrics["any error", ""] = measured("any error", 5, 2.5, 10.0)
+    metrics["numbers", ""] = measured("numbers", 4, 2.0, 8.0, units=990)
+    return metrics
 
 
 def measured(key, value, low=None, high=None, units=1000, **more):
-    """Make the entry of a measure: its value, the ends of its interval, and what it counts."""
-    entry = {"units": units, "value": value, "low": low, "high": high}
+    """Make the entry of a metric: its value, the ends of its interval, and what it counts."""
+    entry = {"units": units, "value": value, "ci_low": low, "ci_high": high}
     entry["signature"] = SIGNATURES.get(key, "")
     entry.update(more)
     return entry
@@ -137,31 +137,31 @@ def frame(*rows, missing=""):
         missing: The name of a system whose training was not measured; "" for none.
 
     Returns:
-        The tables of cells and measures.
+        The tables of runs and metrics.
     """
-    measures = []
+    metrics = []
     for row in rows:
-        for (measure, group), entry in row["measures"].items():
+        for (metric, group), entry in row["metrics"].items():
             line = {name: row["facts"][name] for name in KEY}
-            line["measure"] = measure
+            line["metric"] = metric
             line["group"] = group
             line.update(entry)
-            is_tested = measure in SCORES and not group
+            is_tested = metric in SCORES and not group
             if is_tested:
                 line.update(row["tested"])
-            measures.append(line)
-    outside = {row["facts"]["system"] for row in rows if row["facts"]["outside"]}
-    _add_tests(measures, outside)
-    records = Records.of([row["facts"] for row in rows], measures)
-    cells = _with_training_costs(records.cells, missing)
-    return Records(cells, records.measures)
+            metrics.append(line)
+    outside = {row["facts"]["system"] for row in rows if row["facts"]["external"]}
+    _add_tests(metrics, outside)
+    records = Records.of([row["facts"] for row in rows], metrics)
+    cells = _with_training_costs(records.runs, missing)
+    return Records(cells, records.metrics)
 
 
 def _with_training_costs(cells, missing):
-    """Add to each cell what was measured while it trained.
+    """Add to each run what was measured while it trained.
 
     Args:
-        cells: The table of cells, which stays as it is. On corpora whose name begins with "news" a
+        cells: The table of runs, which stays as it is. On corpora whose name begins with "news" a
             training took 12 hours, on the other ones 61 seconds; all else is the same for all.
         missing: The name of a system whose costs were not measured and are empty; "" for none.
     """
@@ -191,18 +191,18 @@ def _with_training_costs(cells, missing):
     return cells
 
 
-def _add_tests(measures, outside):
+def _add_tests(metrics, outside):
     """Add to tested measures what the report computes: differences, p of several seeds, and Holm's.
 
     Args:
-        measures: The lines of the table of measures, which are changed.
+        metrics: The lines of the table of metrics, which are changed.
         outside: The names of external systems, whose seeds are equal.
     """
     seeds_by_system: dict[tuple[str, ...], list[dict[str, Any]]] = {}
-    for line in measures:
-        key = (line["corpus"], line["test"], line["measure"], line["group"], line["system"])
+    for line in metrics:
+        key = (line["corpus"], line["test"], line["metric"], line["group"], line["system"])
         seeds_by_system.setdefault(key, []).append(line)
-    # The systems that one correction covers: all that have one measure of one test set.
+    # The systems that one correction covers: all that have one metric of one test set.
     families: dict[tuple[str, ...], list[list[dict[str, Any]]]] = {}
     for key, seeds in seeds_by_system.items():
         baseline = seeds[0].get("baseline")
@@ -228,29 +228,29 @@ def _add_tests(measures, outside):
 
 
 def changed(records, where=None, **values):
-    """Copy records with other facts or values of measures.
+    """Copy records with other facts or values of metrics.
 
     Args:
         records: The records, which stay as they are.
         where: The values that the columns of a row must have for it to change; all rows if omitted.
-        values: The new facts by name, and new values of measures by key; None removes a measure.
+        values: The new facts by name, and new values of metrics by key; None removes a metric.
     """
-    cells = records.cells.copy()
-    measures = records.measures.copy()
+    cells = records.runs.copy()
+    metrics = records.metrics.copy()
     for name, value in values.items():
-        if name in MEASURES:
-            of_measure = (measures.measure == name) & (measures.group == "")
-            rows = of_measure & _rows(measures, where)
-            measures.loc[rows, "value"] = value
+        if name in METRICS:
+            of_metric = (metrics.metric == name) & (metrics.group == "")
+            rows = of_metric & _rows(metrics, where)
+            metrics.loc[rows, "value"] = value
             if value is None:
-                measures = measures[~rows]
-        elif name in measures and name not in KEY:
-            measures.loc[_rows(measures, where), name] = value
+                metrics = metrics[~rows]
+        elif name in metrics and name not in KEY:
+            metrics.loc[_rows(metrics, where), name] = value
         else:
             if name not in cells:
                 cells[name] = None
             cells.loc[_rows(cells, where), name] = value
-    return Records(cells, measures)
+    return Records(cells, metrics)
 
 
 def _rows(table, where):
@@ -261,10 +261,10 @@ def _rows(table, where):
     return is_chosen
 
 
-def values(records, measure="bleu", column="value"):
-    """Return a column of a measure over all lines, in the order of the records."""
-    rows = (records.measures.measure == measure) & (records.measures.group == "")
-    return list(records.measures[rows][column])
+def values(records, metric="bleu", column="value"):
+    """Return a column of a metric over all lines, in the order of the records."""
+    rows = (records.metrics.metric == metric) & (records.metrics.group == "")
+    return list(records.metrics[rows][column])
 
 
 def rows_of(table):
@@ -280,12 +280,12 @@ def labels_of(table):
     return [column.label for column in table.columns]
 
 
-def score_of(records, system, measure="bleu", group="", **place):
-    """Return the row of the score frame of a system in a measure.
+def score_of(records, system, metric="bleu", group="", **place):
+    """Return the row of the score frame of a system in a metric.
 
     `place`: the corpus or the test set, if the system has several.
     """
-    scores = of_measure(score_frame(records), measure, group)
+    scores = of_metric(score_frame(records), metric, group)
     for name, value in {"system": system, **place}.items():
         scores = scores[scores[name] == value]
     (row,) = scores.itertuples(index=False)

@@ -10,9 +10,9 @@ import numpy as np
 from ruamel.yaml import YAML
 
 import systems
-from bleuprint.config.cells import training_settings_sha256
 from bleuprint.config.experiment import load
-from bleuprint.config.paths import Cell, folder
+from bleuprint.config.paths import Run, folder
+from bleuprint.config.runs import training_settings_sha256
 from bleuprint.config.system import Average
 from bleuprint.corpus.test_sets import describe_test_sets
 from bleuprint.decoding.attention import (
@@ -24,7 +24,7 @@ from bleuprint.decoding.attention import (
 )
 from bleuprint.runtime.files import sha256_of, write_json
 from bleuprint.scoring import significance
-from bleuprint.scoring.score import score_cell
+from bleuprint.scoring.score import score_run
 from bleuprint.tracking import timings
 from params import corpus_entry, write_resolved
 
@@ -84,7 +84,7 @@ def settings_in(
 
 
 def write_texts(root, settings, lines=100):
-    """Write what the data stages write: texts of WORD's words, descriptions and ledgers."""
+    """Write what the data stages write: texts of WORD's words, descriptions and filtering statistics."""
     for name, corpus in settings.corpora.items():
         split = folder(name, "split", root)
         tokens = folder(name, "tokens", root)
@@ -99,18 +99,18 @@ def write_texts(root, settings, lines=100):
         if test_sets:
             describe(root, settings, name)
         for number, stage in enumerate(STAGES):
-            path = root / "data" / "ledgers" / name / f"{stage}.json"
-            write_json(path, _ledger(stage, number))
-        write_json(root / "data" / "statistics" / name / "statistics.json", _statistics(corpus))
+            path = root / "data" / "filter_stats" / name / f"{stage}.json"
+            write_json(path, _filter_stats(stage, number))
+        write_json(root / "data" / "corpus_stats" / name / "statistics.json", _statistics(corpus))
 
 
 def describe(root, settings, corpus):
-    """Write the descriptions of test sets, as the stage describe_tests does."""
+    """Write the descriptions of test sets, as the stage test_stats does."""
     describe_test_sets(corpus, settings.corpus(corpus), root)
 
 
-def write_cell(root, settings, cell, errors):
-    """Write what `train` and `translate` write for a cell, and score it.
+def write_run(root, settings, cell, errors):
+    """Write what `train` and `translate` write for a run, and score it.
 
     Args:
         root: The folder of the experiment, with the texts.
@@ -137,27 +137,27 @@ def write_cell(root, settings, cell, errors):
 
 
 def translate(root, settings, cell, test, lines):
-    """Replace a cell's translation of a test set by lines, and score them."""
+    """Replace a run's translation of a test set by lines, and score them."""
     target = settings.corpus(cell.corpus).target
     write_lines(root / cell.results / "hypotheses" / f"test.{test}.{target}", lines)
     finish(root, settings, cell)
 
 
 def finish(root, settings, cell):
-    """Write the records of a cell's translations, its attention maps and its scores."""
+    """Write the records of a run's translations, its attention maps and its scores."""
     write_translation(root, settings, cell)
     if settings.system(cell.system).decode.attention:
         write_maps(root, settings, cell)
-    score_cell(settings, *cell, root)
+    score_run(settings, *cell, root)
 
 
 def timing_file(root, cell):
-    """Return the path of the file with what was measured of a cell's training."""
+    """Return the path of the file with what was measured of a run's training."""
     return root / timings.train_file(cell, _fingerprint(cell))
 
 
 def write_translation(root, settings, cell):
-    """Write that the cell's own model, with its own settings, made its translations."""
+    """Write that the run's own model, with its own settings, made its translations."""
     folder, system = root / cell.results, settings.system(cell.system)
     tests = settings.corpus(cell.corpus).files.tests
     made = {
@@ -198,7 +198,7 @@ def write_maps(root, settings, cell):
 
 
 def write_all(root, settings):
-    """Write texts, and results of every cell; later systems make fewer errors.
+    """Write texts, and results of every run; later systems make fewer errors.
 
     Scoring takes seconds. What was written once is therefore written again without scoring, if the
     settings, the files that are there before and the number of samples are equal.
@@ -227,7 +227,7 @@ def _score_all(root, settings):
     for number, system in enumerate(settings.systems):
         for corpus in settings.corpora:
             for seed in settings.seeds:
-                write_cell(root, settings, Cell(system, corpus, seed), 0.3 / (number + 1))
+                write_run(root, settings, Run(system, corpus, seed), 0.3 / (number + 1))
 
 
 def write_lines(path, lines):
@@ -251,7 +251,7 @@ def curves_of(cell):
 
 
 def timing_of(cell):
-    """Make what was measured of a cell's training: an hour for `tiny`, a minute for others."""
+    """Make what was measured of a run's training: an hour for `tiny`, a minute for others."""
     seconds = 3725.0 if cell.system == "tiny" else 59.6
     return {
         "seconds": seconds,
@@ -282,8 +282,8 @@ def _sentences(seed, lines):
     return [" ".join(rng.choices(words, k=rng.randint(6, 14))) + "." for _ in range(lines)]
 
 
-def _ledger(stage, number):
-    """Make the ledger of a data stage, which drops one pair; its pairs depend on its position."""
+def _filter_stats(stage, number):
+    """Make the filtering statistics of a data stage, which drops one pair; its pairs depend on its position."""
     train = {
         "pairs_in": 10_000 - number,
         "pairs_out": 9_999 - number,
@@ -320,7 +320,7 @@ def _statistics(corpus):
 
 
 def _fingerprint(cell):
-    """Return the fingerprint of a cell's training, which differs from all others."""
+    """Return the fingerprint of a run's training, which differs from all others."""
     return hashlib.sha256(str(cell).encode()).hexdigest()
 
 

@@ -49,8 +49,8 @@ def value(key):
 
 RESOLVED = json.loads(Path("reports/resolved.json").read_bytes())
 # what an entry of init_from says beside its name
-for cell in RESOLVED["cells"].get(sys.argv[1] if sys.argv[1:] else "", {}).values():
-    start = cell["train"] and cell["train"].get("init_from", {})
+for run in RESOLVED["runs"].get(sys.argv[1] if sys.argv[1:] else "", {}).values():
+    start = run["train"] and run["train"].get("init_from", {})
     VALUES |= {f"item.{name}": value for name, value in (start or {}).items()} | VALUES
 if ENTRY["cmd"].startswith("env PYTHONPATH=src python stages/train.py"):
     subprocess.run(os.environ.get("WHILE_TRAINING", "true"), shell=True, check=True)

@@ -74,12 +74,12 @@ def _dropout(changes):
 
 def with_systems(settings, systems):
     """The settings with these systems, the same on all corpora."""
-    return dataclasses.replace(settings, cells={**settings.cells, **_cells(settings, systems)})
+    return dataclasses.replace(settings, runs={**settings.runs, **_cells(settings, systems)})
 
 
 def only_systems(settings, systems):
     """The settings with these systems alone."""
-    return dataclasses.replace(settings, cells=_cells(settings, systems))
+    return dataclasses.replace(settings, runs=_cells(settings, systems))
 
 
 def _cells(settings, systems):

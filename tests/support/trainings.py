@@ -14,7 +14,7 @@ from ruamel.yaml import YAML
 import systems
 from bleuprint.config.corpus import Bpe, Units
 from bleuprint.config.experiment import load
-from bleuprint.config.paths import Cell, folder
+from bleuprint.config.paths import Run, folder
 from bleuprint.config.system import Keep
 from bleuprint.model.transformer import Transformer
 from bleuprint.pipeline.train_stage import check_training
@@ -159,7 +159,7 @@ def train(root, processes=1, status=0):
 
 
 def stage(root, name):
-    """Run a stage of the toy's cell."""
+    """Run a stage of the toy's run."""
     command = [sys.executable, str(STAGES / f"{name}.py"), "micro", "toy", "1"]
     return run(command, root, {**environment(), **without_mlflow(root)})
 
@@ -185,7 +185,7 @@ def job_in(root, monkeypatch):
     """The training of a toy project, for this process to do."""
     monkeypatch.chdir(root)
     places = (folder("toy", "binary"), folder("toy", "split"))
-    return Job(Cell("micro", "toy", 1), load().system("micro"), *places, code_fingerprint("train"))
+    return Job(Run("micro", "toy", 1), load().system("micro"), *places, code_fingerprint("train"))
 
 
 def train_here(job, work, observer=None):

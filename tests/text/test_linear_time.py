@@ -12,7 +12,7 @@ import pytest
 
 from bleuprint.rules import CHECKS, EDITS
 from bleuprint.rules.rule import Candidate
-from bleuprint.scoring import output_faults
+from bleuprint.scoring import output_errors
 from bleuprint.text.parallel import Pair
 from bleuprint.text.text_form import FORMS as FORMS_OF_LINES
 from bleuprint.text.tokenizers import Tokenize, tokenizer_for
@@ -47,8 +47,8 @@ def functions():
     for name, check in CHECKS.items():
         rule = check(**SETTINGS[name])
         yield name, lambda s, r=rule: r.keeps(candidate(s))
-    yield "fault loop", lambda s: output_faults.has_loop(s.split())
-    yield "fault brackets", output_faults.is_balanced
+    yield "fault loop", lambda s: output_errors.has_loop(s.split())
+    yield "fault brackets", output_errors.is_balanced
     yield "comparable", comparable
     for form in FORMS_OF_LINES:
         yield f"form {form.name}", form.matches

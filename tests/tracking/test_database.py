@@ -115,7 +115,7 @@ def test_a_database_with_runs_whose_migration_was_interrupted_is_kept_and_named(
     assert result.stderr == (
         f"bleuprint: error: {path} is damaged: its migration to another MLflow did not end, and it "
         f"holds 1 run. Put back your copy of it, or move it away: mv {path} {path}.damaged. Then "
-        "run: bleuprint record\n"
+        "run: bleuprint sync\n"
     )
     assert path.read_bytes() == before
     assert [each.name for each in path.parent.glob("mlflow.db*")] == ["mlflow.db"]

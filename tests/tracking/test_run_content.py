@@ -12,10 +12,10 @@ from types import SimpleNamespace
 import pytest
 
 import result_trees
-from bleuprint.cells.results import Results
 from bleuprint.cli.main import main
 from bleuprint.config.experiment import load
-from bleuprint.config.paths import Cell
+from bleuprint.config.paths import Run
+from bleuprint.runs.results import Results
 from bleuprint.runtime.files import read_json, write_json
 from bleuprint.tracking import sync as module
 from bleuprint.tracking.datasets import may_be_copied
@@ -26,7 +26,7 @@ from measuring import value_of
 from mlservers import runs_in
 from root import ROOT
 
-CELL = Cell("tiny", "news-en-de", 1)
+RUN = Run("tiny", "news-en-de", 1)
 
 
 def shown(root):
@@ -43,7 +43,7 @@ def test_each_test_set_has_its_own_scores(tmp_path, monkeypatch):
     result_trees.write_all(tmp_path, settings)
     bleu = {}
     for corpus, tests in corpora.items():
-        cell = Cell("tiny", corpus, 1)
+        cell = Run("tiny", corpus, 1)
         logged = metrics(corpus, Results.open(settings, cell).scores)
         scores = read_json(cell.results / "scores.json")
         for test in tests:
@@ -112,11 +112,11 @@ def test_translations_are_artifacts_and_new_ones_replace_them(root):
     assert [each.path for each in client.list_artifacts(run.info.run_id, "hypotheses")] == [
         "hypotheses/test.first.de"
     ]
-    source = CELL.results / "hypotheses/test.first.de"
+    source = RUN.results / "hypotheses/test.first.de"
     assert kept.read_bytes() == source.read_bytes()
     settings = load()
     lines = source.read_text("utf-8").split("\n")[:-1]
-    result_trees.translate(root, settings, CELL, "first", lines[::-1])
+    result_trees.translate(root, settings, RUN, "first", lines[::-1])
     assert list(sync(settings)) == ["run tiny news-en-de 1: completed"]
     assert kept.read_text("utf-8").split("\n")[:-1] == lines[::-1] != lines
 
@@ -131,7 +131,7 @@ def test_the_old_folder_of_a_project_that_was_moved_is_not_made_again(
     monkeypatch.chdir(root.parent)
     root.rename(moved)
     monkeypatch.chdir(moved)
-    result_trees.translate(moved, settings, CELL, "first", ["something else"] * 100)
+    result_trees.translate(moved, settings, RUN, "first", ["something else"] * 100)
     assert list(sync(settings)) == ["run tiny news-en-de 1: completed"]
     assert not root.exists()
     assert list(sync(settings)) == []
@@ -139,7 +139,7 @@ def test_the_old_folder_of_a_project_that_was_moved_is_not_made_again(
 
 def test_what_is_not_known_here_comes_from_the_committed_costs_or_is_unknown(root):
     settings = load()
-    facts = read_json(CELL.results / "training.json")
+    facts = read_json(RUN.results / "training.json")
     row = {
         "system": "tiny",
         "training_sha256": facts["fingerprint"],
@@ -175,7 +175,7 @@ def test_what_is_not_known_here_comes_from_the_committed_costs_or_is_unknown(roo
 def test_a_run_of_version_1_is_completed_and_keeps_what_people_wrote(root):
     """It had the same tags, other names of metrics, and neither datasets nor a description."""
     settings = load()
-    content = content_of(Results.open(settings, CELL), {})
+    content = content_of(Results.open(settings, RUN), {})
     client = module.store.client()
     experiment = client.create_experiment("trial_run")
     tags = {**content.description.tags, NOTE: "mine: the best one", "mine": "too"}
@@ -186,7 +186,7 @@ def test_a_run_of_version_1_is_completed_and_keeps_what_people_wrote(root):
     ended = client.get_run(old.info.run_id).info.end_time
     assert "run tiny news-en-de 1: completed" in list(sync(settings))
     run = client.get_run(old.info.run_id)
-    scores = read_json(CELL.results / "scores.json")["first"]
+    scores = read_json(RUN.results / "scores.json")["first"]
     assert run.data.metrics["bleu/news-en-de/first"] == value_of(scores, "bleu")
     assert run.data.metrics["bleu/first"] == 12.5
     assert run.data.tags[NOTE] == "mine: the best one" and run.data.tags["mine"] == "too"
@@ -229,7 +229,7 @@ def test_mlflow_is_not_loaded_where_it_shows_everything():
     )
     for content, said in (("", "4 False False\n"), ("{}", "4 True True\n")):
         if content:  # results that are new
-            path = CELL.results / "curves.json"
+            path = RUN.results / "curves.json"
             curves = read_json(path)
             curves["validation"][0]["bleu"] += 1
             write_json(path, curves)
@@ -239,13 +239,13 @@ def test_mlflow_is_not_loaded_where_it_shows_everything():
         assert found.stdout == said
 
 
-def test_a_damaged_file_of_a_cell_is_named_and_the_others_are_logged(root):
-    path = CELL.results / "curves.json"
+def test_a_damaged_file_of_a_run_is_named_and_the_others_are_logged(root):
+    path = RUN.results / "curves.json"
     path.write_text(json.dumps({"training": 1}))
     said = list(sync(load()))
     assert len([line for line in said if line.endswith(": made")]) == 3
     (line,) = (line for line in said if "left out" in line)
-    assert line.startswith(f"{CELL}: its results are left out: {path} is damaged: ")
+    assert line.startswith(f"{RUN}: its results are left out: {path} is damaged: ")
     assert set(shown(root)[1]) == {"tiny news-en-de 2", "small news-en-de 1", "small news-en-de 2"}
 
 
@@ -254,7 +254,7 @@ def test_whatever_fails_is_a_note_of_one_line(root, monkeypatch, capsys):
     update_or_note(load())
     assert capsys.readouterr().err == (
         "bleuprint: note: MLflow does not show these results yet (division by zero). Run: "
-        "bleuprint record\n"
+        "bleuprint sync\n"
     )
     assert root.exists()
 
@@ -271,10 +271,10 @@ def test_a_stage_leaves_the_note_to_a_runner_that_logs_at_its_end(monkeypatch, c
 
 
 def record(monkeypatch):
-    """Run the end of `bleuprint record`, which logs to MLflow; return its exit status."""
+    """Run the end of `bleuprint sync`, which logs to MLflow; return its exit status."""
     monkeypatch.setattr("bleuprint.pipeline.recording.record", lambda: None)
     monkeypatch.setattr("bleuprint.pipeline.project_lock.hold", lambda _: nullcontext())
-    monkeypatch.setattr("sys.argv", ["bleuprint", "record"])
+    monkeypatch.setattr("sys.argv", ["bleuprint", "sync"])
     with pytest.raises(SystemExit) as end:
         main()
     return end.value.code

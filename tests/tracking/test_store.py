@@ -62,7 +62,7 @@ def test_a_database_of_another_mlflow_says_of_which(tmp_path, mldatabase, monkey
         store.client()
     said = f"MLflow at sqlite:///{path}: made by another MLflow (schema {revision}): "
     assert str(error.value).startswith(said)
-    assert str(error.value).endswith(", which bleuprint record fills")
+    assert str(error.value).endswith(", which bleuprint sync fills")
 
 
 @pytest.mark.parametrize(

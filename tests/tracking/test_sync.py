@@ -7,12 +7,12 @@ import sqlite3
 
 import pytest
 
-from bleuprint.cells.results import Results
 from bleuprint.config.comet import Comet
 from bleuprint.config.experiment import load
-from bleuprint.config.paths import Cell
+from bleuprint.config.paths import Run
+from bleuprint.runs.results import Results
 from bleuprint.runtime.files import read_json, write_json
-from bleuprint.scoring.measure import figure
+from bleuprint.scoring.metric import figure
 from bleuprint.tracking import runs as module
 from bleuprint.tracking.run_content import described
 from bleuprint.tracking.sync import sync
@@ -43,11 +43,11 @@ def named(root, experiment="trial_run"):
 
 
 def decoded_otherwise(cell, beam, score):
-    """Give the results of a cell the translations and scores of another beam; its settings."""
+    """Give the results of a run the translations and scores of another beam; its settings."""
     path = cell.results / "scores.json"
     content = read_json(path)
-    all_lines = (each for each in content["first"]["measures"] if not each["group"])
-    (measured,) = (each for each in all_lines if each["measure"] == "bleu")
+    all_lines = (each for each in content["first"]["metrics"] if not each["group"])
+    (measured,) = (each for each in all_lines if each["metric"] == "bleu")
     measured["value"] = score
     write_json(path, content)
     path = cell.results / "translation.json"
@@ -84,7 +84,7 @@ def test_a_sync_makes_all_and_a_second_one_changes_nothing(root):
     assert times == [SECONDS * 200 * n for n in range(1, 6)]  # evenly over the duration
     assert history(client, one, "train/loss") == LOSSES
     assert history(client, one, "valid/bleu") == [(250, 20.0), (500, 30.0)]
-    assert one.data.metrics["bleu/news-en-de/first"] == bleu(Cell("tiny", "news-en-de", 2))
+    assert one.data.metrics["bleu/news-en-de/first"] == bleu(Run("tiny", "news-en-de", 2))
     assert {
         "chrf2/news-en-de/first",
         "ter/news-en-de/first",
@@ -107,7 +107,7 @@ def test_a_sync_makes_all_and_a_second_one_changes_nothing(root):
 
 
 def test_a_run_that_was_logged_in_part_is_completed(root):
-    settings, cell = load(), Cell("tiny", "news-en-de", 1)
+    settings, cell = load(), Run("tiny", "news-en-de", 1)
     tracker = Tracker(described(Results.open(settings, cell)))
     tracker.log(100, {"train/loss": 7.0})
     tracker.close("KILLED")  # the server went away
@@ -130,9 +130,9 @@ def test_a_run_that_was_logged_in_part_is_completed(root):
 def test_comet_is_logged_if_it_is_of_the_translations(root):
     model = Comet("comet/env/bin/python", "comet/model", "0" * 64)
     settings = dataclasses.replace(load(), comet={"model": model})
-    cell = Cell("tiny", "news-en-de", 1)
+    cell = Run("tiny", "news-en-de", 1)
     scores = read_json(cell.results / "scores.json")["first"]
-    comet = {**scores, "scored_with": "0" * 64, "measures": [figure("comet", 81.25, 1)]}
+    comet = {**scores, "scored_with": "0" * 64, "metrics": [figure("comet", 81.25, 1)]}
     for hypotheses, logged in (("of others", {}), (scores["hypotheses"], {COMET: 81.25})):
         write_json(cell.results / "comet.json", {"first": {**comet, "hypotheses": hypotheses}})
         list(sync(settings))
@@ -148,7 +148,7 @@ def test_another_search_has_a_run_of_its_own_also_in_a_copy(root, tmp_path_facto
     shutil.copytree(root, copy, ignore=shutil.ignore_patterns("mlflow.db"))
     monkeypatch.chdir(copy)
     monkeypatch.setenv("DVC_ROOT", str(root))
-    settings = decoded_otherwise(Cell("tiny", "news-en-de", 1), beam=6, score=71.0)
+    settings = decoded_otherwise(Run("tiny", "news-en-de", 1), beam=6, score=71.0)
     assert changed(settings) == ["run tiny news-en-de 1: made"]
     _, after = runs_in(store(root), "trial_run")
     kept = {run.info.run_id: run.data.to_dictionary() for run in after}
@@ -181,7 +181,7 @@ def test_a_run_that_lacks_parameters_gets_them(root, monkeypatch):
 
 @pytest.mark.usefixtures("root")
 def test_names_of_parameters_have_the_characters_that_mlflow_takes():
-    results = Results.open(load(), Cell("tiny", "news-en-de", 1))
+    results = Results.open(load(), Run("tiny", "news-en-de", 1))
     corpus = results.settings.corpus("news-en-de")
     texts = {"a": dataclasses.replace(next(iter(corpus.files.train.values())), pairs=7)}
     files = dataclasses.replace(corpus.files, train=texts)
@@ -199,7 +199,7 @@ def test_names_of_parameters_have_the_characters_that_mlflow_takes():
 
 def test_directions_and_what_made_a_text_are_parameters():
     def params(recipe, system, corpus):
-        cell, settings = Cell(system, corpus, 1), load(ROOT / "recipes" / f"{recipe}.yaml")
+        cell, settings = Run(system, corpus, 1), load(ROOT / "recipes" / f"{recipe}.yaml")
         return module.Description.of(settings, cell, "f", 1).params
 
     of_many = params("multilingual-multi30k", "small", "multilingual")
@@ -225,7 +225,7 @@ _VALID = re.compile(r"[\w.\- /]{1,250}")
     ],
 )
 def test_scores_of_other_files_are_left_out_and_named(root, changed, said):
-    mine, other = Cell("tiny", "news-en-de", 1), Cell("small", "news-en-de", 1)
+    mine, other = Run("tiny", "news-en-de", 1), Run("small", "news-en-de", 1)
     shutil.copy(other.results / changed, mine.results / changed)
     lines = [line for line in sync(load()) if "left out" in line]
     assert len(lines) == 1
@@ -235,9 +235,9 @@ def test_scores_of_other_files_are_left_out_and_named(root, changed, said):
     assert "valid/bleu" in runs["tiny news-en-de 1"].data.metrics
 
 
-def test_cells_without_results_of_these_settings_are_named(root):
+def test_runs_without_results_of_these_settings_are_named(root):
     shutil.rmtree(root / "results" / "small" / "news-en-de" / "2")
-    path = Cell("tiny", "news-en-de", 1).results / "training.json"
+    path = Run("tiny", "news-en-de", 1).results / "training.json"
     write_json(path, {**read_json(path), "settings": "0" * 64})
     said = list(sync(load()))
     lines = [line for line in said if "dvc pull or make reproduce" in line]
@@ -251,7 +251,7 @@ def test_cells_without_results_of_these_settings_are_named(root):
 
 
 def test_a_training_that_patience_ended_has_a_tag_that_says_why(root):
-    path = Cell("small", "news-en-de", 1).results / "training.json"
+    path = Run("small", "news-en-de", 1).results / "training.json"
     early_end = {"update": 30, "most_updates": 700, "metric": "bleu", "validations": 3}
     early_end |= {"best": 0.003, "best_update": 15}
     write_json(path, {**read_json(path), "early_end": early_end})
@@ -266,13 +266,13 @@ def test_a_training_that_patience_ended_has_a_tag_that_says_why(root):
 
 def test_new_scores_take_the_place_of_old_ones(root):
     """Also lower ones: MLflow's search would keep the newest, not the best."""
-    settings, cell = load(), Cell("tiny", "news-en-de", 1)
+    settings, cell = load(), Run("tiny", "news-en-de", 1)
     list(sync(settings))
     path = cell.results / "scores.json"
     content = read_json(path)
     for score in (90.0, 10.0):
-        for measured in content["first"]["measures"]:
-            if measured["measure"] == "bleu" and not measured["group"]:
+        for measured in content["first"]["metrics"]:
+            if measured["metric"] == "bleu" and not measured["group"]:
                 measured["value"] = score
         write_json(path, content)
         assert changed(settings) == ["run tiny news-en-de 1: completed"]
@@ -282,7 +282,7 @@ def test_new_scores_take_the_place_of_old_ones(root):
 
 @pytest.mark.usefixtures("root")
 def test_translations_of_another_search_are_not_those_of_the_settings():
-    settings, cell = load(), Cell("tiny", "news-en-de", 1)
+    settings, cell = load(), Run("tiny", "news-en-de", 1)
     assert Results(settings, cell).checked_scores()[1] == ""
     tiny = settings.system("tiny")
     wider = dataclasses.replace(tiny, decode=dataclasses.replace(tiny.decode, beam=7))
@@ -295,7 +295,7 @@ def test_translations_of_another_search_are_not_those_of_the_settings():
 
 @pytest.mark.usefixtures("root")
 def test_translations_by_another_average_are_not_those_of_the_settings():
-    settings, cell = load(), Cell("tiny", "news-en-de", 1)
+    settings, cell = load(), Run("tiny", "news-en-de", 1)
     path = cell.results / "translation.json"
     record = read_json(path)
     record["averaged"]["settings"] = {"last": 9}

@@ -1,11 +1,11 @@
-"""Durations of stages and trainings are found again by their cells, the newest one first."""
+"""Durations of stages and trainings are found again by their runs, the newest one first."""
 
 import os
 from pathlib import Path
 
 import pytest
 
-from bleuprint.config.paths import Cell
+from bleuprint.config.paths import Run
 from bleuprint.tracking.timings import (
     last_stage_seconds_with_any_seed,
     last_training_seconds,
@@ -17,7 +17,7 @@ from bleuprint.tracking.timings import (
     write_seconds,
 )
 
-CELL = Cell("small", "news", 1)
+RUN = Run("small", "news", 1)
 SHA256 = "0123456789abcdef" * 4
 
 
@@ -34,7 +34,7 @@ def write(path, seconds, modified):
 
 
 def test_the_file_of_a_training_and_of_a_stage():
-    assert train_file(CELL, SHA256) == Path("timings/small/news/1/train-0123456789abcdef.json")
+    assert train_file(RUN, SHA256) == Path("timings/small/news/1/train-0123456789abcdef.json")
     command = ["stages/average.py", "small", "news", "1"]
     assert stage_file(command) == Path("timings/stages/average@small@news@1.json")
 
@@ -46,17 +46,17 @@ def test_a_duration_is_read_back_in_milliseconds():
     assert read_seconds(path) == 1.235
 
 
-def test_the_newest_training_of_a_cell_counts():
-    assert last_training_seconds(CELL) is None
-    write(train_file(CELL, "a" * 64), 10.0, modified=2000)
-    write(train_file(CELL, "b" * 64), 20.0, modified=1000)
-    write(train_file(Cell("small", "news", 2), "c" * 64), 30.0, modified=3000)
-    write(train_file(Cell("small", "other", 1), "d" * 64), 40.0, modified=4000)
-    write(CELL.timings / "translate-x.json", 50.0, modified=5000)
-    assert last_training_seconds(CELL) == 10.0
-    assert last_training_seconds_with_any_seed(CELL) == 30.0
-    assert last_training_seconds_with_any_seed(Cell("small", "news", 9)) == 30.0
-    assert last_training_seconds_with_any_seed(Cell("large", "news", 1)) is None
+def test_the_newest_training_of_a_run_counts():
+    assert last_training_seconds(RUN) is None
+    write(train_file(RUN, "a" * 64), 10.0, modified=2000)
+    write(train_file(RUN, "b" * 64), 20.0, modified=1000)
+    write(train_file(Run("small", "news", 2), "c" * 64), 30.0, modified=3000)
+    write(train_file(Run("small", "other", 1), "d" * 64), 40.0, modified=4000)
+    write(RUN.timings / "translate-x.json", 50.0, modified=5000)
+    assert last_training_seconds(RUN) == 10.0
+    assert last_training_seconds_with_any_seed(RUN) == 30.0
+    assert last_training_seconds_with_any_seed(Run("small", "news", 9)) == 30.0
+    assert last_training_seconds_with_any_seed(Run("large", "news", 1)) is None
 
 
 def test_the_newest_stage_with_any_seed_counts():
@@ -71,4 +71,4 @@ def test_the_newest_stage_with_any_seed_counts():
 
 
 def test_a_training_that_was_not_measured_here_is_unknown():
-    assert read_training(CELL, SHA256) is None
+    assert read_training(RUN, SHA256) is None

@@ -9,7 +9,7 @@ import time
 import pytest
 
 import processes
-from bleuprint.config.paths import Cell
+from bleuprint.config.paths import Run
 from bleuprint.tracking import tracker as tracker_module
 from bleuprint.tracking.runs import FINGERPRINT, Description
 from bleuprint.tracking.tracker import Tracker
@@ -17,10 +17,10 @@ from mlservers import SYNC, history, runs_in
 from servers import free_port
 from trainings import STAGES, environment, project
 
-CELL = Cell("tiny", "toy", 1)
+RUN = Run("tiny", "toy", 1)
 
 
-def description(fingerprint="f1", cell=CELL, trial="trial"):
+def description(fingerprint="f1", cell=RUN, trial="trial"):
     params = {"train.max_updates": "9", "train.betas": "0.9, 0.98", "parameters": "12"}
     return Description(trial, cell, fingerprint, params)
 
@@ -79,8 +79,8 @@ def test_a_store_that_cannot_be_used_is_reported_and_stops_nothing(root, monkeyp
     tracker.close("FINISHED")
     said = capsys.readouterr().err.splitlines()
     assert all(line.startswith("MLflow: ") for line in said)
-    assert said[-1].startswith(f"MLflow: 2 metrics and the end of {CELL} are not logged (")
-    assert said[-1].endswith("run bleuprint record after the training")
+    assert said[-1].startswith(f"MLflow: 2 metrics and the end of {RUN} are not logged (")
+    assert said[-1].endswith("run bleuprint sync after the training")
     assert uri or "(unable to open database file)" in said[-1]
 
 
@@ -98,7 +98,7 @@ def test_a_server_that_hangs_holds_no_training(monkeypatch, capsys):
         assert tracker._thread.is_alive()
     tracker._thread.join(60)  # or it would speak, and log, in the tests that follow
     assert not tracker._thread.is_alive()
-    assert f"1000 metrics and the end of {CELL} are not logged" in capsys.readouterr().err
+    assert f"1000 metrics and the end of {RUN} are not logged" in capsys.readouterr().err
 
 
 @pytest.mark.usefixtures("root")
@@ -139,7 +139,7 @@ def test_a_training_whose_server_is_away_is_logged_by_a_sync(mlserver, tmp_path)
     lost = {**environment(), "MLFLOW_TRACKING_URI": f"http://127.0.0.1:{free_port()}"}
     said = processes.run_text(command, root, lost)
     said.check_returncode()
-    assert "run bleuprint record" in said.stderr
+    assert "run bleuprint sync" in said.stderr
     assert (root / "results" / "micro" / "toy" / "1" / "training.json").exists()
     assert "Traceback" not in said.stderr and "Retry" not in said.stderr
 

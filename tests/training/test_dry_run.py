@@ -6,7 +6,7 @@ import pytest
 import torch
 
 import systems
-from bleuprint.config.paths import Cell
+from bleuprint.config.paths import Run
 from bleuprint.dataset.batching import Position, plan_updates
 from bleuprint.runtime.distributed.group import Group
 from bleuprint.runtime.errors import UserError
@@ -127,7 +127,7 @@ def test_a_model_that_does_not_fit_is_refused(corpus, tmp_path, monkeypatch):
 
     monkeypatch.setattr(trainer, "Transformer", full)
     system = systems.system(train=SETTINGS)
-    job = Job(Cell("s", "c", 1), system, corpus.folder, corpus.folder.parent, "code")
+    job = Job(Run("s", "c", 1), system, corpus.folder, corpus.folder.parent, "code")
     line = r"do not fit into the memory of cpu \(this machine has .*free\S*: lower model.d_model \("
     with pytest.raises(UserError, match=line):
         train_here(job, tmp_path)

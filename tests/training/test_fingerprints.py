@@ -5,8 +5,8 @@ import dataclasses
 import pytest
 
 import systems
-from bleuprint.config.cells import training_settings_sha256
-from bleuprint.config.paths import Cell
+from bleuprint.config.paths import Run
+from bleuprint.config.runs import training_settings_sha256
 from bleuprint.model.weights import write_description
 from bleuprint.runtime import fingerprint
 from bleuprint.runtime.files import read_json, write_json
@@ -27,7 +27,7 @@ def prepared(tmp_path_factory):
 def job_on(corpus, **changes):
     """A training on a prepared corpus."""
     job = Job(
-        cell=Cell("micro", "toy", 1),
+        cell=Run("micro", "toy", 1),
         system=SYSTEM,
         corpus=corpus.binary.folder,
         texts=corpus.text("split").path,
@@ -39,7 +39,7 @@ def job_on(corpus, **changes):
 @pytest.mark.parametrize(
     ("part", "changes"),
     [
-        ("settings", {"cell": Cell("micro", "toy", 2)}),
+        ("settings", {"cell": Run("micro", "toy", 2)}),
         ("settings", {"system": systems.system(model=systems.model(d_ff=65))}),
         ("settings", {"system": systems.system(train=systems.train(label_smoothing=0.2))}),
         ("settings", {"system": dataclasses.replace(SYSTEM, arithmetic="portable")}),
@@ -58,8 +58,8 @@ def test_another_setting_or_code_is_another_training(prepared, part, changes):
 @pytest.mark.parametrize(
     "changes",
     [
-        {"cell": Cell("renamed", "toy", 1)},
-        {"cell": Cell("micro", "renamed", 1)},
+        {"cell": Run("renamed", "toy", 1)},
+        {"cell": Run("micro", "renamed", 1)},
         {"system": systems.system(decode=systems.decode(beam=3))},
         {"system": systems.system(average=dataclasses.replace(SYSTEM.average, last=2))},
     ],
@@ -136,12 +136,12 @@ def write_model(folder, prepared, source, target):
 def test_seeds_and_systems_have_folders_of_their_own(prepared, tmp_path, monkeypatch):
     monkeypatch.delenv("DVC_ROOT", raising=False)
     monkeypatch.chdir(tmp_path)
-    jobs = [job_on(prepared, cell=Cell("micro", "toy", seed)) for seed in (1, 2)]
+    jobs = [job_on(prepared, cell=Run("micro", "toy", seed)) for seed in (1, 2)]
     marks = [Fingerprints.from_job(job) for job in jobs]
     folders = [work_folder(job, mark) for job, mark in zip(jobs, marks, strict=True)]
     assert folders[0] != folders[1]
     folders[0].mkdir(parents=True)
-    renamed = job_on(prepared, cell=Cell("renamed", "toy", 1))
+    renamed = job_on(prepared, cell=Run("renamed", "toy", 1))
     assert work_folder(renamed, Fingerprints.from_job(renamed)) == folders[0]
 
 

@@ -28,7 +28,7 @@ def rows(text, tmp_path):
 
 def test_the_recipe_is_that_of_ten_thousand_pairs():
     assert OWN.endswith(f"\n{systems(TextSize(9000, 17.0, 17.0, 4000))}")
-    assert list(SETTINGS["own"].cells) == ["small", "medium"]
+    assert list(SETTINGS["own"].runs) == ["small", "medium"]
 
 
 def test_a_text_of_a_hundred_short_pairs_has_an_update(tmp_path):

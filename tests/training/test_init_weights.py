@@ -11,7 +11,7 @@ from safetensors.torch import save_file
 
 import systems
 from bleuprint.config.optimization import Constant, LrSchedule
-from bleuprint.config.paths import Cell
+from bleuprint.config.paths import Run
 from bleuprint.config.system import InitFrom
 from bleuprint.dataset.subwords.vocabulary import SPECIALS
 from bleuprint.model.transformer import Transformer
@@ -25,7 +25,7 @@ from bleuprint.training.trainer import Trainer
 from prepared import prepare
 from trainings import ALONE, merges, toy_pairs
 
-CELL = Cell("micro", "toy", 1)
+RUN = Run("micro", "toy", 1)
 ROWS = (
     "source_embedding.weight",
     "target_embedding.weight",
@@ -112,7 +112,7 @@ def job_on(corpus, start, **train):
     settings = systems.train(lr_schedule=schedule, max_updates=2, validate_every=2, **train)
     model = systems.model(tie_embeddings="none", output_bias=True)
     system = dataclasses.replace(systems.SYSTEM, model=model, train=settings)
-    return Job(CELL, system, corpus.binary.folder, corpus.root / "split", "code", start)
+    return Job(RUN, system, corpus.binary.folder, corpus.root / "split", "code", start)
 
 
 @pytest.mark.usefixtures("one_thread")
@@ -136,10 +136,10 @@ def test_a_training_starts_there_and_a_learning_rate_of_0_stays_there(tmp_path, 
     export_checkpoints(job, tmp_path / "work", marks, tmp_path / "checkpoints")
     # its own checkpoints are a start, with vocabularies
     with pytest.raises(UserError, match=r"checkpoints: no vocabulary.* here is that of the source"):
-        init_files(InitFrom(folder=str(tmp_path / "checkpoints")), CELL)
+        init_files(InitFrom(folder=str(tmp_path / "checkpoints")), RUN)
     for file in (tmp_path / "start").glob("vocabulary.*"):
         file.rename(tmp_path / "checkpoints" / file.name)
-    found = init_files(InitFrom(folder=str(tmp_path / "checkpoints")), CELL)
+    found = init_files(InitFrom(folder=str(tmp_path / "checkpoints")), RUN)
     assert found.weights.name == "0000002.safetensors"
 
 
@@ -207,7 +207,7 @@ def test_folders(tmp_path, corpora, monkeypatch):
     add_sums(cells)
     assert given["sha256"] == hashlib.sha256(weights.read_bytes()).hexdigest()
     model = model_of(corpora[1].binary, 2)
-    take_weights(model, corpora[1].binary, init_files(InitFrom(**given), CELL))
+    take_weights(model, corpora[1].binary, init_files(InitFrom(**given), RUN))
     (folder / "model.safetensors").write_bytes(b"x")
     for start, message in (
         (InitFrom(**given), "model.safetensors: not the SHA-256 in train.init_from: "),
@@ -219,7 +219,7 @@ def test_folders(tmp_path, corpora, monkeypatch):
         (InitFrom(system="base", corpus="own"), "starts/micro/weights/1: no such folder"),
     ):
         with pytest.raises(UserError) as raised:
-            init_files(start, CELL)
+            init_files(start, RUN)
         assert message in str(raised.value)
 
 
@@ -236,11 +236,11 @@ def test_a_clone_without_the_folder_knows_its_sum(tmp_path, corpora, monkeypatch
     with pytest.raises(UserError, match=r"start: no such folder; small starts there"):
         add_sums(cells())
     Path("reports").mkdir()
-    for text in ("<<<<<<<", "[]", '{"cells": 1}', '{"cells": {"small": 1}}'):  # damaged
+    for text in ("<<<<<<<", "[]", '{"runs": 1}', '{"runs": {"small": 1}}'):  # damaged
         Path("reports/resolved.json").write_text(text)
         with pytest.raises(UserError, match=r"start: no such folder"):
             add_sums(cells())
-    Path("reports/resolved.json").write_text(json.dumps({"cells": recorded}))
+    Path("reports/resolved.json").write_text(json.dumps({"runs": recorded}))
     add_sums(found := cells())
     assert found == recorded and "sha256" in found["small"]["own"]["train"]["init_from"]
 
@@ -254,7 +254,7 @@ def test_of_several_checkpoints_the_one_of_the_largest_update_is_the_start(
     for update in updates:
         (folder / f"{update}.safetensors").write_bytes(weights.read_bytes())
     weights.unlink()
-    found = init_files(InitFrom(folder=str(folder)), CELL)
+    found = init_files(InitFrom(folder=str(folder)), RUN)
     assert found.weights.name == f"{updates[-1]}.safetensors"
 
 
@@ -269,16 +269,16 @@ def test_releases(tmp_path, corpora, monkeypatch):
     ]
     (release / "SHA256SUMS").write_text("".join(sums))
     one = InitFrom(folder="release/models/small/own/1/averaged")
-    found = init_files(one, CELL)
+    found = init_files(one, RUN)
     assert found.weights == tmp_path / "release/models/small/own/1/averaged/model.safetensors"
     with pytest.raises(UserError, match=r"has 2 models: name one, such as .*/large/own/1/averaged"):
-        init_files(InitFrom(folder="release"), CELL)
+        init_files(InitFrom(folder="release"), RUN)
     (release / "models/large").rename(tmp_path / "large")
-    assert init_files(InitFrom(folder="release"), CELL).weights == found.weights
+    assert init_files(InitFrom(folder="release"), RUN).weights == found.weights
     description = found.weights.with_name("model.json")
     content = json.loads(description.read_text())
     description.write_text(json.dumps(content | {"fingerprint": "other"}))
     with pytest.raises(
         UserError, match=r"model.json is damaged: its SHA-256 is not the one in SHA256"
     ):
-        init_files(one, CELL)
+        init_files(one, RUN)

@@ -9,7 +9,7 @@ import torch
 from safetensors.torch import load_file
 
 import systems
-from bleuprint.config.paths import Cell
+from bleuprint.config.paths import Run
 from bleuprint.model.weights import write_description
 from bleuprint.runtime.errors import UserError
 from bleuprint.training import checkpoint
@@ -31,7 +31,7 @@ def corpus(tmp_path_factory):
 
 def job_on(corpus, **train):
     system = dataclasses.replace(systems.SYSTEM, train=systems.train(**train))
-    return Job(Cell("micro", "toy", 1), system, corpus.folder, Path("texts"), "code")
+    return Job(Run("micro", "toy", 1), system, corpus.folder, Path("texts"), "code")
 
 
 def trained(folder):

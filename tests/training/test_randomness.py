@@ -7,7 +7,7 @@ import torch
 
 import systems
 from bleuprint.config.optimization import LrSchedule, Noam
-from bleuprint.config.paths import Cell
+from bleuprint.config.paths import Run
 from bleuprint.dataset.batch import Batch
 from bleuprint.dataset.batching import PlannedBatch, plan_epoch
 from bleuprint.model.transformer import Transformer
@@ -43,7 +43,7 @@ def prepared(tmp_path_factory):
 def trainer(prepared, seed, folder):
     model = systems.model(dropout=0.1, tie_embeddings="decoder")
     system = dataclasses.replace(systems.system(train=TRAIN), model=model)
-    cell = Cell("s", "c", seed)
+    cell = Run("s", "c", seed)
     job = Job(cell, system, prepared.root / "binary", prepared.root / "split", "code")
     return Trainer(job, ALONE, folder, Fingerprints.from_job(job), Observer())
 

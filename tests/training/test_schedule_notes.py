@@ -175,7 +175,7 @@ def project(tmp_path):
         return load(tmp_path / "params.yaml")
 
     side = SideStatistics(sentences=100, words=900, unsplit=0, tokens=900, unk=0, max_tokens=9)
-    where = folder("own", "statistics", tmp_path)
+    where = folder("own", "corpus_stats", tmp_path)
     where.mkdir(parents=True)
     sets = {"train": {"de": dataclasses.replace(side, tokens=500), "no": side}}
     CorpusStatistics(joint=True, sets=sets, vocabularies={}).write(where / STATISTICS)
@@ -194,7 +194,7 @@ def test_updates_of_epochs_are_counted_once_the_corpus_is_prepared(project):
     assert (
         list(schedule_notes(made(warmup=("warmup_updates: 4,", "warmup_updates: 29,")), root)) == []
     )
-    (folder("own", "statistics", root) / STATISTICS).unlink()
+    (folder("own", "corpus_stats", root) / STATISTICS).unlink()
     assert list(schedule_notes(made(warmup=warmup), root)) == []
 
 

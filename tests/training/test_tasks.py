@@ -3,7 +3,7 @@
 import systems
 from bleuprint.config.corpus import Units, Words
 from bleuprint.config.optimization import Constant, LrSchedule
-from bleuprint.config.paths import Cell
+from bleuprint.config.paths import Run
 from bleuprint.config.system import Average, Keep
 from bleuprint.dataset.batch import pad
 from bleuprint.model.weights import load_model
@@ -37,7 +37,7 @@ def test_four_words_are_learnt_by_heart(tmp_path, monkeypatch):
     )
     system = systems.system(model=systems.model(tie_embeddings="none"), train=settings)
     corpus = prepare(tmp_path / "data", sets, tokenize=SPACES, units=WORDS, checks=()).binary
-    job = Job(Cell("s", "c", 1), system, corpus.folder, tmp_path / "data/split", "code")
+    job = Job(Run("s", "c", 1), system, corpus.folder, tmp_path / "data/split", "code")
     work, _, fingerprints = train_here(job, tmp_path)
     export_checkpoints(job, work, fingerprints, tmp_path / "checkpoints")
     average(tmp_path / "checkpoints", Average(last=1), tmp_path / "averaged")

@@ -7,14 +7,14 @@ from bleuprint.config.optimization import LrSchedule, Noam
 from bleuprint.dataset.batching import Position
 from bleuprint.training.train_state import TrainState
 
-MEASURES = [(10, 3.0, 1.0), (20, 2.0, 5.0), (30, 2.5, 9.0), (40, 2.0, 9.0), (50, 2.1, 2.0)]
+METRICS = [(10, 3.0, 1.0), (20, 2.0, 5.0), (30, 2.5, 9.0), (40, 2.0, 9.0), (50, 2.1, 2.0)]
 
 
 def state(validations=5, update=50, epoch=0):
     made = TrainState.initial(parameters=7)
     made.update, made.position = update, Position(epoch, 3, 999)
     made.validations = [
-        {"update": at, "loss": loss, "bleu": bleu} for at, loss, bleu in MEASURES[:validations]
+        {"update": at, "loss": loss, "bleu": bleu} for at, loss, bleu in METRICS[:validations]
     ]
     return made
 

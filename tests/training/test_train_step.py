@@ -7,7 +7,7 @@ import pytest
 import torch
 
 import systems
-from bleuprint.config.paths import Cell
+from bleuprint.config.paths import Run
 from bleuprint.dataset.batching import Position
 from bleuprint.runtime.errors import UserError
 from bleuprint.training import checkpoint
@@ -86,14 +86,14 @@ def test_an_update_that_does_not_fit_leaves_no_trace(corpus, monkeypatch):
 def test_one_update_may_be_left_out_and_a_second_may_not(corpus, tmp_path, monkeypatch):
     system, warnings = systems.system(train=SETTINGS), Warnings()
     split = corpus.folder.with_name("split")
-    job = Job(Cell("s", "c", 1), system, corpus.folder, split, "code")
+    job = Job(Run("s", "c", 1), system, corpus.folder, split, "code")
     fail_at(monkeypatch, {9})
     _, state, _ = train_here(job, tmp_path, warnings)
     assert (state.update, state.skipped) == (50, 1)
     (warning,) = warnings.messages
     assert "did not fit into the memory of cpu: skipped" in warning
 
-    other = dataclasses.replace(job, cell=Cell("s", "c", 2))
+    other = dataclasses.replace(job, cell=Run("s", "c", 2))
     fail_at(monkeypatch, {9, 30})
     with pytest.raises(UserError, match=r"a second one; lower train\.max_tokens \(60\)"):
         train_here(other, tmp_path)

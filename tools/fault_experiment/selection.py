@@ -7,7 +7,7 @@ from pathlib import Path
 # Tests of the whole program, which take minutes each.
 WHOLE_PROGRAM = ("tests/integration/", "tests/faults/")
 # Some packages are also tested in the folder of another one.
-OTHER_FOLDERS = {"cli": ("tests/serving/",), "cells": ("tests/tracking/",)}
+OTHER_FOLDERS = {"cli": ("tests/serving/",), "runs": ("tests/tracking/",)}
 
 
 class Round(StrEnum):

@@ -13,7 +13,7 @@ from bleuprint.config.paths import given
 from bleuprint.corpus.clean import Cleaning
 from bleuprint.corpus.dedup import Deduplication
 from bleuprint.corpus.filter import Filtering
-from bleuprint.corpus.steps.ledger import SetCounts
+from bleuprint.corpus.steps.filter_stats import SetCounts
 from bleuprint.corpus.steps.shard import Shard
 from bleuprint.corpus.steps.sharded import run_step
 from bleuprint.rules import CHECKS

@@ -21,7 +21,7 @@ def add_commands(commands: Commands) -> None:
     add("--port", type=options.whole_number(1, 65535), default=5000, help="(%(default)s)")
     add = add_command(commands, _export, f"export FOLDER {cell}")
     add("folder", metavar="FOLDER", help="the folder to make")
-    options.add_cell_options(add)
+    options.add_run_options(add)
     add("--precision", choices=("float32", "int8"), default="float32", help="(%(default)s)")
     add = add_command(commands, _release, "release FOLDER")
     add("folder", metavar="FOLDER", help="the folder to make")
@@ -35,7 +35,7 @@ def _serve(given: argparse.Namespace) -> None:
 
     settings = load()
     decode = options.chosen_search(settings, given)
-    serve(settings, options.trained_cell(settings, given), decode, given.port, given.direction)
+    serve(settings, options.trained_run(settings, given), decode, given.port, given.direction)
 
 
 def _ui(given: argparse.Namespace) -> None:
@@ -54,7 +54,7 @@ def _export(given: argparse.Namespace) -> None:
     from bleuprint.serving.export import export
 
     settings = load()
-    cell = options.trained_cell(settings, given)
+    cell = options.trained_run(settings, given)
     export(settings, cell, Path(given.folder), given.precision)
 
 

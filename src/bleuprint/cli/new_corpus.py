@@ -116,7 +116,7 @@ def new_corpus(arguments: argparse.Namespace) -> None:
             "note",
         )
     if bleu_ceiling:
-        say(f"reachable BLEU of the test set is {bleu_ceiling}", "note")
+        say(f"BLEU ceiling of the test set is {bleu_ceiling}", "note")
     for line in _training_forecast(new.name, text, remaining.valid):
         print(line)
     for line in _expectations(remaining):
@@ -253,7 +253,7 @@ def _bleu_ceiling(new: "NewCorpus", scratch: Path) -> str | None:
         The end of a message; None if the preparation keeps the text.
     """
     from bleuprint.corpus.split import NEW_TEST
-    from bleuprint.scoring.reachable import loss
+    from bleuprint.scoring.bleu_ceiling import loss
 
     test_pairs = _split_text(new, scratch).pairs(NEW_TEST)
     references = [pair.target for pair in test_pairs]

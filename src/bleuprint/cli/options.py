@@ -5,9 +5,9 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import TypeAlias
 
-from bleuprint.config.cells import training_settings_sha256
 from bleuprint.config.experiment import Settings
-from bleuprint.config.paths import Cell
+from bleuprint.config.paths import Run
+from bleuprint.config.runs import training_settings_sha256
 from bleuprint.config.system import WIDEST, Decode
 from bleuprint.model.description import ModelDescription
 from bleuprint.runtime.errors import UserError, say
@@ -54,7 +54,7 @@ def whole_number(low: int, high: int | None = None) -> Callable[[str], int]:
 count = whole_number(1)
 
 
-def add_cell_options(add: AddArgument) -> None:
+def add_run_options(add: AddArgument) -> None:
     """The options that name a training."""
     add("--system", required=True, help="a system of params.yaml")
     add("--corpus", required=True, help="a corpus of params.yaml")
@@ -63,7 +63,7 @@ def add_cell_options(add: AddArgument) -> None:
 
 def add_search_options(add: AddArgument) -> None:
     """The options that name a training, and how it translates."""
-    add_cell_options(add)
+    add_run_options(add)
     add("--direction", metavar="EN-DE", help="of a corpus with directions: that of the text")
     add("--beam", type=whole_number(1, WIDEST), help="instead of the system's decode.beam")
 
@@ -74,14 +74,14 @@ def chosen_search(settings: Settings, given: argparse.Namespace) -> Decode:
     return replace(decode, beam=given.beam) if given.beam else decode
 
 
-def trained_cell(settings: Settings, given: argparse.Namespace) -> Cell:
-    """The cell that the options name; says if it was trained with other settings than these.
+def trained_run(settings: Settings, given: argparse.Namespace) -> Run:
+    """The run that the options name; says if it was trained with other settings than these.
 
     Raises UserError if params.yaml lacks it, or if it has not been trained and averaged.
     """
     system = settings.system_on(given.system, given.corpus)
     seed = settings.seeds[0] if given.seed is None else given.seed
-    named = Cell(given.system, given.corpus, seed)
+    named = Run(given.system, given.corpus, seed)
     if not named.models.exists():
         settings.check_seed(seed)
         raise UserError(f"{named.models}: no training of {named}; run: make reproduce, or dvc pull")

@@ -1,4 +1,4 @@
-"""Commands to use with `dvc repro` and `snakemake`: check, plan, reproduce, record."""
+"""Commands to use with `dvc repro` and `snakemake`: check, plan, reproduce, sync."""
 
 import argparse
 import json
@@ -25,7 +25,7 @@ def add_commands(commands: Commands) -> None:
     add("--schema", action="store_true", help="print the JSON Schema of params.yaml, for editors")
     add_command(commands, _plan, "plan")
     add_command(commands, _reproduce, "reproduce")
-    add = add_command(commands, _record, "record")
+    add = add_command(commands, _sync, "sync")
     # used by the Snakefile: the stage, its digest and its input files
     add("--begin", nargs="+", help=argparse.SUPPRESS)
 
@@ -43,7 +43,7 @@ def _check_settings() -> None:
     from bleuprint.corpus.text_notes import notes_here
     from bleuprint.pipeline.resolve import check_no_links
     from bleuprint.report.citations import citations
-    from bleuprint.scoring import reachable
+    from bleuprint.scoring import bleu_ceiling
     from bleuprint.scoring.bleu import bleu_metric
     from bleuprint.scoring.comet import missing_parts
     from bleuprint.scoring.external_files import check_files
@@ -52,14 +52,14 @@ def _check_settings() -> None:
 
     settings = load()
     check_no_links()
-    add_sums(settings.resolved()["cells"])
+    add_sums(settings.resolved()["runs"])
     check_tokenizers(settings)
     for corpus in settings.pairs().values():
         bleu_metric([], corpus.target)  # raises if it needs a tokenizer that is not installed
     citations(settings)  # raises if one key names two entries
     notes = [*params_notes(settings), *check_files(settings), *missing_parts(settings)]
     notes += [*notes_here(settings), *set_notes(settings), *schedule_notes(settings)]
-    notes += reachable.notes_before(settings)
+    notes += bleu_ceiling.notes_before(settings)
     for note in notes:
         say(note, "note")
     print(f"{settings.experiment}: params.yaml is valid")
@@ -118,7 +118,7 @@ def _times(planned: Sequence["PlannedStage"]) -> str:
 
 
 def _reasons(whys: Sequence[str]) -> str:
-    """The first of each form: what differs in the names of a cell alone is said once."""
+    """The first of each form: what differs in the names of a run alone is said once."""
     first = dict[str, str]()
     for why in whys:
         first.setdefault(re.sub(r"\S*[.@/]\S*", "", why), why)
@@ -143,7 +143,7 @@ def _reproduce(_: argparse.Namespace) -> None:
     print_overview(ending)
 
 
-def _record(given: argparse.Namespace) -> None:
+def _sync(given: argparse.Namespace) -> None:
     """Record what a killed Snakemake run has finished, in DVC and MLflow."""
     from bleuprint.pipeline import recording
 
@@ -154,7 +154,7 @@ def _record(given: argparse.Namespace) -> None:
     from bleuprint.tracking.sync import sync
 
     settings = load()
-    with hold("bleuprint record"):
+    with hold("bleuprint sync"):
         recording.record()
     for line in sync(settings):
         write_line(line)

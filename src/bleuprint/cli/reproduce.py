@@ -103,8 +103,8 @@ def _compared(settings: Settings) -> str:
         results = []
     if not results:
         return "No result of this experiment is committed: there is none to compare with."
-    total, same = len(here.cells), [each.verdict for each in results].count(Verdict.SAME_BYTES)
-    new, gone = (len(side.cells) - len(results) for side in (here, there))
+    total, same = len(here.runs), [each.verdict for each in results].count(Verdict.SAME_BYTES)
+    new, gone = (len(side.runs) - len(results) for side in (here, there))
     if same == total and not gone:
         return f"The committed result to the byte: translations and scores are those of {place}."
     more = [f"{new} {'is' if new == 1 else 'are'} new"] * bool(new)

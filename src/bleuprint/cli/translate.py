@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from bleuprint.cli import options
 from bleuprint.cli.options import Commands, add_command, count
 from bleuprint.config.experiment import Settings, load
-from bleuprint.config.paths import Cell
+from bleuprint.config.paths import Run
 from bleuprint.config.system import Decode
 from bleuprint.runtime.errors import UserError, say
 from bleuprint.runtime.files import not_a_file
@@ -102,7 +102,7 @@ class _Notes:
             say(*self._translator.known.note(self._unknown, self._words))
 
 
-def _checked(given: argparse.Namespace) -> tuple[Settings, Cell, Decode]:
+def _checked(given: argparse.Namespace) -> tuple[Settings, Run, Decode]:
     """The settings, the training and its search; raises UserError at a mistake."""
     if is_closed():
         raise UserError("standard output is closed")
@@ -118,4 +118,4 @@ def _checked(given: argparse.Namespace) -> tuple[Settings, Cell, Decode]:
         written = given.alignment and Path(given.alignment).stat()
         if any(written and os.path.samestat(written, text) for text in texts):
             raise UserError(f"--alignment {given.alignment}: is the text to translate")
-    return settings, options.trained_cell(settings, given), decode
+    return settings, options.trained_run(settings, given), decode

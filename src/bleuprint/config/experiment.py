@@ -45,7 +45,7 @@ T = TypeVar("T")
 class Settings:
     """The whole experiment.
 
-    `cells`: the settings of trained systems by system and corpus; None where the system is not
+    `runs`: the settings of trained systems by system and corpus; None where the system is not
     trained. `external`: likewise the files of external systems. In params.yaml, both are `systems`.
     """
 
@@ -53,7 +53,7 @@ class Settings:
     # strict: of 1.0, DVC would write 1.0 into the commands
     seeds: tuple[Annotated[int, Strict(), Interval(ge=0, le=2**32 - 1)], ...]
     corpora: Annotated[dict[Name, Corpus], MinLen(1)]
-    cells: Annotated[dict[Name, dict[str, System | None]], MinLen(1)]
+    runs: Annotated[dict[Name, dict[str, System | None]], MinLen(1)]
     published: tuple[Published, ...] = ()
     synthetic: dict[Name, SyntheticText] | None = None
     comet: Annotated[dict[Name, Comet], MaxLen(1)] | None = None
@@ -62,22 +62,22 @@ class Settings:
     def __post_init__(self) -> None:
         if not self.seeds or len(set(self.seeds)) != len(self.seeds):
             raise SettingError(["seeds"], f"{list(self.seeds)}: at least one seed, and none twice")
-        self._check_cells()
-        cells = {name: self.cells[name] for name in self.systems}
+        self._check_runs()
+        cells = {name: self.runs[name] for name in self.systems}
         check_order(self.corpora, cells, self.synthetic or {}, self.external)
         tests = {name: [*each.files.tests] or ["held-out"] for name, each in self.corpora.items()}
         check_external(self.external, tests)
         for position in range(len(self.published)):
             self._check_published(position)
 
-    def _check_cells(self) -> None:
+    def _check_runs(self) -> None:
         for corpus, column in self.corpora.items():
             if not (systems := self.systems_on(corpus)):
                 message = "no system is trained on it (systems.*.corpora)"
                 raise SettingError(["corpora", corpus], message)
             for name, system in systems.items():
-                _check_cell(name, system, corpus, column)
-        names = (*self.cells, *self.external)
+                _check_run(name, system, corpus, column)
+        names = (*self.runs, *self.external)
         cells = [f"{system}-{corpus}" for system in names for corpus in self.corpora]
         if twice := {cell for cell in cells if cells.count(cell) > 1}:
             name = min(twice)
@@ -88,7 +88,7 @@ class Settings:
                 if f"{system}-{corpus}" == name
             )
             raise ValueError(
-                f"two cells are called {name}: {' and '.join(pairs)}; rename a system or a corpus"
+                f"two runs are called {name}: {' and '.join(pairs)}; rename a system or a corpus"
             )
 
     def _check_published(self, position: int) -> None:
@@ -111,7 +111,7 @@ class Settings:
     @property
     def systems(self) -> list[str]:
         """The names of the trained systems, in order; the first is the baseline."""
-        return [name for name, row in self.cells.items() if any(row.values())]
+        return [name for name, row in self.runs.items() if any(row.values())]
 
     def corpus(self, name: str) -> Corpus:
         """The settings of a corpus, or of one of its directions, CORPUS/DIRECTION."""
@@ -130,16 +130,16 @@ class Settings:
         """The settings of a system by corpus; raises UserError if there is no such system."""
         if name in self.external:
             raise UserError(f"params.yaml: {name} is an external system, without a model here")
-        row = _entry("systems", self.cells, name)
+        row = _entry("systems", self.runs, name)
         return {corpus: system for corpus, system in row.items() if system is not None}
 
     def systems_on(self, corpus: str) -> dict[str, System]:
         """The systems that are trained on a corpus, with their settings there."""
-        rows = ((name, row.get(corpus)) for name, row in self.cells.items())
+        rows = ((name, row.get(corpus)) for name, row in self.runs.items())
         return {name: system for name, system in rows if system is not None}
 
     def system_on(self, name: str, corpus: str) -> System:
-        """The settings of a system on a corpus; raises UserError if there is no such cell."""
+        """The settings of a system on a corpus; raises UserError if there is no such run."""
         row, _ = self.on_corpora(name), self.corpus(corpus)
         if corpus not in row:
             raise UserError(
@@ -163,8 +163,8 @@ class Settings:
         return {key: value for key, value in first.items() if key in same} | corpora | own
 
     def stage(self, kind: str, system: str, corpus: str, seed: int) -> str:
-        """DVC's name of a cell's stage, such as train@small-phrasebook-1."""
-        if system in self.external:  # which has one cell
+        """DVC's name of a run's stage, such as train@small-phrasebook-1."""
+        if system in self.external:  # which has one run
             seed = self.seeds[0]
         return f"{kind}@{system}-{corpus}-{seed}"
 
@@ -191,12 +191,12 @@ class Settings:
     def resolved(self) -> dict[str, Any]:
         """All settings as JSON values, which `load_resolved` reads back.
 
-        The cells of external systems are among the others. A section that a cell does not have is
+        The runs of external systems are among the others. A section that a run does not have is
         `false`, since DVC needs a value of each.
         """
         whole: dict[str, Any] = dump(self)
         del whole["external"]
-        rows: dict[str, Mapping[str, Any]] = {**self.cells, **self.external}
+        rows: dict[str, Mapping[str, Any]] = {**self.runs, **self.external}
         cells = {
             name: {corpus: _with_all_sections(row.get(corpus)) for corpus in self.corpora}
             for name, row in rows.items()
@@ -204,11 +204,11 @@ class Settings:
         for name in self.external:
             for cell in cells[name].values():
                 if cell[TRANSLATIONS]:
-                    # by which DVC knows the cell that stands for the system: the first seed's
+                    # by which DVC knows the run that stands for the system: the first seed's
                     cell[TRANSLATIONS] = {"seed": self.seeds[0], "files": cell[TRANSLATIONS]}
         for name, corpus in self.corpora.items():
             whole["corpora"][name]["split"] = dump(corpus.used_split())
-        return {**whole, "cells": cells}
+        return {**whole, "runs": cells}
 
 
 def load(path: Path = Path("params.yaml"), root: Path | None = None) -> Settings:
@@ -231,7 +231,7 @@ def load_entries(path: Path, root: Path | None = None) -> tuple[Any, list[UserEr
     if old_keys := list(old_key_errors(document)):
         raise UserErrors(str(error) for error in old_keys)
     names = [each.name for each in fields(Settings) if each.name != "external"]
-    known = [name if name != "cells" else "systems" for name in names]
+    known = [name if name != "runs" else "systems" for name in names]
     optional = ("init_from", "vocabularies", "synthetic", "comet")
     known += optional[:2]
     at, errors = document.places, []
@@ -249,8 +249,8 @@ def load_entries(path: Path, root: Path | None = None) -> tuple[Any, list[UserEr
     return whole, errors + more
 
 
-# In reports/resolved.json, by system and corpus; a section that a cell lacks is written as false.
-_Cells = dict[str, dict[str, dict[str, Any]]]
+# In reports/resolved.json, by system and corpus; a section that a run lacks is written as false.
+_Runs = dict[str, dict[str, dict[str, Any]]]
 _RESOLVE = "run: dvc repro resolve"
 
 
@@ -258,13 +258,13 @@ def load_resolved(root: Path = Path()) -> Settings:
     """The settings in reports/resolved.json, as `load` gave them when it was written."""
     if not (path := root / RESOLVED).exists():
         raise UserError(f"{path}: no such file; dvc repro resolve writes it")
-    document = read_object(path, ("corpora", "cells"), _RESOLVE)
-    cells = check_record(_Cells, document["cells"], path, _RESOLVE, ["cells"])
-    document["cells"] = {}
+    document = read_object(path, ("corpora", "runs"), _RESOLVE)
+    cells = check_record(_Runs, document["runs"], path, _RESOLVE, ["runs"])
+    document["runs"] = {}
     document["external"] = {}
     for system, row in cells.items():
         is_external = any(cell.get(TRANSLATIONS) for cell in row.values())
-        kind = "external" if is_external else "cells"
+        kind = "external" if is_external else "runs"
         document[kind][system] = {corpus: _given_sections(cell) for corpus, cell in row.items()}
         if is_external:
             for cell in document[kind][system].values():
@@ -281,19 +281,19 @@ def _files_of(translations: Any) -> Any:
 
 
 def _with_all_sections(cell: System | ExternalSystem | None) -> dict[str, Any]:
-    """The settings of a cell, with `false` for each section that it does not have."""
+    """The settings of a run, with `false` for each section that it does not have."""
     given = {} if cell is None else dump(cell)
     missing = [section for section in SECTIONS if section not in given]
     return {**given, **dict.fromkeys(missing, False)}
 
 
 def _given_sections(cell: Mapping[str, Any]) -> dict[str, Any] | None:
-    """The settings of a cell without the sections that are `false`; None if all are."""
+    """The settings of a run without the sections that are `false`; None if all are."""
     given = {section: value for section, value in cell.items() if value is not False}
     return given or None
 
 
-def _check_cell(system: str, row: System, corpus: str, column: Corpus) -> None:
+def _check_run(system: str, row: System, corpus: str, column: Corpus) -> None:
     """Raise SettingError if a system cannot be trained on a corpus."""
     message = None
     if row.model.tie_embeddings == "all" and not column.vocabulary.joint:
@@ -304,7 +304,7 @@ def _check_cell(system: str, row: System, corpus: str, column: Corpus) -> None:
     if row.decode.replace_unk and column.vocabulary.words is None:
         message = f"has decode.replace_unk, but <unk> is no word: corpus {corpus} has subwords"
     if message:
-        raise SettingError(["cells", system, corpus], message)
+        raise SettingError(["runs", system, corpus], message)
 
 
 def _entry(kind: str, entries: Mapping[str, T], name: str) -> T:

@@ -5,7 +5,7 @@ mapping by mapping, and `null` removes a key. `from: NAME` gives a corpus the fi
 corpora/NAME.yaml describes by language, with the licenses that the remaining texts name; what it
 says itself, by language or as `source` and `target`, is merged into them. `corpora` of a system
 names the corpora that it is trained on, each with what differs there, merged likewise. The result
-has `cells` and `external`, the settings of each system by corpus, in place of `systems`.
+has `runs` and `external`, the settings of each system by corpus, in place of `systems`.
 
 `vocabularies: {CORPUS: OTHER}` gives a corpus the vocabulary of another, and `init_from: {SYSTEM:
 {system: NAME, corpus: NAME}}` a system the weights of another (order.py). They are top-level keys,
@@ -70,18 +70,18 @@ def expand(document: Tree, path: Path, root: Path) -> tuple[Tree, list[UserError
         written = systems
         systems = each(written, lambda it: _inherited(written, it))
     cells = each(systems, lambda it: _cells(systems[it], names, systems.places[it]))
-    whole["cells"] = cells
+    whole["runs"] = cells
     if isinstance(cells, Tree):
         cells, wrong_starts = with_starts(cells, init_from)
-        whole["cells"], whole["external"], wrong_systems = separated(cells)
+        whole["runs"], whole["external"], wrong_systems = separated(cells)
         errors += wrong_starts + wrong_systems
-        if not whole["cells"] and whole["external"]:
+        if not whole["runs"] and whole["external"]:
             errors.append(
                 places["systems"].error(
                     "all systems are external: add one that is trained here, the baseline"
                 )
             )
-    places["cells"] = places["external"] = places.get("systems", Place(path, "systems"))
+    places["runs"] = places["external"] = places.get("systems", Place(path, "systems"))
     return Tree(whole, places), errors
 
 

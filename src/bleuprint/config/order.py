@@ -18,14 +18,14 @@ from bleuprint.runtime.errors import UserError
 from bleuprint.runtime.schema import SettingError, there_are
 from bleuprint.runtime.yaml_tree import Tree, as_tree
 
-_Cells = Mapping[str, Mapping[str, System | None]]
+_Runs = Mapping[str, Mapping[str, System | None]]
 # The keys of an entry of `init_from`.
 _START = {"system", "corpus"}
 
 
 def check_order(
     corpora: Mapping[str, Corpus],
-    cells: _Cells,
+    cells: _Runs,
     synthetic: Mapping[str, SyntheticText],
     external: Collection[str],
 ) -> None:
@@ -46,7 +46,7 @@ def check_order(
         for corpus, cell in row.items():
             needed = needs[f"{system} on {corpus}"] = {corpus: list[str]()}
             if cell is not None and cell.train.init_from and (named := cell.train.init_from.cell):
-                needed[" on ".join(named)] = keys = ["cells", system, corpus, "train", "init_from"]
+                needed[" on ".join(named)] = keys = ["runs", system, corpus, "train", "init_from"]
                 start = _training(keys, *named, cells)
                 if start.average.ensemble:
                     message = f"{named[0]} is an ensemble (average.ensemble), not one model"
@@ -62,7 +62,7 @@ def check_order(
 
 
 def _check_parents(
-    cells: _Cells, synthetic: Mapping[str, SyntheticText], external: Collection[str]
+    cells: _Runs, synthetic: Mapping[str, SyntheticText], external: Collection[str]
 ) -> None:
     """Raise SettingError if an external system should translate a text, or be started from."""
     parents = [(text.system, ["synthetic", name, "system"]) for name, text in synthetic.items()]
@@ -70,7 +70,7 @@ def _check_parents(
         for corpus, cell in row.items():
             init_from = None if cell is None else cell.train.init_from
             if init_from is not None and init_from.cell is not None:
-                keys = ["cells", system, corpus, "train", "init_from", "system"]
+                keys = ["runs", system, corpus, "train", "init_from", "system"]
                 parents.append((init_from.cell[0], keys))
     for parent, keys in parents:
         if parent in external:
@@ -79,7 +79,7 @@ def _check_parents(
 
 
 def _check_synthetic(
-    corpora: Mapping[str, Corpus], cells: _Cells, synthetic: Mapping[str, SyntheticText]
+    corpora: Mapping[str, Corpus], cells: _Runs, synthetic: Mapping[str, SyntheticText]
 ) -> None:
     """Raise SettingError at a text without its entry or the reverse, or without its training."""
     texts = {
@@ -106,7 +106,7 @@ def _check_synthetic(
         raise SettingError(["corpora", *without[0].split(".")], message)
 
 
-def _training(keys: list[str], system: str, corpus: str, cells: _Cells) -> System:
+def _training(keys: list[str], system: str, corpus: str, cells: _Runs) -> System:
     """The settings of the training that an entry at `keys` names; raises SettingError if none."""
     if system not in cells:
         message = f"no system {system!r}; {there_are(system, cells)}"

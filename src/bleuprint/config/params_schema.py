@@ -14,7 +14,7 @@ def params_schema() -> dict[str, Any]:
     schema = json_schema(Settings)
     kinds = schema["$defs"]
     name = {"type": "string"}
-    del schema["properties"]["cells"], schema["properties"]["external"]
+    del schema["properties"]["runs"], schema["properties"]["external"]
     for kind in (schema, *kinds.values()):
         kind.pop("required", None)
     for kind in kinds.values():

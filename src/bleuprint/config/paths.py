@@ -51,9 +51,9 @@ def init_weights(system: str) -> Path:
     return Path("data", "starts", system, "weights")
 
 
-def ledger(corpus: str, stage: str, root: Path = Path()) -> Path:
-    """The ledger of a data stage: counts of pairs in, out, changed and dropped."""
-    return root / "data" / "ledgers" / corpus / f"{stage}.json"
+def filter_stats(corpus: str, stage: str, root: Path = Path()) -> Path:
+    """The filtering statistics of a data stage: counts of pairs in, out, changed and dropped."""
+    return root / "data" / "filter_stats" / corpus / f"{stage}.json"
 
 
 def shards(corpus: str, stage: str, root: Path = Path()) -> Path:
@@ -61,7 +61,7 @@ def shards(corpus: str, stage: str, root: Path = Path()) -> Path:
     return root / "work" / "shards" / stage / corpus
 
 
-class Cell(NamedTuple):
+class Run(NamedTuple):
     """One training: a system on a corpus with a seed; and the folders of its outputs."""
 
     system: str

@@ -11,8 +11,8 @@ from typing import Self
 
 from bleuprint.config import paths
 from bleuprint.config.corpus import Corpus
+from bleuprint.corpus.steps.filter_stats import SetCounts
 from bleuprint.corpus.steps.filtering import FilteredBlock, FilterStep
-from bleuprint.corpus.steps.ledger import SetCounts
 from bleuprint.corpus.steps.sharded import step_files
 from bleuprint.rules.rule import Edits, apply
 from bleuprint.text.parallel import Block, Pair, TextFolder, packed
@@ -67,8 +67,8 @@ class Cleaning(FilterStep):
     @classmethod
     def of(cls, name: str, corpus: Corpus, root: Path = Path()) -> Self:
         """The stage with the settings and paths of a corpus."""
-        _, _, output, ledger = step_files(name, corpus, "raw", "clean", root)
-        return cls(name, RawText.of(name, corpus, root), output, ledger, corpus.clean)
+        _, _, output, filter_stats = step_files(name, corpus, "raw", "clean", root)
+        return cls(name, RawText.of(name, corpus, root), output, filter_stats, corpus.clean)
 
     @property
     def rules(self) -> tuple[str, ...]:

@@ -80,13 +80,13 @@ class Deduplication(Step):
 
     def gather(self, parts: Sequence[Path], workers: int) -> None:  # noqa: ARG002
         """Drop repeated and held-out pairs from train."""
-        ledger = self.new_ledger()
+        filter_stats = self.new_filter_stats()
         with whole_folder(self.output) as unfinished:
             after = self.before.at(unfinished)
             dropped_by = self.dropped_by(parts, unfinished)
-            write_kept(self.before, after, dropped_by, self.rules, ledger.open("train"))
-            copy_sets(self.before, after, self.before.held_out(), ledger)
-            ledger.write(self.ledger)
+            write_kept(self.before, after, dropped_by, self.rules, filter_stats.open("train"))
+            copy_sets(self.before, after, self.before.held_out(), filter_stats)
+            filter_stats.write(self.filter_stats)
 
     @property
     def held_out(self) -> Iterator[TextFolder]:

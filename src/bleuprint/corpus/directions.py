@@ -14,8 +14,8 @@ import numpy as np
 from bleuprint.config import paths
 from bleuprint.config.corpus import Corpus
 from bleuprint.config.directions import SOURCE, TARGET, tag
+from bleuprint.corpus.steps.filter_stats import COPIES, FilterStats, FilterStatsRecord, SetCounts
 from bleuprint.corpus.steps.filtering import join_files
-from bleuprint.corpus.steps.ledger import COPIES, Ledger, LedgerRecord, SetCounts
 from bleuprint.corpus.steps.shard import Shard
 from bleuprint.corpus.steps.sharded import Step, run_and_print
 from bleuprint.runtime import fingerprint
@@ -33,11 +33,11 @@ def run_directions(
     workers: int,
     run: Callable[[Step, Path, Shard | int | None, int], None] = run_and_print,
 ) -> None:
-    """Run a stage on a corpus; on one of several directions on each, and join their ledgers."""
+    """Run a stage on a corpus; on one of several directions on each, and join their filtering statistics."""
     for part, pair in corpus.pairs(name).items():
         run(kind.of(part, pair), paths.shards(name, kind.stage), work, workers)
     if corpus.directions and not isinstance(work, Shard):
-        join_ledgers(name, corpus, kind.stage)
+        join_filter_stats(name, corpus, kind.stage)
 
 
 def sampled_pairs(pairs: Mapping[str, int], temperature: float) -> dict[str, int]:
@@ -80,24 +80,24 @@ def join_tokens(name: str, corpus: Corpus) -> None:
         _join(corpus, _texts(name, corpus, "tokens"), unfinished, tagged=True)
 
 
-def join_ledgers(name: str, corpus: Corpus, stage: str, copies: int = 0) -> None:
-    """Join the ledgers of a corpus's directions; `copies` of pairs in train were added."""
-    joined, settings = Ledger(stage, name, ""), list[str]()
+def join_filter_stats(name: str, corpus: Corpus, stage: str, copies: int = 0) -> None:
+    """Join the filtering statistics of a corpus's directions; `copies` of pairs in train were added."""
+    joined, settings = FilterStats(stage, name, ""), list[str]()
     for part in corpus.pairs(name):
-        path, direction = paths.ledger(part, stage), part.rpartition("/")[2]
-        ledger = read_record(LedgerRecord, path)
-        settings.append(ledger.settings)
-        for set_name, counts in ledger.sets.items():
+        path, direction = paths.filter_stats(part, stage), part.rpartition("/")[2]
+        filter_stats = read_record(FilterStatsRecord, path)
+        settings.append(filter_stats.settings)
+        for set_name, counts in filter_stats.sets.items():
             joined.sets.setdefault(_joined_name(set_name, direction), SetCounts()).add(counts)
     if copies:
         joined.sets["train"].pairs_out += copies
         joined.sets["train"].changed[COPIES] = copies
     joined.settings = fingerprint.of_settings(settings)
-    joined.write(paths.ledger(name, stage))
+    joined.write(paths.filter_stats(name, stage))
     for part in corpus.pairs(name):  # no outputs of the stage
-        paths.ledger(part, stage).unlink()
+        paths.filter_stats(part, stage).unlink()
         with suppress(OSError):  # a later stage's, which failed
-            paths.ledger(part, stage).parent.rmdir()
+            paths.filter_stats(part, stage).parent.rmdir()
 
 
 def _joined_name(set_name: str, direction: str) -> str:

@@ -19,7 +19,7 @@ from bleuprint.corpus.download.download import Sample, download_corpus
 from bleuprint.corpus.download.fetch import Source
 from bleuprint.corpus.filter import Filtering
 from bleuprint.corpus.split import split_folder
-from bleuprint.corpus.steps.ledger import NothingLeft, SetCounts, read_ledger
+from bleuprint.corpus.steps.filter_stats import NothingLeft, SetCounts, read_filter_stats
 from bleuprint.corpus.steps.sharded import Step, run_step
 from bleuprint.corpus.text_notes import notes_of
 from bleuprint.runtime.counts import counted
@@ -97,7 +97,7 @@ def inspect_corpus(
                 # another direction, with whose held-out sets dedup compares
                 clean = TextFolder(paths.folder(other, "clean", root), *pair.languages)
                 files = replace(pair.files, train={})
-                counts = paths.ledger(other, "download", root)
+                counts = paths.filter_stats(other, "download", root)
                 download_corpus(other, files, clean, counts, source)
         inspection = prepare(name, corpus, sample, source, root, workers)
         return replace(inspection, notes=tuple(notes_of(name, corpus, source)))
@@ -119,9 +119,9 @@ def prepare(
         workers: the number of processes.
     """
     raw = TextFolder(paths.given(name, root), corpus.source, corpus.target)
-    ledger = paths.ledger(name, "download", root)
-    download_corpus(name, corpus.files, raw, ledger, source, sample)
-    read = read_ledger(ledger)["train"]
+    filter_stats = paths.filter_stats(name, "download", root)
+    download_corpus(name, corpus.files, raw, filter_stats, source, sample)
+    read = read_filter_stats(filter_stats)["train"]
     pairs = read.pairs_out + read.dropped.get("sample", 0)
     stages: dict[str, SetCounts] = {}
     for kind in (Cleaning, Deduplication, Filtering):
@@ -131,10 +131,10 @@ def prepare(
         except NothingLeft as error:
             stages[step.stage] = error.counts
             return Inspection(pairs, sample, stages, {}, str(error))
-        stages[step.stage] = read_ledger(step.ledger)["train"]
+        stages[step.stage] = read_filter_stats(step.filter_stats)["train"]
     filtered = TextFolder(paths.folder(name, "filter", root), corpus.source, corpus.target)
     split = filtered.at(paths.folder(name, "split", root))
-    ledger = paths.ledger(name, "split", root)
+    filter_stats = paths.filter_stats(name, "split", root)
     try:
         split_folder(
             name,
@@ -142,14 +142,14 @@ def prepare(
             corpus.dedup.decontaminate,
             filtered,
             split.path,
-            ledger,
+            filter_stats,
             workers,
         )
     except UserError as error:
         is_whole = pairs == read.pairs_out
         # A sample may be too small to be split where the whole text is not.
         return Inspection(pairs, sample, stages, {}, str(error) if is_whole else "")
-    stages["split"] = read_ledger(ledger)["train"]
+    stages["split"] = read_filter_stats(filter_stats)["train"]
     sets = {}
     for each in split.names():
         sets[each] = split.count(each)

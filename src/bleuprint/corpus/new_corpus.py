@@ -16,7 +16,7 @@ from bleuprint.corpus.download.download import Sample, draw, local_pairs
 from bleuprint.corpus.line_lengths import parting
 from bleuprint.corpus.misalignment import PairClues, described
 from bleuprint.corpus.own_files import check_languages, own_text
-from bleuprint.corpus.steps.ledger import SetCounts
+from bleuprint.corpus.steps.filter_stats import SetCounts
 from bleuprint.corpus.text_notes import PairForms
 from bleuprint.rules.language_id import LanguageId
 from bleuprint.runtime.counts import counted

@@ -19,8 +19,8 @@ import numpy.typing as npt
 
 from bleuprint.config.corpus import Split
 from bleuprint.corpus.heldout import Decontaminate, HeldOutSentences
+from bleuprint.corpus.steps.filter_stats import FilterStats
 from bleuprint.corpus.steps.filtering import DroppedBy, copy_sets, write_kept
-from bleuprint.corpus.steps.ledger import Ledger
 from bleuprint.runtime import fingerprint
 from bleuprint.runtime.errors import UserError
 from bleuprint.runtime.files import whole_folder
@@ -41,29 +41,31 @@ def split_folder(
     decontaminate: Decontaminate,
     before: TextFolder,
     split: Path,
-    ledger_path: Path,
+    filter_stats_path: Path,
     workers: int,
 ) -> None:
     """Draw the sets that are missing; published sets are copied."""
-    ledger = Ledger("split", corpus, fingerprint.of_settings(settings, decontaminate), RULES)
+    filter_stats = FilterStats(
+        "split", corpus, fingerprint.of_settings(settings, decontaminate), RULES
+    )
     given = before.held_out()
     with whole_folder(split) as unfinished:
         after = before.at(unfinished)
         # from an empty text, of a zero-shot direction, nothing is drawn
         if ("valid" in given and len(given) > 1) or not before.count("train"):
-            copy_sets(before, after, ["train"], ledger)
+            copy_sets(before, after, ["train"], filter_stats)
         else:
             drawn_for = _draw(corpus, settings, before, given, workers)
             held_out = HeldOutSentences(decontaminate)
             for name, number in ((NEW_TEST, _TEST), ("valid", _VALID)):
                 if (drawn := drawn_for == number).any():
-                    _write_drawn(before, after, name, drawn, held_out, ledger)
+                    _write_drawn(before, after, name, drawn, held_out, filter_stats)
                     held_out.add(after.pairs(name))
             sides = _held_out_sides(corpus, before, held_out, workers)
             rest = np.where(drawn_for, drawn_for, np.where(sides, sides + _TEST, 0))
-            write_kept(before, after, rest.astype(np.uint8), RULES, ledger.open("train"))
-        copy_sets(before, after, given, ledger)
-        ledger.write(ledger_path)
+            write_kept(before, after, rest.astype(np.uint8), RULES, filter_stats.open("train"))
+        copy_sets(before, after, given, filter_stats)
+        filter_stats.write(filter_stats_path)
 
 
 def _draw(
@@ -110,10 +112,10 @@ def _write_drawn(
     name: str,
     drawn: npt.NDArray[np.bool_],
     held_out: HeldOutSentences,
-    ledger: Ledger,
+    filter_stats: FilterStats,
 ) -> None:
     """Write the pairs drawn for one set, except those with a held-out sentence."""
-    counts = ledger.open(name)
+    counts = filter_stats.open(name)
     with after.writer(name) as writer:
         for block in before.blocks("train"):
             chosen = drawn[block.first - 1 :][: len(block)]

@@ -1,4 +1,4 @@
-"""The stage describe_tests: lengths, word frequencies and documents of a corpus's test sets.
+"""The stage test_stats: lengths, word frequencies and documents of a corpus's test sets.
 
 Also what is wrong with whole sets (set_findings.py). Memory grows with the test sets; the training
 text is read twice.
@@ -77,7 +77,7 @@ def describe_test_sets(name: str, corpus: Corpus, root: Path = Path()) -> None:
         in_words = corpus.tokenize.name != "characters"
         described[test] = Description(lengths, references, words if in_words else None, documents)
     _count(name, tokenized, [d.training_counts for d in described.values() if d.training_counts])
-    with whole_folder(paths.folder(name, "tests", root)) as unfinished:
+    with whole_folder(paths.folder(name, "test_stats", root)) as unfinished:
         for test, description in described.items():
             write_json(unfinished / f"{test}.json", asdict(description))
         set_findings(name, corpus, root).write(unfinished)

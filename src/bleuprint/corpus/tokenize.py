@@ -5,8 +5,8 @@ from pathlib import Path
 from typing import Self
 
 from bleuprint.config.corpus import Corpus
+from bleuprint.corpus.steps.filter_stats import FilterStats, SetCounts
 from bleuprint.corpus.steps.filtering import FilteredBlock, FilterStep
-from bleuprint.corpus.steps.ledger import Ledger, SetCounts
 from bleuprint.corpus.steps.sharded import step_files
 from bleuprint.rules.rule import Edits, edited
 from bleuprint.text.parallel import Block, Pair, TextFolder, packed
@@ -43,8 +43,8 @@ class Tokenizing(FilterStep):
             sides.append([tokenized(tokenizer, line) for line in lines])
         return FilteredBlock(*packed([*map(Pair, *sides)]), counts)
 
-    def write_held_out(self, after: TextFolder, ledger: Ledger, workers: int) -> None:
+    def write_held_out(self, after: TextFolder, filter_stats: FilterStats, workers: int) -> None:
         """Tokenize the held-out sets."""
         for name in self.before.held_out():
             blocks = self.before.blocks(name)
-            self.filter_set(name, blocks, None, after, ledger.open(name), workers)
+            self.filter_set(name, blocks, None, after, filter_stats.open(name), workers)

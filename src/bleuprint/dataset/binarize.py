@@ -69,8 +69,8 @@ class Binarizing(Step):
         self._encode(part, "train", *self.shard_blocks(shard), workers)
 
     def gather(self, parts: Sequence[Path], workers: int) -> None:
-        """Join the shards, encode the other sets, and write the header and the ledger."""
-        ledger = self.new_ledger()
+        """Join the shards, encode the other sets, and write the header and the filtering statistics."""
+        filter_stats = self.new_filter_stats()
         with whole_folder(self.output) as folder:
             sizes = {"train": self._join(parts, folder, "train")}
             with TemporaryDirectory(dir=folder) as scratch:
@@ -81,8 +81,8 @@ class Binarizing(Step):
             shutil.copytree(self.segmentation, folder / SEGMENTATION, ignore=hidden)
             write_header(folder, self._header(sizes))
             for name, size in sizes.items():
-                ledger.open(name).keep(size.pairs)
-            ledger.write(self.ledger)
+                filter_stats.open(name).keep(size.pairs)
+            filter_stats.write(self.filter_stats)
 
     def _encode(
         self, part: Path, name: str, blocks: Iterable[Block], pairs: int | None, workers: int

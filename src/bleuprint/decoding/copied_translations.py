@@ -7,7 +7,7 @@ from typing import Self
 
 from bleuprint.config.experiment import Settings
 from bleuprint.config.external import ExternalSystem, TranslationFile, place_of_file
-from bleuprint.config.paths import Cell, folder
+from bleuprint.config.paths import Run, folder
 from bleuprint.corpus.download.formats.lines import read_lines
 from bleuprint.decoding.translation_record import TRANSLATION
 from bleuprint.runtime.counts import counted
@@ -31,13 +31,13 @@ class CopiedTranslations:
         """Read translation.json; raises UserError if it is missing or damaged."""
         return read_record(cls, path)
 
-    def check(self, path: Path, system: ExternalSystem, cell: Cell) -> None:
+    def check(self, path: Path, system: ExternalSystem, cell: Run) -> None:
         """Raise UserError unless these files were copied that params.yaml names.
 
         Args:
             path: The path of this record.
             system: The settings.
-            cell: The cell that the translations stand for.
+            cell: The run that the translations stand for.
         """
         for test, file in system.translations.items():
             if self.files.get(test) != file:
@@ -49,7 +49,7 @@ class CopiedTranslations:
                 )
 
 
-def copy_translations(settings: Settings, cell: Cell, root: Path = Path()) -> None:
+def copy_translations(settings: Settings, cell: Run, root: Path = Path()) -> None:
     """Copy the files of an external system, and write their names and hashes.
 
     Args:
@@ -82,7 +82,7 @@ def copy_translations(settings: Settings, cell: Cell, root: Path = Path()) -> No
     write_json(results / TRANSLATION, asdict(record))
 
 
-def read_translations(file: TranslationFile, cell: Cell, test: str, root: Path) -> list[str]:
+def read_translations(file: TranslationFile, cell: Run, test: str, root: Path) -> list[str]:
     """Return the lines of a file, without a byte order mark and a \\r at their ends.
 
     Raises:

@@ -30,7 +30,7 @@ PORTABLE = {
 
 
 def restart(*names: str) -> None:
-    """Restart this process with the environment of its cell's arithmetic.
+    """Restart this process with the environment of its run's arithmetic.
 
     `names`: a system and a corpus, a text that a system makes, or nothing. Must be called before
     torch is imported. What is missing or damaged in reports/resolved.json is left to the stage to
@@ -42,7 +42,7 @@ def restart(*names: str) -> None:
         if len(names) == 1:
             text = resolved["synthetic"][names[0]]
             names = text["system"], text["corpus"]
-        portable = resolved["cells"][names[0]][names[1]]["arithmetic"] == "portable"
+        portable = resolved["runs"][names[0]][names[1]]["arithmetic"] == "portable"
     if not portable:
         reexec()
         return

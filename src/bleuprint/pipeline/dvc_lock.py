@@ -125,7 +125,7 @@ def note_unrecorded(path: Path, root: Path = Path(), name: str = "here") -> None
     with suppress(UserError):  # a damaged file is an error of the commands that need it
         recorded = LockFile.read(root).output_md5("report", path)
     if recorded and recorded != hashlib.md5(read_bytes(root / path)).hexdigest():
-        why = "edited, or not recorded yet (bleuprint record)"
+        why = "edited, or not recorded yet (bleuprint sync)"
         say(f"{name}: {path} is not the file that dvc.lock names: {why}", "note")
 
 

@@ -9,7 +9,7 @@ from bleuprint.config.paths import RESOLVED
 from bleuprint.runtime.flatten import dotted
 
 # Outputs that tell how a stage ran, and so may differ where its texts or weights do not.
-_ACCOUNTS = re.compile("^data/ledgers/|/(training|translation).json$")
+_ACCOUNTS = re.compile("^data/filter_stats/|/(training|translation).json$")
 
 
 def first_difference(

@@ -65,7 +65,7 @@ class Stage:
     def begin_command(self) -> str:
         """The shell command that notes what the stage starts from; its input files are added."""
         name = shlex.quote(self.name)
-        return f"env PYTHONPATH=src python -m bleuprint record --begin {name} {self.digest}"
+        return f"env PYTHONPATH=src python -m bleuprint sync --begin {name} {self.digest}"
 
     def marked_command(self, shards: int = 1) -> str:
         """The shell command that runs the stage, joins its shards, and leaves the mark."""
@@ -137,7 +137,7 @@ def _stage(stage: Any, content: Mapping[str, Any]) -> Stage:
         raise UserError(f"dvc.yaml: stage {stage.name}: meta has no {lacking}, to reserve for it")
     values = {key: _at(content, key, stage.name) for key in keys}
     local = (path for key in keys if key.startswith("inputs.") for path in values[key])
-    # of the cell; it is false if the cell is left out, or if files are copied instead
+    # of the run; it is false if the run is left out, or if files are copied instead
     arithmetic = [value for key, value in values.items() if key.endswith(".arithmetic")]
     is_small = any(value != "native" for value in arithmetic)
     return Stage(

@@ -16,7 +16,7 @@ from bleuprint.runtime.errors import say
 
 _REMOVED = Path("work", "removed")
 # The folders that the stage report depends on.
-OF_REPORT = ("results", "data/ledgers", "data/split", "data/statistics", "data/tests")
+OF_REPORT = ("results", "data/filter_stats", "data/split", "data/corpus_stats", "data/test_stats")
 
 
 def set_aside(settings: Settings, root: Path = Path()) -> None:
@@ -44,15 +44,15 @@ def _outputs(settings: Settings, root: Path) -> Iterator[Path]:
     def below(pattern: str) -> list[Path]:
         return sorted(path.relative_to(root) for path in root.glob(pattern))
 
-    # those of cells that are left out are outputs, too (stage_args)
-    systems = (*settings.cells, *settings.external)
+    # those of runs that are left out are outputs, too (stage_args)
+    systems = (*settings.runs, *settings.external)
     named = set(product(systems, settings.corpora, map(str, settings.seeds)))
     for path in below("results/*/*/*"):
         if path.parts[1:] not in named and path.name.isdecimal():
             yield path
     if "outside" not in systems:
         yield from below("results/outside")  # what 1.0 wrote of external systems
-    rows_of = (cell for row in settings.cells.values() for cell in row.values() if cell)
+    rows_of = (cell for row in settings.runs.values() for cell in row.values() if cell)
     starts = {cell.train.init_from.cell for cell in rows_of if cell.train.init_from}
     for path in below("models/*/*/*"):  # init_weights depends on the folder of all seeds
         if path.parts[1:3] in starts and path.parts[1:] not in named and path.name.isdecimal():

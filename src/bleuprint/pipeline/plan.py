@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from bleuprint.config.experiment import Settings, load
-from bleuprint.config.paths import Cell
+from bleuprint.config.paths import Run
 from bleuprint.pipeline.dvc_lock import LockFile
 from bleuprint.pipeline.dvc_repo import changed_stages
 from bleuprint.pipeline.dvc_yaml import entries
@@ -63,10 +63,10 @@ def _script_with_arguments(stage: Stage) -> list[str]:
     return words[words.index(scripts[0]) :] if scripts else []
 
 
-def _cell(stage: Stage) -> Cell:
+def _cell(stage: Stage) -> Run:
     """The training that a stage belongs to."""
     _, system, corpus, seed = _script_with_arguments(stage)
-    return Cell(system, corpus, int(seed))
+    return Run(system, corpus, int(seed))
 
 
 def planned_stages(root: Path = Path()) -> list[PlannedStage]:

@@ -2,7 +2,7 @@
 
 A rule of the Snakefile leaves a mark when its stage has finished. At the end of a run `record`
 commits the marked stages to DVC and no others, since `dvc commit` takes any output on disk for up
-to date. `bleuprint record` records what a killed run has left.
+to date. `bleuprint sync` records what a killed run has left.
 """
 
 import hashlib
@@ -46,7 +46,7 @@ def record(root: Path = Path()) -> None:
         except Exception as error:  # DVC's errors have no common class; its own commands do this
             raise UserError(
                 f"DVC did not record the finished stages: {describe(error) or error}; "
-                "to try again: bleuprint record"
+                "to try again: bleuprint sync"
             ) from error
     found = marks(root)
     for mark in found:

@@ -11,9 +11,9 @@ from pathlib import Path
 
 from bleuprint import __version__
 from bleuprint.config import paths
-from bleuprint.config.cells import cells_of
 from bleuprint.config.experiment import Settings
-from bleuprint.config.paths import RESOLVED, Cell
+from bleuprint.config.paths import RESOLVED, Run
+from bleuprint.config.runs import runs_of
 from bleuprint.dataset.binarized import SEGMENTATION
 from bleuprint.pipeline.dvc_repo import cache_folder, changed_stages
 from bleuprint.pipeline.release_check import CARD
@@ -60,7 +60,7 @@ def release(  # noqa: C901
     if system and corpus:
         settings.system_on(system, corpus)
     first = settings.seeds[0]
-    cells = [c for c in cells_of(settings) if c == (system or c.system, corpus or c.corpus, first)]
+    cells = [c for c in runs_of(settings) if c == (system or c.system, corpus or c.corpus, first)]
     for cell in cells:
         if not (averaged := cell.models / "averaged").exists():
             raise UserError(f"{averaged}: no such folder; run: make reproduce, or dvc pull")
@@ -92,7 +92,7 @@ def release(  # noqa: C901
             commit=head,
             tables={name: markdown(table) for name, table in tables.items()},
             notes=bullets(notes.notes(records)),
-            cells=cells,
+            runs=cells,
             left_out=left_out,
             page=frame.REPORTS / PAGE,
             sha256_of_sums=sha256_of(folder / SUMS),
@@ -104,7 +104,7 @@ def _write_text(path: Path, text: str) -> None:
     path.write_text(text, encoding="utf-8", newline="\n")
 
 
-def _check_links(cells: Sequence[Cell]) -> None:
+def _check_links(cells: Sequence[Run]) -> None:
     """Raise UserError if a file of the release is a link to a file outside the project.
 
     Such a file may hold a password. Outputs may be links into DVC's cache, wherever that is.
@@ -136,7 +136,7 @@ def _shared_address(address: str) -> str | None:
     return shlex.quote(address)
 
 
-def _copy_weights(settings: Settings, cell: Cell, folder: Path) -> str:
+def _copy_weights(settings: Settings, cell: Run, folder: Path) -> str:
     """Copy the averaged weights, and convert them for CTranslate2; if that fails, why."""
     copy_model(cell, folder / cell.models / "averaged")
     converted = folder / "ctranslate2" / cell.models.relative_to("models")

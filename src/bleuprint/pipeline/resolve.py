@@ -1,6 +1,6 @@
 """The stage resolve: reports/resolved.json, what DVC and Snakemake compare instead of params.yaml.
 
-It has the settings of every corpus and cell after inheritance and defaults; the MD5 of each
+It has the settings of every corpus and run after inheritance and defaults; the MD5 of each
 corpus's files in inputs/, since the folder as a dependency would make every corpus out of date with
 each new file; and the fingerprint of each stage's code, in which comments do not count.
 """
@@ -57,7 +57,7 @@ def resolved(settings: Settings, root: Path = Path()) -> dict[str, Any]:
     check_no_links(root)
     code = code_fingerprints(root)
     content = settings.resolved()
-    add_sums(content["cells"], root)
+    add_sums(content["runs"], root)
     return {**content, "inputs": input_files(settings, root), "code": code}
 
 

@@ -196,10 +196,10 @@ def _work(stage: Stage) -> float:
     """About how much a training computes, in products of numbers; 0 of other stages."""
     if stage.kind != "train":
         return 0
-    given = [item for item in stage.parameters.items() if item[0].startswith("cells.")]
+    given = [item for item in stage.parameters.items() if item[0].startswith("runs.")]
     cell = {key.rpartition(".")[2]: value for key, value in given}
     model, train = cell["model"], cell["train"]
-    if not train:  # a cell that is left out
+    if not train:  # a run that is left out
         return 0
     tokens = train.get("max_updates", 1) * train.get("tokens_per_update", 1)
     layers = model["encoder_layers"] + model["decoder_layers"]

@@ -8,9 +8,9 @@ from collections.abc import Callable, Collection
 from contextlib import suppress
 from pathlib import Path
 
-from bleuprint.config.cells import cells_of, scored_cells
 from bleuprint.config.experiment import Settings, load_resolved
-from bleuprint.config.paths import Cell
+from bleuprint.config.paths import Run
+from bleuprint.config.runs import runs_of, scored_runs
 from bleuprint.corpus.steps.shard import Shard
 from bleuprint.pipeline.dvc_yaml import entry_of, filled
 from bleuprint.pipeline.edit_check import edit_check
@@ -52,32 +52,32 @@ def _parsed(parser: argparse.ArgumentParser) -> argparse.Namespace:
     return parser.parse_args()
 
 
-def trained_cell(description: str | None) -> Cell:
-    """The cell named by the arguments SYSTEM CORPUS SEED, for a stage of training.
+def trained_run(description: str | None) -> Run:
+    """The run named by the arguments SYSTEM CORPUS SEED, for a stage of training.
 
-    DVC's matrix has no exclusions: the stages of a cell that is not trained exist, and end here
+    DVC's matrix has no exclusions: the stages of a run that is not trained exist, and end here
     with empty outputs.
     """
-    return _cell(description, cells_of)
+    return _cell(description, runs_of)
 
 
-def cell(description: str | None) -> Cell:
-    """The cell named by the arguments SYSTEM CORPUS SEED, for a stage of translations.
+def translated_run(description: str | None) -> Run:
+    """The run named by the arguments SYSTEM CORPUS SEED, for a stage of translations.
 
-    As `trained_cell`, but external systems have translations, too, with the first seed.
+    As `trained_run`, but external systems have translations, too, with the first seed.
     """
-    return _cell(description, scored_cells)
+    return _cell(description, scored_runs)
 
 
-def _cell(description: str | None, existing: Callable[[Settings], Collection[Cell]]) -> Cell:
-    """The cell named by the arguments; ends with empty outputs if it is not among `existing`."""
+def _cell(description: str | None, existing: Callable[[Settings], Collection[Run]]) -> Run:
+    """The run named by the arguments; ends with empty outputs if it is not among `existing`."""
     system, corpus, seed = names(description, "SYSTEM", "CORPUS", "SEED")
     if not seed.isdecimal():
         raise UserError(f"seed {seed!r} is not a whole number")
-    named = Cell(system, corpus, int(seed))
+    named = Run(system, corpus, int(seed))
     with suppress(UserError):  # the stage reports it, a training in all its processes
         settings = load_resolved()
-        is_in_matrix = system in (*settings.cells, *settings.external)
+        is_in_matrix = system in (*settings.runs, *settings.external)
         is_in_matrix &= corpus in settings.corpora and named.seed in settings.seeds
         if is_in_matrix and named not in existing(settings):
             _write_empty(named)
@@ -108,7 +108,7 @@ def _write_duration() -> None:
         write_seconds(stage_file(sys.argv), time.clock_gettime(time.CLOCK_BOOTTIME) - started)
 
 
-def _write_empty(cell: Cell) -> None:
+def _write_empty(cell: Run) -> None:
     """Write the outputs that dvc.yaml names for the stage of this script, without content."""
     entry = entry_of(Path(sys.argv[0]).name)
     values = {f"item.{name}": str(value) for name, value in cell._asdict().items()}

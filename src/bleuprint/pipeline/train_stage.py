@@ -9,7 +9,7 @@ from pathlib import Path
 import torch
 
 from bleuprint.config.experiment import load_resolved
-from bleuprint.config.paths import Cell
+from bleuprint.config.paths import Run
 from bleuprint.dataset.binarized import CORPUS, BinaryCorpus
 from bleuprint.model.arithmetic import check_portable
 from bleuprint.model.description import DESCRIPTION
@@ -30,8 +30,8 @@ from bleuprint.training.schedule_notes import system_notes
 from bleuprint.training.trainer import Trainer
 
 
-def train_cell(cell: Cell) -> None:
-    """Train one cell, in the processes that the machine or the user sets, and write its outputs.
+def train_run(cell: Run) -> None:
+    """Train one run, in the processes that the machine or the user sets, and write its outputs.
 
     A training continues from its newest checkpoint if there is one. Raises UserError at an error in
     params.yaml, Interrupted, after saving, on SIGTERM.
@@ -47,7 +47,7 @@ def train_cell(cell: Cell) -> None:
         fingerprints = Fingerprints.from_job(job)
     check_training(job, fingerprints, group)
     with _locked(work_folder(job, fingerprints), group):
-        work = work_folder(job, fingerprints)  # another cell may just have had this training
+        work = work_folder(job, fingerprints)  # another run may just have had this training
         log = TrainingLog(settings, job, fingerprints, group, work)
         work.mkdir(parents=True, exist_ok=True)
         trainer = Trainer(job, group, work, fingerprints, log)
@@ -223,6 +223,6 @@ def _locked(work: Path, group: Group) -> AbstractContextManager[object]:
     if not group.is_main:
         return nullcontext()
     work.parent.mkdir(parents=True, exist_ok=True)
-    lock = FileLock(work.with_name(f"{work.suffix}.lock"))  # of all cells with this training
+    lock = FileLock(work.with_name(f"{work.suffix}.lock"))  # of all runs with this training
     held = f"{work}: another process is running this training"
     return lock.acquire_or_say(held, wait=group.size == 1)

@@ -10,7 +10,7 @@ from functools import cache
 from itertools import islice
 from pathlib import Path
 
-from bleuprint.config.paths import Cell
+from bleuprint.config.paths import Run
 from bleuprint.pipeline.dvc_lock import LOCK, LockFile, note_unrecorded
 from bleuprint.pipeline.first_difference import first_difference
 from bleuprint.pipeline.release_check import check_release
@@ -39,10 +39,10 @@ class Report:
     records: Records
     lock: LockFile
 
-    def is_portable(self, cell: Cell) -> bool:
-        """Whether dvc.lock has a training of the cell with portable arithmetic."""
+    def is_portable(self, cell: Run) -> bool:
+        """Whether dvc.lock has a training of the run with portable arithmetic."""
         settings = self.lock.settings(f"train@{'-'.join(map(str, cell))}")
-        return bool(settings.get(f"cells.{cell.system}.{cell.corpus}.arithmetic") == "portable")
+        return bool(settings.get(f"runs.{cell.system}.{cell.corpus}.arithmetic") == "portable")
 
 
 def open_own() -> Report:
@@ -112,7 +112,7 @@ def lines(here: Report, there: Report) -> tuple[list[str], Verdict]:  # noqa: C9
     text = [f"{here.name} and {there.name}: {', '.join(counts)}"]
     if here.name == "here" and _only_committed():
         text.append("here, reports/ is as committed: nothing has run since. To run: make reproduce")
-    alone = [len(side.records.cells) - len(results) for side in (here, there)]
+    alone = [len(side.records.runs) - len(results) for side in (here, there)]
     if any(alone):
         text.append(f"only here: {counted(alone[0], 'result')}, only there: {alone[1]}")
     if left_out:

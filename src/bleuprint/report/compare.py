@@ -7,9 +7,8 @@ from typing import Any
 
 import pandas as pd
 
-from bleuprint.cells.results import Results
 from bleuprint.config.experiment import Settings, load, load_resolved
-from bleuprint.config.paths import RESOLVED, Cell
+from bleuprint.config.paths import RESOLVED, Run
 from bleuprint.report import frame
 from bleuprint.report.paired import PairedDifference, p_text, paired_differences, paired_t
 from bleuprint.report.records import check_settings
@@ -19,24 +18,25 @@ from bleuprint.report.score_frame import (
     agreement,
     agreement_scale,
     floor_between,
-    of_measure,
+    of_metric,
     score_frame,
     signed,
 )
 from bleuprint.report.table import NONE, Table, table_of
 from bleuprint.report.terminal import wrapped
+from bleuprint.runs.results import Results
 from bleuprint.runtime.errors import UserError
 from bleuprint.runtime.flatten import dotted
 from bleuprint.scoring.human_agreement import AGREE, AGREEMENT, agreement_text
-from bleuprint.scoring.measures import MEASURES
-from bleuprint.scoring.sacrebleu_measures import sentence_bleu
+from bleuprint.scoring.metrics import METRICS
+from bleuprint.scoring.sacrebleu_metrics import sentence_bleu
 from bleuprint.scoring.significance import SIGNIFICANT
 from bleuprint.text.unicode import blank_unprinted
 
 _OF_TEXTS = ("sources_sha256", "references_sha256")
-# Facts of a cell that are compared; fingerprints by their first digits.
+# Facts of a run that are compared; fingerprints by their first digits.
 _FACTS = (
-    "outside",
+    "external",
     "parameters",
     "updates",
     "source_tokens",
@@ -56,24 +56,24 @@ class _Result:
 
     Attributes:
         row: Its BLEU, a row of the score frame, with the facts of the row.
-        scores: By measure the row of the score frame on all lines.
-        cells: Its cells, one for each seed.
-        measures: What was measured on all lines, by seed.
+        scores: By metric the row of the score frame on all lines.
+        runs: Its runs, one for each seed.
+        metrics: What was measured on all lines, by seed.
     """
 
     row: Any
     scores: Mapping[str, Any]
-    cells: pd.DataFrame
-    measures: pd.DataFrame
+    runs: pd.DataFrame
+    metrics: pd.DataFrame
 
-    def values(self, measure: str) -> list[float]:
-        """Return the values in a measure by seed."""
-        return list(of_measure(self.measures, measure).value)
+    def values(self, metric: str) -> list[float]:
+        """Return the values in a metric by seed."""
+        return list(of_metric(self.metrics, metric).value)
 
     @property
     def facts(self) -> "pd.Series[Any]":
-        """The facts of the cell of the first seed."""
-        return self.cells.iloc[0]
+        """The facts of the run of the first seed."""
+        return self.runs.iloc[0]
 
 
 @dataclass(frozen=True, eq=False)
@@ -91,14 +91,14 @@ class _Pair:
     @property
     def have_same_lines(self) -> bool:
         """Whether both have one test set, by the SHA-256 of its texts."""
-        texts = pd.concat([self.before.cells, self.after.cells])[list(_OF_TEXTS)]
+        texts = pd.concat([self.before.runs, self.after.runs])[list(_OF_TEXTS)]
         return len(texts.drop_duplicates()) == 1
 
     @property
     def have_same_outputs(self) -> bool:
         """Whether all translations are the same, by their SHA-256."""
-        before = list(self.before.cells.hypotheses_sha256)
-        return before == list(self.after.cells.hypotheses_sha256)
+        before = list(self.before.runs.hypotheses_sha256)
+        return before == list(self.after.runs.hypotheses_sha256)
 
     @property
     def floor(self) -> str:
@@ -126,7 +126,7 @@ class _Side:
 
     def results(self, seeds: Sequence[int]) -> dict[tuple[str, str], _Result]:
         """By corpus, empty where sides are `apart`, and test set; UserError if there are none."""
-        cells, corpus = self.records.cells, self.corpus
+        cells, corpus = self.records.runs, self.corpus
         of_row = (cells.system == self.row) & cells.seed.isin(seeds)
         if not of_row.any():
             self.settings.system(self.row)  # which says how others are called
@@ -135,15 +135,15 @@ class _Side:
         if not of_row.any():
             raise UserError(f"{self}: no results on {corpus} with the seeds {seeds}")
         kept = self.records.where(of_row)
-        cells = _sorted_by_seed(kept.cells, seeds)
-        measures = _sorted_by_seed(kept.measures, seeds)
-        scores = score_frame(frame.Records(cells, measures))
-        cells_of = dict(list(cells.groupby(PLACE, sort=False)))
-        measures_of = dict(list(measures.groupby(PLACE, sort=False)))
+        cells = _sorted_by_seed(kept.runs, seeds)
+        metrics = _sorted_by_seed(kept.metrics, seeds)
+        scores = score_frame(frame.Records(cells, metrics))
+        runs_of = dict(list(cells.groupby(PLACE, sort=False)))
+        metrics_of = dict(list(metrics.groupby(PLACE, sort=False)))
         found = {}
         for place, of_place in scores[scores.group == ""].groupby(PLACE, sort=False):
-            by_measure = {row.measure: row for row in of_place.itertuples(index=False)}
-            result = _Result(by_measure["bleu"], by_measure, cells_of[place], measures_of[place])
+            by_metric = {row.metric: row for row in of_place.itertuples(index=False)}
+            result = _Result(by_metric["bleu"], by_metric, runs_of[place], metrics_of[place])
             _, corpus, test = place
             found["" if self.apart else corpus, test] = result
         return found
@@ -151,8 +151,8 @@ class _Side:
     def opened(self, result: _Result) -> list[Results]:
         """The files behind a result of the working tree, by seed."""
         opened = []
-        for seed in result.cells.seed:
-            cell = Cell(result.row.system, result.row.corpus, int(seed))
+        for seed in result.runs.seed:
+            cell = Run(result.row.system, result.row.corpus, int(seed))
             opened.append(Results.open(self.settings, cell).check())
         return opened
 
@@ -314,16 +314,16 @@ def _scores(
     """Yield the table of scores and how to read it."""
     rows = []
     for pair in pairs:
-        for measure, p in _tests(first, second, pair).items():
-            rows.append(_score(measure, pair, p))
+        for metric, p in _tests(first, second, pair).items():
+            rows.append(_score(metric, pair, p))
     yield "\nScores"
     heads = [str(first), str(second), "difference", "p", AGREE]
     yield table_of(["corpus", "test set", "score"], heads, rows)
     yield wrapped(
         f"Seeds: {', '.join(map(str, seeds))}. p: paired t-test over several seeds, of one "
-        "paired bootstrap over lines (faults: randomization), of a row not trained here the "
+        "paired bootstrap over lines (errors: randomization), of a row not trained here the "
         f"largest against each seed, each alone, not corrected; {NONE}: other test sets, or one "
-        "seed of another revision. Faults: lines that have one that their reference lacks."
+        "seed of another revision. Errors: lines that have one that their reference lacks."
     )
     for pair in pairs:
         if pair.floor:
@@ -366,57 +366,57 @@ def _facts(results: Iterable[_Result], apart: bool) -> dict[str, str]:
 
 
 def _tests(first: _Side, second: _Side, pair: _Pair) -> dict[str, float | None]:
-    """Return p of every score, and of every fault that occurs; None where it is not tested."""
+    """Return p of every score, and of every error that occurs; None where it is not tested."""
     over_lines: dict[tuple[str, str], PairedDifference] = {}
     if pair.have_same_lines and not first.revision and not second.revision:
         test = pair.before.row.test
-        one = [run.measures(test) for run in first.opened(pair.before)]
-        other = [run.measures(test) for run in second.opened(pair.after)]
+        one = [run.metrics(test) for run in first.opened(pair.before)]
+        other = [run.metrics(test) for run in second.opened(pair.after)]
         over_lines = paired_differences(one, other, pair.are_trained)
     found: dict[str, float | None] = {}
-    for measure in pair.before.scores:
-        if not _is_shown(measure, pair):
+    for metric in pair.before.scores:
+        if not _is_shown(metric, pair):
             continue
         if pair.floor:
-            found[measure] = None
+            found[metric] = None
         elif over_lines:
-            tested = over_lines.get((measure, ""))
-            found[measure] = tested.p if tested else None
+            tested = over_lines.get((metric, ""))
+            found[metric] = tested.p if tested else None
         else:
-            found[measure] = _p_over_seeds(measure, pair)
+            found[metric] = _p_over_seeds(metric, pair)
     return found
 
 
-def _is_shown(measure: str, pair: _Pair) -> bool:
-    """Return whether both sides have a score in a measure, or a fault that occurs."""
-    if measure not in pair.after.scores or measure not in MEASURES:
+def _is_shown(metric: str, pair: _Pair) -> bool:
+    """Return whether both sides have a score in a metric, or an error that occurs."""
+    if metric not in pair.after.scores or metric not in METRICS:
         return False
-    if MEASURES[measure].kind == "fault":
-        return any((*pair.before.values(measure), *pair.after.values(measure)))
-    return MEASURES[measure].kind == "score"
+    if METRICS[metric].kind == "error":
+        return any((*pair.before.values(metric), *pair.after.values(metric)))
+    return METRICS[metric].kind == "score"
 
 
-def _p_over_seeds(measure: str, pair: _Pair) -> float | None:
+def _p_over_seeds(metric: str, pair: _Pair) -> float | None:
     """Return p of the paired t-test over several seeds; None where it cannot be tested."""
-    signatures = {pair.before.scores[measure].signature, pair.after.scores[measure].signature}
+    signatures = {pair.before.scores[metric].signature, pair.after.scores[metric].signature}
     if len(signatures) > 1 or not pair.have_same_lines or not pair.are_trained:
         return None
-    values = zip(pair.before.values(measure), pair.after.values(measure), strict=True)
+    values = zip(pair.before.values(metric), pair.after.values(metric), strict=True)
     differences = [after - before for before, after in values]
     return paired_t(differences) if len(differences) > 1 else None
 
 
-def _score(measure: str, pair: _Pair, p: float | None) -> tuple[str, ...]:
-    """Return the row of a measure of both sides."""
-    first = pair.before.scores[measure]
-    second = pair.after.scores[measure]
+def _score(metric: str, pair: _Pair, p: float | None) -> tuple[str, ...]:
+    """Return the row of a metric of both sides."""
+    first = pair.before.scores[metric]
+    second = pair.after.scores[metric]
     difference = second.value - first.value
     is_significant = p is not None and p < SIGNIFICANT
     people = NONE
     if is_significant:
-        per_cent = agreement(measure, second.signature, difference, second.target)
+        per_cent = agreement(metric, second.signature, difference, second.target)
         if per_cent is not None:
-            people = agreement_text(agreement_scale(measure, second.signature), per_cent)
+            people = agreement_text(agreement_scale(metric, second.signature), per_cent)
     p_shown = NONE
     if p is not None:
         p_shown = p_text(p).lstrip("p=")
@@ -425,7 +425,7 @@ def _score(measure: str, pair: _Pair, p: float | None) -> tuple[str, ...]:
     return (
         " and ".join(dict.fromkeys((first.corpus, second.corpus))),
         first.test,
-        MEASURES[measure].label,
+        METRICS[metric].label,
         _shown_score(first),
         _shown_score(second),
         signed(difference, is_significant),

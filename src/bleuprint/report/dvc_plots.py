@@ -9,7 +9,7 @@ from typing import Any
 
 import pandas as pd
 
-from bleuprint.config.paths import Cell
+from bleuprint.config.paths import Run
 from bleuprint.report.frame import Records
 from bleuprint.report.page.curves import neighbors
 from bleuprint.training.history import Curves
@@ -21,7 +21,7 @@ POINTS = 100
 def metrics(records: Records) -> dict[str, Any]:
     """BLEU by system and corpus, and by test set if there are several; means over seeds."""
     by_system: dict[str, Any] = {}
-    bleu = records.measures[(records.measures.measure == "bleu") & (records.measures.group == "")]
+    bleu = records.metrics[(records.metrics.metric == "bleu") & (records.metrics.group == "")]
     for (system, corpus), of_corpus in bleu.groupby(["system", "corpus"], sort=False):
         means = of_corpus.groupby("test", sort=False).value.mean().round(2).to_dict()
         (first, *others) = means.values()
@@ -29,20 +29,20 @@ def metrics(records: Records) -> dict[str, Any]:
     return {"BLEU": by_system}
 
 
-def training(curves: Mapping[Cell, Curves]) -> str:
+def training(curves: Mapping[Run, Curves]) -> str:
     """The loss by update, as CSV: the mean of neighbors if there are more than POINTS."""
     form = {"update": "last", "tokens": "last", "loss": "mean"}
     points = {cell: pd.DataFrame(of.training, columns=[*form]) for cell, of in curves.items()}
     return _csv({cell: neighbors(of, POINTS).agg(form) for cell, of in points.items()})
 
 
-def validation(curves: Mapping[Cell, Curves]) -> str:
+def validation(curves: Mapping[Run, Curves]) -> str:
     """Loss and BLEU of the validation set by update, as CSV."""
     return _csv({cell: pd.DataFrame(of.validation) for cell, of in curves.items()})
 
 
-def _csv(frames: Mapping[Cell, pd.DataFrame]) -> str:
-    """The frames of the cells one below the other, after the columns of the cell."""
-    together = pd.concat(frames, names=Cell._fields).droplevel(-1).round(4)
+def _csv(frames: Mapping[Run, pd.DataFrame]) -> str:
+    """The frames of the runs one below the other, after the columns of the run."""
+    together = pd.concat(frames, names=Run._fields).droplevel(-1).round(4)
     text: str = together.to_csv(lineterminator="\n")
     return text

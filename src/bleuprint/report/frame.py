@@ -1,4 +1,4 @@
-"""The records of an experiment: what was measured, a row a measure, and the facts of each cell.
+"""The records of an experiment: what was measured, a row a metric, and the facts of each run.
 
 Every table, chart and file of the report is made from them; results.json has both.
 """
@@ -12,7 +12,7 @@ from typing import Any, Self
 
 import pandas as pd
 
-from bleuprint.config.paths import Cell
+from bleuprint.config.paths import Run
 from bleuprint.config.published import Published
 from bleuprint.report.published import literature
 from bleuprint.report.results_file import read_results
@@ -30,12 +30,12 @@ _RUN = "run: make reproduce"
 
 # Each column of results() with its meaning and unit. A value that is not known is missing.
 COLUMNS: dict[str, str] = dict(pd.read_csv(Path(__file__).with_name("columns.csv")).to_numpy())
-KEY = [*Cell._fields, "test"]
+KEY = [*Run._fields, "test"]
 # The columns of the two lists in results.json.
 MEASURED = [*KEY, *[*COLUMNS][len(KEY) : [*COLUMNS].index("published")]]
-CELLS = [
+RUNS = [
     *KEY,
-    *("source", "target", "outside", "lines", "parameters", "updates", "source_tokens"),
+    *("source", "target", "external", "lines", "parameters", "updates", "source_tokens"),
     *("target_tokens", "training_flops", "models", "engine", "precision", "scored_with"),
     *("settings_sha256", "training_sha256", "binary_sha256", "averaged_sha256", "decode_sha256"),
     *("sources_sha256", "references_sha256", "hypotheses_sha256"),
@@ -58,14 +58,14 @@ _NAMES = {
 }
 # What is equal in all corpora of a task.
 _TEXTS = ["source", "target", "test", "sources_sha256", "references_sha256"]
-_TRAINING = [*Cell._fields, "training_sha256"]
-# Whole numbers, of which rows from outside have none.
+_TRAINING = [*Run._fields, "training_sha256"]
+# Whole numbers, of which external systems have none.
 _WHOLE = (
     *("parameters", "updates", "source_tokens", "target_tokens", "training_flops"),
     *("models",),
 )
 _FIGURES = (
-    *("value", "low", "high", "difference", "p", "p_holm", "p_randomization"),
+    *("value", "ci_low", "ci_high", "difference", "p", "p_holm", "p_randomization"),
     "standard_error",
 )
 _OF_TESTS = ("p", "p_holm", "p_randomization", "standard_error")
@@ -73,39 +73,39 @@ _OF_TESTS = ("p", "p_holm", "p_randomization", "standard_error")
 
 @dataclass(frozen=True, eq=False)
 class Records:
-    """`measures`: a row for each measure of a cell's test set, and of a group of its lines.
+    """`metrics`: a row for each metric of a run's test set, and of a group of its lines.
 
     `cells`: a row for each system, corpus, seed and test set, with the facts of the training and
     fingerprints, and what was measured of its cost.
     """
 
-    cells: pd.DataFrame
-    measures: pd.DataFrame
+    runs: pd.DataFrame
+    metrics: pd.DataFrame
 
     @classmethod
-    def of(cls, cells: Sequence[Any], measures: Sequence[Any]) -> Self:
+    def of(cls, cells: Sequence[Any], metrics: Sequence[Any]) -> Self:
         """The records of these rows, without control characters.
 
         Whole numbers stay whole where others are missing.
         """
         cells = [{name: cleaned(value) for name, value in row.items()} for row in cells]
-        measures = [{name: cleaned(value) for name, value in row.items()} for row in measures]
-        facts = pd.DataFrame(cells, columns=CELLS)
+        metrics = [{name: cleaned(value) for name, value in row.items()} for row in metrics]
+        facts = pd.DataFrame(cells, columns=RUNS)
         for name in _WHOLE:
             if facts[name].isna().any():
                 facts[name] = pd.Series([row.get(name) for row in cells], dtype=object)
-        figures = pd.DataFrame(measures, columns=MEASURED).astype(dict.fromkeys(_FIGURES, float))
+        figures = pd.DataFrame(metrics, columns=MEASURED).astype(dict.fromkeys(_FIGURES, float))
         return cls(facts, _tested(facts, figures))
 
     def where(self, kept: "pd.Series[bool]") -> "Records":
-        """The records of the cells that are kept."""
-        cells = self.cells[kept]
-        return Records(cells, self.measures.merge(cells[KEY], on=KEY))
+        """The records of the runs that are kept."""
+        cells = self.runs[kept]
+        return Records(cells, self.metrics.merge(cells[KEY], on=KEY))
 
     def save(self, path: Path) -> None:
         """Write the records as JSON: two lists of objects, one a line, exactly repeatable."""
         lists = []
-        for name, table in (("cells", self.cells[CELLS]), ("measures", self.measures[MEASURED])):
+        for name, table in (("runs", self.runs[RUNS]), ("metrics", self.metrics[MEASURED])):
             rows = table.astype(object).where(table.notna(), None).to_dict("records")
             lines = (json.dumps(row, ensure_ascii=False, allow_nan=False) for row in rows)
             lists.append(f'"{name}": [\n' + ",\n".join(lines) + "\n]")
@@ -113,26 +113,26 @@ class Records:
             partial.write_text(f"{{{', '.join(lists)}}}\n", encoding="utf-8", newline="\n")
 
     def frame(self) -> pd.DataFrame:
-        """One row a measure, with the facts of its cell."""
-        return self.measures.merge(self.cells, on=KEY, how="left").reindex(columns=list(COLUMNS))
+        """One row a metric, with the facts of its run."""
+        return self.metrics.merge(self.runs, on=KEY, how="left").reindex(columns=list(COLUMNS))
 
 
-def _tested(cells: pd.DataFrame, measures: pd.DataFrame) -> pd.DataFrame:
-    """The measures without the tests over too few sentences, which older versions stored."""
+def _tested(cells: pd.DataFrame, metrics: pd.DataFrame) -> pd.DataFrame:
+    """The metrics without the tests over too few sentences, which older versions stored."""
     several = cells.groupby(["system", "corpus", "test"]).seed.transform("nunique") > 1
-    is_over_sentences = ~several | cells.outside.notna()
+    is_over_sentences = ~several | cells.external.notna()
     few = cells[is_over_sentences & (cells.lines < SENTENCES)]
     if few.empty:
-        return measures
+        return metrics
     keys = pd.MultiIndex.from_frame(few[KEY])
-    below_floor = pd.MultiIndex.from_frame(measures[KEY]).isin(keys)
-    measures = measures.copy()
-    measures.loc[below_floor, list(_OF_TESTS)] = float("nan")
-    return measures
+    below_floor = pd.MultiIndex.from_frame(metrics[KEY]).isin(keys)
+    metrics = metrics.copy()
+    metrics.loc[below_floor, list(_OF_TESTS)] = float("nan")
+    return metrics
 
 
 def task_names(cells: pd.DataFrame) -> dict[str, str]:
-    """Return the name of the task of each corpus, in the order of the cells.
+    """Return the name of the task of each corpus, in the order of the runs.
 
     Corpora are of one task if they have the same test sets: the same bytes of sources and
     references. They differ in preparation alone, and their systems are rows of one table. Stages
@@ -166,13 +166,13 @@ def row_name(system: str, corpus: str, tasks: Mapping[str, str]) -> str:
 
 
 def trained(cells: pd.DataFrame) -> pd.DataFrame:
-    """The cells without those of rows from outside."""
-    return cells[cells.outside.isna()]
+    """The runs without those of external systems."""
+    return cells[cells.external.isna()]
 
 
 def trainings(cells: pd.DataFrame) -> pd.DataFrame:
-    """The first cell of each training."""
-    return trained(cells).drop_duplicates(list(Cell._fields))
+    """The first run of each training."""
+    return trained(cells).drop_duplicates(list(Run._fields))
 
 
 def load(root: Path = Path()) -> Records:
@@ -188,24 +188,24 @@ def read(path: Path, root: Path, otherwise: str = _RUN) -> Records:
     records = stored(path, otherwise)
     # beside a file of another name, as of a colleague, costs.csv may be anything
     costs = path.with_name(COSTS.name) if path.name == RESULTS.name else None
-    measured = with_measured(records.cells, root, costs)
-    return Records(measured, records.measures)
+    measured = with_measured(records.runs, root, costs)
+    return Records(measured, records.metrics)
 
 
 def stored(path: Path, otherwise: str = _RUN) -> Records:
     """The records of a results.json alone."""
     content = read_results(path, otherwise)
-    return Records.of(content["cells"], content["measures"])
+    return Records.of(content["runs"], content["metrics"])
 
 
 def with_measured(records: pd.DataFrame, root: Path, costs: Path | None = None) -> pd.DataFrame:
-    """The cells with the measured columns, missing where nothing was measured.
+    """The runs with the measured columns, missing where nothing was measured.
 
     Figures in `root` come first, then those of `costs` (its reports/costs.csv) for the same
     training.
     """
     keys = trainings(records)[_TRAINING]
-    read = (read_training(Cell(*row[:3]), row[3], root) for row in keys.to_numpy())
+    read = (read_training(Run(*row[:3]), row[3], root) for row in keys.to_numpy())
     found = pd.DataFrame([dataclasses.asdict(each) if each else {} for each in read])
     found = found.rename(columns=_NAMES).reindex(columns=list(DTYPES)).astype(DTYPES)
     found = found.set_index(pd.MultiIndex.from_frame(keys))
@@ -236,18 +236,18 @@ def costs_csv(records: pd.DataFrame) -> str:
     return text
 
 
-def cells_in(records: pd.DataFrame) -> list[Cell]:
+def runs_in(records: pd.DataFrame) -> list[Run]:
     """Each training once, in the order of the records."""
-    return [Cell(*row) for row in trainings(records)[list(Cell._fields)].to_numpy()]
+    return [Run(*row) for row in trainings(records)[list(Run._fields)].to_numpy()]
 
 
 def csv_text(records: Records, published: Sequence[Published] = ()) -> str:
     """What was measured as CSV, after a row for each published number."""
     # of objects: whole numbers stay whole where others are missing
-    numbers = literature.bleu_of(literature.rows(records.cells, published))
+    numbers = literature.bleu_of(literature.rows(records.runs, published))
     printed = numbers.assign(value=numbers.printed)
     frames = [part.astype(object) for part in (printed, records.frame())]
-    together = pd.concat(frames).reindex(columns=[*MEASURED, "published", "outside"])
+    together = pd.concat(frames).reindex(columns=[*MEASURED, "published", "external"])
     safe = {
         name: pd.Series([spreadsheet_cell(value) for value in column], dtype=object)
         for name, column in together.items()

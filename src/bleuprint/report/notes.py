@@ -7,7 +7,7 @@ from typing import Any
 
 import pandas as pd
 
-from bleuprint.config.paths import Cell, folder
+from bleuprint.config.paths import Run, folder
 from bleuprint.config.published import Published
 from bleuprint.report.frame import Records, task_names, trained
 from bleuprint.report.paired import p_text
@@ -18,18 +18,18 @@ from bleuprint.report.score_frame import (
     by_test_set,
     displayed_name,
     is_significant,
-    of_measure,
+    of_metric,
     score_frame,
 )
 from bleuprint.report.score_tables import DOCUMENT, OTHERWISE_LABEL
 from bleuprint.runtime.counts import counted
 from bleuprint.runtime.errors import UserError
-from bleuprint.scoring import reachable
+from bleuprint.scoring import bleu_ceiling
 from bleuprint.scoring.file_warnings import WARNING
 from bleuprint.scoring.floor import MATCHES, SENTENCES, TOO_FEW, TOO_LOW
 from bleuprint.scoring.human_agreement import AGREEMENT
-from bleuprint.scoring.measures import MEASURES, SCORES
-from bleuprint.scoring.output_faults import CUT, CUT_NOTE
+from bleuprint.scoring.metrics import METRICS, SCORES
+from bleuprint.scoring.output_errors import CUT, CUT_NOTE
 from bleuprint.scoring.power import POWER, detectable, detectable_over_seeds
 from bleuprint.scoring.significance import SIGNIFICANT
 from bleuprint.training.history import EarlyEnd, TrainingFacts
@@ -46,20 +46,20 @@ def notes(
         root: The project, if the notes shall also say what its files say of trainings and texts.
     """
     scores = score_frame(records)
-    numbers = literature.rows(records.cells, published)
+    numbers = literature.rows(records.runs, published)
     lines = [
         "BLEU is sacreBLEU's default (signatures in results.json), on detokenized text; with "
         "tokenize: none, on the text as it is. FLOPs of training are counted from the shapes of "
         "the matrices.",
         *legend(records),
     ]
-    of_lines = scores[(scores.group == "") & scores.measure.isin(SCORES)]
+    of_lines = scores[(scores.group == "") & scores.metric.isin(SCORES)]
     if of_lines.agreement.notna().any():
         lines.append(AGREEMENT)
-    lines += _of_tasks(records.cells)
-    lines += _of_rows(records.cells)
+    lines += _of_tasks(records.runs)
+    lines += _of_rows(records.runs)
     lines += file_warning_notes(records)
-    if (literature.bleu_of(numbers).measure != "bleu").any():
+    if (literature.bleu_of(numbers).metric != "bleu").any():
         lines.append(
             "Columns of other BLEU are for comparison with published numbers: published ones as "
             f"printed, ours scored in the same way. {OTHERWISE_LABEL}: in ways not computed here."
@@ -70,17 +70,17 @@ def notes(
     if detectable_text:
         lines.append(detectable_text)
     if root is not None:
-        lines += early_end_notes(records.cells, root)
-        lines += reachable_notes(records.cells, root)
+        lines += early_end_notes(records.runs, root)
+        lines += bleu_ceiling_notes(records.runs, root)
     return lines
 
 
 def legend(records: Records) -> Iterator[str]:
     """What intervals, differences and their marks are."""
-    seeds, baselines = records.cells.seed.nunique(), records.measures.baseline.dropna().unique()
+    seeds, baselines = records.runs.seed.nunique(), records.metrics.baseline.dropna().unique()
     if seeds > 1:
         yield f"±: the standard deviation over {seeds} seeds."
-    if seeds == 1 or records.cells.outside.notna().any():
+    if seeds == 1 or records.runs.external.notna().any():
         yield "In brackets: the 95 % bootstrap interval."
     if len(baselines):
         test = f"paired t-test over {seeds} seeds" if seeds > 1 else "paired bootstrap, one tail"
@@ -124,8 +124,8 @@ def _of_tasks(cells: pd.DataFrame) -> Iterator[str]:
 
 def _of_rows(cells: pd.DataFrame) -> Iterator[str]:
     """What sets some rows apart: other corpora, made elsewhere, ensembles, engines."""
-    ours, of_others = trained(cells), cells[cells.outside.notna()]
-    for (system, about), corpora in of_others.groupby(["system", "outside"], sort=False).corpus:
+    ours, of_others = trained(cells), cells[cells.external.notna()]
+    for (system, about), corpora in of_others.groupby(["system", "external"], sort=False).corpus:
         text = " ".join(about.split())
         end = "" if text.endswith((".", "!", "?")) else "."
         yield f"{system} ({EXTERNAL}), {', '.join(corpora.unique())}: {text}{end}"
@@ -150,21 +150,21 @@ def _of_rows(cells: pd.DataFrame) -> Iterator[str]:
 def file_warning_notes(records: Records) -> Iterator[str]:
     """Yield the warnings on files of translations that were not made here, each with its row."""
     scores = score_frame(records)
-    for row in scores[scores.measure == WARNING].itertuples():
+    for row in scores[scores.metric == WARNING].itertuples():
         yield f"Look at {displayed_name(row)}, {row.corpus}, {row.test}: {row.group}."
 
 
-def reachable_notes(cells: pd.DataFrame, root: Path = Path()) -> Iterator[str]:
+def bleu_ceiling_notes(cells: pd.DataFrame, root: Path = Path()) -> Iterator[str]:
     """A note for each test set on which a perfect translation does not reach 100 BLEU."""
     for corpus, tests in cells.groupby("corpus", sort=False).test:
-        yield from reachable.notes(folder(corpus, "statistics", root), corpus, tests.unique())
+        yield from bleu_ceiling.notes(folder(corpus, "corpus_stats", root), corpus, tests.unique())
 
 
-def early_ends(cells: pd.DataFrame, root: Path = Path()) -> dict[Cell, EarlyEnd]:
+def early_ends(cells: pd.DataFrame, root: Path = Path()) -> dict[Run, EarlyEnd]:
     """The trainings that patience ended, with the reason; without those that are not on disk."""
     found = {}
-    for row in trained(cells).drop_duplicates(list(Cell._fields)).itertuples():
-        cell = Cell(row.system, row.corpus, row.seed)
+    for row in trained(cells).drop_duplicates(list(Run._fields)).itertuples():
+        cell = Run(row.system, row.corpus, row.seed)
         path = root / cell.results / "training.json"
         if not path.exists():
             continue
@@ -190,7 +190,7 @@ def published_differences(records: Records, published: Sequence[Published]) -> I
     scores = score_frame(records)
     for number in published:
         variant = "bleu" if number.scored == "sacrebleu" else number.scored
-        of_variant = of_measure(scores, variant)
+        of_variant = of_metric(scores, variant)
         is_here = (
             (of_variant.system == number.system)
             & (of_variant.corpus == number.corpus)
@@ -210,13 +210,13 @@ def document_notes(records: Records) -> Iterator[str]:
     And each system whose difference is significant by line only.
     """
     for task, test, scores in by_test_set(score_frame(records)):
-        of_dbleu = of_measure(scores, "dbleu", DOCUMENT)
+        of_dbleu = of_metric(scores, "dbleu", DOCUMENT)
         if of_dbleu.empty:
             continue
         where = f"{task}, test set {test}"
         documents = int(of_dbleu.units.iloc[0])
-        lines_of = {row.row: row for row in of_measure(scores, "bleu").itertuples()}
-        rows = list(of_measure(scores, "bleu", DOCUMENT).itertuples())
+        lines_of = {row.row: row for row in of_metric(scores, "bleu").itertuples()}
+        rows = list(of_metric(scores, "bleu", DOCUMENT).itertuples())
         times = []
         for row in rows:
             width_by_line = lines_of[row.row].width
@@ -237,19 +237,19 @@ def document_notes(records: Records) -> Iterator[str]:
                 )
 
 
-def fault_notes(records: Records) -> list[str]:
-    """Return what is said of faults below their table that few experiments have."""
-    return [CUT_NOTE] if (records.measures.measure == CUT).any() else []
+def error_notes(records: Records) -> list[str]:
+    """Return what is said of errors below their table that few experiments have."""
+    return [CUT_NOTE] if (records.metrics.metric == CUT).any() else []
 
 
 def signatures(records: Records) -> Iterator[str]:
     """Yield each signature once; BLEU's depends on the target language, through the tokenizer."""
     scores = score_frame(records)
-    signed = scores[(scores.signature != "") & scores.measure.isin([*SCORES, "dbleu"])]
-    groups = signed.groupby(["measure", "signature"], sort=False).target.unique()
-    for (measure, signature), targets in groups.items():
-        languages = f" ({', '.join(targets)})" if measure == "bleu" else ""
-        yield f"{MEASURES[measure].label}{languages}: `{signature}`"
+    signed = scores[(scores.signature != "") & scores.metric.isin([*SCORES, "dbleu"])]
+    groups = signed.groupby(["metric", "signature"], sort=False).target.unique()
+    for (metric, signature), targets in groups.items():
+        languages = f" ({', '.join(targets)})" if metric == "bleu" else ""
+        yield f"{METRICS[metric].label}{languages}: `{signature}`"
 
 
 def detectable_note(records: Records) -> str:
@@ -269,7 +269,7 @@ def detectable_note(records: Records) -> str:
         f"from the baseline has to be {'; '.join(needed)}. Smaller ones take more sentences or "
         "seeds."
     )
-    if trained(records.cells).seed.nunique() > 1:
+    if trained(records.runs).seed.nunique() > 1:
         return note
     return f"{note} This is the noise of lines; that of trainings takes several seeds."
 

@@ -32,8 +32,8 @@ def one_screen(
     """
     closing = [
         *notes.file_warning_notes(records),
-        *notes.reachable_notes(records.cells),
-        *notes.early_end_notes(records.cells, only_warnings=True),
+        *notes.bleu_ceiling_notes(records.runs),
+        *notes.early_end_notes(records.runs, only_warnings=True),
         *after,
     ]
     closing = ["", *map(wrapped, closing)]
@@ -59,15 +59,15 @@ def one_screen(
 def everything(records: Records, published: Sequence[Published] = ()) -> _Parts:
     """Return the tables of all scores and of costs, and all notes."""
     scores = with_published(records, published)
-    measures = score_tables.measured_scores(scores)
+    metrics = score_tables.measured_scores(scores)
     reading = [
         *notes.notes(records, published),
-        *notes.early_end_notes(records.cells),
-        *notes.reachable_notes(records.cells),
+        *notes.early_end_notes(records.runs),
+        *notes.bleu_ceiling_notes(records.runs),
         *notes.document_notes(records),
     ]
     return [
-        stacked(score_tables.by_test(scores, measures)),
+        stacked(score_tables.by_test(scores, metrics)),
         score_tables.costs_table(scores, (*score_tables.COUNTED, *score_tables.MEASURED)),
         "",
         *map(wrapped, reading),

@@ -12,23 +12,23 @@ from statistics import fmean
 import numpy as np
 import pandas as pd
 
-from bleuprint.scoring.measure import Measure, Measured, statistics_of
-from bleuprint.scoring.measures import MEASURES
+from bleuprint.scoring.metric import Measured, Metric, statistics_of
+from bleuprint.scoring.metrics import METRICS
 from bleuprint.scoring.significance import PairedTest, paired_test
 
-# What was measured on a test set, by measure and group of lines.
+# What was measured on a test set, by metric and group of lines.
 OfTest = Mapping[tuple[str, str], Measured]
 
 
 @dataclass(frozen=True)
 class PairedDifference:
-    """A measure of two systems, and the test of their difference, the second's value minus the
+    """A metric of two systems, and the test of their difference, the second's value minus the
     first's, by seed.
 
     `tests`: those over lines, by seed; empty if the signatures differ. `p`: see above.
     """
 
-    measure: Measure
+    metric: Metric
     deltas: Sequence[float]
     tests: Sequence[PairedTest]
     trained: bool
@@ -39,19 +39,19 @@ class PairedDifference:
 
     @property
     def p(self) -> float | None:
-        """None if it is not tested. Of shares by randomization, of other measures by bootstrap."""
+        """None if it is not tested. Of shares by randomization, of other metrics by bootstrap."""
         if not self.tests:
             return None
         if self.trained and len(self.deltas) > 1:
             return paired_t(self.deltas)
-        over_lines = [t.randomization if self.measure.share else t.bootstrap for t in self.tests]
+        over_lines = [t.randomization if self.metric.share else t.bootstrap for t in self.tests]
         return over_lines[0] if len(over_lines) == 1 else largest_p(self.deltas, over_lines)
 
 
 def paired_differences(
     first: Sequence[OfTest], second: Sequence[OfTest], trained: bool
 ) -> dict[tuple[str, str], PairedDifference]:
-    """Every score and fault that two systems have, by measure and group; both by seed.
+    """Every score and error that two systems have, by metric and group; both by seed.
 
     `trained`: unless both were trained here, one has the same lines for each seed.
     """
@@ -61,11 +61,11 @@ def paired_differences(
         sizes = {len(each["statistics"]) for pair in pairs for each in pair}
         if len(sizes) > 1 or sizes == {0}:  # other documents; not tested
             continue
-        measure, tests = MEASURES[key[0]], list[PairedTest]()
+        metric, tests = METRICS[key[0]], list[PairedTest]()
         if len({each["signature"] for pair in pairs for each in pair}) == 1:
-            tests = [paired_test(measure, statistics_of(a), statistics_of(b)) for a, b in pairs]
+            tests = [paired_test(metric, statistics_of(a), statistics_of(b)) for a, b in pairs]
         deltas = [after["value"] - before["value"] for before, after in pairs]
-        found[key] = PairedDifference(measure, deltas, tests, trained)
+        found[key] = PairedDifference(metric, deltas, tests, trained)
     return found
 
 

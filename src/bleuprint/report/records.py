@@ -1,4 +1,4 @@
-"""The records from the results of all cells, checked to belong together."""
+"""The records from the results of all runs, checked to belong together."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
@@ -9,18 +9,18 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from bleuprint.cells.results import Results
-from bleuprint.config.cells import rows_of, settings_sha256
 from bleuprint.config.experiment import Settings
-from bleuprint.config.paths import Cell
+from bleuprint.config.paths import Run
+from bleuprint.config.runs import rows_of, settings_sha256
 from bleuprint.report.frame import KEY, Records, row_name, task_names, with_measured
 from bleuprint.report.paired import OfTest, holm, paired_differences
+from bleuprint.runs.results import Results
 from bleuprint.runtime import fingerprint
 from bleuprint.runtime.errors import UserError
 from bleuprint.scoring.floor import MATCHED, reason_not_tested
-from bleuprint.scoring.measure import DIGITS
-from bleuprint.scoring.measures import MEASURES
-from bleuprint.scoring.output_faults import CUT
+from bleuprint.scoring.metric import DIGITS
+from bleuprint.scoring.metrics import METRICS
+from bleuprint.scoring.output_errors import CUT
 from bleuprint.scoring.significance import measured
 
 _OF_TRAINING = ("parameters", "updates", "source_tokens", "target_tokens")
@@ -29,28 +29,28 @@ _AGAIN = "run: make reproduce, or if it runs nothing: dvc repro --force --single
 
 
 def collect(settings: Settings, root: Path = Path()) -> Records:
-    """The records of every cell in `settings`, in its order.
+    """The records of every run in `settings`, in its order.
 
-    Raises UserError naming the cell and the file if one has no result yet, or if its files do not
+    Raises UserError naming the run and the file if one has no result yet, or if its files do not
     belong together.
     """
     runs = {cell: Results.open(settings, cell, root).check() for cell in rows_of(settings)}
     cells = [_cell(run, test) for run in runs.values() for test in run.tests]
-    measures = dict[tuple[Cell, str], list[_Row]]()
+    metrics = dict[tuple[Run, str], list[_Row]]()
     tasks = task_names(pd.DataFrame(cells))
     for task in dict.fromkeys(tasks.values()):
         by_row = [
-            [runs[Cell(row, corpus, seed)] for seed in settings.seeds]
+            [runs[Run(row, corpus, seed)] for seed in settings.seeds]
             for corpus in tasks
             if tasks[corpus] == task
             for row in (*settings.systems_on(corpus), *settings.external_on(corpus))
         ]
         for test in by_row[0][0].tests:
-            measures |= _of_test(tasks, [row for row in by_row if test in row[0].tests], test)
-    ordered = (measures[cell, test] for cell, run in runs.items() for test in run.tests)
+            metrics |= _of_test(tasks, [row for row in by_row if test in row[0].tests], test)
+    ordered = (metrics[cell, test] for cell, run in runs.items() for test in run.tests)
     records = Records.of(cells, list(chain.from_iterable(ordered)))
     _check_signatures(records)
-    return Records(with_measured(records.cells, root), records.measures)
+    return Records(with_measured(records.runs, root), records.metrics)
 
 
 def check_settings(
@@ -66,14 +66,14 @@ def check_settings(
         path: The file of the records, for the message.
         otherwise: What to do about other settings, for the message.
     """
-    rows = records.cells.drop_duplicates(list(Cell._fields))
-    cells = [Cell(*row) for row in rows[list(Cell._fields)].itertuples(index=False)]
-    signatures = records.measures[records.measures.measure == "comet"].signature
+    rows = records.runs.drop_duplicates(list(Run._fields))
+    cells = [Run(*row) for row in rows[list(Run._fields)].itertuples(index=False)]
+    signatures = records.metrics[records.metrics.metric == "comet"].signature
     # the fourth part of a signature of scoring/comet.py is the name of the model in params.yaml
     comet_models = set(signatures.str.split("|").str[3])
-    has_same_cells = cells == rows_of(settings)
+    has_same_runs = cells == rows_of(settings)
     has_same_models = comet_models == set(settings.comet or {})
-    if has_same_cells and has_same_models:
+    if has_same_runs and has_same_models:
         fingerprints = [settings_sha256(settings, cell) for cell in cells]
         if fingerprints == list(rows.settings_sha256):
             return
@@ -82,19 +82,19 @@ def check_settings(
 
 def _of_test(
     tasks: Mapping[str, str], rows: Sequence[Sequence[Results]], test: str
-) -> dict[tuple[Cell, str], list[_Row]]:
-    """The measures of each row's seeds, tested against the first row.
+) -> dict[tuple[Run, str], list[_Row]]:
+    """The metrics of each row's seeds, tested against the first row.
 
     `tasks`: the name of the task of each corpus.
     """
     baseline, *others = rows
     system, corpus, _ = baseline[0].cell
     baseline_name = row_name(system, corpus, tasks)
-    measures = _measures([run for row in rows for run in row], test)
-    found = {cell: _placed(cell, test, of_cell) for cell, of_cell in measures.items()}
+    metrics = _metrics([run for row in rows for run in row], test)
+    found = {cell: _placed(cell, test, of_cell) for cell, of_cell in metrics.items()}
     tested = list[tuple[float, list[_Row]]]()
     for row in others:
-        first, second = ([measures[run.cell] for run in side] for side in (baseline, row))
+        first, second = ([metrics[run.cell] for run in side] for side in (baseline, row))
         trained = row[0].external is None and baseline[0].external is None
         is_below_floor = bool(_floor(first, second, trained, row[0].scores_of(test)["lines"]))
         for key, of in paired_differences(first, second, trained).items():
@@ -110,7 +110,7 @@ def _of_test(
             if of.p is not None and is_tested:
                 tested.append((of.p, seeds))
     _correct(tested)
-    return {(cell, test): list(measures.values()) for cell, measures in found.items()}
+    return {(cell, test): list(metrics.values()) for cell, metrics in found.items()}
 
 
 def _floor(first: Sequence[OfTest], second: Sequence[OfTest], trained: bool, lines: int) -> str:
@@ -121,14 +121,14 @@ def _floor(first: Sequence[OfTest], second: Sequence[OfTest], trained: bool, lin
 
 
 def _correct(tested: Sequence[tuple[float, Sequence[_Row]]]) -> None:
-    """Add p by Holm's correction, of each measure for all rows, and of all faults together.
+    """Add p by Holm's correction, of each metric for all rows, and of all errors together.
 
     `tested`: each p with the rows that have it, one a seed.
     """
     families: dict[tuple[str, str], list[tuple[float, Sequence[_Row]]]] = {}
     for p, rows in tested:
-        measure = MEASURES[rows[0]["measure"]]
-        family = "fault" if measure.kind == "fault" else measure.key
+        metric = METRICS[rows[0]["metric"]]
+        family = "error" if metric.kind == "error" else metric.key
         families.setdefault((family, rows[0]["group"]), []).append((p, rows))
     for members in families.values():
         corrected = holm([p for p, _ in members])
@@ -137,25 +137,25 @@ def _correct(tested: Sequence[tuple[float, Sequence[_Row]]]) -> None:
                 row["p_holm"] = round(p_holm, DIGITS)
 
 
-def _measures(runs: Sequence[Results], test: str) -> dict[Cell, OfTest]:
-    """What was measured on a test set, by cell.
+def _metrics(runs: Sequence[Results], test: str) -> dict[Run, OfTest]:
+    """What was measured on a test set, by run.
 
-    A cell has no count of translations that the maximum length cut if there are none. Where another
-    cell has one, theirs is 0; of external systems nobody knows.
+    A run has no count of translations that the maximum length cut if there are none. Where another
+    run has one, theirs is 0; of external systems nobody knows.
     """
-    found = {run.cell: run.measures(test) for run in runs}
+    found = {run.cell: run.metrics(test) for run in runs}
     key = CUT, ""
     if any(key in of_cell for of_cell in found.values()):
         for run in runs:
             if key not in found[run.cell] and run.external is None:
                 statistics = np.array([[0.0, 1.0]] * run.scores_of(test)["lines"])
-                none_cut = measured(MEASURES[CUT], statistics, signature="")
+                none_cut = measured(METRICS[CUT], statistics, signature="")
                 found[run.cell] = {**found[run.cell], key: none_cut}
     return found
 
 
-def _placed(cell: Cell, test: str, of_cell: OfTest) -> dict[tuple[str, str], _Row]:
-    """The rows of a cell's measures, without their statistics."""
+def _placed(cell: Run, test: str, of_cell: OfTest) -> dict[tuple[str, str], _Row]:
+    """The rows of a run's metrics, without their statistics."""
     place = {**cell._asdict(), "test": test}
     return {
         key: place | {name: value for name, value in each.items() if name != "statistics"}
@@ -164,14 +164,14 @@ def _placed(cell: Cell, test: str, of_cell: OfTest) -> dict[tuple[str, str], _Ro
 
 
 def _cell(run: Results, test: str) -> _Row:
-    """The facts of a cell, and the fingerprints of what made its translations of a test set."""
+    """The facts of a run, and the fingerprints of what made its translations of a test set."""
     corpus, scores = run.settings.corpus(run.cell.corpus).of_test(test), run.scores_of(test)
     row = {
         **run.cell._asdict(),
         "test": test,
         "source": corpus.source,
         "target": corpus.target,
-        "outside": run.external.about if run.external else None,
+        "external": run.external.about if run.external else None,
         "lines": scores["lines"],
         "scored_with": scores["scored_with"],
         "settings_sha256": settings_sha256(run.settings, run.cell),
@@ -194,18 +194,18 @@ def _cell(run: Results, test: str) -> _Row:
 
 
 def _check_signatures(records: Records) -> None:
-    """Raise UserError if cells were scored by different versions of COMET, or of sacreBLEU."""
-    same = ["references_sha256", "measure", "group"]  # the tokenizer of BLEU is the test set's
-    with_texts = records.measures.merge(records.cells[[*KEY, "references_sha256"]], on=KEY)
+    """Raise UserError if runs were scored by different versions of COMET, or of sacreBLEU."""
+    same = ["references_sha256", "metric", "group"]  # the tokenizer of BLEU is the test set's
+    with_texts = records.metrics.merge(records.runs[[*KEY, "references_sha256"]], on=KEY)
     alike = with_texts.drop_duplicates([*same, "signature"])
-    for (_, measure, _), signatures in alike.groupby(same).signature:
+    for (_, metric, _), signatures in alike.groupby(same).signature:
         if len(signatures) > 1:
-            stage = "comet" if measure == "comet" else "score"
+            stage = "comet" if metric == "comet" else "score"
             rows = alike.loc[signatures.index]
             of = zip(rows.signature, rows.system, rows.corpus, strict=True)
             places = [f"{each} ({system} on {corpus})" for each, system, corpus in of]
             raise UserError(
-                f"{MEASURES[measure].label} of different versions: {' and '.join(places)}; to "
+                f"{METRICS[metric].label} of different versions: {' and '.join(places)}; to "
                 "score all again with one version, run dvc repro --force --single-item STAGE for "
                 f"each of the stages {stage} of dvc.yaml"
             )

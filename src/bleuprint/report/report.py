@@ -1,4 +1,4 @@
-"""The report stage: from the results of all cells to what people read.
+"""The report stage: from the results of all runs to what people read.
 
 Reports are committed: they hold numbers and hashes, never a sentence of a corpus. The page, which
 quotes some, is not.
@@ -9,9 +9,8 @@ from pathlib import Path
 
 import pandas as pd
 
-from bleuprint.cells.results import Results
 from bleuprint.config.experiment import Settings
-from bleuprint.config.paths import Cell
+from bleuprint.config.paths import Run
 from bleuprint.report import dvc_plots, notes, score_tables
 from bleuprint.report.frame import COSTS, REPORTS, RESULTS, Records, costs_csv, csv_text
 from bleuprint.report.page.context import ReportContext
@@ -20,10 +19,11 @@ from bleuprint.report.records import collect
 from bleuprint.report.render import bullets, latex, markdown
 from bleuprint.report.score_frame import with_published
 from bleuprint.report.table import Table, table_of
+from bleuprint.runs.results import Results
 from bleuprint.runtime.errors import UserError
 from bleuprint.runtime.files import json_text, sha256_of, whole_file
 from bleuprint.runtime.html import environment
-from bleuprint.scoring.measures import MEASURES
+from bleuprint.scoring.metrics import METRICS
 
 SHORT = 12
 PAGE = "index.html"
@@ -47,7 +47,7 @@ def write_reports(settings: Settings, root: Path = Path()) -> None:
         "training.csv": dvc_plots.training(context.curves),
         "validation.csv": dvc_plots.validation(context.curves),
         "metrics.json": json_text(dvc_plots.metrics(records)),
-        COSTS.name: costs_csv(records.cells),
+        COSTS.name: costs_csv(records.runs),
         PAGE: _page(context),
     }
     records.save(root / RESULTS)
@@ -65,8 +65,8 @@ def write_page_if_outdated(settings: Settings, records: Records, root: Path = Pa
     if page.exists() and page.stat().st_mtime >= results.stat().st_mtime:
         return
     with suppress(UserError, FileNotFoundError):
-        for row in records.cells.itertuples():
-            of_cell = Results(settings, Cell(row.system, row.corpus, row.seed), root)
+        for row in records.runs.itertuples():
+            of_cell = Results(settings, Run(row.system, row.corpus, row.seed), root)
             if sha256_of(of_cell.files(row.test)["hypotheses"]) != row.hypotheses_sha256:
                 return
         write_page(settings, records, root)
@@ -97,17 +97,17 @@ def table_md(settings: Settings, records: Records, root: Path) -> str:
         bleu=score_tables.by_test(scores),
         notes=notes.notes(records, settings.published, root),
         further=score_tables.by_test(scores, further, costs=()),
-        measures=[MEASURES[key] for key in further],
+        metrics=[METRICS[key] for key in further],
         losses=score_tables.losses(scores),
         loss_note=score_tables.LOSS_NOTE,
         by_length=score_tables.by_length(scores),
         by_count=score_tables.by_count(scores),
         documents=score_tables.documents(scores),
         document_notes=notes.document_notes(records),
-        faults=score_tables.faults(scores),
-        fault_notes=notes.fault_notes(records),
+        errors=score_tables.errors(scores),
+        error_notes=notes.error_notes(records),
         costs=score_tables.costs_table(scores, score_tables.COUNTED),
-        test_sets=_test_sets(records.cells),
+        test_sets=_test_sets(records.runs),
         signatures=notes.signatures(records),
         funnel=funnel(settings.corpora, root),
     )

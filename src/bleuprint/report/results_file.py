@@ -19,7 +19,7 @@ _Probability = Annotated[float, Interval(ge=0, le=1)]
 
 
 class _Key(NamedTuple):
-    """A cell and a test set."""
+    """A run and a test set."""
 
     system: str
     corpus: str
@@ -27,8 +27,8 @@ class _Key(NamedTuple):
     test: str
 
 
-class CellRow(TypedDict):
-    """The facts of a cell and a test set; a row from outside has no facts of a training."""
+class RunRow(TypedDict):
+    """The facts of a run and a test set; an external system has no facts of a training."""
 
     system: str
     corpus: str
@@ -36,7 +36,7 @@ class CellRow(TypedDict):
     test: str
     source: str
     target: str
-    outside: str | None
+    external: str | None
     lines: _Count
     parameters: _Count | None
     updates: _Count | None
@@ -57,19 +57,19 @@ class CellRow(TypedDict):
     hypotheses_sha256: str
 
 
-class MeasureRow(TypedDict):
-    """A measure of a cell's test set; without a baseline it has no difference and no p."""
+class MetricRow(TypedDict):
+    """A metric of a run's test set; without a baseline it has no difference and no p."""
 
     system: str
     corpus: str
     seed: _Seed
     test: str
-    measure: str
+    metric: str
     group: str
     units: _Count
     value: float
-    low: float | None
-    high: float | None
+    ci_low: float | None
+    ci_high: float | None
     signature: str
     baseline: str | None
     difference: float | None
@@ -82,50 +82,50 @@ class MeasureRow(TypedDict):
 class ResultsFile(TypedDict):
     """The content of results.json."""
 
-    cells: list[CellRow]
-    measures: list[MeasureRow]
+    runs: list[RunRow]
+    metrics: list[MetricRow]
 
 
 def read_results(path: Path, remedy: str) -> ResultsFile:
     """Read a results.json; raises UserError if it is missing or damaged.
 
-    Each cell must have the BLEU of all its lines, each measure must belong to a cell, and no row
+    Each run must have the BLEU of all its lines, each metric must belong to a run, and no row
     may occur twice.
     """
     content = read_record(ResultsFile, path, remedy)
-    cells = _cell_keys(content["cells"], path, remedy)
+    cells = _run_keys(content["runs"], path, remedy)
     with_bleu: set[_Key] = set()
     measured: set[tuple[_Key, str, str]] = set()
-    for number, row in enumerate(content["measures"]):
-        place = f"field measures.{number}"
+    for number, row in enumerate(content["metrics"]):
+        place = f"field metrics.{number}"
         key = _Key(row["system"], row["corpus"], row["seed"], row["test"])
         if key not in cells:
-            raise DamagedFile(path, f"{place}: no row of cells is its cell", remedy)
-        if (key, row["measure"], row["group"]) in measured:
-            raise DamagedFile(path, f"{place}: a second {row['measure']} of its cell", remedy)
-        measured.add((key, row["measure"], row["group"]))
-        if row["measure"] == "bleu" and not row["group"]:
+            raise DamagedFile(path, f"{place}: no row of runs is its run", remedy)
+        if (key, row["metric"], row["group"]) in measured:
+            raise DamagedFile(path, f"{place}: a second {row['metric']} of its run", remedy)
+        measured.add((key, row["metric"], row["group"]))
+        if row["metric"] == "bleu" and not row["group"]:
             with_bleu.add(key)
-        if row["measure"] == "comet" and row["signature"].count("|") < _COMET_BARS:
+        if row["metric"] == "comet" and row["signature"].count("|") < _COMET_BARS:
             problem = f"{place}.signature: {row['signature']!r} is no signature of COMET"
             raise DamagedFile(path, problem, remedy)
     for key, number in cells.items():
         if key not in with_bleu:
-            raise DamagedFile(path, f"field cells.{number}: measures has no bleu of it", remedy)
+            raise DamagedFile(path, f"field runs.{number}: metrics has no bleu of it", remedy)
     return content
 
 
-def _cell_keys(rows: Sequence[CellRow], path: Path, remedy: str) -> dict[_Key, int]:
-    """The position of each cell and test set; raises UserError at a damaged one."""
+def _run_keys(rows: Sequence[RunRow], path: Path, remedy: str) -> dict[_Key, int]:
+    """The position of each run and test set; raises UserError at a damaged one."""
     cells: dict[_Key, int] = {}
     for number, row in enumerate(rows):
         key = _Key(row["system"], row["corpus"], row["seed"], row["test"])
         if key in cells:
-            raise DamagedFile(path, f"field cells.{number}: a second row of its cell", remedy)
+            raise DamagedFile(path, f"field runs.{number}: a second row of its run", remedy)
         cells[key] = number
-        if row["outside"] is not None:
+        if row["external"] is not None:
             continue
         for name, value in row.items():
-            if value is None and name != "outside":
-                raise DamagedFile(path, f"field cells.{number}.{name} is empty", remedy)
+            if value is None and name != "external":
+                raise DamagedFile(path, f"field runs.{number}.{name} is empty", remedy)
     return cells

@@ -10,8 +10,8 @@ from pathlib import Path
 from statistics import fmean, median, variance
 from typing import Any
 
-from bleuprint.config.paths import Cell
-from bleuprint.report.frame import CELLS, KEY, REPORTS, RESULTS, Records, machine, stored, trained
+from bleuprint.config.paths import Run
+from bleuprint.report.frame import KEY, REPORTS, RESULTS, RUNS, Records, machine, stored, trained
 from bleuprint.report.score_frame import PLACE
 from bleuprint.runtime.errors import UserError
 from bleuprint.scoring.file_warnings import WARNING
@@ -19,7 +19,7 @@ from bleuprint.scoring.floor import MATCHED
 
 # Fingerprints of what made a result; all else is the result.
 _NOT_COMPARED = {
-    *(*KEY, "outside", "settings_sha256", "binary_sha256", "training_sha256"),
+    *(*KEY, "external", "settings_sha256", "binary_sha256", "training_sha256"),
     *("averaged_sha256", "decode_sha256", "scored_with"),
 }
 # Figures that are there only if the translations are odd, which their hash tells.
@@ -38,14 +38,14 @@ _CAUSES = {
     "test set": ("sources_sha256", "references_sha256"),
     "data": ("binary_sha256",),
 }
-# One result: facts, and measures with their group, by name.
+# One result: facts, and metrics with their group, by name.
 Result = Mapping[str, Any]
 # The standard deviation of BLEU over seeds, by the SHA-256 of the references; None: not measured.
 Deviation = Callable[[str], float | None]
 
 
 class Verdict(IntEnum):
-    """How two results of one cell and test set compare; the exit status of `bleuprint verify`."""
+    """How two results of one run and test set compare; the exit status of `bleuprint verify`."""
 
     SAME_BYTES = 0
     WITHIN_NOISE = 3
@@ -67,13 +67,13 @@ class Compared:
     noise: float | None
 
     @property
-    def cell(self) -> Cell:
-        return Cell(self.first["system"], self.first["corpus"], int(self.first["seed"]))
+    def cell(self) -> Run:
+        return Run(self.first["system"], self.first["corpus"], int(self.first["seed"]))
 
     @property
-    def outside(self) -> bool:
-        """Whether one side is a row from outside, whose difference no noise of seeds explains."""
-        return bool(self.first["outside"] or self.second["outside"])
+    def external(self) -> bool:
+        """Whether one side is an external system, whose difference no noise of seeds explains."""
+        return bool(self.first["external"] or self.second["external"])
 
     @property
     def bleu(self) -> tuple[float, float]:
@@ -86,7 +86,7 @@ class Compared:
             return Verdict.SAME_BYTES
         same_lines = not {"references_sha256", "sources_sha256", "lines"} & {*self.names}
         signed = self.first["bleu"][-1] == self.second["bleu"][-1]
-        if self.outside or not same_lines or not signed or "hypotheses_sha256" not in self.names:
+        if self.external or not same_lines or not signed or "hypotheses_sha256" not in self.names:
             return Verdict.DIFFERENT
         if self.noise is None:
             return Verdict.NOISE_UNKNOWN
@@ -111,8 +111,8 @@ class Compared:
 
     def causes(self) -> Iterator[str]:
         """What was recorded that may be why they differ."""
-        if "outside" in self.names:
-            yield "one is a row from outside, the other was trained"
+        if "external" in self.names:
+            yield "one is an external system, the other was trained"
         causes = [cause for cause, names in _CAUSES.items() if any(map(self.differs, names))]
         yield from causes
         if self.differs("training_sha256") and not {"settings", "data"} & {*causes}:
@@ -148,11 +148,11 @@ def compared(
 ) -> tuple[list[Compared], list[str]]:
     """Every result that both reports have, in the order of the first.
 
-    And the measures that only one of them has, such as COMET, which are not compared. Of `outside`
+    And the metrics that only one of them has, such as COMET, which are not compared. Of `external`
     only whether it is empty is compared.
     """
     here, there = _by_key(first), _by_key(second)
-    measured = [{*records.measures.measure} - _OF_TRANSLATIONS for records in (first, second)]
+    measured = [{*records.metrics.metric} - _OF_TRANSLATIONS for records in (first, second)]
     common, left_out = measured[0] & measured[1], measured[0] ^ measured[1]
     seeds: dict[tuple[Any, ...], list[tuple[Result, Result]]] = {}
     for key in (key for key in here if key in there):
@@ -171,10 +171,10 @@ def compared(
                 for name in dict.fromkeys((*one, *other))
                 if one.get(name) != other.get(name)
                 and name not in _NOT_COMPARED
-                and (name in CELLS or name.partition(" (")[0] in common)
+                and (name in RUNS or name.partition(" (")[0] in common)
             ]
-            if bool(one["outside"]) != bool(other["outside"]):
-                names.append("outside")
+            if bool(one["external"]) != bool(other["external"]):
+                names.append("external")
             results.append(Compared(one, other, tuple(names), difference, noise))
     return results, sorted(left_out)
 
@@ -209,8 +209,8 @@ def deviations(root: Path = Path()) -> dict[str, float]:
     for path in sorted((root / REPORTS).rglob(RESULTS.name)):
         with suppress(UserError):
             records = stored(path)
-            bleu = records.measures.query("measure == 'bleu' and group == ''")
-            scored = bleu.merge(trained(records.cells)[[*KEY, "references_sha256"]], on=KEY)
+            bleu = records.metrics.query("metric == 'bleu' and group == ''")
+            scored = bleu.merge(trained(records.runs)[[*KEY, "references_sha256"]], on=KEY)
             for (references, *_), scores in scored.groupby(["references_sha256", *PLACE]).value:
                 if (freedom := len(scores) - 1) > 0:
                     ratio = freedom / float(chdtri(freedom, 0.5))
@@ -220,13 +220,13 @@ def deviations(root: Path = Path()) -> dict[str, float]:
 
 def _by_key(records: Records) -> dict[tuple[Any, ...], dict[str, Any]]:
     """The results by system, corpus, seed and test set, with None for what is missing."""
-    cells = records.cells.astype(object).where(records.cells.notna(), None)
+    cells = records.runs.astype(object).where(records.runs.notna(), None)
     found = {tuple(row[name] for name in KEY): row for row in cells.to_dict("records")}
-    measures = records.measures.astype(object).where(records.measures.notna(), None)
-    for row in measures.itertuples(index=False):
-        name = f"{row.measure} ({row.group})" if row.group else row.measure
+    metrics = records.metrics.astype(object).where(records.metrics.notna(), None)
+    for row in metrics.itertuples(index=False):
+        name = f"{row.metric} ({row.group})" if row.group else row.metric
         result = found[row.system, row.corpus, row.seed, row.test]
-        result[name] = row.value, row.low, row.high, row.units, row.signature
+        result[name] = row.value, row.ci_low, row.ci_high, row.units, row.signature
     return found
 
 

@@ -1,4 +1,4 @@
-"""The scores of a report as one frame: a row for each measure of a row of a table.
+"""The scores of a report as one frame: a row for each metric of a row of a table.
 
 With several seeds, values are means over them. Published numbers are rows, too.
 """
@@ -17,14 +17,14 @@ from bleuprint.report.published import literature
 from bleuprint.rules.letters import SCRIPTS
 from bleuprint.scoring.floor import MATCHED, reason_not_tested
 from bleuprint.scoring.human_agreement import agreement_text, human_agreement
-from bleuprint.scoring.measures import MEASURES
+from bleuprint.scoring.metrics import METRICS
 from bleuprint.scoring.significance import SIGNIFICANT
 
 # A system on a test set of a corpus.
 PLACE = ["system", "corpus", "test"]
 # What tables say of a system whose translations were not made here.
 EXTERNAL = "not trained here"
-_SCORE = [*PLACE, "measure", "group"]
+_SCORE = [*PLACE, "metric", "group"]
 _COSTS = [
     "parameters",
     "updates",
@@ -47,12 +47,12 @@ def score_frame(records: Records) -> pd.DataFrame:
         records: The records of its results.json.
 
     Returns:
-        A row for each system, corpus, test set, measure and group of lines, in the order of the
+        A row for each system, corpus, test set, metric and group of lines, in the order of the
         records, with these columns:
 
-        - `system`, `corpus`, `test`, `measure`, `group` as in the records; `task` and `row`, the
+        - `system`, `corpus`, `test`, `metric`, `group` as in the records; `task` and `row`, the
           name of the table and of its row (frame.task_names);
-        - `value`, the mean over seeds; `deviation`, their standard deviation, or `low` and `high`,
+        - `value`, the mean over seeds; `deviation`, their standard deviation, or `ci_low` and `ci_high`,
           the 95 % interval; `width`, the mean width of the intervals of all seeds; `units`, the
           number of lines, words or documents; `signature`;
         - `baseline`, the row that it is compared with; `difference` from it, `p` and `p_holm`,
@@ -69,13 +69,13 @@ def score_frame(records: Records) -> pd.DataFrame:
         - `published`, missing here: see with_published.
     """
     facts = _facts(records)
-    measures = _with_baselines(records.measures, facts)
-    grouped = measures.groupby(_SCORE, sort=False)
+    metrics = _with_baselines(records.metrics, facts)
+    grouped = metrics.groupby(_SCORE, sort=False)
     scores = grouped.agg(
         value=("value", "mean"),
         deviation=("value", "std"),
-        low=("low", "mean"),
-        high=("high", "mean"),
+        ci_low=("ci_low", "mean"),
+        ci_high=("ci_high", "mean"),
         width=("width", "mean"),
         units=("units", "first"),
         signature=("signature", "first"),
@@ -100,7 +100,7 @@ def with_published(records: Records, published: Sequence[Published]) -> pd.DataF
     `published` says where.
     """
     scores = score_frame(records)
-    numbers = literature.rows(records.cells, published)
+    numbers = literature.rows(records.runs, published)
     if numbers.empty:
         return scores
     tasks = dict(zip(scores.corpus, scores.task, strict=True))
@@ -131,14 +131,14 @@ def by_test_set(scores: pd.DataFrame) -> Iterator[tuple[str, str, pd.DataFrame]]
         yield place.task, place.test, scores[is_here]
 
 
-def of_measure(scores: pd.DataFrame, measure: str, group: str = "") -> pd.DataFrame:
-    """Return the scores in a measure, of all lines or of a group of them."""
-    return scores[(scores.measure == measure) & (scores.group == group)]
+def of_metric(scores: pd.DataFrame, metric: str, group: str = "") -> pd.DataFrame:
+    """Return the scores in a metric, of all lines or of a group of them."""
+    return scores[(scores.metric == metric) & (scores.group == group)]
 
 
 def bleu_rows(scores: pd.DataFrame) -> list[Any]:
     """Return the BLEU of each row of the tables, as named tuples with the columns of the frame."""
-    return list(of_measure(ours(scores), "bleu").itertuples(index=False))
+    return list(of_metric(ours(scores), "bleu").itertuples(index=False))
 
 
 def displayed_name(row: Any) -> str:
@@ -171,40 +171,40 @@ def floor_between(first: Any, second: Any) -> str:
     return reason_not_tested(int(second.lines), is_over_sentences, are_both_low)
 
 
-def agreement_scale(measure: str, signature: str) -> str:
-    """Return the name by which human_agreement.py knows a measure; COMET's models differ."""
-    return signature.split("|")[3] if measure == "comet" else MEASURES[measure].label
+def agreement_scale(metric: str, signature: str) -> str:
+    """Return the name by which human_agreement.py knows a metric; COMET's models differ."""
+    return signature.split("|")[3] if metric == "comet" else METRICS[metric].label
 
 
-def agreement(measure: str, signature: str, difference: float, target: str) -> float | None:
+def agreement(metric: str, signature: str, difference: float, target: str) -> float | None:
     """Return in how many per cent of such differences people prefer the better system.
 
     Returns:
-        None for a measure or COMET model without coefficients, and for symbols that are no
+        None for a metric or COMET model without coefficients, and for symbols that are no
         language.
     """
-    if target not in SCRIPTS or measure not in MEASURES:
+    if target not in SCRIPTS or metric not in METRICS:
         return None
-    return human_agreement(agreement_scale(measure, signature), difference)
+    return human_agreement(agreement_scale(metric, signature), difference)
 
 
 def _facts(records: Records) -> pd.DataFrame:
     """Return the facts of each system on each test set of a corpus."""
-    cells = records.cells
+    cells = records.runs
     grouped = cells.groupby(PLACE, sort=False)
     facts = grouped.agg(
         source=("source", "first"),
         target=("target", "first"),
-        external=("outside", "first"),
+        external=("external", "first"),
         lines=("lines", "first"),
         references_sha256=("references_sha256", "first"),
         seeds=("seed", "size"),
         first_seed=("seed", "first"),
     )
     facts = facts.join(_costs(cells))
-    # it is the same for all measures, and missing for those that are not tested
-    facts["baseline"] = records.measures.groupby(PLACE).baseline.first()
-    seeds_too_low = of_measure(records.measures, MATCHED).groupby(PLACE).size()
+    # it is the same for all metrics, and missing for those that are not tested
+    facts["baseline"] = records.metrics.groupby(PLACE).baseline.first()
+    seeds_too_low = of_metric(records.metrics, MATCHED).groupby(PLACE).size()
     facts["is_too_low"] = seeds_too_low.reindex(facts.index, fill_value=0) == facts.seeds
     facts["is_external"] = facts.external.notna()
     facts = facts.reset_index()
@@ -242,15 +242,15 @@ def _devices(cells: pd.DataFrame) -> str | None:
     return "; ".join(dict.fromkeys(shapes)) or None
 
 
-def _with_baselines(measures: pd.DataFrame, facts: pd.DataFrame) -> pd.DataFrame:
-    """Return the measures with their `delta` from the baseline of the same seed."""
-    measures = measures.drop(columns="baseline").merge(
+def _with_baselines(metrics: pd.DataFrame, facts: pd.DataFrame) -> pd.DataFrame:
+    """Return the metrics with their `delta` from the baseline of the same seed."""
+    metrics = metrics.drop(columns="baseline").merge(
         facts[[*PLACE, "task", "row", "baseline"]], on=PLACE, how="left"
     )
-    measures["standard_error"] = measures.standard_error.fillna(0.0)
-    place = ["task", "test", "baseline", "seed", "measure", "group"]
-    columns = ["task", "test", "row", "seed", "measure", "group", "value", "signature"]
-    of_baseline = measures[columns].rename(
+    metrics["standard_error"] = metrics.standard_error.fillna(0.0)
+    place = ["task", "test", "baseline", "seed", "metric", "group"]
+    columns = ["task", "test", "row", "seed", "metric", "group", "value", "signature"]
+    of_baseline = metrics[columns].rename(
         columns={
             "row": "baseline",
             "value": "baseline_value",
@@ -258,12 +258,12 @@ def _with_baselines(measures: pd.DataFrame, facts: pd.DataFrame) -> pd.DataFrame
         }
     )
     # the column is empty, and of another type, where no row has a baseline
-    measures["baseline"] = measures.baseline.astype(object)
+    metrics["baseline"] = metrics.baseline.astype(object)
     of_baseline["baseline"] = of_baseline.baseline.astype(object)
-    measures = measures.merge(of_baseline, on=place, how="left")
-    measures["width"] = measures.high - measures.low
-    measures["delta"] = measures.value - measures.baseline_value
-    return measures.drop(columns=["task", "row", "baseline"])
+    metrics = metrics.merge(of_baseline, on=place, how="left")
+    metrics["width"] = metrics.ci_high - metrics.ci_low
+    metrics["delta"] = metrics.value - metrics.baseline_value
+    return metrics.drop(columns=["task", "row", "baseline"])
 
 
 def _keep_what_applies(scores: pd.DataFrame) -> None:
@@ -271,7 +271,7 @@ def _keep_what_applies(scores: pd.DataFrame) -> None:
     is_over_seeds = (scores.seeds > 1) & ~scores.is_external
     has_deviation = is_over_seeds & (scores.group == "")
     scores.loc[~has_deviation, "deviation"] = nan
-    scores.loc[has_deviation, ["low", "high"]] = nan
+    scores.loc[has_deviation, ["ci_low", "ci_high"]] = nan
     scores.loc[~is_over_seeds, "difference_deviation"] = nan
     is_tested = scores.p.notna()
     is_comparable = scores.signature == scores.baseline_signature
@@ -287,7 +287,7 @@ def _add_texts(scores: pd.DataFrame) -> None:
     """Add the columns of texts, and the human agreement."""
     texts = []
     for score in scores.itertuples(index=False):
-        digits = MEASURES[score.measure].digits if score.measure in MEASURES else 1
+        digits = METRICS[score.metric].digits if score.metric in METRICS else 1
         mark = _mark(score)
         found = {
             "number": f"{score.value:.{digits}f}",
@@ -298,9 +298,9 @@ def _add_texts(scores: pd.DataFrame) -> None:
             "agreement_text": "",
         }
         if mark:
-            per_cent = agreement(score.measure, score.signature, score.difference, score.target)
+            per_cent = agreement(score.metric, score.signature, score.difference, score.target)
             if per_cent is not None:
-                scale = agreement_scale(score.measure, score.signature)
+                scale = agreement_scale(score.metric, score.signature)
                 found["agreement"] = per_cent
                 found["agreement_text"] = agreement_text(scale, per_cent)
         texts.append(found)
@@ -313,8 +313,8 @@ def _score_text(score: Any, digits: int) -> str:
     if pd.notna(score.deviation):
         digits = digits or 1
         return f"{score.value:.{digits}f} ± {score.deviation:.{digits}f}"
-    if pd.notna(score.low):
-        return f"{score.value:.{digits}f} [{score.low:.{digits}f}, {score.high:.{digits}f}]"
+    if pd.notna(score.ci_low):
+        return f"{score.value:.{digits}f} [{score.ci_low:.{digits}f}, {score.ci_high:.{digits}f}]"
     return f"{score.value:.{digits}f}"
 
 

@@ -1,6 +1,6 @@
 """Tables of the score frame: `table` for a test set, `pivot` for all of them, `costs` of trainings.
 
-Columns of scores follow from the measures that were measured; docs/contributing.md shows how to
+Columns of scores follow from the metrics that were measured; docs/contributing.md shows how to
 add one.
 """
 
@@ -15,7 +15,7 @@ from bleuprint.report.score_frame import (
     EXTERNAL,
     by_test_set,
     displayed_name,
-    of_measure,
+    of_metric,
     ours,
 )
 from bleuprint.report.table import EMPTY, Cell, Column, Row, Table, stacked
@@ -23,8 +23,8 @@ from bleuprint.runtime.counts import duration
 from bleuprint.scoring.bleu_variants import VARIANTS
 from bleuprint.scoring.breakdown import COUNT, COUNTS, LENGTH, LENGTHS, WORD_ACCURACY
 from bleuprint.scoring.human_agreement import AGREE
-from bleuprint.scoring.measures import FAULT_KEYS, MEASURES, SCORES
-from bleuprint.scoring.output_faults import ANY
+from bleuprint.scoring.metrics import ERROR_KEYS, METRICS, SCORES
+from bleuprint.scoring.output_errors import ANY
 from bleuprint.scoring.reference_loss import LOSSES
 
 DOCUMENT = "document"
@@ -117,7 +117,7 @@ class _Columns:
 
 def table(
     scores: pd.DataFrame,
-    measures: Sequence[str] = ("bleu",),
+    metrics: Sequence[str] = ("bleu",),
     costs: Sequence[Cost] = (FLOPS,),
     without_difference: Sequence[str] = (),
 ) -> Table:
@@ -127,22 +127,22 @@ def table(
         scores: Those of one test set, perhaps with published numbers (with_published). These are
             shown beside BLEU only, in a column for each way in which BLEU was counted; the systems
             are scored in the same way there.
-        measures: The columns; the best system of each is marked.
+        metrics: The columns; the best system of each is marked.
         costs: Further columns.
-        without_difference: The measures without columns of the difference from the baseline and of
+        without_difference: The metrics without columns of the difference from the baseline and of
             the human agreement.
     """
-    if "bleu" not in measures:
+    if "bleu" not in metrics:
         scores = ours(scores)
-    return _assembled(_columns(scores, measures, costs, without_difference), scores)
+    return _assembled(_columns(scores, metrics, costs, without_difference), scores)
 
 
 def by_test(
-    scores: pd.DataFrame, measures: Sequence[str] = ("bleu",), costs: Sequence[Cost] = (FLOPS,)
+    scores: pd.DataFrame, metrics: Sequence[str] = ("bleu",), costs: Sequence[Cost] = (FLOPS,)
 ) -> dict[str, Table]:
     """Return the `table` of each test set by the name of the task and the test set."""
     return {
-        f"{task}, {test}": table(of_test, measures, costs)
+        f"{task}, {test}": table(of_test, metrics, costs)
         for task, test, of_test in by_test_set(scores)
     }
 
@@ -164,11 +164,11 @@ def pivot(
     text: Callable[[Any], str],
     unit: str = "",
 ) -> Table | None:
-    """Return all test sets below each other, with a column for each measure and group of lines.
+    """Return all test sets below each other, with a column for each metric and group of lines.
 
     Args:
         scores: The score frame, perhaps with published numbers.
-        columns: By the head of each column its measure and group of lines.
+        columns: By the head of each column its metric and group of lines.
         text: What is shown of a row of the frame.
         unit: What is counted beside the name of a test set: lines, words, documents, or references,
             which are the lines that do not count.
@@ -181,8 +181,8 @@ def pivot(
     for task, test, of_test in by_test_set(scores):
         found = _Columns()
         size = {}
-        for head, (measure, group) in columns.items():
-            rows = list(of_measure(of_test, measure, group).itertuples(index=False))
+        for head, (metric, group) in columns.items():
+            rows = list(of_metric(of_test, metric, group).itertuples(index=False))
             if not rows:
                 continue
             column = Column(head)
@@ -213,13 +213,13 @@ def costs_table(scores: pd.DataFrame, costs: Sequence[Cost]) -> Table:
 
 def measured_scores(scores: pd.DataFrame) -> list[str]:
     """Return the scores that have a table: all that were measured."""
-    measured = set(scores.measure)
+    measured = set(scores.metric)
     return [key for key in SCORES if key in measured]
 
 
 def losses(scores: pd.DataFrame) -> Table | None:
     """Return loss and perplexity of the references, below those of published systems."""
-    columns = {measure.label: (measure.key, "") for measure in LOSSES}
+    columns = {metric.label: (metric.key, "") for metric in LOSSES}
     return pivot(scores, columns, shown_value)
 
 
@@ -238,19 +238,19 @@ def by_count(scores: pd.DataFrame) -> Table | None:
 
 def documents(scores: pd.DataFrame) -> Table | None:
     """Return scores by document; None if no test set says its documents."""
-    columns = {MEASURES[key].label: (key, DOCUMENT) for key in ("dbleu", *SCORES)}
+    columns = {METRICS[key].label: (key, DOCUMENT) for key in ("dbleu", *SCORES)}
     return pivot(scores, columns, marked_score, "documents")
 
 
-def faults(scores: pd.DataFrame) -> Table | None:
-    """Return the lines with each fault that occurs, and how many references have it."""
+def errors(scores: pd.DataFrame) -> Table | None:
+    """Return the lines with each error that occurs, and how many references have it."""
     columns = {}
-    for key in FAULT_KEYS:
-        of_fault = of_measure(scores, key)
-        # where a reference has the fault, its line does not count
-        occurs = ((of_fault.value > 0) | (of_fault.units < of_fault.lines)).any()
+    for key in ERROR_KEYS:
+        of_error = of_metric(scores, key)
+        # where a reference has the error, its line does not count
+        occurs = ((of_error.value > 0) | (of_error.units < of_error.lines)).any()
         if key == ANY or occurs:
-            columns[MEASURES[key].label] = (key, "")
+            columns[METRICS[key].label] = (key, "")
     return pivot(scores, columns, marked_score, "references")
 
 
@@ -264,18 +264,18 @@ def marked_score(row: Any) -> str:
     return f"{row.score}{row.mark}"
 
 
-def best_rows(scores: pd.DataFrame, measure: str, ordered_as: str | None = None) -> set[str]:
-    """Return the names of the rows of a test set with the best score in a measure.
+def best_rows(scores: pd.DataFrame, metric: str, ordered_as: str | None = None) -> set[str]:
+    """Return the names of the rows of a test set with the best score in a metric.
 
     Args:
         scores: Those of a test set that were computed here.
-        measure: The measure.
-        ordered_as: The measure that says whether lower is better, if it is another.
+        metric: The metric.
+        ordered_as: The metric that says whether lower is better, if it is another.
 
     Returns:
         Nothing where the floor lets none be compared, or where there is one row.
     """
-    rows = of_measure(scores, measure)
+    rows = of_metric(scores, metric)
     if len(rows) < 2:
         return set()
     systems = scores.drop_duplicates("row")
@@ -284,14 +284,14 @@ def best_rows(scores: pd.DataFrame, measure: str, ordered_as: str | None = None)
     compared = set(systems.row[systems.baseline.isin(systems.row)])
     if compared and compared <= untested:
         return set()
-    lower_is_better = MEASURES[ordered_as or measure].lower_is_better
+    lower_is_better = METRICS[ordered_as or metric].lower_is_better
     top = rows.value.min() if lower_is_better else rows.value.max()
     return set(rows.row[rows.value == top]) - untested
 
 
 def _columns(
     scores: pd.DataFrame,
-    measures: Sequence[str],
+    metrics: Sequence[str],
     costs: Sequence[Cost],
     without_difference: Sequence[str] = (),
 ) -> _Columns:
@@ -299,18 +299,18 @@ def _columns(
     found = _Columns()
     of_ours = ours(scores)
     published = scores[scores.published.notna()]
-    for measure in measures:
-        rows = of_measure(of_ours, measure)
+    for metric in metrics:
+        rows = of_metric(of_ours, metric)
         if rows.empty:  # COMET without a model
             continue
-        best = best_rows(of_ours, measure)
+        best = best_rows(of_ours, metric)
         cells = {row.row: Cell(row.score, row.value, row.row in best) for row in rows.itertuples()}
-        if measure == "bleu":
+        if metric == "bleu":
             cells |= _printed(published, "bleu")
             _add_variants(found, of_ours, published)
-        found.add(Column(MEASURES[measure].label), cells)
-        if measure not in without_difference:
-            _add_differences(found, rows, measure)
+        found.add(Column(METRICS[metric].label), cells)
+        if metric not in without_difference:
+            _add_differences(found, rows, metric)
     for cost in costs:
         places = of_ours.drop_duplicates("row")
         found.add(cost.column, {row.row: cost.cell(row) for row in places.itertuples()})
@@ -325,21 +325,21 @@ def _add_variants(found: _Columns, scores: pd.DataFrame, published: pd.DataFrame
 
     Systems are scored in the same way, but not in variants that are not computed here.
     """
-    for measure in published.measure.unique():
-        if measure == "bleu" or measure in FURTHER:
+    for metric in published.metric.unique():
+        if metric == "bleu" or metric in FURTHER:
             continue
-        best = best_rows(scores, measure, ordered_as="bleu")
+        best = best_rows(scores, metric, ordered_as="bleu")
         cells = {
             row.row: Cell(f"{row.value:.1f}", row.value, row.row in best)
-            for row in of_measure(scores, measure).itertuples()
+            for row in of_metric(scores, metric).itertuples()
         }
-        label = f"BLEU {measure}" if measure in VARIANTS else OTHERWISE_LABEL
-        found.add(Column(label), cells | _printed(published, measure))
+        label = f"BLEU {metric}" if metric in VARIANTS else OTHERWISE_LABEL
+        found.add(Column(label), cells | _printed(published, metric))
 
 
-def _add_differences(found: _Columns, rows: pd.DataFrame, measure: str) -> None:
+def _add_differences(found: _Columns, rows: pd.DataFrame, metric: str) -> None:
     """Add the columns of the difference from the baseline and of the human agreement."""
-    prefix = "" if measure == "bleu" else f"{MEASURES[measure].label} "
+    prefix = "" if metric == "bleu" else f"{METRICS[metric].label} "
     changed = rows[rows.difference.notna()]
     if len(changed):
         cells = {row.row: Cell(row.change, row.difference) for row in changed.itertuples()}
@@ -350,9 +350,9 @@ def _add_differences(found: _Columns, rows: pd.DataFrame, measure: str) -> None:
         found.add(Column(f"{prefix}{AGREE}"), cells)
 
 
-def _printed(published: pd.DataFrame, measure: str) -> dict[str, Cell]:
+def _printed(published: pd.DataFrame, metric: str) -> dict[str, Cell]:
     """Return the cells of published numbers, as printed."""
-    rows = of_measure(published, measure)
+    rows = of_metric(published, metric)
     return {row.row: Cell(row.score, row.value) for row in rows.itertuples()}
 
 
@@ -364,7 +364,7 @@ def _assembled(found: _Columns, scores: pd.DataFrame) -> Table:
     of_ours = ours(scores)
     for row in of_ours.drop_duplicates("row").itertuples():
         kinds[row.row] = "external" if row.is_external else ""
-    bleu = of_measure(of_ours, "bleu")
+    bleu = of_metric(of_ours, "bleu")
     changed = bleu[bleu.difference.notna()]
     for name in set(changed.baseline) - set(changed.row):
         kinds[name] = "baseline"

@@ -60,7 +60,7 @@ class Rule:
 
     @classmethod
     def name(cls) -> str:
-        """The rule's name in params.yaml and in ledgers."""
+        """The rule's name in params.yaml and in filtering statistics."""
         return re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", cls.__name__).lower()
 
     @classmethod

@@ -259,7 +259,7 @@ def _message(kind: Any, keys: Sequence[str | int], error: dict[str, Any]) -> str
         context["expected"] = named.replace("True", "true")
     match error["type"]:
         case "missing":
-            row = keys[:1] == ["cells"] and len(keys) <= 4  # not deep in a setting that it gives
+            row = keys[:1] == ["runs"] and len(keys) <= 4  # not deep in a setting that it gives
             like = "; `like: NAME` takes what is not given from the row NAME" if row else ""
             return f"the key {error['loc'][-1]!r} is missing{like}"
         case "unexpected_keyword_argument" | "extra_forbidden":

@@ -13,8 +13,8 @@ from sacrebleu.metrics.bleu import BLEU
 
 from bleuprint.dataset.subwords.vocabulary import SPECIALS, UNK
 from bleuprint.scoring.bleu import bleu_metric, is_scored_by_13a
-from bleuprint.scoring.measure import Measure, Texts
-from bleuprint.scoring.sacrebleu_measures import Sides, sacrebleu_measure
+from bleuprint.scoring.metric import Metric, Texts
+from bleuprint.scoring.sacrebleu_metrics import Sides, sacrebleu_metric
 from bleuprint.text.tokenizers import Tokenizer, tokenizer_for
 
 LOWERCASED, INTL, TOKENS, TOKENIZED = "lower-cased", "intl", "tokens", "tokenized"
@@ -81,8 +81,8 @@ def _split(texts: Texts) -> Sides | None:
     return [*map(split_compounds, sides[0])], [*map(split_compounds, sides[1])]
 
 
-def _variant(name: str, make: Callable[[Sequence[str], str], BLEU], **given: Any) -> Measure:
-    return sacrebleu_measure(name, name, make, resampled=False, kind="variant", **given)
+def _variant(name: str, make: Callable[[Sequence[str], str], BLEU], **given: Any) -> Metric:
+    return sacrebleu_metric(name, name, make, resampled=False, kind="variant", **given)
 
 
 def _bleu(lines: Sequence[str], _: str, lowercase: bool = False, tokenize: str = "none") -> BLEU:

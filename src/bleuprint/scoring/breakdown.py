@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 import numpy as np
 
 from bleuprint.scoring.bleu_variants import in_own_tokens
-from bleuprint.scoring.measure import Floats, Measure, Measured, Texts, figure
+from bleuprint.scoring.metric import Floats, Measured, Metric, Texts, figure
 
 # The upper bounds of all buckets but the last, and the buckets' names.
 _LENGTHS = (0, 10, 20, 30, 40, 50)
@@ -19,12 +19,12 @@ LENGTH, COUNT = "length", "count"
 WORD_ACCURACY = "word_accuracy"
 
 
-def by_length(measure: Measure, statistics: Floats, tokens: Sequence[int]) -> Iterator[Measured]:
-    """A measure by source length; empty buckets are left out."""
+def by_length(metric: Metric, statistics: Floats, tokens: Sequence[int]) -> Iterator[Measured]:
+    """A metric by source length; empty buckets are left out."""
     buckets = np.searchsorted(_LENGTHS, tokens)
     for bucket in np.unique(buckets):
         lines = statistics[buckets == bucket]
-        yield figure(measure.key, measure.of(lines), len(lines), f"{LENGTH} {LENGTHS[bucket]}")
+        yield figure(metric.key, metric.of(lines), len(lines), f"{LENGTH} {LENGTHS[bucket]}")
 
 
 def by_count(texts: Texts) -> Iterator[Measured]:

@@ -14,13 +14,13 @@ import numpy as np
 
 from bleuprint.config.comet import Comet
 from bleuprint.config.experiment import Settings
-from bleuprint.config.paths import Cell, folder
+from bleuprint.config.paths import Run, folder
 from bleuprint.corpus.test_sets import names_of_test_sets
 from bleuprint.runtime import environment
 from bleuprint.runtime.errors import UserError
 from bleuprint.runtime.files import read_bytes, sha256_of, write_json
 from bleuprint.scoring import comet_predict
-from bleuprint.scoring.comet_measure import COMET_MEASURE
+from bleuprint.scoring.comet_metric import COMET_METRIC
 from bleuprint.scoring.record import COMET, SetScores
 from bleuprint.scoring.significance import measured
 from bleuprint.text.parallel import TextFolder
@@ -38,17 +38,17 @@ _VARIABLES = {
 _Files = tuple[Path, Path, Path]
 
 
-def score_cell(
+def score_run(
     settings: Settings, system: str, corpus: str, seed: int, root: Path = Path()
 ) -> dict[str, SetScores]:
-    """Score a cell's translations of all test sets and write comet.json.
+    """Score a run's translations of all test sets and write comet.json.
 
     Raises UserError if params.yaml names no model, or if its folder or environment is not as named.
     """
     settings.check_scored(system, corpus, seed)
     entry = settings.corpus(corpus)
     texts = TextFolder(folder(corpus, "split", root), entry.source, entry.target)
-    results = root / Cell(system, corpus, seed).results
+    results = root / Run(system, corpus, seed).results
     external = settings.external_on(corpus).get(system)
     tests = list(external.translations) if external else names_of_test_sets(entry, texts)
     scores = _scores(settings, {test: _files(texts, test, results) for test in tests})
@@ -120,7 +120,7 @@ def _scores(settings: Settings, files: Mapping[str, _Files]) -> dict[str, SetSco
             "references": references,
             "hypotheses": hypotheses,
             "scored_with": model.sha256,
-            "measures": [measured(COMET_MEASURE, statistics, signature)],
+            "metrics": [measured(COMET_METRIC, statistics, signature)],
         }
     return scores
 

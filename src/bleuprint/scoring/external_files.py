@@ -3,10 +3,10 @@
 from collections.abc import Iterator
 from pathlib import Path
 
-from bleuprint.config.cells import scored_cells
 from bleuprint.config.experiment import Settings
 from bleuprint.config.external import TranslationFile, place_of_file
-from bleuprint.config.paths import Cell, folder
+from bleuprint.config.paths import Run, folder
+from bleuprint.config.runs import scored_runs
 from bleuprint.decoding.copied_translations import read_translations
 from bleuprint.runtime.counts import counted
 from bleuprint.scoring.file_warnings import file_warnings
@@ -21,7 +21,7 @@ def check_files(settings: Settings, root: Path = Path()) -> Iterator[str]:
     Raises:
         UserError: The stage translate would refuse a file.
     """
-    for cell in scored_cells(settings):
+    for cell in scored_runs(settings):
         system = settings.external_on(cell.corpus).get(cell.system)
         if system is None:
             continue
@@ -35,7 +35,7 @@ def check_files(settings: Settings, root: Path = Path()) -> Iterator[str]:
 
 
 def _problems(
-    settings: Settings, cell: Cell, test: str, file: TranslationFile, root: Path
+    settings: Settings, cell: Run, test: str, file: TranslationFile, root: Path
 ) -> Iterator[str]:
     """What is wrong with a file of translations of a test set."""
     translations = read_translations(file, cell, test, root)

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 
 from bleuprint.config.corpus import Corpus
 from bleuprint.corpus.text_notes import forms_on_purpose
-from bleuprint.scoring.measure import Measured, figure
+from bleuprint.scoring.metric import Measured, figure
 from bleuprint.text.text_form import FormCounter
 
 WARNING = "warning"

@@ -11,7 +11,7 @@ A difference is not tested in two cases:
 
 from collections.abc import Iterator
 
-from bleuprint.scoring.measure import Floats, Measured, figure
+from bleuprint.scoring.metric import Floats, Measured, figure
 
 # The smallest number of sentences, and of matched 4-grams, with which a difference is tested.
 SENTENCES = 100

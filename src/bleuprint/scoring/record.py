@@ -2,7 +2,7 @@
 
 from typing_extensions import TypedDict
 
-from bleuprint.scoring.measure import Measured
+from bleuprint.scoring.metric import Measured
 
 SCORES, COMET = "scores.json", "comet.json"
 
@@ -18,4 +18,4 @@ class SetScores(TypedDict):
     references: str
     hypotheses: str
     scored_with: str
-    measures: list[Measured]
+    metrics: list[Measured]

@@ -4,11 +4,11 @@ import math
 from collections.abc import Iterator, Sequence
 
 from bleuprint.decoding.translation_record import ReferenceLoss
-from bleuprint.scoring.measure import Measure, Measured, counted_elsewhere, figure
+from bleuprint.scoring.metric import Measured, Metric, counted_elsewhere, figure
 
 _FIGURES = ("loss", "Loss", 3), ("perplexity", "Perplexity", 2), ("word_perplexity", "Per word", 1)
 LOSSES = tuple(
-    Measure(
+    Metric(
         *(key, label, counted_elsewhere, lambda sums: sums[:, 0]),
         kind="figure",
         digits=digits,
@@ -18,7 +18,7 @@ LOSSES = tuple(
 )
 
 
-def loss_measures(loss: ReferenceLoss, references: Sequence[str]) -> Iterator[Measured]:
+def loss_metrics(loss: ReferenceLoss, references: Sequence[str]) -> Iterator[Measured]:
     """The cross-entropy of the references in nats per token, e to it, and the same per word.
 
     A word is what white space separates. The EOS of a reference counts as a token, and as a word.

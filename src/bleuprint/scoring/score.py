@@ -1,4 +1,4 @@
-"""The stage score: all measures of a cell's translations."""
+"""The stage score: all metrics of a run's translations."""
 
 from collections.abc import Collection, Iterator
 from dataclasses import replace
@@ -8,7 +8,7 @@ import numpy as np
 
 from bleuprint.config.corpus import Corpus
 from bleuprint.config.experiment import Settings
-from bleuprint.config.paths import Cell, folder
+from bleuprint.config.paths import Run, folder
 from bleuprint.corpus.test_sets import Description, names_of_test_sets, read_description
 from bleuprint.decoding.translation_record import TRANSLATION, ReferenceLoss, TranslationRecord
 from bleuprint.runtime.code import versions
@@ -17,39 +17,39 @@ from bleuprint.runtime.files import RERUN, sha256_of, write_json
 from bleuprint.scoring.breakdown import by_count, by_length
 from bleuprint.scoring.file_warnings import file_warnings
 from bleuprint.scoring.floor import below_floor
-from bleuprint.scoring.measure import Floats, Measure, Measured, Texts
-from bleuprint.scoring.measures import MEASURES
+from bleuprint.scoring.metric import Floats, Measured, Metric, Texts
+from bleuprint.scoring.metrics import METRICS
 from bleuprint.scoring.record import SCORES, SetScores
-from bleuprint.scoring.reference_loss import loss_measures
+from bleuprint.scoring.reference_loss import loss_metrics
 from bleuprint.scoring.significance import measured
 from bleuprint.text.parallel import TextFolder, read_lines, read_pairs
 
 
 def score_texts(texts: Texts, loss: ReferenceLoss | None = None) -> list[Measured]:
-    """Every measure of a test set: over its lines, by document, and by bucket."""
+    """Every metric of a test set: over its lines, by document, and by bucket."""
     found = list[Measured]()
-    for measure in MEASURES.values():
-        if (statistics := measure.count(texts)) is None:
+    for metric in METRICS.values():
+        if (statistics := metric.count(texts)) is None:
             continue
-        found += [measured(measure, statistics, measure.signature(texts))]
-        found += by_document(measure, statistics, texts)
-        if measure.key == "bleu":
-            found += by_length(measure, statistics, texts.described.source_tokens)
+        found += [measured(metric, statistics, metric.signature(texts))]
+        found += by_document(metric, statistics, texts)
+        if metric.key == "bleu":
+            found += by_length(metric, statistics, texts.described.source_tokens)
             found += below_floor(statistics)
-    return [*found, *by_count(texts), *(loss_measures(loss, texts.references) if loss else ())]
+    return [*found, *by_count(texts), *(loss_metrics(loss, texts.references) if loss else ())]
 
 
-def by_document(measure: Measure, statistics: Floats, texts: Texts) -> Iterator[Measured]:
+def by_document(metric: Metric, statistics: Floats, texts: Texts) -> Iterator[Measured]:
     """Yield a score with the interval of whole documents, whose lines are alike.
 
     It is about other documents of the same kind, where one by line is about other lines. A single
     document yields nothing: all its resamples are equal, and the interval would have no width.
     """
-    if measure.kind != "score" or measure.group or len(texts.documents) < 2:
+    if metric.kind != "score" or metric.group or len(texts.documents) < 2:
         return
     sums = np.stack([statistics[lines].sum(0) for lines in texts.documents])
-    of_documents = replace(measure, share=False)  # which have more than 0 or 1
-    yield measured(of_documents, sums, measure.signature(texts), "document")
+    of_documents = replace(metric, share=False)  # which have more than 0 or 1
+    yield measured(of_documents, sums, metric.signature(texts), "document")
 
 
 def score_files(
@@ -81,7 +81,7 @@ def score_files(
     expected, translated = zip(*read_pairs(references, hypotheses), strict=True)
     if len(described.source_tokens) != len(expected):
         raise UserError(
-            f"{references}: has {len(expected)} lines, but data/tests describes "
+            f"{references}: has {len(expected)} lines, but data/test_stats describes "
             f"{len(described.source_tokens)}; {RERUN}"
         )
     given = list(read_lines(sources))
@@ -89,11 +89,11 @@ def score_files(
         counts = f"has {len(given)} lines and {references} has {len(expected)}"
         raise UserError(f"{sources}: {counts}: not parallel; {RERUN}")
     texts = Texts(given, expected, translated, corpus, described, {*cut})
-    measures = score_texts(texts, loss)
+    metrics = score_texts(texts, loss)
     if file is not None:
         for warning in file_warnings(translated, given, expected, corpus):
             say(f"{file}: {warning['group']}", "note")
-            measures.append(warning)
+            metrics.append(warning)
     elif sha256_of(hypotheses) == sha256_of(references):  # which is rarely meant
         say(f"{hypotheses}: all translations are identical to the references", "note")
     return {
@@ -102,24 +102,24 @@ def score_files(
         "references": sha256_of(references),
         "hypotheses": sha256_of(hypotheses),
         "scored_with": versions(),
-        "measures": measures,
+        "metrics": metrics,
     }
 
 
-def score_cell(
+def score_run(
     settings: Settings, system: str, corpus: str, seed: int, root: Path = Path()
 ) -> dict[str, SetScores]:
-    """Score a cell's translations of all its test sets and write scores.json."""
+    """Score a run's translations of all its test sets and write scores.json."""
     settings.check_scored(system, corpus, seed)
     entry = settings.corpus(corpus)
     texts = TextFolder(folder(corpus, "split", root), entry.source, entry.target)
-    results = root / Cell(system, corpus, seed).results
+    results = root / Run(system, corpus, seed).results
     external = settings.external_on(corpus).get(system)
     record = None if external else TranslationRecord.read(results / TRANSLATION)
     tests = list(external.translations) if external else names_of_test_sets(entry, texts)
     scores = {}
     for test in tests:
-        described = read_description(folder(corpus, "tests", root), test)
+        described = read_description(folder(corpus, "test_stats", root), test)
         sources, references = texts.files(f"test.{test}")
         scores[test] = score_files(
             sources,

@@ -1,6 +1,6 @@
-"""Intervals and paired tests of all measures, as sacreBLEU's --paired-bs and --paired-ar.
+"""Intervals and paired tests of all metrics, as sacreBLEU's --paired-bs and --paired-ar.
 
-One set of resamples, and one of trials, serves every measure, so that their p-values are of the
+One set of resamples, and one of trials, serves every metric, so that their p-values are of the
 same lines. A test set is held in memory together with the samples: about 10 bytes a line for each
 of the 10,000 trials of approximate randomization.
 """
@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from bleuprint.scoring.measure import DIGITS, Floats, Measure, Measured, as_text, figure
+from bleuprint.scoring.metric import DIGITS, Floats, Measured, Metric, as_text, figure
 
 RESAMPLES = 1000
 SEED = 12345
@@ -30,7 +30,7 @@ class PairedTest:
     counts trials with a larger difference, not those with an equal one: for systems that differ in
     one or two lines, its p-value is too small. Of shares, equal ones count: with 0 or 1 a line most
     trials are equal to others. `standard_error` is the standard deviation of the resamples'
-    difference, in points of the measure.
+    difference, in points of the metric.
     """
 
     bootstrap: float
@@ -38,44 +38,44 @@ class PairedTest:
     standard_error: float
 
 
-def measured(measure: Measure, statistics: Floats, signature: str, group: str = "") -> Measured:
-    """The value of a measure. If it is tested, also its interval and the counts for the tests."""
-    units = int(statistics[:, 1].sum()) if measure.share else len(statistics)
-    found = figure(measure.key, measure.of(statistics), units, group or measure.group)
+def measured(metric: Metric, statistics: Floats, signature: str, group: str = "") -> Measured:
+    """The value of a metric. If it is tested, also its interval and the counts for the tests."""
+    units = int(statistics[:, 1].sum()) if metric.share else len(statistics)
+    found = figure(metric.key, metric.of(statistics), units, group or metric.group)
     found["signature"] = signature
-    if measure.kind in ("score", "fault"):
-        found["low"], found["high"] = interval(measure, statistics)
+    if metric.kind in ("score", "error"):
+        found["ci_low"], found["ci_high"] = interval(metric, statistics)
         found["statistics"] = as_text(statistics)
     return found
 
 
-def interval(measure: Measure, statistics: Floats) -> tuple[float, float]:
+def interval(metric: Metric, statistics: Floats) -> tuple[float, float]:
     """The 95 % interval of a value.
 
     As sacreBLEU has it: the mean of the resamples plus and minus half the distance of their
     percentiles, cut at the ends of the scale. Of a share by Wilson (1927), since all resamples of
-    lines without a fault are alike.
+    lines without an error are alike.
     """
-    if measure.share:
+    if metric.share:
         from scipy.stats import binomtest  # takes half a second to load
 
         found, of = statistics.sum(0)[:2].astype(int)
         ends = binomtest(found, max(of, 1)).proportion_ci(method="wilson")
-        low, high = measure.values(np.array([(end * of, of) for end in ends])).tolist()
+        low, high = metric.values(np.array([(end * of, of) for end in ends])).tolist()
         return round(low, DIGITS), round(high, DIGITS)
-    values = list(_resampled(measure, statistics, _resampled_counts(len(statistics), RESAMPLES)))
+    values = list(_resampled(metric, statistics, _resampled_counts(len(statistics), RESAMPLES)))
     if any(isinstance(each, np.float32) for each in values):  # 0 and 100 are of another type
         values = [np.float32(each) for each in values]
     ranked = sorted(values)
     cut = len(ranked) // 40
     middle, half = float(mean(ranked)), float(0.5 * (ranked[-1 - cut] - ranked[cut]))
-    if measure.single:
+    if metric.single:
         middle, half = round(middle, DIGITS), round(half, DIGITS)
     low, high = round(middle - half, DIGITS), round(middle + half, DIGITS)
-    return (max(0.0, low) if measure.single else low), min(measure.highest, high)
+    return (max(0.0, low) if metric.single else low), min(metric.highest, high)
 
 
-def paired_test(measure: Measure, first: Floats, second: Floats) -> PairedTest:
+def paired_test(metric: Metric, first: Floats, second: Floats) -> PairedTest:
     """The test of the second system's difference from the first, by their statistics.
 
     p is 1 where no sample has a difference, as of the same lines or of two scores of 0, of which
@@ -83,22 +83,22 @@ def paired_test(measure: Measure, first: Floats, second: Floats) -> PairedTest:
     and for a single line, whose samples are all the same.
     """
     counts = _resampled_counts(len(first), RESAMPLES)
-    one, other = (np.array(_resampled(measure, each, counts)) for each in (first, second))
+    one, other = (np.array(_resampled(metric, each, counts)) for each in (first, second))
     differences = other - one
     error = round(float(differences.std(ddof=1)), DIGITS)
     if len(first) == 1 or not differences.any():
         return PairedTest(1.0, 1.0, error)
-    difference = abs(measure.of(first) - measure.of(second))
-    sampled, swapped = np.abs(differences), _swapped(measure, first, second)
+    difference = abs(metric.of(first) - metric.of(second))
+    sampled, swapped = np.abs(differences), _swapped(metric, first, second)
     bootstrap = _p_value(sampled - sampled.mean() > difference)
-    randomization = _p_value(swapped >= difference if measure.share else swapped > difference)
+    randomization = _p_value(swapped >= difference if metric.share else swapped > difference)
     return PairedTest(bootstrap, randomization, error)
 
 
-def _resampled(measure: Measure, statistics: Floats, counts: Floats) -> Iterable[Any]:
+def _resampled(metric: Metric, statistics: Floats, counts: Floats) -> Iterable[Any]:
     """The value of each resample; `statistics`: a row for each line."""
     sums = counts @ statistics
-    return measure.value(sums.astype(np.float32) if measure.single else sums)
+    return metric.value(sums.astype(np.float32) if metric.single else sums)
 
 
 @lru_cache(maxsize=2)
@@ -115,11 +115,11 @@ def _trials(lines: int, trials: int) -> Floats:
     return generator.integers(2, size=(trials, lines), dtype=bool).astype(np.float64)
 
 
-def _swapped(measure: Measure, first: Floats, second: Floats) -> Floats:
+def _swapped(metric: Metric, first: Floats, second: Floats) -> Floats:
     """The size of the difference in each trial of randomization."""
     kept = _trials(len(first), TRIALS) @ (first - second)
     one, other = kept + second.sum(0), first.sum(0) - kept
-    return np.abs(measure.values(one) - measure.values(other))
+    return np.abs(metric.values(one) - metric.values(other))
 
 
 def _p_value(above: "np.ndarray[tuple[int], np.dtype[np.bool_]]") -> float:

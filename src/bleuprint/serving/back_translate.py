@@ -9,7 +9,7 @@ from random import Random
 
 from bleuprint.config import paths
 from bleuprint.config.experiment import Settings
-from bleuprint.config.paths import Cell
+from bleuprint.config.paths import Run
 from bleuprint.corpus.noise import noisy_sentence
 from bleuprint.decoding.sampling import Sampler
 from bleuprint.runtime.errors import UserError, say
@@ -23,7 +23,7 @@ def back_translate(settings: Settings, name: str) -> None:
     """Translate a text of params.yaml by its system; raises UserError if there is none."""
     made = settings.synthetic_text(name)
     corpus = settings.corpus(made.part_of)
-    cell = Cell(made.system, made.corpus, settings.seeds[0])
+    cell = Run(made.system, made.corpus, settings.seeds[0])
     decode = settings.system_on(made.system, made.corpus).decode
     seed = f"{settings.seeds[0]} {name}"
     sampler = Sampler(seed, made.sampling.top_k) if made.sampling else None

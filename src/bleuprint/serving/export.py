@@ -4,18 +4,18 @@ import dataclasses
 import shutil
 from pathlib import Path
 
-from bleuprint.cells.results import Results
 from bleuprint.config.experiment import Settings
-from bleuprint.config.paths import Cell, folder
+from bleuprint.config.paths import Run, folder
 from bleuprint.dataset.binarized import SEGMENTATION, BinaryCorpus
 from bleuprint.decoding.ctranslate2_convert import Precision, convert
 from bleuprint.model.weights import load_model
+from bleuprint.runs.results import Results
 from bleuprint.runtime.closure import Code
 from bleuprint.runtime.errors import UserError
 from bleuprint.runtime.files import sha256_of, whole_folder, write_json
 from bleuprint.runtime.html import environment
 from bleuprint.runtime.schema import dump
-from bleuprint.scoring.measures import MEASURES, SCORES
+from bleuprint.scoring.metrics import METRICS, SCORES
 from bleuprint.serving.known_words import KnownWords
 from bleuprint.tracking.hardware import text_libraries
 
@@ -23,7 +23,7 @@ _PACKAGE = Path(__file__).parents[1]
 _TEMPLATES = environment(Path(__file__).with_name("templates"), autoescape=False)
 
 
-def export(settings: Settings, cell: Cell, output: Path, precision: Precision) -> None:
+def export(settings: Settings, cell: Run, output: Path, precision: Precision) -> None:
     """Write README.md, model/ (CTranslate2's), translate.py, and what that needs, into a folder.
 
     Raises UserError if the folder exists, the system is an ensemble, or the model's shape is not
@@ -64,7 +64,7 @@ def export(settings: Settings, cell: Cell, output: Path, precision: Precision) -
         )
 
 
-def readme(settings: Settings, cell: Cell, precision: Precision, trained_on: str) -> str:
+def readme(settings: Settings, cell: Run, precision: Precision, trained_on: str) -> str:
     """How to use the folder, its license, the scores of the system and its provenance."""
     corpus = settings.corpus(cell.corpus)
     results = Results.find(settings, cell)
@@ -78,7 +78,7 @@ def readme(settings: Settings, cell: Cell, precision: Precision, trained_on: str
         scored_precision=settings.system_on(cell.system, cell.corpus).decode.precision,
         licenses={name: corpus.license_and_citation[name].license for name in sorted(used)},
         results=results,
-        labels={key: MEASURES[key].label for key in SCORES},
+        labels={key: METRICS[key].label for key in SCORES},
         scores=results.checked_scores()[0] if results else {},
         weights=sha256_of(cell.models / "averaged" / "model.safetensors"),
     )

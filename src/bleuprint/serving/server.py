@@ -29,7 +29,7 @@ from starlette.responses import HTMLResponse, JSONResponse, Response
 from starlette.routing import Route
 
 from bleuprint.config.experiment import Settings
-from bleuprint.config.paths import Cell
+from bleuprint.config.paths import Run
 from bleuprint.config.system import Decode
 from bleuprint.runtime.errors import UserError
 from bleuprint.runtime.schema import Count, build
@@ -52,9 +52,9 @@ _HEADERS = {
 
 
 def serve(
-    settings: Settings, cell: Cell, decode: Decode, port: int, direction: str | None = None
+    settings: Settings, cell: Run, decode: Decode, port: int, direction: str | None = None
 ) -> None:
-    """Serve a trained cell until SIGINT or SIGTERM ends the process, with status 0.
+    """Serve a trained run until SIGINT or SIGTERM ends the process, with status 0.
 
     Port 0 is any free one; prints the address once it answers. Raises UserError if the port is
     taken or not permitted.
@@ -187,7 +187,7 @@ async def _body(request: Request) -> bytes:
     return body
 
 
-def _page(translator: Translator, cell: Cell) -> tuple[str, str]:
+def _page(translator: Translator, cell: Run) -> tuple[str, str]:
     """The page, and the policy that lets a browser run only the script and style in it."""
     beam = translator.decode.beam
     template = attention_environment().get_template("serve.html.j2")

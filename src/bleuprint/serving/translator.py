@@ -14,7 +14,7 @@ import torch
 
 from bleuprint.config.directions import tag
 from bleuprint.config.experiment import Settings
-from bleuprint.config.paths import Cell, folder
+from bleuprint.config.paths import Run, folder
 from bleuprint.config.system import Decode
 from bleuprint.dataset.binarized import CORPUS, BinaryCorpus
 from bleuprint.dataset.subwords.vocabulary import EOS
@@ -105,12 +105,12 @@ class _Cleaned:
 
 def load_translator(
     settings: Settings,
-    cell: Cell,
+    cell: Run,
     decode: Decode,
     sampler: Sampler | None = None,
     direction: str | None = None,
 ) -> "Translator":
-    """The translator of a trained cell.
+    """The translator of a trained run.
 
     `direction`: of a corpus of several. Raises UserError if it has not this one, or needs one.
     """

@@ -105,7 +105,7 @@ def _interrupted(path: Path, run_count: int) -> UserError:
     return UserError(
         f"{path} is damaged: its migration to another MLflow did not end, and it holds {run_count} "
         f"{noun}. Put back your copy of it, or move it away: mv {path} {path}.damaged. Then run: "
-        "bleuprint record"
+        "bleuprint sync"
     )
 
 

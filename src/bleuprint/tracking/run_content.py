@@ -1,4 +1,4 @@
-"""The content of a cell's MLflow run, collected from the outputs of the cell's stages."""
+"""The content of a run's MLflow run, collected from the outputs of the run's stages."""
 
 import csv
 import hashlib
@@ -9,11 +9,11 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from bleuprint.cells.results import Results
-from bleuprint.config.paths import Cell
+from bleuprint.config.paths import Run
+from bleuprint.runs.results import Results
 from bleuprint.runtime.files import reading, sha256_of
-from bleuprint.scoring.measures import MEASURES
-from bleuprint.scoring.output_faults import ANY
+from bleuprint.scoring.metrics import METRICS
+from bleuprint.scoring.output_errors import ANY
 from bleuprint.scoring.record import SetScores
 from bleuprint.tracking import runs
 from bleuprint.tracking.datasets import datasets_of, may_be_copied
@@ -26,7 +26,7 @@ from bleuprint.training.history import Curves
 _COSTS = Path("reports", "costs.csv")
 # The metric that counts the lines with any output error. It is the only error count that a run
 # shows: all twelve of them would hide the scores in MLflow's comparisons.
-_FAULTY_LINES = "test_faulty_lines"
+_FAULTY_LINES = "test_lines_with_errors"
 
 
 @dataclass(frozen=True)
@@ -48,7 +48,7 @@ class Measured:
 
 @dataclass(frozen=True)
 class RunContent:
-    """The content of the run of a cell.
+    """The content of the run of a run.
 
     Attributes:
         description: The training, which identifies the run.
@@ -88,10 +88,10 @@ class RunContent:
 
 
 def content_of(results: Results, scores: Mapping[str, SetScores]) -> RunContent:
-    """Return the content of the run of a cell.
+    """Return the content of the run of a run.
 
     Args:
-        results: The outputs of the cell.
+        results: The outputs of the run.
         scores: The scores of these outputs by test set; empty if they have not been scored.
 
     Raises:
@@ -127,7 +127,7 @@ def content_of(results: Results, scores: Mapping[str, SetScores]) -> RunContent:
 
 
 def described(results: Results) -> Description:
-    """Return the description of a cell's training, which identifies the run of the cell."""
+    """Return the description of a run's training, which identifies the run of the run."""
     training = results.training
     datasets = datasets_of(results.cell.corpus, training.data)
     return Description.of(
@@ -136,7 +136,7 @@ def described(results: Results) -> Description:
 
 
 def metrics(corpus: str, scores: Mapping[str, SetScores]) -> dict[str, float]:
-    """Return the scores of a run as MLflow's metrics, MEASURE/CORPUS/TEST_SET.
+    """Return the scores of a run as MLflow's metrics, METRIC/CORPUS/TEST_SET.
 
     MLflow draws one chart per name. The names contain the corpus, because scores on different texts
     or in different languages cannot be compared.
@@ -147,17 +147,17 @@ def metrics(corpus: str, scores: Mapping[str, SetScores]) -> dict[str, float]:
     """
     values = {}
     for test_set, set_scores in scores.items():
-        for score in set_scores["measures"]:
-            measure = score["measure"]
+        for score in set_scores["metrics"]:
+            metric = score["metric"]
             # The score of the whole test set has an empty group. Other groups are parts of the test
             # set, or statistics by document.
             is_whole_set = score["group"] == ""
-            if not is_whole_set or measure not in MEASURES:
+            if not is_whole_set or metric not in METRICS:
                 continue
-            if measure == ANY:
+            if metric == ANY:
                 values[f"{_FAULTY_LINES}/{corpus}/{test_set}"] = score["value"]
-            elif MEASURES[measure].kind in ("score", "figure"):
-                values[f"{measure}/{corpus}/{test_set}"] = score["value"]
+            elif METRICS[metric].kind in ("score", "figure"):
+                values[f"{metric}/{corpus}/{test_set}"] = score["value"]
     return values
 
 
@@ -176,7 +176,7 @@ def _points(curves: Curves | None, seconds: float | None) -> tuple[Point, ...]:
     duration of the training, which ends with the last validation.
 
     Args:
-        curves: The learning curves; None if the cell has none.
+        curves: The learning curves; None if the run has none.
         seconds: The duration of the training in seconds. If it is not known, all points are at
             the start of the run.
     """
@@ -214,13 +214,13 @@ def _points_of_entry(
     return points
 
 
-def _measured(cell: Cell, training_sha256: str) -> Measured | None:
+def _measured(cell: Run, training_sha256: str) -> Measured | None:
     """Return the duration of a training, from this machine or else from reports/costs.csv.
 
     Args:
-        cell: The cell of the training.
+        cell: The run of the training.
         training_sha256: The fingerprint of the training. Measurements of an earlier training of
-            the same cell have another one and are ignored.
+            the same run have another one and are ignored.
     """
     timing = read_training(cell, training_sha256)
     if timing:

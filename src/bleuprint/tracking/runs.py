@@ -6,14 +6,14 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
-from bleuprint.config.cells import settings_sha256
 from bleuprint.config.experiment import Settings
-from bleuprint.config.paths import Cell
+from bleuprint.config.paths import Run
+from bleuprint.config.runs import settings_sha256
 from bleuprint.runtime.flatten import dotted
 from bleuprint.tracking.datasets import DatasetFacts
 
 if TYPE_CHECKING:
-    from mlflow.entities import Run
+    from mlflow.entities import Run as MlflowRun
     from mlflow.tracking import MlflowClient
 
 FINGERPRINT, COMMIT, FINISHED = "fingerprint", "mlflow.source.git.commit", "FINISHED"
@@ -36,14 +36,14 @@ class Point(NamedTuple):
 
 @dataclass(frozen=True)
 class Description:
-    """The training that a run shows: its experiment, cell, fingerprint, parameters and datasets.
+    """The training that a run shows: its experiment, run, fingerprint, parameters and datasets.
 
-    `settings`: the fingerprint of all settings of the cell, those of search included, since MLflow
+    `settings`: the fingerprint of all settings of the run, those of search included, since MLflow
     changes no parameter. `datasets`: the sets of its corpus, as far as they are on disk.
     """
 
     experiment: str
-    cell: Cell
+    cell: Run
     fingerprint: str
     params: Mapping[str, str]
     settings: str = ""
@@ -53,7 +53,7 @@ class Description:
     def of(
         cls,
         settings: Settings,
-        cell: Cell,
+        cell: Run,
         fingerprint: str,
         parameters: int,
         datasets: tuple[DatasetFacts, ...] = (),
@@ -93,8 +93,8 @@ class Description:
         )
 
 
-def _params(settings: Settings, cell: Cell, parameters: int) -> dict[str, str]:
-    """What params.yaml says of a cell: of its corpus all but where the files are."""
+def _params(settings: Settings, cell: Run, parameters: int) -> dict[str, str]:
+    """What params.yaml says of a run: of its corpus all but where the files are."""
     corpus, of_text = settings.corpus(cell.corpus), ("pairs", "pairs_seed", "tag", "repeat")
     taken: dict[str, dict[str, Any]] = {}
     for name, text in corpus.files.train.items():
@@ -114,7 +114,7 @@ def _params(settings: Settings, cell: Cell, parameters: int) -> dict[str, str]:
     return params | {f"corpus.{key}": value for key, value in of_corpus.items()}
 
 
-def find(client: "MlflowClient", experiment: str, tags: Mapping[str, str]) -> "Run | None":
+def find(client: "MlflowClient", experiment: str, tags: Mapping[str, str]) -> "MlflowRun | None":
     """The newest run with these tags in the experiment with this id."""
     query = " and ".join(f"tags.{name} = '{value}'" for name, value in tags.items())
     return next(iter(client.search_runs([experiment], query, max_results=1)), None)
@@ -126,13 +126,13 @@ def create(
     description: Description,
     tags: Mapping[str, str],
     seconds: float = 0.0,
-) -> "Run":
+) -> "MlflowRun":
     """A new run, begun `seconds` ago."""
     start = round(1000 * (time.time() - seconds))
     return client.create_run(experiment, start, {**description.tags, **tags}, description.name)
 
 
-def describe(client: "MlflowClient", run: "Run", description: Description) -> bool:
+def describe(client: "MlflowClient", run: "MlflowRun", description: Description) -> bool:
     """Add the parameters, datasets and description that a run lacks; return whether it did.
 
     A description stays as it is once there is one: people edit it.
@@ -145,7 +145,7 @@ def describe(client: "MlflowClient", run: "Run", description: Description) -> bo
     return added_params or added_datasets or added_note
 
 
-def _add_params(client: "MlflowClient", run: "Run", params: Mapping[str, str]) -> bool:
+def _add_params(client: "MlflowClient", run: "MlflowRun", params: Mapping[str, str]) -> bool:
     """Add the parameters that a run lacks; return whether there were any."""
     from mlflow.entities import Param
 
@@ -157,7 +157,9 @@ def _add_params(client: "MlflowClient", run: "Run", params: Mapping[str, str]) -
     return bool(missing)
 
 
-def _add_datasets(client: "MlflowClient", run: "Run", datasets: Iterable[DatasetFacts]) -> bool:
+def _add_datasets(
+    client: "MlflowClient", run: "MlflowRun", datasets: Iterable[DatasetFacts]
+) -> bool:
     """Add the datasets that a run lacks as its inputs; return whether there were any."""
     from mlflow.entities import Dataset, DatasetInput, InputTag
 
@@ -194,7 +196,7 @@ def commit_tags(commit: str | None) -> dict[str, str]:
 
 def complete(
     client: "MlflowClient",
-    run: "Run",
+    run: "MlflowRun",
     tags: Mapping[str, str],
     points: Sequence[Point],
     scores: Mapping[str, float],
@@ -219,7 +221,9 @@ def complete(
     return bool(new or new_tags)
 
 
-def logged_steps(client: "MlflowClient", run: "Run", names: Iterable[str]) -> dict[str, set[int]]:
+def logged_steps(
+    client: "MlflowClient", run: "MlflowRun", names: Iterable[str]
+) -> dict[str, set[int]]:
     """The updates at which each metric that the run has was logged."""
     return {
         name: {point.step for point in client.get_metric_history(run.info.run_id, name)}

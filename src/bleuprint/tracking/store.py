@@ -144,7 +144,7 @@ def reason(error: Exception) -> str:
         return (
             f"made by another MLflow (schema {found[1]}): install that one, or run 'mlflow db "
             "upgrade' on a copy of the database, or set MLFLOW_TRACKING_URI to another one, which "
-            "bleuprint record fills"
+            "bleuprint sync fills"
         )
     inner: BaseException | None = error
     while inner is not None:

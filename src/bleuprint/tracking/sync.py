@@ -18,10 +18,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import unquote, urlsplit
 
-from bleuprint.cells.results import Results
-from bleuprint.config.cells import cells_of
 from bleuprint.config.experiment import Settings
-from bleuprint.config.paths import Cell
+from bleuprint.config.paths import Run
+from bleuprint.config.runs import runs_of
+from bleuprint.runs.results import Results
 from bleuprint.runtime import environment
 from bleuprint.runtime.errors import UserError, one_line, say
 from bleuprint.runtime.locks import FileLock
@@ -33,7 +33,7 @@ from bleuprint.tracking.run_content import RunContent, content_of
 from bleuprint.tracking.runs import FINISHED, OUTPUTS
 
 if TYPE_CHECKING:
-    from mlflow.entities import Run
+    from mlflow.entities import Run as MlflowRun
     from mlflow.tracking import MlflowClient
 
 # The folder of a run's artifacts for translations, as in results/.
@@ -46,13 +46,13 @@ _LOCKED = 120
 
 @dataclass
 class Outcome:
-    """What became of a cell in MLflow.
+    """What became of a run in MLflow.
 
     `done` is "made" or "completed" if its run has changed. `problem` says what is not shown, and
-    why. `is_missing`: the cell has no results with the present settings.
+    why. `is_missing`: the run has no results with the present settings.
     """
 
-    cell: Cell
+    cell: Run
     done: str = ""
     problem: str = ""
     is_missing: bool = False
@@ -67,7 +67,7 @@ def sync(settings: Settings) -> Iterator[str]:
         settings: The settings of params.yaml.
 
     Yields:
-        A line for each run that changed, and for each cell whose results or scores are not shown.
+        A line for each run that changed, and for each run whose results or scores are not shown.
 
     Raises:
         UserError: If MLflow cannot be reached or used, or fails in any other way.
@@ -100,7 +100,7 @@ def update_or_note(settings: Settings) -> None:
         note_problems(log_results(settings))
     except Exception as error:
         why = one_line(str(error)) or type(error).__name__
-        say(f"MLflow does not show these results yet ({why}). Run: bleuprint record", "note")
+        say(f"MLflow does not show these results yet ({why}). Run: bleuprint sync", "note")
 
 
 def update_in_stage(settings: Settings) -> None:
@@ -123,14 +123,14 @@ def note_problems(outcomes: Sequence[Outcome]) -> None:
 
 
 def log_results(settings: Settings) -> list[Outcome]:
-    """Log the outputs of all cells to MLflow; return what became of each cell.
+    """Log the outputs of all runs to MLflow; return what became of each run.
 
     Raises:
         UserError: If MLflow cannot be reached or used.
     """
     outcomes = []
     found: list[tuple[Outcome, RunContent]] = []
-    for cell in cells_of(settings):
+    for cell in runs_of(settings):
         outcome = Outcome(cell)
         outcomes.append(outcome)
         try:
@@ -142,7 +142,7 @@ def log_results(settings: Settings) -> list[Outcome]:
             if problem:
                 outcome.problem = f"its scores are left out: {problem}"
             found.append((outcome, content_of(results, scores)))
-        except UserError as error:  # of a damaged file: the other cells are logged
+        except UserError as error:  # of a damaged file: the other runs are logged
             outcome.problem = f"its results are left out: {error}"
     contents = [content for _, content in found]
     if contents and not _are_shown(settings.experiment, contents):
@@ -205,7 +205,7 @@ def _log_run(
     client.set_tag(run.info.run_id, OUTPUTS, content.sha256)
 
 
-def _copy_hypotheses(client: "MlflowClient", run: "Run", hypotheses: Sequence[Path]) -> None:
+def _copy_hypotheses(client: "MlflowClient", run: "MlflowRun", hypotheses: Sequence[Path]) -> None:
     """Copy translations into a run's artifacts.
 
     MLflow records absolute paths. Of a project that was moved or removed since, the folder is not

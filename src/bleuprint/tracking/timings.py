@@ -9,7 +9,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from bleuprint.config.paths import Cell
+from bleuprint.config.paths import Run
 from bleuprint.runtime.files import read_object, write_json
 from bleuprint.runtime.schema import check_record, read_record
 
@@ -40,7 +40,7 @@ class Training:
     versions: str | None = None
 
 
-def read_training(cell: Cell, training_sha256: str, root: Path = Path()) -> Training | None:
+def read_training(cell: Run, training_sha256: str, root: Path = Path()) -> Training | None:
     """What was measured of the training with this fingerprint, if it was measured here."""
     path = root / train_file(cell, training_sha256)
     return read_record(Training, path, _REMEDY) if path.exists() else None
@@ -59,7 +59,7 @@ def read_seconds(path: Path) -> float | None:
     return check_record(float, seconds, path, _REMEDY, ["seconds"])
 
 
-def train_file(cell: Cell, training_sha256: str) -> Path:
+def train_file(cell: Run, training_sha256: str) -> Path:
     """The file of what was measured of a training."""
     return cell.timings / f"train-{training_sha256[:16]}.json"
 
@@ -70,12 +70,12 @@ def stage_file(command: Sequence[str]) -> Path:
     return Path("timings", "stages", f"{'@'.join((Path(script).stem, *arguments))}.json")
 
 
-def last_training_seconds(cell: Cell) -> float | None:
-    """The duration of the training of a cell that ended here last; None without any."""
+def last_training_seconds(cell: Run) -> float | None:
+    """The duration of the training of a run that ended here last; None without any."""
     return _last_seconds(cell.timings.glob("train-*.json"))
 
 
-def last_training_seconds_with_any_seed(cell: Cell) -> float | None:
+def last_training_seconds_with_any_seed(cell: Run) -> float | None:
     """The duration of a system's training on a corpus that ended here last, with any seed."""
     return _last_seconds(cell.timings.parent.glob("*/train-*.json"))
 

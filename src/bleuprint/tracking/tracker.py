@@ -1,7 +1,7 @@
 """Log a running training to MLflow from a thread; a failure never stops the training.
 
 The thread also imports MLflow (about three seconds). What cannot be logged is kept and tried again;
-`bleuprint record` logs what is lost in the end, but for how busy the machine was, which MLflow's
+`bleuprint sync` logs what is lost in the end, but for how busy the machine was, which MLflow's
 own monitor logs.
 """
 
@@ -19,7 +19,7 @@ from bleuprint.tracking import runs, store
 from bleuprint.tracking.runs import FINISHED, Description, Point
 
 if TYPE_CHECKING:
-    from mlflow.entities import Run
+    from mlflow.entities import Run as MlflowRun
     from mlflow.system_metrics.system_metrics_monitor import SystemMetricsMonitor
     from mlflow.tracking import MlflowClient
 
@@ -37,7 +37,7 @@ class Tracker:
         self._description = description
         self._unsent: list[Point] = []
         self._status, self._problem, self._done = "", "it did not answer in time", False
-        self._connection: tuple[MlflowClient, Run, dict[str, set[int]]] | None = None
+        self._connection: tuple[MlflowClient, MlflowRun, dict[str, set[int]]] | None = None
         self._monitor: SystemMetricsMonitor | None = None
         self._closed = threading.Event()
         self._thread = threading.Thread(target=self._serve, daemon=True)
@@ -54,7 +54,7 @@ class Tracker:
         self._thread.join(_FINISHED_WAIT if status == FINISHED else _FAILED_WAIT)
         if not self._done:
             lost = f"{len(self._unsent)} metrics and the end of {self._description.cell}"
-            why = f"({self._problem}): run bleuprint record after the training"
+            why = f"({self._problem}): run bleuprint sync after the training"
             _say(f"{lost} are not logged {why}")
 
     def _serve(self) -> None:
@@ -101,7 +101,7 @@ class Tracker:
         self._monitor = None
 
 
-def _connect(description: Description) -> "tuple[MlflowClient, Run, dict[str, set[int]]]":
+def _connect(description: Description) -> "tuple[MlflowClient, MlflowRun, dict[str, set[int]]]":
     """A client, the run of a training, continued or new, and the updates of its metrics."""
     client = store.client()
     experiment = store.experiment(client, description.experiment)
@@ -118,7 +118,7 @@ def _connect(description: Description) -> "tuple[MlflowClient, Run, dict[str, se
     return client, run, runs.logged_steps(client, run, names)
 
 
-def _monitor(run: "Run") -> "SystemMetricsMonitor | None":
+def _monitor(run: "MlflowRun") -> "SystemMetricsMonitor | None":
     """The started monitor of this machine, which logs to a run until the run ends; None if off."""
     from mlflow.environment_variables import MLFLOW_ENABLE_SYSTEM_METRICS_LOGGING
     from mlflow.system_metrics.system_metrics_monitor import SystemMetricsMonitor

@@ -1,4 +1,4 @@
-"""An observer of the trainer that prints progress, measures durations and logs to MLflow."""
+"""An observer of the trainer that prints progress, metrics durations and logs to MLflow."""
 
 import sys
 from functools import partial
@@ -58,10 +58,10 @@ class TrainingLog(Observer):
         point = {**point, **self.stopwatch.point()}
         self._tracker.log(state.update, {f"train/{name}": value for name, value in point.items()})
 
-    def validated(self, state: TrainState, measures: dict[str, float]) -> None:
+    def validated(self, state: TrainState, metrics: dict[str, float]) -> None:
         self.stopwatch.pause()
-        self._tracker.log(state.update, {f"valid/{name}": of for name, of in measures.items()})
-        shown = ", ".join(f"{name} {value:.3f}" for name, value in measures.items())
+        self._tracker.log(state.update, {f"valid/{name}": of for name, of in metrics.items()})
+        shown = ", ".join(f"{name} {value:.3f}" for name, value in metrics.items())
         cell = self._job.cell
         self.warned(f"{cell.system} {cell.corpus}, update {state.update}: validation {shown}")
 

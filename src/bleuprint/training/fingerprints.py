@@ -6,9 +6,9 @@ Without torch: `bleuprint plan` looks for a training that is finished under anot
 from dataclasses import dataclass
 from pathlib import Path
 
-from bleuprint.config.cells import training_settings_sha256
 from bleuprint.config.experiment import Settings
-from bleuprint.config.paths import Cell, folder
+from bleuprint.config.paths import Run, folder
+from bleuprint.config.runs import training_settings_sha256
 from bleuprint.config.system import System
 from bleuprint.dataset.binarized import BinaryCorpus
 from bleuprint.runtime import environment, fingerprint
@@ -19,14 +19,14 @@ from bleuprint.training.init_files import InitFiles, init_files
 
 @dataclass(frozen=True)
 class Job:
-    """One cell to train.
+    """One run to train.
 
     `corpus`: the folder of the binarized corpus; `texts`: the folder of the validation references;
     `code`: the fingerprint of the code that determines the result; `start`: the files of the first
     weights, None if these are random.
     """
 
-    cell: Cell
+    cell: Run
     system: System
     corpus: Path
     texts: Path
@@ -61,8 +61,8 @@ class Fingerprints:
         return {name: mark for name, mark in vars(self).items() if mark is not None}
 
 
-def job_of(cell: Cell, settings: Settings) -> Job:
-    """The training of a cell; raises UserError if there is no such cell."""
+def job_of(cell: Run, settings: Settings) -> Job:
+    """The training of a run; raises UserError if there is no such run."""
     system = settings.system_on(cell.system, cell.corpus)
     settings.check_seed(cell.seed)
     corpus, texts = (folder(cell.corpus, stage) for stage in ("binary", "split"))
@@ -72,11 +72,11 @@ def job_of(cell: Cell, settings: Settings) -> Job:
 
 
 def work_folder(job: Job, fingerprints: Fingerprints) -> Path:
-    """The folder of a training's checkpoints, named by its cell and the fingerprint of all that
+    """The folder of a training's checkpoints, named by its run and the fingerprint of all that
     decides it.
 
-    If another cell has the same training (a system that was renamed, a row that differs only in
-    averaging or decoding), it is that cell's folder, so that nothing is trained twice.
+    If another run has the same training (a system that was renamed, a row that differs only in
+    averaging or decoding), it is that run's folder, so that nothing is trained twice.
     """
     trainings, mark = environment.work() / "trainings", fingerprints.all[:16]
     own = trainings / ".".join((*map(str, job.cell), mark))

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from bleuprint.config import paths
-from bleuprint.config.paths import RESOLVED, Cell
+from bleuprint.config.paths import RESOLVED, Run
 from bleuprint.config.system import InitFrom
 from bleuprint.dataset.binarized import SEGMENTATION, BinaryCorpus
 from bleuprint.model.description import DESCRIPTION, ModelDescription
@@ -59,7 +59,7 @@ class InitFiles:
         raise UserError(f"{folder}: no vocabulary.* here is that of the {side} in {DESCRIPTION}")
 
 
-def copy_model(cell: Cell, output: Path) -> None:
+def copy_model(cell: Run, output: Path) -> None:
     """Write a folder with the averaged model of a training and its vocabularies: a start."""
     shutil.copytree(cell.models / "averaged", output)
     binary = BinaryCorpus(paths.folder(cell.corpus, "binary"))
@@ -67,8 +67,8 @@ def copy_model(cell: Cell, output: Path) -> None:
         shutil.copy(binary.folder / SEGMENTATION / f"vocabulary.{language}", output)
 
 
-def init_files(start: InitFrom, cell: Cell) -> InitFiles:
-    """The files of a cell's start; raises UserError if they are missing or not those expected."""
+def init_files(start: InitFrom, cell: Run) -> InitFiles:
+    """The files of a run's start; raises UserError if they are missing or not those expected."""
     own = paths.init_weights(cell.system) / str(cell.seed)
     folder = own if start.cell else environment.root() / str(start.folder)
     if not folder.is_dir():
@@ -107,7 +107,7 @@ def add_sums(cells: Mapping[str, Mapping[str, Any]], root: Path = Path()) -> Non
     """
     known: dict[str, str] = {}
     with suppress(UserError), reading(path := root / RESOLVED):  # it may have conflict markers
-        before = _from_folders(read_object(path, ("cells",))["cells"])
+        before = _from_folders(read_object(path, ("runs",))["runs"])
         known = {given["folder"]: given["sha256"] for _, given in before}
     for cell, given in _from_folders(cells):
         if given["folder"] in known and not (environment.root() / given["folder"]).exists():
@@ -116,12 +116,12 @@ def add_sums(cells: Mapping[str, Mapping[str, Any]], root: Path = Path()) -> Non
             given["sha256"] = sha256_of(init_files(InitFrom(**given), cell).weights)
 
 
-def _from_folders(cells: Mapping[str, Mapping[str, Any]]) -> Iterator[tuple[Cell, dict[str, Any]]]:
-    """The cells that start from a folder, and their `train.init_from`."""
+def _from_folders(cells: Mapping[str, Mapping[str, Any]]) -> Iterator[tuple[Run, dict[str, Any]]]:
+    """The runs that start from a folder, and their `train.init_from`."""
     for system, row in cells.items():
         for corpus, cell in row.items():
             if cell["train"] and "folder" in (given := cell["train"].get("init_from", {})):
-                yield Cell(system, corpus, 0), given
+                yield Run(system, corpus, 0), given
 
 
 def _check_sums(*files: Path) -> None:

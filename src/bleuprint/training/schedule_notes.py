@@ -70,7 +70,7 @@ def _update_limit(
     updates_limit = f"max_updates {max_updates or 0:,}"
     if train.max_epochs is None:
         return max_updates, updates_limit
-    path = paths.folder(corpus_name, "statistics", root) / paths.STATISTICS
+    path = paths.folder(corpus_name, "corpus_stats", root) / paths.STATISTICS
     try:
         statistics = CorpusStatistics.read(path)
         target = statistics.sets["train"][corpus.target]

@@ -71,7 +71,9 @@ def test_a_description_has_the_documents_if_they_are_known(tmp_path, monkeypatch
     raw = download(
         tmp_path, {"said": {"p": text(tmp_path, "s", {"a": 2, "b\n c": 1})}}, monkeypatch
     )
-    split, tokens, tests = (folder("c-en-de", s, tmp_path) for s in ("split", "tokens", "tests"))
+    split, tokens, tests = (
+        folder("c-en-de", s, tmp_path) for s in ("split", "tokens", "test_stats")
+    )
     for test in ("said", "unsaid"):
         for language in ("en", "de"):
             lines = (raw / f"test.said.{language}").read_text("utf-8").split("\n")[:-1]

@@ -21,8 +21,8 @@ pytestmark = pytest.mark.usefixtures("no_proxies")
 def download(folder, files, sample=None):
     raw = TextFolder(folder / "raw", "de", "en")
     place = Source(None, folder / "store", folder / "downloads.lock")
-    download_corpus("c", files, raw, folder / "ledger.json", place, sample)
-    return raw, json.loads((folder / "ledger.json").read_text())["sets"]
+    download_corpus("c", files, raw, folder / "filter_stats.json", place, sample)
+    return raw, json.loads((folder / "filter_stats.json").read_text())["sets"]
 
 
 def alone(text):
@@ -37,7 +37,7 @@ def refused(tmp_path, text):
     """The message; and nothing is left that looks finished."""
     with pytest.raises(UserError) as error:
         download(tmp_path, alone(text))
-    assert not (tmp_path / "raw").exists() and not (tmp_path / "ledger.json").exists()
+    assert not (tmp_path / "raw").exists() and not (tmp_path / "filter_stats.json").exists()
     assert "\n" not in str(error.value)
     return str(error.value)
 
@@ -124,7 +124,7 @@ def test_members_of_archives_are_read_in_their_formats(tmp_path, host):
 
 
 @pytest.mark.parametrize("wanted", [None, 1])
-def test_the_ledger_counts_a_pair_for_each_bead_of_documents(tmp_path, host, wanted):
+def test_the_filter_stats_counts_a_pair_for_each_bead_of_documents(tmp_path, host, wanted):
     german = b"Guten Tag, Frau Schmidt.\nBis bald!\n\nEin Satz.\n\nNur hier.\n\n"
     english = b"Good day, Mrs Schmidt. See you soon!\n\nA sentence.\n\n\n"
     files = [File(url=host.put("/x.de", german)), File(url=host.put("/x.en", english))]

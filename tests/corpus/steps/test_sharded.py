@@ -20,7 +20,7 @@ def before(tmp_path):
 
 def step(before, tmp_path, most):
     checks = (CHECKS["identical"](), CHECKS["ratio"](max=most))
-    return Filtering("m", before, tmp_path / "after", tmp_path / "ledger", checks, TOKENIZE)
+    return Filtering("m", before, tmp_path / "after", tmp_path / "filter_stats", checks, TOKENIZE)
 
 
 def test_a_shard_made_under_other_settings_is_not_gathered(tmp_path, before):

@@ -46,15 +46,17 @@ def settings(tmp_path):
 
 
 @pytest.mark.parametrize("corpus", ["own", "other"])
-@pytest.mark.parametrize(("stage", "before", "after", "ledger"), STAGES)
-def test_paths_are_those_of_the_corpus(settings, tmp_path, corpus, stage, before, after, ledger):
+@pytest.mark.parametrize(("stage", "before", "after", "filter_stats"), STAGES)
+def test_paths_are_those_of_the_corpus(
+    settings, tmp_path, corpus, stage, before, after, filter_stats
+):
     made = stage.of(corpus, settings.corpus(corpus), tmp_path)
     data = tmp_path / "data"
     assert made.corpus == corpus
     assert made.before.path == data / before.replace("CORPUS", corpus)
     assert made.before.languages == ("de", "no")
     assert made.output == data / after.replace("CORPUS", corpus)
-    assert made.ledger == data / "ledgers" / corpus / f"{ledger}.json"
+    assert made.filter_stats == data / "filter_stats" / corpus / f"{filter_stats}.json"
 
 
 @pytest.mark.parametrize("name", ["own", "other"])

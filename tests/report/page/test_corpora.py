@@ -1,4 +1,4 @@
-"""The page's section on data: ledgers and statistics as people read them."""
+"""The page's section on data: filtering statistics and statistics as people read them."""
 
 import json
 import shutil
@@ -31,8 +31,8 @@ def context(tree, tmp_path):
     return ReportContext(settings, records, shutil.copytree(root, tmp_path / "copy"))
 
 
-def change_ledger(context, stage, **train):
-    path = context.root / "data" / "ledgers" / "news-en-de" / f"{stage}.json"
+def change_filter_stats(context, stage, **train):
+    path = context.root / "data" / "filter_stats" / "news-en-de" / f"{stage}.json"
     content = json.loads(path.read_text())
     content["sets"]["train"] |= train
     path.write_text(json.dumps(content))
@@ -49,7 +49,7 @@ def test_the_funnel_goes_stage_by_stage(context):
 
 def test_what_is_drawn_for_other_sets_is_not_dropped(context):
     dropped = {"drawn_for_valid": 1_000, "drawn_for_test": 993, "held": 1}
-    change_ledger(context, "binarize", pairs_out=8_000, dropped=dropped)
+    change_filter_stats(context, "binarize", pairs_out=8_000, dropped=dropped)
     (first, *_) = rows_of(corpora(context))
     assert first[1:3] == ["10,000, 1,993 drawn for other sets", "8,000 (99.91 %)"]
 
@@ -64,7 +64,7 @@ def test_a_sample_shows_what_was_changed(context):
         sample("a\u0308", "\xe4"),  # what looks the same
         sample("x" * 200, "x" * 200),  # what was cut
     ]
-    change_ledger(context, "clean", samples={"clean_edit": samples})
+    change_filter_stats(context, "clean", samples={"clean_edit": samples})
     body = corpora(context).body
     first, second, third = body.split("<h4>clean: clean_edit</h4>")[1].split("<li>pair 1")[1:4]
     assert '>a<mark title="soft hyphen">U+00AD</mark>b' in first
@@ -79,7 +79,7 @@ def test_overlap_and_samples_are_told(context):
     sample = {"pair": 1234, "source": "<b>&\u202etxet", "target": "b"}
     changed = {**sample, "new_source": "<b>", "new_target": "b"}
     dropped = {"source_held_out": 12, "target_held_out": 3}
-    change_ledger(
+    change_filter_stats(
         context,
         "dedup",
         dropped=dropped,
@@ -107,9 +107,9 @@ def test_statistics_of_a_corpus(context):
 def test_parts_of_a_download_are_told_apart_and_counted(context):
     part = {"pairs_in": 7000, "pairs_out": 5000, "changed": {}, "dropped": {"metadata": 2000}}
     parts = {f"train.{name}": {**part, "samples": {}} for name in ("news", "talks")}
-    path = context.root / "data" / "ledgers" / "news-en-de" / "download.json"
-    ledger = {"stage": "download", "corpus": "news-en-de", "settings": "", "sets": parts}
-    path.write_text(json.dumps(ledger))
+    path = context.root / "data" / "filter_stats" / "news-en-de" / "download.json"
+    filter_stats = {"stage": "download", "corpus": "news-en-de", "settings": "", "sets": parts}
+    path.write_text(json.dumps(filter_stats))
     first, *rows = rows_of(corpora(context))
     assert [row for row in rows if row[0].startswith("download")] == [
         ["download", f"train.{name}", "metadata 2,000", "–", "7,000", "5,000"]

@@ -9,7 +9,7 @@ import pytest
 
 import result_rows
 import result_trees as trees
-from bleuprint.config.cells import cells_of
+from bleuprint.config.runs import runs_of
 from bleuprint.report.page.chart import line_styles
 from bleuprint.report.page.context import ReportContext
 from bleuprint.report.page.curves import curves, over_seeds, thinned
@@ -79,7 +79,7 @@ def test_a_line_is_the_mean_over_seeds_where_all_have_values() -> None:
 
 def test_several_seeds_have_a_line_and_a_band(tmp_path: Path) -> None:
     settings = trees.settings_in(tmp_path, corpora={"news-en-de": ("first",)}, seeds=(1, 2, 3))
-    cells = cells_of(settings)
+    cells = runs_of(settings)
     for cell in cells:
         write_json(tmp_path / cell.results / "curves.json", trees.curves_of(cell))
     rows = [result_rows.record(*cell[:2], "first", 20.0, seed=cell.seed) for cell in cells]

@@ -36,7 +36,7 @@ def page(text):
 
 
 def test_every_section_is_there_and_linked(page):
-    names = ["summary", "curves", "faults", "cost", "provenance"]
+    names = ["summary", "curves", "errors", "cost", "provenance"]
     assert [name for name in page.sections if name in names] == names
     links = [value for value in page.values("href") if value.startswith("#")]
     assert {link[1:] for link in links} <= set(page.ids)
@@ -57,7 +57,7 @@ def test_the_commands_are_those_that_were_tried(page, context):
     assert "git checkout" not in text and "make reproduce" in text
     scored = "sacrebleu data/split/news-en-de/test.first.de -i results/tiny/news-en-de/1/hypotheses"
     assert f"{scored}/test.first.de -m bleu -w 2 --tokenize 13a" in text
-    (commit,) = context.records.cells.commit.unique()
+    (commit,) = context.records.runs.commit.unique()
     assert f"at commit {commit}" in text
 
 
@@ -82,7 +82,7 @@ def test_what_comes_from_outside_is_escaped(context):
 def test_what_is_not_there_is_left_out(context, tmp_path):
     """Neither curves nor timings: a page of what the records hold."""
     shutil.copytree(context.root, tmp_path / "copy")
-    for cell in context.cells:
+    for cell in context.runs:
         (tmp_path / "copy" / cell.results / "curves.json").unlink()
     shutil.rmtree(tmp_path / "copy" / "timings")
     records = collect(context.settings, tmp_path / "copy")
@@ -94,7 +94,7 @@ def test_what_is_not_there_is_left_out(context, tmp_path):
 
 def test_a_damaged_curve_is_named(context, tmp_path):
     shutil.copytree(context.root, tmp_path / "copy")
-    path = tmp_path / "copy" / context.cells[1].results / "curves.json"
+    path = tmp_path / "copy" / context.runs[1].results / "curves.json"
     path.write_text('{"training": [{"update": 3}], "validation": []}')
     with pytest.raises(
         UserError, match=r"curves\.json is damaged: field training\.0\.tokens is missing"

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import result_trees as trees
-from bleuprint.config.paths import Cell
+from bleuprint.config.paths import Run
 from bleuprint.decoding.attention import KINDS, AttentionMap, SentenceAttention, write_attention
 from bleuprint.report.page import attention
 from bleuprint.report.page.context import ReportContext
@@ -25,7 +25,7 @@ def context(tmp_path_factory):
     settings = trees.settings_in(root, SYSTEMS, corpora, attention=True)
     trees.write_texts(root, settings)
     for system, errors in zip(SYSTEMS, (0.3, 0.0, 0.2), strict=True):
-        trees.write_cell(root, settings, Cell(system, "news-en-de", 1), errors)
+        trees.write_run(root, settings, Run(system, "news-en-de", 1), errors)
     return ReportContext(settings, collect(settings, root), root)
 
 
@@ -60,14 +60,14 @@ def test_without_maps_there_is_no_section(context, tmp_path):
     root = tmp_path / "tree"
     shutil.copytree(context.root, root)
     for system in SYSTEMS:
-        path = root / Cell(system, "news-en-de", 1).results / "hypotheses" / "attention.json"
+        path = root / Run(system, "news-en-de", 1).results / "hypotheses" / "attention.json"
         write_attention(path, {"first": [], "second": []})
     without_maps = ReportContext(context.settings, context.records, root)
     assert attention.attention(without_maps) is None
 
 
 def test_units_are_no_markup(context):
-    path = context.root / Cell("base", "news-en-de", 1).results / "hypotheses" / "attention.json"
+    path = context.root / Run("base", "news-en-de", 1).results / "hypotheses" / "attention.json"
     kept = path.read_bytes()
     maps = {
         kind: AttentionMap(HOSTILE, HOSTILE, np.full((1, 1, 4, 4), 0.25, np.float32))
@@ -85,6 +85,6 @@ def test_units_are_no_markup(context):
 def test_a_page_of_systems_without_attention_has_no_such_section(tmp_path):
     settings = trees.settings_in(tmp_path, ("base",), {"news-en-de": ("first",)})
     trees.write_texts(tmp_path, settings)
-    trees.write_cell(tmp_path, settings, Cell("base", "news-en-de", 1), 0.3)
+    trees.write_run(tmp_path, settings, Run("base", "news-en-de", 1), 0.3)
     context = ReportContext(settings, collect(settings, tmp_path), tmp_path)
     assert attention.attention(context) is None

@@ -17,7 +17,7 @@ TEST = "newstest2014"
 
 @pytest.fixture(scope="module")
 def tree(tmp_path_factory):
-    """Settings, and the folder where a page made by hand finds ledgers."""
+    """Settings, and the folder where a page made by hand finds filtering statistics."""
     root = tmp_path_factory.mktemp("tree")
     settings = trees.settings_in(root, ("base", "big", "odd"), {CORPUS: (TEST,)})
     trees.write_texts(root, settings)

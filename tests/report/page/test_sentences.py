@@ -8,13 +8,13 @@ import pytest
 
 import result_rows
 import result_trees as trees
-from bleuprint.config.paths import Cell
+from bleuprint.config.paths import Run
 from bleuprint.report.page import sentences
 from bleuprint.report.page.context import ReportContext
 from bleuprint.report.page.lines import SetLines, shown_systems
 from bleuprint.report.records import collect
 from bleuprint.report.score_frame import bleu_rows, score_frame
-from bleuprint.scoring.sacrebleu_measures import sentence_bleu
+from bleuprint.scoring.sacrebleu_metrics import sentence_bleu
 from bleuprint.text.parallel import read_lines
 
 # Markup, right to left, emoji, control characters, a very long word.
@@ -35,8 +35,8 @@ def hostile_tree(root):
         trees.write_lines(path, [*HOSTILE, *[*read_lines(path)][len(HOSTILE) :]])
     trees.describe(root, settings, "news-en-de")
     for system, errors in (("tiny", 0.3), ("small", 0.1)):
-        cell = Cell(system, "news-en-de", 1)
-        trees.write_cell(root, settings, cell, errors)
+        cell = Run(system, "news-en-de", 1)
+        trees.write_run(root, settings, cell, errors)
         lines = [*read_lines(root / cell.results / "hypotheses" / "test.first.de")]
         hostile = [*HOSTILE[::-1], *lines[len(HOSTILE) :]]
         trees.translate(root, settings, cell, "first", hostile)
@@ -72,7 +72,7 @@ def test_every_line_is_there_with_its_texts_and_scores(context):
         if number >= len(HOSTILE):
             assert texts[:2] == [sources[number], references[number]]
     for system in ("tiny", "small"):
-        path = context.root / Cell(system, "news-en-de", 1).results / "hypotheses"
+        path = context.root / Run(system, "news-en-de", 1).results / "hypotheses"
         lines = [*read_lines(path / "test.first.de")]
         bleu = sentence_bleu(lines, references, "de")
         for number, article in enumerate(found):

@@ -61,7 +61,7 @@ def test_the_better_system_has_a_cost():
     assert text.endswith(" Its own training takes 2 times the FLOPs.")
 
 
-def test_a_measure_that_contradicts_bleu_is_named():
+def test_a_metric_that_contradicts_bleu_is_named():
     base = record(CORPORA[0], "base", 20.0)
     (text,) = found(base, record(CORPORA[0], "big", 22.0, 0.001, chrf2=33.0))
     assert text.endswith(" Others say the opposite: chrF2 -7.0‡.")
@@ -104,7 +104,7 @@ def test_of_several_seeds_the_difference_is_of_systems(better, noise):
 
 
 def test_translations_made_elsewhere_are_no_trainings():
-    made = record("news-en-de", "online", 25.0, 0.001, outside="A service.")
+    made = record("news-en-de", "online", 25.0, 0.001, external="A service.")
     (text,) = found(record("news-en-de", "base", 20.0), made, deviations={REFERENCES: 9.0})
     assert text == (
         "news-en-de: online (not trained here) is 5.0 BLEU better than base in these two "
@@ -114,7 +114,7 @@ def test_translations_made_elsewhere_are_no_trainings():
 
 @pytest.fixture(scope="module")
 def tree(tmp_path_factory):
-    """Settings, and a folder with ledgers and statistics."""
+    """Settings, and a folder with filtering statistics and statistics."""
     root = tmp_path_factory.mktemp("tree")
     settings = trees.settings_in(root, ("base", "big"), {"news-en-de": ("first",)})
     trees.write_texts(root, settings)
@@ -138,7 +138,7 @@ def test_low_scores_and_few_lines_come_first(tree, bleu, lines, expected):
     assert [*found] == [*expected, "Few training pairs"]
 
 
-def test_pairs_faults_unseen_words_and_overlap_are_said(tree):
+def test_pairs_errors_unseen_words_and_overlap_are_said(tree):
     def more(context):
         context.kept["news-en-de"] = replace(context.kept["news-en-de"], left=10_000)
 
@@ -146,15 +146,17 @@ def test_pairs_faults_unseen_words_and_overlap_are_said(tree):
         return {("word_accuracy", "count 0"): result_rows.measured("word_accuracy", 0, units=words)}
 
     row = partial(record, "news-en-de", "base", 20.0)
-    found = warned(tree, row(**{"any fault": 100, "loop": 60, "numbers": 50}, measures=unseen(64)))
+    found = warned(
+        tree, row(**{"any error": 100, "repetition": 60, "numbers": 50}, metrics=unseen(64))
+    )
     assert found["Few training pairs"] == "9,993 of news-en-de"
-    assert found["Lines with faults (see what broke)"] == (
+    assert found["Lines with errors (see what broke)"] == (
         "10% of base on news-en-de, first, mostly loop"
     )
     assert found["Words of the references that the training text lacks"] == (
         "5% of news-en-de, first"
     )
-    assert not warned(tree, row(**{"any fault": 99}, measures=unseen(63)), change=more)
+    assert not warned(tree, row(**{"any error": 99}, metrics=unseen(63)), change=more)
     corpus = tree[0].corpora["news-en-de"]
     unsearched = replace(corpus, dedup=replace(corpus.dedup, decontaminate="none"))
     found = warned(tree, row(), change=more, corpora={"news-en-de": unsearched})
@@ -173,17 +175,17 @@ def test_pairs_faults_unseen_words_and_overlap_are_said(tree):
 )
 def test_of_many_places_six_are_named(tree, systems, end):
     rows = [
-        record("news-en-de", f"s{number}", 20.0, **{"any fault": 100, "loop": 60})
+        record("news-en-de", f"s{number}", 20.0, **{"any error": 100, "repetition": 60})
         for number in range(1, systems + 1)
     ]
-    places = warned(tree, *rows)["Lines with faults (see what broke)"].split("; ")
+    places = warned(tree, *rows)["Lines with errors (see what broke)"].split("; ")
     assert len(places) == systems
     assert places[5] == "10% of s6 on news-en-de, first, mostly loop"
     assert places[-1].endswith(end)
 
 
 def test_a_clone_without_data_counts_no_pairs(tree, tmp_path):
-    """It has the committed report and neither text nor ledgers."""
+    """It has the committed report and neither text nor filtering statistics."""
     rows = result_rows.frame(record("news-en-de", "base", 20.0))
     context = ReportContext(tree[0], rows, tmp_path)
     assert list(cautions(context)) == []
@@ -192,7 +194,7 @@ def test_a_clone_without_data_counts_no_pairs(tree, tmp_path):
 def test_misaligned_lines_and_overlaps_are_said(tree):
     misfits = {"train": (Misfit(10, 81, 1),), "test.first": (Misfit(1, 500, None),)}
     overlap = Overlap("first", "valid", 3, 200)
-    folder = tree[1] / "data" / "tests" / "news-en-de"
+    folder = tree[1] / "data" / "test_stats" / "news-en-de"
     SetFindings(misfits, (overlap,)).write(folder)
     try:
         found = warned(tree, record("news-en-de", "base", 20.0))

@@ -20,7 +20,7 @@ from bleuprint.corpus import phrasebook, toy_tasks
 from bleuprint.corpus.download.archive import open_member
 from bleuprint.corpus.download.fetch import Source, fetch
 from bleuprint.corpus.download.formats import read_text
-from bleuprint.corpus.steps.ledger import Ledger, SetCounts
+from bleuprint.corpus.steps.filter_stats import FilterStats, SetCounts
 from bleuprint.runtime import fingerprint
 from bleuprint.runtime.counts import counted
 from bleuprint.runtime.errors import UserError, say
@@ -40,7 +40,7 @@ def download_corpus(
     corpus: str,
     files: Files,
     raw: TextFolder,
-    ledger_path: Path,
+    filter_stats_path: Path,
     source: Source,
     sample: Sample | None = None,
 ) -> None:
@@ -52,7 +52,7 @@ def download_corpus(
     random order, and what is left out is counted as dropped by `sample`; what `pairs` in a text
     leaves out is, by `pairs`. With `repeat`, each copy counts.
     """
-    ledger = Ledger("download", corpus, fingerprint.of_settings(files))
+    filter_stats = FilterStats("download", corpus, fingerprint.of_settings(files))
     with whole_folder(raw.path) as partial:
         for name, parts in files.sets().items():
             readings = {
@@ -66,17 +66,20 @@ def download_corpus(
             }
             if readings or name == "train":  # a zero-shot direction has an empty one
                 if sample and name == "train":
-                    _write_sample(readings, raw.at(partial), ledger, sample)
+                    _write_sample(readings, raw.at(partial), filter_stats, sample)
                 else:
-                    _write_set(name, readings, raw.at(partial), ledger)
+                    _write_set(name, readings, raw.at(partial), filter_stats)
         source.record()
-        ledger.write(ledger_path)
+        filter_stats.write(filter_stats_path)
 
 
 def _write_sample(
-    readings: Mapping[str, "_Reading"], folder: TextFolder, ledger: Ledger, sample: Sample
+    readings: Mapping[str, "_Reading"],
+    folder: TextFolder,
+    filter_stats: FilterStats,
+    sample: Sample,
 ) -> None:
-    counts = ledger.open("train")
+    counts = filter_stats.open("train")
     copies = (each for each in readings.values() for _ in range(each.text.repeat or 1))
     pairs = chain.from_iterable(each.chosen(counts) for each in copies)
     with folder.writer("train") as writer:
@@ -86,12 +89,12 @@ def _write_sample(
 
 
 def _write_set(
-    name: str, readings: Mapping[str, "_Reading"], folder: TextFolder, ledger: Ledger
+    name: str, readings: Mapping[str, "_Reading"], folder: TextFolder, filter_stats: FilterStats
 ) -> None:
     ids: list[str] = []
     with folder.writer(name) as writer:
         for part, reading in readings.items():
-            counts, repeat = ledger.open(f"{name}.{part}"), reading.text.repeat or 1
+            counts, repeat = filter_stats.open(f"{name}.{part}"), reading.text.repeat or 1
             if reading.text.synthetic_side:  # copies are made later
                 (folder.path / part).mkdir()
                 with folder.at(folder.path / part).writer(name) as alone:

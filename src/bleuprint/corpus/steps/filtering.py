@@ -8,7 +8,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
-from bleuprint.corpus.steps.ledger import Ledger, SetCounts
+from bleuprint.corpus.steps.filter_stats import FilterStats, SetCounts
 from bleuprint.corpus.steps.shard import Shard
 from bleuprint.corpus.steps.sharded import Step
 from bleuprint.runtime.files import whole_folder, write_json
@@ -43,30 +43,30 @@ class FilterStep(Step):
     def filter_block(self, name: str, block: Block) -> FilteredBlock:
         """The pairs that are kept of a block of the set `name`."""
 
-    def write_held_out(self, after: TextFolder, ledger: Ledger, workers: int) -> None:  # noqa: ARG002
+    def write_held_out(self, after: TextFolder, filter_stats: FilterStats, workers: int) -> None:  # noqa: ARG002
         """Write validation and test sets: copies, unless a stage overrides this."""
-        copy_sets(self.before, after, self.before.held_out(), ledger)
+        copy_sets(self.before, after, self.before.held_out(), filter_stats)
 
     def process_shard(self, shard: Shard, part: Path, workers: int) -> None:
         """Write the pairs kept of a shard of train, and its counts."""
-        counts = self.new_ledger().open("train")
+        counts = self.new_filter_stats().open("train")
         blocks, pairs = self.shard_blocks(shard)
         self.filter_set("train", blocks, pairs, self.before.at(part), counts, workers)
         write_json(part / _COUNTS, vars(counts))
 
     def gather(self, parts: Sequence[Path], workers: int) -> None:
-        """Join the shards of train, and write the held-out sets and the ledger."""
-        ledger = self.new_ledger()
+        """Join the shards of train, and write the held-out sets and the filtering statistics."""
+        filter_stats = self.new_filter_stats()
         with whole_folder(self.output) as unfinished:
-            after, counts = self.before.at(unfinished), ledger.open("train")
+            after, counts = self.before.at(unfinished), filter_stats.open("train")
             for part in parts:
                 remedy = f"remove {part}, and run its shard again"
                 counts.add(read_record(SetCounts, part / _COUNTS, remedy))
             texts = zip(*(after.at(part).files("train") for part in parts), strict=True)
             for files, joined in zip(texts, after.files("train"), strict=True):
                 join_files(files, joined)
-            self.write_held_out(after, ledger, workers)
-            ledger.write(self.ledger)
+            self.write_held_out(after, filter_stats, workers)
+            filter_stats.write(self.filter_stats)
 
     def filter_set(
         self,
@@ -122,11 +122,13 @@ def join_files(files: Iterable[Path], joined: Path) -> None:
                 shutil.copyfileobj(file, out, 1 << 20)
 
 
-def copy_sets(before: TextFolder, after: TextFolder, names: Iterable[str], ledger: Ledger) -> None:
+def copy_sets(
+    before: TextFolder, after: TextFolder, names: Iterable[str], filter_stats: FilterStats
+) -> None:
     """Copy sets byte for byte, and count them; raises UserError if one is not parallel UTF-8."""
     for name in names:
         for old, new in zip(before.files(name), after.files(name), strict=True):
             shutil.copyfile(old, new)
-        counts = ledger.open(name)
+        counts = filter_stats.open(name)
         for block in after.blocks(name):
             counts.keep(len(block.pairs()))

@@ -14,7 +14,7 @@ from typing import ClassVar, Self
 
 from bleuprint.config import paths
 from bleuprint.config.corpus import Corpus
-from bleuprint.corpus.steps.ledger import Ledger, read_ledger
+from bleuprint.corpus.steps.filter_stats import FilterStats, read_filter_stats
 from bleuprint.corpus.steps.shard import Shard
 from bleuprint.runtime import fingerprint
 from bleuprint.runtime.errors import UserError
@@ -27,13 +27,13 @@ _MADE_OF = "made-of"
 
 @dataclass(frozen=True)
 class Step(ABC):
-    """One stage on one corpus: it reads the folder `before`, and writes `output` and `ledger`."""
+    """One stage on one corpus: it reads the folder `before`, and writes `output` and `filter_stats`."""
 
     stage: ClassVar[str]
     corpus: str
     before: TextFolder
     output: Path
-    ledger: Path
+    filter_stats: Path
 
     @classmethod
     @abstractmethod
@@ -65,10 +65,10 @@ class Step(ABC):
         kept = {n: v for n, v in values.items() if not isinstance(v, Path | TextFolder | None)}
         return fingerprint.of_settings(kept)
 
-    def new_ledger(self) -> Ledger:
-        """The stage's ledger, without sets."""
+    def new_filter_stats(self) -> FilterStats:
+        """The stage's filtering statistics, without sets."""
         names = self.rules, self.edit_names
-        return Ledger(self.stage, self.corpus, self.settings_sha256, *names)
+        return FilterStats(self.stage, self.corpus, self.settings_sha256, *names)
 
     def shard_blocks(self, shard: Shard) -> tuple[Iterator[Block], int]:
         """The blocks of a shard of train, and its number of pairs."""
@@ -115,12 +115,19 @@ def run_and_print(step: Step, shards: Path, work: Shard | int | None, workers: i
     """Run a step, and print what each rule did to train unless `work` is one shard."""
     run_step(step, shards, work, workers)
     if not isinstance(work, Shard):
-        print(f"{step.stage} {step.corpus}: {read_ledger(step.ledger)['train'].summary}")
+        print(
+            f"{step.stage} {step.corpus}: {read_filter_stats(step.filter_stats)['train'].summary}"
+        )
 
 
 def step_files(
     name: str, corpus: Corpus, before: str, after: str, root: Path, stage: str = ""
 ) -> tuple[str, TextFolder, Path, Path]:
-    """The corpus of a step, its input, its output and its ledger; `stage` is `after` if empty."""
+    """The corpus of a step, its input, its output and its filtering statistics; `stage` is `after` if empty."""
     text = TextFolder(paths.folder(name, before, root), corpus.source, corpus.target)
-    return name, text, paths.folder(name, after, root), paths.ledger(name, stage or after, root)
+    return (
+        name,
+        text,
+        paths.folder(name, after, root),
+        paths.filter_stats(name, stage or after, root),
+    )

@@ -7,7 +7,7 @@ import pandas as pd
 from jinja2.utils import htmlsafe_json_dumps
 from markupsafe import Markup
 
-from bleuprint.config.paths import Cell
+from bleuprint.config.paths import Run
 from bleuprint.decoding.attention import ATTENTION, SentenceAttention, read_attention
 from bleuprint.report.page.context import ReportContext
 from bleuprint.report.page.section import Section
@@ -28,7 +28,7 @@ def attention(context: ReportContext) -> Section | None:
     for row in sorted(context.rows, key=lambda row: pd.notna(row.difference)):
         if not _has_attention(context, row):
             continue
-        cell = Cell(row.system, row.corpus, context.settings.seeds[0])
+        cell = Run(row.system, row.corpus, context.settings.seeds[0])
         path = context.root / cell.results / "hypotheses" / ATTENTION
         for sentence in read_attention(path, row.test):
             place = f"{row.corpus}, test set {row.test}, line {sentence.line}"

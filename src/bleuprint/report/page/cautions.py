@@ -11,11 +11,11 @@ from bleuprint.corpus.set_findings import SetFindings
 from bleuprint.report.notes import early_ends, file_warning_notes
 from bleuprint.report.page.context import ReportContext
 from bleuprint.report.page.findings import Finding
-from bleuprint.report.score_frame import bleu_rows, by_test_set, of_measure
+from bleuprint.report.score_frame import bleu_rows, by_test_set, of_metric
 from bleuprint.runtime.errors import UserError
 from bleuprint.scoring.breakdown import COUNT, WORD_ACCURACY
-from bleuprint.scoring.measures import FAULT_KEYS, MEASURES
-from bleuprint.scoring.output_faults import ANY
+from bleuprint.scoring.metrics import ERROR_KEYS, METRICS
+from bleuprint.scoring.output_errors import ANY
 
 # Thresholds: BLEU, training pairs and test lines below which, and shares of faulty lines and of
 # unseen words from which, the page warns.
@@ -36,7 +36,9 @@ def cautions(context: ReportContext) -> Iterator[Finding]:
         lines[name] = int(rows[0].lines)
         unseen[name] = _unseen(scores[scores.row == rows[0].row])
     corpora = context.settings.corpora.items()
-    in_sets = {name: SetFindings.read(folder(name, "tests", context.root)) for name, _ in corpora}
+    in_sets = {
+        name: SetFindings.read(folder(name, "test_stats", context.root)) for name, _ in corpora
+    }
     found = {
         "Lines that do not fit their translations: these scores measure the misalignment, too": [
             f"{name}, {set_name}: {described(misfits)}"
@@ -54,7 +56,7 @@ def cautions(context: ReportContext) -> Iterator[Finding]:
         ],
         "Trainings that may have ended too early": [
             f"{cell.system} on {cell.corpus}, seed {cell.seed}, {early_end}; {early_end.warning}"
-            for cell, early_end in early_ends(context.records.cells, context.root).items()
+            for cell, early_end in early_ends(context.records.runs, context.root).items()
             if early_end.warning
         ],
         "Generated text: high scores here say nothing about real text": [
@@ -67,7 +69,7 @@ def cautions(context: ReportContext) -> Iterator[Finding]:
             f"{count:,} of {name}" for name, count in lines.items() if count < LINES
         ],
         "Few training pairs: which system is better may change with more": _few_pairs(context),
-        "Lines with faults (see what broke)": list(_faulty(context)),
+        "Lines with errors (see what broke)": list(_faulty(context)),
         "Words of the references that the training text lacks": [
             f"{share:.0%} of {name}" for name, share in unseen.items() if share >= UNSEEN
         ],
@@ -95,22 +97,22 @@ def _generated(files: Files) -> bool:
 
 
 def _faulty(context: ReportContext) -> Iterator[str]:
-    """Yield the rows with many faulty lines, and their most frequent fault."""
+    """Yield the rows with many faulty lines, and their most frequent error."""
     for row in context.rows:
         of_row = context.scores[context.scores.row == row.row]
         of_row = of_row[(of_row.corpus == row.corpus) & (of_row.test == row.test)]
         counts = {}
-        for fault in FAULT_KEYS:
-            for found in of_measure(of_row, fault).itertuples():
-                counts[fault] = found.value
+        for error in ERROR_KEYS:
+            for found in of_metric(of_row, error).itertuples():
+                counts[error] = found.value
         share = counts.pop(ANY, 0.0) / row.lines
         if share >= FAULTY:
-            most = MEASURES[max(counts, key=counts.__getitem__)].label
+            most = METRICS[max(counts, key=counts.__getitem__)].label
             yield f"{share:.0%} of {row.system} on {row.corpus}, {row.test}, mostly {most}"
 
 
 def _unseen(scores: pd.DataFrame) -> float:
     """Return the share of the references' words that the training text lacks."""
-    words = scores[scores.measure == WORD_ACCURACY]
+    words = scores[scores.metric == WORD_ACCURACY]
     unseen = words[words.group == f"{COUNT} 0"]
     return float(unseen.units.sum() / max(1, words.units.sum()))

@@ -8,8 +8,8 @@ from typing import Any
 import pandas as pd
 
 from bleuprint.config.experiment import Settings
-from bleuprint.config.paths import Cell
-from bleuprint.report.frame import Records, cells_in
+from bleuprint.config.paths import Run
+from bleuprint.report.frame import Records, runs_in
 from bleuprint.report.page.funnel import Kept, kept
 from bleuprint.report.score_frame import bleu_rows, score_frame
 from bleuprint.training.history import Curves
@@ -34,9 +34,9 @@ class ReportContext:
         return bleu_rows(self.scores)
 
     @cached_property
-    def cells(self) -> list[Cell]:
+    def runs(self) -> list[Run]:
         """Each training once, in the order of the records."""
-        return cells_in(self.records.cells)
+        return runs_in(self.records.runs)
 
     @property
     def several(self) -> bool:
@@ -49,7 +49,7 @@ class ReportContext:
         return {name: kept(name, self.root) for name in self.settings.corpora}
 
     @cached_property
-    def curves(self) -> dict[Cell, Curves]:
+    def curves(self) -> dict[Run, Curves]:
         """The curves of each training that has any."""
-        read = {cell: Curves.read(self.root / cell.results / "curves.json") for cell in self.cells}
+        read = {cell: Curves.read(self.root / cell.results / "curves.json") for cell in self.runs}
         return {cell: curves for cell, curves in read.items() if curves}

@@ -6,7 +6,7 @@ from functools import partial
 from markupsafe import Markup
 
 from bleuprint.config.paths import STATISTICS, folder
-from bleuprint.corpus.steps.ledger import SAMPLE_CHARACTERS
+from bleuprint.corpus.steps.filter_stats import SAMPLE_CHARACTERS
 from bleuprint.dataset.statistics import CorpusStatistics
 from bleuprint.report.page.context import ReportContext
 from bleuprint.report.page.funnel import funnel, training_counts
@@ -21,7 +21,7 @@ def corpora(context: ReportContext) -> Section:
         "corpora": names,
         "pairs": context.kept,
         "statistics": {
-            name: CorpusStatistics.read(folder(name, "statistics", context.root) / STATISTICS)
+            name: CorpusStatistics.read(folder(name, "corpus_stats", context.root) / STATISTICS)
             for name in names
         },
         "stages": stacked(parted(funnel(names, context.root), "Corpus")),

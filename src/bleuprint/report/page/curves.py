@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 from markupsafe import Markup
 
-from bleuprint.config.paths import Cell
+from bleuprint.config.paths import Run
 from bleuprint.report.page.chart import chart, legend, line_styles
 from bleuprint.report.page.context import ReportContext
 from bleuprint.report.page.section import Section
@@ -46,7 +46,7 @@ def curves(context: ReportContext) -> Section | None:
 
 
 def _charts(
-    systems: Sequence[str], number: int, corpus: str, curves: Mapping[Cell, Curves]
+    systems: Sequence[str], number: int, corpus: str, curves: Mapping[Run, Curves]
 ) -> Iterator[tuple[Markup, str]]:
     """The charts of a corpus with their captions; none of a quantity without points."""
     for place, (title, axis, points_of, field) in enumerate(_QUANTITIES):

@@ -7,14 +7,14 @@ from bleuprint.report.page.context import ReportContext
 from bleuprint.report.page.corpora import corpora
 from bleuprint.report.page.curves import curves
 from bleuprint.report.page.provenance import provenance
-from bleuprint.report.page.scores import cost, faults
+from bleuprint.report.page.scores import cost, errors
 from bleuprint.report.page.section import TEMPLATES, Section
 from bleuprint.report.page.sentences import sentences
 from bleuprint.report.page.summary import summary
 
 # The sections in the order of the page; None is a section without content.
 SECTIONS: tuple[Callable[[ReportContext], Section | None], ...] = (
-    *(summary, curves, faults, sentences),
+    *(summary, curves, errors, sentences),
     *(attention, corpora, cost, provenance),
 )
 

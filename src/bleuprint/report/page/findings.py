@@ -15,15 +15,15 @@ from bleuprint.report.score_frame import (
     by_test_set,
     displayed_name,
     is_significant,
-    of_measure,
+    of_metric,
     signed,
 )
 from bleuprint.scoring.floor import MATCHES, SENTENCES, TOO_FEW
-from bleuprint.scoring.measures import MEASURES
+from bleuprint.scoring.metrics import METRICS
 
 # Standard errors to each side of a 95 % interval.
 _Z = 1.96
-# Measures that may contradict BLEU.
+# Metrics that may contradict BLEU.
 _OTHERS = ("chrf2", "comet")
 
 
@@ -136,13 +136,13 @@ def _cost(best: Any, baseline: Any) -> str:
 
 
 def _against(name: str, scores: pd.DataFrame) -> str:
-    """Return the measures by which the baseline is significantly better than the row `name`."""
+    """Return the metrics by which the baseline is significantly better than the row `name`."""
     worse = []
-    for measure in _OTHERS:
-        for row in of_measure(scores[scores.row == name], measure).itertuples():
+    for metric in _OTHERS:
+        for row in of_metric(scores[scores.row == name], metric).itertuples():
             if is_significant(row.difference, row.p) and row.difference < 0:
                 difference = signed(row.difference, True)
-                worse.append(f"{MEASURES[measure].label} {difference}{row.mark}")
+                worse.append(f"{METRICS[metric].label} {difference}{row.mark}")
     return f" Others say the opposite: {', '.join(worse)}." if worse else ""
 
 

@@ -1,11 +1,11 @@
-"""The training pairs that each stage dropped, from the ledgers."""
+"""The training pairs that each stage dropped, from the filtering statistics."""
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from bleuprint.corpus.steps.ledger import STAGES, SetCounts, read_ledgers
+from bleuprint.corpus.steps.filter_stats import STAGES, SetCounts, filter_stats_by_stage
 from bleuprint.report.table import NONE, Table, table_of
 
 # Reasons why a pair is not trained on although no rule dropped it.
@@ -40,7 +40,7 @@ def training_counts(corpus: str, root: Path) -> Iterator[tuple[str, str, SetCoun
 
     It is downloaded in parts, the sets train.NAME.
     """
-    for stage, sets in read_ledgers(corpus, root).items():
+    for stage, sets in filter_stats_by_stage(corpus, root).items():
         for name, counts in sets.items():
             if name == "train" or name.startswith("train."):
                 yield stage, name, counts
@@ -58,7 +58,7 @@ def kept(corpus: str, root: Path) -> Kept:
 
 
 def funnel(corpora: Iterable[str], root: Path) -> Table:
-    """The training pairs of each corpus stage by stage, from the ledgers; idle stages left out."""
+    """The training pairs of each corpus stage by stage, from the filtering statistics; idle stages left out."""
     rows = [
         (
             *(corpus, stage, name, _counts(counts.dropped), _counts(counts.changed)),

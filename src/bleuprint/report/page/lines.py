@@ -7,11 +7,11 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from bleuprint.cells.results import Results
-from bleuprint.config.paths import Cell
+from bleuprint.config.paths import Run
 from bleuprint.report.page.context import ReportContext
 from bleuprint.report.score_frame import bleu_rows, by_test_set
-from bleuprint.scoring.sacrebleu_measures import sentence_bleu
+from bleuprint.runs.results import Results
+from bleuprint.scoring.sacrebleu_metrics import sentence_bleu
 
 # Systems whose outputs are shown.
 SYSTEMS = 6
@@ -57,7 +57,7 @@ def lines_of_sets(context: ReportContext) -> Iterator[SetLines]:
         outputs = {}
         bleu = {}
         for row in shown_systems(rows):
-            cell = Cell(row.system, row.corpus, context.settings.seeds[0])
+            cell = Run(row.system, row.corpus, context.settings.seeds[0])
             run = Results.open(context.settings, cell, context.root)
             references, output = run.lines(test)
             outputs[row.row] = output

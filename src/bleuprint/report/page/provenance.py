@@ -2,10 +2,9 @@
 
 from collections.abc import Iterator, Mapping
 
-from bleuprint.cells.results import Results
 from bleuprint.config.corpus import Corpus
 from bleuprint.config.corpus_files import SIDES
-from bleuprint.config.paths import Cell
+from bleuprint.config.paths import Run
 from bleuprint.config.synthetic import SyntheticText
 from bleuprint.report import notes
 from bleuprint.report.frame import trainings
@@ -13,6 +12,7 @@ from bleuprint.report.page.context import ReportContext
 from bleuprint.report.page.differences import changes
 from bleuprint.report.page.section import Section
 from bleuprint.report.table import NONE
+from bleuprint.runs.results import Results
 from bleuprint.runtime.flatten import dotted
 
 
@@ -40,7 +40,7 @@ def provenance(context: ReportContext) -> Section:
 def _first(context: ReportContext) -> dict[str, str]:
     """The files of the first score, and sacreBLEU's tokenizer of it."""
     row = context.rows[0]
-    cell = Cell(row.system, row.corpus, int(row.first_seed))
+    cell = Run(row.system, row.corpus, int(row.first_seed))
     files = Results(context.settings, cell).files(row.test)
     return {
         **{name: file.as_posix() for name, file in files.items()},
@@ -55,7 +55,7 @@ def _trainings(context: ReportContext) -> dict[tuple[str, ...], str]:
         The names of the trainings, by device, processes, threads, versions and commit.
     """
     columns = ["device", "processes", "threads", "versions", "commit"]
-    cells = trainings(context.records.cells).astype(object).fillna(NONE)
+    cells = trainings(context.records.runs).astype(object).fillna(NONE)
     machines = cells.groupby(columns, sort=False)
     names = {}
     for machine, on_machine in machines:

@@ -1,4 +1,4 @@
-"""The tables of scores, with intervals drawn to scale; the sections of faults, and of cost."""
+"""The tables of scores, with intervals drawn to scale; the sections of errors, and of cost."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -15,7 +15,7 @@ from bleuprint.report.page.section import Section, paragraphs
 from bleuprint.report.score_frame import EXTERNAL, bleu_rows, by_test_set, with_published
 from bleuprint.report.table import NONE, Cell, Column, Row, Table, parted, stacked
 from bleuprint.runtime.counts import counted
-from bleuprint.scoring.measures import MEASURES
+from bleuprint.scoring.metrics import METRICS
 
 _COSTS = (score_tables.PARAMETERS, score_tables.FLOPS, score_tables.TIME)
 # Metrics beside BLEU whose scores stand in the table; all are in the folded one.
@@ -30,7 +30,7 @@ def scores(context: ReportContext) -> dict[str, Any]:
     published = context.settings.published
     frame = with_published(records, published)
     further = score_tables.measured_scores(frame)[1:]
-    about = descriptions(context.settings, task_names(records.cells))
+    about = descriptions(context.settings, task_names(records.runs))
     column = Column("± deviation" if context.several else "95 % interval")
     tables = {}
     scales = {}
@@ -50,7 +50,7 @@ def scores(context: ReportContext) -> dict[str, Any]:
         "losses_note": score_tables.LOSS_NOTE,
         "documents": score_tables.documents(frame),
         "documents_notes": paragraphs("documents.md"),
-        "measures": [MEASURES[key] for key in further],
+        "metrics": [METRICS[key] for key in further],
         "several_seeds": context.several,
         "reading": notes.notes(records, published),
     }
@@ -58,8 +58,8 @@ def scores(context: ReportContext) -> dict[str, Any]:
 
 def _ends(row: Any) -> tuple[float, float]:
     """Return the interval of a score; of several seeds one standard deviation to each side."""
-    if pd.notna(row.low):
-        return row.low, row.high
+    if pd.notna(row.ci_low):
+        return row.ci_low, row.ci_high
     deviation = 0.0 if pd.isna(row.deviation) else row.deviation
     return row.value - deviation, row.value + deviation
 
@@ -107,17 +107,17 @@ def _decorated(
             text = Markup("{}\n<small>{}</small>").format(shown_name, description)
             cells[first] = Cell(text)
         rows.append(Row(cells, row.kind))
-    place = table.columns.index(table.column(MEASURES["bleu"].label)) + 1
+    place = table.columns.index(table.column(METRICS["bleu"].label)) + 1
     return Table([*table.columns[:place], column, *table.columns[place:]], rows)
 
 
-def faults(context: ReportContext) -> Section:
-    """Return the section of faults of translations that are seen without a reference."""
-    paragraphs_below = paragraphs("faults.md")
-    for note in notes.fault_notes(context.records):
+def errors(context: ReportContext) -> Section:
+    """Return the section of errors of translations that are seen without a reference."""
+    paragraphs_below = paragraphs("errors.md")
+    for note in notes.error_notes(context.records):
         paragraphs_below[-1] += f"\n- {note}"
-    data = {"table": score_tables.faults(context.scores), "notes": paragraphs_below}
-    return Section("faults", "What broke", data)
+    data = {"table": score_tables.errors(context.scores), "notes": paragraphs_below}
+    return Section("errors", "What broke", data)
 
 
 def cost(context: ReportContext) -> Section:

@@ -13,15 +13,15 @@ from bleuprint.report.same_results import deviations
 
 def summary(context: ReportContext) -> Section:
     data = {
-        "cautions": [*cautions(context), *_reachable(context)],
+        "cautions": [*cautions(context), *_bleu_ceiling(context)],
         "findings": list(_findings(context)),
         **scores(context),
     }
     return Section("summary", "Summary", data)
 
 
-def _reachable(context: ReportContext) -> Iterator[Finding]:
-    for note in notes.reachable_notes(context.records.cells, context.root):
+def _bleu_ceiling(context: ReportContext) -> Iterator[Finding]:
+    for note in notes.bleu_ceiling_notes(context.records.runs, context.root):
         title, _, text = note.partition(": ")
         yield Finding(title, text)
 

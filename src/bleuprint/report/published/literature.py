@@ -21,7 +21,7 @@ HOW_SCORED = (
     "with ours in the same column; training cost by time x GPUs x sustained FLOPS, not by count. "
     "For the Transformer (big) the paper's text gives 41.0 on en-fr."
 )
-# The measure of a published BLEU that is counted in a way not computed here.
+# The metric of a published BLEU that is counted in a way not computed here.
 OTHERWISE = "otherwise"
 FLOPS_BY_TIME = "training_flops_by_time"
 # Published numbers other than BLEU.
@@ -30,7 +30,7 @@ _SCORED = {
     "bleu": "sacreBLEU's default BLEU on {}",
     OTHERWISE: "{}, scored in a way not computed here",
 }
-_COLUMNS = ["system", "published", "corpus", "test", "measure", "value", "printed"]
+_COLUMNS = ["system", "published", "corpus", "test", "metric", "value", "printed"]
 _Row = dict[str, Any]
 
 
@@ -43,12 +43,12 @@ def rows(cells: pd.DataFrame, published: Sequence[Published] = ()) -> pd.DataFra
     """Return the published numbers on the test sets of an experiment, a row for each.
 
     Args:
-        cells: The cells of the experiment's records.
+        cells: The runs of the experiment's records.
         published: The numbers that its params.yaml names. Those of Table 2 come from table_2.csv.
 
     Returns:
         The columns `system` (the name of the row), `published` (where it was printed), `corpus`,
-        `test`, `measure` (bleu, a variant of BLEU, OTHERWISE or one of FURTHER), `value` and
+        `test`, `metric` (bleu, a variant of BLEU, OTHERWISE or one of FURTHER), `value` and
         `printed` (the text of the value).
     """
     tests = cells.drop_duplicates(["corpus", "test"])
@@ -68,7 +68,7 @@ def rows(cells: pd.DataFrame, published: Sequence[Published] = ()) -> pd.DataFra
 
 def bleu_of(numbers: pd.DataFrame) -> pd.DataFrame:
     """Return the published numbers that are BLEU, however it was counted."""
-    return numbers[~numbers.measure.isin(FURTHER)]
+    return numbers[~numbers.metric.isin(FURTHER)]
 
 
 def notes(numbers: pd.DataFrame) -> list[str]:
@@ -81,7 +81,7 @@ def notes(numbers: pd.DataFrame) -> list[str]:
     for (name, source), of_source in others.groupby(["system", "published"], sort=False):
         scored = []
         for row in of_source.itertuples():
-            form = _SCORED.get(row.measure, f"{row.measure} BLEU on {{}}")
+            form = _SCORED.get(row.metric, f"{row.metric} BLEU on {{}}")
             scored.append(form.format(f"{row.corpus} {row.test}"))
         lines.append(f"{name} (published): {' '.join(source.split())}; {', '.join(scored)}.")
     return lines
@@ -103,9 +103,9 @@ def _of_table_2(tests: pd.DataFrame) -> Iterator[_Row]:
                 "corpus": test.corpus,
                 "test": test.test,
             }
-            for measure, text in printed.items():
+            for metric, text in printed.items():
                 if pd.notna(text):
-                    yield place | {"measure": measure, "value": float(text), "printed": text}
+                    yield place | {"metric": metric, "value": float(text), "printed": text}
 
 
 def _of_params(number: Published) -> Iterator[_Row]:
@@ -116,10 +116,10 @@ def _of_params(number: Published) -> Iterator[_Row]:
         "corpus": number.corpus,
         "test": number.test,
     }
-    measure = "bleu" if number.scored == "sacrebleu" else number.scored
-    yield place | {"measure": measure, "value": number.bleu, "printed": str(number.bleu)}
+    metric = "bleu" if number.scored == "sacrebleu" else number.scored
+    yield place | {"metric": metric, "value": number.bleu, "printed": str(number.bleu)}
     if number.perplexity is not None:
         loss = round(log(number.perplexity), 3)
-        yield place | {"measure": "loss", "value": loss, "printed": f"{loss:.3f}"}
+        yield place | {"metric": "loss", "value": loss, "printed": f"{loss:.3f}"}
         perplexity = {"value": number.perplexity, "printed": f"{number.perplexity:.2f}"}
-        yield place | {"measure": "perplexity"} | perplexity
+        yield place | {"metric": "perplexity"} | perplexity

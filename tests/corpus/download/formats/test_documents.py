@@ -3,7 +3,7 @@
 import pytest
 from test_formats import PAIRS, fault, read
 
-from bleuprint.corpus.steps.ledger import SetCounts
+from bleuprint.corpus.steps.filter_stats import SetCounts
 from corpora import TORTURE
 
 

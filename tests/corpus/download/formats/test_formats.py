@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from bleuprint.config.corpus_files import TWO_SIDED, File, Format, Text
 from bleuprint.corpus.download.formats import read_text
-from bleuprint.corpus.steps.ledger import SetCounts
+from bleuprint.corpus.steps.filter_stats import SetCounts
 from bleuprint.runtime.errors import UserError
 from bleuprint.text.parallel import Pair
 

@@ -5,7 +5,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 from test_formats import fault, read
 
-from bleuprint.corpus.steps.ledger import SetCounts
+from bleuprint.corpus.steps.filter_stats import SetCounts
 
 # Any sentence a line can hold; NULs have a test of their own, since many of them are UTF-16.
 SENTENCES = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0\n"))

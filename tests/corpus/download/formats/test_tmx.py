@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from test_formats import PAIRS, XML_TEXTS, fault, published, read
 
-from bleuprint.corpus.steps.ledger import SetCounts
+from bleuprint.corpus.steps.filter_stats import SetCounts
 
 TMX = """<?xml version="1.0" encoding="UTF-8"?>
 <!DOCTYPE tmx SYSTEM "tmx14.dtd">

@@ -18,7 +18,7 @@ from bleuprint.corpus.download.formats.lines import read_lines, read_plain, read
 from bleuprint.corpus.download.formats.sgml import read_segments
 from bleuprint.corpus.download.formats.ted_tags import read_ted_tags
 from bleuprint.corpus.download.formats.tmx import read_tmx
-from bleuprint.corpus.steps.ledger import SetCounts
+from bleuprint.corpus.steps.filter_stats import SetCounts
 from bleuprint.runtime.errors import UserError
 from bleuprint.text.parallel import Pair
 

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, BinaryIO
 
 from bleuprint.corpus.download.formats.lines import read_lines
-from bleuprint.corpus.steps.ledger import SetCounts
+from bleuprint.corpus.steps.filter_stats import SetCounts
 from bleuprint.runtime import environment
 from bleuprint.runtime.counts import counted
 from bleuprint.runtime.errors import UserError

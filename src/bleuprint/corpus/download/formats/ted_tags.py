@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from typing import BinaryIO
 
 from bleuprint.corpus.download.formats.lines import read_plain
-from bleuprint.corpus.steps.ledger import SetCounts
+from bleuprint.corpus.steps.filter_stats import SetCounts
 from bleuprint.runtime.errors import UserError
 from bleuprint.text.parallel import Pair
 

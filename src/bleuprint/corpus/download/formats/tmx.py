@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import BinaryIO
 from xml.etree import ElementTree
 
-from bleuprint.corpus.steps.ledger import SetCounts
+from bleuprint.corpus.steps.filter_stats import SetCounts
 from bleuprint.runtime.errors import UserError
 from bleuprint.text.language_codes import includes, normalized_tag
 from bleuprint.text.parallel import Pair

@@ -1,7 +1,7 @@
-"""A measure: what is counted on each line, and the value of the sums of these counts.
+"""A metric: what is counted on each line, and the value of the sums of these counts.
 
-One interval, one pair of tests and one table serve all measures (significance.py); documents are
-groups of lines, whose counts are summed. measures.py lists the measures.
+One interval, one pair of tests and one table serve all metrics (significance.py); documents are
+groups of lines, whose counts are summed. metrics.py lists the metrics.
 """
 
 from collections.abc import Callable, Collection, Sequence
@@ -50,12 +50,12 @@ class Texts:
 
 
 @dataclass(frozen=True)
-class Measure:
+class Metric:
     """What is measured of translations.
 
-    `statistics`: whole numbers, a row for each line; None if the measure does not apply.
+    `statistics`: whole numbers, a row for each line; None if the metric does not apply.
     `value`: the value of each row of sums. `about`: a sentence or two below its table.
-    `kind`: a score has a table, an interval, tests and intervals by document; faults share a table;
+    `kind`: a score has a table, an interval, tests and intervals by document; errors share a table;
     a variant of BLEU, and other figures, are shown but not tested. `highest`: where intervals end.
     `share`: 0 or 1 a line, and 1 where it counts, so that the interval is Wilson's, and ties count
     in the randomization test, as in McNemar's. `single`: sums of resamples are float32, as
@@ -68,7 +68,7 @@ class Measure:
     value: Callable[[Any], Sequence[float] | Floats]
     about: str = ""
     signature: Callable[[Texts], str] = lambda _: ""
-    kind: Literal["score", "fault", "variant", "figure"] = "score"
+    kind: Literal["score", "error", "variant", "figure"] = "score"
     digits: int = 1
     highest: float = 100.0
     lower_is_better: bool = False
@@ -91,7 +91,7 @@ class Measure:
 
 
 def counted_elsewhere(_: Texts) -> None:
-    """The statistics of a measure that is not of the texts alone."""
+    """The statistics of a metric that is not of the texts alone."""
 
 
 def per_cent(sums: Any) -> Floats:
@@ -101,32 +101,32 @@ def per_cent(sums: Any) -> Floats:
 
 
 class Measured(TypedDict):
-    """A measure of a test set, or of a group of its lines, as in scores.json.
+    """A metric of a test set, or of a group of its lines, as in scores.json.
 
     `group` is empty for all lines, `document` if statistics are by document, or names a bucket.
-    `units` is the number of lines, documents or words. `low` and `high` are the 95 % interval, None
+    `units` is the number of lines, documents or words. `ci_low` and `ci_high` are the 95 % interval, None
     where there is none. `statistics`: of each unit whole numbers, separated by spaces, for tests.
     """
 
-    measure: str
+    metric: str
     group: str
     units: int
     value: float
-    low: float | None
-    high: float | None
+    ci_low: float | None
+    ci_high: float | None
     signature: str
     statistics: list[str]
 
 
-def figure(measure: str, value: float, units: int, group: str = "") -> Measured:
+def figure(metric: str, value: float, units: int, group: str = "") -> Measured:
     """A value without an interval or a test."""
     return {
-        "measure": measure,
+        "metric": metric,
         "group": group,
         "units": units,
         "value": round(value, DIGITS),
-        "low": None,
-        "high": None,
+        "ci_low": None,
+        "ci_high": None,
         "signature": "",
         "statistics": [],
     }

@@ -8,24 +8,24 @@ import numpy as np
 
 from bleuprint.config.comet import Comet
 from bleuprint.config.experiment import Settings
-from bleuprint.config.paths import Cell
+from bleuprint.config.paths import Run
 from bleuprint.runtime.errors import UserError
 from bleuprint.runtime.files import DamagedFile
 from bleuprint.runtime.schema import read_record
-from bleuprint.scoring.measure import Measured, statistics_of
-from bleuprint.scoring.measures import MEASURES
+from bleuprint.scoring.metric import Measured, statistics_of
+from bleuprint.scoring.metrics import METRICS
 from bleuprint.scoring.record import COMET, SCORES, SetScores
 
 # Statistics of a line; numbers of at most 18 digits fit into 64 bits.
 _NUMBERS = re.compile(r"-?[0-9]{1,18}( -?[0-9]{1,18})*")
 
 
-def read_scores(settings: Settings, cell: Cell, folder: Path) -> dict[str, SetScores]:
-    """Return all measures of a cell by test set: those of scores.json, then COMET's, if it is used.
+def read_scores(settings: Settings, cell: Run, folder: Path) -> dict[str, SetScores]:
+    """Return all metrics of a run by test set: those of scores.json, then COMET's, if it is used.
 
     Args:
         settings: The settings of the experiment.
-        cell: The cell.
+        cell: The run.
         folder: The folder of its results.
 
     Raises:
@@ -38,8 +38,8 @@ def read_scores(settings: Settings, cell: Cell, folder: Path) -> dict[str, SetSc
     return scores
 
 
-def _add_comet(scores: dict[str, SetScores], settings: Settings, cell: Cell, path: Path) -> None:
-    """Add the measures of comet.json to those of scores.json."""
+def _add_comet(scores: dict[str, SetScores], settings: Settings, cell: Run, path: Path) -> None:
+    """Add the metrics of comet.json to those of scores.json."""
     comet = _read(path)
     assert settings.comet is not None
     ((name, model),) = settings.comet.items()
@@ -52,7 +52,7 @@ def _add_comet(scores: dict[str, SetScores], settings: Settings, cell: Cell, pat
                 f"{path}: {test} has other {differing} than {SCORES} or params.yaml; run: "
                 f"dvc repro --force --single-item {stage}"
             )
-        of_test["measures"] += found["measures"]
+        of_test["metrics"] += found["metrics"]
 
 
 def _first_difference(found: SetScores | None, scores: SetScores, model: Comet) -> str:
@@ -69,20 +69,20 @@ def _read(path: Path) -> dict[str, SetScores]:
     """Read scores.json or comet.json; raises UserError if it is damaged."""
     scores = read_record(dict[str, SetScores], path)
     for test, of_test in scores.items():
-        for number, each in enumerate(of_test["measures"]):
+        for number, each in enumerate(of_test["metrics"]):
             problem = _wrong_statistics(each)
             if problem:
-                raise DamagedFile(path, f"field {test}.measures.{number}.statistics: {problem}")
+                raise DamagedFile(path, f"field {test}.metrics.{number}.statistics: {problem}")
     return scores
 
 
 def _wrong_statistics(measured: Measured) -> str:
-    """What is wrong with the statistics of a measure; "" if nothing is."""
+    """What is wrong with the statistics of a metric; "" if nothing is."""
     rows = measured["statistics"]
     if not rows:
         return ""
-    if measured["measure"] not in MEASURES:
-        return f"{measured['measure']!r} is a measure without statistics"
+    if measured["metric"] not in METRICS:
+        return f"{measured['metric']!r} is a metric without statistics"
     for number, row in enumerate(rows):
         if not _NUMBERS.fullmatch(row):
             return f"row {number} is not a list of whole numbers"
@@ -90,7 +90,7 @@ def _wrong_statistics(measured: Measured) -> str:
             return f"row {number} has another length than row 0"
     try:
         with np.errstate(all="ignore"):
-            MEASURES[measured["measure"]].of(statistics_of({**measured, "statistics": rows[:1]}))
+            METRICS[measured["metric"]].of(statistics_of({**measured, "statistics": rows[:1]}))
     except (ValueError, LookupError):
-        return f"rows of {rows[0].count(' ') + 1} numbers are not those of {measured['measure']}"
+        return f"rows of {rows[0].count(' ') + 1} numbers are not those of {measured['metric']}"
     return ""

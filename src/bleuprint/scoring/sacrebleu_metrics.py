@@ -6,10 +6,10 @@ from typing import Any
 
 import numpy as np
 from sacrebleu import CHRF, TER
-from sacrebleu.metrics.base import Metric
+from sacrebleu.metrics.base import Metric as SacrebleuMetric
 
 from bleuprint.scoring.bleu import bleu_metric
-from bleuprint.scoring.measure import DIGITS, Floats, Measure, Texts
+from bleuprint.scoring.metric import DIGITS, Floats, Metric, Texts
 from bleuprint.scoring.significance import RESAMPLES, SEED
 
 # Translations and references.
@@ -31,27 +31,27 @@ def _documents(texts: Texts) -> Sides | None:
     return hypotheses, references
 
 
-def sacrebleu_measure(
+def sacrebleu_metric(
     key: str,
     label: str,
-    make: Callable[[Sequence[str], str], Metric],
+    make: Callable[[Sequence[str], str], SacrebleuMetric],
     sides: Callable[[Texts], Sides | None] = _lines,
     resampled: bool = True,
     **given: Any,
-) -> Measure:
-    """A measure of a metric that `make` makes of references and the target language.
+) -> Metric:
+    """A metric of a metric that `make` makes of references and the target language.
 
     `resampled`: the signature names the resamples.
     """
     value_of = make([""], "en")  # of sums of any language
 
     def signature(texts: Texts) -> str:
-        metric = make(texts.references[:1], texts.language)
+        scorer = make(texts.references[:1], texts.language)
         if resampled:
-            metric.n_bootstrap, metric.seed = RESAMPLES, str(SEED)
-        return str(metric.get_signature().format())
+            scorer.n_bootstrap, scorer.seed = RESAMPLES, str(SEED)
+        return str(scorer.get_signature().format())
 
-    @lru_cache(maxsize=1)  # of BLEU, two measures take them
+    @lru_cache(maxsize=1)  # of BLEU, two metrics take them
     def statistics(texts: Texts) -> Any:
         if (found := sides(texts)) is None:
             return None
@@ -62,22 +62,22 @@ def sacrebleu_measure(
         rows: Any = sums if sums.dtype == np.float32 else sums.astype(np.int64).tolist()
         return [value_of._compute_score_from_stats(row).score for row in rows]
 
-    return Measure(key, label, statistics, value, signature=signature, single=True, **given)
+    return Metric(key, label, statistics, value, signature=signature, single=True, **given)
 
 
-BLEU_MEASURE = sacrebleu_measure(
+BLEU_METRIC = sacrebleu_metric(
     *("bleu", "BLEU", bleu_metric),
     about="n-grams of up to four tokens, in the tokens of the target language; 100 is the maximum.",
 )
-CHRF2 = sacrebleu_measure(
+CHRF2 = sacrebleu_metric(
     *("chrf2", "chrF2", lambda references, _: CHRF(references=[references])),
     about="Characters in place of words: n-grams of up to six; 100 is the maximum.",
 )
-CHRF2PP = sacrebleu_measure(
+CHRF2PP = sacrebleu_metric(
     *("chrf2pp", "chrF2++", lambda references, _: CHRF(word_order=2, references=[references])),
     about="chrF2 of characters and, in addition, of words and pairs of words.",
 )
-TER_MEASURE = sacrebleu_measure(
+TER_METRIC = sacrebleu_metric(
     *("ter", "TER", lambda references, _: TER(references=[references])),
     about=(
         "Edits (words inserted, deleted, replaced, runs of words moved) per 100 words of the "
@@ -86,10 +86,10 @@ TER_MEASURE = sacrebleu_measure(
     highest=np.inf,
     lower_is_better=True,
 )
-DBLEU = sacrebleu_measure("dbleu", "d-BLEU", bleu_metric, sides=_documents, group="document")
+DBLEU = sacrebleu_metric("dbleu", "d-BLEU", bleu_metric, sides=_documents, group="document")
 # Tokens of the translations and of the references, as BLEU counts them: its first statistics.
-LENGTH_RATIO = Measure(
-    *("length_ratio", "Length ratio", BLEU_MEASURE.statistics),
+LENGTH_RATIO = Metric(
+    *("length_ratio", "Length ratio", BLEU_METRIC.statistics),
     lambda sums: sums[:, 0] / np.maximum(sums[:, 1], 1),
     kind="figure",
     digits=3,
@@ -104,8 +104,8 @@ def sentence_bleu(
 
     Scores of sentences find examples; they do not compare systems.
     """
-    metric = bleu_metric([], language, effective_order=True)
+    scorer = bleu_metric([], language, effective_order=True)
     return [
-        round(metric.sentence_score(translation, [reference]).score, DIGITS)
+        round(scorer.sentence_score(translation, [reference]).score, DIGITS)
         for translation, reference in zip(translations, references, strict=True)
     ]

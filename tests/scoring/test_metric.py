@@ -1,11 +1,11 @@
-"""What all measures share: shares in percent, documents, and statistics as text."""
+"""What all metrics share: shares in percent, documents, and statistics as text."""
 
 import numpy as np
 import pytest
 
 from bleuprint.scoring.bleu import is_chinese
-from bleuprint.scoring.measure import as_text, per_cent, statistics_of
-from bleuprint.scoring.measures import FAULT_KEYS, SCORES
+from bleuprint.scoring.metric import as_text, per_cent, statistics_of
+from bleuprint.scoring.metrics import ERROR_KEYS, SCORES
 from measuring import texts_of
 
 
@@ -25,10 +25,10 @@ def test_statistics_come_back_from_their_text():
     assert statistics_of({"statistics": ["3 10", "0 2"]}).tolist() == statistics.tolist()
 
 
-def test_scores_have_a_table_each_and_faults_one_together():
+def test_scores_have_a_table_each_and_errors_one_together():
     assert SCORES == ("bleu", "chrf2", "chrf2pp", "ter", "comet")
-    assert FAULT_KEYS[:2] == ("any fault", "empty")
-    assert len(FAULT_KEYS) == 12
+    assert ERROR_KEYS[:2] == ("any error", "empty")
+    assert len(ERROR_KEYS) == 12
 
 
 @pytest.mark.parametrize(

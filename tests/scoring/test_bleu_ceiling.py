@@ -1,4 +1,4 @@
-"""Reachable BLEU of references whose printed form is written by hand, against sacreBLEU's command
+"""BLEU ceiling of references whose printed form is written by hand, against sacreBLEU's command
 line; and what is said of test sets before anything has run.
 """
 
@@ -15,8 +15,8 @@ from bleuprint.config.paths import folder, given
 from bleuprint.rules import EDITS
 from bleuprint.rules.rule import Edit
 from bleuprint.runtime.files import read_json, write_json
-from bleuprint.scoring import reachable
-from bleuprint.scoring.reachable import REACHABLE, write_reachable
+from bleuprint.scoring import bleu_ceiling
+from bleuprint.scoring.bleu_ceiling import BLEU_CEILING, write_bleu_ceiling
 from bleuprint.text.parallel import TextFolder
 from corpora import EDITS as NFC
 from corpora import PAIRS, TOKENIZE, UNITS, write_set
@@ -98,20 +98,20 @@ def test_what_a_perfect_system_prints_is_scored(
     sets = {"train": [*PAIRS, *text], "valid": [("c", "d")], "test.news": news}
     made = prepare(tmp_path, sets, edits, (), tokenize, units)
     corpus = replace(corpus, clean=edits, tokenize=tokenize)
-    write_reachable(corpus, made.binary, tmp_path / "split", tmp_path / REACHABLE)
-    scores = read_json(tmp_path / REACHABLE)["news"]
+    write_bleu_ceiling(corpus, made.binary, tmp_path / "split", tmp_path / BLEU_CEILING)
+    scores = read_json(tmp_path / BLEU_CEILING)["news"]
     expected = of_sacrebleu(tmp_path, references, printed)
     assert scores["vocabulary"] == pytest.approx(expected, abs=0.006)
     assert (expected < 99.5) == (step is not None)
-    assert [*reachable.losses(scores)] == ([step] if step else [])
-    found = list(reachable.notes(tmp_path, "own", ["news"]))
-    start = f"Reachable BLEU of news on own: {expected:.1f} ({step} {expected - 100:.1f}). "
+    assert [*bleu_ceiling.losses(scores)] == ([step] if step else [])
+    found = list(bleu_ceiling.notes(tmp_path, "own", ["news"]))
+    start = f"BLEU ceiling of news on own: {expected:.1f} ({step} {expected - 100:.1f}). "
     assert [note.startswith(start) for note in found] == [True] * (step is not None)
     assert [RAISED_BY[step] in note for note in found] == [True] * (step is not None)
 
 
 def test_a_step_that_loses_a_tenth_is_named():
-    assert [*reachable.losses({"clean": 99.9, "vocabulary": 90.0})] == ["clean", "vocabulary"]
+    assert [*bleu_ceiling.losses({"clean": 99.9, "vocabulary": 90.0})] == ["clean", "vocabulary"]
 
 
 def test_a_test_set_that_is_drawn_is_what_clean_left(tmp_path, corpus):
@@ -121,15 +121,15 @@ def test_a_test_set_that_is_drawn_is_what_clean_left(tmp_path, corpus):
     made = prepare(tmp_path, {"train": text}, entities, (), NONE)
     files = replace(corpus.files, tests={})
     corpus = replace(corpus, files=files, clean=entities, tokenize=NONE)
-    write_reachable(corpus, made.binary, tmp_path / "split", tmp_path / REACHABLE)
-    (scores,) = read_json(tmp_path / REACHABLE).values()
+    write_bleu_ceiling(corpus, made.binary, tmp_path / "split", tmp_path / BLEU_CEILING)
+    (scores,) = read_json(tmp_path / BLEU_CEILING).values()
     assert scores["clean"] == scores["tokenize"] == 100
 
 
 def test_no_notes_without_statistics(tmp_path):
-    assert not list(reachable.notes(tmp_path, "own", ["news"]))
-    write_json(tmp_path / REACHABLE, {"other": {"clean": 9.0}})
-    assert not list(reachable.notes(tmp_path, "own", ["news"]))
+    assert not list(bleu_ceiling.notes(tmp_path, "own", ["news"]))
+    write_json(tmp_path / BLEU_CEILING, {"other": {"clean": 9.0}})
+    assert not list(bleu_ceiling.notes(tmp_path, "own", ["news"]))
 
 
 class TestSample:
@@ -154,7 +154,7 @@ class TestSample:
             assert old in text
             text = text.replace(old, new)
         path.write_text(text)
-        return list(reachable.notes_before(load()))
+        return list(bleu_ceiling.notes_before(load()))
 
     def test_a_file_that_comes_back_is_not_noted(self):
         assert self.noted(("name: moses", "name: none")) == []
@@ -163,7 +163,7 @@ class TestSample:
         bleu = of_sacrebleu(tmp_path, REFERENCES, [line.lower() for line in REFERENCES])
         (note,) = self.noted(("moses, lowercase: false", "none, lowercase: true"))
         assert note == (
-            f"corpora.own: reachable BLEU of news is {bleu:.1f} (tokenize {bleu - 100:.1f}): "
+            f"corpora.own: BLEU ceiling of news is {bleu:.1f} (tokenize {bleu - 100:.1f}): "
             "BLEU is cased: tokenize.lowercase false keeps the case"
         )
 
@@ -171,7 +171,7 @@ class TestSample:
         self.write(DECOMPOSED)
         bleu = of_sacrebleu(tmp_path, DECOMPOSED, REFERENCES)
         (note,) = self.noted(("name: moses", "name: none"))
-        start = f"corpora.own: reachable BLEU of news is {bleu:.1f} (clean {bleu - 100:.1f}): "
+        start = f"corpora.own: BLEU ceiling of news is {bleu:.1f} (clean {bleu - 100:.1f}): "
         assert note.startswith(f"{start}leave the edit out, or ")
 
     def test_a_tokenizer(self):
@@ -184,7 +184,7 @@ class TestSample:
         self.write(DECOMPOSED, "a")
         assert self.noted((TEST, "tests: {}"), ("name: moses", "name: none")) == []
         (note,) = self.noted(("lowercase: false", "lowercase: true"))
-        assert note.startswith("corpora.own: reachable BLEU of held-out is ")
+        assert note.startswith("corpora.own: BLEU ceiling of held-out is ")
 
     def test_text_that_was_downloaded(self):
         url = "{url: 'https://h.invalid/a.xz'}"
@@ -192,12 +192,12 @@ class TestSample:
         text = TextFolder(given("own"), "de", "en")
         write_set(text, "test.news", [("x", line) for line in REFERENCES])
         (note,) = self.noted(("lowercase: false", "lowercase: true"))
-        assert "reachable BLEU of news is " in note
+        assert "BLEU ceiling of news is " in note
         drawn = TextFolder(folder("own", "split"), "de", "en")
         write_set(drawn, "test.held-out", [("x", line) for line in REFERENCES])
         test = TEST.replace("{path: inputs/news.no}", url)
         (note,) = self.noted((test, "tests: {}"), ("{path: inputs/a.no}", url))
-        assert "reachable BLEU of held-out is " in note
+        assert "BLEU ceiling of held-out is " in note
 
     def test_files_that_cannot_be_read(self):
         packed = self.noted(("news.no", "news.no.gz"))
@@ -221,5 +221,5 @@ class TestSample:
     def test_only_the_first_lines_are_read(self, monkeypatch):
         self.write(["one two three four five"] * 4 + ["One Two Three Four Five"] * 4)
         assert len(self.noted(("lowercase: false", "lowercase: true"))) == 1
-        monkeypatch.setattr(reachable, "_LINES", 4)
+        monkeypatch.setattr(bleu_ceiling, "_LINES", 4)
         assert self.noted() == []

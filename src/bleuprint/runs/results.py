@@ -1,4 +1,4 @@
-"""What a run leaves of a cell, opened by one class that checks once that it belongs together.
+"""What a run leaves of a run, opened by one class that checks once that it belongs together.
 
 DVC compares outputs with what it recorded; what is checked here is that they are of the same
 training, translations and texts, which outputs that were copied or committed by force are not.
@@ -10,17 +10,17 @@ from functools import cached_property
 from pathlib import Path
 from typing import Self
 
-from bleuprint.cells.scores_file import read_scores
-from bleuprint.config.cells import training_settings_sha256
 from bleuprint.config.experiment import Settings
 from bleuprint.config.external import ExternalSystem
-from bleuprint.config.paths import Cell, folder
+from bleuprint.config.paths import Run, folder
+from bleuprint.config.runs import training_settings_sha256
 from bleuprint.corpus.test_sets import names_of_test_sets
 from bleuprint.decoding.copied_translations import CopiedTranslations
 from bleuprint.decoding.translation_record import TRANSLATION, TranslationRecord
+from bleuprint.runs.scores_file import read_scores
 from bleuprint.runtime.errors import UserError
 from bleuprint.runtime.files import sha256_of
-from bleuprint.scoring.measure import Measured
+from bleuprint.scoring.metric import Measured
 from bleuprint.scoring.record import SCORES, SetScores
 from bleuprint.text.parallel import TextFolder, read_lines, read_pairs
 from bleuprint.training.history import Curves, TrainingFacts
@@ -28,18 +28,18 @@ from bleuprint.training.history import Curves, TrainingFacts
 
 @dataclass(frozen=True)
 class Results:
-    """The outputs of a cell's stages; `external`: its translations were not made here.
+    """The outputs of a run's stages; `external`: its translations were not made here.
 
     An external system has no training and no curves, and the same scores for every seed.
     """
 
     settings: Settings
-    cell: Cell
+    cell: Run
     root: Path = Path()
 
     @classmethod
-    def open(cls, settings: Settings, cell: Cell, root: Path = Path()) -> Self:
-        """Raises UserError if the cell was not trained, or with other settings."""
+    def open(cls, settings: Settings, cell: Run, root: Path = Path()) -> Self:
+        """Raises UserError if the run was not trained, or with other settings."""
         if results := cls.find(settings, cell, root):
             return results
         path, stage = root / cell.results / "training.json", settings.stage("train", *cell)
@@ -51,8 +51,8 @@ class Results:
         )
 
     @classmethod
-    def find(cls, settings: Settings, cell: Cell, root: Path = Path()) -> Self | None:
-        """None if the cell was not trained, or with other settings."""
+    def find(cls, settings: Settings, cell: Run, root: Path = Path()) -> Self | None:
+        """None if the run was not trained, or with other settings."""
         results = cls(settings, cell, root)
         if results.external is not None:
             return results
@@ -70,11 +70,11 @@ class Results:
     @property
     def path(self) -> Path:
         """The folder of its results; an external system has one, that of the first seed."""
-        return self.root / self._scored_cell.results
+        return self.root / self._scored_run.results
 
     @property
-    def _scored_cell(self) -> Cell:
-        """The cell whose stages wrote the scores; of an external system that of the first seed."""
+    def _scored_run(self) -> Run:
+        """The run whose stages wrote the scores; of an external system that of the first seed."""
         if self.external is None:
             return self.cell
         return self.cell._replace(seed=self.settings.seeds[0])
@@ -121,9 +121,9 @@ class Results:
             raise UserError(f"{path}: no test set {test!r} for {self.cell}; run: make reproduce")
         return self.scores[test]
 
-    def measures(self, test: str) -> Mapping[tuple[str, str], Measured]:
-        """What was measured on a test set, by measure and group of lines."""
-        return {(each["measure"], each["group"]): each for each in self.scores_of(test)["measures"]}
+    def metrics(self, test: str) -> Mapping[tuple[str, str], Measured]:
+        """What was measured on a test set, by metric and group of lines."""
+        return {(each["metric"], each["group"]): each for each in self.scores_of(test)["metrics"]}
 
     def check(self) -> Self:
         """Raise UserError unless the scores are of these translations, by this training's model.
@@ -132,7 +132,7 @@ class Results:
         """
         record, facts = self.path / TRANSLATION, self.path / "training.json"
         if self.external is not None:
-            CopiedTranslations.read(record).check(record, self.external, self._scored_cell)
+            CopiedTranslations.read(record).check(record, self.external, self._scored_run)
         for test, scores in self.scores.items():
             files = self.files(test)
             if not (hypotheses := files["hypotheses"]).exists():
@@ -151,7 +151,7 @@ class Results:
     def checked_scores(self) -> tuple[dict[str, SetScores], str]:
         """The scores by test set if they belong to these files; otherwise none, and why not.
 
-        Nothing is said of a cell that is not translated or not scored.
+        Nothing is said of a run that is not translated or not scored.
         """
         if not all((self.path / name).exists() for name in (SCORES, TRANSLATION)):
             return {}, ""
@@ -176,5 +176,5 @@ class Results:
         return [pair.source for pair in pairs], [pair.target for pair in pairs]
 
 
-def _missing(path: Path, cell: Cell) -> UserError:
+def _missing(path: Path, cell: Run) -> UserError:
     return UserError(f"{path}: no such file: no result yet for {cell}; run: make reproduce")

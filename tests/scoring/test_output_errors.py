@@ -1,12 +1,12 @@
-"""Faults of translations: counted by hand, without those of the references."""
+"""Errors of translations: counted by hand, without those of the references."""
 
 import dataclasses
 
 import pytest
 
 import result_trees as trees
-from bleuprint.scoring.measure import Texts
-from bleuprint.scoring.output_faults import ANY, CUT, FAULTS, LANGUAGE, has_loop, is_balanced
+from bleuprint.scoring.metric import Texts
+from bleuprint.scoring.output_errors import ANY, CUT, LANGUAGE, OUTPUT_ERRORS, has_loop, is_balanced
 from bleuprint.text.tokenizers import Tokenize, tokenizer_for
 from measuring import texts_of
 from scoring import SEPARATORS
@@ -23,9 +23,9 @@ def corpus(tmp_path):
 
 
 def counts_of(sources, references, outputs, corpus, cut=()):
-    """Of each fault, by line, whether the output has it, and whether the line counts."""
+    """Of each error, by line, whether the output has it, and whether the line counts."""
     texts = Texts(sources, references, outputs, corpus, texts_of([], []).described, cut)
-    counted = {fault.key: fault.count(texts) for fault in FAULTS}
+    counted = {error.key: error.count(texts) for error in OUTPUT_ERRORS}
     return {name: of.tolist() for name, of in counted.items() if of is not None}
 
 
@@ -35,29 +35,29 @@ def found(corpus, source, reference, output):
 
 
 @pytest.mark.parametrize(
-    ("output", "faults"),
+    ("output", "errors"),
     [
         (GOOD, set()),
         (" \u00a0", {"empty"}),
         ("Anna zahlt (20) {name}.", {"too short"}),
         (GOOD + " und dann noch mehr", set()),
         ("Anna paie 20 euros (pas plus) à {name} dans la vieille ville.", {LANGUAGE}),
-        (SOURCE.lower(), {LANGUAGE, "source copied"}),
+        (SOURCE.lower(), {LANGUAGE, "untranslated"}),
         (GOOD.replace("20", "21"), {"numbers"}),
         (GOOD.replace("20 ", ""), {"numbers"}),
         (GOOD.replace("{name}", "Name"), {"URLs, placeholders"}),
-        (GOOD.replace("der", "der der der"), {"loop"}),
+        (GOOD.replace("der", "der der der"), {"repetition"}),
         (GOOD.replace("der", "der der"), set()),
         (GOOD.replace("Altstadt", "<unk>"), {"unknown token"}),
         (GOOD.replace("mehr)", "mehr"), {"brackets"}),
     ],
 )
-def test_each_fault_is_seen_alone(corpus, output, faults):
-    assert found(corpus, SOURCE, GOOD, output) == faults | ({ANY} if faults else set())
+def test_each_error_is_seen_alone(corpus, output, errors):
+    assert found(corpus, SOURCE, GOOD, output) == errors | ({ANY} if errors else set())
 
 
-def test_what_the_maximum_length_cut_is_a_fault(corpus):
-    """Lines 2 and 3, of which line 3 has another fault as well; of no other test set a count."""
+def test_what_the_maximum_length_cut_is_an_error(corpus):
+    """Lines 2 and 3, of which line 3 has another error as well; of no other test set a count."""
     outputs = [GOOD, GOOD, GOOD.replace("20", "21")]
     given = [SOURCE] * 3, [GOOD] * 3, outputs, corpus
     whole = counts_of(*given)
@@ -79,7 +79,7 @@ def test_addresses_have_to_be_kept(corpus):
 @pytest.mark.parametrize(
     "copied", ["name@host.org", "http://a.b/c?d=e", "%(count)s", "1'000", "9:15"]
 )
-def test_what_the_tokenizer_changes_is_no_fault(corpus, copied):
+def test_what_the_tokenizer_changes_is_no_error(corpus, copied):
     """Plain Moses prints `name @ host.org`, `% (count) s`, `1 '000`."""
     plain = Tokenize("moses", lowercase=False, hyphens=False, escape=False, plain=True)
     corpus = dataclasses.replace(corpus, tokenize=plain)
@@ -92,7 +92,7 @@ def test_what_the_tokenizer_changes_is_no_fault(corpus, copied):
     assert found(corpus, source, good, GOOD.replace("{name}", "Anna")) == {ANY, *lost}
 
 
-def test_counts_by_hand_without_the_lines_whose_reference_has_the_fault(corpus):
+def test_counts_by_hand_without_the_lines_whose_reference_has_the_error(corpus):
     sources = ["The house has 3 rooms."] * 4
     references = ["Das Haus hat drei Zimmer.", *["Das Haus hat 3 Zimmer."] * 3]
     # the first loses the number as its reference does, but is unbalanced, too
@@ -102,13 +102,13 @@ def test_counts_by_hand_without_the_lines_whose_reference_has_the_fault(corpus):
         "Das Haus hat 3 Zimmer.",
         "Das Haus hat 4 <unk>.",
     ]
-    faults = counts_of(sources, references, outputs, corpus)
-    assert list(faults) == [fault.key for fault in FAULTS if fault.key != CUT]
-    assert faults["numbers"] == [[0, 0], [1, 1], [0, 1], [1, 1]]
-    assert faults["brackets"] == [[1, 1], [0, 1], [0, 1], [0, 1]]
-    assert faults["unknown token"] == [[0, 1]] * 3 + [[1, 1]]
-    assert faults[ANY] == [[1, 1], [1, 1], [0, 1], [1, 1]]
-    # the references themselves have no fault of their own
+    errors = counts_of(sources, references, outputs, corpus)
+    assert list(errors) == [error.key for error in OUTPUT_ERRORS if error.key != CUT]
+    assert errors["numbers"] == [[0, 0], [1, 1], [0, 1], [1, 1]]
+    assert errors["brackets"] == [[1, 1], [0, 1], [0, 1], [0, 1]]
+    assert errors["unknown token"] == [[0, 1]] * 3 + [[1, 1]]
+    assert errors[ANY] == [[1, 1], [1, 1], [0, 1], [1, 1]]
+    # the references themselves have no error of their own
     own = counts_of(sources, references, references, corpus)
     assert not any(broken for lines in own.values() for broken, _ in lines)
 
@@ -116,13 +116,13 @@ def test_counts_by_hand_without_the_lines_whose_reference_has_the_fault(corpus):
 def test_a_language_that_cannot_be_identified(corpus):
     toy = dataclasses.replace(corpus, source="xx", target="yy")
     names = list(counts_of(["1 2"], ["1 2"], ["1 3"], toy))
-    assert names == [fault.key for fault in FAULTS if fault.key not in (LANGUAGE, CUT)]
+    assert names == [error.key for error in OUTPUT_ERRORS if error.key not in (LANGUAGE, CUT)]
 
 
 @pytest.mark.parametrize("separator", [*SEPARATORS, "\0", "\ufeff"])
 def test_odd_characters(corpus, separator):
     assert found(corpus, SOURCE, GOOD, separator) == {ANY, "empty"}
-    assert found(corpus, SOURCE, GOOD, GOOD.replace(" ", separator, 1)) <= {ANY, "loop"}
+    assert found(corpus, SOURCE, GOOD, GOOD.replace(" ", separator, 1)) <= {ANY, "repetition"}
     assert found(corpus, separator, GOOD, GOOD) == set()
 
 

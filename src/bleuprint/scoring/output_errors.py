@@ -1,7 +1,7 @@
-"""Faults of translations that need no reference to be seen: lost numbers, loops, another language.
+"""Errors of translations that need no reference to be seen: lost numbers, loops, another language.
 
 The checks are those of cleaning (rules), and some that only the output of a model needs. The
-references pass through the same checks: a fault that the reference of a line has, too, is of the
+references pass through the same checks: an error that the reference of a line has, too, is of the
 text or of the check, and does not count. Nor does what the tokenizer does to an address or number
 on the way there and back (plain Moses prints name@host as name @ host).
 """
@@ -18,12 +18,12 @@ from bleuprint.rules.agreement import Identical, Numbers
 from bleuprint.rules.language_id import LanguageId
 from bleuprint.rules.lengths import Ratio
 from bleuprint.rules.rule import Candidate
-from bleuprint.scoring.measure import Measure, Texts
+from bleuprint.scoring.metric import Metric, Texts
 from bleuprint.text.parallel import Pair
 from bleuprint.text.tokenizers import Tokenizer, tokenizer_for
 from bleuprint.text.unicode import blank_unprinted, blank_white
 
-ANY, EMPTY, LANGUAGE, CUT = "any fault", "empty", "other language", "cut off"
+ANY, EMPTY, LANGUAGE, CUT = "any error", "empty", "wrong language", "cut off"
 
 # Said where it occurs.
 CUT_NOTE = (
@@ -49,11 +49,11 @@ _PHRASE, _LONGEST = 4, 20
 _BLOCK = 512
 
 
-@lru_cache(maxsize=1)  # the measures count them one by one
+@lru_cache(maxsize=1)  # the metrics count them one by one
 def _broken(texts: Texts) -> dict[str, list[tuple[int, int]]]:
-    """By fault of each line, whether it has the fault, and whether it counts.
+    """By error of each line, whether it has the error, and whether it counts.
 
-    It counts unless the reference has the fault, too; with ANY all lines do. LANGUAGE is left
+    It counts unless the reference has the error, too; with ANY all lines do. LANGUAGE is left
     out if the target language is not one that LanguageId knows, and CUT if no translation was cut.
     What does not print, such as a mark of direction after a number, is no difference.
     """
@@ -71,7 +71,7 @@ def _broken(texts: Texts) -> dict[str, list[tuple[int, int]]]:
     else:
         del checks[LANGUAGE]
 
-    def faults(pair: Pair) -> set[str]:
+    def errors(pair: Pair) -> set[str]:
         if not blank_white(pair.target).strip():
             return {EMPTY}
         line = Candidate(pair, languages, (source.tokenize, target.tokenize))
@@ -82,8 +82,8 @@ def _broken(texts: Texts) -> dict[str, list[tuple[int, int]]]:
         broken[CUT] = []
     lines = zip(sources, references, hypotheses, strict=True)
     for number, (line, reference, hypothesis) in enumerate(lines, 1):
-        expected = faults(Pair(line, reference))
-        own = faults(Pair(line, hypothesis)) - expected
+        expected = errors(Pair(line, reference))
+        own = errors(Pair(line, hypothesis)) - expected
         if number in texts.cut:
             own.add(CUT)
         for name in broken.keys() - {ANY}:
@@ -146,9 +146,9 @@ def is_balanced(sentence: str) -> bool:
     return not expected
 
 
-def _more(faults: Callable[[Any], int], sides: tuple[Any, Any]) -> bool:
-    """Whether the translation has more faults than its source."""
-    source, target = map(faults, sides)
+def _more(errors: Callable[[Any], int], sides: tuple[Any, Any]) -> bool:
+    """Whether the translation has more errors than its source."""
+    source, target = map(errors, sides)
     return target > source
 
 
@@ -156,20 +156,20 @@ _CHECKS: dict[str, Callable[[Candidate], bool]] = {
     "too short": lambda line: _more(len, line.tokens[::-1]) and not _RATIO.keeps(line),
     "too long": lambda line: _more(len, line.tokens) and not _RATIO.keeps(line),
     LANGUAGE: lambda _: False,  # of all lines together
-    "source copied": lambda line: not _IDENTICAL.keeps(line),
+    "untranslated": lambda line: not _IDENTICAL.keeps(line),
     "numbers": lambda line: not _NUMBERS.keeps(line),
     "URLs, placeholders": lambda line: _kept(line.pair.source) != _kept(line.pair.target),
-    "loop": lambda line: _more(has_loop, line.tokens),
+    "repetition": lambda line: _more(has_loop, line.tokens),
     "unknown token": lambda line: _more(lambda side: side.count(SPECIALS[UNK]), line.pair),
     "brackets": lambda line: _more(lambda side: not is_balanced(side), line.pair),
 }
 
 
-# The faults in the order of tables. Their value is the number of lines that have them.
-FAULTS = tuple(
-    Measure(
+# The errors in the order of tables. Their value is the number of lines that have them.
+OUTPUT_ERRORS = tuple(
+    Metric(
         *(name, name, lambda texts, name=name: _broken(texts).get(name), lambda sums: sums[:, 0]),
-        kind="fault",
+        kind="error",
         digits=0,
         highest=math.inf,
         lower_is_better=True,

@@ -1,4 +1,4 @@
-"""Statistics of a binarized corpus, and the reachable BLEU of its test sets."""
+"""Statistics of a binarized corpus, and the BLEU ceiling of its test sets."""
 
 from bleuprint.config import paths
 from bleuprint.config.experiment import load_resolved
@@ -7,17 +7,17 @@ from bleuprint.dataset.statistics import CorpusStatistics
 from bleuprint.pipeline import stage_args
 from bleuprint.runtime.errors import run
 from bleuprint.runtime.progress import working
-from bleuprint.scoring.reachable import REACHABLE, write_reachable
+from bleuprint.scoring.bleu_ceiling import BLEU_CEILING, write_bleu_ceiling
 
 
 def main() -> None:
     (name,) = stage_args.names(__doc__, "CORPUS")
-    corpus, output = load_resolved().corpus(name), paths.folder(name, "statistics")
+    corpus, output = load_resolved().corpus(name), paths.folder(name, "corpus_stats")
     binary = BinaryCorpus(paths.folder(name, "binary"))
-    with working(f"describe_corpus {name}"):
+    with working(f"corpus_stats {name}"):
         binary.verify()
         CorpusStatistics.from_corpus(binary).write(output / paths.STATISTICS)
-        write_reachable(corpus, binary, paths.folder(name, "split"), output / REACHABLE)
+        write_bleu_ceiling(corpus, binary, paths.folder(name, "split"), output / BLEU_CEILING)
 
 
 if __name__ == "__main__":

@@ -10,7 +10,7 @@ from bleuprint.runtime.progress import working
 def main() -> None:
     (name,) = stage_args.names(__doc__, "CORPUS")
     corpus = load_resolved().corpus(name)
-    with working(f"describe_tests {name}"):
+    with working(f"test_stats {name}"):
         describe_test_sets(name, corpus)
 
 

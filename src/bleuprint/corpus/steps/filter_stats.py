@@ -1,4 +1,4 @@
-"""The ledger of a data stage: pairs in, pairs out, and what each rule changed or dropped."""
+"""The filtering statistics of a data stage: pairs in, pairs out, and what each rule changed or dropped."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -14,7 +14,7 @@ from bleuprint.runtime.files import write_json
 from bleuprint.runtime.schema import read_record
 from bleuprint.text.parallel import Pair
 
-# The stages that write a ledger, in order.
+# The stages that write filtering statistics, in order.
 STAGES = ("download", "clean", "dedup", "filter", "split", "tokenize", "binarize")
 
 SAMPLES = 5
@@ -115,7 +115,7 @@ class NothingLeft(UserError):
 
 
 @dataclass
-class Ledger:
+class FilterStats:
     """The counts of all sets of a corpus in one stage.
 
     `settings`: the fingerprint of those the stage ran with.
@@ -135,7 +135,7 @@ class Ledger:
         return self.sets[name]
 
     def write(self, path: Path) -> None:
-        """Write the ledger as JSON; raises NothingLeft if all pairs of a set are dropped."""
+        """Write the filtering statistics as JSON; raises NothingLeft if all pairs of a set are dropped."""
         for name, counts in self.sets.items():
             added = counts.changed.get(COPIES, 0)
             left = counts.pairs_in + added - sum(counts.dropped.values())
@@ -149,8 +149,8 @@ class Ledger:
 
 
 @dataclass(frozen=True)
-class LedgerRecord:
-    """The content of a ledger's file."""
+class FilterStatsRecord:
+    """The content of filtering statistics' file."""
 
     stage: str
     corpus: str
@@ -158,11 +158,11 @@ class LedgerRecord:
     sets: dict[str, SetCounts]
 
 
-def read_ledgers(corpus: str, root: Path = Path()) -> dict[str, dict[str, SetCounts]]:
-    """The counts of a corpus by stage and set; raises UserError if a ledger is missing."""
-    return {stage: read_ledger(paths.ledger(corpus, stage, root)) for stage in STAGES}
+def filter_stats_by_stage(corpus: str, root: Path = Path()) -> dict[str, dict[str, SetCounts]]:
+    """The counts of a corpus by stage and set; raises UserError if filtering statistics is missing."""
+    return {stage: read_filter_stats(paths.filter_stats(corpus, stage, root)) for stage in STAGES}
 
 
-def read_ledger(path: Path) -> dict[str, SetCounts]:
-    """The counts in a ledger, by set."""
-    return read_record(LedgerRecord, path).sets
+def read_filter_stats(path: Path) -> dict[str, SetCounts]:
+    """The counts in filtering statistics, by set."""
+    return read_record(FilterStatsRecord, path).sets

@@ -2,19 +2,21 @@
 
 import pytest
 
-from bleuprint.corpus.steps.ledger import Ledger, NothingLeft, read_ledger
+from bleuprint.corpus.steps.filter_stats import FilterStats, NothingLeft, read_filter_stats
 from bleuprint.text.parallel import Pair
 
 
 def test_counts_of_all_sets_are_read_back(tmp_path):
-    ledger = Ledger("filter", "own", "fingerprint", rules=("length", "ratio"), edits=("unicode",))
-    train = ledger.open("train")
+    filter_stats = FilterStats(
+        "filter", "own", "fingerprint", rules=("length", "ratio"), edits=("unicode",)
+    )
+    train = filter_stats.open("train")
     train.keep(3)
     train.drop("ratio", 7, Pair("a b c", "a"))
     train.change("unicode", 2, Pair("A", "b"), Pair("a", "b"))
-    ledger.open("valid")  # empty before as well
-    ledger.write(tmp_path / "ledger.json")
-    sets = read_ledger(tmp_path / "ledger.json")
+    filter_stats.open("valid")  # empty before as well
+    filter_stats.write(tmp_path / "filter_stats.json")
+    sets = read_filter_stats(tmp_path / "filter_stats.json")
     assert list(sets) == ["train", "valid"]
     found = sets["train"]
     assert (found.pairs_in, found.pairs_out) == (4, 3)
@@ -29,9 +31,9 @@ def test_counts_of_all_sets_are_read_back(tmp_path):
 
 
 def test_a_set_of_which_nothing_is_left_is_an_error(tmp_path):
-    ledger = Ledger("filter", "own", "fingerprint", rules=("length",))
-    ledger.open("train").keep(2)
-    ledger.open("valid").drop("length", 1, Pair("a", "b"))
+    filter_stats = FilterStats("filter", "own", "fingerprint", rules=("length",))
+    filter_stats.open("train").keep(2)
+    filter_stats.open("valid").drop("length", 1, Pair("a", "b"))
     with pytest.raises(NothingLeft, match=r"^corpus own: nothing left of valid after filter: "):
-        ledger.write(tmp_path / "ledger.json")
-    assert not (tmp_path / "ledger.json").exists()
+        filter_stats.write(tmp_path / "filter_stats.json")
+    assert not (tmp_path / "filter_stats.json").exists()

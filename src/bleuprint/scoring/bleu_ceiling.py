@@ -1,4 +1,4 @@
-"""Reachable BLEU: the score of the references after all that happens to a system's output.
+"""BLEU ceiling: the score of the references after all that happens to a system's output.
 
 A system prints tokens of its vocabulary, detokenized. What `clean`, `tokenize` and the vocabulary
 change of a reference does not come back, so that a perfect translation scores less than 100.
@@ -24,7 +24,7 @@ from bleuprint.text.parallel import TextFolder, read_lines
 from bleuprint.text.tokenizers import tokenizer_for
 
 # In the folder of a corpus's statistics.
-REACHABLE = "reachable.json"
+BLEU_CEILING = "bleu_ceiling.json"
 # What lowers the score, in this order. Against themselves, references that are too short for
 # 4-grams score less than 100.
 LENGTH, CLEAN, TOKENIZE, VOCABULARY = "line length", "clean", "tokenize", "vocabulary"
@@ -103,7 +103,7 @@ def loss(references: Sequence[str], corpus: Corpus, given: bool) -> str | None:
     return f"{_listed(scores)}: {help_}"
 
 
-def write_reachable(corpus: Corpus, binary: BinaryCorpus, split: Path, path: Path) -> None:
+def write_bleu_ceiling(corpus: Corpus, binary: BinaryCorpus, split: Path, path: Path) -> None:
     """Write the scores of all test sets of a binarized corpus as JSON, by test set."""
     texts, content = TextFolder(split, *corpus.languages), {}
     for name in (name for name in binary.sets if name.startswith("test.")):
@@ -119,13 +119,13 @@ def write_reachable(corpus: Corpus, binary: BinaryCorpus, split: Path, path: Pat
 
 
 def notes(statistics: Path, corpus: str, tests: Iterable[str]) -> Iterator[str]:
-    """A note for each test set whose reachable BLEU is low; none if the statistics are not here."""
-    path = statistics / REACHABLE
+    """A note for each test set whose BLEU ceiling is low; none if the statistics are not here."""
+    path = statistics / BLEU_CEILING
     known = read_record(dict[str, Scores], path) if path.exists() else {}
     for test in tests:
         if test in known and losses(known[test]):
             yield (
-                f"Reachable BLEU of {test} on {corpus}: {_listed(known[test])}. "
+                f"BLEU ceiling of {test} on {corpus}: {_listed(known[test])}. "
                 "The references themselves score no more after all that happens to the output of "
                 "a system trained here, so that a perfect translation does not reach 100. "
                 f"To raise it: {_help(known[test])}."
@@ -133,7 +133,7 @@ def notes(statistics: Path, corpus: str, tests: Iterable[str]) -> Iterator[str]:
 
 
 def notes_before(settings: Settings) -> Iterator[str]:
-    """A note for each test set here whose reachable BLEU is low, or that has no words for BLEU.
+    """A note for each test set here whose BLEU ceiling is low, or that has no words for BLEU.
 
     Here are files in inputs/, and text that was downloaded; of a corpus without test sets, its
     training text, of which they will be drawn. Read are the first lines.
@@ -144,7 +144,7 @@ def notes_before(settings: Settings) -> Iterator[str]:
             try:
                 lines = _lines_here(name, corpus, test, texts.values())
                 if lines and (found := loss(lines, corpus, given)):
-                    yield f"corpora.{name}: reachable BLEU of {test} is {found}"
+                    yield f"corpora.{name}: BLEU ceiling of {test} is {found}"
                 if lacks_words(lines, corpus.target):
                     yield (
                         f"corpora.{name}: {test} has hardly any spaces in {corpus.target!r}, at "

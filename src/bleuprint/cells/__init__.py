@@ -1,4 +1,0 @@
-"""What the stages leave of each cell, opened and checked by one class.
-
-Order of the packages: pyproject.toml, importlinter.
-"""
