@@ -62,6 +62,7 @@ def project(tmp_path):
         (("--sytem",), 2, "bleuprint: error: unrecognized arguments: --sytem"),
         (("translate", "--system", "base", "--corpus", "own"), 1, "no training of system base"),
         (("inpect", "own"), 2, "bleuprint: error: unknown command inpect: do you mean inspect?"),
+        (("record",), 2, "bleuprint: error: the command record is called sync now"),
         (("zzz",), 2, "unknown command zzz; bleuprint --help lists all"),
     ],
 )

@@ -14,6 +14,7 @@ MISSING = "missing"
 # What old dotted keys of the resolved settings are called now, as regular expressions. Each rule
 # applies to what the rules before it give.
 RENAMED = [
+    (r"^cells\.", "runs."),
     (r"^(runs\..*\.train)\.from\.", r"\1.init_from."),
     (r"^made_texts\.", "synthetic."),
 ]

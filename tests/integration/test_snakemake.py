@@ -169,7 +169,7 @@ def test_a_run_stopped_half_way_leaves_only_what_finished(by_snakemake, tmp_path
     whole = json.loads(by_snakemake.read("reports/results.json"))
     metrics_of_tiny = [row for row in whole["metrics"] if row["system"] == "tiny"]
     runs_of_tiny = [row for row in whole["runs"] if row["system"] == "tiny"]
-    # a fault that no system of the experiment has is no metric: `wide` alone may have this one
+    # an error that no system of the experiment has is no metric: `wide` alone may have this one
     expected = [row for row in metrics_of_tiny if row["metric"] != "cut off" or row["value"] > 0]
     assert expected
     assert ours["metrics"] == expected

@@ -77,6 +77,15 @@ def test_what_the_report_would_read_is_set_aside(project, capsys):
             (project / name).write_text("12345")
 
 
+@pytest.mark.parametrize("folder", ["data/ledgers", "data/statistics", "data/tests"])
+def test_folders_of_1_0_that_have_another_name_are_set_aside(project, folder):
+    (project / folder / "own").mkdir(parents=True)
+    (project / folder / "own/a.json").write_text("12345")
+    set_aside(load(project / "params.yaml"), project)
+    assert not (project / folder).exists()
+    assert (project / "work/removed" / folder / "own/a.json").read_text() == "12345"
+
+
 def test_work_may_be_on_another_disk(project):
     with TemporaryDirectory(dir="/dev/shm") as disk:
         assert Path(disk).stat().st_dev != project.stat().st_dev

@@ -211,6 +211,15 @@ def test_metrics_that_one_file_lacks_are_named(tmp_path):
     assert text[1] == ("not compared, since one side lacks them: chrf2pp, loss, perplexity, ter")
 
 
+def test_a_result_of_1_0_is_told_in_one_line(tmp_path):
+    path = write(tmp_path / "b") / RESULTS
+    content = read_json(path)
+    write_json(path, {"cells": content["runs"], "measures": content["metrics"]})
+    message = f"^{path}: a result of bleuprint 1.0, with the key cells instead of runs; run its "
+    with pytest.raises(UserError, match=message):
+        open_report(str(path))
+
+
 def test_results_that_one_side_lacks_are_counted(tmp_path):
     here, there = write(tmp_path / "a"), write(tmp_path / "b")
     frame(record("tiny", "news-en-de", "first", 30.0)).save(there / RESULTS)

@@ -331,10 +331,18 @@ def test_a_revision_of_another_version_is_told_by_its_name(repository, tmp_path)
     )
     resolved.write_text(resolved.read_text("utf-8").replace('"clip"', '"clip_norm"'), "utf-8")
     settings = resolved.read_text("utf-8")
+    resolved.write_text(settings.replace('"runs": {', '"cells": {'), "utf-8")
+    run(root, "git", "commit", "--quiet", "--all", "--message", "of 1.0")
+    assert compare(root, "tiny@HEAD", "tiny", status=1) == (
+        "bleuprint: error: HEAD: reports/resolved.json: a result of bleuprint 1.0, with the key "
+        "cells instead of runs; run its experiment again with this version\n"
+    )
+    resolved.write_text(settings, "utf-8")
+    settings = resolved.read_text("utf-8")
     resolved.write_text(settings.replace('"beam": 5', '"beam": 1', 1), "utf-8")  # not yet run
     assert settings != resolved.read_text("utf-8")
     run(root, "git", "commit", "--quiet", "--all", "--message", "fourth")
-    assert compare(root, "tiny@HEAD", "tiny@HEAD~2", status=1) == (
+    assert compare(root, "tiny@HEAD", "tiny@HEAD~3", status=1) == (
         "bleuprint: error: HEAD: reports/results.json: was made with another params.yaml; name a "
         "revision whose results are of its reports/resolved.json\n"
     )

@@ -84,7 +84,7 @@ def settings_in(
 
 
 def write_texts(root, settings, lines=100):
-    """Write what the data stages write: texts of WORD's words, descriptions and filtering statistics."""
+    """Write what the data stages write: texts of WORD's words, descriptions and statistics."""
     for name, corpus in settings.corpora.items():
         split = folder(name, "split", root)
         tokens = folder(name, "tokens", root)
@@ -283,7 +283,7 @@ def _sentences(seed, lines):
 
 
 def _filter_stats(stage, number):
-    """Make the filtering statistics of a data stage, which drops one pair; its pairs depend on its position."""
+    """Make the statistics of a data stage, which drops one pair; pairs depend on its position."""
     train = {
         "pairs_in": 10_000 - number,
         "pairs_out": 9_999 - number,

@@ -16,6 +16,8 @@ from bleuprint.runtime.environment import complete_user
 from bleuprint.runtime.errors import run
 from bleuprint.runtime.interrupts import hold
 
+# The names of commands in bleuprint 1.0, and their names now.
+_OLD_NAMES = {"record": "sync"}
 _START = """\
 start here:
   make reproduce            run the experiment of params.yaml, print its table
@@ -106,6 +108,8 @@ def command_parser() -> tuple[argparse.ArgumentParser, Commands]:
 def _check_name(parser: argparse.ArgumentParser, names: Iterable[str]) -> None:
     """Exit if the first argument is no command, naming the most similar one."""
     given = "".join(sys.argv[1:2])
+    if given in _OLD_NAMES:
+        parser.error(f"the command {given} is called {_OLD_NAMES[given]} now")
     if given and not given.startswith("-") and given not in names:
         similar = difflib.get_close_matches(given, names, n=1)
         hint = f": do you mean {similar[0]}?" if similar else "; bleuprint --help lists all"

@@ -18,14 +18,14 @@ from bleuprint.config.comet import Comet
 from bleuprint.config.corpus import Corpus
 from bleuprint.config.external import TRANSLATIONS, ExternalSystem, check_external
 from bleuprint.config.inherit import SECTIONS, expand
-from bleuprint.config.old_keys import old_key_errors
+from bleuprint.config.old_keys import check_not_of_1_0, old_key_errors
 from bleuprint.config.order import check_order
 from bleuprint.config.paths import RESOLVED
 from bleuprint.config.published import Published
 from bleuprint.config.synthetic import SyntheticText
 from bleuprint.config.system import System
 from bleuprint.runtime.errors import UserError, UserErrors
-from bleuprint.runtime.files import read_object
+from bleuprint.runtime.files import DamagedFile, read_object
 from bleuprint.runtime.flatten import dotted
 from bleuprint.runtime.schema import (
     Name,
@@ -258,7 +258,10 @@ def load_resolved(root: Path = Path()) -> Settings:
     """The settings in reports/resolved.json, as `load` gave them when it was written."""
     if not (path := root / RESOLVED).exists():
         raise UserError(f"{path}: no such file; dvc repro resolve writes it")
-    document = read_object(path, ("corpora", "runs"), _RESOLVE)
+    document = read_object(path, ("corpora",), _RESOLVE)
+    check_not_of_1_0(document, path)
+    if "runs" not in document:
+        raise DamagedFile(path, "field runs is missing", _RESOLVE)
     cells = check_record(_Runs, document["runs"], path, _RESOLVE, ["runs"])
     document["runs"] = {}
     document["external"] = {}

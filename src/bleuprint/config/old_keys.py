@@ -1,9 +1,11 @@
 """Keys of params.yaml in bleuprint 1.0 that have another name or form now.
 
-Each message says what to write instead. Nothing else accepts the old keys.
+Each message says what to write instead. Nothing else accepts the old keys. Results of 1.0 are
+known by their keys, too.
 """
 
-from collections.abc import Iterator
+from collections.abc import Container, Iterator
+from pathlib import Path
 
 from bleuprint.runtime.errors import UserError
 from bleuprint.runtime.yaml_tree import Tree, as_tree
@@ -21,6 +23,20 @@ _TOP_LEVEL = {
         "init_from: {NAME: {system: ..., corpus: ...}}"
     ),
 }
+
+
+def check_not_of_1_0(content: Container[str], path: Path) -> None:
+    """Raise UserError if a file of results or of resolved settings was written by bleuprint 1.0.
+
+    Args:
+        content: The keys of the file.
+        path: The file.
+    """
+    if "cells" in content and "runs" not in content:
+        raise UserError(
+            f"{path}: a result of bleuprint 1.0, with the key cells instead of runs; run its "
+            "experiment again with this version"
+        )
 
 
 def old_key_errors(document: Tree) -> Iterator[UserError]:

@@ -33,7 +33,7 @@ def run_directions(
     workers: int,
     run: Callable[[Step, Path, Shard | int | None, int], None] = run_and_print,
 ) -> None:
-    """Run a stage on a corpus; on one of several directions on each, and join their filtering statistics."""
+    """Run a stage on a corpus; on one of several directions on each, and join the statistics."""
     for part, pair in corpus.pairs(name).items():
         run(kind.of(part, pair), paths.shards(name, kind.stage), work, workers)
     if corpus.directions and not isinstance(work, Shard):
@@ -81,7 +81,7 @@ def join_tokens(name: str, corpus: Corpus) -> None:
 
 
 def join_filter_stats(name: str, corpus: Corpus, stage: str, copies: int = 0) -> None:
-    """Join the filtering statistics of a corpus's directions; `copies` of pairs in train were added."""
+    """Join the filtering statistics of all directions; `copies` of pairs in train were added."""
     joined, settings = FilterStats(stage, name, ""), list[str]()
     for part in corpus.pairs(name):
         path, direction = paths.filter_stats(part, stage), part.rpartition("/")[2]

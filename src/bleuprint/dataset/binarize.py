@@ -69,7 +69,7 @@ class Binarizing(Step):
         self._encode(part, "train", *self.shard_blocks(shard), workers)
 
     def gather(self, parts: Sequence[Path], workers: int) -> None:
-        """Join the shards, encode the other sets, and write the header and the filtering statistics."""
+        """Join the shards, encode the other sets, and write the header and the statistics."""
         filter_stats = self.new_filter_stats()
         with whole_folder(self.output) as folder:
             sizes = {"train": self._join(parts, folder, "train")}

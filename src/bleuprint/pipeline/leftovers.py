@@ -6,7 +6,7 @@ same as if they had never been there.
 """
 
 import shutil
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from itertools import product
 from pathlib import Path
 
@@ -15,6 +15,13 @@ from bleuprint.config.experiment import Settings
 from bleuprint.runtime.errors import say
 
 _REMOVED = Path("work", "removed")
+# Folders of bleuprint 1.0 that have another name now; the first has results of external systems.
+_OF_1_0 = (
+    Path("results/outside"),
+    Path("data/ledgers"),
+    Path("data/statistics"),
+    Path("data/tests"),
+)
 # The folders that the stage report depends on.
 OF_REPORT = ("results", "data/filter_stats", "data/split", "data/corpus_stats", "data/test_stats")
 
@@ -50,8 +57,6 @@ def _outputs(settings: Settings, root: Path) -> Iterator[Path]:
     for path in below("results/*/*/*"):
         if path.parts[1:] not in named and path.name.isdecimal():
             yield path
-    if "outside" not in systems:
-        yield from below("results/outside")  # what 1.0 wrote of external systems
     rows_of = (cell for row in settings.runs.values() for cell in row.values() if cell)
     starts = {cell.train.init_from.cell for cell in rows_of if cell.train.init_from}
     for path in below("models/*/*/*"):  # init_weights depends on the folder of all seeds
@@ -68,8 +73,18 @@ def _outputs(settings: Settings, root: Path) -> Iterator[Path]:
         kept |= {paths.vocabulary(name, of) for of in (None, corpus.vocabulary.of)}
         found += below(f"data/bpe/{name}/*")
     yield from (path for path in found if path not in kept)
+    yield from _of_1_0(systems, root)
     for folder in OF_REPORT[1:]:
         yield from (path for path in below(f"{folder}/*") if path.name not in settings.corpora)
+
+
+def _of_1_0(systems: Collection[str], root: Path) -> Iterator[Path]:
+    """The folders of bleuprint 1.0 that are here, but for those of a system of this name."""
+    for folder in _OF_1_0:
+        if (root / folder).exists() and not (
+            folder.parts[0] == "results" and folder.name in systems
+        ):
+            yield folder
 
 
 def _started_here(settings: Settings) -> set[str]:

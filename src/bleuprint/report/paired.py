@@ -1,8 +1,8 @@
 """Paired differences between two systems on a test set, each with one or several seeds.
 
 With one seed, a difference is tested over the lines of the test set (scoring/significance.py); with
-several it is tested over the seeds, which includes the variance between trainings. A row from
-outside has one set of translations: see `largest_p`.
+several it is tested over the seeds, which includes the variance between trainings. An
+external system has one set of translations: see `largest_p`.
 """
 
 from collections.abc import Mapping, Sequence

@@ -7,7 +7,8 @@ from typing import Annotated, NamedTuple
 from annotated_types import Interval
 from typing_extensions import TypedDict
 
-from bleuprint.runtime.files import DamagedFile
+from bleuprint.config.old_keys import check_not_of_1_0
+from bleuprint.runtime.files import DamagedFile, read_object
 from bleuprint.runtime.schema import read_record
 
 # In a signature of COMET, whose fourth part is the name of the model.
@@ -87,11 +88,12 @@ class ResultsFile(TypedDict):
 
 
 def read_results(path: Path, remedy: str) -> ResultsFile:
-    """Read a results.json; raises UserError if it is missing or damaged.
+    """Read a results.json; raises UserError if it is missing, damaged or of bleuprint 1.0.
 
     Each run must have the BLEU of all its lines, each metric must belong to a run, and no row
     may occur twice.
     """
+    check_not_of_1_0(read_object(path, remedy=remedy), path)
     content = read_record(ResultsFile, path, remedy)
     cells = _run_keys(content["runs"], path, remedy)
     with_bleu: set[_Key] = set()

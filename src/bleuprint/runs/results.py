@@ -1,4 +1,4 @@
-"""What a run leaves of a run, opened by one class that checks once that it belongs together.
+"""What the stages leave of a run, opened by one class that checks once that it belongs together.
 
 DVC compares outputs with what it recorded; what is checked here is that they are of the same
 training, translations and texts, which outputs that were copied or committed by force are not.

@@ -104,8 +104,9 @@ class Measured(TypedDict):
     """A metric of a test set, or of a group of its lines, as in scores.json.
 
     `group` is empty for all lines, `document` if statistics are by document, or names a bucket.
-    `units` is the number of lines, documents or words. `ci_low` and `ci_high` are the 95 % interval, None
-    where there is none. `statistics`: of each unit whole numbers, separated by spaces, for tests.
+    `units` is the number of lines, documents or words. `ci_low` and `ci_high` are the 95 %
+    interval, None where there is none. `statistics`: of each unit whole numbers, separated by
+    spaces, for tests.
     """
 
     metric: str

@@ -39,7 +39,7 @@ def sacrebleu_metric(
     resampled: bool = True,
     **given: Any,
 ) -> Metric:
-    """A metric of a metric that `make` makes of references and the target language.
+    """A metric that is scored by what `make` makes of references and the target language.
 
     `resampled`: the signature names the resamples.
     """

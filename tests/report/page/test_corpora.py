@@ -1,4 +1,4 @@
-"""The page's section on data: filtering statistics and statistics as people read them."""
+"""The page's section on data: filtering and corpus statistics as people read them."""
 
 import json
 import shutil

@@ -114,7 +114,7 @@ def test_translations_made_elsewhere_are_no_trainings():
 
 @pytest.fixture(scope="module")
 def tree(tmp_path_factory):
-    """Settings, and a folder with filtering statistics and statistics."""
+    """Settings, and a folder with filtering and corpus statistics."""
     root = tmp_path_factory.mktemp("tree")
     settings = trees.settings_in(root, ("base", "big"), {"news-en-de": ("first",)})
     trees.write_texts(root, settings)
@@ -151,7 +151,7 @@ def test_pairs_errors_unseen_words_and_overlap_are_said(tree):
     )
     assert found["Few training pairs"] == "9,993 of news-en-de"
     assert found["Lines with errors (see what broke)"] == (
-        "10% of base on news-en-de, first, mostly loop"
+        "10% of base on news-en-de, first, mostly repetition"
     )
     assert found["Words of the references that the training text lacks"] == (
         "5% of news-en-de, first"
@@ -171,7 +171,7 @@ def test_pairs_errors_unseen_words_and_overlap_are_said(tree):
 
 
 @pytest.mark.parametrize(
-    ("systems", "end"), [(6, "s6 on news-en-de, first, mostly loop"), (7, "and 1 more")]
+    ("systems", "end"), [(6, "s6 on news-en-de, first, mostly repetition"), (7, "and 1 more")]
 )
 def test_of_many_places_six_are_named(tree, systems, end):
     rows = [
@@ -180,7 +180,7 @@ def test_of_many_places_six_are_named(tree, systems, end):
     ]
     places = warned(tree, *rows)["Lines with errors (see what broke)"].split("; ")
     assert len(places) == systems
-    assert places[5] == "10% of s6 on news-en-de, first, mostly loop"
+    assert places[5] == "10% of s6 on news-en-de, first, mostly repetition"
     assert places[-1].endswith(end)
 
 

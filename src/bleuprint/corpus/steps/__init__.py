@@ -1,1 +1,1 @@
-"""What the stages of a corpus share: filtering statistics, shards, and filtering pairs in several processes."""
+"""What the stages of a corpus share: statistics, shards, and filtering in several processes."""

@@ -1,4 +1,4 @@
-"""The filtering statistics of a data stage: pairs in, pairs out, and what each rule changed or dropped."""
+"""Filtering statistics of a data stage: pairs in, pairs out, what each rule changed or dropped."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -135,7 +135,7 @@ class FilterStats:
         return self.sets[name]
 
     def write(self, path: Path) -> None:
-        """Write the filtering statistics as JSON; raises NothingLeft if all pairs of a set are dropped."""
+        """Write the statistics as JSON; raises NothingLeft if all pairs of a set are dropped."""
         for name, counts in self.sets.items():
             added = counts.changed.get(COPIES, 0)
             left = counts.pairs_in + added - sum(counts.dropped.values())
@@ -150,7 +150,7 @@ class FilterStats:
 
 @dataclass(frozen=True)
 class FilterStatsRecord:
-    """The content of filtering statistics' file."""
+    """The content of a file of filtering statistics."""
 
     stage: str
     corpus: str
@@ -159,10 +159,10 @@ class FilterStatsRecord:
 
 
 def filter_stats_by_stage(corpus: str, root: Path = Path()) -> dict[str, dict[str, SetCounts]]:
-    """The counts of a corpus by stage and set; raises UserError if filtering statistics is missing."""
+    """The counts of a corpus by stage and set; raises UserError if a file is missing."""
     return {stage: read_filter_stats(paths.filter_stats(corpus, stage, root)) for stage in STAGES}
 
 
 def read_filter_stats(path: Path) -> dict[str, SetCounts]:
-    """The counts in filtering statistics, by set."""
+    """The counts in a file of filtering statistics, by set."""
     return read_record(FilterStatsRecord, path).sets

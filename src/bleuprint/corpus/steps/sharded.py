@@ -27,7 +27,7 @@ _MADE_OF = "made-of"
 
 @dataclass(frozen=True)
 class Step(ABC):
-    """One stage on one corpus: it reads the folder `before`, and writes `output` and `filter_stats`."""
+    """One stage on one corpus: it reads `before`, and writes `output` and `filter_stats`."""
 
     stage: ClassVar[str]
     corpus: str
@@ -123,7 +123,7 @@ def run_and_print(step: Step, shards: Path, work: Shard | int | None, workers: i
 def step_files(
     name: str, corpus: Corpus, before: str, after: str, root: Path, stage: str = ""
 ) -> tuple[str, TextFolder, Path, Path]:
-    """The corpus of a step, its input, its output and its filtering statistics; `stage` is `after` if empty."""
+    """A step's corpus, input, output and statistics; an empty `stage` is `after`."""
     text = TextFolder(paths.folder(name, before, root), corpus.source, corpus.target)
     return (
         name,

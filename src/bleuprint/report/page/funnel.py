@@ -58,7 +58,7 @@ def kept(corpus: str, root: Path) -> Kept:
 
 
 def funnel(corpora: Iterable[str], root: Path) -> Table:
-    """The training pairs of each corpus stage by stage, from the filtering statistics; idle stages left out."""
+    """The training pairs of each corpus stage by stage; stages that dropped none are left out."""
     rows = [
         (
             *(corpus, stage, name, _counts(counts.dropped), _counts(counts.changed)),
