@@ -192,7 +192,7 @@ def _with_training_costs(cells, missing):
 
 
 def _add_tests(metrics, outside):
-    """Add to tested measures what the report computes: differences, p of several seeds, and Holm's.
+    """Add to tested metrics what the report computes: differences, p of several seeds, and Holm's.
 
     Args:
         metrics: The lines of the table of metrics, which are changed.
