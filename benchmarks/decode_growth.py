@@ -59,7 +59,7 @@ def measure(given: argparse.Namespace) -> None:
             beam=given.beam,
             max_len_a=1.0,
             max_len_b=0,
-            min_length=length,
+            min_len=length,
         )
         engine = create_engine(model, decode)
         words = draw.integers(len(SPECIALS), units, (count, length)).tolist()

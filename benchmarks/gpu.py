@@ -192,8 +192,8 @@ def multi30k(given: argparse.Namespace) -> Figures:
     recipe["corpora"] = {RUN.corpus: recipe["corpora"][RUN.corpus]}
     if given.max_updates:
         train = recipe["systems"][RUN.system]["train"]
-        train |= {"max_updates": given.max_updates, "validate_every": given.max_updates}
-        train["checkpoint_every"] = max(1, given.max_updates // 10)
+        train |= {"max_updates": given.max_updates, "validate_interval": given.max_updates}
+        train["save_interval"] = max(1, given.max_updates // 10)
     given.scratch.mkdir(parents=True, exist_ok=True)
     yield ["prepare"], partial(seconds, prepare, given.scratch, recipe, RUN.corpus)
     command = [sys.executable, str(ROOT / "stages" / "train.py"), *map(str, RUN)]

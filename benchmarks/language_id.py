@@ -87,8 +87,8 @@ def _speed(judge: Judge, sentences: Sequence[str], languages: Sequence[str]) -> 
 
 
 def _judges() -> Iterator[tuple[str, Callable[[], Judge]]]:
-    for likelier in (10.0, 5.0, 3.0):
-        yield f"language_id {likelier:g}", partial(_language_id, likelier)
+    for min_odds in (10.0, 5.0, 3.0):
+        yield f"language_id {min_odds:g}", partial(_language_id, min_odds)
     yield "py3langid, one by one", _py3langid
     yield "CLD2", _cld2
     yield "CLD2, with hint", lambda: _cld2(hint=True)
@@ -97,12 +97,12 @@ def _judges() -> Iterator[tuple[str, Callable[[], Judge]]]:
         yield f"heliport, margin {margin}", partial(_heliport, 20, margin)
 
 
-def _language_id(likelier: float) -> Judge:
-    return LanguageId(likelier)._pass
+def _language_id(min_odds: float) -> Judge:
+    return LanguageId(min_odds)._pass
 
 
 def _py3langid() -> Judge:
-    """The decision of language_id with likelier 10 by py3langid's own functions."""
+    """The decision of language_id with min_odds 10 by py3langid's own functions."""
     from py3langid.langid import MODEL_FILE, LanguageIdentifier
 
     from bleuprint.rules.letters import SCRIPTS

@@ -61,7 +61,7 @@ corpora:
     files:
       train:
         c: {{license_and_citation: c, source: {{path: inputs/c.en}}, target: {{path: inputs/c.de}}}}
-    filter: {{length: {{max: 250}}, ratio: {{max: 9.0}}}}
+    filter: {{length: {{max: 250}}, length_ratio: {{max: 9.0}}}}
     split: {{valid: 0.005, test: 0.005}}
     vocabulary: {{bpe: {{num_merges: {merges}}}}}
 systems:

@@ -218,9 +218,11 @@ def system(size: Size, updates: int, precision: str) -> dict[str, Any]:
         "max_tokens": BATCH_TOKENS,
         "precision": precision,
         "max_updates": 2 * updates,
-        "validate_every": 2 * updates,
-        "checkpoint_every": 2 * updates,
-        "keep": {"last": 1, "best": 0, "every": 0},
+        "validate_interval": 2 * updates,
+        "save_interval": 2 * updates,
+        "keep_last": 1,
+        "keep_best": 0,
+        "keep_interval": 0,
     }
     settings["average"] = {"last": 1}
     return settings

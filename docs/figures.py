@@ -198,7 +198,7 @@ def untrained_predictions() -> list[list[str]]:
         beam=1,
         length_penalty=LengthPenalty(alpha=0.0),
         # An untrained model ends at any time: ask for ten symbols.
-        min_length=COPY_LENGTH,
+        min_len=COPY_LENGTH,
         allow_unk=False,
     )
     predictions = []

@@ -71,9 +71,9 @@ def published(recipe: str, root: Path) -> Iterator[str]:
 
 def _published(recipe: str, number: Published, scores: pd.DataFrame, minutes: str) -> Iterator[str]:
     """A line for BLEU, counted as it was published, and one for perplexity."""
-    metric = "bleu" if number.scored == "sacrebleu" else number.scored
+    metric = "bleu" if number.metric == "sacrebleu" else number.metric
     both = {
-        metric: (f"BLEU ({number.scored})", number.bleu),
+        metric: (f"BLEU ({number.metric})", number.bleu),
         "perplexity": ("perplexity", number.perplexity),
     }
     for key, (name, printed) in both.items():

@@ -30,10 +30,10 @@ def inspection(failure=None, sets=None, **stages):
 
 
 def test_a_rule_that_drops_more_than_a_tenth_is_named():
-    dropped = {"length": 100, "ratio": 101, "identical": 0}
+    dropped = {"length": 100, "length_ratio": 101, "identical": 0}
     (warning,) = _rule_warnings(NEW, inspection(filter=(1000, dropped)))
     assert warning == (
-        "rule ratio of filter drops 101 of 1,000 pairs (10%). If they are good pairs, remove the "
+        "rule length_ratio of filter drops 101 of 1,000 pairs (10%). If they are good pairs, remove the "
         "rule from filter in params.yaml. To see some: bleuprint inspect mine"
     )
 

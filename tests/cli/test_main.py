@@ -155,7 +155,7 @@ def test_cite_prints_the_entries_of_what_is_used(project, monkeypatch, capsys):
 
 
 def test_check_refuses_what_cite_would(project):
-    number = "{name: A, source: x, corpus: own, test: held-out, bleu: 3, scored: intl,"
+    number = "{name: A, source: x, corpus: own, test: held-out, bleu: 3, metric: intl,"
     number += ' bibtex: "@misc{own, title = {Another}}"}'
     (project / "params.yaml").write_text(PARAMS.replace("published: []", f"published: [{number}]"))
     error = run(project, *COMMAND, "check", status=1)

@@ -155,7 +155,7 @@ def test_checks_that_cannot_judge_the_text_are_left_out(project):
         {rule.name() for rule in new_corpus(project, *given).corpus.filter}
         for given in ((GOOD,), (GOOD * 2,), (GOOD, ("a.en", "a.de"), ("en", "chr")))
     )
-    assert many - few == {"alignment_score"} and few - unknown == {"language_id"}
+    assert many - few == {"word_alignment"} and few - unknown == {"language_id"}
 
 
 @pytest.mark.parametrize(
@@ -316,7 +316,7 @@ def test_language_id_is_omitted_if_it_alone_leaves_too_few_pairs(project, capsys
     assert re.search(rf"language_id would drop 3\d\d of {300 + others} pairs, so the entry", note)
     assert note.endswith("If it is not, remove the entry and add: --languages SOURCE TARGET")
     rules = [rule.name() for rule in load().corpora["nm-en-hr"].filter]
-    assert rules == ["identical", "length", "ratio"]
+    assert rules == ["identical", "length", "length_ratio"]
     assert f"{300 + others} of {300 + others} pairs remain after the rules" in output.out
 
 

@@ -7,12 +7,12 @@ from params import PARAMS, read
 def test_rules_run_in_one_order_however_they_are_written(tmp_path):
     corpus = read(tmp_path).corpus("own")
     assert [edit.name() for edit in corpus.clean] == ["unicode", "non_printing"]
-    assert [check.name() for check in corpus.filter] == ["length", "ratio"]
+    assert [check.name() for check in corpus.filter] == ["length", "length_ratio"]
     other = PARAMS.replace(
         "{non_printing: {}, unicode: {form: NFC}}", "{unicode: {form: NFC}, non_printing: {}}"
     )
     assert other != PARAMS and read(tmp_path, other).corpus("own") == corpus
-    none = PARAMS.replace("{ratio: {max: 3.0}, length: {min: 1, max: 100}}", "{}")
+    none = PARAMS.replace("{length_ratio: {max: 3.0}, length: {min: 1, max: 100}}", "{}")
     assert read(tmp_path, none).corpus("own").filter == ()
 
 
@@ -49,10 +49,18 @@ def test_rows_made_with_merge_keys(tmp_path):
         ("source: {path: inputs/a.de}", "source: {path: /etc/a}", "must be below inputs/"),
         ("max: 100", "max: 0", "14: corpora.own.filter.length.max: 0 is out of range"),
         ("lowercase: false", "lowercase: no", "'no' is not true or false"),
-        ("ratio: {", "rato: {", "14: corpora.own.filter.rato: unknown key; did you mean 'ratio'?"),
+        (
+            "length_ratio: {",
+            "length_rato: {",
+            "14: corpora.own.filter.length_rato: unknown key; did you mean 'length_ratio'?",
+        ),
         ("{form: NFC}", "NFC", "12: corpora.own.clean.unicode: 'NFC' is not a mapping"),
         ("non_printing: {}", "non_printing: {form: NFC}", "form: unknown key; there are none"),
-        ("{ratio: {max: 3.0}, length: {min: 1, max: 100}}", "[ratio]", "is not a mapping"),
+        (
+            "{length_ratio: {max: 3.0}, length: {min: 1, max: 100}}",
+            "[length_ratio]",
+            "is not a mapping",
+        ),
         ("seed: 1}", "seed: 1, every: 23}", "valid 0.05 and every 23: valid must be 0"),
         ("test: 0.05", "test: 0", "15: corpora.own.split.test: 0: files names no test text, so"),
         (
@@ -74,7 +82,7 @@ def test_rows_made_with_merge_keys(tmp_path):
         ("target: {path: inputs/a.no}", "both: {path: inputs/a.no}", "needs two files"),
         ("{path: inputs/a.de}", "{path: inputs/a.de, mirrors: [http://x/y]}", "mirrors needs url"),
         ("precision: float32}", "precision: int8}", "decode.precision: 'int8' is not one of"),
-        ("average: {last: 2}", "average: {last: 3}", "keeps 2: lower train.checkpoint_every (5)"),
+        ("average: {last: 2}", "average: {last: 3}", "keeps 2: lower train.save_interval (5)"),
         ("init_lr: 0.0}", "init_lr: 0.1}", "inverse_sqrt: warmup_init_lr 0.1 is above lr 0.001"),
         ("max_tokens: 100", "max_tokens: 101", "max_tokens 101 is above tokens_per_update 100"),
         ("max_updates", "sentences_per_update: 8\n      max_updates", "needs one of tokens_per"),
@@ -85,9 +93,13 @@ def test_rows_made_with_merge_keys(tmp_path):
         ("train: {a: {", "train: {a: {pairs_seed: 1, ", "train.a: pairs_seed 1 needs pairs"),
         ("max_updates: 10", "max_updates:", "base.train: needs max_updates, max_epochs or"),
         ("init_lr: 0.0}", "init_lr: 0.0}, noam: {factor: 1}", "needs one of inverse_sqrt"),
-        ("every: 0}", "every: 7}", "keep.every 7 is not a multiple of checkpoint_every 5"),
+        (
+            "keep_interval: 0",
+            "keep_interval: 7",
+            "keep_interval 7 is not a multiple of save_interval 5",
+        ),
         ("average: {last: 2}", "average: {}", "base.average: needs one of last, best, ema"),
-        ("average: {last: 2}", "average: {best: 1}", "1: training keeps 0: raise train.keep.best"),
+        ("average: {last: 2}", "average: {best: 1}", "1: training keeps 0: raise train.keep_best"),
         ("{path: inputs/a.de}", '{url: "phrasebook:tets.en"}', "one of phrasebook:train.en, "),
         ("{path: inputs/a.de}", '{url: "file:///a.de"}', "needs sha256"),
         ("{path: inputs/a.de}", "{url: inputs/a.de}", "'inputs/a.de': not http, https or file ("),
@@ -112,7 +124,7 @@ def test_rows_made_with_merge_keys(tmp_path):
             "replace_unk true needs allow_unk",
         ),
         ("allow_unk: true", "allow_unk: true, replace_unk: true", "has decode.replace_unk, but"),
-        ("min_length: 0", "min_length: 1024", "min_length 1024 leaves no place for EOS in model"),
+        ("min_len: 0", "min_len: 1024", "min_len 1024 leaves no place for EOS in model"),
     ],
 )
 def test_a_mistake_is_named_with_its_place(tmp_path, old, new, message):
@@ -128,18 +140,18 @@ def test_a_mistake_is_named_with_its_place(tmp_path, old, new, message):
     ("updates", "average", "keep", "remedy"),
     [
         # a checkpoint every 5 updates: 1, 2 and 3 checkpoints
-        (5, "last: 2", "last: 2, best: 0", "lower train.checkpoint_every (5)"),
-        (10, "last: 3", "last: 2, best: 0", "lower train.checkpoint_every (5)"),
-        (15, "last: 3", "last: 2, best: 0", "raise train.keep.last"),
-        (11, "last: 3", "last: 2, best: 0", "raise train.keep.last"),
-        (10, "best: 3", "last: 1, best: 2", "lower train.validate_every (5)"),
-        (15, "best: 3", "last: 1, best: 2", "raise train.keep.best"),
+        (5, "last: 2", "keep_last: 2\n      keep_best: 0", "lower train.save_interval (5)"),
+        (10, "last: 3", "keep_last: 2\n      keep_best: 0", "lower train.save_interval (5)"),
+        (15, "last: 3", "keep_last: 2\n      keep_best: 0", "raise train.keep_last"),
+        (11, "last: 3", "keep_last: 2\n      keep_best: 0", "raise train.keep_last"),
+        (10, "best: 3", "keep_last: 1\n      keep_best: 2", "lower train.validate_interval (5)"),
+        (15, "best: 3", "keep_last: 1\n      keep_best: 2", "raise train.keep_best"),
     ],
 )
 def test_how_training_keeps_enough_checkpoints_to_average(tmp_path, updates, average, keep, remedy):
     text = PARAMS.replace("max_updates: 10", f"max_updates: {updates}")
     text = text.replace("average: {last: 2}", f"average: {{{average}}}")
-    text = text.replace("keep: {last: 2, best: 0", f"keep: {{{keep}")
+    text = text.replace("keep_last: 2\n      keep_best: 0", keep)
     name = average.partition(":")[0]
     with pytest.raises(UserError) as error:
         read(tmp_path, text)
@@ -150,7 +162,7 @@ def test_how_training_keeps_enough_checkpoints_to_average(tmp_path, updates, ave
 def test_as_many_checkpoints_as_training_keeps_are_averaged(tmp_path, updates):
     text = PARAMS.replace("max_updates: 10", f"max_updates: {updates}")
     text = text.replace("average: {last: 2}", "average: {last: 3}")
-    text = text.replace("keep: {last: 2", "keep: {last: 3")
+    text = text.replace("keep_last: 2", "keep_last: 3")
     assert read(tmp_path, text).system("base").average.last == 3
 
 
@@ -194,8 +206,10 @@ def test_two_runs_of_one_name_are_refused(tmp_path):
 
 
 def test_a_language_that_a_rule_does_not_support_is_refused_before_any_work(tmp_path):
-    text = PARAMS.replace("ratio: {max: 3.0}", "script: {min: 0.5}").replace('"no"', '"xx"')
+    text = PARAMS.replace("length_ratio: {max: 3.0}", "character_score: {min: 0.5}").replace(
+        '"no"', '"xx"'
+    )
     with pytest.raises(
-        UserError, match=r"yaml:4: corpora\.own: rule script does not support .*'xx'"
+        UserError, match=r"yaml:4: corpora\.own: rule character_score does not support .*'xx'"
     ):
         read(tmp_path, text)

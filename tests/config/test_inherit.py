@@ -22,10 +22,9 @@ ROWS = """\
     corpora:
       other: {train: {label_smoothing: 0.2}, average: {last: null, best: 1}}
 """
-CORPUS = "  other: {like: own, target: en, filter: {ratio: null}}\nsystems:\n"
+CORPUS = "  other: {like: own, target: en, filter: {length_ratio: null}}\nsystems:\n"
 TEXT = PARAMS.replace("systems:\n", CORPUS).replace("published: []", f"{ROWS}published: []")
-KEEP = "keep: {last: 2, best: 0, every: 0}"
-TEXT = TEXT.replace(KEEP, KEEP.replace("best: 0", "best: 1"))
+TEXT = TEXT.replace("keep_best: 0", "keep_best: 1")
 
 
 def test_a_row_says_what_differs(tmp_path):
@@ -68,7 +67,7 @@ def test_what_differs_by_corpus_is_shown_by_corpus(tmp_path):
     row = "    corpora: {own: {}, other: {decode: {beam: 5}}}\n  big:"
     shown = read(tmp_path, TEXT.replace("  big:", row, 1)).dotted("base")
     assert (shown["own.decode.beam"], shown["other.decode.beam"]) == ("1", "5")
-    assert "decode.beam" not in shown and shown["decode.min_length"] == "0"
+    assert "decode.beam" not in shown and shown["decode.min_len"] == "0"
 
 
 @pytest.mark.parametrize(
@@ -97,7 +96,7 @@ def test_a_mistake_is_named_where_it_stands(tmp_path, old, new, message):
 
 
 def test_a_mistake_of_a_row_is_not_one_of_its_base(tmp_path):
-    text = TEXT.replace("model: {d_ff: 32}", "train: {keep: {last: 1}}")
+    text = TEXT.replace("model: {d_ff: 32}", "train: {keep_last: 1}")
     number = text.partition("  big:")[0].count("\n") + 1
     with pytest.raises(UserError) as raised:
         read(tmp_path, text)

@@ -5,7 +5,7 @@ import pytest
 from bleuprint.runtime.errors import UserError
 from params import PARAMS, read
 
-NUMBER = "{name: A, source: x, corpus: own, test: held-out, bleu: 3, scored: intl}"
+NUMBER = "{name: A, source: x, corpus: own, test: held-out, bleu: 3, metric: intl}"
 
 
 def published(*numbers):
@@ -28,7 +28,7 @@ def test_a_name_of_unprinted_characters_is_refused(tmp_path, name):
     ],
 )
 def test_a_citation_that_is_not_bibtex_is_refused(tmp_path, bibtex, rest):
-    number = NUMBER.replace("scored: intl}", f'scored: intl, bibtex: "{bibtex}"}}')
+    number = NUMBER.replace("metric: intl}", f'metric: intl, bibtex: "{bibtex}"}}')
     with pytest.raises(UserError) as error:
         read(tmp_path, published(number))
     assert f"published.0.bibtex: {rest!r} is not a BibTeX entry" in str(error.value)

@@ -11,7 +11,7 @@ from bleuprint.config.optimization import (
     Optimizer,
 )
 from bleuprint.config.synthetic import Noise, Sampling, SyntheticText
-from bleuprint.config.system import Average, Decode, InitFrom, Keep, Model, System, Train
+from bleuprint.config.system import Average, Decode, InitFrom, Model, System, Train
 
 
 def train(**changes):
@@ -60,12 +60,12 @@ def model(**changes):
         (lambda: train(max_tokens=401), "max_tokens 401 is above tokens_per_update 400"),
         (lambda: train(max_updates=None), "needs max_updates, max_epochs or patience"),
         (
-            lambda: train(checkpoint_every=5, keep=Keep(every=12)),
-            "keep.every 12 is not a multiple of checkpoint_every 5",
+            lambda: train(save_interval=5, keep_interval=12),
+            "keep_interval 12 is not a multiple of save_interval 5",
         ),
         (
-            lambda: train(checkpoint_every=5, validate_every=12, keep=Keep(best=1)),
-            "validate_every 12 is not a multiple of checkpoint_every 5",
+            lambda: train(save_interval=5, validate_interval=12, keep_best=1),
+            "validate_interval 12 is not a multiple of save_interval 5",
         ),
         (Average, "needs one of last, best, ema"),
         (lambda: Average(last=2, best=2), "needs one of last, best, ema"),
@@ -118,15 +118,15 @@ def test_settings_that_do_not_fit_each_other(make, said):
         lambda: sentences(max_tokens=10_000),
         lambda: train(max_updates=None, max_epochs=1),
         lambda: train(max_updates=None, patience=1),
-        lambda: train(checkpoint_every=5, validate_every=12, keep=Keep(every=15)),
-        lambda: train(checkpoint_every=5, validate_every=15, keep=Keep(best=1)),
+        lambda: train(save_interval=5, validate_interval=12, keep_interval=15),
+        lambda: train(save_interval=5, validate_interval=15, keep_best=1),
         lambda: Average(last=2, ensemble=True),
         lambda: Average(best=2, ensemble=True),
         lambda: Average(last=1),
         lambda: Decode(precision="bfloat16"),
         lambda: Decode(replace_unk=True),
         lambda: Decode(allow_unk=False),
-        lambda: Decode(min_length=1, no_repeat_ngram=2),
+        lambda: Decode(min_len=1, no_repeat_ngram_size=2),
         lambda: InverseSqrt(lr=0.1, warmup_init_lr=0.1),
         lambda: Cosine(lr=0.1, warmup_updates=9, max_updates=10, min_lr=0.1),
     ],
@@ -143,8 +143,8 @@ def system(**changes):
     ("changes", "said"),
     [
         (
-            {"decode": Decode(min_length=1024)},
-            "decode.min_length 1024 leaves no place for EOS in model.max_positions 1024",
+            {"decode": Decode(min_len=1024)},
+            "decode.min_len 1024 leaves no place for EOS in model.max_positions 1024",
         ),
         ({"average": Average(ema=True)}, "training keeps no moving average without train.ema"),
         (
@@ -169,7 +169,7 @@ def test_parts_of_a_system_that_do_not_fit_each_other(changes, said):
 @pytest.mark.parametrize(
     "changes",
     [
-        {"decode": Decode(min_length=1023)},
+        {"decode": Decode(min_len=1023)},
         {"model": model(d_k=6, d_v=6)},
         {"average": Average(last=2, ensemble=True)},
         {"average": Average(ema=True), "train": train(ema=0.9)},

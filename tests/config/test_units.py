@@ -9,7 +9,9 @@ from bleuprint.runtime.errors import UserError
 from bleuprint.runtime.fingerprint import of_settings
 from params import PARAMS, read
 
-SENTENCEPIECE = "sentencepiece: {model: bpe, size: 99, joint: true, byte_fallback: false}"
+SENTENCEPIECE = (
+    "sentencepiece: {model_type: bpe, vocab_size: 99, joint: true, byte_fallback: false}"
+)
 BPE = "bpe: {num_merges: 10, joint: true, threshold: 0}"
 
 
@@ -22,10 +24,10 @@ def test_bpe_dropout_is_refused_with_sentencepiece(tmp_path):
 
 def test_a_size_that_the_special_tokens_fill_is_refused(tmp_path):
     text = PARAMS.replace(BPE, SENTENCEPIECE.replace("99", "4"))
-    with pytest.raises(UserError, match=r":17: .*\.sentencepiece\.size: 4 is out of range"):
+    with pytest.raises(UserError, match=r":17: .*\.sentencepiece\.vocab_size: 4 is out of range"):
         read(tmp_path, text)
     text = PARAMS.replace(BPE, SENTENCEPIECE.replace("99", "5"))
-    assert read(tmp_path, text).corpus("own").vocabulary.sentencepiece.size == 5
+    assert read(tmp_path, text).corpus("own").vocabulary.sentencepiece.vocab_size == 5
 
 
 def test_characters_are_refused_with_sentencepiece(tmp_path):

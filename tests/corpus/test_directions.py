@@ -265,7 +265,7 @@ def test_documents_are_those_of_the_direction(root, tmp_path):
 def test_nothing_of_a_zero_shot_direction_is_learned_or_inspected(root, tmp_path):
     settings = load_resolved(root)
     pair = settings.corpus("many").pair("many", "de-fr")
-    pair = replace(pair, filter=(CHECKS["alignment_score"](min=1.0),))
+    pair = replace(pair, filter=(CHECKS["word_alignment"](min=1.0),))
     assert Filtering.of("many/de-fr", pair, root).translations is None
     with pytest.raises(UserError, match="zero_shot: it has no training text"):
         inspect_corpus("many/de-fr", settings, None, None, tmp_path, 1)

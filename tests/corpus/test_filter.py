@@ -13,7 +13,7 @@ from bleuprint.text.parallel import Pair, TextFolder
 from corpora import TOKENIZE, TORTURE, write_set
 from steps import run_sharded
 
-LENGTHS = (CHECKS["length"](min=2, max=6), CHECKS["ratio"](max=2.0))
+LENGTHS = (CHECKS["length"](min=2, max=6), CHECKS["length_ratio"](max=2.0))
 
 
 def run(
@@ -35,7 +35,7 @@ def test_only_train_is_filtered_and_accounted_for(tmp_path, shards):
     assert list(after.pairs("train")) == [good, good]
     assert list(after.pairs("valid")) == [("a", "b c")]
     assert (sets["train"]["pairs_in"], sets["train"]["pairs_out"]) == (5, 2)
-    assert sets["train"]["dropped"] == {"length": 2, "ratio": 1}
+    assert sets["train"]["dropped"] == {"length": 2, "length_ratio": 1}
     assert [sample["pair"] for sample in sets["train"]["samples"]["length"]] == [1, 3]
 
 
@@ -44,13 +44,13 @@ def test_each_side_is_checked_in_its_language(tmp_path):
     pair = Pair("вода из колодца холодная и вкусная сегодня", "l'eau d'un puits est bonne")
     checks = (
         CHECKS["length"](min=7, max=7),
-        CHECKS["script"](min=0.9),
-        CHECKS["language_id"](likelier=10.0),
+        CHECKS["character_score"](min=0.9),
+        CHECKS["language_id"](min_odds=10.0),
     )
     pairs = [pair, Pair(*pair[::-1])]
     after, sets = run(tmp_path, pairs, checks, languages=("ru", "fr"))
     assert list(after.pairs("train")) == [pair]
-    assert sets["train"]["dropped"] == {"length": 1, "script": 0, "language_id": 0}
+    assert sets["train"]["dropped"] == {"length": 1, "character_score": 0, "language_id": 0}
     after, sets = run(tmp_path / "text", pairs, checks[2:], languages=("ru", "fr"))
     assert list(after.pairs("train")) == [pair]
 
@@ -66,7 +66,11 @@ def test_checks_run_in_the_order_of_the_settings(tmp_path):
     even_and_long = Pair("w " * 8, "a b c d e f")
     kept = Pair("a b", "c d")
     _, sets = run(tmp_path, [odd_and_long, even_and_long, kept], checks=(Even(), *LENGTHS))
-    assert list(sets["train"]["dropped"].items()) == [("even", 1), ("length", 1), ("ratio", 0)]
+    assert list(sets["train"]["dropped"].items()) == [
+        ("even", 1),
+        ("length", 1),
+        ("length_ratio", 0),
+    ]
 
 
 def test_translations_are_learned_only_if_a_check_needs_them(tmp_path, monkeypatch):
@@ -129,7 +133,7 @@ def translations(pairs=400):
         yield Pair(" ".join(f"w{i}" for i in words), " ".join(f"v{i}" for i in target))
 
 
-ALIGNED = (CHECKS["alignment_score"](min=0.5),)
+ALIGNED = (CHECKS["word_alignment"](min=0.5),)
 
 
 def test_misaligned_pairs_are_dropped(tmp_path):
@@ -139,7 +143,7 @@ def test_misaligned_pairs_are_dropped(tmp_path):
     left = list(after.pairs("train"))
     assert len(set(good) - set(left)) == 0
     assert len(left) - len(good) < 0.1 * (len(pairs) - len(good))
-    assert sets["train"]["dropped"] == {"alignment_score": len(pairs) - len(left)}
+    assert sets["train"]["dropped"] == {"word_alignment": len(pairs) - len(left)}
 
 
 def test_all_shards_and_workers_have_the_same_translations(tmp_path, monkeypatch):

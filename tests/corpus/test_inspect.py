@@ -39,7 +39,7 @@ def test_each_rule_reports_what_it_did(corpus, tmp_path, monkeypatch):
     assert counts["clean"].changed == {"unicode": 1, "non_printing": 2}
     assert counts["clean"].dropped == {"empty_side": 1}
     assert counts["dedup"].dropped["duplicate_pair"] == 1
-    assert counts["filter"].dropped == {"length": 1, "ratio": 0}
+    assert counts["filter"].dropped == {"length": 1, "length_ratio": 0}
     lines = list(report(inspection, 1))
     assert lines[0] == "clean: 10 pairs in, 9 out"
     shown = lines.index("  unicode: 1 changed, 10.00%")
@@ -48,7 +48,7 @@ def test_each_rule_reports_what_it_did(corpus, tmp_path, monkeypatch):
         [">", "\u00e9in\\x00s", "one"],
     ]
     assert 30 < lines[shown + 1].index("one") < 40  # in the middle of the terminal
-    assert "  ratio: 0 dropped, 0.00%" in lines
+    assert "  length_ratio: 0 dropped, 0.00%" in lines
     # 7 pairs of 10 pass the filter; a twentieth of them, at least 1, goes to each held-out set
     assert lines[-1] == "pairs that remain: train 5, valid 1, test.held-out 1"
     assert max(map(len, lines)) <= 60

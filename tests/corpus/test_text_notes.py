@@ -99,7 +99,7 @@ def test_a_corpus_in_tokens_by_its_settings_gets_no_note(project):
     (project / "params.yaml").write_text(none)
     assert list(notes_here(load())) == []
     # SentencePiece reads sentences, and subwords are no tokens
-    units = "vocabulary: {sentencepiece: {size: 300}}"
+    units = "vocabulary: {sentencepiece: {vocab_size: 300}}"
     bpe = "vocabulary: {bpe: {num_merges: 10, joint: true, threshold: 0}}"
     (project / "params.yaml").write_text(none.replace(bpe, units))
     assert len(list(notes_here(load()))) == 2

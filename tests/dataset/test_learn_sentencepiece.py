@@ -151,7 +151,9 @@ def test_large_text_is_learned_from_in_even_steps(tokens, tmp_path, monkeypatch)
     ],
 )
 def test_an_impossible_size_is_one_line(tokens, tmp_path, size, model, message):
-    with pytest.raises(UserError, match=r"^corpora\.c\.vocabulary\.sentencepiece\.size ") as error:
+    with pytest.raises(
+        UserError, match=r"^corpora\.c\.vocabulary\.sentencepiece\.vocab_size "
+    ) as error:
         learn(tokens, tmp_path / "bpe", pieces(model, size))
     assert error.match(message) and "\n" not in str(error.value)
     assert "coverage option" not in str(error.value)

@@ -67,9 +67,9 @@ def log_probability(sentence, words):
 def exhaustive(sentence, limit, settings):
     """All outputs of up to `limit` units, END included, that the settings allow; best first."""
     found = []
-    for length in range(min(settings.min_length, limit - 1), limit):
+    for length in range(min(settings.min_len, limit - 1), limit):
         for each in itertools.product(range(2, UNITS), repeat=length):
-            words, size = list(each), settings.no_repeat_ngram
+            words, size = list(each), settings.no_repeat_ngram_size
             runs = [each[i : i + size] for i in range(length - size + 1)] if size else []
             if len(set(runs)) < len(runs) or (UNKNOWN in words and not settings.allow_unk):
                 continue
@@ -99,12 +99,12 @@ def test_a_wide_beam_finds_what_exhaustive_search_finds(alpha, limit, penalty):
     "asked",
     [
         {},
-        {"min_length": 2},
-        {"min_length": 9},
-        {"no_repeat_ngram": 1},
-        {"no_repeat_ngram": 2},
+        {"min_len": 2},
+        {"min_len": 9},
+        {"no_repeat_ngram_size": 1},
+        {"no_repeat_ngram_size": 2},
         {"allow_unk": False},
-        {"allow_unk": False, "no_repeat_ngram": 1, "min_length": 1},
+        {"allow_unk": False, "no_repeat_ngram_size": 1, "min_len": 1},
     ],
     ids=str,
 )
@@ -142,7 +142,7 @@ def test_an_n_best_list_is_sorted_and_free_of_duplicates(beam):
 
 def test_with_nothing_left_to_say_an_output_ends():
     """Nine words are required, but there are three and none may be repeated."""
-    settings = systems.decode(beam=3, no_repeat_ngram=1, min_length=9)
+    settings = systems.decode(beam=3, no_repeat_ngram_size=1, min_len=9)
     for (best,) in find(list(range(10)), [12] * 10, settings):
         assert sorted(best.tokens) == [2, 3, 4]
 

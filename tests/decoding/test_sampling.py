@@ -94,7 +94,7 @@ def test_the_score_is_the_log_probability_divided_by_the_length_penalty(kind, al
 
 def test_the_limits_of_the_search_hold():
     assert {len(output.tokens) for output in draw(200, limit=4)} == {0, 1, 2, 3, 4}
-    assert min(len(output.tokens) for output in draw(200, limit=4, min_length=3)) == 3
+    assert min(len(output.tokens) for output in draw(200, limit=4, min_len=3)) == 3
     assert any(UNKNOWN in output.tokens for output in draw(200, limit=4))
     assert not any(UNKNOWN in output.tokens for output in draw(200, limit=4, allow_unk=False))
 

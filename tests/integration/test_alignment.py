@@ -93,8 +93,12 @@ SET = st.lists(st.tuples(SENTENCE, SENTENCE), max_size=8)
 
 def own_checks():
     """Every check that needs no more than bounds, with lenient ones."""
-    bounds = {"length": {"min": 1, "max": 30}, "ratio": {"max": 3.0}, "longest_word": {"max": 9}}
-    plain = ("identical", "numbers")
+    bounds = {
+        "length": {"min": 1, "max": 30},
+        "length_ratio": {"max": 3.0},
+        "long_word": {"max": 9},
+    }
+    plain = ("identical", "numerals")
     return (
         *(CHECKS[name](**of) for name, of in bounds.items()),
         *(CHECKS[name]() for name in plain),

@@ -10,7 +10,7 @@ import pytest
 from bleuprint.config.experiment import load
 from bleuprint.config.optimization import InverseSqrt, LrSchedule
 from bleuprint.config.paths import Run
-from bleuprint.config.system import Average, Keep, System
+from bleuprint.config.system import Average, System
 from bleuprint.corpus.phrasebook import sentences
 from bleuprint.dataset.binarized import BinaryCorpus
 from bleuprint.text.parallel import Pair
@@ -55,9 +55,11 @@ def test_bleu_tells_a_sound_model(text, tmp_path, monkeypatch, low, high):
         tokens_per_update=TOKENS,
         max_tokens=TOKENS,
         max_updates=UPDATES,
-        validate_every=UPDATES,
-        checkpoint_every=UPDATES,
-        keep=Keep(last=1, best=0, every=0),
+        validate_interval=UPDATES,
+        save_interval=UPDATES,
+        keep_last=1,
+        keep_best=0,
+        keep_interval=0,
         lr_schedule=LR_SCHEDULE,
     )
     model = dataclasses.replace(system.model, encoder_layers=LAYERS, decoder_layers=LAYERS)

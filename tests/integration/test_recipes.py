@@ -98,7 +98,7 @@ def test_wmt14_is_trained_as_in_the_paper(corpus):
     assert (big.model.d_model, big.train.max_updates) == (1024, 300_000)
     assert (systems["base"].average.last, big.average.last) == (5, 20)
     # ten minutes, in which an update took 0.4 and 1.0 seconds (section 5.2)
-    assert (systems["base"].train.checkpoint_every, big.train.checkpoint_every) == (1500, 600)
+    assert (systems["base"].train.save_interval, big.train.save_interval) == (1500, 600)
     for system in systems.values():
         peak = (system.model.d_model * 4000) ** -0.5
         rate = learning_rate(system.train.lr_schedule, 4000, system.model.d_model)

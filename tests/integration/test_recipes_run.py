@@ -24,7 +24,7 @@ def brief(name):
     for row in recipe["systems"].values():
         train, average = row.setdefault("train", {}), row.setdefault("average", {})
         row.setdefault("decode", {}).update({"max_len_a": 0, "max_len_b": 8})
-        train |= {"max_updates": 2, "validate_every": 2, "checkpoint_every": 1}
+        train |= {"max_updates": 2, "validate_interval": 2, "save_interval": 1}
         if average.get("last", 5 if "like" not in row else None):
             average["last"] = min(2, average.get("last", 2))
     return json.dumps({**recipe, "seeds": [1]})

@@ -17,7 +17,7 @@ def test_a_training_outlives_its_job_its_node_and_snakemake(cluster, slurm_proje
     wide = project.read("params.yaml").partition("  wide:\n")[0]
     project.write("params.yaml", wide)
     project.edit("params.yaml", "updates: 60\n", "updates: 2500\n")
-    project.edit("params.yaml", "validate_every: 60\n", "validate_every: 500\n")
+    project.edit("params.yaml", "validate_interval: 60\n", "validate_interval: 500\n")
     undisturbed = project.copy(tmp_path / "copy")
     undisturbed.repro()
     project.snakemake("data/binary/own", "data/corpus_stats/own", "data/test_stats/own")

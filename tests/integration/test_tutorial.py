@@ -55,7 +55,7 @@ def test_every_command_runs_in_a_clone(tmp_path):
         path = project.environment["PATH"]
         project.environment["PATH"] = f"{project.root / '.venv/bin'}:{path}"
     scaled = re.sub(r"max_updates: \d+", "max_updates: 6", PARAMS)
-    scaled = re.sub(r"(checkpoint_every|validate_every|warmup_updates): \d+", r"\1: 1", scaled)
+    scaled = re.sub(r"(save_interval|validate_interval|warmup_updates): \d+", r"\1: 1", scaled)
     project.write("params.yaml", scaled)
     project.commit()
     output = project.run("bash", "-ec", "\n".join(BLOCKS), timeout=900)

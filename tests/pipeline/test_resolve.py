@@ -96,8 +96,8 @@ SETTINGS = {
         | {"translate@wide-own-1"},
     ),
     "of a corpus and those like it": (
-        "ratio: {max: 3.0}",
-        "ratio: {max: 2.0}",
+        "length_ratio: {max: 3.0}",
+        "length_ratio: {max: 2.0}",
         {f"{kind}@{name}" for kind in ("filter", "corpus_stats") for name in ("own", "other")},
     ),
     "of a corpus, where those like it say otherwise": (

@@ -9,7 +9,6 @@ import pytest
 import systems
 from bleuprint.config.optimization import Constant, LrSchedule
 from bleuprint.config.paths import Run
-from bleuprint.config.system import Keep
 from bleuprint.pipeline.train_stage import check_training
 from bleuprint.runtime.errors import UserError
 from bleuprint.training.fingerprints import Fingerprints, Job
@@ -173,7 +172,9 @@ def test_processes_with_checkpoints_that_differ_are_refused(untrained, tmp_path,
     """Two copies that were trained apart: each has a checkpoint of its own at the same update."""
     roots = [fresh(untrained, tmp_path / name) for name in ("here", "there")]
     for number, root in enumerate(roots):
-        write_params(root, max_updates=1000, keep=Keep(last=100, best=0, every=0))  # all are kept
+        write_params(
+            root, max_updates=1000, keep_last=100, keep_best=0, keep_interval=0
+        )  # all are kept
         kill_at_checkpoint(root, processes=number + 1, cold=True)  # other sums, rounded otherwise
         _, *later = checkpoints(root)
         for checkpoint in later:
@@ -220,7 +221,7 @@ def test_a_corpus_of_less_than_one_update_by_sentences_is_refused(tmp_path):
 
 
 def test_epochs_with_too_few_checkpoints_to_average_are_refused(tmp_path):
-    root = project(tmp_path, max_updates=None, max_epochs=1, checkpoint_every=1000)
+    root = project(tmp_path, max_updates=None, max_epochs=1, save_interval=1000)
     params = root / "params.yaml"
     text = params.read_text().replace("last: 1\n", "last: 3\n")
     params.write_text(text)
@@ -231,7 +232,9 @@ def test_epochs_with_too_few_checkpoints_to_average_are_refused(tmp_path):
 
 def test_a_diverging_training_is_reported_by_the_first_process_that_sees_it(tmp_path):
     schedule = LrSchedule(constant=Constant(1e30))
-    root = project(tmp_path, lr_schedule=schedule, clip_norm=0.0, validate_every=10, max_updates=1)
+    root = project(
+        tmp_path, lr_schedule=schedule, clip_norm=0.0, validate_interval=10, max_updates=1
+    )
     said = train(root, status=1)
     assert re.search(
         r"error: the validation loss after update 1 is (nan|inf): lower the learning "

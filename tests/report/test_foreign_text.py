@@ -159,7 +159,7 @@ def test_a_cell_that_a_spreadsheet_would_compute(value, expected):
 
 
 def test_the_table_for_spreadsheets():
-    number = Published("=HYPERLINK(1)", "+cmd", *PLACE, bleu=20.5, scored="sacrebleu")
+    number = Published("=HYPERLINK(1)", "+cmd", *PLACE, bleu=20.5, metric="sacrebleu")
     rows = list(csv.DictReader(io.StringIO(frames.csv_text(records_of(), [number]))))
     assert rows[0]["system"] == "'=HYPERLINK(1)" and rows[0]["published"] == "'+cmd"
     (bleu,) = [

@@ -33,9 +33,9 @@ def test_losses_are_means_over_seeds():
 def test_published_perplexities_stand_above_ours():
     known = {"corpus": "news-en-de", "test": "first", "bleu": 30.0}
     numbers = (
-        Published("A paper", "there", **known, scored="tokenized", perplexity=5.647),
-        Published("A paper", "there", **known, scored="otherwise", perplexity=5.647),
-        Published("No perplexity", "there", **known, scored="tokenized"),
+        Published("A paper", "there", **known, metric="tokenized", perplexity=5.647),
+        Published("A paper", "there", **known, metric="unknown", perplexity=5.647),
+        Published("No perplexity", "there", **known, metric="tokenized"),
         Published("Elsewhere", "x", "other", "first", 3.0, "tokenized", perplexity=2.0),
     )
     table = score_tables.losses(with_published(frame(*RECORDS), numbers))

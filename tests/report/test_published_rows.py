@@ -58,7 +58,7 @@ def test_numbers_that_the_experiment_names():
     numbers = [
         Published("Paper", "Doe 2020, Table 3", "news-en-de", "second", 28.4, "tokenized"),
         Published("Paper", "Doe 2020, Table 3", "talks-en-fr", "only", 36.0, "sacrebleu"),
-        Published("Elsewhere", "Roe 2021", "talks-en-fr", "gone", 1.0, "otherwise"),
+        Published("Elsewhere", "Roe 2021", "talks-en-fr", "gone", 1.0, "unknown"),
     ]
     rows = rows_of(across(with_published(ours, numbers)))
     assert list(rows) == ["Paper (published)", "base"]
@@ -89,7 +89,7 @@ def test_ours_are_scored_as_the_published_numbers_are():
     )
     where = ("talks-en-fr", "only")
     numbers = [
-        Published("Paper", "Doe 2020", *where, 38.0, "otherwise"),
+        Published("Paper", "Doe 2020", *where, 38.0, "unknown"),
         Published("Other", "Roe 2021", *where, 37.5, "intl"),
         Published("Third", "Poe 2022", *where, 35.5, "sacrebleu"),
     ]
@@ -124,7 +124,7 @@ def test_differences_are_from_scores_that_are_counted_alike():
     numbers = [
         Published("Third", "Poe 2022", *where, 35.0, "sacrebleu", "base"),
         Published("Other", "Roe 2021", *where, 37.5, "intl", "base"),
-        Published("Paper", "Doe 2020", *where, 38.0, "otherwise", "base"),
+        Published("Paper", "Doe 2020", *where, 38.0, "unknown", "base"),
         Published("Words", "Doe 2020", *where, 38.0, "compound-split", "base"),
         Published("Paper", "Doe 2020", "talks-en-fr", "gone", 38.0, "intl", "base"),
         Published("Nobody's", "Doe 2020", *where, 38.0, "intl"),

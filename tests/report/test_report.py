@@ -54,7 +54,7 @@ def test_a_training_that_patience_ended_is_noted(tmp_path, capsys, monkeypatch):
     expected = (
         "small on news-en-de, seed 1, ended at update 30 of 700: bleu has not improved in 3 "
         "validations (best 0.003 at update 15); warmup of 4,000 updates was not over: raise "
-        "train.patience or train.validate_every"
+        "train.patience or train.validate_interval"
     )
     assert f"- {expected}." in contents(tmp_path)["table.md"].decode()
     page = " ".join(contents(tmp_path)["index.html"].decode().split())

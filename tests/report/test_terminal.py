@@ -122,7 +122,7 @@ def test_published_numbers_are_shown_and_mistakes_told(project, tmp_path):
     shutil.copy(project / "reports/results.json", tmp_path / "reports/results.json")
     number = (
         "{name: Paper, source: Doe 2020, corpus: talks-en-fr, test: only, bleu: 35, "
-        "scored: tokenized}"
+        "metric: tokenized}"
     )
     params = (project / "params.yaml").read_text("utf-8")
     params = params.replace("published: []", f"published: [{number}]")

@@ -75,7 +75,7 @@ def test_length_is_as_if_all_were_tokenized(source, target, by, most):
 def test_bounds_of_lengths_change_no_decision(source, target, most, ratio):
     tokenize = tokenizer_for("de", Tokenize()).tokenize
     bounds = token_bounds(source, Tokenize()), token_bounds(target, Tokenize())
-    for check in CHECKS["length"](max=most), CHECKS["ratio"](max=ratio):
+    for check in CHECKS["length"](max=most), CHECKS["length_ratio"](max=ratio):
         plain = Candidate(Pair(source, target), ("de", "de"), (tokenize, tokenize))
         assert check.keeps(replace(plain, bounds=bounds)) == check.keeps(plain)
 
@@ -83,7 +83,7 @@ def test_bounds_of_lengths_change_no_decision(source, target, most, ratio):
 def test_what_bounds_decide_is_not_tokenized():
     pair = Candidate(Pair("a b c", "a, b."), ("en", "de"), (never, never), bounds=((3, 7), (4, 6)))
     assert CHECKS["length"](max=7, min=3).keeps(pair)
-    assert CHECKS["ratio"](max=2.4).keeps(pair)
+    assert CHECKS["length_ratio"](max=2.4).keeps(pair)
 
 
 @pytest.mark.parametrize(
@@ -92,13 +92,13 @@ def test_what_bounds_decide_is_not_tokenized():
 )
 def test_ratio(shorter, longer, kept):
     sides = "w " * shorter, "w " * longer
-    assert keeps("ratio", *sides) is kept
-    assert keeps("ratio", *reversed(sides)) is kept
+    assert keeps("length_ratio", *sides) is kept
+    assert keeps("length_ratio", *reversed(sides)) is kept
 
 
 def test_ratio_at_a_bound_that_is_no_binary_fraction():
-    assert keeps("ratio", "w " * 45, "w " * 63, max=1.4)  # 1.4 * 45 falls short of 63
-    assert not keeps("ratio", "w " * 100, "w " * 111, max=1.1)
+    assert keeps("length_ratio", "w " * 45, "w " * 63, max=1.4)  # 1.4 * 45 falls short of 63
+    assert not keeps("length_ratio", "w " * 100, "w " * 111, max=1.1)
 
 
 @pytest.mark.parametrize(
@@ -111,9 +111,9 @@ def test_ratio_at_a_bound_that_is_no_binary_fraction():
     ],
 )
 def test_alignment_score(source, target, kept):
-    assert keeps("alignment_score", source, target) is kept
-    assert keeps("alignment_score", source, target, min=-3.0)
-    assert not keeps("alignment_score", source, target, min=10.0)
+    assert keeps("word_alignment", source, target) is kept
+    assert keeps("word_alignment", source, target, min=-3.0)
+    assert not keeps("word_alignment", source, target, min=10.0)
 
 
 @pytest.mark.parametrize(
@@ -127,14 +127,14 @@ def test_alignment_score(source, target, kept):
     ],
 )
 def test_longest_word(sentence, kept):
-    assert keeps_side("longest_word", sentence, "de") is kept
+    assert keeps_side("long_word", sentence, "de") is kept
 
 
 @pytest.mark.parametrize(
     ("length", "most", "kept"), [(12, 12, True), (13, 12, False), (30, 30, True)]
 )
 def test_the_longest_word_is_as_long_as_the_setting_allows(length, most, kept):
-    assert keeps_side("longest_word", f"a {'w' * length}", "de", max=most) is kept
+    assert keeps_side("long_word", f"a {'w' * length}", "de", max=most) is kept
 
 
 @pytest.mark.parametrize(
@@ -148,7 +148,7 @@ def test_the_longest_word_is_as_long_as_the_setting_allows(length, most, kept):
     ],
 )
 def test_the_share_of_letters_is_at_least_the_setting(sentence, least, kept):
-    assert keeps_side("alphabetic", sentence, "de", min=least) is kept
+    assert keeps_side("alphabet_ratio", sentence, "de", min=least) is kept
 
 
 @pytest.mark.parametrize(
@@ -162,7 +162,7 @@ def test_the_share_of_letters_is_at_least_the_setting(sentence, least, kept):
     ],
 )
 def test_the_share_of_the_languages_scripts_is_at_least_the_setting(sentence, least, kept):
-    assert keeps_side("script", sentence, "de", min=least) is kept
+    assert keeps_side("character_score", sentence, "de", min=least) is kept
 
 
 @pytest.mark.parametrize(
@@ -180,7 +180,7 @@ def test_the_share_of_the_languages_scripts_is_at_least_the_setting(sentence, le
     ],
 )
 def test_alphabetic(sentence, kept):
-    assert keeps_side("alphabetic", sentence, "de") is kept
+    assert keeps_side("alphabet_ratio", sentence, "de") is kept
 
 
 @pytest.mark.parametrize(
@@ -206,7 +206,7 @@ def test_alphabetic(sentence, kept):
     ],
 )
 def test_script(sentence, language, kept):
-    assert keeps_side("script", sentence, language) is kept
+    assert keeps_side("character_score", sentence, language) is kept
 
 
 def test_scripts_are_those_of_unicode_and_languages_those_of_the_identifier():
@@ -319,8 +319,8 @@ def test_scripts_are_those_of_unicode_and_languages_those_of_the_identifier():
     ],
 )
 def test_numbers(source, target, kept):
-    assert keeps("numbers", source, target) is kept
-    assert keeps("numbers", target, source) is kept
+    assert keeps("numerals", source, target) is kept
+    assert keeps("numerals", target, source) is kept
 
 
 @pytest.mark.parametrize(
@@ -343,12 +343,12 @@ def test_numbers(source, target, kept):
     ],
 )
 def test_sentence_marks(source, target, kept):
-    assert keeps("sentence_marks", source, target) is kept
-    assert keeps("sentence_marks", target, source) is kept
+    assert keeps("terminal_punctuation", source, target) is kept
+    assert keeps("terminal_punctuation", target, source) is kept
 
 
 def test_a_greek_question_ends_in_a_semicolon():
-    check = CHECKS["sentence_marks"]()
+    check = CHECKS["terminal_punctuation"]()
     for languages, kept in ((("en", "el"), True), (("en", "de"), False)):
         assert check.keeps(Candidate(Pair("How?", "Πώς;"), languages, (str.split, list))) is kept
 
@@ -375,14 +375,14 @@ def test_a_check_answers_the_same_again(source, target):
 
 @pytest.mark.parametrize(("score", "kept"), [(1.5, True), (1.4999, False), (1.5001, True)])
 def test_a_pair_whose_score_is_the_least_one_is_kept(score, kept):
-    check = CHECKS["alignment_score"](min=1.5)
+    check = CHECKS["word_alignment"](min=1.5)
     assert check.keeps(SimpleNamespace(alignment_score=score)) is kept
 
 
 def test_no_pairs_have_no_languages():
-    assert CHECKS["language_id"](likelier=10.0).keeps_each([]) == []
+    assert CHECKS["language_id"](min_odds=10.0).keeps_each([]) == []
 
 
 def test_word_translations_are_learned_for_one_check():
     needing = [name for name, check in CHECKS.items() if check.needs_translations]
-    assert needing == ["alignment_score"]
+    assert needing == ["word_alignment"]

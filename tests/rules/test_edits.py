@@ -9,7 +9,7 @@ from bleuprint.rules import EDITS
 from corpora import LINE_ENDS_ELSEWHERE, TORTURE
 
 ENTITIES, UNPRINTED, PUNCTUATION = (EDITS[n]() for n in ("entities", "non_printing", "punctuation"))
-TAGS, MOJIBAKE = EDITS["tags"](), EDITS["mojibake"]()
+TAGS, MOJIBAKE = EDITS["html_tags"](), EDITS["mojibake"]()
 NFC, NFKC = (EDITS["unicode"](form=form) for form in ("NFC", "NFKC"))
 
 LINE_ENDS = ["\n", *LINE_ENDS_ELSEWHERE]

@@ -52,15 +52,15 @@ def test_language(sentence, language, kept):
 
 
 def test_how_much_likelier_another_language_must_be():
-    assert not keeps("language_id", ENGLISH, "Haus, Hund, Hand", ("en", "da"), likelier=2.01)
-    assert keeps("language_id", ENGLISH, "Haus, Hund, Hand", ("en", "da"), likelier=1e30)
+    assert not keeps("language_id", ENGLISH, "Haus, Hund, Hand", ("en", "da"), min_odds=2.01)
+    assert keeps("language_id", ENGLISH, "Haus, Hund, Hand", ("en", "da"), min_odds=1e30)
 
 
 def test_the_identifier_is_loaded_at_first_use_and_only_once():
     program = """
 import sys
 from bleuprint.rules import CHECKS
-check = CHECKS["language_id"](likelier=10)
+check = CHECKS["language_id"](min_odds=10)
 print("py3langid" in sys.modules)
 from bleuprint.rules import language_id
 print([check.passes("Das ist ein kleines Haus.", "de") for _ in range(3)])
@@ -112,7 +112,7 @@ def test_likelihoods_are_those_of_py3langid_also_in_a_block():
 
 
 def test_a_block_is_judged_like_its_pairs_one_by_one():
-    check, texts = CHECKS["language_id"](likelier=10.0), sentences()
+    check, texts = CHECKS["language_id"](min_odds=10.0), sentences()
     pairs = map(Pair, texts, reversed(texts))
     candidates = [Candidate(pair, ("en", "de"), (str.split, str.split)) for pair in pairs]
     kept = check.keeps_each(candidates)

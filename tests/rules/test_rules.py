@@ -65,16 +65,18 @@ def chosen(tmp_path, clean="{}", filter="{}"):
 
 
 def test_rules_by_name_in_the_order_in_which_they_run():
-    edits = "entities tags mojibake unicode non_printing punctuation"
-    checks = "identical length ratio longest_word alphabetic script numbers sentence_marks"
+    edits = "entities html_tags mojibake unicode non_printing punctuation"
+    checks = "identical length length_ratio long_word alphabet_ratio character_score numerals terminal_punctuation"
     assert " ".join(EDITS) == edits
-    assert " ".join(CHECKS) == f"{checks} language_id alignment_score"
+    assert " ".join(CHECKS) == f"{checks} language_id word_alignment"
 
 
 def test_the_order_in_the_settings_does_not_matter(tmp_path):
-    rules = chosen(tmp_path, "{punctuation: {}, entities: {}}", "{numbers: {}, ratio: {max: 2}}")
+    rules = chosen(
+        tmp_path, "{punctuation: {}, entities: {}}", "{numerals: {}, length_ratio: {max: 2}}"
+    )
     assert [rule.name() for rule in rules.clean] == ["entities", "punctuation"]
-    assert rules.filter == (CHECKS["ratio"](max=2.0), CHECKS["numbers"]())
+    assert rules.filter == (CHECKS["length_ratio"](max=2.0), CHECKS["numerals"]())
 
 
 def test_lengths_that_no_pair_has_are_named_with_their_place(tmp_path):
@@ -83,7 +85,7 @@ def test_lengths_that_no_pair_has_are_named_with_their_place(tmp_path):
         chosen(tmp_path, filter="{length: {min: 9, max: 8}}")
 
 
-@pytest.mark.parametrize("name", ["script", "language_id"])
+@pytest.mark.parametrize("name", ["character_score", "language_id"])
 def test_a_language_that_a_rule_does_not_know_is_named(name):
     with pytest.raises(
         ValueError, match=rf"^rule {name} does not support language 'tlh'; it supports: "
@@ -118,9 +120,9 @@ def copied(tmp_path):
 def test_the_rule_in_the_documentation_does_what_it_says(copied):
     text = (ROOT / "docs" / "preparation.md").read_text()
     rule = re.search(r"```python\n(.*?)```", text, re.DOTALL)[1]
-    done = copied(rule, "{questions: {apart: 0}, ratio: {max: 3}}", "-c", JUDGE)
+    done = copied(rule, "{questions: {apart: 0}, length_ratio: {max: 3}}", "-c", JUDGE)
     assert done.stdout.splitlines() == [
-        "['ratio', 'questions'] Questions(apart=0)",
+        "['length_ratio', 'questions'] Questions(apart=0)",
         "True",
         "False",
         "True",
@@ -168,16 +170,18 @@ def test_a_rule_that_fails_at_a_pair_is_one_line(copied, old, new, message):
 def test_what_rules_are_built_upon_is_no_rule(copied):
     above, _, keeps = NO_QUESTIONS.replace("NoQuestions", "_Marks").partition("    def ")
     rule = f"{above}@dataclass(frozen=True)\nclass NoQuestions(_Marks):\n    def {keeps}"
-    done = copied(rule, "{no_questions: {marks: 2}, ratio: {max: 3}}", "-c", JUDGE)
-    assert done.stdout.startswith("['ratio', 'no_questions'] NoQuestions(marks=2)"), done.stderr
+    done = copied(rule, "{no_questions: {marks: 2}, length_ratio: {max: 3}}", "-c", JUDGE)
+    assert done.stdout.startswith("['length_ratio', 'no_questions'] NoQuestions(marks=2)"), (
+        done.stderr
+    )
 
 
 def test_two_rules_of_one_name(copied):
-    twice = NO_QUESTIONS.replace("NoQuestions", "LongestWord")
-    done = copied(twice, "{ratio: {max: 3}}", "-m", "bleuprint", "check")
+    twice = NO_QUESTIONS.replace("NoQuestions", "LongWord")
+    done = copied(twice, "{length_ratio: {max: 3}}", "-m", "bleuprint", "check")
     assert done.stderr == (
-        "bleuprint: error: two rules are called 'longest_word': LongestWord in "
-        "bleuprint.rules.lengths and LongestWord in bleuprint.rules.mine\n"
+        "bleuprint: error: two rules are called 'long_word': LongWord in "
+        "bleuprint.rules.lengths and LongWord in bleuprint.rules.mine\n"
     )
     assert done.returncode == 1
 
@@ -197,16 +201,16 @@ def test_an_edit_that_returns_nothing_is_named():
         ("{length: {min: 0, max: 9}}", "length.min: 0 is out of range: at least 1"),
         ("{length: {max: 0}}", "length.max: 0 is out of range: at least 1"),
         ("{length: {min: 1}}", "length: the key 'max' is missing"),
-        ("{ratio: {max: 0.9}}", "ratio.max: 0.9 is out of range: at least 1"),
-        ("{longest_word: {max: 0}}", "longest_word.max: 0 is out of range: at least 1"),
-        ("{longest_word: {max: 40.5}}", "longest_word.max: 40.5 is not a whole number"),
-        ("{alphabetic: {min: 1.5}}", "alphabetic.min: 1.5 is out of range: at most 1"),
-        ("{script: {min: -0.1}}", "script.min: -0.1 is out of range: at least 0"),
-        ("{language_id: {likelier: 2}}", "language_id.likelier: 2 is out of range: above 2"),
-        ("{alignment_score: {min: 11}}", "alignment_score.min: 11 is out of range: at most 10"),
-        ("{alignment_score: {min: -4}}", "alignment_score.min: -4 is out of range: at least -3"),
-        ("{numbers: {max: 3}}", "numbers.max: unknown key"),
-        ("{numbers: }", "numbers: an empty value is not a mapping"),
+        ("{length_ratio: {max: 0.9}}", "length_ratio.max: 0.9 is out of range: at least 1"),
+        ("{long_word: {max: 0}}", "long_word.max: 0 is out of range: at least 1"),
+        ("{long_word: {max: 40.5}}", "long_word.max: 40.5 is not a whole number"),
+        ("{alphabet_ratio: {min: 1.5}}", "alphabet_ratio.min: 1.5 is out of range: at most 1"),
+        ("{character_score: {min: -0.1}}", "character_score.min: -0.1 is out of range: at least 0"),
+        ("{language_id: {min_odds: 2}}", "language_id.min_odds: 2 is out of range: above 2"),
+        ("{word_alignment: {min: 11}}", "word_alignment.min: 11 is out of range: at most 10"),
+        ("{word_alignment: {min: -4}}", "word_alignment.min: -4 is out of range: at least -3"),
+        ("{numerals: {max: 3}}", "numerals.max: unknown key"),
+        ("{numerals: }", "numerals: an empty value is not a mapping"),
         ("{lenght: {max: 9}}", "lenght: unknown key; did you mean 'length'?"),
     ],
 )
@@ -221,9 +225,9 @@ def test_a_mistake_in_the_settings_of_a_rule_is_named_with_its_place(
 def test_settings_at_the_ends_of_their_ranges_are_accepted(tmp_path):
     rules = chosen(
         tmp_path,
-        filter="{length: {min: 1, max: 1}, ratio: {max: 1}, longest_word: {max: 1}, "
-        "alphabetic: {min: 0}, script: {min: 1}, language_id: {likelier: 2.01}, "
-        "alignment_score: {min: 10}}",
+        filter="{length: {min: 1, max: 1}, length_ratio: {max: 1}, long_word: {max: 1}, "
+        "alphabet_ratio: {min: 0}, character_score: {min: 1}, language_id: {min_odds: 2.01}, "
+        "word_alignment: {min: 10}}",
     )
     assert len(rules.filter) == 7
 
@@ -237,5 +241,5 @@ def test_a_form_that_unicode_does_not_have_is_named(tmp_path):
 
 def test_most_rules_are_for_any_language():
     for kind in {**EDITS, **CHECKS}.values():
-        if kind.name() not in ("script", "language_id"):
+        if kind.name() not in ("character_score", "language_id"):
             kind.check_language("tlh")

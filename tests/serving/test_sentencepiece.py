@@ -10,7 +10,6 @@ import trainings
 from bleuprint.config.corpus import SentencePiece, Units
 from bleuprint.config.experiment import load
 from bleuprint.config.paths import Run
-from bleuprint.config.system import Keep
 from bleuprint.serving.translator import load_translator
 from bleuprint.text.tokenizers import Tokenize
 from trainings import environment
@@ -29,7 +28,9 @@ def root(tmp_path_factory):
         tokenize=NONE,
         pairs_of=trainings.mirrored_pairs,
         max_updates=120,
-        keep=Keep(last=2, best=0, every=0),
+        keep_last=2,
+        keep_best=0,
+        keep_interval=0,
     )
     trainings.train(made)
     for stage in ("average", "translate"):

@@ -232,7 +232,7 @@ def test_requests_together_do_not_mix(server):
 def test_signals_end_it_at_work(toy, tmp_path, number):
     root = shutil.copytree(toy, tmp_path / "slow")
     params = (root / "params.yaml").read_text()
-    for old, new in (("beam: 2", "beam: 30"), ("min_length: 0", "min_length: 200")):
+    for old, new in (("beam: 2", "beam: 30"), ("min_len: 0", "min_len: 200")):
         assert params.count(old) == 1
         params = params.replace(old, new)
     (root / "params.yaml").write_text(params.replace("max_len_b: 10", "max_len_b: 250"))

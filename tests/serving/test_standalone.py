@@ -11,8 +11,8 @@ SETTINGS = {
     "max_len_a": 2,
     "max_len_b": 7,
     "max_positions": 20,
-    "min_length": 15,
-    "no_repeat_ngram": 4,
+    "min_len": 15,
+    "no_repeat_ngram_size": 4,
     "allow_unk": False,
     "length_penalty": {"kind": "gnmt", "alpha": 1.0},
 }

@@ -9,14 +9,14 @@ from bleuprint.text.parallel import Pair
 SETTINGS = {
     "identical": {},
     "length": {"min": 2, "max": 4},
-    "ratio": {"max": 1.5},
-    "longest_word": {"max": 10},
-    "alphabetic": {"min": 0.5},
-    "script": {"min": 0.8},
-    "numbers": {},
-    "sentence_marks": {},
-    "language_id": {"likelier": 10.0},
-    "alignment_score": {"min": 0.5},
+    "length_ratio": {"max": 1.5},
+    "long_word": {"max": 10},
+    "alphabet_ratio": {"min": 0.5},
+    "character_score": {"min": 0.8},
+    "numerals": {},
+    "terminal_punctuation": {},
+    "language_id": {"min_odds": 10.0},
+    "word_alignment": {"min": 0.5},
 }
 # A translation table, learned from ten words of each language: w1 translates v1, and so on.
 TABLE = learn([([f"w{n}", f"w{n + 1}"], [f"v{n}", f"v{n + 1}"]) for n in range(9)] * 30)

@@ -21,7 +21,7 @@ PAIRS = [
 ]
 
 EDITS: tuple[Edit, ...] = (KNOWN_EDITS["unicode"](form="NFC"), KNOWN_EDITS["non_printing"]())
-CHECKED: tuple[Check, ...] = (CHECKS["length"](min=1, max=100), CHECKS["ratio"](max=100.0))
+CHECKED: tuple[Check, ...] = (CHECKS["length"](min=1, max=100), CHECKS["length_ratio"](max=100.0))
 DEDUP = Dedup(pairs=True, sources=False, targets=False, decontaminate="normalized")
 TOKENIZE = Tokenize(name="moses", lowercase=False, hyphens=False, escape=False)
 UNITS = Units(bpe=Bpe(num_merges=20, joint=True, threshold=0))

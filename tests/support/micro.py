@@ -32,7 +32,7 @@ corpora:
     files:
       train:
         a: {license_and_citation: own, source: {path: inputs/a.en}, target: {path: inputs/a.de}}
-    filter: {length: {min: 1, max: 100}, ratio: {max: 3.0}}
+    filter: {length: {min: 1, max: 100}, length_ratio: {max: 3.0}}
     vocabulary: {bpe: {num_merges: 40}}
 systems:
   tiny:
@@ -43,9 +43,9 @@ systems:
       max_updates: 60
       lr_schedule: {inverse_sqrt: {lr: 0.02, warmup_updates: 20}}
       clip_norm: 1.0
-      validate_every: 60
-      checkpoint_every: 30
-      keep: {last: 2}
+      validate_interval: 60
+      save_interval: 30
+      keep_last: 2
     average: {last: 2}
     decode: {beam: 2, max_len_b: 5}
   wide:

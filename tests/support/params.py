@@ -18,7 +18,7 @@ corpora:
       tests: {}
     clean: {non_printing: {}, unicode: {form: NFC}}
     dedup: {pairs: true, sources: false, targets: false, decontaminate: normalized}
-    filter: {ratio: {max: 3.0}, length: {min: 1, max: 100}}
+    filter: {length_ratio: {max: 3.0}, length: {min: 1, max: 100}}
     split: {valid: 0.05, test: 0.05, seed: 1}
     tokenize: {name: moses, lowercase: false, hyphens: false, escape: false}
     vocabulary: {bpe: {num_merges: 10, joint: true, threshold: 0}}
@@ -58,12 +58,14 @@ systems:
       precision: float32
       compile: false
       validation_metric: loss
-      validate_every: 5
-      checkpoint_every: 5
-      keep: {last: 2, best: 0, every: 0}
+      validate_interval: 5
+      save_interval: 5
+      keep_last: 2
+      keep_best: 0
+      keep_interval: 0
     average: {last: 2}
     decode: {beam: 1, length_penalty: {kind: gnmt, alpha: 0.6}, max_len_a: 1, max_len_b: 10,
-             min_length: 0, no_repeat_ngram: 0, allow_unk: true,
+             min_len: 0, no_repeat_ngram_size: 0, allow_unk: true,
              precision: float32}
 published: []
 """  # noqa: E501
@@ -76,7 +78,7 @@ def corpus_entry(source, target, files, **changes):
         "license_and_citation": {"own": {"license": "none", "bibtex": "@misc{own,}"}},
         "clean": {"unicode": {"form": "NFC"}},
         "dedup": {"pairs": True, "sources": False, "targets": False, "decontaminate": "normalized"},
-        "filter": {"length": {"min": 1, "max": 100}, "ratio": {"max": 3.0}},
+        "filter": {"length": {"min": 1, "max": 100}, "length_ratio": {"max": 3.0}},
         "split": {"valid": 0.05, "test": 0.05, "seed": 1},
         "tokenize": {"name": "moses", "lowercase": False, "hyphens": False, "escape": False},
         "vocabulary": {"bpe": {"num_merges": 100, "joint": True, "threshold": 0}},

@@ -43,9 +43,10 @@ _TRAIN = {
     "max_updates": 150,
     "lr_schedule": {"inverse_sqrt": {"lr": 0.01, "warmup_updates": 20}},
     "clip_norm": 1.0,
-    "validate_every": 75,
-    "checkpoint_every": 75,
-    "keep": {"last": 2, "best": 1},
+    "validate_interval": 75,
+    "save_interval": 75,
+    "keep_last": 2,
+    "keep_best": 1,
 }
 
 
@@ -113,7 +114,7 @@ class _Texts:
         if units.get("bpe"):
             units["bpe"]["num_merges"] = min(300, units["bpe"]["num_merges"])
         if units.get("sentencepiece"):
-            units["sentencepiece"]["size"] = 300
+            units["sentencepiece"]["vocab_size"] = 300
         parts = (entry.get("files") or {}).get("train") or {}
         for part, text in list(parts.items()):
             self.localize(text or {}, "train")

@@ -3,7 +3,7 @@
 import dataclasses
 
 from bleuprint.config.optimization import InverseSqrt, LrSchedule
-from bleuprint.config.system import Average, Decode, Dropout, Keep, Model, System, Train
+from bleuprint.config.system import Average, Decode, Dropout, Model, System, Train
 
 NO_DROPOUT = Dropout(embedding=0.0, residual=0.0)
 
@@ -23,9 +23,9 @@ TRAIN = Train(
     lr_schedule=LrSchedule(inverse_sqrt=InverseSqrt(lr=0.005, warmup_updates=20)),
     clip_norm=1.0,
     compile=False,
-    validate_every=25,
-    checkpoint_every=10,
-    keep=Keep(last=3),
+    validate_interval=25,
+    save_interval=10,
+    keep_last=3,
     max_updates=50,
 )
 

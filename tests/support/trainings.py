@@ -15,7 +15,6 @@ import systems
 from bleuprint.config.corpus import Bpe, Units
 from bleuprint.config.experiment import load
 from bleuprint.config.paths import Run, folder
-from bleuprint.config.system import Keep
 from bleuprint.model.transformer import Transformer
 from bleuprint.pipeline.train_stage import check_training
 from bleuprint.runtime import reexec
@@ -166,7 +165,7 @@ def stage(root, name):
 
 def translator(root):
     """A toy project in `root` that has been trained and has translated."""
-    train(project(root, pairs_of=mirrored_pairs, keep=Keep(last=2, best=0, every=0)))
+    train(project(root, pairs_of=mirrored_pairs, keep_last=2, keep_best=0, keep_interval=0))
     for name in ("average", "translate"):
         stage(root, name).check_returncode()
     return root

@@ -58,7 +58,7 @@ def test_a_slow_loader_takes_its_share_of_the_time(tmp_path, monkeypatch, clock)
             yield item
 
     monkeypatch.setattr(trainer, "prefetch", slowly)
-    job = job_in(project(tmp_path, max_updates=12, validate_every=4), monkeypatch)
+    job = job_in(project(tmp_path, max_updates=12, validate_interval=4), monkeypatch)
     measured = Measured(tmp_path, clock)
     _, state, _ = train_here(job, tmp_path / "work", measured)
     assert [point["waiting"] for point in measured.points] == [WAIT / (WAIT + WORK)] * 12

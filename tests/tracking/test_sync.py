@@ -99,7 +99,7 @@ def test_a_sync_makes_all_and_a_second_one_changes_nothing(root):
     assert (params["train.max_updates"], params["average.last"]) == ("10", str(tiny.average.last))
     assert params["decode.beam"] == str(tiny.decode.beam)
     assert params["corpus.vocabulary.bpe.num_merges"] == "100"
-    assert params["corpus.filter.ratio.max"] == "3.0"
+    assert params["corpus.filter.length_ratio.max"] == "3.0"
     assert not [key for key in params if "license" in key or "path" in key or "sha256" in key]
     tags = one.data.tags
     assert tags["device"] == "Test CPU"

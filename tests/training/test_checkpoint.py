@@ -7,7 +7,6 @@ import pytest
 import torch
 from safetensors import safe_open
 
-from bleuprint.config.system import Keep
 from bleuprint.training import checkpoint
 
 FILES = [*checkpoint.FILES, checkpoint.HASHES]
@@ -44,28 +43,28 @@ def test_weights_name_their_training_and_repeat_to_the_byte(tmp_path):
     ("there", "keep", "ranking", "finished", "stay"),
     [
         # the newest two regular ones, and the very last
-        ([10, 20, 25, 30, 37], Keep(2, 0, 0), [], False, [20, 30, 37]),
+        ([10, 20, 25, 30, 37], kept(2, 0, 0), [], False, [20, 30, 37]),
         # the last checkpoint of a finished training counts as regular
-        ([10, 20, 25, 30, 37], Keep(2, 0, 0), [], True, [30, 37]),
+        ([10, 20, 25, 30, 37], kept(2, 0, 0), [], True, [30, 37]),
         # fewer exist than are to be kept
-        ([10, 20], Keep(5, 5, 0), [20], False, [10, 20]),
+        ([10, 20], kept(5, 5, 0), [20], False, [10, 20]),
         # the best, of those that are there
-        ([10, 20, 30, 40, 50], Keep(1, 2, 0), [20, 40, 10, 30, 50], False, [20, 40, 50]),
-        ([20, 30, 40, 50], Keep(1, 2, 0), [10, 30, 20, 50, 40], False, [20, 30, 50]),
+        ([10, 20, 30, 40, 50], kept(1, 2, 0), [20, 40, 10, 30, 50], False, [20, 40, 50]),
+        ([20, 30, 40, 50], kept(1, 2, 0), [10, 30, 20, 50, 40], False, [20, 30, 50]),
         # a best one that training ends with
-        ([10, 20, 25], Keep(1, 1, 0), [25, 10, 20], True, [25]),
+        ([10, 20, 25], kept(1, 1, 0), [25, 10, 20], True, [25]),
         # each thirtieth
-        ([10, 20, 30, 40, 50, 60, 70], Keep(1, 0, 30), [], False, [30, 60, 70]),
+        ([10, 20, 30, 40, 50, 60, 70], kept(1, 0, 30), [], False, [30, 60, 70]),
         # all at once
-        ([10, 20, 30, 40, 50, 60, 65], Keep(1, 1, 40), [20, 10], False, [20, 40, 60, 65]),
-        ([], Keep(1, 1, 10), [], False, []),
+        ([10, 20, 30, 40, 50, 60, 65], kept(1, 1, 40), [20, 10], False, [20, 40, 60, 65]),
+        ([], kept(1, 1, 10), [], False, []),
     ],
 )
 def test_what_need_not_stay_goes(tmp_path, there, keep, ranking, finished, stay):
     for update in there:
         (tmp_path / f"checkpoint-{update:07d}").mkdir()
     (tmp_path / "damaged-checkpoint-0000005").mkdir()
-    checkpoint.prune(tmp_path, keep, 10, ranking, finished)
+    checkpoint.prune(tmp_path, keep, ranking, finished)
     assert updates(tmp_path) == stay
     assert (tmp_path / "damaged-checkpoint-0000005").exists()
 
@@ -76,7 +75,7 @@ def test_the_best_of_all_validations_are_there_at_the_end(tmp_path, seed):
     rng = random.Random(seed)
     end = rng.randrange(900, 1000)
     losses: dict[int, float] = {}
-    keep, ranked = Keep(last=2, best=3, every=200), list[int]()
+    keep, ranked = kept(2, 3, 200), list[int]()
     for update in range(1, end + 1):
         if update % 20 == 0 or update == end:
             losses[update] = round(rng.random(), 1)  # so that some are the same
@@ -84,7 +83,7 @@ def test_the_best_of_all_validations_are_there_at_the_end(tmp_path, seed):
         if update % 10 == 0 or update == end or rng.random() < 0.02:
             (tmp_path / f"checkpoint-{update:07d}").mkdir()
             if rng.random() < 0.8 or update == end:
-                checkpoint.prune(tmp_path, keep, 10, ranked, finished=update == end)
+                checkpoint.prune(tmp_path, keep, ranked, finished=update == end)
                 assert set(ranked[:3]) <= set(updates(tmp_path))
     regular = sorted({*range(10, end + 1, 10), end})
     assert updates(tmp_path) == sorted({*regular[-2:], *ranked[:3], 200, 400, 600, 800, end})
@@ -100,7 +99,7 @@ def test_of_one_half_removed_nothing_is_left(tmp_path, monkeypatch):
 
     with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
         patch.setattr(shutil, "rmtree", killed)
-        checkpoint.prune(tmp_path, Keep(1, 0, 0), 10, [], finished=False)
+        checkpoint.prune(tmp_path, kept(1, 0, 0), [], finished=False)
     assert updates(tmp_path) == [20]
     checkpoint.load_latest(tmp_path)
     assert [path.name for path in tmp_path.iterdir()] == ["checkpoint-0000020"]

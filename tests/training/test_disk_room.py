@@ -6,7 +6,6 @@ from collections import namedtuple
 import pytest
 
 import systems
-from bleuprint.config.system import Keep
 from bleuprint.runtime.errors import UserError
 from bleuprint.training.disk_room import CheckpointSize, Kept, check_room, checkpoints_kept
 from bleuprint.training.observer import Observer
@@ -18,8 +17,8 @@ ONE = CheckpointSize(weights=4_000_000, optimizer=8_000_000)
 
 
 def settings(last, best=0, every=0, **others):
-    keep = Keep(last=last, best=best, every=every)
-    return systems.train(keep=keep, checkpoint_every=10, validate_every=20, **others)
+    kept = {"keep_last": last, "keep_best": best, "keep_interval": every}
+    return systems.train(**kept, save_interval=10, validate_interval=20, **others)
 
 
 @pytest.mark.parametrize(
@@ -54,7 +53,7 @@ def test_two_kept_ones_and_one_that_is_written_need_three(tmp_path, monkeypatch)
         warnings(tmp_path, settings(last=2))
     assert str(raised.value) == (
         f"the checkpoints of this training need 36 MB more, but {tmp_path} has 35.9 MB free: make "
-        "room there, or lower train.keep (last: 2, best: 0, every: 0)"
+        "room there, or lower train.keep_last (2), keep_best (0) or keep_interval (0)"
     )
 
 

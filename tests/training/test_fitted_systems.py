@@ -47,9 +47,9 @@ def test_the_operations_fit_into_half_an_hour(tmp_path, pairs):
         assert trained <= 101.5 * pairs or train.max_updates == 20
         if pairs >= 100_000:
             assert trained * training_flops(system.model, 6000, 20, 18) / rate >= 1200 * 0.97
-        assert train.max_updates == 20 * train.validate_every
+        assert train.max_updates == 20 * train.validate_interval
         assert train.lr_schedule.inverse_sqrt.warmup_updates < train.max_updates / 4
-        assert (system.average.best, train.keep.best, train.patience) == (4, 4, 5)
+        assert (system.average.best, train.keep_best, train.patience) == (4, 4, 5)
 
 
 def test_the_updates_and_passes_of_a_training(tmp_path):
@@ -80,7 +80,7 @@ def test_the_forecast_grows_with_what_is_trained(tmp_path, monkeypatch):
     once = fitted_systems.training_seconds(system, text, 0, 100, 1)
     assert once == pytest.approx(100 * pairs * 0.5)
     validated = fitted_systems.training_seconds(system, text, 50, 100, 1) - once
-    assert validated == pytest.approx(100 / system.train.validate_every * 50 * 1.3 * 0.5)
+    assert validated == pytest.approx(100 / system.train.validate_interval * 50 * 1.3 * 0.5)
 
 
 def test_a_gpu_is_used():

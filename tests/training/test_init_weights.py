@@ -109,7 +109,7 @@ def test_a_joint_vocabulary_is_counted_once(tmp_path):
 
 def job_on(corpus, start, **train):
     schedule = LrSchedule(constant=Constant(lr=0.0))
-    settings = systems.train(lr_schedule=schedule, max_updates=2, validate_every=2, **train)
+    settings = systems.train(lr_schedule=schedule, max_updates=2, validate_interval=2, **train)
     model = systems.model(tie_embeddings="none", output_bias=True)
     system = dataclasses.replace(systems.SYSTEM, model=model, train=settings)
     return Job(RUN, system, corpus.binary.folder, corpus.root / "split", "code", start)

@@ -8,7 +8,7 @@ import systems
 from bleuprint.config.experiment import load
 from bleuprint.config.optimization import Constant, Cosine, InverseSqrt, LrSchedule, Noam
 from bleuprint.config.paths import STATISTICS, folder
-from bleuprint.config.system import Average, Keep
+from bleuprint.config.system import Average
 from bleuprint.dataset.statistics import CorpusStatistics, SideStatistics
 from bleuprint.training.schedule_notes import schedule_notes, system_notes
 from params import PARAMS
@@ -17,7 +17,7 @@ from root import ROOT
 
 def noted(updates=1000, decode=None, average=None, **train):
     schedule = train.pop("lr_schedule", LrSchedule(constant=Constant(lr=0.001)))
-    settings = {"validate_every": 100, "checkpoint_every": 100, "max_updates": updates, **train}
+    settings = {"validate_interval": 100, "save_interval": 100, "max_updates": updates, **train}
     system = systems.system(
         train=systems.train(lr_schedule=schedule, **settings),
         average=average or Average(last=1),
@@ -84,29 +84,28 @@ def test_a_cosine_of_the_same_length_fits():
 
 
 def test_intervals_beyond_the_end():
-    assert noted(90, validate_every=91, checkpoint_every=90) == [
-        "train.validate_every 91 is above max_updates 90: the one validation is at the end"
+    assert noted(90, validate_interval=91, save_interval=90) == [
+        "train.validate_interval 91 is above max_updates 90: the one validation is at the end"
     ]
-    assert noted(90, validate_every=90, checkpoint_every=1000) == [
-        "train.checkpoint_every 1,000 is above max_updates 90: the one checkpoint is at the end; a "
+    assert noted(90, validate_interval=90, save_interval=1000) == [
+        "train.save_interval 1,000 is above max_updates 90: the one checkpoint is at the end; a "
         "training that is stopped before begins anew"
     ]
-    every = Keep(last=1, every=200)
-    assert noted(190, keep=every) == [
-        "train.keep.every 200 is above max_updates 190: it keeps no checkpoint"
+    assert noted(190, keep_last=1, keep_interval=200) == [
+        "train.keep_interval 200 is above max_updates 190: it keeps no checkpoint"
     ]
 
 
 def test_patience_that_ends_before_warmup_or_never():
     inverse = LrSchedule(inverse_sqrt=InverseSqrt(lr=0.001, warmup_updates=401))
     assert noted(patience=3, lr_schedule=inverse) == [
-        "train.patience 3 with validate_every 100 may end the training at update 400, before "
-        "warmup is over (warmup_updates 401). Raise patience or validate_every"
+        "train.patience 3 with validate_interval 100 may end the training at update 400, before "
+        "warmup is over (warmup_updates 401). Raise patience or validate_interval"
     ]
     assert noted(patience=4, lr_schedule=inverse) == []
     assert noted(patience=9) == []
     assert noted(patience=10) == [
-        "train.patience 10 with validate_every 100 cannot end a training before update 1,100, "
+        "train.patience 10 with validate_interval 100 cannot end a training before update 1,100, "
         "after max_updates 1,000"
     ]
 
@@ -115,7 +114,7 @@ def test_patience_alone_is_compared_with_warmup():
     train = systems.train(
         max_updates=None,
         patience=1,
-        validate_every=10,
+        validate_interval=10,
         lr_schedule=LrSchedule(noam=Noam(warmup_updates=21)),
     )
     (note,) = system_notes(systems.system(train=train), None, "")
@@ -137,9 +136,9 @@ def test_more_checkpoints_to_average_than_the_epochs_save():
     train = systems.train(
         max_updates=None,
         max_epochs=3,
-        validate_every=100,
-        checkpoint_every=100,
-        keep=Keep(last=5),
+        validate_interval=100,
+        save_interval=100,
+        keep_last=5,
         lr_schedule=LrSchedule(constant=Constant(lr=0.001)),
     )
     limit = "the 201 updates of max_epochs 3 on own"
@@ -150,17 +149,17 @@ def test_more_checkpoints_to_average_than_the_epochs_save():
 
     assert notes(3) == []
     assert notes(4) == [
-        "average.last 4: training keeps 3: lower train.checkpoint_every (100), or lower "
+        "average.last 4: training keeps 3: lower train.save_interval (100), or lower "
         f"average.last (with {limit})"
     ]
 
 
 def test_an_output_that_must_be_longer_than_it_may():
-    assert noted(decode={"min_length": 11, "max_len_a": 0, "max_len_b": 10}) == [
-        "decode.min_length 11 is above max_len_b 10, with max_len_a 0: no output can be that long"
+    assert noted(decode={"min_len": 11, "max_len_a": 0, "max_len_b": 10}) == [
+        "decode.min_len 11 is above max_len_b 10, with max_len_a 0: no output can be that long"
     ]
-    assert noted(decode={"min_length": 10, "max_len_a": 0, "max_len_b": 10}) == []
-    assert noted(decode={"min_length": 11, "max_len_a": 1, "max_len_b": 10}) == []
+    assert noted(decode={"min_len": 10, "max_len_a": 0, "max_len_b": 10}) == []
+    assert noted(decode={"min_len": 11, "max_len_a": 1, "max_len_b": 10}) == []
 
 
 @pytest.fixture

@@ -4,7 +4,7 @@ import systems
 from bleuprint.config.corpus import Units, Words
 from bleuprint.config.optimization import Constant, LrSchedule
 from bleuprint.config.paths import Run
-from bleuprint.config.system import Average, Keep
+from bleuprint.config.system import Average
 from bleuprint.dataset.batch import pad
 from bleuprint.model.weights import load_model
 from bleuprint.text.tokenizers import Tokenize
@@ -30,9 +30,11 @@ def test_four_words_are_learnt_by_heart(tmp_path, monkeypatch):
         max_tokens=5,
         lr_schedule=LrSchedule(constant=Constant(0.001)),
         label_smoothing=0.0,
-        validate_every=40,
-        checkpoint_every=40,
-        keep=Keep(last=1, best=0, every=0),
+        validate_interval=40,
+        save_interval=40,
+        keep_last=1,
+        keep_best=0,
+        keep_interval=0,
         max_updates=40,
     )
     system = systems.system(model=systems.model(tie_embeddings="none"), train=settings)

@@ -81,7 +81,7 @@ def test_a_training_that_may_have_ended_too_early_has_a_warning():
     )
     assert ended.warning == (
         "the loss was still falling (6.500 to 6.100) and warmup of 4,000 updates was not over: "
-        "raise train.patience or train.validate_every"
+        "raise train.patience or train.validate_interval"
     )
     made.validations[-1]["loss"] = 6.3
     assert made.early_end(train, 700).warning.startswith("warmup of 4,000 updates was not over: ")

@@ -12,7 +12,7 @@ import pytest
 import torch
 
 import systems
-from bleuprint.config.system import Average, Keep, System
+from bleuprint.config.system import Average, System
 from bleuprint.dataset.batch import Batch
 from bleuprint.dataset.batching import Position, plan_updates
 from bleuprint.dataset.binarized import BinaryCorpus
@@ -142,7 +142,13 @@ def test_with_bpe_dropout_more_tokens_are_trained_on(trained, dropped):
 
 def test_the_loss_is_a_mean_over_the_tokens_that_dropout_made(dropped, tmp_path, monkeypatch):
     job = job_in(fresh(dropped, tmp_path), monkeypatch)
-    once = {"max_updates": 1, "checkpoint_every": 1, "keep": Keep(last=1, best=0, every=0)}
+    once = {
+        "max_updates": 1,
+        "save_interval": 1,
+        "keep_last": 1,
+        "keep_best": 0,
+        "keep_interval": 0,
+    }
     settings = dataclasses.replace(job.system.train, bpe_dropout=0.9, **once)
     shape = dataclasses.replace(job.system.model, dropout=systems.NO_DROPOUT)
     job = dataclasses.replace(job, system=System(settings, shape, Average(1), job.system.decode))

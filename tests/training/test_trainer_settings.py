@@ -46,8 +46,8 @@ def test_sentences_of_an_update_count_as_one_batch_of_them(untrained, tmp_path, 
         tokens_per_update=None,
         sentences_per_update=40,
         max_updates=15,
-        checkpoint_every=5,
-        validate_every=15,
+        save_interval=5,
+        validate_interval=15,
     )
     params = root / "params.yaml"
     params.write_text(params.read_text().replace("embedding: 0.1", "embedding: 0.0"))
@@ -102,7 +102,7 @@ def test_a_point_of_the_curve_spans_the_kill(untrained, tmp_path, monkeypatch, l
     """Points are 10 updates apart and checkpoints 4, so that these lie inside an interval."""
     monkeypatch.setattr(trainer_module, "_CURVE_POINTS", 5)
     job = job_in(fresh(untrained, tmp_path), monkeypatch)
-    settings = dataclasses.replace(job.system.train, checkpoint_every=4)
+    settings = dataclasses.replace(job.system.train, save_interval=4)
     job = dataclasses.replace(job, system=dataclasses.replace(job.system, train=settings))
     figures = Interrupting()
     _, whole, _ = train_here(job, tmp_path / "whole", figures)
@@ -153,7 +153,7 @@ def test_a_training_that_patience_ends_says_so_and_keeps_why(untrained, tmp_path
     # with a learning rate of 0, no validation is better than the first
     constant = LrSchedule(constant=Constant(lr=0.0))
     root = fresh(untrained, tmp_path)
-    write_params(root, patience=2, validate_every=10, lr_schedule=constant, max_updates=50)
+    write_params(root, patience=2, validate_interval=10, lr_schedule=constant, max_updates=50)
     said = train(root)
     facts = TrainingFacts.read(root / RESULTS / "training.json")
     assert facts.updates == 30

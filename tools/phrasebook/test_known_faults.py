@@ -92,15 +92,17 @@ def test_a_fault_is_found_if_its_line_is_dropped_or_becomes_the_right_one(tmp_pa
     # translations cannot be learned from eight lines
     checks = tuple(check for check in CORPUS.filter if not check.needs_translations)
     followed = follow(tmp_path, lines, replace(CORPUS, filter=checks))
-    dropped = ["", "duplicate_pair", "empty_side", "source_held_out", "", "", "numbers", ""]
+    dropped = ["", "duplicate_pair", "empty_side", "source_held_out", "", "", "numerals", ""]
     assert [line.dropped_by for line in followed] == dropped
     assert [line.found for line in followed] == [False, *[True] * 4, False, True, False]
     assert share(followed, "mojibake") == 0.5
 
 
 def test_alignment_score_finds_misaligned_lines_and_drops_no_good_one(tmp_path: Path) -> None:
-    check = CHECKS["alignment_score"](min=1.0)  # type: ignore[call-arg]
-    quick = tuple(rule for rule in CORPUS.filter if rule.name() in ("numbers", "sentence_marks"))
+    check = CHECKS["word_alignment"](min=1.0)  # type: ignore[call-arg]
+    quick = tuple(
+        rule for rule in CORPUS.filter if rule.name() in ("numerals", "terminal_punctuation")
+    )
     followed = follow(tmp_path, noisy_lines(), replace(CORPUS, filter=(*quick, check)))
     assert share(followed, "misaligned") >= 0.9
     by_score = [line.fault for line in followed if line.dropped_by == check.name()]

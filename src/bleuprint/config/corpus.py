@@ -89,12 +89,12 @@ class Words:
 class SentencePiece:
     """Subwords of SentencePiece: by a `unigram` language model, or by its own `bpe`.
 
-    `size`: of the vocabulary, which includes the four special tokens and, with `byte_fallback`, 256
+    `vocab_size`: of the vocabulary, which includes the four special tokens and, with `byte_fallback`, 256
     bytes, by which unknown characters are spelled.
     """
 
-    model: Literal["unigram", "bpe"] = "unigram"
-    size: Annotated[int, Interval(ge=5, le=10_000_000)] = 8000
+    model_type: Literal["unigram", "bpe"] = "unigram"
+    vocab_size: Annotated[int, Interval(ge=5, le=10_000_000)] = 8000
     joint: bool = True
     byte_fallback: bool = False
 

@@ -104,7 +104,7 @@ class Settings:
             if getattr(number, key) not in (None, *names):
                 message = f"no {what}; {there_are(getattr(number, key), names)}"
                 raise SettingError(["published", position, key], message)
-        cells = [(n.name, n.source, n.corpus, n.test, n.scored) for n in self.published]
+        cells = [(n.name, n.source, n.corpus, n.test, n.metric) for n in self.published]
         if (cell := cells[position]) in cells[:position]:
             raise SettingError(["published", position], f"a second number of {', '.join(cell)}")
 

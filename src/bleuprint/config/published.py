@@ -14,9 +14,9 @@ from bleuprint.text.unicode import blank_unprinted
 class Published:
     """A published BLEU score on one of the experiment's test sets.
 
-    `name`: its row of the table; `source`: where it was published. `scored`: a variant of
+    `name`: its row of the table; `source`: where it was published. `metric`: a variant of
     bleu_variants.VARIANTS, sacreBLEU's default (sacrebleu), or one that is not computed here
-    (otherwise). With a `system`, the report has the difference of that system's score, counted
+    (unknown). With a `system`, the report has the difference of that system's score, counted
     alike. `perplexity`: of the references, per token of that system. `bibtex`: its publication.
     """
 
@@ -25,7 +25,7 @@ class Published:
     corpus: str
     test: str
     bleu: Annotated[float, Interval(ge=0, le=100)]
-    scored: Literal[
+    metric: Literal[
         "sacrebleu",
         "lower-cased",
         "intl",
@@ -33,7 +33,7 @@ class Published:
         "tokenized",
         "tokenized, lower-cased",
         "compound-split",
-        "otherwise",
+        "unknown",
     ]
     system: str | None = None
     perplexity: Annotated[float, Ge(1)] | None = None

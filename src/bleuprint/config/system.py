@@ -103,18 +103,6 @@ class Model:
 
 
 @dataclass(frozen=True)
-class Keep:
-    """Which checkpoints are kept: the `last` N, the `best` N, and that of every `every`-th update.
-
-    0: none. Best: lowest validation loss or highest BLEU (`train.validation_metric`).
-    """
-
-    last: Count = 5
-    best: Annotated[int, Ge(0)] = 0
-    every: Annotated[int, Ge(0)] = 0
-
-
-@dataclass(frozen=True)
 class InitFrom:
     """Where the first weights of a training come from; optimizer and schedule begin at update 1.
 
@@ -160,6 +148,9 @@ class Train:
     have it; on GPUs tf32, or float16 (as bfloat16, with a scaled loss), for those without bfloat16.
     `compile`: torch.compile, which takes minutes at the start; by default on GPUs that it knows.
     `init_from`: the weights that training starts from, instead of random ones.
+    `keep_last`, `keep_best`: how many of the newest and of the best checkpoints are kept;
+    best: of the lowest validation loss or the highest BLEU (`validation_metric`). `keep_interval`:
+    checkpoints at its multiples are kept, too (0: none).
     `ema`: the decay of an exponential moving average of the weights, kept for `average`: after
     update n, the mean of the weights after updates i = 1 to n, weighted by ema^(n - i).
     """
@@ -174,9 +165,11 @@ class Train:
     precision: Literal["float32", "tf32", "bfloat16", "float16"] = "float32"
     compile: bool | None = None
     validation_metric: Literal["loss", "bleu"] = "loss"
-    validate_every: Updates = 1000
-    checkpoint_every: Updates = 1000
-    keep: Keep = Keep()
+    validate_interval: Updates = 1000
+    save_interval: Updates = 1000
+    keep_last: Count = 5
+    keep_best: Annotated[int, Ge(0)] = 0
+    keep_interval: Annotated[int, Ge(0)] = 0
     tokens_per_update: Tokens | None = None
     sentences_per_update: Tokens | None = None
     ema: Share | None = None
@@ -192,11 +185,11 @@ class Train:
         if self.max_updates is None and self.max_epochs is None and self.patience is None:
             raise ValueError("needs max_updates, max_epochs or patience, or it would never end")
         for name, count, every in (
-            ("keep.every", self.keep.every, self.keep.every),
-            ("validate_every", self.keep.best, self.validate_every),
+            ("keep_interval", self.keep_interval, self.keep_interval),
+            ("validate_interval", self.keep_best, self.validate_interval),
         ):
-            if count and every % (interval := self.checkpoint_every):
-                raise ValueError(f"{name} {every} is not a multiple of checkpoint_every {interval}")
+            if count and every % (interval := self.save_interval):
+                raise ValueError(f"{name} {every} is not a multiple of save_interval {interval}")
 
     @property
     def update_size(self) -> tuple[str, int]:
@@ -256,7 +249,7 @@ class Decode:
     """Beam search of `beam` hypotheses; see beam_search.py.
 
     An output has at most `max_len_a` * source tokens + `max_len_b` tokens and at least
-    `min_length`, EOS not counted. `no_repeat_ngram`: no n-gram of this order occurs twice in an
+    `min_len`, EOS not counted. `no_repeat_ngram_size`: no n-gram of this order occurs twice in an
     output (0: no limit). `allow_unk`: whether an output may contain the unknown token.
     `precision`: the number format of the weights. `replace_unk`: puts the source word with the
     largest cross-attention weight in place of an unknown one (word_alignment.py). `attention`:
@@ -267,8 +260,8 @@ class Decode:
     length_penalty: LengthPenalty = LengthPenalty()
     max_len_a: Annotated[float, Interval(ge=0, le=1000)] = 1.0
     max_len_b: Annotated[int, Interval(ge=0, le=100_000)] = 50
-    min_length: Annotated[int, Interval(ge=0, le=100_000)] = 0
-    no_repeat_ngram: Annotated[int, Interval(ge=0, le=100_000)] = 0
+    min_len: Annotated[int, Interval(ge=0, le=100_000)] = 0
+    no_repeat_ngram_size: Annotated[int, Interval(ge=0, le=100_000)] = 0
     allow_unk: bool = True
     precision: Literal["float32", "bfloat16"] = "float32"
     replace_unk: bool | None = None
@@ -300,9 +293,9 @@ class System:
         model = self.model
         if self.arithmetic == "portable":
             self._check_portable()
-        if (least := self.decode.min_length) >= (most := model.max_positions):
+        if (least := self.decode.min_len) >= (most := model.max_positions):
             where = f"model.max_positions {most}"
-            raise ValueError(f"decode.min_length {least} leaves no place for EOS in {where}")
+            raise ValueError(f"decode.min_len {least} leaves no place for EOS in {where}")
         self.check_average(self.train.max_updates)
         if self.average.ema and self.train.ema is None:
             raise ValueError("average.ema true: training keeps no moving average without train.ema")
@@ -312,16 +305,16 @@ class System:
 
         `updates`: how many it has at most; None: as many as are needed.
         """
-        train, keep, average = self.train, self.train.keep, self.average
+        train, average = self.train, self.average
         for name, count, kept, interval in (
-            ("last", average.last, keep.last, "checkpoint_every"),
-            ("best", average.best, keep.best, "validate_every"),
+            ("last", average.last, train.keep_last, "save_interval"),
+            ("best", average.best, train.keep_best, "validate_interval"),
         ):
             every = getattr(train, interval)
             made = kept if updates is None else -(-updates // every)
             if count is not None and count > min(kept, made):
                 few = f"lower train.{interval} ({every})" if made < count else ""
-                change = f"{few or f'raise train.keep.{name}'}, or lower average.{name}"
+                change = f"{few or f'raise train.keep_{name}'}, or lower average.{name}"
                 raise ValueError(
                     f"average.{name} {count}: training keeps {min(kept, made)}: {change}"
                 )

@@ -41,7 +41,7 @@ _TENTH, FEWEST_PAIRS = 5000, 100
 _SUBWORDS = {5_000: 2000, 20_000: 4000, 100_000: 6000, 500_000: 10_000, 2_000_000: 16_000}
 _MOST_SUBWORDS = 32_000
 _SPELLING = 260
-# Languages without spaces between words for which there is no segmenter: in the rule `ratio`, a
+# Languages without spaces between words for which there is no segmenter: in the rule `length_ratio`, a
 # sentence would be one word.
 _UNSPACED = {"bo", "dz", "km", "lo", "my", "wuu", "yue"}
 # Names of formats, which are not part of the name of a text.
@@ -171,11 +171,11 @@ class NewCorpus:
         """The checks of the filter, as YAML."""
         rules = ["identical: {}", "length: {min: 1, max: 100}"]
         if not {*self.languages} & _UNSPACED:
-            rules.append("ratio: {max: 4.0}")
+            rules.append("length_ratio: {max: 4.0}")
         if self.has_language_id and set(self.languages) <= set(LanguageId.known_languages):
-            rules.append("language_id: {likelier: 10.0}")
+            rules.append("language_id: {min_odds: 10.0}")
         if self.pairs >= _ALIGNED_PAIRS:
-            rules.append("alignment_score: {min: 0.5}")
+            rules.append("word_alignment: {min: 0.5}")
         return rules
 
     @property
@@ -199,13 +199,13 @@ class NewCorpus:
         {part}:
           license_and_citation: {part}
 {files}
-    clean: {{entities: {{}}, tags: {{}}, mojibake: {{}}, unicode: {{}}, non_printing: {{}}}}
+    clean: {{entities: {{}}, html_tags: {{}}, mojibake: {{}}, unicode: {{}}, non_printing: {{}}}}
     filter: {{{", ".join(self.rules)}}}
     # validation and test set are drawn from the pairs that the filter keeps
     split: {{valid: {valid}, test: {test}}}
     tokenize: {{name: {tokenizer}}}
     # rare characters are spelled in bytes, so that none of a test set is unknown
-    vocabulary: {{sentencepiece: {{size: {self.pieces or self.most_pieces}, byte_fallback: true}}}}
+    vocabulary: {{sentencepiece: {{vocab_size: {self.pieces or self.most_pieces}, byte_fallback: true}}}}
 """
 
     def _file_lines(self) -> Iterator[str]:

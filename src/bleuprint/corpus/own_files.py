@@ -190,7 +190,7 @@ def _way_to_exchange(own: OwnText, are_given: bool) -> str:
 
 def _share_in(pairs: Sequence[Pair], source: str, target: str) -> float:
     """The share of pairs that may be in these languages."""
-    check = LanguageId(likelier=10.0)
+    check = LanguageId(min_odds=10.0)
     passed = 0
     for pair in pairs:
         passed += check.passes(pair.source, source) and check.passes(pair.target, target)

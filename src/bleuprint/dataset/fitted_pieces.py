@@ -90,7 +90,7 @@ def _largest_size(
     search_limit = round(max_size / _SIZE_SHARES[0])
     # With is_limit, SentencePiece takes the size as an upper bound and learns as many pieces as
     # the text has evidence for. Without it, SentencePiece fails if it cannot reach the exact size.
-    model = learn_model(name, replace(settings, size=search_limit), sentences, is_limit=True)
+    model = learn_model(name, replace(settings, vocab_size=search_limit), sentences, is_limit=True)
     return len(SentencePieceProcessor(model_proto=model))
 
 
@@ -104,10 +104,10 @@ def _first_learnable_model(
     *smaller_sizes, largest_size = sizes
     for size in smaller_sizes:
         try:
-            return learn_model(name, replace(settings, size=size), sentences)
+            return learn_model(name, replace(settings, vocab_size=size), sentences)
         except UserError:
             continue
-    return learn_model(name, replace(settings, size=largest_size), sentences)
+    return learn_model(name, replace(settings, vocab_size=largest_size), sentences)
 
 
 def _mean_length(pieces: SentencePieceProcessor, sentences: Sequence[str]) -> float:

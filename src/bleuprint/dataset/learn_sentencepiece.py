@@ -33,7 +33,7 @@ def learn_sentencepiece(
     """Write sentencepiece.LANGUAGE and vocabulary.LANGUAGE of both languages into `folder`.
 
     The vocabulary has the pieces in the order of their ids, and how often each occurs in train.
-    Raises UserError if a vocabulary of `settings.size` cannot be learned.
+    Raises UserError if a vocabulary of `settings.vocab_size` cannot be learned.
     """
     languages = dict(zip(tokens.languages, tokens.files("train"), strict=True))
     groups = [list(languages)] if settings.joint else [[language] for language in languages]
@@ -67,11 +67,11 @@ def learn_model(
         corpus: the name of the corpus, for messages.
         settings: the kind and number of pieces.
         lines: the training text of the model.
-        is_limit: whether the model may have fewer pieces than `settings.size`, as many as the text
+        is_limit: whether the model may have fewer pieces than `settings.vocab_size`, as many as the text
             has evidence for.
 
     Raises:
-        UserError: a vocabulary of `settings.size` cannot be learned.
+        UserError: a vocabulary of `settings.vocab_size` cannot be learned.
     """
     model = io.BytesIO()
     special: dict[str, Any] = {f"{name}_id": i for name, i in _SPECIALS.items()}
@@ -80,8 +80,8 @@ def learn_model(
         SentencePieceTrainer.train(
             sentence_iterator=iter(lines),
             model_writer=model,
-            model_type=settings.model,
-            vocab_size=settings.size,
+            model_type=settings.model_type,
+            vocab_size=settings.vocab_size,
             hard_vocab_limit=not is_limit,
             byte_fallback=settings.byte_fallback,
             normalization_rule_name="identity",
@@ -95,7 +95,7 @@ def learn_model(
         # "INTERNAL: FILE(LINE) [CONDITION] MESSAGE", and an advice that is no setting here
         message = re.sub(r"^.*\] | Increase vocab_size.*", "", str(error).replace("\n", " "))
         raise UserError(
-            f"corpora.{corpus}.vocabulary.sentencepiece.size is {settings.size}: SentencePiece "
+            f"corpora.{corpus}.vocabulary.sentencepiece.vocab_size is {settings.vocab_size}: SentencePiece "
             f"cannot learn it: {message.strip() or 'train has no text'}"
         ) from None
     return model.getvalue()

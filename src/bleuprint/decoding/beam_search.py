@@ -171,16 +171,16 @@ def mask_forbidden(
     `at_limit` (B,): sentences that can only end. A hypothesis without any other allowed token can
     end as well.
     """
-    too_short, any_at_limit = outputs.size(2) <= settings.min_length, bool(at_limit.any())
-    if settings.allow_unk and not (too_short or any_at_limit or settings.no_repeat_ngram):
+    too_short, any_at_limit = outputs.size(2) <= settings.min_len, bool(at_limit.any())
+    if settings.allow_unk and not (too_short or any_at_limit or settings.no_repeat_ngram_size):
         return
     eos_logs = logs[:, :, special.eos].clone()
     if too_short:
         logs[:, :, special.eos] = -torch.inf
     if not settings.allow_unk:
         logs[:, :, special.unk] = -torch.inf
-    if settings.no_repeat_ngram:
-        _mask_repetition(logs, outputs, settings.no_repeat_ngram)
+    if settings.no_repeat_ngram_size:
+        _mask_repetition(logs, outputs, settings.no_repeat_ngram_size)
     if any_at_limit:
         logs[at_limit] = -torch.inf
     stuck = logs.amax(-1) == -torch.inf

@@ -75,7 +75,7 @@ def _used(settings: Settings) -> set[str]:
         if tokenize == "segmenter" and (packages := segmenter_packages([*corpus.languages])):
             used |= {"moses", *packages}
         if units.sentencepiece:
-            used |= {"sentencepiece", units.sentencepiece.model.replace("bpe", "")}
+            used |= {"sentencepiece", units.sentencepiece.model_type.replace("bpe", "")}
         for part, text in corpus.files.synthetic_texts().items():
             used |= {f"made {text.synthetic_side}", "tag" if text.tag else ""}
             used |= {"drawn" if settings.synthetic_text(part).how else ""}

@@ -189,7 +189,7 @@ def published_differences(records: Records, published: Sequence[Published]) -> I
     """Yield for each published number that names a system its BLEU, counted alike, minus this."""
     scores = score_frame(records)
     for number in published:
-        variant = "bleu" if number.scored == "sacrebleu" else number.scored
+        variant = "bleu" if number.metric == "sacrebleu" else number.metric
         of_variant = of_metric(scores, variant)
         is_here = (
             (of_variant.system == number.system)

@@ -31,7 +31,7 @@ class Identical(Check):
 
 
 @dataclass(frozen=True)
-class Numbers(Check):
+class Numerals(Check):
     """Drops a pair if the numbers of its sides differ, in any order.
 
     Equal numbers in other forms are equal: thousands and decimals, dates, times, fractions, digits
@@ -46,7 +46,7 @@ class Numbers(Check):
 
 
 @dataclass(frozen=True)
-class SentenceMarks(Check):
+class TerminalPunctuation(Check):
     """Drops a pair if one side has more ends of sentences, or more of questions, than the other.
 
     Marks that follow each other count as one. An abbreviation (`Dr.`) counts as an end too.
@@ -69,7 +69,7 @@ def _ends(sentence: str, language: str) -> tuple[int, int]:
 
 
 @dataclass(frozen=True)
-class AlignmentScore(Check):
+class WordAlignment(Check):
     """Drops a pair if its words explain each other less than `min`.
 
     The score is the mean over the words of both sides of log(p(word | other side) / p(word)), by

@@ -49,7 +49,7 @@ class Entities(Edit):
 
 
 @dataclass(frozen=True)
-class Tags(Edit):
+class HtmlTags(Edit):
     """Replaces HTML tags, as in `<b>bold</b>`, by spaces; escaped ones after `entities`.
 
     `<wbr>`, where a long word may be broken, is removed.

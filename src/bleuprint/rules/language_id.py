@@ -22,7 +22,7 @@ _ENOUGH = 1000
 class LanguageId(SideCheck):
     """Drops a pair with a side that is clearly in another language.
 
-    That is, another language is at least `likelier` times as likely as the side's own; a side too
+    That is, another language is at least `min_odds` times as likely as the side's own; a side too
     short to identify is kept. Close languages (Danish and Norwegian, Bosnian, Croatian and
     Serbian) are distinguished less reliably.
     """
@@ -30,7 +30,7 @@ class LanguageId(SideCheck):
     rank: ClassVar[int] = 200
     known_languages: ClassVar[Collection[str]] = SCRIPTS.keys()
     # Without evidence, a language listed with two scripts is twice as likely as another.
-    likelier: Annotated[float, Gt(2)]
+    min_odds: Annotated[float, Gt(2)]
 
     def passes(self, sentence: str, language: str) -> bool:
         return self._pass([sentence], [language])[0]
@@ -46,7 +46,7 @@ class LanguageId(SideCheck):
         if not sentences:
             return []
         own = _model().own([blank_white(each[:_ENOUGH]) for each in sentences], languages)
-        passed: list[bool] = (self.likelier * own > 1).tolist()
+        passed: list[bool] = (self.min_odds * own > 1).tolist()
         return passed
 
 

@@ -35,7 +35,7 @@ class Length(Check):
 
 
 @dataclass(frozen=True)
-class Ratio(Check):
+class LengthRatio(Check):
     """Drops a pair if one side has more than `max` times the tokens of the other.
 
     As Moses' clean-corpus-n does; a pair with a side without tokens is dropped.
@@ -53,7 +53,7 @@ class Ratio(Check):
 
 
 @dataclass(frozen=True)
-class LongestWord(SideCheck):
+class LongWord(SideCheck):
     """Drops a pair with a word of more than `max` characters."""
 
     rank: ClassVar[int] = 50

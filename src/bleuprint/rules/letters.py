@@ -60,7 +60,7 @@ Share = Annotated[float, Interval(ge=0, le=1)]
 
 
 @dataclass(frozen=True)
-class Alphabetic(SideCheck):
+class AlphabetRatio(SideCheck):
     """Drops a pair with a side whose share of letters among its characters is less than `min`.
 
     Spaces and characters that do not print are not counted; letters of any script are, with their
@@ -75,7 +75,7 @@ class Alphabetic(SideCheck):
 
 
 @dataclass(frozen=True)
-class Script(SideCheck):
+class CharacterScore(SideCheck):
     """Drops a pair with a side whose share of letters in its language's scripts is less than `min`.
 
     A side without letters is kept.

@@ -43,7 +43,9 @@ _HELP = {
     ),
 }
 _HELP_CASE = "BLEU is cased: tokenize.lowercase false keeps the case"
-_HELP_SEGMENTED = "; but filter.length and filter.ratio then count text without spaces as one word"
+_HELP_SEGMENTED = (
+    "; but filter.length and filter.length_ratio then count text without spaces as one word"
+)
 
 # BLEU, 0 to 100, by the names above: after each step.
 Scores = Mapping[str, float]

@@ -14,9 +14,9 @@ from itertools import islice
 from typing import Any
 
 from bleuprint.dataset.subwords.vocabulary import SPECIALS, UNK
-from bleuprint.rules.agreement import Identical, Numbers
+from bleuprint.rules.agreement import Identical, Numerals
 from bleuprint.rules.language_id import LanguageId
-from bleuprint.rules.lengths import Ratio
+from bleuprint.rules.lengths import LengthRatio
 from bleuprint.rules.rule import Candidate
 from bleuprint.scoring.metric import Metric, Texts
 from bleuprint.text.parallel import Pair
@@ -32,8 +32,8 @@ CUT_NOTE = (
 )
 
 # As in the recipes' filters.
-_RATIO, _LANGUAGE = Ratio(max=3.0), LanguageId(likelier=10.0)
-_IDENTICAL, _NUMBERS = Identical(), Numbers()
+_RATIO, _LANGUAGE = LengthRatio(max=3.0), LanguageId(min_odds=10.0)
+_IDENTICAL, _NUMBERS = Identical(), Numerals()
 # Addresses; and what programs fill in: {name}, {{name}}, ${name}, %s, %(name)s, %1$s.
 _KEPT = re.compile(
     r"(?:https?://|www\.)[^\s<>\"'«»„“”]*[^\s<>\"'«»„“”.,:;!?)\]}]|(?<![\w.+-])[\w.+-]++@[\w-]+(?:\.[\w-]+)+"

@@ -124,8 +124,8 @@ def search(
             length_penalty=settings["length_penalty"]["alpha"],
             max_input_length=0,
             max_decoding_length=limit,
-            min_decoding_length=min(settings["min_length"], limit),
-            no_repeat_ngram_size=settings["no_repeat_ngram"],
+            min_decoding_length=min(settings["min_len"], limit),
+            no_repeat_ngram_size=settings["no_repeat_ngram_size"],
             disable_unk=not settings["allow_unk"],
             return_scores=True,
         )

@@ -17,7 +17,7 @@ from typing import Any
 from safetensors.torch import load_file, save_file
 from torch import Tensor
 
-from bleuprint.config.system import Keep
+from bleuprint.config.system import Train
 from bleuprint.runtime.errors import UserError
 from bleuprint.runtime.files import (
     read_object,
@@ -111,23 +111,26 @@ def load_latest(folder: Path) -> Checkpoint | None:
     return None
 
 
-def prune(folder: Path, keep: Keep, every: int, ranking: Sequence[int], finished: bool) -> None:
-    """Remove the checkpoints that `keep` does not name.
+def prune(folder: Path, settings: Train, ranking: Sequence[int], finished: bool) -> None:
+    """Remove the checkpoints that the settings do not keep.
 
-    `ranking`: the validated updates, best first; `every`: the interval of regular checkpoints, in
-    updates. The newest checkpoint is always kept, to resume from. If it is irregular (saved on
-    SIGTERM), the next call removes it; the last one of a `finished` training counts as regular.
+    `ranking`: the validated updates, best first. The newest checkpoint is always kept, to resume
+    from. If it is irregular (saved on SIGTERM), the next call removes it; the last one of a
+    `finished` training counts as regular.
 
     The best are chosen among the existing checkpoints, and are nevertheless the best of all: for
-    each removed checkpoint, `keep.best` better ones existed.
+    each removed checkpoint, `keep_best` better ones existed.
     """
     existing = {update_of(path): path for path in paths(folder)}
     newest = max(existing, default=0)
     ends = {newest} if finished else set()
-    regular = [update for update in existing if update % every == 0 or update in ends]
+    regular = [
+        update for update in existing if update % settings.save_interval == 0 or update in ends
+    ]
     best = [update for update in ranking if update in existing]
-    milestones = [update for update in existing if keep.every and update % keep.every == 0]
-    kept = {*regular[-keep.last :], *best[: keep.best], *milestones, newest}
+    interval = settings.keep_interval
+    milestones = [update for update in existing if interval and update % interval == 0]
+    kept = {*regular[-settings.keep_last :], *best[: settings.keep_best], *milestones, newest}
     for update in existing.keys() - kept:
         # renamed first: a partly removed folder must not look like a checkpoint
         gone = existing[update].rename(folder / f".{existing[update].name}.gone")

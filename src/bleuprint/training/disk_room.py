@@ -46,25 +46,24 @@ class Kept:
 
 
 def checkpoints_kept(settings: Train, updates: int | None) -> Kept:
-    """Return how many checkpoints `train.keep` leaves at the end of a training.
+    """Return how many checkpoints `train.keep_last`, `keep_best` and `keep_interval` leave at the end of a training.
 
     Args:
         settings: The settings of the training.
         updates: The number of updates of the training. If it is None, the number is not known, and
             milestones are not counted.
     """
-    keep = settings.keep
     if updates is None:
         return Kept(
-            least=max(keep.last, keep.best, 1),
-            most=max(keep.last + keep.best, 1),
+            least=max(settings.keep_last, settings.keep_best, 1),
+            most=max(settings.keep_last + settings.keep_best, 1),
         )
     # The division is rounded up, because the last update is saved as well.
-    saved = -(-updates // settings.checkpoint_every)
-    last = min(keep.last, saved)
-    validations = updates // settings.validate_every
-    best = min(keep.best, validations)
-    milestones = updates // keep.every if keep.every else 0
+    saved = -(-updates // settings.save_interval)
+    last = min(settings.keep_last, saved)
+    validations = updates // settings.validate_interval
+    best = min(settings.keep_best, validations)
+    milestones = updates // settings.keep_interval if settings.keep_interval else 0
     # All three kinds are the same checkpoints, as far as possible.
     least = max(last, best, milestones, 1)
     # All three kinds are different checkpoints, as far as there are so many.
@@ -136,11 +135,10 @@ def _check_free_bytes(
         return
     certainly_fails = free_bytes < least_bytes
     needed = size(least_bytes) if certainly_fails else f"up to {size(most_bytes)}"
-    keep = settings.keep
     message = (
         f"the checkpoints of this training need {needed} more, but {folder} has {size(free_bytes)} "
-        f"free: make room there, or lower train.keep (last: {keep.last}, best: {keep.best}, every: "
-        f"{keep.every})"
+        f"free: make room there, or lower train.keep_last ({settings.keep_last}), keep_best "
+        f"({settings.keep_best}) or keep_interval ({settings.keep_interval})"
     )
     if certainly_fails:
         raise UserError(message)

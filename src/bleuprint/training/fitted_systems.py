@@ -104,7 +104,8 @@ systems:
 {small}
       # early stopping: validations without improvement; the best checkpoints are averaged
       patience: 5
-      keep: {{last: 1, best: 4}}
+      keep_last: 1
+      keep_best: 4
       clip_norm: 1.0
     average: {{best: 4}}
     decode: {{beam: 5}}
@@ -125,8 +126,8 @@ def _train(text: TextSize, update: int, size: _Size) -> str:
     passes = updates * update / text.tokens
     return f"""\
       max_updates: {updates} # {passes:.{0 if passes > 10 else 1}f} passes over the text
-      validate_every: {every}
-      checkpoint_every: {every}
+      validate_interval: {every}
+      save_interval: {every}
       lr_schedule: {{inverse_sqrt: {{lr: {size.lr}, warmup_updates: {min(500, every * 3)}}}}}"""
 
 
@@ -155,7 +156,7 @@ def training_seconds(
         The time in seconds.
     """
     train = system.train
-    validated_pairs = valid_pairs / train.validate_every
+    validated_pairs = valid_pairs / train.validate_interval
     pairs = _update_pairs(train, text) + _VALIDATION_COST * validated_pairs
     cost = _PORTABLE_COST if system.arithmetic == "portable" else 1.0
     return updates * pairs * cost * pair_seconds(system, text, threads)

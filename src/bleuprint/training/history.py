@@ -78,7 +78,7 @@ class EarlyEnd:
             signs.append(f"warmup of {counted(self.warmup_updates, 'update')} was not over")
         if not signs:
             return ""
-        return f"{' and '.join(signs)}: raise train.patience or train.validate_every"
+        return f"{' and '.join(signs)}: raise train.patience or train.validate_interval"
 
 
 @dataclass(frozen=True)

@@ -125,18 +125,18 @@ def _cosine_warnings(system: System, max_updates: int, limit: str) -> Iterator[s
 
 def _interval_warnings(train: Train, max_updates: int, limit: str) -> Iterator[str]:
     """Warn if training ends before the first validation or checkpoint is due."""
-    if train.validate_every > max_updates:
+    if train.validate_interval > max_updates:
         yield (
-            f"train.validate_every {train.validate_every:,} is above {limit}: the one validation "
+            f"train.validate_interval {train.validate_interval:,} is above {limit}: the one validation "
             "is at the end"
         )
-    if train.checkpoint_every > max_updates:
+    if train.save_interval > max_updates:
         yield (
-            f"train.checkpoint_every {train.checkpoint_every:,} is above {limit}: the one "
+            f"train.save_interval {train.save_interval:,} is above {limit}: the one "
             "checkpoint is at the end; a training that is stopped before begins anew"
         )
-    if train.keep.every > max_updates:
-        yield f"train.keep.every {train.keep.every:,} is above {limit}: it keeps no checkpoint"
+    if train.keep_interval > max_updates:
+        yield f"train.keep_interval {train.keep_interval:,} is above {limit}: it keeps no checkpoint"
 
 
 def _ema_warnings(system: System, max_updates: int, limit: str) -> Iterator[str]:
@@ -169,15 +169,15 @@ def _patience_warnings(train: Train, max_updates: int | None, limit: str) -> Ite
         return
     # The first validation always gives the best score so far. The training ends after `patience`
     # more validations without a better one.
-    earliest_end = (1 + train.patience) * train.validate_every
-    settings = f"train.patience {train.patience} with validate_every {train.validate_every:,}"
+    earliest_end = (1 + train.patience) * train.validate_interval
+    settings = f"train.patience {train.patience} with validate_interval {train.validate_interval:,}"
     warmup_updates = train.lr_schedule.warmup_updates
     if max_updates is not None and earliest_end > max_updates:
         yield f"{settings} cannot end a training before update {earliest_end:,}, after {limit}"
     elif earliest_end < warmup_updates:
         yield (
             f"{settings} may end the training at update {earliest_end:,}, before warmup is over "
-            f"(warmup_updates {warmup_updates:,}). Raise patience or validate_every"
+            f"(warmup_updates {warmup_updates:,}). Raise patience or validate_interval"
         )
 
 
@@ -187,8 +187,8 @@ def _length_warnings(system: System) -> Iterator[str]:
     The longest output has max_len_a * source length + max_len_b tokens.
     """
     decode = system.decode
-    if decode.max_len_a == 0 and decode.min_length > decode.max_len_b:
+    if decode.max_len_a == 0 and decode.min_len > decode.max_len_b:
         yield (
-            f"decode.min_length {decode.min_length} is above max_len_b {decode.max_len_b}, with "
+            f"decode.min_len {decode.min_len} is above max_len_b {decode.max_len_b}, with "
             "max_len_a 0: no output can be that long"
         )

@@ -102,8 +102,8 @@ class Trainer:
                 for local in self._awaited(updates):
                     begun = self._begin(local)
                     update = state.update + (self._pending is not None)
-                    validate = begun and update % settings.validate_every == 0
-                    save = begun and update % settings.checkpoint_every == 0
+                    validate = begun and update % settings.validate_interval == 0
+                    save = begun and update % settings.save_interval == 0
                     after = replace(state, update=update, position=local.position)
                     if validate or save or after.finished(settings):
                         self._settle()
@@ -281,8 +281,7 @@ class Trainer:
         if self._group.is_main:
             settings = self._settings
             ranking = self.state.ranking(settings.validation_metric)
-            every = settings.checkpoint_every
-            checkpoint.prune(self._folder, settings.keep, every, ranking, finished)
+            checkpoint.prune(self._folder, settings, ranking, finished)
 
     def _resume(self) -> None:
         """Continue from the newest intact checkpoint that rank 0 finds, if any."""

@@ -8,11 +8,11 @@ from bleuprint.text.parallel import Pair
 
 def test_counts_of_all_sets_are_read_back(tmp_path):
     filter_stats = FilterStats(
-        "filter", "own", "fingerprint", rules=("length", "ratio"), edits=("unicode",)
+        "filter", "own", "fingerprint", rules=("length", "length_ratio"), edits=("unicode",)
     )
     train = filter_stats.open("train")
     train.keep(3)
-    train.drop("ratio", 7, Pair("a b c", "a"))
+    train.drop("length_ratio", 7, Pair("a b c", "a"))
     train.change("unicode", 2, Pair("A", "b"), Pair("a", "b"))
     filter_stats.open("valid")  # empty before as well
     filter_stats.write(tmp_path / "filter_stats.json")
@@ -20,10 +20,10 @@ def test_counts_of_all_sets_are_read_back(tmp_path):
     assert list(sets) == ["train", "valid"]
     found = sets["train"]
     assert (found.pairs_in, found.pairs_out) == (4, 3)
-    assert found.dropped == {"length": 0, "ratio": 1}
+    assert found.dropped == {"length": 0, "length_ratio": 1}
     assert found.changed == {"unicode": 1}
     assert found.samples == {
-        "ratio": [{"pair": 7, "source": "a b c", "target": "a"}],
+        "length_ratio": [{"pair": 7, "source": "a b c", "target": "a"}],
         "unicode": [
             {"pair": 2, "source": "A", "target": "b", "new_source": "a", "new_target": "b"}
         ],

@@ -19,7 +19,7 @@ def before(tmp_path):
 
 
 def step(before, tmp_path, most):
-    checks = (CHECKS["identical"](), CHECKS["ratio"](max=most))
+    checks = (CHECKS["identical"](), CHECKS["length_ratio"](max=most))
     return Filtering("m", before, tmp_path / "after", tmp_path / "filter_stats", checks, TOKENIZE)
 
 
@@ -50,4 +50,4 @@ def test_what_the_rules_did_is_printed_once_all_shards_are_gathered(tmp_path, be
     assert capsys.readouterr().out == ""
     for work in (2, None):
         run_and_print(step(before, tmp_path, 1.5), tmp_path / "shards", work, 1)
-        assert capsys.readouterr().out == "filter m: 3 pairs in, 1 out; dropped by ratio 2\n"
+        assert capsys.readouterr().out == "filter m: 3 pairs in, 1 out; dropped by length_ratio 2\n"

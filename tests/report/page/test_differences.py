@@ -14,9 +14,11 @@ def test_a_line_says_the_size_of_the_first_and_what_differs_in_the_others(tmp_pa
         base,
         model=replace(base.model, d_model=64),
         # the first decides no weights
-        train=replace(base.train, validate_every=base.train.validate_every + 1, max_updates=77),
+        train=replace(
+            base.train, validate_interval=base.train.validate_interval + 1, max_updates=77
+        ),
     )
-    watched = replace(base, train=replace(base.train, checkpoint_every=1))
+    watched = replace(base, train=replace(base.train, save_interval=1))
     dropout = replace(base.model.dropout, embedding=0.5, residual=0.5, attention=0.5)
     model = replace(base.model, dropout=dropout, bias=False, norm="pre", activation="gelu")
     changed = {"same": watched, "big": big, "other": replace(base, model=model)}

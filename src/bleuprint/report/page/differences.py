@@ -13,7 +13,7 @@ from bleuprint.runtime.flatten import dotted
 _MOST = 5
 _SECTION = re.compile("^(model|train|decode|vocabulary)[.]")
 # Settings of a training that do not change its weights at an update.
-_WATCHING = ("train.validate_every", "train.checkpoint_every", "train.keep.")
+_WATCHING = ("train.validate_interval", "train.save_interval", "train.keep_")
 
 
 def changes(systems: Mapping[str, Mapping[str, str]]) -> Iterator[tuple[str, str, str, str]]:

@@ -22,13 +22,13 @@ HOW_SCORED = (
     "For the Transformer (big) the paper's text gives 41.0 on en-fr."
 )
 # The metric of a published BLEU that is counted in a way not computed here.
-OTHERWISE = "otherwise"
+UNKNOWN = "unknown"
 FLOPS_BY_TIME = "training_flops_by_time"
 # Published numbers other than BLEU.
 FURTHER = ("loss", "perplexity", FLOPS_BY_TIME)
 _SCORED = {
     "bleu": "sacreBLEU's default BLEU on {}",
-    OTHERWISE: "{}, scored in a way not computed here",
+    UNKNOWN: "{}, scored in a way not computed here",
 }
 _COLUMNS = ["system", "published", "corpus", "test", "metric", "value", "printed"]
 _Row = dict[str, Any]
@@ -48,7 +48,7 @@ def rows(cells: pd.DataFrame, published: Sequence[Published] = ()) -> pd.DataFra
 
     Returns:
         The columns `system` (the name of the row), `published` (where it was printed), `corpus`,
-        `test`, `metric` (bleu, a variant of BLEU, OTHERWISE or one of FURTHER), `value` and
+        `test`, `metric` (bleu, a variant of BLEU, UNKNOWN or one of FURTHER), `value` and
         `printed` (the text of the value).
     """
     tests = cells.drop_duplicates(["corpus", "test"])
@@ -116,7 +116,7 @@ def _of_params(number: Published) -> Iterator[_Row]:
         "corpus": number.corpus,
         "test": number.test,
     }
-    metric = "bleu" if number.scored == "sacrebleu" else number.scored
+    metric = "bleu" if number.metric == "sacrebleu" else number.metric
     yield place | {"metric": metric, "value": number.bleu, "printed": str(number.bleu)}
     if number.perplexity is not None:
         loss = round(log(number.perplexity), 3)
