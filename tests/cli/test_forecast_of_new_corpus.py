@@ -33,8 +33,8 @@ def test_a_rule_that_drops_more_than_a_tenth_is_named():
     dropped = {"length": 100, "length_ratio": 101, "identical": 0}
     (warning,) = _rule_warnings(NEW, inspection(filter=(1000, dropped)))
     assert warning == (
-        "rule length_ratio of filter drops 101 of 1,000 pairs (10%). If they are good pairs, remove the "
-        "rule from filter in params.yaml. To see some: bleuprint inspect mine"
+        "rule length_ratio of filter drops 101 of 1,000 pairs (10%). If they are good pairs, "
+        "remove the rule from filter in params.yaml. To see some: bleuprint inspect mine"
     )
 
 

@@ -73,13 +73,13 @@ def test_what_differs_by_corpus_is_shown_by_corpus(tmp_path):
 @pytest.mark.parametrize(
     ("old", "new", "message"),
     [
-        ("{like: base, model: {d_ff: 32}", "{like: bsae, model: {}", "62: systems.big.like: no e"),
+        ("{like: base, model: {d_ff: 32}", "{like: bsae, model: {}", "64: systems.big.like: no e"),
         ("{like: base, model: {d_ff: 32}", "{like: big, model: {}", "big -> big"),
         ("{like: base, model: {d_ff: 32}", "{like: bigger, model: {}", "big -> bigger -> big"),
         ("{like: base, model: {d_ff: 32}", "{like: [base], model: {}", "no entry ['base'] here"),
-        ("d_ff: 32", "d_f: 32", ":62: systems.big.model.d_f: unknown key; did you mean 'd_ff'?"),
+        ("d_ff: 32", "d_f: 32", ":64: systems.big.model.d_f: unknown key; did you mean 'd_ff'?"),
         ("inverse_sqrt: null", "invers_sqrt: null", "did you mean 'inverse_sqrt'?"),
-        ("      other: {train", "      none: {train", "68: systems.some.corpora.none: no such"),
+        ("      other: {train", "      none: {train", "70: systems.some.corpora.none: no such"),
         ("smoothing: 0.2", "smoothing: 2", "some.corpora.other.train.label_smoothing: 2 is out"),
         ("null, best: 1}", "null, best: 9}", "some.corpora.other: average.best 9: train"),
         ("    corpora:\n      other:", "    corpora: [other] #", "systems.some.corpora: names no"),

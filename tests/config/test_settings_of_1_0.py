@@ -17,6 +17,28 @@ RENAMED = [
     (r"^cells\.", "runs."),
     (r"^(runs\..*\.train)\.from\.", r"\1.init_from."),
     (r"^made_texts\.", "synthetic."),
+    (r"^(runs\..*\.train)\.validate_every$", r"\1.validate_interval"),
+    (r"^(runs\..*\.train)\.checkpoint_every$", r"\1.save_interval"),
+    (r"^(runs\..*\.train)\.keep\.(last|best)$", r"\1.keep_\2"),
+    (r"^(runs\..*\.train)\.keep\.every$", r"\1.keep_interval"),
+    (r"^(runs\..*\.decode)\.no_repeat_ngram$", r"\1.no_repeat_ngram_size"),
+    (r"^(runs\..*\.decode)\.min_length$", r"\1.min_len"),
+    (r"^(corpora\.[^.]+\.vocabulary\.sentencepiece)\.model$", r"\1.model_type"),
+    (r"^(corpora\.[^.]+\.vocabulary\.sentencepiece)\.size$", r"\1.vocab_size"),
+    (r"^(corpora\.[^.]+\.clean)\.tags$", r"\1.html_tags"),
+    (r"^(corpora\.[^.]+\.filter)\.sentence_marks$", r"\1.terminal_punctuation"),
+    (r"^(corpora\.[^.]+\.filter)\.longest_word\.", r"\1.long_word."),
+    (r"^(corpora\.[^.]+\.filter)\.ratio\.", r"\1.length_ratio."),
+    (r"^(corpora\.[^.]+\.filter)\.numbers$", r"\1.numerals"),
+    (r"^(corpora\.[^.]+\.filter)\.alphabetic\.", r"\1.alphabet_ratio."),
+    (r"^(corpora\.[^.]+\.filter)\.script\.", r"\1.character_score."),
+    (r"^(corpora\.[^.]+\.filter)\.alignment_score\.", r"\1.word_alignment."),
+    (r"^(corpora\.[^.]+\.filter\.language_id)\.likelier$", r"\1.min_odds"),
+    (r"^(published\.\d+)\.scored$", r"\1.metric"),
+]
+# What old values are called now, by the new key as a regular expression.
+RENAMED_VALUES = [
+    (r"published\.\d+\.metric", "otherwise", "unknown"),
 ]
 
 # Values that differ on purpose, by recipe and new key, as (old value, new value).
@@ -57,9 +79,20 @@ def renamed(key):
     return key
 
 
+def renamed_value(key, value):
+    """The value of 1.0 as it is called now, at a new key."""
+    for pattern, old, new in RENAMED_VALUES:
+        if re.fullmatch(pattern, key) and value == old:
+            return new
+    return value
+
+
 def differences(recipe, old_settings, new_settings):
     """The keys whose values differ, with both, without those that differ on purpose."""
-    old_values = {renamed(key): value for key, value in flattened(old_settings).items()}
+    old_values = {}
+    for old_key, old_value in flattened(old_settings).items():
+        key = renamed(old_key)
+        old_values[key] = renamed_value(key, old_value)
     new_values = flattened(new_settings)
     found = {}
     for key in old_values.keys() | new_values.keys():

@@ -125,7 +125,8 @@ def test_a_cycle_of_two_corpora_is_named(tmp_path):
 
 def test_a_tag_with_sentencepiece_is_refused(tmp_path):
     old = "{bpe: {num_merges: 10, joint: true, threshold: 0}}\nsynthetic"
-    new = "{sentencepiece: {model_type: bpe, vocab_size: 90, joint: true, byte_fallback: true}}\nsynthetic"
+    settings = "model_type: bpe, vocab_size: 90, joint: true, byte_fallback: true"
+    new = f"{{sentencepiece: {{{settings}}}}}\nsynthetic"
     assert TEXT.count(old) == 1
     with pytest.raises(UserError, match=r"german\.tag: '☀': not with vocabulary\.sentencepiece"):
         read(tmp_path, TEXT.replace(old, new))

@@ -3,6 +3,7 @@
 import pytest
 import torch
 
+import systems
 from bleuprint.training import checkpoint
 from fault_sweep import KINDS, NEEDS_SECCOMP, sweep
 

@@ -11,7 +11,7 @@ from dvc.utils.hydra import apply_overrides
 
 from bleuprint.config.experiment import load
 from bleuprint.config.optimization import LrSchedule, Optimizer
-from bleuprint.config.system import Average, Dropout, Keep, Model, Train
+from bleuprint.config.system import Average, Dropout, Model, Train
 from root import ROOT
 from tools import readme_tables
 
@@ -90,7 +90,7 @@ def test_readme_names_every_page_of_docs():
     assert set(re.findall(r"\]\((docs/\w+\.md)", README)) == set(DOCS)
 
 
-@pytest.mark.parametrize("kind", [Model, Train, Dropout, Optimizer, Keep, LrSchedule, Average])
+@pytest.mark.parametrize("kind", [Model, Train, Dropout, Optimizer, LrSchedule, Average])
 def test_every_setting_of_a_system_is_explained(kind):
     text = (ROOT / "docs" / "training.md").read_text(encoding="utf-8")
     named = set(re.findall(r"\w+", " ".join(re.findall(r"`([^`]+)`", text))))

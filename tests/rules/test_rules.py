@@ -65,10 +65,26 @@ def chosen(tmp_path, clean="{}", filter="{}"):
 
 
 def test_rules_by_name_in_the_order_in_which_they_run():
-    edits = "entities html_tags mojibake unicode non_printing punctuation"
-    checks = "identical length length_ratio long_word alphabet_ratio character_score numerals terminal_punctuation"
-    assert " ".join(EDITS) == edits
-    assert " ".join(CHECKS) == f"{checks} language_id word_alignment"
+    assert list(EDITS) == [
+        "entities",
+        "html_tags",
+        "mojibake",
+        "unicode",
+        "non_printing",
+        "punctuation",
+    ]
+    assert list(CHECKS) == [
+        "identical",
+        "length",
+        "length_ratio",
+        "long_word",
+        "alphabet_ratio",
+        "character_score",
+        "numerals",
+        "terminal_punctuation",
+        "language_id",
+        "word_alignment",
+    ]
 
 
 def test_the_order_in_the_settings_does_not_matter(tmp_path):

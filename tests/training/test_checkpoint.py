@@ -7,6 +7,7 @@ import pytest
 import torch
 from safetensors import safe_open
 
+import systems
 from bleuprint.training import checkpoint
 
 FILES = [*checkpoint.FILES, checkpoint.HASHES]
@@ -16,6 +17,17 @@ def save(folder, update, value=0.0, **state):
     tensors = {"a": torch.full((2, 3), value)}
     state = {"fingerprint": "f1", "loss": 0.1, **state}
     return checkpoint.save(folder, update, tensors, {"step": torch.tensor(1.0)}, state)
+
+
+def kept(last, best, interval):
+    """Settings of a training that saves a checkpoint every 10 updates and keeps these."""
+    return systems.train(
+        validate_interval=10,
+        save_interval=10,
+        keep_last=last,
+        keep_best=best,
+        keep_interval=interval,
+    )
 
 
 def updates(folder):
@@ -40,7 +52,7 @@ def test_weights_name_their_training_and_repeat_to_the_byte(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("there", "keep", "ranking", "finished", "stay"),
+    ("there", "settings", "ranking", "finished", "stay"),
     [
         # the newest two regular ones, and the very last
         ([10, 20, 25, 30, 37], kept(2, 0, 0), [], False, [20, 30, 37]),
@@ -60,11 +72,11 @@ def test_weights_name_their_training_and_repeat_to_the_byte(tmp_path):
         ([], kept(1, 1, 10), [], False, []),
     ],
 )
-def test_what_need_not_stay_goes(tmp_path, there, keep, ranking, finished, stay):
+def test_what_need_not_stay_goes(tmp_path, there, settings, ranking, finished, stay):
     for update in there:
         (tmp_path / f"checkpoint-{update:07d}").mkdir()
     (tmp_path / "damaged-checkpoint-0000005").mkdir()
-    checkpoint.prune(tmp_path, keep, ranking, finished)
+    checkpoint.prune(tmp_path, settings, ranking, finished)
     assert updates(tmp_path) == stay
     assert (tmp_path / "damaged-checkpoint-0000005").exists()
 
@@ -75,7 +87,8 @@ def test_the_best_of_all_validations_are_there_at_the_end(tmp_path, seed):
     rng = random.Random(seed)
     end = rng.randrange(900, 1000)
     losses: dict[int, float] = {}
-    keep, ranked = kept(2, 3, 200), list[int]()
+    settings = kept(2, 3, 200)
+    ranked: list[int] = []
     for update in range(1, end + 1):
         if update % 20 == 0 or update == end:
             losses[update] = round(rng.random(), 1)  # so that some are the same
@@ -83,7 +96,7 @@ def test_the_best_of_all_validations_are_there_at_the_end(tmp_path, seed):
         if update % 10 == 0 or update == end or rng.random() < 0.02:
             (tmp_path / f"checkpoint-{update:07d}").mkdir()
             if rng.random() < 0.8 or update == end:
-                checkpoint.prune(tmp_path, keep, ranked, finished=update == end)
+                checkpoint.prune(tmp_path, settings, ranked, finished=update == end)
                 assert set(ranked[:3]) <= set(updates(tmp_path))
     regular = sorted({*range(10, end + 1, 10), end})
     assert updates(tmp_path) == sorted({*regular[-2:], *ranked[:3], 200, 400, 600, 800, end})

@@ -17,8 +17,14 @@ ONE = CheckpointSize(weights=4_000_000, optimizer=8_000_000)
 
 
 def settings(last, best=0, every=0, **others):
-    kept = {"keep_last": last, "keep_best": best, "keep_interval": every}
-    return systems.train(**kept, save_interval=10, validate_interval=20, **others)
+    return systems.train(
+        save_interval=10,
+        validate_interval=20,
+        keep_last=last,
+        keep_best=best,
+        keep_interval=every,
+        **others,
+    )
 
 
 @pytest.mark.parametrize(

@@ -89,8 +89,8 @@ class Words:
 class SentencePiece:
     """Subwords of SentencePiece: by a `unigram` language model, or by its own `bpe`.
 
-    `vocab_size`: of the vocabulary, which includes the four special tokens and, with `byte_fallback`, 256
-    bytes, by which unknown characters are spelled.
+    `vocab_size`: the number of its pieces, with the four special tokens and, with `byte_fallback`,
+    256 bytes, by which unknown characters are spelled.
     """
 
     model_type: Literal["unigram", "bpe"] = "unigram"

@@ -41,8 +41,8 @@ _TENTH, FEWEST_PAIRS = 5000, 100
 _SUBWORDS = {5_000: 2000, 20_000: 4000, 100_000: 6000, 500_000: 10_000, 2_000_000: 16_000}
 _MOST_SUBWORDS = 32_000
 _SPELLING = 260
-# Languages without spaces between words for which there is no segmenter: in the rule `length_ratio`, a
-# sentence would be one word.
+# Languages without spaces between words for which there is no segmenter: in the rule
+# `length_ratio`, a sentence would be one word.
 _UNSPACED = {"bo", "dz", "km", "lo", "my", "wuu", "yue"}
 # Names of formats, which are not part of the name of a text.
 _ENDS = {"txt", "tsv", "tmx", "csv", "json", "jsonl", "parquet", "gz", "bz2", "xz"}
@@ -188,6 +188,7 @@ class NewCorpus:
         files = "\n".join(f"          {line}" for line in self._file_lines())
         # without spaces between words, which rules count
         tokenizer = "segmenter" if any(map(has_segmenter, self.languages)) else "moses"
+        vocab_size = self.pieces or self.most_pieces
         return f"""\
   {self.name}:
     source: "{source}"
@@ -205,7 +206,7 @@ class NewCorpus:
     split: {{valid: {valid}, test: {test}}}
     tokenize: {{name: {tokenizer}}}
     # rare characters are spelled in bytes, so that none of a test set is unknown
-    vocabulary: {{sentencepiece: {{vocab_size: {self.pieces or self.most_pieces}, byte_fallback: true}}}}
+    vocabulary: {{sentencepiece: {{vocab_size: {vocab_size}, byte_fallback: true}}}}
 """
 
     def _file_lines(self) -> Iterator[str]:

@@ -67,8 +67,8 @@ def learn_model(
         corpus: the name of the corpus, for messages.
         settings: the kind and number of pieces.
         lines: the training text of the model.
-        is_limit: whether the model may have fewer pieces than `settings.vocab_size`, as many as the text
-            has evidence for.
+        is_limit: whether the model may have fewer pieces than `settings.vocab_size`, as many as the
+            text has evidence for.
 
     Raises:
         UserError: a vocabulary of `settings.vocab_size` cannot be learned.
@@ -95,8 +95,8 @@ def learn_model(
         # "INTERNAL: FILE(LINE) [CONDITION] MESSAGE", and an advice that is no setting here
         message = re.sub(r"^.*\] | Increase vocab_size.*", "", str(error).replace("\n", " "))
         raise UserError(
-            f"corpora.{corpus}.vocabulary.sentencepiece.vocab_size is {settings.vocab_size}: SentencePiece "
-            f"cannot learn it: {message.strip() or 'train has no text'}"
+            f"corpora.{corpus}.vocabulary.sentencepiece.vocab_size is {settings.vocab_size}: "
+            f"SentencePiece cannot learn it: {message.strip() or 'train has no text'}"
         ) from None
     return model.getvalue()
 

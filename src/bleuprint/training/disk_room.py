@@ -46,7 +46,7 @@ class Kept:
 
 
 def checkpoints_kept(settings: Train, updates: int | None) -> Kept:
-    """Return how many checkpoints `train.keep_last`, `keep_best` and `keep_interval` leave at the end of a training.
+    """Return how many checkpoints a training leaves at its end.
 
     Args:
         settings: The settings of the training.

@@ -127,8 +127,8 @@ def _interval_warnings(train: Train, max_updates: int, limit: str) -> Iterator[s
     """Warn if training ends before the first validation or checkpoint is due."""
     if train.validate_interval > max_updates:
         yield (
-            f"train.validate_interval {train.validate_interval:,} is above {limit}: the one validation "
-            "is at the end"
+            f"train.validate_interval {train.validate_interval:,} is above {limit}: the one "
+            "validation is at the end"
         )
     if train.save_interval > max_updates:
         yield (
@@ -136,7 +136,9 @@ def _interval_warnings(train: Train, max_updates: int, limit: str) -> Iterator[s
             "checkpoint is at the end; a training that is stopped before begins anew"
         )
     if train.keep_interval > max_updates:
-        yield f"train.keep_interval {train.keep_interval:,} is above {limit}: it keeps no checkpoint"
+        yield (
+            f"train.keep_interval {train.keep_interval:,} is above {limit}: it keeps no checkpoint"
+        )
 
 
 def _ema_warnings(system: System, max_updates: int, limit: str) -> Iterator[str]:
