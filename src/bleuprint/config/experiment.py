@@ -228,7 +228,10 @@ def load_entries(path: Path, root: Path | None = None) -> tuple[Any, list[UserEr
     document = load_tree(path)
     if not isinstance(document, Tree):
         raise UserError(f"{path}: not a mapping of experiment, seeds, corpora and systems")
-    if old_keys := list(old_key_errors(document)):
+    if root is None:
+        above = (each for each in path.parents[:2] if (each / "corpora").is_dir())
+        root = next(above, path.parent)
+    if old_keys := list(old_key_errors(document, root / "corpora")):
         raise UserErrors(str(error) for error in old_keys)
     names = [each.name for each in fields(Settings) if each.name != "external"]
     known = [name if name != "runs" else "systems" for name in names]
@@ -244,8 +247,7 @@ def load_entries(path: Path, root: Path | None = None) -> tuple[Any, list[UserEr
             errors.append(at[key].error("is not a mapping of names"))
     if "systems" not in document:
         errors.append(UserError(f"{path}: the key 'systems' is missing"))
-    above = (each for each in path.parents[:2] if (each / "corpora").is_dir())
-    whole, more = expand(document.only(known), path, root or next(above, path.parent))
+    whole, more = expand(document.only(known), path, root)
     return whole, errors + more
 
 

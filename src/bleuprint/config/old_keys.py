@@ -4,11 +4,12 @@ Each message says what to write instead. Nothing else accepts the old keys. Resu
 known by their keys, too.
 """
 
-from collections.abc import Container, Iterator
+from collections.abc import Container, Iterator, Mapping
 from pathlib import Path
+from typing import Any
 
 from bleuprint.runtime.errors import UserError
-from bleuprint.runtime.yaml_tree import Tree, as_tree
+from bleuprint.runtime.yaml_tree import Tree, as_tree, load_tree
 
 _OLD = "a key of bleuprint 1.0"
 # What to write in place of a key at the top level.
@@ -23,6 +24,22 @@ _TOP_LEVEL = {
         "init_from: {NAME: {system: ..., corpus: ...}}"
     ),
 }
+# What keys are called now, by the section that has them.
+_CLEAN = {"tags": "html_tags"}
+_FILTER = {
+    "ratio": "length_ratio",
+    "longest_word": "long_word",
+    "alphabetic": "alphabet_ratio",
+    "script": "character_score",
+    "numbers": "numerals",
+    "sentence_marks": "terminal_punctuation",
+    "alignment_score": "word_alignment",
+}
+_LANGUAGE_ID = {"likelier": "min_odds"}
+_SENTENCEPIECE = {"model": "model_type", "size": "vocab_size"}
+_TRAIN = {"validate_every": "validate_interval", "checkpoint_every": "save_interval"}
+_KEEP = {"last": "keep_last", "best": "keep_best", "every": "keep_interval"}
+_DECODE = {"no_repeat_ngram": "no_repeat_ngram_size", "min_length": "min_len"}
 
 
 def check_not_of_1_0(content: Container[str], path: Path) -> None:
@@ -39,18 +56,66 @@ def check_not_of_1_0(content: Container[str], path: Path) -> None:
         )
 
 
-def old_key_errors(document: Tree) -> Iterator[UserError]:
-    """Yield an error for each key of 1.0 in params.yaml, in the order of the file.
+def old_key_errors(document: Tree, corpora_folder: Path) -> Iterator[UserError]:
+    """Yield an error for each key of 1.0 in params.yaml and in the corpora files that it names.
 
     Args:
         document: The content of params.yaml.
+        corpora_folder: The folder with the corpora files.
     """
     for key in document:
         if key in _TOP_LEVEL:
             yield document.places[key].error(f"{_OLD}: {_TOP_LEVEL[key]}")
+        if key == "corpora":
+            yield from _old_keys_of_corpora(as_tree(document[key]), corpora_folder)
         if key in ("systems", "tuned"):
             for system in as_tree(document[key]).values():
                 yield from _old_keys_of_system(as_tree(system))
+        if key == "published" and isinstance(document[key], list):
+            for number in document[key]:
+                yield from _old_keys_of_published(as_tree(number))
+
+
+def _renamed(section: Any, new_names: Mapping[str, str]) -> Iterator[UserError]:
+    """The keys of a section that have a new name."""
+    section = as_tree(section)
+    for key in section:
+        if key in new_names:
+            yield section.places[key].error(f"{_OLD}: it is called {new_names[key]} now")
+
+
+def _old_keys_of_corpora(corpora: Tree, folder: Path) -> Iterator[UserError]:
+    """The old keys of all corpora, then those of the files that they name."""
+    file_names = []
+    for entry in corpora.values():
+        corpus = as_tree(entry)
+        yield from _old_keys_of_corpus(corpus)
+        file_names.append(corpus.get("from"))
+        for direction in as_tree(corpus.get("directions")).values():
+            file_names.append(as_tree(direction).get("from"))
+    for name in dict.fromkeys(str(name) for name in file_names if name is not None):
+        path = folder / f"{name}.yaml"
+        if path.is_file():
+            yield from _old_keys_of_file(path)
+
+
+def _old_keys_of_file(path: Path) -> Iterator[UserError]:
+    """The old keys of a corpora file; none of one that is not YAML, which is refused later."""
+    try:
+        corpus = load_tree(path)
+    except UserError:
+        return
+    yield from _old_keys_of_corpus(as_tree(corpus))
+
+
+def _old_keys_of_corpus(corpus: Tree) -> Iterator[UserError]:
+    """The old keys of the settings of a corpus."""
+    rules = as_tree(corpus.get("filter"))
+    vocabulary = as_tree(corpus.get("vocabulary"))
+    yield from _renamed(corpus.get("clean"), _CLEAN)
+    yield from _renamed(rules, _FILTER)
+    yield from _renamed(rules.get("language_id"), _LANGUAGE_ID)
+    yield from _renamed(vocabulary.get("sentencepiece"), _SENTENCEPIECE)
 
 
 def _old_keys_of_system(system: Tree) -> Iterator[UserError]:
@@ -59,10 +124,30 @@ def _old_keys_of_system(system: Tree) -> Iterator[UserError]:
         yield system.places["over"].error(f"{_OLD}: write one system for each value")
     settings = [system, *(as_tree(each) for each in as_tree(system.get("corpora")).values())]
     for each in settings:
-        train = as_tree(each.get("train"))
-        if "from" in train:
-            yield train.places["from"].error(
-                f"{_OLD}: to start from a system, name it at the top level: init_from: "
-                "{NAME: {system: ..., corpus: ...}}; to start from a folder, write "
-                "init_from: {folder: ...} here"
-            )
+        yield from _old_keys_of_training(as_tree(each.get("train")))
+        yield from _renamed(each.get("decode"), _DECODE)
+
+
+def _old_keys_of_training(train: Tree) -> Iterator[UserError]:
+    """The old keys of the section `train`."""
+    yield from _renamed(train, _TRAIN)
+    if "keep" in train:
+        kept = as_tree(train["keep"])
+        new = [f"{_KEEP[key]}: {value}" for key, value in kept.items() if key in _KEEP]
+        message = ", ".join(new) or ", ".join(_KEEP.values())
+        yield train.places["keep"].error(f"{_OLD}: write in its place: {message}")
+    if "from" in train:
+        yield train.places["from"].error(
+            f"{_OLD}: to start from a system, name it at the top level: init_from: "
+            "{NAME: {system: ..., corpus: ...}}; to start from a folder, write "
+            "init_from: {folder: ...} here"
+        )
+
+
+def _old_keys_of_published(number: Tree) -> Iterator[UserError]:
+    """The old keys of a published number."""
+    # of one that has it from another number (<<), the other one's place is named
+    if "scored" in number and not number.places["scored"].is_merged:
+        value = number["scored"]
+        metric = "unknown" if value == "otherwise" else value
+        yield number.places["scored"].error(f"{_OLD}: write metric: {metric}")

@@ -5,7 +5,7 @@ PyYAML reads YAML 1.1, where `1e-05` is a string and `no` is False; ruamel reads
 
 import re
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from io import BytesIO
 from pathlib import Path
 from typing import Any
@@ -23,11 +23,15 @@ _NOT_YAML = (AttributeError, AssertionError, LookupError, RecursionError, TypeEr
 
 @dataclass(frozen=True)
 class Place:
-    """Where a value stands: its file, line (from 1) and dotted key."""
+    """Where a value stands: its file, line (from 1) and dotted key.
+
+    `is_merged`: it comes from another mapping (<<), and the line is that of the mapping around it.
+    """
 
     path: Path
     key: str = ""
     line: int | None = None
+    is_merged: bool = False
 
     def child(self, parent: Any, name: str | int) -> "Place":
         """The place of `parent[name]`, where `parent` is the value at this place."""
@@ -139,5 +143,5 @@ def _child(place: Place, parent: Any, name: str | int) -> Place:
         marks: Any = getattr(parent, "lc", None)
         line, _ = marks.item(name) if isinstance(parent, list) else marks.key(name)
         return place.at(name, line + 1)
-    except (KeyError, TypeError):  # of an entry that is merged (<<)
-        return place.at(name, place.line)
+    except (KeyError, TypeError):
+        return replace(place.at(name, place.line), is_merged=True)
