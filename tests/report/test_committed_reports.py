@@ -45,6 +45,7 @@ NEW_NAMES = {
     "measure": "metric",
     "measures": "metrics",
     "outside": "external",
+    "otherwise": "unknown",
 }
 # Where today's tables differ from those of version 1.0: recipe and file, with what version 1.0
 # printed, what is printed today, and why. Empty: the floors below which nothing is tested change

@@ -126,14 +126,14 @@ def test_alignment_score(source, target, kept):
         ("\u200b".join("w" * 20), True),
     ],
 )
-def test_longest_word(sentence, kept):
+def test_long_word(sentence, kept):
     assert keeps_side("long_word", sentence, "de") is kept
 
 
 @pytest.mark.parametrize(
     ("length", "most", "kept"), [(12, 12, True), (13, 12, False), (30, 30, True)]
 )
-def test_the_longest_word_is_as_long_as_the_setting_allows(length, most, kept):
+def test_a_long_word_is_as_long_as_the_setting_allows(length, most, kept):
     assert keeps_side("long_word", f"a {'w' * length}", "de", max=most) is kept
 
 
@@ -342,7 +342,7 @@ def test_numbers(source, target, kept):
         ("What? A book.", "यह एक किताब है। क्या।", False),
     ],
 )
-def test_sentence_marks(source, target, kept):
+def test_terminal_punctuation(source, target, kept):
     assert keeps("terminal_punctuation", source, target) is kept
     assert keeps("terminal_punctuation", target, source) is kept
 
