@@ -145,5 +145,5 @@ def _what(key: str) -> str:
     """What a key of reports/resolved.json stands for."""
     kind, _, name = key.partition(".")
     return {"code": "its code has", "inputs": f"files of {name} in inputs/ have"}.get(
-        kind, f"{key.replace('cells.', 'systems.', 1)} has"
+        kind, f"{key.replace('runs.', 'systems.', 1)} has"
     )
