@@ -1,5 +1,5 @@
 #!/bin/sh
-# Train one cell on several hosts: run this on each of them, at the root of a clone that they share.
+# Train one run on several hosts: run this on each of them, at the root of a clone that they share.
 #
 #     profiles/hosts/train.sh HOST:PORT NUMBER HOSTS PROCESSES SYSTEM CORPUS SEED
 #
