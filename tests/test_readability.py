@@ -39,7 +39,7 @@ LIMITS = {
         "comprehensions": 58,
         "nested_comprehensions": 10,
         "walrus": 23,
-        "tuple_assignments": 14,
+        "tuple_assignments": 12,
     },
     "corpus": {
         "comprehensions": 52,
