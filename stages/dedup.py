@@ -2,7 +2,7 @@
 
 from bleuprint.config.experiment import load_resolved
 from bleuprint.corpus.dedup import Deduplication
-from bleuprint.corpus.directions import run_directions
+from bleuprint.corpus.steps.sharded import run_step_on_pairs
 from bleuprint.pipeline import stage_args
 from bleuprint.runtime import environment
 from bleuprint.runtime.errors import run
@@ -11,7 +11,7 @@ from bleuprint.runtime.errors import run
 def main() -> None:
     name, work = stage_args.shard(__doc__)
     corpus = load_resolved().corpus(name)
-    run_directions(Deduplication, name, corpus, work, environment.workers())
+    run_step_on_pairs(Deduplication, name, corpus, work, environment.workers())
 
 
 if __name__ == "__main__":

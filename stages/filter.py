@@ -1,8 +1,8 @@
 """Drop the training pairs that fail a check."""
 
 from bleuprint.config.experiment import load_resolved
-from bleuprint.corpus.directions import run_directions
 from bleuprint.corpus.filter import Filtering
+from bleuprint.corpus.steps.sharded import run_step_on_pairs
 from bleuprint.pipeline import stage_args
 from bleuprint.runtime import environment
 from bleuprint.runtime.errors import run
@@ -11,7 +11,7 @@ from bleuprint.runtime.errors import run
 def main() -> None:
     name, work = stage_args.shard(__doc__)
     corpus = load_resolved().corpus(name)
-    run_directions(Filtering, name, corpus, work, environment.workers())
+    run_step_on_pairs(Filtering, name, corpus, work, environment.workers())
 
 
 if __name__ == "__main__":

@@ -1,9 +1,10 @@
 """Draw the validation and test sets that a corpus lacks."""
 
 from bleuprint.config import paths
+from bleuprint.config.corpus import Corpus
 from bleuprint.config.experiment import load_resolved
-from bleuprint.corpus.directions import join_filter_stats, join_split
 from bleuprint.corpus.split import split_folder
+from bleuprint.corpus.steps.sharded import run_on_pairs
 from bleuprint.pipeline import stage_args
 from bleuprint.runtime import environment
 from bleuprint.runtime.errors import run
@@ -14,12 +15,15 @@ def main() -> None:
     (name,) = stage_args.names(__doc__, "CORPUS")
     corpus = load_resolved().corpus(name)
     workers = environment.workers()
-    for part, pair in corpus.pairs(name).items():
-        before = TextFolder(paths.folder(part, "filter"), *pair.languages)
-        to = paths.folder(part, "split"), paths.filter_stats(part, "split")
-        split_folder(part, pair.split, pair.dedup.decontaminate, before, *to, workers)
-    if corpus.directions:
-        join_filter_stats(name, corpus, "split", join_split(name, corpus))
+
+    def split(pair_name: str, pair: Corpus) -> None:
+        before = TextFolder(paths.folder(pair_name, "filter"), *pair.languages)
+        after = paths.folder(pair_name, "split")
+        filter_stats = paths.filter_stats(pair_name, "split")
+        decontaminate = pair.dedup.decontaminate
+        split_folder(pair_name, pair.split, decontaminate, before, after, filter_stats, workers)
+
+    run_on_pairs(name, corpus, "split", split)
 
 
 if __name__ == "__main__":

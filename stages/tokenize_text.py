@@ -4,9 +4,7 @@ The script is not called tokenize.py, which would hide Python's module of that n
 """
 
 from bleuprint.config.experiment import load_resolved
-from bleuprint.corpus.directions import join_tokens, run_directions
-from bleuprint.corpus.steps.shard import Shard
-from bleuprint.corpus.steps.sharded import run_step
+from bleuprint.corpus.steps.sharded import run_step, run_step_on_pairs
 from bleuprint.corpus.tokenize import Tokenizing
 from bleuprint.pipeline import stage_args
 from bleuprint.runtime import environment
@@ -16,9 +14,7 @@ from bleuprint.runtime.errors import run
 def main() -> None:
     name, work = stage_args.shard(__doc__)
     corpus = load_resolved().corpus(name)
-    run_directions(Tokenizing, name, corpus, work, environment.workers(), run_step)
-    if corpus.directions and not isinstance(work, Shard):
-        join_tokens(name, corpus)
+    run_step_on_pairs(Tokenizing, name, corpus, work, environment.workers(), run_step)
 
 
 if __name__ == "__main__":

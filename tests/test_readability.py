@@ -36,10 +36,10 @@ LIMITS = {
         "tuple_assignments": 8,
     },
     "config": {
-        "comprehensions": 58,
-        "nested_comprehensions": 10,
-        "walrus": 23,
-        "tuple_assignments": 12,
+        "comprehensions": 51,
+        "nested_comprehensions": 8,
+        "walrus": 19,
+        "tuple_assignments": 11,
     },
     "corpus": {
         "comprehensions": 52,
@@ -56,7 +56,7 @@ LIMITS = {
     },
     "decoding": {
         "comprehensions": 54,
-        "nested_comprehensions": 6,
+        "nested_comprehensions": 5,
         "tuple_assignments": 24,
     },
     "model": {

@@ -63,14 +63,25 @@ class Feature:
 
 
 FEATURES = {
+    # The language pairs of a corpus (`corpus.pairs`, `settings.pairs`) do not name the feature:
+    # every corpus has them, mostly one, and code that loops over them is the same for any number.
+    # What counts is to know of directions as such: their settings, tags, zero-shot test sets, the
+    # names CORPUS/DIRECTION and DIRECTION-TEST, and the languages that name their joined files.
     "several directions": Feature(
-        modules=("config/directions.py", "corpus/directions.py"),
+        modules=(
+            "config/directions.py",
+            "corpus/steps/directions.py",
+            "dataset/source_tags.py",
+            "corpus/directions.py",
+        ),
         names=(
             "directions?",
             "zero_shot",
-            "(corpus|binary_header).tags",
-            "(?<!new_)(corpus|settings).pairs?$",
-            "pair_of",
+            "temperature",
+            "(corpus|binary_header|header).tags",
+            "source_tags",
+            # in `report/page`, _pair_of is about two systems
+            "(corpus|settings).pair_of",
             # the names of one direction's corpus and test sets: CORPUS/DIRECTION, DIRECTION-TEST
             "(corpus|part).r?partition",
         ),

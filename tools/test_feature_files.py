@@ -101,3 +101,9 @@ def test_the_first_three_modules_that_exist_are_the_features_own(project):
 def test_each_feature_of_this_project_has_its_own_module():
     for feature in feature_files.FEATURES.values():
         assert feature.own_modules(ROOT)
+
+
+def test_few_files_know_of_several_directions():
+    """Other code loops over the language pairs of a corpus, which are mostly one."""
+    feature = feature_files.FEATURES["several directions"]
+    assert len(files_that_name(feature, ROOT)) <= 8

@@ -95,10 +95,15 @@ def given(tmp_path, monkeypatch):
     """A function: the arguments of a translation with a beam of 4, some of them changed."""
     monkeypatch.chdir(tmp_path)
     decode = SimpleNamespace(beam=4)
-    settings = SimpleNamespace(system_on=lambda *_: SimpleNamespace(decode=decode))
+    pairs = {None: ("en", "de"), "en-fr": ("en", "fr")}
+    corpus = SimpleNamespace(pair=lambda _, direction: SimpleNamespace(languages=pairs[direction]))
+    settings = SimpleNamespace(
+        system_on=lambda *_: SimpleNamespace(decode=decode), corpus=lambda _: corpus
+    )
     monkeypatch.setattr(translate, "load", lambda: settings)
     monkeypatch.setattr(translate.options, "trained_run", lambda *_: "cell")
-    defaults = {"system": "small", "corpus": "news", "beam": None, "n_best": None}
+    defaults = {"system": "small", "corpus": "news", "direction": None, "beam": None}
+    defaults |= {"n_best": None}
 
     def arguments(**changes):
         return Namespace(**{**defaults, "files": [], "alignment": None, **changes})
@@ -108,9 +113,14 @@ def given(tmp_path, monkeypatch):
 
 @pytest.mark.parametrize("n_best", [None, 1, 4])
 def test_as_many_outputs_as_the_beam_can_be_asked_for(given, n_best):
-    _, cell, decode = _checked(given(n_best=n_best))
-    assert cell == "cell"
-    assert decode.beam == 4
+    chosen = _checked(given(n_best=n_best))
+    assert chosen.cell == "cell"
+    assert chosen.decode.beam == 4
+
+
+def test_the_languages_are_those_of_the_direction(given):
+    assert _checked(given()).languages == ("en", "de")
+    assert _checked(given(direction="en-fr")).languages == ("en", "fr")
 
 
 def test_more_outputs_than_the_beam_are_refused(given):

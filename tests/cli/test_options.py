@@ -218,9 +218,12 @@ def test_a_server_has_the_search_the_port_and_the_direction_that_are_named(calls
     calls("bleuprint.cli.models.load", "settings")
     calls("bleuprint.cli.options.chosen_search", "decode")
     calls("bleuprint.cli.options.trained_run", "cell")
+    chosen = calls("bleuprint.cli.options.chosen_languages", ("de", "en"))
     served = calls("bleuprint.serving.server.serve")
     run(f"serve {OF_RUN} --port 8001 --direction de-en")
-    assert served == [("settings", "cell", "decode", 8001, "de-en")]
+    assert served == [("cell", "decode", 8001, ("de", "en"))]
+    ((settings, given),) = chosen
+    assert (settings, given.direction) == ("settings", "de-en")
 
 
 def test_a_comparison_has_the_corpus_and_the_sentences_that_are_named(calls):

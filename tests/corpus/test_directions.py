@@ -16,13 +16,14 @@ import systems
 from bleuprint.config.experiment import load_resolved
 from bleuprint.config.paths import Run, filter_stats, folder, shards
 from bleuprint.corpus.clean import Cleaning
-from bleuprint.corpus.directions import join_tokens, run_directions, sampled_pairs
 from bleuprint.corpus.download.download import Sample
 from bleuprint.corpus.download.fetch import Source
 from bleuprint.corpus.filter import Filtering
 from bleuprint.corpus.inspect import inspect_corpus
+from bleuprint.corpus.steps.directions import join_tokens, sampled_pairs
 from bleuprint.corpus.steps.filter_stats import SetCounts, filter_stats_by_stage, read_filter_stats
 from bleuprint.corpus.steps.shard import Shard
+from bleuprint.corpus.steps.sharded import run_step_on_pairs
 from bleuprint.corpus.test_sets import describe_test_sets, read_description
 from bleuprint.dataset.binarized import BinaryCorpus
 from bleuprint.dataset.subwords.vocabulary import EOS
@@ -244,8 +245,8 @@ def test_each_sentence_and_piece_has_the_tag(root):
     assert translator([""])[0].best[0].text == ""  # though its tag is a token
     engine, binary = Engine(translator.model, translator.decode), translator.corpus
     side = Side([[*tag, EOS], [*tag, *pieces[0].source[1:]]])
-    corpus = SimpleNamespace(source="src", tags=binary.tags, side=lambda *_: side)
-    corpus.segmentation = binary.segmentation
+    corpus = SimpleNamespace(source="src", side=lambda *_: side)
+    corpus.search_lengths = lambda sources: binary.tags.search_lengths(sources, sources.lengths)
     assert [bool(found.tokens) for found in search(engine, corpus, "test.x")] == [False, True]
     with pytest.raises(UserError, match="has '<2fr>', a tag, as a word"):
         translator(["It is <2fr> o'clock."])
@@ -333,10 +334,10 @@ def test_shards_make_the_same_text(root, corpus):
     before = {path: path.read_bytes() for path in files_of(root, "clean")}
     with chdir(root):
         for shard in Shard.all(2):
-            run_directions(Cleaning, "many", corpus, shard, 1)
+            run_step_on_pairs(Cleaning, "many", corpus, shard, 1)
         # where Snakemake looks for it
         assert (shards("many", "clean") / "2-of-2" / "de-fr").is_dir()
-        run_directions(Cleaning, "many", corpus, 2, 1)
+        run_step_on_pairs(Cleaning, "many", corpus, 2, 1)
     assert {path: path.read_bytes() for path in files_of(root, "clean")} == before
     assert read_filter_stats(filter_stats("many", "clean", root))["train"].pairs_in == 32
 
@@ -346,7 +347,7 @@ def test_a_stage_runs_again_after_a_later_one_failed(root, corpus):
     left.parent.mkdir()
     left.write_text("{}")
     with chdir(root):
-        run_directions(Cleaning, "many", corpus, None, 1)
+        run_step_on_pairs(Cleaning, "many", corpus, None, 1)
     shutil.rmtree(left.parent)
 
 

@@ -3,8 +3,8 @@ from dataclasses import replace
 import pytest
 
 from bleuprint.config import experiment
-from bleuprint.config.corpus import Direction
 from bleuprint.config.corpus_files import File, Text
+from bleuprint.config.directions import Direction
 from bleuprint.corpus.download.download import Sample
 from bleuprint.corpus.download.fetch import Source
 from bleuprint.corpus.inspect import inspect_corpus, report

@@ -6,6 +6,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
+from bleuprint.dataset.source_tags import SourceTags
 from bleuprint.dataset.subwords.vocabulary import EOS
 from bleuprint.decoding import translate
 from bleuprint.runtime.errors import UserError
@@ -30,10 +31,10 @@ def lengths_searched(tags, most=3):
     directions = SimpleNamespace(
         folder=Path("data/binary/x"),
         source="en",
-        tags=tags,
         side=lambda *_: sentences,
-        segmentation=lambda _: segmentation,
     )
+    source_tags = SourceTags(tags, lambda: segmentation)
+    directions.search_lengths = lambda sources: source_tags.search_lengths(sources, sources.lengths)
     given = []
 
     def search(source, lengths, progress):

@@ -148,7 +148,7 @@ def test_the_tag_of_a_direction_is_no_word(words, monkeypatch):
     """Of sources with a tag, which the model attends to, the largest weight at a word counts."""
     corpus, decode = words.binary, systems.decode(replace_unk=True)
     tag = corpus.segmentation("de").vocabulary.tokens[4]
-    monkeypatch.setattr(corpus, "tags", {tag: "en"})
+    monkeypatch.setattr(corpus.tags, "languages", {tag: "en"})
     cross = torch.tensor([[[[0.7, 0.1, 0.2, 0.0], [0.6, 0.3, 0.0, 0.1]]]])
     aligner = WordAligner(looking([], [cross]), corpus, decode)
     source, two = [4, UNK, UNK, EOS], ["one", "two"]

@@ -10,4 +10,4 @@ def translator(toy, monkeypatch):
     """The toy project's, which is the working folder."""
     monkeypatch.chdir(toy)
     settings = load()
-    return load_translator(settings, Run("micro", "toy", 1), settings.system("micro").decode)
+    return load_translator(Run("micro", "toy", 1), settings.system("micro").decode)

@@ -23,10 +23,14 @@ def test_the_example_of_the_page_is_of_5_to_15_known_words(validation, example):
     words = SimpleNamespace(decode=str.split, detokenize=" ".join)
     corpus = SimpleNamespace(
         source="xx",
-        tags={},
+        target="yy",
         side=lambda _name, _language: validation,
         segmentation=lambda _language: words,
         tokenizer=lambda _language: words,
     )
     known = SimpleNamespace(unknown=lambda tokens: {"zzz"} & set(tokens))
-    assert server._example(SimpleNamespace(corpus=corpus, known=known)) == example
+    translator = SimpleNamespace(corpus=corpus, known=known, source="xx", target="yy")
+    assert server._example(translator) == example
+    # the corpus has several language pairs, and validation sentences of all of them
+    translator.target = "zz"
+    assert server._example(translator) == ""

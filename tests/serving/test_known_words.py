@@ -7,6 +7,7 @@ from types import SimpleNamespace
 import pytest
 
 from bleuprint.dataset.binarized import SetSize
+from bleuprint.dataset.source_tags import SourceTags
 from bleuprint.dataset.subwords.segmentation import Segmentation
 from bleuprint.dataset.subwords.vocabulary import Vocabulary
 from bleuprint.serving import known_words
@@ -40,7 +41,7 @@ def corpus_of(root, text, **counts):
         source="en",
         segmentation=lambda _: segmentation,
         sets={"train": SetSize(2, 9, 9, 1)},
-        tags={"<2de>": "de"},
+        source_words=SourceTags({"<2de>": "de"}, lambda: segmentation).words,
     )
 
 
@@ -61,7 +62,7 @@ def test_a_word_that_text_or_vocabulary_lack_is_unknown(tmp_path, monkeypatch):
 
 def test_a_part_of_a_known_token_is_known(tmp_path):
     """Though the vocabulary lacks it: of words, that of 10:30 has no 10."""
-    corpus = corpus_of(tmp_path, "at 10:30\n", **{"10:30": 3, "at": 2})
+    corpus = corpus_of(tmp_path, "<2de> at 10:30\n", **{"10:30": 3, "at": 2})
     # of the second, 30 is known, too
     assert KnownWords(corpus).unknown(["at", "10:30", "11:30"]) == ["11"]
 

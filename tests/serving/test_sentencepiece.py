@@ -69,7 +69,7 @@ def test_all_ways_to_translate_print_the_same(root, tmp_path, monkeypatch):
 
 def test_what_is_too_long_is_split_between_words(root, monkeypatch):
     monkeypatch.chdir(root)
-    translator = load_translator(load(), RUN, load().system("micro").decode)
+    translator = load_translator(RUN, load().system("micro").decode)
     text = (root / "data/tokens/toy/train.de").read_text().split()
     assert translator.known.unknown([*text, "x" + text[0]]) == ["x" + text[0]]
     assert len(translator.known) == len({*text})

@@ -97,8 +97,8 @@ def test_a_translation_cut_at_its_maximum_length_is_named(toy, translator):
     """Two tokens at most: of what takes more without a limit."""
     texts = ["be", "ba be", "gu", *lines(toy, "data/split/toy/test.x.de")]
     short = dataclasses.replace(translator.decode, beam=1, max_len_a=0, max_len_b=2)
-    limited = load_translator(load(), RUN, short)
-    free = load_translator(load(), RUN, dataclasses.replace(short, max_len_b=50))
+    limited = load_translator(RUN, short)
+    free = load_translator(RUN, dataclasses.replace(short, max_len_b=50))
     lengths = [len(each.pieces[0].tokens) for each in free(texts)]
     assert any(length > 2 for length in lengths) and any(length <= 2 for length in lengths)
     warning = (
@@ -176,10 +176,7 @@ def test_a_sentence_is_edited_in_its_language(translator):
 
 
 def test_the_edits_are_those_of_the_text_that_the_model_learned(translator):
-    settings = load()
-    edited = replace(settings.corpora["toy"], clean=(NameLanguage(),))
-    after = replace(settings, corpora={"toy": edited})
-    found = load_translator(after, Run("micro", "toy", 1), translator.decode)
+    found = load_translator(Run("micro", "toy", 1), translator.decode)
     composed, decomposed = "caf\u00e9\x00", "cafe\u0301"  # unicode: NFC, and non_printing
     assert found.ids(decomposed) == found.ids(composed) == translator.ids(composed)
 
@@ -263,7 +260,7 @@ def test_search_in_bfloat16_finds_nearly_the_same(toy, translator, monkeypatch):
     monkeypatch.setenv("BLEUPRINT_EMULATE", "1")
     sources = lines(toy, "data/split/toy/test.x.de")
     decode = dataclasses.replace(translator.decode, precision="bfloat16")
-    rounded = load_translator(load(), RUN, decode)
+    rounded = load_translator(RUN, decode)
     texts, theirs = ([each.best[0] for each in of(sources)] for of in (translator, rounded))
     same = [a.score for a, b in zip(texts, theirs, strict=True) if a.text == b.text]
     assert len(same) > 0.8 * len(sources)

@@ -42,7 +42,7 @@ def test_loss_and_bleu_of_a_validation(tmp_path, monkeypatch):
     bleu = sacrebleu.corpus_bleu(translations, [references]).score
     assert found["bleu"] == pytest.approx(bleu)
     # of several directions, one into a language without spaces
-    corpus.tags = {"<2fr>": "fr", "<2th>": "th"}
+    corpus.tags.languages = {"<2fr>": "fr", "<2th>": "th"}
     of_directions = Validator(corpus, tmp_path / "split", 80).validate(model.train(), ALONE)
     bleu = sacrebleu.corpus_bleu(translations, [references], tokenize="char").score
     assert of_directions["bleu"] == pytest.approx(bleu)

@@ -35,7 +35,8 @@ def _serve(given: argparse.Namespace) -> None:
 
     settings = load()
     decode = options.chosen_search(settings, given)
-    serve(settings, options.trained_run(settings, given), decode, given.port, given.direction)
+    cell = options.trained_run(settings, given)
+    serve(cell, decode, given.port, options.chosen_languages(settings, given))
 
 
 def _ui(given: argparse.Namespace) -> None:

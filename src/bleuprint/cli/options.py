@@ -74,6 +74,12 @@ def chosen_search(settings: Settings, given: argparse.Namespace) -> Decode:
     return replace(decode, beam=given.beam) if given.beam else decode
 
 
+def chosen_languages(settings: Settings, given: argparse.Namespace) -> tuple[str, str]:
+    """The source and target language of `add_search_options`; raises UserError if not clear."""
+    corpus = settings.corpus(given.corpus)
+    return corpus.pair(given.corpus, given.direction).languages
+
+
 def trained_run(settings: Settings, given: argparse.Namespace) -> Run:
     """The run that the options name; says if it was trained with other settings than these.
 

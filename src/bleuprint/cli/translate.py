@@ -5,12 +5,13 @@ import os
 import sys
 from collections import Counter
 from contextlib import suppress
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from bleuprint.cli import options
 from bleuprint.cli.options import Commands, add_command, count
-from bleuprint.config.experiment import Settings, load
+from bleuprint.config.experiment import load
 from bleuprint.config.paths import Run
 from bleuprint.config.system import Decode
 from bleuprint.runtime.errors import UserError, say
@@ -38,11 +39,11 @@ def add_commands(commands: Commands) -> None:
 
 def _translate(given: argparse.Namespace) -> None:
     """Translate lines with a trained system: each line is one sentence."""
-    settings, cell, decode = _checked(given)
+    chosen = _checked(given)
     # it loads torch, which takes seconds: what is wrong with the arguments is said before
     from bleuprint.serving.translator import load_translator, translate_lines
 
-    translator = load_translator(settings, cell, decode, direction=given.direction)
+    translator = load_translator(chosen.cell, chosen.decode, chosen.languages)
     if not given.files and sys.stdin and sys.stdin.isatty():
         say("type a sentence a line; Ctrl-D ends", "note")
     notes, number = _Notes(translator), 0
@@ -102,8 +103,17 @@ class _Notes:
             say(*self._translator.known.note(self._unknown, self._words))
 
 
-def _checked(given: argparse.Namespace) -> tuple[Settings, Run, Decode]:
-    """The settings, the training and its search; raises UserError at a mistake."""
+@dataclass(frozen=True)
+class _Chosen:
+    """What the arguments name: a training, its search, and the languages of the text."""
+
+    cell: Run
+    decode: Decode
+    languages: tuple[str, str]
+
+
+def _checked(given: argparse.Namespace) -> _Chosen:
+    """What the arguments name; raises UserError at a mistake."""
     if is_closed():
         raise UserError("standard output is closed")
     settings = load()
@@ -118,4 +128,5 @@ def _checked(given: argparse.Namespace) -> tuple[Settings, Run, Decode]:
         written = given.alignment and Path(given.alignment).stat()
         if any(written and os.path.samestat(written, text) for text in texts):
             raise UserError(f"--alignment {given.alignment}: is the text to translate")
-    return settings, options.trained_run(settings, given), decode
+    cell = options.trained_run(settings, given)
+    return _Chosen(cell, decode, options.chosen_languages(settings, given))

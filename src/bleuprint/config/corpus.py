@@ -1,26 +1,34 @@
 """The settings of a corpus: its texts, and how they are cleaned, divided and tokenized."""
 
-from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from itertools import product
-from typing import Annotated, Any, Literal, TypeVar
+from typing import Annotated, Any, Literal
 
 from annotated_types import Ge, Interval, MinLen
 
 from bleuprint.config.citation import LicenseAndCitation
 from bleuprint.config.corpus_files import Files, Text
-from bleuprint.config.directions import tag
+from bleuprint.config.directions import (
+    Direction,
+    PairName,
+    check_directions,
+    chosen_pair,
+    facts_of_pairs,
+    header_of_pairs,
+    language_pairs,
+    languages_text,
+    origin_of_test,
+    pair_of_test,
+    source_words,
+)
 from bleuprint.config.optimization import check_one
 from bleuprint.rules import CHECKS, EDITS
 from bleuprint.rules.edits import NonPrinting, Unicode
 from bleuprint.rules.lengths import Length
 from bleuprint.rules.rule import Check, Edit, edited
-from bleuprint.runtime.errors import UserError
 from bleuprint.runtime.schema import Language, Name, Named, SettingError, Share
-from bleuprint.text.segmenter import check_segmenter, has_segmenter
+from bleuprint.text.segmenter import check_segmenter
 from bleuprint.text.tokenizers import Tokenize, tokenizer_for
-
-T = TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -122,13 +130,6 @@ class Units:
 
 
 @dataclass(frozen=True)
-class Direction:
-    """One of several directions of a corpus; of a `zero_shot` one, nothing is trained on."""
-
-    zero_shot: bool | None = None
-
-
-@dataclass(frozen=True)
 class Corpus:
     """One column of the table: a language pair, its texts and their preparation.
 
@@ -150,7 +151,7 @@ class Corpus:
 
     def __post_init__(self) -> None:  # noqa: C901
         if self.directions is not None:
-            self._check_directions(self.directions)
+            check_directions(self)
             return
         if self.split.temperature is not None:
             message = f"{self.split.temperature}: of a corpus with directions"
@@ -201,30 +202,14 @@ class Corpus:
             message = f"{text.repeat}: dedup.{drops[0]} would drop the copies"
             raise SettingError([*keys, "repeat"], message)
 
-    def _check_directions(self, directions: Mapping[str, Direction]) -> None:
-        """Check each direction as a corpus of its own, and that zero-shot languages are known."""
-        trained = [name.split("-") for name, each in directions.items() if not each.zero_shot]
-        if self.tokenize.name == "segmenter":  # of one language at least
-            check_segmenter([*dict.fromkeys("-".join(directions).split("-"))])
-        for name, corpus in self.pairs("").items():
-            if made := corpus.files.synthetic_texts():
-                keys = ["files", "train", f"{corpus.source}-{corpus.target}-{next(iter(made))}"]
-                raise SettingError(keys, "made by a system: not in a corpus with directions")
-            sides = zip((corpus.source, corpus.target), zip(*trained, strict=True), strict=True)
-            for side, (language, known) in zip(("source", "target"), sides, strict=True):
-                if language not in known:
-                    message = f"no direction of the training text has {language!r} as its {side}"
-                    raise SettingError(["directions", name.removeprefix("/")], message)
-
     @property
     def languages(self) -> tuple[str, str]:
         return self.source, self.target
 
     @property
-    def tags(self) -> dict[str, str]:
-        """The target languages of several directions by the tags of their sources."""
-        targets = (name.split("-")[1] for name in self.directions or ())
-        return {tag(language): language for language in targets}
+    def languages_text(self) -> str:
+        """What the corpus is between, for people: `en to de`, or all its language pairs."""
+        return languages_text(self)
 
     def used_split(self) -> Split:
         """Return the settings of the sets that are drawn; those of given sets have defaults.
@@ -246,52 +231,50 @@ class Corpus:
             return self.split
 
     def pairs(self, name: str) -> dict[str, "Corpus"]:
-        """The corpora of one language pair: itself as `name`, or NAME/DIRECTION for each."""
-        if self.directions is None:
-            return {name: self}
-        return {f"{name}/{each}": self._direction(each) for each in self.directions}
+        """Return the language pairs of the corpus called `name`, by name, each as a corpus.
+
+        A corpus of one language pair is its own only pair.
+        """
+        return language_pairs(self, name)
 
     def pair(self, name: str, direction: str | None) -> "Corpus":
-        """The corpus of one pair to translate with: itself as `name`, or that of a direction.
+        """Return the language pair to translate with; raises UserError if there is none.
 
-        Raises UserError if it has no such direction, or several and none is given.
+        Args:
+            name: The name of the corpus.
+            direction: Which of several pairs, as SOURCE-TARGET.
         """
-        pairs = self.pairs(name)
-        if found := pairs.get(f"{name}/{direction}" if direction else name):
-            return found
-        there = ", ".join(self.directions or (f"{self.source}-{self.target} alone, without it",))
-        given = f"--direction {direction}: {name} has" if direction else f"{name}: --direction is"
-        raise UserError(f"{given} {there}")
+        return chosen_pair(self, name, direction)
+
+    def set_label(self, pair_name: str, set_name: str) -> str:
+        """Return how messages name a set of one of the pairs, which `pairs` calls `pair_name`."""
+        return PairName.parse(pair_name).set_label(set_name)
 
     def of_test(self, test: str) -> "Corpus":
-        """The corpus of a test set's language pair."""
-        return self._direction("-".join(test.split("-")[:2])) if self.directions else self
+        """Return the corpus of a test set's language pair."""
+        return pair_of_test(self, test)
 
-    def _direction(self, name: str) -> "Corpus":
-        source, target = name.split("-")
-        files = self.files
-        files = Files(_of(name, files.train), _of(name, files.valid), _of(name, files.tests))
-        split, tokenize = replace(self.split, temperature=None), self.tokenize
-        if tokenize.name == "segmenter" and not any(map(has_segmenter, (source, target))):
-            tokenize = replace(tokenize, name="moses")  # as tokenizer_for does
-        return replace(
-            self,
-            tokenize=tokenize,
-            split=split,
-            directions=None,
-            files=files,
-            source=source,
-            target=target,
-        )
+    def origin_of_test(self, name: str, test: str) -> tuple[str, str]:
+        """Return the language pair that a test set belongs to, and its name there.
+
+        `name`: that of the corpus.
+        """
+        return origin_of_test(self, name, test)
+
+    def source_words(self, line: str) -> list[str]:
+        """Return the words of a tokenized source, without what a model reads before them."""
+        return source_words(self, line)
+
+    def header_of_pairs(self) -> dict[str, Any] | None:
+        """Return what the header of the binary corpus says of the language pairs, if anything."""
+        return header_of_pairs(self)
+
+    def facts_of_pairs(self) -> dict[str, Any]:
+        """Return what MLflow shows of the language pairs, beside the other settings."""
+        return facts_of_pairs(self)
 
     def deciding(self) -> dict[str, Any]:
         """The settings that can change a result: all but license and citation."""
         settings = {key: value for key, value in vars(self).items() if value is not None}
         del settings["license_and_citation"]
         return settings
-
-
-def _of(direction: str, texts: Mapping[str, T]) -> dict[str, T]:
-    """The texts of a direction, by their names without it."""
-    begin = f"{direction}-"
-    return {k.removeprefix(begin): text for k, text in texts.items() if k.startswith(begin)}

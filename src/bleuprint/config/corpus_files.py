@@ -12,6 +12,7 @@ from urllib.parse import urlsplit
 from annotated_types import Ge, Interval, MinLen
 from pydantic import StringConstraints
 
+from bleuprint.config.directions import PairName
 from bleuprint.runtime.environment import NETRC
 from bleuprint.runtime.schema import LANGUAGE_TAG, Name, Sha256
 from bleuprint.runtime.secrets import has_secret
@@ -213,19 +214,19 @@ def settings_key(corpus: str, text: str) -> str:
     """Return where params.yaml defines a text, for messages.
 
     Args:
-        corpus: The name of the corpus; CORPUS/DIRECTION for one of several directions.
+        corpus: The name of the corpus, or of one of its language pairs.
         text: The text as SET, SET.PART or SET.PART.SIDE, where SET is train, valid or test.NAME.
 
     Returns:
         The key of the setting, such as corpora.multi30k.files.tests.test2016.all for the text
         test.test2016.all of the corpus multi30k.
     """
-    corpus_name, _, direction = corpus.partition("/")
+    pair_name = PairName.parse(corpus)
     set_name, *names = text.split(".")
-    if direction and names:
-        names[0] = f"{direction}-{names[0]}"
+    if names:
+        names[0] = pair_name.text_name(names[0])
     set_key = "tests" if set_name == "test" else set_name
-    return ".".join(["corpora", corpus_name, "files", set_key, *names])
+    return ".".join(["corpora", pair_name.corpus, "files", set_key, *names])
 
 
 def _scheme(key: str, url: str) -> str:

@@ -114,13 +114,24 @@ class Settings:
         return [name for name, row in self.runs.items() if any(row.values())]
 
     def corpus(self, name: str) -> Corpus:
-        """The settings of a corpus, or of one of its directions, CORPUS/DIRECTION."""
+        """The settings of a corpus, or of one of its language pairs."""
         return _entry("corpora", {**self.pairs(), **self.corpora}, name)
 
     def pairs(self) -> dict[str, Corpus]:
-        """All corpora, those of several directions as CORPUS/DIRECTION for each."""
-        each = (corpus.pairs(name) for name, corpus in self.corpora.items())
-        return {name: pair for pairs in each for name, pair in pairs.items()}
+        """The language pairs of all corpora by name, each as a corpus."""
+        found = {}
+        for name, corpus in self.corpora.items():
+            found.update(corpus.pairs(name))
+        return found
+
+    def pairs_beside(self, name: str) -> dict[str, Corpus]:
+        """The other language pairs of the corpus that the pair called `name` belongs to."""
+        for corpus_name, corpus in self.corpora.items():
+            pairs = corpus.pairs(corpus_name)
+            if name in pairs:
+                del pairs[name]
+                return pairs
+        return {}
 
     def system(self, name: str) -> System:
         """The settings of a system on the first corpus that it is trained on."""

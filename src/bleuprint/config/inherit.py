@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from bleuprint.config.corpus_files import Text
-from bleuprint.config.directions import joined
+from bleuprint.config.directions import joined, languages_by_side
 from bleuprint.config.external import TRANSLATIONS, separated
 from bleuprint.config.order import with_starts
 from bleuprint.runtime.errors import UserError
@@ -30,7 +30,6 @@ from bleuprint.runtime.yaml_tree import Place, Tree, as_tree, load_tree
 # The settings of a system on a corpus, trained or external.
 SECTIONS = ("model", "train", "average", "decode", "arithmetic", TRANSLATIONS)
 _LANGUAGE = re.compile("[a-z]{2,3}")
-_SIDES = ("source", "target")
 _TEXT = {each.name for each in fields(Text)}
 
 
@@ -116,19 +115,11 @@ def _sharing(corpora: Tree, name: str, shared: Tree) -> Any:
         raise place.error(f"no corpus {of!r}; {there_are(of, corpora)}")
     if of in shared:
         raise place.error(f"{of} has the vocabulary of {shared[of]} itself: name that")
-    if more := sorted(_languages(corpus) - _languages(taken)):
+    if more := sorted(languages_by_side(corpus) - languages_by_side(taken)):
         said = f"{of}, whose vocabulary it would have, does not translate {', '.join(more)}"
         raise place.error(said)
     units = as_tree(taken.get("vocabulary")).put("of", of, place)
     return corpus.put("vocabulary", units, place)
-
-
-def _languages(corpus: Tree) -> set[str]:
-    """The languages of a corpus; of several directions those of each side, and so the tags."""
-    if not isinstance(directions := corpus.get("directions"), Tree):
-        return {str(corpus.get(side)) for side in _SIDES}
-    sides = (zip(("from", "to"), name.split("-"), strict=True) for name in directions)
-    return {" ".join(side) for both in sides for side in both}
 
 
 def _inherited(entries: Tree, name: str, chain: tuple[str, ...] = ()) -> Any:

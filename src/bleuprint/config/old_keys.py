@@ -86,17 +86,22 @@ def _renamed(section: Any, new_names: Mapping[str, str]) -> Iterator[UserError]:
 
 def _old_keys_of_corpora(corpora: Tree, folder: Path) -> Iterator[UserError]:
     """The old keys of all corpora, then those of the files that they name."""
-    file_names = []
+    file_names = list[str]()
     for entry in corpora.values():
-        corpus = as_tree(entry)
-        yield from _old_keys_of_corpus(corpus)
-        file_names.append(corpus.get("from"))
-        for direction in as_tree(corpus.get("directions")).values():
-            file_names.append(as_tree(direction).get("from"))
-    for name in dict.fromkeys(str(name) for name in file_names if name is not None):
+        yield from _old_keys_of_corpus(as_tree(entry))
+        file_names += _file_names(entry)
+    for name in dict.fromkeys(file_names):
         path = folder / f"{name}.yaml"
         if path.is_file():
             yield from _old_keys_of_file(path)
+
+
+def _file_names(entry: Any) -> Iterator[str]:
+    """The names of corpora files in a corpus, wherever it has the key `from`."""
+    for key, value in as_tree(entry).items():
+        if key == "from" and value is not None:
+            yield str(value)
+        yield from _file_names(value)
 
 
 def _old_keys_of_file(path: Path) -> Iterator[UserError]:

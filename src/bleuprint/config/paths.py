@@ -7,6 +7,8 @@ corpus, so that the report can depend on one folder: a stage's output for all co
 from pathlib import Path
 from typing import NamedTuple
 
+from bleuprint.config.directions import PairName
+
 # All settings, after inheritance and defaults; DVC compares its keys.
 RESOLVED = Path("reports", "resolved.json")
 # The file in a corpus's statistics folder.
@@ -15,15 +17,20 @@ STATISTICS = "statistics.json"
 
 def folder(corpus: str, stage: str, root: Path = Path()) -> Path:
     """The folder of a corpus: raw, clean, dedup, filter, split, tokens, tests, bpe, binary or
-    statistics; of CORPUS/DIRECTION that of one direction.
+    statistics; also that of one language pair of a corpus with several.
     """
     return root / "data" / stage / corpus
 
 
 def given(corpus: str, root: Path = Path()) -> Path:
     """The text of a corpus as it was downloaded."""
-    name, _, direction = corpus.partition("/")
-    return folder(name, "raw", root) / "given" / direction
+    name = PairName.parse(corpus).corpus
+    return of_pair(folder(name, "raw", root) / "given", corpus)
+
+
+def of_pair(place: Path, corpus: str) -> Path:
+    """The folder of a language pair in a folder of its corpus, which may have only this one."""
+    return place / PairName.parse(corpus).direction
 
 
 def document_ids(given: Path, name: str) -> Path:

@@ -27,7 +27,7 @@ from bleuprint.rules.rule import Edits, edited
 from bleuprint.runtime.files import whole_folder
 from bleuprint.runtime.process_pool import map_parts
 from bleuprint.runtime.progress import Progress
-from bleuprint.text.parallel import Block, Pair, TextFolder
+from bleuprint.text.parallel import Block, Pair
 
 # Rules and keys by the names of settings; the first key shared with an earlier pair drops a pair.
 _KEYS: dict[str, tuple[str, Callable[[Pair], bytes]]] = {
@@ -50,21 +50,19 @@ _SORTED = 1 << 26
 class Deduplication(Step):
     """The stage for one corpus; `edits` are those applied to its training text.
 
-    Training sentences are compared with held-out sentences as published and after the edits. In a
-    corpus of several `directions`, a folder for each, with those of all of them, by language.
+    Training sentences are compared with held-out sentences of all language pairs of the corpus, as
+    published and after the edits.
     """
 
     stage = "dedup"
     settings: Dedup
     edits: Edits
-    directions: Path | None = None
 
     @classmethod
     def of(cls, name: str, corpus: Corpus, root: Path = Path()) -> Self:
         """The stage with the settings and paths of a corpus."""
         files = step_files(name, corpus, "clean", "dedup", root)
-        directions = files[1].path.parent if "/" in name else None
-        return cls(*files, corpus.dedup, corpus.clean, directions)
+        return cls(*files, corpus.dedup, corpus.clean)
 
     def process_shard(self, shard: Shard, part: Path, workers: int) -> None:
         """Hash the pairs of a shard of train, and look them up in the held-out sets."""
@@ -87,16 +85,6 @@ class Deduplication(Step):
             write_kept(self.before, after, dropped_by, self.rules, filter_stats.open("train"))
             copy_sets(self.before, after, self.before.held_out(), filter_stats)
             filter_stats.write(self.filter_stats)
-
-    @property
-    def held_out(self) -> Iterator[TextFolder]:
-        """The folders whose held-out sets must not be in train."""
-        if self.directions is None:
-            yield self.before
-            return
-        for path in sorted(self.directions.iterdir()):
-            if path.is_dir():  # Snakemake puts a file beside them
-                yield TextFolder(path, *path.name.split("-"))
 
     @property
     def keys(self) -> list[str]:
@@ -139,7 +127,7 @@ class _BlockHasher:
         self._keys = [_KEYS[key][1] for key in stage.keys]
         self._held_out = HeldOutSentences(stage.settings.decontaminate)
         ours = stage.before.languages
-        for texts in stage.held_out:
+        for texts in stage.texts_of_all_pairs:
             for pair in (pair for name in texts.held_out() for pair in texts.pairs(name)):
                 sides = dict(zip(texts.languages, pair, strict=True))
                 after = {of: edited(side, of, stage.edits) for of, side in sides.items()}

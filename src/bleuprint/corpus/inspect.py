@@ -66,7 +66,7 @@ def inspect_corpus(
     which a system translates one side are left out.
 
     Args:
-        name: a corpus, or one of its directions, as CORPUS/DIRECTION.
+        name: a corpus, or one of its language pairs, as `Corpus.pairs` names it.
         settings: the experiment.
         sample: how many pairs to draw, and the seed.
         source: where files are fetched from.
@@ -74,14 +74,14 @@ def inspect_corpus(
         workers: the number of processes.
 
     Raises:
-        UserError: the corpus has several directions, or no training text of its own.
+        UserError: the corpus has several language pairs, or no training text of its own.
     """
     corpus = settings.corpus(name)
-    if corpus.directions:
-        directions = [*corpus.pairs(name)]
+    pair_names = list(corpus.pairs(name))
+    if name not in pair_names:
         raise UserError(
-            f"corpora.{name} has {counted(len(directions), 'direction')}: "
-            f"{', '.join(directions)}; name one: bleuprint inspect {directions[0]}"
+            f"corpora.{name} has {len(pair_names)} directions: {', '.join(pair_names)}; "
+            f"name one: bleuprint inspect {pair_names[0]}"
         )
     parts = {part: text for part, text in corpus.files.train.items() if not text.synthetic_side}
     if not corpus.files.train:
@@ -92,13 +92,12 @@ def inspect_corpus(
     scratch.mkdir(parents=True, exist_ok=True)
     with TemporaryDirectory(dir=scratch) as folder:
         root = Path(folder)
-        for other, pair in settings.pairs().items():
-            if other != name and other.partition("/")[0] == name.partition("/")[0]:
-                # another direction, with whose held-out sets dedup compares
-                clean = TextFolder(paths.folder(other, "clean", root), *pair.languages)
-                files = replace(pair.files, train={})
-                counts = paths.filter_stats(other, "download", root)
-                download_corpus(other, files, clean, counts, source)
+        for other, pair in settings.pairs_beside(name).items():
+            # dedup compares with their held-out sets, too
+            clean = TextFolder(paths.folder(other, "clean", root), *pair.languages)
+            files = replace(pair.files, train={})
+            counts = paths.filter_stats(other, "download", root)
+            download_corpus(other, files, clean, counts, source)
         inspection = prepare(name, corpus, sample, source, root, workers)
         return replace(inspection, notes=tuple(notes_of(name, corpus, source)))
 

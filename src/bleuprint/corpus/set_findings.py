@@ -49,7 +49,7 @@ class SetFindings:
 
     Attributes:
         misfits: The ranges of lines that do not fit, by set (train, valid, test.NAME). In a corpus
-            with several directions, the key is the direction, a space and the set.
+            with several language pairs, the key is the pair, a space and the set.
         overlaps: The overlaps of held-out sets.
     """
 
@@ -83,15 +83,13 @@ def set_findings(name: str, corpus: Corpus, root: Path = Path()) -> SetFindings:
     """
     misfits = {}
     for pair_name, pair in corpus.pairs(name).items():
-        # A direction of the corpus NAME is called NAME/DIRECTION.
-        direction = pair_name.removeprefix(name).removeprefix("/")
         downloaded = TextFolder(paths.given(pair_name, root), pair.source, pair.target)
         if not downloaded.path.is_dir():
             continue
         for set_name in downloaded.names():
             set_misfits = _misfits_of_set(downloaded, set_name)
             if set_misfits:
-                misfits[f"{direction} {set_name}".strip()] = set_misfits
+                misfits[corpus.set_label(pair_name, set_name)] = set_misfits
     return SetFindings(misfits, _overlaps_of_held_out(name, corpus, root))
 
 

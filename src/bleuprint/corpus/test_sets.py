@@ -63,15 +63,13 @@ def describe_test_sets(name: str, corpus: Corpus, root: Path = Path()) -> None:
         TextFolder(paths.folder(name, stage, root), *corpus.languages)
         for stage in ("split", "tokens")
     )
-    given, described = paths.given(name, root), dict[str, Description]()
+    described = dict[str, Description]()
     for test in names_of_test_sets(corpus, split):
-        pairs, ids = [*tokenized.pairs(f"test.{test}")], paths.document_ids(given, f"test.{test}")
-        if corpus.directions:
-            source, target, own = test.split("-", 2)
-            ids = paths.document_ids(given / f"{source}-{target}", f"test.{own}")
+        pair_name, own_name = corpus.origin_of_test(name, test)
+        ids = paths.document_ids(paths.given(pair_name, root), f"test.{own_name}")
         documents = [*read_lines(ids)] if ids.exists() else None
-        tags = 1 if corpus.directions else 0
-        lengths = [len(p.source.split()) - tags for p in pairs]
+        pairs = list(tokenized.pairs(f"test.{test}"))
+        lengths = [len(corpus.source_words(p.source)) for p in pairs]
         references = [p.target for p in pairs]
         words = dict.fromkeys(" ".join(references).split(), 0)
         in_words = corpus.tokenize.name != "characters"

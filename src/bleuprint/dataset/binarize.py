@@ -45,8 +45,8 @@ class Binarizing(Step):
     """The stage binarize for one corpus.
 
     The output records `tokenize` and `edits`, the settings of the stages before, so that it
-    suffices to prepare a sentence for a model. `vocabulary`: of the stage learn_vocabulary; `tags`:
-    the target languages by tag, of a corpus of several directions.
+    suffices to prepare a sentence for a model. `vocabulary`: of the stage learn_vocabulary;
+    `pairs_header`: what the header says of the language pairs, if anything.
     """
 
     stage = "binarize"
@@ -54,15 +54,21 @@ class Binarizing(Step):
     tokenize: Tokenize
     edits: Edits
     vocabulary: Units
-    tags: dict[str, str] | None = None
+    pairs_header: dict[str, Any] | None = None
 
     @classmethod
     def of(cls, name: str, corpus: Corpus, root: Path = Path()) -> Self:
         """The stage with the settings and paths of a corpus."""
         files = step_files(name, corpus, "tokens", "binary", root, cls.stage)
         segmentation = paths.vocabulary(name, corpus.vocabulary.of, root)
-        settings = corpus.tokenize, corpus.clean, corpus.vocabulary, corpus.tags or None
-        return cls(*files, segmentation, *settings)
+        return cls(
+            *files,
+            segmentation=segmentation,
+            tokenize=corpus.tokenize,
+            edits=corpus.clean,
+            vocabulary=corpus.vocabulary,
+            pairs_header=corpus.header_of_pairs(),
+        )
 
     def process_shard(self, shard: Shard, part: Path, workers: int) -> None:
         """Encode a shard of train."""
@@ -134,15 +140,16 @@ class Binarizing(Step):
         )
 
     def _header(self, sizes: dict[str, SetSize]) -> dict[str, Any]:
-        return {
+        header = {
             "source": self.before.source,
             "target": self.before.target,
             "joint": read_about(self.segmentation)["joint"],
             "clean": {edit.name(): asdict(edit) for edit in self.edits},
             "tokenize": asdict(self.tokenize),
             "sets": {name: asdict(size) for name, size in sizes.items()},
-            **({"tags": self.tags} if self.tags else {}),
         }
+        header.update(self.pairs_header or {})
+        return header
 
 
 class _BlockEncoder:

@@ -26,6 +26,7 @@ import numpy as np
 import numpy.typing as npt
 from typing_extensions import TypedDict
 
+from bleuprint.dataset.source_tags import SourceTags
 from bleuprint.runtime.errors import UserError
 from bleuprint.runtime.files import (
     RERUN,
@@ -128,7 +129,7 @@ class BinaryCorpus:
         self.source: str = header["source"]
         self.target: str = header["target"]
         self.joint: bool = header["joint"]
-        self.tags: dict[str, str] = header.get("tags", {})
+        self.tags = SourceTags(header.get("tags", {}), lambda: self.segmentation(self.source))
         self.clean: dict[str, Any] = header["clean"]
         self.sets = {name: SetSize(**size) for name, size in header["sets"].items()}
         self._files = {folder / name: file for name, file in header["files"].items()}
@@ -174,14 +175,38 @@ class BinaryCorpus:
         return self.tokenizer(language).detokenize(words)
 
     def translation(self, source: Iterable[int], ids: Iterable[int]) -> str:
-        """The detokenized translation of a source, in the language that its tag, if any, names."""
+        """The detokenized translation of a source, both as token ids."""
         return self.detokenizer(source)(self.segmentation(self.target).decode(ids))
 
     def detokenizer(self, source: Iterable[int]) -> Callable[[Sequence[str]], str]:
         """Joins the words of a source's translation, by the rules of its language."""
-        words = self.segmentation(self.source).decode(source) if self.tags else []
-        tag = words[0] if words else ""
-        return self.tokenizer(self.tags.get(tag, self.target)).detokenize
+        return self.tokenizer(self.tags.target_of(source, self.target)).detokenize
+
+    @property
+    def target_languages(self) -> list[str]:
+        """The languages of the translations; `target` names the files of their texts."""
+        return self.tags.target_languages(self.target)
+
+    def source_prefix(self, target: str) -> list[int]:
+        """The token ids that precede each source to translate into a language, if any."""
+        return self.tags.prefix(target)
+
+    def sentence_start(self, source: Sequence[int]) -> int:
+        """How many token ids of a source precede its sentence."""
+        return self.tags.sentence_start(source)
+
+    def search_lengths(self, sources: Sentences) -> Lengths:
+        """The lengths of sources for a search, EOS included; 1 for an empty sentence."""
+        ids = (sources[row].tolist() for row in range(len(sources)))
+        return self.tags.search_lengths(ids, sources.lengths)
+
+    def source_words(self, line: str) -> list[str]:
+        """The words of a line of the tokenized sources, without what precedes its sentence."""
+        return self.tags.words(line)
+
+    def check_sentence(self, sentence: str, words: Iterable[str]) -> None:
+        """Raise UserError if a sentence to translate contains a word that is kept for sources."""
+        self.tags.check_sentence(sentence, words)
 
     def verify(self, set_name: str | None = None) -> None:
         """Compare the bytes of all files, or of one set, with the hashes in the header.

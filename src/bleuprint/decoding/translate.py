@@ -2,7 +2,6 @@
 
 from pathlib import Path
 
-import numpy as np
 import torch
 
 from bleuprint.config.system import Decode
@@ -119,7 +118,7 @@ def _detokenized(
         raise UserError(f"{source_file}: has {line_count} lines, not {len(source)}; {RERUN}")
     lines = []
     for row, line in enumerate(read_lines(source_file)):
-        words = line.split(" ")[bool(corpus.tags) :]
+        words = corpus.source_words(line)
         ids = source[row]
         output_words = aligner.output_words(ids.tolist(), words, outputs[row])
         lines.append(corpus.detokenizer(ids)(output_words))
@@ -175,10 +174,5 @@ def search(
             f"{corpus.folder}: line {int(source.lengths.argmax()) + 1} of {name}.{corpus.source} "
             f"has {longest} tokens, EOS included: raise model.max_positions ({most})"
         )
-    lengths = source.lengths
-    if corpus.tags:  # an empty sentence, which engines do not search, has that of its direction
-        encode = corpus.segmentation(corpus.source).encode
-        tags = [encode([each]).tolist() for each in corpus.tags]
-        empty = [list(source[row]) in tags for row in range(len(lengths))]
-        lengths = np.where(empty, 1, lengths)
+    lengths = corpus.search_lengths(source)
     return [best[0] for best in engine.search(source, lengths, progress=progress)]

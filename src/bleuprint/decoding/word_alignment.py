@@ -41,7 +41,7 @@ class WordAlignment:
 class WordAligner:
     """Finds the source words of outputs of a decoder; of an ensemble by its last model's weights.
 
-    The tag of a corpus of several directions is no word of its sentences, and never found.
+    What precedes the sentence in a source is never found.
     """
 
     def __init__(self, decoder: Decoder, corpus: BinaryCorpus, decode: Decode) -> None:
@@ -50,10 +50,11 @@ class WordAligner:
     def attended(self, source: Sequence[int], tokens: Sequence[int]) -> list[int]:
         """The place of the largest weight among the source's tokens, for each of `tokens`.
 
-        `source`: ids with tag and EOS, which are not counted; `tokens`: ids without EOS.
+        `source`: ids of the whole source, with EOS; places count from the sentence's first token.
+        `tokens`: ids without EOS.
         """
         weights = attention_maps(self._model, self._corpus, source, tokens)["cross"].means[-1]
-        of_words = weights[: len(tokens), self._tag(source) : len(source) - 1]
+        of_words = weights[: len(tokens), self._corpus.sentence_start(source) : len(source) - 1]
         places: list[int] = of_words.argmax(axis=1).tolist()
         return places
 
@@ -65,7 +66,7 @@ class WordAligner:
         """
         found = self._corpus.segmentation(self._corpus.target).decode(tokens)
         replace = self._decode.replace_unk and UNK in tokens
-        if not replace or len(source) == self._tag(source) + 1:
+        if not replace or len(source) == self._corpus.sentence_start(source) + 1:
             return found
         pairs = zip(tokens, self.attended(source, tokens), strict=True)
         shown = [pair for pair in pairs if pair[0] not in (PAD, BOS, EOS)]  # as `decode` has it
@@ -77,16 +78,18 @@ class WordAligner:
     ) -> WordAlignment:
         """The alignment of a sentence of `words` and its translation.
 
-        `pieces`: its tokens (ids with tag and EOS) and those of their translations (ids without),
-        which follow each other. Words are linked if any of their tokens are (Garg et al. 2019,
+        `pieces`: the token ids of its sources, with EOS, and of their translations, without, which
+        follow each other. Words are linked if any of their tokens are (Garg et al. 2019,
         section 5.2).
         """
         corpus = self._corpus
-        ids = [token for source, _ in pieces for token in source[self._tag(source) : -1]]
+        ids = list[int]()
+        for source, _ in pieces:
+            ids += source[corpus.sentence_start(source) : -1]
         places = iter(source_places(corpus.segmentation(corpus.source), words, ids))
         target, links = list[str](), set[tuple[int, int]]()
         for source, tokens in pieces:
-            own = list(islice(places, len(source) - 1 - self._tag(source)))
+            own = list(islice(places, len(source) - 1 - corpus.sentence_start(source)))
             found, of_tokens = output_places(corpus.segmentation(corpus.target), tokens)
             if found and own:
                 pairs = zip(self.attended(source, tokens), of_tokens, strict=True)
@@ -95,13 +98,6 @@ class WordAligner:
             replace = self._decode.replace_unk
             target += self.output_words(source, of_piece, tokens) if replace else found
         return WordAlignment(words, target, sorted(links))
-
-    def _tag(self, source: Sequence[int]) -> int:
-        """How many tokens of a source are its tag."""
-        if not self._corpus.tags:
-            return 0
-        ends = self._corpus.segmentation(self._corpus.source).ends_word(np.array(source))
-        return int(ends.argmax()) + 1
 
 
 def source_places(segmentation: Segmentation, words: Iterable[str], ids: list[int]) -> list[int]:

@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from bleuprint.config.citation import entries
+from bleuprint.config.corpus import Corpus
 from bleuprint.config.experiment import Settings
 from bleuprint.report.published import literature
 from bleuprint.runtime.errors import UserError
@@ -69,20 +70,30 @@ def _methods(settings: Settings) -> Iterator[tuple[str, str, str]]:
 def _used(settings: Settings) -> set[str]:
     """The methods of an experiment, by the values of its settings."""
     used = {"compared"} if len(settings.systems) > 1 else set[str]()
-    for name, corpus in settings.pairs().items():
-        units, tokenize = corpus.vocabulary, corpus.tokenize.name
-        used |= {tokenize, "bpe" if units.bpe else "", "directions" if "/" in name else ""}
-        if tokenize == "segmenter" and (packages := segmenter_packages([*corpus.languages])):
-            used |= {"moses", *packages}
-        if units.sentencepiece:
-            used |= {"sentencepiece", units.sentencepiece.model_type.replace("bpe", "")}
+    for name, corpus in settings.corpora.items():
+        used |= _used_to_prepare(corpus)
         for part, text in corpus.files.synthetic_texts().items():
             used |= {f"made {text.synthetic_side}", "tag" if text.tag else ""}
             used |= {"drawn" if settings.synthetic_text(part).how else ""}
-        for system in settings.systems_on(name.partition("/")[0]).values():
+        for system in settings.systems_on(name).values():
             model, train = system.model, system.train
             used |= {model.positional_encoding, model.normalization, model.activation}
             used |= {train.optimizer.name}
             used |= {"smoothing" if train.label_smoothing else ""}
             used |= {"dropout" if train.bpe_dropout else ""}
+    return used
+
+
+def _used_to_prepare(corpus: Corpus) -> set[str]:
+    """The methods that prepare a corpus: its settings that are given, and some of their values."""
+    used = {setting for setting, value in vars(corpus).items() if value is not None}
+    if corpus.vocabulary.bpe:
+        used.add("bpe")
+    if corpus.vocabulary.sentencepiece:
+        used |= {"sentencepiece", corpus.vocabulary.sentencepiece.model_type.replace("bpe", "")}
+    for pair in corpus.pairs("").values():
+        used.add(pair.tokenize.name)
+        if pair.tokenize.name == "segmenter":
+            packages = segmenter_packages([*pair.languages])
+            used |= {"moses", *packages} if packages else set()
     return used

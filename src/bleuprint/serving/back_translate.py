@@ -27,7 +27,7 @@ def back_translate(settings: Settings, name: str) -> None:
     decode = settings.system_on(made.system, made.corpus).decode
     seed = f"{settings.seeds[0]} {name}"
     sampler = Sampler(seed, made.sampling.top_k) if made.sampling else None
-    translator = load_translator(settings, cell, decode, sampler=sampler)
+    translator = load_translator(cell, decode, sampler=sampler)
     given = TextFolder(paths.given(made.part_of) / name, corpus.source, corpus.target)
     text, tokenizer = corpus.files.train[name], translator.corpus.tokenizer(corpus.source)
 

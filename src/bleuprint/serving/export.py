@@ -37,7 +37,7 @@ def export(settings: Settings, cell: Run, output: Path, precision: Precision) ->
     if system.decode.replace_unk:
         raise UserError("decode.replace_unk: an exported folder knows no attention")
     corpus = BinaryCorpus(folder(cell.corpus, "binary"))
-    if corpus.tags:
+    if cell.corpus not in settings.pairs():
         raise UserError(f"{cell.corpus} has several directions: not yet exported")
     model = load_model(cell.models / "averaged", corpus)
     languages = corpus.source, corpus.target

@@ -33,7 +33,7 @@ class KnownWords:
     """
 
     def __init__(self, corpus: BinaryCorpus, language: str = "") -> None:
-        """`language`: that of the text, of a corpus with several directions."""
+        """`language`: that of the text; by default the source language of the corpus."""
         self._corpus, self._language = corpus, language or corpus.source
         self._segmentation = corpus.segmentation(corpus.source)
         self._unknown = BoundedCache(self._unknown_of)
@@ -72,8 +72,8 @@ class KnownWords:
     def _all(self) -> set[str]:
         tokens, pairs = set[str](), self._corpus.sets["train"].pairs
         for line in track(read_lines(self._text), "read the training text", pairs, "lines"):
-            tokens.update(line.split(" "))
-        return {*words(tokens - self._corpus.tags.keys())}
+            tokens.update(self._corpus.source_words(line))
+        return {*words(tokens)}
 
     def _unknown_of(self, token: str) -> list[str]:
         found, encode = words([token]), self._segmentation.encode

@@ -28,7 +28,6 @@ from starlette.requests import ClientDisconnect, Request
 from starlette.responses import HTMLResponse, JSONResponse, Response
 from starlette.routing import Route
 
-from bleuprint.config.experiment import Settings
 from bleuprint.config.paths import Run
 from bleuprint.config.system import Decode
 from bleuprint.runtime.errors import UserError
@@ -51,20 +50,24 @@ _HEADERS = {
 }
 
 
-def serve(
-    settings: Settings, cell: Run, decode: Decode, port: int, direction: str | None = None
-) -> None:
+def serve(cell: Run, decode: Decode, port: int, languages: tuple[str, str]) -> None:
     """Serve a trained run until SIGINT or SIGTERM ends the process, with status 0.
 
-    Port 0 is any free one; prints the address once it answers. Raises UserError if the port is
-    taken or not permitted.
+    Args:
+        cell: The training whose model translates.
+        decode: How it searches.
+        port: Where it listens; 0 is any free port. The address is printed once it answers.
+        languages: The source and the target language.
+
+    Raises:
+        UserError: The port is taken or not permitted.
     """
     try:
         listening = socket.create_server((_HOST, port))
     except OSError as error:
         why = os.strerror(error.errno or 0)
         raise UserError(f"--port {port}: {why}; choose another, or 0 for a free one") from None
-    translator = load_translator(settings, cell, decode, direction=direction)
+    translator = load_translator(cell, decode, languages)
     page, policy = _page(translator, cell)
     config = uvicorn.Config(
         application(translator, page),
@@ -102,7 +105,7 @@ def application(translator: Translator, page: str) -> Starlette:
         loop = asyncio.get_running_loop()
         try:
             return JSONResponse(await loop.run_in_executor(thread, answer, translator, parsed))
-        except UserError as error:  # of several directions: a tag as a word
+        except UserError as error:  # a sentence that the model cannot read
             raise HTTPException(422, str(error)) from None
 
     app = Starlette(
@@ -204,10 +207,12 @@ def _page(translator: Translator, cell: Run) -> tuple[str, str]:
 
 
 def _example(translator: Translator) -> str:
-    """A sentence of validation of known words; empty if there is none, or several directions."""
+    """A sentence of validation of known words; empty if there is none in these languages."""
     corpus, language = translator.corpus, translator.corpus.source
+    if (corpus.source, corpus.target) != (translator.source, translator.target):
+        return ""
     valid = corpus.side("valid", language)
-    for number in range(0 if corpus.tags else min(_EXAMPLES, len(valid))):
+    for number in range(min(_EXAMPLES, len(valid))):
         tokens = corpus.segmentation(language).decode(valid[number])
         if _SHORTEST <= len(tokens) <= _LONGEST and not translator.known.unknown(tokens):
             return corpus.tokenizer(language).detokenize(tokens)

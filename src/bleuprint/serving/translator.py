@@ -12,8 +12,6 @@ from typing import Annotated
 import numpy as np
 import torch
 
-from bleuprint.config.directions import tag
-from bleuprint.config.experiment import Settings
 from bleuprint.config.paths import Run, folder
 from bleuprint.config.system import Decode
 from bleuprint.dataset.binarized import CORPUS, BinaryCorpus
@@ -104,32 +102,34 @@ class _Cleaned:
 
 
 def load_translator(
-    settings: Settings,
     cell: Run,
     decode: Decode,
+    languages: tuple[str, str] | None = None,
     sampler: Sampler | None = None,
-    direction: str | None = None,
 ) -> "Translator":
-    """The translator of a trained run.
+    """Load the translator of a trained run.
 
-    `direction`: of a corpus of several. Raises UserError if it has not this one, or needs one.
+    Args:
+        cell: The training whose model translates.
+        decode: How it searches.
+        languages: The source and the target language; by default those of the corpus.
+        sampler: Draws translations, instead of beam search.
     """
-    pair = settings.corpus(cell.corpus).pair(cell.corpus, direction)
     corpus = BinaryCorpus(folder(cell.corpus, "binary"))
     device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
     model = load_decoder(cell.models / "averaged", corpus).to(device)
     # not those of params.yaml, which may have been edited since
     edits = build(_Cleaned, {"clean": corpus.clean}, corpus.folder / CORPUS).clean
-    return Translator(model, corpus, edits, decode, sampler, pair.languages)
+    return Translator(model, corpus, edits, decode, sampler, languages)
 
 
 class Translator:
     """Translates each line as one sentence, exactly as the pipeline translates test sets.
 
-    Cleaning, tokenizer, subwords, tag and search are those of the test sets.
+    Cleaning, tokenizer, subwords and search are those of the test sets.
 
-    `sampler`: draws translations, instead of beam search. `languages`: of the text, in a corpus of
-    several directions, whose tag the translator adds.
+    `sampler`: draws translations, instead of beam search. `languages`: of the text and of its
+    translation; by default those of the corpus.
     """
 
     def __init__(
@@ -144,7 +144,7 @@ class Translator:
         self.model, self.corpus, self.decode, self._edits = model, corpus, decode, edits
         self.source, self.target = languages or (corpus.source, corpus.target)
         self._aligner = WordAligner(model, corpus, decode)
-        self._tag = self._encode([tag(self.target)]) if corpus.tags else []
+        self._prefix = corpus.source_prefix(self.target)
         self._engine = create_engine(model, decode, sampler)
         self._most = self._engine.max_source_length
         self.known = KnownWords(corpus, self.source)
@@ -155,9 +155,13 @@ class Translator:
         A sentence beyond the model's maximum length is split into pieces, whose translations are
         joined. An empty one has an empty translation.
         """
-        words = [self._words(sentence) for sentence in sentences]
-        ids = [self._encode(each) for each in words]
-        sources = [self._pieces(each) for each in ids]
+        words = []
+        ids = []
+        sources = []
+        for sentence in sentences:
+            words.append(self._words(sentence))
+            ids.append(self._encode(words[-1]))
+            sources.append(self._pieces(ids[-1]))
         flat = list(chain.from_iterable(sources))
         lengths = np.array(list(map(len, flat)), dtype=np.int64)
         # outputs that differ in tokens, but not as text, are merged below
@@ -166,8 +170,11 @@ class Translator:
         translations = []
         for text, whole, parts in zip(words, ids, sources, strict=True):
             outputs = list(islice(hypotheses, len(parts)))
-            firsts = [Piece(a, b[0].tokens) for a, b in zip(parts, outputs, strict=True) if whole]
-            beyond = max(0, len(self._tag) + len(whole) + 1 - self._most)
+            firsts = []
+            if whole:
+                for part, output in zip(parts, outputs, strict=True):
+                    firsts.append(Piece(part, output[0].tokens))
+            beyond = max(0, len(self._prefix) + len(whole) + 1 - self._most)
             joined = self._join(parts, text, outputs)[:best]
             is_cut = any(of_piece[0].is_cut for of_piece in outputs)
             translations.append(Translated(joined, beyond, firsts, text, is_cut))
@@ -206,7 +213,7 @@ class Translator:
         )
 
     def _words(self, sentence: str) -> list[str]:
-        """Clean and tokenize a sentence as the pipeline does; raises UserError at a tag in it."""
+        """Clean and tokenize a sentence; raises UserError at one that the model cannot read."""
         text = sentence
         # Without edits, the pipeline does not normalize white space either, which spaCy may count.
         if self._edits:
@@ -215,9 +222,7 @@ class Translator:
         if not line:
             return []
         words = line.split(" ")
-        for word in words:
-            if word in self.corpus.tags:
-                raise UserError(f"{sentence[:60]!r}: has {word!r}, a tag, as a word")
+        self.corpus.check_sentence(sentence, words)
         return words
 
     def _encode(self, words: list[str]) -> list[int]:
@@ -226,19 +231,19 @@ class Translator:
         return ids[:-1]
 
     def _pieces(self, ids: list[int]) -> list[list[int]]:
-        """Pieces within the model's length, each with tag and EOS; split between words if any.
+        """Pieces within the model's length, each with prefix and EOS; split between words if any.
 
         Of an empty sentence EOS alone, which engines do not search.
         """
         if not ids:
             return [[EOS]]
         ends_word = self.corpus.segmentation(self.corpus.source).ends_word(np.array([*ids, EOS]))
-        room, pieces = self._most - 1 - len(self._tag), list[list[int]]()
+        room, pieces = self._most - 1 - len(self._prefix), list[list[int]]()
         while len(ids) > room:
             end = next((end for end in range(room, 0, -1) if ends_word[end - 1]), room)
-            pieces.append([*self._tag, *ids[:end], EOS])
+            pieces.append([*self._prefix, *ids[:end], EOS])
             ids, ends_word = ids[end:], ends_word[end:]
-        return [*pieces, [*self._tag, *ids, EOS]]
+        return [*pieces, [*self._prefix, *ids, EOS]]
 
     def _join(
         self, sources: list[list[int]], words: list[str], parts: list[list[Hypothesis]]
@@ -246,7 +251,7 @@ class Translator:
         """Return the translations of a sentence.
 
         Args:
-            sources: The tokens of each piece of the sentence, with tag and EOS.
+            sources: The tokens of each piece of the sentence, with prefix and EOS.
             words: The words of the sentence.
             parts: The hypotheses of each piece, the best first.
         """
@@ -258,8 +263,8 @@ class Translator:
         first_word = 0
         for source, hypotheses in zip(sources, parts, strict=True):
             best = hypotheses[0]
-            # Words are only read with replace_unk, where each token is one: but for tag and EOS.
-            words_of_piece = len(source) - len(self._tag) - 1
+            # Words are only read with replace_unk, where each token is one: but for prefix and EOS.
+            words_of_piece = len(source) - len(self._prefix) - 1
             end = first_word + words_of_piece
             texts.append(self._text(source, words[first_word:end], best.tokens))
             first_word = end

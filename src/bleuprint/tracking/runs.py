@@ -103,14 +103,12 @@ def _params(settings: Settings, cell: Run, parameters: int) -> dict[str, str]:
             made = settings.synthetic_text(name)
             how = made.how or "beam search"
             taken[name]["made_by"] = {"system": made.system, "corpus": made.corpus, "how": how}
-    directions = {
-        name: "zero-shot" if each.zero_shot else "trained"
-        for name, each in (corpus.directions or {}).items()
-    }
     system = vars(settings.system_on(cell.system, cell.corpus))
     params = dotted({**cell._asdict(), "parameters": parameters, **system})
-    files = {"files": {"train": taken}, "directions": directions or None}
-    of_corpus = dotted({**corpus.deciding(), **files})
+    corpus_settings = corpus.deciding()
+    corpus_settings["files"] = {"train": taken}
+    corpus_settings |= corpus.facts_of_pairs()
+    of_corpus = dotted(corpus_settings)
     return params | {f"corpus.{key}": value for key, value in of_corpus.items()}
 
 

@@ -33,7 +33,7 @@ class Validator:
         self._corpus = corpus
         references = list(read_lines(texts / f"valid.{corpus.target}"))
         # of several target languages, the first that has a tokenizer of its own
-        language = min([*corpus.tags.values()] or [corpus.target], key=is_scored_by_13a)
+        language = min(corpus.target_languages, key=is_scored_by_13a)
         self._bleu = bleu_metric(references, language)
         source, target = (
             corpus.side("valid", language).lengths for language in (corpus.source, corpus.target)

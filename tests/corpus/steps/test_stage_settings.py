@@ -73,7 +73,7 @@ def test_settings_are_those_of_the_corpus(settings, tmp_path, name):
     assert (binarizing.tokenize, binarizing.edits) == (corpus.tokenize, corpus.clean)
     assert binarizing.vocabulary == corpus.vocabulary
     assert binarizing.segmentation == tmp_path / "data" / "bpe" / name / "own"
-    assert binarizing.tags is None
+    assert binarizing.pairs_header is None
 
 
 def test_two_corpora_have_different_settings(settings, tmp_path):
@@ -84,4 +84,4 @@ def test_two_corpora_have_different_settings(settings, tmp_path):
 
 def test_several_directions_are_binarized_with_their_tags(settings, tmp_path):
     binarizing = Binarizing.of("many", settings.corpus("many"), tmp_path)
-    assert binarizing.tags == {"<2de>": "de", "<2en>": "en"}
+    assert binarizing.pairs_header == {"tags": {"<2de>": "de", "<2en>": "en"}}

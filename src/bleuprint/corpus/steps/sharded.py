@@ -7,13 +7,14 @@ text is one shard.
 
 import shutil
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import ClassVar, Self
 
 from bleuprint.config import paths
 from bleuprint.config.corpus import Corpus
+from bleuprint.corpus.steps.directions import join_pairs, texts_of_all_pairs
 from bleuprint.corpus.steps.filter_stats import FilterStats, read_filter_stats
 from bleuprint.corpus.steps.shard import Shard
 from bleuprint.runtime import fingerprint
@@ -70,6 +71,11 @@ class Step(ABC):
         names = self.rules, self.edit_names
         return FilterStats(self.stage, self.corpus, self.settings_sha256, *names)
 
+    @property
+    def texts_of_all_pairs(self) -> list[TextFolder]:
+        """What the stage reads of all language pairs of the corpus, `before` among them."""
+        return texts_of_all_pairs(self.corpus, self.before)
+
     def shard_blocks(self, shard: Shard) -> tuple[Iterator[Block], int]:
         """The blocks of a shard of train, and its number of pairs."""
         total = self.before.count("train")
@@ -80,19 +86,18 @@ class Step(ABC):
 def run_step(step: Step, shards: Path, work: Shard | int | None, workers: int) -> None:
     """Process one shard, gather a number of shards, or do both for the whole text (None).
 
-    Shards are kept in folders below `shards`, those of one of several directions in its own.
+    Shards are kept in folders below `shards`, those of each language pair in a folder of its own.
     """
-    direction = step.corpus.partition("/")[2]
     # Of a text that is processed whole, nothing can change between its shard and the gathering.
     made_of = "" if work is None else _made_of(step)
     if not isinstance(work, int):
-        folder = shards / str(work or Shard()) / direction
+        folder = paths.of_pair(shards / str(work or Shard()), step.corpus)
         with whole_folder(folder) as part:
             step.process_shard(work or Shard(), part, workers)
             (part / _MADE_OF).write_text(made_of)
     if isinstance(work, Shard):
         return
-    parts = [shards / str(shard) / direction for shard in Shard.all(work or 1)]
+    parts = [paths.of_pair(shards / str(shard), step.corpus) for shard in Shard.all(work or 1)]
     try:
         for part in parts:
             if not part.is_dir():
@@ -118,6 +123,45 @@ def run_and_print(step: Step, shards: Path, work: Shard | int | None, workers: i
         print(
             f"{step.stage} {step.corpus}: {read_filter_stats(step.filter_stats)['train'].summary}"
         )
+
+
+def run_on_pairs(name: str, corpus: Corpus, stage: str, run: Callable[[str, Corpus], None]) -> None:
+    """Run a stage on each language pair of a corpus, and join what it wrote.
+
+    Args:
+        name: The name of the corpus.
+        corpus: The corpus.
+        stage: The name of the stage.
+        run: Runs the stage on the pair with this name.
+    """
+    for pair_name, pair in corpus.pairs(name).items():
+        run(pair_name, pair)
+    join_pairs(name, corpus, stage)
+
+
+def run_step_on_pairs(
+    kind: type[Step],
+    name: str,
+    corpus: Corpus,
+    work: Shard | int | None,
+    workers: int,
+    run: Callable[[Step, Path, Shard | int | None, int], None] = run_and_print,
+) -> None:
+    """Run a step on each language pair of a corpus.
+
+    Args:
+        kind: The stage.
+        name: The name of the corpus.
+        corpus: The corpus.
+        work: One shard to process, a number of shards to gather, or None for both at once.
+        workers: The number of processes.
+        run: Runs the step on one pair.
+    """
+    shards = paths.shards(name, kind.stage)
+    for pair_name, pair in corpus.pairs(name).items():
+        run(kind.of(pair_name, pair), shards, work, workers)
+    if not isinstance(work, Shard):
+        join_pairs(name, corpus, kind.stage)
 
 
 def step_files(

@@ -4,7 +4,8 @@ Directions are prepared one by one, in folders CORPUS/DIRECTION. Then their sets
 folder of the corpus: train, valid, and test.DIRECTION-NAME, in files of the languages src and tgt.
 """
 
-from collections.abc import Callable, Iterator, Mapping
+import shutil
+from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, suppress
 from io import BytesIO
 from pathlib import Path
@@ -13,11 +14,8 @@ import numpy as np
 
 from bleuprint.config import paths
 from bleuprint.config.corpus import Corpus
-from bleuprint.config.directions import SOURCE, TARGET, tag
+from bleuprint.config.directions import SOURCE, TARGET, PairName, tag, target_languages_by_tag
 from bleuprint.corpus.steps.filter_stats import COPIES, FilterStats, FilterStatsRecord, SetCounts
-from bleuprint.corpus.steps.filtering import join_files
-from bleuprint.corpus.steps.shard import Shard
-from bleuprint.corpus.steps.sharded import Step, run_and_print
 from bleuprint.runtime import fingerprint
 from bleuprint.runtime.errors import UserError
 from bleuprint.runtime.files import whole_folder
@@ -25,19 +23,41 @@ from bleuprint.runtime.schema import read_record
 from bleuprint.text.parallel import Block, PairWriter, TextFolder
 
 
-def run_directions(
-    kind: type[Step],
-    name: str,
-    corpus: Corpus,
-    work: Shard | int | None,
-    workers: int,
-    run: Callable[[Step, Path, Shard | int | None, int], None] = run_and_print,
-) -> None:
-    """Run a stage on a corpus; on one of several directions on each, and join the statistics."""
-    for part, pair in corpus.pairs(name).items():
-        run(kind.of(part, pair), paths.shards(name, kind.stage), work, workers)
-    if corpus.directions and not isinstance(work, Shard):
-        join_filter_stats(name, corpus, kind.stage)
+def join_pairs(name: str, corpus: Corpus, stage: str) -> None:
+    """Join what a stage wrote for each direction of a corpus; one without has nothing to join.
+
+    Args:
+        name: The name of the corpus.
+        corpus: The corpus.
+        stage: The name of the stage. The texts that split and tokenize write are joined, too.
+
+    Raises:
+        UserError: A tokenized source contains a tag as a word.
+    """
+    if corpus.directions is None:
+        return
+    copies = 0
+    if stage == "split":
+        copies = join_split(name, corpus)
+    join_filter_stats(name, corpus, stage, copies)
+    if stage == "tokenize":
+        join_tokens(name, corpus)
+
+
+def texts_of_all_pairs(name: str, text: TextFolder) -> list[TextFolder]:
+    """Return the texts of all directions of a corpus, each with the languages of its own.
+
+    Args:
+        name: The name of a language pair.
+        text: Its text, which stands beside those of the other directions.
+    """
+    if not PairName.parse(name).direction:
+        return [text]
+    texts = []
+    for path in sorted(text.path.parent.iterdir()):
+        if path.is_dir():  # Snakemake puts a file beside them
+            texts.append(TextFolder(path, *path.name.split("-")))
+    return texts
 
 
 def sampled_pairs(pairs: Mapping[str, int], temperature: float) -> dict[str, int]:
@@ -64,7 +84,7 @@ def join_split(name: str, corpus: Corpus) -> int:
             after.path.mkdir()
             for held_out in before.held_out():
                 for old, new in zip(before.files(held_out), after.files(held_out), strict=True):
-                    join_files([old], new)
+                    shutil.copyfile(old, new)
             _write_sampled(before, after, wanted[direction], corpus.split.seed)
             copies += wanted[direction] - counts[direction]
         _join(corpus, texts, unfinished, tagged=False)
@@ -84,11 +104,11 @@ def join_filter_stats(name: str, corpus: Corpus, stage: str, copies: int = 0) ->
     """Join the filtering statistics of all directions; `copies` of pairs in train were added."""
     joined, settings = FilterStats(stage, name, ""), list[str]()
     for part in corpus.pairs(name):
-        path, direction = paths.filter_stats(part, stage), part.rpartition("/")[2]
-        filter_stats = read_record(FilterStatsRecord, path)
+        pair_name = PairName.parse(part)
+        filter_stats = read_record(FilterStatsRecord, paths.filter_stats(part, stage))
         settings.append(filter_stats.settings)
         for set_name, counts in filter_stats.sets.items():
-            joined.sets.setdefault(_joined_name(set_name, direction), SetCounts()).add(counts)
+            joined.sets.setdefault(pair_name.set_name(set_name), SetCounts()).add(counts)
     if copies:
         joined.sets["train"].pairs_out += copies
         joined.sets["train"].changed[COPIES] = copies
@@ -100,18 +120,13 @@ def join_filter_stats(name: str, corpus: Corpus, stage: str, copies: int = 0) ->
             paths.filter_stats(part, stage).parent.rmdir()
 
 
-def _joined_name(set_name: str, direction: str) -> str:
-    """test.NAME as test.DIRECTION-NAME, likewise train.PART; train and valid as they are."""
-    kind, dot, name = set_name.partition(".")
-    return f"{kind}.{direction}-{name}" if dot else kind
-
-
 def _texts(name: str, corpus: Corpus, stage: str) -> dict[str, TextFolder]:
     """The text of each direction after a stage."""
-    return {
-        part.rpartition("/")[2]: TextFolder(paths.folder(part, stage), *pair.languages)
-        for part, pair in corpus.pairs(name).items()
-    }
+    texts = {}
+    for pair_name, pair in corpus.pairs(name).items():
+        text = TextFolder(paths.folder(pair_name, stage), *pair.languages)
+        texts[PairName.parse(pair_name).direction] = text
+    return texts
 
 
 def _write_sampled(before: TextFolder, after: TextFolder, wanted: int, seed: int) -> None:
@@ -122,13 +137,18 @@ def _write_sampled(before: TextFolder, after: TextFolder, wanted: int, seed: int
     times[drawn[: wanted - int(times.sum())]] += 1
     with after.writer("train") as writer:
         for block in before.blocks("train"):
-            of_block = times[block.first - 1 :][: len(block)].tolist()
-            sides = (BytesIO(side).readlines() for side in (block.source, block.target))
-            source, target = (
-                b"".join(line * n for line, n in zip(lines, of_block, strict=True))
-                for lines in sides
-            )
+            times_in_block = times[block.first - 1 :][: len(block)].tolist()
+            source = _repeated(block.source, times_in_block)
+            target = _repeated(block.target, times_in_block)
             writer.write_packed(source, target)
+
+
+def _repeated(lines: bytes, times: list[int]) -> bytes:
+    """Return lines, each as often as `times` says."""
+    repeated = []
+    for line, count in zip(BytesIO(lines).readlines(), times, strict=True):
+        repeated.append(line * count)
+    return b"".join(repeated)
 
 
 def _join(corpus: Corpus, texts: Mapping[str, TextFolder], folder: Path, *, tagged: bool) -> None:
@@ -138,7 +158,7 @@ def _join(corpus: Corpus, texts: Mapping[str, TextFolder], folder: Path, *, tagg
         for direction, before in texts.items():
             names = before.names() if tagged else before.held_out()
             for set_name in names:
-                joined = _joined_name(set_name, direction)
+                joined = PairName("", direction).set_name(set_name)
                 if joined not in writers:
                     writers[joined] = opened.enter_context(after.writer(joined))
                 for block in before.blocks(set_name):
@@ -148,11 +168,17 @@ def _join(corpus: Corpus, texts: Mapping[str, TextFolder], folder: Path, *, tagg
 
 def _tagged(corpus: Corpus, block: Block) -> Iterator[bytes]:
     """The sources of a block, each after the tag of its target, the language of the file."""
-    known = [each.encode() for each in corpus.tags]
-    before = tag(block.files[1].name.rpartition(".")[2]).encode()
+    known = [each.encode() for each in target_languages_by_tag(corpus)]
+    target_tag = tag(block.files[1].name.rpartition(".")[2]).encode()
     for number, line in enumerate(BytesIO(block.source).readlines(), block.first):
-        for each in known if b"<2" in line else ():
-            if each in line.split():
-                place = f"{block.files[0]}:{number}"
-                raise UserError(f"{place}: the text has {each.decode()!r}, a tag, as a word")
-        yield before + (b" " if line != b"\n" else b"") + line
+        if b"<2" in line:
+            _refuse_tags(line, known, f"{block.files[0]}:{number}")
+        yield target_tag + line if line == b"\n" else target_tag + b" " + line
+
+
+def _refuse_tags(line: bytes, tags: list[bytes], place: str) -> None:
+    """Raise UserError if a source contains a tag as a word."""
+    words = line.split()
+    for each in tags:
+        if each in words:
+            raise UserError(f"{place}: the text has {each.decode()!r}, a tag, as a word")
