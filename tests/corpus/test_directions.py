@@ -259,8 +259,8 @@ def test_documents_are_those_of_the_direction(root, tmp_path):
     ids.write_text("a\na\nb\nb\n")
     corpus = load_resolved(root).corpus("many")
     describe_test_sets("many", corpus, tmp_path)
-    assert read_json(data / "tests/many/en-de-news.json")["documents"] == ["a", "a", "b", "b"]
-    assert read_json(data / "tests/many/de-en-news.json")["documents"] is None
+    assert read_json(data / "test_stats/many/en-de-news.json")["documents"] == ["a", "a", "b", "b"]
+    assert read_json(data / "test_stats/many/de-en-news.json")["documents"] is None
 
 
 def test_nothing_of_a_zero_shot_direction_is_learned_or_inspected(root, tmp_path):
