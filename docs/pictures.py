@@ -126,7 +126,7 @@ def graph_svg() -> str:
     Without those that pass vocabularies and weights on, from one corpus or row to another.
     """
     stages = entries(ROOT)
-    passed = {"fresh", "init_weights", "share_vocabulary"}
+    passed = {"fresh", "parents", "init_weights", "share_vocabulary"}
     stages = {name: stage for name, stage in stages.items() if name not in passed}
     place: dict[str, tuple[float, float]] = {}
     parts, y = [], 12.0

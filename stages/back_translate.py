@@ -4,7 +4,7 @@ import sys
 
 from bleuprint.model.arithmetic import check_portable, restart
 
-restart(*sys.argv[1:2])
+restart(*sys.argv[2:4])
 
 from bleuprint.config.experiment import load_resolved
 from bleuprint.pipeline import stage_args
@@ -13,11 +13,10 @@ from bleuprint.serving.back_translate import back_translate
 
 
 def main() -> None:
-    (name,) = stage_args.names(__doc__, "TEXT")
+    name, system, corpus = stage_args.names(__doc__, "TEXT", "SYSTEM", "CORPUS")
     settings = load_resolved()
-    made = settings.synthetic_text(name)
-    if settings.system_on(made.system, made.corpus).arithmetic == "portable":
-        check_portable(made.system)
+    if settings.system_on(system, corpus).arithmetic == "portable":
+        check_portable(system)
     back_translate(settings, name)
 
 

@@ -1,18 +1,20 @@
-"""Write the first input of a system's trainings, which start from random weights.
+"""Write what the trainings of a system with a seed depend on, whatever weights they start from.
 
-The folder also takes the weights of init_weights, so that DVC orders trainings after them.
+Trainings depend on the folder of this file. For a system that starts from the models of another,
+the stage init_weights writes into it, too, and DVC runs the trainings of the other first.
 """
 
-from bleuprint.config import paths
+from bleuprint.config.init_from import fresh
 from bleuprint.pipeline import stage_args
 from bleuprint.runtime.errors import run
-from bleuprint.runtime.files import whole_folder, write_json
+from bleuprint.runtime.files import write_json
 
 
 def main() -> None:
-    (name,) = stage_args.names(__doc__, "SYSTEM")
-    with whole_folder(paths.fresh(name)) as folder:
-        write_json(folder / "empty", {})
+    system, seed = stage_args.names(__doc__, "SYSTEM", "SEED")
+    path = fresh(system, int(seed))
+    path.parent.mkdir(parents=True, exist_ok=True)
+    write_json(path, {})
 
 
 if __name__ == "__main__":

@@ -1,22 +1,17 @@
-"""Collect the models that the trainings of a system start from, one for each seed."""
+"""Take the model that the trainings of a system with a seed start from."""
 
-from bleuprint.config import paths
-from bleuprint.config.experiment import load_resolved
-from bleuprint.config.paths import Run
+import shutil
+
+from bleuprint.config.init_from import init_weights, parents
 from bleuprint.pipeline import stage_args
 from bleuprint.runtime.errors import run
 from bleuprint.runtime.files import whole_folder
-from bleuprint.training.init_files import copy_model
 
 
 def main() -> None:
-    (name,) = stage_args.names(__doc__, "SYSTEM")
-    settings = load_resolved()
-    init_from = settings.system(name).train.init_from
-    assert init_from is not None and init_from.cell is not None, "a stage for init_from alone"
-    with whole_folder(paths.init_weights(name)) as weights:
-        for seed in settings.seeds:
-            copy_model(Run(*init_from.cell, seed), weights / str(seed))
+    system, seed = stage_args.names(__doc__, "SYSTEM", "SEED")
+    with whole_folder(init_weights(system, int(seed))) as folder:
+        shutil.copytree(parents(system) / seed, folder, dirs_exist_ok=True)
 
 
 if __name__ == "__main__":

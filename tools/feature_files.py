@@ -129,9 +129,10 @@ FEATURES = {
     ),
     "fine-tuning": Feature(
         modules=(
+            "config/init_from.py",
             "training/init_weights.py",
-            "training/init_files.py",
             "stages/init_weights.py",
+            "training/init_files.py",
             "training/start.py",
             "training/start_files.py",
             "stages/start.py",
@@ -142,7 +143,11 @@ FEATURES = {
             "tuned",
             "train.from",
             "start_files",
-            "paths.start",
+            "paths.(start|fresh)",
+            # the files that a training starts from, and the outputs of the stages before it
+            "job.start",
+            "data_(starts|parents)",
+            "code.fresh",
         ),
     ),
     "COMET": Feature(

@@ -2,6 +2,7 @@
 
 import pytest
 
+from bleuprint.config.references import Entry, needed_by
 from bleuprint.runtime.errors import UserError
 from bleuprint.runtime.flatten import dotted
 from params import PARAMS, read
@@ -42,6 +43,22 @@ def test_a_corpus_has_the_vocabulary_of_another(tmp_path):
     assert settings.corpus("more").vocabulary.of == "own"
     assert settings.corpus("more").vocabulary.bpe == settings.corpus("own").vocabulary.bpe
     assert settings.corpus("own").vocabulary.of is None
+
+
+def test_a_training_needs_all_that_its_parent_needs(tmp_path):
+    references = read(tmp_path, TEXT).references()
+    base = {Entry("own", "base"), Entry("own")}
+    assert needed_by(Entry("own", "base"), references) == base
+    fine = Entry("more", "fine")
+    assert needed_by(fine, references) == {fine, Entry("more"), *base}
+    outputs = {path.as_posix() for reference in references for path in reference.outputs}
+    assert outputs == {"data/bpe/more/shared", "data/starts/fine/1/weights"}
+
+
+def test_a_folder_of_another_project_is_needed(tmp_path):
+    start = "      max_updates: 10\n      init_from: {folder: a}\n"
+    references = read(tmp_path, PARAMS.replace("      max_updates: 10\n", start)).references()
+    assert Entry(folder="a") in needed_by(Entry("own", "base"), references)
 
 
 def test_a_start_is_not_inherited(tmp_path):

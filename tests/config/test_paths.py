@@ -6,7 +6,9 @@ import pytest
 
 from bleuprint.config import paths
 from bleuprint.config.experiment import load_resolved
+from bleuprint.config.init_from import fresh, init_weights, parents
 from bleuprint.config.paths import Run
+from bleuprint.config.synthetic import synthetic_folder
 from bleuprint.runtime.errors import UserError
 from params import PARAMS, read
 
@@ -29,11 +31,12 @@ def test_the_folders_of_a_training():
         (paths.given("news"), "data/raw/news/given"),
         (paths.given("news/en-de", ROOT), "elsewhere/data/raw/news/given/en-de"),
         (paths.document_ids(Path("given"), "test.x"), "given/test.x.documents"),
-        (paths.synthetic_text("news", "part", ROOT), "elsewhere/data/raw/news/synthetic.part"),
+        (synthetic_folder("news", "part", ROOT), "elsewhere/data/raw/news/synthetic-part"),
         (paths.vocabulary("news", None), "data/bpe/news/own"),
         (paths.vocabulary("news", "other", ROOT), "elsewhere/data/bpe/news/shared"),
-        (paths.fresh("tuned"), "data/starts/tuned/fresh"),
-        (paths.init_weights("tuned"), "data/starts/tuned/weights"),
+        (fresh("tuned", 3), "data/starts/tuned/3/fresh.json"),
+        (init_weights("tuned", 3), "data/starts/tuned/3/weights"),
+        (parents("tuned"), "data/parents/tuned"),
         (paths.filter_stats("news", "clean", ROOT), "elsewhere/data/filter_stats/news/clean.json"),
         (paths.shards("news", "clean", ROOT), "elsewhere/work/shards/clean/news"),
     ],

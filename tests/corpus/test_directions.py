@@ -15,6 +15,7 @@ import torch
 import systems
 from bleuprint.config.experiment import load_resolved
 from bleuprint.config.paths import Run, filter_stats, folder, shards
+from bleuprint.config.synthetic import check_synthetic_texts
 from bleuprint.corpus.clean import Cleaning
 from bleuprint.corpus.download.download import Sample
 from bleuprint.corpus.download.fetch import Source
@@ -35,6 +36,7 @@ from bleuprint.model.transformer import Transformer
 from bleuprint.rules import CHECKS
 from bleuprint.runtime.errors import UserError
 from bleuprint.runtime.files import read_json
+from bleuprint.runtime.schema import SettingError
 from bleuprint.scoring.bleu import bleu_metric
 from bleuprint.scoring.metric import Texts
 from bleuprint.scoring.score import score_run, score_texts
@@ -378,5 +380,7 @@ def test_a_source_with_a_tag_is_refused(tmp_path, monkeypatch, corpus):
 def test_texts_made_by_systems_are_refused(corpus):
     text = corpus.files.train["en-de-a"]
     train = {**corpus.files.train, "en-de-a": replace(text, source=None)}
-    with pytest.raises(ValueError, match="made by a system: not in a corpus with directions"):
-        replace(corpus, files=replace(corpus.files, train=train))
+    corpus = replace(corpus, files=replace(corpus.files, train=train))
+    with pytest.raises(SettingError, match="made by a system: not in a corpus with") as error:
+        check_synthetic_texts({"many": corpus}, {})
+    assert error.value.keys == ["corpora", "many", "files", "train", "en-de-a"]

@@ -6,6 +6,7 @@ from itertools import combinations
 
 from bleuprint.config import paths
 from bleuprint.config.corpus_files import File, Files, Text
+from bleuprint.config.synthetic import synthetic_folder
 from bleuprint.corpus.clean import Cleaning, RawText
 from bleuprint.corpus.download.download import download_corpus
 from bleuprint.corpus.download.fetch import Source
@@ -55,9 +56,7 @@ def test_clean_reads_synthetic_texts_after_the_others_in_any_shards(tmp_path):
     sides["a"] = [(f"a {i}", f"{i}\x85x") for i in range(BLOCK_PAIRS + 1)]
     for name, pairs in sides.items():
         given = name == "a"
-        path = (
-            paths.given("own", tmp_path) if given else paths.synthetic_text("own", name, tmp_path)
-        )
+        path = paths.given("own", tmp_path) if given else synthetic_folder("own", name, tmp_path)
         write_set(TextFolder(path, "de", "no"), "train", pairs)
     expected = [*sides["a"], *sides["made"], *sides["made"], *sides["other"]]
     text = RawText.of("own", corpus, tmp_path)

@@ -24,7 +24,7 @@ KINDS = ("SIGKILL", "ENOSPC", "EIO", "EMFILE")
 STAGES = (
     *("resolve", "download@own", "clean@own", "dedup@own", "filter@own", "split@own"),
     *("tokenize@own", "learn_vocabulary@own", "binarize@own", "corpus_stats@own"),
-    *("test_stats@own", "fresh@tiny", "train@tiny-own-1", "average@tiny-own-1"),
+    *("test_stats@own", "fresh@tiny-1", "train@tiny-own-1", "average@tiny-own-1"),
     *("translate@tiny-own-1", "score@tiny-own-1", "report"),
 )
 

@@ -80,7 +80,7 @@ def test_the_second_clone_shows_translates_and_runs_a_new_row_alone(first, clone
 
     clone.write("params.yaml", clone.read("params.yaml") + micro.THIRD_SYSTEM)
     row = [f"{stage}@deep-own-1" for stage in ("train", "average", "translate", "score")]
-    assert sorted(clone.repro()) == sorted([*row, "fresh@deep", "resolve", "report"])
+    assert sorted(clone.repro()) == sorted([*row, "fresh@deep-1", "resolve", "report"])
     assert clone.rows() == ["tiny", "wide", "deep"]
     clone.run("dvc", "push")
     clone.commit()

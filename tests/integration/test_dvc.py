@@ -114,7 +114,7 @@ def test_a_system_is_a_row_while_it_is_in_params(reproduced):
     reproduced.write("params.yaml", params + micro.THIRD_SYSTEM)
     assert (
         set(reproduced.repro())
-        == {"fresh@deep"} | {f"{stage}@deep-own-1" for stage in CELL} | ALWAYS
+        == {"fresh@deep-1"} | {f"{stage}@deep-own-1" for stage in CELL} | ALWAYS
     )
     assert reproduced.rows() == ["tiny", "wide", "deep"]
 
@@ -138,7 +138,7 @@ def test_an_external_system_is_a_row_with_the_scores_of_its_file(reproduced):
     shutil.copy(reproduced.root / "results/wide/own/1/hypotheses/test.held-out.de", file)
     entry = micro.EXTERNAL.replace(64 * "a", sha256_of(file))
     reproduced.write("params.yaml", reproduced.read("params.yaml") + entry)
-    stages = {"fresh@online-a", *(f"{stage}@online-a-own-1" for stage in CELL)}
+    stages = {"fresh@online-a-1", *(f"{stage}@online-a-own-1" for stage in CELL)}
     assert set(reproduced.repro()) == stages | ALWAYS
     assert reproduced.repro() == []
     records = json.loads(reproduced.read("reports/results.json"))

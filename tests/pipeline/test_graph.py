@@ -34,7 +34,7 @@ def test_every_stage_but_the_report_names_its_code(stages):
         scripts.add(script)
         if script not in ("resolve", "report"):  # which depend on all of it
             assert f"code.{script}" in stage.parameters, stage.name
-    of_others = {"share_vocabulary", "init_weights"}  # test_init_from_graph.py
+    of_others = {"share_vocabulary", "parents", "init_weights"}  # test_init_from_graph.py
     assert scripts | of_others == {path.stem for path in (micro.ROOT / "stages").glob("*.py")}
 
 
@@ -133,7 +133,7 @@ def test_a_synthetic_text_depends_on_its_training_and_only_its_corpus_on_it(stag
 
 def test_snakemake_is_told_which_outputs_are_folders(project, stages):
     rules = {rule.name: rule for rule in rules_of(stages.values(), root=project.root)}
-    assert rules["back_translate"].folders == ["data/raw/{part_of}/synthetic.{key}"]
+    assert rules["back_translate"].folders == ["data/raw/{part_of}/synthetic-{key}"]
     assert rules["train"].folders == ["models/{system}/{corpus}/{seed}/checkpoints"]
     files = [path for rule in rules.values() for path in (*rule.files, *rule.kept)]
     assert {path.rpartition(".")[2] for path in files} == {"json", "csv", "md", "tex"}

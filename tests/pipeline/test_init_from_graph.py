@@ -42,7 +42,9 @@ def before(project):
 
 
 def test_dvc_orders_a_start_before_what_starts_there(before):
-    assert {"average@tiny-own-1", "init_weights@fine"} <= before["train@fine-other-1"]
+    assert {"average@tiny-own-1", "parents@fine", "init_weights@fine-1"} <= before[
+        "train@fine-other-1"
+    ]
     assert "train@fine-other-1" in before["train@again-other-1"]
 
 
@@ -50,7 +52,7 @@ def test_what_starts_from_random_weights_waits_for_no_other_training(before):
     for name in ("train@tiny-own-1", "train@tiny-other-1", "train@wide-other-1"):
         kinds = {stage.partition("@")[0] for stage in before[name]}
         assert "fresh" in kinds
-        assert not kinds & {"train", "init_weights"}
+        assert not kinds & {"train", "parents", "init_weights"}
 
 
 def test_a_system_with_a_start_runs_the_stages_of_others(before):
@@ -71,19 +73,21 @@ def test_snakemake_has_the_same_stages(project, before, stages):
         for rule in rules_of(stages.values(), root=project.root)
         for name, paths in rule.dependencies.items()
     }
-    for name in ("binarize@other", "init_weights@again", "train@again-other-1"):
+    for name in ("binarize@other", "parents@again", "init_weights@again-1", "train@again-other-1"):
         assert of_snakemake[name] <= before[name]
-    assert {"fresh@again", "init_weights@again"} <= of_snakemake["train@again-other-1"]
+    assert {"fresh@again-1", "init_weights@again-1"} <= of_snakemake["train@again-other-1"]
+    assert of_snakemake["init_weights@again-1"] == {"parents@again"}
     assert "share_vocabulary@other" in of_snakemake["binarize@other"]
-    for name in ("share_vocabulary@other", "init_weights@fine", "fresh@fine"):
+    for name in ("share_vocabulary@other", "parents@fine", "init_weights@fine-1", "fresh@fine-1"):
         assert f"code.{name.partition('@')[0]}" in stages[name].parameters
     folders = {rule.name: rule.folders for rule in rules_of(stages.values(), root=project.root)}
-    assert folders["init_weights"] == ["data/starts/{key}/weights"]
-    assert folders["fresh"] == ["data/starts/{key}/fresh"]
+    assert folders["init_weights"] == ["data/starts/{system}/{seed}/weights"]
+    assert folders["parents"] == ["data/parents/{key}"]
+    assert stages["fresh@fine-1"].outputs == ("data/starts/fine/1/fresh.json",)
     assert folders["share_vocabulary"] == ["data/bpe/{key}/shared"]
     fine = stages["train@fine-other-1"]
     scratch = stages["train@tiny-other-1"]
-    assert fine.dependencies[0] == "data/starts/fine"
+    assert fine.dependencies[0] == "data/starts/fine/1"
     assert fine.dependencies[1:] == scratch.dependencies[1:]
     assert fine.command == scratch.command.replace("tiny", "fine")
     assert (fine.gpu, fine.threads) == (scratch.gpu, scratch.threads)

@@ -114,7 +114,7 @@ def test_vocabularies_that_are_not_named_leave_the_folder_that_binarize_depends_
     assert removed[0].exists()
 
 
-@pytest.mark.parametrize("name", ["synthetic.gone", "made.gone"], ids=["now", "in 1.0"])
+@pytest.mark.parametrize("name", ["synthetic-gone", "made.gone"], ids=["now", "in 1.0"])
 def test_a_synthetic_text_that_is_not_named_leaves_the_folder_that_clean_depends_on(project, name):
     kept, removed = project / "data/raw/own/given/a", project / "data/raw/own" / name / "a"
     for path in (kept, removed):
@@ -126,7 +126,7 @@ def test_a_synthetic_text_that_is_not_named_leaves_the_folder_that_clean_depends
     assert (project / "work/removed/data/raw/own" / name / "a").exists()
 
 
-def test_seeds_that_are_not_named_leave_the_models_that_init_weights_depends_on(project):
+def test_seeds_that_are_not_named_leave_the_models_that_parents_depends_on(project):
     row = "  mine: {like: tiny}\ninit_from: {mine: {system: tiny, corpus: own}}\n"
     (project / "params.yaml").write_text(f"{micro.PARAMS}{row}")
     kept, removed = (project / f"models/tiny/own/{seed}/averaged/model" for seed in (1, 2))
@@ -152,10 +152,20 @@ def test_results_of_external_systems_are_kept(tmp_path):
 
 def test_a_start_that_is_not_named_leaves_the_folder_that_train_depends_on(project):
     """As of a system that starts from random weights now, or of an earlier version."""
-    starts = project / "data/starts/tiny"
-    for name in ("fresh/empty", "weights/1/model", "1/model"):
+    starts = project / "data/starts/tiny/1"
+    for name in ("fresh.json", "weights/model", "model"):
         (starts / name).parent.mkdir(parents=True, exist_ok=True)
         (starts / name).write_text("12345")
     set_aside(load(project / "params.yaml"), project)
-    assert [path.name for path in starts.iterdir()] == ["fresh"]
-    assert (project / "work/removed/data/starts/tiny/weights/1/model").exists()
+    assert [path.name for path in starts.iterdir()] == ["fresh.json"]
+    assert (project / "work/removed/data/starts/tiny/1/weights/model").exists()
+
+
+def test_the_weights_of_a_system_that_starts_from_another_stay(project):
+    row = "  mine: {like: tiny}\ninit_from: {mine: {system: tiny, corpus: own}}\n"
+    (project / "params.yaml").write_text(f"{micro.PARAMS}{row}")
+    weights = project / "data/starts/mine/1/weights/model"
+    weights.parent.mkdir(parents=True)
+    weights.write_text("12345")
+    set_aside(load(project / "params.yaml"), project)
+    assert weights.exists()

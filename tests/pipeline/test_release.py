@@ -12,8 +12,8 @@ from ruamel.yaml import YAML
 from safetensors.numpy import load_file
 
 from bleuprint.config.experiment import load
+from bleuprint.config.init_from import InitFrom
 from bleuprint.config.paths import Run
-from bleuprint.config.system import InitFrom
 from bleuprint.pipeline import verify
 from bleuprint.pipeline.release import release
 from bleuprint.pipeline.release_check import CARD
@@ -21,7 +21,7 @@ from bleuprint.report.same_results import Verdict
 from bleuprint.runtime.checksums import SUMS
 from bleuprint.runtime.errors import UserError
 from bleuprint.runtime.files import sha256_of
-from bleuprint.training.init_files import init_files
+from bleuprint.training.init_weights import init_files
 from shared_folders import left_unchanged
 
 WEIGHTS = "models/tiny/own/1/averaged/model.safetensors"

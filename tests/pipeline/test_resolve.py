@@ -206,13 +206,15 @@ def test_a_system_that_starts_from_one_below_it_runs_at_once(stand_in, tmp_path,
     new = {f"{kind}@fine-{corpus}-1" for kind in ("train", *LATER) for corpus in ("own", "other")}
     if engine == "dvc":
         ran_stages = set(project.repro())
-        assert ran_stages == new | {"resolve", "fresh@fine", "init_weights@fine", "report"}
+        of_start = {"fresh@fine-1", "parents@fine", "init_weights@fine-1"}
+        assert ran_stages == new | of_start | {"resolve", "report"}
     else:
         project.snakemake()
     assert project.changed() == set()
     written = project.read("models/fine/own/1/checkpoints/file")
-    assert "data/starts/fine/weights/file" in written
-    assert "models/tiny/own/1/averaged/file" in project.read("data/starts/fine/weights/file")
+    assert "data/starts/fine/1/weights/file" in written
+    assert "data/parents/fine/1/file" in project.read("data/starts/fine/1/weights/file")
+    assert "models/tiny/own/1/averaged/file" in project.read("data/parents/fine/1/file")
 
 
 def test_another_start_trains_again(stand_in, tmp_path):
@@ -223,12 +225,29 @@ def test_another_start_trains_again(stand_in, tmp_path):
     # from random weights, and then from another corpus
     project.write("params.yaml", f"{before}{FINE}")
     assert "train@fine-own-1" in project.repro()
-    assert "data/starts/fine/weights" not in project.read("models/fine/own/1/checkpoints/file")
+    assert "data/starts/fine/1/weights" not in project.read("models/fine/own/1/checkpoints/file")
     project.write("params.yaml", f"{before}{FINE}{INIT_FROM.replace('own', 'other')}")
-    assert {"init_weights@fine", "train@fine-own-1"} <= set(project.repro())
-    start = project.read("data/starts/fine/weights/file")
+    assert {"parents@fine", "init_weights@fine-1", "train@fine-own-1"} <= set(project.repro())
+    start = project.read("data/parents/fine/1/file")
     assert "models/tiny/other/1/averaged/file" in start
     assert project.changed() == set()
+
+
+def test_other_seeds_repeat_no_training_that_starts_from_another_system(stand_in, tmp_path):
+    project = stand_in.copy(tmp_path / "project")
+    first_seed = f"{project.read('params.yaml')}{FINE}{INIT_FROM}"
+    assert first_seed.count("seeds: [1]\n") == 1
+    project.write("params.yaml", first_seed)
+    assert "train@fine-own-1" in project.repro()
+    trained = []
+    for seeds in ("1, 2", "2, 1", "1"):
+        project.write("params.yaml", first_seed.replace("seeds: [1]\n", f"seeds: [{seeds}]\n"))
+        ran_stages = project.repro()
+        trained.append({name for name in ran_stages if name.startswith("train@")})
+        assert project.changed() == set()
+    assert "train@fine-own-2" in trained[0]
+    assert not any(name.endswith("-1") for name in trained[0])
+    assert trained[1:] == [set(), set()]
 
 
 def entries(lock):

@@ -43,8 +43,7 @@ def test_what_computes_with_a_model_asks_for_a_gpu(rules):
     asked = {name: slurm.resources(rule) for name, rule in rules.items()}
     gpus = {}
     for name, resources in asked.items():
-        key = "tiny" if name == "fresh" else "own"  # a stage for each system, or each corpus
-        gpus[name] = resources["gpu"]({"key": key, **TRAINING})
+        gpus[name] = resources["gpu"]({"key": "own", **TRAINING})
     assert {name for name, gpu in gpus.items() if gpu} == {"train", "translate"}
     assert asked["train"]["runtime"](TRAINING) == 24 * 60
 

@@ -48,10 +48,6 @@ def value(key):
     return found
 
 RESOLVED = json.loads(Path("reports/resolved.json").read_bytes())
-# what an entry of init_from says beside its name
-for run in RESOLVED["runs"].get(sys.argv[1] if sys.argv[1:] else "", {}).values():
-    start = run["train"] and run["train"].get("init_from", {})
-    VALUES |= {f"item.{name}": value for name, value in (start or {}).items()} | VALUES
 if ENTRY["cmd"].startswith("env PYTHONPATH=src python stages/train.py"):
     subprocess.run(os.environ.get("WHILE_TRAINING", "true"), shell=True, check=True)
 keys = [filled(key) for each in ENTRY.get("params", ()) for key in each["reports/resolved.json"]]
@@ -61,9 +57,15 @@ for path in map(Path, map(filled, ENTRY.get("deps", ()))):
     content += [[str(f), sha256(f.read_bytes()).hexdigest()] for f in files if f.is_file()]
 for out in (*ENTRY["outs"], *ENTRY.get("metrics", ()), *%r):
     path = Path(filled(out if isinstance(out, str) else next(iter(out))))
-    path = path if path.suffix else path / "file"
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(json.dumps(content))
+    written = {path if path.suffix else path / "file": content}
+    if Path(sys.argv[0]).stem == "parents":  # a folder for each seed, of the models of that seed
+        written = {}
+        for seed in RESOLVED["seeds"]:
+            of_seed = [each for each in content[2:] if f"/{seed}/" in each[0]]
+            written[path / str(seed) / "file"] = of_seed
+    for file, text in written.items():
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(json.dumps(text))
 """
 
 

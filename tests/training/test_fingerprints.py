@@ -11,7 +11,7 @@ from bleuprint.model.weights import write_description
 from bleuprint.runtime import fingerprint
 from bleuprint.runtime.files import read_json, write_json
 from bleuprint.training.fingerprints import Fingerprints, Job, work_folder
-from bleuprint.training.init_files import InitFiles
+from bleuprint.training.init_weights import InitFiles
 from corpora import PAIRS
 from prepared import prepare
 

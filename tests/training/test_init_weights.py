@@ -10,15 +10,14 @@ import torch
 from safetensors.torch import save_file
 
 import systems
+from bleuprint.config.init_from import InitFrom
 from bleuprint.config.optimization import Constant, LrSchedule
 from bleuprint.config.paths import Run
-from bleuprint.config.system import InitFrom
 from bleuprint.dataset.subwords.vocabulary import SPECIALS
 from bleuprint.model.transformer import Transformer
 from bleuprint.model.weights import named_weights, write_description
 from bleuprint.runtime.errors import UserError
-from bleuprint.training.init_files import InitFiles, add_sums, init_files
-from bleuprint.training.init_weights import take_weights
+from bleuprint.training.init_weights import InitFiles, add_sums, init_files, take_weights
 from bleuprint.training.job import Fingerprints, Job, export_checkpoints
 from bleuprint.training.observer import Observer
 from bleuprint.training.trainer import Trainer
@@ -216,7 +215,7 @@ def test_folders(tmp_path, corpora, monkeypatch):
             InitFrom(folder="their/models"),
             "no model.safetensors or UPDATE.safetensors with model.json",
         ),
-        (InitFrom(system="base", corpus="own"), "starts/micro/weights/1: no such folder"),
+        (InitFrom(system="base", corpus="own"), "starts/micro/1/weights: no such folder"),
     ):
         with pytest.raises(UserError) as raised:
             init_files(start, RUN)

@@ -41,18 +41,16 @@ def _check(given: argparse.Namespace) -> None:
 def _check_settings() -> None:
     from bleuprint.corpus.set_notes import set_notes
     from bleuprint.corpus.text_notes import notes_here
-    from bleuprint.pipeline.resolve import check_no_links
+    from bleuprint.pipeline.resolve import resolved_settings
     from bleuprint.report.citations import citations
     from bleuprint.scoring import bleu_ceiling
     from bleuprint.scoring.bleu import bleu_metric
     from bleuprint.scoring.comet import missing_parts
     from bleuprint.scoring.external_files import check_files
-    from bleuprint.training.init_files import add_sums
     from bleuprint.training.schedule_notes import schedule_notes
 
     settings = load()
-    check_no_links()
-    add_sums(settings.resolved()["runs"])
+    resolved_settings(settings)  # raises if a folder of outputs or of weights cannot be used
     check_tokenizers(settings)
     for corpus in settings.pairs().values():
         bleu_metric([], corpus.target)  # raises if it needs a tokenizer that is not installed

@@ -25,10 +25,10 @@ from bleuprint.config.optimization import check_one
 from bleuprint.rules import CHECKS, EDITS
 from bleuprint.rules.edits import NonPrinting, Unicode
 from bleuprint.rules.lengths import Length
-from bleuprint.rules.rule import Check, Edit, edited
+from bleuprint.rules.rule import Check, Edit
 from bleuprint.runtime.schema import Language, Name, Named, SettingError, Share
 from bleuprint.text.segmenter import check_segmenter
-from bleuprint.text.tokenizers import Tokenize, tokenizer_for
+from bleuprint.text.tokenizers import Tokenize
 
 
 @dataclass(frozen=True)
@@ -187,20 +187,11 @@ class Corpus:
                 raise SettingError(["split", name], message)
 
     def _check_part(self, part: str, text: Text) -> None:
-        """Raise SettingError at a `tag` that is not one token, and at copies that dedup drops."""
-        keys = ["files", "train", part]
-        if text.tag is not None and self.vocabulary.sentencepiece is not None:
-            message = f"{text.tag!r}: not with vocabulary.sentencepiece, for which it is rare text"
-            raise SettingError([*keys, "tag"], message)
-        if text.tag is not None:
-            word = edited(text.tag, self.source, self.clean)
-            if (tokens := tokenizer_for(self.source, self.tokenize).tokenize(word)) != [text.tag]:
-                message = f"clean and tokenize turn {text.tag!r} into {tokens}: not one token"
-                raise SettingError([*keys, "tag"], message)
+        """Raise SettingError at copies of a training text that dedup drops."""
         drops = [key for key in ("pairs", "sources", "targets") if getattr(self.dedup, key)]
         if (text.repeat or 1) > 1 and drops:
             message = f"{text.repeat}: dedup.{drops[0]} would drop the copies"
-            raise SettingError([*keys, "repeat"], message)
+            raise SettingError(["files", "train", part, "repeat"], message)
 
     @property
     def languages(self) -> tuple[str, str]:

@@ -3,6 +3,7 @@
 Part of the settings in `experiment.py`.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from itertools import product
 from pathlib import Path
@@ -149,6 +150,16 @@ class Text:
         return "target" if self.source else "source"
 
     @property
+    def taken(self) -> dict[str, int | str | None]:
+        """What is taken of the text, and how."""
+        return {
+            "pairs": self.pairs,
+            "pairs_seed": self.pairs_seed,
+            "tag": self.tag,
+            "repeat": self.repeat,
+        }
+
+    @property
     def files(self) -> tuple[File, ...]:
         """The two files, source first, or the one file with both sides."""
         files: list[File | None] = [getattr(self, side) for side in SIDES]
@@ -156,6 +167,23 @@ class Text:
 
 
 Parts = dict[Name, Text]
+
+
+@dataclass(frozen=True)
+class TextSide:
+    """One side of a text, for the report.
+
+    Attributes:
+        text: The name of the text, SET.PART.
+        side: source, target, or both.
+        origin: The file, or what made it.
+        sha256: The SHA-256 of the file, if params.yaml has it.
+    """
+
+    text: str
+    side: str
+    origin: str
+    sha256: str = ""
 
 
 @dataclass(frozen=True)
@@ -191,14 +219,24 @@ class Files:
         """The sets that have parts; missing validation and test sets are split from train."""
         return [name for name, parts in self.sets().items() if parts]
 
+    def parallel_sets(self) -> dict[str, Parts]:
+        """The parts of train, valid and test.NAME of which both sides are in files."""
+        found = {}
+        for name, parts in self.sets().items():
+            found[name] = {part: text for part, text in parts.items() if not text.synthetic_side}
+        return found
+
+    def parallel_texts(self) -> dict[str, Text]:
+        """Every text of which both sides are in files, by SET.PART."""
+        return _by_set_and_part(self.parallel_sets())
+
     def synthetic_texts(self) -> dict[str, Text]:
         """The training texts of which a system translates one side."""
         return {part: text for part, text in self.train.items() if text.synthetic_side}
 
     def texts(self) -> dict[str, Text]:
         """Every text, by SET.PART."""
-        sets = self.sets().items()
-        return {f"{name}.{part}": text for name, parts in sets for part, text in parts.items()}
+        return _by_set_and_part(self.sets())
 
     def sides(self) -> dict[str, File]:
         """Every file, by SET.PART.SIDE."""
@@ -208,6 +246,15 @@ class Files:
             for side in SIDES
             if (file := getattr(text, side)) is not None
         }
+
+
+def _by_set_and_part(sets: Mapping[str, Parts]) -> dict[str, Text]:
+    """The texts of sets, by SET.PART."""
+    found = {}
+    for name, parts in sets.items():
+        for part, text in parts.items():
+            found[f"{name}.{part}"] = text
+    return found
 
 
 def settings_key(corpus: str, text: str) -> str:

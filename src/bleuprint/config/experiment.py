@@ -6,7 +6,7 @@ change a result (workers, GPUs, mirrors) is not a setting but an environment var
 `runtime/environment.py`.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Annotated, Any, TypeVar
@@ -16,13 +16,14 @@ from pydantic import Strict
 
 from bleuprint.config.comet import Comet
 from bleuprint.config.corpus import Corpus
+from bleuprint.config.corpus_files import SIDES, TextSide
 from bleuprint.config.external import TRANSLATIONS, ExternalSystem, check_external
 from bleuprint.config.inherit import SECTIONS, expand
 from bleuprint.config.old_keys import check_not_of_1_0, old_key_errors
-from bleuprint.config.order import check_order
 from bleuprint.config.paths import RESOLVED
 from bleuprint.config.published import Published
-from bleuprint.config.synthetic import SyntheticText
+from bleuprint.config.references import LINKS, Reference, check_references, references
+from bleuprint.config.synthetic import Origin, SyntheticText, origin_of
 from bleuprint.config.system import System
 from bleuprint.runtime.errors import UserError, UserErrors
 from bleuprint.runtime.files import DamagedFile, read_object
@@ -64,7 +65,7 @@ class Settings:
             raise SettingError(["seeds"], f"{list(self.seeds)}: at least one seed, and none twice")
         self._check_runs()
         cells = {name: self.runs[name] for name in self.systems}
-        check_order(self.corpora, cells, self.synthetic or {}, self.external)
+        check_references(self.corpora, cells, self.synthetic or {}, self.external)
         tests = {name: [*each.files.tests] or ["held-out"] for name, each in self.corpora.items()}
         check_external(self.external, tests)
         for position in range(len(self.published)):
@@ -182,6 +183,49 @@ class Settings:
     def synthetic_text(self, name: str) -> SyntheticText:
         return _entry("synthetic", self.synthetic or {}, name)
 
+    def text_sides(self, corpus: str) -> Iterator[TextSide]:
+        """Yield where each side of each text of a corpus comes from."""
+        origins = self._origins(corpus)
+        for name, text in self.corpus(corpus).files.texts().items():
+            for side in SIDES:
+                file = getattr(text, side)
+                if file is not None:
+                    yield TextSide(name, side, file.name, file.sha256 or "")
+            origin = origins.get(name.removeprefix("train."))
+            if origin is not None and text.synthetic_side is not None:
+                yield TextSide(name, text.synthetic_side, origin.description)
+
+    def text_params(self, corpus: str) -> dict[str, dict[str, Any]]:
+        """What is taken of each training text of a corpus, and what made a side of it."""
+        params = dict[str, dict[str, Any]]()
+        for name, text in self.corpus(corpus).files.train.items():
+            params[name] = dict(text.taken)
+        for name, origin in self._origins(corpus).items():
+            params[name]["made_by"] = origin.params
+        return params
+
+    def text_methods(self, corpus: str) -> set[str]:
+        """The methods that made the training texts of a corpus, as `methods.bib` names them."""
+        methods = set[str]()
+        for origin in self._origins(corpus).values():
+            methods |= origin.methods
+        return methods
+
+    def text_settings(self, corpus: str) -> list[SyntheticText]:
+        """The settings besides those of a corpus that decide its training texts."""
+        return [origin.settings for origin in self._origins(corpus).values()]
+
+    def _origins(self, corpus: str) -> dict[str, Origin]:
+        """What made the sides of a corpus's training texts that are in no file, by text."""
+        found = {}
+        for name, text in self.corpus(corpus).files.synthetic_texts().items():
+            found[name] = origin_of(text, self.synthetic_text(name))
+        return found
+
+    def references(self) -> list[Reference]:
+        """What corpora and trainings need of others."""
+        return references(self.corpora, self.runs, self.synthetic or {}, self.seeds)
+
     def external_on(self, corpus: str) -> dict[str, ExternalSystem]:
         """The external systems that have translations of a corpus's test sets."""
         rows = ((name, row.get(corpus)) for name, row in self.external.items())
@@ -246,15 +290,16 @@ def load_entries(path: Path, root: Path | None = None) -> tuple[Any, list[UserEr
         raise UserErrors(str(error) for error in old_keys)
     names = [each.name for each in fields(Settings) if each.name != "external"]
     known = [name if name != "runs" else "systems" for name in names]
-    optional = ("init_from", "vocabularies", "synthetic", "comet")
-    known += optional[:2]
+    known += LINKS
+    # dvc.yaml has an empty mapping for each, in place of a key that is not there
+    optional = (*LINKS, "synthetic", "comet")
     at, errors = document.places, []
     for key in document:
         if key not in known:
             errors.append(at[key].error(unknown(key, known)))
         elif key in optional and document[key] is None:  # DVC fails at it
             errors.append(at[key].error("is empty: remove the key, or add entries"))
-        elif key in optional[:2] and not isinstance(document[key], Tree):
+        elif key in LINKS and not isinstance(document[key], Tree):
             errors.append(at[key].error("is not a mapping of names"))
     if "systems" not in document:
         errors.append(UserError(f"{path}: the key 'systems' is missing"))

@@ -53,15 +53,26 @@ class ExternalSystem:
 ExternalSystems = Mapping[str, Mapping[str, ExternalSystem | None]]
 
 
-def separated(cells: Tree) -> tuple[Tree, Tree, list[UserError]]:
+@dataclass(frozen=True)
+class SystemsByKind:
+    """The settings of systems by system and corpus, as params.yaml has them.
+
+    Attributes:
+        trained: The systems that are trained here.
+        external: The systems whose translations are files.
+        errors: An error for each system that has settings of both kinds, and is in neither.
+    """
+
+    trained: Tree
+    external: Tree
+    errors: list[UserError]
+
+
+def separated(cells: Tree) -> SystemsByKind:
     """Separate the systems that are trained from external ones.
 
     Args:
         cells: The settings of all systems by system and corpus, as params.yaml has them.
-
-    Returns:
-        The trained systems, the external systems, and an error for each system that has settings
-        of both kinds, which is in neither.
     """
     trained = {}
     external = {}
@@ -83,7 +94,11 @@ def separated(cells: Tree) -> tuple[Tree, Tree, list[UserError]]:
                 "trained here; remove one of them, or the `like` by which it has it"
             )
             errors.append(place.error(message))
-    return Tree(trained, cells.places), Tree(external, cells.places), errors
+    return SystemsByKind(
+        trained=Tree(trained, cells.places),
+        external=Tree(external, cells.places),
+        errors=errors,
+    )
 
 
 def _keys_of_trained(settings: Collection[Tree]) -> Iterator[str]:

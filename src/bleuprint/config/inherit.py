@@ -7,9 +7,7 @@ says itself, by language or as `source` and `target`, is merged into them. `corp
 names the corpora that it is trained on, each with what differs there, merged likewise. The result
 has `runs` and `external`, the settings of each system by corpus, in place of `systems`.
 
-`vocabularies: {CORPUS: OTHER}` gives a corpus the vocabulary of another, and `init_from: {SYSTEM:
-{system: NAME, corpus: NAME}}` a system the weights of another (order.py). They are top-level keys,
-since DVC reads both.
+What top-level keys give to entries, such as the vocabulary of another corpus, is in references.py.
 """
 
 import re
@@ -22,7 +20,7 @@ from typing import Any
 from bleuprint.config.corpus_files import Text
 from bleuprint.config.directions import joined, languages_by_side
 from bleuprint.config.external import TRANSLATIONS, separated
-from bleuprint.config.order import with_starts
+from bleuprint.config.references import LINKS, link_corpora, link_systems
 from bleuprint.runtime.errors import UserError
 from bleuprint.runtime.schema import there_are, unknown
 from bleuprint.runtime.yaml_tree import Place, Tree, as_tree, load_tree
@@ -54,27 +52,26 @@ def expand(document: Tree, path: Path, root: Path) -> tuple[Tree, list[UserError
 
     corpora: Any = whole.get("corpora")
     systems: Any = whole.pop("systems", Tree({}, {}))
-    init_from = as_tree(whole.pop("init_from", None))
-    shared = as_tree(whole.pop("vocabularies", None))
+    for key in LINKS:
+        whole.pop(key, None)
     names = [it for it in as_tree(corpora) if isinstance(it, str)]
     if "corpora" in whole:
         with_files = partial(_with_files, root=root)
         corpora = each(corpora, lambda it: joined(_inherited(corpora, it), with_files, merged))
-        whole["corpora"] = each(corpora, lambda it: _sharing(corpora, it, shared))
-        for name in shared.keys() - names:
-            errors.append(
-                shared.places[name].error(f"no corpus {name!r}; {there_are(name, names)}")
-            )
+        whole["corpora"], wrong_corpora = link_corpora(corpora, document, languages_by_side)
+        errors += wrong_corpora
     if isinstance(systems, Tree):
         written = systems
         systems = each(written, lambda it: _inherited(written, it))
     cells = each(systems, lambda it: _cells(systems[it], names, systems.places[it]))
     whole["runs"] = cells
     if isinstance(cells, Tree):
-        cells, wrong_starts = with_starts(cells, init_from)
-        whole["runs"], whole["external"], wrong_systems = separated(cells)
-        errors += wrong_starts + wrong_systems
-        if not whole["runs"] and whole["external"]:
+        cells, wrong_systems = link_systems(cells, document)
+        by_kind = separated(cells)
+        whole["runs"] = by_kind.trained
+        whole["external"] = by_kind.external
+        errors += wrong_systems + by_kind.errors
+        if by_kind.external and not by_kind.trained:
             errors.append(
                 places["systems"].error(
                     "all systems are external: add one that is trained here, the baseline"
@@ -100,26 +97,6 @@ def merged(base: Tree, own: Tree) -> Tree:
         )
         places[name] = own.places[name]
     return Tree(entries, places)
-
-
-def _sharing(corpora: Tree, name: str, shared: Tree) -> Any:
-    """A corpus with the vocabulary that it has of another."""
-    corpus = corpora[name]
-    if "of" in (units := as_tree(as_tree(corpus).get("vocabulary"))):
-        said = f"set this at the top level, by vocabularies: {{{name}: {units['of']}}}"
-        raise units.places["of"].error(said)
-    if name not in shared or not isinstance(corpus, Tree):
-        return corpus
-    of, place = shared[name], shared.places[name]
-    if not isinstance(of, str) or not isinstance(taken := corpora.get(of), Tree):
-        raise place.error(f"no corpus {of!r}; {there_are(of, corpora)}")
-    if of in shared:
-        raise place.error(f"{of} has the vocabulary of {shared[of]} itself: name that")
-    if more := sorted(languages_by_side(corpus) - languages_by_side(taken)):
-        said = f"{of}, whose vocabulary it would have, does not translate {', '.join(more)}"
-        raise place.error(said)
-    units = as_tree(taken.get("vocabulary")).put("of", of, place)
-    return corpus.put("vocabulary", units, place)
 
 
 def _inherited(entries: Tree, name: str, chain: tuple[str, ...] = ()) -> Any:

@@ -3,6 +3,7 @@
 from typing import Any
 
 from bleuprint.config.experiment import Settings
+from bleuprint.config.references import LINKS
 from bleuprint.runtime.schema import NAME, json_schema
 
 
@@ -34,12 +35,21 @@ def params_schema() -> dict[str, Any]:
         "patternProperties": {NAME: {"$ref": "#/$defs/Row"}},
         "type": "object",
     }
-    vocabularies = {"additionalProperties": name, "type": "object"}
-    starts = {"additionalProperties": {"$ref": "#/$defs/InitFrom"}, "type": "object"}
-    own = {"systems": rows, "init_from": starts, "vocabularies": vocabularies}
-    schema["properties"] |= own
+    schema["properties"] |= {"systems": rows}
+    for key, entry_type in LINKS.items():
+        schema["properties"][key] = {
+            "additionalProperties": _schema_of(entry_type),
+            "type": "object",
+        }
     schema["required"] = ["experiment", "seeds", "corpora", "systems"]
     return schema
+
+
+def _schema_of(entry_type: type) -> dict[str, str]:
+    """The schema of an entry: a class of the settings, or text."""
+    if entry_type is str:
+        return {"type": "string"}
+    return {"$ref": f"#/$defs/{entry_type.__name__}"}
 
 
 def _allow_null(kind: dict[str, Any]) -> None:

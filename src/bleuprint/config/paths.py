@@ -38,24 +38,9 @@ def document_ids(given: Path, name: str) -> Path:
     return given / f"{name}.documents"
 
 
-def synthetic_text(corpus: str, part: str, root: Path = Path()) -> Path:
-    """A training text of a corpus of which a system has translated one side."""
-    return folder(corpus, "raw", root) / f"synthetic.{part}"
-
-
 def vocabulary(corpus: str, of: str | None, root: Path = Path()) -> Path:
     """Codes and vocabularies of a corpus: its own, or a copy of those `of` another."""
     return folder(corpus, "bpe", root) / ("shared" if of else "own")
-
-
-def fresh(system: str) -> Path:
-    """What every training depends on, beside the weights that it may start from."""
-    return Path("data", "starts", system, "fresh")
-
-
-def init_weights(system: str) -> Path:
-    """The models of this experiment that a system starts from, a folder a seed."""
-    return Path("data", "starts", system, "weights")
 
 
 def filter_stats(corpus: str, stage: str, root: Path = Path()) -> Path:

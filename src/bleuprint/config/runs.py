@@ -46,9 +46,9 @@ def settings_sha256(settings: Settings, cell: Run) -> str:
     external = settings.external_on(cell.corpus).get(cell.system)
     if external is not None:
         return fingerprint.of_settings(external, corpus)
-    parts = settings.corpus(cell.corpus).files.synthetic_texts()
-    made = [settings.synthetic_text(part) for part in parts]  # none of most corpora
-    return fingerprint.of_settings(settings.system_on(*cell[:2]), corpus, cell.seed, *made)
+    system = settings.system_on(cell.system, cell.corpus)
+    of_texts = settings.text_settings(cell.corpus)  # none of most corpora
+    return fingerprint.of_settings(system, corpus, cell.seed, *of_texts)
 
 
 def training_settings_sha256(system: System, seed: int) -> str:

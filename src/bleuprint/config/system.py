@@ -5,8 +5,9 @@ from typing import Annotated, Any, Literal
 
 from annotated_types import Ge, Interval
 
+from bleuprint.config.init_from import InitFrom
 from bleuprint.config.optimization import AtLeast0, LrSchedule, Noam, Optimizer, Updates, check_one
-from bleuprint.runtime.schema import Count, Name, Sha256, Share
+from bleuprint.runtime.schema import Count, Share
 
 Layers = Annotated[int, Interval(ge=1, le=10_000)]
 Width = Annotated[int, Interval(ge=1, le=1_000_000)]
@@ -100,32 +101,6 @@ class Model:
                     "training starts from"
                 )
         return None
-
-
-@dataclass(frozen=True)
-class InitFrom:
-    """Where the first weights of a training come from; optimizer and schedule begin at update 1.
-
-    `system` and `corpus`: the averaged model of this experiment's training of them with the same
-    seed; params.yaml has them at its top level, by system. Or `folder`: a model of another project
-    or of a release, such as PROJECT/models/SYSTEM/CORPUS/SEED/averaged, or a release that has one
-    model. `sha256`: of a folder's weights; the stage resolve adds it.
-    """
-
-    system: Name | None = None
-    corpus: Name | None = None
-    folder: str | None = None
-    sha256: Sha256 | None = None
-
-    def __post_init__(self) -> None:
-        given = [name for name in ("system", "corpus", "folder") if getattr(self, name)]
-        if given not in (["system", "corpus"], ["folder"]):
-            raise ValueError("needs system and corpus, or a folder")
-
-    @property
-    def cell(self) -> tuple[str, str] | None:
-        """The system and the corpus, if it is a training of this experiment."""
-        return (self.system, self.corpus) if self.system and self.corpus else None
 
 
 @dataclass(frozen=True)

@@ -11,6 +11,7 @@ from typing import Self
 
 from bleuprint.config import paths
 from bleuprint.config.corpus import Corpus
+from bleuprint.config.synthetic import synthetic_folder
 from bleuprint.corpus.steps.filter_stats import SetCounts
 from bleuprint.corpus.steps.filtering import FilteredBlock, FilterStep
 from bleuprint.corpus.steps.sharded import step_files
@@ -34,7 +35,7 @@ class RawText(TextFolder):
     def of(cls, name: str, corpus: Corpus, root: Path = Path()) -> Self:
         """The text of a corpus, with its synthetic texts as often as they are to be repeated."""
         synthetic = [
-            paths.synthetic_text(name, part, root)
+            synthetic_folder(name, part, root)
             for part, text in corpus.files.synthetic_texts().items()
             for _ in range(text.repeat or 1)
         ]

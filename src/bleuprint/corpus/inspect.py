@@ -83,7 +83,7 @@ def inspect_corpus(
             f"corpora.{name} has {len(pair_names)} directions: {', '.join(pair_names)}; "
             f"name one: bleuprint inspect {pair_names[0]}"
         )
-    parts = {part: text for part, text in corpus.files.train.items() if not text.synthetic_side}
+    parts = corpus.files.parallel_sets()["train"]
     if not corpus.files.train:
         raise UserError(f"corpora.{name}: zero_shot: it has no training text")
     if not parts:

@@ -48,11 +48,7 @@ def set_notes(settings: Settings) -> Iterator[str]:
 
 def _notes_on_corpus(name: str, corpus: Corpus, reader: "_Reader") -> Iterator[str]:
     """Yield the notes on one corpus: first the same texts, then texts that do not fit, overlaps."""
-    texts = {}
-    for key, text in corpus.files.texts().items():
-        is_synthetic = text.synthetic_side is not None
-        if not is_synthetic:
-            texts[key] = text
+    texts = corpus.files.parallel_texts()
     same_texts = list(_same_texts(texts))
     is_decontaminated = corpus.dedup.decontaminate != "none"
     for same_text in same_texts:

@@ -32,16 +32,12 @@ PORTABLE = {
 def restart(*names: str) -> None:
     """Restart this process with the environment of its run's arithmetic.
 
-    `names`: a system and a corpus, a text that a system makes, or nothing. Must be called before
-    torch is imported. What is missing or damaged in reports/resolved.json is left to the stage to
-    report.
+    `names`: a system and a corpus, or nothing. Must be called before torch is imported. What is
+    missing or damaged in reports/resolved.json is left to the stage to report.
     """
     portable = False
     with suppress(OSError, UserError, LookupError, TypeError):
         resolved = read_json(RESOLVED)
-        if len(names) == 1:
-            text = resolved["synthetic"][names[0]]
-            names = text["system"], text["corpus"]
         portable = resolved["runs"][names[0]][names[1]]["arithmetic"] == "portable"
     if not portable:
         reexec()

@@ -6,12 +6,11 @@ same as if they had never been there.
 """
 
 import shutil
-from collections.abc import Collection, Iterator
-from itertools import product
+from collections.abc import Iterator
 from pathlib import Path
 
-from bleuprint.config import paths
 from bleuprint.config.experiment import Settings
+from bleuprint.config.references import shared_folders
 from bleuprint.runtime.errors import say
 
 _REMOVED = Path("work", "removed")
@@ -47,51 +46,63 @@ def set_aside(settings: Settings, root: Path = Path()) -> None:
 
 def _outputs(settings: Settings, root: Path) -> Iterator[Path]:
     """The outputs of stages that are no longer in the graph, below folders that others read."""
+    yield from _results(settings, root)
+    yield from _models(settings, root)
+    systems = [*settings.runs, *settings.external]
+    references = settings.references()
+    folders = shared_folders(settings.corpora, systems, settings.seeds, references)
+    for folder, outputs in folders.items():
+        for path in _found(root, f"{folder}/*"):
+            if path not in outputs:
+                yield path
+    yield from _of_1_0(settings, root)
+    for folder in map(Path, OF_REPORT[1:]):
+        for path in _found(root, f"{folder}/*"):
+            if path.name not in settings.corpora:
+                yield path
 
-    def below(pattern: str) -> list[Path]:
-        return sorted(path.relative_to(root) for path in root.glob(pattern))
 
-    # those of runs that are left out are outputs, too (stage_args)
-    systems = (*settings.runs, *settings.external)
-    named = set(product(systems, settings.corpora, map(str, settings.seeds)))
-    for path in below("results/*/*/*"):
-        if path.parts[1:] not in named and path.name.isdecimal():
+def _results(settings: Settings, root: Path) -> Iterator[Path]:
+    """The results of runs that params.yaml does not name."""
+    for path in _found(root, "results/*/*/*"):
+        if _is_unnamed(path, settings):
             yield path
-    rows_of = (cell for row in settings.runs.values() for cell in row.values() if cell)
-    starts = {cell.train.init_from.cell for cell in rows_of if cell.train.init_from}
-    for path in below("models/*/*/*"):  # init_weights depends on the folder of all seeds
-        if path.parts[1:3] in starts and path.parts[1:] not in named and path.name.isdecimal():
-            yield path
-    texts = settings.synthetic or {}
-    kept = {paths.synthetic_text(text.part_of, name) for name, text in texts.items()}
-    kept |= {paths.fresh(name) for name in systems}
-    kept |= {paths.init_weights(name) for name in _started_here(settings)}
-    found = below("data/raw/*/synthetic.*") + below("data/raw/*/made.*")  # the name in 1.0
-    for name in systems:
-        found += below(f"data/starts/{name}/*")
-    for name, corpus in settings.corpora.items():
-        kept |= {paths.vocabulary(name, of) for of in (None, corpus.vocabulary.of)}
-        found += below(f"data/bpe/{name}/*")
-    yield from (path for path in found if path not in kept)
-    yield from _of_1_0(systems, root)
-    for folder in OF_REPORT[1:]:
-        yield from (path for path in below(f"{folder}/*") if path.name not in settings.corpora)
 
 
-def _of_1_0(systems: Collection[str], root: Path) -> Iterator[Path]:
-    """The folders of bleuprint 1.0 that are here, but for those of a system of this name."""
+def _of_1_0(settings: Settings, root: Path) -> Iterator[Path]:
+    """The folders of bleuprint 1.0 that are here, except those of a system of this name."""
     for folder in _OF_1_0:
-        if (root / folder).exists() and not (
-            folder.parts[0] == "results" and folder.name in systems
-        ):
+        is_of_system = folder.parts[0] == "results" and _is_system(folder.name, settings)
+        if (root / folder).exists() and not is_of_system:
             yield folder
 
 
-def _started_here(settings: Settings) -> set[str]:
-    """The systems that start from a training of the same experiment."""
-    found = set()
-    for name in settings.systems:
-        init_from = settings.system(name).train.init_from
-        if init_from is not None and init_from.cell is not None:
-            found.add(name)
-    return found
+def _models(settings: Settings, root: Path) -> Iterator[Path]:
+    """Models that are not named of trainings that others need: stages depend on all their seeds."""
+    for needed in {reference.needed for reference in settings.references()}:
+        if needed.system:
+            for path in _found(root, f"models/{needed.system}/{needed.corpus}/*"):
+                if _is_unnamed(path, settings):
+                    yield path
+
+
+def _is_unnamed(path: Path, settings: Settings) -> bool:
+    """Whether a folder KIND/SYSTEM/CORPUS/SEED is of a run that params.yaml does not name.
+
+    Cells that are left out have outputs, too (stage_args).
+    """
+    _, system, corpus, seed = path.parts
+    if not seed.isdecimal():
+        return False
+    is_named = corpus in settings.corpora and seed in map(str, settings.seeds)
+    return not (is_named and _is_system(system, settings))
+
+
+def _is_system(name: str, settings: Settings) -> bool:
+    """Whether params.yaml names a system."""
+    return name in settings.runs or name in settings.external
+
+
+def _found(root: Path, pattern: str) -> list[Path]:
+    """The files and folders that match a pattern, relative to the project's folder."""
+    return sorted(path.relative_to(root) for path in root.glob(pattern))

@@ -98,9 +98,9 @@ def planned_stages(root: Path = Path()) -> list[PlannedStage]:
             before = (makers.get(path) for path in needed)
             reasons = [f"after {name}" for name in before if name in planned and "@" in name]
         is_new_training = reasons[:1] == [_NEW] and stage.kind == "train"
-        # If its text is prepared again, the fingerprint of the training is not known yet. The
-        # stage fresh writes the same for every system.
-        changed_inputs = {name for name in planned if not name.startswith("fresh@")}
+        # If its text is prepared again, the fingerprint of the training is not known yet. A stage
+        # that reads no files writes what it always writes.
+        changed_inputs = {name for name, each in planned.items() if each.stage.dependencies}
         if is_new_training and not any(makers.get(path) in changed_inputs for path in needed):
             reasons = [_reused(stage, settings, root) or _NEW]
         if reasons:

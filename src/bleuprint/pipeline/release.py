@@ -29,7 +29,7 @@ from bleuprint.runtime.files import sha256_of, whole_folder
 from bleuprint.runtime.html import environment
 from bleuprint.runtime.secrets import has_secret
 from bleuprint.serving.export import export
-from bleuprint.training.init_files import copy_model
+from bleuprint.training.model_folder import copy_model
 
 _TEMPLATES = environment(Path(__file__).with_name("templates"), autoescape=False)
 _REPORTS = (

@@ -15,7 +15,7 @@ from bleuprint.runtime import environment
 from bleuprint.runtime.closure import code_fingerprints
 from bleuprint.runtime.errors import UserError
 from bleuprint.runtime.files import found_path, json_text, read_bytes, write_json
-from bleuprint.training.init_files import add_sums
+from bleuprint.training.init_weights import add_sums
 
 # The folders below which stages have outputs in DVC's cache.
 _OF_OUTPUTS = ("data", "models", "results")
@@ -54,11 +54,20 @@ def resolved(settings: Settings, root: Path = Path()) -> dict[str, Any]:
 
     Raises UserError where DVC could not keep the outputs of the stages.
     """
-    check_no_links(root)
     code = code_fingerprints(root)
+    content = resolved_settings(settings, root)
+    return {**content, "inputs": input_files(settings, root), "code": code}
+
+
+def resolved_settings(settings: Settings, root: Path = Path()) -> dict[str, Any]:
+    """Return the settings of reports/resolved.json, with the hashes of weights to start from.
+
+    Raises UserError where DVC could not keep the outputs of the stages.
+    """
+    check_no_links(root)
     content = settings.resolved()
     add_sums(content["runs"], root)
-    return {**content, "inputs": input_files(settings, root), "code": code}
+    return content
 
 
 def input_files(settings: Settings, root: Path = Path()) -> dict[str, dict[str, str]]:

@@ -91,8 +91,8 @@ class Rule:
 
 
 def _is_folder(output: Path) -> bool:
-    """Whether an output is a folder: synthetic.NAME is, and all without a suffix."""
-    return output.suffix == "" or output.name.startswith("synthetic.")
+    """Whether an output is a folder, which has no suffix."""
+    return output.suffix == ""
 
 
 def rules(stages: Iterable[Stage], shards: int = 1, root: Path = Path()) -> Iterator[Rule]:

@@ -10,16 +10,15 @@ import torch
 
 from bleuprint.config.experiment import load_resolved
 from bleuprint.config.paths import Run
-from bleuprint.dataset.binarized import CORPUS, BinaryCorpus
+from bleuprint.dataset.binarized import BinaryCorpus
 from bleuprint.model.arithmetic import check_portable
-from bleuprint.model.description import DESCRIPTION
 from bleuprint.model.linear import check_precision
 from bleuprint.runtime import environment
 from bleuprint.runtime.counts import counted
 from bleuprint.runtime.distributed.group import Group, init_process_group, started
 from bleuprint.runtime.distributed.launch import start_processes
 from bleuprint.runtime.errors import UserError, say
-from bleuprint.runtime.files import sha256_of, write_json
+from bleuprint.runtime.files import write_json
 from bleuprint.runtime.locks import FileLock
 from bleuprint.tracking.hardware import machine_of
 from bleuprint.tracking.timings import train_file
@@ -107,13 +106,13 @@ def check_training(job: Job, fingerprints: Fingerprints, group: Group) -> None:
         check_precision(setting, job.system.train.precision, group.device)
         corpus = BinaryCorpus(job.corpus)
         corpus.verify()
-    _check_same(job, corpus, fingerprints, group)
+    _check_same(job, fingerprints, group)
     with group.agreeing():
         _check_lengths(job, corpus)
         _check_size(job, corpus)
 
 
-def _check_same(job: Job, corpus: BinaryCorpus, fingerprints: Fingerprints, group: Group) -> None:
+def _check_same(job: Job, fingerprints: Fingerprints, group: Group) -> None:
     """Raise UserError, which names host, rank and file, if a process has other data than rank 0."""
     if group.size == 1:
         return
@@ -122,11 +121,7 @@ def _check_same(job: Job, corpus: BinaryCorpus, fingerprints: Fingerprints, grou
         others = [rank for rank in range(group.size) if marks[rank] != marks[0]]
         if not others:
             continue
-        hashes = {}
-        if what == "data":
-            hashes = _data_hashes(job, corpus)
-        elif what == "start":
-            hashes = _start_hashes(job)
+        hashes = job.file_hashes(what)
         texts = group.gather("".join(f"{sha[:16]} {name}\n" for name, sha in hashes.items()))
         file = _first_other_file(texts[0], texts[others[0]])
         where = f" ({file} differs)" if file else ""
@@ -143,28 +138,6 @@ def _first_other_file(ours: str, theirs: str) -> str | None:
         if line not in own_lines or line not in other_lines:
             return line.partition(" ")[2]
     return None
-
-
-def _data_hashes(job: Job, corpus: BinaryCorpus) -> dict[str, str]:
-    """The SHA-256 of each file that a training reads of its corpus, by its path.
-
-    Last of the header: it differs wherever a file differs.
-    """
-    hashes = {}
-    for name, sha in corpus.file_hashes.items():
-        if not name.startswith("test."):
-            hashes[str(job.corpus / name)] = sha
-    for path in sorted(job.texts.glob("valid.*")):
-        hashes[str(path)] = sha256_of(path)
-    hashes[str(job.corpus / CORPUS)] = corpus.training_sha256
-    return hashes
-
-
-def _start_hashes(job: Job) -> dict[str, str]:
-    """The SHA-256 of each file that a training starts from, by its path."""
-    assert job.start is not None
-    files = (job.start.weights, job.start.weights.with_name(DESCRIPTION))
-    return {str(path): sha256_of(path) for path in files}
 
 
 def _check_lengths(job: Job, corpus: BinaryCorpus) -> None:

@@ -72,9 +72,7 @@ def _used(settings: Settings) -> set[str]:
     used = {"compared"} if len(settings.systems) > 1 else set[str]()
     for name, corpus in settings.corpora.items():
         used |= _used_to_prepare(corpus)
-        for part, text in corpus.files.synthetic_texts().items():
-            used |= {f"made {text.synthetic_side}", "tag" if text.tag else ""}
-            used |= {"drawn" if settings.synthetic_text(part).how else ""}
+        used |= settings.text_methods(name)
         for system in settings.systems_on(name).values():
             model, train = system.model, system.train
             used |= {model.positional_encoding, model.normalization, model.activation}

@@ -142,7 +142,8 @@ def notes_before(settings: Settings) -> Iterator[str]:
     """
     for name, corpus in settings.pairs().items():
         given = bool(corpus.files.tests)
-        for test, texts in (corpus.files.tests or {"held-out": corpus.files.train}).items():
+        tests = corpus.files.tests or {"held-out": corpus.files.parallel_sets()["train"]}
+        for test, texts in tests.items():
             try:
                 lines = _lines_here(name, corpus, test, texts.values())
                 if lines and (found := loss(lines, corpus, given)):
@@ -158,7 +159,7 @@ def notes_before(settings: Settings) -> Iterator[str]:
 
 def _lines_here(name: str, corpus: Corpus, test: str, texts: Collection[Text]) -> list[str]:
     """The first references of a test set; none if nothing is here."""
-    if all(map(_is_local, texts)):
+    if texts and all(map(_is_local, texts)):
         pairs = (pair for text in texts for pair in local_pairs(text, corpus.languages))
         edits = () if corpus.files.tests else corpus.clean
         return [edited(pair.target, corpus.target, edits) for pair in islice(pairs, _LINES)]
@@ -169,8 +170,7 @@ def _lines_here(name: str, corpus: Corpus, test: str, texts: Collection[Text]) -
 
 def _is_local(text: Text) -> bool:
     """Whether a text's first lines can be read at once from files in inputs/."""
-    streamed = text.format != "documents" and not text.synthetic_side
-    return streamed and all(
+    return text.format != "documents" and all(
         file.path and found_path(Path(file.path)).is_file() for file in text.files
     )
 

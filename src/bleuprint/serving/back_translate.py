@@ -1,74 +1,133 @@
 """The stage back_translate: the side of a training text that a system translates from the other.
 
 It searches as `bleuprint translate` does, with the system's own `decode`, or draws translations. An
-empty line has an empty translation, and clean drops the pair.
+empty line has an empty translation, and clean drops the pair. Noise in the translations is that of
+Edunov et al. (2018), section 3.1.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from random import Random
 
 from bleuprint.config import paths
 from bleuprint.config.experiment import Settings
 from bleuprint.config.paths import Run
-from bleuprint.corpus.noise import noisy_sentence
+from bleuprint.config.synthetic import Noise, synthetic_folder
 from bleuprint.decoding.sampling import Sampler
 from bleuprint.runtime.errors import UserError, say
 from bleuprint.runtime.files import whole_folder
 from bleuprint.runtime.progress import Progress
 from bleuprint.serving.translator import Translator, load_translator
 from bleuprint.text.parallel import Pair, TextFolder, packed
+from bleuprint.text.tokenizers import Tokenizer
+
+# What stands for a replaced word: one token for every tokenizer, and rare in texts.
+FILLER = "□"
 
 
 def back_translate(settings: Settings, name: str) -> None:
     """Translate a text of params.yaml by its system; raises UserError if there is none."""
-    made = settings.synthetic_text(name)
-    corpus = settings.corpus(made.part_of)
-    cell = Run(made.system, made.corpus, settings.seeds[0])
-    decode = settings.system_on(made.system, made.corpus).decode
+    synthetic = settings.synthetic_text(name)
+    corpus = settings.corpus(synthetic.part_of)
+    text = corpus.files.train[name]
+    cell = Run(synthetic.system, synthetic.corpus, settings.seeds[0])
+    decode = settings.system_on(synthetic.system, synthetic.corpus).decode
     seed = f"{settings.seeds[0]} {name}"
-    sampler = Sampler(seed, made.sampling.top_k) if made.sampling else None
+    sampler = Sampler(seed, synthetic.sampling.top_k) if synthetic.sampling else None
     translator = load_translator(cell, decode, sampler=sampler)
-    given = TextFolder(paths.given(made.part_of) / name, corpus.source, corpus.target)
-    text, tokenizer = corpus.files.train[name], translator.corpus.tokenizer(corpus.source)
+    tokenizer = translator.corpus.tokenizer(corpus.source)
+    given = TextFolder(paths.given(synthetic.part_of) / name, corpus.source, corpus.target)
 
-    def noise(sentence: str, line: int) -> str:
+    def with_noise(sentence: str, line: int) -> str:
+        if synthetic.noise is None:
+            return sentence
         random = Random(f"{seed} {line}")
-        return noisy_sentence(sentence, tokenizer, made.noise, random) if made.noise else sentence
+        return noisy_sentence(sentence, tokenizer, synthetic.noise, random)
 
-    with whole_folder(paths.synthetic_text(made.part_of, name)) as partial:
-        output, source = given.at(partial), text.synthetic_side == "source"
-        translate_side(translator, given, output, source, text.tag, noise)
+    with whole_folder(synthetic_folder(synthetic.part_of, name)) as partial:
+        output = given.at(partial)
+        is_source = text.synthetic_side == "source"
+        translate_side(translator, given, output, is_source, text.tag, with_noise)
 
 
 def translate_side(
     translator: Translator,
     given: TextFolder,
     output: TextFolder,
-    source: bool,
+    is_source: bool,
     tag: str | None,
     change: Callable[[str, int], str] = lambda text, _: text,
 ) -> None:
-    """Write the pairs of `given` with a translation in place of the source, or of the target.
+    """Write the pairs of a text with translations in place of one side.
 
-    `change`: of a translation and its line, counted from 0, gives the one that is written. `tag` is
-    put before each source but empty ones, as a word (Caswell et al. 2019). Raises UserError if all
-    translations are empty.
+    Args:
+        translator: What translates.
+        given: The text, of which one side is empty.
+        output: Where the pairs are written.
+        is_source: Whether the source is translated from the target, or the reverse.
+        tag: Put before each source but empty ones, as a word (Caswell et al. 2019).
+        change: Gives for a translation and its line, counted from 0, what is written.
+
+    Raises:
+        UserError: All translations are empty.
     """
-    name, number, empty = given.path.name, 0, 0
-    progress = Progress(f"translate {name}", given.count("train"), "pairs")
+    name = given.path.name
+    total = given.count("train")
+    line_number = 0
+    empty = 0
+    progress = Progress(f"translate {name}", total, "pairs")
     with output.writer("train") as writer, progress:
         for block in given.blocks("train"):
-            lines = [pair.target if source else pair.source for pair in block.pairs()]
-            texts = [translated.best[0].text for translated in translator(lines)]
-            texts = [change(text, number + i) for i, text in enumerate(texts)]
-            number += len(texts)
-            empty += sum(not text.strip() for text in texts)
-            sides = zip(*((texts, lines) if source else (lines, texts)), strict=True)
-            tagged = [Pair(f"{tag} {a}" if tag and a.strip() else a, b) for a, b in sides]
-            writer.write_packed(*packed(tagged))
+            pairs = block.pairs()
+            lines = [pair.target if is_source else pair.source for pair in pairs]
+            new_pairs = []
+            for line, translated in zip(lines, translator(lines), strict=True):
+                text = change(translated.best[0].text, line_number)
+                line_number += 1
+                if not text.strip():
+                    empty += 1
+                pair = Pair(text, line) if is_source else Pair(line, text)
+                new_pairs.append(_tagged(pair, tag))
+            writer.write_packed(*packed(new_pairs))
             progress.advance(len(lines))
-    total = given.count("train")
     if empty == total:
         raise UserError(f"{name}: all {total:,} translations are empty")
     if empty:
         say(f"{name}: {empty:,} of {total:,} translations are empty; clean drops them", "note")
+
+
+def _tagged(pair: Pair, tag: str | None) -> Pair:
+    """A pair with the tag before its source."""
+    if tag is None or not pair.source.strip():
+        return pair
+    return Pair(f"{tag} {pair.source}", pair.target)
+
+
+def noisy_sentence(sentence: str, tokenizer: Tokenizer, noise: Noise, random: Random) -> str:
+    """Return the sentence with noise in the words that `tokenizer` finds."""
+    words = noisy(tokenizer.tokenize(sentence), noise, random)
+    # a mark after another word than before would become part of it
+    apart = " ".join(words)
+    return apart if tokenizer.tokenize(apart) == words else tokenizer.detokenize(words)
+
+
+def noisy(words: Sequence[str], noise: Noise, random: Random) -> list[str]:
+    """Return the words that are not left out, some as FILLER, in another order.
+
+    At least one word stays, if there is any. The order is that of i + u, i a word's position and u
+    uniform in [0, shuffle + 1), so that no word moves by more than `shuffle` positions (Lample et
+    al. 2018, section 2.3).
+    """
+    kept = []
+    for word in words:
+        if random.random() >= noise.drop:
+            kept.append(word)
+    if not kept:
+        kept = list(words[:1])
+    for position in range(len(kept)):
+        if random.random() < noise.blank:
+            kept[position] = FILLER
+    words_by_key = []
+    for position, word in enumerate(kept):
+        key = position + (noise.shuffle + 1) * random.random()
+        words_by_key.append((key, position, word))
+    return [word for _, _, word in sorted(words_by_key)]

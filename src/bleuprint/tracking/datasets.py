@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 from bleuprint.config.experiment import Settings
 from bleuprint.config.paths import folder
+from bleuprint.config.references import Entry, needed_by
 from bleuprint.dataset.binarized import CORPUS, BinaryCorpus, SetSize
 from bleuprint.runtime import fingerprint
 from bleuprint.runtime.errors import UserError
@@ -84,25 +85,12 @@ def may_be_copied(settings: Settings, system: str, corpus: str) -> bool:
     of each corpus whose systems translated its texts, trained the first weights or gave it a
     vocabulary. First weights from another project may contain any text.
     """
-    corpora: set[str] = set()
-    # The walk ends without a record of visited runs, since `check_order` refuses circular settings.
-    waiting = [(system, corpus)]
-    while waiting:
-        cell = waiting.pop()
-        column = settings.corpus(cell[1])
-        corpora.add(cell[1])
-        if column.vocabulary.of:
-            corpora.add(column.vocabulary.of)
-        for part in column.files.synthetic_texts():
-            made = settings.synthetic_text(part)
-            waiting.append((made.system, made.corpus))
-        start = settings.system_on(*cell).train.init_from
-        if start is None:
-            continue
-        if start.cell is None:
+    entries = needed_by(Entry(corpus, system), settings.references())
+    for entry in entries:
+        is_of_another_project = entry.folder != ""
+        if is_of_another_project or not _is_own_text(settings, entry.corpus):
             return False
-        waiting.append(start.cell)
-    return all(_is_own_text(settings, name) for name in corpora)
+    return True
 
 
 def _is_own_text(settings: Settings, corpus: str) -> bool:

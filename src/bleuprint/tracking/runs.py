@@ -4,7 +4,7 @@ import json
 import time
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, NamedTuple, Self
+from typing import TYPE_CHECKING, NamedTuple, Self
 
 from bleuprint.config.experiment import Settings
 from bleuprint.config.paths import Run
@@ -95,14 +95,8 @@ class Description:
 
 def _params(settings: Settings, cell: Run, parameters: int) -> dict[str, str]:
     """What params.yaml says of a run: of its corpus all but where the files are."""
-    corpus, of_text = settings.corpus(cell.corpus), ("pairs", "pairs_seed", "tag", "repeat")
-    taken: dict[str, dict[str, Any]] = {}
-    for name, text in corpus.files.train.items():
-        taken[name] = {key: getattr(text, key) for key in of_text}
-        if text.synthetic_side:
-            made = settings.synthetic_text(name)
-            how = made.how or "beam search"
-            taken[name]["made_by"] = {"system": made.system, "corpus": made.corpus, "how": how}
+    corpus = settings.corpus(cell.corpus)
+    taken = settings.text_params(cell.corpus)
     system = vars(settings.system_on(cell.system, cell.corpus))
     params = dotted({**cell._asdict(), "parameters": parameters, **system})
     corpus_settings = corpus.deciding()

@@ -5,16 +5,20 @@ Without torch: `bleuprint plan` looks for a training that is finished under anot
 
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from bleuprint.config.experiment import Settings
 from bleuprint.config.paths import Run, folder
 from bleuprint.config.runs import training_settings_sha256
 from bleuprint.config.system import System
-from bleuprint.dataset.binarized import BinaryCorpus
+from bleuprint.dataset.binarized import CORPUS, BinaryCorpus
 from bleuprint.runtime import environment, fingerprint
 from bleuprint.runtime.closure import code_fingerprint
 from bleuprint.runtime.files import sha256_of
-from bleuprint.training.init_files import InitFiles, init_files
+from bleuprint.training.init_weights import InitFiles, init_files, take_weights
+
+if TYPE_CHECKING:
+    from bleuprint.model.transformer import Transformer
 
 
 @dataclass(frozen=True)
@@ -32,6 +36,49 @@ class Job:
     texts: Path
     code: str
     start: InitFiles | None = None
+
+    def initialize(self, model: "Transformer", corpus: BinaryCorpus) -> list[str]:
+        """Give a model with random weights those that the training starts from, if there are any.
+
+        Args:
+            model: The model, which is changed.
+            corpus: The corpus of the training.
+
+        Returns:
+            What to say of it, a line each; empty if the weights stay random.
+
+        Raises:
+            UserError: The weights are of another architecture, or damaged.
+        """
+        if self.start is None:
+            return []
+        return take_weights(model, corpus, self.start)
+
+    def file_hashes(self, kind: str) -> dict[str, str]:
+        """The SHA-256 of the files that a fingerprint stands for, by path.
+
+        `kind`: one of the fingerprints, data or start; the others are of no files.
+        """
+        if kind == "data":
+            return self._data_hashes()
+        if kind == "start" and self.start is not None:
+            return self.start.hashes()
+        return {}
+
+    def _data_hashes(self) -> dict[str, str]:
+        """The SHA-256 of each file that a training reads of its corpus, by its path.
+
+        Last of the header: it differs wherever a file differs.
+        """
+        corpus = BinaryCorpus(self.corpus)
+        hashes = {}
+        for name, sha256 in corpus.file_hashes.items():
+            if not name.startswith("test."):
+                hashes[str(self.corpus / name)] = sha256
+        for path in sorted(self.texts.glob("valid.*")):
+            hashes[str(path)] = sha256_of(path)
+        hashes[str(self.corpus / CORPUS)] = corpus.training_sha256
+        return hashes
 
 
 @dataclass(frozen=True)

@@ -26,7 +26,6 @@ from bleuprint.training.disk_room import CheckpointSize, check_room
 from bleuprint.training.dry_run import dry_run
 from bleuprint.training.fingerprints import Fingerprints, Job
 from bleuprint.training.history import EarlyEnd
-from bleuprint.training.init_weights import take_weights
 from bleuprint.training.memory_advice import lower_max_tokens
 from bleuprint.training.observer import Observer, Status
 from bleuprint.training.train_state import TrainState
@@ -311,10 +310,11 @@ class Trainer:
         self._observer.warned(f"continuing from update {latest.update} in {self._folder}")
 
     def _start(self) -> None:
-        """Take the first weights from the start of the training, if it has one."""
-        if self._job.start is not None:
-            for line in take_weights(self.model, self._corpus, self._job.start):
-                self._observer.warned(line)
+        """Take the weights that the training starts from, unless they are random."""
+        lines = self._job.initialize(self.model, self._corpus)
+        for line in lines:
+            self._observer.warned(line)
+        if lines:
             self._train_step.optimizer.load_state_dict({})  # copies the weights, with 16 bits
 
     @contextmanager

@@ -1,11 +1,9 @@
 """The section of provenance: code, settings and data of the numbers; how to repeat them."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 
-from bleuprint.config.corpus import Corpus
-from bleuprint.config.corpus_files import SIDES
+from bleuprint.config.experiment import Settings
 from bleuprint.config.paths import Run
-from bleuprint.config.synthetic import SyntheticText
 from bleuprint.report import notes
 from bleuprint.report.frame import trainings
 from bleuprint.report.page.context import ReportContext
@@ -27,7 +25,7 @@ def provenance(context: ReportContext) -> Section:
         "changes": list(changes(systems)),
         "corpora": {
             name: {
-                "files": list(_files(corpus, settings.synthetic or {})),
+                "files": list(_files(name, settings)),
                 "settings": dotted({**corpus.deciding(), "files": None}),
             }
             for name, corpus in settings.corpora.items()
@@ -65,17 +63,12 @@ def _trainings(context: ReportContext) -> dict[tuple[str, ...], str]:
     return names
 
 
-def _files(corpus: Corpus, synthetic: Mapping[str, SyntheticText]) -> Iterator[tuple[str, ...]]:
+def _files(corpus_name: str, settings: Settings) -> Iterator[tuple[str, ...]]:
     """Text, side, file or what made it, SHA-256 (may be empty) and license."""
-    for name, text in corpus.files.texts().items():
+    corpus = settings.corpora[corpus_name]
+    texts = corpus.files.texts()
+    for side in settings.text_sides(corpus_name):
+        text = texts[side.text]
         license_ = corpus.license_and_citation[text.license_and_citation].license
         times = f", {text.repeat} times" if text.repeat else ""
-        for side in SIDES:
-            if file := getattr(text, side):
-                yield f"{name}{times}", side, file.name, file.sha256 or "", license_
-        if text.synthetic_side:
-            made = synthetic[name.removeprefix("train.")]
-            tag = f"; sources begin with {text.tag}" if text.tag else ""
-            how = f"translated by {made.system}, trained on {made.corpus}"
-            how = "; ".join(filter(None, (how, made.how))) + tag
-            yield f"{name}{times}", text.synthetic_side, how, "", license_
+        yield f"{side.text}{times}", side.side, side.origin, side.sha256, license_

@@ -32,7 +32,7 @@ def read_text(
 ) -> Iterator[Pair]:
     """The pairs of a text, source first; `streams` are those of `text.files`, in that order.
 
-    A side that a system translates is empty.
+    A side that is in no file is empty.
 
     `counts` counts the dropped pairs by the names above, and not those returned; it is complete
     after the last pair, and so is `documents`: the id of each pair's document if the format is
@@ -42,12 +42,9 @@ def read_text(
     names = [file.name for file in text.files]
     pairs: Iterator[Pair]
     match text.format:
-        case "plain" if text.synthetic_side:
+        case "plain" if len(streams) == 1:
             lines = read_lines(streams[0], names[0])
-            pairs = (
-                Pair("", line) if text.synthetic_side == "source" else Pair(line, "")
-                for line in lines
-            )
+            pairs = (Pair(line, "") if text.source else Pair("", line) for line in lines)
         case "plain":
             pairs = read_plain(streams, names)
         case "documents":

@@ -6,7 +6,7 @@ from random import Random
 import pytest
 
 from bleuprint.config.synthetic import Noise
-from bleuprint.corpus.noise import FILLER, noisy, noisy_sentence
+from bleuprint.serving.back_translate import FILLER, noisy, noisy_sentence
 from bleuprint.text.tokenizers import Tokenize, tokenizer_for
 
 WORDS = [str(i) for i in range(20)]

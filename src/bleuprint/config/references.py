@@ -1,0 +1,306 @@
+"""The references between entries of params.yaml: what a corpus or a training needs of others.
+
+A corpus may have the vocabulary of another corpus, and texts that a system translates. A training
+needs its corpus, and may start from the weights of another training. Part of the settings in
+`experiment.py`.
+"""
+
+from collections import defaultdict
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from graphlib import CycleError, TopologicalSorter
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+from bleuprint.config import paths
+from bleuprint.config.corpus import Corpus
+from bleuprint.config.init_from import InitFrom, fresh, init_weights, with_parents
+from bleuprint.config.synthetic import SyntheticText, check_synthetic_texts, synthetic_folder
+from bleuprint.config.system import System
+from bleuprint.runtime.errors import UserError
+from bleuprint.runtime.schema import SettingError, there_are
+from bleuprint.runtime.yaml_tree import Tree, as_tree
+
+# The top-level keys of params.yaml by which entries take something of others, with the type of
+# their values. DVC reads them, without inheritance, and draws the order of its stages from them.
+LINKS: dict[str, type] = {"init_from": InitFrom, "vocabularies": str}
+# The settings of trained systems by system and corpus; None where a system is not trained.
+_Runs = Mapping[str, Mapping[str, System | None]]
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A corpus, the trainings of a system on a corpus, or a `folder` of another project."""
+
+    corpus: str = ""
+    system: str = ""
+    folder: str = ""
+
+    def __str__(self) -> str:
+        if self.folder:
+            return self.folder
+        return f"{self.system} on {self.corpus}" if self.system else self.corpus
+
+
+@dataclass(frozen=True)
+class Reference:
+    """A reference from an entry to one that it needs.
+
+    Attributes:
+        entry: The corpus or the trainings that need something.
+        needed: What they need.
+        keys: The keys of the setting that says so, for messages; none for a training's corpus.
+        outputs: What stages write for it, into folders that the entry's own stages depend on. From
+            these folders DVC learns the order of the stages.
+    """
+
+    entry: Entry
+    needed: Entry
+    keys: tuple[str, ...] = ()
+    outputs: tuple[Path, ...] = ()
+
+
+def references(
+    corpora: Mapping[str, Corpus],
+    cells: _Runs,
+    synthetic: Mapping[str, SyntheticText],
+    seeds: Collection[int],
+) -> list[Reference]:
+    """Return all references of an experiment.
+
+    Args:
+        corpora: The corpora by name.
+        cells: The settings of trained systems by system and corpus.
+        synthetic: The texts that systems translate, by name.
+        seeds: The seeds of the trainings.
+    """
+    found = []
+    for name, corpus in corpora.items():
+        other = corpus.vocabulary.of
+        if other is not None:
+            reference = Reference(
+                entry=Entry(name),
+                needed=Entry(other),
+                keys=("corpora", name, "vocabulary", "of"),
+                outputs=(paths.vocabulary(name, other),),
+            )
+            found.append(reference)
+    for name, text in synthetic.items():
+        reference = Reference(
+            entry=Entry(text.part_of),
+            needed=Entry(text.corpus, text.system),
+            keys=("synthetic", name),
+            outputs=(synthetic_folder(text.part_of, name),),
+        )
+        found.append(reference)
+    for system, row in cells.items():
+        for corpus_name, cell in row.items():
+            training = Entry(corpus_name, system)
+            found.append(Reference(entry=training, needed=Entry(corpus_name)))
+            if cell is not None and cell.train.init_from is not None:
+                found.append(_reference_to_parent(training, cell.train.init_from, seeds))
+    return found
+
+
+def _reference_to_parent(training: Entry, parent: InitFrom, seeds: Collection[int]) -> Reference:
+    """The reference of a training to the weights that it starts from."""
+    keys = ("runs", training.system, training.corpus, "train", "init_from")
+    if parent.folder is not None:
+        return Reference(entry=training, needed=Entry(folder=parent.folder), keys=keys)
+    assert parent.corpus is not None and parent.system is not None, "checked by InitFrom"
+    return Reference(
+        entry=training,
+        needed=Entry(parent.corpus, parent.system),
+        keys=keys,
+        outputs=tuple(init_weights(training.system, seed) for seed in seeds),
+    )
+
+
+def needed_by(entry: Entry, references: Sequence[Reference]) -> set[Entry]:
+    """Return an entry and all that it needs, directly or through others."""
+    found = {entry}
+    waiting = [entry]
+    while waiting:
+        current = waiting.pop()
+        for reference in references:
+            if reference.entry == current and reference.needed not in found:
+                found.add(reference.needed)
+                waiting.append(reference.needed)
+    return found
+
+
+def check_references(
+    corpora: Mapping[str, Corpus],
+    cells: _Runs,
+    synthetic: Mapping[str, SyntheticText],
+    external: Collection[str],
+) -> None:
+    """Raise SettingError at a cycle of references, and at a reference to what does not exist.
+
+    Args:
+        corpora: The corpora by name.
+        cells: The settings of trained systems by system and corpus.
+        synthetic: The texts that systems translate, by name.
+        external: The names of external systems.
+    """
+    found = references(corpora, cells, synthetic, ())
+    for reference in found:
+        if reference.needed.system in external:
+            message = f"{reference.needed.system} is an external system, without a model here"
+            raise SettingError([*reference.keys, "system"], message)
+    check_synthetic_texts(corpora, synthetic)
+    for reference in found:
+        if reference.needed.system:
+            _check_training(reference, cells)
+    _check_cycle(found)
+
+
+def _check_training(reference: Reference, cells: _Runs) -> None:
+    """Raise SettingError if a needed training does not exist, or a model cannot start from it."""
+    keys = list(reference.keys)
+    needed = reference.needed
+    if needed.system not in cells:
+        message = f"no system {needed.system!r}; {there_are(needed.system, cells)}"
+        raise SettingError([*keys, "system"], message)
+    row = cells[needed.system]
+    parent = row.get(needed.corpus)
+    if parent is None:
+        trained = [name for name, cell in row.items() if cell is not None]
+        message = f"{needed.system} is not trained on {needed.corpus!r}; "
+        raise SettingError([*keys, "corpus"], message + there_are(needed.corpus, trained))
+    if not reference.entry.system:
+        return
+    if parent.average.ensemble:
+        message = f"{needed.system} is an ensemble (average.ensemble), not one model"
+        raise SettingError(keys, message)
+    child = cells[reference.entry.system][reference.entry.corpus]
+    assert child is not None, "a reference of a training that exists"
+    difference = child.model.difference(parent.model)
+    if difference:
+        raise SettingError(keys, difference)
+
+
+def _check_cycle(references: Sequence[Reference]) -> None:
+    """Raise SettingError if an entry needs itself, directly or through others."""
+    keys_by_needed: dict[Entry, dict[Entry, tuple[str, ...]]] = defaultdict(dict)
+    for reference in references:
+        keys_by_needed[reference.entry][reference.needed] = reference.keys
+    try:
+        TopologicalSorter(keys_by_needed).prepare()
+    except CycleError as error:
+        cycle = error.args[1][::-1]
+        keys = next(_keys_of_cycle(cycle, keys_by_needed))
+        names = " -> ".join(map(str, cycle))
+        raise SettingError(list(keys), f"a cycle, each needs the next: {names}") from None
+
+
+def _keys_of_cycle(
+    cycle: Sequence[Entry], keys_by_needed: Mapping[Entry, Mapping[Entry, tuple[str, ...]]]
+) -> Iterator[tuple[str, ...]]:
+    """The settings that make up a cycle."""
+    for entry, needed in pairwise(cycle):
+        keys = keys_by_needed[entry][needed]
+        if keys:
+            yield keys
+
+
+def shared_folders(
+    corpora: Collection[str],
+    systems: Collection[str],
+    seeds: Collection[int],
+    references: Sequence[Reference],
+) -> dict[Path, set[Path]]:
+    """Return the folders that stages depend on and several stages write into.
+
+    Args:
+        corpora: The names of the corpora.
+        systems: The names of all systems, also of external ones.
+        seeds: The seeds of the trainings.
+        references: The references of the experiment.
+
+    Returns:
+        The outputs that belong into each folder.
+    """
+    outputs = []
+    for corpus in corpora:
+        outputs += [paths.given(corpus), paths.vocabulary(corpus, None)]
+    for system in systems:
+        outputs += [fresh(system, seed) for seed in seeds]
+    for reference in references:
+        outputs += reference.outputs
+    folders: dict[Path, set[Path]] = defaultdict(set)
+    for output in outputs:
+        folders[output.parent].add(output)
+    return folders
+
+
+def link_corpora(
+    corpora: Any, document: Tree, languages_of: Callable[[Tree], set[str]]
+) -> tuple[Any, list[UserError]]:
+    """Give each corpus the vocabulary that params.yaml names for it.
+
+    Args:
+        corpora: The settings of the corpora by name; what is not a mapping is left to validation.
+        document: The content of params.yaml.
+        languages_of: The languages of a corpus that its vocabulary has to know.
+
+    Returns:
+        The corpora with `vocabulary.of`, without those whose vocabulary cannot be used, and the
+        errors.
+    """
+    if not isinstance(corpora, Tree):
+        return corpora, []
+    vocabularies = as_tree(document.get("vocabularies"))
+    written = as_tree(document.get("corpora"))
+    errors = []
+    found = {}
+    for name in corpora:
+        try:
+            found[name] = _corpus_with_vocabulary(corpora, name, vocabularies, languages_of)
+        except UserError as error:
+            errors.append(error)
+    for name, place in vocabularies.places.items():
+        if name not in written:
+            errors.append(place.error(f"no corpus {name!r}; {there_are(name, written)}"))
+    return Tree(found, corpora.places), errors
+
+
+def _corpus_with_vocabulary(
+    corpora: Tree, name: str, vocabularies: Tree, languages_of: Callable[[Tree], set[str]]
+) -> Any:
+    """A corpus with the vocabulary that it has of another."""
+    corpus = corpora[name]
+    own = as_tree(as_tree(corpus).get("vocabulary"))
+    if "of" in own:
+        raise own.places["of"].error(
+            f"set this at the top level, by vocabularies: {{{name}: {own['of']}}}"
+        )
+    if name not in vocabularies or not isinstance(corpus, Tree):
+        return corpus
+    other = vocabularies[name]
+    place = vocabularies.places[name]
+    if not isinstance(other, str) or not isinstance(corpora.get(other), Tree):
+        raise place.error(f"no corpus {other!r}; {there_are(other, corpora)}")
+    if other in vocabularies:
+        raise place.error(f"{other} has the vocabulary of {vocabularies[other]} itself: name that")
+    missing = sorted(languages_of(corpus) - languages_of(corpora[other]))
+    if missing:
+        raise place.error(
+            f"{other}, whose vocabulary it would have, does not translate {', '.join(missing)}"
+        )
+    vocabulary = as_tree(corpora[other].get("vocabulary")).put("of", other, place)
+    return corpus.put("vocabulary", vocabulary, place)
+
+
+def link_systems(cells: Tree, document: Tree) -> tuple[Tree, list[UserError]]:
+    """Give each system the first weights that params.yaml names for it.
+
+    Args:
+        cells: The settings of all systems by system and corpus.
+        document: The content of params.yaml.
+
+    Returns:
+        The settings, without systems whose first weights cannot be used, and the errors.
+    """
+    return with_parents(cells, as_tree(document.get("init_from")))

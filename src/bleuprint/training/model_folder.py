@@ -1,0 +1,21 @@
+"""The folder of a trained model with all that another project needs to use it."""
+
+import shutil
+from pathlib import Path
+
+from bleuprint.config import paths
+from bleuprint.config.paths import Run
+from bleuprint.dataset.binarized import SEGMENTATION, BinaryCorpus
+
+
+def copy_model(cell: Run, output: Path) -> None:
+    """Write a folder with the averaged model of a training and its vocabularies.
+
+    Args:
+        cell: The training.
+        output: The folder to write; it must not exist yet.
+    """
+    shutil.copytree(cell.models / "averaged", output)
+    binary = BinaryCorpus(paths.folder(cell.corpus, "binary"))
+    for language in (binary.source, binary.target):
+        shutil.copy(binary.folder / SEGMENTATION / f"vocabulary.{language}", output)
