@@ -36,10 +36,10 @@ LIMITS = {
         "tuple_assignments": 8,
     },
     "config": {
-        "comprehensions": 51,
-        "nested_comprehensions": 8,
-        "walrus": 19,
-        "tuple_assignments": 11,
+        "comprehensions": 41,
+        "nested_comprehensions": 5,
+        "walrus": 10,
+        "tuple_assignments": 8,
     },
     "corpus": {
         "comprehensions": 52,
@@ -98,9 +98,9 @@ LIMITS = {
         "star_packed": 8,
     },
     "serving": {
-        "comprehensions": 55,
+        "comprehensions": 43,
         "nested_comprehensions": 3,
-        "tuple_assignments": 33,
+        "tuple_assignments": 25,
     },
     "stages": {
         "walrus": 4,
