@@ -19,7 +19,7 @@ from bleuprint.report.compare import _compared, _Pair, _score, _Side, _tests, ch
 from bleuprint.report.frame import RESULTS
 from bleuprint.report.records import collect
 from bleuprint.runtime.errors import UserError
-from bleuprint.runtime.files import read_json, write_json
+from bleuprint.runtime.files import read_json
 from bleuprint.scoring.record import SCORES
 from bleuprint.text.parallel import read_lines
 from measuring import paired_tests, value_of
@@ -129,24 +129,17 @@ def test_scores_stand_side_by_side_with_their_p(tree):
     assert "the same: settings\n" in output
 
 
-def test_settings_and_facts_that_differ(copy):
+def test_settings_that_differ(copy):
     params = (copy / "params.yaml").read_text("utf-8")
     head, small = params.split("  small:")
     small = small.replace("updates: 10", "updates: 20").replace("d_ff: 64", "d_ff: 128")
     (copy / "params.yaml").write_text(f"{head}  small:{small}", encoding="utf-8")
     assert "was made with another params.yaml" in compare(copy, "tiny", "small", status=1)
     trees.write_run(copy, trees.load(copy / "params.yaml"), SMALL, errors=0.15)
-    path = copy / SMALL.results / "training.json"
-    write_json(path, {**read_json(path), "data": "d" * 64})
     report(copy)
     found = lines(compare(copy, "tiny", "small"))
-    for row in (
-        ["model.d_ff", "64", "128"],
-        ["train.max_updates", "10", "20"],
-        ["parameters, news-en-de", "1000000", "4000000"],
-        ["binary_sha256, news-en-de", "b1b1b1b1b1b1", "dddddddddddd"],
-    ):
-        assert row in found
+    assert ["model.d_ff", "64", "128"] in found
+    assert ["train.max_updates", "10", "20"] in found
 
 
 def test_several_seeds_are_paired(tmp_path):
@@ -236,7 +229,7 @@ def test_a_revision_and_what_is_here(repository):
     # the lines of another revision are not read: one seed has no p, and so no column of it
     assert len(bleu_row(output)) == 6
     assert run(repository, "git", "status", "--porcelain", "--untracked-files=no") == ""
-    nothing = "small@HEAD and small: nothing differs: settings, facts, scores\n"
+    nothing = "small@HEAD and small: nothing differs: settings, translations, scores\n"
     assert compare(repository, "small@HEAD", "small") == nothing
     results = repository / RESULTS
     text = results.read_text()
@@ -244,10 +237,10 @@ def test_a_revision_and_what_is_here(repository):
     results.write_text(text.replace(made, "0" * 64))  # other translations of the same rounded score
     assert "\nScores\n" in compare(repository, "small@HEAD", "small")
     results.write_text(text)
-    # names without an @ are revisions where no system is called so
-    assert compare(repository, "HEAD~1", "HEAD") == compare(repository, "@HEAD~1", "@HEAD")
-    assert compare(repository, "tiny", "HEAD~1") == compare(repository, "tiny", "@HEAD~1")
-    assert compare(repository, "HEAD@{0}", "@HEAD~1") == compare(repository, "@HEAD@{0}", "@HEAD~1")
+    of_tiny = compare(repository, "tiny@HEAD@{0}", "tiny@HEAD~1")
+    assert of_tiny.startswith("tiny@HEAD@{0} and tiny@HEAD~1\n")
+    # a revision alone is of the other side's system, on both sides of all systems
+    assert compare(repository, "tiny", "@HEAD~1") == compare(repository, "tiny", "tiny@HEAD~1")
     found = re.findall(r"^\w+@main~1 and \w+", compare(repository, "@main~1", "@"), re.M)
     assert found == ["tiny@main~1 and tiny", "small@main~1 and small"]
 
@@ -306,11 +299,12 @@ def test_people_agree_on_significant_differences_between_languages(side, p, targ
     ("first", "second", "message"),
     [
         ("tinny", "small", "no systems entry 'tinny'"),
+        ("HEAD", "small", "no systems entry 'HEAD'"),
         ("tiny", "smal@HEAD~1", "no systems entry 'smal'"),
         ("tiny", "tiny@nowhere", "nowhere: no Git revision, DVC experiment, file or folder"),
         ("tiny", "tiny", "tiny: compared with itself"),
         ("@", "@", "both sides are the working tree: is a variable not set?"),
-        (",own", "tiny", "',own': not SYSTEM, SYSTEM@REVISION or REVISION"),
+        (",own", "tiny", "',own': write SYSTEM, SYSTEM@REVISION or @REVISION"),
     ],
 )
 def test_mistakes_are_told_in_one_line(repository, first, second, message):

@@ -27,8 +27,8 @@ def add_commands(commands: Commands) -> None:
     add("--all", action="store_true", help=help_)
     add = add_command(commands, _compare, "compare tiny small")
     help_ = (
-        "SYSTEM, SYSTEM@REVISION or REVISION: a commit of git or an experiment of DVC; SYSTEM may "
-        "be 'SYSTEM, CORPUS', a row of corpora with the same test sets"
+        "SYSTEM, SYSTEM@REVISION or @REVISION: a Git commit or a DVC experiment; SYSTEM may be "
+        "'SYSTEM, CORPUS', a row of corpora with the same test sets"
     )
     add("first", metavar="A", help=help_)
     add("second", metavar="B", help="what to compare it with, in the same form")

@@ -1,6 +1,5 @@
 """The command `bleuprint compare`: two rows of a report, or of those of two revisions."""
 
-import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -12,7 +11,7 @@ from bleuprint.config.paths import RESOLVED, Run
 from bleuprint.report import frame
 from bleuprint.report.paired import PairedDifference, p_text, paired_differences, paired_t
 from bleuprint.report.records import check_settings
-from bleuprint.report.revision import files_of, is_revision
+from bleuprint.report.revision import files_of
 from bleuprint.report.score_frame import (
     PLACE,
     agreement,
@@ -34,20 +33,6 @@ from bleuprint.scoring.significance import SIGNIFICANT
 from bleuprint.text.unicode import blank_unprinted
 
 _OF_TEXTS = ("sources_sha256", "references_sha256")
-# Facts of a run that are compared; fingerprints by their first digits.
-_FACTS = (
-    "external",
-    "parameters",
-    "updates",
-    "source_tokens",
-    "target_tokens",
-    "models",
-    "engine",
-    "precision",
-    "binary_sha256",
-    *_OF_TEXTS,
-)
-_SHORT = 12
 
 
 @dataclass(frozen=True, eq=False)
@@ -55,7 +40,7 @@ class _Result:
     """A row of a report on a test set.
 
     Attributes:
-        row: Its BLEU, a row of the score frame, with the facts of the row.
+        row: Its BLEU, a row of the score frame.
         scores: By metric the row of the score frame on all lines.
         runs: Its runs, one for each seed.
         metrics: What was measured on all lines, by seed.
@@ -69,11 +54,6 @@ class _Result:
     def values(self, metric: str) -> list[float]:
         """Return the values in a metric by seed."""
         return list(of_metric(self.metrics, metric).value)
-
-    @property
-    def facts(self) -> "pd.Series[Any]":
-        """The facts of the run of the first seed."""
-        return self.runs.iloc[0]
 
 
 @dataclass(frozen=True, eq=False)
@@ -168,11 +148,10 @@ def compare(
     """Yield lines and tables on two rows of reports.
 
     Args:
-        first: A: SYSTEM, SYSTEM@REVISION, @REVISION or REVISION. SYSTEM may be `SYSTEM, CORPUS`, as
-            tables name rows. Without a system or a corpus, it is that of the other side; without a
-            system on both sides, every one that both have is compared. No revision, or an empty
-            one, is the working tree. A name without an @ is a revision if params.yaml has no system
-            of that name.
+        first: A: SYSTEM, SYSTEM@REVISION or @REVISION. SYSTEM may be `SYSTEM, CORPUS`, as tables
+            name rows. Without a system or a corpus, it is that of the other side; without a system
+            on both sides, every one that both have is compared. No revision, or an empty one, is
+            the working tree.
         second: B, in the same form.
         corpus: The only corpus that is compared, if neither side names one. With a corpus, the
             translations are compared, too.
@@ -226,18 +205,12 @@ class _Argument:
 
 def _parse(text: str) -> _Argument:
     """Return what an argument of the command names."""
-    at_sign = re.search(r"@(?!\{)", text)  # HEAD@{1} is a revision
-    row = text[: at_sign.start()] if at_sign else text
-    revision = text[at_sign.end() :] if at_sign else ""
+    row, at_sign, revision = text.partition("@")
     system, _, corpus = row.partition(",")
-    if at_sign and row and not revision.strip():
-        raise UserError(f"{text!r}: no revision after the @: is a variable not set?")
     if not system and not at_sign:
-        raise UserError(f"{text!r}: not SYSTEM, SYSTEM@REVISION or REVISION")
-    if not at_sign and not corpus:
-        settings = load()
-        if text not in {*settings.systems, *settings.external} and is_revision(text):
-            return _Argument(system="", corpus="", revision=text)
+        raise UserError(f"{text!r}: write SYSTEM, SYSTEM@REVISION or @REVISION")
+    if row and at_sign and not revision.strip():
+        raise UserError(f"{text!r}: no revision after the @: is a variable not set?")
     return _Argument(system, corpus.strip(), revision)
 
 
@@ -252,14 +225,16 @@ def _compared(first: _Side, second: _Side, sentences: int) -> Iterator[str | Tab
     pairs = _pairs(first.results(seeds), second.results(seeds))
     if not pairs:
         raise UserError(f"{names}: no test set in common")
-    parts = _parts(first, second, pairs)
-    same_parts = all(one == other for one, other in parts.values())
-    if same_parts and all(pair.have_same_outputs for pair in pairs):
-        yield f"{names}: nothing differs: settings, facts, scores"
+    corpora = [] if first.apart else [pair.before.row.corpus for pair in pairs]
+    are_trained = all(pair.are_trained for pair in pairs)
+    settings_a = _settings(first, dict.fromkeys(corpora), are_trained)
+    settings_b = _settings(second, dict.fromkeys(corpora), are_trained)
+    have_same_results = all(pair.have_same_lines and pair.have_same_outputs for pair in pairs)
+    if settings_a == settings_b and have_same_results:
+        yield f"{names}: nothing differs: settings, translations, scores"
         return
     yield names
-    for title, (one, other) in parts.items():
-        yield from _differing(title, one, other, [str(first), str(second)])
+    yield from _differing_settings(settings_a, settings_b, [str(first), str(second)])
     yield from _scores(first, second, pairs, seeds)
     yield ""
     if first.corpus and not first.revision and not second.revision:
@@ -275,37 +250,19 @@ def _pairs(
     return [_Pair(result, after[place]) for place, result in before.items() if place in after]
 
 
-def _parts(
-    first: _Side, second: _Side, pairs: Sequence[_Pair]
-) -> dict[str, tuple[dict[str, str], dict[str, str]]]:
-    """Return the settings and the facts of both sides by their titles."""
-    corpora = [] if first.apart else [pair.before.row.corpus for pair in pairs]
-    are_trained = all(pair.are_trained for pair in pairs)
-    return {
-        "Settings": (
-            _settings(first, dict.fromkeys(corpora), are_trained),
-            _settings(second, dict.fromkeys(corpora), are_trained),
-        ),
-        "Facts": (
-            _facts([pair.before for pair in pairs], first.apart),
-            _facts([pair.after for pair in pairs], first.apart),
-        ),
-    }
-
-
-def _differing(
-    title: str, one: Mapping[str, str], other: Mapping[str, str], heads: Sequence[str]
+def _differing_settings(
+    one: Mapping[str, str], other: Mapping[str, str], heads: Sequence[str]
 ) -> Iterator[str | Table]:
-    """Yield a table of the keys whose values differ, or a line if none does."""
+    """Yield a table of the settings that differ, or a line if none does."""
     rows = []
     for key in dict.fromkeys((*one, *other)):
         if one.get(key) != other.get(key):
             rows.append((key, one.get(key, NONE), other.get(key, NONE)))
     if not rows:
-        yield f"the same: {title.lower()}"
+        yield "the same: settings"
         return
-    yield f"\n{title}"
-    yield table_of([title.lower()], heads, rows)
+    yield "\nSettings"
+    yield table_of(["settings"], heads, rows)
 
 
 def _scores(
@@ -347,22 +304,6 @@ def _settings(side: _Side, corpora: Iterable[str], trained: bool) -> dict[str, s
     texts = {name: settings.corpus(name).deciding() for name in corpora}
     own = settings.dotted(side.row) if trained else dotted(rows)
     return {**own, **dotted({"corpora": texts, "seeds": settings.seeds})}
-
-
-def _facts(results: Iterable[_Result], apart: bool) -> dict[str, str]:
-    """Return facts of the first seed by corpus, of its texts by test set."""
-    facts = {}
-    for result in results:
-        known = result.facts.dropna()
-        corpus = [] if apart else [result.row.corpus]
-        place = ", ".join([*corpus, result.row.test])
-        for name in _FACTS:
-            if name in known:
-                where = [place] if name in _OF_TEXTS else corpus
-                length = _SHORT if name.endswith("_sha256") else None
-                facts[", ".join([name, *where])] = str(known[name])[:length]
-        facts[f"signature of BLEU, {place}"] = result.row.signature
-    return facts
 
 
 def _tests(first: _Side, second: _Side, pair: _Pair) -> dict[str, float | None]:

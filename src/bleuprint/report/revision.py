@@ -29,13 +29,6 @@ def files_of(name: str, files: Sequence[Path]) -> Iterator[Path]:
             raise UserError(str(error).replace(f"{temporary}/", f"{name}: ")) from None
 
 
-def is_revision(name: str) -> bool:
-    try:
-        return bool(_commit(name))
-    except UserError:
-        return False
-
-
 def _commit(name: str) -> tuple[str, str]:
     """The root of DVC's repository, and the commit of a revision of git or experiment of DVC."""
     from dvc.exceptions import DvcException
