@@ -142,7 +142,6 @@ COMPLEX_FUNCTIONS = {
     "src/bleuprint/config/inherit.py": 1,
     "src/bleuprint/model/packed_attention.py": 1,
     "src/bleuprint/pipeline/release.py": 1,
-    "src/bleuprint/pipeline/verify.py": 1,
     "tools/phrasebook/test_noise.py": 1,
 }
 

@@ -17,7 +17,6 @@ from bleuprint.config.paths import Run
 from bleuprint.pipeline import verify
 from bleuprint.pipeline.release import release
 from bleuprint.pipeline.release_check import CARD
-from bleuprint.report.same_results import Verdict
 from bleuprint.runtime.checksums import SUMS
 from bleuprint.runtime.errors import UserError
 from bleuprint.runtime.files import sha256_of
@@ -90,8 +89,8 @@ def test_code_that_differs_from_its_commit_is_not_released(by_dvc, tmp_path):
 
 
 def test_a_release_is_the_same_result(copy):
-    text, verdict = verify.lines(verify.open_own(), verify.open_report(str(copy)))
-    assert verdict == Verdict.SAME_BYTES and "2 results the same bytes" in text[0]
+    verification = verify.verify(verify.open_own(), verify.open_report(str(copy)))
+    assert verification.is_same and "2 results the same bytes" in verification.lines[0]
     (copy / WEIGHTS).write_bytes(b"other")
     for of_release in (copy, copy / "reports" / "results.json"):
         with pytest.raises(UserError, match=f"copy/{WEIGHTS}: not the file that {SUMS} names"):

@@ -12,9 +12,8 @@ import processes
 from bleuprint.config.paths import Run
 from bleuprint.pipeline import verify
 from bleuprint.pipeline.first_difference import first_difference
-from bleuprint.pipeline.verify import lines, open_report
+from bleuprint.pipeline.verify import open_report
 from bleuprint.report.frame import RESULTS, costs_csv
-from bleuprint.report.same_results import Verdict
 from bleuprint.runtime.errors import UserError
 from bleuprint.runtime.files import read_json, write_json
 from result_rows import against, changed, frame, record
@@ -80,38 +79,28 @@ def stage(deps, outs, params=None):
 
 
 def compared(first, second):
-    text, verdict = lines(open_report(str(first)), open_report(str(second)))
-    assert len(text) <= 10
-    return text, verdict
+    """The lines on two reports, and whether they are the same."""
+    verification = verify.verify(open_report(str(first)), open_report(str(second)))
+    assert len(verification.lines) <= 10
+    return verification.lines, verification.is_same
 
 
 def test_the_same_bytes_from_a_file_and_a_folder(tmp_path):
     here, there = write(tmp_path / "a"), write(tmp_path / "b")
     for other in (there, there / RESULTS, (there / RESULTS).parent):
-        text, verdict = compared(here, other)
-        assert verdict == Verdict.SAME_BYTES == 0
+        text, is_same = compared(here, other)
+        assert is_same
         assert text == [f"{here} and {other}: 2 results the same bytes"]
 
 
-def test_within_the_noise_of_seeds(tmp_path, monkeypatch):
+def test_results_that_differ_are_named_with_their_stage(tmp_path):
     here, there = write(tmp_path / "a"), write(tmp_path / "b", 33.5, **OTHER)
-    text, verdict = compared(here, there)
-    assert verdict == Verdict.NOISE_UNKNOWN
-    of = "small on news-en-de, seed 1, first: 33.00 and 33.50 BLEU (mean difference +0.50"
-    assert text[1:] == [
-        f"of a noise of seeds that is not known: {of})",
+    text, is_same = compared(here, there)
+    assert not is_same
+    assert text == [
+        f"{here} and {there}: 1 result the same bytes, 1 different",
+        "different: small on news-en-de, seed 1, first: 33.00 and 33.50 BLEU",
         "  from train on: code of the training",
-        "one seed does not say by how much trainings differ by chance: give several",
-    ]
-    references = open_report(str(here)).records.runs.references_sha256
-    monkeypatch.setattr(verify, "deviations", lambda: dict.fromkeys(references, 0.3))
-    text, verdict = compared(here, there)
-    assert verdict == Verdict.WITHIN_NOISE == 3
-    assert text[1:] == [
-        f"the same within the noise of seeds: {of}, noise ± 0.83)",
-        "  from train on: code of the training",
-        "noise: 95 % of differences between two runs of one experiment, by the deviation over "
-        "seeds: those that reports/ has on these test lines",
     ]
 
 
@@ -128,10 +117,9 @@ def test_the_first_stage_by_dvc_lock(tmp_path, changes, stage, causes):
     here, there = write(tmp_path / "a"), write(tmp_path / "b", 36.0, **OTHER)
     write_lock(here)
     write_lock(there, **changes)
-    text, verdict = compared(here, there)
-    assert verdict == Verdict.NOISE_UNKNOWN
-    result = "small on news-en-de, seed 1, first: 33.00 and 36.00 BLEU"
-    assert text[1].startswith(f"of a noise of seeds that is not known: {result}")
+    text, is_same = compared(here, there)
+    assert not is_same
+    assert text[1] == "different: small on news-en-de, seed 1, first: 33.00 and 36.00 BLEU"
     assert text[2].startswith(f"  from {stage} on: ") and causes in text[2]
 
 
@@ -157,7 +145,7 @@ def test_files_beside_one_that_was_downloaded_are_not_of_it(tmp_path):
     colleague = (there / RESULTS).rename(tmp_path / "colleague.json")
     for name in ("SHA256SUMS", "costs.csv"):
         (tmp_path / name).write_text(f"{'0' * 64}  picture.iso\n")
-    assert compared(here, colleague)[1] == Verdict.SAME_BYTES
+    assert compared(here, colleague)[1]
 
 
 def test_results_that_dvc_lock_does_not_name_are_reported(tmp_path, capsys):
@@ -197,7 +185,7 @@ def test_a_damaged_dvc_lock_is_named_if_it_is_needed(tmp_path, damaged, message)
     with pytest.raises(UserError, match=message):
         compared(here, there)
     write(there)
-    assert compared(here, there)[1] == Verdict.SAME_BYTES
+    assert compared(here, there)[1]
 
 
 def test_metrics_that_one_file_lacks_are_named(tmp_path):
@@ -206,8 +194,8 @@ def test_metrics_that_one_file_lacks_are_named(tmp_path):
     left_out = ("chrf2pp", "ter", "loss", "perplexity")
     content["metrics"] = [e for e in content["metrics"] if e["metric"] not in left_out]
     write_json(second / RESULTS, content)
-    text, verdict = compared(first, second)
-    assert verdict == Verdict.SAME_BYTES
+    text, is_same = compared(first, second)
+    assert is_same
     assert text[1] == ("not compared, since one side lacks them: chrf2pp, loss, perplexity, ter")
 
 
@@ -223,8 +211,8 @@ def test_a_result_of_1_0_is_told_in_one_line(tmp_path):
 def test_results_that_one_side_lacks_are_counted(tmp_path):
     here, there = write(tmp_path / "a"), write(tmp_path / "b")
     frame(record("tiny", "news-en-de", "first", 30.0)).save(there / RESULTS)
-    text, verdict = compared(here, there)
-    assert verdict == Verdict.DIFFERENT
+    text, is_same = compared(here, there)
+    assert not is_same
     assert text[1] == "only here: 1 result, only there: 0"
 
 
@@ -260,9 +248,9 @@ def test_many_differences_fit_ten_lines(tmp_path):
             row["metrics"]["bleu", ""]["signature"] = f"tok:a|version:{more * (n % 5)}"
         frame(*rows).save(root / RESULTS)
     frame(*rows[1:]).save(there / RESULTS)
-    text, verdict = compared(here, there)
-    assert verdict == Verdict.DIFFERENT and len(text) <= 10
-    assert text[2].endswith("30.00 and 30.50 BLEU (mean difference +0.50), and 1 other")
+    text, is_same = compared(here, there)
+    assert not is_same
+    assert text[2].endswith("30.00 and 30.50 BLEU, and 1 other")
     assert text[3] == "  from binarize on: settings; data; signature version:0.0 and version:0.5"
     assert text[7].endswith(" more groups of results, by where and why they differ)")
 
@@ -295,21 +283,12 @@ def test_the_exit_status_and_a_revision(tmp_path):
     write(root, 33.4, **OTHER)
     write_lock(root, smoothing="0.2\r\x1c\u2028\x85\0\ufeff")
     status, output, _ = bleuprint(root, "HEAD")
-    counts = "1 result the same bytes, 1 of a noise of seeds that is not known\n"
-    assert status == 4 and output.startswith(f"here and HEAD: {counts}")
+    counts = "1 result the same bytes, 1 different\n"
+    assert status == 5 and output.startswith(f"here and HEAD: {counts}")
     assert (
         "from train on: settings runs.small.news-en-de.train.label_smoothing 0.2      and 0.1\n"
         in output
     )
-    # a report with a deviation of 0.3 over two seeds
-    (root / "reports" / "seeds").mkdir()
-    pair = [
-        record("a", "news-en-de", "first", 30 + 0.3 * 2**0.5 * seed, seed=seed) for seed in (0, 1)
-    ]
-    frame(*pair).save(root / "reports" / "seeds" / RESULTS.name)
-    assert bleuprint(root, "HEAD")[0] == 3
-    write(root, 43.4, **OTHER)
-    assert bleuprint(root, "HEAD")[0] == 5
     other = write(tmp_path / "other", corpus="talks-en-fr")
     for name, message in {
         str(other): "another experiment: no system, corpus, seed and test set in common with here",

@@ -21,7 +21,7 @@ from bleuprint.report.page.cautions import cautions
 from bleuprint.report.page.context import ReportContext
 from bleuprint.report.paired import largest_p
 from bleuprint.report.records import check_settings, collect
-from bleuprint.report.same_results import Verdict, compared
+from bleuprint.report.same_results import compared
 from bleuprint.report.score_frame import score_frame
 from bleuprint.report.score_tables import across
 from bleuprint.runs.results import Results
@@ -249,7 +249,7 @@ def test_compared_with_a_system(outside, monkeypatch):
         list(compare("tiny", "as-tiny", "talks-en-fr"))
 
 
-def test_another_file_is_no_noise_of_seeds():
+def test_another_file_differs_from_the_stage_translate_on():
     pair = [
         made_by_hand(
             record("tiny", CORPUS, "first", 30.0),
@@ -258,6 +258,6 @@ def test_another_file_is_no_noise_of_seeds():
         for bleu, sha in ((33.0, "1" * 64), (33.1, "2" * 64))
     ]
     (tiny, row), _ = compared(*pair)
-    assert (tiny.verdict, row.verdict) == (Verdict.SAME_BYTES, Verdict.DIFFERENT)
+    assert (tiny.is_same, row.is_same) == (True, False)
     assert (row.stage, row.scored_by) == ("translate", f"score@a-{CORPUS}-1")
     assert tiny.scored_by == f"score@tiny-{CORPUS}-1"

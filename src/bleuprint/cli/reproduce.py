@@ -90,7 +90,7 @@ def _kept(settings: Settings) -> Iterator[str]:
 
 def _compared(settings: Settings) -> str:
     """How many results equal those that are committed of this experiment, and how many differ."""
-    from bleuprint.report.same_results import Verdict, compared
+    from bleuprint.report.same_results import compared
 
     committed = git(Path(), "show", f"HEAD:./{RESOLVED.as_posix()}").decode(errors="replace")
     of_head = f'"experiment": "{settings.experiment}"' in committed
@@ -103,7 +103,8 @@ def _compared(settings: Settings) -> str:
         results = []
     if not results:
         return "No result of this experiment is committed: there is none to compare with."
-    total, same = len(here.runs), [each.verdict for each in results].count(Verdict.SAME_BYTES)
+    total = len(here.runs)
+    same = sum(result.is_same for result in results)
     new, gone = (len(side.runs) - len(results) for side in (here, there))
     if same == total and not gone:
         return f"The committed result to the byte: translations and scores are those of {place}."
@@ -111,7 +112,7 @@ def _compared(settings: Settings) -> str:
     more += [f"{gone} of {place} {'is' if gone == 1 else 'are'} gone"] * bool(gone)
     if different := len(results) - same:
         more = [f"Not the committed result: {different} of {total} differ", *more]
-        return f"{'; '.join(more)}. Where, and whether by chance: bleuprint verify {place}"
+        return f"{'; '.join(more)}. Where: bleuprint verify {place}"
     return "; ".join([f"{same} of {total} results are those of {place} to the byte", *more]) + "."
 
 

@@ -15,6 +15,8 @@ from bleuprint.runtime.progress import working
 if TYPE_CHECKING:
     from bleuprint.report.frame import Records
 
+# The exit status of `bleuprint verify` if results differ; 1 is an error, 2 a wrong argument.
+_DIFFERENT = 5
 _MORE = (
     "More: bleuprint table --all; reports/index.html, the page; reports/table.md; make ui, the "
     "trainings in MLflow"
@@ -37,8 +39,8 @@ def add_commands(commands: Commands) -> None:
     add("--sentences", type=count, default=10, help=help_)
     add = add_command(commands, _verify, "verify HEAD~1")
     help_ = (
-        "results.json, a release, a folder with reports/, a revision of git, an experiment of DVC; "
-        "exit status: 0 same bytes, 3 within the noise of seeds, 4 if that is unknown, 5 different"
+        "results.json, a release, a folder with reports/, a Git commit or a DVC experiment; "
+        "exit status: 0 same bytes, 5 different"
     )
     add("other", metavar="OTHER", help=help_)
 
@@ -115,9 +117,9 @@ def _verify(given: argparse.Namespace) -> None:
     if not Path("params.yaml").exists():
         raise UserError("params.yaml: no such file; run from the project's root")
     with working("verify: reading both reports"):
-        lines, status = verify.lines(verify.open_own(), verify.open_report(given.other))
-    for line in lines:
+        verification = verify.verify(verify.open_own(), verify.open_report(given.other))
+    for line in verification.lines:
         write_line(blank_unprinted(line))
-    if status:
+    if not verification.is_same:
         sys.stdout.flush()
-        sys.exit(status)
+        sys.exit(_DIFFERENT)

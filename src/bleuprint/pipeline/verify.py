@@ -6,8 +6,6 @@ the other's data nor its models; of a release all files by their sums.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cache
-from itertools import islice
 from pathlib import Path
 
 from bleuprint.config.paths import Run
@@ -16,7 +14,7 @@ from bleuprint.pipeline.first_difference import first_difference
 from bleuprint.pipeline.release_check import check_release
 from bleuprint.report.frame import COSTS, RESULTS, Records, read
 from bleuprint.report.revision import files_of
-from bleuprint.report.same_results import Compared, Verdict, compared, deviations
+from bleuprint.report.same_results import Compared, compared
 from bleuprint.runtime.code import git
 from bleuprint.runtime.counts import counted
 from bleuprint.runtime.errors import UserError
@@ -24,11 +22,6 @@ from bleuprint.runtime.errors import UserError
 # Causes, and groups of results, that are written out.
 _MOST = 3
 _OTHERWISE = "give a results.json, a release, a folder with reports/ or a commit"
-_TEXTS = {
-    Verdict.WITHIN_NOISE: "the same within the noise of seeds",
-    Verdict.NOISE_UNKNOWN: "of a noise of seeds that is not known",
-    Verdict.DIFFERENT: "different",
-}
 
 
 @dataclass(frozen=True)
@@ -93,49 +86,67 @@ def _report(name: str, path: Path, root: Path) -> Report:
     return Report(name, records, lock)
 
 
-def lines(here: Report, there: Report) -> tuple[list[str], Verdict]:  # noqa: C901
-    """What differs in the results of two reports, in at most ten lines, and the whole's verdict.
+@dataclass(frozen=True)
+class Verification:
+    """How the results of two reports compare.
 
-    Raises UserError if they have no result in common.
+    Attributes:
+        lines: What to say of it, at most ten lines.
+        is_same: Whether both reports have the same results, to the byte.
     """
-    measured = cache(deviations)  # reads files, if there is a difference
-    results, left_out = compared(here.records, there.records, lambda it: measured().get(it))
+
+    lines: list[str]
+    is_same: bool
+
+
+def verify(here: Report, there: Report) -> Verification:
+    """Compare the results of two reports.
+
+    Raises:
+        UserError: They have no result in common.
+    """
+    results, not_compared = compared(here.records, there.records)
     if not results:
         raise UserError(
             f"{there.name}: another experiment: no system, corpus, seed and test set in common "
             f"with {here.name}"
         )
-    verdicts = [each.verdict for each in results]
-    counts = [f"{verdicts.count(of)} {text}" for of, text in _TEXTS.items() if of in verdicts]
-    same = counted(verdicts.count(Verdict.SAME_BYTES), "result")
-    counts.insert(0, f"{same} the same bytes")
-    text = [f"{here.name} and {there.name}: {', '.join(counts)}"]
+    differing = [result for result in results if not result.is_same]
+    same = counted(len(results) - len(differing), "result")
+    different = f", {len(differing)} different" if differing else ""
+    lines = [f"{here.name} and {there.name}: {same} the same bytes{different}"]
     if here.name == "here" and _only_committed():
-        text.append("here, reports/ is as committed: nothing has run since. To run: make reproduce")
-    alone = [len(side.records.runs) - len(results) for side in (here, there)]
-    if any(alone):
-        text.append(f"only here: {counted(alone[0], 'result')}, only there: {alone[1]}")
-    if left_out:
-        text.append(f"not compared, since one side lacks them: {', '.join(left_out)}")
-    # by verdict, and by where and why they differ; different ones first
-    groups: dict[tuple[Verdict, str], list[Compared]] = {}
-    for each in sorted(results, key=lambda each: -each.verdict):
-        if each.verdict != Verdict.SAME_BYTES:
-            groups.setdefault((each.verdict, _where_and_why(here, there, each)), []).append(each)
-    for (of, why), members in islice(groups.items(), _MOST):
-        text += [f"{_TEXTS[of]}: {_example(members)}", f"  {why}"]
-    if (left := len(groups) - _MOST) > 0:
-        text[-1] += f" (and {counted(left, 'more group')} of results, by where and why they differ)"
-    if any(each.verdict == Verdict.WITHIN_NOISE for each in results):
-        seeds = len({each.cell.seed for each in results})
-        basis = "those that reports/ has on these test lines" if seeds == 1 else str(seeds)
-        text.append(
-            "noise: 95 % of differences between two runs of one experiment, by the deviation over "
-            f"seeds: {basis}"
+        lines.append(
+            "here, reports/ is as committed: nothing has run since. To run: make reproduce"
         )
-    if any(each.verdict == Verdict.NOISE_UNKNOWN for each in results):
-        text.append("one seed does not say by how much trainings differ by chance: give several")
-    return text, Verdict.DIFFERENT if any(alone) else max(verdicts)
+    only_here = len(here.records.runs) - len(results)
+    only_there = len(there.records.runs) - len(results)
+    if only_here or only_there:
+        lines.append(f"only here: {counted(only_here, 'result')}, only there: {only_there}")
+    if not_compared:
+        lines.append(f"not compared, since one side lacks them: {', '.join(not_compared)}")
+    lines += _differences(here, there, differing)
+    is_same = not differing and not only_here and not only_there
+    return Verification(lines, is_same)
+
+
+def _differences(here: Report, there: Report, differing: Sequence[Compared]) -> list[str]:
+    """Return two lines for each of the first groups of results that differ.
+
+    A group has the results that differ from the same stage on and for the same reasons.
+    """
+    groups: dict[str, list[Compared]] = {}
+    for result in differing:
+        groups.setdefault(_where_and_why(here, there, result), []).append(result)
+    lines = []
+    for reason in list(groups)[:_MOST]:
+        lines += [f"different: {_example(groups[reason])}", f"  {reason}"]
+    more = len(groups) - _MOST
+    if more > 0:
+        lines[-1] += (
+            f" (and {counted(more, 'more group')} of results, by where and why they differ)"
+        )
+    return lines
 
 
 def _where_and_why(here: Report, there: Report, each: Compared) -> str:
@@ -159,17 +170,20 @@ def _only_committed() -> bool:
     return bool(same) and not any(Path("results").glob("*/*/*/scores.json"))
 
 
-def _example(members: Sequence[Compared]) -> str:
-    """The result that differs most, and how many others there are."""
-    most = max(members, key=lambda each: abs(each.difference))
-    (system, corpus, seed), bleu = most.cell, most.bleu
-    # smaller and yet different: not comparable, for the reason that the next line says
-    comparable = most.noise is not None and (
-        most.verdict == Verdict.WITHIN_NOISE or abs(most.difference) > most.noise
-    )
-    noise = f", noise ± {most.noise:.2f}" if comparable else ""
-    others = f", and {counted(len(members) - 1, 'other')}" if len(members) > 1 else ""
+def _example(results: Sequence[Compared]) -> str:
+    """Return the result whose BLEU differs most, and the number of other results."""
+    most = max(results, key=_bleu_difference)
+    system, corpus, seed = most.cell
+    bleu_here, bleu_there = most.bleu
+    others = len(results) - 1
+    and_others = f", and {counted(others, 'other')}" if others else ""
     return (
-        f"{system} on {corpus}, seed {seed}, {most.first['test']}: {bleu[0]:.2f} and "
-        f"{bleu[1]:.2f} BLEU (mean difference {most.difference:+z.2f}{noise}){others}"
+        f"{system} on {corpus}, seed {seed}, {most.first['test']}: {bleu_here:.2f} and "
+        f"{bleu_there:.2f} BLEU{and_others}"
     )
+
+
+def _bleu_difference(result: Compared) -> float:
+    """Return by how much BLEU differs."""
+    first, second = result.bleu
+    return abs(second - first)

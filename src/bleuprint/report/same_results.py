@@ -1,19 +1,11 @@
-"""Whether two reports have the same results: the same bytes, or the same within seeds' noise."""
+"""Which results two reports share, and from which stage on the other ones differ."""
 
-from collections import defaultdict
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
-from enum import IntEnum
-from math import sqrt
-from pathlib import Path
-from statistics import fmean, median, variance
 from typing import Any
 
 from bleuprint.config.paths import Run
-from bleuprint.report.frame import KEY, REPORTS, RESULTS, RUNS, Records, machine, stored, trained
-from bleuprint.report.score_frame import PLACE
-from bleuprint.runtime.errors import UserError
+from bleuprint.report.frame import KEY, RUNS, Records, machine
 from bleuprint.scoring.file_warnings import WARNING
 from bleuprint.scoring.floor import MATCHED
 
@@ -40,58 +32,36 @@ _CAUSES = {
 }
 # One result: facts, and metrics with their group, by name.
 Result = Mapping[str, Any]
-# The standard deviation of BLEU over seeds, by the SHA-256 of the references; None: not measured.
-Deviation = Callable[[str], float | None]
-
-
-class Verdict(IntEnum):
-    """How two results of one run and test set compare; the exit status of `bleuprint verify`."""
-
-    SAME_BYTES = 0
-    WITHIN_NOISE = 3
-    NOISE_UNKNOWN = 4
-    DIFFERENT = 5
 
 
 @dataclass(frozen=True)
 class Compared:
-    """A result in two reports. `difference`: mean BLEU of the second minus that of the first, over
-    the seeds that both have; `noise`: see `seeds_noise`, None if it is not known; `names`: what
-    differs.
+    """One result of two reports.
+
+    Attributes:
+        first: The result in the first report.
+        second: The result in the second report.
+        names: The facts and metrics that differ; empty if the results have the same bytes.
     """
 
     first: Result
     second: Result
     names: tuple[str, ...]
-    difference: float
-    noise: float | None
+
+    @property
+    def is_same(self) -> bool:
+        """Whether the translations and all scores have the same bytes."""
+        return not self.names
 
     @property
     def cell(self) -> Run:
+        """The system, corpus and seed."""
         return Run(self.first["system"], self.first["corpus"], int(self.first["seed"]))
 
     @property
-    def external(self) -> bool:
-        """Whether one side is an external system, whose difference no noise of seeds explains."""
-        return bool(self.first["external"] or self.second["external"])
-
-    @property
     def bleu(self) -> tuple[float, float]:
+        """BLEU in the first and in the second report."""
         return self.first["bleu"][0], self.second["bleu"][0]
-
-    @property
-    def verdict(self) -> Verdict:
-        """Noise explains other translations of the same lines, if BLEU has the same signature."""
-        if not self.names:
-            return Verdict.SAME_BYTES
-        same_lines = not {"references_sha256", "sources_sha256", "lines"} & {*self.names}
-        signed = self.first["bleu"][-1] == self.second["bleu"][-1]
-        if self.external or not same_lines or not signed or "hypotheses_sha256" not in self.names:
-            return Verdict.DIFFERENT
-        if self.noise is None:
-            return Verdict.NOISE_UNKNOWN
-        within = abs(self.difference) <= self.noise
-        return Verdict.WITHIN_NOISE if within else Verdict.DIFFERENT
 
     @property
     def scored_by(self) -> str:
@@ -143,79 +113,44 @@ class Compared:
         return self.first.get(name) or "", self.second.get(name) or ""
 
 
-def compared(
-    first: Records, second: Records, deviation: Deviation = lambda _: None
-) -> tuple[list[Compared], list[str]]:
-    """Every result that both reports have, in the order of the first.
+def compared(first: Records, second: Records) -> tuple[list[Compared], list[str]]:
+    """Compare the results that two reports share.
 
-    And the metrics that only one of them has, such as COMET, which are not compared. Of `external`
-    only whether it is empty is compared.
+    Of `external` only whether it is empty is compared.
+
+    Args:
+        first: The records of the first report.
+        second: The records of the second report.
+
+    Returns:
+        The results of both, in the order of the first report, and the metrics that only one of
+        them has, such as COMET, which are not compared.
     """
-    here, there = _by_key(first), _by_key(second)
-    measured = [{*records.metrics.metric} - _OF_TRANSLATIONS for records in (first, second)]
-    common, left_out = measured[0] & measured[1], measured[0] ^ measured[1]
-    seeds: dict[tuple[Any, ...], list[tuple[Result, Result]]] = {}
-    for key in (key for key in here if key in there):
-        seeds.setdefault((*key[:2], key[3]), []).append((here[key], there[key]))
+    results_a = _by_key(first)
+    results_b = _by_key(second)
+    metrics_a = set(first.metrics.metric) - _OF_TRANSLATIONS
+    metrics_b = set(second.metrics.metric) - _OF_TRANSLATIONS
+    common_metrics = metrics_a & metrics_b
     results = []
-    for pairs in seeds.values():
-        ours, theirs = ([pair[side]["bleu"][0] for pair in pairs] for side in (0, 1))
-        difference = fmean(theirs) - fmean(ours)
-        noise = seeds_noise(ours, theirs) if len(pairs) > 1 else None
-        if noise is None and pairs[0][0]["hypotheses_sha256"] != pairs[0][1]["hypotheses_sha256"]:
-            known = deviation(pairs[0][0]["references_sha256"])
-            noise = None if known is None else pairs_noise(known)
-        for one, other in pairs:
-            names = [
-                name
-                for name in dict.fromkeys((*one, *other))
-                if one.get(name) != other.get(name)
-                and name not in _NOT_COMPARED
-                and (name in RUNS or name.partition(" (")[0] in common)
-            ]
-            if bool(one["external"]) != bool(other["external"]):
-                names.append("external")
-            results.append(Compared(one, other, tuple(names), difference, noise))
-    return results, sorted(left_out)
+    for key, result_a in results_a.items():
+        if key in results_b:
+            result_b = results_b[key]
+            names = _differing_names(result_a, result_b, common_metrics)
+            results.append(Compared(result_a, result_b, tuple(names)))
+    return results, sorted(metrics_a ^ metrics_b)
 
 
-def seeds_noise(first: Sequence[float], second: Sequence[float]) -> float:
-    """The largest difference of two means, over as many seeds each, that is noise at 95 %.
-
-    Of Student's t for two samples with one variance (that of two runs of the same experiment):
-    t(0.975; 2n - 2) * sqrt((s1^2 + s2^2) / n).
-    """
-    n = len(first)
-    from scipy.special import stdtrit  # scipy.stats would take half a second to load
-
-    return float(stdtrit(2 * n - 2, 0.975)) * sqrt((variance(first) + variance(second)) / n)
-
-
-def pairs_noise(deviation: float) -> float:
-    """The difference that 95 % of pairs of runs stay below, by the deviation of one over seeds."""
-    return 1.96 * deviation * sqrt(2)
-
-
-def deviations(root: Path = Path()) -> dict[str, float]:
-    """The standard deviation of BLEU over seeds, by the SHA-256 of the references.
-
-    The median over all systems which have several seeds in reports/ and its folders, so that no
-    unstable one decides: of (n - 1) s^2 / m, where m is the median of chi-squared with n - 1
-    degrees of freedom, the root.
-    """
-    from scipy.special import chdtri  # scipy.stats would take half a second to load
-
-    variances = defaultdict[str, list[float]](list)
-    for path in sorted((root / REPORTS).rglob(RESULTS.name)):
-        with suppress(UserError):
-            records = stored(path)
-            bleu = records.metrics.query("metric == 'bleu' and group == ''")
-            scored = bleu.merge(trained(records.runs)[[*KEY, "references_sha256"]], on=KEY)
-            for (references, *_), scores in scored.groupby(["references_sha256", *PLACE]).value:
-                if (freedom := len(scores) - 1) > 0:
-                    ratio = freedom / float(chdtri(freedom, 0.5))
-                    variances[references].append(ratio * scores.var())
-    return {references: sqrt(median(each)) for references, each in variances.items()}
+def _differing_names(
+    first: Result, second: Result, common_metrics: Collection[str]
+) -> Iterator[str]:
+    """Yield the facts, and the metrics that both reports have, in which a result differs."""
+    for name in dict.fromkeys((*first, *second)):
+        metric, _, _ = name.partition(" (")
+        is_compared = name not in _NOT_COMPARED and (name in RUNS or metric in common_metrics)
+        if is_compared and first.get(name) != second.get(name):
+            yield name
+    if bool(first["external"]) != bool(second["external"]):
+        yield "external"
 
 
 def _by_key(records: Records) -> dict[tuple[Any, ...], dict[str, Any]]:

@@ -9,7 +9,6 @@ from typing import Any, NamedTuple
 import pandas as pd
 
 from bleuprint.report.paired import p_text
-from bleuprint.report.same_results import pairs_noise
 from bleuprint.report.score_frame import (
     bleu_rows,
     by_test_set,
@@ -18,6 +17,7 @@ from bleuprint.report.score_frame import (
     of_metric,
     signed,
 )
+from bleuprint.report.seed_variance import seed_difference
 from bleuprint.scoring.floor import MATCHES, SENTENCES, TOO_FEW
 from bleuprint.scoring.metrics import METRICS
 
@@ -120,7 +120,7 @@ def _evidence(best: Any, is_of_files: bool, deviation: float | None) -> str:
     if deviation is None:
         return f"{text}; how much another seed would change it is not known"
     seeds = "the noise of seeds, as estimated from reports/"
-    return f"{text}, {_noise(best.difference, pairs_noise(deviation), seeds)}"
+    return f"{text}, {_noise(best.difference, seed_difference(deviation), seeds)}"
 
 
 def _cost(best: Any, baseline: Any) -> str:

@@ -8,7 +8,7 @@ from bleuprint.report.page.context import ReportContext
 from bleuprint.report.page.findings import Finding, best_systems
 from bleuprint.report.page.scores import scores
 from bleuprint.report.page.section import Section
-from bleuprint.report.same_results import deviations
+from bleuprint.report.seed_variance import deviations
 
 
 def summary(context: ReportContext) -> Section:
