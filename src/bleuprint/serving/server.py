@@ -40,8 +40,6 @@ _HOST = "127.0.0.1"
 _MOST_BYTES = 64 * 1024
 # Attention weights of one answer, at most: some megabytes.
 _WEIGHTS = 300_000
-# The tokens of the example on the page; sentences of validation among which it is looked for.
-_SHORTEST, _LONGEST, _EXAMPLES = 5, 15, 1000
 _HEADERS = {
     "X-Content-Type-Options": "nosniff",
     "Referrer-Policy": "no-referrer",
@@ -194,9 +192,14 @@ def _page(translator: Translator, cell: Run) -> tuple[str, str]:
     """The page, and the policy that lets a browser run only the script and style in it."""
     beam = translator.decode.beam
     template = attention_environment().get_template("serve.html.j2")
-    languages = {"source": translator.source, "target": translator.target}
-    shown = {"known": translator.known, "example": _example(translator), **languages}
-    page = template.render(cell=cell, **shown, beam=beam, n_best=min(4, beam))
+    page = template.render(
+        cell=cell,
+        known=translator.known,
+        source=translator.source,
+        target=translator.target,
+        beam=beam,
+        n_best=min(4, beam),
+    )
     policy = ["default-src 'none'", "connect-src 'self'", "img-src data:", "base-uri 'none'"]
     policy += ["form-action 'none'", "frame-ancestors 'none'"]
     for tag in ("script", "style"):  # allowed by the hash of their content
@@ -204,19 +207,6 @@ def _page(translator: Translator, cell: Run) -> tuple[str, str]:
         digest = b64encode(sha256(content.encode()).digest()).decode()
         policy.append(f"{tag}-src 'sha256-{digest}'")
     return page, "; ".join(policy)
-
-
-def _example(translator: Translator) -> str:
-    """A sentence of validation of known words; empty if there is none in these languages."""
-    corpus, language = translator.corpus, translator.corpus.source
-    if (corpus.source, corpus.target) != (translator.source, translator.target):
-        return ""
-    valid = corpus.side("valid", language)
-    for number in range(min(_EXAMPLES, len(valid))):
-        tokens = corpus.segmentation(language).decode(valid[number])
-        if _SHORTEST <= len(tokens) <= _LONGEST and not translator.known.unknown(tokens):
-            return corpus.tokenizer(language).detokenize(tokens)
-    return ""
 
 
 def _refused(_: Request, error: Exception) -> Response:

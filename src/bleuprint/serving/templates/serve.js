@@ -128,7 +128,6 @@ function attention(map, piece, id) {
 }
 
 byId("text").focus();
-byId("text").select();
 form.addEventListener("submit", (event) => {
   event.preventDefault();
   translate();
