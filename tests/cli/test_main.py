@@ -114,6 +114,9 @@ def test_check_names_the_experiment_or_the_line_that_is_wrong(project):
     start = "      max_updates: 10\n      init_from: {folder: nope}\n"
     (project / "params.yaml").write_text(PARAMS.replace("      max_updates: 10\n", start))
     error = run(project, *COMMAND, "check", status=1)
+    line = PARAMS[: PARAMS.index("      max_updates: 10\n")].count("\n") + 2
+    place = f"params.yaml:{line}: systems.base.train.init_from.folder: "
+    assert error.startswith(f"bleuprint: error: {place}")
     assert error.endswith("/nope: no such folder; base starts there (init_from)\n")
 
 

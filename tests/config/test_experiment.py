@@ -35,6 +35,14 @@ def test_rows_made_with_merge_keys(tmp_path):
     ("old", "new", "message"),
     [
         ("heads: 2", "haeds: 2", "25: systems.base.model.haeds: unknown key; did you mean"),
+        # a key that stands in another mapping below is named there
+        (
+            "    model: &",
+            "    heads: 2\n    model: &",
+            "base.heads: unknown key; did you mean 'model.heads'?",
+        ),
+        ("    model: &", "    init_from: {}\n    model: &", "did you mean 'train.init_from'?"),
+        ("  clip_norm: 1.0", "  lr: 1.0", "train.lr: unknown key; did you mean 'lr_schedule."),
         ("d_model: 8", "d_model: 7", "systems.base.model: d_model 7 is odd: sinusoidal"),
         ("heads: 2", "heads: 2.5", "25: systems.base.model.heads: 2.5 is not a whole number"),
         ("heads: 2", "heads:", "base.model.heads: an empty value is not a whole number"),

@@ -96,7 +96,8 @@ def test_settings_of_systems_are_known_by_the_same_fingerprint_without(tmp_path)
             f":{LINE + 3}: systems.online-a.translations.held-out: path is 'inputs/a.no'",
         ),
         ("external/a.no", "external/../a.no", "files must be below inputs/external/"),
-        ("system A, 3 May", "", f":{LINE + 1}: systems.online-a.about: '' is empty"),
+        ("system A, 3 May", "", f":{LINE + 1}: systems.online-a.about: '' is blank"),
+        ("system A, 3 May", "  ", f":{LINE + 1}: systems.online-a.about: '  ' is blank: write"),
         ('    about: "system A, 3 May"\n', "", "online-a: the key 'about' is missing"),
         ("    about:", "    abuot: x\n    about:", "abuot: unknown key; did you mean 'about'?"),
         (64 * "a", "x", "sha256: a SHA-256 is 64 hexadecimal digits, lower case, not 'x'"),
@@ -143,6 +144,21 @@ def test_one_system_at_least_is_trained(tmp_path):
     message = "systems: all systems are external: add one that is trained here, the baseline"
     assert message in str(error.value)
     assert "\n" not in str(error.value)
+
+
+@pytest.mark.parametrize(
+    ("translations", "message"),
+    [
+        ("translations: {}", "{} needs at least 1 entry"),
+        ("translations:", "an empty value is not a mapping of names"),
+    ],
+)
+def test_translations_without_a_file_are_refused(tmp_path, translations, message):
+    start = ONLINE.index("    translations")
+    with pytest.raises(UserError) as error:
+        read(tmp_path, TEXT.replace(ONLINE, f"{ONLINE[:start]}    {translations}\n"))
+    place = f"params.yaml:{LINE + 2}: systems.online-a.translations: "
+    assert str(error.value).endswith(f"{place}{message}")
 
 
 @pytest.mark.parametrize("first", [1, 2])

@@ -66,3 +66,37 @@ def test_what_rows_inherit_may_be_left_out_or_removed(tmp_path):
     Draft7Validator(SCHEMA).validate(document)
     (path := tmp_path / "params.yaml").write_text(json.dumps(document))
     assert load(path, ROOT).system("small").train.max_updates is None
+
+
+FILES = {"phrasebook": {"path": "inputs/external/a.de", "sha256": 64 * "a"}}
+
+
+@pytest.mark.parametrize("setting", ["train", "model", "average", "decode"])
+@pytest.mark.parametrize("place", ["row", "corpus"])
+def test_a_system_has_translations_or_settings_of_a_training(tmp_path, place, setting):
+    document = copy.deepcopy(PARAMS)
+    online = {"about": "A", "translations": FILES, "corpora": {"phrasebook-en-de": {}}}
+    document["systems"]["online"] = online
+    Draft7Validator(SCHEMA).validate(document)
+    (path := tmp_path / "params.yaml").write_text(json.dumps(document))
+    assert list(load(path, ROOT).external) == ["online"]
+    both = {"translations": FILES, setting: {}}
+    if place == "row":
+        document["systems"]["online"] = {"about": "A"} | both
+    else:
+        document["systems"]["online"] = {"about": "A", "corpora": {"phrasebook-en-de": both}}
+    assert not Draft7Validator(SCHEMA).is_valid(document)
+    path.write_text(json.dumps(document))
+    with pytest.raises(UserError, match=r"online has translations, which are files, and "):
+        load(path, ROOT)
+
+
+def test_translations_that_are_inherited_may_be_removed(tmp_path):
+    document = copy.deepcopy(PARAMS)
+    removed = {"like": "online", "translations": None, "about": None}
+    document["systems"]["online"] = {"about": "A", "translations": FILES}
+    document["systems"]["online"]["corpora"] = {"phrasebook-en-de": {}}
+    document["systems"]["trained"] = document["systems"]["tiny"] | removed
+    Draft7Validator(SCHEMA).validate(document)
+    (path := tmp_path / "params.yaml").write_text(json.dumps(document))
+    assert load(path, ROOT).systems == ["tiny", "small", "trained"]

@@ -39,7 +39,9 @@ def test_nothing_is_noted_of_sound_settings(project):
 
 def test_a_file_that_is_missing(project):
     (project / "inputs/a.no").unlink()
-    assert noted(project) == ["corpora.own.files.train.a.target: inputs/a.no: no such file"]
+    assert noted(project) == [
+        "params.yaml:9: corpora.own.files.train.a.target: inputs/a.no: no such file"
+    ]
 
 
 @pytest.mark.parametrize(

@@ -41,3 +41,25 @@ def test_two_numbers_of_one_kind_are_refused(tmp_path):
         read(tmp_path, published(NUMBER, other))
     for change in (("name: A", "name: B"), ("source: x", "source: y"), ("intl", "sacrebleu")):
         assert len(read(tmp_path, published(NUMBER, other.replace(*change))).published) == 2
+
+
+@pytest.mark.parametrize("key", ["name: A", "source: x"])
+def test_a_blank_name_is_refused(tmp_path, key):
+    name = key.partition(":")[0]
+    number = NUMBER.replace(key, f'{name}: " "')
+    with pytest.raises(UserError, match=rf"yaml:\d+: published\.0\.{name}: ' ' is blank: write"):
+        read(tmp_path, published(number))
+
+
+def test_the_system_of_a_number_is_trained_here(tmp_path):
+    files = f"{{held-out: {{path: inputs/external/a, sha256: {64 * 'a'}}}}}"
+    online = f"  online: {{about: A, translations: {files}}}\n"
+    number = NUMBER.replace("metric: intl}", "metric: intl, system: online}")
+    text = PARAMS.replace("published: []", f"{online}published: [{number}]")
+    with pytest.raises(UserError) as error:
+        read(tmp_path, text)
+    line = text[: text.index("published:")].count("\n") + 1
+    assert str(error.value).endswith(
+        f"params.yaml:{line}: published.0.system: online is an external system; name a system "
+        "that is trained here"
+    )

@@ -112,7 +112,11 @@ def test_a_byte_order_mark_and_windows_line_ends_cost_nothing(root):
             b"z\n",
             f"{PLACE}ROOT/inputs/external/a.de has SHA-256 {OTHERS[0]}, but sha256 is {OTHERS[1]}",
         ),
-        (b"x\n" * 20 + b"\xff\n" + b"x\n" * 19, None, "a.de:21: "),
+        (
+            b"x\n" * 20 + b"\xff\n" + b"x\n" * 19,
+            None,
+            f"{PLACE}ROOT/{FILE}:21: byte 1 of the line is 0xff: not UTF-8",
+        ),
     ],
 )
 def test_another_file_is_refused_and_the_scores_are_kept(root, content, told, message):
@@ -124,10 +128,9 @@ def test_another_file_is_refused_and_the_scores_are_kept(root, content, told, me
         copy_and_score(settings, root)
     assert message in str(error.value).replace(str(root), "ROOT")
     assert "\n" not in str(error.value)
-    if message.startswith(PLACE):
-        assert re.search(r"params\.yaml:\d+: systems", str(error.value))
+    assert re.search(r"params\.yaml:\d+: systems", str(error.value))
     assert (root / SCORES).read_bytes() == before
-    if "SHA" in message:
+    if "SHA" in message or "UTF" in message:
         with pytest.raises(UserError) as checked:
             list(check_files(settings, root))
         assert str(checked.value) == str(error.value)
@@ -217,12 +220,74 @@ def test_copies_of_the_references_or_of_the_sources_are_named(root):
     assert noted(root, [*sources[:19], *own[19:]]) == []
 
 
-def test_before_the_test_set_is_prepared_the_form_is_checked(root):
+def test_before_the_test_set_is_prepared_form_and_empty_lines_are_checked(root):
+    """The number of lines, and copies of the sources, cannot be checked yet."""
     subwords = [line.replace(" ", "@@ ", 1) for line in translations(root)]
-    settings = project(root, "".join(f"{line}\n" for line in subwords).encode())
+    lines = ["", *subwords[1:], "", "x"]
+    settings = project(root, "".join(f"{line}\n" for line in lines).encode())
     shutil.rmtree(root / "data" / "split")
-    (note,) = check_files(settings, root)
-    assert "look like BPE subwords (@@)" in note
+    number, empty, form = check_files(settings, root)
+    assert number.endswith(
+        "/a.de: has 42 lines, to be compared with the test set first of news-en-de once it is "
+        "prepared. To prepare it now: dvc repro split"
+    )
+    assert empty.endswith("/a.de: 2 of 42 translations are empty: line 1 and others")
+    assert "look like BPE subwords (@@)" in form
+
+
+def test_empty_translations_are_named(root):
+    own = translations(root)
+    assert noted(root, [*own[:39], " "]) == ["1 of 40 translations is empty: line 40"]
+    assert noted(root, [own[0], "", "", *own[3:]]) == [
+        "2 of 40 translations are empty: line 2 and others"
+    ]
+
+
+FIRST = hashlib.sha256(b"x\n" * 40).hexdigest()
+
+
+def systems_notes(root, systems, corpora):
+    """What `check` says of systems, apart from what it says of the content of their files."""
+    (root / FILE).parent.mkdir(parents=True, exist_ok=True)
+    (root / FILE).write_bytes(b"x\n" * 40)
+    settings = trees.settings_in(root, systems=(), corpora=corpora, external=systems)
+    return [note for note in check_files(settings, root) if "a.de: " not in note]
+
+
+def test_one_file_for_test_sets_of_two_languages_is_noted(tmp_path):
+    """For two preparations of one test set it is right."""
+    file = {"path": FILE, "sha256": FIRST}
+    online = {"about": "A", "translations": {"first": file}}
+    systems = {"tiny": trees._system(None), "online-a": online}
+    same_language = {"news-en-de": ("first",), "more-en-de": ("first",)}
+    assert systems_notes(tmp_path, systems, same_language) == []
+    (note,) = systems_notes(tmp_path, systems, {"news-en-de": ("first",), "news-en-fr": ("first",)})
+    assert re.search(r"params\.yaml:\d+: systems\.online-a\.translations\.first: ", note)
+    assert note.endswith(
+        "online-a has the same file for first of news-en-de and first of news-en-fr (de and fr); "
+        "name the file of each test set (in corpora, for each corpus)"
+    )
+
+
+def test_one_file_for_two_test_sets_is_noted(tmp_path):
+    file = {"path": FILE, "sha256": FIRST}
+    online = {"about": "A", "translations": {"first": file, "second": file}}
+    systems = {"tiny": trees._system(None), "online-a": online}
+    (note,) = systems_notes(tmp_path, systems, CORPORA)
+    assert "translations.second: online-a has the same file for first of news-en-de and" in note
+
+
+def test_an_external_system_is_not_the_baseline(tmp_path):
+    file = {"path": FILE, "sha256": FIRST}
+    online = {"about": "A", "translations": {"first": file}}
+    trained = trees._system(None)
+    systems = {"online-a": online, "tiny": trained, "small": trained}
+    (note,) = systems_notes(tmp_path, systems, CORPORA)
+    assert re.search(r"params\.yaml:\d+: systems\.online-a: ", note)
+    assert note.endswith(
+        "online-a is an external system, so tiny, the first system that is trained here, is the "
+        "baseline"
+    )
 
 
 def test_translations_of_another_file_than_params_yaml_names_are_refused(root):

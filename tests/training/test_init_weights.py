@@ -235,6 +235,11 @@ def test_a_clone_without_the_folder_knows_its_sum(tmp_path, corpora, monkeypatch
     with pytest.raises(UserError, match=r"start: no such folder; small starts there"):
         add_sums(cells())
     Path("reports").mkdir()
+    params = "systems:\n  small:\n    train:\n      init_from: {folder: start}\n"
+    Path("params.yaml").write_text(f"corpora:\n  own: {{}}\n{params}")
+    place = r"^params.yaml:6: systems.small.train.init_from.folder: .*start: no such folder"
+    with pytest.raises(UserError, match=place):
+        add_sums(cells())
     for text in ("<<<<<<<", "[]", '{"runs": 1}', '{"runs": {"small": 1}}'):  # damaged
         Path("reports/resolved.json").write_text(text)
         with pytest.raises(UserError, match=r"start: no such folder"):

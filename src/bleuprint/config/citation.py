@@ -7,6 +7,8 @@ from typing import Annotated
 import regex
 from pydantic import AfterValidator
 
+from bleuprint.runtime.schema import NotBlank
+
 # An entry with its key, up to the end of its braces, which may be nested: (?2) is a group itself.
 _ENTRY = regex.compile(r"@\w+\s*\{\s*([^\s,{}]+)\s*,(?:[^{}]|(\{(?:[^{}]|(?2))*+\}))*+\}")
 
@@ -33,5 +35,5 @@ Bibtex = Annotated[str, AfterValidator(_checked)]
 class LicenseAndCitation:
     """The license of a text, in one line, and one or more BibTeX entries to cite."""
 
-    license: str
+    license: NotBlank
     bibtex: Bibtex

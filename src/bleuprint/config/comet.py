@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from bleuprint.runtime.schema import Sha256
+from bleuprint.runtime.schema import NotBlank, Sha256
 
 
 @dataclass(frozen=True)
@@ -14,6 +14,6 @@ class Comet:
     are relative to the project's root.
     """
 
-    python: str
-    folder: str
+    python: NotBlank
+    folder: NotBlank
     sha256: Sha256

@@ -95,6 +95,9 @@ class Settings:
     def _check_published(self, position: int) -> None:
         """Raise SettingError at a duplicate, or an unknown corpus, test set or system."""
         number = self.published[position]
+        if number.system in self.external:
+            message = f"{number.system} is an external system; name a system that is trained here"
+            raise SettingError(["published", position, "system"], message)
         tests = self.corpora[number.corpus].files.tests if number.corpus in self.corpora else ()
         systems = [*self.systems_on(number.corpus)]
         for key, what, names in (

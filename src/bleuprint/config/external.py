@@ -11,15 +11,15 @@ from typing import Annotated
 from annotated_types import MinLen
 
 from bleuprint.runtime.errors import UserError
-from bleuprint.runtime.schema import SettingError, Sha256, there_are
-from bleuprint.runtime.yaml_tree import Place, Tree, as_tree, load_tree
+from bleuprint.runtime.schema import NotBlank, SettingError, Sha256, there_are
+from bleuprint.runtime.yaml_tree import Tree, as_tree
 
 # Known by their SHA-256 in params.yaml, so that DVC ignores the folder: a clone that has pulled the
 # results does not need the files.
 FOLDER = Path("inputs", "external")
 # The setting that makes a system external, and the settings of systems that are trained.
 TRANSLATIONS = "translations"
-_OF_TRAINED = ("train", "model", "average", "decode", "arithmetic")
+SETTINGS_OF_TRAINED = ("train", "model", "average", "decode", "arithmetic")
 
 
 @dataclass(frozen=True)
@@ -46,7 +46,7 @@ class ExternalSystem:
     """
 
     translations: Annotated[dict[str, TranslationFile], MinLen(1)]
-    about: Annotated[str, MinLen(1)]
+    about: NotBlank
 
 
 # By system and corpus; None where a system has no translations.
@@ -104,7 +104,7 @@ def separated(cells: Tree) -> SystemsByKind:
 def _keys_of_trained(settings: Collection[Tree]) -> Iterator[str]:
     """The keys of settings that only systems have that are trained here."""
     for cell in settings:
-        for key in _OF_TRAINED:
+        for key in SETTINGS_OF_TRAINED:
             if key in cell:
                 yield key
 
@@ -118,24 +118,3 @@ def check_external(systems: ExternalSystems, tests: Mapping[str, Collection[str]
                     keys = ["external", name, corpus, TRANSLATIONS, test]
                     message = f"{corpus} has no such test set; {there_are(test, tests[corpus])}"
                     raise SettingError(keys, message)
-
-
-def place_of_file(name: str, corpus: str, test: str, root: Path) -> Place:
-    """Return where params.yaml names a file of translations, for messages.
-
-    A system may inherit the file; then it is the place of the system.
-    """
-    path = root / "params.yaml"
-    place = Place(path, f"systems.{name}.{TRANSLATIONS}.{test}")
-    if not path.exists():
-        return place
-    row = as_tree(as_tree(load_tree(path)).get("systems"))
-    place_of_system: Place = row.places.get(name, place)
-    system = as_tree(row.get(name))
-    of_corpus = as_tree(as_tree(system.get("corpora")).get(corpus))
-    for settings in (of_corpus, system):
-        files = as_tree(settings.get(TRANSLATIONS))
-        if test in files:
-            place_of_test: Place = files.places[test]
-            return place_of_test
-    return place_of_system

@@ -5,6 +5,7 @@ from pathlib import Path
 
 from bleuprint.config.corpus_files import settings_key
 from bleuprint.config.experiment import Settings
+from bleuprint.config.setting_place import place_of_setting
 from bleuprint.config.system import System
 from bleuprint.runtime import environment, processor
 from bleuprint.runtime.errors import UserError
@@ -17,8 +18,8 @@ def params_notes(settings: Settings) -> Iterator[str]:
     for name, corpus in settings.corpora.items():
         for side, file in corpus.files.sides().items():
             if file.path is not None and not found_path(Path(file.path)).is_file():
-                key = settings_key(name, side)
-                yield f"{key}: {file.path}: {not_a_file(Path(file.path))}"
+                place = place_of_setting(settings_key(name, side).split("."))
+                yield f"{place}: {file.path}: {not_a_file(Path(file.path))}"
     if not environment.has_gpu():
         cells = [cell for name in settings.corpora for cell in settings.systems_on(name).items()]
         yield from dict.fromkeys(note for cell in cells for note in precision(*cell))

@@ -3,6 +3,7 @@
 from typing import Any
 
 from bleuprint.config.experiment import Settings
+from bleuprint.config.external import SETTINGS_OF_TRAINED, TRANSLATIONS
 from bleuprint.config.references import LINKS
 from bleuprint.runtime.schema import NAME, json_schema
 
@@ -25,11 +26,11 @@ def params_schema() -> dict[str, Any]:
     texts = {key: kinds["Corpus"]["properties"][key] for key in ("files", "license_and_citation")}
     kinds["Direction"]["properties"] |= {"from": name, **texts}
     settings = kinds["System"]["properties"] | kinds["ExternalSystem"]["properties"]
-    kinds["OnCorpus"] = kinds["System"] | {"properties": settings}
+    kinds["OnCorpus"] = kinds["System"] | {"properties": settings, "not": _of_both_kinds()}
     cell = {"anyOf": [{"$ref": "#/$defs/OnCorpus"}, {"type": "null"}]}
     overrides = {"additionalProperties": cell, "type": "object"}
     of_row = {"like": name, "corpora": overrides}
-    kinds["Row"] = kinds["System"] | {"properties": settings | of_row}
+    kinds["Row"] = kinds["System"] | {"properties": settings | of_row, "not": _of_both_kinds()}
     rows = {
         "additionalProperties": False,
         "patternProperties": {NAME: {"$ref": "#/$defs/Row"}},
@@ -50,6 +51,22 @@ def _schema_of(entry_type: type) -> dict[str, str]:
     if entry_type is str:
         return {"type": "string"}
     return {"$ref": f"#/$defs/{entry_type.__name__}"}
+
+
+def _of_both_kinds() -> dict[str, Any]:
+    """The schema of a system with settings of trained and of external systems.
+
+    A key with null does not count: it removes what the system inherits.
+    """
+    given = {"not": {"type": "null"}}
+    of_trained = [
+        {"required": [setting], "properties": {setting: given}} for setting in SETTINGS_OF_TRAINED
+    ]
+    return {
+        "required": [TRANSLATIONS],
+        "properties": {TRANSLATIONS: given},
+        "anyOf": of_trained,
+    }
 
 
 def _allow_null(kind: dict[str, Any]) -> None:

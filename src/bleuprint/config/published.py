@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 from annotated_types import Ge, Interval
 
 from bleuprint.config.citation import Bibtex
-from bleuprint.runtime.schema import SettingError
+from bleuprint.runtime.schema import NotBlank, SettingError
 from bleuprint.text.unicode import blank_unprinted
 
 
@@ -20,8 +20,8 @@ class Published:
     alike. `perplexity`: of the references, per token of that system. `bibtex`: its publication.
     """
 
-    name: str
-    source: str
+    name: NotBlank
+    source: NotBlank
     corpus: str
     test: str
     bleu: Annotated[float, Interval(ge=0, le=100)]

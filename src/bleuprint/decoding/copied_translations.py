@@ -1,19 +1,21 @@
 """Translations of external systems: the stage translate copies their files and checks them."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Self
 
 from bleuprint.config.experiment import Settings
-from bleuprint.config.external import ExternalSystem, TranslationFile, place_of_file
+from bleuprint.config.external import TRANSLATIONS, ExternalSystem, TranslationFile
 from bleuprint.config.paths import Run, folder
+from bleuprint.config.setting_place import place_of_setting
 from bleuprint.corpus.download.formats.lines import read_lines
 from bleuprint.decoding.translation_record import TRANSLATION
 from bleuprint.runtime.counts import counted
 from bleuprint.runtime.errors import UserError
 from bleuprint.runtime.files import not_a_file, sha256_of, whole_folder, write_json
 from bleuprint.runtime.schema import read_record
+from bleuprint.runtime.yaml_tree import Place
 from bleuprint.text.parallel import TextFolder, count_lines
 
 
@@ -71,8 +73,7 @@ def copy_translations(settings: Settings, cell: Run, root: Path = Path()) -> Non
             lines = read_translations(file, cell, test, root)
             expected = count_lines(sources)
             if len(lines) != expected:
-                place = place_of_file(cell.system, cell.corpus, test, root)
-                raise place.error(
+                raise place_of_file(cell, test, root).error(
                     f"{root / file.path} has {counted(len(lines), 'line')}, but the test set "
                     f"{test} of {cell.corpus} has {expected:,}"
                 )
@@ -90,16 +91,18 @@ def read_translations(file: TranslationFile, cell: Run, test: str, root: Path) -
     """
     path = root / file.path
     if not path.is_file():
-        place = place_of_file(cell.system, cell.corpus, test, root)
-        raise place.error(f"{path}: {not_a_file(path)}")
+        raise place_of_file(cell, test, root).error(f"{path}: {not_a_file(path)}")
     found = sha256_of(path)
     if found != file.sha256:
-        place = place_of_file(cell.system, cell.corpus, test, root)
-        raise place.error(f"{path} has SHA-256 {found}, but sha256 is {file.sha256}")
-    return list(_lines(path))
+        message = f"{path} has SHA-256 {found}, but sha256 is {file.sha256}"
+        raise place_of_file(cell, test, root).error(message)
+    try:
+        with path.open("rb") as content:
+            return list(read_lines(content, str(path)))
+    except UserError as error:
+        raise place_of_file(cell, test, root).error(str(error)) from None
 
 
-def _lines(path: Path) -> Iterator[str]:
-    """The lines, read as those of a corpus."""
-    with path.open("rb") as content:
-        yield from read_lines(content, str(path))
+def place_of_file(cell: Run, test: str, root: Path) -> Place:
+    """Return where params.yaml names the file of an external system's translations."""
+    return place_of_setting(["external", cell.system, cell.corpus, TRANSLATIONS, test], root)

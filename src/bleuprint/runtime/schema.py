@@ -17,6 +17,7 @@ from annotated_types import Ge, Interval
 from pydantic import GetCoreSchemaHandler, StringConstraints, TypeAdapter
 from pydantic_core import CoreSchema, SchemaValidator, ValidationError, core_schema
 
+from bleuprint.runtime.counts import counted
 from bleuprint.runtime.errors import UserError, UserErrors
 from bleuprint.runtime.files import RERUN, DamagedFile, read_json
 from bleuprint.runtime.interrupts import postponed
@@ -30,6 +31,7 @@ MAX_NAME = 100
 Name = Annotated[str, StringConstraints(pattern=NAME, max_length=MAX_NAME)]
 Language = Annotated[str, StringConstraints(pattern="^[a-z]{2,3}$")]
 LANGUAGE_TAG = "^[A-Za-z]{2,3}([-_][A-Za-z0-9]{1,8})*$"
+NotBlank = Annotated[str, StringConstraints(pattern=r"\S")]
 Sha256 = Annotated[str, StringConstraints(pattern="^[0-9a-f]{64}$")]
 Count = Annotated[int, Ge(1)]
 Share = Annotated[float, Interval(ge=0, lt=1)]
@@ -44,9 +46,8 @@ _SAID = {
     "tuple_type": "is not a list: [...]",
     "dict_type": "is not a mapping of names",
     "dataclass_type": "is not a mapping",
-    "too_short": "needs at least {min_length}",
-    "too_long": "has more than {max_length}",
-    "string_too_short": "is empty",
+    "too_short": "needs at least {entries}",
+    "too_long": "has more than {entries}",
     "literal_error": "is not one of {expected}",
     "greater_than_equal": "is out of range: at least {ge:.10g}",
     "greater_than": "is out of range: above {gt:.10g}",
@@ -58,6 +59,7 @@ _OTHER_VERSION = ", as in a file that another version wrote"
 _PATTERNS = {
     "^[a-z]{2,3}$": "a language is two or three letters, such as 'de', not {}",
     LANGUAGE_TAG: "a language code is one such as 'en', 'en-GB' or 'zh-Hant', not {}",
+    r"\S": "{} is blank: write some text",
     "^[0-9a-f]{64}$": "a SHA-256 is 64 hexadecimal digits, lower case, not {}",
 }
 _NAME = (
@@ -263,6 +265,9 @@ def _message(kind: Any, keys: Sequence[str | int], error: dict[str, Any]) -> str
             like = "; `like: NAME` takes what is not given from the row NAME" if row else ""
             return f"the key {error['loc'][-1]!r} is missing{like}"
         case "unexpected_keyword_argument" | "extra_forbidden":
+            deeper = _below(kind, keys[:-1], keys[-1])
+            if deeper:
+                return f"unknown key; did you mean {deeper!r}?"
             return unknown(keys[-1], _known(kind, keys[:-1]))
         case "string_pattern_mismatch" | "string_too_long":
             return _PATTERNS.get(context.get("pattern", ""), _NAME).format(shown)
@@ -277,8 +282,12 @@ def _message(kind: Any, keys: Sequence[str | int], error: dict[str, Any]) -> str
 
 def _problem(error: dict[str, Any]) -> str:
     """What is wrong with a value, after the value itself."""
+    context = dict(error.get("ctx", {}))
+    limit = context.get("min_len", context.get("max_length"))
+    if limit is not None:
+        context["entries"] = counted(limit, "entry", "entries")
     said = _SAID.get(error["type"], error["msg"].replace("Input should", "should"))
-    return f"{_shown(error['input'])} {said.format_map(error.get('ctx', {}))}"
+    return f"{_shown(error['input'])} {said.format_map(context)}"
 
 
 def _has(value: Any, key: str | int) -> bool:
@@ -290,18 +299,50 @@ def _has(value: Any, key: str | int) -> bool:
 def _known(kind: Any, keys: Sequence[str | int]) -> list[str]:
     """The keys that a dataclass knows in the mapping at `keys`."""
     schema = json_schema(kind)
+    return [*_node_at(schema, keys)["properties"]]
 
-    def resolved(node: dict[str, Any]) -> dict[str, Any]:
-        if "anyOf" in node:
-            return resolved(node["anyOf"][0])
-        return schema["$defs"][node["$ref"].rpartition("/")[2]] if "$ref" in node else node
 
-    node: dict[str, Any] = schema
+def _below(kind: Any, keys: Sequence[str | int], name: str | int) -> str | None:
+    """The dotted key of a setting of this name in the mappings below the one at `keys`.
+
+    Of several the one of the fewest keys; None if there is none.
+    """
+    schema = json_schema(kind)
+    level = {"": _node_at(schema, keys)}
+    seen: list[dict[str, Any]] = []
+    while level:
+        next_level = {}
+        for place, node in level.items():
+            if node in seen:
+                continue
+            seen.append(node)
+            properties = node.get("properties", {})
+            if name in properties:
+                return f"{place}{name}"
+            for key, inner in properties.items():
+                next_level[f"{place}{key}."] = _resolved(schema, inner)
+        level = next_level
+    return None
+
+
+def _node_at(schema: dict[str, Any], keys: Sequence[str | int]) -> dict[str, Any]:
+    """The part of a JSON Schema that describes the value at `keys`."""
+    node = schema
     for key in keys:
         inner = node.get("properties", {}).get(key) or node.get("items")
         named = [*node.get("patternProperties", {}).values(), node.get("additionalProperties")]
-        node = resolved(inner or named[0])
-    return [*node["properties"]]
+        node = _resolved(schema, inner or named[0])
+    return node
+
+
+def _resolved(schema: dict[str, Any], node: dict[str, Any]) -> dict[str, Any]:
+    """A part of a JSON Schema, or the definition that it refers to."""
+    if "anyOf" in node:
+        return _resolved(schema, node["anyOf"][0])
+    if "$ref" in node:
+        definition: dict[str, Any] = schema["$defs"][node["$ref"].rpartition("/")[2]]
+        return definition
+    return node
 
 
 def _shown(value: Any) -> str:

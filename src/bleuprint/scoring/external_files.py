@@ -1,44 +1,106 @@
 """What `bleuprint check` says of the files of external systems, before a stage copies them."""
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 
 from bleuprint.config.experiment import Settings
-from bleuprint.config.external import TranslationFile, place_of_file
+from bleuprint.config.external import TranslationFile
 from bleuprint.config.paths import Run, folder
 from bleuprint.config.runs import scored_runs
-from bleuprint.decoding.copied_translations import read_translations
+from bleuprint.config.setting_place import place_of_setting
+from bleuprint.decoding.copied_translations import place_of_file, read_translations
 from bleuprint.runtime.counts import counted
+from bleuprint.runtime.yaml_tree import as_tree, load_tree
 from bleuprint.scoring.file_warnings import file_warnings
 from bleuprint.text.parallel import TextFolder, count_lines, read_lines
+
+
+@dataclass(frozen=True)
+class _TestFile:
+    """The translations of a test set by an external system.
+
+    Attributes:
+        cell: The system on a corpus, with the first seed.
+        test: The name of the test set.
+        file: The file of the translations.
+        target: The language of the references.
+    """
+
+    cell: Run
+    test: str
+    file: TranslationFile
+    target: str
 
 
 def check_files(settings: Settings, root: Path = Path()) -> Iterator[str]:
     """Yield a note for each file that is not here, or that does not look like translations.
 
-    Files are compared with test sets that are prepared.
+    A file is compared with its test set once that is prepared. Before that, its number of lines and
+    copies of sources or references are unknown.
 
     Raises:
         UserError: The stage translate would refuse a file.
     """
+    yield from _baseline_note(settings, root)
+    test_files = list(_test_files(settings))
+    for test_file in test_files:
+        place = place_of_file(test_file.cell, test_file.test, root)
+        path = root / test_file.file.path
+        if not path.exists():
+            yield f"{place}: {path}: no such file"
+            continue
+        for problem in _problems(settings, test_file, root):
+            yield f"{place}: {path}: {problem}"
+    yield from _reuse_notes(test_files, root)
+
+
+def _test_files(settings: Settings) -> Iterator[_TestFile]:
+    """Yield the files of all external systems."""
     for cell in scored_runs(settings):
         system = settings.external_on(cell.corpus).get(cell.system)
         if system is None:
             continue
+        corpus = settings.corpus(cell.corpus)
         for test, file in system.translations.items():
-            place = place_of_file(cell.system, cell.corpus, test, root)
-            if not (root / file.path).exists():
-                yield f"{place}: {root / file.path}: no such file"
-                continue
-            for problem in _problems(settings, cell, test, file, root):
-                yield f"{place}: {root / file.path}: {problem}"
+            yield _TestFile(cell, test, file, corpus.of_test(test).target)
 
 
-def _problems(
-    settings: Settings, cell: Run, test: str, file: TranslationFile, root: Path
-) -> Iterator[str]:
+def _baseline_note(settings: Settings, root: Path) -> Iterator[str]:
+    """Yield a note if the first system is external, since the baseline is a trained one."""
+    path = root / "params.yaml"
+    systems = as_tree(as_tree(load_tree(path)).get("systems")) if path.exists() else {}
+    first = next(iter(systems), None)
+    if first in settings.external:
+        place = place_of_setting(["external", first], root)
+        yield (
+            f"{place}: {first} is an external system, so {settings.systems[0]}, the first system "
+            "that is trained here, is the baseline"
+        )
+
+
+def _reuse_notes(test_files: list[_TestFile], root: Path) -> Iterator[str]:
+    """Yield a note for each file that is given for two test sets with different references."""
+    first_uses: dict[str, _TestFile] = {}
+    for second in test_files:
+        first = first_uses.setdefault(second.file.sha256, second)
+        is_other_language = second.target != first.target
+        is_other_test = second.test != first.test and second.cell.corpus == first.cell.corpus
+        if is_other_language or is_other_test:
+            place = place_of_file(second.cell, second.test, root)
+            languages = f" ({first.target} and {second.target})" if is_other_language else ""
+            yield (
+                f"{place}: {second.cell.system} has the same file for {first.test} of "
+                f"{first.cell.corpus} and {second.test} of {second.cell.corpus}{languages}; name "
+                "the file of each test set (in corpora, for each corpus)"
+            )
+
+
+def _problems(settings: Settings, test_file: _TestFile, root: Path) -> Iterator[str]:
     """What is wrong with a file of translations of a test set."""
-    translations = read_translations(file, cell, test, root)
+    cell = test_file.cell
+    test = test_file.test
+    translations = read_translations(test_file.file, cell, test, root)
     corpus = settings.corpus(cell.corpus)
     texts = TextFolder(folder(cell.corpus, "split", root), corpus.source, corpus.target)
     sources, references = texts.files(f"test.{test}")
@@ -51,6 +113,11 @@ def _problems(
             yield f"has {counted(len(translations), 'line')}, but {references} has {known:,}"
         source_lines = list(read_lines(sources))
         reference_lines = list(read_lines(references))
+    else:
+        yield (
+            f"has {counted(len(translations), 'line')}, to be compared with the test set {test} of "
+            f"{cell.corpus} once it is prepared. To prepare it now: dvc repro split"
+        )
     warnings = file_warnings(translations, source_lines, reference_lines, corpus.of_test(test))
     for warning in warnings:
         yield warning["group"]

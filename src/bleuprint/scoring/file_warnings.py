@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 
 from bleuprint.config.corpus import Corpus
 from bleuprint.corpus.text_notes import forms_on_purpose
+from bleuprint.runtime.counts import counted
 from bleuprint.scoring.metric import Measured, figure
 from bleuprint.text.text_form import FormCounter
 
@@ -31,9 +32,26 @@ def file_warnings(
         references: The reference lines of the test set; empty while it is not prepared.
         corpus: The corpus of the test set. Its settings say which forms its text has on purpose.
     """
+    yield from _emptiness_warnings(translations, sources)
     yield from _form_warnings(translations, references, corpus)
     yield from _equality_warnings(translations, references, "references")
     yield from _equality_warnings(translations, sources, "sources")
+
+
+def _emptiness_warnings(translations: Sequence[str], sources: Sequence[str]) -> Iterator[Measured]:
+    """Warn of empty translations of lines that are not empty, as far as the sources are known."""
+    empty_lines = []
+    for number, translation in enumerate(translations, 1):
+        is_source_empty = number <= len(sources) and not sources[number - 1].strip()
+        if not translation.strip() and not is_source_empty:
+            empty_lines.append(number)
+    if empty_lines:
+        count = f"{len(empty_lines):,} of {counted(len(translations), 'translation')}"
+        text = f"{count} {'is' if len(empty_lines) == 1 else 'are'} empty: line {empty_lines[0]}"
+        if len(empty_lines) > 1:
+            text += " and others"
+        share = 100 * len(empty_lines) / len(translations)
+        yield figure(WARNING, share, len(translations), text)
 
 
 def _form_warnings(

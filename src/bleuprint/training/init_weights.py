@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 from bleuprint.config import paths
 from bleuprint.config.init_from import InitFrom, init_weights
 from bleuprint.config.paths import RESOLVED, Run
+from bleuprint.config.setting_place import place_of_setting
 from bleuprint.dataset.binarized import SEGMENTATION, BinaryCorpus
 from bleuprint.dataset.subwords.vocabulary import SPECIALS, Vocabulary
 from bleuprint.model.description import DESCRIPTION, ModelDescription
@@ -76,9 +77,23 @@ class InitFiles:
 
 
 def init_files(start: InitFrom, cell: Run) -> InitFiles:
-    """The files of a run's start; raises UserError if they are missing or not those expected."""
-    own = init_weights(cell.system, cell.seed)
-    folder = own if start.cell else environment.root() / str(start.folder)
+    """Return the files of a run's start.
+
+    Raises:
+        UserError: They are missing or not those expected; names the line of params.yaml that names
+            their folder.
+    """
+    if start.cell:
+        return _files_of(start, cell, init_weights(cell.system, cell.seed))
+    try:
+        return _files_of(start, cell, environment.root() / str(start.folder))
+    except UserError as error:
+        keys = ["runs", cell.system, cell.corpus, "train", "init_from", "folder"]
+        raise place_of_setting(keys).error(str(error)) from None
+
+
+def _files_of(start: InitFrom, cell: Run, folder: Path) -> InitFiles:
+    """Return the files of a start that are in a folder."""
     if not folder.is_dir():
         raise UserError(f"{folder}: no such folder; {cell.system} starts there (init_from)")
     if len(models := sorted(folder.glob("models/*/*/*/averaged"))) > 1:  # of a release
