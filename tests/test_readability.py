@@ -98,7 +98,7 @@ LIMITS = {
         "star_packed": 8,
     },
     "serving": {
-        "comprehensions": 43,
+        "comprehensions": 41,
         "nested_comprehensions": 3,
         "tuple_assignments": 25,
     },

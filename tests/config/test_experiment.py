@@ -34,6 +34,7 @@ def test_rows_made_with_merge_keys(tmp_path):
 @pytest.mark.parametrize(
     ("old", "new", "message"),
     [
+        ("heads: 2", "true: 2", "25: systems.base.model.True: unknown key; known here: enc"),
         ("heads: 2", "haeds: 2", "25: systems.base.model.haeds: unknown key; did you mean"),
         # a key that stands in another mapping below is named there
         (

@@ -264,7 +264,7 @@ def _message(kind: Any, keys: Sequence[str | int], error: dict[str, Any]) -> str
             row = keys[:1] == ["runs"] and len(keys) <= 4  # not deep in a setting that it gives
             like = "; `like: NAME` takes what is not given from the row NAME" if row else ""
             return f"the key {error['loc'][-1]!r} is missing{like}"
-        case "unexpected_keyword_argument" | "extra_forbidden":
+        case "unexpected_keyword_argument" | "extra_forbidden" | "invalid_key":
             deeper = _below(kind, keys[:-1], keys[-1])
             if deeper:
                 return f"unknown key; did you mean {deeper!r}?"

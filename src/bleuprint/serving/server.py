@@ -151,26 +151,34 @@ def answer(translator: Translator, request: TranslationRequest) -> dict[str, Any
     the weights of the lines so far are too many); its words that are `unknown`, since they were not
     in the training text; and `warnings` of text that was probably lost.
     """
-    lines = [line.removesuffix("\r") for line in request.text.removesuffix("\n").split("\n")]
-    room, answers = _WEIGHTS, []
+    lines = []
+    for line in request.text.removesuffix("\n").split("\n"):
+        lines.append(line.removesuffix("\r"))
+    room = _WEIGHTS
+    answers = []
     for translated in translator(lines, request.n_best):
         maps = None
         if request.attention and room >= 0:
-            attention = [maps["cross"] for maps in translator.attention(translated)]
-            room -= sum(each.weights.size for each in attention)
-            weights = (each.weights.astype(float).round(4).tolist() for each in attention)
-            rounded = ({**vars(a), "weights": b} for a, b in zip(attention, weights, strict=True))
-            maps = list(rounded) if room >= 0 else None
-        best = [{"text": each.text, "score": round(each.score, 6)} for each in translated.best]
-        unknown = [*dict.fromkeys(translator.known.unknown(translated.words))]
+            maps = []
+            for of_piece in translator.attention(translated):
+                attention = of_piece["cross"]
+                weights = attention.weights.astype(float).round(4).tolist()
+                maps.append({**vars(attention), "weights": weights})
+                room -= attention.weights.size
+            if room < 0:
+                maps = None
+        translations = []
+        for translation in translated.best:
+            score = round(translation.score, 6)
+            translations.append({"text": translation.text, "score": score})
         warnings = translated.warnings
         if translator.is_far_longer(translated):
             warnings.append(f"the line is {translator.about_length()}")
         answers.append(
             {
-                "translations": best,
+                "translations": translations,
                 "attention": maps,
-                "unknown": unknown,
+                "unknown": list(dict.fromkeys(translator.known.unknown(translated.words))),
                 "warnings": warnings,
             }
         )
