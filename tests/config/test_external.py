@@ -203,3 +203,13 @@ def test_an_external_system_that_starts_from_another_is_refused(tmp_path):
         read(tmp_path, TEXT + "init_from:\n  online-a: {system: base, corpus: own}\n")
     assert "init_from.online-a: online-a is an external system" in str(error.value)
     assert "\n" not in str(error.value)
+
+
+def test_a_mistake_in_its_corpus_is_the_only_message(tmp_path):
+    """A corpus with a mistake is left out, and what needs it is not checked."""
+    with pytest.raises(UserError) as error:
+        read(tmp_path, TWO_CORPORA + "vocabularies: {own: own}\n")
+    line = TWO_CORPORA.count("\n") + 1
+    place = f"{tmp_path}/params.yaml:{line}: vocabularies.own: "
+    assert str(error.value).startswith(place)
+    assert "\n" not in str(error.value)

@@ -102,12 +102,13 @@ def build(kind: type[T], document: Any, path: Path, errors: Sequence[UserError] 
     `errors`: those of what is left out of `document`, which therefore is not checked as a whole.
     """
     lines = [str(each) for each in errors]
+    validator = _validator_of_fields(cast(Any, kind)) if errors else _validator(cast(Any, kind))
     try:
-        built = _validator(cast(Any, kind)).validate_python(document)
+        built = validator.validate_python(document)
     except ValidationError as error:
         found: list[dict[str, Any]] = [dict(each) for each in error.errors()]
         if lines:  # a section may be empty by what is left out
-            found = [each for each in found if each["loc"] and each["type"] != "too_short"]
+            found = [each for each in found if each["type"] != "too_short"]
         same: dict[str, dict[str, None]] = {}  # lines by what is wrong, which entries may inherit
         for each in found:
             line = _line(kind, document, Place(path), each)
@@ -203,6 +204,16 @@ def _adapter(kind: Any) -> TypeAdapter[Any]:
 @cache
 def _validator(kind: Any) -> SchemaValidator:
     schema = _strict(_adapter(kind).core_schema)
+    with postponed():
+        return SchemaValidator(schema)
+
+
+@cache
+def _validator_of_fields(kind: Any) -> SchemaValidator:
+    """A validator of each field of a dataclass, without the checks of its `__post_init__`."""
+    schema = _strict(_adapter(kind).core_schema)
+    whole = schema["schema"] if schema["type"] == "definitions" else schema
+    whole["post_init"] = False
     with postponed():
         return SchemaValidator(schema)
 
