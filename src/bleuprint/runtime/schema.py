@@ -294,7 +294,7 @@ def _message(kind: Any, keys: Sequence[str | int], error: dict[str, Any]) -> str
 def _problem(error: dict[str, Any]) -> str:
     """What is wrong with a value, after the value itself."""
     context = dict(error.get("ctx", {}))
-    limit = context.get("min_len", context.get("max_length"))
+    limit = context.get("min_length", context.get("max_length"))
     if limit is not None:
         context["entries"] = counted(limit, "entry", "entries")
     said = _SAID.get(error["type"], error["msg"].replace("Input should", "should"))
