@@ -157,7 +157,7 @@ def answer(translator: Translator, request: TranslationRequest) -> dict[str, Any
     room = _WEIGHTS
     answers = []
     for translated in translator(lines, request.n_best):
-        maps = None
+        maps: list[dict[str, Any]] | None = None
         if request.attention and room >= 0:
             maps = []
             for of_piece in translator.attention(translated):
