@@ -74,7 +74,6 @@ LIMITS = {
     "report": {
         "comprehensions": 68,
         "nested_comprehensions": 7,
-        "walrus": 3,
         "tuple_assignments": 8,
         "star_packed": 6,
     },
@@ -98,9 +97,9 @@ LIMITS = {
         "star_packed": 8,
     },
     "serving": {
-        "comprehensions": 41,
+        "comprehensions": 35,
         "nested_comprehensions": 3,
-        "tuple_assignments": 25,
+        "tuple_assignments": 21,
     },
     "stages": {
         "walrus": 4,
