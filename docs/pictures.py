@@ -180,7 +180,7 @@ def table_svg(records: pd.DataFrame) -> str:
         left = first + column * number
         of_corpus = records[records.corpus == corpus]
         parts.append(_text(left + 150, 32, corpus, "middle", "bold"))
-        for x, name in ((58, "BLEU"), (165, "95 % interval"), (290, "difference")):
+        for x, name in ((58, "BLEU"), (165, "95% CI"), (290, "Δ BLEU")):
             parts.append(_text(left + x, 50, name, "end" if x == 58 else "middle", "soft"))
         low, high = of_corpus.ci_low.min() // 5 * 5, -(-of_corpus.ci_high.max() // 5) * 5
         for line, record in enumerate(of_corpus.itertuples()):
@@ -196,7 +196,7 @@ def table_svg(records: pd.DataFrame) -> str:
     parts += [_text(20, 80 + 26 * line, name) for line, name in enumerate(systems)]
     note = "‡ p below 0.05 after Holm's correction, † before it; paired bootstrap against the first"
     parts.append(_text(20, bottom + 38, note, "soft"))
-    return _svg(width, bottom + 50, "BLEU of the default experiment, with 95 % intervals", parts)
+    return _svg(width, bottom + 50, "BLEU of the default experiment, with 95% CIs", parts)
 
 
 def _rules(width: float, *heights: float) -> Iterator[str]:

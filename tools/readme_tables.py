@@ -23,7 +23,7 @@ REAL = ("multi30k", "multi30k-french", "course-multi30k", "table2-multi30k")
 # Whose numbers are in reports/ itself.
 DEFAULT = "phrasebook"
 _TEXT_HEAD = (
-    "| test set | system | published | here | difference | minutes | |",
+    "| test set | system | published | here | Δ | training time (minutes) | |",
     "|---|---|---:|---:|---:|---:|---|",
 )
 

@@ -167,8 +167,8 @@ def test_each_training_has_its_updates_passes_and_minutes(forecast_lines):
         }
     )
     assert lines[:2] == [
-        "a trains for at most 250,000 updates, 2.5 passes over the text: 60 minutes",
-        "b trains for at most 1 update, 0.0 passes over the text: 30 minutes",
+        "a trains for at most 250,000 updates, 2.5 epochs: 60 minutes",
+        "b trains for at most 1 update, 0.0 epochs: 30 minutes",
     ]
 
 
@@ -201,7 +201,7 @@ def test_many_portable_trainings_take_their_sum_over_the_cores(forecast_lines):
 def test_other_trainings_use_all_cores(forecast_lines):
     """By hand: 60 minutes on one core are 30 on two."""
     lines = forecast_lines({"a": system("native", minutes_on_one_core=60)}, cores=2)
-    assert lines[0] == "a trains for at most 1 update, 0.0 passes over the text: 30 minutes"
+    assert lines[0] == "a trains for at most 1 update, 0.0 epochs: 30 minutes"
 
 
 def test_other_trainings_run_one_after_another(forecast_lines):
@@ -236,4 +236,4 @@ def test_a_training_that_patience_ends_has_no_forecast(forecast_lines):
 def test_for_a_gpu_there_is_no_forecast(forecast_lines):
     systems = {"a": system("native", minutes_on_one_core=60, updates=2)}
     lines = forecast_lines(systems, has_gpu=True)
-    assert lines == ["a trains for at most 2 updates, 0.0 passes over the text", ADVICE]
+    assert lines == ["a trains for at most 2 updates, 0.0 epochs", ADVICE]

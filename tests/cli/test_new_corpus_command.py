@@ -62,7 +62,7 @@ def project(tmp_path, monkeypatch):
 # What new-corpus ends with: of the 500 pairs a tenth, 50, is the test set.
 SAID = [
     r"^500 of 500 pairs remain after the rules: train 400, valid 50, test 50$",
-    r"^small trains for at most [\d,]+ updates, [\d.]+ passes over the text: \d+ minutes$",
+    r"^small trains for at most [\d,]+ updates, [\d.]+ epochs: \d+ minutes$",
     r"^medium trains for at most ",
     r"^forecast for \S+, without other corpora: \d+ minutes?, on \d+ idle cores? of this machine$",
     r"raise its train\.max_updates",

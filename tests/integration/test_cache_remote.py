@@ -69,7 +69,7 @@ def translations(project):
 
 
 def test_the_second_clone_shows_translates_and_runs_a_new_row_alone(first, clone):
-    assert "tiny (baseline)" in table(clone)  # from git alone
+    assert "Baseline: tiny" in table(clone)  # from git alone
     clone.run("dvc", "pull")
     assert clone.run("dvc", "status").strip() == UP_TO_DATE
     assert table(clone) == table(first)

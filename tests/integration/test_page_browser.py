@@ -45,7 +45,7 @@ def column(page, head):
 
 def test_a_head_sorts(page):
     before = column(page, 0)
-    assert before[0] == "tiny (baseline)"
+    assert before[0] == "Baseline: tiny"
     heads = page.driver.find_element("css selector", "#summary thead")
     buttons = heads.find_elements("css selector", "th button")
     buttons[1].click()

@@ -95,10 +95,10 @@ def test_agreement_of_people_is_by_the_coefficients_of_the_model(one_seed, tmp_p
     assert small.agreement == pytest.approx(expected)
     table = table_md(settings, records, root)
     part = table.partition("## Other scores\n")[2].partition("\n## ")[0]
-    assert re.search(rf"[+]{small.difference:.1f}‡ p=\S+ \| +{expected:.0f} % \|", part)
+    assert re.search(rf"[+]{small.difference:.1f}‡ p=\S+ \| +{expected:.0f}% \|", part)
     assert f"COMET: `{signature('wmt22-comet-da')}`" in table
     for scores, *_ in (one_screen(records), everything(records)):
-        assert {"COMET", "COMET difference", "COMET people agree"} <= {*labels_of(scores)}
+        assert {"COMET", "Δ COMET", "COMET human agreement"} <= {*labels_of(scores)}
     # that of a model that they did not look at is not known
     other = changed(records, {"metric": "comet"}, signature=signature("own-model"))
     unknown = score_of(other, "small", "comet")
@@ -131,7 +131,7 @@ def test_compare_has_a_row_of_comet(one_seed, monkeypatch):
     assert scores == [each.scores["comet"].number for each in (before, after)]
     assert delta == f"{tested.difference:+.1f}"
     assert shown_p == f"{p:.3f}"
-    assert agree == f"{tested.agreement:.0f} %"
+    assert agree == f"{tested.agreement:.0f}%"
 
 
 @pytest.mark.parametrize("fact", ["scored_with", "hypotheses"])

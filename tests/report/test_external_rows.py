@@ -137,7 +137,7 @@ def test_nothing_is_known_of_their_training(outside, records):
 
 def test_they_are_marked_wherever_they_are_shown(outside, records):
     root, _ = outside
-    row = rows_of(across(score_frame(records)))["as-small (not trained here)"]
+    row = rows_of(across(score_frame(records)))["as-small (external)"]
     assert row["news-en-de, first FLOPs"] == row["news-en-de, second BLEU"] == "–"
     assert row["news-en-de, first BLEU"].startswith(
         f"{of(records, 'small').value['bleu', '']:.1f} ["
@@ -147,8 +147,8 @@ def test_they_are_marked_wherever_they_are_shown(outside, records):
         (reports / name).read_text("utf-8") for name in ("table.md", "index.html", "table.tex")
     )
     for text in (table, page, tex):
-        assert "as-small (not trained here)" in text
-    assert "as-tiny (not trained here), news-en-de: tiny & &lt;b>others&lt;/b>.\n" in table
+        assert "as-small (external)" in text
+    assert "as-tiny (external), news-en-de: tiny & &lt;b>others&lt;/b>.\n" in table
     assert "tiny \\& $<$b$>$others$<$/b$>$. as-small" in tex
     assert "tiny &amp; &lt;b&gt;others" in page and "<b>others" not in page
     csv = pd.read_csv(reports / "table.csv")
@@ -167,7 +167,7 @@ def test_a_file_in_another_form_is_named_wherever_its_row_is_shown(outside, tmp_
     copy_and_score(settings, root)
     report.write_reports(settings, root)
     records = frame.load(root)
-    start = f"Look at in-subwords (not trained here), {CORPUS}, first: 100% of the lines look like"
+    start = f"Look at in-subwords (external), {CORPUS}, first: 100% of the lines look like"
     (note,) = file_warning_notes(records)
     assert note.startswith(f"{start} BPE subwords (@@), such as line 1; ")
     for name in ("table.md", "table.tex", "index.html"):

@@ -33,7 +33,7 @@ from tools.readme_tables import _recipe
 
 PLACE = "news-en-de", "first"
 AGAINST = against("base", 0.001)
-CLAIMS = ("†", "‡", "n.s.", "**", "people agree", "p=", "p<", "Detectable")
+CLAIMS = ("†", "‡", "n.s.", "**", "human agreement", "p=", "p<", "Minimum detectable")
 
 
 def pair(lines, low=(), seeds=(1,), **facts):
@@ -56,7 +56,9 @@ def text_of(records):
     shown += [part for part in one_screen(records) if isinstance(part, str)]
     shown += [markdown(part) for part in everything(records) if isinstance(part, Table)]
     lines = "\n".join(shown).replace("&lt;", "<").split("\n")
-    return "\n".join(line for line in lines if not line.startswith(("Difference: from", "| **")))
+    return "\n".join(
+        line for line in lines if not line.startswith(("Δ is the difference from", "| **"))
+    )
 
 
 def claims(records):
@@ -70,7 +72,7 @@ def wide(monkeypatch):
 
 
 def test_a_hundred_sentences_are_enough():
-    assert claims(pair(100)) == ["‡", "**", "people agree", "p=", "Detectable"]
+    assert claims(pair(100)) == ["‡", "**", "human agreement", "p=", "Minimum detectable"]
 
 
 @pytest.mark.parametrize(
@@ -101,9 +103,9 @@ def test_below_the_floor_nothing_is_claimed(records, title):
 
 def test_a_test_over_seeds_stays():
     records = pair(50, seeds=(1, 2, 3))
-    assert claims(records) == ["‡", "**", "people agree", "p<", "Detectable"]
+    assert claims(records) == ["‡", "**", "human agreement", "p<", "Minimum detectable"]
     # of 50 sentences nothing is said
-    (line,) = [each for each in notes.notes(records) if each.startswith("Detectable")]
+    (line,) = [each for each in notes.notes(records) if each.startswith("Minimum detectable")]
     assert "BLEU over 3 seeds." in line
     assert "50 sentences" not in line
 
@@ -140,7 +142,13 @@ def test_below_the_floor_a_score_that_the_baseline_lacks_has_no_difference():
 
 
 def test_one_usable_system_is_compared_with_one_that_is_not():
-    assert claims(pair(500, low=("base",))) == ["‡", "**", "people agree", "p=", "Detectable"]
+    assert claims(pair(500, low=("base",))) == [
+        "‡",
+        "**",
+        "human agreement",
+        "p=",
+        "Minimum detectable",
+    ]
     # the best is too low to be marked, whatever the other is
     assert "**" not in claims(pair(500, low=("big",)))
 

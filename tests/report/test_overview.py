@@ -53,14 +53,15 @@ def test_any_experiment_fits_on_a_screen(systems, corpora, tests, seeds, name, c
     text = " ".join(" ".join(lines).split())
     assert text.endswith("next: the page")
     if systems > 1:
-        assert f"Difference: from {name.format(0)}; †: p below 0.05" in text
+        assert f"Δ is the difference from {name.format(0)}. † marks p below 0.05" in text
     assert max(map(len, printed(everything(records), capsys))) <= 80
 
 
 def test_what_does_not_fit_is_counted_and_the_best_and_the_baseline_are_shown(capsys):
     records = experiment(50, 1, 1)
     lines = printed(one_screen(records), capsys)
-    shown = [line.split()[0] for line in lines if line.startswith("system-")]
+    names = [line.removeprefix("Baseline: ").split()[0] for line in lines if line]
+    shown = [name for name in names if name.startswith("system-")]
     assert len(lines) == LINES and len(shown) < 50
     assert shown == ["system-0", *(f"system-{n}" for n in range(49, 50 - len(shown), -1))]
     assert f"{50 - len(shown)} more rows: bleuprint table --all" in lines
@@ -70,7 +71,8 @@ def test_what_does_not_fit_is_counted_and_the_best_and_the_baseline_are_shown(ca
 
 def test_of_many_test_sets_the_baseline_and_the_best_come_first(capsys):
     lines = printed(one_screen(experiment(3, 12, 1)), capsys)
-    names = [line.split()[0] for line in lines[3:] if " [" in line]
+    rows = [line.removeprefix("Baseline: ") for line in lines[3:] if " [" in line]
+    names = [row.split()[0] for row in rows]
     both, rest = divmod(len(names), 2)
     assert both < 12 and names == ["system-0", "system-2"] * both + ["system-0"] * rest
     # the numbers are those of the records: of corpus1 20 + 1 + 2 / 2
@@ -87,12 +89,15 @@ def test_published_numbers_stand_beside_ours_of_the_same_variant(capsys):
     ]
     lines = printed(one_screen(experiment(2, 1, 2), numbers), capsys)
     place = lines.index("corpus0-en-de, test0")
-    rows = [line.replace(" (", "(").split() for line in lines[place + 1 : place + 5]]
+    rows = [
+        line.replace(" (", "(").removeprefix("Baseline: ").split()
+        for line in lines[place + 1 : place + 5]
+    ]
     # intl is 0.5 below BLEU
     assert [row[:3] for row in rows] == [
         ["Paper(published)", "38.0", NONE],
         ["Other(published)", NONE, "37.5"],
-        ["system-0(baseline)", "19.5", "20.0"],
+        ["system-0", "19.5", "20.0"],
         ["system-1", "20.0", "20.5"],
     ]
 
@@ -101,10 +106,10 @@ def test_one_seed_and_several_say_what_was_tested(capsys):
     one = " ".join(printed(one_screen(experiment(2, 1, 1)), capsys))
     assert (
         "(paired bootstrap, one tail)" in one
-        and "One seed: what is tested are these trainings" in one
+        and "With one seed, the test compares these training runs" in one
     )
     three = " ".join(printed(one_screen(experiment(2, 1, 1, 3)), capsys))
-    assert "over 3 seeds" in three and "One seed" not in three and "bootstrap" not in three
+    assert "over 3 seeds" in three and "one seed" not in three and "bootstrap" not in three
     alone = " ".join(printed(one_screen(experiment(1, 1, 1)), capsys))
     assert "†" not in alone and NONE not in alone and re.search(r"20\.0 \[19", alone)
 

@@ -94,8 +94,8 @@ def test_scores_as_papers_with_the_difference():
         "BLEU tokens": "30.2",
         "BLEU compound-split": NONE,
     }
-    assert shown.items() <= rows["tiny (baseline)"].items()
-    assert rows["tiny (baseline)"]["BLEU"] == "30.0 [29.0, 32.0]"
+    assert shown.items() <= rows["Baseline: tiny"].items()
+    assert rows["Baseline: tiny"]["BLEU"] == "30.0 [29.0, 32.0]"
     assert rows["small"]["BLEU intl"] == "39.5"
     assert rows["Paper intl (published)"]["BLEU intl"] == "35.0"
     assert rows["Paper intl (published)"]["BLEU tokens"] == NONE

@@ -18,11 +18,11 @@ def test_markdown():
     head, rule, *rows = markdown(scores).splitlines()
     assert len({len(line) for line in (head, rule, *rows)}) == 1, "columns are aligned"
     assert all(line.startswith("| ") and line.endswith(" |") for line in (head, rule, *rows))
-    assert text_cells(head) == ["System", "BLEU", "difference", "people agree", "FLOPs"]
+    assert text_cells(head) == ["System", "BLEU", "Δ BLEU", "human agreement", "FLOPs"]
     assert re.fullmatch(r"\| :-+ (\| -+: ){4}\|", rule)
     assert [text_cells(row) for row in rows] == [
-        ["tiny (baseline)", "31.1 [30.1, 33.1]", "–", "–", "3.3e18"],
-        ["small", "**41.1 [40.1, 43.1]**", "+10.0‡ p=0.001", "≥ 85 %", "3.3e18"],
+        ["Baseline: tiny", "31.1 [30.1, 33.1]", "–", "–", "3.3e18"],
+        ["small", "**41.1 [40.1, 43.1]**", "+10.0‡ p=0.001", "≥ 85%", "3.3e18"],
     ]
 
 
@@ -47,10 +47,10 @@ def test_latex():
 \toprule
  & \multicolumn{4}{c}{news-en-de, first} & \multicolumn{3}{c}{news-en-de, second} & \multicolumn{4}{c}{talks-en-fr, only} \\
 \cmidrule(lr){2-5} \cmidrule(lr){6-8} \cmidrule(lr){9-12}
-System & BLEU & difference & people agree & FLOPs & BLEU & difference & FLOPs & BLEU & difference & people agree & FLOPs \\
+System & BLEU & $\Delta$ BLEU & human agreement & FLOPs & BLEU & $\Delta$ BLEU & FLOPs & BLEU & $\Delta$ BLEU & human agreement & FLOPs \\
 \midrule
-tiny (baseline) & 31.1 [30.1, 33.1] & -- & -- & 3.3e18 & 32.2 [31.2, 34.2] & -- & 3.3e18 & 33.3 [32.3, 35.3] & -- & -- & 5.0e17 \\
-small & \textbf{41.1 [40.1, 43.1]} & +10.0$^{\ddagger}$ p=0.001 & $\geq$ 85 \% & 3.3e18 & \textbf{42.2 [41.2, 44.2]} & +10.0 n.s. p=0.050 & 3.3e18 & \textbf{43.3 [42.3, 45.3]} & +10.0$^{\ddagger}$ p=0.049 & $\geq$ 85 \% & 3.3e18 \\
+Baseline: tiny & 31.1 [30.1, 33.1] & -- & -- & 3.3e18 & 32.2 [31.2, 34.2] & -- & 3.3e18 & 33.3 [32.3, 35.3] & -- & -- & 5.0e17 \\
+small & \textbf{41.1 [40.1, 43.1]} & +10.0$^{\ddagger}$ p=0.001 & $\geq$ 85\% & 3.3e18 & \textbf{42.2 [41.2, 44.2]} & +10.0 n.s. p=0.050 & 3.3e18 & \textbf{43.3 [42.3, 45.3]} & +10.0$^{\ddagger}$ p=0.049 & $\geq$ 85\% & 3.3e18 \\
 \bottomrule
 \end{tabular}}
 \end{table}

@@ -58,7 +58,7 @@ def test_a_training_that_patience_ended_is_noted(tmp_path, capsys, monkeypatch):
     )
     assert f"- {expected}." in contents(tmp_path)["table.md"].decode()
     page = " ".join(contents(tmp_path)["index.html"].decode().split())
-    assert "Trainings that may have ended too early" in page
+    assert "Training runs that may have ended too early" in page
     assert expected in page
     monkeypatch.chdir(tmp_path)
     records = load(tmp_path)
@@ -90,7 +90,7 @@ def test_writes_all_reports(written):
     for cell in records.runs.itertuples():
         split = root / "data" / "split" / cell.corpus
         assert sha256_of(split / f"test.{cell.test}.{cell.target}")[:12] in page
-    for title in ("news-en-de, first", "talks-en-fr, only", "Rare words"):
+    for title in ("news-en-de, first", "talks-en-fr, only", "Word recall by training frequency"):
         assert f"## {title}\n\n| System " in page
     funnel = " ".join(page.split())
     for corpus in ("news-en-de", "talks-en-fr"):
@@ -107,7 +107,7 @@ def test_writes_all_reports(written):
 def test_counted_costs_are_in_the_tables_and_measured_ones_beside_them(written):
     root, _ = written
     page, latex = (contents(root)[f"table.{kind}"].decode() for kind in ("md", "tex"))
-    scores = next(line for line in page.splitlines() if line.startswith("| tiny"))
+    scores = next(line for line in page.splitlines() if line.startswith("| Baseline: tiny"))
     assert [cell.strip() for cell in scores.split("|")][-2] == "4.2e12"
     assert "MFU, model FLOPs utilization" in page and "& 4.2e12 &" in latex
     costs = pandas.read_csv(root / "reports" / "costs.csv")
@@ -251,9 +251,9 @@ def test_a_baseline_is_the_first_system_of_its_corpus(tmp_path):
     assert baselines.to_dict() == {"news-en-de": "tiny", "talks-en-fr": "small"}
     table = across(score_frame(records))
     heads = [table.texts(row)[0] for row in table.rows]
-    assert heads == ["tiny (baseline)", "small", "last"]  # small has a difference from tiny, too
-    (note,) = [note for note in notes.notes(records) if note.startswith("Difference")]
-    assert "from tiny, on corpora without it from small;" in note
+    assert heads == ["Baseline: tiny", "small", "last"]  # small has a difference from tiny, too
+    (note,) = [note for note in notes.notes(records) if note.startswith("Δ is")]
+    assert "from tiny, on corpora without it from small." in note
 
 
 def test_the_terminals_table_loads_no_torch(made):

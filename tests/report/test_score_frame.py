@@ -143,7 +143,7 @@ def test_people_agree_on_no_symbols(corpus, known):
         found = score_of(records, "other").agreement
         assert math.isnan(found) is not (known and p < 0.05)
         # only where a table shows it
-        explained = any(note.startswith("people agree") for note in notes(records))
+        explained = any(note.startswith("Human agreement") for note in notes(records))
         assert explained is (known and p < 0.05)
 
 

@@ -43,11 +43,11 @@ def test_several_seeds():
     )
     rows = rows_of(across(score_frame(seeds)))
     # 30 and 33 are 1.5 from their mean: sd sqrt(2 * 1.5^2 / 1) = 2.12; 40 and 42: 1.41.
-    assert rows["tiny (baseline)"]["news-en-de, only BLEU"] == "31.5 ± 2.1"
+    assert rows["Baseline: tiny"]["news-en-de, only BLEU"] == "31.5 ± 2.1"
     assert rows["small"]["news-en-de, only BLEU"] == "41.0 ± 1.4"
     # differences of 10 and 9: t = 9.5 / (0.7071 / sqrt 2) = 19 with 1 degree of freedom, where
     # p = 1 - 2/pi * arctan 19 = 0.0335 by the formula of Cauchy's distribution
-    assert rows["small"]["news-en-de, only difference"] == "+9.5‡ p=0.033"
+    assert rows["small"]["news-en-de, only Δ BLEU"] == "+9.5‡ p=0.033"
     notes = " ".join(notes_of(seeds))
     assert "standard deviation over 2 seeds" in notes
     assert "paired t-test over 2 seeds" in notes and "bootstrap" not in notes
@@ -70,9 +70,9 @@ def test_the_best_of_each_column_is_marked():
         record("small", "news-en-de", "second", 32.22, **result_rows.against("tiny", 1.0)),
     )
     assert best(records, ["bleu", "ter"]) == {
-        ("news-en-de, first", "tiny (baseline)"): {"BLEU"},
+        ("news-en-de, first", "Baseline: tiny"): {"BLEU"},
         ("news-en-de, first", "small"): {"TER"},  # where less is better
-        ("news-en-de, second", "tiny (baseline)"): {"BLEU", "TER"},
+        ("news-en-de, second", "Baseline: tiny"): {"BLEU", "TER"},
         ("news-en-de, second", "small"): {"BLEU", "TER"},
     }
     assert not any(best(frame(*TWO_SYSTEMS[:3])).values())
@@ -101,7 +101,7 @@ def test_costs_counted_and_measured():
     assert rows["small", "news-en-de"] == (*counted, *"––––––")
     assert labels_of(table) == [
         *("System", "Corpus", "Parameters", "Updates", "Target tokens", "FLOPs"),
-        *("Time", "Tokens/s", "Memory"),
+        *("Training time", "Tokens/s", "Memory"),
         *("Seconds x devices x sustained FLOPS", "MFU", "Device"),
     ]
     assert list(rows) == [
@@ -131,28 +131,31 @@ def test_chrf_stands_in_its_own_table():
     small = {name: list(rows_of(table)["small"].values()) for name, table in of_chrf.items()}
     # BLEU is 10 above the baseline, chrF2 20 above BLEU
     assert small == {
-        "news-en-de, first": ["small", "61.1 [60.1, 62.1]", "+10.0‡ p=0.001", "≥ 90 %"],
+        "news-en-de, first": ["small", "61.1 [60.1, 62.1]", "+10.0‡ p=0.001", "≥ 90%"],
         "news-en-de, second": ["small", "62.2 [61.2, 63.2]", "+10.0 n.s. p=0.050"],
-        "talks-en-fr, only": ["small", "63.3 [62.3, 64.3]", "+10.0‡ p=0.049", "≥ 90 %"],
+        "talks-en-fr, only": ["small", "63.3 [62.3, 64.3]", "+10.0‡ p=0.049", "≥ 90%"],
     }
     # nobody has measured how people judge differences in chrF2++
     of_words = by_test(score_frame(RECORDS), ["chrf2pp"], costs=())
     assert rows_of(of_words["talks-en-fr, only"])["small"] == {
         "System": "small",
         "chrF2++": "61.3 [60.3, 62.3]",
-        "chrF2++ difference": "+10.0‡ p=0.049",
+        "Δ chrF2++": "+10.0‡ p=0.049",
     }
 
 
 def test_notes_name_the_baseline_and_what_is_not_significant():
     text = " ".join(notes_of(RECORDS))
-    assert "Difference: from tiny; †: p below 0.05 (paired bootstrap, one tail); ‡: also" in text
+    assert (
+        "Δ is the difference from tiny. † marks p below 0.05 (paired bootstrap, one tail)." in text
+    )
+    assert "‡ marks p below 0.05 after Holm's" in text
     assert "after Holm's correction" in text
-    assert "n.s.: not significant" in text
-    assert "In brackets: the 95 % bootstrap interval." in text
+    assert "n.s. means not significant" in text
+    assert "Brackets give the 95% confidence interval (95% CI, bootstrap)." in text
     # of what no table shows nothing is said
     alone = " ".join(notes_of(frame(*TWO_SYSTEMS[:3])))
-    assert "Difference" not in alone
+    assert "Δ" not in alone
     assert "†" not in alone
     assert "n.s." not in alone
     assert "published" not in text.lower()

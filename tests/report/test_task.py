@@ -100,14 +100,14 @@ def test_each_preparation_is_a_row(tree):
     rows = rows_of(across(score_frame(records)))
     group = "en-de (bpe-en-de, …), only"
     assert [*rows] == [
-        *("tiny, bpe-en-de (baseline)", "tiny, words-en-de", "tiny (baseline)"),
+        *("Baseline: tiny, bpe-en-de", "tiny, words-en-de", "Baseline: tiny"),
         *("small, bpe-en-de", "small, words-en-de", "small"),
     ]
     for result in bleu_rows(score_frame(records)):
-        row = rows[next(name for name in rows if name.removesuffix(" (baseline)") == result.row)]
+        row = rows[next(name for name in rows if name.removeprefix("Baseline: ") == result.row)]
         column = "talks-en-de, only" if result.corpus == "talks-en-de" else group
         assert row[f"{column} BLEU"] == result.score
-        assert row[f"{column} difference"] == (result.change or NONE)
+        assert row[f"{column} Δ BLEU"] == (result.change or NONE)
         assert row[f"{column} FLOPs"] == ("4.2e12" if result.system == "tiny" else "9.9e13")
     assert {row[f"{group} BLEU"] for name, row in rows.items() if "," not in name} == {"–"}
 
@@ -122,7 +122,7 @@ def test_one_line_of_the_references_makes_another_task(copy):
     assert {*records.metrics.baseline.dropna()} == {"tiny"}
     groups = [column.group for column in across(score_frame(records)).columns[1:]]
     assert [*dict.fromkeys(groups)] == [f"{corpus}, only" for corpus in (*CORPORA, "talks-en-de")]
-    assert [*rows_of(across(score_frame(records)))] == ["tiny (baseline)", "small"]
+    assert [*rows_of(across(score_frame(records)))] == ["Baseline: tiny", "small"]
 
 
 def test_files_and_page_have_the_rows(copy):
@@ -133,7 +133,7 @@ def test_files_and_page_have_the_rows(copy):
     }
     page = (root / "reports/index.html").read_text("utf-8")
     for text in (*texts.values(), page):
-        assert "tiny, bpe-en-de (baseline)" in text and "small, words-en-de" in text
+        assert "Baseline: tiny, bpe-en-de" in text and "small, words-en-de" in text
         assert "bpe-en-de, words-en-de have the same test sets" in text
     assert "<h3>en-de (bpe-en-de, …), test set only" in page  # lines of all preparations
     assert "<b>small, words-en-de</b> " in page
@@ -205,7 +205,7 @@ def test_no_mark_stands_on_a_difference_of_nothing():
         return frame(*rows)
 
     def shown(records):
-        return rows_of(across(score_frame(records)))["small"]["news-en-de, only difference"]
+        return rows_of(across(score_frame(records)))["small"]["news-en-de, only Δ BLEU"]
 
     assert shown(small(40.04, 0.001)) == "+0.04‡ p=0.001"
     assert shown(small(39.97, 0.001)) == "-0.03‡ p=0.001"

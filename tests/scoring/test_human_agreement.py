@@ -24,7 +24,7 @@ def test_nothing_is_extrapolated():
     # the curve itself begins at 44 and ends at 88
     assert [human_agreement("BLEU", d) for d in (0.0, 0.2, 9.0)] == [50, 50, 85]
     assert human_agreement("chrF2", 40.0) == 90
-    assert [agreement_text("BLEU", each) for each in (50, 54.6, 85)] == ["50 %", "55 %", "≥ 85 %"]
+    assert [agreement_text("BLEU", each) for each in (50, 54.6, 85)] == ["50%", "55%", "≥ 85%"]
     assert human_agreement("chrF2++", 1.0) is human_agreement("TER", 1.0) is None
 
 

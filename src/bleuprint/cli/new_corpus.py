@@ -306,7 +306,7 @@ def _training_forecast(corpus_name: str, text: "TextSize", valid_pairs: int) -> 
             continue
         epochs = fitted_systems.epochs(system.train, text, max_updates)
         updates = counted(max_updates, "update")
-        line = f"{name} trains for at most {updates}, {epochs:,.1f} passes over the text"
+        line = f"{name} trains for at most {updates}, {epochs:,.1f} epochs"
         if not environment.has_gpu():
             is_portable = system.arithmetic == "portable"
             threads = 1 if is_portable else cores

@@ -74,7 +74,8 @@ def learn_codes(what: str, settings: BpeSettings, words: Mapping[str, int]) -> s
     """
     # subword-nmt drops a leading \r
     words = {word: count for word, count in words.items() if not word.startswith("\r")}
-    merges = track(learn_merges(words, settings.num_merges), what, settings.num_merges, "merges")
+    learned = learn_merges(words, settings.num_merges)
+    merges = track(learned, what, settings.num_merges, "BPE merge operations")
     return HEADER + "".join(f"{first} {second}\n" for first, second in merges)
 
 

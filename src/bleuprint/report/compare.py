@@ -274,13 +274,13 @@ def _scores(
         for metric, p in _tests(first, second, pair).items():
             rows.append(_score(metric, pair, p))
     yield "\nScores"
-    heads = [str(first), str(second), "difference", "p", AGREE]
+    heads = [str(first), str(second), "Δ", "p", AGREE]
     yield table_of(["corpus", "test set", "score"], heads, rows)
     yield wrapped(
         f"Seeds: {', '.join(map(str, seeds))}. p: paired t-test over several seeds, of one "
-        "paired bootstrap over lines (errors: randomization), of a row not trained here the "
+        "paired bootstrap over lines (output errors: randomization), of an external system the "
         f"largest against each seed, each alone, not corrected; {NONE}: other test sets, or one "
-        "seed of another revision. Errors: lines that have one that their reference lacks."
+        "seed of another revision. Output errors: lines with an error that their reference lacks."
     )
     for pair in pairs:
         if pair.floor:

@@ -79,19 +79,20 @@ def legend(records: Records) -> Iterator[str]:
     """What intervals, differences and their marks are."""
     seeds, baselines = records.runs.seed.nunique(), records.metrics.baseline.dropna().unique()
     if seeds > 1:
-        yield f"±: the standard deviation over {seeds} seeds."
+        yield f"± gives the standard deviation over {seeds} seeds."
     if seeds == 1 or records.runs.external.notna().any():
-        yield "In brackets: the 95 % bootstrap interval."
+        yield "Brackets give the 95% confidence interval (95% CI, bootstrap)."
     if len(baselines):
         test = f"paired t-test over {seeds} seeds" if seeds > 1 else "paired bootstrap, one tail"
         of = ", on corpora without it from ".join(baselines)
         yield (
-            f"Difference: from {of}; †: p below {SIGNIFICANT} ({test}); ‡: also after Holm's "
-            "correction for the rows of the test set; n.s.: not significant."
+            f"Δ is the difference from {of}. † marks p below {SIGNIFICANT} ({test}). ‡ marks p "
+            f"below {SIGNIFICANT} after Holm's correction for the rows of the test set. n.s. means "
+            "not significant."
         )
         yield from floor_notes(records)
         if seeds == 1:
-            yield "One seed: what is tested are these trainings, not what other seeds would give."
+            yield "With one seed, the test compares these training runs; other seeds may differ."
 
 
 def floor_notes(records: Records) -> Iterator[str]:
@@ -131,13 +132,13 @@ def _of_rows(cells: pd.DataFrame) -> Iterator[str]:
         yield f"{system} ({EXTERNAL}), {', '.join(corpora.unique())}: {text}{end}"
     if len(of_others):
         yield (
-            f"Rows that were {EXTERNAL} are files of translations, scored in the same way; FLOPs "
-            "and the like of their trainings are not known."
+            "External systems are files of translations, scored in the same way; the cost of their "
+            "training is not known."
         )
         if cells.seed.nunique() > 1:
             yield (
-                "Their p is the largest of the paired bootstraps against each seed of the "
-                "baseline, or 1 if the seeds do not agree which is better."
+                "The p of an external system is the largest of the paired bootstraps against each "
+                "seed of the baseline, or 1 if the seeds do not agree which is better."
             )
     for system, models in ours[ours.models > 1].groupby("system", sort=False).models:
         yield f"{system}: an ensemble of {models.max()} checkpoints of one training."
@@ -265,13 +266,15 @@ def detectable_note(records: Records) -> str:
     for text, of_text in places.items():
         needed.append(text if len(places) == 1 else f"{text} ({'; '.join(of_text)})")
     note = (
-        f"Detectable: to be found significant in {POWER:.0%} of such experiments, a difference "
-        f"from the baseline has to be {'; '.join(needed)}. Smaller ones take more sentences or "
-        "seeds."
+        f"Minimum detectable difference ({POWER:.0%} power): {'; '.join(needed)}. Detecting "
+        "smaller differences requires more sentences or more seeds."
     )
     if trained(records.runs).seed.nunique() > 1:
         return note
-    return f"{note} This is the noise of lines; that of trainings takes several seeds."
+    return (
+        f"{note} This covers the sampling error of the test set; seed variance requires several "
+        "seeds."
+    )
 
 
 def _detectable(rows: Sequence[Any]) -> str:

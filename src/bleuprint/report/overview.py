@@ -11,15 +11,14 @@ from bleuprint.report.score_frame import with_published
 from bleuprint.report.table import Row, Table, stacked
 from bleuprint.report.terminal import height, wrapped
 from bleuprint.runtime.counts import counted
-from bleuprint.scoring.human_agreement import AGREE
+from bleuprint.scoring.human_agreement import AGREE, AGREEMENT_MEANING
 
 # Lines of a screen.
 LINES = 40
-_COST_LABELS = ("Parameters", "Updates", "Time", "Tokens/s", "Memory")
+_COST_LABELS = ("Parameters", "Updates", "Training time", "Tokens/s", "Memory")
 _COSTS = [
     cost for cost in (*score_tables.COUNTED, *score_tables.MEASURED) if cost.label in _COST_LABELS
 ]
-_PEOPLE = f"{AGREE}: the share of such differences in which people prefer the better system."
 _Parts = list[str | Table]
 
 
@@ -44,7 +43,7 @@ def one_screen(
     legend = list(map(wrapped, notes.legend(records)))
     reading: _Parts = ["", *legend]
     if any(AGREE in column.label for column in table.columns):
-        reading.append(wrapped(_PEOPLE))
+        reading.append(wrapped(f"{AGREEMENT_MEANING}."))
     detectable = notes.detectable_note(records)
     if detectable:
         reading.append(wrapped(detectable))

@@ -128,7 +128,7 @@ def table_tex(settings: Settings, records: Records, root: Path) -> str:
 
 
 def _test_sets(cells: pd.DataFrame) -> Table:
-    heads = ["Corpus", "Pair", "Test set", "SHA-256 of references"]
+    heads = ["Corpus", "Language pair", "Test set", "SHA-256 of references"]
     rows = []
     for test in cells.drop_duplicates(["corpus", "test"]).itertuples():
         pair = f"{test.source}-{test.target}"

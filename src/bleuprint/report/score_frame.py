@@ -23,7 +23,7 @@ from bleuprint.scoring.significance import SIGNIFICANT
 # A system on a test set of a corpus.
 PLACE = ["system", "corpus", "test"]
 # What tables say of a system whose translations were not made here.
-EXTERNAL = "not trained here"
+EXTERNAL = "external"
 _SCORE = [*PLACE, "metric", "group"]
 _COSTS = [
     "parameters",
@@ -53,7 +53,7 @@ def score_frame(records: Records) -> pd.DataFrame:
         - `system`, `corpus`, `test`, `metric`, `group` as in the records; `task` and `row`, the
           name of the table and of its row (frame.task_names);
         - `value`, the mean over seeds; `deviation`, their standard deviation, or `ci_low` and
-          `ci_high`, the 95 % interval; `width`, the mean width of the intervals of all seeds;
+          `ci_high`, the 95% interval; `width`, the mean width of the intervals of all seeds;
           `units`, the number of lines, words or documents; `signature`;
         - `baseline`, the row that it is compared with; `difference` from it, `p` and `p_holm`,
           missing where they are not known; `error`, the standard error over lines;

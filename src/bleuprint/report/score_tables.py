@@ -30,6 +30,8 @@ from bleuprint.scoring.reference_loss import LOSSES
 DOCUMENT = "document"
 OTHERWISE_LABEL = "BLEU (other variants)"
 BY_TIME = "FLOPs, by time"
+# What stands before the name of the baseline, as in sacreBLEU's tables of paired tests.
+BASELINE = "Baseline: "
 LOSS_NOTE = (
     "Loss: mean cross-entropy of the references in nats per token of the model, EOS included, "
     "without label smoothing; perplexity is e to it. Comparable only between equal vocabularies; "
@@ -85,7 +87,7 @@ class Cost:
 
 PARAMETERS = Cost("Parameters", "parameters", _millions)
 FLOPS = Cost("FLOPs", "training_flops", _power)
-TIME = Cost("Time", "train_seconds", duration)
+TIME = Cost("Training time", "train_seconds", duration)
 COUNTED = (
     PARAMETERS,
     Cost("Updates", "updates", _count),
@@ -339,15 +341,16 @@ def _add_variants(found: _Columns, scores: pd.DataFrame, published: pd.DataFrame
 
 def _add_differences(found: _Columns, rows: pd.DataFrame, metric: str) -> None:
     """Add the columns of the difference from the baseline and of the human agreement."""
-    prefix = "" if metric == "bleu" else f"{METRICS[metric].label} "
+    label = METRICS[metric].label
     changed = rows[rows.difference.notna()]
     if len(changed):
         cells = {row.row: Cell(row.change, row.difference) for row in changed.itertuples()}
-        found.add(Column(f"{prefix}difference"), cells)
+        found.add(Column(f"Δ {label}"), cells)
     agreed = rows[rows.agreement.notna()]
     if len(agreed):
         cells = {row.row: Cell(row.agreement_text, row.agreement) for row in agreed.itertuples()}
-        found.add(Column(f"{prefix}{AGREE}"), cells)
+        head = AGREE if metric == "bleu" else f"{label} {AGREE}"
+        found.add(Column(head), cells)
 
 
 def _printed(published: pd.DataFrame, metric: str) -> dict[str, Cell]:
@@ -370,10 +373,18 @@ def _assembled(found: _Columns, scores: pd.DataFrame) -> Table:
         kinds[name] = "baseline"
     rows = []
     for name, kind in kinds.items():
-        mark = {"baseline": " (baseline)", "external": f" ({EXTERNAL})"}.get(kind, "")
-        cells = {_SYSTEM: Cell(f"{name}{mark}"), **found.cells.get(name, {})}
+        cells = {_SYSTEM: Cell(_marked_name(name, kind)), **found.cells.get(name, {})}
         rows.append(Row(cells, kind))
     return Table([_SYSTEM, *found.columns], rows)
+
+
+def _marked_name(name: str, kind: str) -> str:
+    """Return the name of a row, marked if it is the baseline or an external system."""
+    if kind == "baseline":
+        return f"{BASELINE}{name}"
+    if kind == "external":
+        return f"{name} ({EXTERNAL})"
+    return name
 
 
 def _plain(found: _Columns, scores: pd.DataFrame) -> Table:

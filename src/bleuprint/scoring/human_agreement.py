@@ -22,12 +22,17 @@ COEFFICIENTS = {
 }
 # Of two systems without a difference, half of the judgments are for either.
 LOWEST = 50.0
-# A head for the percentage, and how to read it.
-AGREE = "people agree"
+# The head of the percentage in tables.
+AGREE = "human agreement"
+# How to read the percentage, in one sentence and in full.
+AGREEMENT_MEANING = (
+    "Human agreement is the accuracy of the metric: the share of system pairs with such a Δ in "
+    "which people prefer the system with the better score"
+)
 AGREEMENT = (
-    f"{AGREE}: the share of system pairs with such a difference in which people prefer the better "
-    "one, by Kocmi et al. 2024: an average of their systems, languages and texts, and for others, "
-    "or small test sets, a guide only. 50 % is chance; ≥: the end of their table, not extrapolated."
+    f"{AGREEMENT_MEANING} (Kocmi et al. 2024). It is an average of their systems, languages and "
+    "texts; for other systems, or small test sets, it is only a guide. 50% is chance. ≥ marks the "
+    "end of their table; larger values are not extrapolated."
 )
 
 
@@ -43,5 +48,6 @@ def human_agreement(metric: str, difference: float) -> float | None:
 
 
 def agreement_text(metric: str, per_cent: float) -> str:
-    """55 %, or ≥ 85 % where the table ends."""
-    return f"{'≥ ' if per_cent >= COEFFICIENTS[metric][2] else ''}{per_cent:.0f} %"
+    """Return 55%, or ≥ 85% where the table ends."""
+    is_at_end = per_cent >= COEFFICIENTS[metric][2]
+    return f"{'≥ ' if is_at_end else ''}{per_cent:.0f}%"

@@ -22,8 +22,8 @@ from bleuprint.training.train_step import TrainStep
 # Seconds of one core for the updates of each training. Preparation, validation, translation and
 # the report take what is left of half an hour.
 _SECONDS = 1200
-# More passes bring nothing, even over a text of some hundred pairs.
-_MOST_PASSES = 100
+# More epochs bring nothing, even over a text of some hundred pairs.
+_MOST_EPOCHS = 100
 _VALIDATIONS = 20
 # Target tokens per update by the target tokens of the text, up to and including the key, so that a
 # pass over the text has several dozen updates.
@@ -120,12 +120,13 @@ systems:
 def _train(text: TextSize, update: int, size: _Size) -> str:
     """The settings of a training that depend on its length."""
     model = Model(3, 3, size.d_model, 512, 4)
-    pairs = min(_SECONDS * size.flops / text.flops(model), _MOST_PASSES * text.pairs)
+    pairs = min(_SECONDS * size.flops / text.flops(model), _MOST_EPOCHS * text.pairs)
     every = max(1, round(pairs * text.target / update / _VALIDATIONS))
     updates = every * _VALIDATIONS
-    passes = updates * update / text.tokens
+    most_epochs = updates * update / text.tokens
+    digits = 0 if most_epochs > 10 else 1
     return f"""\
-      max_updates: {updates} # {passes:.{0 if passes > 10 else 1}f} passes over the text
+      max_updates: {updates} # {most_epochs:.{digits}f} epochs
       validate_interval: {every}
       save_interval: {every}
       lr_schedule: {{inverse_sqrt: {{lr: {size.lr}, warmup_updates: {min(500, every * 3)}}}}}"""

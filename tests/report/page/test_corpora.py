@@ -40,7 +40,7 @@ def change_filter_stats(context, stage, **train):
 
 def test_the_funnel_goes_stage_by_stage(context):
     first, _, *rows = rows_of(corpora(context))
-    assert first[:4] == ["news-en-de (en to de)", "10,000", "9,993 (99.93 %)", "0"]
+    assert first[:4] == ["news-en-de (en to de)", "10,000", "9,993 (99.93%)", "0"]
     assert rows[: len(STAGES)] == [  # without the rules that did nothing
         [stage, "train", f"{stage}_rule 1", f"{stage}_edit 7", f"{left + 1:,}", f"{left:,}"]
         for stage, left in zip(STAGES, range(9_999, 0, -1), strict=False)
@@ -51,7 +51,7 @@ def test_what_is_drawn_for_other_sets_is_not_dropped(context):
     dropped = {"drawn_for_valid": 1_000, "drawn_for_test": 993, "held": 1}
     change_filter_stats(context, "binarize", pairs_out=8_000, dropped=dropped)
     (first, *_) = rows_of(corpora(context))
-    assert first[1:3] == ["10,000, 1,993 drawn for other sets", "8,000 (99.91 %)"]
+    assert first[1:3] == ["10,000, 1,993 drawn for other sets", "8,000 (99.91%)"]
 
 
 def test_a_sample_shows_what_was_changed(context):
@@ -98,7 +98,7 @@ def test_statistics_of_a_corpus(context):
     found = rows_of(corpora(context))
     assert [row for row in found if row[0] == "test.first"] == [
         # 90 words in 30 sentences, 120 tokens; 70 of 90 words are one token
-        ["test.first", language, "30", "90", "3.0", "120", "1.33", "77.8 %", "3", "17"]
+        ["test.first", language, "30", "90", "3.0", "120", "1.33", "77.8%", "3", "17"]
         for language in ("en", "de")
     ]
     assert found[0][4] == "96 (8 rare)"
@@ -115,7 +115,7 @@ def test_parts_of_a_download_are_told_apart_and_counted(context):
         ["download", f"train.{name}", "metadata 2,000", "–", "7,000", "5,000"]
         for name in ("news", "talks")
     ]
-    assert first[1:3] == ["14,000", "9,993 (71.38 %)"]
+    assert first[1:3] == ["14,000", "9,993 (71.38%)"]
 
 
 def test_what_does_not_print_is_shown_as_its_code_point():

@@ -48,7 +48,7 @@ def test_the_page_begins_with_what_it_shows(text):
     head = " ".join(text[text.index("<header>") : text.index("</header>")].split())
     assert "2 systems (tiny, small), trained with seed 1 on" in head
     # seven stages drop a pair each
-    assert "news-en-de (en to de, 9,993 pairs to train on)." in head
+    assert "news-en-de (en to de, 9,993 sentence pairs to train on)." in head
 
 
 def test_the_commands_are_those_that_were_tried(page, context):
@@ -89,7 +89,7 @@ def test_what_is_not_there_is_left_out(context, tmp_path):
     bare = ReportContext(context.settings, records, tmp_path / "copy")
     page = Page(document(bare))
     assert "curves" not in page.sections and "#curves" not in page.values("href")
-    assert "Time" not in page.tables["summary"][0].heads  # without a value no column
+    assert "Training time" not in page.tables["summary"][0].heads  # without a value no column
 
 
 def test_a_damaged_curve_is_named(context, tmp_path):

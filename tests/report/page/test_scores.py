@@ -43,28 +43,28 @@ def test_a_row_has_the_scores_and_the_cost(tree):
         "BLEU tokenized": "–",
         "BLEU compound-split": "–",
         "BLEU": "22.5 [21.5, 24.5]",
-        "95 % interval": "",
-        "difference": "+2.5‡ p=0.001",
+        "95% CI": "",
+        "Δ BLEU": "+2.5‡ p=0.001",
         # 88.333 / (1 + e^(-0.96639 * 2.5)) and 93.0 / (1 + e^(-1.11427 * 2.5))
-        "people agree": "81 %",
+        "human agreement": "81%",
         "chrF2": "42.5 [41.5, 43.5]",
         "Parameters": "2.57M",
         "FLOPs": "3.3e18",
         "FLOPs, by time": "–",
-        "Time": "0:01:01",
+        "Training time": "0:01:01",
     }
     assert further.row("big") == {
         "System": "big",
         "chrF2": "42.5 [41.5, 43.5]",
-        "chrF2 difference": "+2.5‡ p=0.001",
-        "chrF2 people agree": "88 %",
+        "Δ chrF2": "+2.5‡ p=0.001",
+        "chrF2 human agreement": "88%",
         "chrF2++": "40.5 [39.5, 41.5]",
-        "chrF2++ difference": "+2.5‡ p=0.001",
+        "Δ chrF2++": "+2.5‡ p=0.001",
         "TER": "13.5 [12.5, 14.5]",
-        "TER difference": "+2.5‡ p=0.001",
+        "Δ TER": "+2.5‡ p=0.001",
     }
     assert [losses.row(name)["Loss"] for name in ("base", "big")] == ["1.500", "1.250"]
-    assert table.row("base (baseline)")["difference"] == "–"
+    assert table.row("Baseline: base")["Δ BLEU"] == "–"
     assert table.rows[0][0] == "wmt14-en-de, test set newstest2014 (1,000 sentences)"
 
 
@@ -73,8 +73,8 @@ def test_what_is_not_significant_is_said_so(tree):
     found = record("base", 20.0), record("big", 21.0, 0.03), record("odd", 19.8, 0.41)
     page = page_with(tree, *found)
     table, *_ = page.tables["summary"]
-    assert table.row("big")["difference"] == "+1.0† p=0.030"
-    assert table.row("odd")["difference"] == "-0.2 n.s. p=0.410"
+    assert table.row("big")["Δ BLEU"] == "+1.0† p=0.030"
+    assert table.row("odd")["Δ BLEU"] == "-0.2 n.s. p=0.410"
     assert table.marks[-3:] == ["baseline", "", ""]
     assert (
         "significant alone (p=0.030), not corrected for all systems (p=0.060)"
@@ -90,7 +90,7 @@ def test_published_rows_are_marked(tree):
     big = table.row("Transformer (big) (published)")
     assert (big["BLEU compound-split"], big["FLOPs, by time"]) == ("28.4", "2.3e19")
     number = table.row("Ours <before> (published)")
-    assert number.pop("BLEU lower-cased") == "25.5" and not number.pop("95 % interval")
+    assert number.pop("BLEU lower-cased") == "25.5" and not number.pop("95% CI")
     assert set(list(number.values())[1:]) == {"–"}
     assert "Ours <before> (published): A thesis; lower-cased BLEU" in page.sections["summary"]
     assert "comparable only with ours" in page.sections["summary"]

@@ -17,8 +17,8 @@ from bleuprint.scoring.breakdown import COUNT, WORD_ACCURACY
 from bleuprint.scoring.metrics import ERROR_KEYS, METRICS
 from bleuprint.scoring.output_errors import ANY
 
-# Thresholds: BLEU, training pairs and test lines below which, and shares of faulty lines and of
-# unseen words from which, the page warns.
+# The page warns below these values of BLEU, sentence pairs to train on and test lines, and from
+# these shares of lines with errors and of unseen words.
 LOW, PAIRS, LINES, FAULTY, UNSEEN = 15.0, 10_000, 200, 0.1, 0.05
 # Places that are named.
 _MOST = 6
@@ -54,7 +54,7 @@ def cautions(context: ReportContext) -> Iterator[Finding]:
             note.removeprefix("Look at ").rstrip(".")
             for note in file_warning_notes(context.records)
         ],
-        "Trainings that may have ended too early": [
+        "Training runs that may have ended too early": [
             f"{cell.system} on {cell.corpus}, seed {cell.seed}, {early_end}; {early_end.warning}"
             for cell, early_end in early_ends(context.records.runs, context.root).items()
             if early_end.warning
@@ -68,8 +68,10 @@ def cautions(context: ReportContext) -> Iterator[Finding]:
         "Few test lines: only large differences show": [
             f"{count:,} of {name}" for name, count in lines.items() if count < LINES
         ],
-        "Few training pairs: which system is better may change with more": _few_pairs(context),
-        "Lines with errors (see what broke)": list(_faulty(context)),
+        "Few sentence pairs to train on: which system is better may change with more": _few_pairs(
+            context
+        ),
+        "Many lines with output errors": list(_faulty(context)),
         "Words of the references that the training text lacks": [
             f"{share:.0%} of {name}" for name, share in unseen.items() if share >= UNSEEN
         ],

@@ -21,7 +21,7 @@ from bleuprint.report.seed_variance import seed_difference
 from bleuprint.scoring.floor import MATCHES, SENTENCES, TOO_FEW
 from bleuprint.scoring.metrics import METRICS
 
-# Standard errors to each side of a 95 % interval.
+# Standard errors to each side of a 95% CI.
 _Z = 1.96
 # Metrics that may contradict BLEU.
 _OTHERS = ("chrf2", "comet")
@@ -109,9 +109,9 @@ def _pair_of(best: Any, is_of_files: bool) -> str:
 
 
 def _evidence(best: Any, is_of_files: bool, deviation: float | None) -> str:
-    """Return what a significant difference was tested against, and noise that the test omits."""
+    """Return what a significant difference was tested against, and what the test omits."""
     if pd.notna(best.difference_deviation):
-        lines = f"the noise of {best.lines:,} test lines"
+        lines = f"the sampling error of {best.lines:,} test lines"
         noise = _noise(best.difference, _Z * best.error, lines)
         return f"Significant over {best.seeds} seeds ({p_text(best.p)}), {noise}"
     text = f"Significant over the test lines ({p_text(best.p)})"
@@ -119,7 +119,7 @@ def _evidence(best: Any, is_of_files: bool, deviation: float | None) -> str:
         return text
     if deviation is None:
         return f"{text}; how much another seed would change it is not known"
-    seeds = "the noise of seeds, as estimated from reports/"
+    seeds = "seed variance, as estimated from reports/"
     return f"{text}, {_noise(best.difference, seed_difference(deviation), seeds)}"
 
 
@@ -132,7 +132,7 @@ def _cost(best: Any, baseline: Any) -> str:
     if 0.95 < ratio < 1.05:
         return ""
     times = f"{ratio:.2g}" if ratio < 10 else f"{ratio:,.0f}"
-    return f" Its own training takes {times} times the FLOPs."
+    return f" Training {best.row} costs {times} times the FLOPs of {baseline.row}."
 
 
 def _against(name: str, scores: pd.DataFrame) -> str:
@@ -143,7 +143,7 @@ def _against(name: str, scores: pd.DataFrame) -> str:
             if is_significant(row.difference, row.p) and row.difference < 0:
                 difference = signed(row.difference, True)
                 worse.append(f"{METRICS[metric].label} {difference}{row.mark}")
-    return f" Others say the opposite: {', '.join(worse)}." if worse else ""
+    return f" Metrics that favor the baseline: {', '.join(worse)}." if worse else ""
 
 
 def _noise(difference: float, noise: float, name: str) -> str:

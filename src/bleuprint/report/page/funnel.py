@@ -69,7 +69,7 @@ def funnel(corpora: Iterable[str], root: Path) -> Table:
         if stage == STAGES[0] or any((*counts.dropped.values(), *counts.changed.values()))
     ]
     heads = "Corpus", "Stage", "Set", "Dropped", "Changed"
-    return table_of(heads, ("Pairs in", "Pairs out"), rows)
+    return table_of(heads, ("Sentence pairs in", "Sentence pairs out"), rows)
 
 
 def _counts(by_rule: Mapping[str, int]) -> str:

@@ -31,7 +31,7 @@ def scores(context: ReportContext) -> dict[str, Any]:
     frame = with_published(records, published)
     further = score_tables.measured_scores(frame)[1:]
     about = descriptions(context.settings, task_names(records.runs))
-    column = Column("± deviation" if context.several else "95 % interval")
+    column = Column("± deviation" if context.several else "95% CI")
     tables = {}
     scales = {}
     for task, test, of_test in by_test_set(frame):
@@ -100,7 +100,7 @@ def _decorated(
     rows = []
     for row in table.rows:
         shown_name = row.cell(first).text
-        name = shown_name.removesuffix(" (baseline)").removesuffix(f" ({EXTERNAL})")
+        name = shown_name.removeprefix(score_tables.BASELINE).removesuffix(f" ({EXTERNAL})")
         cells = {**row.cells, column: Cell(drawn.get(name, ""))}
         description = about.pop(name, "")
         if description:
@@ -112,12 +112,12 @@ def _decorated(
 
 
 def errors(context: ReportContext) -> Section:
-    """Return the section of errors of translations that are seen without a reference."""
+    """Return the section of output errors, which are seen without a reference."""
     paragraphs_below = paragraphs("errors.md")
     for note in notes.error_notes(context.records):
         paragraphs_below[-1] += f"\n- {note}"
     data = {"table": score_tables.errors(context.scores), "notes": paragraphs_below}
-    return Section("errors", "What broke", data)
+    return Section("errors", "Output errors", data)
 
 
 def cost(context: ReportContext) -> Section:

@@ -30,7 +30,7 @@ def _findings(context: ReportContext) -> Iterator[Finding]:
     over_seeds = {} if context.several else deviations(context.root)
     yield from best_systems(context.scores, over_seeds)
     if shown := notes.detectable_note(context.records):
-        text = shown.partition(": ")[2]
-        yield Finding("What this can show", text[0].upper() + text[1:])
+        title, _, text = shown.partition(": ")
+        yield Finding(title, text)
     for each in notes.document_notes(context.records):
         yield Finding("By document", each)
