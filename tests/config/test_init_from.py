@@ -136,6 +136,8 @@ def test_what_is_refused_in_one_line(tmp_path, old, new, message):
             "init_from.corpus: to start from a system of this experiment, name it at",
         ),
         ("{}", "needs system and corpus, or a folder"),
+        ("{foldr: a}", "train.init_from.foldr: unknown key; did you mean 'folder'?"),
+        ("{path: a}", "train.init_from.path: unknown key; known here: folder"),
     ],
 )
 def test_train_init_from_is_a_folder(tmp_path, start, message):

@@ -13,11 +13,13 @@ from typing import Any
 
 from bleuprint.config.external import TRANSLATIONS
 from bleuprint.runtime.errors import UserError
-from bleuprint.runtime.schema import Name, Sha256, there_are
+from bleuprint.runtime.schema import Name, Sha256, there_are, unknown
 from bleuprint.runtime.yaml_tree import Tree, as_tree
 
 # The keys of a parent, a training of the experiment.
 _PARENT = {"system", "corpus"}
+# The keys of a start from a folder: the stage resolve adds the SHA-256.
+_FOLDER = {"folder", "sha256"}
 
 
 @dataclass(frozen=True)
@@ -109,6 +111,9 @@ def _row_with_parent(name: str, row: Any, init_from: Tree) -> Any:
     for corpus, cell in row.items():
         train = as_tree(as_tree(cell).get("train"))
         own = as_tree(train.get("init_from"))
+        for key in own:
+            if key not in _PARENT and key not in _FOLDER:
+                raise own.places[key].error(unknown(key, ["folder"]))
         for key in _keys_of_parent(own):
             raise own.places[key].error(
                 f"to start from a system of this experiment, name it at the top level: init_from: "
