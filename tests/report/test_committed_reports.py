@@ -21,6 +21,7 @@ from bleuprint.report.overview import everything
 from bleuprint.report.page.context import ReportContext
 from bleuprint.report.page.scores import cost, errors, scores
 from bleuprint.report.page.section import Section
+from bleuprint.report.published.literature import attach
 from bleuprint.report.table import table_of
 from bleuprint.report.terminal import show
 from pages import Page
@@ -173,17 +174,18 @@ def rendered(request, tmp_path_factory):
     recipe = request.param
     folder = ROOT / folder_of(recipe)
     settings = load(ROOT / "recipes" / f"{recipe}.yaml")
-    records = frame.read(folder / "results.json", folder)
+    stored = frame.read(folder / "results.json", folder)
+    records = attach(stored, settings.published)
     empty = tmp_path_factory.mktemp("project")
     terminal = io.StringIO()
     with pytest.MonkeyPatch.context() as patch, redirect_stdout(terminal):
         patch.setattr(report, "funnel", lambda *_: table_of([], [], []))
         patch.setenv("COLUMNS", "2000")
-        show(everything(records, settings.published))
+        show(everything(records))
         return recipe, {
             "table.md": report.table_md(settings, records, empty),
             "table.tex": report.table_tex(settings, records, empty),
-            "table.csv": frame.csv_text(records, settings.published),
+            "table.csv": frame.csv_text(records),
             "terminal": terminal.getvalue(),
         }
 
@@ -254,7 +256,7 @@ def test_the_html_report_has_the_same_tables(recipe, tmp_path):
     costs = printed(V1, recipe, "costs.csv")
     (tmp_path / "reports" / "costs.csv").write_text(costs, encoding="utf-8")
     settings = load(ROOT / "recipes" / f"{recipe}.yaml")
-    context = ReportContext(settings, frame.load(tmp_path), tmp_path)
+    context = ReportContext(settings, attach(frame.load(tmp_path), settings.published), tmp_path)
     page = git("show", f"{V1}:reports/{recipe}/index.html").stdout
     sections = {
         "summary": Section("scores", "", scores(context)),

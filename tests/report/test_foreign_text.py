@@ -19,8 +19,9 @@ from bleuprint.report import notes
 from bleuprint.report.citations import citations
 from bleuprint.report.compare import _facts, _Side
 from bleuprint.report.overview import everything, one_screen
+from bleuprint.report.published.literature import attach
 from bleuprint.report.render import bullets, latex, markdown
-from bleuprint.report.score_frame import with_published
+from bleuprint.report.score_frame import score_frame
 from bleuprint.report.score_tables import across, by_test
 from bleuprint.report.table import Cell, Column, Row, Table, table_of
 from bleuprint.report.terminal import show
@@ -67,7 +68,7 @@ def test_reports_hold_no_control_characters():
     side = _Side("others", None, "", SETTINGS["phrasebook"], records, False)
     texts = {
         "table.md": bullets(notes.notes(records)),
-        "table.tex": latex(across(with_published(records, ())), " ".join(notes.notes(records))),
+        "table.tex": latex(across(score_frame(records)), " ".join(notes.notes(records))),
         "table.csv": frames.csv_text(records),
         "facts": json.dumps(_facts(side.results([1]).values(), False), ensure_ascii=False),
     }
@@ -127,7 +128,7 @@ def test_markdown_shows_it_as_it_is():
 def test_a_definition_turns_no_interval_into_a_link():
     about = "]\n\n[19.0, 22.0]: javascript:alert(1)"
     records = records_of(about)
-    (table,) = by_test(with_published(records, ())).values()
+    (table,) = by_test(score_frame(records)).values()
     page = rendered(f"{markdown(table)}\n{bullets(notes.notes(records))}")
     assert "[19.0, 22.0]" in page and "javascript" in page
     assert "<a" not in page
@@ -160,7 +161,7 @@ def test_a_cell_that_a_spreadsheet_would_compute(value, expected):
 
 def test_the_table_for_spreadsheets():
     number = Published("=HYPERLINK(1)", "+cmd", *PLACE, bleu=20.5, metric="sacrebleu")
-    rows = list(csv.DictReader(io.StringIO(frames.csv_text(records_of(), [number]))))
+    rows = list(csv.DictReader(io.StringIO(frames.csv_text(attach(records_of(), [number])))))
     assert rows[0]["system"] == "'=HYPERLINK(1)" and rows[0]["published"] == "'+cmd"
     (bleu,) = [
         r for r in rows if r["system"] == "others" and r["metric"] == "bleu" and not r["group"]

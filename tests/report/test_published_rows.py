@@ -6,8 +6,9 @@ from bleuprint.config.published import Published
 from bleuprint.report import notes
 from bleuprint.report.frame import csv_text
 from bleuprint.report.published import literature
+from bleuprint.report.published.literature import attach
 from bleuprint.report.render import latex
-from bleuprint.report.score_frame import with_published
+from bleuprint.report.score_frame import score_frame
 from bleuprint.report.score_tables import across, by_test
 from result_rows import frame, record, rows_of
 
@@ -18,7 +19,7 @@ def test_literature_stands_above_ours_for_wmt14_only():
         record("base", "wmt14-en-de", "newstest2014", 26.1),
         record("base", "other-en-de", "newstest2014", 27.1),
     )
-    grid = across(with_published(wmt, ()))
+    grid = across(score_frame(attach(wmt, ())))
     assert [row.kind for row in grid.rows] == ["published"] * 8 + [""]
     rows = rows_of(grid)
     big = rows["Transformer (big) (published)"]
@@ -35,17 +36,21 @@ def test_literature_stands_above_ours_for_wmt14_only():
         "other-en-de, newstest2014 FLOPs": "–",
     }
     assert rows["base"]["wmt14-en-de, newstest2014 BLEU"] == "26.1 [25.1, 28.1]"
-    note = notes.notes(wmt)[-1]
+    note = notes.notes(attach(wmt, ()))[-1]
     assert "compound" in note and "comparable only with ours in the same column" in note
     *_, published, ours = latex(grid, "").split("\\midrule\n")
     assert published.count("(published) &") == 8 and ours.startswith("base &")
-    assert csv_text(wmt).split("\n")[1].startswith("ByteNet,wmt14-en-de,,newstest2014,tokenized,")
+    assert (
+        csv_text(attach(wmt, ()))
+        .split("\n")[1]
+        .startswith("ByteNet,wmt14-en-de,,newstest2014,tokenized,")
+    )
 
 
 @pytest.mark.parametrize("corpus", ["wmt14-de-en", "my-wmt14-en-de"])
 def test_no_literature_elsewhere(corpus):
     ours = frame(record("base", corpus, "newstest2014", 26.1))
-    (row,) = across(with_published(ours, ())).rows
+    (row,) = across(score_frame(attach(ours, ()))).rows
     assert row.kind != "published"
 
 
@@ -60,7 +65,7 @@ def test_numbers_that_the_experiment_names():
         Published("Paper", "Doe 2020, Table 3", "talks-en-fr", "only", 36.0, "sacrebleu"),
         Published("Elsewhere", "Roe 2021", "talks-en-fr", "gone", 1.0, "unknown"),
     ]
-    rows = rows_of(across(with_published(ours, numbers)))
+    rows = rows_of(across(score_frame(attach(ours, numbers))))
     assert list(rows) == ["Paper (published)", "base"]
     paper = {name: cell for name, cell in rows["Paper (published)"].items() if cell != "–"}
     assert paper == {
@@ -73,8 +78,8 @@ def test_numbers_that_the_experiment_names():
         "tokenized BLEU on news-en-de second, "
         "sacreBLEU's default BLEU on talks-en-fr only."
     )
-    assert notes.notes(ours, numbers)[-1] == expected
-    scores = with_published(ours, numbers)
+    assert notes.notes(attach(ours, numbers))[-1] == expected
+    scores = score_frame(attach(ours, numbers))
     of_chrf = by_test(scores, ["chrf2"], costs=())["talks-en-fr, only"]
     assert [row.kind for row in of_chrf.rows] == [""]
 
@@ -93,7 +98,7 @@ def test_ours_are_scored_as_the_published_numbers_are():
         Published("Other", "Roe 2021", *where, 37.5, "intl"),
         Published("Third", "Poe 2022", *where, 35.5, "sacrebleu"),
     ]
-    (table,) = by_test(with_published(ours, numbers)).values()
+    (table,) = by_test(score_frame(attach(ours, numbers))).values()
     labels = [str(column.label) for column in table.columns]
     assert labels[1:4] == ["BLEU (other variants)", "BLEU intl", "BLEU"]
     found = {name: list(row.values())[1:4] for name, row in rows_of(table).items()}
@@ -108,9 +113,9 @@ def test_ours_are_scored_as_the_published_numbers_are():
     (base,) = (row for row in table.rows if table.texts(row)[0] == "base")
     assert [base.cell(column).is_best for column in table.columns[1:4]] == [False, True, True]
     assert "BLEU (other variants): in ways not computed here" in " ".join(
-        notes.notes(ours, numbers)
+        notes.notes(attach(ours, numbers))
     )
-    assert "other variants" not in " ".join(notes.notes(ours, numbers[2:]))
+    assert "other variants" not in " ".join(notes.notes(attach(ours, numbers[2:])))
 
 
 def test_differences_are_from_scores_that_are_counted_alike():
@@ -130,11 +135,11 @@ def test_differences_are_from_scores_that_are_counted_alike():
         Published("Nobody's", "Doe 2020", *where, 38.0, "intl"),
     ]
     # means of two seeds: 36.5, and by intl 0.5 less; no score is compound-split here
-    assert list(notes.published_differences(ours, numbers)) == [
+    assert list(literature.differences(attach(ours, numbers))) == [
         "base minus Third (published), talks-en-fr only: +1.5 BLEU, sacreBLEU's default.",
         "base minus Other (published), talks-en-fr only: -1.5 BLEU, intl.",
     ]
-    assert "base minus Other (published)" in "".join(notes.notes(ours, numbers))
+    assert "base minus Other (published)" in "".join(notes.notes(attach(ours, numbers)))
 
 
 def test_a_name_of_two_sources_is_qualified_by_them():
@@ -142,7 +147,7 @@ def test_a_name_of_two_sources_is_qualified_by_them():
     wmt = frame(record("base", "wmt14-en-de", "newstest2014", 26.1))
     where = ("wmt14-en-de", "newstest2014")
     blog = Published("Transformer (base)", "A blog", *where, 99.9, "compound-split")
-    rows = rows_of(across(with_published(wmt, [blog])))
+    rows = rows_of(across(score_frame(attach(wmt, [blog]))))
     place = ", ".join(where)
     found = {
         name: (row[f"{place} BLEU compound-split"], row[f"{place} FLOPs, by time"])
@@ -159,7 +164,7 @@ def test_a_number_of_table_2_that_the_experiment_names_stands_once():
     wmt = frame(record("base", "wmt14-en-de", "newstest2014", 26.1))
     where = (literature.SOURCE, "wmt14-en-de", "newstest2014")
     named = Published("Transformer (base)", *where, 27.3, "compound-split")
-    assert len(rows_of(across(with_published(wmt, [named])))) == 9
+    assert len(rows_of(across(score_frame(attach(wmt, [named]))))) == 9
 
 
 def test_an_ensemble_is_named():
@@ -174,7 +179,7 @@ def test_an_ensemble_is_named():
 def test_literature_by_language_pair():
     """Each published number stands in the column of its own variant, with the digits printed."""
     ours = frame(record("base", "wmt14-en-fr", "newstest2014", 36.1))
-    rows = rows_of(across(with_published(ours, ())))
+    rows = rows_of(across(score_frame(attach(ours, ()))))
     place = "wmt14-en-fr, newstest2014"
     shown = {
         name.removesuffix(" (published)"): (
@@ -198,7 +203,7 @@ def test_literature_by_language_pair():
         "base": ("–", "–"),
     }
     assert rows["base"][f"{place} BLEU"] == "36.1 [35.1, 38.1]"
-    german = literature.rows(frame(record("base", "wmt14-en-de", "newstest2014", 26.1)).runs)
-    assert list(literature.bleu_of(german).printed) == [
+    german = attach(frame(record("base", "wmt14-en-de", "newstest2014", 26.1)), ())
+    assert list(german.published.printed) == [
         *("23.75", "24.6", "25.16", "26.03", "26.30", "26.36", "27.3", "28.4")
     ]

@@ -269,7 +269,7 @@ from bleuprint.report import frame, overview, report
 from bleuprint.report.terminal import show
 records = frame.load(Path())
 report.write_page_if_outdated(load(), records)
-show(overview.one_screen(records, load().published))
+show(overview.one_screen(records))
 sys.exit('torch' in sys.modules)
 """
     done = subprocess.run([sys.executable, "-c", code], cwd=root, capture_output=True, text=True)

@@ -10,7 +10,8 @@ import pytest
 from bleuprint.config.published import Published
 from bleuprint.report.notes import notes
 from bleuprint.report.paired import holm, paired_t
-from bleuprint.report.score_frame import bleu_rows, ours, score_frame, with_published
+from bleuprint.report.published.literature import attach
+from bleuprint.report.score_frame import bleu_rows, ours, score_frame
 from result_rows import against, frame, record, score_of
 
 # 88.333 / (1 + e^(-0.96639 d))
@@ -157,8 +158,8 @@ def test_a_system_alone_has_no_difference():
 def test_a_published_number_is_a_row():
     records = frame(record("base", "news-en-de", "only", 30.0))
     number = Published("Paper", "Doe 2020", "news-en-de", "only", 31.25, "intl", perplexity=4.0)
-    scores = with_published(records, [number])
-    of_paper = scores[scores.published == "Doe 2020"]
+    scores = score_frame(attach(records, [number]))
+    of_paper = scores[scores.is_published]
     assert list(of_paper.row.unique()) == ["Paper (published)"]
     assert list(of_paper.task.unique()) == ["news-en-de"]
     # log 4 = 1.386

@@ -53,7 +53,7 @@ def print_overview(after: Callable[[Settings], Sequence[str]] = lambda _: [_MORE
     with working("reading the results"):
         settings, records = _results()
         after_them = [*_cautions(settings, records), *after(settings)]
-        parts = one_screen(records, settings.published, after_them)
+        parts = one_screen(records, after_them)
     show(parts)
 
 
@@ -73,12 +73,11 @@ def _results() -> tuple[Settings, "Records"]:
     """
     from bleuprint.pipeline.dvc_lock import note_unrecorded
     from bleuprint.report import frame
-    from bleuprint.report.records import check_settings
+    from bleuprint.report.records import load_checked
     from bleuprint.report.report import write_page_if_outdated
 
     settings = load()  # first: in another folder than the root this is what is missing
-    records = frame.load()
-    check_settings(records, settings, frame.RESULTS)
+    records = load_checked(settings)
     note_unrecorded(frame.RESULTS)
     try:
         write_page_if_outdated(settings, records)
@@ -96,8 +95,8 @@ def _table(given: argparse.Namespace) -> None:
     from bleuprint.report.terminal import show
 
     with working("reading the results"):
-        settings, records = _results()
-        parts = everything(records, settings.published)
+        _, records = _results()
+        parts = everything(records)
     show(parts)
 
 

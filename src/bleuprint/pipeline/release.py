@@ -19,9 +19,10 @@ from bleuprint.pipeline.dvc_repo import cache_folder, changed_stages
 from bleuprint.pipeline.release_check import CARD
 from bleuprint.report import frame, notes, score_tables
 from bleuprint.report.citations import citations
+from bleuprint.report.records import load_checked
 from bleuprint.report.render import bullets, markdown
 from bleuprint.report.report import PAGE, write_page
-from bleuprint.report.score_frame import with_published
+from bleuprint.report.score_frame import score_frame
 from bleuprint.runtime.checksums import SUMS, sums_of
 from bleuprint.runtime.code import commit, git
 from bleuprint.runtime.errors import UserError
@@ -72,7 +73,7 @@ def release(  # noqa: C901
             f"src, stages or dvc.yaml differs from the commit {head[:12]}: commit the changes "
             "first (git status), then run the same command again"
         )
-    records = frame.load()
+    records = load_checked(settings)
     write_page(settings, records)  # which is not verified: it shows what was measured
     with whole_folder(output) as folder:
         for path in _COPIED:
@@ -83,7 +84,7 @@ def release(  # noqa: C901
         address = git(Path(), "remote", "get-url", "origin").decode().strip()
         _write_text(folder / "references.bib", citations(settings))
         _write_text(folder / SUMS, sums_of(folder))
-        tables = score_tables.by_test(with_published(records, ()))
+        tables = score_tables.by_test(score_frame(records))
         card = _TEMPLATES.get_template("release.md.j2").render(
             version=__version__,
             settings=settings,

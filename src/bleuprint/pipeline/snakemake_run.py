@@ -219,11 +219,12 @@ def write_missing_page() -> None:
     """Write reports/index.html if it is missing and what it shows is here, as after `dvc pull`."""
     if PAGE.exists() or not RESULTS.exists():
         return
-    from bleuprint.report import frame
+    from bleuprint.report.records import load_checked
     from bleuprint.report.report import write_page_if_outdated
 
     with suppress(UserError):  # results of other settings, of which no page is wanted
-        write_page_if_outdated(load_resolved(), frame.load())
+        settings = load_resolved()
+        write_page_if_outdated(settings, load_checked(settings))
 
 
 def resolve_first(stages: Sequence[Stage]) -> None:

@@ -6,15 +6,13 @@ Every table, chart and file of the report is made from them; results.json has bo
 import dataclasses
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Self
 
 import pandas as pd
 
 from bleuprint.config.paths import Run
-from bleuprint.config.published import Published
-from bleuprint.report.published import literature
 from bleuprint.report.results_file import read_results
 from bleuprint.runtime.counts import counted
 from bleuprint.runtime.files import check_regular, reading, whole_file
@@ -32,7 +30,9 @@ _RUN = "run: make reproduce"
 COLUMNS: dict[str, str] = dict(pd.read_csv(Path(__file__).with_name("columns.csv")).to_numpy())
 KEY = [*Run._fields, "test"]
 # The columns of the two lists in results.json.
-MEASURED = [*KEY, *[*COLUMNS][len(KEY) : [*COLUMNS].index("published")]]
+MEASURED = [*COLUMNS][: [*COLUMNS].index("standard_error") + 1]
+# Of table.csv: what was measured, and what is known of rows that were not trained here.
+_CSV = [*[*COLUMNS][: [*COLUMNS].index("source")], "external"]
 RUNS = [
     *KEY,
     *("source", "target", "external", "lines", "parameters", "updates", "source_tokens"),
@@ -76,11 +76,13 @@ class Records:
     """`metrics`: a row for each metric of a run's test set, and of a group of its lines.
 
     `cells`: a row for each system, corpus, seed and test set, with the facts of the training and
-    fingerprints, and what was measured of its cost.
+    fingerprints, and what was measured of its cost. `published`: the published numbers on these
+    test sets, which results.json does not have: published/literature.py attaches them.
     """
 
     runs: pd.DataFrame
     metrics: pd.DataFrame
+    published: pd.DataFrame = field(default_factory=pd.DataFrame)
 
     @classmethod
     def of(cls, cells: Sequence[Any], metrics: Sequence[Any]) -> Self:
@@ -241,13 +243,14 @@ def runs_in(records: pd.DataFrame) -> list[Run]:
     return [Run(*row) for row in trainings(records)[list(Run._fields)].to_numpy()]
 
 
-def csv_text(records: Records, published: Sequence[Published] = ()) -> str:
-    """What was measured as CSV, after a row for each published number."""
+def csv_text(records: Records) -> str:
+    """Return what was measured as CSV, after a row for each published BLEU, as printed."""
     # of objects: whole numbers stay whole where others are missing
-    numbers = literature.bleu_of(literature.rows(records.runs, published))
-    printed = numbers.assign(value=numbers.printed)
-    frames = [part.astype(object) for part in (printed, records.frame())]
-    together = pd.concat(frames).reindex(columns=[*MEASURED, "published", "external"])
+    rows = [records.frame().astype(object)]
+    if not records.published.empty:
+        bleu = records.published[~records.published.metric.isin(["loss", "perplexity"])]
+        rows.insert(0, bleu.assign(value=bleu.printed).astype(object))
+    together = pd.concat(rows).reindex(columns=_CSV)
     safe = {
         name: pd.Series([spreadsheet_cell(value) for value in column], dtype=object)
         for name, column in together.items()

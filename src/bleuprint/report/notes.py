@@ -8,7 +8,6 @@ from typing import Any
 import pandas as pd
 
 from bleuprint.config.paths import Run, folder
-from bleuprint.config.published import Published
 from bleuprint.report.frame import Records, task_names, trained
 from bleuprint.report.paired import p_text
 from bleuprint.report.published import literature
@@ -21,7 +20,7 @@ from bleuprint.report.score_frame import (
     of_metric,
     score_frame,
 )
-from bleuprint.report.score_tables import DOCUMENT, OTHERWISE_LABEL
+from bleuprint.report.score_tables import DOCUMENT
 from bleuprint.runtime.counts import counted
 from bleuprint.runtime.errors import UserError
 from bleuprint.scoring import bleu_ceiling
@@ -35,18 +34,14 @@ from bleuprint.scoring.significance import SIGNIFICANT
 from bleuprint.training.history import EarlyEnd, TrainingFacts
 
 
-def notes(
-    records: Records, published: Sequence[Published] = (), root: Path | None = None
-) -> list[str]:
+def notes(records: Records, root: Path | None = None) -> list[str]:
     """Return how to read the scores, a sentence or two each.
 
     Args:
         records: The records of the experiment.
-        published: The published numbers that its params.yaml names.
         root: The project, if the notes shall also say what its files say of trainings and texts.
     """
     scores = score_frame(records)
-    numbers = literature.rows(records.runs, published)
     lines = [
         "BLEU is sacreBLEU's default (signatures in results.json), on detokenized text; with "
         "tokenize: none, on the text as it is. FLOPs of training are counted from the shapes of "
@@ -59,13 +54,8 @@ def notes(
     lines += _of_tasks(records.runs)
     lines += _of_rows(records.runs)
     lines += file_warning_notes(records)
-    if (literature.bleu_of(numbers).metric != "bleu").any():
-        lines.append(
-            "Columns of other BLEU are for comparison with published numbers: published ones as "
-            f"printed, ours scored in the same way. {OTHERWISE_LABEL}: in ways not computed here."
-        )
-    lines += literature.notes(numbers)
-    lines += published_differences(records, published)
+    lines += literature.notes(records)
+    lines += literature.differences(records)
     detectable_text = detectable_note(records)
     if detectable_text:
         lines.append(detectable_text)
@@ -184,25 +174,6 @@ def early_end_notes(
         if early_end.warning or not only_warnings:
             warning = f"; {early_end.warning}" if early_end.warning else ""
             yield f"{cell.system} on {cell.corpus}, seed {cell.seed}, {early_end}{warning}."
-
-
-def published_differences(records: Records, published: Sequence[Published]) -> Iterator[str]:
-    """Yield for each published number that names a system its BLEU, counted alike, minus this."""
-    scores = score_frame(records)
-    for number in published:
-        variant = "bleu" if number.metric == "sacrebleu" else number.metric
-        of_variant = of_metric(scores, variant)
-        is_here = (
-            (of_variant.system == number.system)
-            & (of_variant.corpus == number.corpus)
-            & (of_variant.test == number.test)
-        )
-        for row in of_variant[is_here].itertuples():
-            how = "sacreBLEU's default" if variant == "bleu" else variant
-            yield (
-                f"{number.system} minus {number.name} (published), {number.corpus} {number.test}: "
-                f"{row.value - number.bleu:+z.1f} BLEU, {how}."
-            )
 
 
 def document_notes(records: Records) -> Iterator[str]:

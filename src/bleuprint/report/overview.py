@@ -4,10 +4,9 @@ from bisect import bisect_right
 from collections.abc import Sequence
 from dataclasses import replace
 
-from bleuprint.config.published import Published
 from bleuprint.report import notes, score_tables
 from bleuprint.report.frame import Records
-from bleuprint.report.score_frame import with_published
+from bleuprint.report.score_frame import ours, score_frame
 from bleuprint.report.table import Row, Table, stacked
 from bleuprint.report.terminal import height, wrapped
 from bleuprint.runtime.counts import counted
@@ -22,9 +21,7 @@ _COSTS = [
 _Parts = list[str | Table]
 
 
-def one_screen(
-    records: Records, published: Sequence[Published] = (), after: Sequence[str] = ()
-) -> _Parts:
+def one_screen(records: Records, after: Sequence[str] = ()) -> _Parts:
     """Return the scores, how to read them, and the lines `after` them, on one screen.
 
     If they do not fit, the costs are left out; then all except BLEU, and rows beyond the screen.
@@ -37,7 +34,7 @@ def one_screen(
     ]
     closing = ["", *map(wrapped, closing)]
     room = LINES - height(closing)
-    scores = with_published(records, published)
+    scores = score_frame(records)
     table = stacked(score_tables.by_test(scores, ["bleu", "comet"]))
     costs = score_tables.costs_table(scores, _COSTS)
     legend = list(map(wrapped, notes.legend(records)))
@@ -51,16 +48,16 @@ def one_screen(
         parts: _Parts = [*tables, *reading]
         if height(parts) <= room:
             return [*parts, *closing]
-    without_costs = score_tables.by_test(with_published(records, ()), costs=())
+    without_costs = score_tables.by_test(ours(scores), costs=())
     return [*_cut(without_costs, room, ["", *legend]), *closing]
 
 
-def everything(records: Records, published: Sequence[Published] = ()) -> _Parts:
+def everything(records: Records) -> _Parts:
     """Return the tables of all scores and of costs, and all notes."""
-    scores = with_published(records, published)
+    scores = score_frame(records)
     metrics = score_tables.measured_scores(scores)
     reading = [
-        *notes.notes(records, published),
+        *notes.notes(records),
         *notes.early_end_notes(records.runs),
         *notes.bleu_ceiling_notes(records.runs),
         *notes.document_notes(records),

@@ -12,8 +12,17 @@ import pandas as pd
 from bleuprint.config.experiment import Settings
 from bleuprint.config.paths import Run
 from bleuprint.config.runs import rows_of, settings_sha256
-from bleuprint.report.frame import KEY, Records, row_name, task_names, with_measured
+from bleuprint.report.frame import (
+    KEY,
+    RESULTS,
+    Records,
+    load,
+    row_name,
+    task_names,
+    with_measured,
+)
 from bleuprint.report.paired import OfTest, holm, paired_differences
+from bleuprint.report.published import literature
 from bleuprint.runs.results import Results
 from bleuprint.runtime import fingerprint
 from bleuprint.runtime.errors import UserError
@@ -50,7 +59,15 @@ def collect(settings: Settings, root: Path = Path()) -> Records:
     ordered = (metrics[cell, test] for cell, run in runs.items() for test in run.tests)
     records = Records.of(cells, list(chain.from_iterable(ordered)))
     _check_signatures(records)
-    return Records(with_measured(records.runs, root), records.metrics)
+    measured = Records(with_measured(records.runs, root), records.metrics)
+    return literature.attach(measured, settings.published)
+
+
+def load_checked(settings: Settings, root: Path = Path()) -> Records:
+    """Return the records of the last report; raises UserError unless it is of these settings."""
+    records = load(root)
+    check_settings(records, settings, RESULTS)
+    return literature.attach(records, settings.published)
 
 
 def check_settings(

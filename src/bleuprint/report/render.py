@@ -71,12 +71,12 @@ def latex(table: Table, caption: str) -> str:
         _latex_line([tex_text(column.label) for column in table.columns]),
         "\\midrule",
     ]
-    previous_kind = ""
+    is_after_muted = False
     for row in table.rows:
-        if previous_kind == "published" and row.kind != "published":
+        if is_after_muted and not row.is_muted:
             lines.append("\\midrule")
         lines.append(_latex_line([_latex_cell(row.cell(column)) for column in table.columns]))
-        previous_kind = row.kind
+        is_after_muted = row.is_muted
     lines += ["\\bottomrule", "\\end{tabular}}", "\\end{table}", ""]
     return "\n".join(lines)
 

@@ -17,7 +17,7 @@ from bleuprint.report.page.context import ReportContext
 from bleuprint.report.page.funnel import funnel
 from bleuprint.report.records import collect
 from bleuprint.report.render import bullets, latex, markdown
-from bleuprint.report.score_frame import with_published
+from bleuprint.report.score_frame import score_frame
 from bleuprint.report.table import Table, table_of
 from bleuprint.runs.results import Results
 from bleuprint.runtime.errors import UserError
@@ -42,7 +42,7 @@ def write_reports(settings: Settings, root: Path = Path()) -> None:
     context = ReportContext(settings, records, root)
     texts = {
         "table.md": table_md(settings, records, root),
-        "table.csv": csv_text(records, settings.published),
+        "table.csv": csv_text(records),
         "table.tex": table_tex(settings, records, root),
         "training.csv": dvc_plots.training(context.curves),
         "validation.csv": dvc_plots.validation(context.curves),
@@ -90,12 +90,12 @@ def _write(path: Path, text: str) -> None:
 
 def table_md(settings: Settings, records: Records, root: Path) -> str:
     """Return the report as Markdown: scores in all ways, cost, test sets, signatures, data."""
-    scores = with_published(records, settings.published)
+    scores = score_frame(records)
     further = score_tables.measured_scores(scores)[1:]
     text: str = _TEMPLATES.get_template("table.md.j2").render(
         experiment=settings.experiment,
         bleu=score_tables.by_test(scores),
-        notes=notes.notes(records, settings.published, root),
+        notes=notes.notes(records, root),
         further=score_tables.by_test(scores, further, costs=()),
         metrics=[METRICS[key] for key in further],
         losses=score_tables.losses(scores),
@@ -116,9 +116,9 @@ def table_md(settings: Settings, records: Records, root: Path) -> str:
 
 def table_tex(settings: Settings, records: Records, root: Path) -> str:
     """Return the scores and the training cost as two LaTeX tables."""
-    scores = with_published(records, settings.published)
+    scores = score_frame(records)
     name = settings.experiment
-    reading = " ".join(notes.notes(records, settings.published, root))
+    reading = " ".join(notes.notes(records, root))
     best_of = "those scored here" if scores.is_external.any() else "ours"
     caption = f"Results of {name}. {reading} Bold: the best of {best_of}."
     table = latex(score_tables.across(scores), caption)

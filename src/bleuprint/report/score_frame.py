@@ -3,17 +3,15 @@
 With several seeds, values are means over them. Published numbers are rows, too.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from functools import lru_cache
 from math import nan
 from typing import Any
 
 import pandas as pd
 
-from bleuprint.config.published import Published
 from bleuprint.report.frame import Records, machine, row_name, task_names
 from bleuprint.report.paired import p_text
-from bleuprint.report.published import literature
 from bleuprint.rules.letters import SCRIPTS
 from bleuprint.scoring.floor import MATCHED, reason_not_tested
 from bleuprint.scoring.human_agreement import agreement_text, human_agreement
@@ -47,8 +45,8 @@ def score_frame(records: Records) -> pd.DataFrame:
         records: The records of its results.json.
 
     Returns:
-        A row for each system, corpus, test set, metric and group of lines, in the order of the
-        records, with these columns:
+        A row for each published number, then for each system, corpus, test set, metric and
+        group of lines, in the order of the records, with these columns:
 
         - `system`, `corpus`, `test`, `metric`, `group` as in the records; `task` and `row`, the
           name of the table and of its row (frame.task_names);
@@ -66,7 +64,7 @@ def score_frame(records: Records) -> pd.DataFrame:
           and the means of what its trainings cost;
         - the texts that tables show: `number`, the value; `score`, also with its interval or
           deviation; `mark`; `change`, the difference with its mark and p; `agreement_text`;
-        - `published`, missing here: see with_published.
+        - `is_published`, whether it is a published number, whose texts are as printed.
     """
     facts = _facts(records)
     metrics = _with_baselines(records.metrics, facts)
@@ -89,39 +87,21 @@ def score_frame(records: Records) -> pd.DataFrame:
     scores = scores.reset_index().merge(facts, on=PLACE, how="left")
     _keep_what_applies(scores)
     _add_texts(scores)
-    scores["published"] = None
-    return scores
-
-
-def with_published(records: Records, published: Sequence[Published]) -> pd.DataFrame:
-    """Return the published numbers on the test sets of an experiment, then its scores.
-
-    The row of a published number is called `NAME (published)`; its texts are as printed, and
-    `published` says where.
-    """
-    scores = score_frame(records)
-    numbers = literature.rows(records.runs, published)
-    if numbers.empty:
+    scores["is_published"] = False
+    if records.published.empty:
         return scores
-    tasks = dict(zip(scores.corpus, scores.task, strict=True))
-    numbers = numbers.assign(
-        row=numbers.system + " (published)",
-        task=numbers.corpus.map(tasks),
-        group="",
-        score=numbers.printed,
-        number=numbers.printed,
-        is_external=False,
-        is_too_low=False,
-        floor="",
-        mark="",
-    )
-    rows = [part.astype(object) for part in (numbers, scores)]
-    return pd.concat(rows, ignore_index=True).reindex(columns=list(scores.columns))
+    numbers = _published_rows(records.published, scores)
+    return pd.concat([numbers, scores], ignore_index=True)
 
 
 def ours(scores: pd.DataFrame) -> pd.DataFrame:
     """Return the scores that were computed here, without published numbers."""
-    return scores[scores.published.isna()]
+    return scores[~scores.is_published]
+
+
+def published(scores: pd.DataFrame) -> pd.DataFrame:
+    """Return the published numbers."""
+    return scores[scores.is_published]
 
 
 def by_test_set(scores: pd.DataFrame) -> Iterator[tuple[str, str, pd.DataFrame]]:
@@ -186,6 +166,25 @@ def agreement(metric: str, signature: str, difference: float, target: str) -> fl
     if target not in SCRIPTS or metric not in METRICS:
         return None
     return human_agreement(agreement_scale(metric, signature), difference)
+
+
+def _published_rows(numbers: pd.DataFrame, scores: pd.DataFrame) -> pd.DataFrame:
+    """Return published numbers as rows of the frame of these scores."""
+    tasks = dict(zip(scores.corpus, scores.task, strict=True))
+    rows = numbers.assign(
+        task=numbers.corpus.map(tasks),
+        score=numbers.printed,
+        number=numbers.printed,
+        is_published=True,
+    )
+    rows = rows.reindex(columns=scores.columns)
+    # whole numbers stay whole where others are missing, and truth values stay truth values
+    for name, dtype in scores.dtypes.items():
+        if rows[name].isna().all() and dtype in (int, bool):
+            rows[name] = dtype.type(0)
+    for name in ("group", "signature", "floor", "mark", "change", "agreement_text"):
+        rows[name] = ""
+    return rows
 
 
 def _facts(records: Records) -> pd.DataFrame:

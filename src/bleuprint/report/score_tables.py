@@ -10,17 +10,16 @@ from typing import Any
 
 import pandas as pd
 
-from bleuprint.report.published.literature import FLOPS_BY_TIME, FURTHER
 from bleuprint.report.score_frame import (
     EXTERNAL,
     by_test_set,
     displayed_name,
     of_metric,
     ours,
+    published,
 )
-from bleuprint.report.table import EMPTY, Cell, Column, Row, Table, stacked
+from bleuprint.report.table import EMPTY, PUBLISHED, Cell, Column, Row, Table, stacked
 from bleuprint.runtime.counts import duration
-from bleuprint.scoring.bleu_variants import VARIANTS
 from bleuprint.scoring.breakdown import COUNT, COUNTS, LENGTH, LENGTHS, WORD_ACCURACY
 from bleuprint.scoring.human_agreement import AGREE
 from bleuprint.scoring.metrics import ERROR_KEYS, METRICS, SCORES
@@ -29,7 +28,6 @@ from bleuprint.scoring.reference_loss import LOSSES
 
 DOCUMENT = "document"
 OTHERWISE_LABEL = "BLEU (other variants)"
-BY_TIME = "FLOPs, by time"
 # What stands before the name of the baseline, as in sacreBLEU's tables of paired tests.
 BASELINE = "Baseline: "
 LOSS_NOTE = (
@@ -87,6 +85,7 @@ class Cost:
 
 PARAMETERS = Cost("Parameters", "parameters", _millions)
 FLOPS = Cost("FLOPs", "training_flops", _power)
+BY_TIME = Cost("FLOPs, by time", "training_flops_by_time", _power)
 TIME = Cost("Training time", "train_seconds", duration)
 COUNTED = (
     PARAMETERS,
@@ -126,9 +125,9 @@ def table(
     """Return the scores of a test set: systems down the side, published numbers above them.
 
     Args:
-        scores: Those of one test set, perhaps with published numbers (with_published). These are
-            shown beside BLEU only, in a column for each way in which BLEU was counted; the systems
-            are scored in the same way there.
+        scores: Those of one test set. Published numbers are shown beside BLEU only, in a
+            column for each way in which BLEU was counted; the systems are scored in the same way
+            there.
         metrics: The columns; the best system of each is marked.
         costs: Further columns.
         without_difference: The metrics without columns of the difference from the baseline and of
@@ -169,7 +168,7 @@ def pivot(
     """Return all test sets below each other, with a column for each metric and group of lines.
 
     Args:
-        scores: The score frame, perhaps with published numbers.
+        scores: The score frame.
         columns: By the head of each column its metric and group of lines.
         text: What is shown of a row of the frame.
         unit: What is counted beside the name of a test set: lines, words, documents, or references,
@@ -205,7 +204,7 @@ def costs_table(scores: pd.DataFrame, costs: Sequence[Cost]) -> Table:
     """Return what each training took, means over seeds; the columns are `costs`."""
     corpus = Column("Corpus", is_text=True)
     rows = []
-    of_trained = ours(scores)[~ours(scores).is_external.astype(bool)]
+    of_trained = ours(scores)[~ours(scores).is_external]
     for row in of_trained.drop_duplicates(["system", "corpus"]).itertuples(index=False):
         cells = {_SYSTEM: Cell(row.system), corpus: Cell(row.corpus)}
         cells |= {cost.column: cost.cell(row) for cost in costs}
@@ -281,7 +280,7 @@ def best_rows(scores: pd.DataFrame, metric: str, ordered_as: str | None = None) 
     if len(rows) < 2:
         return set()
     systems = scores.drop_duplicates("row")
-    is_untested = (systems.floor != "") | systems.is_too_low.astype(bool)
+    is_untested = (systems.floor != "") | systems.is_too_low
     untested = set(systems.row[is_untested])
     compared = set(systems.row[systems.baseline.isin(systems.row)])
     if compared and compared <= untested:
@@ -300,7 +299,7 @@ def _columns(
     """Return the columns of a test set."""
     found = _Columns()
     of_ours = ours(scores)
-    published = scores[scores.published.notna()]
+    of_others = published(scores)
     for metric in metrics:
         rows = of_metric(of_ours, metric)
         if rows.empty:  # COMET without a model
@@ -308,35 +307,36 @@ def _columns(
         best = best_rows(of_ours, metric)
         cells = {row.row: Cell(row.score, row.value, row.row in best) for row in rows.itertuples()}
         if metric == "bleu":
-            cells |= _printed(published, "bleu")
-            _add_variants(found, of_ours, published)
+            cells |= _printed_cells(of_others, "bleu")
+            _add_variants(found, of_ours, of_others)
         found.add(Column(METRICS[metric].label), cells)
         if metric not in without_difference:
             _add_differences(found, rows, metric)
     for cost in costs:
         places = of_ours.drop_duplicates("row")
         found.add(cost.column, {row.row: cost.cell(row) for row in places.itertuples()})
-    by_time = _printed(published, FLOPS_BY_TIME)
-    if costs and by_time:
-        found.add(Column(BY_TIME), by_time)
+    by_time = of_others[of_others.training_flops_by_time.notna()]
+    if costs and len(by_time):
+        found.add(BY_TIME.column, {row.row: BY_TIME.cell(row) for row in by_time.itertuples()})
     return found
 
 
-def _add_variants(found: _Columns, scores: pd.DataFrame, published: pd.DataFrame) -> None:
+def _add_variants(found: _Columns, scores: pd.DataFrame, of_others: pd.DataFrame) -> None:
     """Add a column for each variant of BLEU of the published numbers.
 
     Systems are scored in the same way, but not in variants that are not computed here.
     """
-    for metric in published.metric.unique():
-        if metric == "bleu" or metric in FURTHER:
+    for metric in of_others.metric.unique():
+        is_computed_here = metric in METRICS
+        if is_computed_here and METRICS[metric].kind != "variant":
             continue
         best = best_rows(scores, metric, ordered_as="bleu")
         cells = {
             row.row: Cell(f"{row.value:.1f}", row.value, row.row in best)
             for row in of_metric(scores, metric).itertuples()
         }
-        label = f"BLEU {metric}" if metric in VARIANTS else OTHERWISE_LABEL
-        found.add(Column(label), cells | _printed(published, metric))
+        label = f"BLEU {metric}" if is_computed_here else OTHERWISE_LABEL
+        found.add(Column(label), cells | _printed_cells(of_others, metric))
 
 
 def _add_differences(found: _Columns, rows: pd.DataFrame, metric: str) -> None:
@@ -353,17 +353,17 @@ def _add_differences(found: _Columns, rows: pd.DataFrame, metric: str) -> None:
         found.add(Column(head), cells)
 
 
-def _printed(published: pd.DataFrame, metric: str) -> dict[str, Cell]:
+def _printed_cells(scores: pd.DataFrame, metric: str) -> dict[str, Cell]:
     """Return the cells of published numbers, as printed."""
-    rows = of_metric(published, metric)
+    rows = of_metric(scores, metric)
     return {row.row: Cell(row.score, row.value) for row in rows.itertuples()}
 
 
 def _assembled(found: _Columns, scores: pd.DataFrame) -> Table:
     """Return the table of these columns: published rows, then ours, with their marks."""
     kinds = {}
-    for row in scores[scores.published.notna()].itertuples():
-        kinds[row.row] = "published"
+    for row in published(scores).itertuples():
+        kinds[row.row] = PUBLISHED
     of_ours = ours(scores)
     for row in of_ours.drop_duplicates("row").itertuples():
         kinds[row.row] = "external" if row.is_external else ""
@@ -392,7 +392,7 @@ def _plain(found: _Columns, scores: pd.DataFrame) -> Table:
     rows = []
     for row in scores.drop_duplicates("row").itertuples():
         name = displayed_name(row)
-        kind = "published" if pd.notna(row.published) else ""
+        kind = PUBLISHED if row.is_published else ""
         rows.append(Row({_SYSTEM: Cell(name), **found.cells.get(name, {})}, kind))
     return Table([_SYSTEM, *found.columns], rows)
 

@@ -109,7 +109,7 @@ def _table(
             if group:
                 yield Text(group, "bold")
             group = ""
-            yield from _row_lines(row, columns, widths, "dim" if row.kind == "published" else "")
+            yield from _row_lines(row, columns, widths, "dim" if row.is_muted else "")
 
 
 def _row_lines(

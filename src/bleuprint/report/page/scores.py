@@ -12,7 +12,7 @@ from bleuprint.report.frame import task_names
 from bleuprint.report.page.context import ReportContext
 from bleuprint.report.page.differences import descriptions
 from bleuprint.report.page.section import Section, paragraphs
-from bleuprint.report.score_frame import EXTERNAL, bleu_rows, by_test_set, with_published
+from bleuprint.report.score_frame import EXTERNAL, bleu_rows, by_test_set
 from bleuprint.report.table import NONE, Cell, Column, Row, Table, parted, stacked
 from bleuprint.runtime.counts import counted
 from bleuprint.scoring.metrics import METRICS
@@ -26,11 +26,9 @@ _STEP = 5
 
 def scores(context: ReportContext) -> dict[str, Any]:
     """Return the table of scores, those that are folded below it, and how to read them."""
-    records = context.records
-    published = context.settings.published
-    frame = with_published(records, published)
+    frame = context.scores
     further = score_tables.measured_scores(frame)[1:]
-    about = descriptions(context.settings, task_names(records.runs))
+    about = descriptions(context.settings, task_names(context.records.runs))
     column = Column("± deviation" if context.several else "95% CI")
     tables = {}
     scales = {}
@@ -52,7 +50,7 @@ def scores(context: ReportContext) -> dict[str, Any]:
         "documents_notes": paragraphs("documents.md"),
         "metrics": [METRICS[key] for key in further],
         "several_seeds": context.several,
-        "reading": notes.notes(records, published),
+        "reading": notes.notes(context.records),
     }
 
 

@@ -5,6 +5,7 @@ params.yaml (config/published.py).
 """
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from math import log
 from pathlib import Path
 from typing import Any
@@ -12,6 +13,9 @@ from typing import Any
 import pandas as pd
 
 from bleuprint.config.published import Published
+from bleuprint.report.frame import Records
+from bleuprint.report.score_frame import of_metric, ours, score_frame
+from bleuprint.report.score_tables import OTHERWISE_LABEL
 
 SOURCE = "Vaswani et al. 2017, Table 2"
 
@@ -23,35 +27,41 @@ HOW_SCORED = (
 )
 # The metric of a published BLEU that is counted in a way not computed here.
 UNKNOWN = "unknown"
-FLOPS_BY_TIME = "training_flops_by_time"
-# Published numbers other than BLEU.
-FURTHER = ("loss", "perplexity", FLOPS_BY_TIME)
 _SCORED = {
     "bleu": "sacreBLEU's default BLEU on {}",
     UNKNOWN: "{}, scored in a way not computed here",
 }
-_COLUMNS = ["system", "published", "corpus", "test", "metric", "value", "printed"]
+_COLUMNS = [
+    "name",
+    "system",
+    "row",
+    "published",
+    "corpus",
+    "test",
+    "metric",
+    "value",
+    "printed",
+    "training_flops_by_time",
+    "compared_system",
+]
 _Row = dict[str, Any]
 
 
-def reports_on(corpus: str, test: str) -> bool:
-    """Return whether Table 2 is about this test set: WMT14's newstest2014."""
-    return corpus.startswith("wmt14") and test == "newstest2014"
-
-
-def rows(cells: pd.DataFrame, published: Sequence[Published] = ()) -> pd.DataFrame:
-    """Return the published numbers on the test sets of an experiment, a row for each.
+def attach(records: Records, published: Sequence[Published]) -> Records:
+    """Return the records with the published numbers on their test sets.
 
     Args:
-        cells: The runs of the experiment's records.
+        records: The records of an experiment.
         published: The numbers that its params.yaml names. Those of Table 2 come from table_2.csv.
 
     Returns:
-        The columns `system` (the name of the row), `published` (where it was printed), `corpus`,
-        `test`, `metric` (bleu, a variant of BLEU, UNKNOWN or one of FURTHER), `value` and
-        `printed` (the text of the value).
+        `numbers` has a row for each published number, with the columns `name`, `system` (the name,
+        with the source if others have the same), `row` (the name of the row of the table),
+        `published` (where it was printed), `corpus`, `test`, `metric` (bleu, a variant of BLEU,
+        UNKNOWN, loss or perplexity), `value`, `printed` (the text of the value),
+        `training_flops_by_time` and `compared_system` (whose score it is compared with).
     """
-    tests = cells.drop_duplicates(["corpus", "test"])
+    tests = records.runs.drop_duplicates(["corpus", "test"])
     found = list(_of_table_2(tests))
     known = set(zip(tests.corpus, tests.test, strict=True))
     for number in published:
@@ -60,21 +70,29 @@ def rows(cells: pd.DataFrame, published: Sequence[Published] = ()) -> pd.DataFra
             found += _of_params(number)
     numbers = pd.DataFrame(found, columns=_COLUMNS)
     # a name that several sources use is qualified by its source
-    is_ambiguous = numbers.groupby("system").published.transform("nunique") > 1
-    qualified = numbers.system + ", " + numbers.published
-    numbers["system"] = numbers.system.where(~is_ambiguous, qualified)
-    return numbers
+    is_ambiguous = numbers.groupby("name").published.transform("nunique") > 1
+    qualified = numbers["name"] + ", " + numbers.published
+    numbers["system"] = numbers["name"].where(~is_ambiguous, qualified)
+    numbers["row"] = numbers.system + " (published)"
+    return replace(records, published=numbers)
 
 
-def bleu_of(numbers: pd.DataFrame) -> pd.DataFrame:
-    """Return the published numbers that are BLEU, however it was counted."""
-    return numbers[~numbers.metric.isin(FURTHER)]
+def reports_on(corpus: str, test: str) -> bool:
+    """Return whether Table 2 is about this test set: WMT14's newstest2014."""
+    return corpus.startswith("wmt14") and test == "newstest2014"
 
 
-def notes(numbers: pd.DataFrame) -> list[str]:
+def notes(records: Records) -> list[str]:
     """Return where the numbers were printed and how they were scored, a note for each source."""
-    numbers = bleu_of(numbers)
+    if records.published.empty:
+        return []
+    numbers = records.published[~records.published.metric.isin(["loss", "perplexity"])]
     lines = []
+    if (numbers.metric != "bleu").any():
+        lines.append(
+            "Columns of other BLEU are for comparison with published numbers: published ones as "
+            f"printed, ours scored in the same way. {OTHERWISE_LABEL}: in ways not computed here."
+        )
     if (numbers.published == SOURCE).any():
         lines.append(f"Published: {SOURCE}; {HOW_SCORED}")
     others = numbers[numbers.published != SOURCE]
@@ -87,6 +105,26 @@ def notes(numbers: pd.DataFrame) -> list[str]:
     return lines
 
 
+def differences(records: Records) -> Iterator[str]:
+    """Yield for each number that names a system the system's BLEU, counted alike, minus this."""
+    if records.published.empty:
+        return
+    scores = ours(score_frame(records))
+    for number in records.published[records.published.compared_system.notna()].itertuples():
+        of_variant = of_metric(scores, number.metric)
+        is_here = (
+            (of_variant.system == number.compared_system)
+            & (of_variant.corpus == number.corpus)
+            & (of_variant.test == number.test)
+        )
+        for row in of_variant[is_here].itertuples():
+            how = "sacreBLEU's default" if number.metric == "bleu" else number.metric
+            yield (
+                f"{row.system} minus {number.name} (published), {number.corpus} {number.test}: "
+                f"{row.value - number.value:+z.1f} BLEU, {how}."
+            )
+
+
 def _of_table_2(tests: pd.DataFrame) -> Iterator[_Row]:
     """Yield the numbers of Table 2 on those of these test sets that it is about."""
     is_reported = [reports_on(*place) for place in zip(tests.corpus, tests.test, strict=True)]
@@ -94,30 +132,33 @@ def _of_table_2(tests: pd.DataFrame) -> Iterator[_Row]:
     table = pd.read_csv(Path(__file__).with_name("table_2.csv"), dtype=str)  # as printed
     for row in table.itertuples():
         is_transformer = row.system.startswith("Transformer")
-        variant = "compound-split" if is_transformer else "tokenized"
-        printed = {variant: row.bleu, FLOPS_BY_TIME: row.training_flops_by_time}
         for test in reported[reported.source + "-" + reported.target == row.pair].itertuples():
-            place = {
-                "system": row.system,
+            yield {
+                "name": row.system,
                 "published": SOURCE,
                 "corpus": test.corpus,
                 "test": test.test,
+                "metric": "compound-split" if is_transformer else "tokenized",
+                "value": float(row.bleu),
+                "printed": row.bleu,
+                "training_flops_by_time": float(row.training_flops_by_time),
             }
-            for metric, text in printed.items():
-                if pd.notna(text):
-                    yield place | {"metric": metric, "value": float(text), "printed": text}
 
 
 def _of_params(number: Published) -> Iterator[_Row]:
     """Yield the numbers of an entry of params.yaml."""
     place = {
-        "system": number.name,
+        "name": number.name,
         "published": number.source,
         "corpus": number.corpus,
         "test": number.test,
     }
-    metric = "bleu" if number.metric == "sacrebleu" else number.metric
-    yield place | {"metric": metric, "value": number.bleu, "printed": str(number.bleu)}
+    yield place | {
+        "metric": "bleu" if number.metric == "sacrebleu" else number.metric,
+        "value": number.bleu,
+        "printed": str(number.bleu),
+        "compared_system": number.system,
+    }
     if number.perplexity is not None:
         loss = round(log(number.perplexity), 3)
         yield place | {"metric": "loss", "value": loss, "printed": f"{loss:.3f}"}
