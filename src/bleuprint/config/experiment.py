@@ -183,6 +183,11 @@ class Settings:
             seed = self.seeds[0]
         return f"{kind}@{system}-{corpus}-{seed}"
 
+    def metric_models(self, metric: str) -> Mapping[str, Comet]:
+        """The models of a metric by their names; empty for a metric that has none here."""
+        models = {"comet": self.comet or {}}
+        return models.get(metric, {})
+
     def synthetic_text(self, name: str) -> SyntheticText:
         return _entry("synthetic", self.synthetic or {}, name)
 

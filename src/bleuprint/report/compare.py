@@ -15,7 +15,6 @@ from bleuprint.report.revision import files_of
 from bleuprint.report.score_frame import (
     PLACE,
     agreement,
-    agreement_scale,
     floor_between,
     of_metric,
     score_frame,
@@ -26,7 +25,7 @@ from bleuprint.report.terminal import wrapped
 from bleuprint.runs.results import Results
 from bleuprint.runtime.errors import UserError
 from bleuprint.runtime.flatten import dotted
-from bleuprint.scoring.human_agreement import AGREE, AGREEMENT, agreement_text
+from bleuprint.scoring.human_agreement import AGREE, AGREEMENT, agreement_text, human_agreement
 from bleuprint.scoring.metrics import METRICS
 from bleuprint.scoring.sacrebleu_metrics import sentence_bleu
 from bleuprint.scoring.significance import SIGNIFICANT
@@ -355,9 +354,9 @@ def _score(metric: str, pair: _Pair, p: float | None) -> tuple[str, ...]:
     is_significant = p is not None and p < SIGNIFICANT
     people = NONE
     if is_significant:
-        per_cent = agreement(metric, second.signature, difference, second.target)
-        if per_cent is not None:
-            people = agreement_text(agreement_scale(metric, second.signature), per_cent)
+        fitted = agreement(metric, second.signature, second.target)
+        if fitted is not None:
+            people = agreement_text(fitted, human_agreement(fitted, difference))
     p_shown = NONE
     if p is not None:
         p_shown = p_text(p).lstrip("p=")

@@ -11,6 +11,7 @@ from bleuprint.report.table import Row, Table, stacked
 from bleuprint.report.terminal import height, wrapped
 from bleuprint.runtime.counts import counted
 from bleuprint.scoring.human_agreement import AGREE, AGREEMENT_MEANING
+from bleuprint.scoring.metrics import ON_SCREEN
 
 # Lines of a screen.
 LINES = 40
@@ -35,7 +36,7 @@ def one_screen(records: Records, after: Sequence[str] = ()) -> _Parts:
     closing = ["", *map(wrapped, closing)]
     room = LINES - height(closing)
     scores = score_frame(records)
-    table = stacked(score_tables.by_test(scores, ["bleu", "comet"]))
+    table = stacked(score_tables.by_test(scores, ON_SCREEN))
     costs = score_tables.costs_table(scores, _COSTS)
     legend = list(map(wrapped, notes.legend(records)))
     reading: _Parts = ["", *legend]

@@ -85,16 +85,22 @@ def check_settings(
     """
     rows = records.runs.drop_duplicates(list(Run._fields))
     cells = [Run(*row) for row in rows[list(Run._fields)].itertuples(index=False)]
-    signatures = records.metrics[records.metrics.metric == "comet"].signature
-    # the fourth part of a signature of scoring/comet.py is the name of the model in params.yaml
-    comet_models = set(signatures.str.split("|").str[3])
     has_same_runs = cells == rows_of(settings)
-    has_same_models = comet_models == set(settings.comet or {})
-    if has_same_runs and has_same_models:
+    if has_same_runs and _has_models_of(records, settings):
         fingerprints = [settings_sha256(settings, cell) for cell in cells]
         if fingerprints == list(rows.settings_sha256):
             return
     raise UserError(f"{path}: was made with another params.yaml; {otherwise}")
+
+
+def _has_models_of(records: Records, settings: Settings) -> bool:
+    """Whether the models of metrics are those of params.yaml, by their names in signatures."""
+    for metric in METRICS.values():
+        of_metric = records.metrics[records.metrics.metric == metric.key]
+        models = {metric.model_of(signature) for signature in of_metric.signature.unique()}
+        if models - {""} != set(settings.metric_models(metric.key)):
+            return False
+    return True
 
 
 def _of_test(
@@ -211,18 +217,17 @@ def _cell(run: Results, test: str) -> _Row:
 
 
 def _check_signatures(records: Records) -> None:
-    """Raise UserError if runs were scored by different versions of COMET, or of sacreBLEU."""
+    """Raise UserError if runs were scored by different versions of a metric."""
     same = ["references_sha256", "metric", "group"]  # the tokenizer of BLEU is the test set's
     with_texts = records.metrics.merge(records.runs[[*KEY, "references_sha256"]], on=KEY)
     alike = with_texts.drop_duplicates([*same, "signature"])
     for (_, metric, _), signatures in alike.groupby(same).signature:
         if len(signatures) > 1:
-            stage = "comet" if metric == "comet" else "score"
             rows = alike.loc[signatures.index]
             of = zip(rows.signature, rows.system, rows.corpus, strict=True)
             places = [f"{each} ({system} on {corpus})" for each, system, corpus in of]
             raise UserError(
                 f"{METRICS[metric].label} of different versions: {' and '.join(places)}; to "
                 "score all again with one version, run dvc repro --force --single-item STAGE for "
-                f"each of the stages {stage} of dvc.yaml"
+                f"each of the stages {METRICS[metric].stage} of dvc.yaml"
             )

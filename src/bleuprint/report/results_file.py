@@ -10,9 +10,8 @@ from typing_extensions import TypedDict
 from bleuprint.config.old_keys import check_not_of_1_0
 from bleuprint.runtime.files import DamagedFile, read_object
 from bleuprint.runtime.schema import read_record
+from bleuprint.scoring.metrics import METRICS
 
-# In a signature of COMET, whose fourth part is the name of the model.
-_COMET_BARS = 3
 # What a column of 64-bit integers can contain.
 _Count = Annotated[int, Interval(ge=0, le=2**63 - 1)]
 _Seed = Annotated[int, Interval(ge=-(2**63), le=2**63 - 1)]
@@ -108,13 +107,23 @@ def read_results(path: Path, remedy: str) -> ResultsFile:
         measured.add((key, row["metric"], row["group"]))
         if row["metric"] == "bleu" and not row["group"]:
             with_bleu.add(key)
-        if row["metric"] == "comet" and row["signature"].count("|") < _COMET_BARS:
-            problem = f"{place}.signature: {row['signature']!r} is no signature of COMET"
-            raise DamagedFile(path, problem, remedy)
+        _check_signature(row, place, path, remedy)
     for key, number in cells.items():
         if key not in with_bleu:
             raise DamagedFile(path, f"field runs.{number}: metrics has no bleu of it", remedy)
     return content
+
+
+def _check_signature(row: MetricRow, place: str, path: Path, remedy: str) -> None:
+    """Raise UserError if a signature is not of its metric."""
+    if row["metric"] not in METRICS:
+        return
+    metric = METRICS[row["metric"]]
+    try:
+        metric.model_of(row["signature"])
+    except ValueError:
+        problem = f"{place}.signature: {row['signature']!r} is no signature of {metric.label}"
+        raise DamagedFile(path, problem, remedy) from None
 
 
 def _run_keys(rows: Sequence[RunRow], path: Path, remedy: str) -> dict[_Key, int]:

@@ -8,6 +8,8 @@ from bleuprint.config.paths import Run
 from bleuprint.report.frame import KEY, RUNS, Records, machine
 from bleuprint.scoring.file_warnings import WARNING
 from bleuprint.scoring.floor import MATCHED
+from bleuprint.scoring.metric import SCORE
+from bleuprint.scoring.metrics import METRICS
 
 # Fingerprints of what made a result; all else is the result.
 _NOT_COMPARED = {
@@ -22,8 +24,9 @@ _OF_STAGES = {
     "binarize": {"binary_sha256"},
     "train": {"training_sha256", "parameters", "updates", "source_tokens", "target_tokens"},
     "translate": {"hypotheses_sha256", "models", "engine", "precision", "loss"},
-    "comet": {"comet"},
 }
+# Metrics of other stages than score.
+_OF_STAGES |= {each.stage: {each.key} for each in METRICS.values() if each.stage != SCORE}
 # What may be why results differ, and the facts in which it shows.
 _CAUSES = {
     "settings": ("settings_sha256",),
@@ -74,7 +77,7 @@ class Compared:
         made_by = ("binary_sha256", "training_sha256")
         differing = {*self.names, *filter(self.differs, made_by)}
         stages = (kind for kind, names in _OF_STAGES.items() if differing & names)
-        return next(stages, "score")
+        return next(stages, SCORE)
 
     def differs(self, name: str) -> bool:
         return bool(self.first.get(name) != self.second.get(name))

@@ -15,6 +15,7 @@ from bleuprint.report.paired import p_text
 from bleuprint.rules.letters import SCRIPTS
 from bleuprint.scoring.floor import MATCHED, reason_not_tested
 from bleuprint.scoring.human_agreement import agreement_text, human_agreement
+from bleuprint.scoring.metric import Agreement
 from bleuprint.scoring.metrics import METRICS
 from bleuprint.scoring.significance import SIGNIFICANT
 
@@ -151,21 +152,21 @@ def floor_between(first: Any, second: Any) -> str:
     return reason_not_tested(int(second.lines), is_over_sentences, are_both_low)
 
 
-def agreement_scale(metric: str, signature: str) -> str:
-    """Return the name by which human_agreement.py knows a metric; COMET's models differ."""
-    return signature.split("|")[3] if metric == "comet" else METRICS[metric].label
+def agreement(metric: str, signature: str, target: str) -> Agreement | None:
+    """Return how often people prefer the better system, depending on the difference.
 
-
-def agreement(metric: str, signature: str, difference: float, target: str) -> float | None:
-    """Return in how many per cent of such differences people prefer the better system.
+    Args:
+        metric: The metric.
+        signature: The signature of the scores.
+        target: The target language.
 
     Returns:
-        None for a metric or COMET model without coefficients, and for symbols that are no
-        language.
+        None for a metric, or the model of a metric, without coefficients, and for symbols that are
+        no language.
     """
     if target not in SCRIPTS or metric not in METRICS:
         return None
-    return human_agreement(agreement_scale(metric, signature), difference)
+    return METRICS[metric].agreement_of(signature)
 
 
 def _published_rows(numbers: pd.DataFrame, scores: pd.DataFrame) -> pd.DataFrame:
@@ -297,11 +298,11 @@ def _add_texts(scores: pd.DataFrame) -> None:
             "agreement_text": "",
         }
         if mark:
-            per_cent = agreement(score.metric, score.signature, score.difference, score.target)
-            if per_cent is not None:
-                scale = agreement_scale(score.metric, score.signature)
+            fitted = agreement(score.metric, score.signature, score.target)
+            if fitted is not None:
+                per_cent = human_agreement(fitted, score.difference)
                 found["agreement"] = per_cent
-                found["agreement_text"] = agreement_text(scale, per_cent)
+                found["agreement_text"] = agreement_text(fitted, per_cent)
         texts.append(found)
     columns = ["number", "score", "mark", "change", "agreement", "agreement_text"]
     scores[columns] = pd.DataFrame(texts, index=scores.index, columns=columns)

@@ -302,7 +302,7 @@ def _columns(
     of_others = published(scores)
     for metric in metrics:
         rows = of_metric(of_ours, metric)
-        if rows.empty:  # COMET without a model
+        if rows.empty:  # a metric of a model, without one
             continue
         best = best_rows(of_ours, metric)
         cells = {row.row: Cell(row.score, row.value, row.row in best) for row in rows.itertuples()}

@@ -1,4 +1,4 @@
-"""Reads what the stages score and comet have measured, and checks it."""
+"""Reads what the stages have measured of translations, and checks it."""
 
 import re
 from pathlib import Path
@@ -6,7 +6,6 @@ from typing import Any
 
 import numpy as np
 
-from bleuprint.config.comet import Comet
 from bleuprint.config.experiment import Settings
 from bleuprint.config.paths import Run
 from bleuprint.runtime.errors import UserError
@@ -14,14 +13,14 @@ from bleuprint.runtime.files import DamagedFile
 from bleuprint.runtime.schema import read_record
 from bleuprint.scoring.metric import Measured, statistics_of
 from bleuprint.scoring.metrics import METRICS
-from bleuprint.scoring.record import COMET, SCORES, SetScores
+from bleuprint.scoring.record import SCORES, SetScores
 
 # Statistics of a line; numbers of at most 18 digits fit into 64 bits.
 _NUMBERS = re.compile(r"-?[0-9]{1,18}( -?[0-9]{1,18})*")
 
 
 def read_scores(settings: Settings, cell: Run, folder: Path) -> dict[str, SetScores]:
-    """Return all metrics of a run by test set: those of scores.json, then COMET's, if it is used.
+    """Return all metrics of a run by test set: those of scores.json, then those of models.
 
     Args:
         settings: The settings of the experiment.
@@ -29,25 +28,25 @@ def read_scores(settings: Settings, cell: Run, folder: Path) -> dict[str, SetSco
         folder: The folder of its results.
 
     Raises:
-        UserError: A file is missing or damaged, or COMET scored other translations or with
-            another model.
+        UserError: A file is missing or damaged, or a model scored other translations than the
+            stage score, or is another model than that of params.yaml.
     """
     scores = _read(folder / SCORES)
-    if settings.comet:
-        _add_comet(scores, settings, cell, folder / COMET)
+    for metric in METRICS.values():
+        for name, model in settings.metric_models(metric.key).items():
+            path = folder / f"{metric.stage}.json"
+            stage = settings.stage(metric.stage, *cell).replace("@", f"@{name}-")
+            _add(scores, path, model.sha256, stage)
     return scores
 
 
-def _add_comet(scores: dict[str, SetScores], settings: Settings, cell: Run, path: Path) -> None:
-    """Add the metrics of comet.json to those of scores.json."""
-    comet = _read(path)
-    assert settings.comet is not None
-    ((name, model),) = settings.comet.items()
+def _add(scores: dict[str, SetScores], path: Path, model_sha256: str, stage: str) -> None:
+    """Add the metrics of the file that `stage` wrote to those of scores.json."""
+    of_model = _read(path)
     for test, of_test in scores.items():
-        found = comet.get(test)
-        differing = _first_difference(found, of_test, model)
+        found = of_model.get(test)
+        differing = _first_difference(found, of_test, model_sha256)
         if found is None or differing:
-            stage = settings.stage("comet", *cell).replace("@", f"@{name}-")
             raise UserError(
                 f"{path}: {test} has other {differing} than {SCORES} or params.yaml; run: "
                 f"dvc repro --force --single-item {stage}"
@@ -55,18 +54,18 @@ def _add_comet(scores: dict[str, SetScores], settings: Settings, cell: Run, path
         of_test["metrics"] += found["metrics"]
 
 
-def _first_difference(found: SetScores | None, scores: SetScores, model: Comet) -> str:
-    """The first field in which COMET's scores are not of these translations; "" if they are."""
-    expected: dict[str, Any] = {**scores, "scored_with": model.sha256}
-    comet: dict[str, Any] = {} if found is None else {**found}
+def _first_difference(found: SetScores | None, scores: SetScores, model_sha256: str) -> str:
+    """The first field in which a model's scores are not of these translations; "" if they are."""
+    expected: dict[str, Any] = {**scores, "scored_with": model_sha256}
+    of_model: dict[str, Any] = {} if found is None else {**found}
     for key in ("sources", "references", "hypotheses", "scored_with"):
-        if comet.get(key) != expected[key]:
+        if of_model.get(key) != expected[key]:
             return key
     return ""
 
 
 def _read(path: Path) -> dict[str, SetScores]:
-    """Read scores.json or comet.json; raises UserError if it is damaged."""
+    """Read a file of scores; raises UserError if it is damaged."""
     scores = read_record(dict[str, SetScores], path)
     for test, of_test in scores.items():
         for number, each in enumerate(of_test["metrics"]):

@@ -21,7 +21,7 @@ from bleuprint.runtime.errors import UserError
 from bleuprint.runtime.files import read_bytes, sha256_of, write_json
 from bleuprint.scoring import comet_predict
 from bleuprint.scoring.comet_metric import COMET_METRIC
-from bleuprint.scoring.record import COMET, SetScores
+from bleuprint.scoring.record import SetScores
 from bleuprint.scoring.significance import measured
 from bleuprint.text.parallel import TextFolder
 
@@ -51,8 +51,11 @@ def score_run(
     results = root / Run(system, corpus, seed).results
     external = settings.external_on(corpus).get(system)
     tests = list(external.translations) if external else names_of_test_sets(entry, texts)
-    scores = _scores(settings, {test: _files(texts, test, results) for test in tests})
-    write_json(results / COMET, scores)
+    files = {}
+    for test in tests:
+        files[test] = _files(texts, test, results)
+    scores = _scores(settings, files)
+    write_json(results / f"{COMET_METRIC.stage}.json", scores)
     return scores
 
 

@@ -8,18 +8,8 @@ is a guide to the size of a difference; it says nothing of significance.
 
 import math
 
-# a and b of a / (1 + exp(-b d)) per cent for a difference d, as in the authors' mt-thresholds, and
-# the last percentage of their table of thresholds: what is above would be extrapolated. COMET's
-# models are by name, and their scores multiplied by 100.
-COEFFICIENTS = {
-    "BLEU": (88.33333333333225, 0.9663926931178954, 85.0),
-    "chrF2": (92.999999999972, 1.1142732157139852, 90.0),
-    "wmt20-comet-da": (97.33333333332897, 0.7266990738678005, 95.0),
-    "wmt22-comet-da": (96.22374133884283, 2.8359194570556636, 95.0),
-    "wmt22-cometkiwi-da": (98.88141616584615, 2.719280643871758, 95.0),
-    "XCOMET-XL": (96.56738237041118, 1.4535595865214588, 95.0),
-    "XCOMET-XXL": (98.93432477039522, 1.1629533711748128, 95.0),
-}
+from bleuprint.scoring.metric import Agreement
+
 # Of two systems without a difference, half of the judgments are for either.
 LOWEST = 50.0
 # The head of the percentage in tables.
@@ -36,18 +26,21 @@ AGREEMENT = (
 )
 
 
-def human_agreement(metric: str, difference: float) -> float | None:
-    """Per cent of system pairs with this difference in which people prefer the better one.
+def human_agreement(fitted: Agreement, difference: float) -> float:
+    """Return in how many per cent of system pairs people prefer the better one.
 
-    Between LOWEST and the end of the authors' table; None for a metric without coefficients.
+    Args:
+        fitted: The function of the metric.
+        difference: The difference of the two systems in the metric.
+
+    Returns:
+        A percentage between LOWEST and the end of the authors' table.
     """
-    if metric not in COEFFICIENTS or math.isnan(difference):
-        return None
-    a, b, highest = COEFFICIENTS[metric]
-    return min(max(a / (1 + math.exp(-b * abs(difference))), LOWEST), highest)
+    share = fitted.ceiling / (1 + math.exp(-fitted.slope * abs(difference)))
+    return min(max(share, LOWEST), fitted.highest)
 
 
-def agreement_text(metric: str, per_cent: float) -> str:
+def agreement_text(fitted: Agreement, per_cent: float) -> str:
     """Return 55%, or ≥ 85% where the table ends."""
-    is_at_end = per_cent >= COEFFICIENTS[metric][2]
+    is_at_end = per_cent >= fitted.highest
     return f"{'≥ ' if is_at_end else ''}{per_cent:.0f}%"

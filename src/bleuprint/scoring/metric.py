@@ -4,8 +4,8 @@ One interval, one pair of tests and one table serve all metrics (significance.py
 groups of lines, whose counts are summed. metrics.py lists the metrics.
 """
 
-from collections.abc import Callable, Collection, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, Literal
 
@@ -17,6 +17,8 @@ from bleuprint.config.corpus import Corpus
 from bleuprint.corpus.test_sets import Description
 
 DIGITS = 6
+# The stage that computes a metric unless it says otherwise.
+SCORE = "score"
 
 Floats = NDArray[np.float64]
 
@@ -50,6 +52,23 @@ class Texts:
 
 
 @dataclass(frozen=True)
+class Agreement:
+    """How the human agreement depends on the difference in a metric (human_agreement.py).
+
+    Attributes:
+        ceiling: a of the logistic function a / (1 + exp(-b d)) per cent for a difference d, as in
+            the mt-thresholds of Kocmi et al. 2024.
+        slope: b of this function.
+        highest: The last percentage of their table of thresholds; what is above would be
+            extrapolated.
+    """
+
+    ceiling: float
+    slope: float
+    highest: float
+
+
+@dataclass(frozen=True)
 class Metric:
     """What is measured of translations.
 
@@ -59,7 +78,12 @@ class Metric:
     a variant of BLEU, and other figures, are shown but not tested. `highest`: where intervals end.
     `share`: 0 or 1 a line, and 1 where it counts, so that the interval is Wilson's, and ties count
     in the randomization test, as in McNemar's. `single`: sums of resamples are float32, as
-    sacreBLEU has them. `group`: the units in place of lines.
+    sacreBLEU has them. `group`: the units in place of lines. `stage`: what computes it; a stage
+    other than score writes STAGE.json. `model_of`: the name of the model in a signature, empty for
+    a metric without a model; raises ValueError if the signature is not of this metric.
+    `agreement`: the human agreement by the name of the model. `is_beside_bleu`: whether the page
+    shows it in the table of BLEU, and says where it contradicts BLEU; `is_on_screen`: whether
+    `bleuprint table` shows it without --all.
     """
 
     key: str
@@ -75,6 +99,15 @@ class Metric:
     share: bool = False
     single: bool = False
     group: str = ""
+    stage: str = SCORE
+    model_of: Callable[[str], str] = lambda _: ""
+    agreement: Mapping[str, Agreement] = field(default_factory=dict)
+    is_beside_bleu: bool = False
+    is_on_screen: bool = False
+
+    def agreement_of(self, signature: str) -> Agreement | None:
+        """Return the human agreement of scores with a signature; None if it is not known."""
+        return self.agreement.get(self.model_of(signature))
 
     def count(self, texts: Texts) -> Floats | None:
         """The statistics as numbers, a row for each line."""

@@ -1,16 +1,16 @@
-"""scores.json, and comet.json, which has the same form: what was measured of each test set."""
+"""scores.json, and the files of other stages that score: what was measured of each test set."""
 
 from typing_extensions import TypedDict
 
 from bleuprint.scoring.metric import Measured
 
-SCORES, COMET = "scores.json", "comet.json"
+SCORES = "scores.json"
 
 
 class SetScores(TypedDict):
     """What was measured of one test set; the SHA-256 are of files.
 
-    `scored_with`: the versions of libraries, or the SHA-256 of COMET's model.
+    `scored_with`: the versions of libraries, or the SHA-256 of the model of a metric.
     """
 
     lines: int

@@ -19,12 +19,10 @@ from bleuprint.report.score_frame import (
 )
 from bleuprint.report.seed_variance import seed_difference
 from bleuprint.scoring.floor import MATCHES, SENTENCES, TOO_FEW
-from bleuprint.scoring.metrics import METRICS
+from bleuprint.scoring.metrics import BESIDE_BLEU, METRICS
 
 # Standard errors to each side of a 95% CI.
 _Z = 1.96
-# Metrics that may contradict BLEU.
-_OTHERS = ("chrf2", "comet")
 
 
 class Finding(NamedTuple):
@@ -138,7 +136,7 @@ def _cost(best: Any, baseline: Any) -> str:
 def _against(name: str, scores: pd.DataFrame) -> str:
     """Return the metrics by which the baseline is significantly better than the row `name`."""
     worse = []
-    for metric in _OTHERS:
+    for metric in BESIDE_BLEU:
         for row in of_metric(scores[scores.row == name], metric).itertuples():
             if is_significant(row.difference, row.p) and row.difference < 0:
                 difference = signed(row.difference, True)

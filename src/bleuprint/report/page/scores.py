@@ -15,11 +15,9 @@ from bleuprint.report.page.section import Section, paragraphs
 from bleuprint.report.score_frame import EXTERNAL, bleu_rows, by_test_set
 from bleuprint.report.table import NONE, Cell, Column, Row, Table, parted, stacked
 from bleuprint.runtime.counts import counted
-from bleuprint.scoring.metrics import METRICS
+from bleuprint.scoring.metrics import BESIDE_BLEU, METRICS
 
 _COSTS = (score_tables.PARAMETERS, score_tables.FLOPS, score_tables.TIME)
-# Metrics beside BLEU whose scores stand in the table; all are in the folded one.
-_BESIDE = ("chrf2", "comet")
 # The ends of a scale are multiples of this many BLEU.
 _STEP = 5
 
@@ -37,7 +35,7 @@ def scores(context: ReportContext) -> dict[str, Any]:
         sentences = counted(int(rows[0].lines), "sentence")
         name = f"{task}, test set {test} ({sentences})"
         low, high = _scale(rows)
-        table = score_tables.table(of_test, ["bleu", *_BESIDE], _COSTS, _BESIDE)
+        table = score_tables.table(of_test, ["bleu", *BESIDE_BLEU], _COSTS, BESIDE_BLEU)
         drawn = {row.row: _drawn(row, low, high) for row in rows}
         tables[name] = _decorated(table, column, drawn, about)
         scales[name] = {column: Cell(Markup(f"<span>{low}</span> <span>{high}</span>"))}
