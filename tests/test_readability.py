@@ -93,7 +93,7 @@ LIMITS = {
         "comprehensions": 47,
         "nested_comprehensions": 7,
         "walrus": 11,
-        "tuple_assignments": 21,
+        "tuple_assignments": 18,
         "star_packed": 8,
     },
     "serving": {
