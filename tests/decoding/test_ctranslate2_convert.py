@@ -1,5 +1,6 @@
 """Models converted for CTranslate2 give each token the probability that the original gives it."""
 
+import dataclasses
 import random
 
 import ctranslate2
@@ -87,3 +88,11 @@ def test_a_shape_that_it_does_not_know_is_refused(tmp_path):
     with pytest.raises(UserError, match="d_k and d_v of d_model / heads only"):
         convert(model(d_k=4), (SOURCE, TARGET), tmp_path / "model")
     assert not (tmp_path / "model").exists()
+
+
+def test_an_activation_that_it_does_not_know_is_refused(tmp_path):
+    made = model()
+    made.settings = dataclasses.replace(made.settings, activation="squared_relu")
+    expected = "model.activation squared_relu; it supports relu, gelu, swiglu"
+    with pytest.raises(UserError, match=expected):
+        convert(made, (SOURCE, TARGET), tmp_path / "model")

@@ -22,6 +22,8 @@ from bleuprint.runtime.files import whole_folder
 
 Precision = Literal["float32", "int8"]
 
+# CTranslate2's name of each activation that it supports.
+_ACTIVATIONS = {"relu": "RELU", "gelu": "GELU", "swiglu": "SWISH"}
 # The bias that excludes PAD and BOS from outputs; close to the minimum of half precision.
 _EXCLUDED = -60_000.0
 
@@ -43,10 +45,14 @@ def convert(
     settings = model.settings
     if {settings.d_k * settings.heads, settings.d_v * settings.heads} != {settings.d_model}:
         raise UserError("CTranslate2 supports d_k and d_v of d_model / heads only")
-    names = {"relu": "RELU", "gelu": "GELU", "swiglu": "SWISH"}
+    if settings.activation not in _ACTIVATIONS:
+        raise UserError(
+            f"CTranslate2 does not support model.activation {settings.activation}; it supports "
+            f"{', '.join(_ACTIVATIONS)}"
+        )
     options = {
         "pre_norm": settings.norm == "pre",
-        "activation": specs.common_spec.Activation[names[settings.activation]],
+        "activation": specs.common_spec.Activation[_ACTIVATIONS[settings.activation]],
         "ffn_glu": settings.activation == "swiglu",
         "rms_norm": settings.normalization == "rms",
         "rotary_dim": settings.d_k if settings.positional_encoding == "rotary" else None,
