@@ -297,8 +297,11 @@ def _problem(error: dict[str, Any]) -> str:
     limit = context.get("min_length", context.get("max_length"))
     if limit is not None:
         context["entries"] = counted(limit, "entry", "entries")
-    said = _SAID.get(error["type"], error["msg"].replace("Input should", "should"))
-    return f"{_shown(error['input'])} {said.format_map(context)}"
+    if error["type"] in _SAID:
+        said = _SAID[error["type"]].format_map(context)
+    else:  # pydantic's own message may have braces, as a pattern has
+        said = error["msg"].replace("Input should", "should")
+    return f"{_shown(error['input'])} {said}"
 
 
 def _has(value: Any, key: str | int) -> bool:
