@@ -8,6 +8,8 @@ import subprocess
 import sys
 
 import pytest
+import sacrebleu
+from safetensors.numpy import load_file
 from scipy.stats import binomtest
 
 import micro
@@ -36,16 +38,50 @@ def follow(project, name):
         subprocess.run(command, cwd=project.root, input=patch, text=True, check=True)
 
 
+def write_schema(project, name):
+    """Run the commands of a section, which write the schema for editors."""
+    (project.root / "docs").mkdir()
+    commands = blocks(SECTIONS[name], "bash")
+    assert commands
+    for command in commands:
+        project.run("bash", "-ec", command)
+
+
 def test_a_rule_drops_and_counts_pairs_before_anything_is_run(clean, tmp_path):
     project = clean.copy(tmp_path / "project")
     (text,) = [block for block in blocks(RULE, "python") if "class Questions" in block]
-    assert "`questions.py`" in SECTIONS["A rule of cleaning"]
+    assert "`questions.py`" in SECTIONS["A cleaning rule"]
     project.write("src/bleuprint/rules/questions.py", text)
     project.edit("params.yaml", "filter: {length", "filter: {questions: {apart: 0}, length")
     lines = project.read("inputs/a.en").splitlines()
     lines[:3] = [f"{line} ?" for line in lines[:3]]
     project.write("inputs/a.en", "".join(f"{line}\n" for line in lines))
     assert "questions: 3 dropped" in project.run("bleuprint", "inspect", "own")
+    write_schema(project, "A cleaning rule")
+    assert '"questions"' in project.read("docs/params.schema.json")
+
+
+def test_a_file_format_is_downloaded_and_cleaned_like_the_plain_text(clean, tmp_path):
+    project = clean.copy(tmp_path / "project")
+    two_files = "source: {path: inputs/a.en}, target: {path: inputs/a.de}"
+    project.run("dvc", "repro", "clean@own")
+    expected = {side: project.read(f"data/clean/own/train.{side}") for side in ("en", "de")}
+    follow(project, "A file format")
+    sides = [project.read(f"inputs/a.{side}").splitlines() for side in ("en", "de")]
+    lines = [f"{source} ||| {target}\n" for source, target in zip(*sides, strict=True)]
+    project.write("inputs/a.txt", "".join(lines))
+    project.edit("params.yaml", two_files, "format: fast-align, both: {path: inputs/a.txt}")
+    ran = micro.ran(project.run("dvc", "repro", "clean@own"))
+    assert ran == ["resolve", "download@own", "clean@own"]
+    assert {side: project.read(f"data/clean/own/train.{side}") for side in expected} == expected
+    assert expected["en"].count("\n") == 300
+
+    project.write("inputs/a.txt", "".join([*lines[:7], "ba deo\n", *lines[8:]]))
+    said = project.run("dvc", "repro", "clean@own", status=None)
+    assert "inputs/a.txt:8: not of the form source ||| target" in said
+
+    write_schema(project, "A file format")
+    assert "fast-align" in project.read("docs/params.schema.json")
 
 
 def test_a_stage_runs_in_both_graphs(reproduced):
@@ -72,10 +108,66 @@ def test_a_setting_changes_a_training_and_is_checked(reproduced):
     reproduced.edit("params.yaml", "clip_value: 0.001", "clip_value: -1")
     said = reproduced.run("bleuprint", "check", status=1)
     assert re.search(r"params.yaml:\d+: systems\.wide\.train\.clip_value: -1 ", said)
-    (reproduced.root / "docs").mkdir()
-    for command in blocks(SECTIONS["A setting of a system"], "bash"):
-        reproduced.run("bash", "-ec", command)
+    write_schema(reproduced, "A setting of a system")
     assert "clip_value" in reproduced.read("docs/params.schema.json")
+
+
+def test_a_model_variation_is_trained_and_shown_and_changes_no_other_row(reproduced):
+    follow(reproduced, "A model variation")
+    before = {system: weights(reproduced, system) for system in ("tiny", "wide")}
+    row = "  squared:\n    like: tiny\n    model: {activation: squared_relu}\n"
+    reproduced.write("params.yaml", reproduced.read("params.yaml") + row)
+    ran = reproduced.repro()
+    assert {"train@tiny-own-1", "train@squared-own-1", "score@squared-own-1", "report"} <= {*ran}
+    assert {system: weights(reproduced, system) for system in before} == before
+    assert weights(reproduced, "squared") not in before.values()
+    description = json.loads(reproduced.read("models/squared/own/1/averaged/model.json"))
+    assert description["model"]["activation"] == "squared_relu"
+    assert reproduced.rows() == ["tiny", "wide", "squared"]
+    assert "squared" in reproduced.read("reports/table.md")
+    reproduced.edit("params.yaml", "squared_relu", "squared")
+    said = reproduced.run("bleuprint", "check", status=1)
+    assert re.search(r"params.yaml:\d+: systems.squared.model.activation: 'squared' ", said)
+    write_schema(reproduced, "A model variation")
+    assert "squared_relu" in reproduced.read("docs/params.schema.json")
+
+
+def weights(project, system):
+    """The bytes of a system's averaged weights, by name."""
+    tensors = load_file(project.root / f"models/{system}/own/1/averaged/model.safetensors")
+    return {name: tensor.tobytes() for name, tensor in tensors.items()}
+
+
+def test_a_kind_of_system_has_a_scored_row(reproduced):
+    follow(reproduced, "A kind of system")
+    (row,) = blocks(SECTIONS["A kind of system"], "yaml")
+    reproduced.write("params.yaml", reproduced.read("params.yaml") + row)
+    trained = [stage for stage in reproduced.repro() if stage.startswith("train@")]
+    assert trained == ["train@capitals-own-1"]  # which writes empty outputs
+    sources = reproduced.read("data/split/own/test.held-out.en").splitlines()
+    references = reproduced.read("data/split/own/test.held-out.de").splitlines()
+    expected = [source.upper() for source in sources]
+    hypotheses = reproduced.read("results/capitals/own/1/hypotheses/test.held-out.de")
+    assert hypotheses.splitlines() == expected
+    (bleu,) = (
+        each
+        for each in json.loads(reproduced.read("reports/results.json"))["metrics"]
+        if (each["system"], each["metric"], each["group"]) == ("capitals", "bleu", "")
+    )
+    assert bleu["value"] == pytest.approx(sacrebleu.corpus_bleu(expected, [references]).score)
+    assert 0 < bleu["ci_low"] < bleu["value"] < bleu["ci_high"]
+    table = reproduced.read("reports/table.md")
+    assert "capitals" in table and "tr: each letter as a capital" in table
+    assert reproduced.repro() == []
+
+    reproduced.edit("params.yaml", "tr a-z A-Z", "head -1")
+    said = reproduced.run("dvc", "repro", status=None)
+    assert re.search(r"params.yaml:\d+: .*head -1 has 1 line, but the test set held-out", said)
+    reproduced.edit("params.yaml", "{command: ", "{path: inputs/external/a.de, command: ")
+    said = reproduced.run("bleuprint", "check", status=1)
+    assert re.search(r"params.yaml:\d+: .*held-out: needs path and sha256, or a command", said)
+    write_schema(reproduced, "A kind of system")
+    assert '"command"' in reproduced.read("docs/params.schema.json")
 
 
 def test_a_metric_is_scored_and_shown(reproduced):

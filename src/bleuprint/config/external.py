@@ -48,6 +48,11 @@ class ExternalSystem:
     translations: Annotated[dict[str, TranslationFile], MinLen(1)]
     about: NotBlank
 
+    @property
+    def files(self) -> dict[str, str]:
+        """The paths of its files, by test set."""
+        return {test: file.path for test, file in self.translations.items()}
+
 
 # By system and corpus; None where a system has no translations.
 ExternalSystems = Mapping[str, Mapping[str, ExternalSystem | None]]

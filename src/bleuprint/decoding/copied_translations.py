@@ -1,7 +1,7 @@
 """Translations of external systems: the stage translate copies their files and checks them."""
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Self
 
@@ -14,7 +14,7 @@ from bleuprint.decoding.translation_record import TRANSLATION
 from bleuprint.runtime.counts import counted
 from bleuprint.runtime.errors import UserError
 from bleuprint.runtime.files import not_a_file, sha256_of, whole_folder, write_json
-from bleuprint.runtime.schema import read_record
+from bleuprint.runtime.schema import dump, read_record
 from bleuprint.runtime.yaml_tree import Place
 from bleuprint.text.parallel import TextFolder, count_lines
 
@@ -80,7 +80,7 @@ def copy_translations(settings: Settings, cell: Run, root: Path = Path()) -> Non
             text = "".join(f"{line}\n" for line in lines)
             (unfinished / references.name).write_bytes(text.encode())
     record = CopiedTranslations(system.translations)
-    write_json(results / TRANSLATION, asdict(record))
+    write_json(results / TRANSLATION, dump(record))
 
 
 def read_translations(file: TranslationFile, cell: Run, test: str, root: Path) -> list[str]:

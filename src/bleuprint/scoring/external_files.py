@@ -62,7 +62,8 @@ def _test_files(settings: Settings) -> Iterator[_TestFile]:
         if system is None:
             continue
         corpus = settings.corpus(cell.corpus)
-        for test, file in system.translations.items():
+        for test in system.files:
+            file = system.translations[test]
             yield _TestFile(cell, test, file, corpus.of_test(test).target)
 
 
@@ -81,7 +82,7 @@ def _baseline_note(settings: Settings, root: Path) -> Iterator[str]:
 
 def _reuse_notes(test_files: list[_TestFile], root: Path) -> Iterator[str]:
     """Yield a note for each file that is given for two test sets with different references."""
-    first_uses: dict[str, _TestFile] = {}
+    first_uses: dict[str | None, _TestFile] = {}
     for second in test_files:
         first = first_uses.setdefault(second.file.sha256, second)
         is_other_language = second.target != first.target

@@ -129,7 +129,7 @@ def score_run(
             described=described,
             loss=record.losses.get(test) if record else None,
             cut=record.cut.get(test, ()) if record else (),
-            file=external.translations[test].path if external else None,
+            file=external.files.get(test) if external else None,
         )
     write_json(results / SCORES, scores)
     return scores
