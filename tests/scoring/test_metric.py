@@ -5,7 +5,7 @@ import pytest
 
 from bleuprint.scoring.bleu import is_chinese
 from bleuprint.scoring.metric import as_text, per_cent, statistics_of
-from bleuprint.scoring.metrics import ERROR_KEYS, SCORES
+from bleuprint.scoring.metrics import BESIDE_BLEU, ERROR_KEYS, METRICS, ON_SCREEN, SCORES
 from measuring import texts_of
 
 
@@ -29,6 +29,22 @@ def test_scores_have_a_table_each_and_errors_one_together():
     assert SCORES == ("bleu", "chrf2", "chrf2pp", "ter", "comet")
     assert ERROR_KEYS[:2] == ("any error", "empty")
     assert len(ERROR_KEYS) == 12
+
+
+def test_a_score_says_where_it_is_shown_and_which_stage_computes_it():
+    assert BESIDE_BLEU == ("chrf2", "comet")
+    assert ON_SCREEN == ("bleu", "comet")
+    assert [key for key in SCORES if METRICS[key].stage != "score"] == ["comet"]
+
+
+def test_a_signature_names_the_model_of_a_metric_that_has_one():
+    signature = "Python3.11.2|Comet2.2.7|fp32|wmt22-comet-da|r1"
+    assert METRICS["comet"].model_of(signature) == "wmt22-comet-da"
+    assert METRICS["comet"].agreement_of(signature) is not None
+    assert METRICS["comet"].agreement_of(signature.replace("wmt22", "own")) is None
+    assert METRICS["bleu"].model_of("nrefs:1|case:mixed|eff:no|tok:13a") == ""
+    with pytest.raises(ValueError, match=r"'a\|b' names no model"):
+        METRICS["comet"].model_of("a|b")
 
 
 @pytest.mark.parametrize(
