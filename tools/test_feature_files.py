@@ -98,6 +98,11 @@ def test_the_first_three_modules_that_exist_are_the_features_own(project):
     assert list(files_that_name(SHARING, project)) == [Path("stages/lend.py")]
 
 
+@pytest.mark.parametrize("title", ["published numbers", "COMET"])
+def test_few_files_name_a_feature_of_this_project(title):
+    assert len(files_that_name(feature_files.FEATURES[title], ROOT)) <= 8
+
+
 def test_each_feature_of_this_project_has_its_own_module():
     for feature in feature_files.FEATURES.values():
         assert feature.own_modules(ROOT)

@@ -18,7 +18,7 @@ from bleuprint.report.score_frame import (
     ours,
     published,
 )
-from bleuprint.report.table import EMPTY, PUBLISHED, Cell, Column, Row, Table, stacked
+from bleuprint.report.table import EMPTY, Cell, Column, Row, Table, stacked
 from bleuprint.runtime.counts import duration
 from bleuprint.scoring.breakdown import COUNT, COUNTS, LENGTH, LENGTHS, WORD_ACCURACY
 from bleuprint.scoring.human_agreement import AGREE
@@ -36,6 +36,8 @@ LOSS_NOTE = (
     "the perplexity per word (EOS counts as one) also between different subwords."
 )
 _SYSTEM = Column("System", is_text=True)
+# The kind of the rows of published numbers.
+_PUBLISHED = "published"
 
 
 def _power(number: float) -> str:
@@ -363,7 +365,7 @@ def _assembled(found: _Columns, scores: pd.DataFrame) -> Table:
     """Return the table of these columns: published rows, then ours, with their marks."""
     kinds = {}
     for row in published(scores).itertuples():
-        kinds[row.row] = PUBLISHED
+        kinds[row.row] = _PUBLISHED
     of_ours = ours(scores)
     for row in of_ours.drop_duplicates("row").itertuples():
         kinds[row.row] = "external" if row.is_external else ""
@@ -374,7 +376,7 @@ def _assembled(found: _Columns, scores: pd.DataFrame) -> Table:
     rows = []
     for name, kind in kinds.items():
         cells = {_SYSTEM: Cell(_marked_name(name, kind)), **found.cells.get(name, {})}
-        rows.append(Row(cells, kind))
+        rows.append(Row(cells, kind, is_muted=kind == _PUBLISHED))
     return Table([_SYSTEM, *found.columns], rows)
 
 
@@ -392,8 +394,9 @@ def _plain(found: _Columns, scores: pd.DataFrame) -> Table:
     rows = []
     for row in scores.drop_duplicates("row").itertuples():
         name = displayed_name(row)
-        kind = PUBLISHED if row.is_published else ""
-        rows.append(Row({_SYSTEM: Cell(name), **found.cells.get(name, {})}, kind))
+        kind = _PUBLISHED if row.is_published else ""
+        cells = {_SYSTEM: Cell(name), **found.cells.get(name, {})}
+        rows.append(Row(cells, kind, is_muted=row.is_published))
     return Table([_SYSTEM, *found.columns], rows)
 
 

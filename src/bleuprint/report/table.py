@@ -7,8 +7,6 @@ from dataclasses import dataclass, replace
 NONE = "–"
 # The kind of a row that names the rows below it.
 GROUP = "group"
-# The kind of a row whose numbers were published elsewhere.
-PUBLISHED = "published"
 
 
 @dataclass(frozen=True)
@@ -51,16 +49,13 @@ class Row:
 
     Attributes:
         cells: A column that is missing is a dash; in a row that names a group it is blank.
-        kind: baseline, external, PUBLISHED, GROUP or empty.
+        kind: baseline, external, GROUP, empty, or another class of rows in the HTML report.
+        is_muted: Whether the row is set apart from the other ones, in softer type.
     """
 
     cells: Mapping[Column, Cell]
     kind: str = ""
-
-    @property
-    def is_muted(self) -> bool:
-        """Whether the row is set apart from those that were scored here, in softer type."""
-        return self.kind == PUBLISHED
+    is_muted: bool = False
 
     def cell(self, column: Column) -> Cell:
         """Return the cell of a column."""

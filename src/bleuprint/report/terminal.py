@@ -76,7 +76,7 @@ def _shown(table: Table) -> Table:
         for column, printed in zip(table.columns, columns, strict=True):
             cell = row.cell(column)
             cells[printed] = replace(cell, text=shown(cell.text))
-        rows.append(Row(cells, row.kind))
+        rows.append(replace(row, cells=cells))
     return Table(columns, rows)
 
 

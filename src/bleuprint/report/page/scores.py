@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import pandas as pd
@@ -13,7 +14,7 @@ from bleuprint.report.page.context import ReportContext
 from bleuprint.report.page.differences import descriptions
 from bleuprint.report.page.section import Section, paragraphs
 from bleuprint.report.score_frame import EXTERNAL, bleu_rows, by_test_set
-from bleuprint.report.table import NONE, Cell, Column, Row, Table, parted, stacked
+from bleuprint.report.table import NONE, Cell, Column, Table, parted, stacked
 from bleuprint.runtime.counts import counted
 from bleuprint.scoring.metrics import BESIDE_BLEU, METRICS
 
@@ -102,7 +103,7 @@ def _decorated(
         if description:
             text = Markup("{}\n<small>{}</small>").format(shown_name, description)
             cells[first] = Cell(text)
-        rows.append(Row(cells, row.kind))
+        rows.append(replace(row, cells=cells))
     place = table.columns.index(table.column(METRICS["bleu"].label)) + 1
     return Table([*table.columns[:place], column, *table.columns[place:]], rows)
 
