@@ -48,8 +48,9 @@ def printed(root, *arguments, status=0, **variables):
     else:
         done = processes.run_text(command, root, environment)
     assert done.returncode == status, done.stderr
-    assert not done.stderr or status
-    return done.stderr if status else done.stdout
+    messages = processes.without_progress(done.stderr)
+    assert not messages or status
+    return messages if status else done.stdout
 
 
 def shown(table, **variables):
