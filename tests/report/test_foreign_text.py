@@ -3,7 +3,6 @@
 import csv
 import html
 import io
-import json
 import re
 import shlex
 from dataclasses import replace
@@ -17,7 +16,6 @@ from bleuprint.pipeline.release import _TEMPLATES, _shared_address
 from bleuprint.report import frame as frames
 from bleuprint.report import notes
 from bleuprint.report.citations import citations
-from bleuprint.report.compare import _facts, _Side
 from bleuprint.report.overview import everything, one_screen
 from bleuprint.report.published.literature import attach
 from bleuprint.report.render import bullets, latex, markdown
@@ -65,12 +63,10 @@ def test_the_pattern_of_this_test_knows_all_of_them():
 
 def test_reports_hold_no_control_characters():
     records = records_of()
-    side = _Side("others", None, "", SETTINGS["phrasebook"], records, False)
     texts = {
         "table.md": bullets(notes.notes(records)),
         "table.tex": latex(across(score_frame(records)), " ".join(notes.notes(records))),
         "table.csv": frames.csv_text(records),
-        "facts": json.dumps(_facts(side.results([1]).values(), False), ensure_ascii=False),
     }
     for name, text in texts.items():
         assert "owned" in text, name

@@ -140,7 +140,7 @@ def test_what_an_older_version_wrote(tmp_path):
     (tmp_path / "reports").mkdir()
     for old, problem in (
         ('{"runs": [{"system": "tiny"}], "metrics": []}', "runs.0.corpus is missing, as in"),
-        ("[3]", "the whole file: "),
+        ("[3]", "it contains no JSON object"),
         ("{", "line 1 is not JSON"),
     ):
         (tmp_path / RESULTS).write_text(old)

@@ -236,8 +236,12 @@ class Settings:
 
     def external_on(self, corpus: str) -> dict[str, ExternalSystem]:
         """The external systems that have translations of a corpus's test sets."""
-        rows = ((name, row.get(corpus)) for name, row in self.external.items())
-        return {name: system for name, system in rows if system is not None}
+        systems = {}
+        for name, row in self.external.items():
+            system = row.get(corpus)
+            if system is not None:
+                systems[name] = system
+        return systems
 
     def check_seed(self, seed: int) -> None:
         """Raise UserError if there is no such seed."""
