@@ -16,7 +16,7 @@ from bleuprint.runtime.errors import run
 def main() -> None:
     cell = stage_args.translated_run(__doc__)  # ends here if it is left out
     settings = load_resolved()
-    if cell.system in settings.external:
+    if not settings.is_trained(cell.system):
         copy_translations(settings, cell)
         return
     from bleuprint.decoding.translate import translate_tests  # loads torch, which takes seconds

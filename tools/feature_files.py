@@ -99,7 +99,12 @@ FEATURES = {
             "serving/score_outside.py",
             "stages/score_outside.py",
         ),
-        names=("outside", "external", "copied_translations"),
+        names=(
+            "outside",
+            "external",
+            "copied_translations",
+            "(system|corpus|cells?|runs?).translations",
+        ),
     ),
     "shared vocabularies": Feature(
         modules=("config/shared_vocabulary.py", "stages/share_vocabulary.py"),

@@ -295,7 +295,7 @@ def test_translations_of_another_file_than_params_yaml_names_are_refused(root):
     copy_translations(settings, RUN, root)
     path = root / RUN.results / "translation.json"
     record = CopiedTranslations.read(path)
-    record.check(path, settings.external_on("news-en-de")["online-a"], RUN)
-    other = project(root, b"y\n" * 40).external_on("news-en-de")["online-a"]
+    record.check(path, settings, RUN)
+    other = project(root, b"y\n" * 40)
     with pytest.raises(UserError, match=r"translate@online-a-news-en-de-1, then dvc repro"):
         record.check(path, other, RUN)

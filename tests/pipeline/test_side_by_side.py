@@ -11,8 +11,7 @@ from dataclasses import dataclass, replace
 
 import pytest
 
-from bleuprint.config.experiment import load
-from bleuprint.config.inherit import SECTIONS
+from bleuprint.config.experiment import SECTIONS, load
 from bleuprint.pipeline import side_by_side
 from bleuprint.pipeline.graph import stages
 from bleuprint.pipeline.resolve import resolve

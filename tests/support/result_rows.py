@@ -14,6 +14,21 @@ from bleuprint.scoring.metrics import METRICS, SCORES
 _SCORES = {"bleu": (0, -1, 2), "chrf2": (20, -1, 1), "chrf2pp": (18, -1, 1), "ter": (-9, -1, 1)}
 # Metrics that are the same whatever BLEU is.
 _FIGURES = {"length_ratio": 0.98, "loss": 1.5, "perplexity": 4.4817, "word_perplexity": 20.25}
+# Facts that a system has only if it is trained.
+OF_TRAINING = [
+    "parameters",
+    "training_flops",
+    "updates",
+    "source_tokens",
+    "target_tokens",
+    "models",
+    "engine",
+    "precision",
+    "training_sha256",
+    "binary_sha256",
+    "averaged_sha256",
+    "decode_sha256",
+]
 SIGNATURES = {
     "bleu": "nrefs:1|tok:13a|version:2.6.0",
     "chrf2": "nrefs:1|nc:6|version:2.6.0",
@@ -77,6 +92,8 @@ def record(system, corpus, test, bleu, **changes):
         else:
             metrics[name, ""] = measured(name, value, value - 1, value + 1)
     metrics.update(other_metrics)
+    if facts["external"]:
+        facts.update(dict.fromkeys(OF_TRAINING))
     return {"facts": facts, "metrics": metrics, "tested": tested}
 
 
@@ -250,6 +267,8 @@ def changed(records, where=None, **values):
             if name not in cells:
                 cells[name] = None
             cells.loc[_rows(cells, where), name] = value
+            if name == "external":
+                cells.loc[_rows(cells, where), OF_TRAINING] = None
     return Records(cells, metrics)
 
 

@@ -17,10 +17,10 @@ from pydantic import Strict
 from bleuprint.config.comet import Comet
 from bleuprint.config.corpus import Corpus
 from bleuprint.config.corpus_files import SIDES, TextSide
-from bleuprint.config.external import TRANSLATIONS, ExternalSystem, check_external
-from bleuprint.config.inherit import SECTIONS, expand
+from bleuprint.config.external import TRANSLATIONS, ExternalSystem, check_external, with_external
+from bleuprint.config.inherit import expand
 from bleuprint.config.old_keys import check_not_of_1_0, old_key_errors
-from bleuprint.config.paths import RESOLVED
+from bleuprint.config.paths import RESOLVED, Run
 from bleuprint.config.published import Published
 from bleuprint.config.references import LINKS, Reference, check_references, references
 from bleuprint.config.synthetic import Origin, SyntheticText, origin_of
@@ -37,9 +37,11 @@ from bleuprint.runtime.schema import (
     there_are,
     unknown,
 )
-from bleuprint.runtime.yaml_tree import Tree, load_tree
+from bleuprint.runtime.yaml_tree import Tree, as_tree, load_tree
 
 T = TypeVar("T")
+# The settings of a system on a corpus, whether it is trained or not.
+SECTIONS = ("model", "train", "average", "decode", "arithmetic", TRANSLATIONS)
 
 
 @dataclass(frozen=True)
@@ -65,7 +67,7 @@ class Settings:
             raise SettingError(["seeds"], f"{list(self.seeds)}: at least one seed, and none twice")
         self._check_runs()
         cells = {name: self.runs[name] for name in self.systems}
-        check_references(self.corpora, cells, self.synthetic or {}, self.external)
+        check_references(self.corpora, cells, self.synthetic or {}, not_trained=self.external)
         tests = {name: [*each.files.tests] or ["held-out"] for name, each in self.corpora.items()}
         check_external(self.external, tests)
         for position in range(len(self.published)):
@@ -78,13 +80,12 @@ class Settings:
                 raise SettingError(["corpora", corpus], message)
             for name, system in systems.items():
                 _check_run(name, system, corpus, column)
-        names = (*self.runs, *self.external)
-        cells = [f"{system}-{corpus}" for system in names for corpus in self.corpora]
+        cells = [f"{system}-{corpus}" for system in self.rows for corpus in self.corpora]
         if twice := {cell for cell in cells if cells.count(cell) > 1}:
             name = min(twice)
             pairs = (
                 f"system {system} on corpus {corpus}"
-                for system in names
+                for system in self.rows
                 for corpus in self.corpora
                 if f"{system}-{corpus}" == name
             )
@@ -117,6 +118,38 @@ class Settings:
         """The names of the trained systems, in order; the first is the baseline."""
         return [name for name, row in self.runs.items() if any(row.values())]
 
+    @property
+    def rows(self) -> dict[str, Mapping[str, System | ExternalSystem | None]]:
+        """The settings of all systems by system and corpus, those that are trained first."""
+        return {**self.runs, **self.external}
+
+    def rows_on(self, corpus: str) -> list[str]:
+        """The names of the systems that translate a corpus's test sets, in the order of `rows`."""
+        return [name for name, row in self.rows.items() if row.get(corpus) is not None]
+
+    def is_trained(self, system: str) -> bool:
+        """Whether a system is trained here; otherwise its translations are files."""
+        return system not in self.external
+
+    def seeds_of(self, system: str) -> tuple[int, ...]:
+        """The seeds with which a system translates: one that is not trained only with the first."""
+        return self.seeds if self.is_trained(system) else self.seeds[:1]
+
+    def tests_of(self, system: str, corpus: str) -> list[str] | None:
+        """The test sets that a system translates; None for all of a corpus."""
+        found = self.external_on(corpus).get(system)
+        return None if found is None else list(found.translations)
+
+    def copied_file(self, system: str, corpus: str, test: str) -> str | None:
+        """The file that has a system's translations; None if they are made here."""
+        found = self.external_on(corpus).get(system)
+        return None if found is None else found.translations[test].path
+
+    def about(self, system: str, corpus: str) -> str | None:
+        """What translated, of a system that is not trained here."""
+        found = self.external_on(corpus).get(system)
+        return None if found is None else found.about
+
     def corpus(self, name: str) -> Corpus:
         """The settings of a corpus, or of one of its language pairs."""
         return _entry("corpora", {**self.pairs(), **self.corpora}, name)
@@ -143,7 +176,7 @@ class Settings:
 
     def on_corpora(self, name: str) -> dict[str, System]:
         """The settings of a system by corpus; raises UserError if there is no such system."""
-        if name in self.external:
+        if not self.is_trained(name):
             raise UserError(f"params.yaml: {name} is an external system, without a model here")
         row = _entry("systems", self.runs, name)
         return {corpus: system for corpus, system in row.items() if system is not None}
@@ -179,9 +212,17 @@ class Settings:
 
     def stage(self, kind: str, system: str, corpus: str, seed: int) -> str:
         """DVC's name of a run's stage, such as train@small-phrasebook-1."""
-        if system in self.external:  # which has one run
-            seed = self.seeds[0]
-        return f"{kind}@{system}-{corpus}-{seed}"
+        run = self.scored_run(Run(system, corpus, seed))
+        return f"{kind}@{run.system}-{run.corpus}-{run.seed}"
+
+    def scored_run(self, run: Run) -> Run:
+        """The run whose stages translate and score for a run.
+
+        Of a system that is not trained, the run with the first seed stands for all seeds.
+        """
+        if self.is_trained(run.system):
+            return run
+        return run._replace(seed=self.seeds[0])
 
     def metric_models(self, metric: str) -> Mapping[str, Comet]:
         """The models of a metric by their names; empty for a metric that has none here."""
@@ -251,7 +292,7 @@ class Settings:
 
     def check_scored(self, system: str, corpus: str, seed: int) -> None:
         """Raise UserError if there is no such seed, or no system with translations of a corpus."""
-        if system not in self.external_on(corpus):
+        if system not in self.rows_on(corpus):
             self.system_on(system, corpus)
         self.check_seed(seed)
 
@@ -263,10 +304,9 @@ class Settings:
         """
         whole: dict[str, Any] = dump(self)
         del whole["external"]
-        rows: dict[str, Mapping[str, Any]] = {**self.runs, **self.external}
         cells = {
             name: {corpus: _with_all_sections(row.get(corpus)) for corpus in self.corpora}
-            for name, row in rows.items()
+            for name, row in self.rows.items()
         }
         for name in self.external:
             for cell in cells[name].values():
@@ -316,7 +356,8 @@ def load_entries(path: Path, root: Path | None = None) -> tuple[Any, list[UserEr
     if "systems" not in document:
         errors.append(UserError(f"{path}: the key 'systems' is missing"))
     whole, more = expand(document.only(known), path, root)
-    return whole, errors + more
+    whole, wrong_systems = with_external(whole, as_tree(document.get("init_from")))
+    return whole, errors + more + wrong_systems
 
 
 # In reports/resolved.json, by system and corpus; a section that a run lacks is written as false.

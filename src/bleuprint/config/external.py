@@ -73,12 +73,32 @@ class SystemsByKind:
     errors: list[UserError]
 
 
-def separated(cells: Tree) -> SystemsByKind:
+def with_external(document: Tree, init_from: Tree) -> tuple[Tree, list[UserError]]:
     """Separate the systems that are trained from external ones.
 
     Args:
-        cells: The settings of all systems by system and corpus, as params.yaml has them.
+        document: The content of params.yaml, with the settings of all systems in `runs`.
+        init_from: Its top-level entry that names what trained systems start from.
+
+    Returns:
+        The content with the trained systems in `runs` and the other ones in `external`, and an
+        error for each system that cannot be either, or if none is trained.
     """
+    cells = document.get("runs")
+    if not isinstance(cells, Tree):
+        return document, []
+    by_kind = _separated(cells, init_from)
+    place = document.places["runs"]
+    errors = list(by_kind.errors)
+    if by_kind.external and not by_kind.trained:
+        message = "all systems are external: add one that is trained here, the baseline"
+        errors.append(place.error(message))
+    document = document.put("runs", by_kind.trained, place)
+    return document.put("external", by_kind.external, place), errors
+
+
+def _separated(cells: Tree, init_from: Tree) -> SystemsByKind:
+    """Return the systems by their kind; `init_from`: what trained systems start from."""
     trained = {}
     external = {}
     errors = []
@@ -92,6 +112,9 @@ def separated(cells: Tree) -> SystemsByKind:
             trained[name] = row
         elif not keys:
             external[name] = row
+        elif name in init_from:
+            message = f"{name} is an external system, which is not trained here: remove this entry"
+            errors.append(init_from.places[name].error(message))
         else:
             place = has_translations[0].places[TRANSLATIONS]
             message = (

@@ -5,7 +5,7 @@ mapping by mapping, and `null` removes a key. `from: NAME` gives a corpus the fi
 corpora/NAME.yaml describes by language, with the licenses that the remaining texts name; what it
 says itself, by language or as `source` and `target`, is merged into them. `corpora` of a system
 names the corpora that it is trained on, each with what differs there, merged likewise. The result
-has `runs` and `external`, the settings of each system by corpus, in place of `systems`.
+has `runs`, the settings of each system by corpus, in place of `systems`.
 
 What top-level keys give to entries, such as the vocabulary of another corpus, is in references.py.
 """
@@ -19,14 +19,11 @@ from typing import Any
 
 from bleuprint.config.corpus_files import Text
 from bleuprint.config.directions import joined, languages_by_side
-from bleuprint.config.external import TRANSLATIONS, separated
 from bleuprint.config.references import LINKS, link_corpora, link_systems
 from bleuprint.runtime.errors import UserError
 from bleuprint.runtime.schema import there_are, unknown
 from bleuprint.runtime.yaml_tree import Place, Tree, as_tree, load_tree
 
-# The settings of a system on a corpus, trained or external.
-SECTIONS = ("model", "train", "average", "decode", "arithmetic", TRANSLATIONS)
 _LANGUAGE = re.compile("[a-z]{2,3}")
 _TEXT = {each.name for each in fields(Text)}
 
@@ -66,18 +63,9 @@ def expand(document: Tree, path: Path, root: Path) -> tuple[Tree, list[UserError
     cells = each(systems, lambda it: _cells(systems[it], names, systems.places[it]))
     whole["runs"] = cells
     if isinstance(cells, Tree):
-        cells, wrong_systems = link_systems(cells, document)
-        by_kind = separated(cells)
-        whole["runs"] = by_kind.trained
-        whole["external"] = by_kind.external
-        errors += wrong_systems + by_kind.errors
-        if by_kind.external and not by_kind.trained:
-            errors.append(
-                places["systems"].error(
-                    "all systems are external: add one that is trained here, the baseline"
-                )
-            )
-    places["runs"] = places["external"] = places.get("systems", Place(path, "systems"))
+        whole["runs"], wrong_systems = link_systems(cells, document)
+        errors += wrong_systems
+    places["runs"] = places.get("systems", Place(path, "systems"))
     return Tree(whole, places), errors
 
 

@@ -11,7 +11,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from bleuprint.config.external import TRANSLATIONS
 from bleuprint.runtime.errors import UserError
 from bleuprint.runtime.schema import Name, Sha256, there_are, unknown
 from bleuprint.runtime.yaml_tree import Tree, as_tree
@@ -97,10 +96,6 @@ def _check_row(name: str, row: Tree, init_from: Tree) -> None:
     cells = [cell for cell in row.values() if isinstance(cell, Tree)]
     if not cells:
         raise place.error(f"{name} is trained on no corpus")
-    if any(TRANSLATIONS in cell for cell in cells):
-        raise place.error(
-            f"{name} is an external system, which is not trained here: remove this entry"
-        )
 
 
 def _row_with_parent(name: str, row: Any, init_from: Tree) -> Any:

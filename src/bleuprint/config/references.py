@@ -134,7 +134,7 @@ def check_references(
     corpora: Mapping[str, Corpus],
     cells: _Runs,
     synthetic: Mapping[str, SyntheticText],
-    external: Collection[str],
+    not_trained: Collection[str],
 ) -> None:
     """Raise SettingError at a cycle of references, and at a reference to what does not exist.
 
@@ -142,11 +142,11 @@ def check_references(
         corpora: The corpora by name.
         cells: The settings of trained systems by system and corpus.
         synthetic: The texts that systems translate, by name.
-        external: The names of external systems.
+        not_trained: The names of systems without a model here.
     """
     found = references(corpora, cells, synthetic, ())
     for reference in found:
-        if reference.needed.system in external:
+        if reference.needed.system in not_trained:
             message = f"{reference.needed.system} is an external system, without a model here"
             raise SettingError([*reference.keys, "system"], message)
     check_synthetic_texts(corpora, synthetic)

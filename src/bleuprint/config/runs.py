@@ -1,8 +1,5 @@
 """The runs of an experiment: systems on corpora with seeds."""
 
-from collections.abc import Sequence
-from itertools import product
-
 from bleuprint.config.experiment import Settings
 from bleuprint.config.paths import Run
 from bleuprint.config.system import System
@@ -11,41 +8,38 @@ from bleuprint.runtime import fingerprint
 
 def runs_of(settings: Settings) -> list[Run]:
     """Every run that is trained, systems first."""
-    cells = map(Run._make, product(settings.systems, settings.corpora, settings.seeds))
-    return [cell for cell in cells if settings.runs[cell.system].get(cell.corpus)]
+    return [cell for cell in rows_of(settings) if settings.is_trained(cell.system)]
 
 
 def scored_runs(settings: Settings) -> list[Run]:
-    """Every run with translations: those that are trained, then those of external systems.
+    """Every run with translations of its own: those that are trained, then the other ones.
 
-    An external system has one set of translations, which the run of the first seed stands for.
+    A system that is not trained translates with the first seed alone, which stands for all.
     """
-    return runs_of(settings) + _external_runs(settings, settings.seeds[:1])
+    return [cell for cell in rows_of(settings) if cell.seed in settings.seeds_of(cell.system)]
 
 
 def rows_of(settings: Settings) -> list[Run]:
-    """Every run of the table, with each seed: those that are trained, then external systems.
+    """Every run of the table, with each seed: those that are trained, then the other ones.
 
-    The seed of an external system is that of the baseline to which it is compared.
+    The seed of a system that is not trained is that of the baseline to which it is compared.
     """
-    return runs_of(settings) + _external_runs(settings, settings.seeds)
-
-
-def _external_runs(settings: Settings, seeds: Sequence[int]) -> list[Run]:
-    """The runs of external systems with these seeds."""
-    cells = map(Run._make, product(settings.external, settings.corpora, seeds))
-    return [cell for cell in cells if cell.system in settings.external_on(cell.corpus)]
+    cells = []
+    for system, row in settings.rows.items():
+        for corpus in settings.corpora:
+            if row.get(corpus) is not None:
+                cells += [Run(system, corpus, seed) for seed in settings.seeds]
+    return cells
 
 
 def settings_sha256(settings: Settings, cell: Run) -> str:
     """The fingerprint of all settings of a run, from the corpus's files to decoding.
 
-    For an external system, which has no training, that of its files and `about`.
+    Of a system that is not trained, no seed and no training text decides anything.
     """
     corpus = settings.corpus(cell.corpus).deciding()
-    external = settings.external_on(cell.corpus).get(cell.system)
-    if external is not None:
-        return fingerprint.of_settings(external, corpus)
+    if not settings.is_trained(cell.system):
+        return fingerprint.of_settings(settings.rows[cell.system][cell.corpus], corpus)
     system = settings.system_on(cell.system, cell.corpus)
     of_texts = settings.text_settings(cell.corpus)  # none of most corpora
     return fingerprint.of_settings(system, corpus, cell.seed, *of_texts)

@@ -12,6 +12,7 @@ from pathlib import Path
 
 from bleuprint.config import paths
 from bleuprint.config.corpus import Corpus
+from bleuprint.config.experiment import Settings
 from bleuprint.corpus.set_findings import set_findings
 from bleuprint.runtime.errors import UserError
 from bleuprint.runtime.files import whole_folder, write_json
@@ -55,6 +56,22 @@ def names_of_test_sets(corpus: Corpus, texts: TextFolder) -> list[str]:
     if missing := [name for name in names if name not in there]:
         raise UserError(f"{texts.files(f'test.{missing[0]}')[0]}: no such file")
     return names
+
+
+def test_sets_of(settings: Settings, system: str, corpus: str, texts: TextFolder) -> list[str]:
+    """Return the names of the test sets that a system translates.
+
+    Args:
+        settings: The settings of the experiment.
+        system: The system.
+        corpus: The corpus of the test sets.
+        texts: The split corpus.
+
+    Raises:
+        UserError: A test set that params.yaml names does not exist.
+    """
+    named = settings.tests_of(system, corpus)
+    return names_of_test_sets(settings.corpus(corpus), texts) if named is None else named
 
 
 def describe_test_sets(name: str, corpus: Corpus, root: Path = Path()) -> None:

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Self
 
 from bleuprint.config.experiment import Settings
-from bleuprint.config.external import TRANSLATIONS, ExternalSystem, TranslationFile
+from bleuprint.config.external import TRANSLATIONS, TranslationFile
 from bleuprint.config.paths import Run, folder
 from bleuprint.config.setting_place import place_of_setting
 from bleuprint.corpus.download.formats.lines import read_lines
@@ -33,17 +33,18 @@ class CopiedTranslations:
         """Read translation.json; raises UserError if it is missing or damaged."""
         return read_record(cls, path)
 
-    def check(self, path: Path, system: ExternalSystem, cell: Run) -> None:
+    def check(self, path: Path, settings: Settings, cell: Run) -> None:
         """Raise UserError unless these files were copied that params.yaml names.
 
         Args:
             path: The path of this record.
-            system: The settings.
-            cell: The run that the translations stand for.
+            settings: The settings of the experiment.
+            cell: The system on a corpus, with any seed.
         """
+        system = settings.external_on(cell.corpus)[cell.system]
         for test, file in system.translations.items():
             if self.files.get(test) != file:
-                stage = f"translate@{'-'.join(map(str, cell))}"
+                stage = settings.stage("translate", *cell)
                 raise UserError(
                     f"{path}: the translations of {test} are not those that params.yaml names; "
                     "run: dvc repro, or if it runs nothing: dvc repro --force --single-item "

@@ -48,7 +48,7 @@ def _outputs(settings: Settings, root: Path) -> Iterator[Path]:
     """The outputs of stages that are no longer in the graph, below folders that others read."""
     yield from _results(settings, root)
     yield from _models(settings, root)
-    systems = [*settings.runs, *settings.external]
+    systems = list(settings.rows)
     references = settings.references()
     folders = shared_folders(settings.corpora, systems, settings.seeds, references)
     for folder, outputs in folders.items():
@@ -100,7 +100,7 @@ def _is_unnamed(path: Path, settings: Settings) -> bool:
 
 def _is_system(name: str, settings: Settings) -> bool:
     """Whether params.yaml names a system."""
-    return name in settings.runs or name in settings.external
+    return name in settings.rows
 
 
 def _found(root: Path, pattern: str) -> list[Path]:

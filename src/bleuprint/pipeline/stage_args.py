@@ -64,7 +64,7 @@ def trained_run(description: str | None) -> Run:
 def translated_run(description: str | None) -> Run:
     """The run named by the arguments SYSTEM CORPUS SEED, for a stage of translations.
 
-    As `trained_run`, but external systems have translations, too, with the first seed.
+    As `trained_run`, but systems that are not trained have translations, too: with one seed.
     """
     return _cell(description, scored_runs)
 
@@ -77,7 +77,7 @@ def _cell(description: str | None, existing: Callable[[Settings], Collection[Run
     named = Run(system, corpus, int(seed))
     with suppress(UserError):  # the stage reports it, a training in all its processes
         settings = load_resolved()
-        is_in_matrix = system in (*settings.runs, *settings.external)
+        is_in_matrix = system in settings.rows
         is_in_matrix &= corpus in settings.corpora and named.seed in settings.seeds
         if is_in_matrix and named not in existing(settings):
             _write_empty(named)

@@ -65,7 +65,7 @@ class _Pair:
     @property
     def are_trained(self) -> bool:
         """Whether both rows were trained here."""
-        return not self.before.row.is_external and not self.after.row.is_external
+        return bool(self.before.row.is_trained and self.after.row.is_trained)
 
     @property
     def have_same_lines(self) -> bool:
@@ -299,9 +299,12 @@ def _settings(side: _Side, corpora: Iterable[str], trained: bool) -> dict[str, s
         row = settings.systems_on(side.corpus).get(side.row) if trained else None
         corpus = settings.corpus(side.corpus).deciding()
         return dotted(row or {}) | dotted({"corpus": corpus, "seeds": settings.seeds})
-    rows = {name: settings.external_on(name).get(side.row) for name in corpora}
+    files = {}
+    by_corpus = settings.rows.get(side.row, {})
+    for name in corpora:
+        files[name] = None if settings.is_trained(side.row) else by_corpus.get(name)
     texts = {name: settings.corpus(name).deciding() for name in corpora}
-    own = settings.dotted(side.row) if trained else dotted(rows)
+    own = settings.dotted(side.row) if trained else dotted(files)
     return {**own, **dotted({"corpora": texts, "seeds": settings.seeds})}
 
 

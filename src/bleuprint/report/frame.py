@@ -59,7 +59,7 @@ _NAMES = {
 # What is equal in all corpora of a task.
 _TEXTS = ["source", "target", "test", "sources_sha256", "references_sha256"]
 _TRAINING = [*Run._fields, "training_sha256"]
-# Whole numbers, of which external systems have none.
+# Whole numbers, which are missing where a system is not trained here.
 _WHOLE = (
     *("parameters", "updates", "source_tokens", "target_tokens", "training_flops"),
     *("models",),
@@ -122,7 +122,7 @@ class Records:
 def _tested(cells: pd.DataFrame, metrics: pd.DataFrame) -> pd.DataFrame:
     """The metrics without the tests over too few sentences, which older versions stored."""
     several = cells.groupby(["system", "corpus", "test"]).seed.transform("nunique") > 1
-    is_over_sentences = ~several | cells.external.notna()
+    is_over_sentences = ~several | cells.training_sha256.isna()
     few = cells[is_over_sentences & (cells.lines < SENTENCES)]
     if few.empty:
         return metrics
@@ -168,8 +168,8 @@ def row_name(system: str, corpus: str, tasks: Mapping[str, str]) -> str:
 
 
 def trained(cells: pd.DataFrame) -> pd.DataFrame:
-    """The runs without those of external systems."""
-    return cells[cells.external.isna()]
+    """The runs of systems that are trained here."""
+    return cells[cells.training_sha256.notna()]
 
 
 def trainings(cells: pd.DataFrame) -> pd.DataFrame:

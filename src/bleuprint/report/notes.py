@@ -12,7 +12,7 @@ from bleuprint.report.frame import Records, task_names, trained
 from bleuprint.report.paired import p_text
 from bleuprint.report.published import literature
 from bleuprint.report.score_frame import (
-    EXTERNAL,
+    NOT_TRAINED,
     bleu_rows,
     by_test_set,
     displayed_name,
@@ -70,7 +70,7 @@ def legend(records: Records) -> Iterator[str]:
     seeds, baselines = records.runs.seed.nunique(), records.metrics.baseline.dropna().unique()
     if seeds > 1:
         yield f"± gives the standard deviation over {seeds} seeds."
-    if seeds == 1 or records.runs.external.notna().any():
+    if seeds == 1 or records.runs.training_sha256.isna().any():
         yield "Brackets give the 95% confidence interval (95% CI, bootstrap)."
     if len(baselines):
         test = f"paired t-test over {seeds} seeds" if seeds > 1 else "paired bootstrap, one tail"
@@ -115,11 +115,12 @@ def _of_tasks(cells: pd.DataFrame) -> Iterator[str]:
 
 def _of_rows(cells: pd.DataFrame) -> Iterator[str]:
     """What sets some rows apart: other corpora, made elsewhere, ensembles, engines."""
-    ours, of_others = trained(cells), cells[cells.external.notna()]
+    ours = trained(cells)
+    of_others = cells[cells.training_sha256.isna()]
     for (system, about), corpora in of_others.groupby(["system", "external"], sort=False).corpus:
         text = " ".join(about.split())
         end = "" if text.endswith((".", "!", "?")) else "."
-        yield f"{system} ({EXTERNAL}), {', '.join(corpora.unique())}: {text}{end}"
+        yield f"{system} ({NOT_TRAINED}), {', '.join(corpora.unique())}: {text}{end}"
     if len(of_others):
         yield (
             "External systems are files of translations, scored in the same way; the cost of their "

@@ -52,7 +52,7 @@ def collect(settings: Settings, root: Path = Path()) -> Records:
             [runs[Run(row, corpus, seed)] for seed in settings.seeds]
             for corpus in tasks
             if tasks[corpus] == task
-            for row in (*settings.systems_on(corpus), *settings.external_on(corpus))
+            for row in settings.rows_on(corpus)
         ]
         for test in by_row[0][0].tests:
             metrics |= _of_test(tasks, [row for row in by_row if test in row[0].tests], test)
@@ -118,7 +118,7 @@ def _of_test(
     tested = list[tuple[float, list[_Row]]]()
     for row in others:
         first, second = ([metrics[run.cell] for run in side] for side in (baseline, row))
-        trained = row[0].external is None and baseline[0].external is None
+        trained = row[0].is_trained and baseline[0].is_trained
         is_below_floor = bool(_floor(first, second, trained, row[0].scores_of(test)["lines"]))
         for key, of in paired_differences(first, second, trained).items():
             seeds = [found[run.cell][key] for run in row]
@@ -164,13 +164,13 @@ def _metrics(runs: Sequence[Results], test: str) -> dict[Run, OfTest]:
     """What was measured on a test set, by run.
 
     A run has no count of translations that the maximum length cut if there are none. Where another
-    run has one, theirs is 0; of external systems nobody knows.
+    run has one, theirs is 0; of systems that are not trained here nobody knows.
     """
     found = {run.cell: run.metrics(test) for run in runs}
     key = CUT, ""
     if any(key in of_cell for of_cell in found.values()):
         for run in runs:
-            if key not in found[run.cell] and run.external is None:
+            if key not in found[run.cell] and run.is_trained:
                 statistics = np.array([[0.0, 1.0]] * run.scores_of(test)["lines"])
                 none_cut = measured(METRICS[CUT], statistics, signature="")
                 found[run.cell] = {**found[run.cell], key: none_cut}
@@ -194,13 +194,13 @@ def _cell(run: Results, test: str) -> _Row:
         "test": test,
         "source": corpus.source,
         "target": corpus.target,
-        "external": run.external.about if run.external else None,
+        "external": run.settings.about(run.cell.system, run.cell.corpus),
         "lines": scores["lines"],
         "scored_with": scores["scored_with"],
         "settings_sha256": settings_sha256(run.settings, run.cell),
         **{f"{side}_sha256": scores[side] for side in ("sources", "references", "hypotheses")},
     }
-    if run.external is not None:
+    if not run.is_trained:
         return row
     training, decode = run.training, run.translation.decode
     return row | {

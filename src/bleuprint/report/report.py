@@ -17,7 +17,7 @@ from bleuprint.report.page.context import ReportContext
 from bleuprint.report.page.funnel import funnel
 from bleuprint.report.records import collect
 from bleuprint.report.render import bullets, latex, markdown
-from bleuprint.report.score_frame import score_frame
+from bleuprint.report.score_frame import ours, score_frame
 from bleuprint.report.table import Table, table_of
 from bleuprint.runs.results import Results
 from bleuprint.runtime.errors import UserError
@@ -119,7 +119,7 @@ def table_tex(settings: Settings, records: Records, root: Path) -> str:
     scores = score_frame(records)
     name = settings.experiment
     reading = " ".join(notes.notes(records, root))
-    best_of = "those scored here" if scores.is_external.any() else "ours"
+    best_of = "ours" if ours(scores).is_trained.all() else "those scored here"
     caption = f"Results of {name}. {reading} Bold: the best of {best_of}."
     table = latex(score_tables.across(scores), caption)
     costs = score_tables.costs_table(scores, score_tables.COUNTED)

@@ -28,7 +28,7 @@ class _Key(NamedTuple):
 
 
 class RunRow(TypedDict):
-    """The facts of a run and a test set; an external system has no facts of a training."""
+    """The facts of a run and a test set; a system that is not trained here lacks some."""
 
     system: str
     corpus: str

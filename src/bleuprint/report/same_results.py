@@ -27,6 +27,8 @@ _OF_STAGES = {
 }
 # Metrics of other stages than score.
 _OF_STAGES |= {each.stage: {each.key} for each in METRICS.values() if each.stage != SCORE}
+# What differs if one side is trained here and the other is not.
+_IS_TRAINED = "is_trained"
 # What may be why results differ, and the facts in which it shows.
 _CAUSES = {
     "settings": ("settings_sha256",),
@@ -84,7 +86,7 @@ class Compared:
 
     def causes(self) -> Iterator[str]:
         """What was recorded that may be why they differ."""
-        if "external" in self.names:
+        if _IS_TRAINED in self.names:
             yield "one is an external system, the other was trained"
         causes = [cause for cause, names in _CAUSES.items() if any(map(self.differs, names))]
         yield from causes
@@ -119,7 +121,7 @@ class Compared:
 def compared(first: Records, second: Records) -> tuple[list[Compared], list[str]]:
     """Compare the results that two reports share.
 
-    Of `external` only whether it is empty is compared.
+    Of systems that are not trained here, what translated is not compared.
 
     Args:
         first: The records of the first report.
@@ -152,8 +154,13 @@ def _differing_names(
         is_compared = name not in _NOT_COMPARED and (name in RUNS or metric in common_metrics)
         if is_compared and first.get(name) != second.get(name):
             yield name
-    if bool(first["external"]) != bool(second["external"]):
-        yield "external"
+    if _is_trained(first) != _is_trained(second):
+        yield _IS_TRAINED
+
+
+def _is_trained(result: Result) -> bool:
+    """Whether a result is of a system that was trained here."""
+    return result["training_sha256"] is not None
 
 
 def _by_key(records: Records) -> dict[tuple[Any, ...], dict[str, Any]]:

@@ -22,7 +22,7 @@ from bleuprint.scoring.significance import SIGNIFICANT
 # A system on a test set of a corpus.
 PLACE = ["system", "corpus", "test"]
 # What tables say of a system whose translations were not made here.
-EXTERNAL = "external"
+NOT_TRAINED = "external"
 _SCORE = [*PLACE, "metric", "group"]
 _COSTS = [
     "parameters",
@@ -61,8 +61,8 @@ def score_frame(records: Records) -> pd.DataFrame:
         - `floor`, why no difference of the row is tested, or empty; `is_too_low`, whether all its
           translations match too few 4-grams for a test;
         - facts of the row: `source`, `target`, `lines`, `references_sha256`, `seeds` (their
-          number), `first_seed`, `external` (what is known of an external system), `is_external`,
-          and the means of what its trainings cost;
+          number), `first_seed`, `is_trained`, whether the system is trained here, and the means of
+          what its trainings cost;
         - the texts that tables show: `number`, the value; `score`, also with its interval or
           deviation; `mark`; `change`, the difference with its mark and p; `agreement_text`;
         - `is_published`, whether it is a published number, whose texts are as printed.
@@ -124,7 +124,9 @@ def bleu_rows(scores: pd.DataFrame) -> list[Any]:
 
 def displayed_name(row: Any) -> str:
     """Return the name of a row, marked if its translations were not made here."""
-    return f"{row.row} ({EXTERNAL})" if row.is_external else str(row.row)
+    if row.is_trained or row.is_published:
+        return str(row.row)
+    return f"{row.row} ({NOT_TRAINED})"
 
 
 def is_significant(difference: float, p: float) -> bool:
@@ -144,10 +146,11 @@ def floor_between(first: Any, second: Any) -> str:
     """Return why the difference of two rows on a test set is not tested, or an empty text.
 
     Args:
-        first: The baseline, with the columns `is_external`, `is_too_low`, `seeds` and `lines`.
+        first: The baseline, with the columns `is_trained`, `is_too_low`, `seeds` and `lines`.
         second: The other row.
     """
-    is_over_sentences = bool(first.is_external or second.is_external or second.seeds == 1)
+    are_trained = first.is_trained and second.is_trained
+    is_over_sentences = bool(not are_trained or second.seeds == 1)
     are_both_low = bool(first.is_too_low and second.is_too_low)
     return reason_not_tested(int(second.lines), is_over_sentences, are_both_low)
 
@@ -195,7 +198,7 @@ def _facts(records: Records) -> pd.DataFrame:
     facts = grouped.agg(
         source=("source", "first"),
         target=("target", "first"),
-        external=("external", "first"),
+        training_sha256=("training_sha256", "first"),
         lines=("lines", "first"),
         references_sha256=("references_sha256", "first"),
         seeds=("seed", "size"),
@@ -206,7 +209,7 @@ def _facts(records: Records) -> pd.DataFrame:
     facts["baseline"] = records.metrics.groupby(PLACE).baseline.first()
     seeds_too_low = of_metric(records.metrics, MATCHED).groupby(PLACE).size()
     facts["is_too_low"] = seeds_too_low.reindex(facts.index, fill_value=0) == facts.seeds
-    facts["is_external"] = facts.external.notna()
+    facts["is_trained"] = facts.training_sha256.notna()
     facts = facts.reset_index()
     tasks = task_names(cells)
     facts["task"] = facts.corpus.map(tasks)
@@ -268,7 +271,7 @@ def _with_baselines(metrics: pd.DataFrame, facts: pd.DataFrame) -> pd.DataFrame:
 
 def _keep_what_applies(scores: pd.DataFrame) -> None:
     """Remove intervals where there are deviations, and differences that mean nothing."""
-    is_over_seeds = (scores.seeds > 1) & ~scores.is_external
+    is_over_seeds = (scores.seeds > 1) & scores.is_trained
     has_deviation = is_over_seeds & (scores.group == "")
     scores.loc[~has_deviation, "deviation"] = nan
     scores.loc[has_deviation, ["ci_low", "ci_high"]] = nan

@@ -11,7 +11,6 @@ from typing import Any
 import pandas as pd
 
 from bleuprint.report.score_frame import (
-    EXTERNAL,
     by_test_set,
     displayed_name,
     of_metric,
@@ -206,7 +205,7 @@ def costs_table(scores: pd.DataFrame, costs: Sequence[Cost]) -> Table:
     """Return what each training took, means over seeds; the columns are `costs`."""
     corpus = Column("Corpus", is_text=True)
     rows = []
-    of_trained = ours(scores)[~ours(scores).is_external]
+    of_trained = ours(scores)[ours(scores).is_trained]
     for row in of_trained.drop_duplicates(["system", "corpus"]).itertuples(index=False):
         cells = {_SYSTEM: Cell(row.system), corpus: Cell(row.corpus)}
         cells |= {cost.column: cost.cell(row) for cost in costs}
@@ -363,30 +362,19 @@ def _printed_cells(scores: pd.DataFrame, metric: str) -> dict[str, Cell]:
 
 def _assembled(found: _Columns, scores: pd.DataFrame) -> Table:
     """Return the table of these columns: published rows, then ours, with their marks."""
-    kinds = {}
-    for row in published(scores).itertuples():
-        kinds[row.row] = _PUBLISHED
-    of_ours = ours(scores)
-    for row in of_ours.drop_duplicates("row").itertuples():
-        kinds[row.row] = "external" if row.is_external else ""
-    bleu = of_metric(of_ours, "bleu")
+    bleu = of_metric(ours(scores), "bleu")
     changed = bleu[bleu.difference.notna()]
-    for name in set(changed.baseline) - set(changed.row):
-        kinds[name] = "baseline"
+    baselines = set(changed.baseline) - set(changed.row)
     rows = []
-    for name, kind in kinds.items():
-        cells = {_SYSTEM: Cell(_marked_name(name, kind)), **found.cells.get(name, {})}
-        rows.append(Row(cells, kind, is_muted=kind == _PUBLISHED))
+    for row in scores.drop_duplicates("row").itertuples():
+        name = displayed_name(row)
+        kind = _PUBLISHED if row.is_published else ""
+        if row.row in baselines:
+            name = f"{BASELINE}{name}"
+            kind = "baseline"
+        cells = {_SYSTEM: Cell(name), **found.cells.get(row.row, {})}
+        rows.append(Row(cells, kind, is_muted=row.is_published))
     return Table([_SYSTEM, *found.columns], rows)
-
-
-def _marked_name(name: str, kind: str) -> str:
-    """Return the name of a row, marked if it is the baseline or an external system."""
-    if kind == "baseline":
-        return f"{BASELINE}{name}"
-    if kind == "external":
-        return f"{name} ({EXTERNAL})"
-    return name
 
 
 def _plain(found: _Columns, scores: pd.DataFrame) -> Table:

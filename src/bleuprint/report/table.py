@@ -49,7 +49,7 @@ class Row:
 
     Attributes:
         cells: A column that is missing is a dash; in a row that names a group it is blank.
-        kind: baseline, external, GROUP, empty, or another class of rows in the HTML report.
+        kind: baseline, GROUP, empty, or another class of rows in the HTML report.
         is_muted: Whether the row is set apart from the other ones, in softer type.
     """
 

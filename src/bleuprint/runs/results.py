@@ -11,10 +11,9 @@ from pathlib import Path
 from typing import Self
 
 from bleuprint.config.experiment import Settings
-from bleuprint.config.external import ExternalSystem
 from bleuprint.config.paths import Run, folder
 from bleuprint.config.runs import training_settings_sha256
-from bleuprint.corpus.test_sets import names_of_test_sets
+from bleuprint.corpus.test_sets import test_sets_of
 from bleuprint.decoding.copied_translations import CopiedTranslations
 from bleuprint.decoding.translation_record import TRANSLATION, TranslationRecord
 from bleuprint.runs.scores_file import read_scores
@@ -28,9 +27,9 @@ from bleuprint.training.history import Curves, TrainingFacts
 
 @dataclass(frozen=True)
 class Results:
-    """The outputs of a run's stages; `external`: its translations were not made here.
+    """The outputs of a run's stages.
 
-    An external system has no training and no curves, and the same scores for every seed.
+    A system that is not trained here has no training, no curves, and one score for all seeds.
     """
 
     settings: Settings
@@ -54,7 +53,7 @@ class Results:
     def find(cls, settings: Settings, cell: Run, root: Path = Path()) -> Self | None:
         """None if the run was not trained, or with other settings."""
         results = cls(settings, cell, root)
-        if results.external is not None:
+        if not results.is_trained:
             return results
         if not (results.path / "training.json").exists():
             return None
@@ -63,21 +62,14 @@ class Results:
         return results if results.training.settings == expected else None
 
     @property
-    def external(self) -> ExternalSystem | None:
-        """The settings of an external system; None if the system is trained here."""
-        return self.settings.external_on(self.cell.corpus).get(self.cell.system)
+    def is_trained(self) -> bool:
+        """Whether the system is trained here; otherwise its translations are files."""
+        return self.settings.is_trained(self.cell.system)
 
     @property
     def path(self) -> Path:
-        """The folder of its results; an external system has one, that of the first seed."""
-        return self.root / self._scored_run.results
-
-    @property
-    def _scored_run(self) -> Run:
-        """The run whose stages wrote the scores; of an external system that of the first seed."""
-        if self.external is None:
-            return self.cell
-        return self.cell._replace(seed=self.settings.seeds[0])
+        """The folder of its results, that of the seed with which the system translates."""
+        return self.root / self.settings.scored_run(self.cell).results
 
     @cached_property
     def training(self) -> TrainingFacts:
@@ -102,9 +94,7 @@ class Results:
     @cached_property
     def tests(self) -> list[str]:
         """The names of the test sets that are translated."""
-        if self.external is not None:
-            return list(self.external.translations)
-        return names_of_test_sets(self.settings.corpus(self.cell.corpus), self.texts)
+        return test_sets_of(self.settings, self.cell.system, self.cell.corpus, self.texts)
 
     @cached_property
     def scores(self) -> dict[str, SetScores]:
@@ -131,8 +121,8 @@ class Results:
         Texts of the corpus are compared where they exist: results may have been pulled alone.
         """
         record, facts = self.path / TRANSLATION, self.path / "training.json"
-        if self.external is not None:
-            CopiedTranslations.read(record).check(record, self.external, self._scored_run)
+        if not self.is_trained:
+            CopiedTranslations.read(record).check(record, self.settings, self.cell)
         for test, scores in self.scores.items():
             files = self.files(test)
             if not (hypotheses := files["hypotheses"]).exists():
@@ -142,7 +132,7 @@ class Results:
                     raise UserError(
                         f"{file}: has changed since {self.cell} was scored; run: make reproduce"
                     )
-            if self.external is None:
+            if self.is_trained:
                 system = self.settings.system_on(self.cell.system, self.cell.corpus)
                 made_by = self.training.fingerprint, facts
                 self.translation.check(record, system, hypotheses, *made_by)

@@ -9,7 +9,7 @@ import numpy as np
 from bleuprint.config.corpus import Corpus
 from bleuprint.config.experiment import Settings
 from bleuprint.config.paths import Run, folder
-from bleuprint.corpus.test_sets import Description, names_of_test_sets, read_description
+from bleuprint.corpus.test_sets import Description, read_description, test_sets_of
 from bleuprint.decoding.translation_record import TRANSLATION, ReferenceLoss, TranslationRecord
 from bleuprint.runtime.code import versions
 from bleuprint.runtime.errors import UserError, say
@@ -72,8 +72,8 @@ def score_files(
         described: Its lengths, word frequencies and documents.
         loss: The loss of the references, where a model computed it.
         cut: The lines that the maximum length cut, from 1.
-        file: The file of an external system that was copied, which is checked for problems that
-            make its scores wrong; None for translations that were made here.
+        file: The file that was copied, which is checked for problems that make its scores wrong;
+            None for translations that were made here.
 
     Raises:
         UserError: The translations are not parallel to the references.
@@ -114,11 +114,11 @@ def score_run(
     entry = settings.corpus(corpus)
     texts = TextFolder(folder(corpus, "split", root), entry.source, entry.target)
     results = root / Run(system, corpus, seed).results
-    external = settings.external_on(corpus).get(system)
-    record = None if external else TranslationRecord.read(results / TRANSLATION)
-    tests = list(external.translations) if external else names_of_test_sets(entry, texts)
+    record = None
+    if settings.is_trained(system):
+        record = TranslationRecord.read(results / TRANSLATION)
     scores = {}
-    for test in tests:
+    for test in test_sets_of(settings, system, corpus, texts):
         described = read_description(folder(corpus, "test_stats", root), test)
         sources, references = texts.files(f"test.{test}")
         scores[test] = score_files(
@@ -129,7 +129,7 @@ def score_run(
             described=described,
             loss=record.losses.get(test) if record else None,
             cut=record.cut.get(test, ()) if record else (),
-            file=external.files.get(test) if external else None,
+            file=settings.copied_file(system, corpus, test),
         )
     write_json(results / SCORES, scores)
     return scores

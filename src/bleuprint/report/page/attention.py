@@ -44,7 +44,7 @@ def attention(context: ReportContext) -> Section | None:
 
 
 def _has_attention(context: ReportContext, row: Any) -> bool:
-    if row.is_external:
+    if not row.is_trained:
         return False
     return bool(context.settings.system_on(row.system, row.corpus).decode.attention)
 

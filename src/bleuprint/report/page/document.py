@@ -24,6 +24,6 @@ def document(context: ReportContext) -> str:
     return TEMPLATES.get_template("page.html.j2").render(
         settings=context.settings,
         pairs={name: of.left for name, of in context.kept.items()},
-        external=list(dict.fromkeys(row.system for row in context.rows if row.is_external)),
+        not_trained=list(dict.fromkeys(row.system for row in context.rows if not row.is_trained)),
         sections=[section for make in SECTIONS if (section := make(context))],
     )

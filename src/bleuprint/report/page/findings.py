@@ -80,7 +80,7 @@ def _better(
 ) -> Finding:
     """Return the finding on a system with a higher BLEU than the baseline."""
     name = displayed_name(best)
-    is_of_files = best.is_external or baseline.is_external
+    is_of_files = not (best.is_trained and baseline.is_trained)
     size = signed(abs(best.difference), bool(best.mark)).removeprefix("+")
     pair = _pair_of(best, is_of_files)
     contradiction = _against(best.row, scores)

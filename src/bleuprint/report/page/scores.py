@@ -13,7 +13,7 @@ from bleuprint.report.frame import task_names
 from bleuprint.report.page.context import ReportContext
 from bleuprint.report.page.differences import descriptions
 from bleuprint.report.page.section import Section, paragraphs
-from bleuprint.report.score_frame import EXTERNAL, bleu_rows, by_test_set
+from bleuprint.report.score_frame import NOT_TRAINED, bleu_rows, by_test_set
 from bleuprint.report.table import NONE, Cell, Column, Table, parted, stacked
 from bleuprint.runtime.counts import counted
 from bleuprint.scoring.metrics import BESIDE_BLEU, METRICS
@@ -97,7 +97,7 @@ def _decorated(
     rows = []
     for row in table.rows:
         shown_name = row.cell(first).text
-        name = shown_name.removeprefix(score_tables.BASELINE).removesuffix(f" ({EXTERNAL})")
+        name = shown_name.removeprefix(score_tables.BASELINE).removesuffix(f" ({NOT_TRAINED})")
         cells = {**row.cells, column: Cell(drawn.get(name, ""))}
         description = about.pop(name, "")
         if description:
