@@ -27,8 +27,7 @@ LIMITS = {
         "star_packed": 2,
     },
     "runs": {
-        "walrus": 11,
-        "tuple_assignments": 11,
+        "walrus": 6,
     },
     "cli": {
         "nested_comprehensions": 3,

@@ -47,7 +47,7 @@ NEW_NAMES = {
     "low": "ci_low",
     "measure": "metric",
     "measures": "metrics",
-    "outside": "external",
+    "outside": "about",
     "otherwise": "unknown",
 }
 # What version 1.0 called settings that pages name beside systems.

@@ -106,11 +106,11 @@ def test_the_same_translations_have_the_same_scores(records):
 def test_the_records_of_systems_are_those_without_them(outside, records, tmp_path):
     """Apart from Holm's correction, which is by the number of rows."""
     alone = collect(trees.settings_in(tmp_path, corpora=CORPORA), outside[0])
-    trained = records.runs[records.runs.external.isna()].reset_index(drop=True)
-    assert alone.runs.external.isna().all()
+    trained = records.runs[records.runs.about.isna()].reset_index(drop=True)
+    assert alone.runs.about.isna().all()
     assert_frame_equal(
-        trained.drop(columns="external"),
-        alone.runs.drop(columns="external"),
+        trained.drop(columns="about"),
+        alone.runs.drop(columns="about"),
         check_like=True,
         check_dtype=False,
     )
@@ -123,7 +123,7 @@ def test_the_records_of_systems_are_those_without_them(outside, records, tmp_pat
 
 
 def test_nothing_is_known_of_their_training(outside, records):
-    theirs = records.runs[records.runs.external.notna()]
+    theirs = records.runs[records.runs.about.notna()]
     assert list(theirs.system + theirs.test) == ["as-tinyfirst", "as-tinysecond", "as-smallfirst"]
     unknown = ["parameters", "training_flops", "training_sha256", "train_seconds"]
     assert theirs[unknown].isna().all(axis=None)
@@ -131,7 +131,7 @@ def test_nothing_is_known_of_their_training(outside, records):
         row for row in read_json(outside[0] / frame.RESULTS)["runs"] if row["system"] == "as-small"
     )
     assert stored["parameters"] is stored["training_sha256"] is None
-    assert stored["external"] == "small & <b>others</b>"
+    assert stored["about"] == "small & <b>others</b>"
     assert set(pd.read_csv(outside[0] / frame.COSTS).system) == {"tiny", "small"}
 
 
@@ -152,7 +152,7 @@ def test_they_are_marked_wherever_they_are_shown(outside, records):
     assert "tiny \\& $<$b$>$others$<$/b$>$. as-small" in tex
     assert "tiny &amp; &lt;b&gt;others" in page and "<b>others" not in page
     csv = pd.read_csv(reports / "table.csv")
-    assert set(csv[csv.system == "as-small"].external) == {"small & <b>others</b>"}
+    assert set(csv[csv.system == "as-small"].about) == {"small & <b>others</b>"}
 
 
 def test_a_file_in_another_form_is_named_wherever_its_row_is_shown(outside, tmp_path, monkeypatch):
@@ -226,7 +226,7 @@ def test_they_take_part_in_holms_correction_and_the_best_score():
     rows = [
         record("tiny", "news-en-de", "first", 30.0),
         record("small", "news-en-de", "first", 40.0, **against("tiny", 0.02)),
-        record("a", "news-en-de", "first", 41.0, external="A", **against("tiny", 0.04)),
+        record("a", "news-en-de", "first", 41.0, about="A", **against("tiny", 0.04)),
     ]
     records = made_by_hand(*rows)
     assert values(records, column="p_holm")[1:] == [0.04, 0.04]
@@ -255,7 +255,7 @@ def test_another_file_differs_from_the_stage_translate_on():
     pair = [
         made_by_hand(
             record("tiny", CORPUS, "first", 30.0),
-            record("a", CORPUS, "first", bleu, external="A", hypotheses_sha256=sha, **AGAINST),
+            record("a", CORPUS, "first", bleu, about="A", hypotheses_sha256=sha, **AGAINST),
         )
         for bleu, sha in ((33.0, "1" * 64), (33.1, "2" * 64))
     ]

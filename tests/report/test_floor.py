@@ -111,7 +111,7 @@ def test_a_test_over_seeds_stays():
 
 
 def test_translations_of_others_are_tested_over_sentences():
-    records = pair(50, seeds=(1, 2, 3), external="A")
+    records = pair(50, seeds=(1, 2, 3), about="A")
     assert claims(records) == []
     assert "too few sentences to compare" in text_of(records)
 

@@ -41,7 +41,7 @@ PLACE = "news-en-de", "first"
 
 def records_of(about=ABOUT, system="others"):
     base = record("base", *PLACE, 20.0)
-    return frame(base, record(system, *PLACE, 24.0, external=about, **against("base", 0.01)))
+    return frame(base, record(system, *PLACE, 24.0, about=about, **against("base", 0.01)))
 
 
 @pytest.fixture(autouse=True)
@@ -162,7 +162,7 @@ def test_the_table_for_spreadsheets():
     (bleu,) = [
         r for r in rows if r["system"] == "others" and r["metric"] == "bleu" and not r["group"]
     ]
-    assert bleu["external"].startswith("'=cmd|")
+    assert bleu["about"].startswith("'=cmd|")
     (ter,) = [r for r in rows if r["system"] == "base" and r["metric"] == "ter"]
     assert float(ter["value"]) == 11.0
     worse = frame(record("base", *PLACE, 20.0), record("x", *PLACE, 18.7, **against("base", 0.5)))

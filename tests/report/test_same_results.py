@@ -48,12 +48,12 @@ def test_another_score_of_the_same_translations_is_of_the_stage_score(records, m
 
 
 def test_a_row_from_outside_is_not_a_trained_one(records):
-    other = edited(records, external="an online system")
+    other = edited(records, about="an online system")
     for first, second in ((records, other), (other, records)):
         result, _ = differing(first, second)
         (cause, *_) = result.causes()
         assert cause == "one is an external system, the other was trained"
-    assert differing(other, edited(records, external="its new name")) == []
+    assert differing(other, edited(records, about="its new name")) == []
 
 
 @pytest.mark.parametrize(

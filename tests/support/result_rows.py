@@ -61,7 +61,7 @@ def record(system, corpus, test, bleu, **changes):
         "test": test,
         "source": source,
         "target": target,
-        "external": None,
+        "about": None,
         "lines": 1000,
         "parameters": 2_570_000,
         "training_flops": 3.28e18,
@@ -92,7 +92,7 @@ def record(system, corpus, test, bleu, **changes):
         else:
             metrics[name, ""] = measured(name, value, value - 1, value + 1)
     metrics.update(other_metrics)
-    if facts["external"]:
+    if facts["about"]:
         facts.update(dict.fromkeys(OF_TRAINING))
     return {"facts": facts, "metrics": metrics, "tested": tested}
 
@@ -167,7 +167,7 @@ def frame(*rows, missing=""):
             if is_tested:
                 line.update(row["tested"])
             metrics.append(line)
-    outside = {row["facts"]["system"] for row in rows if row["facts"]["external"]}
+    outside = {row["facts"]["system"] for row in rows if row["facts"]["about"]}
     _add_tests(metrics, outside)
     records = Records.of([row["facts"] for row in rows], metrics)
     cells = _with_training_costs(records.runs, missing)
@@ -267,7 +267,7 @@ def changed(records, where=None, **values):
             if name not in cells:
                 cells[name] = None
             cells.loc[_rows(cells, where), name] = value
-            if name == "external":
+            if name == "about":
                 cells.loc[_rows(cells, where), OF_TRAINING] = None
     return Records(cells, metrics)
 

@@ -32,10 +32,10 @@ KEY = [*Run._fields, "test"]
 # The columns of the two lists in results.json.
 MEASURED = [*COLUMNS][: [*COLUMNS].index("standard_error") + 1]
 # Of table.csv: what was measured, and what is known of rows that were not trained here.
-_CSV = [*[*COLUMNS][: [*COLUMNS].index("source")], "external"]
+_CSV = [*[*COLUMNS][: [*COLUMNS].index("source")], "about"]
 RUNS = [
     *KEY,
-    *("source", "target", "external", "lines", "parameters", "updates", "source_tokens"),
+    *("source", "target", "about", "lines", "parameters", "updates", "source_tokens"),
     *("target_tokens", "training_flops", "models", "engine", "precision", "scored_with"),
     *("settings_sha256", "training_sha256", "binary_sha256", "averaged_sha256", "decode_sha256"),
     *("sources_sha256", "references_sha256", "hypotheses_sha256"),

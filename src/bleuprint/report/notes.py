@@ -117,7 +117,7 @@ def _of_rows(cells: pd.DataFrame) -> Iterator[str]:
     """What sets some rows apart: other corpora, made elsewhere, ensembles, engines."""
     ours = trained(cells)
     of_others = cells[cells.training_sha256.isna()]
-    for (system, about), corpora in of_others.groupby(["system", "external"], sort=False).corpus:
+    for (system, about), corpora in of_others.groupby(["system", "about"], sort=False).corpus:
         text = " ".join(about.split())
         end = "" if text.endswith((".", "!", "?")) else "."
         yield f"{system} ({NOT_TRAINED}), {', '.join(corpora.unique())}: {text}{end}"

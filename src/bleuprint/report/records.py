@@ -194,7 +194,7 @@ def _cell(run: Results, test: str) -> _Row:
         "test": test,
         "source": corpus.source,
         "target": corpus.target,
-        "external": run.settings.about(run.cell.system, run.cell.corpus),
+        "about": run.settings.about(run.cell.system, run.cell.corpus),
         "lines": scores["lines"],
         "scored_with": scores["scored_with"],
         "settings_sha256": settings_sha256(run.settings, run.cell),

@@ -36,7 +36,7 @@ class RunRow(TypedDict):
     test: str
     source: str
     target: str
-    external: str | None
+    about: str | None
     lines: _Count
     parameters: _Count | None
     updates: _Count | None
@@ -134,9 +134,9 @@ def _run_keys(rows: Sequence[RunRow], path: Path, remedy: str) -> dict[_Key, int
         if key in cells:
             raise DamagedFile(path, f"field runs.{number}: a second row of its run", remedy)
         cells[key] = number
-        if row["external"] is not None:
+        if row["about"] is not None:
             continue
         for name, value in row.items():
-            if value is None and name != "external":
+            if value is None and name != "about":
                 raise DamagedFile(path, f"field runs.{number}.{name} is empty", remedy)
     return cells

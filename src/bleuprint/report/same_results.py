@@ -13,7 +13,7 @@ from bleuprint.scoring.metrics import METRICS
 
 # Fingerprints of what made a result; all else is the result.
 _NOT_COMPARED = {
-    *(*KEY, "external", "settings_sha256", "binary_sha256", "training_sha256"),
+    *(*KEY, "about", "settings_sha256", "binary_sha256", "training_sha256"),
     *("averaged_sha256", "decode_sha256", "scored_with"),
 }
 # Figures that are there only if the translations are odd, which their hash tells.

@@ -39,9 +39,11 @@ class Results:
     @classmethod
     def open(cls, settings: Settings, cell: Run, root: Path = Path()) -> Self:
         """Raises UserError if the run was not trained, or with other settings."""
-        if results := cls.find(settings, cell, root):
+        results = cls.find(settings, cell, root)
+        if results is not None:
             return results
-        path, stage = root / cell.results / "training.json", settings.stage("train", *cell)
+        path = root / cell.results / "training.json"
+        stage = settings.stage("train", *cell)
         if not path.exists():
             raise _missing(path, cell)
         raise UserError(
@@ -120,7 +122,8 @@ class Results:
 
         Texts of the corpus are compared where they exist: results may have been pulled alone.
         """
-        record, facts = self.path / TRANSLATION, self.path / "training.json"
+        record = self.path / TRANSLATION
+        facts = self.path / "training.json"
         if not self.is_trained:
             CopiedTranslations.read(record).check(record, self.settings, self.cell)
         for test, scores in self.scores.items():

@@ -104,7 +104,7 @@ def test_of_several_seeds_the_difference_is_of_systems(better, noise):
 
 
 def test_translations_made_elsewhere_are_no_trainings():
-    made = record("news-en-de", "online", 25.0, 0.001, external="A service.")
+    made = record("news-en-de", "online", 25.0, 0.001, about="A service.")
     (text,) = found(record("news-en-de", "base", 20.0), made, deviations={REFERENCES: 9.0})
     assert text == (
         "news-en-de: online (external) is 5.0 BLEU better than base in these two "
