@@ -32,7 +32,7 @@ def test_the_deviation_over_seeds_is_pooled_over_systems_and_reports(tmp_path):
         records.save(tmp_path / REPORTS / name / RESULTS.name)
     assert deviations(tmp_path)[references] == pytest.approx((0.08 / MEDIAN) ** 0.5)
     # an external system has one score, whatever the seed
-    external = changed(first, {"system": "tiny"}, external="a.txt", bleu=30.0)
+    external = changed(first, {"system": "tiny"}, about="a.txt", bleu=30.0)
     external.save(tmp_path / REPORTS / "a" / RESULTS.name)
     assert deviations(tmp_path)[references] == pytest.approx((0.08 / MEDIAN) ** 0.5)
 

@@ -120,7 +120,7 @@ def _of_rows(cells: pd.DataFrame) -> Iterator[str]:
     for (system, about), corpora in of_others.groupby(["system", "about"], sort=False).corpus:
         text = " ".join(about.split())
         end = "" if text.endswith((".", "!", "?")) else "."
-        yield f"{system} ({NOT_TRAINED}), {', '.join(corpora.unique())}: {text}{end}"
+        yield f"{system}{NOT_TRAINED}, {', '.join(corpora.unique())}: {text}{end}"
     if len(of_others):
         yield (
             "External systems are files of translations, scored in the same way; the cost of their "

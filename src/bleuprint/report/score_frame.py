@@ -22,7 +22,7 @@ from bleuprint.scoring.significance import SIGNIFICANT
 # A system on a test set of a corpus.
 PLACE = ["system", "corpus", "test"]
 # What tables say of a system whose translations were not made here.
-NOT_TRAINED = "external"
+NOT_TRAINED = " (external)"
 _SCORE = [*PLACE, "metric", "group"]
 _COSTS = [
     "parameters",
@@ -126,7 +126,7 @@ def displayed_name(row: Any) -> str:
     """Return the name of a row, marked if its translations were not made here."""
     if row.is_trained or row.is_published:
         return str(row.row)
-    return f"{row.row} ({NOT_TRAINED})"
+    return f"{row.row}{NOT_TRAINED}"
 
 
 def is_significant(difference: float, p: float) -> bool:

@@ -97,7 +97,7 @@ def _decorated(
     rows = []
     for row in table.rows:
         shown_name = row.cell(first).text
-        name = shown_name.removeprefix(score_tables.BASELINE).removesuffix(f" ({NOT_TRAINED})")
+        name = shown_name.removeprefix(score_tables.BASELINE).removesuffix(NOT_TRAINED)
         cells = {**row.cells, column: Cell(drawn.get(name, ""))}
         description = about.pop(name, "")
         if description:
