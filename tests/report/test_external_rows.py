@@ -235,7 +235,7 @@ def test_they_take_part_in_holms_correction_and_the_best_score():
     assert [row.cell(bleu).is_best for row in table.rows] == [False, False, True]
     assert [row.kind for row in table.rows] == ["baseline", "", ""]
     names = [table.texts(row)[0] for row in table.rows]
-    assert names == ["tiny (baseline)", "small", "a (not trained here)"]
+    assert names == ["Baseline: tiny", "small", "a (external)"]
 
 
 def test_compared_with_a_system(outside, monkeypatch):

@@ -125,7 +125,11 @@ class Settings:
 
     def rows_on(self, corpus: str) -> list[str]:
         """The names of the systems that translate a corpus's test sets, in the order of `rows`."""
-        return [name for name, row in self.rows.items() if row.get(corpus) is not None]
+        names = []
+        for name, row in self.rows.items():
+            if row.get(corpus) is not None:
+                names.append(name)
+        return names
 
     def is_trained(self, system: str) -> bool:
         """Whether a system is trained here; otherwise its translations are files."""
