@@ -77,7 +77,7 @@ def old_key_errors(document: Tree, corpora_folder: Path) -> Iterator[UserError]:
 
 
 def _renamed(section: Any, new_names: Mapping[str, str]) -> Iterator[UserError]:
-    """The keys of a section that have a new name."""
+    """Yield an error for each key of a section that has a new name."""
     section = as_tree(section)
     for key in section:
         if key in new_names:
@@ -85,7 +85,7 @@ def _renamed(section: Any, new_names: Mapping[str, str]) -> Iterator[UserError]:
 
 
 def _old_keys_of_corpora(corpora: Tree, folder: Path) -> Iterator[UserError]:
-    """The old keys of all corpora, then those of the files that they name."""
+    """Yield an error for each old key of all corpora, then of the corpora files that they name."""
     file_names = list[str]()
     for entry in corpora.values():
         yield from _old_keys_of_corpus(as_tree(entry))
@@ -97,15 +97,19 @@ def _old_keys_of_corpora(corpora: Tree, folder: Path) -> Iterator[UserError]:
 
 
 def _file_names(entry: Any) -> Iterator[str]:
-    """The names of corpora files in a corpus, wherever it has the key `from`."""
+    """Yield the names of corpora files that a corpus uses.
+
+    Each is the value of a key `from`, of the corpus, one of its texts or one of its directions.
+    """
     for key, value in as_tree(entry).items():
         if key == "from" and value is not None:
             yield str(value)
+        # of a value that is not a mapping, nothing
         yield from _file_names(value)
 
 
 def _old_keys_of_file(path: Path) -> Iterator[UserError]:
-    """The old keys of a corpora file; none of one that is not YAML, which is refused later."""
+    """Yield an error for each old key of a corpora file; one that is not YAML is refused later."""
     try:
         corpus = load_tree(path)
     except UserError:
@@ -114,7 +118,7 @@ def _old_keys_of_file(path: Path) -> Iterator[UserError]:
 
 
 def _old_keys_of_corpus(corpus: Tree) -> Iterator[UserError]:
-    """The old keys of the settings of a corpus."""
+    """Yield an error for each old key in the settings of a corpus."""
     rules = as_tree(corpus.get("filter"))
     vocabulary = as_tree(corpus.get("vocabulary"))
     yield from _renamed(corpus.get("clean"), _CLEAN)
@@ -124,7 +128,7 @@ def _old_keys_of_corpus(corpus: Tree) -> Iterator[UserError]:
 
 
 def _old_keys_of_system(system: Tree) -> Iterator[UserError]:
-    """The old keys of one system."""
+    """Yield an error for each old key of a system."""
     if "over" in system:
         yield system.places["over"].error(f"{_OLD}: write one system for each value")
     settings = [system, *(as_tree(each) for each in as_tree(system.get("corpora")).values())]
@@ -134,7 +138,7 @@ def _old_keys_of_system(system: Tree) -> Iterator[UserError]:
 
 
 def _old_keys_of_training(train: Tree) -> Iterator[UserError]:
-    """The old keys of the section `train`."""
+    """Yield an error for each old key of the section `train`."""
     yield from _renamed(train, _TRAIN)
     if "keep" in train:
         kept = as_tree(train["keep"])
@@ -150,7 +154,7 @@ def _old_keys_of_training(train: Tree) -> Iterator[UserError]:
 
 
 def _old_keys_of_published(number: Tree) -> Iterator[UserError]:
-    """The old keys of a published number."""
+    """Yield an error for the old key of a published number."""
     # of one that has it from another number (<<), the other one's place is named
     if "scored" in number and not number.places["scored"].is_merged:
         value = number["scored"]

@@ -69,9 +69,13 @@ def _of_both_kinds() -> dict[str, Any]:
     }
 
 
-def _allow_null(kind: dict[str, Any]) -> None:
-    """Allow null for each key of a mapping and of those in it: it removes what is inherited."""
-    for keys in ("properties", "patternProperties"):
-        for key, entry in kind.get(keys, {}).items():
-            _allow_null(entry)
-            kind[keys][key] = {"anyOf": [entry, {"type": "null"}]}
+def _allow_null(schema: dict[str, Any]) -> None:
+    """Allow null as the value of each key of a schema, also of the keys in its values.
+
+    In params.yaml, null removes a setting that is inherited by `like`.
+    """
+    for section in ("properties", "patternProperties"):
+        schemas_by_key = schema.get(section, {})
+        for key, value_schema in list(schemas_by_key.items()):
+            _allow_null(value_schema)
+            schemas_by_key[key] = {"anyOf": [value_schema, {"type": "null"}]}

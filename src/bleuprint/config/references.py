@@ -6,7 +6,7 @@ needs its corpus, and may start from the weights of another training. Part of th
 """
 
 from collections import defaultdict
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from graphlib import CycleError, TopologicalSorter
 from itertools import pairwise
@@ -144,16 +144,17 @@ def check_references(
         synthetic: The texts that systems translate, by name.
         not_trained: The names of systems without a model here.
     """
-    found = references(corpora, cells, synthetic, ())
-    for reference in found:
+    # The outputs of references depend on seeds, but they are not looked at here.
+    all_references = references(corpora, cells, synthetic, seeds=())
+    for reference in all_references:
         if reference.needed.system in not_trained:
             message = f"{reference.needed.system} is an external system, without a model here"
             raise SettingError([*reference.keys, "system"], message)
     check_synthetic_texts(corpora, synthetic)
-    for reference in found:
+    for reference in all_references:
         if reference.needed.system:
             _check_training(reference, cells)
-    _check_cycle(found)
+    _check_cycle(all_references)
 
 
 def _check_training(reference: Reference, cells: _Runs) -> None:
@@ -183,26 +184,20 @@ def _check_training(reference: Reference, cells: _Runs) -> None:
 
 def _check_cycle(references: Sequence[Reference]) -> None:
     """Raise SettingError if an entry needs itself, directly or through others."""
-    keys_by_needed: dict[Entry, dict[Entry, tuple[str, ...]]] = defaultdict(dict)
+    needed_by_entry: dict[Entry, set[Entry]] = defaultdict(set)
+    keys_by_reference: dict[tuple[Entry, Entry], tuple[str, ...]] = {}
     for reference in references:
-        keys_by_needed[reference.entry][reference.needed] = reference.keys
+        needed_by_entry[reference.entry].add(reference.needed)
+        keys_by_reference[reference.entry, reference.needed] = reference.keys
     try:
-        TopologicalSorter(keys_by_needed).prepare()
+        TopologicalSorter(needed_by_entry).prepare()
     except CycleError as error:
-        cycle = error.args[1][::-1]
-        keys = next(_keys_of_cycle(cycle, keys_by_needed))
+        # graphlib lists a cycle from what is needed to what needs it.
+        cycle: list[Entry] = list(reversed(error.args[1]))
+        # That a training needs its corpus is no setting; any setting of the cycle can be named.
+        keys = next(filter(None, (keys_by_reference[link] for link in pairwise(cycle))))
         names = " -> ".join(map(str, cycle))
         raise SettingError(list(keys), f"a cycle, each needs the next: {names}") from None
-
-
-def _keys_of_cycle(
-    cycle: Sequence[Entry], keys_by_needed: Mapping[Entry, Mapping[Entry, tuple[str, ...]]]
-) -> Iterator[tuple[str, ...]]:
-    """The settings that make up a cycle."""
-    for entry, needed in pairwise(cycle):
-        keys = keys_by_needed[entry][needed]
-        if keys:
-            yield keys
 
 
 def shared_folders(

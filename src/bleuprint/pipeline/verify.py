@@ -44,36 +44,50 @@ def open_own() -> Report:
 
 
 def open_report(name: str) -> Report:
-    """A results.json, a folder with it or with reports/, or a revision of git or DVC.
+    """Open the report to compare with.
 
-    Raises UserError if there is none, if it is this project's own, if its records contradict each
-    other, or if a release is not as its sums say.
+    Args:
+        name: A path or a revision: the file results.json, a folder that holds it, a project or
+            release with reports/results.json, or a revision of git or DVC.
+
+    Raises:
+        UserError: There is no report of this name, it is this project's own, its records contradict
+            each other, or a file of a release has been changed.
     """
     if not name.strip():
         raise UserError("the other report has an empty name: is a variable not set?")
     path = Path(name)
-    if not (path / RESULTS).exists() and (path / RESULTS.name).exists():
-        path /= RESULTS.name
-    if path.is_dir():
-        check_release(path)
-    _check_other(name, path)
-    if path.is_dir():
-        return _report(name, path / RESULTS, path)
-    if path.exists() and path.absolute().parent.name == RESULTS.parent.name:
-        root = path.absolute().parents[1]
+    if not path.exists():
+        with files_of(name, (RESULTS, COSTS, LOCK)) as root:
+            return _report(name, root / RESULTS, root)
+    results = _results_file(path)
+    root = path if path.is_dir() else _root(results)
+    # A results.json that stands elsewhere, as in a folder of downloads, is of no release: a file
+    # of check sums beside it is of something else.
+    if results.absolute().parent.name == RESULTS.parent.name:
         check_release(root)
-        return _report(name, path, root)
-    if path.exists():  # maybe among other files, whose sums and costs are not of it
-        return _report(name, path, path.parent)
-    with files_of(name, (RESULTS, COSTS, LOCK)) as root:
-        return _report(name, root / RESULTS, root)
-
-
-def _check_other(name: str, path: Path) -> None:
-    """Raise UserError if a path leads to this project's own results, which equal themselves."""
-    results = path / RESULTS if path.is_dir() else path
     if results.exists() and RESULTS.exists() and results.samefile(RESULTS):
         raise UserError(f"{name}: leads to the results of this project: {_OTHERWISE}")
+    return _report(name, results, root)
+
+
+def _results_file(path: Path) -> Path:
+    """Return the results.json of a path: of a folder the one in reports/, else the one in it."""
+    if not path.is_dir():
+        return path
+    in_reports = path / RESULTS
+    in_folder = path / RESULTS.name
+    if in_folder.exists() and not in_reports.exists():
+        return in_folder
+    return in_reports
+
+
+def _root(results: Path) -> Path:
+    """Return the root of the project whose results.json this is, else the folder that holds it."""
+    folder = results.absolute().parent
+    if folder.name == RESULTS.parent.name:
+        return folder.parent
+    return results.parent
 
 
 def _report(name: str, path: Path, root: Path) -> Report:

@@ -86,18 +86,22 @@ def legend(records: Records) -> Iterator[str]:
 
 
 def floor_notes(records: Records) -> Iterator[str]:
-    """Yield on which test sets systems are too low, or sentences too few, for a test."""
-    for task, test, scores in by_test_set(score_frame(records)):
-        rows = bleu_rows(scores)
-        low = [row.row for row in rows if row.floor == TOO_LOW]
-        if low:
-            baseline = next(row.baseline for row in rows if row.floor == TOO_LOW)
+    """Yield a note for each test set on which no significance can be tested, with the reason.
+
+    Either systems match too few n-grams of the references, or the test set has too few sentences.
+    """
+    for task, test_set, scores in by_test_set(score_frame(records)):
+        bleu_scores = bleu_rows(scores)
+        too_low = [score for score in bleu_scores if score.floor == TOO_LOW]
+        if too_low:
+            systems = " and ".join(score.row for score in too_low)
             yield (
-                f"{task}, {test}: {' and '.join(low)} and {baseline} are {TOO_LOW}: they match "
-                f"fewer than {MATCHES} 4-grams of the references."
+                f"{task}, {test_set}: {systems} and {too_low[0].baseline} are {TOO_LOW}: they "
+                f"match fewer than {MATCHES} 4-grams of the references."
             )
-        if any(row.floor == TOO_FEW for row in rows):
-            yield (f"{task}, {test}: {TOO_FEW}: {rows[0].lines}, where a test needs {SENTENCES}.")
+        if any(score.floor == TOO_FEW for score in bleu_scores):
+            sentences = bleu_scores[0].lines
+            yield f"{task}, {test_set}: {TOO_FEW}: {sentences}, where a test needs {SENTENCES}."
 
 
 def _of_tasks(cells: pd.DataFrame) -> Iterator[str]:

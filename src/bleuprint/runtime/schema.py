@@ -144,9 +144,17 @@ def read_record(kind: type[T], path: Path, remedy: str = RERUN) -> T:
 def check_record(
     kind: type[T], content: Any, path: Path, remedy: str = RERUN, keys: Sequence[str] = ()
 ) -> T:
-    """Return the content of a JSON file as a `kind`, as `read_record` does.
+    """Build a record from the content of a JSON file, or from a part of the content.
 
-    `keys`: where in the file `content` stands, if it is a part of it.
+    Args:
+        kind: The record's dataclass.
+        content: The file's content, or a part of it.
+        path: The file, for messages.
+        remedy: What to do about a damaged file.
+        keys: The keys that lead to the part in the file; none for the whole content.
+
+    Raises:
+        DamagedFile: A field is missing, unknown, or has a value of another type.
     """
     try:
         return cast(T, _validator(cast(Any, kind)).validate_python(content))

@@ -66,14 +66,15 @@ class Job:
         return {}
 
     def _data_hashes(self) -> dict[str, str]:
-        """The SHA-256 of each file that a training reads of its corpus, by its path.
+        """Return the SHA-256 of each file of the corpus that a training reads, by its path.
 
-        Last of the header: it differs wherever a file differs.
+        A message names the first file that has changed. The corpus's header holds the hashes of
+        the other files, so it changes with each of them, and stands last.
         """
         corpus = BinaryCorpus(self.corpus)
         hashes = {}
         for name, sha256 in corpus.file_hashes.items():
-            if not name.startswith("test."):
+            if not name.startswith("test."):  # a training reads no test set
                 hashes[str(self.corpus / name)] = sha256
         for path in sorted(self.texts.glob("valid.*")):
             hashes[str(path)] = sha256_of(path)
