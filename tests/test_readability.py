@@ -64,7 +64,7 @@ LIMITS = {
         "star_packed": 6,
     },
     "pipeline": {
-        "comprehensions": 65,
+        "comprehensions": 58,
         "nested_comprehensions": 9,
         "walrus": 7,
         "tuple_assignments": 8,

@@ -131,7 +131,9 @@ def _old_keys_of_system(system: Tree) -> Iterator[UserError]:
     """Yield an error for each old key of a system."""
     if "over" in system:
         yield system.places["over"].error(f"{_OLD}: write one system for each value")
-    settings = [system, *(as_tree(each) for each in as_tree(system.get("corpora")).values())]
+    settings = [system]
+    for settings_on_corpus in as_tree(system.get("corpora")).values():
+        settings.append(as_tree(settings_on_corpus))
     for each in settings:
         yield from _old_keys_of_training(as_tree(each.get("train")))
         yield from _renamed(each.get("decode"), _DECODE)
@@ -142,7 +144,10 @@ def _old_keys_of_training(train: Tree) -> Iterator[UserError]:
     yield from _renamed(train, _TRAIN)
     if "keep" in train:
         kept = as_tree(train["keep"])
-        new = [f"{_KEEP[key]}: {value}" for key, value in kept.items() if key in _KEEP]
+        new = []
+        for key, value in kept.items():
+            if key in _KEEP:
+                new.append(f"{_KEEP[key]}: {value}")
         message = ", ".join(new) or ", ".join(_KEEP.values())
         yield train.places["keep"].error(f"{_OLD}: write in its place: {message}")
     if "from" in train:

@@ -194,10 +194,20 @@ def _check_cycle(references: Sequence[Reference]) -> None:
     except CycleError as error:
         # graphlib lists a cycle from what is needed to what needs it.
         cycle: list[Entry] = list(reversed(error.args[1]))
-        # That a training needs its corpus is no setting; any setting of the cycle can be named.
-        keys = next(filter(None, (keys_by_reference[link] for link in pairwise(cycle))))
+        keys = _first_setting(cycle, keys_by_reference)
         names = " -> ".join(map(str, cycle))
-        raise SettingError(list(keys), f"a cycle, each needs the next: {names}") from None
+        raise SettingError(keys, f"a cycle, each needs the next: {names}") from None
+
+
+def _first_setting(
+    cycle: Sequence[Entry], keys_by_reference: Mapping[tuple[Entry, Entry], tuple[str, ...]]
+) -> list[str]:
+    """Return the keys of the first setting that makes up a cycle."""
+    for link in pairwise(cycle):
+        keys = keys_by_reference[link]
+        if keys:  # that a training needs its corpus is no setting
+            return list(keys)
+    raise AssertionError("a cycle has a setting")
 
 
 def shared_folders(
