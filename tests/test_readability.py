@@ -93,7 +93,7 @@ LIMITS = {
         "nested_comprehensions": 7,
         "walrus": 11,
         "tuple_assignments": 18,
-        "star_packed": 8,
+        "star_packed": 2,
     },
     "serving": {
         "comprehensions": 35,

@@ -98,7 +98,7 @@ def test_the_first_three_modules_that_exist_are_the_features_own(project):
     assert list(files_that_name(SHARING, project)) == [Path("stages/lend.py")]
 
 
-@pytest.mark.parametrize("title", ["published numbers", "external systems", "COMET"])
+@pytest.mark.parametrize("title", feature_files.FEATURES)
 def test_few_files_name_a_feature_of_this_project(title):
     files = files_that_name(feature_files.FEATURES[title], ROOT)
     assert len(files) <= 8, "ask for an ordinary fact instead, such as whether a system is trained"
@@ -107,9 +107,3 @@ def test_few_files_name_a_feature_of_this_project(title):
 def test_each_feature_of_this_project_has_its_own_module():
     for feature in feature_files.FEATURES.values():
         assert feature.own_modules(ROOT)
-
-
-def test_few_files_know_of_several_directions():
-    """Other code loops over the language pairs of a corpus, which are mostly one."""
-    feature = feature_files.FEATURES["several directions"]
-    assert len(files_that_name(feature, ROOT)) <= 8

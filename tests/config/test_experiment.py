@@ -64,7 +64,7 @@ def test_rows_made_with_merge_keys(tmp_path):
             "14: corpora.own.filter.length_rato: unknown key; did you mean 'length_ratio'?",
         ),
         ("{form: NFC}", "NFC", "12: corpora.own.clean.unicode: 'NFC' is not a mapping"),
-        ("non_printing: {}", "non_printing: {form: NFC}", "form: unknown key; there are none"),
+        ("non_printing: {}", "non_printing: {form: NFC}", "form: unknown key; write {}"),
         (
             "{length_ratio: {max: 3.0}, length: {min: 1, max: 100}}",
             "[length_ratio]",

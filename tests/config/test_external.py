@@ -104,14 +104,13 @@ def test_settings_of_systems_are_known_by_the_same_fingerprint_without(tmp_path)
         (
             "    about:",
             "    train: {max_updates: 3}\n    about:",
-            f":{LINE + 3}: systems.online-a.translations: online-a has translations, which are "
-            "files, and train, by which it would be trained here; remove one of them, or the "
-            "`like` by which it has it",
+            f":{LINE + 3}: systems.online-a.translations: translations make online-a an external "
+            "system, which cannot have train; remove one of them, or the `like` that gives it",
         ),
         (
             "    about:",
             "    like: base\n    about:",
-            f":{LINE + 3}: systems.online-a.translations: online-a has translations, which are",
+            f":{LINE + 3}: systems.online-a.translations: translations make online-a an external",
         ),
         (
             "    about:",

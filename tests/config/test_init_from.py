@@ -92,7 +92,7 @@ START = "{system: base, corpus: own}"
         (START, "{system: base, corpus: 3}", f":{LINE}: init_from.fine.corpus: 3 is not text"),
         (START, f"{START[:-1]}, seed: 1}}", f":{LINE}: init_from.fine.seed: unknown key"),
         ("  fine: {", "  find: {", f":{LINE}: init_from.find: no system 'find'; there are: base"),
-        (f"init_from:\n  fine: {START}", "init_from: base", "init_from: is not a mapping of names"),
+        (f"init_from:\n  fine: {START}", "init_from: base", "init_from: 'base' is not a mapping of names"),
         (f"init_from:\n  fine: {START}", "init_from:", "init_from: is empty: remove the key"),
         (
             "base, corpus: own",
@@ -114,7 +114,7 @@ START = "{system: base, corpus: own}"
         ("{more: own}", "{mire: own}", "vocabularies.mire: no corpus 'mire'; there are: own, more"),
         ("{more: own}", "{more: one}", "vocabularies.more: no corpus 'one'; there are: own, more"),
         ("{more: own}", "{more: own, own: more}", "own has the vocabulary of more itself"),
-        ("{more: own}", "[more]", "vocabularies: is not a mapping of names"),
+        ("{more: own}", "[more]", "vocabularies: ['more'] is not a mapping of names"),
         ('source: "no"\n    t', "source: fr\n    t", "own, whose vocabulary it would have,"),
         ("like: own\n", "like: own\n    vocabulary: {of: own}\n", "set this at the top level, by"),
     ],

@@ -17,9 +17,10 @@ systems:
   tiny:
     train: {from: {folder: models/start}}
     over: {train.max_updates: [1, 2]}
+    decode: {engine: ctranslate2}
     corpora: {news: {train: {from: {system: tiny, corpus: other}}}}
 tuned:
-  last: {like: tiny, train: {from: {system: tiny, corpus: news}}}
+  last: {like: tiny, random: 3, train: {from: {system: tiny, corpus: news}}}
 outside: {}
 made_texts: {}
 """
@@ -105,11 +106,13 @@ def test_old_sections_are_named_at_once_with_their_lines(tmp_path):
     starts = [
         f"{path}:4: systems.tiny.over: {OLD}: write one system for each value",
         f"{path}:3: systems.tiny.train.from: {TO_START}",
-        f"{path}:5: systems.tiny.corpora.news.train.from: {TO_START}",
-        f"{path}:6: tuned: {OLD}: write its systems under systems, and name",
-        f"{path}:7: tuned.last.train.from: {TO_START}",
-        f"{path}:8: outside: {OLD}: write each of its systems under systems, with about",
-        f"{path}:9: made_texts: {OLD}: it is called synthetic now",
+        f"{path}:5: systems.tiny.decode.engine: {OLD}: remove it; PyTorch translates",
+        f"{path}:6: systems.tiny.corpora.news.train.from: {TO_START}",
+        f"{path}:7: tuned: {OLD}: write its systems under systems, and name",
+        f"{path}:8: tuned.last.random: {OLD}: write one system for each value",
+        f"{path}:8: tuned.last.train.from: {TO_START}",
+        f"{path}:9: outside: {OLD}: write each of its systems under systems, with about",
+        f"{path}:10: made_texts: {OLD}: it is called synthetic now",
     ]
     lines = lines_of_error(path)
     assert len(lines) == len(starts)

@@ -37,7 +37,7 @@ from bleuprint.runtime.schema import (
     there_are,
     unknown,
 )
-from bleuprint.runtime.yaml_tree import Tree, as_tree, load_tree
+from bleuprint.runtime.yaml_tree import Tree, load_tree
 
 T = TypeVar("T")
 # The settings of a system on a corpus, whether it is trained or not.
@@ -356,11 +356,11 @@ def load_entries(path: Path, root: Path | None = None) -> tuple[Any, list[UserEr
         elif key in optional and document[key] is None:  # DVC fails at it
             errors.append(at[key].error("is empty: remove the key, or add entries"))
         elif key in LINKS and not isinstance(document[key], Tree):
-            errors.append(at[key].error("is not a mapping of names"))
+            errors.append(at[key].error(f"{document[key]!r} is not a mapping of names"))
     if "systems" not in document:
         errors.append(UserError(f"{path}: the key 'systems' is missing"))
     whole, more = expand(document.only(known), path, root)
-    whole, wrong_systems = with_external(whole, as_tree(document.get("init_from")))
+    whole, wrong_systems = with_external(whole)
     return whole, errors + more + wrong_systems
 
 

@@ -3,7 +3,7 @@
 Part of the settings in `experiment.py`.
 """
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
@@ -12,7 +12,7 @@ from annotated_types import MinLen
 
 from bleuprint.runtime.errors import UserError
 from bleuprint.runtime.schema import NotBlank, SettingError, Sha256, there_are
-from bleuprint.runtime.yaml_tree import Tree, as_tree
+from bleuprint.runtime.yaml_tree import Place, Tree, as_tree
 
 # Known by their SHA-256 in params.yaml, so that DVC ignores the folder: a clone that has pulled the
 # results does not need the files.
@@ -73,12 +73,11 @@ class SystemsByKind:
     errors: list[UserError]
 
 
-def with_external(document: Tree, init_from: Tree) -> tuple[Tree, list[UserError]]:
+def with_external(document: Tree) -> tuple[Tree, list[UserError]]:
     """Separate the systems that are trained from external ones.
 
     Args:
         document: The content of params.yaml, with the settings of all systems in `runs`.
-        init_from: Its top-level entry that names what trained systems start from.
 
     Returns:
         The content with the trained systems in `runs` and the other ones in `external`, and an
@@ -87,7 +86,7 @@ def with_external(document: Tree, init_from: Tree) -> tuple[Tree, list[UserError
     cells = document.get("runs")
     if not isinstance(cells, Tree):
         return document, []
-    by_kind = _separated(cells, init_from)
+    by_kind = _separated(cells)
     place = document.places["runs"]
     errors = list(by_kind.errors)
     if by_kind.external and not by_kind.trained:
@@ -97,31 +96,24 @@ def with_external(document: Tree, init_from: Tree) -> tuple[Tree, list[UserError
     return document.put("external", by_kind.external, place), errors
 
 
-def _separated(cells: Tree, init_from: Tree) -> SystemsByKind:
-    """Return the systems by their kind; `init_from`: what trained systems start from."""
+def _separated(cells: Tree) -> SystemsByKind:
+    """Return the systems by their kind."""
     trained = {}
     external = {}
     errors = []
     for name, row in cells.items():
         settings = [as_tree(cell) for cell in as_tree(row).values()]
-        has_translations = [cell for cell in settings if TRANSLATIONS in cell]
-        keys = list(_keys_of_trained(settings))
-        # one with `about` alone lacks its translations
-        is_external = has_translations or (not keys and any("about" in cell for cell in settings))
-        if not is_external:
-            trained[name] = row
-        elif not keys:
+        translation_places = _places_of(settings, [TRANSLATIONS])
+        training_places = _places_of(settings, SETTINGS_OF_TRAINED)
+        # A system with `about` and nothing else is external, too: it lacks its translations, which
+        # is told when its settings are read.
+        is_described = bool(_places_of(settings, ["about"]))
+        if translation_places and training_places:
+            errors.append(_error_of_both(name, translation_places[0], training_places[0]))
+        elif translation_places or (is_described and not training_places):
             external[name] = row
-        elif name in init_from:
-            message = f"{name} is an external system, which is not trained here: remove this entry"
-            errors.append(init_from.places[name].error(message))
         else:
-            place = has_translations[0].places[TRANSLATIONS]
-            message = (
-                f"{name} has {TRANSLATIONS}, which are files, and {keys[0]}, by which it would be "
-                "trained here; remove one of them, or the `like` by which it has it"
-            )
-            errors.append(place.error(message))
+            trained[name] = row
     return SystemsByKind(
         trained=Tree(trained, cells.places),
         external=Tree(external, cells.places),
@@ -129,12 +121,27 @@ def _separated(cells: Tree, init_from: Tree) -> SystemsByKind:
     )
 
 
-def _keys_of_trained(settings: Collection[Tree]) -> Iterator[str]:
-    """The keys of settings that only systems have that are trained here."""
-    for cell in settings:
-        for key in SETTINGS_OF_TRAINED:
-            if key in cell:
-                yield key
+def _places_of(settings: Collection[Tree], keys: Collection[str]) -> list[Place]:
+    """Return where any of the keys stands in the settings of a system, by corpus."""
+    places = []
+    for settings_on_corpus in settings:
+        for key in keys:
+            if key in settings_on_corpus:
+                places.append(settings_on_corpus.places[key])
+    return places
+
+
+def _error_of_both(name: str, translations: Place, training: Place) -> UserError:
+    """Return the error of a system that has translations, and a setting of its training."""
+    section, *keys = training.key.split(".")
+    if section != "systems":  # another entry of params.yaml gives it the setting
+        return training.error(
+            f"{name} is an external system, which is not trained here: remove this entry"
+        )
+    return translations.error(
+        f"{TRANSLATIONS} make {name} an external system, which cannot have {keys[-1]}; remove one "
+        "of them, or the `like` that gives it"
+    )
 
 
 def check_external(systems: ExternalSystems, tests: Mapping[str, Collection[str]]) -> None:

@@ -129,14 +129,25 @@ def _old_keys_of_corpus(corpus: Tree) -> Iterator[UserError]:
 
 def _old_keys_of_system(system: Tree) -> Iterator[UserError]:
     """Yield an error for each old key of a system."""
-    if "over" in system:
-        yield system.places["over"].error(f"{_OLD}: write one system for each value")
+    for key in ("over", "random"):
+        if key in system:
+            yield system.places[key].error(f"{_OLD}: write one system for each value")
     settings = [system]
     for settings_on_corpus in as_tree(system.get("corpora")).values():
         settings.append(as_tree(settings_on_corpus))
     for each in settings:
         yield from _old_keys_of_training(as_tree(each.get("train")))
-        yield from _renamed(each.get("decode"), _DECODE)
+        yield from _old_keys_of_decoding(as_tree(each.get("decode")))
+
+
+def _old_keys_of_decoding(decode: Tree) -> Iterator[UserError]:
+    """Yield an error for each old key of the section `decode`."""
+    yield from _renamed(decode, _DECODE)
+    if "engine" in decode:
+        yield decode.places["engine"].error(
+            f"{_OLD}: remove it; PyTorch translates, and bleuprint export writes a model for "
+            "CTranslate2"
+        )
 
 
 def _old_keys_of_training(train: Tree) -> Iterator[UserError]:

@@ -151,10 +151,11 @@ def check_references(
             message = f"{reference.needed.system} is an external system, without a model here"
             raise SettingError([*reference.keys, "system"], message)
     check_synthetic_texts(corpora, synthetic)
+    # before models are compared, which would be a puzzling message about a cycle
+    _check_cycle(all_references)
     for reference in all_references:
         if reference.needed.system:
             _check_training(reference, cells)
-    _check_cycle(all_references)
 
 
 def _check_training(reference: Reference, cells: _Runs) -> None:
@@ -287,6 +288,8 @@ def _corpus_with_vocabulary(
     place = vocabularies.places[name]
     if not isinstance(other, str) or not isinstance(corpora.get(other), Tree):
         raise place.error(f"no corpus {other!r}; {there_are(other, corpora)}")
+    if other == name:
+        raise place.error("this is the corpus itself: remove the entry")
     if other in vocabularies:
         raise place.error(f"{other} has the vocabulary of {vocabularies[other]} itself: name that")
     missing = sorted(languages_of(corpus) - languages_of(corpora[other]))

@@ -192,13 +192,15 @@ def unknown(name: Any, known: Collection[str]) -> str:
     # what other toolkits call steps are updates here
     known = [*map(str, known)]  # also names that YAML reads as numbers
     near = difflib.get_close_matches(str(name).replace("step", "update"), known, n=1)
-    names = f"known here: {', '.join(known)}" if known else "there are none here: {}"
+    names = f"known here: {', '.join(known)}" if known else "write {}"
     return f"unknown key; {f'did you mean {near[0]!r}?' if near else names}"
 
 
 def there_are(name: Any, known: Collection[str]) -> str:
     """What a message says of a name that is not known: the known ones, and the nearest of them."""
     known = [*map(str, known)]
+    if not known:
+        return "there are none"
     near = difflib.get_close_matches(str(name), known, n=1)
     return f"there are: {', '.join(known)}" + (f"; did you mean {near[0]!r}?" if near else "")
 

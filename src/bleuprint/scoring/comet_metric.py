@@ -19,7 +19,10 @@ def _model_of(signature: str) -> str:
 # The statistics of a line are its score in millionths, and 1: from the model's environment.
 # In points: COMET's own scale, of which 1 is about the best, multiplied by 100, as in papers.
 COMET_METRIC = Metric(
-    *("comet", "COMET", counted_elsewhere, lambda sums: sums[:, 0] / sums[:, 1] / 10**4),
+    key="comet",
+    label="COMET",
+    statistics=counted_elsewhere,
+    value=lambda sums: sums[:, 0] / sums[:, 1] / 10**4,
     about=(
         "The mean of COMET's scores of the lines, multiplied by 100, by a trained model that "
         "compares source, translation and reference. Scores of other models, or of other versions "

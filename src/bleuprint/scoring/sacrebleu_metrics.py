@@ -66,23 +66,31 @@ def sacrebleu_metric(
 
 
 BLEU_METRIC = sacrebleu_metric(
-    *("bleu", "BLEU", bleu_metric),
+    key="bleu",
+    label="BLEU",
+    make=bleu_metric,
     about="n-grams of up to four tokens, in the tokens of the target language; 100 is the maximum.",
     agreement={"": Agreement(88.33333333333225, 0.9663926931178954, 85.0)},
     is_on_screen=True,
 )
 CHRF2 = sacrebleu_metric(
-    *("chrf2", "chrF2", lambda references, _: CHRF(references=[references])),
+    key="chrf2",
+    label="chrF2",
+    make=lambda references, _: CHRF(references=[references]),
     about="Characters in place of words: n-grams of up to six; 100 is the maximum.",
     agreement={"": Agreement(92.999999999972, 1.1142732157139852, 90.0)},
     is_beside_bleu=True,
 )
 CHRF2PP = sacrebleu_metric(
-    *("chrf2pp", "chrF2++", lambda references, _: CHRF(word_order=2, references=[references])),
+    key="chrf2pp",
+    label="chrF2++",
+    make=lambda references, _: CHRF(word_order=2, references=[references]),
     about="chrF2 of characters and, in addition, of words and pairs of words.",
 )
 TER_METRIC = sacrebleu_metric(
-    *("ter", "TER", lambda references, _: TER(references=[references])),
+    key="ter",
+    label="TER",
+    make=lambda references, _: TER(references=[references]),
     about=(
         "Edits (words inserted, deleted, replaced, runs of words moved) per 100 words of the "
         "references; lower is better."
@@ -93,8 +101,10 @@ TER_METRIC = sacrebleu_metric(
 DBLEU = sacrebleu_metric("dbleu", "d-BLEU", bleu_metric, sides=_documents, group="document")
 # Tokens of the translations and of the references, as BLEU counts them: its first statistics.
 LENGTH_RATIO = Metric(
-    *("length_ratio", "Length ratio", BLEU_METRIC.statistics),
-    lambda sums: sums[:, 0] / np.maximum(sums[:, 1], 1),
+    key="length_ratio",
+    label="Length ratio",
+    statistics=BLEU_METRIC.statistics,
+    value=lambda sums: sums[:, 0] / np.maximum(sums[:, 1], 1),
     kind="figure",
     digits=3,
     highest=np.inf,
