@@ -253,7 +253,7 @@ def test_a_metric_has_an_interval_and_a_test(tmp_path):
     expected_p = binomtest(better, better + worse).pvalue
     assert small["p"] == pytest.approx(expected_p, abs=0.02)
     assert tiny["p"] is None
-    assert {"Exact match", "Exact match difference"} <= set(printed["heads"])
+    assert {"Exact match", "Δ Exact match"} <= set(printed["heads"])
 
 
 def test_a_column_of_the_table_is_in_all_its_forms(reproduced):
