@@ -92,7 +92,11 @@ START = "{system: base, corpus: own}"
         (START, "{system: base, corpus: 3}", f":{LINE}: init_from.fine.corpus: 3 is not text"),
         (START, f"{START[:-1]}, seed: 1}}", f":{LINE}: init_from.fine.seed: unknown key"),
         ("  fine: {", "  find: {", f":{LINE}: init_from.find: no system 'find'; there are: base"),
-        (f"init_from:\n  fine: {START}", "init_from: base", "init_from: 'base' is not a mapping of names"),
+        (
+            f"init_from:\n  fine: {START}",
+            "init_from: base",
+            "init_from: 'base' is not a mapping of names",
+        ),
         (f"init_from:\n  fine: {START}", "init_from:", "init_from: is empty: remove the key"),
         (
             "base, corpus: own",

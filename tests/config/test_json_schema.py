@@ -87,7 +87,8 @@ def test_a_system_has_translations_or_settings_of_a_training(tmp_path, place, se
         document["systems"]["online"] = {"about": "A", "corpora": {"phrasebook-en-de": both}}
     assert not Draft7Validator(SCHEMA).is_valid(document)
     path.write_text(json.dumps(document))
-    with pytest.raises(UserError, match=r"online has translations, which are files, and "):
+    message = f"translations make online an external system, which cannot have {setting};"
+    with pytest.raises(UserError, match=message):
         load(path, ROOT)
 
 
