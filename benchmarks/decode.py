@@ -83,8 +83,8 @@ def compare(given: argparse.Namespace) -> None:
     name = f"test.{given.test}" if given.test else tests[0]
     side = corpus.side(name, corpus.source)
     sources = [side[row].tolist() for row in range(len(side))]
-    cell = Run(given.system, given.corpus, settings.seeds[0])
-    model = load_model(cell.models / "averaged", corpus)
+    run = Run(given.system, given.corpus, settings.seeds[0])
+    model = load_model(run.models / "averaged", corpus)
     for beam in given.beams:
         own = settings.system_on(given.system, given.corpus).decode
         decode = dataclasses.replace(
@@ -95,7 +95,7 @@ def compare(given: argparse.Namespace) -> None:
         )
         contestants = []
         for kind in PRECISIONS if processor.THIS.has_bfloat16 else PRECISIONS[:1]:
-            own_model = load_model(cell.models / "averaged", corpus)
+            own_model = load_model(run.models / "averaged", corpus)
             engine = create_engine(own_model, dataclasses.replace(decode, precision=kind))
             contestants.append(Contestant(f"bleuprint {kind}", partial(ours, engine, sources)))
         contestants += ctranslate2_contestants(model, corpus, decode, given.threads, sources)

@@ -48,8 +48,8 @@ def measure(given: argparse.Namespace) -> None:
     torch.set_num_threads(given.threads)
     settings = load()
     corpus = BinaryCorpus(folder(given.corpus, "binary"))
-    cell = Run(given.system, given.corpus, settings.seeds[0])
-    model = load_model(cell.models / "averaged", corpus)
+    run = Run(given.system, given.corpus, settings.seeds[0])
+    model = load_model(run.models / "averaged", corpus)
     units = len(corpus.segmentation(corpus.source).vocabulary)
     draw = np.random.default_rng(1)
 

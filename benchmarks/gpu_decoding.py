@@ -50,11 +50,11 @@ class Task(NamedTuple):
     decode: Decode
 
 
-def figures(given: argparse.Namespace, cell: Run) -> Iterator[tuple[list[str], Callable[[], Any]]]:
-    """The name and the measurement of each; `cell` is that of multi30k in --scratch."""
+def figures(given: argparse.Namespace, run: Run) -> Iterator[tuple[list[str], Callable[[], Any]]]:
+    """The name and the measurement of each; `run` is that of multi30k in --scratch."""
     tasks = {name: partial(drawn, name, given) for name in given.sizes or ("tiny", "base")}
-    if (given.scratch / cell.models / "averaged").exists():
-        tasks = {"multi30k": partial(trained, given, cell), **tasks}
+    if (given.scratch / run.models / "averaged").exists():
+        tasks = {"multi30k": partial(trained, given, run), **tasks}
     for name, task in tasks.items():
         yield [name], partial(compare, task, torch.device(given.device))
 
@@ -130,15 +130,15 @@ def ctranslate2(task: Task, device: torch.device) -> Callable[[], Outputs]:
     return translate
 
 
-def trained(given: argparse.Namespace, cell: Run) -> Task:
-    corpus = BinaryCorpus(given.scratch / folder(cell.corpus, "binary"))
-    decode = load(given.scratch / "params.yaml").system_on(cell.system, cell.corpus).decode
+def trained(given: argparse.Namespace, run: Run) -> Task:
+    corpus = BinaryCorpus(given.scratch / folder(run.corpus, "binary"))
+    decode = load(given.scratch / "params.yaml").system_on(run.system, run.corpus).decode
     source, target = (
         corpus.segmentation(language).vocabulary for language in (corpus.source, corpus.target)
     )
     side = corpus.side(TEST, corpus.source)
     sources = [side[row].tolist() for row in range(min(len(side), given.sentences))]
-    model = load_model(given.scratch / cell.models / "averaged", corpus)
+    model = load_model(given.scratch / run.models / "averaged", corpus)
     return Task(model, (source, target), sources, decode)
 
 

@@ -24,8 +24,8 @@ def _argument(action: argparse.Action) -> str:
     value = "" if action.nargs == 0 else str(action.metavar or (name and action.dest.upper()))
     choices = f"{', '.join(map(str, action.choices))} " if action.choices else ""
     help_text = (action.help or "") % {"default": action.default}
-    return f"| `{f'{name} {value}'.strip()}` | {_cell(choices + help_text)} |\n"
+    return f"| `{f'{name} {value}'.strip()}` | {_run(choices + help_text)} |\n"
 
 
-def _cell(text: str) -> str:
+def _run(text: str) -> str:
     return text.replace("|", "\\|").replace("\n", " ")

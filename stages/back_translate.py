@@ -8,7 +8,7 @@ restart(*sys.argv[2:4])
 
 from bleuprint.config.experiment import load_resolved
 from bleuprint.pipeline import stage_args
-from bleuprint.runtime.errors import run
+from bleuprint.runtime.errors import run_main
 from bleuprint.serving.back_translate import back_translate
 
 
@@ -21,4 +21,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    run(main)
+    run_main(main)

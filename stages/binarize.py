@@ -6,7 +6,7 @@ from bleuprint.corpus.steps.sharded import run_step
 from bleuprint.dataset.binarize import Binarizing
 from bleuprint.pipeline import stage_args
 from bleuprint.runtime import environment
-from bleuprint.runtime.errors import run
+from bleuprint.runtime.errors import run_main
 
 
 def main() -> None:
@@ -16,4 +16,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    run(main)
+    run_main(main)

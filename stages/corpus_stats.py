@@ -5,7 +5,7 @@ from bleuprint.config.experiment import load_resolved
 from bleuprint.dataset.binarized import BinaryCorpus
 from bleuprint.dataset.statistics import CorpusStatistics
 from bleuprint.pipeline import stage_args
-from bleuprint.runtime.errors import run
+from bleuprint.runtime.errors import run_main
 from bleuprint.runtime.progress import working
 from bleuprint.scoring.bleu_ceiling import BLEU_CEILING, write_bleu_ceiling
 
@@ -21,4 +21,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    run(main)
+    run_main(main)

@@ -7,7 +7,7 @@ from bleuprint.corpus.download.download import download_corpus
 from bleuprint.corpus.download.fetch import source_of_environment
 from bleuprint.corpus.steps.sharded import run_on_pairs
 from bleuprint.pipeline import stage_args
-from bleuprint.runtime.errors import run
+from bleuprint.runtime.errors import run_main
 from bleuprint.text.parallel import TextFolder
 
 
@@ -25,4 +25,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    run(main)
+    run_main(main)

@@ -5,7 +5,7 @@ from bleuprint.corpus.filter import Filtering
 from bleuprint.corpus.steps.sharded import run_step_on_pairs
 from bleuprint.pipeline import stage_args
 from bleuprint.runtime import environment
-from bleuprint.runtime.errors import run
+from bleuprint.runtime.errors import run_main
 
 
 def main() -> None:
@@ -15,4 +15,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    run(main)
+    run_main(main)

@@ -6,7 +6,7 @@ the stage init_weights writes into it, too, and DVC runs the trainings of the ot
 
 from bleuprint.config.init_from import fresh
 from bleuprint.pipeline import stage_args
-from bleuprint.runtime.errors import run
+from bleuprint.runtime.errors import run_main
 from bleuprint.runtime.files import write_json
 
 
@@ -18,4 +18,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    run(main)
+    run_main(main)

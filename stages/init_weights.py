@@ -4,7 +4,7 @@ import shutil
 
 from bleuprint.config.init_from import init_weights, parents
 from bleuprint.pipeline import stage_args
-from bleuprint.runtime.errors import run
+from bleuprint.runtime.errors import run_main
 from bleuprint.runtime.files import whole_folder
 
 
@@ -15,4 +15,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    run(main)
+    run_main(main)

@@ -4,7 +4,7 @@ from bleuprint.config.experiment import load_resolved
 from bleuprint.config.init_from import parents
 from bleuprint.config.paths import Run
 from bleuprint.pipeline import stage_args
-from bleuprint.runtime.errors import run
+from bleuprint.runtime.errors import run_main
 from bleuprint.runtime.files import whole_folder
 from bleuprint.training.model_folder import copy_model
 
@@ -18,4 +18,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    run(main)
+    run_main(main)

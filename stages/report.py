@@ -6,7 +6,7 @@ from bleuprint.config.experiment import load_resolved
 from bleuprint.pipeline import stage_args
 from bleuprint.pipeline.leftovers import set_aside
 from bleuprint.report.report import write_reports
-from bleuprint.runtime.errors import run
+from bleuprint.runtime.errors import run_main
 from bleuprint.runtime.progress import working
 from bleuprint.tracking.sync import update_in_stage
 
@@ -28,4 +28,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    run(main)
+    run_main(main)

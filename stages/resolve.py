@@ -4,7 +4,7 @@ from bleuprint.config.experiment import load
 from bleuprint.pipeline import stage_args
 from bleuprint.pipeline.leftovers import set_aside
 from bleuprint.pipeline.resolve import resolve
-from bleuprint.runtime.errors import run
+from bleuprint.runtime.errors import run_main
 
 
 def main() -> None:
@@ -14,4 +14,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    run(main)
+    run_main(main)

@@ -2,16 +2,16 @@
 
 from bleuprint.config.experiment import load_resolved
 from bleuprint.pipeline import stage_args
-from bleuprint.runtime.errors import run
+from bleuprint.runtime.errors import run_main
 from bleuprint.runtime.progress import working
 from bleuprint.scoring.score import score_run
 
 
 def main() -> None:
-    cell = stage_args.translated_run(__doc__)
-    with working(f"score {cell}"):
-        score_run(load_resolved(), *cell)
+    run = stage_args.translated_run(__doc__)
+    with working(f"score {run}"):
+        score_run(load_resolved(), *run)
 
 
 if __name__ == "__main__":
-    run(main)
+    run_main(main)

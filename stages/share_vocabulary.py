@@ -5,7 +5,7 @@ import shutil
 from bleuprint.config import paths
 from bleuprint.config.experiment import load_resolved
 from bleuprint.pipeline import stage_args
-from bleuprint.runtime.errors import run
+from bleuprint.runtime.errors import run_main
 from bleuprint.runtime.files import whole_folder
 
 
@@ -18,4 +18,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    run(main)
+    run_main(main)

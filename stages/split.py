@@ -7,7 +7,7 @@ from bleuprint.corpus.split import split_folder
 from bleuprint.corpus.steps.sharded import run_on_pairs
 from bleuprint.pipeline import stage_args
 from bleuprint.runtime import environment
-from bleuprint.runtime.errors import run
+from bleuprint.runtime.errors import run_main
 from bleuprint.text.parallel import TextFolder
 
 
@@ -27,4 +27,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    run(main)
+    run_main(main)

@@ -3,7 +3,7 @@
 from bleuprint.config.experiment import load_resolved
 from bleuprint.corpus.test_sets import describe_test_sets
 from bleuprint.pipeline import stage_args
-from bleuprint.runtime.errors import run
+from bleuprint.runtime.errors import run_main
 from bleuprint.runtime.progress import working
 
 
@@ -15,4 +15,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    run(main)
+    run_main(main)

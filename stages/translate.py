@@ -10,24 +10,24 @@ from bleuprint.config.experiment import load_resolved
 from bleuprint.config.paths import folder
 from bleuprint.decoding.copied_translations import copy_translations
 from bleuprint.pipeline import stage_args
-from bleuprint.runtime.errors import run
+from bleuprint.runtime.errors import run_main
 
 
 def main() -> None:
-    cell = stage_args.translated_run(__doc__)  # ends here if it is left out
+    run = stage_args.translated_run(__doc__)  # ends here if it is left out
     settings = load_resolved()
-    if not settings.is_trained(cell.system):
-        copy_translations(settings, cell)
+    if not settings.is_trained(run.system):
+        copy_translations(settings, run)
         return
     from bleuprint.decoding.translate import translate_tests  # loads torch, which takes seconds
 
-    system = settings.system_on(cell.system, cell.corpus)
+    system = settings.system_on(run.system, run.corpus)
     if system.arithmetic == "portable":
-        check_portable(cell.system)
-    model = cell.models / "averaged"
-    binary, tokens = (folder(cell.corpus, stage) for stage in ("binary", "tokens"))
-    translate_tests(binary, model, system.decode, cell.results, tokens)
+        check_portable(run.system)
+    model = run.models / "averaged"
+    binary, tokens = (folder(run.corpus, stage) for stage in ("binary", "tokens"))
+    translate_tests(binary, model, system.decode, run.results, tokens)
 
 
 if __name__ == "__main__":
-    run(main)
+    run_main(main)

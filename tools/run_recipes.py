@@ -20,7 +20,7 @@ from pathlib import Path
 
 from bleuprint.config.corpus_files import EMBEDDED
 from bleuprint.config.experiment import load
-from bleuprint.runtime.errors import run
+from bleuprint.runtime.errors import run_main
 from tools.git_commands import git
 from tools.readme_tables import DEFAULT
 
@@ -113,4 +113,4 @@ def urls(clone: Path) -> Iterator[str | None]:
 
 
 if __name__ == "__main__":
-    run(main)
+    run_main(main)

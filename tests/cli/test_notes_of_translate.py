@@ -101,7 +101,7 @@ def given(tmp_path, monkeypatch):
         system_on=lambda *_: SimpleNamespace(decode=decode), corpus=lambda _: corpus
     )
     monkeypatch.setattr(translate, "load", lambda: settings)
-    monkeypatch.setattr(translate.options, "trained_run", lambda *_: "cell")
+    monkeypatch.setattr(translate.options, "trained_run", lambda *_: "run")
     defaults = {"system": "small", "corpus": "news", "direction": None, "beam": None}
     defaults |= {"n_best": None}
 
@@ -114,7 +114,7 @@ def given(tmp_path, monkeypatch):
 @pytest.mark.parametrize("n_best", [None, 1, 4])
 def test_as_many_outputs_as_the_beam_can_be_asked_for(given, n_best):
     chosen = _checked(given(n_best=n_best))
-    assert chosen.cell == "cell"
+    assert chosen.run == "run"
     assert chosen.decode.beam == 4
 
 

@@ -208,20 +208,20 @@ def test_a_release_is_of_the_system_and_corpus_that_are_named(calls, tmp_path, m
 
 def test_an_export_has_the_precision_that_is_named(calls):
     calls("bleuprint.cli.models.load", "settings")
-    calls("bleuprint.cli.options.trained_run", "cell")
+    calls("bleuprint.cli.options.trained_run", "run")
     exported = calls("bleuprint.serving.export.export")
     run(f"export folder {OF_RUN} --precision int8")
-    assert exported == [("settings", "cell", Path("folder"), "int8")]
+    assert exported == [("settings", "run", Path("folder"), "int8")]
 
 
 def test_a_server_has_the_search_the_port_and_the_direction_that_are_named(calls):
     calls("bleuprint.cli.models.load", "settings")
     calls("bleuprint.cli.options.chosen_search", "decode")
-    calls("bleuprint.cli.options.trained_run", "cell")
+    calls("bleuprint.cli.options.trained_run", "run")
     chosen = calls("bleuprint.cli.options.chosen_languages", ("de", "en"))
     served = calls("bleuprint.serving.server.serve")
     run(f"serve {OF_RUN} --port 8001 --direction de-en")
-    assert served == [("cell", "decode", 8001, ("de", "en"))]
+    assert served == [("run", "decode", 8001, ("de", "en"))]
     ((settings, given),) = chosen
     assert (settings, given.direction) == ("settings", "de-en")
 

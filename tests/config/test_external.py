@@ -54,11 +54,11 @@ def test_stages_read_the_same_settings(tmp_path):
 
 
 def test_each_section_has_a_value_for_dvc(tmp_path):
-    cells = read(tmp_path, TEXT).resolved()["runs"]
-    external = cells["online-a"]["own"]
+    runs = read(tmp_path, TEXT).resolved()["runs"]
+    external = runs["online-a"]["own"]
     assert [external[section] for section in ("model", "train", "average", "decode")] == 4 * [False]
     assert external["arithmetic"] is False
-    assert cells["base"]["own"]["translations"] is False
+    assert runs["base"]["own"]["translations"] is False
 
 
 def test_it_may_have_other_files_on_each_corpus(tmp_path):
@@ -73,10 +73,10 @@ def test_it_may_have_other_files_on_each_corpus(tmp_path):
 
 
 def test_settings_of_systems_are_known_by_the_same_fingerprint_without(tmp_path):
-    cell = Run("base", "own", 1)
-    before = settings_sha256(read(tmp_path), cell)
+    run = Run("base", "own", 1)
+    before = settings_sha256(read(tmp_path), run)
     settings = read(tmp_path, TEXT)
-    assert settings_sha256(settings, cell) == before
+    assert settings_sha256(settings, run) == before
     row = settings_sha256(settings, Run("online-a", "own", 1))
     other = read(tmp_path, TEXT.replace(64 * "a", 64 * "b"))
     assert len({before, row, settings_sha256(other, Run("online-a", "own", 1))}) == 3

@@ -29,12 +29,12 @@ def test_a_system_may_start_from_another(tmp_path):
     settings = read(tmp_path, TEXT)
     assert settings.systems == ["base", "fine"]
     assert settings.system("base").train.init_from is None
-    assert settings.system_on("fine", "more").train.init_from.cell == ("base", "own")
+    assert settings.system_on("fine", "more").train.init_from.run == ("base", "own")
     assert settings.stage("train", "fine", "more", 1) == "train@fine-more-1"
     # as users write it, for MLflow and for DVC
     assert dotted(settings.system("fine"))["train.init_from.system"] == "base"
-    cell = settings.resolved()["runs"]["fine"]["more"]
-    assert cell["train"]["init_from"] == {"system": "base", "corpus": "own"}
+    run = settings.resolved()["runs"]["fine"]["more"]
+    assert run["train"]["init_from"] == {"system": "base", "corpus": "own"}
     assert "init_from" not in settings.resolved()["runs"]["base"]["own"]["train"]
 
 
@@ -72,7 +72,7 @@ def test_a_system_may_start_from_one_below(tmp_path):
     text = TEXT.replace(below, "").replace("init_from:\n", f"{below}init_from:\n")
     settings = read(tmp_path, text)
     assert settings.systems == ["fine", "base"]
-    assert settings.system("fine").train.init_from.cell == ("base", "own")
+    assert settings.system("fine").train.init_from.run == ("base", "own")
 
 
 # The line of the start in params.yaml.

@@ -16,11 +16,11 @@ ROOT = Path("elsewhere")
 
 
 def test_the_folders_of_a_training():
-    cell = Run("small", "news-en-de", 7)
-    assert cell.models == Path("models/small/news-en-de/7")
-    assert cell.results == Path("results/small/news-en-de/7")
-    assert cell.timings == Path("timings/small/news-en-de/7")
-    assert str(cell) == "system small, corpus news-en-de, seed 7"
+    run = Run("small", "news-en-de", 7)
+    assert run.models == Path("models/small/news-en-de/7")
+    assert run.results == Path("results/small/news-en-de/7")
+    assert run.timings == Path("timings/small/news-en-de/7")
+    assert str(run) == "system small, corpus news-en-de, seed 7"
 
 
 @pytest.mark.parametrize(

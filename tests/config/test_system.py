@@ -219,8 +219,8 @@ def test_learned_positions_of_a_start_are_as_many():
 
 
 def test_the_training_that_a_start_names():
-    assert InitFrom(system="a", corpus="b").cell == ("a", "b")
-    assert InitFrom(folder="a").cell is None
+    assert InitFrom(system="a", corpus="b").run == ("a", "b")
+    assert InitFrom(folder="a").run is None
 
 
 @pytest.mark.parametrize(

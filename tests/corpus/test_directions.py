@@ -305,8 +305,8 @@ def test_a_direction_is_chosen(corpus):
 
 def test_each_direction_is_scored_as_its_own_pair(root):
     settings = load_resolved(root)
-    cell = Run("base", "many", 1)
-    hypotheses = root / cell.results / "hypotheses"
+    run = Run("base", "many", 1)
+    hypotheses = root / run.results / "hypotheses"
     hypotheses.mkdir(parents=True)
     outputs = {}
     for each in DIRECTIONS:
@@ -314,8 +314,8 @@ def test_each_direction_is_scored_as_its_own_pair(root):
         outputs[each] = [lines[0], *(line.replace("1", "one ", 1) for line in lines[1:])]
         text = "".join(f"{line}\n" for line in outputs[each])
         (hypotheses / f"test.{each}-news.tgt").write_text(text)
-    TranslationRecord("f", Averaged({}, []), {}, {}, {}).write(root / cell.results / TRANSLATION)
-    scores = score_run(settings, *cell, root)
+    TranslationRecord("f", Averaged({}, []), {}, {}, {}).write(root / run.results / TRANSLATION)
+    scores = score_run(settings, *run, root)
     assert [*scores] == [f"{each}-news" for each in DIRECTIONS]
     for each in DIRECTIONS:
         source, target = each.split("-")

@@ -260,8 +260,8 @@ def test_a_column_of_the_table_is_in_all_its_forms(reproduced):
     follow(reproduced, "A column of the table")
     ran = micro.ran(reproduced.run("dvc", "repro"))
     assert set(ran) <= {"resolve", "report"}
-    cells = json.loads(reproduced.read("reports/results.json"))["runs"]
-    shown = f"{cells[0]['source_tokens'] / 1e6:,.2f}M"
+    runs = json.loads(reproduced.read("reports/results.json"))["runs"]
+    shown = f"{runs[0]['source_tokens'] / 1e6:,.2f}M"
     for name in ("table.md", "table.tex", "index.html"):
         text = reproduced.read(f"reports/{name}")
         assert "Source tokens" in text

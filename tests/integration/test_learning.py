@@ -64,7 +64,7 @@ def test_bleu_tells_a_sound_model(text, tmp_path, monkeypatch, low, high):
     )
     model = dataclasses.replace(system.model, encoder_layers=LAYERS, decoder_layers=LAYERS)
     job = Job(
-        cell=Run("tiny", "phrasebook", 1),
+        run=Run("tiny", "phrasebook", 1),
         system=System(model=model, train=settings, average=Average(last=1), decode=system.decode),
         corpus=text.root / "binary",
         texts=text.root / "split",

@@ -39,9 +39,9 @@ def project(tmp_path, monkeypatch):
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         shutil.copy(ROOT / name, tmp_path / name)
     monkeypatch.chdir(tmp_path)
-    cell = {"average": {"last": 1}, "decode": {"beam": 2}}
+    run = {"average": {"last": 1}, "decode": {"beam": 2}}
     code = {"average": code_fingerprint("average"), "train": "x"}
-    content = {"runs": {"micro": {"toy": cell}}, "made": {"a": 1}, "code": code}
+    content = {"runs": {"micro": {"toy": run}}, "made": {"a": 1}, "code": code}
     write_json(tmp_path / "reports/resolved.json", content)
     return tmp_path
 

@@ -158,10 +158,10 @@ def in_packages(project, *packages):
 def test_code_makes_stale_what_it_decides(project):
     shown = in_packages(project, "tracking", "report", "serving", "cli")
     assert len(shown) > 60 and stale(project, shown) == set()
-    trained = {f"train@{cell}-1" for cell in CELLS}
+    trained = {f"train@{run}-1" for run in CELLS}
     schedule = "src/bleuprint/training/lr_schedule.py"
     assert stale(project, {schedule: f"{project.read(schedule)}\nMORE = 1\n"}) == trained
-    translated = {f"translate@{cell}-1" for cell in CELLS}
+    translated = {f"translate@{run}-1" for run in CELLS}
     assert stale(project, in_packages(project, "model")) >= trained | translated
 
 
@@ -180,7 +180,7 @@ def test_an_unchanged_file_keeps_its_time(project):
 def test_a_run_left_out_asks_for_no_gpu(project):
     stages = {stage.name: stage for stage in graph.stages(project.root)}
     for kind in ("train", "translate"):
-        gpus = [stages[f"{kind}@{cell}-1"].gpu for cell in ("wide-other", "wide-own")]
+        gpus = [stages[f"{kind}@{run}-1"].gpu for run in ("wide-other", "wide-own")]
         assert gpus == [0, 1], kind
 
 
@@ -188,7 +188,7 @@ def test_an_experiment_runs_its_row_and_those_like_it(stand_in, tmp_path):
     project = stand_in.copy(tmp_path / "project")
     setting = "systems.tiny.decode.max_len_b=6"
     output = project.run("dvc", "exp", "run", "--temp", "-S", setting)
-    decoded = {f"{kind}@{cell}-1" for kind in LATER[1:] for cell in CELLS[:3]}
+    decoded = {f"{kind}@{run}-1" for kind in LATER[1:] for run in CELLS[:3]}
     assert set(ran(output)) == {"resolve", *decoded, "report"}
     assert project.run("git", "status", "--porcelain") == ""
 
@@ -275,7 +275,7 @@ def test_an_edit_while_a_training_runs_is_of_the_next_run(stand_in, tmp_path, en
     assert "clip_norm: 2.0" in entries(project.read(LOCK))["train@tiny-own-1"]
     assert "resolve" in project.changed()
     resolve(project.root)
-    assert {f"train@{cell}-1" for cell in CELLS[:3]} <= project.changed()
+    assert {f"train@{run}-1" for run in CELLS[:3]} <= project.changed()
 
 
 def test_a_clone_that_has_pulled_is_up_to_date(stand_in, tmp_path):

@@ -21,8 +21,8 @@ from processes import on_terminal
 from root import ROOT
 
 CELLS = ["tiny-other-1", "tiny-own-1", "wide-own-1"]
-TRAININGS = [f"train@{cell}" for cell in CELLS]
-AFTER = {f"{kind}@{cell}" for kind in ("train", "average", "translate", "score") for cell in CELLS}
+TRAININGS = [f"train@{run}" for run in CELLS]
+AFTER = {f"{kind}@{run}" for kind in ("train", "average", "translate", "score") for run in CELLS}
 # Ends once two trainings run at the same time, and fails if the second does not begin within two
 # minutes.
 MEETING = """\
@@ -54,12 +54,12 @@ while :; do sleep 0.05; done
 RUN = """\
 from bleuprint.pipeline import side_by_side
 from bleuprint.pipeline.resolve import resolve
-from bleuprint.runtime.errors import run
+from bleuprint.runtime.errors import run_main
 side_by_side._cores = lambda: {cores}
 def main():
     resolve()
     side_by_side.run(lambda name, restored: print(name, flush=True))
-run(main)
+run_main(main)
 """
 
 
@@ -231,10 +231,10 @@ def test_every_training_of_every_recipe_has_its_work(stand_in):
     (stage,) = (it for it in stages(stand_in.root) if it.name == "train@tiny-own-1")
     for path in sorted((ROOT / "recipes").glob("*.yaml")):
         for system, row in load(path, ROOT).resolved()["runs"].items():
-            for corpus, cell in row.items():
-                values = {f"runs.{system}.{corpus}.{part}": cell[part] for part in SECTIONS}
+            for corpus, run in row.items():
+                values = {f"runs.{system}.{corpus}.{part}": run[part] for part in SECTIONS}
                 work = side_by_side._work(replace(stage, parameters=values))
-                assert (work > 0) == any(cell.values()), f"{path.stem} {system} {corpus}"
+                assert (work > 0) == any(run.values()), f"{path.stem} {system} {corpus}"
 
 
 def test_the_work_of_a_training_is_tokens_times_the_weights_of_its_layers(stand_in):

@@ -46,7 +46,7 @@ def check_with_an_empty_set(root, empty):
     sets[empty] = []
     prepared = prepare(root, sets, units=merges(9))
     job = Job(
-        cell=Run("micro", "toy", 1),
+        run=Run("micro", "toy", 1),
         system=systems.system(train=systems.train(tokens_per_update=70)),
         corpus=prepared.binary.folder,
         texts=root / "split",

@@ -133,8 +133,8 @@ def with_abouts(*bibtex):
         )
         for number, text in enumerate(bibtex)
     }
-    cells = {"small": dict.fromkeys(corpora, base.system("small"))}
-    return replace(base, corpora=corpora, runs=cells)
+    runs = {"small": dict.fromkeys(corpora, base.system("small"))}
+    return replace(base, corpora=corpora, runs=runs)
 
 
 def test_an_entry_of_two_corpora_names_both():

@@ -40,18 +40,18 @@ def one_seed(tmp_path_factory):
     root = tmp_path_factory.mktemp("comet")
     settings = trees.settings_in(root, corpora={"news-en-de": ("first",)})
     trees.write_all(root, settings)
-    for cell in runs_of(settings):
-        scored = read_json(root / cell.results / "scores.json")
-        drawn = np.random.default_rng(cell.seed)
+    for run in runs_of(settings):
+        scored = read_json(root / run.results / "scores.json")
+        drawn = np.random.default_rng(run.seed)
         content = {}
         for test, of_test in scored.items():
             quality = drawn.normal(0.8, 0.05, (2, of_test["lines"]))
             better = 0.004 + (quality[1] - 0.8) / 8
-            segments = quality[0] + better * (cell.system == "small")
+            segments = quality[0] + better * (run.system == "small")
             statistics = np.stack([(10**6 * segments).round(), np.ones(len(segments))], axis=1)
             found = measured(COMET_METRIC, statistics, signature("wmt22-comet-da"))
             content[test] = {**of_test, "scored_with": SHA256, "metrics": [found]}
-        write_json(root / cell.results / "comet.json", content)
+        write_json(root / run.results / "comet.json", content)
     return root, replace(settings, comet=MODEL)
 
 

@@ -60,12 +60,12 @@ def bleu_row(output):
     return row
 
 
-def translate(root, cell, edits):
+def translate(root, run, edits):
     """Put the references in place of translations, but for the edited lines; and score them."""
     settings = trees.load(root / "params.yaml")
-    references = list(read_lines(root / "data" / "split" / cell.corpus / f"{TEST}.de"))
+    references = list(read_lines(root / "data" / "split" / run.corpus / f"{TEST}.de"))
     edited = [edits.get(number, line) for number, line in enumerate(references)]
-    trees.translate(root, settings, cell, "first", edited)
+    trees.translate(root, settings, run, "first", edited)
 
 
 def report(root):
@@ -112,7 +112,7 @@ def repository(tree, tmp_path_factory):
 @pytest.mark.usefixtures("all_samples")
 def test_scores_stand_side_by_side_with_their_p(tree):
     output = compare(tree, "tiny", "small")
-    scores = [read_json(tree / cell.results / SCORES)["first"] for cell in (TINY, SMALL)]
+    scores = [read_json(tree / run.results / SCORES)["first"] for run in (TINY, SMALL)]
     labels = {"bleu": "BLEU", "chrf2": "chrF2", "chrf2pp": "chrF2++", "ter": "TER"}
     for metric, label in labels.items():
         first, second = (value_of(each, metric) for each in scores)
@@ -121,8 +121,8 @@ def test_scores_stand_side_by_side_with_their_p(tree):
         assert row[2:6] == cells
     references = list(read_lines(tree / f"data/split/news-en-de/{TEST}.de"))
     texts = {
-        cell.system: list(read_lines(tree / cell.results / f"hypotheses/{TEST}.de"))
-        for cell in (TINY, SMALL)
+        run.system: list(read_lines(tree / run.results / f"hypotheses/{TEST}.de"))
+        for run in (TINY, SMALL)
     }
     p = paired_tests(texts, references, "de")["small"]["bleu"].bootstrap
     assert bleu_row(output)[6] == f"{p:.3f}" + (" n.s." if p >= 0.05 else "")
@@ -203,7 +203,7 @@ def test_sentences_are_scored_in_the_language_of_the_test_set(copy):
     path.write_text(path.read_text("utf-8").replace('"target": "de"', '"target": "zh"'), "utf-8")
     output = first_set(compare(copy, "tiny", "small", "--corpus", "news-en-de"))
     files = [copy / f"data/split/news-en-de/{TEST}.de"]
-    files += [copy / cell.results / f"hypotheses/{TEST}.de" for cell in (TINY, SMALL)]
+    files += [copy / run.results / f"hypotheses/{TEST}.de" for run in (TINY, SMALL)]
     references, first, second = (list(read_lines(file)) for file in files)
     printed = re.findall(r"(?m)^line (\d+): .* from (.*) to (.*)$", output)
     by_words, by_characters = (

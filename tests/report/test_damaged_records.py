@@ -46,7 +46,7 @@ def test_counts_of_lines_of_an_unknown_metric(copy):
         _ = Results.open(settings, RUN, root).scores
 
 
-def second_cell(content):
+def second_run(content):
     content["runs"].append(copies.deepcopy(content["runs"][0]))
 
 
@@ -54,7 +54,7 @@ def second_metric(content):
     content["metrics"].append(copies.deepcopy(content["metrics"][1]))
 
 
-def no_cell(content):
+def no_run(content):
     content["metrics"][2]["test"] = "unheard-of"
 
 
@@ -71,12 +71,12 @@ def test_results_of_which_a_row_cannot_be(saved):
     path = saved[0] / RESULTS
     whole = read_json(path)
     read_results(path, "REMEDY")
-    last_cell, last_metric = len(whole["runs"]), len(whole["metrics"])
+    last_run, last_metric = len(whole["runs"]), len(whole["metrics"])
     second = whole["metrics"][1]["metric"]
     for change, problem in (
-        (second_cell, f"field runs.{last_cell}: a second row of its run"),
+        (second_run, f"field runs.{last_run}: a second row of its run"),
         (second_metric, f"field metrics.{last_metric}: a second {second} of its run"),
-        (no_cell, "field metrics.2: no row of runs is its run"),
+        (no_run, "field metrics.2: no row of runs is its run"),
         (no_updates, "field runs.1.updates is empty"),
         (no_bleu, "field runs.0: metrics has no bleu of it"),
     ):

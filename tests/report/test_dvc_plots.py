@@ -40,11 +40,11 @@ def test_metrics_are_few_and_by_name():
 def test_points_of_curves():
     short, long = Run("tiny", "own", 1), Run("wide", "own", 7)
     curves = {
-        cell: Curves(
+        run: Curves(
             tuple(Point(n, 10 * n, float(n), 1.0, 1.0) for n in range(1, count + 1)),
             (Validation(count, 1.23456, 7.77777),),
         )
-        for cell, count in ((short, 2), (long, 250))
+        for run, count in ((short, 2), (long, 250))
     }
     points = rows(dvc_plots.training(curves))
     of_short = {"system": "tiny", "corpus": "own", "seed": "1"}

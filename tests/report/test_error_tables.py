@@ -103,15 +103,15 @@ def test_holms_correction_is_over_all_systems_and_errors():
 
 def test_outputs_cut_at_their_maximum_length_are_counted(tmp_path):
     """Of the second seed of one system; the other runs, without a count, have none."""
-    root, cell = tmp_path / "cut", Run("small", CORPUS, 2)
+    root, run = tmp_path / "cut", Run("small", CORPUS, 2)
     settings = trees.settings_in(root, corpora={CORPUS: (TEST,)}, seeds=(1, 2))
     trees.write_all(root, settings)
     whole = collect(settings, root)
     assert "cut off" not in set(whole.metrics.metric)
     text = table_md(settings, whole, root)
-    record = root / cell.results / "translation.json"
+    record = root / run.results / "translation.json"
     write_json(record, {**read_json(record), "cut": {TEST: [3, 7, 40]}})
-    score_run(settings, *cell, root)
+    score_run(settings, *run, root)
     records = collect(settings, root)
     rows = records.metrics[records.metrics.metric == "cut off"]
     counts = {(row.system, row.seed): row.value for row in rows.itertuples()}

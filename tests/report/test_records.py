@@ -39,8 +39,8 @@ def test_every_figure_comes_from_its_own_run(made, collected):
         folder = root / "results" / system / corpus / str(seed)
         scores = read_json(folder / "scores.json")[test]
         place = {name: record[name] for name in ("system", "corpus", "seed", "test")}
-        of_cell = (metrics[[*place]] == [*place.values()]).all(axis=1)
-        found = metrics[of_cell].to_dict("records")
+        of_run = (metrics[[*place]] == [*place.values()]).all(axis=1)
+        found = metrics[of_run].to_dict("records")
         for row, stored in zip(found, scores["metrics"], strict=True):
             for name in ("metric", "group", "units", "value", "ci_low", "ci_high", "signature"):
                 assert row[name] == stored[name], row["metric"]
@@ -85,8 +85,8 @@ def test_paired_tests_are_against_the_first_system(made, collected):
         name = f"test.{record.test}.{record.target}"
         lines = {}
         for system in ("tiny", "small"):
-            cell = root / Run(system, record.corpus, record.seed).results
-            lines[system] = (cell / "hypotheses" / name).read_text("utf-8").splitlines()
+            run = root / Run(system, record.corpus, record.seed).results
+            lines[system] = (run / "hypotheses" / name).read_text("utf-8").splitlines()
         references = (root / "data" / "split" / record.corpus / name).read_text("utf-8")
         expected = paired_tests(lines, references.splitlines(), record.target)["small"]
         for key, of in expected.items():

@@ -57,9 +57,9 @@ def test_what_a_colleague_measured_is_shown_until_it_is_measured_here(saved):
     pulled = load(root).runs
     columns = list(there.columns)
     assert_frame_equal(pulled[columns], there[columns])
-    cell = Run("tiny", "news-en-de", 3)
-    training = trees.timing_file(root, cell)
-    write_json(training, {**trees.timing_of(cell), "seconds": 1.0, "device": "Here"})
+    run = Run("tiny", "news-en-de", 3)
+    training = trees.timing_file(root, run)
+    write_json(training, {**trees.timing_of(run), "seconds": 1.0, "device": "Here"})
     here = load(root).runs
     assert list(here.train_seconds[:2]) == [1.0, 1.0] and here.device[0] == "Here"
     assert list(here.train_seconds[2:]) == list(there.train_seconds[2:])

@@ -96,9 +96,9 @@ def test_a_missing_result_names_the_run_and_the_file(copy, name):
     path.unlink()
     with pytest.raises(UserError) as caught:
         collect(settings, root)
-    cell = "system small, corpus talks-en-fr, seed 1"
+    run = "system small, corpus talks-en-fr, seed 1"
     assert (
-        str(caught.value) == f"{path}: no such file: no result yet for {cell}; run: make reproduce"
+        str(caught.value) == f"{path}: no such file: no result yet for {run}; run: make reproduce"
     )
 
 
@@ -171,10 +171,10 @@ def test_measured_figures_that_are_damaged(saved, content):
 
 def test_results_of_other_settings_are_refused(copy):
     root, settings = copy
-    cell = Run("tiny", "news-en-de", 1)
-    assert Results.open(settings, cell, root).check().training.updates == 500
+    run = Run("tiny", "news-en-de", 1)
+    assert Results.open(settings, run, root).check().training.updates == 500
     tiny = settings.system("tiny")
     smoothed = replace(tiny, train=replace(tiny.train, label_smoothing=0.3))
     changed = with_systems(settings, {"tiny": smoothed})
     with pytest.raises(UserError, match=r"1/training\.json: not run with these settings; run"):
-        Results.open(changed, cell, root)
+        Results.open(changed, run, root)

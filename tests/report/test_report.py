@@ -87,9 +87,9 @@ def test_writes_all_reports(written):
             assert f"`{row.signature}`" in page
         elif row.metric == "length_ratio":
             assert f"{row.value:.3f}" in page
-    for cell in records.runs.itertuples():
-        split = root / "data" / "split" / cell.corpus
-        assert sha256_of(split / f"test.{cell.test}.{cell.target}")[:12] in page
+    for run in records.runs.itertuples():
+        split = root / "data" / "split" / run.corpus
+        assert sha256_of(split / f"test.{run.test}.{run.target}")[:12] in page
     for title in ("news-en-de, first", "talks-en-fr, only", "Word recall by training frequency"):
         assert f"## {title}\n\n| System " in page
     funnel = " ".join(page.split())
@@ -231,8 +231,8 @@ def test_a_run_left_out_is_a_dash(tmp_path, monkeypatch):
     texts = {name: text.decode() for name, text in contents(tmp_path).items()}
     bleu = json.loads(texts["metrics.json"])["BLEU"]
     assert {(name, corpus) for name, each in bleu.items() for corpus in each} == set(expected)
-    cells = pandas.read_csv(tmp_path / "reports/validation.csv")[["system", "corpus"]]
-    assert set(cells.itertuples(index=False, name=None)) == set(expected)
+    runs = pandas.read_csv(tmp_path / "reports/validation.csv")[["system", "corpus"]]
+    assert set(runs.itertuples(index=False, name=None)) == set(expected)
     monkeypatch.chdir(tmp_path)
     with pytest.raises(UserError, match=r"^small and last: no test set in common"):
         list(compare("small", "last"))
@@ -241,8 +241,8 @@ def test_a_run_left_out_is_a_dash(tmp_path, monkeypatch):
 def test_a_baseline_is_the_first_system_of_its_corpus(tmp_path):
     settings = trees.settings_in(tmp_path, systems=("tiny", "small", "last"))
     trees.write_all(tmp_path, settings)
-    cells = {**settings.runs, "tiny": {**settings.runs["tiny"], "talks-en-fr": None}}
-    settings = dataclasses.replace(settings, runs=cells)
+    runs = {**settings.runs, "tiny": {**settings.runs["tiny"], "talks-en-fr": None}}
+    settings = dataclasses.replace(settings, runs=runs)
     report.write_reports(settings, tmp_path)
     records = load(tmp_path)
     baselines = records.metrics.groupby("corpus").baseline.agg(

@@ -36,7 +36,7 @@ def differing(first, second):
     results, left_out = compared(first, second)
     assert len(results) == len(first.runs) and not left_out
     found = [result for result in results if not result.is_same]
-    assert {(result.cell[:2], result.first["test"]) for result in found} <= {EDITED}
+    assert {(result.run[:2], result.first["test"]) for result in found} <= {EDITED}
     assert len(found) in (0, 2)  # one for each seed
     return found
 

@@ -22,8 +22,8 @@ SHOW = RESTART + "import json, os\nprint(json.dumps(dict(os.environ)))\n"
 TRAIN = RESTART + "import portable_updates\nportable_updates.main()\n"
 CHECK = f"""{RESTART}
 from bleuprint.model.arithmetic import check_portable
-from bleuprint.runtime.errors import run
-run(lambda: check_portable("micro"))
+from bleuprint.runtime.errors import run_main
+run_main(lambda: check_portable("micro"))
 """
 
 # What was found to change the bytes of a training, or of its products, on one processor or another.

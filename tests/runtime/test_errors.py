@@ -36,7 +36,7 @@ def ended(monkeypatch):
 
     def run(main):
         with pytest.raises(SystemExit) as raised:
-            errors.run(main)
+            errors.run_main(main)
         return raised.value.code
 
     return run

@@ -17,10 +17,10 @@ LOCALES = [
 ]
 _RUN = """
 import sys, warnings
-from bleuprint.runtime.errors import UserError, run, say
+from bleuprint.runtime.errors import UserError, run_main, say
 from bleuprint.runtime.progress import Progress
 {}
-run(main)
+run_main(main)
 """
 
 

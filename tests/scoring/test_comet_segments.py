@@ -168,16 +168,16 @@ def test_an_external_system_has_the_scores_of_equal_translations(tree, tmp_path)
     }
     external = {"online-a": {"news-en-de": ExternalSystem({"second": files["second"]}, "A")}}
     external["online-b"] = {"news-en-de": ExternalSystem(files, "B")}
-    cells = [Run(name, "news-en-de", 1) for name in external]
-    for cell in cells:
-        shutil.copytree(texts, root / cell.results / "hypotheses")
+    runs = [Run(name, "news-en-de", 1) for name in external]
+    for run in runs:
+        shutil.copytree(texts, root / run.results / "hypotheses")
     with_rows = replace(settings, external=external)
     model = with_model(with_rows, stand_in(tmp_path / "python", LENGTHS), root / "model")
     of_system = score_run(model, *RUN, root)
-    of_one, of_both = (score_run(model, *cell, root) for cell in cells)
+    of_one, of_both = (score_run(model, *run, root) for run in runs)
     assert of_one == {"second": of_system["second"]}
     assert of_both == of_system
-    assert read_json(root / cells[1].results / "comet.json") == of_system
+    assert read_json(root / runs[1].results / "comet.json") == of_system
 
 
 @pytest.mark.parametrize(

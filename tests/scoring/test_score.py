@@ -150,7 +150,7 @@ RUN = Run("tiny", "news-en-de", 1)
 
 
 @pytest.fixture
-def cell(tmp_path):
+def run(tmp_path):
     """The results of a run, without its scores."""
     settings = trees.settings_in(tmp_path)
     trees.write_texts(tmp_path, settings, 40)
@@ -159,17 +159,17 @@ def cell(tmp_path):
     return tmp_path / RUN.results
 
 
-def fails(root, message, cell=RUN):
+def fails(root, message, run=RUN):
     with pytest.raises((UserError, FileNotFoundError), match=message):
-        score.score_run(trees.settings_in(root), *cell, root)
-    assert not (root / cell.results / "scores.json").exists()
+        score.score_run(trees.settings_in(root), *run, root)
+    assert not (root / run.results / "scores.json").exists()
 
 
-def test_the_stage_writes_the_scores_of_all_test_sets(cell, tmp_path):
+def test_the_stage_writes_the_scores_of_all_test_sets(run, tmp_path):
     done = processes.run_text([sys.executable, str(STAGE), "tiny", "news-en-de", "1"], tmp_path)
     assert (done.returncode, done.stderr) == (0, "")
-    assert (cell / "scores.json").read_bytes() == (tmp_path / "expected.json").read_bytes()
-    assert list(read_json(cell / "scores.json")) == ["first", "second"]
+    assert (run / "scores.json").read_bytes() == (tmp_path / "expected.json").read_bytes()
+    assert list(read_json(run / "scores.json")) == ["first", "second"]
 
 
 @pytest.mark.parametrize(
@@ -180,14 +180,14 @@ def test_the_stage_writes_the_scores_of_all_test_sets(cell, tmp_path):
         (None, "test.first.de"),
     ],
 )
-def test_bad_translations(cell, tmp_path, content, message):
-    (file := cell / "hypotheses" / "test.first.de").unlink()
+def test_bad_translations(run, tmp_path, content, message):
+    (file := run / "hypotheses" / "test.first.de").unlink()
     if content is not None:
         file.write_bytes(content)
     fails(tmp_path, message)
 
 
-@pytest.mark.usefixtures("cell")
+@pytest.mark.usefixtures("run")
 def test_an_unknown_run(tmp_path):
     fails(tmp_path, "no systems entry 'tny'", RUN._replace(system="tny"))
     fails(tmp_path, "no seed 2; there are: 1", RUN._replace(seed=2))
@@ -202,7 +202,7 @@ def test_a_corpus_without_frequencies_has_no_word_accuracy(tmp_path, corpus):
     assert value_of(found, "chrf2") == 100
 
 
-@pytest.mark.usefixtures("cell")
+@pytest.mark.usefixtures("run")
 def test_a_test_set_that_is_not_described_is_named(tmp_path):
     path = folder("news-en-de", "test_stats", tmp_path) / "first.json"
     path.unlink()

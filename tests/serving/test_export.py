@@ -19,31 +19,31 @@ from systems import with_systems
 
 def test_a_readme_has_scores_licenses_and_provenance(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    settings, cell = write_project(tmp_path, seeds=(1,)), Run("tiny", "news-en-de", 1)
-    text = readme(settings, cell, "int8", "7 pairs")
+    settings, run = write_project(tmp_path, seeds=(1,)), Run("tiny", "news-en-de", 1)
+    text = readme(settings, run, "int8", "7 pairs")
     assert ", trained on 7 pairs, " in text
-    scores = read_json(cell.results / "scores.json")
+    scores = read_json(run.results / "scores.json")
     for test, key in product(scores, ("bleu", "chrf2", "chrf2pp", "ter")):
         (score,) = (e for e in scores[test]["metrics"] if (e["metric"], e["group"]) == (key, ""))
         name, interval = METRICS[key].label, f"[{score['ci_low']:.2f}, {score['ci_high']:.2f}]"
         assert f"| {name} | {score['value']:.2f} | {interval} |\n" in text
         assert text.count(f"\n- {name}: `{score['signature']}`\n") == 1
-    for name, about in settings.corpus(cell.corpus).license_and_citation.items():
+    for name, about in settings.corpus(run.corpus).license_and_citation.items():
         assert f"- {name}: {markdown_text(about.license)}\n" in text
-    assert read_json(cell.results / "training.json")["fingerprint"] in text
-    hypotheses = tmp_path / cell.results / "hypotheses" / "test.first.de"
+    assert read_json(run.results / "training.json")["fingerprint"] in text
+    hypotheses = tmp_path / run.results / "hypotheses" / "test.first.de"
     hypotheses.write_text("other\n")
-    assert "had not been scored" in readme(settings, cell, "int8", "7 pairs")
+    assert "had not been scored" in readme(settings, run, "int8", "7 pairs")
 
 
 def test_an_ensemble_is_refused(tmp_path):
-    settings, cell = write_project(tmp_path, seeds=(1,)), Run("tiny", "news-en-de", 1)
+    settings, run = write_project(tmp_path, seeds=(1,)), Run("tiny", "news-en-de", 1)
     tiny = settings.system("tiny")
     several = copy(tiny)  # whose training kept one
     object.__setattr__(several, "average", Average(last=3, ensemble=True))
     settings = with_systems(settings, {"tiny": several})
     with pytest.raises(UserError, match=r"^average.ensemble: an exported folder has one model"):
-        export(settings, cell, tmp_path / "out", "float32")
+        export(settings, run, tmp_path / "out", "float32")
     assert not (tmp_path / "out").exists()
 
 

@@ -4,7 +4,7 @@ import shutil
 from pathlib import Path
 
 import syscalls
-from bleuprint.runtime.errors import run
+from bleuprint.runtime.errors import run_main
 from requirements import SECCOMP, needs
 from syscalls import Fault
 
@@ -66,7 +66,7 @@ def _start_anew(place, before):
 
 def _outcome(fault, place, operation):
     """Run an operation as a command, in a process with a fault."""
-    return syscalls.run_with(fault, place, lambda: run(lambda: operation(place)))
+    return syscalls.run_with(fault, place, lambda: run_main(lambda: operation(place)))
 
 
 def contents(place):

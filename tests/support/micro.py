@@ -204,8 +204,8 @@ class Project:
 
     def rows(self) -> list[str]:
         """The systems in results.json, in order."""
-        cells = json.loads(self.read("reports/results.json"))["runs"]
-        return list(dict.fromkeys(cell["system"] for cell in cells))
+        runs = json.loads(self.read("reports/results.json"))["runs"]
+        return list(dict.fromkeys(run["system"] for run in runs))
 
     def contents(self) -> dict[str, bytes]:
         """The bytes of all outputs, and of the reports that contain no measured times."""

@@ -124,8 +124,8 @@ def write_project(root, seeds=(1, 2)):
     """Write results and weights of the systems tiny and small, in the working folder `root`."""
     settings = result_trees.settings_in(root, corpora={"news-en-de": ("first",)}, seeds=seeds)
     result_trees.write_all(root, settings)
-    for cell in runs_of(settings):
-        weights = root / cell.models / "averaged" / "model.safetensors"
+    for run in runs_of(settings):
+        weights = root / run.models / "averaged" / "model.safetensors"
         weights.parent.mkdir(parents=True)
-        weights.write_bytes(str(cell).encode())
+        weights.write_bytes(str(run).encode())
     return settings

@@ -17,7 +17,7 @@ SCRIPT = """
 import os, signal, time
 from pathlib import Path
 import torch
-from bleuprint.runtime.errors import Interrupted, UserError, run
+from bleuprint.runtime.errors import Interrupted, UserError, run_main
 from bleuprint.runtime.distributed.group import init_process_group
 from bleuprint.runtime.distributed.launch import start_processes
 
@@ -38,7 +38,7 @@ def note_time():
 def work(group, rank):
     work_of_the_test
 
-run(main)
+run_main(main)
 """
 # What the other processes do: the next collective operation, and many more.
 GO_ON = "while True: group.all_reduce(torch.ones(3))"

@@ -170,20 +170,20 @@ def frame(*rows, missing=""):
     outside = {row["facts"]["system"] for row in rows if row["facts"]["about"]}
     _add_tests(metrics, outside)
     records = Records.of([row["facts"] for row in rows], metrics)
-    cells = _with_training_costs(records.runs, missing)
-    return Records(cells, records.metrics)
+    runs = _with_training_costs(records.runs, missing)
+    return Records(runs, records.metrics)
 
 
-def _with_training_costs(cells, missing):
+def _with_training_costs(runs, missing):
     """Add to each run what was measured while it trained.
 
     Args:
-        cells: The table of runs, which stays as it is. On corpora whose name begins with "news" a
+        runs: The table of runs, which stays as it is. On corpora whose name begins with "news" a
             training took 12 hours, on the other ones 61 seconds; all else is the same for all.
         missing: The name of a system whose costs were not measured and are empty; "" for none.
     """
     hours_12 = 12 * 60 * 60.0
-    is_news = cells.corpus.str.startswith("news")
+    is_news = runs.corpus.str.startswith("news")
     seconds = is_news.map({True: hours_12, False: 61.0})
     devices = 4
     sustained_flops = 9.5e12
@@ -202,10 +202,10 @@ def _with_training_costs(cells, missing):
         "mfu": 0.3509,
         "versions": None,
     }
-    cells = cells.assign(**costs).astype(DTYPES)
-    is_missing = cells.system == missing
-    cells.loc[is_missing, list(costs)] = None
-    return cells
+    runs = runs.assign(**costs).astype(DTYPES)
+    is_missing = runs.system == missing
+    runs.loc[is_missing, list(costs)] = None
+    return runs
 
 
 def _add_tests(metrics, outside):
@@ -252,7 +252,7 @@ def changed(records, where=None, **values):
         where: The values that the columns of a row must have for it to change; all rows if omitted.
         values: The new facts by name, and new values of metrics by key; None removes a metric.
     """
-    cells = records.runs.copy()
+    runs = records.runs.copy()
     metrics = records.metrics.copy()
     for name, value in values.items():
         if name in METRICS:
@@ -264,12 +264,12 @@ def changed(records, where=None, **values):
         elif name in metrics and name not in KEY:
             metrics.loc[_rows(metrics, where), name] = value
         else:
-            if name not in cells:
-                cells[name] = None
-            cells.loc[_rows(cells, where), name] = value
+            if name not in runs:
+                runs[name] = None
+            runs.loc[_rows(runs, where), name] = value
             if name == "about":
-                cells.loc[_rows(cells, where), OF_TRAINING] = None
-    return Records(cells, metrics)
+                runs.loc[_rows(runs, where), OF_TRAINING] = None
+    return Records(runs, metrics)
 
 
 def _rows(table, where):

@@ -109,59 +109,59 @@ def describe(root, settings, corpus):
     describe_test_sets(corpus, settings.corpus(corpus), root)
 
 
-def write_run(root, settings, cell, errors):
+def write_run(root, settings, run, errors):
     """Write what `train` and `translate` write for a run, and score it.
 
     Args:
         root: The folder of the experiment, with the texts.
         settings: The settings.
-        cell: The system, corpus and seed.
+        run: The system, corpus and seed.
         errors: The share of words that are wrong in the translations.
     """
-    rng = random.Random(str(cell))
-    corpus = settings.corpus(cell.corpus)
-    results = root / cell.results
+    rng = random.Random(str(run))
+    corpus = settings.corpus(run.corpus)
+    results = root / run.results
     for test in corpus.files.tests:
         name = f"test.{test}.{corpus.target}"
-        path = root / "data" / "split" / cell.corpus / name
+        path = root / "data" / "split" / run.corpus / name
         references = path.read_text("utf-8").split("\n")[:-1]
         translations = []
         for line in references:
             words = [f"{WORD}wrong" if rng.random() < errors else word for word in line.split()]
             translations.append(" ".join(words))
         write_lines(results / "hypotheses" / name, translations)
-    write_json(results / "training.json", _training(settings, cell))
-    write_json(results / "curves.json", curves_of(cell))
-    write_json(timing_file(root, cell), timing_of(cell))
-    finish(root, settings, cell)
+    write_json(results / "training.json", _training(settings, run))
+    write_json(results / "curves.json", curves_of(run))
+    write_json(timing_file(root, run), timing_of(run))
+    finish(root, settings, run)
 
 
-def translate(root, settings, cell, test, lines):
+def translate(root, settings, run, test, lines):
     """Replace a run's translation of a test set by lines, and score them."""
-    target = settings.corpus(cell.corpus).target
-    write_lines(root / cell.results / "hypotheses" / f"test.{test}.{target}", lines)
-    finish(root, settings, cell)
+    target = settings.corpus(run.corpus).target
+    write_lines(root / run.results / "hypotheses" / f"test.{test}.{target}", lines)
+    finish(root, settings, run)
 
 
-def finish(root, settings, cell):
+def finish(root, settings, run):
     """Write the records of a run's translations, its attention maps and its scores."""
-    write_translation(root, settings, cell)
-    if settings.system(cell.system).decode.attention:
-        write_maps(root, settings, cell)
-    score_run(settings, *cell, root)
+    write_translation(root, settings, run)
+    if settings.system(run.system).decode.attention:
+        write_maps(root, settings, run)
+    score_run(settings, *run, root)
 
 
-def timing_file(root, cell):
+def timing_file(root, run):
     """Return the path of the file with what was measured of a run's training."""
-    return root / timings.train_file(cell, _fingerprint(cell))
+    return root / timings.train_file(run, _fingerprint(run))
 
 
-def write_translation(root, settings, cell):
+def write_translation(root, settings, run):
     """Write that the run's own model, with its own settings, made its translations."""
-    folder, system = root / cell.results, settings.system(cell.system)
-    tests = settings.corpus(cell.corpus).files.tests
+    folder, system = root / run.results, settings.system(run.system)
+    tests = settings.corpus(run.corpus).files.tests
     made = {
-        "model": _fingerprint(cell),
+        "model": _fingerprint(run),
         "averaged": {"settings": system.average.given, "updates": [20]},
         "decode": dataclasses.asdict(system.decode),
         "hypotheses": {
@@ -172,13 +172,13 @@ def write_translation(root, settings, cell):
     write_json(folder / "translation.json", made)
 
 
-def write_maps(root, settings, cell):
+def write_maps(root, settings, run):
     """Write random attention of two layers and two heads for the first line of each test set."""
-    corpus = settings.corpus(cell.corpus)
+    corpus = settings.corpus(run.corpus)
     maps_by_test = {}
     for test in corpus.files.tests:
         name = f"test.{test}.{corpus.target}"
-        path = root / cell.results / "hypotheses" / name
+        path = root / run.results / "hypotheses" / name
         target_tokens = [*path.read_text("utf-8").split("\n")[0].split(), "</s>"]
         source_tokens = [*(f"{WORD}{number}" for number in range(4)), "</s>"]
         previous_tokens = ["<s>", *target_tokens[:-1]]
@@ -188,13 +188,13 @@ def write_maps(root, settings, cell):
             (source_tokens, source_tokens),
             (target_tokens, previous_tokens),
         )
-        draw = np.random.default_rng(len(cell.system))
+        draw = np.random.default_rng(len(run.system))
         maps = {}
         for kind, (rows, columns) in zip(KINDS, tokens, strict=True):
             weights = _weights(draw, len(rows), len(columns))
             maps[kind] = AttentionMap(rows, columns, weights)
         maps_by_test[test] = [SentenceAttention(1, maps)]
-    write_attention(root / cell.results / "hypotheses" / ATTENTION, maps_by_test)
+    write_attention(root / run.results / "hypotheses" / ATTENTION, maps_by_test)
 
 
 def write_all(root, settings):
@@ -237,9 +237,9 @@ def write_lines(path, lines):
     return sha256_of(path)
 
 
-def curves_of(cell):
+def curves_of(run):
     """Make the curves of a training: five points, and two validations, the second one better."""
-    start = 8.0 if cell.system == "tiny" else 7.5
+    start = 8.0 if run.system == "tiny" else 7.5
     names = ("update", "tokens", "loss", "learning_rate", "gradient_norm")
     points = [(100 * i, 160_000 * i, start - i, 0.001 / i, 1.0 + 1.0 / i) for i in range(1, 6)]
     training = [dict(zip(names, point, strict=True)) for point in points]
@@ -250,9 +250,9 @@ def curves_of(cell):
     return {"training": training, "validation": validation}
 
 
-def timing_of(cell):
+def timing_of(run):
     """Make what was measured of a run's training: an hour for `tiny`, a minute for others."""
-    seconds = 3725.0 if cell.system == "tiny" else 59.6
+    seconds = 3725.0 if run.system == "tiny" else 59.6
     return {
         "seconds": seconds,
         "device": "Test CPU",
@@ -319,26 +319,26 @@ def _statistics(corpus):
     }
 
 
-def _fingerprint(cell):
+def _fingerprint(run):
     """Return the fingerprint of a run's training, which differs from all others."""
-    return hashlib.sha256(str(cell).encode()).hexdigest()
+    return hashlib.sha256(str(run).encode()).hexdigest()
 
 
-def _training(settings, cell):
-    system = settings.system(cell.system)
-    is_tiny = cell.system == "tiny"
+def _training(settings, run):
+    system = settings.system(run.system)
+    is_tiny = run.system == "tiny"
     return {
         "parameters": 1_000_000 if is_tiny else 4_000_000,
         "flops": 4.2e12 if is_tiny else 9.9e13,
-        "source_tokens": 700_000 + cell.seed,
-        "target_tokens": 800_000 + cell.seed,
+        "source_tokens": 700_000 + run.seed,
+        "target_tokens": 800_000 + run.seed,
         "updates": 500,
         "skipped": 0,
         "code": "c0" * 32,
         "data": "b1" * 32,
-        "valid_loss": curves_of(cell)["validation"][-1]["loss"],
-        "fingerprint": _fingerprint(cell),
-        "settings": training_settings_sha256(system, cell.seed),
+        "valid_loss": curves_of(run)["validation"][-1]["loss"],
+        "fingerprint": _fingerprint(run),
+        "settings": training_settings_sha256(system, run.seed),
     }
 
 

@@ -74,13 +74,13 @@ def _dropout(changes):
 
 def with_systems(settings, systems):
     """The settings with these systems, the same on all corpora."""
-    return dataclasses.replace(settings, runs={**settings.runs, **_cells(settings, systems)})
+    return dataclasses.replace(settings, runs={**settings.runs, **_runs(settings, systems)})
 
 
 def only_systems(settings, systems):
     """The settings with these systems alone."""
-    return dataclasses.replace(settings, runs=_cells(settings, systems))
+    return dataclasses.replace(settings, runs=_runs(settings, systems))
 
 
-def _cells(settings, systems):
+def _runs(settings, systems):
     return {name: dict.fromkeys(settings.corpora, system) for name, system in systems.items()}

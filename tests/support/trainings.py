@@ -189,7 +189,7 @@ def job_in(root, monkeypatch):
 
 def train_here(job, work, observer=None):
     """Train in this process; the folder of the checkpoints, the final state, the fingerprints."""
-    fingerprints, folder = Fingerprints.from_job(job), work / ".".join(map(str, job.cell))
+    fingerprints, folder = Fingerprints.from_job(job), work / ".".join(map(str, job.run))
     check_training(job, fingerprints, ALONE)
     folder.mkdir(parents=True, exist_ok=True)
     trainer = Trainer(job, ALONE, folder, fingerprints, observer or Observer())

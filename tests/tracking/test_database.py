@@ -15,7 +15,7 @@ from bleuprint.tracking import database
 # Opens the store as all commands do; prints its runs, of each experiment.
 _OPEN = """
 import json
-from bleuprint.runtime.errors import run
+from bleuprint.runtime.errors import run_main
 from bleuprint.tracking import store
 
 def main():
@@ -27,7 +27,7 @@ def main():
             for name, number in ids.items()
         }))
 
-run(main)
+run_main(main)
 """
 
 

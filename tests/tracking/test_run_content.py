@@ -43,9 +43,9 @@ def test_each_test_set_has_its_own_scores(tmp_path, monkeypatch):
     result_trees.write_all(tmp_path, settings)
     bleu = {}
     for corpus, tests in corpora.items():
-        cell = Run("tiny", corpus, 1)
-        logged = metrics(corpus, Results.open(settings, cell).scores)
-        scores = read_json(cell.results / "scores.json")
+        run = Run("tiny", corpus, 1)
+        logged = metrics(corpus, Results.open(settings, run).scores)
+        scores = read_json(run.results / "scores.json")
         for test in tests:
             assert logged[f"bleu/{corpus}/{test}"] == value_of(scores[test], "bleu")
             assert logged[f"chrf2/{corpus}/{test}"] == value_of(scores[test], "chrf2")

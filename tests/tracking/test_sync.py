@@ -42,26 +42,26 @@ def named(root, experiment="trial_run"):
     return client, {run.info.run_name: run for run in runs}
 
 
-def decoded_otherwise(cell, beam, score):
+def decoded_otherwise(run, beam, score):
     """Give the results of a run the translations and scores of another beam; its settings."""
-    path = cell.results / "scores.json"
+    path = run.results / "scores.json"
     content = read_json(path)
     all_lines = (each for each in content["first"]["metrics"] if not each["group"])
     (measured,) = (each for each in all_lines if each["metric"] == "bleu")
     measured["value"] = score
     write_json(path, content)
-    path = cell.results / "translation.json"
+    path = run.results / "translation.json"
     record = read_json(path)
     record["decode"]["beam"] = beam
     write_json(path, record)
     settings = load()
-    system = settings.system(cell.system)
+    system = settings.system(run.system)
     other = dataclasses.replace(system, decode=dataclasses.replace(system.decode, beam=beam))
-    return with_systems(settings, {cell.system: other})
+    return with_systems(settings, {run.system: other})
 
 
-def bleu(cell):
-    return float(value_of(read_json(cell.results / "scores.json")["first"], "bleu") or 0)
+def bleu(run):
+    return float(value_of(read_json(run.results / "scores.json")["first"], "bleu") or 0)
 
 
 def changed(settings):
@@ -107,8 +107,8 @@ def test_a_sync_makes_all_and_a_second_one_changes_nothing(root):
 
 
 def test_a_run_that_was_logged_in_part_is_completed(root):
-    settings, cell = load(), Run("tiny", "news-en-de", 1)
-    tracker = Tracker(described(Results.open(settings, cell)))
+    settings, run = load(), Run("tiny", "news-en-de", 1)
+    tracker = Tracker(described(Results.open(settings, run)))
     tracker.log(100, {"train/loss": 7.0})
     tracker.close("KILLED")  # the server went away
     _, runs = named(root)
@@ -130,11 +130,11 @@ def test_a_run_that_was_logged_in_part_is_completed(root):
 def test_comet_is_logged_if_it_is_of_the_translations(root):
     model = Comet("comet/env/bin/python", "comet/model", "0" * 64)
     settings = dataclasses.replace(load(), comet={"model": model})
-    cell = Run("tiny", "news-en-de", 1)
-    scores = read_json(cell.results / "scores.json")["first"]
+    run = Run("tiny", "news-en-de", 1)
+    scores = read_json(run.results / "scores.json")["first"]
     comet = {**scores, "scored_with": "0" * 64, "metrics": [figure("comet", 81.25, 1)]}
     for hypotheses, logged in (("of others", {}), (scores["hypotheses"], {COMET: 81.25})):
-        write_json(cell.results / "comet.json", {"first": {**comet, "hypotheses": hypotheses}})
+        write_json(run.results / "comet.json", {"first": {**comet, "hypotheses": hypotheses}})
         list(sync(settings))
         metrics = named(root)[1]["tiny news-en-de 1"].data.metrics
         assert {name: value for name, value in metrics.items() if "comet" in name} == logged
@@ -187,7 +187,7 @@ def test_names_of_parameters_have_the_characters_that_mlflow_takes():
     files = dataclasses.replace(corpus.files, train=texts)
     corpora = {"news-en-de": dataclasses.replace(corpus, files=files)}
     settings = dataclasses.replace(results.settings, corpora=corpora)
-    params = module.Description.of(settings, results.cell, "f", 1_234_567).params
+    params = module.Description.of(settings, results.run, "f", 1_234_567).params
     assert params["corpus.files.train.a.pairs"] == "7"
     assert (params["corpus"], params["parameters"], params["system"]) == (
         "news-en-de",
@@ -199,8 +199,8 @@ def test_names_of_parameters_have_the_characters_that_mlflow_takes():
 
 def test_directions_and_what_made_a_text_are_parameters():
     def params(recipe, system, corpus):
-        cell, settings = Run(system, corpus, 1), load(ROOT / "recipes" / f"{recipe}.yaml")
-        return module.Description.of(settings, cell, "f", 1).params
+        run, settings = Run(system, corpus, 1), load(ROOT / "recipes" / f"{recipe}.yaml")
+        return module.Description.of(settings, run, "f", 1).params
 
     of_many = params("multilingual-multi30k", "small", "multilingual")
     assert of_many["corpus.directions.de-en"] == "trained"
@@ -266,9 +266,9 @@ def test_a_training_that_patience_ended_has_a_tag_that_says_why(root):
 
 def test_new_scores_take_the_place_of_old_ones(root):
     """Also lower ones: MLflow's search would keep the newest, not the best."""
-    settings, cell = load(), Run("tiny", "news-en-de", 1)
+    settings, run = load(), Run("tiny", "news-en-de", 1)
     list(sync(settings))
-    path = cell.results / "scores.json"
+    path = run.results / "scores.json"
     content = read_json(path)
     for score in (90.0, 10.0):
         for measured in content["first"]["metrics"]:
@@ -282,11 +282,11 @@ def test_new_scores_take_the_place_of_old_ones(root):
 
 @pytest.mark.usefixtures("root")
 def test_translations_of_another_search_are_not_those_of_the_settings():
-    settings, cell = load(), Run("tiny", "news-en-de", 1)
-    assert Results(settings, cell).checked_scores()[1] == ""
+    settings, run = load(), Run("tiny", "news-en-de", 1)
+    assert Results(settings, run).checked_scores()[1] == ""
     tiny = settings.system("tiny")
     wider = dataclasses.replace(tiny, decode=dataclasses.replace(tiny.decode, beam=7))
-    scores, why = Results(with_systems(settings, {"tiny": wider}), cell).checked_scores()
+    scores, why = Results(with_systems(settings, {"tiny": wider}), run).checked_scores()
     assert scores == {}
     used = tiny.decode.beam
     expected = f"translated with decode.beam {used}, but params.yaml has 7; run: dvc repro"
@@ -295,12 +295,12 @@ def test_translations_of_another_search_are_not_those_of_the_settings():
 
 @pytest.mark.usefixtures("root")
 def test_translations_by_another_average_are_not_those_of_the_settings():
-    settings, cell = load(), Run("tiny", "news-en-de", 1)
-    path = cell.results / "translation.json"
+    settings, run = load(), Run("tiny", "news-en-de", 1)
+    path = run.results / "translation.json"
     record = read_json(path)
     record["averaged"]["settings"] = {"last": 9}
     write_json(path, record)
-    scores, why = Results(settings, cell).checked_scores()
+    scores, why = Results(settings, run).checked_scores()
     assert scores == {}
     given = settings.system("tiny").average.given
     assert f"translated with average {{'last': 9}}, but params.yaml has {given}; run: " in why

@@ -20,9 +20,9 @@ from trainings import STAGES, environment, project
 RUN = Run("tiny", "toy", 1)
 
 
-def description(fingerprint="f1", cell=RUN, trial="trial"):
+def description(fingerprint="f1", run=RUN, trial="trial"):
     params = {"train.max_updates": "9", "train.betas": "0.9, 0.98", "parameters": "12"}
-    return Description(trial, cell, fingerprint, params)
+    return Description(trial, run, fingerprint, params)
 
 
 @pytest.fixture

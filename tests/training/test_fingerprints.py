@@ -27,7 +27,7 @@ def prepared(tmp_path_factory):
 def job_on(corpus, **changes):
     """A training on a prepared corpus."""
     job = Job(
-        cell=Run("micro", "toy", 1),
+        run=Run("micro", "toy", 1),
         system=SYSTEM,
         corpus=corpus.binary.folder,
         texts=corpus.text("split").path,
@@ -39,7 +39,7 @@ def job_on(corpus, **changes):
 @pytest.mark.parametrize(
     ("part", "changes"),
     [
-        ("settings", {"cell": Run("micro", "toy", 2)}),
+        ("settings", {"run": Run("micro", "toy", 2)}),
         ("settings", {"system": systems.system(model=systems.model(d_ff=65))}),
         ("settings", {"system": systems.system(train=systems.train(label_smoothing=0.2))}),
         ("settings", {"system": dataclasses.replace(SYSTEM, arithmetic="portable")}),
@@ -58,8 +58,8 @@ def test_another_setting_or_code_is_another_training(prepared, part, changes):
 @pytest.mark.parametrize(
     "changes",
     [
-        {"cell": Run("renamed", "toy", 1)},
-        {"cell": Run("micro", "renamed", 1)},
+        {"run": Run("renamed", "toy", 1)},
+        {"run": Run("micro", "renamed", 1)},
         {"system": systems.system(decode=systems.decode(beam=3))},
         {"system": systems.system(average=dataclasses.replace(SYSTEM.average, last=2))},
     ],
@@ -136,12 +136,12 @@ def write_model(folder, prepared, source, target):
 def test_seeds_and_systems_have_folders_of_their_own(prepared, tmp_path, monkeypatch):
     monkeypatch.delenv("DVC_ROOT", raising=False)
     monkeypatch.chdir(tmp_path)
-    jobs = [job_on(prepared, cell=Run("micro", "toy", seed)) for seed in (1, 2)]
+    jobs = [job_on(prepared, run=Run("micro", "toy", seed)) for seed in (1, 2)]
     marks = [Fingerprints.from_job(job) for job in jobs]
     folders = [work_folder(job, mark) for job, mark in zip(jobs, marks, strict=True)]
     assert folders[0] != folders[1]
     folders[0].mkdir(parents=True)
-    renamed = job_on(prepared, cell=Run("renamed", "toy", 1))
+    renamed = job_on(prepared, run=Run("renamed", "toy", 1))
     assert work_folder(renamed, Fingerprints.from_job(renamed)) == folders[0]
 
 

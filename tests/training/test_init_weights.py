@@ -202,8 +202,8 @@ def test_folders(tmp_path, corpora, monkeypatch):
         (there := Path("their/data/binary/own/segmentation")).mkdir(parents=True, exist_ok=True)
         file.rename(there / file.name)
     given = {"folder": str(folder)}
-    cells = {"small": {"own": {"train": {"init_from": given}}, "other": {"train": False}}}
-    add_sums(cells)
+    runs = {"small": {"own": {"train": {"init_from": given}}, "other": {"train": False}}}
+    add_sums(runs)
     assert given["sha256"] == hashlib.sha256(weights.read_bytes()).hexdigest()
     model = model_of(corpora[1].binary, 2)
     take_weights(model, corpora[1].binary, init_files(InitFrom(**given), RUN))
@@ -227,25 +227,25 @@ def test_a_clone_without_the_folder_knows_its_sum(tmp_path, corpora, monkeypatch
     corpus = corpora[0].binary
     written(Path("start"), model_of(corpus, 1), corpus)
 
-    def cells():
+    def runs():
         return {"small": {"own": {"train": {"init_from": {"folder": "start"}}}}}
 
-    add_sums(recorded := cells())
+    add_sums(recorded := runs())
     Path("start").rename("elsewhere")
     with pytest.raises(UserError, match=r"start: no such folder; small starts there"):
-        add_sums(cells())
+        add_sums(runs())
     Path("reports").mkdir()
     params = "systems:\n  small:\n    train:\n      init_from: {folder: start}\n"
     Path("params.yaml").write_text(f"corpora:\n  own: {{}}\n{params}")
     place = r"^params.yaml:6: systems.small.train.init_from.folder: .*start: no such folder"
     with pytest.raises(UserError, match=place):
-        add_sums(cells())
+        add_sums(runs())
     for text in ("<<<<<<<", "[]", '{"runs": 1}', '{"runs": {"small": 1}}'):  # damaged
         Path("reports/resolved.json").write_text(text)
         with pytest.raises(UserError, match=r"start: no such folder"):
-            add_sums(cells())
+            add_sums(runs())
     Path("reports/resolved.json").write_text(json.dumps({"runs": recorded}))
-    add_sums(found := cells())
+    add_sums(found := runs())
     assert found == recorded and "sha256" in found["small"]["own"]["train"]["init_from"]
 
 

@@ -43,8 +43,8 @@ def prepared(tmp_path_factory):
 def trainer(prepared, seed, folder):
     model = systems.model(dropout=0.1, tie_embeddings="decoder")
     system = dataclasses.replace(systems.system(train=TRAIN), model=model)
-    cell = Run("s", "c", seed)
-    job = Job(cell, system, prepared.root / "binary", prepared.root / "split", "code")
+    run = Run("s", "c", seed)
+    job = Job(run, system, prepared.root / "binary", prepared.root / "split", "code")
     return Trainer(job, ALONE, folder, Fingerprints.from_job(job), Observer())
 
 

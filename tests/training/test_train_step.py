@@ -93,7 +93,7 @@ def test_one_update_may_be_left_out_and_a_second_may_not(corpus, tmp_path, monke
     (warning,) = warnings.messages
     assert "did not fit into the memory of cpu: skipped" in warning
 
-    other = dataclasses.replace(job, cell=Run("s", "c", 2))
+    other = dataclasses.replace(job, run=Run("s", "c", 2))
     fail_at(monkeypatch, {9, 30})
     with pytest.raises(UserError, match=r"a second one; lower train\.max_tokens \(60\)"):
         train_here(other, tmp_path)

@@ -12,7 +12,7 @@ import argparse
 from pathlib import Path
 
 from bleuprint.cli.options import whole_number
-from bleuprint.runtime.errors import run
+from bleuprint.runtime.errors import run_main
 from tools.fault_experiment.experiment import Experiment
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -51,4 +51,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    run(main)
+    run_main(main)

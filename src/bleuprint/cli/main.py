@@ -13,7 +13,7 @@ from bleuprint.cli.options import Commands
 from bleuprint.model.arithmetic import restart
 from bleuprint.runtime.arguments import empty_argument
 from bleuprint.runtime.environment import complete_user
-from bleuprint.runtime.errors import run
+from bleuprint.runtime.errors import run_main
 from bleuprint.runtime.interrupts import hold
 
 # The names of commands in bleuprint 1.0, and their names now.
@@ -44,7 +44,7 @@ class _Help(argparse.RawDescriptionHelpFormatter):
 
 def main() -> None:
     """Run the command that the command line names, and exit."""
-    run(_run_command)
+    run_main(_run_command)
 
 
 def _run_command() -> None:
@@ -63,8 +63,8 @@ def _run_command() -> None:
         sys.exit(2)
     if given.computes:  # before torch is imported
         named = vars(given)
-        cell = (named["system"], named["corpus"]) if "system" in named else ()
-        restart(*cell)
+        run = (named["system"], named["corpus"]) if "system" in named else ()
+        restart(*run)
     given.command(given)
 
 

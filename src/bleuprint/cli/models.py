@@ -12,14 +12,14 @@ from bleuprint.runtime.progress import working
 
 
 def add_commands(commands: Commands) -> None:
-    cell = "--system small --corpus phrasebook-en-de"
-    add = add_command(commands, _serve, f"serve {cell}", computes=True)
+    run = "--system small --corpus phrasebook-en-de"
+    add = add_command(commands, _serve, f"serve {run}", computes=True)
     options.add_search_options(add)
     port = options.whole_number(0, 65535)
     add("--port", type=port, default=8000, help="0: any free port (%(default)s)")
     add = add_command(commands, _ui, "ui")
     add("--port", type=options.whole_number(1, 65535), default=5000, help="(%(default)s)")
-    add = add_command(commands, _export, f"export FOLDER {cell}")
+    add = add_command(commands, _export, f"export FOLDER {run}")
     add("folder", metavar="FOLDER", help="the folder to make")
     options.add_run_options(add)
     add("--precision", choices=("float32", "int8"), default="float32", help="(%(default)s)")
@@ -35,8 +35,8 @@ def _serve(given: argparse.Namespace) -> None:
 
     settings = load()
     decode = options.chosen_search(settings, given)
-    cell = options.trained_run(settings, given)
-    serve(cell, decode, given.port, options.chosen_languages(settings, given))
+    run = options.trained_run(settings, given)
+    serve(run, decode, given.port, options.chosen_languages(settings, given))
 
 
 def _ui(given: argparse.Namespace) -> None:
@@ -55,8 +55,8 @@ def _export(given: argparse.Namespace) -> None:
     from bleuprint.serving.export import export
 
     settings = load()
-    cell = options.trained_run(settings, given)
-    export(settings, cell, Path(given.folder), given.precision)
+    run = options.trained_run(settings, given)
+    export(settings, run, Path(given.folder), given.precision)
 
 
 def _release(given: argparse.Namespace) -> None:

@@ -43,7 +43,7 @@ def _translate(given: argparse.Namespace) -> None:
     # it loads torch, which takes seconds: what is wrong with the arguments is said before
     from bleuprint.serving.translator import load_translator, translate_lines
 
-    translator = load_translator(chosen.cell, chosen.decode, chosen.languages)
+    translator = load_translator(chosen.run, chosen.decode, chosen.languages)
     if not given.files and sys.stdin and sys.stdin.isatty():
         say("type a sentence a line; Ctrl-D ends", "note")
     notes, number = _Notes(translator), 0
@@ -107,7 +107,7 @@ class _Notes:
 class _Chosen:
     """What the arguments name: a training, its search, and the languages of the text."""
 
-    cell: Run
+    run: Run
     decode: Decode
     languages: tuple[str, str]
 
@@ -128,5 +128,5 @@ def _checked(given: argparse.Namespace) -> _Chosen:
         written = given.alignment and Path(given.alignment).stat()
         if any(written and os.path.samestat(written, text) for text in texts):
             raise UserError(f"--alignment {given.alignment}: is the text to translate")
-    cell = options.trained_run(settings, given)
-    return _Chosen(cell, decode, options.chosen_languages(settings, given))
+    run = options.trained_run(settings, given)
+    return _Chosen(run, decode, options.chosen_languages(settings, given))

@@ -66,8 +66,8 @@ class Settings:
         if not self.seeds or len(set(self.seeds)) != len(self.seeds):
             raise SettingError(["seeds"], f"{list(self.seeds)}: at least one seed, and none twice")
         self._check_runs()
-        cells = {name: self.runs[name] for name in self.systems}
-        check_references(self.corpora, cells, self.synthetic or {}, not_trained=self.external)
+        runs = {name: self.runs[name] for name in self.systems}
+        check_references(self.corpora, runs, self.synthetic or {}, not_trained=self.external)
         tests = {name: [*each.files.tests] or ["held-out"] for name, each in self.corpora.items()}
         check_external(self.external, tests)
         for position in range(len(self.published)):
@@ -80,8 +80,8 @@ class Settings:
                 raise SettingError(["corpora", corpus], message)
             for name, system in systems.items():
                 _check_run(name, system, corpus, column)
-        cells = [f"{system}-{corpus}" for system in self.rows for corpus in self.corpora]
-        if twice := {cell for cell in cells if cells.count(cell) > 1}:
+        runs = [f"{system}-{corpus}" for system in self.rows for corpus in self.corpora]
+        if twice := {run for run in runs if runs.count(run) > 1}:
             name = min(twice)
             pairs = (
                 f"system {system} on corpus {corpus}"
@@ -109,9 +109,9 @@ class Settings:
             if getattr(number, key) not in (None, *names):
                 message = f"no {what}; {there_are(getattr(number, key), names)}"
                 raise SettingError(["published", position, key], message)
-        cells = [(n.name, n.source, n.corpus, n.test, n.metric) for n in self.published]
-        if (cell := cells[position]) in cells[:position]:
-            raise SettingError(["published", position], f"a second number of {', '.join(cell)}")
+        runs = [(n.name, n.source, n.corpus, n.test, n.metric) for n in self.published]
+        if (run := runs[position]) in runs[:position]:
+            raise SettingError(["published", position], f"a second number of {', '.join(run)}")
 
     @property
     def systems(self) -> list[str]:
@@ -202,16 +202,16 @@ class Settings:
 
     def dotted(self, name: str) -> dict[str, str]:
         """All settings of a system by dotted key; those that differ by corpus for each corpus."""
-        cells = {corpus: dotted(system) for corpus, system in self.on_corpora(name).items()}
-        first, *others = cells.values()
+        runs = {corpus: dotted(system) for corpus, system in self.on_corpora(name).items()}
+        first, *others = runs.values()
         same = {key for key in first if all(first[key] == each.get(key) for each in others)}
         own = {
             f"{corpus}.{key}": value
-            for corpus, cell in cells.items()
-            for key, value in cell.items()
+            for corpus, run in runs.items()
+            for key, value in run.items()
             if key not in same
         }
-        corpora = {} if len(cells) == len(self.corpora) else {"corpora": ", ".join(cells)}
+        corpora = {} if len(runs) == len(self.corpora) else {"corpora": ", ".join(runs)}
         return {key: value for key, value in first.items() if key in same} | corpora | own
 
     def stage(self, kind: str, system: str, corpus: str, seed: int) -> str:
@@ -308,18 +308,18 @@ class Settings:
         """
         whole: dict[str, Any] = dump(self)
         del whole["external"]
-        cells = {
+        runs = {
             name: {corpus: _with_all_sections(row.get(corpus)) for corpus in self.corpora}
             for name, row in self.rows.items()
         }
         for name in self.external:
-            for cell in cells[name].values():
-                if cell[TRANSLATIONS]:
+            for run in runs[name].values():
+                if run[TRANSLATIONS]:
                     # by which DVC knows the run that stands for the system: the first seed's
-                    cell[TRANSLATIONS] = {"seed": self.seeds[0], "files": cell[TRANSLATIONS]}
+                    run[TRANSLATIONS] = {"seed": self.seeds[0], "files": run[TRANSLATIONS]}
         for name, corpus in self.corpora.items():
             whole["corpora"][name]["split"] = dump(corpus.used_split())
-        return {**whole, "runs": cells}
+        return {**whole, "runs": runs}
 
 
 def load(path: Path = Path("params.yaml"), root: Path | None = None) -> Settings:
@@ -377,17 +377,17 @@ def load_resolved(root: Path = Path()) -> Settings:
     check_not_of_1_0(document, path)
     if "runs" not in document:
         raise DamagedFile(path, "field runs is missing", _RESOLVE)
-    cells = check_record(_Runs, document["runs"], path, _RESOLVE, ["runs"])
+    runs = check_record(_Runs, document["runs"], path, _RESOLVE, ["runs"])
     document["runs"] = {}
     document["external"] = {}
-    for system, row in cells.items():
-        is_external = any(cell.get(TRANSLATIONS) for cell in row.values())
+    for system, row in runs.items():
+        is_external = any(run.get(TRANSLATIONS) for run in row.values())
         kind = "external" if is_external else "runs"
-        document[kind][system] = {corpus: _given_sections(cell) for corpus, cell in row.items()}
+        document[kind][system] = {corpus: _given_sections(run) for corpus, run in row.items()}
         if is_external:
-            for cell in document[kind][system].values():
-                if cell is not None:
-                    cell[TRANSLATIONS] = _files_of(cell[TRANSLATIONS])
+            for run in document[kind][system].values():
+                if run is not None:
+                    run[TRANSLATIONS] = _files_of(run[TRANSLATIONS])
     for key in ("code", "inputs"):
         document.pop(key, None)
     return check_record(Settings, document, path, _RESOLVE)
@@ -398,16 +398,16 @@ def _files_of(translations: Any) -> Any:
     return translations.get("files") if isinstance(translations, Mapping) else translations
 
 
-def _with_all_sections(cell: System | ExternalSystem | None) -> dict[str, Any]:
+def _with_all_sections(run: System | ExternalSystem | None) -> dict[str, Any]:
     """The settings of a run, with `false` for each section that it does not have."""
-    given = {} if cell is None else dump(cell)
+    given = {} if run is None else dump(run)
     missing = [section for section in SECTIONS if section not in given]
     return {**given, **dict.fromkeys(missing, False)}
 
 
-def _given_sections(cell: Mapping[str, Any]) -> dict[str, Any] | None:
+def _given_sections(run: Mapping[str, Any]) -> dict[str, Any] | None:
     """The settings of a run without the sections that are `false`; None if all are."""
-    given = {section: value for section, value in cell.items() if value is not False}
+    given = {section: value for section, value in run.items() if value is not False}
     return given or None
 
 

@@ -83,10 +83,10 @@ def with_external(document: Tree) -> tuple[Tree, list[UserError]]:
         The content with the trained systems in `runs` and the other ones in `external`, and an
         error for each system that cannot be either, or if none is trained.
     """
-    cells = document.get("runs")
-    if not isinstance(cells, Tree):
+    runs = document.get("runs")
+    if not isinstance(runs, Tree):
         return document, []
-    by_kind = _separated(cells)
+    by_kind = _separated(runs)
     place = document.places["runs"]
     errors = list(by_kind.errors)
     if by_kind.external and not by_kind.trained:
@@ -96,13 +96,13 @@ def with_external(document: Tree) -> tuple[Tree, list[UserError]]:
     return document.put("external", by_kind.external, place), errors
 
 
-def _separated(cells: Tree) -> SystemsByKind:
+def _separated(runs: Tree) -> SystemsByKind:
     """Return the systems by their kind."""
     trained = {}
     external = {}
     errors = []
-    for name, row in cells.items():
-        settings = [as_tree(cell) for cell in as_tree(row).values()]
+    for name, row in runs.items():
+        settings = [as_tree(run) for run in as_tree(row).values()]
         translation_places = _places_of(settings, [TRANSLATIONS])
         training_places = _places_of(settings, SETTINGS_OF_TRAINED)
         # A system with `about` and nothing else is external, too: it lacks its translations, which
@@ -115,8 +115,8 @@ def _separated(cells: Tree) -> SystemsByKind:
         else:
             trained[name] = row
     return SystemsByKind(
-        trained=Tree(trained, cells.places),
-        external=Tree(external, cells.places),
+        trained=Tree(trained, runs.places),
+        external=Tree(external, runs.places),
         errors=errors,
     )
 

@@ -60,10 +60,10 @@ def expand(document: Tree, path: Path, root: Path) -> tuple[Tree, list[UserError
     if isinstance(systems, Tree):
         written = systems
         systems = each(written, lambda it: _inherited(written, it))
-    cells = each(systems, lambda it: _cells(systems[it], names, systems.places[it]))
-    whole["runs"] = cells
-    if isinstance(cells, Tree):
-        whole["runs"], wrong_systems = link_systems(cells, document)
+    runs = each(systems, lambda it: _runs(systems[it], names, systems.places[it]))
+    whole["runs"] = runs
+    if isinstance(runs, Tree):
+        whole["runs"], wrong_systems = link_systems(runs, document)
         errors += wrong_systems
     places["runs"] = places.get("systems", Place(path, "systems"))
     return Tree(whole, places), errors
@@ -104,7 +104,7 @@ def _inherited(entries: Tree, name: str, chain: tuple[str, ...] = ()) -> Any:
     return merged(whole, own.without("like"))
 
 
-def _cells(row: Any, corpora: list[str], at: Place) -> Any:
+def _runs(row: Any, corpora: list[str], at: Place) -> Any:
     """A system's settings by corpus, None where it is not trained; `at`: where the row stands."""
     if not isinstance(row, Tree):
         return row
@@ -120,8 +120,8 @@ def _cells(row: Any, corpora: list[str], at: Place) -> Any:
         if different is not None and not isinstance(different, Tree):
             raise given.places[name].error("not a mapping; {} for the same settings")
     trained = {name: each for name, each in given.items() if each is not None}
-    cells = {name: merged(own, trained[name]) if name in trained else None for name in corpora}
-    return Tree(cells, dict.fromkeys(corpora, at) | given.places)
+    runs = {name: merged(own, trained[name]) if name in trained else None for name in corpora}
+    return Tree(runs, dict.fromkeys(corpora, at) | given.places)
 
 
 def _with_files(entry: Any, root: Path) -> Any:

@@ -42,7 +42,7 @@ class InitFrom:
             raise ValueError("needs system and corpus, or a folder")
 
     @property
-    def cell(self) -> tuple[str, str] | None:
+    def run(self) -> tuple[str, str] | None:
         """The system and the corpus, if it is a training of this experiment."""
         return (self.system, self.corpus) if self.system and self.corpus else None
 
@@ -62,11 +62,11 @@ def init_weights(system: str, seed: int) -> Path:
     return Path("data", "starts", system, str(seed), "weights")
 
 
-def with_parents(cells: Tree, init_from: Tree) -> tuple[Tree, list[UserError]]:
+def with_parents(runs: Tree, init_from: Tree) -> tuple[Tree, list[UserError]]:
     """Give each system the parent that params.yaml names for it.
 
     Args:
-        cells: The settings of all systems by system and corpus.
+        runs: The settings of all systems by system and corpus.
         init_from: The top-level entry of params.yaml, by system.
 
     Returns:
@@ -76,16 +76,16 @@ def with_parents(cells: Tree, init_from: Tree) -> tuple[Tree, list[UserError]]:
     errors = []
     found = {}
     for name, place in init_from.places.items():
-        if name not in cells:
-            errors.append(place.error(f"no system {name!r}; {there_are(name, cells)}"))
-    for name, row in cells.items():
+        if name not in runs:
+            errors.append(place.error(f"no system {name!r}; {there_are(name, runs)}"))
+    for name, row in runs.items():
         try:
             if isinstance(row, Tree) and name in init_from:
                 _check_row(name, row, init_from)
             found[name] = _row_with_parent(name, row, init_from)
         except UserError as error:
             errors.append(error)
-    return Tree(found, cells.places), errors
+    return Tree(found, runs.places), errors
 
 
 def _check_row(name: str, row: Tree, init_from: Tree) -> None:
@@ -93,8 +93,8 @@ def _check_row(name: str, row: Tree, init_from: Tree) -> None:
     place = init_from.places[name]
     if not as_tree(init_from[name]).keys() >= _PARENT:
         raise place.error("needs system and corpus: the training to start from")
-    cells = [cell for cell in row.values() if isinstance(cell, Tree)]
-    if not cells:
+    runs = [run for run in row.values() if isinstance(run, Tree)]
+    if not runs:
         raise place.error(f"{name} is trained on no corpus")
 
 
@@ -102,9 +102,9 @@ def _row_with_parent(name: str, row: Any, init_from: Tree) -> Any:
     """The settings of a system by corpus, with the parent that `init_from` names for it."""
     if not isinstance(row, Tree):
         return row
-    cells = {}
-    for corpus, cell in row.items():
-        train = as_tree(as_tree(cell).get("train"))
+    runs = {}
+    for corpus, run in row.items():
+        train = as_tree(as_tree(run).get("train"))
         own = as_tree(train.get("init_from"))
         for key in own:
             if key not in _PARENT and key not in _FOLDER:
@@ -114,16 +114,16 @@ def _row_with_parent(name: str, row: Any, init_from: Tree) -> Any:
                 f"to start from a system of this experiment, name it at the top level: init_from: "
                 f"{{{name}: {{system: ..., corpus: ...}}}}"
             )
-        if name not in init_from or not isinstance(cell, Tree):
-            cells[corpus] = cell
+        if name not in init_from or not isinstance(run, Tree):
+            runs[corpus] = run
             continue
         place = init_from.places[name]
         if own:
             raise place.error(f"{name} has another start in its train.init_from: remove one")
         train = train.put("init_from", init_from[name], place)
-        place_of_train = cell.places["train"] if "train" in cell else place
-        cells[corpus] = cell.put("train", train, place_of_train)
-    return Tree(cells, row.places)
+        place_of_train = run.places["train"] if "train" in run else place
+        runs[corpus] = run.put("train", train, place_of_train)
+    return Tree(runs, row.places)
 
 
 def _keys_of_parent(own: Tree) -> Iterator[Any]:

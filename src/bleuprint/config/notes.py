@@ -21,8 +21,8 @@ def params_notes(settings: Settings) -> Iterator[str]:
                 place = place_of_setting(settings_key(name, side).split("."))
                 yield f"{place}: {file.path}: {not_a_file(Path(file.path))}"
     if not environment.has_gpu():
-        cells = [cell for name in settings.corpora for cell in settings.systems_on(name).items()]
-        yield from dict.fromkeys(note for cell in cells for note in precision(*cell))
+        runs = [run for name in settings.corpora for run in settings.systems_on(name).items()]
+        yield from dict.fromkeys(note for run in runs for note in precision(*run))
 
 
 def check_tokenizers(settings: Settings) -> None:

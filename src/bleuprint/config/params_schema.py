@@ -27,8 +27,8 @@ def params_schema() -> dict[str, Any]:
     kinds["Direction"]["properties"] |= {"from": name, **texts}
     settings = kinds["System"]["properties"] | kinds["ExternalSystem"]["properties"]
     kinds["OnCorpus"] = kinds["System"] | {"properties": settings, "not": _of_both_kinds()}
-    cell = {"anyOf": [{"$ref": "#/$defs/OnCorpus"}, {"type": "null"}]}
-    overrides = {"additionalProperties": cell, "type": "object"}
+    run = {"anyOf": [{"$ref": "#/$defs/OnCorpus"}, {"type": "null"}]}
+    overrides = {"additionalProperties": run, "type": "object"}
     of_row = {"like": name, "corpora": overrides}
     kinds["Row"] = kinds["System"] | {"properties": settings | of_row, "not": _of_both_kinds()}
     rows = {

@@ -63,7 +63,7 @@ class Reference:
 
 def references(
     corpora: Mapping[str, Corpus],
-    cells: _Runs,
+    runs: _Runs,
     synthetic: Mapping[str, SyntheticText],
     seeds: Collection[int],
 ) -> list[Reference]:
@@ -71,7 +71,7 @@ def references(
 
     Args:
         corpora: The corpora by name.
-        cells: The settings of trained systems by system and corpus.
+        runs: The settings of trained systems by system and corpus.
         synthetic: The texts that systems translate, by name.
         seeds: The seeds of the trainings.
     """
@@ -94,12 +94,12 @@ def references(
             outputs=(synthetic_folder(text.part_of, name),),
         )
         found.append(reference)
-    for system, row in cells.items():
-        for corpus_name, cell in row.items():
+    for system, row in runs.items():
+        for corpus_name, run in row.items():
             training = Entry(corpus_name, system)
             found.append(Reference(entry=training, needed=Entry(corpus_name)))
-            if cell is not None and cell.train.init_from is not None:
-                found.append(_reference_to_parent(training, cell.train.init_from, seeds))
+            if run is not None and run.train.init_from is not None:
+                found.append(_reference_to_parent(training, run.train.init_from, seeds))
     return found
 
 
@@ -132,7 +132,7 @@ def needed_by(entry: Entry, references: Sequence[Reference]) -> set[Entry]:
 
 def check_references(
     corpora: Mapping[str, Corpus],
-    cells: _Runs,
+    runs: _Runs,
     synthetic: Mapping[str, SyntheticText],
     not_trained: Collection[str],
 ) -> None:
@@ -140,12 +140,12 @@ def check_references(
 
     Args:
         corpora: The corpora by name.
-        cells: The settings of trained systems by system and corpus.
+        runs: The settings of trained systems by system and corpus.
         synthetic: The texts that systems translate, by name.
         not_trained: The names of systems without a model here.
     """
     # The outputs of references depend on seeds, but they are not looked at here.
-    all_references = references(corpora, cells, synthetic, seeds=())
+    all_references = references(corpora, runs, synthetic, seeds=())
     for reference in all_references:
         if reference.needed.system in not_trained:
             message = f"{reference.needed.system} is an external system, without a model here"
@@ -155,20 +155,20 @@ def check_references(
     _check_cycle(all_references)
     for reference in all_references:
         if reference.needed.system:
-            _check_training(reference, cells)
+            _check_training(reference, runs)
 
 
-def _check_training(reference: Reference, cells: _Runs) -> None:
+def _check_training(reference: Reference, runs: _Runs) -> None:
     """Raise SettingError if a needed training does not exist, or a model cannot start from it."""
     keys = list(reference.keys)
     needed = reference.needed
-    if needed.system not in cells:
-        message = f"no system {needed.system!r}; {there_are(needed.system, cells)}"
+    if needed.system not in runs:
+        message = f"no system {needed.system!r}; {there_are(needed.system, runs)}"
         raise SettingError([*keys, "system"], message)
-    row = cells[needed.system]
+    row = runs[needed.system]
     parent = row.get(needed.corpus)
     if parent is None:
-        trained = [name for name, cell in row.items() if cell is not None]
+        trained = [name for name, run in row.items() if run is not None]
         message = f"{needed.system} is not trained on {needed.corpus!r}; "
         raise SettingError([*keys, "corpus"], message + there_are(needed.corpus, trained))
     if not reference.entry.system:
@@ -176,7 +176,7 @@ def _check_training(reference: Reference, cells: _Runs) -> None:
     if parent.average.ensemble:
         message = f"{needed.system} is an ensemble (average.ensemble), not one model"
         raise SettingError(keys, message)
-    child = cells[reference.entry.system][reference.entry.corpus]
+    child = runs[reference.entry.system][reference.entry.corpus]
     assert child is not None, "a reference of a training that exists"
     difference = child.model.difference(parent.model)
     if difference:
@@ -301,14 +301,14 @@ def _corpus_with_vocabulary(
     return corpus.put("vocabulary", vocabulary, place)
 
 
-def link_systems(cells: Tree, document: Tree) -> tuple[Tree, list[UserError]]:
+def link_systems(runs: Tree, document: Tree) -> tuple[Tree, list[UserError]]:
     """Give each system the first weights that params.yaml names for it.
 
     Args:
-        cells: The settings of all systems by system and corpus.
+        runs: The settings of all systems by system and corpus.
         document: The content of params.yaml.
 
     Returns:
         The settings, without systems whose first weights cannot be used, and the errors.
     """
-    return with_parents(cells, as_tree(document.get("init_from")))
+    return with_parents(runs, as_tree(document.get("init_from")))

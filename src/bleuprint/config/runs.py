@@ -8,7 +8,7 @@ from bleuprint.runtime import fingerprint
 
 def runs_of(settings: Settings) -> list[Run]:
     """Every run that is trained, systems first."""
-    return [cell for cell in rows_of(settings) if settings.is_trained(cell.system)]
+    return [run for run in rows_of(settings) if settings.is_trained(run.system)]
 
 
 def scored_runs(settings: Settings) -> list[Run]:
@@ -16,7 +16,7 @@ def scored_runs(settings: Settings) -> list[Run]:
 
     A system that is not trained translates with the first seed alone, which stands for all.
     """
-    return [cell for cell in rows_of(settings) if cell.seed in settings.seeds_of(cell.system)]
+    return [run for run in rows_of(settings) if run.seed in settings.seeds_of(run.system)]
 
 
 def rows_of(settings: Settings) -> list[Run]:
@@ -24,25 +24,25 @@ def rows_of(settings: Settings) -> list[Run]:
 
     The seed of a system that is not trained is that of the baseline to which it is compared.
     """
-    cells = []
+    runs = []
     for system, row in settings.rows.items():
         for corpus in settings.corpora:
             if row.get(corpus) is not None:
-                cells += [Run(system, corpus, seed) for seed in settings.seeds]
-    return cells
+                runs += [Run(system, corpus, seed) for seed in settings.seeds]
+    return runs
 
 
-def settings_sha256(settings: Settings, cell: Run) -> str:
+def settings_sha256(settings: Settings, run: Run) -> str:
     """The fingerprint of all settings of a run, from the corpus's files to decoding.
 
     Of a system that is not trained, no seed and no training text decides anything.
     """
-    corpus = settings.corpus(cell.corpus).deciding()
-    if not settings.is_trained(cell.system):
-        return fingerprint.of_settings(settings.rows[cell.system][cell.corpus], corpus)
-    system = settings.system_on(cell.system, cell.corpus)
-    of_texts = settings.text_settings(cell.corpus)  # none of most corpora
-    return fingerprint.of_settings(system, corpus, cell.seed, *of_texts)
+    corpus = settings.corpus(run.corpus).deciding()
+    if not settings.is_trained(run.system):
+        return fingerprint.of_settings(settings.rows[run.system][run.corpus], corpus)
+    system = settings.system_on(run.system, run.corpus)
+    of_texts = settings.text_settings(run.corpus)  # none of most corpora
+    return fingerprint.of_settings(system, corpus, run.seed, *of_texts)
 
 
 def training_settings_sha256(system: System, seed: int) -> str:

@@ -33,18 +33,18 @@ class CopiedTranslations:
         """Read translation.json; raises UserError if it is missing or damaged."""
         return read_record(cls, path)
 
-    def check(self, path: Path, settings: Settings, cell: Run) -> None:
+    def check(self, path: Path, settings: Settings, run: Run) -> None:
         """Raise UserError unless these files were copied that params.yaml names.
 
         Args:
             path: The path of this record.
             settings: The settings of the experiment.
-            cell: The system on a corpus, with any seed.
+            run: The system on a corpus, with any seed.
         """
-        system = settings.external_on(cell.corpus)[cell.system]
+        system = settings.external_on(run.corpus)[run.system]
         for test, file in system.translations.items():
             if self.files.get(test) != file:
-                stage = settings.stage("translate", *cell)
+                stage = settings.stage("translate", *run)
                 raise UserError(
                     f"{path}: the translations of {test} are not those that params.yaml names; "
                     "run: dvc repro, or if it runs nothing: dvc repro --force --single-item "
@@ -52,31 +52,31 @@ class CopiedTranslations:
                 )
 
 
-def copy_translations(settings: Settings, cell: Run, root: Path = Path()) -> None:
+def copy_translations(settings: Settings, run: Run, root: Path = Path()) -> None:
     """Copy the files of an external system, and write their names and hashes.
 
     Args:
         settings: The settings of the experiment.
-        cell: The system on a corpus, with the first seed.
+        run: The system on a corpus, with the first seed.
         root: The project's folder.
 
     Raises:
         UserError: A file is missing, has another hash than params.yaml says, is not UTF-8, or has
             another number of lines than its test set.
     """
-    system = settings.external_on(cell.corpus)[cell.system]
-    corpus = settings.corpus(cell.corpus)
-    tokens = TextFolder(folder(cell.corpus, "tokens", root), corpus.source, corpus.target)
-    results = root / cell.results
+    system = settings.external_on(run.corpus)[run.system]
+    corpus = settings.corpus(run.corpus)
+    tokens = TextFolder(folder(run.corpus, "tokens", root), corpus.source, corpus.target)
+    results = root / run.results
     with whole_folder(results / "hypotheses") as unfinished:
         for test, file in system.translations.items():
             sources, references = tokens.files(f"test.{test}")
-            lines = read_translations(file, cell, test, root)
+            lines = read_translations(file, run, test, root)
             expected = count_lines(sources)
             if len(lines) != expected:
-                raise place_of_file(cell, test, root).error(
+                raise place_of_file(run, test, root).error(
                     f"{root / file.path} has {counted(len(lines), 'line')}, but the test set "
-                    f"{test} of {cell.corpus} has {expected:,}"
+                    f"{test} of {run.corpus} has {expected:,}"
                 )
             text = "".join(f"{line}\n" for line in lines)
             (unfinished / references.name).write_bytes(text.encode())
@@ -84,7 +84,7 @@ def copy_translations(settings: Settings, cell: Run, root: Path = Path()) -> Non
     write_json(results / TRANSLATION, dump(record))
 
 
-def read_translations(file: TranslationFile, cell: Run, test: str, root: Path) -> list[str]:
+def read_translations(file: TranslationFile, run: Run, test: str, root: Path) -> list[str]:
     """Return the lines of a file, without a byte order mark and a \\r at their ends.
 
     Raises:
@@ -92,18 +92,18 @@ def read_translations(file: TranslationFile, cell: Run, test: str, root: Path) -
     """
     path = root / file.path
     if not path.is_file():
-        raise place_of_file(cell, test, root).error(f"{path}: {not_a_file(path)}")
+        raise place_of_file(run, test, root).error(f"{path}: {not_a_file(path)}")
     found = sha256_of(path)
     if found != file.sha256:
         message = f"{path} has SHA-256 {found}, but sha256 is {file.sha256}"
-        raise place_of_file(cell, test, root).error(message)
+        raise place_of_file(run, test, root).error(message)
     try:
         with path.open("rb") as content:
             return list(read_lines(content, str(path)))
     except UserError as error:
-        raise place_of_file(cell, test, root).error(str(error)) from None
+        raise place_of_file(run, test, root).error(str(error)) from None
 
 
-def place_of_file(cell: Run, test: str, root: Path) -> Place:
+def place_of_file(run: Run, test: str, root: Path) -> Place:
     """Return where params.yaml names the file of an external system's translations."""
-    return place_of_setting(["external", cell.system, cell.corpus, TRANSLATIONS, test], root)
+    return place_of_setting(["external", run.system, run.corpus, TRANSLATIONS, test], root)

@@ -42,7 +42,7 @@ class PlannedStage:
         if not command:  # a stage of the user's own
             return None
         if self.stage.kind == "train":
-            return last_training_seconds(_cell(self.stage))
+            return last_training_seconds(_run(self.stage))
         return read_seconds(stage_file(command))
 
     @property
@@ -52,7 +52,7 @@ class PlannedStage:
         if not self.is_of_runs or self.took is not None or not command:
             return None
         if self.stage.kind == "train":
-            return last_training_seconds_with_any_seed(_cell(self.stage))
+            return last_training_seconds_with_any_seed(_run(self.stage))
         return last_stage_seconds_with_any_seed(command)
 
 
@@ -63,7 +63,7 @@ def _script_with_arguments(stage: Stage) -> list[str]:
     return words[words.index(scripts[0]) :] if scripts else []
 
 
-def _cell(stage: Stage) -> Run:
+def _run(stage: Stage) -> Run:
     """The training that a stage belongs to."""
     _, system, corpus, seed = _script_with_arguments(stage)
     return Run(system, corpus, int(seed))
@@ -112,8 +112,8 @@ def planned_stages(root: Path = Path()) -> list[PlannedStage]:
 def _reused(stage: Stage, settings: Settings, root: Path) -> str | None:
     """Why a new training takes no time: a row of another name has had it, as after a renaming."""
     with chdir(root), suppress(UserError, OSError):
-        cell = _cell(stage)
-        job = job_of(cell, settings)
+        run = _run(stage)
+        job = job_of(run, settings)
         folder = work_folder(job, Fingerprints.from_job(job))
         if folder.is_dir():
             place = folder.relative_to(environment.root())

@@ -61,11 +61,11 @@ def release(  # noqa: C901
     if system and corpus:
         settings.system_on(system, corpus)
     first = settings.seeds[0]
-    cells = [c for c in runs_of(settings) if c == (system or c.system, corpus or c.corpus, first)]
-    for cell in cells:
-        if not (averaged := cell.models / "averaged").exists():
+    runs = [c for c in runs_of(settings) if c == (system or c.system, corpus or c.corpus, first)]
+    for run in runs:
+        if not (averaged := run.models / "averaged").exists():
             raise UserError(f"{averaged}: no such folder; run: make reproduce, or dvc pull")
-    _check_links(cells)
+    _check_links(runs)
     if changed := [*changed_stages()]:
         raise UserError(f"{changed[0]} is not up to date: run make reproduce first (dvc status)")
     if (head := commit()) and head.endswith("+"):
@@ -80,7 +80,7 @@ def release(  # noqa: C901
             if path.exists():  # a project may lack constraints.txt
                 (folder / path).parent.mkdir(exist_ok=True)
                 shutil.copyfile(path, folder / path)
-        left_out = {cell: why for cell in cells if (why := _copy_weights(settings, cell, folder))}
+        left_out = {run: why for run in runs if (why := _copy_weights(settings, run, folder))}
         address = git(Path(), "remote", "get-url", "origin").decode().strip()
         _write_text(folder / "references.bib", citations(settings))
         _write_text(folder / SUMS, sums_of(folder))
@@ -93,7 +93,7 @@ def release(  # noqa: C901
             commit=head,
             tables={name: markdown(table) for name, table in tables.items()},
             notes=bullets(notes.notes(records)),
-            runs=cells,
+            runs=runs,
             left_out=left_out,
             page=frame.REPORTS / PAGE,
             sha256_of_sums=sha256_of(folder / SUMS),
@@ -105,14 +105,14 @@ def _write_text(path: Path, text: str) -> None:
     path.write_text(text, encoding="utf-8", newline="\n")
 
 
-def _check_links(cells: Sequence[Run]) -> None:
+def _check_links(runs: Sequence[Run]) -> None:
     """Raise UserError if a file of the release is a link to a file outside the project.
 
     Such a file may hold a password. Outputs may be links into DVC's cache, wherever that is.
     """
     allowed = [Path().resolve(), cache_folder(Path()).resolve()]
-    folders = [cell.models / "averaged" for cell in cells]
-    folders += [paths.folder(cell.corpus, "binary") / SEGMENTATION for cell in cells]
+    folders = [run.models / "averaged" for run in runs]
+    folders += [paths.folder(run.corpus, "binary") / SEGMENTATION for run in runs]
     published = [path for path in _COPIED if os.path.lexists(path)]
     for folder in folders:
         published += [folder, *folder.rglob("*")]
@@ -137,13 +137,13 @@ def _shared_address(address: str) -> str | None:
     return shlex.quote(address)
 
 
-def _copy_weights(settings: Settings, cell: Run, folder: Path) -> str:
+def _copy_weights(settings: Settings, run: Run, folder: Path) -> str:
     """Copy the averaged weights, and convert them for CTranslate2; if that fails, why."""
-    copy_model(cell, folder / cell.models / "averaged")
-    converted = folder / "ctranslate2" / cell.models.relative_to("models")
+    copy_model(run, folder / run.models / "averaged")
+    converted = folder / "ctranslate2" / run.models.relative_to("models")
     converted.parent.mkdir(parents=True)
     try:
-        export(settings, cell, converted, "float32")
+        export(settings, run, converted, "float32")
     except UserError as error:
         return str(error)
     return ""

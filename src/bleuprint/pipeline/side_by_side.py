@@ -197,8 +197,8 @@ def _work(stage: Stage) -> float:
     if stage.kind != "train":
         return 0
     given = [item for item in stage.parameters.items() if item[0].startswith("runs.")]
-    cell = {key.rpartition(".")[2]: value for key, value in given}
-    model, train = cell["model"], cell["train"]
+    run = {key.rpartition(".")[2]: value for key, value in given}
+    model, train = run["model"], run["train"]
     if not train:  # a run that is left out
         return 0
     tokens = train.get("max_updates", 1) * train.get("tokens_per_update", 1)

@@ -58,7 +58,7 @@ def trained_run(description: str | None) -> Run:
     DVC's matrix has no exclusions: the stages of a run that is not trained exist, and end here
     with empty outputs.
     """
-    return _cell(description, runs_of)
+    return _run(description, runs_of)
 
 
 def translated_run(description: str | None) -> Run:
@@ -66,10 +66,10 @@ def translated_run(description: str | None) -> Run:
 
     As `trained_run`, but systems that are not trained have translations, too: with one seed.
     """
-    return _cell(description, scored_runs)
+    return _run(description, scored_runs)
 
 
-def _cell(description: str | None, existing: Callable[[Settings], Collection[Run]]) -> Run:
+def _run(description: str | None, existing: Callable[[Settings], Collection[Run]]) -> Run:
     """The run named by the arguments; ends with empty outputs if it is not among `existing`."""
     system, corpus, seed = names(description, "SYSTEM", "CORPUS", "SEED")
     if not seed.isdecimal():
@@ -108,10 +108,10 @@ def _write_duration() -> None:
         write_seconds(stage_file(sys.argv), time.clock_gettime(time.CLOCK_BOOTTIME) - started)
 
 
-def _write_empty(cell: Run) -> None:
+def _write_empty(run: Run) -> None:
     """Write the outputs that dvc.yaml names for the stage of this script, without content."""
     entry = entry_of(Path(sys.argv[0]).name)
-    values = {f"item.{name}": str(value) for name, value in cell._asdict().items()}
+    values = {f"item.{name}": str(value) for name, value in run._asdict().items()}
     for output in () if entry is None else entry.outputs:
         path = Path(filled(output, values))
         if not path.suffix:  # a folder

@@ -29,7 +29,7 @@ from bleuprint.training.schedule_notes import system_notes
 from bleuprint.training.trainer import Trainer
 
 
-def train_run(cell: Run) -> None:
+def train_run(run: Run) -> None:
     """Train one run, in the processes that the machine or the user sets, and write its outputs.
 
     A training continues from its newest checkpoint if there is one. Raises UserError at an error in
@@ -37,12 +37,12 @@ def train_run(cell: Run) -> None:
     """
     environment.timeout()
     if not started():
-        job_of(cell, load_resolved())  # refuses wrong settings before the start
+        job_of(run, load_resolved())  # refuses wrong settings before the start
     start_processes()
     group = init_process_group()
     with group.agreeing():
         settings = load_resolved()
-        job = job_of(cell, settings)
+        job = job_of(run, settings)
         fingerprints = Fingerprints.from_job(job)
     check_training(job, fingerprints, group)
     with _locked(work_folder(job, fingerprints), group):
@@ -56,10 +56,10 @@ def train_run(cell: Run) -> None:
                 say(note, "note")
         trainer.run()
         if group.is_main:
-            export_checkpoints(job, work, fingerprints, cell.models / "checkpoints")
-            export_results(trainer.state, fingerprints, cell.results, trainer.early_end)
+            export_checkpoints(job, work, fingerprints, run.models / "checkpoints")
+            export_results(trainer.state, fingerprints, run.results, trainer.early_end)
             cost = log.stopwatch.cost(trainer.state, job.system.train.precision)
-            write_json(train_file(cell, fingerprints.all), asdict(cost))
+            write_json(train_file(run, fingerprints.all), asdict(cost))
     group.close()
 
 
@@ -73,7 +73,7 @@ def _start(job: Job, trainer: Trainer, group: Group) -> str:
     threads = f" with {counted(machine['threads'], 'thread')}" if group.device.type == "cpu" else ""
     device = f"{machine['processes']} x {machine['device']}{threads}"
     return (
-        f"train {job.cell.system} {job.cell.corpus}, seed {job.cell.seed}: "
+        f"train {job.run.system} {job.run.corpus}, seed {job.run.seed}: "
         f"{trainer.state.parameters:,} parameters, {' or '.join(ends) or 'patience'}; updates of "
         f"{counted(size, of)} in {train.precision} on {device}"
     )
@@ -90,7 +90,7 @@ def _notes_on_epochs(job: Job) -> Iterator[str]:
     if updates != train.max_updates:
         source = f"the {updates:,} updates of max_epochs {train.max_epochs:,}"
         for note in system_notes(job.system, updates, source):
-            yield f"systems.{job.cell.system}: {note}"
+            yield f"systems.{job.run.system}: {note}"
 
 
 def check_training(job: Job, fingerprints: Fingerprints, group: Group) -> None:
@@ -99,10 +99,10 @@ def check_training(job: Job, fingerprints: Fingerprints, group: Group) -> None:
     Each process compares the bytes of the corpus that it reads with the recorded hashes, and these
     with the hashes of process 0.
     """
-    setting = f"systems.{job.cell.system}.train.precision"
+    setting = f"systems.{job.run.system}.train.precision"
     with group.agreeing():
         if job.system.arithmetic == "portable":
-            check_portable(job.cell.system, group.size)
+            check_portable(job.run.system, group.size)
         check_precision(setting, job.system.train.precision, group.device)
         corpus = BinaryCorpus(job.corpus)
         corpus.verify()
@@ -151,12 +151,12 @@ def _check_lengths(job: Job, corpus: BinaryCorpus) -> None:
         for language in (corpus.source, corpus.target)[: 1 if name.startswith("test.") else 2]:
             lengths = corpus.side(name, language).lengths
             if not len(lengths) and not name.startswith("test."):
-                raise UserError(f"corpus {job.cell.corpus}: {name}.{language} has no sentences")
+                raise UserError(f"corpus {job.run.corpus}: {name}.{language} has no sentences")
             if (longest := int(lengths.max(initial=0))) > most:
                 raise UserError(
-                    f"corpus {job.cell.corpus}: line {int(lengths.argmax()) + 1} of {name}."
+                    f"corpus {job.run.corpus}: line {int(lengths.argmax()) + 1} of {name}."
                     f"{language} has {longest} tokens with EOS, and {limit} of "
-                    f"{job.cell.system} is {most}: raise it, or lower filter.length.max"
+                    f"{job.run.system} is {most}: raise it, or lower filter.length.max"
                 )
 
 
@@ -171,7 +171,7 @@ def _check_size(job: Job, corpus: BinaryCorpus) -> None:
             job.system.check_average(updates := train.most_updates(tokens, len(target)))
         except ValueError as error:
             raise UserError(
-                f"{job.cell.system} on {job.cell.corpus}: train.max_epochs {train.max_epochs} are "
+                f"{job.run.system} on {job.run.corpus}: train.max_epochs {train.max_epochs} are "
                 f"at most {counted(updates or 0, 'update')}, too few: {error}"
             ) from None
         return
@@ -183,8 +183,8 @@ def _check_size(job: Job, corpus: BinaryCorpus) -> None:
         lower += f" and train.max_tokens ({train.max_tokens})"
     advice = f"{lower} to {value}, for example" if value <= size else "set sentences_per_update: 1"
     raise UserError(
-        f"corpus {job.cell.corpus}: train has {counted(size, what)}, less than one update of "
-        f"{job.cell.system}: {advice}"
+        f"corpus {job.run.corpus}: train has {counted(size, what)}, less than one update of "
+        f"{job.run.system}: {advice}"
     )
 
 

@@ -32,10 +32,10 @@ class Report:
     records: Records
     lock: LockFile
 
-    def is_portable(self, cell: Run) -> bool:
+    def is_portable(self, run: Run) -> bool:
         """Whether dvc.lock has a training of the run with portable arithmetic."""
-        settings = self.lock.settings(f"train@{'-'.join(map(str, cell))}")
-        return bool(settings.get(f"runs.{cell.system}.{cell.corpus}.arithmetic") == "portable")
+        settings = self.lock.settings(f"train@{'-'.join(map(str, run))}")
+        return bool(settings.get(f"runs.{run.system}.{run.corpus}.arithmetic") == "portable")
 
 
 def open_own() -> Report:
@@ -172,7 +172,7 @@ def _where_and_why(here: Report, there: Report, each: Compared) -> str:
             name = each.scored_by.replace(*last)
             found = first_difference(here.lock.stages, there.lock.stages, name)
             stage, causes = found or (stage, causes)
-        causes += each.environment(here.is_portable(each.cell) and there.is_portable(each.cell))
+        causes += each.environment(here.is_portable(each.run) and there.is_portable(each.run))
     unknown = "nothing that is recorded differs: another machine or library, or an edited file"
     more = f"; and {len(causes) - _MOST} more" if len(causes) > _MOST else ""
     return f"from {stage} on: {'; '.join(causes[:_MOST]) or unknown}{more}"
@@ -187,7 +187,7 @@ def _only_committed() -> bool:
 def _example(results: Sequence[Compared]) -> str:
     """Return the result whose BLEU differs most, and the number of other results."""
     most = max(results, key=_bleu_difference)
-    system, corpus, seed = most.cell
+    system, corpus, seed = most.run
     bleu_here, bleu_there = most.bleu
     others = len(results) - 1
     and_others = f", and {counted(others, 'other')}" if others else ""

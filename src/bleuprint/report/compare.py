@@ -105,19 +105,19 @@ class _Side:
 
     def results(self, seeds: Sequence[int]) -> dict[tuple[str, str], _Result]:
         """By corpus, empty where sides are `apart`, and test set; UserError if there are none."""
-        cells, corpus = self.records.runs, self.corpus
-        of_row = (cells.system == self.row) & cells.seed.isin(seeds)
+        runs, corpus = self.records.runs, self.corpus
+        of_row = (runs.system == self.row) & runs.seed.isin(seeds)
         if not of_row.any():
             self.settings.system(self.row)  # which says how others are called
         if corpus and self.settings.corpus(corpus):
-            of_row &= cells.corpus == corpus
+            of_row &= runs.corpus == corpus
         if not of_row.any():
             raise UserError(f"{self}: no results on {corpus} with the seeds {seeds}")
         kept = self.records.where(of_row)
-        cells = _sorted_by_seed(kept.runs, seeds)
+        runs = _sorted_by_seed(kept.runs, seeds)
         metrics = _sorted_by_seed(kept.metrics, seeds)
-        scores = score_frame(frame.Records(cells, metrics))
-        runs_of = dict(list(cells.groupby(PLACE, sort=False)))
+        scores = score_frame(frame.Records(runs, metrics))
+        runs_of = dict(list(runs.groupby(PLACE, sort=False)))
         metrics_of = dict(list(metrics.groupby(PLACE, sort=False)))
         found = {}
         for place, of_place in scores[scores.group == ""].groupby(PLACE, sort=False):
@@ -131,8 +131,8 @@ class _Side:
         """The files behind a result of the working tree, by seed."""
         opened = []
         for seed in result.runs.seed:
-            cell = Run(result.row.system, result.row.corpus, int(seed))
-            opened.append(Results.open(self.settings, cell).check())
+            run = Run(result.row.system, result.row.corpus, int(seed))
+            opened.append(Results.open(self.settings, run).check())
         return opened
 
 
@@ -387,8 +387,8 @@ def _translations(first: _Side, second: _Side, pair: _Pair, sentences: int) -> I
     test = pair.before.row.test
     run_a = first.opened(pair.before)[0]
     run_b = second.opened(pair.after)[0]
-    corpora = " and ".join(dict.fromkeys((run_a.cell.corpus, run_b.cell.corpus)))
-    yield f"{first} and {second} on {corpora}, seed {run_a.cell.seed}, test set {test}"
+    corpora = " and ".join(dict.fromkeys((run_a.run.corpus, run_b.run.corpus)))
+    yield f"{first} and {second} on {corpora}, seed {run_a.run.seed}, test set {test}"
     references, translations_a = run_a.lines(test)
     _, translations_b = run_b.lines(test)
     changed = changes(translations_a, translations_b, references, pair.before.row.target)

@@ -32,13 +32,13 @@ def metrics(records: Records) -> dict[str, Any]:
 def training(curves: Mapping[Run, Curves]) -> str:
     """The loss by update, as CSV: the mean of neighbors if there are more than POINTS."""
     form = {"update": "last", "tokens": "last", "loss": "mean"}
-    points = {cell: pd.DataFrame(of.training, columns=[*form]) for cell, of in curves.items()}
-    return _csv({cell: neighbors(of, POINTS).agg(form) for cell, of in points.items()})
+    points = {run: pd.DataFrame(of.training, columns=[*form]) for run, of in curves.items()}
+    return _csv({run: neighbors(of, POINTS).agg(form) for run, of in points.items()})
 
 
 def validation(curves: Mapping[Run, Curves]) -> str:
     """Loss and BLEU of the validation set by update, as CSV."""
-    return _csv({cell: pd.DataFrame(of.validation) for cell, of in curves.items()})
+    return _csv({run: pd.DataFrame(of.validation) for run, of in curves.items()})
 
 
 def _csv(frames: Mapping[Run, pd.DataFrame]) -> str:

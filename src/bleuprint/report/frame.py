@@ -75,7 +75,7 @@ _OF_TESTS = ("p", "p_holm", "p_randomization", "standard_error")
 class Records:
     """`metrics`: a row for each metric of a run's test set, and of a group of its lines.
 
-    `cells`: a row for each system, corpus, seed and test set, with the facts of the training and
+    `runs`: a row for each system, corpus, seed and test set, with the facts of the training and
     fingerprints, and what was measured of its cost. `published`: the published numbers on these
     test sets, which results.json does not have: published/literature.py attaches them.
     """
@@ -85,24 +85,24 @@ class Records:
     published: pd.DataFrame = field(default_factory=pd.DataFrame)
 
     @classmethod
-    def of(cls, cells: Sequence[Any], metrics: Sequence[Any]) -> Self:
+    def of(cls, runs: Sequence[Any], metrics: Sequence[Any]) -> Self:
         """The records of these rows, without control characters.
 
         Whole numbers stay whole where others are missing.
         """
-        cells = [{name: cleaned(value) for name, value in row.items()} for row in cells]
+        runs = [{name: cleaned(value) for name, value in row.items()} for row in runs]
         metrics = [{name: cleaned(value) for name, value in row.items()} for row in metrics]
-        facts = pd.DataFrame(cells, columns=RUNS)
+        facts = pd.DataFrame(runs, columns=RUNS)
         for name in _WHOLE:
             if facts[name].isna().any():
-                facts[name] = pd.Series([row.get(name) for row in cells], dtype=object)
+                facts[name] = pd.Series([row.get(name) for row in runs], dtype=object)
         figures = pd.DataFrame(metrics, columns=MEASURED).astype(dict.fromkeys(_FIGURES, float))
         return cls(facts, _tested(facts, figures))
 
     def where(self, kept: "pd.Series[bool]") -> "Records":
         """The records of the runs that are kept."""
-        cells = self.runs[kept]
-        return Records(cells, self.metrics.merge(cells[KEY], on=KEY))
+        runs = self.runs[kept]
+        return Records(runs, self.metrics.merge(runs[KEY], on=KEY))
 
     def save(self, path: Path) -> None:
         """Write the records as JSON: two lists of objects, one a line, exactly repeatable."""
@@ -119,11 +119,11 @@ class Records:
         return self.metrics.merge(self.runs, on=KEY, how="left").reindex(columns=list(COLUMNS))
 
 
-def _tested(cells: pd.DataFrame, metrics: pd.DataFrame) -> pd.DataFrame:
+def _tested(runs: pd.DataFrame, metrics: pd.DataFrame) -> pd.DataFrame:
     """The metrics without the tests over too few sentences, which older versions stored."""
-    several = cells.groupby(["system", "corpus", "test"]).seed.transform("nunique") > 1
-    is_over_sentences = ~several | cells.training_sha256.isna()
-    few = cells[is_over_sentences & (cells.lines < SENTENCES)]
+    several = runs.groupby(["system", "corpus", "test"]).seed.transform("nunique") > 1
+    is_over_sentences = ~several | runs.training_sha256.isna()
+    few = runs[is_over_sentences & (runs.lines < SENTENCES)]
     if few.empty:
         return metrics
     keys = pd.MultiIndex.from_frame(few[KEY])
@@ -133,7 +133,7 @@ def _tested(cells: pd.DataFrame, metrics: pd.DataFrame) -> pd.DataFrame:
     return metrics
 
 
-def task_names(cells: pd.DataFrame) -> dict[str, str]:
+def task_names(runs: pd.DataFrame) -> dict[str, str]:
     """Return the name of the task of each corpus, in the order of the runs.
 
     Corpora are of one task if they have the same test sets: the same bytes of sources and
@@ -145,7 +145,7 @@ def task_names(cells: pd.DataFrame) -> dict[str, str]:
     of several corpora. A task whose test sets are of several pairs is called as the corpus.
     """
     corpora_of: dict[frozenset[tuple[str, ...]], list[str]] = {}
-    for corpus, sets in cells.drop_duplicates(["corpus", "test"]).groupby("corpus", sort=False):
+    for corpus, sets in runs.drop_duplicates(["corpus", "test"]).groupby("corpus", sort=False):
         texts = frozenset(sets[_TEXTS].itertuples(index=False, name=None))
         corpora_of.setdefault(texts, []).append(str(corpus))
     names: dict[str, str] = {}
@@ -167,14 +167,14 @@ def row_name(system: str, corpus: str, tasks: Mapping[str, str]) -> str:
     return f"{system}, {corpus}" if shares_task else system
 
 
-def trained(cells: pd.DataFrame) -> pd.DataFrame:
+def trained(runs: pd.DataFrame) -> pd.DataFrame:
     """The runs of systems that are trained here."""
-    return cells[cells.training_sha256.notna()]
+    return runs[runs.training_sha256.notna()]
 
 
-def trainings(cells: pd.DataFrame) -> pd.DataFrame:
+def trainings(runs: pd.DataFrame) -> pd.DataFrame:
     """The first run of each training."""
-    return trained(cells).drop_duplicates(list(Run._fields))
+    return trained(runs).drop_duplicates(list(Run._fields))
 
 
 def load(root: Path = Path()) -> Records:

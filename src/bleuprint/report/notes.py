@@ -104,10 +104,10 @@ def floor_notes(records: Records) -> Iterator[str]:
             yield f"{task}, {test_set}: {TOO_FEW}: {sentences}, where a test needs {SENTENCES}."
 
 
-def _of_tasks(cells: pd.DataFrame) -> Iterator[str]:
+def _of_tasks(runs: pd.DataFrame) -> Iterator[str]:
     """Yield which corpora have the same test sets."""
     corpora_of: dict[str, list[str]] = {}
-    for corpus, task in task_names(cells).items():
+    for corpus, task in task_names(runs).items():
         corpora_of.setdefault(task, []).append(corpus)
     for task, corpora in corpora_of.items():
         if len(corpora) > 1:
@@ -117,10 +117,10 @@ def _of_tasks(cells: pd.DataFrame) -> Iterator[str]:
             )
 
 
-def _of_rows(cells: pd.DataFrame) -> Iterator[str]:
+def _of_rows(runs: pd.DataFrame) -> Iterator[str]:
     """What sets some rows apart: other corpora, made elsewhere, ensembles, engines."""
-    ours = trained(cells)
-    of_others = cells[cells.training_sha256.isna()]
+    ours = trained(runs)
+    of_others = runs[runs.training_sha256.isna()]
     for (system, about), corpora in of_others.groupby(["system", "about"], sort=False).corpus:
         text = " ".join(about.split())
         end = "" if text.endswith((".", "!", "?")) else "."
@@ -130,7 +130,7 @@ def _of_rows(cells: pd.DataFrame) -> Iterator[str]:
             "External systems are files of translations, scored in the same way; the cost of their "
             "training is not known."
         )
-        if cells.seed.nunique() > 1:
+        if runs.seed.nunique() > 1:
             yield (
                 "The p of an external system is the largest of the paired bootstraps against each "
                 "seed of the baseline, or 1 if the seeds do not agree which is better."
@@ -150,35 +150,35 @@ def file_warning_notes(records: Records) -> Iterator[str]:
         yield f"Look at {displayed_name(row)}, {row.corpus}, {row.test}: {row.group}."
 
 
-def bleu_ceiling_notes(cells: pd.DataFrame, root: Path = Path()) -> Iterator[str]:
+def bleu_ceiling_notes(runs: pd.DataFrame, root: Path = Path()) -> Iterator[str]:
     """A note for each test set on which a perfect translation does not reach 100 BLEU."""
-    for corpus, tests in cells.groupby("corpus", sort=False).test:
+    for corpus, tests in runs.groupby("corpus", sort=False).test:
         yield from bleu_ceiling.notes(folder(corpus, "corpus_stats", root), corpus, tests.unique())
 
 
-def early_ends(cells: pd.DataFrame, root: Path = Path()) -> dict[Run, EarlyEnd]:
+def early_ends(runs: pd.DataFrame, root: Path = Path()) -> dict[Run, EarlyEnd]:
     """The trainings that patience ended, with the reason; without those that are not on disk."""
     found = {}
-    for row in trained(cells).drop_duplicates(list(Run._fields)).itertuples():
-        cell = Run(row.system, row.corpus, row.seed)
-        path = root / cell.results / "training.json"
+    for row in trained(runs).drop_duplicates(list(Run._fields)).itertuples():
+        run = Run(row.system, row.corpus, row.seed)
+        path = root / run.results / "training.json"
         if not path.exists():
             continue
         with suppress(UserError):  # the table shows what is recorded, whatever is on disk
             facts = TrainingFacts.read(path)
             if facts.early_end and facts.fingerprint == row.training_sha256:
-                found[cell] = facts.early_end
+                found[run] = facts.early_end
     return found
 
 
 def early_end_notes(
-    cells: pd.DataFrame, root: Path = Path(), *, only_warnings: bool = False
+    runs: pd.DataFrame, root: Path = Path(), *, only_warnings: bool = False
 ) -> Iterator[str]:
     """A note for each training that patience ended; `only_warnings`: perhaps too early."""
-    for cell, early_end in early_ends(cells, root).items():
+    for run, early_end in early_ends(runs, root).items():
         if early_end.warning or not only_warnings:
             warning = f"; {early_end.warning}" if early_end.warning else ""
-            yield f"{cell.system} on {cell.corpus}, seed {cell.seed}, {early_end}{warning}."
+            yield f"{run.system} on {run.corpus}, seed {run.seed}, {early_end}{warning}."
 
 
 def document_notes(records: Records) -> Iterator[str]:

@@ -43,21 +43,21 @@ def collect(settings: Settings, root: Path = Path()) -> Records:
     Raises UserError naming the run and the file if one has no result yet, or if its files do not
     belong together.
     """
-    runs = {cell: Results.open(settings, cell, root).check() for cell in rows_of(settings)}
-    cells = [_cell(run, test) for run in runs.values() for test in run.tests]
+    opened = {run: Results.open(settings, run, root).check() for run in rows_of(settings)}
+    runs = [_run(results, test) for results in opened.values() for test in results.tests]
     metrics = dict[tuple[Run, str], list[_Row]]()
-    tasks = task_names(pd.DataFrame(cells))
+    tasks = task_names(pd.DataFrame(runs))
     for task in dict.fromkeys(tasks.values()):
         by_row = [
-            [runs[Run(row, corpus, seed)] for seed in settings.seeds]
+            [opened[Run(row, corpus, seed)] for seed in settings.seeds]
             for corpus in tasks
             if tasks[corpus] == task
             for row in settings.rows_on(corpus)
         ]
         for test in by_row[0][0].tests:
             metrics |= _of_test(tasks, [row for row in by_row if test in row[0].tests], test)
-    ordered = (metrics[cell, test] for cell, run in runs.items() for test in run.tests)
-    records = Records.of(cells, list(chain.from_iterable(ordered)))
+    ordered = (metrics[run, test] for run, results in opened.items() for test in results.tests)
+    records = Records.of(runs, list(chain.from_iterable(ordered)))
     _check_signatures(records)
     measured = Records(with_measured(records.runs, root), records.metrics)
     return literature.attach(measured, settings.published)
@@ -84,10 +84,10 @@ def check_settings(
         otherwise: What to do about other settings, for the message.
     """
     rows = records.runs.drop_duplicates(list(Run._fields))
-    cells = [Run(*row) for row in rows[list(Run._fields)].itertuples(index=False)]
-    has_same_runs = cells == rows_of(settings)
+    runs = [Run(*row) for row in rows[list(Run._fields)].itertuples(index=False)]
+    has_same_runs = runs == rows_of(settings)
     if has_same_runs and _has_models_of(records, settings):
-        fingerprints = [settings_sha256(settings, cell) for cell in cells]
+        fingerprints = [settings_sha256(settings, run) for run in runs]
         if fingerprints == list(rows.settings_sha256):
             return
     raise UserError(f"{path}: was made with another params.yaml; {otherwise}")
@@ -111,17 +111,17 @@ def _of_test(
     `tasks`: the name of the task of each corpus.
     """
     baseline, *others = rows
-    system, corpus, _ = baseline[0].cell
+    system, corpus, _ = baseline[0].run
     baseline_name = row_name(system, corpus, tasks)
-    metrics = _metrics([run for row in rows for run in row], test)
-    found = {cell: _placed(cell, test, of_cell) for cell, of_cell in metrics.items()}
+    metrics = _metrics([results for row in rows for results in row], test)
+    found = {run: _placed(run, test, of_run) for run, of_run in metrics.items()}
     tested = list[tuple[float, list[_Row]]]()
     for row in others:
-        first, second = ([metrics[run.cell] for run in side] for side in (baseline, row))
+        first, second = ([metrics[results.run] for results in side] for side in (baseline, row))
         trained = row[0].is_trained and baseline[0].is_trained
         is_below_floor = bool(_floor(first, second, trained, row[0].scores_of(test)["lines"]))
         for key, of in paired_differences(first, second, trained).items():
-            seeds = [found[run.cell][key] for run in row]
+            seeds = [found[results.run][key] for results in row]
             is_tested = of.p is not None and not is_below_floor
             for number, target in enumerate(seeds):
                 target["baseline"] = baseline_name
@@ -133,7 +133,7 @@ def _of_test(
             if of.p is not None and is_tested:
                 tested.append((of.p, seeds))
     _correct(tested)
-    return {(cell, test): list(metrics.values()) for cell, metrics in found.items()}
+    return {(run, test): list(metrics.values()) for run, metrics in found.items()}
 
 
 def _floor(first: Sequence[OfTest], second: Sequence[OfTest], trained: bool, lines: int) -> str:
@@ -166,52 +166,55 @@ def _metrics(runs: Sequence[Results], test: str) -> dict[Run, OfTest]:
     A run has no count of translations that the maximum length cut if there are none. Where another
     run has one, theirs is 0; of systems that are not trained here nobody knows.
     """
-    found = {run.cell: run.metrics(test) for run in runs}
+    found = {results.run: results.metrics(test) for results in runs}
     key = CUT, ""
-    if any(key in of_cell for of_cell in found.values()):
-        for run in runs:
-            if key not in found[run.cell] and run.is_trained:
-                statistics = np.array([[0.0, 1.0]] * run.scores_of(test)["lines"])
+    if any(key in of_run for of_run in found.values()):
+        for results in runs:
+            if key not in found[results.run] and results.is_trained:
+                statistics = np.array([[0.0, 1.0]] * results.scores_of(test)["lines"])
                 none_cut = measured(METRICS[CUT], statistics, signature="")
-                found[run.cell] = {**found[run.cell], key: none_cut}
+                found[results.run] = {**found[results.run], key: none_cut}
     return found
 
 
-def _placed(cell: Run, test: str, of_cell: OfTest) -> dict[tuple[str, str], _Row]:
+def _placed(run: Run, test: str, of_run: OfTest) -> dict[tuple[str, str], _Row]:
     """The rows of a run's metrics, without their statistics."""
-    place = {**cell._asdict(), "test": test}
+    place = {**run._asdict(), "test": test}
     return {
         key: place | {name: value for name, value in each.items() if name != "statistics"}
-        for key, each in of_cell.items()
+        for key, each in of_run.items()
     }
 
 
-def _cell(run: Results, test: str) -> _Row:
+def _run(results: Results, test: str) -> _Row:
     """The facts of a run, and the fingerprints of what made its translations of a test set."""
-    corpus, scores = run.settings.corpus(run.cell.corpus).of_test(test), run.scores_of(test)
+    corpus, scores = (
+        results.settings.corpus(results.run.corpus).of_test(test),
+        results.scores_of(test),
+    )
     row = {
-        **run.cell._asdict(),
+        **results.run._asdict(),
         "test": test,
         "source": corpus.source,
         "target": corpus.target,
-        "about": run.settings.about(run.cell.system, run.cell.corpus),
+        "about": results.settings.about(results.run.system, results.run.corpus),
         "lines": scores["lines"],
         "scored_with": scores["scored_with"],
-        "settings_sha256": settings_sha256(run.settings, run.cell),
+        "settings_sha256": settings_sha256(results.settings, results.run),
         **{f"{side}_sha256": scores[side] for side in ("sources", "references", "hypotheses")},
     }
-    if not run.is_trained:
+    if not results.is_trained:
         return row
-    training, decode = run.training, run.translation.decode
+    training, decode = results.training, results.translation.decode
     return row | {
         **{name: getattr(training, name) for name in _OF_TRAINING},
         "training_flops": training.flops,
-        "models": run.translation.models,
+        "models": results.translation.models,
         "engine": "pytorch",
         "precision": decode["precision"],
         "training_sha256": training.fingerprint,
         "binary_sha256": training.data,
-        "averaged_sha256": fingerprint.of_settings(asdict(run.translation.averaged)),
+        "averaged_sha256": fingerprint.of_settings(asdict(results.translation.averaged)),
         "decode_sha256": fingerprint.of_settings(decode),
     }
 

@@ -66,8 +66,8 @@ def write_page_if_outdated(settings: Settings, records: Records, root: Path = Pa
         return
     with suppress(UserError, FileNotFoundError):
         for row in records.runs.itertuples():
-            of_cell = Results(settings, Run(row.system, row.corpus, row.seed), root)
-            if sha256_of(of_cell.files(row.test)["hypotheses"]) != row.hypotheses_sha256:
+            of_run = Results(settings, Run(row.system, row.corpus, row.seed), root)
+            if sha256_of(of_run.files(row.test)["hypotheses"]) != row.hypotheses_sha256:
                 return
         write_page(settings, records, root)
 
@@ -127,10 +127,10 @@ def table_tex(settings: Settings, records: Records, root: Path) -> str:
     return f"% Needs \\usepackage{{booktabs,graphicx}}.\n{table}\n{cost_table}"
 
 
-def _test_sets(cells: pd.DataFrame) -> Table:
+def _test_sets(runs: pd.DataFrame) -> Table:
     heads = ["Corpus", "Language pair", "Test set", "SHA-256 of references"]
     rows = []
-    for test in cells.drop_duplicates(["corpus", "test"]).itertuples():
+    for test in runs.drop_duplicates(["corpus", "test"]).itertuples():
         pair = f"{test.source}-{test.target}"
         sha256 = test.references_sha256[:SHORT]
         rows.append((test.corpus, pair, test.test, sha256, f"{test.lines:,}"))

@@ -94,13 +94,13 @@ def read_results(path: Path, remedy: str) -> ResultsFile:
     """
     check_not_of_1_0(read_object(path, remedy=remedy), path)
     content = read_record(ResultsFile, path, remedy)
-    cells = _run_keys(content["runs"], path, remedy)
+    runs = _run_keys(content["runs"], path, remedy)
     with_bleu: set[_Key] = set()
     measured: set[tuple[_Key, str, str]] = set()
     for number, row in enumerate(content["metrics"]):
         place = f"field metrics.{number}"
         key = _Key(row["system"], row["corpus"], row["seed"], row["test"])
-        if key not in cells:
+        if key not in runs:
             raise DamagedFile(path, f"{place}: no row of runs is its run", remedy)
         if (key, row["metric"], row["group"]) in measured:
             raise DamagedFile(path, f"{place}: a second {row['metric']} of its run", remedy)
@@ -108,7 +108,7 @@ def read_results(path: Path, remedy: str) -> ResultsFile:
         if row["metric"] == "bleu" and not row["group"]:
             with_bleu.add(key)
         _check_signature(row, place, path, remedy)
-    for key, number in cells.items():
+    for key, number in runs.items():
         if key not in with_bleu:
             raise DamagedFile(path, f"field runs.{number}: metrics has no bleu of it", remedy)
     return content
@@ -128,15 +128,15 @@ def _check_signature(row: MetricRow, place: str, path: Path, remedy: str) -> Non
 
 def _run_keys(rows: Sequence[RunRow], path: Path, remedy: str) -> dict[_Key, int]:
     """The position of each run and test set; raises UserError at a damaged one."""
-    cells: dict[_Key, int] = {}
+    runs: dict[_Key, int] = {}
     for number, row in enumerate(rows):
         key = _Key(row["system"], row["corpus"], row["seed"], row["test"])
-        if key in cells:
+        if key in runs:
             raise DamagedFile(path, f"field runs.{number}: a second row of its run", remedy)
-        cells[key] = number
+        runs[key] = number
         if row["about"] is not None:
             continue
         for name, value in row.items():
             if value is None and name != "about":
                 raise DamagedFile(path, f"field runs.{number}.{name} is empty", remedy)
-    return cells
+    return runs

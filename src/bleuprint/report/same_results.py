@@ -59,7 +59,7 @@ class Compared:
         return not self.names
 
     @property
-    def cell(self) -> Run:
+    def run(self) -> Run:
         """The system, corpus and seed."""
         return Run(self.first["system"], self.first["corpus"], int(self.first["seed"]))
 
@@ -71,7 +71,7 @@ class Compared:
     @property
     def scored_by(self) -> str:
         """The stage that scored the first, as in dvc.lock."""
-        return f"score@{'-'.join(map(str, self.cell))}"
+        return f"score@{'-'.join(map(str, self.run))}"
 
     @property
     def stage(self) -> str:
@@ -165,8 +165,8 @@ def _is_trained(result: Result) -> bool:
 
 def _by_key(records: Records) -> dict[tuple[Any, ...], dict[str, Any]]:
     """The results by system, corpus, seed and test set, with None for what is missing."""
-    cells = records.runs.astype(object).where(records.runs.notna(), None)
-    found = {tuple(row[name] for name in KEY): row for row in cells.to_dict("records")}
+    runs = records.runs.astype(object).where(records.runs.notna(), None)
+    found = {tuple(row[name] for name in KEY): row for row in runs.to_dict("records")}
     metrics = records.metrics.astype(object).where(records.metrics.notna(), None)
     for row in metrics.itertuples(index=False):
         name = f"{row.metric} ({row.group})" if row.group else row.metric

@@ -193,8 +193,8 @@ def _published_rows(numbers: pd.DataFrame, scores: pd.DataFrame) -> pd.DataFrame
 
 def _facts(records: Records) -> pd.DataFrame:
     """Return the facts of each system on each test set of a corpus."""
-    cells = records.runs
-    grouped = cells.groupby(PLACE, sort=False)
+    runs = records.runs
+    grouped = runs.groupby(PLACE, sort=False)
     facts = grouped.agg(
         source=("source", "first"),
         target=("target", "first"),
@@ -204,14 +204,14 @@ def _facts(records: Records) -> pd.DataFrame:
         seeds=("seed", "size"),
         first_seed=("seed", "first"),
     )
-    facts = facts.join(_costs(cells))
+    facts = facts.join(_costs(runs))
     # it is the same for all metrics, and missing for those that are not tested
     facts["baseline"] = records.metrics.groupby(PLACE).baseline.first()
     seeds_too_low = of_metric(records.metrics, MATCHED).groupby(PLACE).size()
     facts["is_too_low"] = seeds_too_low.reindex(facts.index, fill_value=0) == facts.seeds
     facts["is_trained"] = facts.training_sha256.notna()
     facts = facts.reset_index()
-    tasks = task_names(cells)
+    tasks = task_names(runs)
     facts["task"] = facts.corpus.map(tasks)
     places = zip(facts.system, facts.corpus, strict=True)
     facts["row"] = [row_name(system, corpus, tasks) for system, corpus in places]
@@ -219,11 +219,11 @@ def _facts(records: Records) -> pd.DataFrame:
     return facts
 
 
-def _costs(cells: pd.DataFrame) -> pd.DataFrame:
+def _costs(runs: pd.DataFrame) -> pd.DataFrame:
     """Return the mean costs of the trainings of each row, and the devices."""
-    numbers = cells.reindex(columns=_COSTS).apply(pd.to_numeric)
-    costs = cells[PLACE].join(numbers).groupby(PLACE, sort=False).mean()
-    machines = cells.reindex(columns=[*PLACE, "device", "processes", "threads"])
+    numbers = runs.reindex(columns=_COSTS).apply(pd.to_numeric)
+    costs = runs[PLACE].join(numbers).groupby(PLACE, sort=False).mean()
+    machines = runs.reindex(columns=[*PLACE, "device", "processes", "threads"])
     costs["device"] = [_devices(of_row) for _, of_row in machines.groupby(PLACE, sort=False)]
     return costs
 
@@ -238,9 +238,9 @@ def _floors(facts: pd.DataFrame) -> list[str]:
     return floors
 
 
-def _devices(cells: pd.DataFrame) -> str | None:
+def _devices(runs: pd.DataFrame) -> str | None:
     """Return what the trainings of a row ran on, None if it is not known."""
-    known = cells[cells.device.notna()]
+    known = runs[runs.device.notna()]
     shapes = [machine(row.device, row.processes, row.threads) for row in known.itertuples()]
     return "; ".join(dict.fromkeys(shapes)) or None
 

@@ -33,45 +33,45 @@ class Results:
     """
 
     settings: Settings
-    cell: Run
+    run: Run
     root: Path = Path()
 
     @classmethod
-    def open(cls, settings: Settings, cell: Run, root: Path = Path()) -> Self:
+    def open(cls, settings: Settings, run: Run, root: Path = Path()) -> Self:
         """Raises UserError if the run was not trained, or with other settings."""
-        results = cls.find(settings, cell, root)
+        results = cls.find(settings, run, root)
         if results is not None:
             return results
-        path = root / cell.results / "training.json"
-        stage = settings.stage("train", *cell)
+        path = root / run.results / "training.json"
+        stage = settings.stage("train", *run)
         if not path.exists():
-            raise _missing(path, cell)
+            raise _missing(path, run)
         raise UserError(
             f"{path}: not run with these settings; run: make reproduce, or if it runs nothing: "
             f"dvc repro --force --single-item {stage}"
         )
 
     @classmethod
-    def find(cls, settings: Settings, cell: Run, root: Path = Path()) -> Self | None:
+    def find(cls, settings: Settings, run: Run, root: Path = Path()) -> Self | None:
         """None if the run was not trained, or with other settings."""
-        results = cls(settings, cell, root)
+        results = cls(settings, run, root)
         if not results.is_trained:
             return results
         if not (results.path / "training.json").exists():
             return None
-        system = settings.system_on(cell.system, cell.corpus)
-        expected = training_settings_sha256(system, cell.seed)
+        system = settings.system_on(run.system, run.corpus)
+        expected = training_settings_sha256(system, run.seed)
         return results if results.training.settings == expected else None
 
     @property
     def is_trained(self) -> bool:
         """Whether the system is trained here; otherwise its translations are files."""
-        return self.settings.is_trained(self.cell.system)
+        return self.settings.is_trained(self.run.system)
 
     @property
     def path(self) -> Path:
         """The folder of its results, that of the seed with which the system translates."""
-        return self.root / self.settings.scored_run(self.cell).results
+        return self.root / self.settings.scored_run(self.run).results
 
     @cached_property
     def training(self) -> TrainingFacts:
@@ -89,28 +89,28 @@ class Results:
     @cached_property
     def texts(self) -> TextFolder:
         """The split corpus."""
-        corpus = self.settings.corpus(self.cell.corpus)
-        split = folder(self.cell.corpus, "split", self.root)
+        corpus = self.settings.corpus(self.run.corpus)
+        split = folder(self.run.corpus, "split", self.root)
         return TextFolder(split, corpus.source, corpus.target)
 
     @cached_property
     def tests(self) -> list[str]:
         """The names of the test sets that are translated."""
-        return test_sets_of(self.settings, self.cell.system, self.cell.corpus, self.texts)
+        return test_sets_of(self.settings, self.run.system, self.run.corpus, self.texts)
 
     @cached_property
     def scores(self) -> dict[str, SetScores]:
         """What was measured, by test set; raises UserError if it is not of one set of texts."""
         path = self.path / SCORES
         if not path.exists():
-            raise _missing(path, self.cell)
-        return read_scores(self.settings, self.cell, self.path)
+            raise _missing(path, self.run)
+        return read_scores(self.settings, self.run, self.path)
 
     def scores_of(self, test: str) -> SetScores:
         """The scores on a test set; raises UserError if there are none."""
         if test not in self.scores:
             path = self.path / SCORES
-            raise UserError(f"{path}: no test set {test!r} for {self.cell}; run: make reproduce")
+            raise UserError(f"{path}: no test set {test!r} for {self.run}; run: make reproduce")
         return self.scores[test]
 
     def metrics(self, test: str) -> Mapping[tuple[str, str], Measured]:
@@ -125,7 +125,7 @@ class Results:
         record = self.path / TRANSLATION
         facts = self.path / "training.json"
         if not self.is_trained:
-            CopiedTranslations.read(record).check(record, self.settings, self.cell)
+            CopiedTranslations.read(record).check(record, self.settings, self.run)
         for test, scores in self.scores.items():
             files = self.files(test)
             if not (hypotheses := files["hypotheses"]).exists():
@@ -133,10 +133,10 @@ class Results:
             for name, file in files.items():
                 if file.exists() and sha256_of(file) != scores[name]:  # type: ignore[literal-required]
                     raise UserError(
-                        f"{file}: has changed since {self.cell} was scored; run: make reproduce"
+                        f"{file}: has changed since {self.run} was scored; run: make reproduce"
                     )
             if self.is_trained:
-                system = self.settings.system_on(self.cell.system, self.cell.corpus)
+                system = self.settings.system_on(self.run.system, self.run.corpus)
                 made_by = self.training.fingerprint, facts
                 self.translation.check(record, system, hypotheses, *made_by)
         return self
@@ -169,5 +169,5 @@ class Results:
         return [pair.source for pair in pairs], [pair.target for pair in pairs]
 
 
-def _missing(path: Path, cell: Run) -> UserError:
-    return UserError(f"{path}: no such file: no result yet for {cell}; run: make reproduce")
+def _missing(path: Path, run: Run) -> UserError:
+    return UserError(f"{path}: no such file: no result yet for {run}; run: make reproduce")

@@ -19,12 +19,12 @@ from bleuprint.scoring.record import SCORES, SetScores
 _NUMBERS = re.compile(r"-?[0-9]{1,18}( -?[0-9]{1,18})*")
 
 
-def read_scores(settings: Settings, cell: Run, folder: Path) -> dict[str, SetScores]:
+def read_scores(settings: Settings, run: Run, folder: Path) -> dict[str, SetScores]:
     """Return all metrics of a run by test set: those of scores.json, then those of models.
 
     Args:
         settings: The settings of the experiment.
-        cell: The run.
+        run: The run.
         folder: The folder of its results.
 
     Raises:
@@ -35,7 +35,7 @@ def read_scores(settings: Settings, cell: Run, folder: Path) -> dict[str, SetSco
     for metric in METRICS.values():
         for name, model in settings.metric_models(metric.key).items():
             path = folder / f"{metric.stage}.json"
-            stage = settings.stage(metric.stage, *cell).replace("@", f"@{name}-")
+            stage = settings.stage(metric.stage, *run).replace("@", f"@{name}-")
             _add(scores, path, model.sha256, stage)
     return scores
 

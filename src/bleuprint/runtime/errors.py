@@ -64,7 +64,7 @@ class Interrupted(Exception):
     status = os.EX_TEMPFAIL
 
 
-def run(main: Callable[[], None]) -> NoReturn:
+def run_main(main: Callable[[], None]) -> NoReturn:
     """Run a command's `main` and exit with the status for the way it ended.
 
     0: finished; 1: an error of the user or of the machine, printed in one line;

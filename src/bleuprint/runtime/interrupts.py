@@ -1,6 +1,6 @@
 """Ctrl-C while a command or stage loads its libraries, or exits: it ends the process at once.
 
-Python would print the traceback of an import, or of a thread that it waits for. `errors.run`
+Python would print the traceback of an import, or of a thread that it waits for. `errors.run_main`
 catches Ctrl-C from when it starts until the work is done. Only processes of this project's commands
 and stages change how signals act, not those that import it; but for `postponed`, which every caller
 may use.

@@ -21,13 +21,13 @@ class _TestFile:
     """The translations of a test set by an external system.
 
     Attributes:
-        cell: The system on a corpus, with the first seed.
+        run: The system on a corpus, with the first seed.
         test: The name of the test set.
         file: The file of the translations.
         target: The language of the references.
     """
 
-    cell: Run
+    run: Run
     test: str
     file: TranslationFile
     target: str
@@ -45,7 +45,7 @@ def check_files(settings: Settings, root: Path = Path()) -> Iterator[str]:
     yield from _baseline_note(settings, root)
     test_files = list(_test_files(settings))
     for test_file in test_files:
-        place = place_of_file(test_file.cell, test_file.test, root)
+        place = place_of_file(test_file.run, test_file.test, root)
         path = root / test_file.file.path
         if not path.exists():
             yield f"{place}: {path}: no such file"
@@ -57,14 +57,14 @@ def check_files(settings: Settings, root: Path = Path()) -> Iterator[str]:
 
 def _test_files(settings: Settings) -> Iterator[_TestFile]:
     """Yield the files of all external systems."""
-    for cell in scored_runs(settings):
-        system = settings.external_on(cell.corpus).get(cell.system)
+    for run in scored_runs(settings):
+        system = settings.external_on(run.corpus).get(run.system)
         if system is None:
             continue
-        corpus = settings.corpus(cell.corpus)
+        corpus = settings.corpus(run.corpus)
         for test in system.files:
             file = system.translations[test]
-            yield _TestFile(cell, test, file, corpus.of_test(test).target)
+            yield _TestFile(run, test, file, corpus.of_test(test).target)
 
 
 def _baseline_note(settings: Settings, root: Path) -> Iterator[str]:
@@ -86,24 +86,24 @@ def _reuse_notes(test_files: list[_TestFile], root: Path) -> Iterator[str]:
     for second in test_files:
         first = first_uses.setdefault(second.file.sha256, second)
         is_other_language = second.target != first.target
-        is_other_test = second.test != first.test and second.cell.corpus == first.cell.corpus
+        is_other_test = second.test != first.test and second.run.corpus == first.run.corpus
         if is_other_language or is_other_test:
-            place = place_of_file(second.cell, second.test, root)
+            place = place_of_file(second.run, second.test, root)
             languages = f" ({first.target} and {second.target})" if is_other_language else ""
             yield (
-                f"{place}: {second.cell.system} has the same file for {first.test} of "
-                f"{first.cell.corpus} and {second.test} of {second.cell.corpus}{languages}; name "
+                f"{place}: {second.run.system} has the same file for {first.test} of "
+                f"{first.run.corpus} and {second.test} of {second.run.corpus}{languages}; name "
                 "the file of each test set (in corpora, for each corpus)"
             )
 
 
 def _problems(settings: Settings, test_file: _TestFile, root: Path) -> Iterator[str]:
     """What is wrong with a file of translations of a test set."""
-    cell = test_file.cell
+    run = test_file.run
     test = test_file.test
-    translations = read_translations(test_file.file, cell, test, root)
-    corpus = settings.corpus(cell.corpus)
-    texts = TextFolder(folder(cell.corpus, "split", root), corpus.source, corpus.target)
+    translations = read_translations(test_file.file, run, test, root)
+    corpus = settings.corpus(run.corpus)
+    texts = TextFolder(folder(run.corpus, "split", root), corpus.source, corpus.target)
     sources, references = texts.files(f"test.{test}")
     source_lines: list[str] = []
     reference_lines: list[str] = []
@@ -117,7 +117,7 @@ def _problems(settings: Settings, test_file: _TestFile, root: Path) -> Iterator[
     else:
         yield (
             f"has {counted(len(translations), 'line')}, to be compared with the test set {test} of "
-            f"{cell.corpus} once it is prepared. To prepare it now: dvc repro split"
+            f"{run.corpus} once it is prepared. To prepare it now: dvc repro split"
         )
     warnings = file_warnings(translations, source_lines, reference_lines, corpus.of_test(test))
     for warning in warnings:

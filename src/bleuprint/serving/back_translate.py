@@ -29,11 +29,11 @@ def back_translate(settings: Settings, name: str) -> None:
     synthetic = settings.synthetic_text(name)
     corpus = settings.corpus(synthetic.part_of)
     text = corpus.files.train[name]
-    cell = Run(synthetic.system, synthetic.corpus, settings.seeds[0])
+    run = Run(synthetic.system, synthetic.corpus, settings.seeds[0])
     decode = settings.system_on(synthetic.system, synthetic.corpus).decode
     seed = f"{settings.seeds[0]} {name}"
     sampler = Sampler(seed, synthetic.sampling.top_k) if synthetic.sampling else None
-    translator = load_translator(cell, decode, sampler=sampler)
+    translator = load_translator(run, decode, sampler=sampler)
     tokenizer = translator.corpus.tokenizer(corpus.source)
     given = TextFolder(paths.given(synthetic.part_of) / name, corpus.source, corpus.target)
 

@@ -23,7 +23,7 @@ _PACKAGE = Path(__file__).parents[1]
 _TEMPLATES = environment(Path(__file__).with_name("templates"), autoescape=False)
 
 
-def export(settings: Settings, cell: Run, output: Path, precision: Precision) -> None:
+def export(settings: Settings, run: Run, output: Path, precision: Precision) -> None:
     """Write README.md, model/ (CTranslate2's), translate.py, and what that needs, into a folder.
 
     Raises UserError if the folder exists, the system is an ensemble, or the model's shape is not
@@ -31,22 +31,22 @@ def export(settings: Settings, cell: Run, output: Path, precision: Precision) ->
     """
     if output.exists():
         raise UserError(f"{output}: exists already: name another folder")
-    system = settings.system_on(cell.system, cell.corpus)
+    system = settings.system_on(run.system, run.corpus)
     if system.average.ensemble:
         raise UserError("average.ensemble: an exported folder has one model")
     if system.decode.replace_unk:
         raise UserError("decode.replace_unk: an exported folder knows no attention")
-    corpus = BinaryCorpus(folder(cell.corpus, "binary"))
-    if cell.corpus not in settings.pairs():
-        raise UserError(f"{cell.corpus} has several directions: not yet exported")
-    model = load_model(cell.models / "averaged", corpus)
+    corpus = BinaryCorpus(folder(run.corpus, "binary"))
+    if run.corpus not in settings.pairs():
+        raise UserError(f"{run.corpus} has several directions: not yet exported")
+    model = load_model(run.models / "averaged", corpus)
     languages = corpus.source, corpus.target
     source, target = (corpus.segmentation(language).vocabulary for language in languages)
     about = {
         "source": corpus.source,
         "target": corpus.target,
         "max_positions": model.settings.max_positions,
-        **dataclasses.asdict(settings.corpus(cell.corpus).tokenize),
+        **dataclasses.asdict(settings.corpus(run.corpus).tokenize),
         **dump(system.decode),
         "precision": precision,  # of the exported weights
     }
@@ -60,27 +60,27 @@ def export(settings: Settings, cell: Run, output: Path, precision: Precision) ->
             shutil.copyfile(_PACKAGE / module, copy)
         write_json(partial / "settings.json", about)
         (partial / "README.md").write_text(
-            readme(settings, cell, precision, str(KnownWords(corpus))), "utf-8"
+            readme(settings, run, precision, str(KnownWords(corpus))), "utf-8"
         )
 
 
-def readme(settings: Settings, cell: Run, precision: Precision, trained_on: str) -> str:
+def readme(settings: Settings, run: Run, precision: Precision, trained_on: str) -> str:
     """How to use the folder, its license, the scores of the system and its provenance."""
-    corpus = settings.corpus(cell.corpus)
-    results = Results.find(settings, cell)
+    corpus = settings.corpus(run.corpus)
+    results = Results.find(settings, run)
     used = {text.license_and_citation for text in corpus.files.texts().values()}
     return _TEMPLATES.get_template("export.md.j2").render(
-        cell=cell,
+        run=run,
         corpus=corpus,
         packages=["ctranslate2", "psutil", *text_libraries(corpus)],
         precision=precision,
         trained_on=trained_on,
-        scored_precision=settings.system_on(cell.system, cell.corpus).decode.precision,
+        scored_precision=settings.system_on(run.system, run.corpus).decode.precision,
         licenses={name: corpus.license_and_citation[name].license for name in sorted(used)},
         results=results,
         labels={key: METRICS[key].label for key in SCORES},
         scores=results.checked_scores()[0] if results else {},
-        weights=sha256_of(cell.models / "averaged" / "model.safetensors"),
+        weights=sha256_of(run.models / "averaged" / "model.safetensors"),
     )
 
 

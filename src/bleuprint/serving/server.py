@@ -48,11 +48,11 @@ _HEADERS = {
 }
 
 
-def serve(cell: Run, decode: Decode, port: int, languages: tuple[str, str]) -> None:
+def serve(run: Run, decode: Decode, port: int, languages: tuple[str, str]) -> None:
     """Serve a trained run until SIGINT or SIGTERM ends the process, with status 0.
 
     Args:
-        cell: The training whose model translates.
+        run: The training whose model translates.
         decode: How it searches.
         port: Where it listens; 0 is any free port. The address is printed once it answers.
         languages: The source and the target language.
@@ -65,8 +65,8 @@ def serve(cell: Run, decode: Decode, port: int, languages: tuple[str, str]) -> N
     except OSError as error:
         why = os.strerror(error.errno or 0)
         raise UserError(f"--port {port}: {why}; choose another, or 0 for a free one") from None
-    translator = load_translator(cell, decode, languages)
-    page, policy = _page(translator, cell)
+    translator = load_translator(run, decode, languages)
+    page, policy = _page(translator, run)
     config = uvicorn.Config(
         application(translator, page),
         headers=[("Content-Security-Policy", policy), *_HEADERS.items()],
@@ -196,12 +196,12 @@ async def _body(request: Request) -> bytes:
     return body
 
 
-def _page(translator: Translator, cell: Run) -> tuple[str, str]:
+def _page(translator: Translator, run: Run) -> tuple[str, str]:
     """The page, and the policy that lets a browser run only the script and style in it."""
     beam = translator.decode.beam
     template = attention_environment().get_template("serve.html.j2")
     page = template.render(
-        cell=cell,
+        run=run,
         known=translator.known,
         source=translator.source,
         target=translator.target,

@@ -102,7 +102,7 @@ class _Cleaned:
 
 
 def load_translator(
-    cell: Run,
+    run: Run,
     decode: Decode,
     languages: tuple[str, str] | None = None,
     sampler: Sampler | None = None,
@@ -110,14 +110,14 @@ def load_translator(
     """Load the translator of a trained run.
 
     Args:
-        cell: The training whose model translates.
+        run: The training whose model translates.
         decode: How it searches.
         languages: The source and the target language; by default those of the corpus.
         sampler: Draws translations, instead of beam search.
     """
-    corpus = BinaryCorpus(folder(cell.corpus, "binary"))
+    corpus = BinaryCorpus(folder(run.corpus, "binary"))
     device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
-    model = load_decoder(cell.models / "averaged", corpus).to(device)
+    model = load_decoder(run.models / "averaged", corpus).to(device)
     # not those of params.yaml, which may have been edited since
     edits = build(_Cleaned, {"clean": corpus.clean}, corpus.folder / CORPUS).clean
     return Translator(model, corpus, edits, decode, sampler, languages)

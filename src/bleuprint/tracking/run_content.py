@@ -98,7 +98,7 @@ def content_of(results: Results, scores: Mapping[str, SetScores]) -> RunContent:
         UserError: An output is damaged.
     """
     training = results.training
-    measured = _measured(results.cell, training.fingerprint)
+    measured = _measured(results.run, training.fingerprint)
     tags = {"device": UNKNOWN, "versions": UNKNOWN, "commit": UNKNOWN}
     all_metrics = {
         # MLflow shows all digits of a number in this unit.
@@ -114,7 +114,7 @@ def content_of(results: Results, scores: Mapping[str, SetScores]) -> RunContent:
         tags.update(runs.commit_tags(measured.commit))
     if training.early_end:
         tags["early_end"] = str(training.early_end)
-    all_metrics.update(metrics(results.cell.corpus, scores))
+    all_metrics.update(metrics(results.run.corpus, scores))
     return RunContent(
         description=described(results),
         tags=tags,
@@ -129,9 +129,9 @@ def content_of(results: Results, scores: Mapping[str, SetScores]) -> RunContent:
 def described(results: Results) -> Description:
     """Return the description of a run's training, which identifies the run of the run."""
     training = results.training
-    datasets = datasets_of(results.cell.corpus, training.data)
+    datasets = datasets_of(results.run.corpus, training.data)
     return Description.of(
-        results.settings, results.cell, training.fingerprint, training.parameters, datasets
+        results.settings, results.run, training.fingerprint, training.parameters, datasets
     )
 
 
@@ -163,8 +163,8 @@ def metrics(corpus: str, scores: Mapping[str, SetScores]) -> dict[str, float]:
 
 def _hypotheses(results: Results, scores: Mapping[str, SetScores]) -> tuple[Path, ...]:
     """Return the translation files that were scored; empty if they must not be copied."""
-    cell = results.cell
-    if not may_be_copied(results.settings, cell.system, cell.corpus):
+    run = results.run
+    if not may_be_copied(results.settings, run.system, run.corpus):
         return ()
     return tuple(results.files(test_set)["hypotheses"] for test_set in scores)
 
@@ -214,15 +214,15 @@ def _points_of_entry(
     return points
 
 
-def _measured(cell: Run, training_sha256: str) -> Measured | None:
+def _measured(run: Run, training_sha256: str) -> Measured | None:
     """Return the duration of a training, from this machine or else from reports/costs.csv.
 
     Args:
-        cell: The run of the training.
+        run: The run of the training.
         training_sha256: The fingerprint of the training. Measurements of an earlier training of
             the same run have another one and are ignored.
     """
-    timing = read_training(cell, training_sha256)
+    timing = read_training(run, training_sha256)
     if timing:
         return Measured(timing.seconds, timing.device, timing.versions, timing.commit)
     if not _COSTS.exists():

@@ -43,7 +43,7 @@ class Description:
     """
 
     experiment: str
-    cell: Run
+    run: Run
     fingerprint: str
     params: Mapping[str, str]
     settings: str = ""
@@ -53,7 +53,7 @@ class Description:
     def of(
         cls,
         settings: Settings,
-        cell: Run,
+        run: Run,
         fingerprint: str,
         parameters: int,
         datasets: tuple[DatasetFacts, ...] = (),
@@ -61,18 +61,18 @@ class Description:
         """`parameters`: how many the model has."""
         return cls(
             experiment=settings.experiment,
-            cell=cell,
+            run=run,
             fingerprint=fingerprint,
-            params=_params(settings, cell, parameters),
-            settings=settings_sha256(settings, cell),
+            params=_params(settings, run, parameters),
+            settings=settings_sha256(settings, run),
             datasets=datasets,
         )
 
     @property
     def training(self) -> dict[str, str]:
         """The tags of all runs of this training, whatever search made their translations."""
-        cell = {name: str(value) for name, value in self.cell._asdict().items()}
-        return {**cell, FINGERPRINT: self.fingerprint}
+        run = {name: str(value) for name, value in self.run._asdict().items()}
+        return {**run, FINGERPRINT: self.fingerprint}
 
     @property
     def tags(self) -> dict[str, str]:
@@ -81,24 +81,24 @@ class Description:
 
     @property
     def name(self) -> str:
-        return " ".join(map(str, self.cell))
+        return " ".join(map(str, self.run))
 
     @property
     def note(self) -> str:
         """Where the report shows this run, in Markdown."""
         return (
-            f"Row **{self.cell.system}** of the table for **{self.cell.corpus}** in "
-            f"`reports/table.md`, seed {self.cell.seed}. The report `reports/index.html` shows its "
+            f"Row **{self.run.system}** of the table for **{self.run.corpus}** in "
+            f"`reports/table.md`, seed {self.run.seed}. The report `reports/index.html` shows its "
             "learning curves, output errors and sentences."
         )
 
 
-def _params(settings: Settings, cell: Run, parameters: int) -> dict[str, str]:
+def _params(settings: Settings, run: Run, parameters: int) -> dict[str, str]:
     """What params.yaml says of a run: of its corpus all but where the files are."""
-    corpus = settings.corpus(cell.corpus)
-    taken = settings.text_params(cell.corpus)
-    system = vars(settings.system_on(cell.system, cell.corpus))
-    params = dotted({**cell._asdict(), "parameters": parameters, **system})
+    corpus = settings.corpus(run.corpus)
+    taken = settings.text_params(run.corpus)
+    system = vars(settings.system_on(run.system, run.corpus))
+    params = dotted({**run._asdict(), "parameters": parameters, **system})
     corpus_settings = corpus.deciding()
     corpus_settings["files"] = {"train": taken}
     corpus_settings |= corpus.facts_of_pairs()

@@ -52,7 +52,7 @@ class Outcome:
     why. `is_missing`: the run has no results with the present settings.
     """
 
-    cell: Run
+    run: Run
     done: str = ""
     problem: str = ""
     is_missing: bool = False
@@ -82,13 +82,13 @@ def sync(settings: Settings) -> Iterator[str]:
         raise UserError(f"MLflow at {mask(store.uri())}: {store.reason(error)}") from error
     for outcome in outcomes:
         if outcome.done:
-            yield f"run {' '.join(map(str, outcome.cell))}: {outcome.done}"
+            yield f"run {' '.join(map(str, outcome.run))}: {outcome.done}"
         if outcome.problem:
-            yield f"{outcome.cell}: {outcome.problem}"
+            yield f"{outcome.run}: {outcome.problem}"
     for outcome in outcomes:
         if outcome.is_missing:
-            where = f"no training with these settings in {outcome.cell.results}"
-            yield f"{outcome.cell}: {where}: dvc pull or make reproduce"
+            where = f"no training with these settings in {outcome.run.results}"
+            yield f"{outcome.run}: {where}: dvc pull or make reproduce"
 
 
 def update_or_note(settings: Settings) -> None:
@@ -119,7 +119,7 @@ def note_problems(outcomes: Sequence[Outcome]) -> None:
     """Print what MLflow does not show of results that exist."""
     for outcome in outcomes:
         if outcome.problem:
-            say(f"MLflow, {outcome.cell}: {outcome.problem}", "note")
+            say(f"MLflow, {outcome.run}: {outcome.problem}", "note")
 
 
 def log_results(settings: Settings) -> list[Outcome]:
@@ -130,11 +130,11 @@ def log_results(settings: Settings) -> list[Outcome]:
     """
     outcomes = []
     found: list[tuple[Outcome, RunContent]] = []
-    for cell in runs_of(settings):
-        outcome = Outcome(cell)
+    for run in runs_of(settings):
+        outcome = Outcome(run)
         outcomes.append(outcome)
         try:
-            results = Results.find(settings, cell)
+            results = Results.find(settings, run)
             if results is None:
                 outcome.is_missing = True
                 continue

@@ -40,9 +40,9 @@ class Training:
     versions: str | None = None
 
 
-def read_training(cell: Run, training_sha256: str, root: Path = Path()) -> Training | None:
+def read_training(run: Run, training_sha256: str, root: Path = Path()) -> Training | None:
     """What was measured of the training with this fingerprint, if it was measured here."""
-    path = root / train_file(cell, training_sha256)
+    path = root / train_file(run, training_sha256)
     return read_record(Training, path, _REMEDY) if path.exists() else None
 
 
@@ -59,9 +59,9 @@ def read_seconds(path: Path) -> float | None:
     return check_record(float, seconds, path, _REMEDY, ["seconds"])
 
 
-def train_file(cell: Run, training_sha256: str) -> Path:
+def train_file(run: Run, training_sha256: str) -> Path:
     """The file of what was measured of a training."""
-    return cell.timings / f"train-{training_sha256[:16]}.json"
+    return run.timings / f"train-{training_sha256[:16]}.json"
 
 
 def stage_file(command: Sequence[str]) -> Path:
@@ -70,14 +70,14 @@ def stage_file(command: Sequence[str]) -> Path:
     return Path("timings", "stages", f"{'@'.join((Path(script).stem, *arguments))}.json")
 
 
-def last_training_seconds(cell: Run) -> float | None:
+def last_training_seconds(run: Run) -> float | None:
     """The duration of the training of a run that ended here last; None without any."""
-    return _last_seconds(cell.timings.glob("train-*.json"))
+    return _last_seconds(run.timings.glob("train-*.json"))
 
 
-def last_training_seconds_with_any_seed(cell: Run) -> float | None:
+def last_training_seconds_with_any_seed(run: Run) -> float | None:
     """The duration of a system's training on a corpus that ended here last, with any seed."""
-    return _last_seconds(cell.timings.parent.glob("*/train-*.json"))
+    return _last_seconds(run.timings.parent.glob("*/train-*.json"))
 
 
 def last_stage_seconds_with_any_seed(command: Sequence[str]) -> float | None:

@@ -53,7 +53,7 @@ class Tracker:
         self._closed.set()
         self._thread.join(_FINISHED_WAIT if status == FINISHED else _FAILED_WAIT)
         if not self._done:
-            lost = f"{len(self._unsent)} metrics and the end of {self._description.cell}"
+            lost = f"{len(self._unsent)} metrics and the end of {self._description.run}"
             why = f"({self._problem}): run bleuprint sync after the training"
             _say(f"{lost} are not logged {why}")
 

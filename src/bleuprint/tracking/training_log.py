@@ -28,20 +28,20 @@ class TrainingLog(Observer):
         self, settings: Settings, job: Job, fingerprints: Fingerprints, group: Group, folder: Path
     ) -> None:
         self._settings, self._job, self._fingerprints = settings, job, fingerprints
-        machine = machine_of(group, text_libraries(settings.corpus(job.cell.corpus)))
+        machine = machine_of(group, text_libraries(settings.corpus(job.run.corpus)))
         self.stopwatch = Stopwatch(folder, machine, partial(peak_memory, group.device))
 
     def started(self, state: TrainState, expected_updates: int | None) -> None:
         job = self._job
         description = Description.of(
             self._settings,
-            job.cell,
+            job.run,
             self._fingerprints.all,
             state.parameters,
-            datasets_of(job.cell.corpus, self._fingerprints.data),
+            datasets_of(job.run.corpus, self._fingerprints.data),
         )
         self._tracker = Tracker(description)
-        label = f"train {job.cell.system} {job.cell.corpus}, seed {job.cell.seed}"
+        label = f"train {job.run.system} {job.run.corpus}, seed {job.run.seed}"
         self._progress = Progress(label, expected_updates, "updates", state.update)
         self.stopwatch.start()
 
@@ -62,8 +62,8 @@ class TrainingLog(Observer):
         self.stopwatch.pause()
         self._tracker.log(state.update, {f"valid/{name}": of for name, of in metrics.items()})
         shown = ", ".join(f"{name} {value:.3f}" for name, value in metrics.items())
-        cell = self._job.cell
-        self.warned(f"{cell.system} {cell.corpus}, update {state.update}: validation {shown}")
+        run = self._job.run
+        self.warned(f"{run.system} {run.corpus}, update {state.update}: validation {shown}")
 
     def skipped(self, state: TrainState) -> None:
         self._tracker.log(state.update, {"train/skipped": state.skipped})

@@ -30,7 +30,7 @@ class Job:
     weights, None if these are random.
     """
 
-    cell: Run
+    run: Run
     system: System
     corpus: Path
     texts: Path
@@ -95,7 +95,7 @@ class Fingerprints:
 
     @classmethod
     def from_job(cls, job: Job) -> "Fingerprints":
-        settings = training_settings_sha256(job.system, job.cell.seed)
+        settings = training_settings_sha256(job.system, job.run.seed)
         references = [sha256_of(path) for path in sorted(job.texts.glob("valid.*"))]
         data = fingerprint.of_settings(BinaryCorpus(job.corpus).training_sha256, *references)
         return cls(settings, job.code, data, job.start.fingerprint() if job.start else None)
@@ -109,14 +109,14 @@ class Fingerprints:
         return {name: mark for name, mark in vars(self).items() if mark is not None}
 
 
-def job_of(cell: Run, settings: Settings) -> Job:
+def job_of(run: Run, settings: Settings) -> Job:
     """The training of a run; raises UserError if there is no such run."""
-    system = settings.system_on(cell.system, cell.corpus)
-    settings.check_seed(cell.seed)
-    corpus, texts = (folder(cell.corpus, stage) for stage in ("binary", "split"))
-    start = init_files(system.train.init_from, cell) if system.train.init_from else None
+    system = settings.system_on(run.system, run.corpus)
+    settings.check_seed(run.seed)
+    corpus, texts = (folder(run.corpus, stage) for stage in ("binary", "split"))
+    start = init_files(system.train.init_from, run) if system.train.init_from else None
     code = code_fingerprint("train")
-    return Job(cell=cell, system=system, corpus=corpus, texts=texts, code=code, start=start)
+    return Job(run=run, system=system, corpus=corpus, texts=texts, code=code, start=start)
 
 
 def work_folder(job: Job, fingerprints: Fingerprints) -> Path:
@@ -127,5 +127,5 @@ def work_folder(job: Job, fingerprints: Fingerprints) -> Path:
     averaging or decoding), it is that run's folder, so that nothing is trained twice.
     """
     trainings, mark = environment.work() / "trainings", fingerprints.all[:16]
-    own = trainings / ".".join((*map(str, job.cell), mark))
+    own = trainings / ".".join((*map(str, job.run), mark))
     return next(iter(sorted(trainings.glob(f"*.{mark}"))), own)

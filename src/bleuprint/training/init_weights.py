@@ -76,26 +76,26 @@ class InitFiles:
         raise UserError(f"{folder}: no vocabulary.* here is that of the {side} in {DESCRIPTION}")
 
 
-def init_files(start: InitFrom, cell: Run) -> InitFiles:
+def init_files(start: InitFrom, run: Run) -> InitFiles:
     """Return the files of a run's start.
 
     Raises:
         UserError: They are missing or not those expected; names the line of params.yaml that names
             their folder.
     """
-    if start.cell:
-        return _files_of(start, cell, init_weights(cell.system, cell.seed))
+    if start.run:
+        return _files_of(start, run, init_weights(run.system, run.seed))
     try:
-        return _files_of(start, cell, environment.root() / str(start.folder))
+        return _files_of(start, run, environment.root() / str(start.folder))
     except UserError as error:
-        keys = ["runs", cell.system, cell.corpus, "train", "init_from", "folder"]
+        keys = ["runs", run.system, run.corpus, "train", "init_from", "folder"]
         raise place_of_setting(keys).error(str(error)) from None
 
 
-def _files_of(start: InitFrom, cell: Run, folder: Path) -> InitFiles:
+def _files_of(start: InitFrom, run: Run, folder: Path) -> InitFiles:
     """Return the files of a start that are in a folder."""
     if not folder.is_dir():
-        raise UserError(f"{folder}: no such folder; {cell.system} starts there (init_from)")
+        raise UserError(f"{folder}: no such folder; {run.system} starts there (init_from)")
     if len(models := sorted(folder.glob("models/*/*/*/averaged"))) > 1:  # of a release
         raise UserError(f"{folder}: has {len(models)} models: name one, such as {models[0]}")
     (folder,) = models or [folder]
@@ -104,7 +104,7 @@ def _files_of(start: InitFrom, cell: Run, folder: Path) -> InitFiles:
     weights = [path for path in [folder / _WEIGHTS, *newest_first] if path.is_file()]
     if not weights or not (folder / DESCRIPTION).is_file():
         raise UserError(f"{folder}: no {_WEIGHTS} or UPDATE.safetensors with {DESCRIPTION}")
-    files = InitFiles(" ".join(start.cell or [str(start.folder)]), weights[0])
+    files = InitFiles(" ".join(start.run or [str(start.folder)]), weights[0])
     for side in ("source", "target"):
         files.vocabulary(side)
     _check_sums(files.weights, folder / DESCRIPTION)
@@ -122,28 +122,28 @@ def _numbered(folder: Path) -> Iterator[Path]:
             yield path
 
 
-def add_sums(cells: Mapping[str, Mapping[str, Any]], root: Path = Path()) -> None:
+def add_sums(runs: Mapping[str, Mapping[str, Any]], root: Path = Path()) -> None:
     """Add to each start from a folder the SHA-256 of its weights, which DVC compares.
 
     Of a folder that is not here, as in a clone that has the results, it stays the recorded one.
-    `cells`: as in reports/resolved.json. Raises UserError as `init_files` does.
+    `runs`: as in reports/resolved.json. Raises UserError as `init_files` does.
     """
     known: dict[str, str] = {}
     with suppress(UserError), reading(path := root / RESOLVED):  # it may have conflict markers
         before = _from_folders(read_object(path, ("runs",))["runs"])
         known = {given["folder"]: given["sha256"] for _, given in before}
-    for cell, given in _from_folders(cells):
+    for run, given in _from_folders(runs):
         if given["folder"] in known and not (environment.root() / given["folder"]).exists():
             given["sha256"] = known[given["folder"]]
         else:
-            given["sha256"] = sha256_of(init_files(InitFrom(**given), cell).weights)
+            given["sha256"] = sha256_of(init_files(InitFrom(**given), run).weights)
 
 
-def _from_folders(cells: Mapping[str, Mapping[str, Any]]) -> Iterator[tuple[Run, dict[str, Any]]]:
+def _from_folders(runs: Mapping[str, Mapping[str, Any]]) -> Iterator[tuple[Run, dict[str, Any]]]:
     """The runs that start from a folder, and their `train.init_from`."""
-    for system, row in cells.items():
-        for corpus, cell in row.items():
-            if cell["train"] and "folder" in (given := cell["train"].get("init_from", {})):
+    for system, row in runs.items():
+        for corpus, run in row.items():
+            if run["train"] and "folder" in (given := run["train"].get("init_from", {})):
                 yield Run(system, corpus, 0), given
 
 

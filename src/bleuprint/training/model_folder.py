@@ -8,14 +8,14 @@ from bleuprint.config.paths import Run
 from bleuprint.dataset.binarized import SEGMENTATION, BinaryCorpus
 
 
-def copy_model(cell: Run, output: Path) -> None:
+def copy_model(run: Run, output: Path) -> None:
     """Write a folder with the averaged model of a training and its vocabularies.
 
     Args:
-        cell: The training.
+        run: The training.
         output: The folder to write; it must not exist yet.
     """
-    shutil.copytree(cell.models / "averaged", output)
-    binary = BinaryCorpus(paths.folder(cell.corpus, "binary"))
+    shutil.copytree(run.models / "averaged", output)
+    binary = BinaryCorpus(paths.folder(run.corpus, "binary"))
     for language in (binary.source, binary.target):
         shutil.copy(binary.folder / SEGMENTATION / f"vocabulary.{language}", output)

@@ -58,7 +58,7 @@ class Trainer:
         self._observer = observer if group.is_main else Observer()
         self._settings = job.system.train
         self._corpus = BinaryCorpus(job.corpus)
-        torch.manual_seed(job.cell.seed)
+        torch.manual_seed(job.run.seed)
         sizes = (
             len(self._corpus.segmentation(language).vocabulary)
             for language in (self._corpus.source, self._corpus.target)
@@ -66,10 +66,10 @@ class Trainer:
         try:
             with detect_out_of_memory():
                 self.model = Transformer(job.system.model, *sizes).to(group.device)
-                self._train_step = TrainStep(self.model, self._settings, job.cell.seed, group)
+                self._train_step = TrainStep(self.model, self._settings, job.run.seed, group)
         except OutOfMemory:
             raise UserError(
-                f"systems.{job.cell.system}: the model and its optimizer do not fit into the "
+                f"systems.{job.run.system}: the model and its optimizer do not fit into the "
                 f"memory of {group.device} ({memory(group.device)}): lower model.d_model "
                 f"({job.system.model.d_model}), d_ff or the number of layers"
             ) from None
@@ -95,7 +95,7 @@ class Trainer:
             self._warn_if_idle()
             validator = Validator(self._corpus, self._job.texts, settings.max_tokens)
             plan = local_updates(
-                self._corpus, self._job.system, self._job.cell.seed, state.position, self._group
+                self._corpus, self._job.system, self._job.run.seed, state.position, self._group
             )
             with closing(prefetch(plan)) as updates:
                 for local in self._awaited(updates):
@@ -117,9 +117,9 @@ class Trainer:
                         self._say_early_end()
                         return
                     if stop:
-                        cell = self._job.cell
+                        run = self._job.run
                         raise Interrupted(
-                            f"train {cell.system} {cell.corpus}, seed {cell.seed}: stopped by "
+                            f"train {run.system} {run.corpus}, seed {run.seed}: stopped by "
                             f"SIGTERM: saved at update {state.update}; "
                             "the same command continues from there"
                         )
@@ -257,7 +257,7 @@ class Trainer:
                 weights=_bytes_of(named_weights(self.model)),
                 optimizer=_bytes_of(self._train_step.optimizer.state_dict()),
             )
-            exported = self._job.cell.models / "checkpoints"
+            exported = self._job.run.models / "checkpoints"
             updates = self._expected_updates
             for warning in check_room(self._folder, exported, self._settings, updates, one):
                 self._observer.warned(warning)

@@ -79,10 +79,10 @@ def test_a_line_is_the_mean_over_seeds_where_all_have_values() -> None:
 
 def test_several_seeds_have_a_line_and_a_band(tmp_path: Path) -> None:
     settings = trees.settings_in(tmp_path, corpora={"news-en-de": ("first",)}, seeds=(1, 2, 3))
-    cells = runs_of(settings)
-    for cell in cells:
-        write_json(tmp_path / cell.results / "curves.json", trees.curves_of(cell))
-    rows = [result_rows.record(*cell[:2], "first", 20.0, seed=cell.seed) for cell in cells]
+    runs = runs_of(settings)
+    for run in runs:
+        write_json(tmp_path / run.results / "curves.json", trees.curves_of(run))
+    rows = [result_rows.record(*run[:2], "first", 20.0, seed=run.seed) for run in runs]
     page = page_of(curves(ReportContext(settings, result_rows.frame(*rows), tmp_path)))
     assert sorted(name for name in page.ids if "-of-" in name) == sorted(
         f"curves-0-{kind}-of-{system}.{part}"

@@ -20,9 +20,9 @@ def context(tmp_path_factory):
 
 def trained_on(context, device_by_system):
     """What the section says of trainings on these devices."""
-    cells = context.records.runs
-    cells = cells.assign(device=cells.system.map(device_by_system))
-    records = dataclasses.replace(context.records, runs=cells)
+    runs = context.records.runs
+    runs = runs.assign(device=runs.system.map(device_by_system))
+    records = dataclasses.replace(context.records, runs=runs)
     return provenance(ReportContext(context.settings, records, context.root)).body
 
 

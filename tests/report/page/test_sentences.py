@@ -35,11 +35,11 @@ def hostile_tree(root):
         trees.write_lines(path, [*HOSTILE, *[*read_lines(path)][len(HOSTILE) :]])
     trees.describe(root, settings, "news-en-de")
     for system, errors in (("tiny", 0.3), ("small", 0.1)):
-        cell = Run(system, "news-en-de", 1)
-        trees.write_run(root, settings, cell, errors)
-        lines = [*read_lines(root / cell.results / "hypotheses" / "test.first.de")]
+        run = Run(system, "news-en-de", 1)
+        trees.write_run(root, settings, run, errors)
+        lines = [*read_lines(root / run.results / "hypotheses" / "test.first.de")]
         hostile = [*HOSTILE[::-1], *lines[len(HOSTILE) :]]
-        trees.translate(root, settings, cell, "first", hostile)
+        trees.translate(root, settings, run, "first", hostile)
     return ReportContext(settings, collect(settings, root), root)
 
 

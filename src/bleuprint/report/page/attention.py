@@ -28,8 +28,8 @@ def attention(context: ReportContext) -> Section | None:
     for row in sorted(context.rows, key=lambda row: pd.notna(row.difference)):
         if not _has_attention(context, row):
             continue
-        cell = Run(row.system, row.corpus, context.settings.seeds[0])
-        path = context.root / cell.results / "hypotheses" / ATTENTION
+        run = Run(row.system, row.corpus, context.settings.seeds[0])
+        path = context.root / run.results / "hypotheses" / ATTENTION
         for sentence in read_attention(path, row.test):
             place = f"{row.corpus}, test set {row.test}, line {sentence.line}"
             places.append(place)

@@ -55,8 +55,8 @@ def cautions(context: ReportContext) -> Iterator[Finding]:
             for note in file_warning_notes(context.records)
         ],
         "Training runs that may have ended too early": [
-            f"{cell.system} on {cell.corpus}, seed {cell.seed}, {early_end}; {early_end.warning}"
-            for cell, early_end in early_ends(context.records.runs, context.root).items()
+            f"{run.system} on {run.corpus}, seed {run.seed}, {early_end}; {early_end.warning}"
+            for run, early_end in early_ends(context.records.runs, context.root).items()
             if early_end.warning
         ],
         "Generated text: high scores here say nothing about real text": [

@@ -51,5 +51,5 @@ class ReportContext:
     @cached_property
     def curves(self) -> dict[Run, Curves]:
         """The curves of each training that has any."""
-        read = {cell: Curves.read(self.root / cell.results / "curves.json") for cell in self.runs}
-        return {cell: curves for cell, curves in read.items() if curves}
+        read = {run: Curves.read(self.root / run.results / "curves.json") for run in self.runs}
+        return {run: curves for run, curves in read.items() if curves}

@@ -35,7 +35,7 @@ _QUANTITIES = (
 def curves(context: ReportContext) -> Section | None:
     systems, charts = list(context.settings.systems), list[Any]()
     for number, name in enumerate(context.settings.corpora):
-        read = {cell: each for cell, each in context.curves.items() if cell.corpus == name}
+        read = {run: each for run, each in context.curves.items() if run.corpus == name}
         charts.append(list(_charts(systems, number, name, read)))
     data = {
         "charts": [each for each in charts if each],
@@ -51,10 +51,10 @@ def _charts(
     """The charts of a corpus with their captions; none of a quantity without points."""
     for place, (title, axis, points_of, field) in enumerate(_QUANTITIES):
         by_system: dict[str, list[_Line]] = {}
-        for cell, read in curves.items():
+        for run, read in curves.items():
             if points := getattr(read, points_of):
                 line = [(point.update, getattr(point, field)) for point in points]
-                by_system.setdefault(cell.system, []).append(line)
+                by_system.setdefault(run.system, []).append(line)
         if by_system:
             svg = _chart(systems, f"curves-{number}-{place}", title, axis, by_system)
             yield svg, f"{corpus}: {title[0].lower()}{title[1:]}"

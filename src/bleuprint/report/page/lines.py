@@ -57,16 +57,16 @@ def lines_of_sets(context: ReportContext) -> Iterator[SetLines]:
         outputs = {}
         bleu = {}
         for row in shown_systems(rows):
-            cell = Run(row.system, row.corpus, context.settings.seeds[0])
-            run = Results.open(context.settings, cell, context.root)
-            references, output = run.lines(test)
+            run = Run(row.system, row.corpus, context.settings.seeds[0])
+            results = Results.open(context.settings, run, context.root)
+            references, output = results.lines(test)
             outputs[row.row] = output
             bleu[row.row] = sentence_bleu(output, references, languages[1])
         yield SetLines(
             task=task,
             test=test,
             languages=languages,
-            sources=run.sources(test),
+            sources=results.sources(test),
             references=references,
             outputs=outputs,
             bleu=pd.DataFrame(bleu),

@@ -38,8 +38,8 @@ def provenance(context: ReportContext) -> Section:
 def _first(context: ReportContext) -> dict[str, str]:
     """The files of the first score, and sacreBLEU's tokenizer of it."""
     row = context.rows[0]
-    cell = Run(row.system, row.corpus, int(row.first_seed))
-    files = Results(context.settings, cell).files(row.test)
+    run = Run(row.system, row.corpus, int(row.first_seed))
+    files = Results(context.settings, run).files(row.test)
     return {
         **{name: file.as_posix() for name, file in files.items()},
         "tokenizer": row.signature.partition("|tok:")[2].partition("|")[0],
@@ -53,8 +53,8 @@ def _trainings(context: ReportContext) -> dict[tuple[str, ...], str]:
         The names of the trainings, by device, processes, threads, versions and commit.
     """
     columns = ["device", "processes", "threads", "versions", "commit"]
-    cells = trainings(context.records.runs).astype(object).fillna(NONE)
-    machines = cells.groupby(columns, sort=False)
+    runs = trainings(context.records.runs).astype(object).fillna(NONE)
+    machines = runs.groupby(columns, sort=False)
     names = {}
     for machine, on_machine in machines:
         is_only_machine = len(machines) == 1

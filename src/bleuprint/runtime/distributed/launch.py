@@ -150,7 +150,7 @@ def launch_slurm_step(nodes: int, count: int) -> NoReturn:
 
 
 def _ends(failures: dict[int, ProcessFailure], count: int) -> Iterator[dict[str, Any]]:
-    """How each process that failed has ended: what it recorded (errors.run), or its status."""
+    """How each process that failed has ended: what it recorded (errors.run_main), or its status."""
     for rank, failure in failures.items():
         code, how = failure.exitcode, f"ended with status {failure.exitcode}"
         if "status" in failure.error_file_data:

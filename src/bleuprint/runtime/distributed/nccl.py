@@ -12,7 +12,7 @@ from typing import Any
 from torch import distributed
 
 from bleuprint.runtime import environment
-from bleuprint.runtime.errors import PeerLost, run
+from bleuprint.runtime.errors import PeerLost, run_main
 
 # Seconds between two looks at the watchdog's note.
 _EVERY = 1.0
@@ -27,7 +27,7 @@ def watch(error: Callable[[], Any], process: str) -> None:
     def poll() -> None:
         while distributed.is_initialized():
             if (name := error().name) != "SUCCESS":
-                run(lambda: _lost(process, name))
+                run_main(lambda: _lost(process, name))
             time.sleep(_EVERY)
 
     Thread(target=poll, daemon=True).start()
