@@ -212,16 +212,18 @@ deep = {x: [y for y in x] for x in squares}
 if (count := len(squares)) > 2:
     call(*(1, 2), **{"a": 1})
     merged = {**{"a": 1}, **merged}
+doubled = map(lambda x: 2 * x, squares)
+total = functools.reduce(lambda a, b: a + b, squares)
 '''
     path = tmp_path / "code.py"
     path.write_text(code)
-    # by hand: 8 lines of code
+    # by hand: 10 lines of code
     assert density_of([path]) == Density(
-        comprehensions=4 * 125,
-        nested_comprehensions=2 * 125,
-        walrus=1 * 125,
-        tuple_assignments=1 * 125,
-        star_packed=3 * 125,
+        comprehensions=6 * 100,
+        nested_comprehensions=2 * 100,
+        walrus=1 * 100,
+        tuple_assignments=1 * 100,
+        star_packed=3 * 100,
     )
 
 

@@ -20,7 +20,8 @@ class Density:
     """Counts per 1,000 lines of code.
 
     Attributes:
-        comprehensions: List, set, dict and generator comprehensions.
+        comprehensions: List, set, dict and generator comprehensions, and the lambdas that are given
+            to map, filter and reduce, which are comprehensions in another form.
         nested_comprehensions: Those with several `for`, or with another one inside.
         walrus: Assignment expressions, `:=`.
         tuple_assignments: Such as `a, b = 1, 2`.
@@ -90,6 +91,8 @@ def _count(node: ast.AST, total: Density) -> None:
         total.comprehensions += 1
         if _is_nested(node):
             total.nested_comprehensions += 1
+    elif _maps_a_lambda(node):
+        total.comprehensions += 1
     elif isinstance(node, ast.NamedExpr):
         total.walrus += 1
     elif isinstance(node, ast.Assign):
@@ -97,6 +100,14 @@ def _count(node: ast.AST, total: Density) -> None:
             total.tuple_assignments += 1
     else:
         total.star_packed += _star_packed(node)
+
+
+def _maps_a_lambda(node: ast.AST) -> bool:
+    """Return whether a node calls map, filter or reduce with a lambda."""
+    if not isinstance(node, ast.Call) or not node.args:
+        return False
+    function = ast.unparse(node.func).rpartition(".")[2]
+    return function in ("map", "filter", "reduce") and isinstance(node.args[0], ast.Lambda)
 
 
 def _is_nested(comprehension: _COMPREHENSIONS) -> bool:
