@@ -58,7 +58,7 @@ from bleuprint.runtime.distributed.group import Group
 from bleuprint.runtime.files import read_json, write_json
 from bleuprint.runtime.reexec import reexec
 from bleuprint.scoring import bleu_variants
-from bleuprint.tracking.hardware import machine_of
+from bleuprint.tracking.hardware import describe_machine
 from toolkits import ROOT, own_environment, prepare, read_recipe, run_stage
 
 Figures: TypeAlias = Iterator[tuple[list[str], Callable[[], Any]]]  # names, and measurements
@@ -160,7 +160,7 @@ def machine(given: argparse.Namespace) -> dict[str, Any]:
     on_gpu = given.device == "cuda" and which(query[0])
     driver = subprocess.run(query, capture_output=True, text=True).stdout if on_gpu else ""
     return {
-        **machine_of(Group(0, 1, torch.device(given.device))),
+        **describe_machine(Group(0, 1, torch.device(given.device))),
         "commit": given.commit,
         "driver": driver.strip() or None,
         "cuda": torch.version.cuda,

@@ -42,7 +42,7 @@ from bleuprint.model.layout import Packed, Padded, can_pack
 from bleuprint.model.linear import Linear, pad_rows, round_to_bfloat16
 from bleuprint.model.transformer import Transformer
 from bleuprint.runtime.distributed.group import Group
-from bleuprint.tracking.hardware import machine_of, peak_flops
+from bleuprint.tracking.hardware import describe_machine, peak_flops
 from bleuprint.training.data_loader import local_updates, prefetch
 from bleuprint.training.loss import linear_cross_entropy
 from bleuprint.training.train_step import TrainStep
@@ -221,7 +221,7 @@ def rate(step: Callable[[], int], given: argparse.Namespace) -> float:
 
 def speed(found: float, precision: Precision, cost: float, device: torch.device) -> dict[str, Any]:
     """Tokens a second and MFU; `cost`: FLOPs a token."""
-    peak = peak_flops(machine_of(Group(0, 1, device))["device"], precision)
+    peak = peak_flops(describe_machine(Group(0, 1, device))["device"], precision)
     return {"tokens_per_second": round(found, 1), "mfu": peak and round(found * cost / peak, 4)}
 
 

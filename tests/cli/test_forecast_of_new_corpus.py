@@ -26,7 +26,7 @@ def inspection(failure=None, sets=None, **stages):
         name: SimpleNamespace(pairs_in=pairs, dropped=dropped)
         for name, (pairs, dropped) in stages.items()
     }
-    return SimpleNamespace(stages=counted, failure=failure, sets=sets or {}, is_whole=True)
+    return SimpleNamespace(stages=counted, failure=failure, sets=sets or {}, has_all_pairs=True)
 
 
 def test_a_rule_that_drops_more_than_a_tenth_is_named():
@@ -85,8 +85,8 @@ def test_a_time_is_in_whole_minutes(minutes, said):
 
 def test_numbers_of_a_sample_are_estimates(capsys):
     remaining = _RemainingPairs(train=800, valid=60, test=40)
-    for is_whole in (True, False):
-        _print_remaining_pairs(NEW, SimpleNamespace(is_whole=is_whole), remaining)
+    for has_all_pairs in (True, False):
+        _print_remaining_pairs(NEW, SimpleNamespace(has_all_pairs=has_all_pairs), remaining)
     line = "900 of 1,000 pairs remain after the rules: train 800, valid 60, test 40"
     assert capsys.readouterr().out.splitlines() == [line, f"about {line}"]
 

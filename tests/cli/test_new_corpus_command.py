@@ -16,7 +16,7 @@ from bleuprint.cli.main import command_parser
 from bleuprint.config.experiment import load
 from bleuprint.corpus import phrasebook
 from bleuprint.corpus.download.download import local_pairs
-from bleuprint.corpus.new_corpus import Example, NewCorpus, insert
+from bleuprint.corpus.new_corpus import Example, NewCorpus, insert_corpus
 from bleuprint.pipeline.resolve import input_files
 from bleuprint.runtime.errors import UserError
 from bleuprint.text.language_likelihoods import LanguageLikelihoods
@@ -84,7 +84,7 @@ def new_corpus(project, pairs, names=("mine.en", "mine.de"), languages=None):
     files = [project / "inputs" / name for name in names]
     for side, path in enumerate(files):
         path.write_bytes("".join(f"{pair[side]}\n" for pair in pairs).encode())
-    return NewCorpus.of([path.relative_to(project) for path in files], languages)
+    return NewCorpus.from_files([path.relative_to(project) for path in files], languages)
 
 
 def test_what_the_readme_says(project, capsys):
@@ -135,7 +135,7 @@ def test_odd_characters_and_names(project):
     names = ("my \"text\" ü:#.en", "my \"text\" ü:#.de")  # fmt: skip
     new = new_corpus(project, pairs, names)
     assert new.pairs == len(pairs)
-    insert(project / "params.yaml", new, None, "")
+    insert_corpus(project / "params.yaml", new, None, "")
     files = load().corpora["my-text-u-en-de"].files.sides()
     assert [file.path for file in files.values()] == [f"inputs/{name}" for name in names]
 
@@ -367,7 +367,7 @@ def write_table(path):
 @pytest.mark.parametrize("name", ["memory.en-de.tsv", "packed.en-de.tsv.gz"])
 def test_the_columns_of_a_table_are_those_with_words(project, name):
     write_table(project / "inputs" / name)
-    new = NewCorpus.of([Path("inputs", name)], None)
+    new = NewCorpus.from_files([Path("inputs", name)], None)
     (table,) = new.corpus.files.train.values()
     # Columns count from 1: 2 is English, 3 is German.
     assert table.columns == (2, 3)
@@ -377,7 +377,7 @@ def test_the_columns_of_a_table_are_those_with_words(project, name):
 def test_the_pairs_of_a_table_are_its_rows(project, name):
     """The order does not matter: NewCorpus draws its sample."""
     write_table(project / "inputs" / name)
-    new = NewCorpus.of([Path("inputs", name)], None)
+    new = NewCorpus.from_files([Path("inputs", name)], None)
     assert sorted(new.sample) == sorted(GOOD)
 
 
@@ -403,7 +403,7 @@ def test_one_file_with_both_sides(project, kind):
         text = f'<tmx version="1.4"><header/><body>{units}</body></tmx>'
     path = project / "inputs" / f"memory.en-de.{kind}"
     path.write_text(text, encoding="utf-8")
-    new = NewCorpus.of([path.relative_to(project)], None)
+    new = NewCorpus.from_files([path.relative_to(project)], None)
     assert (new.name, new.pairs) == ("memory-en-de", 500)
     assert sorted(new.sample) == sorted(GOOD)
     (part,) = new.corpus.files.train.values()
@@ -420,7 +420,7 @@ class TestInsert:
         path = project / "params.yaml"
         (project / "corpora").symlink_to(ROOT / "corpora")
         path.write_bytes(before := (ROOT / "recipes" / f"{recipe}.yaml").read_bytes())
-        assert insert(path, new, None, ROWS) == (False, False)
+        assert insert_corpus(path, new, None, ROWS) == (False, False)
         after = path.read_text(encoding="utf-8")
         assert after.replace(f"\n{new.entry}", "") == before.decode()
         # before the comment on what follows
@@ -430,7 +430,7 @@ class TestInsert:
     def test_line_ends_stay(self, project, new):
         path = project / "params.yaml"
         path.write_bytes(PARAMS.replace("\n", "\r\n").encode())
-        insert(path, new, None, ROWS)
+        insert_corpus(path, new, None, ROWS)
         after = path.read_bytes().decode()
         assert after.count("\r\n") == after.count("\n")
         assert load(path).corpora == {**load(path).corpora, new.name: new.corpus}
@@ -438,19 +438,19 @@ class TestInsert:
     def test_an_example_is_replaced_if_nobody_changed_it(self, project, new):
         path, recipe = project / "params.yaml", project / "recipes" / "own.yaml"
         recipe.write_text(PARAMS)
-        example = Example.of(recipe)
+        example = Example.from_recipe(recipe)
         assert (example.corpora, example.systems) == (PARAMS[START:END].rstrip(), PARAMS[END:])
         path.write_text(PARAMS)
-        assert insert(path, new, example, ROWS) == (True, True)
+        assert insert_corpus(path, new, example, ROWS) == (True, True)
         assert path.read_text() == PARAMS[:START] + new.entry + ROWS
         path.write_text(PARAMS.replace("valid: 0.05", "valid: 0.06"))
-        assert insert(path, new, example, ROWS) == (False, True)
+        assert insert_corpus(path, new, example, ROWS) == (False, True)
         assert list(load(path).corpora) == ["own", new.name]
         path.write_bytes(PARAMS.replace("  base:", "  mine:").replace("\n", "\r\n").encode())
-        assert insert(path, new, example, ROWS) == (True, False)
+        assert insert_corpus(path, new, example, ROWS) == (True, False)
         assert load(path).systems == ["mine"]
         recipe.write_text(PARAMS[:END])
-        assert Example.of(recipe) == Example(example.corpora, "")
+        assert Example.from_recipe(recipe) == Example(example.corpora, "")
 
     @pytest.mark.parametrize(
         ("old", "new_text", "message"),
@@ -465,7 +465,7 @@ class TestInsert:
         path.write_text(text := PARAMS.replace(old, new_text))
         assert text != PARAMS
         with pytest.raises(UserError, match=message):
-            insert(path, new, None, "")
+            insert_corpus(path, new, None, "")
         assert path.read_text() == text
         assert {each.name for each in project.iterdir()} == {"params.yaml", "inputs", "recipes"}
 
@@ -527,7 +527,7 @@ class TestTable:
     def test_languages_that_are_given_choose_among_the_columns_of_a_header(self, project):
         rows = [("key", "de", "note", "en"), *((k, b, "menu", a) for k, a, b in self.keyed())]
         self.write(project, rows)
-        new = NewCorpus.of([Path("inputs/app.tsv")], ["en", "ger"])
+        new = NewCorpus.from_files([Path("inputs/app.tsv")], ["en", "ger"])
         assert (new.text.columns, new.languages) == (("en", "de"), ("en", "de"))
         assert sorted(new.sample) == sorted(GOOD)
 
@@ -543,7 +543,7 @@ class TestTable:
         rows = [("key", "text", "text2", "note"), *((k, a, b, a) for k, a, b in self.keyed())]
         self.write(project, rows)
         for columns, wanted in ((["3", "2"], (3, 2)), (["text2", "note"], ("text2", "note"))):
-            new = NewCorpus.of([Path("inputs/app.tsv")], ["de", "en"], columns)
+            new = NewCorpus.from_files([Path("inputs/app.tsv")], ["de", "en"], columns)
             assert new.text.columns == wanted
             assert {pair[::-1] for pair in GOOD} <= {*new.sample}
         assert len(new.sample) == 500  # without the header
@@ -551,7 +551,7 @@ class TestTable:
     def test_columns_of_one_name_are_known_by_their_numbers(self, project):
         rows = [("key", "en", "de", "en"), *((k, "x", b, a) for k, a, b in self.keyed())]
         self.write(project, rows)
-        new = NewCorpus.of([Path("inputs/app.tsv")], None, ["4", "3"])
+        new = NewCorpus.from_files([Path("inputs/app.tsv")], None, ["4", "3"])
         assert (new.text.columns, new.languages) == ((4, 3), ("en", "de"))
         assert {*GOOD} <= {*new.sample}
 
@@ -562,7 +562,7 @@ class TestTable:
         for path in ("inputs/app.tsv", "inputs/app.en-de.tsv"):
             self.write(project, rows, Path(path).name)
             given = None if "en-de" in path else ["en", "de"]
-            new = NewCorpus.of([Path(path)], given)
+            new = NewCorpus.from_files([Path(path)], given)
             assert new.languages == ("en", "de")
             assert new.text.columns == ((2, 1) if is_swapped else (1, 2))
             assert sorted(new.sample) == sorted(GOOD)
@@ -571,17 +571,17 @@ class TestTable:
         self.write(project, [("id", "Source text", "Target text"), *self.keyed()])
         files = [Path("inputs/app.tsv")]
         with pytest.raises(UserError) as error:
-            NewCorpus.of(files, ["de", "en"], ["Source text", "Target text"])
+            NewCorpus.from_files(files, ["de", "en"], ["Source text", "Target text"])
         assert str(error.value).startswith("inputs/app.tsv: 100% of the pairs are en and de, not")
         assert "rename" not in str(error.value)
         command = "--columns 'Target text' 'Source text' --languages de en"
         assert str(error.value).endswith(f": {command}")
-        new = NewCorpus.of(files, ["de", "en"], ["Target text", "Source text"])
+        new = NewCorpus.from_files(files, ["de", "en"], ["Target text", "Source text"])
         assert sorted(pair[::-1] for pair in new.sample) == sorted(GOOD)
 
     def test_a_header_of_source_and_target(self, project):
         self.write(project, [("id", "Source", "Target"), *self.keyed()])
-        new = NewCorpus.of([Path("inputs/app.tsv")], ["en", "de"])
+        new = NewCorpus.from_files([Path("inputs/app.tsv")], ["en", "de"])
         assert new.text.columns == ("Source", "Target")
         assert sorted(new.sample) == sorted(GOOD)
 
@@ -676,19 +676,19 @@ class TestMemory:
         self.write(project, [[*zip(in_file, pair, strict=True)] for pair in GOOD])
         path = Path("inputs/memory.tmx")
         for languages in (None, in_file, given):
-            new = NewCorpus.of([path], languages)
+            new = NewCorpus.from_files([path], languages)
             assert sorted(new.sample) == sorted(GOOD)
 
     def test_an_empty_variant_does_not_hide_a_full_one(self, project):
         units = [[("en-US", ""), ("en-GB", a), ("de", b), ("de-CH", "")] for a, b in GOOD]
         self.write(project, units)
-        assert sorted(NewCorpus.of([Path("inputs/memory.tmx")]).sample) == sorted(GOOD)
+        assert sorted(NewCorpus.from_files([Path("inputs/memory.tmx")]).sample) == sorted(GOOD)
 
     def test_codes_that_are_exchanged_are_refused(self, project):
         self.write(project, [[("de", a), ("en", b)] for a, b in GOOD])
         for languages in (["de", "en"], ["en", "de"]):
             with pytest.raises(UserError, match="exchange the two language codes") as error:
-                NewCorpus.of([Path("inputs/memory.tmx")], languages)
+                NewCorpus.from_files([Path("inputs/memory.tmx")], languages)
             assert "rename" not in str(error.value)
 
     def test_a_variant_can_be_chosen(self, project, capsys):
@@ -703,7 +703,7 @@ class TestMemory:
         (part,) = corpus.files.train.values()
         assert part.languages == ("en-gb", "de")
         assert sorted(local_pairs(part, corpus.languages)) == sorted(GOOD)
-        NewCorpus.of([Path("inputs/memory.tmx")], ["en", "de"])
+        NewCorpus.from_files([Path("inputs/memory.tmx")], ["en", "de"])
         assert capsys.readouterr().err == (
             "bleuprint: note: inputs/memory.tmx: en mixes en-US (507), en-GB (500). If a unit has "
             "several variants of a language, the first is taken. One variant alone leaves 507 "
@@ -715,7 +715,7 @@ class TestMemory:
         codes = [("en-US", "de-AT")] * 130 + [("en_us", "de_DE")] * 90
         codes += [("en-GB", "de-DE")] * 160 + [("eng", "ger")] * 120
         self.write(project, [[*zip(*each, strict=True)] for each in zip(codes, GOOD, strict=True)])
-        NewCorpus.of([Path("inputs/memory.tmx")])
+        NewCorpus.from_files([Path("inputs/memory.tmx")])
         assert capsys.readouterr().err == (
             "bleuprint: note: inputs/memory.tmx: en mixes en-US (220), en-GB (160), en (120); "
             "de mixes de_DE (250), de-AT (130), de (120). One variant alone leaves 160 pairs: "
@@ -724,7 +724,7 @@ class TestMemory:
 
     def test_a_unit_with_a_language_and_its_variant_has_several(self, project, capsys):
         self.write(project, [[("en", a), ("en-GB", a), ("ger", b), ("de", b)] for a, b in GOOD])
-        NewCorpus.of([Path("inputs/memory.tmx")])
+        NewCorpus.from_files([Path("inputs/memory.tmx")])
         said = capsys.readouterr().err
         assert "en mixes en (500), en-GB (500). If a unit has several" in said
         assert "leaves 500 pairs: --languages en-GB de\n" in said
@@ -735,10 +735,10 @@ class TestMemory:
         units += [[("en", a), ("fr", b)] for a, b in GOOD[:9]]
         self.write(project, units)
         with pytest.raises(UserError, match=r"name two languages, such as: --languages en no\. "):
-            NewCorpus.of([Path("inputs/memory.tmx")])
+            NewCorpus.from_files([Path("inputs/memory.tmx")])
         self.write(project, [[("en-US", a), ("en-GB", a)] for a, b in GOOD])
         with pytest.raises(UserError, match=r"all text is in en, .* needs two languages\. The"):
-            NewCorpus.of([Path("inputs/memory.tmx")])
+            NewCorpus.from_files([Path("inputs/memory.tmx")])
 
     @pytest.mark.parametrize(
         ("arguments", "message"),

@@ -25,7 +25,7 @@ from bleuprint.corpus.steps.directions import join_tokens, sampled_pairs
 from bleuprint.corpus.steps.filter_stats import SetCounts, filter_stats_by_stage, read_filter_stats
 from bleuprint.corpus.steps.shard import Shard
 from bleuprint.corpus.steps.sharded import run_step_on_pairs
-from bleuprint.corpus.test_sets import describe_test_sets, read_description
+from bleuprint.corpus.test_sets import describe_test_sets, read_set_description
 from bleuprint.dataset.binarized import BinaryCorpus
 from bleuprint.dataset.subwords.vocabulary import EOS
 from bleuprint.decoding.engine import Engine
@@ -269,7 +269,7 @@ def test_nothing_of_a_zero_shot_direction_is_learned_or_inspected(root, tmp_path
     settings = load_resolved(root)
     pair = settings.corpus("many").pair("many", "de-fr")
     pair = replace(pair, filter=(CHECKS["word_alignment"](min=1.0),))
-    assert Filtering.of("many/de-fr", pair, root).translations is None
+    assert Filtering.for_corpus("many/de-fr", pair, root).translations is None
     with pytest.raises(UserError, match="zero_shot: it has no training text"):
         inspect_corpus("many/de-fr", settings, None, None, tmp_path, 1)
 
@@ -326,7 +326,7 @@ def test_each_direction_is_scored_as_its_own_pair(root):
         assert bleu == pytest.approx(expected)
         assert 0 < expected < 100
         pair = settings.corpus(f"many/{each}")
-        described = read_description(folder("many", "test_stats", root), f"{each}-news")
+        described = read_set_description(folder("many", "test_stats", root), f"{each}-news")
         texts = Texts(lines_of(each, source), references, outputs[each], pair, described)
         assert metrics == score_texts(texts)
         assert "wrong language" in {m["metric"] for m in metrics}

@@ -7,7 +7,7 @@ from bleuprint.config.corpus_files import File, Text
 from bleuprint.config.directions import Direction
 from bleuprint.corpus.download.download import Sample
 from bleuprint.corpus.download.fetch import Source
-from bleuprint.corpus.inspect import inspect_corpus, report
+from bleuprint.corpus.inspect import inspect_corpus, inspection_lines
 from bleuprint.runtime.errors import UserError
 from bleuprint.text.parallel import TextFolder
 from corpora import PAIRS, write_set
@@ -40,7 +40,7 @@ def test_each_rule_reports_what_it_did(corpus, tmp_path, monkeypatch):
     assert counts["clean"].dropped == {"empty_side": 1}
     assert counts["dedup"].dropped["duplicate_pair"] == 1
     assert counts["filter"].dropped == {"length": 1, "length_ratio": 0}
-    lines = list(report(inspection, 1))
+    lines = list(inspection_lines(inspection, 1))
     assert lines[0] == "clean: 10 pairs in, 9 out"
     shown = lines.index("  unicode: 1 changed, 10.00%")
     assert [line.split() for line in lines[shown + 1 : shown + 3]] == [
@@ -52,7 +52,7 @@ def test_each_rule_reports_what_it_did(corpus, tmp_path, monkeypatch):
     # 7 pairs of 10 pass the filter; a twentieth of them, at least 1, goes to each held-out set
     assert lines[-1] == "pairs that remain: train 5, valid 1, test.held-out 1"
     assert max(map(len, lines)) <= 60
-    assert len(list(report(inspection, 3))) > len(lines)
+    assert len(list(inspection_lines(inspection, 3))) > len(lines)
 
 
 def test_a_stage_that_drops_all_pairs_shows_what_drops_them(corpus, tmp_path):
@@ -60,7 +60,7 @@ def test_a_stage_that_drops_all_pairs_shows_what_drops_them(corpus, tmp_path):
     inspection = inspected(corpus, tmp_path, 1000)
     last = inspection.stages["filter"]
     assert (last.dropped["length"], last.pairs_out) == (1, 0)
-    lines = list(report(inspection, 1))
+    lines = list(inspection_lines(inspection, 1))
     assert "  length: 1 dropped, 100.00%" in lines and "ein sehr" in "".join(lines)
 
 
@@ -71,7 +71,7 @@ def test_shares_of_a_sample_have_intervals(corpus, tmp_path):
     changed = [draw.stages["clean"].changed["unicode"] for draw in draws]
     seed = changed.index(1)
     assert 0 in changed and draws[seed] == inspected(corpus, tmp_path, 4, seed)
-    head, *lines = report(draws[seed], 1)
+    head, *lines = inspection_lines(draws[seed], 1)
     assert head.startswith(f"4 of 10 pairs, drawn by seed {seed}; ")
     assert "  unicode: 1 changed, 25.00% [4.56%, 69.94%]" in lines
 

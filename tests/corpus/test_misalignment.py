@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from scipy.stats import multivariate_normal, norm, rankdata
 
 from bleuprint.corpus import misalignment, pair_scores
-from bleuprint.corpus.misalignment import Misfit, PairClues, described, find_misfits
+from bleuprint.corpus.misalignment import Misfit, PairClues, describe_misfits, find_misfits
 from bleuprint.corpus.phrasebook import sentences
 from bleuprint.text.parallel import Pair
 
@@ -137,9 +137,12 @@ def test_ranges_are_described():
     first = "lines 1 to 1,200 fit the target 1 line later"
     second = "lines 1,300 to 1,400 fit the target 2 lines earlier"
     third = "lines 1,500 to 1,600 do not fit at all"
-    assert described(found[:1]) == first
-    assert described(found) == f"{first}, {second}, {third}"
-    assert described([*found, Misfit(1700, 1800, 1)]) == f"{first}, {second}, {third}, and 1 more"
+    assert describe_misfits(found[:1]) == first
+    assert describe_misfits(found) == f"{first}, {second}, {third}"
+    assert (
+        describe_misfits([*found, Misfit(1700, 1800, 1)])
+        == f"{first}, {second}, {third}, and 1 more"
+    )
 
 
 def test_scores_of_lengths_are_those_of_scipy():

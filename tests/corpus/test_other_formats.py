@@ -75,7 +75,7 @@ def test_the_command_gives_two_text_files(project, name, write):
     message = way_on(name)
     run(message, "python -c")
     files = [Path("inputs", f"{name}.{language}") for language in ("en", "de")]
-    assert sorted(NewCorpus.of(files).sample) == sorted(WANTED)
+    assert sorted(NewCorpus.from_files(files).sample) == sorted(WANTED)
 
 
 def test_two_files_of_keys(project):
@@ -85,7 +85,7 @@ def test_two_files_of_keys(project):
         (project / "inputs" / name).write_text(json.dumps(content))
     run(way_on("en.json", "de.json"), "python -c")
     files = [Path("inputs", f"{name}.json.txt") for name in ("en", "de")]
-    assert sorted(NewCorpus.of(files, ["en", "de"]).sample) == sorted(WANTED)
+    assert sorted(NewCorpus.from_files(files, ["en", "de"]).sample) == sorted(WANTED)
 
 
 def test_an_archive_is_unpacked(project):
@@ -96,7 +96,7 @@ def test_an_archive_is_unpacked(project):
     assert "contains x/a.en, x/a.de. " in message
     run(message, "python -m zipfile")
     files = [Path("inputs/x/a.en"), Path("inputs/x/a.de")]
-    assert sorted(NewCorpus.of(files).sample) == sorted(WANTED)
+    assert sorted(NewCorpus.from_files(files).sample) == sorted(WANTED)
 
 
 @pytest.mark.parametrize(

@@ -59,7 +59,7 @@ def test_clean_reads_synthetic_texts_after_the_others_in_any_shards(tmp_path):
         path = paths.given("own", tmp_path) if given else synthetic_folder("own", name, tmp_path)
         write_set(TextFolder(path, "de", "no"), "train", pairs)
     expected = [*sides["a"], *sides["made"], *sides["made"], *sides["other"]]
-    text = RawText.of("own", corpus, tmp_path)
+    text = RawText.for_corpus("own", corpus, tmp_path)
     assert text.count("train") == len(expected)
     numbered = [each for block in text.blocks("train") for each in block.numbered()]
     assert numbered == [*enumerate(expected, 1)]
@@ -67,7 +67,7 @@ def test_clean_reads_synthetic_texts_after_the_others_in_any_shards(tmp_path):
     for start, stop in combinations(bounds, 2):
         blocks = text.blocks("train", start, stop)
         assert [pair for block in blocks for pair in block.pairs()] == expected[start:stop]
-    step = Cleaning.of("own", corpus, tmp_path)
+    step = Cleaning.for_corpus("own", corpus, tmp_path)
     assert step.output == tmp_path / "data/clean/own"
     for shards in (1, 2, 7):
         run_sharded(step, tmp_path / "shards", shards, 1)

@@ -5,7 +5,7 @@ import pytest
 from bleuprint.config.corpus_files import File
 from bleuprint.corpus.set_findings import Overlap, SetFindings, overlaps
 from bleuprint.corpus.set_notes import _has_same_content
-from bleuprint.corpus.test_sets import Description
+from bleuprint.corpus.test_sets import SetDescription
 
 
 def sentences(name, count):
@@ -49,15 +49,15 @@ def test_findings_are_read_back(tmp_path, overlaps, has_misfits):
 
 
 def test_what_describes_a_test_set_has_as_many_lines():
-    assert Description([5, 6], ["a", "b"], None, None)
-    assert Description([5, 6], ["a", "b"], {"a": 1, "b": 0}, ["one", "two"])
+    assert SetDescription([5, 6], ["a", "b"], None, None)
+    assert SetDescription([5, 6], ["a", "b"], {"a": 1, "b": 0}, ["one", "two"])
     with pytest.raises(ValueError, match=r"^2 source_tokens, 1 reference_tokens$"):
-        Description([5, 6], ["a"], None, None)
+        SetDescription([5, 6], ["a"], None, None)
     for documents in (["one"], ["one", "two", "three"], []):
         with pytest.raises(ValueError, match=f"^2 source_tokens, {len(documents)} documents$"):
-            Description([5, 6], ["a", "b"], None, documents)
+            SetDescription([5, 6], ["a", "b"], None, documents)
     with pytest.raises(ValueError, match=r"^training_counts lacks 'b', which is in"):
-        Description([5, 6], ["a", "b"], {"a": 1}, None)
+        SetDescription([5, 6], ["a", "b"], {"a": 1}, None)
 
 
 def test_when_two_files_have_the_same_content(tmp_path, monkeypatch):

@@ -7,7 +7,7 @@ from ruamel.yaml import YAML
 
 from bleuprint.config.experiment import load
 from bleuprint.corpus.phrasebook import sentences
-from bleuprint.corpus.set_notes import set_notes
+from bleuprint.corpus.set_notes import notes_on_sets
 from params import PARAMS, corpus_entry
 
 GERMAN, ENGLISH = (list(sentences("train", language))[:900] for language in ("de", "en"))
@@ -42,7 +42,7 @@ def noted(tmp_path, monkeypatch):
         params["corpora"] = {"own": corpus_entry("de", "en", sets, dedup=dedup)}
         with (tmp_path / "params.yaml").open("w") as file:
             YAML().dump(params, file)
-        return list(set_notes(load()))
+        return list(notes_on_sets(load()))
 
     return notes
 

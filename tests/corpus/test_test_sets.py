@@ -10,10 +10,10 @@ from bleuprint.config.paths import folder
 from bleuprint.corpus.phrasebook import sentences
 from bleuprint.corpus.set_findings import Overlap, SetFindings
 from bleuprint.corpus.test_sets import (
-    Description,
+    SetDescription,
     describe_test_sets,
     names_of_test_sets,
-    read_description,
+    read_set_description,
 )
 from bleuprint.runtime.errors import UserError
 from bleuprint.runtime.files import read_json
@@ -37,7 +37,7 @@ def made(tmp_path):
 def test_a_description_worked_by_hand(made):
     root, settings = made
     trees.describe(root, settings, "c-en-de")
-    assert read_description(folder("c-en-de", "test_stats", root), "news") == Description(
+    assert read_set_description(folder("c-en-de", "test_stats", root), "news") == SetDescription(
         source_tokens=[3, 0, 2],
         reference_tokens=["Eins zwei .", "Eins eins", "Drei !"],
         training_counts={"Eins": 1, "zwei": 0, ".": 3, "eins": 3, "Drei": 0, "!": 0},
@@ -64,7 +64,9 @@ def test_characters_are_no_words(made):
         corpus, tokenize=dataclasses.replace(corpus.tokenize, name="characters")
     )
     describe_test_sets("c-en-de", by_character, root)
-    assert read_description(folder("c-en-de", "test_stats", root), "news").training_counts is None
+    assert (
+        read_set_description(folder("c-en-de", "test_stats", root), "news").training_counts is None
+    )
 
 
 def test_test_sets_come_in_the_order_of_the_settings(tmp_path):

@@ -11,7 +11,7 @@ from bleuprint.corpus.download.download import Sample
 from bleuprint.corpus.download.fetch import Source
 from bleuprint.corpus.inspect import inspect_corpus
 from bleuprint.corpus.new_corpus import NewCorpus
-from bleuprint.corpus.text_notes import notes_here
+from bleuprint.corpus.text_notes import notes_on_local_texts
 from bleuprint.text.parallel import TextFolder
 from corpora import write_set
 from params import PARAMS
@@ -45,7 +45,7 @@ def write(project, name, lines):
 
 @pytest.mark.usefixtures("project")
 def test_sentences_get_no_note():
-    assert list(notes_here(load())) == []
+    assert list(notes_on_local_texts(load())) == []
 
 
 def test_each_side_of_each_set_is_named(project):
@@ -57,7 +57,7 @@ def test_each_side_of_each_set_is_named(project):
     assert 0.9 < share < 0.995
     place = "corpora.own.files.train.a.source: inputs/a.de: "
     look = f"{share:.0%} of the lines look like BPE subwords (@@), such as line {first}: {JOIN}"
-    assert list(notes_here(load())) == [
+    assert list(notes_on_local_texts(load())) == [
         f"{place}{look}",
         "corpora.own.files.valid.a.target: inputs/valid.no: "
         f"100% of the lines look like JSON, such as line 1: {ALONE}",
@@ -69,7 +69,7 @@ def test_each_side_of_each_set_is_named(project):
 def test_a_file_that_is_not_here_or_damaged_is_left_to_others(project):
     (project / "inputs/a.no").unlink()
     (project / "inputs/valid.no").write_bytes(b"\xff\n" * 200)
-    assert list(notes_here(load())) == []
+    assert list(notes_on_local_texts(load())) == []
 
 
 def test_a_text_that_was_downloaded_before(project):
@@ -77,11 +77,11 @@ def test_a_text_that_was_downloaded_before(project):
     text = ALL_SETS.replace("{path: inputs/a.de}", url.removeprefix("file: "))
     (project / "params.yaml").write_text(text)
     settings = load()
-    assert list(notes_here(settings)) == []
+    assert list(notes_on_local_texts(settings)) == []
     folder = TextFolder(paths.given("own"), "de", "no")
     folder.path.mkdir(parents=True)
     write_set(folder, "train", zip(SUBWORDS, ENGLISH, strict=True))
-    (note,) = notes_here(settings)
+    (note,) = notes_on_local_texts(settings)
     assert note.startswith(f"corpora.own.files.train.source: {folder.files('train')[0]}: ")
 
 
@@ -91,21 +91,21 @@ TOKENS = [line.replace("?", " ?").replace(".", " .").replace(",", " ,").lower() 
 def test_a_corpus_in_tokens_by_its_settings_gets_no_note(project):
     write(project, "a.de", TOKENS)
     write(project, "a.no", ["&quot; " + line.lower() for line in ENGLISH])
-    assert [note.split()[0] for note in notes_here(load())] == [
+    assert [note.split()[0] for note in notes_on_local_texts(load())] == [
         "corpora.own.files.train.a.source:",
         "corpora.own.files.train.a.target:",
     ]
     none = ALL_SETS.replace("tokenize: {name: moses", "tokenize: {name: none")
     (project / "params.yaml").write_text(none)
-    assert list(notes_here(load())) == []
+    assert list(notes_on_local_texts(load())) == []
     # SentencePiece reads sentences, and subwords are no tokens
     units = "vocabulary: {sentencepiece: {vocab_size: 300}}"
     bpe = "vocabulary: {bpe: {num_merges: 10, joint: true, threshold: 0}}"
     (project / "params.yaml").write_text(none.replace(bpe, units))
-    assert len(list(notes_here(load()))) == 2
+    assert len(list(notes_on_local_texts(load()))) == 2
     (project / "params.yaml").write_text(none)
     write(project, "a.de", SUBWORDS)
-    assert "BPE" in "".join(notes_here(load()))
+    assert "BPE" in "".join(notes_on_local_texts(load()))
 
 
 def test_inspect_says_it_of_all_lines_though_it_draws_some(project):
@@ -123,7 +123,7 @@ def test_inspect_says_it_of_all_lines_though_it_draws_some(project):
 def test_new_corpus_says_it_of_its_files(project, capsys):
     write(project, "mine.de", SUBWORDS)
     write(project, "mine.en", JSON_LINES)
-    NewCorpus.of([paths.Path("inputs/mine.de"), paths.Path("inputs/mine.en")], None)
+    NewCorpus.from_files([paths.Path("inputs/mine.de"), paths.Path("inputs/mine.en")], None)
     said = capsys.readouterr().err
     assert "note: inputs/mine.de: " in said
     assert f"look like BPE subwords (@@), such as line 1: {JOIN}" in said
@@ -132,5 +132,5 @@ def test_new_corpus_says_it_of_its_files(project, capsys):
     )
     table = [f"{source}\t{target}" for source, target in zip(SUBWORDS, ENGLISH, strict=True)]
     write(project, "mine.de-en.tsv", table)
-    NewCorpus.of([paths.Path("inputs/mine.de-en.tsv")], None)
+    NewCorpus.from_files([paths.Path("inputs/mine.de-en.tsv")], None)
     assert "note: inputs/mine.de-en.tsv: source: " in capsys.readouterr().err

@@ -8,7 +8,7 @@ import pytest
 
 from bleuprint.runtime.files import read_json
 from bleuprint.tracking.sync import sync
-from bleuprint.tracking.ui import show
+from bleuprint.tracking.ui import show_mlflow
 from measuring import value_of
 from mlservers import runs_in, write_ablations
 
@@ -141,7 +141,7 @@ def test_bleu_against_label_smoothing(browser, runs, mlserver):
 def test_the_address_that_is_printed_shows_scores(browser, runs, mlserver, monkeypatch, capsys):
     runs("")
     monkeypatch.setenv("MLFLOW_TRACKING_URI", mlserver.uri)
-    show("clicked", 1)
+    show_mlflow("clicked", 1)
     browser.resize(1280)
     browser.open(capsys.readouterr().out.strip())
     # a section for each metric, whose charts have whole names

@@ -8,7 +8,7 @@ import pytest
 import processes
 import result_trees as trees
 from bleuprint.config.paths import Run, folder
-from bleuprint.corpus.test_sets import Description
+from bleuprint.corpus.test_sets import SetDescription
 from bleuprint.decoding.translation_record import ReferenceLoss
 from bleuprint.runtime.errors import UserError
 from bleuprint.runtime.files import read_json, sha256_of
@@ -30,7 +30,7 @@ def score_lines(root, references, hypotheses, corpus, loss=None):
     lengths = [5 + i % 2 * 20 for i in range(len(references))]
     tokens = [" ".join(line.split()) for line in references]
     counts = {word: len(word) for line in tokens for word in line.split()}
-    described = Description(lengths, tokens, counts, None)
+    described = SetDescription(lengths, tokens, counts, None)
     files = root / "references", root / "references", root / "hypotheses"
     return score.score_files(*files, corpus, described, loss)
 
@@ -89,7 +89,7 @@ def test_all_is_scored_in_the_target_language(corpus):
     french = dataclasses.replace(corpus, source="th", target="fr", tokenize=moses)
     lines, references = ["l'eau d'un lac est froide"] * 2, ["l'eau d'un puits est froide"] * 2
     tokens = [line.replace("'", "' ") for line in references]
-    described = Description([5, 15], tokens, None, ["a", "b"])
+    described = SetDescription([5, 15], tokens, None, ["a", "b"])
     found = {
         (each["metric"], each["group"]): each
         for each in score.score_texts(Texts(lines, references, lines, french, described))
@@ -111,7 +111,7 @@ def test_tokens_are_the_corpuss_own(tmp_path, corpus):
     tokens = [" ".join(line.lower().replace(" ", "▁")) for line in references]
     for name, lines in (("references", references), ("hypotheses", good), ("tokens", tokens)):
         trees.write_lines(tmp_path / name, lines)
-    described = Description([3] * 60, tokens, None, None)
+    described = SetDescription([3] * 60, tokens, None, None)
     files = tmp_path / "references", tmp_path / "references", tmp_path / "hypotheses"
     ours = by_key(score.score_files(*files, characters, described, None))[TOKENS, ""]
     trees.write_lines(tmp_path / "own", [" ".join(g.lower().replace(" ", "▁")) for g in good])
@@ -196,7 +196,7 @@ def test_an_unknown_run(tmp_path):
 def test_a_corpus_without_frequencies_has_no_word_accuracy(tmp_path, corpus):
     """Of tokens that are characters, the training text has no counts of words."""
     trees.write_lines(tmp_path / "text", ["a b"])
-    described = Description([3], ["a ▁ b"], None, None)
+    described = SetDescription([3], ["a ▁ b"], None, None)
     found = score.score_files(*[tmp_path / "text"] * 3, corpus, described, None)
     assert groups(found, "word_accuracy") == {}
     assert value_of(found, "chrf2") == 100

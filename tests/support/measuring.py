@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from bleuprint.corpus.test_sets import Description
+from bleuprint.corpus.test_sets import SetDescription
 from bleuprint.scoring.metric import Texts
 from bleuprint.scoring.metrics import METRICS
 from bleuprint.scoring.score import by_document
@@ -32,7 +32,7 @@ def texts_of(hypotheses, references, language="en", documents=None, corpus=None)
         documents: The id of each line's document; None if the set has no documents.
         corpus: The corpus; one of which little is known if omitted.
     """
-    description = Description([5] * len(references), references, None, documents)
+    description = SetDescription([5] * len(references), references, None, documents)
     if corpus is None:
         corpus = _Corpus(language)
     return Texts(references, references, hypotheses, corpus, description)

@@ -153,7 +153,7 @@ def finish(root, settings, run):
 
 def timing_file(root, run):
     """Return the path of the file with what was measured of a run's training."""
-    return root / timings.train_file(run, _fingerprint(run))
+    return root / timings.training_cost_file(run, _fingerprint(run))
 
 
 def write_translation(root, settings, run):

@@ -91,7 +91,7 @@ def cost(stopwatch):
 
 
 def test_what_was_measured_on_a_cpu():
-    training = cost(trained(machine.machine_of(Group(0, 2, CPU))))
+    training = cost(trained(machine.describe_machine(Group(0, 2, CPU))))
     assert (training.seconds, training.tokens_per_second) == (100, 50)
     assert (training.processes, training.devices) == (2, 2)
     assert training.versions == f"Python {platform.python_version()}, torch {torch.__version__}"
@@ -110,7 +110,7 @@ def test_what_was_measured_on_a_cpu():
 )
 def test_on_gpus_the_rates_are_the_papers_and_the_data_sheets(monkeypatch, name, sustained, peak):
     monkeypatch.setattr(machine, "_processor", lambda: name)
-    training = cost(trained(machine.machine_of(ALONE)))
+    training = cost(trained(machine.describe_machine(ALONE)))
     assert training.sustained_flops == sustained
     assert training.flops_by_time == (sustained and 100 * sustained)
     assert training.peak_flops == (peak and pytest.approx(peak))
@@ -119,7 +119,7 @@ def test_on_gpus_the_rates_are_the_papers_and_the_data_sheets(monkeypatch, name,
 
 @pytest.mark.parametrize("change", [{"device": "Other CPU"}, {"threads": 99}, {"processes": 5}])
 def test_on_different_machines_no_cost_is_computed(change):
-    gpu = {**machine.machine_of(ALONE), "device": "Tesla P100-PCIE-16GB"}
+    gpu = {**machine.describe_machine(ALONE), "device": "Tesla P100-PCIE-16GB"}
     training = cost(trained(gpu, {**gpu, **change}))
     joined = {name for name, value in vars(training).items() if " + " in str(value)}
     assert joined == set(change) and training.seconds == 100
@@ -154,7 +154,7 @@ def test_sustained_rates_are_those_of_the_papers_footnote(name, flops):
 
 def test_costs_are_of_all_devices():
     """8 P100 of 9.3e12 FLOP/s could have done 7.44e12 in 0.1 s, of which 1e12 is 13.44%."""
-    machines = {**machine.machine_of(Group(0, 8, CPU)), "device": "Tesla P100-PCIE-16GB"}
+    machines = {**machine.describe_machine(Group(0, 8, CPU)), "device": "Tesla P100-PCIE-16GB"}
     training = cost(trained(machines, seconds=0.1))
     assert training.devices == 8
     assert training.mfu == 0.1344
@@ -162,7 +162,7 @@ def test_costs_are_of_all_devices():
 
 
 def test_a_training_resumed_at_another_commit_is_of_one_machine():
-    gpu = {**machine.machine_of(ALONE), "device": "Tesla P100-PCIE-16GB"}
+    gpu = {**machine.describe_machine(ALONE), "device": "Tesla P100-PCIE-16GB"}
     training = cost(trained(gpu, {**gpu, "commit": "another"}))
     assert training.flops_by_time == 9.5e14
     assert training.commit.endswith(" + another")
@@ -170,12 +170,12 @@ def test_a_training_resumed_at_another_commit_is_of_one_machine():
 
 def test_a_gpu_is_named_by_torch(monkeypatch):
     monkeypatch.setattr(torch.cuda, "get_device_name", lambda device: f"GPU on {device}")
-    hardware = machine.machine_of(Group(0, 8, torch.device("cuda", 0)))
+    hardware = machine.describe_machine(Group(0, 8, torch.device("cuda", 0)))
     assert (hardware["device"], hardware["processes"]) == ("GPU on cuda:0", 8)
 
 
 def test_versions_include_the_packages_that_decide_the_text():
-    shown = machine.machine_of(ALONE, ["sacremoses", "subword-nmt"])["versions"]
+    shown = machine.describe_machine(ALONE, ["sacremoses", "subword-nmt"])["versions"]
     expected = [f"{name} {version(name)}" for name in ("sacremoses", "subword-nmt")]
     assert shown.split(", ")[2:] == expected
 

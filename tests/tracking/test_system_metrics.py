@@ -12,7 +12,7 @@ import torch
 from bleuprint.config.experiment import load
 from bleuprint.config.paths import Run
 from bleuprint.runtime.distributed.group import Group
-from bleuprint.tracking.runs import Description
+from bleuprint.tracking.runs import RunDescription
 from bleuprint.tracking.tracker import Tracker
 from bleuprint.tracking.training_log import TrainingLog
 from bleuprint.training.job import Fingerprints
@@ -72,7 +72,7 @@ def test_a_training_and_its_machine_are_in_one_run(tmp_path, monkeypatch, uri):
 
 
 def description(trial):
-    return Description(trial, Run("tiny", "toy", 1), "f1", {})
+    return RunDescription(trial, Run("tiny", "toy", 1), "f1", {})
 
 
 def test_a_resumed_training_goes_on_with_the_samples(uri):

@@ -11,7 +11,7 @@ import pytest
 import processes
 from bleuprint.config.paths import Run
 from bleuprint.tracking import tracker as tracker_module
-from bleuprint.tracking.runs import FINGERPRINT, Description
+from bleuprint.tracking.runs import FINGERPRINT, RunDescription
 from bleuprint.tracking.tracker import Tracker
 from mlservers import SYNC, history, runs_in
 from servers import free_port
@@ -22,7 +22,7 @@ RUN = Run("tiny", "toy", 1)
 
 def description(fingerprint="f1", run=RUN, trial="trial"):
     params = {"train.max_updates": "9", "train.betas": "0.9, 0.98", "parameters": "12"}
-    return Description(trial, run, fingerprint, params)
+    return RunDescription(trial, run, fingerprint, params)
 
 
 @pytest.fixture

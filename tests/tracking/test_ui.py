@@ -27,7 +27,7 @@ def test_a_port_that_is_taken():
         port = taken.getsockname()[1]
         said = f"^port {port}: Address already in use; choose another: make ui PORT={port + 1}$"
         with pytest.raises(UserError, match=said):
-            ui.show("trial", port)
+            ui.show_mlflow("trial", port)
 
 
 def test_of_a_server_that_runs_the_address_alone_is_printed(mlserver, monkeypatch, capsys):
@@ -35,12 +35,12 @@ def test_of_a_server_that_runs_the_address_alone_is_printed(mlserver, monkeypatc
 
     number = MlflowClient(mlserver.uri, registry_uri=mlserver.uri).create_experiment("shown")
     monkeypatch.setenv("MLFLOW_TRACKING_URI", mlserver.uri)
-    ui.show("shown", 1)
+    ui.show_mlflow("shown", 1)
     assert capsys.readouterr() == (f"{mlserver.uri}/#/experiments/{number}/{CHARTS}\n", "")
     monkeypatch.setenv("MLFLOW_TRACKING_URI", mlserver.uri.replace("//", "//me:secret@"))
-    ui.show("shown", 1)  # a browser asks for them
+    ui.show_mlflow("shown", 1)  # a browser asks for them
     assert capsys.readouterr().out == f"{mlserver.uri}/#/experiments/{number}/{CHARTS}\n"
-    ui.show("other", 1)
+    ui.show_mlflow("other", 1)
     out, err = capsys.readouterr()
     assert out == f"{mlserver.uri}/#/experiments\n" and len(err.splitlines()) == 1
     assert " has no trainings of other yet: they come with make reproduce or dvc pull" in err

@@ -49,9 +49,9 @@ def follow(root: Path, lines: Sequence[Line], corpus: Corpus = CORPUS) -> list[F
     write_set(raw, "train", pairs)
     tests = [("We ask.", "Wir fragen.", ""), *generate("test")]
     write_set(raw, "test.a", [Pair(*text[:2]) for text in tests])
-    cleaning = Cleaning.of("c", corpus, root)
-    dedup = Deduplication.of("c", corpus, root)
-    filtering = Filtering.of("c", corpus, root)
+    cleaning = Cleaning.for_corpus("c", corpus, root)
+    dedup = Deduplication.for_corpus("c", corpus, root)
+    filtering = Filtering.for_corpus("c", corpus, root)
     run_step(cleaning, root / "shards", None, 1)
     followed = []
     for line, pair in zip(lines, pairs, strict=True):

@@ -42,14 +42,14 @@ def _inspect(given: argparse.Namespace) -> None:
     """What each rule would drop, with samples."""
     from bleuprint.corpus.download.download import Sample
     from bleuprint.corpus.download.fetch import source_of_environment
-    from bleuprint.corpus.inspect import inspect_corpus, report
+    from bleuprint.corpus.inspect import inspect_corpus, inspection_lines
 
     settings, sample = load(), Sample(given.pairs, given.seed)
     scratch = environment.work() / "inspect"
     inspection = inspect_corpus(
         given.corpus, settings, sample, source_of_environment(), scratch, environment.workers()
     )
-    for line in report(inspection, given.samples):
+    for line in inspection_lines(inspection, given.samples):
         write_line(line)
     for note in inspection.notes:
         say(note, "note")

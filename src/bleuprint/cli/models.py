@@ -42,12 +42,12 @@ def _serve(given: argparse.Namespace) -> None:
 def _ui(given: argparse.Namespace) -> None:
     """Show the experiment's trainings in MLflow on 127.0.0.1."""
     from bleuprint.tracking.sync import log_results, note_problems
-    from bleuprint.tracking.ui import check_port, show
+    from bleuprint.tracking.ui import check_port, show_mlflow
 
     settings = load()
     check_port(given.port)
     note_problems(log_results(settings))
-    show(settings.experiment, given.port)
+    show_mlflow(settings.experiment, given.port)
 
 
 def _export(given: argparse.Namespace) -> None:

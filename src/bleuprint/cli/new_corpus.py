@@ -70,13 +70,13 @@ class _AppliedRules:
 
 def new_corpus(arguments: argparse.Namespace) -> None:
     """Add parallel text in inputs/ to params.yaml."""
-    from bleuprint.corpus.new_corpus import Example, NewCorpus, insert
+    from bleuprint.corpus.new_corpus import Example, NewCorpus, insert_corpus
     from bleuprint.training.fitted_systems import TextSize, systems
 
     load()  # Report errors in params.yaml before the files are read, which may take minutes.
     params = Path("params.yaml")
     recipe = Path("recipes", "own.yaml")
-    new = NewCorpus.of(arguments.files, arguments.languages, arguments.columns)
+    new = NewCorpus.from_files(arguments.files, arguments.languages, arguments.columns)
     with _scratch_folder() as scratch:
         applied = _apply_fitting_rules(new, scratch)
         new = applied.new
@@ -86,16 +86,16 @@ def new_corpus(arguments: argparse.Namespace) -> None:
         remaining = _remaining_pairs(new, inspection)
         pieces = _fit_pieces(new, applied.folder)
         bleu_ceiling = _bleu_ceiling(new, applied.folder)
-    new = replace(new, pieces=pieces.size)
+    new = replace(new, vocab_size=pieces.size)
     text = TextSize(
         pairs=remaining.train,
         source=pieces.source_length,
         target=pieces.target_length,
         vocabulary=pieces.size,
     )
-    example = Example.of(recipe) if recipe.exists() else None
+    example = Example.from_recipe(recipe) if recipe.exists() else None
     fitted_systems = systems(text, portable=not environment.has_gpu())
-    replaces_example, has_fitted_systems = insert(params, new, example, fitted_systems)
+    replaces_example, has_fitted_systems = insert_corpus(params, new, example, fitted_systems)
 
     for line in new.about:
         write_line(line)
@@ -135,7 +135,7 @@ def _print_remaining_pairs(
     new: "NewCorpus", inspection: "Inspection", remaining: _RemainingPairs
 ) -> None:
     """Print how many pairs remain after the rules; the numbers of a sample are estimates."""
-    about = "" if inspection.is_whole else "about "
+    about = "" if inspection.has_all_pairs else "about "
     print(
         f"{about}{remaining.total:,} of {new.pairs:,} pairs remain after the rules: "
         f"train {remaining.train:,}, valid {remaining.valid:,}, test {remaining.test:,}"
@@ -158,9 +158,9 @@ def _apply_rules(new: "NewCorpus", scratch: Path) -> "Inspection":
     """
     from bleuprint.corpus.download.download import Sample
     from bleuprint.corpus.download.fetch import source_of_environment
-    from bleuprint.corpus.inspect import prepare
+    from bleuprint.corpus.inspect import prepare_sample
 
-    return prepare(
+    return prepare_sample(
         new.name,
         new.corpus,
         Sample(_SAMPLED_PAIRS, _SAMPLING_SEED),
@@ -204,12 +204,12 @@ def _language_id_drops(inspection: "Inspection") -> int:
 
 def _leaves_too_few(inspection: "Inspection") -> bool:
     """Return whether no sets could be made, or sets of a few pairs without most of the text."""
-    from bleuprint.corpus.new_corpus import FEWEST_PAIRS
+    from bleuprint.corpus.new_corpus import MIN_PAIRS
 
     if inspection.failure:
         return True
     drops_most = 2 * _language_id_drops(inspection) > inspection.stages["filter"].pairs_in
-    return drops_most and sum(inspection.sets.values()) < FEWEST_PAIRS
+    return drops_most and sum(inspection.sets.values()) < MIN_PAIRS
 
 
 def _remaining_pairs(new: "NewCorpus", inspection: "Inspection") -> _RemainingPairs:
@@ -240,7 +240,7 @@ def _fit_pieces(new: "NewCorpus", scratch: Path) -> "FittedPieces":
     from bleuprint.dataset.fitted_pieces import fitted_pieces
 
     train = _split_text(new, scratch)
-    return fitted_pieces(new.name, new.corpus, train, max_size=new.most_pieces)
+    return fitted_pieces(new.name, new.corpus, train, max_size=new.max_vocab_size)
 
 
 def _bleu_ceiling(new: "NewCorpus", scratch: Path) -> str | None:
@@ -252,10 +252,10 @@ def _bleu_ceiling(new: "NewCorpus", scratch: Path) -> str | None:
     Returns:
         The end of a message; None if the preparation keeps the text.
     """
-    from bleuprint.corpus.split import NEW_TEST
+    from bleuprint.corpus.split import DRAWN_TEST_SET
     from bleuprint.scoring.bleu_ceiling import loss
 
-    test_pairs = _split_text(new, scratch).pairs(NEW_TEST)
+    test_pairs = _split_text(new, scratch).pairs(DRAWN_TEST_SET)
     references = [pair.target for pair in test_pairs]
     try:
         return loss(references, new.corpus, given=False)

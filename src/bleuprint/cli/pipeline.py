@@ -39,8 +39,8 @@ def _check(given: argparse.Namespace) -> None:
 
 
 def _check_settings() -> None:
-    from bleuprint.corpus.set_notes import set_notes
-    from bleuprint.corpus.text_notes import notes_here
+    from bleuprint.corpus.set_notes import notes_on_sets
+    from bleuprint.corpus.text_notes import notes_on_local_texts
     from bleuprint.pipeline.resolve import resolved_settings
     from bleuprint.report.citations import citations
     from bleuprint.scoring import bleu_ceiling
@@ -56,7 +56,7 @@ def _check_settings() -> None:
         bleu_metric([], corpus.target)  # raises if it needs a tokenizer that is not installed
     citations(settings)  # raises if one key names two entries
     notes = [*params_notes(settings), *check_files(settings), *missing_parts(settings)]
-    notes += [*notes_here(settings), *set_notes(settings), *schedule_notes(settings)]
+    notes += [*notes_on_local_texts(settings), *notes_on_sets(settings), *schedule_notes(settings)]
     notes += bleu_ceiling.notes_before(settings)
     for note in notes:
         say(note, "note")

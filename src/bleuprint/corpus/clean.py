@@ -32,7 +32,7 @@ class RawText(TextFolder):
     synthetic: tuple[Path, ...]
 
     @classmethod
-    def of(cls, name: str, corpus: Corpus, root: Path = Path()) -> Self:
+    def for_corpus(cls, name: str, corpus: Corpus, root: Path = Path()) -> Self:
         """The text of a corpus, with its synthetic texts as often as they are to be repeated."""
         synthetic = [
             synthetic_folder(name, part, root)
@@ -66,10 +66,10 @@ class Cleaning(FilterStep):
     edits: Edits
 
     @classmethod
-    def of(cls, name: str, corpus: Corpus, root: Path = Path()) -> Self:
+    def for_corpus(cls, name: str, corpus: Corpus, root: Path = Path()) -> Self:
         """The stage with the settings and paths of a corpus."""
         _, _, output, filter_stats = step_files(name, corpus, "raw", "clean", root)
-        return cls(name, RawText.of(name, corpus, root), output, filter_stats, corpus.clean)
+        return cls(name, RawText.for_corpus(name, corpus, root), output, filter_stats, corpus.clean)
 
     @property
     def rules(self) -> tuple[str, ...]:

@@ -59,7 +59,7 @@ class Deduplication(Step):
     edits: Edits
 
     @classmethod
-    def of(cls, name: str, corpus: Corpus, root: Path = Path()) -> Self:
+    def for_corpus(cls, name: str, corpus: Corpus, root: Path = Path()) -> Self:
         """The stage with the settings and paths of a corpus."""
         files = step_files(name, corpus, "clean", "dedup", root)
         return cls(*files, corpus.dedup, corpus.clean)

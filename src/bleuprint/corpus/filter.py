@@ -30,7 +30,7 @@ class Filtering(FilterStep):
     tokenize: Tokenize
 
     @classmethod
-    def of(cls, name: str, corpus: Corpus, root: Path = Path()) -> Self:
+    def for_corpus(cls, name: str, corpus: Corpus, root: Path = Path()) -> Self:
         """The stage with the settings and paths of a corpus."""
         files = step_files(name, corpus, "dedup", "filter", root)
         return cls(*files, corpus.filter, corpus.tokenize)

@@ -21,7 +21,7 @@ from bleuprint.corpus.filter import Filtering
 from bleuprint.corpus.split import split_folder
 from bleuprint.corpus.steps.filter_stats import NothingLeft, SetCounts, read_filter_stats
 from bleuprint.corpus.steps.sharded import Step, run_step
-from bleuprint.corpus.text_notes import notes_of
+from bleuprint.corpus.text_notes import notes_on_corpus_texts
 from bleuprint.runtime.counts import counted
 from bleuprint.runtime.errors import UserError
 from bleuprint.text.parallel import TextFolder
@@ -46,14 +46,14 @@ class Inspection:
     notes: tuple[str, ...] = ()
 
     @property
-    def drawn(self) -> int:
+    def sampled_pairs(self) -> int:
         """The pairs of the training text that were drawn."""
         return self.stages["clean"].pairs_in
 
     @property
-    def is_whole(self) -> bool:
+    def has_all_pairs(self) -> bool:
         """Whether all pairs were drawn."""
-        return self.drawn == self.pairs
+        return self.sampled_pairs == self.pairs
 
 
 def inspect_corpus(
@@ -98,11 +98,11 @@ def inspect_corpus(
             files = replace(pair.files, train={})
             counts = paths.filter_stats(other, "download", root)
             download_corpus(other, files, clean, counts, source)
-        inspection = prepare(name, corpus, sample, source, root, workers)
-        return replace(inspection, notes=tuple(notes_of(name, corpus, source)))
+        inspection = prepare_sample(name, corpus, sample, source, root, workers)
+        return replace(inspection, notes=tuple(notes_on_corpus_texts(name, corpus, source)))
 
 
-def prepare(
+def prepare_sample(
     name: str, corpus: Corpus, sample: Sample, source: Source, root: Path, workers: int
 ) -> Inspection:
     """Run the stages from download to split on a sample of the training texts.
@@ -124,7 +124,7 @@ def prepare(
     pairs = read.pairs_out + read.dropped.get("sample", 0)
     stages: dict[str, SetCounts] = {}
     for kind in (Cleaning, Deduplication, Filtering):
-        step: Step = kind.of(name, corpus, root)
+        step: Step = kind.for_corpus(name, corpus, root)
         try:
             run_step(step, paths.shards(name, step.stage, root), None, workers)
         except NothingLeft as error:
@@ -157,11 +157,11 @@ def prepare(
     return Inspection(pairs, sample, stages, sets)
 
 
-def report(inspection: Inspection, samples: int) -> Iterator[str]:
+def inspection_lines(inspection: Inspection, samples: int) -> Iterator[str]:
     """Yield the lines that `bleuprint inspect` prints, rule by rule, then the sizes of the sets."""
-    if not inspection.is_whole:
+    if not inspection.has_all_pairs:
         yield (
-            f"{inspection.drawn:,} of {inspection.pairs:,} pairs, drawn by seed "
+            f"{inspection.sampled_pairs:,} of {inspection.pairs:,} pairs, drawn by seed "
             f"{inspection.sample.seed}; in brackets 95% intervals of shares in all pairs. "
             "Repeated pairs are found only if drawn"
         )
@@ -170,12 +170,14 @@ def report(inspection: Inspection, samples: int) -> Iterator[str]:
         for action, rules in ("changed", counts.changed), ("dropped", counts.dropped):
             for rule, count in rules.items():
                 share = f"{count / max(counts.pairs_in, 1):.2%}"
-                interval = "" if inspection.is_whole else f" {_interval(count, counts.pairs_in)}"
+                interval = (
+                    "" if inspection.has_all_pairs else f" {_interval(count, counts.pairs_in)}"
+                )
                 yield f"  {rule}: {count:,} {action}, {share}{interval}"
                 yield from _side_by_side(counts.samples.get(rule, [])[:samples])
     if inspection.sets:
         sizes = ", ".join(f"{name} {pairs:,}" for name, pairs in inspection.sets.items())
-        about = "" if inspection.is_whole else "about "
+        about = "" if inspection.has_all_pairs else "about "
         yield f"pairs that remain: {about}{sizes}"
 
 

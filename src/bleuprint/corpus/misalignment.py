@@ -40,7 +40,8 @@ _MIN_TEXT_LINES = 50
 # true texts contain passages of free translation.
 _MIN_SHIFTED_LINES = 20
 _MIN_UNRELATED_LINES = 50
-# The search stops after so many ranges, and `described` lists the first of them by their lines.
+# The search stops after so many ranges, and `describe_misfits` lists the first of them with their
+# line numbers.
 _MAX_RANGES = 20
 _MAX_DESCRIBED_RANGES = 3
 
@@ -100,11 +101,11 @@ class Misfit:
         return f"lines {lines} fit the target {distance} {unit} {direction}"
 
 
-def described(misfits: Sequence[Misfit]) -> str:
+def describe_misfits(misfits: Sequence[Misfit]) -> str:
     """Describe ranges in one phrase.
 
     Args:
-        misfits: Ranges, in the order in which they are described.
+        misfits: Ranges, in the order of the phrase.
 
     Returns:
         The first ranges with their lines, and the number of the remaining ones.

@@ -14,7 +14,7 @@ from bleuprint.config.corpus_files import Text
 from bleuprint.config.experiment import load
 from bleuprint.corpus.download.download import Sample, draw, local_pairs
 from bleuprint.corpus.line_lengths import parting
-from bleuprint.corpus.misalignment import PairClues, described
+from bleuprint.corpus.misalignment import PairClues, describe_misfits
 from bleuprint.corpus.own_files import check_languages, own_text
 from bleuprint.corpus.steps.filter_stats import SetCounts
 from bleuprint.corpus.text_notes import PairForms
@@ -33,9 +33,9 @@ _LINES = 2000
 # Below it word translations cannot be learned, so that good pairs score low.
 _ALIGNED_PAIRS = 1000
 # The most pairs drawn for the validation and the test set. Texts of up to _TENTH pairs give a tenth
-# of their pairs to each, larger ones a twentieth; texts below FEWEST_PAIRS are refused.
+# of their pairs to each, larger ones a twentieth; texts below MIN_PAIRS are refused.
 _VALID, _TEST = 1000, 2000
-_TENTH, FEWEST_PAIRS = 5000, 100
+_TENTH, MIN_PAIRS = 5000, 100
 # Subwords by the number of pairs, up to and including the key, as in published set-ups, which use
 # 32,000 for millions; and the 256 bytes and four special tokens that are added to them.
 _SUBWORDS = {5_000: 2000, 20_000: 4000, 100_000: 6000, 500_000: 10_000, 2_000_000: 16_000}
@@ -53,7 +53,7 @@ class NewCorpus:
     """An entry of `corpora` for a text of `pairs` pairs.
 
     `files`: source and target, or one file with both. `sample`: some of the pairs. `text`: the
-    settings of the files. `about`: lines for the user on columns and language codes. `pieces`:
+    settings of the files. `about`: lines for the user on columns and language codes. `vocab_size`:
     the size of the vocabulary, once it is known how many pieces the text has evidence for.
     `language_note`: a note if most pairs seem to be in other languages. `has_given_languages`:
     whether the user named the languages. `has_language_id`: whether the filter may contain the rule
@@ -66,13 +66,13 @@ class NewCorpus:
     sample: Sequence[Pair]
     text: Text | None = None
     about: Sequence[str] = ()
-    pieces: int | None = None
+    vocab_size: int | None = None
     language_note: str = ""
     has_given_languages: bool = False
     has_language_id: bool = True
 
     @classmethod
-    def of(
+    def from_files(
         cls,
         files: Sequence[Path],
         languages: Sequence[str] | None = None,
@@ -101,17 +101,17 @@ class NewCorpus:
             raise UserError(f"{error}{place}") from None
         names = " and ".join(map(str, files))
         pairs = len(sample) + counts.dropped.get("sample", 0)
-        if pairs < FEWEST_PAIRS:
+        if pairs < MIN_PAIRS:
             few = f"{counted(pairs, 'pair')} {'is' if pairs == 1 else 'are'} too few"
             raise UserError(
                 f"{names}: {few} to train, validate and test on: at least "
-                f"{FEWEST_PAIRS}, and thousands to translate sentences that are not among them"
+                f"{MIN_PAIRS}, and thousands to translate sentences that are not among them"
             )
         language_note = check_languages(files, own, sample, are_given=bool(languages))
         if misfits := clues.misfits():
             say(
-                f"{names}: the two sides do not fit line by line: {described(misfits)}. Compare "
-                "these lines: each should be the translation of the line with its number",
+                f"{names}: the two sides do not fit line by line: {describe_misfits(misfits)}. "
+                "Compare these lines: each should be the translation of the line with its number",
                 "note",
             )
         for note in forms.notes(files):
@@ -152,7 +152,7 @@ class NewCorpus:
         return "-".join([self.part, *self.languages])
 
     @property
-    def most_pieces(self) -> int:
+    def max_vocab_size(self) -> int:
         """The largest size of a vocabulary for so many pairs, bytes and special tokens included."""
         for most, words in _SUBWORDS.items():
             if self.pairs <= most:
@@ -188,7 +188,7 @@ class NewCorpus:
         files = "\n".join(f"          {line}" for line in self._file_lines())
         # without spaces between words, which rules count
         tokenizer = "segmenter" if any(map(has_segmenter, self.languages)) else "moses"
-        vocab_size = self.pieces or self.most_pieces
+        vocab_size = self.vocab_size or self.max_vocab_size
         return f"""\
   {self.name}:
     source: "{source}"
@@ -241,13 +241,15 @@ class Example:
     systems: str
 
     @classmethod
-    def of(cls, recipe: Path) -> "Example":
+    def from_recipe(cls, recipe: Path) -> "Example":
         text = recipe.read_text(encoding="utf-8")
         _, head, systems = text.partition("\nsystems:")
         return cls(_entries(text, recipe), head[1:] + systems)
 
 
-def insert(path: Path, new: NewCorpus, example: Example | None, systems: str) -> tuple[bool, bool]:
+def insert_corpus(
+    path: Path, new: NewCorpus, example: Example | None, systems: str
+) -> tuple[bool, bool]:
     """Add the entry at the end of `corpora` of a params.yaml, whose other lines stay.
 
     Comments, anchors and line breaks would not survive a round trip through a YAML library. What

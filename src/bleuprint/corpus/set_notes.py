@@ -14,7 +14,7 @@ from bleuprint.config.corpus import Corpus
 from bleuprint.config.corpus_files import File, Text, settings_key
 from bleuprint.config.experiment import Settings
 from bleuprint.corpus.download.download import local_pairs
-from bleuprint.corpus.misalignment import PairClues, described
+from bleuprint.corpus.misalignment import PairClues, describe_misfits
 from bleuprint.corpus.set_findings import Overlap, overlaps
 from bleuprint.runtime.errors import UserError
 from bleuprint.runtime.files import sha256_of
@@ -32,7 +32,7 @@ _LEARNED = "with dedup.decontaminate none, the model is trained on these sentenc
 _DEFAULT_COLUMNS = (1, 2)
 
 
-def set_notes(settings: Settings) -> Iterator[str]:
+def notes_on_sets(settings: Settings) -> Iterator[str]:
     """Yield the notes on the sets of all corpora.
 
     Args:
@@ -138,7 +138,7 @@ def _misfit_note(pairs: Sequence[Pair]) -> str:
     misfits = clues.misfits()
     if not misfits:
         return ""
-    return f"its sides do not fit line by line: {described(misfits)}. Compare these lines"
+    return f"its sides do not fit line by line: {describe_misfits(misfits)}. Compare these lines"
 
 
 def _set_of(key: str) -> str:

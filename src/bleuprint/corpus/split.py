@@ -29,7 +29,7 @@ from bleuprint.runtime.progress import Progress
 from bleuprint.text.parallel import Block, TextFolder
 
 RULES = ("drawn_for_valid", "drawn_for_test", "source_held_out", "target_held_out")
-NEW_TEST = "test.held-out"
+DRAWN_TEST_SET = "test.held-out"
 
 # As numbers of RULES: 0 stays in train.
 _TRAIN, _VALID, _TEST = range(3)
@@ -57,7 +57,7 @@ def split_folder(
         else:
             drawn_for = _draw(corpus, settings, before, given, workers)
             held_out = HeldOutSentences(decontaminate)
-            for name, number in ((NEW_TEST, _TEST), ("valid", _VALID)):
+            for name, number in ((DRAWN_TEST_SET, _TEST), ("valid", _VALID)):
                 if (drawn := drawn_for == number).any():
                     _write_drawn(before, after, name, drawn, held_out, filter_stats)
                     held_out.add(after.pairs(name))

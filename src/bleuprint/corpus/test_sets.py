@@ -22,7 +22,7 @@ from bleuprint.text.parallel import BLOCK_PAIRS, TextFolder, read_lines
 
 
 @dataclass(frozen=True)
-class Description:
+class SetDescription:
     """A test set.
 
     `source_tokens`: the number of tokens of each source; `reference_tokens`: the tokens of each
@@ -58,7 +58,9 @@ def names_of_test_sets(corpus: Corpus, texts: TextFolder) -> list[str]:
     return names
 
 
-def test_sets_of(settings: Settings, system: str, corpus: str, texts: TextFolder) -> list[str]:
+def translated_test_sets(
+    settings: Settings, system: str, corpus: str, texts: TextFolder
+) -> list[str]:
     """Return the names of the test sets that a system translates.
 
     Args:
@@ -80,7 +82,7 @@ def describe_test_sets(name: str, corpus: Corpus, root: Path = Path()) -> None:
         TextFolder(paths.folder(name, stage, root), *corpus.languages)
         for stage in ("split", "tokens")
     )
-    described = dict[str, Description]()
+    described = dict[str, SetDescription]()
     for test in names_of_test_sets(corpus, split):
         pair_name, own_name = corpus.origin_of_test(name, test)
         ids = paths.document_ids(paths.given(pair_name, root), f"test.{own_name}")
@@ -90,7 +92,9 @@ def describe_test_sets(name: str, corpus: Corpus, root: Path = Path()) -> None:
         references = [p.target for p in pairs]
         words = dict.fromkeys(" ".join(references).split(), 0)
         in_words = corpus.tokenize.name != "characters"
-        described[test] = Description(lengths, references, words if in_words else None, documents)
+        described[test] = SetDescription(
+            lengths, references, words if in_words else None, documents
+        )
     _count(name, tokenized, [d.training_counts for d in described.values() if d.training_counts])
     with whole_folder(paths.folder(name, "test_stats", root)) as unfinished:
         for test, description in described.items():
@@ -110,6 +114,6 @@ def _count(name: str, tokens: TextFolder, tests: Sequence[dict[str, int]]) -> No
         counts.update((word, found[word]) for word in counts)
 
 
-def read_description(folder: Path, test: str) -> Description:
+def read_set_description(folder: Path, test: str) -> SetDescription:
     """The description of a test set that `describe_test_sets` wrote."""
-    return read_record(Description, folder / f"{test}.json")
+    return read_record(SetDescription, folder / f"{test}.json")

@@ -113,7 +113,7 @@ def forms_on_purpose(corpus: Corpus, is_cleaned: bool) -> list[Form]:
     return forms
 
 
-def notes_here(settings: Settings) -> Iterator[str]:
+def notes_on_local_texts(settings: Settings) -> Iterator[str]:
     """Yield a note for each text on this machine that does not look like sentences.
 
     Args:
@@ -128,7 +128,7 @@ def notes_here(settings: Settings) -> Iterator[str]:
                 yield from _notes_on_downloaded_set(name, corpus, set_name)
 
 
-def notes_of(name: str, corpus: Corpus, source: Source) -> Iterator[str]:
+def notes_on_corpus_texts(name: str, corpus: Corpus, source: Source) -> Iterator[str]:
     """Yield a note for each text of one corpus that does not look like sentences.
 
     Args:

@@ -27,7 +27,7 @@ class Tokenizing(FilterStep):
     given: frozenset[str]
 
     @classmethod
-    def of(cls, name: str, corpus: Corpus, root: Path = Path()) -> Self:
+    def for_corpus(cls, name: str, corpus: Corpus, root: Path = Path()) -> Self:
         """The stage with the settings and paths of a corpus."""
         files = step_files(name, corpus, "split", "tokens", root, cls.stage)
         return cls(*files, corpus.tokenize, corpus.clean, frozenset(corpus.files.given()))

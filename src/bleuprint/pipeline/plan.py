@@ -20,7 +20,7 @@ from bleuprint.tracking.timings import (
     last_training_seconds,
     last_training_seconds_with_any_seed,
     read_seconds,
-    stage_file,
+    stage_seconds_file,
 )
 from bleuprint.training.fingerprints import Fingerprints, job_of, work_folder
 
@@ -43,7 +43,7 @@ class PlannedStage:
             return None
         if self.stage.kind == "train":
             return last_training_seconds(_run(self.stage))
-        return read_seconds(stage_file(command))
+        return read_seconds(stage_seconds_file(command))
 
     @property
     def took_with_another_seed(self) -> float | None:

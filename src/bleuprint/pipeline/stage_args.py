@@ -17,7 +17,7 @@ from bleuprint.pipeline.edit_check import edit_check
 from bleuprint.runtime import machine_errors
 from bleuprint.runtime.arguments import empty_argument
 from bleuprint.runtime.errors import AT_SUCCESS, UserError
-from bleuprint.tracking.timings import stage_file, write_seconds
+from bleuprint.tracking.timings import stage_seconds_file, write_seconds
 
 
 def names(description: str | None, *arguments: str) -> list[str]:
@@ -105,7 +105,9 @@ def _write_duration() -> None:
     fields = Path("/proc/self/stat").read_text(encoding="utf-8").rpartition(")")[2].split()
     started = int(fields[19]) / os.sysconf("SC_CLK_TCK")  # proc(5), `starttime`
     with suppress(OSError):  # the stage has finished, whether this can be written or not
-        write_seconds(stage_file(sys.argv), time.clock_gettime(time.CLOCK_BOOTTIME) - started)
+        write_seconds(
+            stage_seconds_file(sys.argv), time.clock_gettime(time.CLOCK_BOOTTIME) - started
+        )
 
 
 def _write_empty(run: Run) -> None:

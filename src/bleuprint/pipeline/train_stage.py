@@ -20,8 +20,8 @@ from bleuprint.runtime.distributed.launch import start_processes
 from bleuprint.runtime.errors import UserError, say
 from bleuprint.runtime.files import write_json
 from bleuprint.runtime.locks import FileLock
-from bleuprint.tracking.hardware import machine_of
-from bleuprint.tracking.timings import train_file
+from bleuprint.tracking.hardware import describe_machine
+from bleuprint.tracking.timings import training_cost_file
 from bleuprint.tracking.training_log import TrainingLog
 from bleuprint.training.fingerprints import Fingerprints, Job, job_of, work_folder
 from bleuprint.training.job import export_checkpoints, export_results
@@ -59,13 +59,13 @@ def train_run(run: Run) -> None:
             export_checkpoints(job, work, fingerprints, run.models / "checkpoints")
             export_results(trainer.state, fingerprints, run.results, trainer.early_end)
             cost = log.stopwatch.cost(trainer.state, job.system.train.precision)
-            write_json(train_file(run, fingerprints.all), asdict(cost))
+            write_json(training_cost_file(run, fingerprints.all), asdict(cost))
     group.close()
 
 
 def _start(job: Job, trainer: Trainer, group: Group) -> str:
     """What is trained, and on what."""
-    train, machine = job.system.train, machine_of(group)
+    train, machine = job.system.train, describe_machine(group)
     setting, size = train.update_size
     ends = [counted(train.max_updates, "update")] if train.max_updates is not None else []
     ends += [counted(train.max_epochs, "epoch")] if train.max_epochs is not None else []

@@ -18,7 +18,7 @@ from bleuprint.runtime.counts import counted
 from bleuprint.runtime.files import check_regular, reading, whole_file
 from bleuprint.runtime.foreign_text import cleaned, spreadsheet_cell
 from bleuprint.scoring.floor import SENTENCES
-from bleuprint.tracking.timings import read_training
+from bleuprint.tracking.timings import read_training_cost
 
 REPORTS = Path("reports")
 RESULTS = REPORTS / "results.json"
@@ -207,7 +207,7 @@ def with_measured(records: pd.DataFrame, root: Path, costs: Path | None = None) 
     training.
     """
     keys = trainings(records)[_TRAINING]
-    read = (read_training(Run(*row[:3]), row[3], root) for row in keys.to_numpy())
+    read = (read_training_cost(Run(*row[:3]), row[3], root) for row in keys.to_numpy())
     found = pd.DataFrame([dataclasses.asdict(each) if each else {} for each in read])
     found = found.rename(columns=_NAMES).reindex(columns=list(DTYPES)).astype(DTYPES)
     found = found.set_index(pd.MultiIndex.from_frame(keys))

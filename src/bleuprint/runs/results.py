@@ -13,7 +13,7 @@ from typing import Self
 from bleuprint.config.experiment import Settings
 from bleuprint.config.paths import Run, folder
 from bleuprint.config.runs import training_settings_sha256
-from bleuprint.corpus.test_sets import test_sets_of
+from bleuprint.corpus.test_sets import translated_test_sets
 from bleuprint.decoding.copied_translations import CopiedTranslations
 from bleuprint.decoding.translation_record import TRANSLATION, TranslationRecord
 from bleuprint.runs.scores_file import read_scores
@@ -96,7 +96,7 @@ class Results:
     @cached_property
     def tests(self) -> list[str]:
         """The names of the test sets that are translated."""
-        return test_sets_of(self.settings, self.run.system, self.run.corpus, self.texts)
+        return translated_test_sets(self.settings, self.run.system, self.run.corpus, self.texts)
 
     @cached_property
     def scores(self) -> dict[str, SetScores]:

@@ -15,7 +15,7 @@ import numpy as np
 from bleuprint.config.comet import Comet
 from bleuprint.config.experiment import Settings
 from bleuprint.config.paths import Run, folder
-from bleuprint.corpus.test_sets import test_sets_of
+from bleuprint.corpus.test_sets import translated_test_sets
 from bleuprint.runtime import environment
 from bleuprint.runtime.errors import UserError
 from bleuprint.runtime.files import read_bytes, sha256_of, write_json
@@ -49,7 +49,7 @@ def score_run(
     entry = settings.corpus(corpus)
     texts = TextFolder(folder(corpus, "split", root), entry.source, entry.target)
     results = root / Run(system, corpus, seed).results
-    tests = test_sets_of(settings, system, corpus, texts)
+    tests = translated_test_sets(settings, system, corpus, texts)
     files = {}
     for test in tests:
         files[test] = _files(texts, test, results)

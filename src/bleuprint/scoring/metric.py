@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from typing_extensions import TypedDict
 
 from bleuprint.config.corpus import Corpus
-from bleuprint.corpus.test_sets import Description
+from bleuprint.corpus.test_sets import SetDescription
 
 DIGITS = 6
 # The stage that computes a metric unless it says otherwise.
@@ -34,7 +34,7 @@ class Texts:
     references: Sequence[str]
     hypotheses: Sequence[str]
     corpus: Corpus
-    described: Description
+    described: SetDescription
     cut: Collection[int] = ()
 
     @property

@@ -9,7 +9,7 @@ import numpy as np
 from bleuprint.config.corpus import Corpus
 from bleuprint.config.experiment import Settings
 from bleuprint.config.paths import Run, folder
-from bleuprint.corpus.test_sets import Description, read_description, test_sets_of
+from bleuprint.corpus.test_sets import SetDescription, read_set_description, translated_test_sets
 from bleuprint.decoding.translation_record import TRANSLATION, ReferenceLoss, TranslationRecord
 from bleuprint.runtime.code import versions
 from bleuprint.runtime.errors import UserError, say
@@ -57,7 +57,7 @@ def score_files(
     references: Path,
     hypotheses: Path,
     corpus: Corpus,
-    described: Description,
+    described: SetDescription,
     loss: ReferenceLoss | None,
     cut: Collection[int] = (),
     file: str | None = None,
@@ -118,8 +118,8 @@ def score_run(
     if settings.is_trained(system):
         record = TranslationRecord.read(results / TRANSLATION)
     scores = {}
-    for test in test_sets_of(settings, system, corpus, texts):
-        described = read_description(folder(corpus, "test_stats", root), test)
+    for test in translated_test_sets(settings, system, corpus, texts):
+        described = read_set_description(folder(corpus, "test_stats", root), test)
         sources, references = texts.files(f"test.{test}")
         scores[test] = score_files(
             sources,

@@ -38,7 +38,7 @@ def text_libraries(corpus: Corpus) -> list[str]:
     return [*needed, *(["sentencepiece"] if vocabulary.sentencepiece else [])]
 
 
-def machine_of(group: Group, libraries: Iterable[str] = ()) -> dict[str, Any]:
+def describe_machine(group: Group, libraries: Iterable[str] = ()) -> dict[str, Any]:
     """The device, the processes, the threads of each, the commit of the code, and versions.
 
     The versions are those of Python, torch and the installed `libraries`. A device is a GPU, or a

@@ -17,8 +17,8 @@ from bleuprint.scoring.output_errors import ANY
 from bleuprint.scoring.record import SetScores
 from bleuprint.tracking import runs
 from bleuprint.tracking.datasets import datasets_of, may_be_copied
-from bleuprint.tracking.runs import UNKNOWN, Description, Point
-from bleuprint.tracking.timings import read_training
+from bleuprint.tracking.runs import UNKNOWN, Point, RunDescription
+from bleuprint.tracking.timings import read_training_cost
 from bleuprint.training.history import Curves
 
 # The table with the training times of the committed results. A clone that has pulled the results
@@ -60,7 +60,7 @@ class RunContent:
         hypotheses: The translation files that may be copied into MLflow as artifacts.
     """
 
-    description: Description
+    description: RunDescription
     tags: Mapping[str, str]
     metrics: Mapping[str, float]
     has_scores: bool
@@ -126,11 +126,11 @@ def content_of(results: Results, scores: Mapping[str, SetScores]) -> RunContent:
     )
 
 
-def described(results: Results) -> Description:
+def described(results: Results) -> RunDescription:
     """Return the description of a run's training, which identifies the run of the run."""
     training = results.training
     datasets = datasets_of(results.run.corpus, training.data)
-    return Description.of(
+    return RunDescription.for_run(
         results.settings, results.run, training.fingerprint, training.parameters, datasets
     )
 
@@ -222,7 +222,7 @@ def _measured(run: Run, training_sha256: str) -> Measured | None:
         training_sha256: The fingerprint of the training. Measurements of an earlier training of
             the same run have another one and are ignored.
     """
-    timing = read_training(run, training_sha256)
+    timing = read_training_cost(run, training_sha256)
     if timing:
         return Measured(timing.seconds, timing.device, timing.versions, timing.commit)
     if not _COSTS.exists():

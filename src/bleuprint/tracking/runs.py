@@ -35,7 +35,7 @@ class Point(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Description:
+class RunDescription:
     """The training that a run shows: its experiment, run, fingerprint, parameters and datasets.
 
     `settings`: the fingerprint of all settings of the run, those of search included, since MLflow
@@ -50,7 +50,7 @@ class Description:
     datasets: tuple[DatasetFacts, ...] = ()
 
     @classmethod
-    def of(
+    def for_run(
         cls,
         settings: Settings,
         run: Run,
@@ -115,7 +115,7 @@ def find(client: "MlflowClient", experiment: str, tags: Mapping[str, str]) -> "M
 def create(
     client: "MlflowClient",
     experiment: str,
-    description: Description,
+    description: RunDescription,
     tags: Mapping[str, str],
     seconds: float = 0.0,
 ) -> "MlflowRun":
@@ -124,7 +124,7 @@ def create(
     return client.create_run(experiment, start, {**description.tags, **tags}, description.name)
 
 
-def describe(client: "MlflowClient", run: "MlflowRun", description: Description) -> bool:
+def describe(client: "MlflowClient", run: "MlflowRun", description: RunDescription) -> bool:
     """Add the parameters, datasets and description that a run lacks; return whether it did.
 
     A description stays as it is once there is one: people edit it.

@@ -13,7 +13,7 @@ from typing import Any
 from bleuprint.runtime.files import write_json
 from bleuprint.runtime.schema import read_record
 from bleuprint.tracking.hardware import paper_flops, peak_flops
-from bleuprint.tracking.timings import Training
+from bleuprint.tracking.timings import TrainingCost
 from bleuprint.training.train_state import TrainState
 
 DURATIONS = "durations.json"
@@ -106,7 +106,7 @@ class Stopwatch:
         names = "seconds", "peak_memory", "machines"
         write_json(self._path, {name: getattr(self, name) for name in names})
 
-    def cost(self, state: TrainState, precision: str) -> Training:
+    def cost(self, state: TrainState, precision: str) -> TrainingCost:
         """The durations and the hardware of a training; of a resumed one, all its machines.
 
         The cost by time and the MFU are by published rates, and missing for unlike machines. Rates
@@ -129,7 +129,7 @@ class Stopwatch:
                 "peak_flops": peak,
                 "mfu": peak and round(state.flops / (seconds * devices * peak), 4),
             }
-        return Training(
+        return TrainingCost(
             seconds=round(self.seconds, 3),
             tokens_per_second=round(state.target_tokens / seconds, 1),
             peak_memory=self.peak_memory or None,

@@ -17,7 +17,7 @@ _REMEDY = "remove it: the time that it records is then unknown"
 
 
 @dataclass(frozen=True)
-class Training:
+class TrainingCost:
     """The duration, hardware and cost by time of a training.
 
     `flops_by_time` = seconds x `devices` x `sustained_flops`; `mfu`: counted operations as a share
@@ -40,10 +40,10 @@ class Training:
     versions: str | None = None
 
 
-def read_training(run: Run, training_sha256: str, root: Path = Path()) -> Training | None:
+def read_training_cost(run: Run, training_sha256: str, root: Path = Path()) -> TrainingCost | None:
     """What was measured of the training with this fingerprint, if it was measured here."""
-    path = root / train_file(run, training_sha256)
-    return read_record(Training, path, _REMEDY) if path.exists() else None
+    path = root / training_cost_file(run, training_sha256)
+    return read_record(TrainingCost, path, _REMEDY) if path.exists() else None
 
 
 def write_seconds(path: Path, seconds: float) -> None:
@@ -59,12 +59,12 @@ def read_seconds(path: Path) -> float | None:
     return check_record(float, seconds, path, _REMEDY, ["seconds"])
 
 
-def train_file(run: Run, training_sha256: str) -> Path:
+def training_cost_file(run: Run, training_sha256: str) -> Path:
     """The file of what was measured of a training."""
     return run.timings / f"train-{training_sha256[:16]}.json"
 
 
-def stage_file(command: Sequence[str]) -> Path:
+def stage_seconds_file(command: Sequence[str]) -> Path:
     """The file of the duration of a stage when it last ran here; `command`: script, arguments."""
     script, *arguments = command
     return Path("timings", "stages", f"{'@'.join((Path(script).stem, *arguments))}.json")
@@ -86,7 +86,7 @@ def last_stage_seconds_with_any_seed(command: Sequence[str]) -> float | None:
     `command`: script, system, corpus, seed.
     """
     script, system, corpus, _ = command
-    file = stage_file((script, system, corpus, "*"))
+    file = stage_seconds_file((script, system, corpus, "*"))
     return _last_seconds(file.parent.glob(file.name))
 
 

@@ -16,7 +16,7 @@ from bleuprint.runtime.code import commit
 from bleuprint.runtime.errors import one_line
 from bleuprint.runtime.streams import shown
 from bleuprint.tracking import runs, store
-from bleuprint.tracking.runs import FINISHED, Description, Point
+from bleuprint.tracking.runs import FINISHED, Point, RunDescription
 
 if TYPE_CHECKING:
     from mlflow.entities import Run as MlflowRun
@@ -33,7 +33,7 @@ _EVERY, _PAUSE = 1.0, 10.0
 class Tracker:
     """Logs one training; prints one line about what it could not log."""
 
-    def __init__(self, description: Description) -> None:
+    def __init__(self, description: RunDescription) -> None:
         self._description = description
         self._unsent: list[Point] = []
         self._status, self._problem, self._done = "", "it did not answer in time", False
@@ -101,7 +101,7 @@ class Tracker:
         self._monitor = None
 
 
-def _connect(description: Description) -> "tuple[MlflowClient, MlflowRun, dict[str, set[int]]]":
+def _connect(description: RunDescription) -> "tuple[MlflowClient, MlflowRun, dict[str, set[int]]]":
     """A client, the run of a training, continued or new, and the updates of its metrics."""
     client = store.client()
     experiment = store.experiment(client, description.experiment)

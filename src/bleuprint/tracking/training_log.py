@@ -8,8 +8,8 @@ from bleuprint.config.experiment import Settings
 from bleuprint.runtime.distributed.group import Group
 from bleuprint.runtime.progress import Progress
 from bleuprint.tracking.datasets import datasets_of
-from bleuprint.tracking.hardware import machine_of, peak_memory, text_libraries
-from bleuprint.tracking.runs import Description
+from bleuprint.tracking.hardware import describe_machine, peak_memory, text_libraries
+from bleuprint.tracking.runs import RunDescription
 from bleuprint.tracking.stopwatch import Stopwatch
 from bleuprint.tracking.tracker import Tracker
 from bleuprint.training.fingerprints import Fingerprints, Job
@@ -28,12 +28,12 @@ class TrainingLog(Observer):
         self, settings: Settings, job: Job, fingerprints: Fingerprints, group: Group, folder: Path
     ) -> None:
         self._settings, self._job, self._fingerprints = settings, job, fingerprints
-        machine = machine_of(group, text_libraries(settings.corpus(job.run.corpus)))
+        machine = describe_machine(group, text_libraries(settings.corpus(job.run.corpus)))
         self.stopwatch = Stopwatch(folder, machine, partial(peak_memory, group.device))
 
     def started(self, state: TrainState, expected_updates: int | None) -> None:
         job = self._job
-        description = Description.of(
+        description = RunDescription.for_run(
             self._settings,
             job.run,
             self._fingerprints.all,

@@ -22,7 +22,7 @@ cli()
 """
 
 
-def show(experiment: str, port: int) -> None:
+def show_mlflow(experiment: str, port: int) -> None:
     """Print the address of an experiment's charts, and become `mlflow ui`.
 
     If the store is a server already, prints the address alone, without the user and password that

@@ -7,7 +7,7 @@ from bleuprint.config.corpus_files import File, Files, Text
 from bleuprint.config.paths import folder, given
 from bleuprint.corpus.download.download import download_corpus
 from bleuprint.corpus.download.fetch import Source
-from bleuprint.corpus.test_sets import read_description
+from bleuprint.corpus.test_sets import read_set_description
 from bleuprint.text.parallel import TextFolder
 from scoring import SEPARATORS
 
@@ -81,5 +81,5 @@ def test_a_description_has_the_documents_if_they_are_known(tmp_path, monkeypatch
                 trees.write_lines(place / f"test.{test}.{language}", lines)
                 trees.write_lines(place / f"train.{language}", lines)
     trees.describe(tmp_path, settings, "c-en-de")
-    assert read_description(tests, "said").documents == ["a", "a", "b  c"]
-    assert read_description(tests, "unsaid").documents is None
+    assert read_set_description(tests, "said").documents == ["a", "a", "b  c"]
+    assert read_set_description(tests, "unsaid").documents is None

@@ -11,7 +11,7 @@ from bleuprint.runtime.distributed import gpus
 from bleuprint.runtime.distributed.gpus import Member, check_gpus, notes
 from bleuprint.runtime.distributed.group import Group, init_process_group
 from bleuprint.runtime.errors import UserError
-from bleuprint.tracking.hardware import machine_of, paper_flops, peak_flops
+from bleuprint.tracking.hardware import describe_machine, paper_flops, peak_flops
 
 HERE = socket.gethostname()
 OLD = (
@@ -122,7 +122,7 @@ def test_gpus_that_differ_are_noted_and_no_cost_is_counted():
     ]
     assert [*notes(members[::2])] == []
     names = "Tesla P100-PCIE-16GB", "Tesla P100-SXM2-16GB"
-    device = machine_of(Group(0, 3, torch.device("cuda", 0), gpus=names))["device"]
+    device = describe_machine(Group(0, 3, torch.device("cuda", 0), gpus=names))["device"]
     assert device == " + ".join(names)
     assert paper_flops(device) is peak_flops(device, "float32") is None
     assert paper_flops(names[0])

@@ -38,7 +38,7 @@ class Step(ABC):
 
     @classmethod
     @abstractmethod
-    def of(cls, name: str, corpus: Corpus, root: Path = Path()) -> Self:
+    def for_corpus(cls, name: str, corpus: Corpus, root: Path = Path()) -> Self:
         """The stage with the settings and paths of a corpus."""
 
     @abstractmethod
@@ -159,7 +159,7 @@ def run_step_on_pairs(
     """
     shards = paths.shards(name, kind.stage)
     for pair_name, pair in corpus.pairs(name).items():
-        run(kind.of(pair_name, pair), shards, work, workers)
+        run(kind.for_corpus(pair_name, pair), shards, work, workers)
     if not isinstance(work, Shard):
         join_pairs(name, corpus, kind.stage)
 

@@ -6,7 +6,7 @@ import pandas as pd
 
 from bleuprint.config.corpus_files import EMBEDDED, Files
 from bleuprint.config.paths import folder
-from bleuprint.corpus.misalignment import described
+from bleuprint.corpus.misalignment import describe_misfits
 from bleuprint.corpus.set_findings import SetFindings
 from bleuprint.report.notes import early_ends, file_warning_notes
 from bleuprint.report.page.context import ReportContext
@@ -41,7 +41,7 @@ def cautions(context: ReportContext) -> Iterator[Finding]:
     }
     found = {
         "Lines that do not fit their translations: these scores measure the misalignment, too": [
-            f"{name}, {set_name}: {described(misfits)}"
+            f"{name}, {set_name}: {describe_misfits(misfits)}"
             for name, findings in in_sets.items()
             for set_name, misfits in findings.misfits.items()
         ],
