@@ -43,7 +43,7 @@ def main() -> None:
     parser.add_argument("--languages", nargs="+", choices=_LANGUAGES, default=list(_LANGUAGES))
     parser.add_argument("--repeat", type=int, default=1)
     given = parser.parse_args()
-    print(f"{environment.workers()} workers")
+    print(f"{environment.worker_count()} workers")
     print(
         "| en to | pairs a document | faults | seed | sentences | lengths | words | seconds | MB |"
     )
@@ -79,7 +79,7 @@ def _pairs(language: str) -> Iterator[tuple[str, str]]:
 
 def _timed(documents: list[Document]) -> tuple[float, list[list[Bead]]]:
     begin = time.monotonic()
-    found = list(align(documents, environment.workers()))
+    found = list(align(documents, environment.worker_count()))
     return time.monotonic() - begin, found
 
 

@@ -53,7 +53,7 @@ import torch
 import gpu_decoding
 import gpu_training
 from bleuprint.config.paths import Run
-from bleuprint.runtime.code import commit
+from bleuprint.runtime.code import code_commit
 from bleuprint.runtime.distributed.group import Group
 from bleuprint.runtime.files import read_json, write_json
 from bleuprint.runtime.reexec import reexec
@@ -91,7 +91,9 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--device", choices=("cuda", "cpu"), default="cuda")
     parser.add_argument("--out", type=Path, default=ROOT / "benchmarks" / "measured")
     parser.add_argument("--scratch", type=Path, default=ROOT / "work" / "gpu")
-    parser.add_argument("--commit", default=commit(), help="of the code, if this is no checkout")
+    parser.add_argument(
+        "--commit", default=code_commit(), help="of the code, if this is no checkout"
+    )
     parser.add_argument("--figures", nargs="+", choices=gpu_training.FIGURES, help="of train")
     parser.add_argument("--sizes", nargs="+", choices=gpu_training.SIZES)
     parser.add_argument("--updates", type=int, default=20, help="updates to time, and to warm up")

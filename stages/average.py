@@ -3,14 +3,14 @@
 from bleuprint.config.experiment import load_resolved
 from bleuprint.pipeline import stage_args
 from bleuprint.runtime.errors import run_main
-from bleuprint.runtime.progress import working
+from bleuprint.runtime.progress import show_elapsed_time
 from bleuprint.training.averaging import average
 
 
 def main() -> None:
     run = stage_args.trained_run(__doc__)
     settings = load_resolved().system_on(run.system, run.corpus).average
-    with working(f"average {run}"):
+    with show_elapsed_time(f"average {run}"):
         average(run.models / "checkpoints", settings, run.models / "averaged")
 
 

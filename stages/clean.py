@@ -11,7 +11,7 @@ from bleuprint.runtime.errors import run_main
 def main() -> None:
     name, work = stage_args.shard(__doc__)
     corpus = load_resolved().corpus(name)
-    run_step_on_pairs(Cleaning, name, corpus, work, environment.workers())
+    run_step_on_pairs(Cleaning, name, corpus, work, environment.worker_count())
 
 
 if __name__ == "__main__":

@@ -6,7 +6,7 @@ from bleuprint.dataset.learn_vocabulary import learn_segmentation
 from bleuprint.pipeline import stage_args
 from bleuprint.runtime import environment
 from bleuprint.runtime.errors import run_main
-from bleuprint.runtime.files import whole_folder, write_json
+from bleuprint.runtime.files import atomic_folder, write_json
 from bleuprint.text.parallel import TextFolder
 
 
@@ -16,10 +16,10 @@ def main() -> None:
     tokens = TextFolder(paths.folder(name, "tokens"), corpus.source, corpus.target)
     folder = paths.vocabulary(name, None)
     if of := corpus.vocabulary.of:
-        with whole_folder(folder) as partial:
+        with atomic_folder(folder) as partial:
             write_json(partial / "of.json", of)
         return
-    learn_segmentation(name, corpus.vocabulary, tokens, folder, environment.workers())
+    learn_segmentation(name, corpus.vocabulary, tokens, folder, environment.worker_count())
 
 
 if __name__ == "__main__":

@@ -7,7 +7,7 @@ from bleuprint.pipeline import stage_args
 from bleuprint.pipeline.leftovers import set_aside
 from bleuprint.report.report import write_reports
 from bleuprint.runtime.errors import run_main
-from bleuprint.runtime.progress import working
+from bleuprint.runtime.progress import show_elapsed_time
 from bleuprint.tracking.sync import update_in_stage
 
 
@@ -21,7 +21,7 @@ def main() -> None:
     view = get_context("fork").Process(target=update_in_stage, args=(settings,))
     view.start()
     try:
-        with working("report"):
+        with show_elapsed_time("report"):
             write_reports(settings)
     finally:
         view.join()

@@ -3,13 +3,13 @@
 from bleuprint.config.experiment import load_resolved
 from bleuprint.pipeline import stage_args
 from bleuprint.runtime.errors import run_main
-from bleuprint.runtime.progress import working
+from bleuprint.runtime.progress import show_elapsed_time
 from bleuprint.scoring.score import score_run
 
 
 def main() -> None:
     run = stage_args.translated_run(__doc__)
-    with working(f"score {run}"):
+    with show_elapsed_time(f"score {run}"):
         score_run(load_resolved(), *run)
 
 

@@ -14,7 +14,7 @@ from bleuprint.text.parallel import TextFolder
 def main() -> None:
     (name,) = stage_args.names(__doc__, "CORPUS")
     corpus = load_resolved().corpus(name)
-    workers = environment.workers()
+    workers = environment.worker_count()
 
     def split(pair_name: str, pair: Corpus) -> None:
         before = TextFolder(paths.folder(pair_name, "filter"), *pair.languages)

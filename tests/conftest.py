@@ -63,7 +63,7 @@ def pytest_runtest_setup(item):
 @pytest.fixture(autouse=True)
 def no_memory_of_a_stage(monkeypatch):
     """Forget the memory that a stage run in this process needed; later messages would name it."""
-    monkeypatch.setattr(machine_errors, "needed_gb", None)
+    monkeypatch.setattr(machine_errors, "needed_memory_gb", None)
 
 
 @pytest.fixture

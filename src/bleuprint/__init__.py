@@ -3,14 +3,14 @@
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from bleuprint.runtime.interrupts import end_at_once
+from bleuprint.runtime.interrupts import terminate_on_interrupt
 
 if TYPE_CHECKING:
     import pandas as pd
 
 __version__ = "1.0.0"
 
-end_at_once()
+terminate_on_interrupt()
 
 
 def results(path: "str | Path" = ".") -> "pd.DataFrame":

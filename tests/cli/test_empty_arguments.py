@@ -111,10 +111,14 @@ def test_nothing_is_compared_with_itself(first, second, problem):
 def test_an_empty_variable_is_one_that_is_not_set(monkeypatch, value):
     for name in ("BLEUPRINT_MIRROR", "BLEUPRINT_WORKERS", "BLEUPRINT_PROCESSES", "DVC_ROOT"):
         monkeypatch.setenv(name, value)
-    expected = environment.mirror(), environment.processes(), environment.root()
+    expected = environment.mirror(), environment.process_count(), environment.project_root()
     for name in ("BLEUPRINT_MIRROR", "BLEUPRINT_WORKERS", "BLEUPRINT_PROCESSES", "DVC_ROOT"):
         monkeypatch.delenv(name)
-    assert (environment.mirror(), environment.processes(), environment.root()) == expected
+    assert (
+        environment.mirror(),
+        environment.process_count(),
+        environment.project_root(),
+    ) == expected
 
 
 @pytest.mark.parametrize("name", ["", " "])

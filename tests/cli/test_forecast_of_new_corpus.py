@@ -142,7 +142,7 @@ def forecast_lines(monkeypatch):
     def lines(systems, cores=2, has_gpu=False):
         settings = SimpleNamespace(systems_on=lambda _: systems)
         monkeypatch.setattr(new_corpus, "load", lambda: settings)
-        monkeypatch.setattr(environment, "workers", lambda: cores)
+        monkeypatch.setattr(environment, "worker_count", lambda: cores)
         monkeypatch.setattr(environment, "has_gpu", lambda: has_gpu)
         monkeypatch.setattr(fitted_systems, "epochs", lambda _, text, updates: updates / text.pairs)
         monkeypatch.setattr(fitted_systems, "training_seconds", seconds_of)

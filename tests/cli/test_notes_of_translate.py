@@ -150,6 +150,6 @@ def test_alignments_do_not_replace_a_text(given, tmp_path):
 
 
 def test_a_closed_standard_output_is_refused(given, monkeypatch):
-    monkeypatch.setattr(translate, "is_closed", lambda: True)
+    monkeypatch.setattr(translate, "is_stdout_closed", lambda: True)
     with pytest.raises(UserError, match=r"^standard output is closed$"):
         _checked(given())

@@ -4,7 +4,7 @@ import pytest
 
 from bleuprint.config.references import Entry, needed_by
 from bleuprint.runtime.errors import UserError
-from bleuprint.runtime.flatten import dotted
+from bleuprint.runtime.flatten import flatten_settings
 from params import PARAMS, read
 
 FINE = """\
@@ -32,7 +32,7 @@ def test_a_system_may_start_from_another(tmp_path):
     assert settings.system_on("fine", "more").train.init_from.run == ("base", "own")
     assert settings.stage("train", "fine", "more", 1) == "train@fine-more-1"
     # as users write it, for MLflow and for DVC
-    assert dotted(settings.system("fine"))["train.init_from.system"] == "base"
+    assert flatten_settings(settings.system("fine"))["train.init_from.system"] == "base"
     run = settings.resolved()["runs"]["fine"]["more"]
     assert run["train"]["init_from"] == {"system": "base", "corpus": "own"}
     assert "init_from" not in settings.resolved()["runs"]["base"]["own"]["train"]

@@ -27,7 +27,7 @@ from bleuprint.model.transformer import Transformer
 from bleuprint.model.weights import named_weights, write_description
 from bleuprint.runtime.errors import UserError
 from bleuprint.runtime.files import read_json, write_json
-from bleuprint.runtime.schema import dump
+from bleuprint.runtime.schema import to_json_value
 from bleuprint.text.parallel import Pair
 from bleuprint.training.averaging import average
 from bleuprint.training.validation import greedy_search
@@ -162,7 +162,7 @@ def test_hypotheses_go_to_files(corpus, model, stored, tmp_path):
     assert content == {
         "model": "f",
         "averaged": {"settings": {"last": 1}, "updates": [9]},
-        "decode": dump(settings),
+        "decode": to_json_value(settings),
         "hypotheses": digests,
         "losses": losses_by_hand(model, corpus),
     }

@@ -7,19 +7,19 @@ import pytest
 import fault_sweep
 import syscalls
 from bleuprint.corpus.steps.filter_stats import FilterStats, read_filter_stats
-from bleuprint.runtime.files import whole_file, whole_folder
+from bleuprint.runtime.files import atomic_file, atomic_folder
 from fault_sweep import KINDS, contents, sweep
 
 pytestmark = fault_sweep.NEEDS_SECCOMP
 
 
 def write_file(place):
-    with whole_file(place / "x") as partial:
+    with atomic_file(place / "x") as partial:
         partial.write_text("new" * 5000)
 
 
 def write_folder(place):
-    with whole_folder(place / "x") as partial:
+    with atomic_folder(place / "x") as partial:
         (partial / "a").write_text("new" * 5000)
         (partial / "below").mkdir()
         (partial / "below" / "b").write_text("new")
@@ -75,7 +75,7 @@ def test_a_folder_comes_back_after_a_kill(tmp_path):
         kill = syscalls.Fault("SIGKILL", at)
         if syscalls.run_with(kill, place, partial(write_folder, place)).status == 0:
             break
-        with pytest.raises(ZeroDivisionError), whole_folder(place / "x"):
+        with pytest.raises(ZeroDivisionError), atomic_folder(place / "x"):
             raise ZeroDivisionError
         after = contents(place)
         assert after == old or b"old" not in after.values(), after

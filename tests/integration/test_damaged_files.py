@@ -80,7 +80,7 @@ def end_of(kind, command):
     except SystemExit as end:
         assert end.code in (None, 0, 1, 3, 4, 5), command
     except Exception as error:
-        line = machine_errors.describe(error)
+        line = machine_errors.describe_machine_error(error)
         if line is None:
             raise
         return line

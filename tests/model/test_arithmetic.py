@@ -103,7 +103,7 @@ def test_a_portable_training_is_another_than_a_native_one():
 
 def test_a_machine_without_it_is_refused(monkeypatch):
     monkeypatch.setattr(torch.backends.cpu, "get_cpu_capability", lambda: "AVX2")
-    monkeypatch.setattr(arithmetic, "first_deviation", lambda: None)
+    monkeypatch.setattr(arithmetic, "describe_deviation", lambda: None)
     check_portable("micro")
     with pytest.raises(UserError, match=r"systems.micro.arithmetic portable.* not by 2"):
         check_portable("micro", 2)

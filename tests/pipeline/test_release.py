@@ -17,7 +17,7 @@ from bleuprint.config.paths import Run
 from bleuprint.pipeline import verify
 from bleuprint.pipeline.release import release
 from bleuprint.pipeline.release_check import CARD
-from bleuprint.runtime.checksums import SUMS
+from bleuprint.runtime.checksums import CHECKSUM_FILE
 from bleuprint.runtime.errors import UserError
 from bleuprint.runtime.files import sha256_of
 from bleuprint.training.init_weights import init_files
@@ -33,7 +33,7 @@ def released(by_dvc, tmp_path_factory):
     project = by_dvc.copy(root / "project")
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(project.root)
-        patch.setattr("bleuprint.pipeline.release.commit", lambda: "c0ffee" * 6 + "c0ff")
+        patch.setattr("bleuprint.pipeline.release.code_commit", lambda: "c0ffee" * 6 + "c0ff")
         release(load(), root / "released", system="tiny")
     with left_unchanged(root):
         yield project.root, root / "released"
@@ -47,11 +47,11 @@ def copy(released, tmp_path, monkeypatch):
 
 
 def test_the_sums_are_those_of_every_file(copy):
-    check = ["sha256sum", "--check", "--strict", "--quiet", SUMS]
+    check = ["sha256sum", "--check", "--strict", "--quiet", CHECKSUM_FILE]
     assert subprocess.run(check, cwd=copy, capture_output=True, text=True).stdout == ""
-    listed = {line.split("  ", 1)[1] for line in (copy / SUMS).read_text().splitlines()}
+    listed = {line.split("  ", 1)[1] for line in (copy / CHECKSUM_FILE).read_text().splitlines()}
     files = {p.relative_to(copy).as_posix() for p in copy.rglob("*") if p.is_file()}
-    assert listed == files - {SUMS, CARD} and WEIGHTS in listed
+    assert listed == files - {CHECKSUM_FILE, CARD} and WEIGHTS in listed
     (copy / WEIGHTS).write_bytes(b"other")
     done = subprocess.run(check, cwd=copy, capture_output=True, text=True)
     assert done.returncode == 1 and done.stdout == f"{WEIGHTS}: FAILED\n"
@@ -93,7 +93,9 @@ def test_a_release_is_the_same_result(copy):
     assert verification.is_same and "2 results the same bytes" in verification.lines[0]
     (copy / WEIGHTS).write_bytes(b"other")
     for of_release in (copy, copy / "reports" / "results.json"):
-        with pytest.raises(UserError, match=f"copy/{WEIGHTS}: not the file that {SUMS} names"):
+        with pytest.raises(
+            UserError, match=f"copy/{WEIGHTS}: not the file that {CHECKSUM_FILE} names"
+        ):
             verify.open_report(str(of_release))
     (copy / WEIGHTS).unlink()
     with pytest.raises(UserError, match=f"copy/{WEIGHTS}: not the file"):
@@ -101,36 +103,36 @@ def test_a_release_is_the_same_result(copy):
 
 
 def empty(folder):
-    (folder / SUMS).write_bytes(b"")
+    (folder / CHECKSUM_FILE).write_bytes(b"")
 
 
 def cut(folder):
-    content = (folder / SUMS).read_bytes()
-    (folder / SUMS).write_bytes(content[: len(content) // 2])
+    content = (folder / CHECKSUM_FILE).read_bytes()
+    (folder / CHECKSUM_FILE).write_bytes(content[: len(content) // 2])
 
 
 def without_a_line(folder):
-    lines = (folder / SUMS).read_text().splitlines(keepends=True)
-    (folder / SUMS).write_text("".join(line for line in lines if WEIGHTS not in line))
+    lines = (folder / CHECKSUM_FILE).read_text().splitlines(keepends=True)
+    (folder / CHECKSUM_FILE).write_text("".join(line for line in lines if WEIGHTS not in line))
     (folder / WEIGHTS).write_bytes(b"other")
 
 
 def not_utf8(folder):
-    (folder / SUMS).write_bytes(b"\xff\n")
+    (folder / CHECKSUM_FILE).write_bytes(b"\xff\n")
 
 
 def gone(folder):
-    (folder / SUMS).unlink()
+    (folder / CHECKSUM_FILE).unlink()
 
 
 def a_folder(folder):
-    (folder / SUMS).unlink()
-    (folder / SUMS).mkdir()
+    (folder / CHECKSUM_FILE).unlink()
+    (folder / CHECKSUM_FILE).mkdir()
 
 
 def a_pipe(folder):
-    (folder / SUMS).unlink()
-    os.mkfifo(folder / SUMS)
+    (folder / CHECKSUM_FILE).unlink()
+    os.mkfifo(folder / CHECKSUM_FILE)
 
 
 def one_file_more(folder):
@@ -162,11 +164,11 @@ def an_absolute_name(folder):
 
 def rewrite(folder, name, other):
     """Write another name into the list, and the SHA-256 of that into the card."""
-    text = (folder / SUMS).read_text()
+    text = (folder / CHECKSUM_FILE).read_text()
     card = (folder / CARD).read_text()
     before = hashlib.sha256(text.encode()).hexdigest()
     text = text.replace(f"  {name}\n", f"  {other}\n")
-    (folder / SUMS).write_text(text)
+    (folder / CHECKSUM_FILE).write_text(text)
     assert before in card
     (folder / CARD).write_text(card.replace(before, hashlib.sha256(text.encode()).hexdigest()))
 
@@ -174,14 +176,14 @@ def rewrite(folder, name, other):
 @pytest.mark.parametrize(
     ("damage", "message"),
     [
-        (empty, f"{SUMS} is damaged: its SHA-256 is not the one in {CARD}"),
-        (cut, f"{SUMS} is damaged: "),
-        (without_a_line, f"{SUMS} is damaged: its SHA-256 is not the one in {CARD}"),
-        (not_utf8, f"{SUMS} is damaged: line 1 is not a SHA-256 and a name"),
-        (gone, f"{SUMS}: no such file, although"),
-        (a_folder, f"{SUMS}: a folder"),
-        (a_pipe, f"{SUMS}: a pipe or device"),
-        (one_file_more, f"numpy.py: no line of {SUMS} lists it: remove it, or get"),
+        (empty, f"{CHECKSUM_FILE} is damaged: its SHA-256 is not the one in {CARD}"),
+        (cut, f"{CHECKSUM_FILE} is damaged: "),
+        (without_a_line, f"{CHECKSUM_FILE} is damaged: its SHA-256 is not the one in {CARD}"),
+        (not_utf8, f"{CHECKSUM_FILE} is damaged: line 1 is not a SHA-256 and a name"),
+        (gone, f"{CHECKSUM_FILE}: no such file, although"),
+        (a_folder, f"{CHECKSUM_FILE}: a folder"),
+        (a_pipe, f"{CHECKSUM_FILE}: a pipe or device"),
+        (one_file_more, f"numpy.py: no line of {CHECKSUM_FILE} lists it: remove it, or get"),
         (a_pipe_more, "reports/pipe: a pipe or device"),
         (a_link_more, "reports/elsewhere: is a link to /etc"),
         (reports_elsewhere, "reports: is a link to "),
@@ -197,24 +199,24 @@ def test_a_release_that_its_checksums_do_not_cover_is_refused(copy, damage, mess
 
 
 def test_an_older_release_lists_its_card(copy):
-    text = (copy / SUMS).read_text()
+    text = (copy / CHECKSUM_FILE).read_text()
     card = (copy / CARD).read_text().replace("SHA-256 of `SHA256SUMS`", "older")
     (copy / CARD).write_text(card)
     with pytest.raises(UserError, match=f"neither does it list {CARD}"):
         verify.open_report(str(copy))
     digest = hashlib.sha256(card.encode()).hexdigest()
-    (copy / SUMS).write_text(f"{text}{digest.upper()} *{CARD}\n\n")
+    (copy / CHECKSUM_FILE).write_text(f"{text}{digest.upper()} *{CARD}\n\n")
     verify.open_report(str(copy))
     (copy / CARD).write_text("other")
-    with pytest.raises(UserError, match=f"{CARD}: not the file that {SUMS} names"):
+    with pytest.raises(UserError, match=f"{CARD}: not the file that {CHECKSUM_FILE} names"):
         verify.open_report(str(copy))
 
 
 def test_a_start_without_its_line_is_refused(copy):
     for damage, message in (
-        (without_a_line, f"{SUMS} is damaged: no line lists"),
-        (not_utf8, f"{SUMS} is damaged: line 1 is not"),
-        (empty, f"{SUMS} is damaged: no line lists"),
+        (without_a_line, f"{CHECKSUM_FILE} is damaged: no line lists"),
+        (not_utf8, f"{CHECKSUM_FILE} is damaged: line 1 is not"),
+        (empty, f"{CHECKSUM_FILE} is damaged: no line lists"),
     ):
         damage(copy)
         with pytest.raises(UserError, match=message):
@@ -233,7 +235,7 @@ def test_a_link_out_of_the_project_is_not_published(released, tmp_path, monkeypa
     project = tmp_path / "project"
     shutil.copytree(released[0], project, symlinks=True)
     monkeypatch.chdir(project)
-    monkeypatch.setattr("bleuprint.pipeline.release.commit", lambda: "c0ffee")
+    monkeypatch.setattr("bleuprint.pipeline.release.code_commit", lambda: "c0ffee")
     secret = tmp_path / "netrc"
     secret.write_text("password")
     constraints = project / "constraints.txt"

@@ -23,7 +23,7 @@ from bleuprint.report.score_frame import score_frame
 from bleuprint.report.score_tables import across, by_test
 from bleuprint.report.table import Cell, Column, Row, Table, table_of
 from bleuprint.report.terminal import show
-from bleuprint.runtime.foreign_text import spreadsheet_cell, without_controls, write_line
+from bleuprint.runtime.foreign_text import print_escaped, remove_controls, spreadsheet_cell
 from recipes import SETTINGS
 from result_rows import against, frame, record
 
@@ -55,10 +55,10 @@ def obeyed(text):
 
 def test_the_pattern_of_this_test_knows_all_of_them():
     assert len(obeyed(CONTROLS)) == 9
-    assert obeyed(without_controls(CONTROLS)) == [] == obeyed("a\tb\n\u00adc\u200d\u064e")
+    assert obeyed(remove_controls(CONTROLS)) == [] == obeyed("a\tb\n\u00adc\u200d\u064e")
     # what belongs to the spelling stays
-    assert without_controls("a\tb\n\u00adc\u200d\u064e") == "a\tb\n\u00adc\u200d\u064e"
-    assert without_controls("a\x1bb\u202ec\u2028d") == "a bc d"
+    assert remove_controls("a\tb\n\u00adc\u200d\u064e") == "a\tb\n\u00adc\u200d\u064e"
+    assert remove_controls("a\x1bb\u202ec\u2028d") == "a bc d"
 
 
 def test_reports_hold_no_control_characters():
@@ -90,7 +90,7 @@ def test_a_terminal_gets_none(capsys):
     records = records_of()
     cells = table_of([CONTROLS], [f"n{CONTROLS}"], [(f"a{CONTROLS}b", f"1{CONTROLS}")])
     show([*one_screen(records), *everything(records), cells, f"a line {CONTROLS}"])
-    write_line(f"one{CONTROLS}\ntwo\tthree")
+    print_escaped(f"one{CONTROLS}\ntwo\tthree")
     printed = capsys.readouterr().out
     assert obeyed(printed) == []
     assert r"a\x1b]0;owned\x07\x1b[2J\x9b31m\x7f\x00\u2028\u202e\u2066b" in printed

@@ -13,8 +13,8 @@ import bleuprint
 from bleuprint.rules import CHECKS, EDITS
 from bleuprint.rules.rule import Check, Edit, edited
 from bleuprint.runtime.errors import UserError
-from bleuprint.runtime.schema import Named, build
-from bleuprint.runtime.yaml_tree import load_tree
+from bleuprint.runtime.schema import NamedEntries, validate_document
+from bleuprint.runtime.yaml_tree import load_located_yaml
 from root import ROOT
 
 PARAMS = (ROOT / "params.yaml").read_text()
@@ -54,14 +54,14 @@ for pair in (Pair("Why?", "Warum?"), Pair("Why??", "Warum?"), Pair("So.", "So.")
 
 @dataclass(frozen=True)
 class Chosen:
-    clean: Annotated[tuple[Edit, ...], Named(EDITS)]
-    filter: Annotated[tuple[Check, ...], Named(CHECKS)]
+    clean: Annotated[tuple[Edit, ...], NamedEntries(EDITS)]
+    filter: Annotated[tuple[Check, ...], NamedEntries(CHECKS)]
 
 
 def chosen(tmp_path, clean="{}", filter="{}"):
     path = tmp_path / "rules.yaml"
     path.write_text(f"clean: {clean}\nfilter: {filter}\n")
-    return build(Chosen, load_tree(path), path)
+    return validate_document(Chosen, load_located_yaml(path), path)
 
 
 def test_rules_by_name_in_the_order_in_which_they_run():

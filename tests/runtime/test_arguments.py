@@ -2,7 +2,7 @@
 
 import pytest
 
-from bleuprint.runtime.arguments import empty_argument
+from bleuprint.runtime.arguments import describe_empty_argument
 
 END = " is empty: is a variable not set?"
 
@@ -20,8 +20,8 @@ END = " is empty: is a variable not set?"
     ],
 )
 def test_arguments_that_name_something(arguments):
-    assert empty_argument(arguments) == ""
-    assert empty_argument(arguments, "bleuprint verify") == ""
+    assert describe_empty_argument(arguments) == ""
+    assert describe_empty_argument(arguments, "bleuprint verify") == ""
 
 
 @pytest.mark.parametrize(
@@ -38,10 +38,10 @@ def test_arguments_that_name_something(arguments):
     ],
 )
 def test_the_first_empty_argument_is_named(arguments, named):
-    assert empty_argument(arguments) == f"{named}{END}"
+    assert describe_empty_argument(arguments) == f"{named}{END}"
 
 
 def test_a_place_is_of_the_whole_command_line():
-    said = empty_argument(["my file", ""], "bleuprint compare")
+    said = describe_empty_argument(["my file", ""], "bleuprint compare")
     assert said == f"argument 2 of bleuprint compare 'my file' ''{END}"
-    assert empty_argument(["--corpus", ""], "bleuprint compare") == f"--corpus{END}"
+    assert describe_empty_argument(["--corpus", ""], "bleuprint compare") == f"--corpus{END}"

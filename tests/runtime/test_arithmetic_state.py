@@ -11,7 +11,7 @@ import torch
 
 from bleuprint.model.arithmetic import PORTABLE
 from bleuprint.runtime import arithmetic_state
-from bleuprint.runtime.arithmetic_state import LIBRARY_PREFIXES, PROBES, library_variables
+from bleuprint.runtime.arithmetic_state import LIBRARY_PREFIXES, PROBE_DIGESTS, library_variables
 from bleuprint.runtime.reexec import VARIABLES
 from requirements import needs_programs
 from root import ROOT
@@ -115,12 +115,12 @@ from bleuprint.runtime import arithmetic_state
 
 def deviation(change, undo):
     exec(change)
-    found = arithmetic_state.first_deviation()
+    found = arithmetic_state.describe_deviation()
     exec(undo)
     return found
 
 library = ctypes.CDLL(os.path.join(os.path.dirname(torch.__file__), "lib", "libtorch_cpu.so"))
-sound = arithmetic_state.first_deviation()
+sound = arithmetic_state.describe_deviation()
 print(json.dumps([sound, *(deviation(*each) for each in CHANGES)]))
 """
 
@@ -193,14 +193,14 @@ def test_a_module_that_sets_a_variable_at_each_start_is_refused_in_one_line(tmp_
 
 
 def test_the_bytes_of_this_version_of_torch_are_known(tmp_path):
-    """If this fails for a new version of torch, add the hash that it shows to PROBES.
+    """If this fails for a new version of torch, add the hash that it shows to PROBE_DIGESTS.
 
     Before that, run it on an Intel and on an AMD processor: both must show the same hash.
     """
-    script = RESTART + "import json\nfrom bleuprint.runtime.arithmetic_state import probe\n"
-    found = result(tmp_path, script + "print(json.dumps(probe()))")
-    if torch.__version__ in PROBES:
-        assert found == PROBES[torch.__version__]
+    script = RESTART + "import json\nfrom bleuprint.runtime.arithmetic_state import probe_digest\n"
+    found = result(tmp_path, script + "print(json.dumps(probe_digest()))")
+    if torch.__version__ in PROBE_DIGESTS:
+        assert found == PROBE_DIGESTS[torch.__version__]
     else:
         assert not torch.__version__.endswith("+cpu"), f"add {torch.__version__}: {found}"
 
@@ -209,5 +209,5 @@ def test_a_probe_draws_no_number_that_others_would_have_drawn():
     torch.manual_seed(3)
     expected = torch.rand(2)
     torch.manual_seed(3)
-    arithmetic_state.probe()
+    arithmetic_state.probe_digest()
     assert torch.equal(torch.rand(2), expected)

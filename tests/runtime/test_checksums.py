@@ -6,7 +6,7 @@ import subprocess
 
 import pytest
 
-from bleuprint.runtime.checksums import read_sums, sums_of
+from bleuprint.runtime.checksums import format_checksums, read_checksums
 from bleuprint.runtime.errors import UserError
 from requirements import needs_programs
 
@@ -42,17 +42,17 @@ def test_what_sha256sum_writes_is_read(folder, tmp_path, options):
         ["sha256sum", *options, "--", *names], cwd=folder, stdout=subprocess.PIPE, check=True
     )
     (tmp_path / "SUMS").write_bytes(written.stdout)
-    assert read_sums(tmp_path / "SUMS") == digests(folder)
+    assert read_checksums(tmp_path / "SUMS") == digests(folder)
 
 
 def test_what_is_written_is_accepted_by_sha256sum(folder):
-    (folder / "SUMS").write_bytes(os.fsencode(sums_of(folder, ("a",))))
+    (folder / "SUMS").write_bytes(os.fsencode(format_checksums(folder, ("a",))))
     check = ["sha256sum", "--check", "--strict", "SUMS"]
     done = subprocess.run(check, cwd=folder, stdout=subprocess.PIPE, check=True)
     assert done.stdout.count(b": OK\n") == len(NAMES)
     expected = digests(folder)
     del expected["a"], expected["SUMS"]
-    assert read_sums(folder / "SUMS") == expected
+    assert read_checksums(folder / "SUMS") == expected
 
 
 @pytest.mark.parametrize(
@@ -88,10 +88,10 @@ def test_what_sha256sum_accepts_is_accepted_and_nothing_else(tmp_path, text):
     check = ["sha256sum", "--check", "--strict", "SUMS"]
     done = subprocess.run(check, cwd=tmp_path, capture_output=True)
     if done.returncode == 0:
-        assert read_sums(tmp_path / "SUMS") == {"a": digest}
+        assert read_checksums(tmp_path / "SUMS") == {"a": digest}
     else:
         with pytest.raises(UserError, match=r"damaged: line \d is not a SHA-256 and a name"):
-            read_sums(tmp_path / "SUMS")
+            read_checksums(tmp_path / "SUMS")
 
 
 @pytest.mark.parametrize(
@@ -106,5 +106,5 @@ def test_what_sha256sum_accepts_is_accepted_and_nothing_else(tmp_path, text):
 def test_names_that_lead_elsewhere_are_refused(tmp_path, name, problem):
     (tmp_path / "SUMS").write_text(f"{64 * '0'}  {name}\n")
     with pytest.raises(UserError) as raised:
-        read_sums(tmp_path / "SUMS")
+        read_checksums(tmp_path / "SUMS")
     assert problem in str(raised.value)

@@ -5,7 +5,7 @@ import shutil
 import pytest
 
 from bleuprint.runtime import closure
-from bleuprint.runtime.closure import Code, code_fingerprints
+from bleuprint.runtime.closure import SourceTree, code_fingerprints
 from root import ROOT
 
 FROM = "from bleuprint"
@@ -45,14 +45,19 @@ def project(tmp_path):
 def test_what_a_script_imports_directly_and_through_others(project):
     rules = {f"rules/{name}.py" for name in ("__init__", "one", "users")}
     of_text = {"text/__init__.py", "text/words.py", "text/words.cpp"}
-    assert Code(project).closure("train") == {"model/net.py", "model/table.csv", *of_text, *rules}
+    assert SourceTree(project).closure("train") == {
+        "model/net.py",
+        "model/table.csv",
+        *of_text,
+        *rules,
+    }
     # the report is decided by all packages but the command line
     of_report = {"report/page.py", "report/templates/page.html", "tracking/store.py"}
-    assert Code(project).closure("report") == of_report
+    assert SourceTree(project).closure("report") == of_report
 
 
 def test_the_text_of_the_phrasebook_decides_what_download_writes():
-    closures = {name: Code(ROOT).closure(name) for name in ("download", "clean", "train")}
+    closures = {name: SourceTree(ROOT).closure(name) for name in ("download", "clean", "train")}
     text = "corpus/phrasebook/phrasebook.tar.xz"
     assert [name for name, files in closures.items() if text in files] == ["download"]
 
@@ -86,7 +91,7 @@ def test_an_edit_changes_the_fingerprint_of_what_it_decides(project, file, text,
 
 
 def test_the_real_training_is_decided_by_its_own_packages(tmp_path):
-    code = Code(ROOT)
+    code = SourceTree(ROOT)
     train = code.closure("train")
     assert {"model/transformer.py", "training/trainer.py", "dataset/batching.py"} <= train
     packages = {path.partition("/")[0] for path in train}

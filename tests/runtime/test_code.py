@@ -23,14 +23,14 @@ def test_a_commit_is_marked_if_the_code_differs_from_it(monkeypatch, head, edite
         assert arguments[-3:] == ("src", "stages", "dvc.yaml")
         return edited
 
-    monkeypatch.setattr(code, "git", git)
-    assert code.commit() == expected
+    monkeypatch.setattr(code, "git_output", git)
+    assert code.code_commit() == expected
 
 
 def test_git_says_nothing_outside_a_repository_or_where_it_is_missing(tmp_path, monkeypatch):
-    assert code.git(tmp_path, "rev-parse", "HEAD") == b""
+    assert code.git_output(tmp_path, "rev-parse", "HEAD") == b""
     monkeypatch.setenv("PATH", str(tmp_path))
-    assert code.git(tmp_path, "--version") == b""
+    assert code.git_output(tmp_path, "--version") == b""
 
 
 def test_versions_are_of_installed_libraries_in_a_fixed_order(monkeypatch):
@@ -41,4 +41,4 @@ def test_versions_are_of_installed_libraries_in_a_fixed_order(monkeypatch):
         return [found] if name in installed else []
 
     monkeypatch.setattr(code, "distributions", distributions)
-    assert code.versions() == "torch 2.13.0, sacrebleu 2.6.0"
+    assert code.library_versions() == "torch 2.13.0, sacrebleu 2.6.0"

@@ -20,9 +20,9 @@ UNNAMED = [
 ]
 _PROGRAM = """
 import os, subprocess, sys
-from bleuprint.runtime.environment import complete_user
+from bleuprint.runtime.environment import set_missing_user_variables
 assert os.getuid() == 12345
-complete_user()
+set_missing_user_variables()
 for command in sys.argv[1:]:
     subprocess.run([sys.executable, "-m", *command.split()], check=True)
 """
@@ -84,7 +84,7 @@ def test_the_variables_that_a_user_has_set_stay(tmp_path, monkeypatch, is_known)
     monkeypatch.setenv("USER", "me")
     monkeypatch.setenv("HOME", str(tmp_path))
     monkeypatch.delenv("XDG_CACHE_HOME", raising=False)
-    environment.complete_user()
+    environment.set_missing_user_variables()
     assert os.environ["USER"] == "me"
     assert os.environ["HOME"] == str(tmp_path)
     assert "XDG_CACHE_HOME" not in os.environ

@@ -14,10 +14,10 @@ from bleuprint.runtime.errors import UserError
 @pytest.mark.parametrize("value", ["", " ", "\t"])
 def test_an_empty_variable_is_not_set(monkeypatch, value):
     monkeypatch.setenv("BLEUPRINT_MIRROR", value)
-    assert environment.text("BLEUPRINT_MIRROR") is None
+    assert environment.value("BLEUPRINT_MIRROR") is None
     assert environment.mirror() is None
     monkeypatch.delenv("BLEUPRINT_MIRROR")
-    assert environment.text("BLEUPRINT_MIRROR") is None
+    assert environment.value("BLEUPRINT_MIRROR") is None
 
 
 def test_a_mirror_with_a_password_is_refused(monkeypatch):
@@ -31,9 +31,9 @@ def test_a_mirror_with_a_password_is_refused(monkeypatch):
 @pytest.mark.parametrize(
     ("variable", "function", "default"),
     [
-        ("BLEUPRINT_WORKERS", environment.workers, 7),
-        ("BLEUPRINT_PROCESSES", environment.processes, None),
-        ("BLEUPRINT_TIMEOUT", environment.timeout, 300),
+        ("BLEUPRINT_WORKERS", environment.worker_count, 7),
+        ("BLEUPRINT_PROCESSES", environment.process_count, None),
+        ("BLEUPRINT_TIMEOUT", environment.timeout_seconds, 300),
     ],
 )
 def test_counts(monkeypatch, variable, function, default):
@@ -90,7 +90,7 @@ def test_any_other_number_is_refused(monkeypatch, value, arguments, limits):
 @pytest.mark.parametrize(("value", "emulates"), [("1", True), ("0", False), ("", False)])
 def test_formats_are_emulated_where_it_is_asked_for(monkeypatch, value, emulates):
     monkeypatch.setenv("BLEUPRINT_EMULATE", value)
-    assert environment.emulates() == emulates
+    assert environment.is_emulating() == emulates
 
 
 def test_a_copy_of_an_experiment_works_in_the_folder_of_the_project(monkeypatch, tmp_path):
@@ -98,22 +98,22 @@ def test_a_copy_of_an_experiment_works_in_the_folder_of_the_project(monkeypatch,
     copy.mkdir()
     monkeypatch.chdir(copy)
     monkeypatch.delenv("DVC_ROOT", raising=False)
-    assert environment.work() == copy / "work"
-    assert not environment.is_copy()
+    assert environment.work_folder() == copy / "work"
+    assert not environment.is_experiment_copy()
     monkeypatch.setenv("DVC_ROOT", str(tmp_path))
-    assert environment.work() == tmp_path / "work"
-    assert environment.is_copy()
+    assert environment.work_folder() == tmp_path / "work"
+    assert environment.is_experiment_copy()
 
 
 def test_passwords_are_in_the_users_netrc_or_in_the_file_named(monkeypatch, tmp_path):
     monkeypatch.setenv("HOME", str(tmp_path))
     monkeypatch.delenv("NETRC", raising=False)
-    assert environment.netrc() == tmp_path / ".netrc"
+    assert environment.netrc_file() == tmp_path / ".netrc"
     monkeypatch.setenv("NETRC", "~/other")
-    assert environment.netrc() == tmp_path / "other"
+    assert environment.netrc_file() == tmp_path / "other"
 
 
 def test_stages_find_this_python_first(monkeypatch):
     monkeypatch.setenv("PATH", "/a:/b")
-    first, rest = environment.path_of_stages().split(os.pathsep, 1)
+    first, rest = environment.stage_path().split(os.pathsep, 1)
     assert (Path(first), rest) == (Path(sys.executable).parent, "/a:/b")

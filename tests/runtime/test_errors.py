@@ -8,7 +8,7 @@ import pytest
 
 from bleuprint.runtime import errors
 from bleuprint.runtime.errors import (
-    LAUNCHED,
+    LAUNCHER_VARIABLE,
     Interrupted,
     PeerLost,
     Unreachable,
@@ -22,11 +22,13 @@ from bleuprint.runtime.streams import STDOUT
 def ended(monkeypatch):
     """A function that runs `main` as a command does; it returns the exit status."""
     monkeypatch.delenv("TORCHELASTIC_ERROR_FILE", raising=False)
-    monkeypatch.delenv(LAUNCHED, raising=False)
+    monkeypatch.delenv(LAUNCHER_VARIABLE, raising=False)
     # streams and signals are pytest's
-    signals = SimpleNamespace(catch=lambda: None, end_at_once=lambda: None)
+    signals = SimpleNamespace(
+        enable_keyboard_interrupt=lambda: None, terminate_on_interrupt=lambda: None
+    )
     monkeypatch.setattr(errors, "interrupts", signals)
-    monkeypatch.setattr(errors, "prepare", lambda: None)
+    monkeypatch.setattr(errors, "prepare_streams", lambda: None)
     monkeypatch.setattr(errors, "discard_output", lambda: None)
 
     def exit_at_once(status):
@@ -103,7 +105,7 @@ def test_a_launched_process_leaves_its_message_to_the_launcher(
     path = tmp_path / "error.json"
     monkeypatch.setenv("TORCHELASTIC_ERROR_FILE", str(path))
     if is_launched:
-        monkeypatch.setenv(LAUNCHED, "4711")
+        monkeypatch.setenv(LAUNCHER_VARIABLE, "4711")
     assert ended(failing(UserErrors(["first", "second"]))) == 1
     record = json.loads(path.read_text())
     assert (record["message"], record["status"]) == ("first; second", 1)
@@ -115,7 +117,7 @@ def test_a_message_that_cannot_be_left_to_the_launcher_is_printed(
     ended, capsys, tmp_path, monkeypatch
 ):
     monkeypatch.setenv("TORCHELASTIC_ERROR_FILE", str(tmp_path / "missing" / "error.json"))
-    monkeypatch.setenv(LAUNCHED, "4711")
+    monkeypatch.setenv(LAUNCHER_VARIABLE, "4711")
     assert ended(failing(UserError("bad"))) == 1
     assert capsys.readouterr().err == "bleuprint: error: bad\n"
 

@@ -15,12 +15,12 @@ from safetensors.torch import save_file
 from bleuprint.runtime.errors import UserError
 from bleuprint.runtime.files import (
     DamagedFile,
+    atomic_file,
+    atomic_folder,
+    name_in_errors,
     read_bytes,
     read_json,
     sha256_of,
-    system_errors,
-    whole_file,
-    whole_folder,
 )
 from bleuprint.runtime.schema import read_record
 from bleuprint.runtime.yaml_tree import load_yaml
@@ -33,13 +33,13 @@ def test_what_killed_processes_left_goes_and_what_others_write_stays(tmp_path):
     at_work = subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE)
     for process in (done, at_work):
         (tmp_path / f".x.partial-{process.pid}").mkdir()
-    with whole_folder(tmp_path / "x") as folder:
+    with atomic_folder(tmp_path / "x") as folder:
         (folder / "a").touch()
-    with whole_file(tmp_path / "y") as file:
+    with atomic_file(tmp_path / "y") as file:
         file.touch()
     assert {path.name for path in tmp_path.iterdir()} == {"x", "y", f".x.partial-{at_work.pid}"}
     at_work.communicate(b"\n")
-    with whole_folder(tmp_path / "x"):
+    with atomic_folder(tmp_path / "x"):
         pass
     assert {path.name for path in tmp_path.iterdir()} == {"x", "y"}
 
@@ -47,24 +47,24 @@ def test_what_killed_processes_left_goes_and_what_others_write_stays(tmp_path):
 @pytest.mark.parametrize("name", [".x.partial-1.swp", ".x.partial-99999999999999999999"])
 def test_files_that_only_look_like_those_of_a_process_stay(tmp_path, name):
     (tmp_path / name).touch()
-    with whole_file(tmp_path / "x") as file:
+    with atomic_file(tmp_path / "x") as file:
         file.touch()
     assert {path.name for path in tmp_path.iterdir()} == {"x", name}
 
 
 def test_a_new_folder_replaces_the_one_before_with_all_its_files(tmp_path):
-    with whole_folder(tmp_path / "x") as folder:
+    with atomic_folder(tmp_path / "x") as folder:
         (folder / "old").touch()
-    with whole_folder(tmp_path / "x") as folder:
+    with atomic_folder(tmp_path / "x") as folder:
         (folder / "new").touch()
     found = [path.relative_to(tmp_path).as_posix() for path in tmp_path.rglob("*")]
     assert found == ["x", "x/new"]
 
 
 def test_an_error_while_a_folder_is_written_leaves_the_one_before(tmp_path):
-    with whole_folder(tmp_path / "x") as folder:
+    with atomic_folder(tmp_path / "x") as folder:
         (folder / "old").touch()
-    with pytest.raises(ValueError, match="seven"), whole_folder(tmp_path / "x") as folder:
+    with pytest.raises(ValueError, match="seven"), atomic_folder(tmp_path / "x") as folder:
         (folder / "new").touch()
         raise ValueError("seven")
     found = [path.relative_to(tmp_path).as_posix() for path in tmp_path.rglob("*")]
@@ -72,7 +72,7 @@ def test_an_error_while_a_folder_is_written_leaves_the_one_before(tmp_path):
 
 
 def test_a_rename_that_fails_leaves_the_folder_before(tmp_path, monkeypatch):
-    with whole_folder(tmp_path / "x") as folder:
+    with atomic_folder(tmp_path / "x") as folder:
         (folder / "a").touch()
     rename = Path.rename
 
@@ -82,7 +82,7 @@ def test_a_rename_that_fails_leaves_the_folder_before(tmp_path, monkeypatch):
         return rename(self, target)
 
     monkeypatch.setattr(Path, "rename", fails)
-    with pytest.raises(OSError, match="Input/output"), whole_folder(tmp_path / "x"):
+    with pytest.raises(OSError, match="Input/output"), atomic_folder(tmp_path / "x"):
         pass
     assert [path.relative_to(tmp_path).as_posix() for path in tmp_path.rglob("*")] == ["x", "x/a"]
 
@@ -91,7 +91,7 @@ def test_a_link_to_a_folder_is_replaced_and_what_it_leads_to_stays(tmp_path):
     (tmp_path / "elsewhere").mkdir()
     (tmp_path / "elsewhere" / "file").write_text("kept")
     (tmp_path / "output").symlink_to("elsewhere")
-    with whole_folder(tmp_path / "output") as partial:
+    with atomic_folder(tmp_path / "output") as partial:
         (partial / "new").write_text("new")
     assert not (tmp_path / "output").is_symlink()
     assert [path.name for path in (tmp_path / "output").iterdir()] == ["new"]
@@ -123,15 +123,15 @@ def copy_a_folder(_):
     ],
 )
 def test_an_error_of_the_system_names_its_path_whoever_raises_it(tmp_path, call, number):
-    with pytest.raises(OSError, match=str(tmp_path)) as raised, system_errors(tmp_path):
+    with pytest.raises(OSError, match=str(tmp_path)) as raised, name_in_errors(tmp_path):
         call(tmp_path)
     assert (raised.value.errno, raised.value.filename) == (number, str(tmp_path))
 
 
 def test_other_errors_stay_as_they_are(tmp_path):
-    with pytest.raises(FileNotFoundError, match="other/file"), system_errors(tmp_path):
+    with pytest.raises(FileNotFoundError, match="other/file"), name_in_errors(tmp_path):
         Path("other/file").read_bytes()
-    with pytest.raises(ValueError, match="seven"), system_errors(tmp_path):
+    with pytest.raises(ValueError, match="seven"), name_in_errors(tmp_path):
         raise ValueError("seven")
 
 

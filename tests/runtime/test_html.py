@@ -9,13 +9,13 @@ from jinja2 import UndefinedError
 from markdown_it import MarkdownIt
 
 import bleuprint
-from bleuprint.runtime.html import environment, markdown_text
+from bleuprint.runtime.html import escape_markdown, template_environment
 from root import ROOT
 
 
 def test_values_are_escaped_and_undefined_names_raise(tmp_path):
     (tmp_path / "a.html.j2").write_text("<b>{{ value }}</b>")
-    template = environment(tmp_path).get_template("a.html.j2")
+    template = template_environment(tmp_path).get_template("a.html.j2")
     assert template.render(value="<i>\"'&") == "<b>&lt;i&gt;&#34;&#39;&amp;</b>"
     with pytest.raises(UndefinedError, match="'value' is undefined"):
         template.render()
@@ -35,7 +35,7 @@ def test_values_are_escaped_and_undefined_names_raise(tmp_path):
 def test_text_in_markdown_is_shown_as_it_is(text):
     """By an independent reader of CommonMark, with GFM's tables and strikethrough."""
     reader = MarkdownIt("commonmark").enable(["table", "strikethrough"])
-    page = reader.render(f"- name: {markdown_text(text)}\n")
+    page = reader.render(f"- name: {escape_markdown(text)}\n")
     shown = re.fullmatch(r"<ul>\n<li>name: ([^<>]*)</li>\n</ul>\n", page)
     assert shown and html.unescape(shown[1]) == " ".join(text.split()), page
 

@@ -36,9 +36,9 @@ OTHERS = [["/usr/bin/pytest"], ["notebook.py"], ["stages"], [""], []]
 def test_ctrl_c_ends_a_command_or_stage_at_once(monkeypatch, arguments):
     monkeypatch.setattr(sys, "argv", arguments)
     signal.signal(signal.SIGINT, signal.default_int_handler)
-    interrupts.end_at_once()
+    interrupts.terminate_on_interrupt()
     assert signal.getsignal(signal.SIGINT) is signal.SIG_DFL
-    interrupts.catch()
+    interrupts.enable_keyboard_interrupt()
     assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
 
 
@@ -46,8 +46,8 @@ def test_ctrl_c_ends_a_command_or_stage_at_once(monkeypatch, arguments):
 def test_a_program_that_imports_this_one_keeps_its_handler(monkeypatch, arguments):
     monkeypatch.setattr(sys, "argv", arguments)
     signal.signal(signal.SIGINT, signal.default_int_handler)
-    interrupts.hold()
-    interrupts.end_at_once()
+    interrupts.block_interrupts()
+    interrupts.terminate_on_interrupt()
     assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
     assert signal.SIGINT not in signal.pthread_sigmask(signal.SIG_BLOCK, [])
 
@@ -57,7 +57,7 @@ def test_a_module_is_known_while_python_looks_for_it(monkeypatch, module, is_our
     monkeypatch.setattr(sys, "argv", ["-m", "plan"])
     monkeypatch.setattr(sys, "orig_argv", ["python", "-m", module, "plan"])
     signal.signal(signal.SIGINT, signal.default_int_handler)
-    interrupts.end_at_once()
+    interrupts.terminate_on_interrupt()
     assert (signal.getsignal(signal.SIGINT) is signal.SIG_DFL) == is_ours
 
 
@@ -66,8 +66,8 @@ def test_a_handler_of_the_caller_stays(monkeypatch, handler):
     """Such as that of nohup."""
     monkeypatch.setattr(sys, "argv", OURS[0])
     signal.signal(signal.SIGINT, handler)
-    interrupts.end_at_once()
-    interrupts.catch()
+    interrupts.terminate_on_interrupt()
+    interrupts.enable_keyboard_interrupt()
     assert signal.getsignal(signal.SIGINT) is handler
 
 
@@ -75,11 +75,11 @@ def test_what_comes_while_ctrl_c_is_held_acts_at_its_end(monkeypatch):
     monkeypatch.setattr(sys, "argv", OURS[0])
     came = []
     signal.signal(signal.SIGINT, lambda *_: came.append("SIGINT"))
-    interrupts.hold()
+    interrupts.block_interrupts()
     # to this thread: others of the process do not hold it
     signal.pthread_kill(threading.get_ident(), signal.SIGINT)
     assert came == []
-    interrupts.end_at_once()
+    interrupts.terminate_on_interrupt()
     assert came == ["SIGINT"]
 
 
@@ -119,7 +119,7 @@ def test_ctrl_c_while_pydantic_builds_a_validator_is_no_error_of_the_schema():
 def test_ctrl_c_acts_once_after_a_block_that_fails():
     came = []
     signal.signal(signal.SIGINT, lambda *_: came.append("SIGINT"))
-    with pytest.raises(LookupError), interrupts.postponed():
+    with pytest.raises(LookupError), interrupts.postpone_interrupts():
         signal.raise_signal(signal.SIGINT)
         signal.raise_signal(signal.SIGINT)
         assert came == []
@@ -132,7 +132,7 @@ def test_nothing_is_postponed_in_another_thread():
     handlers = []
 
     def work():
-        with interrupts.postponed():
+        with interrupts.postpone_interrupts():
             handlers.append(signal.getsignal(signal.SIGINT))
 
     before = signal.getsignal(signal.SIGINT)
@@ -153,7 +153,7 @@ def test_ctrl_c_in_the_end_of_an_object_ends_the_process_a_moment_later(monkeypa
     """Python cannot raise it there: it would print the traceback and go on."""
     monkeypatch.setattr(sys, "argv", OURS[0])
     signal.signal(signal.SIGINT, signal.SIG_DFL)
-    interrupts.catch()
+    interrupts.enable_keyboard_interrupt()
     ending = Interrupted()
     with pytest.raises(KeyboardInterrupt):
         del ending
@@ -167,7 +167,7 @@ def test_another_error_in_the_end_of_an_object_is_printed(capsys):
             raise LookupError("an error of its own")
 
     signal.signal(signal.SIGINT, signal.SIG_DFL)
-    interrupts.catch()
+    interrupts.enable_keyboard_interrupt()
     broken = Broken()
     del broken
     assert "LookupError: an error of its own" in capsys.readouterr().err

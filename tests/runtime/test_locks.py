@@ -46,8 +46,8 @@ def test_who_does_not_wait_for_a_lock_is_told_to_come_again(tmp_path):
     said = (
         r"^x: another run( \(kill \d+ makes it save and end\))?; when it has ended, run the same "
     )
-    with FileLock(path).acquire_or_say("x: never said"), pytest.raises(UserError, match=said):
-        FileLock(path).acquire_or_say("x: another run", wait=False)
+    with FileLock(path).acquire_or_notify("x: never said"), pytest.raises(UserError, match=said):
+        FileLock(path).acquire_or_notify("x: another run", wait=False)
 
 
 def test_who_waits_for_a_lock_says_so_and_gets_it(tmp_path, monkeypatch, capsys):
@@ -56,14 +56,14 @@ def test_who_waits_for_a_lock_says_so_and_gets_it(tmp_path, monkeypatch, capsys)
     other = FileLock(path)
     other.acquire()
 
-    def say(message, kind):
+    def print_message(message, kind):
         assert kind == "note"
         print(message)
         other.release()
 
-    monkeypatch.setattr(locks, "say", say)
+    monkeypatch.setattr(locks, "print_message", print_message)
     waiting = FileLock(path)
-    with waiting.acquire_or_say("x: another run"):
+    with waiting.acquire_or_notify("x: another run"):
         assert waiting.is_locked
     assert re.fullmatch(r"x: another run.*: waiting for it\n", capsys.readouterr().out)
 

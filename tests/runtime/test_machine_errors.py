@@ -15,13 +15,13 @@ import psutil
 import pytest
 
 from bleuprint.runtime import machine_errors
-from bleuprint.runtime.machine_errors import describe
+from bleuprint.runtime.machine_errors import describe_machine_error
 from bleuprint.runtime.streams import STDOUT
 
 
 def of(number, file=None):
     """The line of an OSError, after what the system calls it."""
-    line = describe(OSError(number, os.strerror(number), file and str(file)))
+    line = describe_machine_error(OSError(number, os.strerror(number), file and str(file)))
     assert line is not None and "\n" not in line
     said, _, rest = line.partition(": ")
     assert said == os.strerror(number)
@@ -62,8 +62,8 @@ def test_others_name_the_file(tmp_path, number):
     ],
 )
 def test_exhausted_memory_says_what_is_needed_and_what_there_is(error, monkeypatch):
-    monkeypatch.setattr(machine_errors, "needed_gb", 32)
-    said = describe(error)
+    monkeypatch.setattr(machine_errors, "needed_memory_gb", 32)
+    said = describe_machine_error(error)
     assert said is not None
     assert said.startswith(f"out of memory ({type(error).__name__}")
     assert "dvc.yaml counts on 32 GB for this stage; this machine has " in said
@@ -73,7 +73,7 @@ def test_exhausted_memory_says_what_is_needed_and_what_there_is(error, monkeypat
     "error", [RuntimeError("bug"), ValueError("out of memory"), OSError("bug"), KeyError("x")]
 )
 def test_bugs_are_not_errors_of_the_machine(error):
-    assert describe(error) is None
+    assert describe_machine_error(error) is None
 
 
 def test_an_error_before_main_is_one_line_too():
@@ -86,7 +86,7 @@ def test_an_error_before_main_is_one_line_too():
 
 def test_memory_names_the_limit_of_the_process(monkeypatch):
     monkeypatch.setattr(resource, "getrlimit", lambda _: (2_500_000_000, -1))
-    assert ", and this process may use 2.5 GB (ulimit -v)" in machine_errors.memory()
+    assert ", and this process may use 2.5 GB (ulimit -v)" in machine_errors.describe_memory()
 
 
 def test_memory_that_cannot_be_asked_for_is_exhausted(monkeypatch):
@@ -94,14 +94,14 @@ def test_memory_that_cannot_be_asked_for_is_exhausted(monkeypatch):
         raise MemoryError
 
     monkeypatch.setattr(psutil, "virtual_memory", exhausted)
-    assert machine_errors.memory() == "this process can have no more"
+    assert machine_errors.describe_memory() == "this process can have no more"
 
 
 def test_what_the_stage_needs_is_named_where_it_is_known(monkeypatch):
-    assert machine_errors.memory().startswith("this machine has ")
-    monkeypatch.setattr(machine_errors, "needed_gb", 2.5)
+    assert machine_errors.describe_memory().startswith("this machine has ")
+    monkeypatch.setattr(machine_errors, "needed_memory_gb", 2.5)
     said = "dvc.yaml counts on 2.5 GB for this stage; this machine has "
-    assert machine_errors.memory().startswith(said)
+    assert machine_errors.describe_memory().startswith(said)
 
 
 @pytest.mark.parametrize("is_file", [True, False])
@@ -116,7 +116,7 @@ def test_a_full_disk_behind_standard_output_is_that_of_its_file(tmp_path, monkey
 
 def test_a_closed_descriptor_without_a_name_is_a_bug():
     closed = OSError(errno.EBADF, os.strerror(errno.EBADF))
-    assert describe(closed) is None
+    assert describe_machine_error(closed) is None
     assert of(errno.EBADF, STDOUT) == STDOUT
 
 
@@ -125,7 +125,7 @@ def test_a_closed_descriptor_without_a_name_is_a_bug():
     [(1, "1e-06 MB"), (12_345_678, "12.3 MB"), (999e6, "999 MB"), (1e9, "1.0 GB")],
 )
 def test_sizes(count, text):
-    assert machine_errors.size(count) == text
+    assert machine_errors.format_bytes(count) == text
 
 
 @pytest.fixture
@@ -154,13 +154,13 @@ def test_an_oom_kill_is_this_jobs_if_its_own_control_group_counts_it(
     own.write_text("low 0\noom 1\noom_kill 1\noom_group_kill 0\n")
     assert oom_counts(membership, tmp_path / "groups", monkeypatch) == own
     machine.write_text("nr_free_pages 7\noom_kill 4\n")  # the process of another job
-    assert machine_errors.why_killed() == ""
+    assert machine_errors.explain_kill() == ""
     own.write_text("low 0\noom 2\noom_kill 2\noom_group_kill 0\n")
-    assert machine_errors.why_killed().startswith(
+    assert machine_errors.explain_kill().startswith(
         ", by the kernel for lack of memory: this machine has "
     )
     own.unlink()
-    assert machine_errors.why_killed() == ""
+    assert machine_errors.explain_kill() == ""
 
 
 def test_an_oom_kill_that_only_the_machine_counts_may_be_another_jobs(
@@ -169,13 +169,13 @@ def test_an_oom_kill_that_only_the_machine_counts_may_be_another_jobs(
     (machine := tmp_path / "vmstat").write_text("nr_free_pages 7\noom_kill 3\n")
     monkeypatch.setattr(machine_errors, "_MACHINE_COUNTS", machine)
     assert oom_counts(membership, tmp_path / "groups", monkeypatch) == machine
-    assert machine_errors.why_killed() == ""
+    assert machine_errors.explain_kill() == ""
     machine.write_text("nr_free_pages 7\noom_kill 4\n")
-    assert machine_errors.why_killed().startswith(
+    assert machine_errors.explain_kill().startswith(
         "; the kernel killed a process on this machine for lack of memory: this machine has "
     )
     machine.unlink()
-    assert machine_errors.why_killed() == ""
+    assert machine_errors.explain_kill() == ""
 
 
 @pytest.mark.parametrize("size", [17, 40, "half"])
@@ -192,11 +192,11 @@ def test_a_compiled_module_that_was_cut_is_named(tmp_path, monkeypatch, size):
     with pytest.raises((EOFError, ValueError, TypeError)) as raised:
         importlib.import_module("cut_module")
     expected = f"{compiled} is damaged, as by a full disk: remove it, then run this again"
-    assert describe(raised.value) == expected
+    assert describe_machine_error(raised.value) == expected
     compiled.unlink()
     assert importlib.import_module("cut_module").add(1, 2) == 3
     monkeypatch.delitem(sys.modules, "cut_module")
 
 
 def test_other_errors_with_that_word_are_bugs():
-    assert describe(ValueError("marshal")) is None
+    assert describe_machine_error(ValueError("marshal")) is None

@@ -53,13 +53,13 @@ CPU implementer\t: 0x41
 )
 def test_a_processor_is_what_linux_says(tmp_path, text, is_intel, has_bfloat16):
     (tmp_path / "cpuinfo").write_text(text)
-    found = processor.read(tmp_path / "cpuinfo")
+    found = processor.read_processor(tmp_path / "cpuinfo")
     assert (found.is_intel, found.has_bfloat16) == (is_intel, has_bfloat16)
     assert found.cores == len(os.sched_getaffinity(0))
 
 
 def test_a_machine_that_says_nothing_is_of_no_vendor(tmp_path):
-    found = processor.read(tmp_path / "missing")
+    found = processor.read_processor(tmp_path / "missing")
     assert (found.vendor, found.flags) == ("", frozenset())
 
 
@@ -76,7 +76,7 @@ def test_this_machine_is_of_the_vendor_that_lscpu_finds():
 def test_text_is_prepared_by_as_many_processes_as_there_are_cores(monkeypatch, each):
     monkeypatch.setattr(processor, "THIS", each)
     monkeypatch.delenv("BLEUPRINT_WORKERS", raising=False)
-    assert environment.workers() == each.cores
+    assert environment.worker_count() == each.cores
 
 
 @pytest.mark.parametrize(

@@ -10,20 +10,20 @@ import pytest
 
 import bars
 from bleuprint.runtime import progress
-from bleuprint.runtime.progress import BESIDE, Progress, track, working
+from bleuprint.runtime.progress import SHARED_TERMINAL, Progress, show_elapsed_time, track
 from corpora import PAIRS
 from prepared import prepare
 
 
 def test_it_is_said_until_the_block_ends(capsys):
     threads = active_count()
-    with working("reading \x1b[2Jall", 0.01):
+    with show_elapsed_time("reading \x1b[2Jall", 0.01):
         err = ""
         while err.count("\n") < 3:
             sleep(0.01)
             err += capsys.readouterr().err
     assert all(re.fullmatch(r"reading \\x1b\[2Jall: \d+ s", line) for line in err.splitlines())
-    with pytest.raises(KeyError), working("never said", 60):
+    with pytest.raises(KeyError), show_elapsed_time("never said", 60):
         raise KeyError
     assert active_count() == threads and "never" not in capsys.readouterr().err
 
@@ -78,9 +78,9 @@ def test_beside_other_processes_a_terminal_has_lines_every_five_seconds(
     shown = []
     monkeypatch.setattr(progress, "_bar", lambda *given: shown.append(given))
     if is_beside_others:
-        monkeypatch.setenv(BESIDE, "1")
+        monkeypatch.setenv(SHARED_TERMINAL, "1")
     else:
-        monkeypatch.delenv(BESIDE, raising=False)
+        monkeypatch.delenv(SHARED_TERMINAL, raising=False)
     updates = Progress("train own", 100, "updates", start=20)
     clock.now += 5.5
     updates.advance(11)
@@ -114,7 +114,7 @@ class Bar:
 
 def test_a_bar_shows_counts_notes_and_messages_until_all_is_done(monkeypatch, capsys):
     monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
-    monkeypatch.delenv(BESIDE, raising=False)
+    monkeypatch.delenv(SHARED_TERMINAL, raising=False)
     bar = Bar()
     monkeypatch.setattr(progress, "_bar", lambda *_: bar)
     updates = Progress("train own", 5, "updates")
@@ -124,7 +124,7 @@ def test_a_bar_shows_counts_notes_and_messages_until_all_is_done(monkeypatch, ca
     assert bar.told == [
         ("note", "loss 2.5", False),
         ("update", 3),
-        ("write", "saved \\x1b[2J", progress.terminal()),
+        ("write", "saved \\x1b[2J", progress.raw_stderr()),
         ("note", "", False),
         ("update", 2),
         "close",

@@ -17,7 +17,7 @@ LOCALES = [
 ]
 _RUN = """
 import sys, warnings
-from bleuprint.runtime.errors import UserError, run_main, say
+from bleuprint.runtime.errors import UserError, run_main
 from bleuprint.runtime.progress import Progress
 {}
 run_main(main)

@@ -14,7 +14,7 @@ import pytest
 
 from bleuprint.corpus.download.formats import lines as formats
 from bleuprint.runtime.errors import UserError
-from bleuprint.runtime.utf8 import read_lines_together
+from bleuprint.runtime.utf8 import read_line_batches
 from bleuprint.runtime.yaml_tree import load_yaml
 from bleuprint.text import parallel
 
@@ -22,14 +22,14 @@ GERMAN = "x: eins\ny: so „schön“, süß\n"
 READERS: dict[str, Callable[[Path], object]] = {
     "download": lambda path: list(formats.read_lines(path.open("rb"), str(path))),
     "text": lambda path: list(parallel.read_lines(path)),
-    "stream": lambda path: list(read_lines_together(path.open("rb"), str(path), 9)),
+    "stream": lambda path: list(read_line_batches(path.open("rb"), str(path), 9)),
     "settings": load_yaml,
 }
 Line = tuple[int, str]
 
 
 def read(data, most=3):
-    return list(read_lines_together(io.BytesIO(data), "x", most))
+    return list(read_line_batches(io.BytesIO(data), "x", most))
 
 
 def test_lines_end_at_line_feeds_alone():
@@ -42,7 +42,7 @@ def test_lines_end_at_line_feeds_alone():
 def test_a_caller_that_waits_after_each_line_gets_it():
     reading, writing = os.pipe()
     with os.fdopen(reading, "rb") as stream:
-        lines = read_lines_together(stream, "x", 100)
+        lines = read_line_batches(stream, "x", 100)
         try:
             for number in (1, 2):
                 os.write(writing, b"hello\n")
@@ -82,7 +82,7 @@ def test_a_bad_line_is_refused_without_waiting_for_the_next():
 
     def read_all():
         with pytest.raises(UserError) as error:
-            list(read_lines_together(stream, "standard input", 9))
+            list(read_line_batches(stream, "standard input", 9))
         refused.append(str(error.value))
 
     with os.fdopen(reading, "rb") as stream:
@@ -98,7 +98,7 @@ def test_a_bad_line_is_refused_without_waiting_for_the_next():
 
 
 def test_lines_before_a_bad_one_are_not_lost():
-    lines = read_lines_together(io.BytesIO(b"a\n" * 999 + b"\xc3(\nd\n"), "in.txt", 2000)
+    lines = read_line_batches(io.BytesIO(b"a\n" * 999 + b"\xc3(\nd\n"), "in.txt", 2000)
     found = []
     with pytest.raises(UserError, match=r"in\.txt:1000: byte 1 of the line is 0xc3: not UTF-8"):
         for some in lines:

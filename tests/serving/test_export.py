@@ -9,7 +9,7 @@ from bleuprint.config.paths import Run
 from bleuprint.config.system import Average
 from bleuprint.runtime.errors import UserError
 from bleuprint.runtime.files import read_json
-from bleuprint.runtime.html import markdown_text
+from bleuprint.runtime.html import escape_markdown
 from bleuprint.scoring.metrics import METRICS
 from bleuprint.serving.export import export, readme
 from bleuprint.tracking.hardware import text_libraries
@@ -29,7 +29,7 @@ def test_a_readme_has_scores_licenses_and_provenance(tmp_path, monkeypatch):
         assert f"| {name} | {score['value']:.2f} | {interval} |\n" in text
         assert text.count(f"\n- {name}: `{score['signature']}`\n") == 1
     for name, about in settings.corpus(run.corpus).license_and_citation.items():
-        assert f"- {name}: {markdown_text(about.license)}\n" in text
+        assert f"- {name}: {escape_markdown(about.license)}\n" in text
     assert read_json(run.results / "training.json")["fingerprint"] in text
     hypotheses = tmp_path / run.results / "hypotheses" / "test.first.de"
     hypotheses.write_text("other\n")

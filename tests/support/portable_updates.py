@@ -17,7 +17,7 @@ from bleuprint.dataset.batch import Batch, PairIds
 from bleuprint.decoding.engine import Engine
 from bleuprint.model.linear import pack_weights
 from bleuprint.model.transformer import Transformer
-from bleuprint.runtime.arithmetic_state import first_deviation
+from bleuprint.runtime.arithmetic_state import describe_deviation
 from bleuprint.training.loss import batch_loss
 from bleuprint.training.optimizer import FlatOptimizer
 
@@ -53,7 +53,7 @@ def main():
     sources = sentences(rng, 20)
     lengths = np.array([len(source) for source in sources])
     outputs = Engine(model, systems.decode(beam=4)).search(sources, lengths, best=4)
-    found["deviation"] = first_deviation()
+    found["deviation"] = describe_deviation()
     found["outputs"] = hashlib.sha256(repr(outputs).encode()).hexdigest()
     found["processor"] = next(
         line.partition(": ")[2].strip()

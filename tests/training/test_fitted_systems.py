@@ -8,7 +8,7 @@ from ruamel.yaml import YAML
 
 from bleuprint.config.system import System
 from bleuprint.model.flops import training_flops
-from bleuprint.runtime.schema import build
+from bleuprint.runtime.schema import validate_document
 from bleuprint.training import fitted_systems
 from bleuprint.training.fitted_systems import TextSize, systems
 from recipes import SETTINGS
@@ -23,7 +23,7 @@ def rows(text, tmp_path):
     small, medium = content["small"], content["medium"]
     medium = {**small, "model": small["model"] | medium["model"]}
     medium["train"] = small["train"] | content["medium"]["train"]
-    return [build(System, row, tmp_path / "params.yaml") for row in (small, medium)]
+    return [validate_document(System, row, tmp_path / "params.yaml") for row in (small, medium)]
 
 
 def test_the_recipe_is_that_of_ten_thousand_pairs():

@@ -6,7 +6,7 @@ import torch
 import systems
 from bleuprint.dataset.batch import Batch, PairIds
 from bleuprint.model.transformer import Transformer
-from bleuprint.runtime.distributed.group import Group, Pending
+from bleuprint.runtime.distributed.group import Group, PendingSum
 from bleuprint.training import gradient_sum
 from bleuprint.training.gradient_sum import GradientSum
 from bleuprint.training.loss import batch_loss
@@ -22,7 +22,7 @@ class Beside(Group):
     def start_all_reduce(self, tensor):
         started.append((tensor.storage_offset(), tensor.numel()))
         tensor.mul_(2)
-        return Pending()
+        return PendingSum()
 
 
 started: list[tuple[int, int]] = []

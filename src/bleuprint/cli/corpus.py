@@ -7,8 +7,8 @@ from bleuprint.cli.new_corpus import new_corpus
 from bleuprint.cli.options import Commands, add_command, count, whole_number
 from bleuprint.config.experiment import load
 from bleuprint.runtime import environment
-from bleuprint.runtime.errors import UserError, say
-from bleuprint.runtime.foreign_text import write_line
+from bleuprint.runtime.errors import UserError, print_message
+from bleuprint.runtime.foreign_text import print_escaped
 
 
 def add_commands(commands: Commands) -> None:
@@ -45,13 +45,13 @@ def _inspect(given: argparse.Namespace) -> None:
     from bleuprint.corpus.inspect import inspect_corpus, inspection_lines
 
     settings, sample = load(), Sample(given.pairs, given.seed)
-    scratch = environment.work() / "inspect"
+    scratch = environment.work_folder() / "inspect"
     inspection = inspect_corpus(
-        given.corpus, settings, sample, source_of_environment(), scratch, environment.workers()
+        given.corpus, settings, sample, source_of_environment(), scratch, environment.worker_count()
     )
     for line in inspection_lines(inspection, given.samples):
-        write_line(line)
+        print_escaped(line)
     for note in inspection.notes:
-        say(note, "note")
+        print_message(note, "note")
     if inspection.failure:
         raise UserError(inspection.failure)

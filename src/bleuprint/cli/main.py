@@ -11,10 +11,10 @@ from bleuprint import __version__
 from bleuprint.cli import corpus, models, pipeline, scores, translate
 from bleuprint.cli.options import Commands
 from bleuprint.model.arithmetic import restart
-from bleuprint.runtime.arguments import empty_argument
-from bleuprint.runtime.environment import complete_user
+from bleuprint.runtime.arguments import describe_empty_argument
+from bleuprint.runtime.environment import set_missing_user_variables
 from bleuprint.runtime.errors import run_main
-from bleuprint.runtime.interrupts import hold
+from bleuprint.runtime.interrupts import block_interrupts
 
 # The names of commands in bleuprint 1.0, and their names now.
 _OLD_NAMES = {"record": "sync"}
@@ -49,7 +49,7 @@ def main() -> None:
 
 def _run_command() -> None:
     _run_code_of_project()
-    complete_user()
+    set_missing_user_variables()
     parser, commands = command_parser()
     _refuse_empty_argument(parser, commands)
     _check_name(parser, commands.choices)
@@ -73,9 +73,9 @@ def _refuse_empty_argument(parser: argparse.ArgumentParser, commands: Commands) 
     words = sys.argv[1:]
     name = words[0] if words else ""
     if name in commands.choices:
-        problem = empty_argument(words[1:], f"bleuprint {name}")
+        problem = describe_empty_argument(words[1:], f"bleuprint {name}")
     else:
-        problem = empty_argument(words, "bleuprint")
+        problem = describe_empty_argument(words, "bleuprint")
     if problem:
         commands.choices.get(name, parser).error(problem)
 
@@ -89,7 +89,7 @@ def _run_code_of_project() -> None:
     own = Path(__file__).resolve().parents[2]
     if (source / "bleuprint" / "__main__.py").is_file() and source.resolve() != own:
         os.environ["PYTHONPATH"] = f"{source}{os.pathsep}{given}" if given else str(source)
-        hold()
+        block_interrupts()
         os.execv(sys.executable, [sys.executable, "-m", "bleuprint", *sys.argv[1:]])
 
 

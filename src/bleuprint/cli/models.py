@@ -7,8 +7,8 @@ from bleuprint.cli import options
 from bleuprint.cli.options import Commands, add_command
 from bleuprint.config.experiment import load
 from bleuprint.runtime.counts import counted
-from bleuprint.runtime.foreign_text import write_line
-from bleuprint.runtime.progress import working
+from bleuprint.runtime.foreign_text import print_escaped
+from bleuprint.runtime.progress import show_elapsed_time
 
 
 def add_commands(commands: Commands) -> None:
@@ -64,10 +64,12 @@ def _release(given: argparse.Namespace) -> None:
     from bleuprint.pipeline.release import release
 
     folder = Path(given.folder)
-    with working("release: checking, copying and converting"):
+    with show_elapsed_time("release: checking, copying and converting"):
         release(load(), folder, given.system, given.corpus)
     files = [path for path in folder.rglob("*") if path.is_file()]
     size = sum(path.stat().st_size for path in files) / 1e6
-    write_line(f"{folder}: {counted(len(files), 'file')}, {size:,.0f} MB; README.md is their card")
+    print_escaped(
+        f"{folder}: {counted(len(files), 'file')}, {size:,.0f} MB; README.md is their card"
+    )
     print("Before it is published, read the terms of the texts there. To check a copy of it:")
     print("sha256sum -c SHA256SUMS in it, or from here: bleuprint verify COPY")

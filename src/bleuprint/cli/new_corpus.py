@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 from bleuprint.config.experiment import load
 from bleuprint.runtime import environment
 from bleuprint.runtime.counts import counted
-from bleuprint.runtime.errors import UserError, say
-from bleuprint.runtime.foreign_text import write_line
+from bleuprint.runtime.errors import UserError, print_message
+from bleuprint.runtime.foreign_text import print_escaped
 
 if TYPE_CHECKING:
     from bleuprint.corpus.inspect import Inspection
@@ -82,7 +82,7 @@ def new_corpus(arguments: argparse.Namespace) -> None:
         new = applied.new
         inspection = applied.inspection
         if new.language_note:
-            say(new.language_note, "note")
+            print_message(new.language_note, "note")
         remaining = _remaining_pairs(new, inspection)
         pieces = _fit_pieces(new, applied.folder)
         bleu_ceiling = _bleu_ceiling(new, applied.folder)
@@ -98,25 +98,25 @@ def new_corpus(arguments: argparse.Namespace) -> None:
     replaces_example, has_fitted_systems = insert_corpus(params, new, example, fitted_systems)
 
     for line in new.about:
-        write_line(line)
+        print_escaped(line)
     _print_entry(new, params, replaces_example)
     _print_remaining_pairs(new, inspection, remaining)
     if not has_fitted_systems:
-        say(
+        print_message(
             f"the systems of {params} stay, which were not fitted to this text; those of "
             "make recipe NAME=own are, if new-corpus follows at once",
             "note",
         )
     for warning in _rule_warnings(new, inspection):
-        say(warning, "note")
+        print_message(warning, "note")
     if remaining.test < _MIN_TEST_PAIRS:
-        say(
+        print_message(
             f"the test set has only {remaining.test} pairs, and systems are compared from "
             f"{_MIN_TEST_PAIRS} on. Add text, or name a test set of your own in files.tests",
             "note",
         )
     if bleu_ceiling:
-        say(f"BLEU ceiling of the test set is {bleu_ceiling}", "note")
+        print_message(f"BLEU ceiling of the test set is {bleu_ceiling}", "note")
     for line in _training_forecast(new.name, text, remaining.valid):
         print(line)
     for line in _expectations(remaining):
@@ -128,7 +128,7 @@ def new_corpus(arguments: argparse.Namespace) -> None:
 def _print_entry(new: "NewCorpus", params: Path, replaces_example: bool) -> None:
     """Print the new entry of params.yaml."""
     replacement = " in place of the example" if replaces_example else ""
-    write_line(f"{new.pairs:,} pairs; {params} has a new entry{replacement}:\n\n{new.entry}")
+    print_escaped(f"{new.pairs:,} pairs; {params} has a new entry{replacement}:\n\n{new.entry}")
 
 
 def _print_remaining_pairs(
@@ -145,7 +145,7 @@ def _print_remaining_pairs(
 @contextmanager
 def _scratch_folder() -> Iterator[Path]:
     """Create a temporary folder on the disk of the project."""
-    work = environment.work()
+    work = environment.work_folder()
     work.mkdir(parents=True, exist_ok=True)
     with TemporaryDirectory(dir=work, prefix="new-corpus-") as folder:
         yield Path(folder)
@@ -166,7 +166,7 @@ def _apply_rules(new: "NewCorpus", scratch: Path) -> "Inspection":
         Sample(_SAMPLED_PAIRS, _SAMPLING_SEED),
         source_of_environment(),
         scratch,
-        environment.workers(),
+        environment.worker_count(),
     )
 
 
@@ -294,7 +294,7 @@ def _training_forecast(corpus_name: str, text: "TextSize", valid_pairs: int) -> 
     """
     from bleuprint.training import fitted_systems
 
-    cores = environment.workers()
+    cores = environment.worker_count()
     # Portable trainings use one thread each and run at the same time; the other trainings use all
     # cores and run one after another. Both lists are in seconds.
     portable_seconds: list[float] = []

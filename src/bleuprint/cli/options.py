@@ -10,7 +10,7 @@ from bleuprint.config.paths import Run
 from bleuprint.config.runs import training_settings_sha256
 from bleuprint.config.system import WIDEST, Decode
 from bleuprint.model.description import ModelDescription
-from bleuprint.runtime.errors import UserError, say
+from bleuprint.runtime.errors import UserError, print_message
 from bleuprint.training.history import TrainingFacts
 
 Commands: TypeAlias = "argparse._SubParsersAction[argparse.ArgumentParser]"
@@ -99,5 +99,7 @@ def trained_run(settings: Settings, given: argparse.Namespace) -> Run:
     is_other_training = facts.exists() and TrainingFacts.read(facts).settings != expected
     is_other_average = average is not None and average.settings != system.average.given
     if is_other_training or is_other_average:
-        say(f"{named}: trained with other settings than params.yaml has: make reproduce", "note")
+        print_message(
+            f"{named}: trained with other settings than params.yaml has: make reproduce", "note"
+        )
     return named

@@ -12,9 +12,9 @@ from bleuprint.config.experiment import load
 from bleuprint.config.notes import check_tokenizers, params_notes
 from bleuprint.config.params_schema import params_schema
 from bleuprint.runtime.counts import counted
-from bleuprint.runtime.errors import say
-from bleuprint.runtime.foreign_text import write_line
-from bleuprint.runtime.progress import working
+from bleuprint.runtime.errors import print_message
+from bleuprint.runtime.foreign_text import print_escaped
+from bleuprint.runtime.progress import show_elapsed_time
 
 if TYPE_CHECKING:
     from bleuprint.pipeline.plan import PlannedStage
@@ -59,7 +59,7 @@ def _check_settings() -> None:
     notes += [*notes_on_local_texts(settings), *notes_on_sets(settings), *schedule_notes(settings)]
     notes += bleu_ceiling.notes_before(settings)
     for note in notes:
-        say(note, "note")
+        print_message(note, "note")
     print(f"{settings.experiment}: params.yaml is valid")
 
 
@@ -70,14 +70,14 @@ def _plan(_: argparse.Namespace) -> None:
 
     load()  # work/, of the lock, is the project's
     # while stages run, their outputs are half written
-    with hold("bleuprint plan", writes=False), working("plan: reading what has changed"):
+    with hold("bleuprint plan", writes=False), show_elapsed_time("plan: reading what has changed"):
         planned = planned_stages()
     if not planned:
         print("all stages are up to date: make reproduce would run none")
     for kind, group in groupby(planned, lambda each: each.stage.kind):
         stages = list(group)
         name = stages[0].stage.name if len(stages) == 1 else f"{kind}, {len(stages)} stages"
-        write_line(f"{name:<36}  {_reasons([each.why for each in stages])}{_took(stages)}")
+        print_escaped(f"{name:<36}  {_reasons([each.why for each in stages])}{_took(stages)}")
     if times := _times(planned):
         print(times)
 
@@ -155,4 +155,4 @@ def _sync(given: argparse.Namespace) -> None:
     with hold("bleuprint sync"):
         recording.record()
     for line in sync(settings):
-        write_line(line)
+        print_escaped(line)

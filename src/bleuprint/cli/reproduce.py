@@ -12,11 +12,11 @@ from bleuprint.pipeline.project_lock import hold
 from bleuprint.pipeline.resolve import resolve
 from bleuprint.pipeline.verify import open_own, open_report
 from bleuprint.report.frame import REPORTS
-from bleuprint.runtime.code import git
+from bleuprint.runtime.code import git_output
 from bleuprint.runtime.counts import duration
 from bleuprint.runtime.errors import UserError
-from bleuprint.runtime.foreign_text import write_line
-from bleuprint.runtime.progress import working
+from bleuprint.runtime.foreign_text import print_escaped
+from bleuprint.runtime.progress import show_elapsed_time
 
 # Seconds that are worth a word; files that are named one by one.
 _NOTABLE, _NAMED = 5.0, 4
@@ -28,10 +28,10 @@ def run_stages() -> None:
     Exits if a stage fails. Errors and progress of the stages pass through. Waits for another run.
     """
     with hold("bleuprint reproduce"):
-        with working("reading what has changed"):
+        with show_elapsed_time("reading what has changed"):
             resolve()
             lines = StageLines({each.stage.name: each.took for each in planned_stages()})
-        status = side_by_side.run(lambda *begun: write_line(lines.next(*begun)))
+        status = side_by_side.run(lambda *begun: print_escaped(lines.next(*begun)))
     if status:
         sys.exit(status)
 
@@ -73,11 +73,13 @@ def ending(settings: Settings) -> list[str]:
 
 def _kept(settings: Settings) -> Iterator[str]:
     paths = "params.yaml", "dvc.lock", "reports", "corpora", "src", "stages", "dvc.yaml"
-    if not git(Path(), "rev-parse", "--verify", "HEAD"):  # not in git, or nothing in it
+    if not git_output(Path(), "rev-parse", "--verify", "HEAD"):  # not in git, or nothing in it
         return
-    status = git(Path(), "status", "-z", "--no-renames", "--untracked-files=all", "--", *paths)
+    status = git_output(
+        Path(), "status", "-z", "--no-renames", "--untracked-files=all", "--", *paths
+    )
     # from the top of the repository, of which the project may be a folder
-    below = git(Path(), "rev-parse", "--show-prefix").decode(errors="replace").rstrip("\n")
+    below = git_output(Path(), "rev-parse", "--show-prefix").decode(errors="replace").rstrip("\n")
     lines = status.decode(errors="replace").split("\0")[:-1]
     if not (changed := [line[3:].removeprefix(below) for line in lines]):
         yield "The committed result to the byte: dvc.lock and reports/ have not changed."
@@ -92,7 +94,7 @@ def _compared(settings: Settings) -> str:
     """How many results equal those that are committed of this experiment, and how many differ."""
     from bleuprint.report.same_results import compared
 
-    committed = git(Path(), "show", f"HEAD:./{RESOLVED.as_posix()}").decode(errors="replace")
+    committed = git_output(Path(), "show", f"HEAD:./{RESOLVED.as_posix()}").decode(errors="replace")
     of_head = f'"experiment": "{settings.experiment}"' in committed
     place = "HEAD" if of_head else (REPORTS / settings.experiment).as_posix()
     try:

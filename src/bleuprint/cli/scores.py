@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 
 from bleuprint.cli.options import Commands, add_command, count
 from bleuprint.config.experiment import Settings, load
-from bleuprint.runtime.errors import UserError, say
-from bleuprint.runtime.foreign_text import write_line
-from bleuprint.runtime.progress import working
+from bleuprint.runtime.errors import UserError, print_message
+from bleuprint.runtime.foreign_text import print_escaped
+from bleuprint.runtime.progress import show_elapsed_time
 
 if TYPE_CHECKING:
     from bleuprint.report.frame import Records
@@ -50,7 +50,7 @@ def print_overview(after: Callable[[Settings], Sequence[str]] = lambda _: [_MORE
     from bleuprint.report.overview import one_screen
     from bleuprint.report.terminal import show
 
-    with working("reading the results"):
+    with show_elapsed_time("reading the results"):
         settings, records = _results()
         after_them = [*_cautions(settings, records), *after(settings)]
         parts = one_screen(records, after_them)
@@ -82,7 +82,7 @@ def _results() -> tuple[Settings, "Records"]:
     try:
         write_page_if_outdated(settings, records)
     except OSError as error:  # the scores can be printed in any case
-        say(f"reports/index.html is not written: {error.strerror}", "note")
+        print_message(f"reports/index.html is not written: {error.strerror}", "note")
     return settings, records
 
 
@@ -94,7 +94,7 @@ def _table(given: argparse.Namespace) -> None:
     from bleuprint.report.overview import everything
     from bleuprint.report.terminal import show
 
-    with working("reading the results"):
+    with show_elapsed_time("reading the results"):
         _, records = _results()
         parts = everything(records)
     show(parts)
@@ -115,10 +115,10 @@ def _verify(given: argparse.Namespace) -> None:
 
     if not Path("params.yaml").exists():
         raise UserError("params.yaml: no such file; run from the project's root")
-    with working("verify: reading both reports"):
+    with show_elapsed_time("verify: reading both reports"):
         verification = verify.verify(verify.open_own(), verify.open_report(given.other))
     for line in verification.lines:
-        write_line(blank_unprinted(line))
+        print_escaped(blank_unprinted(line))
     if not verification.is_same:
         sys.stdout.flush()
         sys.exit(_DIFFERENT)

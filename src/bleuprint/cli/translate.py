@@ -14,10 +14,10 @@ from bleuprint.cli.options import Commands, add_command, count
 from bleuprint.config.experiment import load
 from bleuprint.config.paths import Run
 from bleuprint.config.system import Decode
-from bleuprint.runtime.errors import UserError, say
-from bleuprint.runtime.files import not_a_file
-from bleuprint.runtime.foreign_text import write_line
-from bleuprint.runtime.streams import is_closed, text_output
+from bleuprint.runtime.errors import UserError, print_message
+from bleuprint.runtime.files import describe_non_file
+from bleuprint.runtime.foreign_text import print_escaped
+from bleuprint.runtime.streams import is_stdout_closed, text_output
 from bleuprint.text.fields import line_of
 
 if TYPE_CHECKING:
@@ -45,10 +45,10 @@ def _translate(given: argparse.Namespace) -> None:
 
     translator = load_translator(chosen.run, chosen.decode, chosen.languages)
     if not given.files and sys.stdin and sys.stdin.isatty():
-        say("type a sentence a line; Ctrl-D ends", "note")
+        print_message("type a sentence a line; Ctrl-D ends", "note")
     notes, number = _Notes(translator), 0
     # a file gets the translations as they are, a terminal none that it would obey
-    write = write_line if sys.stdout.isatty() else print
+    write = print_escaped if sys.stdout.isatty() else print
     with text_output(Path(given.alignment or os.devnull)) as alignments:
         for block in translate_lines(translator, given.files, given.n_best or 1):
             for place, translated in block:
@@ -82,7 +82,7 @@ class _Notes:
         for warning in translated.warnings:
             self._warned += 1
             if self._warned <= _WARNED:
-                say(f"{place}: {warning}", "warning")
+                print_message(f"{place}: {warning}", "warning")
         if self._translator.is_far_longer(translated):
             self._far_longer.append(place)
         self._words += len(words(translated.words))
@@ -91,16 +91,16 @@ class _Notes:
     def end(self) -> None:
         """Say what is counted over all lines."""
         if self._warned > _WARNED:
-            say(f"and {self._warned - _WARNED:,} more such lines", "warning")
+            print_message(f"and {self._warned - _WARNED:,} more such lines", "warning")
         if not self._lines:
             text = "nothing to translate: give a sentence a line, in FILE or on standard input"
-            say(text, "note")
+            print_message(text, "note")
         if self._far_longer:
             count, first = len(self._far_longer), self._far_longer[0]
             lines = "1 line is" if count == 1 else f"{count:,} lines are"
-            say(f"{first}: {lines} {self._translator.about_length()}", "note")
+            print_message(f"{first}: {lines} {self._translator.about_length()}", "note")
         if self._unknown:
-            say(*self._translator.known.note(self._unknown, self._words))
+            print_message(*self._translator.known.note(self._unknown, self._words))
 
 
 @dataclass(frozen=True)
@@ -114,7 +114,7 @@ class _Chosen:
 
 def _checked(given: argparse.Namespace) -> _Chosen:
     """What the arguments name; raises UserError at a mistake."""
-    if is_closed():
+    if is_stdout_closed():
         raise UserError("standard output is closed")
     settings = load()
     decode = options.chosen_search(settings, given)
@@ -122,7 +122,7 @@ def _checked(given: argparse.Namespace) -> _Chosen:
         raise UserError(f"--n-best {given.n_best} is beyond the beam of {decode.beam}")
     for file in given.files:
         if not Path(file).exists() or Path(file).is_dir():
-            raise UserError(f"{file}: {not_a_file(Path(file))}")
+            raise UserError(f"{file}: {describe_non_file(Path(file))}")
     with suppress(OSError):  # the file is not there yet, or standard input is closed
         texts = [Path(file).stat() for file in given.files] or [os.fstat(0)]
         written = given.alignment and Path(given.alignment).stat()

@@ -26,7 +26,7 @@ from bleuprint.rules import CHECKS, EDITS
 from bleuprint.rules.edits import NonPrinting, Unicode
 from bleuprint.rules.lengths import Length
 from bleuprint.rules.rule import Check, Edit
-from bleuprint.runtime.schema import Language, Name, Named, SettingError, Share
+from bleuprint.runtime.schema import Language, Name, NamedEntries, SettingError, Share
 from bleuprint.text.segmenter import check_segmenter
 from bleuprint.text.tokenizers import Tokenize
 
@@ -142,9 +142,9 @@ class Corpus:
     license_and_citation: dict[Name, LicenseAndCitation]
     files: Files
     vocabulary: Units
-    clean: Annotated[tuple[Edit, ...], Named(EDITS)] = (Unicode(), NonPrinting())
+    clean: Annotated[tuple[Edit, ...], NamedEntries(EDITS)] = (Unicode(), NonPrinting())
     dedup: Dedup = Dedup()
-    filter: Annotated[tuple[Check, ...], Named(CHECKS)] = (Length(max=250),)
+    filter: Annotated[tuple[Check, ...], NamedEntries(CHECKS)] = (Length(max=250),)
     split: Split = Split()
     tokenize: Tokenize = field(default_factory=Tokenize)
     directions: Annotated[dict[Name, Direction], MinLen(2)] | None = None

@@ -14,7 +14,7 @@ from annotated_types import Ge, Interval, MinLen
 from pydantic import StringConstraints
 
 from bleuprint.config.directions import PairName
-from bleuprint.runtime.environment import NETRC
+from bleuprint.runtime.environment import NETRC_ADVICE
 from bleuprint.runtime.schema import LANGUAGE_TAG, Name, Sha256
 from bleuprint.runtime.secrets import has_secret
 
@@ -60,7 +60,7 @@ class File:
     def __post_init__(self) -> None:
         for name in filter(None, (self.url, *self.mirrors, self.path)):
             if has_secret(name):
-                raise ValueError(f"a URL with a user name, password or key: {NETRC}")
+                raise ValueError(f"a URL with a user name, password or key: {NETRC_ADVICE}")
         if (self.url is None) == (self.path is None):
             raise ValueError("needs either url or path")
         if self.mirrors and self.url is None:

@@ -16,7 +16,7 @@ from typing import Any, ClassVar, Protocol, TypeVar
 
 from bleuprint.runtime.errors import UserError
 from bleuprint.runtime.schema import SettingError
-from bleuprint.runtime.yaml_tree import Place, Tree, as_tree
+from bleuprint.runtime.yaml_tree import LocatedMapping, Location, as_mapping
 from bleuprint.text.segmenter import check_segmenter, has_segmenter
 from bleuprint.text.tokenizers import Tokenize
 
@@ -102,33 +102,37 @@ def tag(language: str) -> str:
 
 
 def joined(
-    entry: Any, with_files: Callable[[Any], Any], merged: Callable[[Tree, Tree], Tree]
+    entry: Any,
+    with_files: Callable[[Any], Any],
+    merged: Callable[[LocatedMapping, LocatedMapping], LocatedMapping],
 ) -> Any:
     """A corpus with the files of all its directions; of one with source and target, its own.
 
     `with_files`: gives a corpus of one direction its files. Raises UserError at a direction without
     training text, validation or test set, and where directions differ in what a license is.
     """
-    if not isinstance(entry, Tree) or not isinstance(entry.get("directions"), Tree):
+    if not isinstance(entry, LocatedMapping) or not isinstance(
+        entry.get("directions"), LocatedMapping
+    ):
         return with_files(entry)
-    directions: Tree = entry["directions"]
-    place: Place = entry.places["directions"]
+    directions: LocatedMapping = entry["directions"]
+    place: Location = entry.locations["directions"]
     for side in ("source", "target"):
         if side in entry:
-            raise entry.places[side].error("beside directions, which name languages: remove it")
+            raise entry.locations[side].error("beside directions, which name languages: remove it")
     texts = entry.only(_OF_TEXTS)
-    sets, licenses = {name: Tree({}, {}) for name in _SETS}, Tree({}, {})
+    sets, licenses = {name: LocatedMapping({}, {}) for name in _SETS}, LocatedMapping({}, {})
     for name, given in directions.items():
-        at, sides = directions.places[name], _sides(directions, name)
+        at, sides = directions.locations[name], _sides(directions, name)
         whole = with_files(merged(merged(texts, sides), given.only(_OF_TEXTS)))
         _add(sets, name, whole.get("files"), given.get("zero_shot") is True, at)
-        cited = whole.get("license_and_citation", Tree({}, {}))
-        if not isinstance(cited, Tree):
-            raise whole.places["license_and_citation"].error(f"{cited!r} is not a mapping")
+        cited = whole.get("license_and_citation", LocatedMapping({}, {}))
+        if not isinstance(cited, LocatedMapping):
+            raise whole.locations["license_and_citation"].error(f"{cited!r} is not a mapping")
         for key, value in cited.items():
             if licenses.setdefault(key, value) != value:
                 raise at.error(f"another license_and_citation.{key} than of a direction before")
-            licenses.places[key] = cited.places[key]
+            licenses.locations[key] = cited.locations[key]
     if not sets["train"]:
         raise place.error("needs one that is not zero_shot: no text to train on")
     own = {name: given.without(*_OF_TEXTS) for name, given in directions.items()}
@@ -136,11 +140,11 @@ def joined(
         "source": SOURCE,
         "target": TARGET,
         "license_and_citation": licenses,
-        "files": Tree(sets, dict.fromkeys(sets, place)),
-        "directions": Tree(own, directions.places),
+        "files": LocatedMapping(sets, dict.fromkeys(sets, place)),
+        "directions": LocatedMapping(own, directions.locations),
     }
     rest = entry.without(*_OF_TEXTS)
-    return Tree({**rest, **made}, {**dict.fromkeys(made, place), **entry.places})
+    return LocatedMapping({**rest, **made}, {**dict.fromkeys(made, place), **entry.locations})
 
 
 def languages_by_side(entry: Any) -> set[str]:
@@ -148,9 +152,9 @@ def languages_by_side(entry: Any) -> set[str]:
 
     So a corpus with the same languages on other sides, which has other tags, is another one.
     """
-    directions = as_tree(entry).get("directions")
-    if not isinstance(directions, Tree):
-        return {str(as_tree(entry).get(side)) for side in ("source", "target")}
+    directions = as_mapping(entry).get("directions")
+    if not isinstance(directions, LocatedMapping):
+        return {str(as_mapping(entry).get(side)) for side in ("source", "target")}
     languages = set()
     for name in directions:
         source, target = name.split("-")
@@ -307,21 +311,25 @@ def _texts_of(direction: str, texts: Mapping[str, T]) -> dict[str, T]:
     }
 
 
-def _sides(directions: Tree, name: Any) -> Tree:
+def _sides(directions: LocatedMapping, name: Any) -> LocatedMapping:
     """The languages of a direction as source and target."""
-    place, match = directions.places[name], DIRECTION.fullmatch(str(name))
+    place, match = directions.locations[name], DIRECTION.fullmatch(str(name))
     if not match or match[1] == match[2]:
         raise place.error("a direction is SOURCE-TARGET, two languages such as en-de")
-    if not isinstance(directions[name], Tree):
+    if not isinstance(directions[name], LocatedMapping):
         raise place.error("not a mapping; {} for the files of the corpus")
-    return Tree({"source": match[1], "target": match[2]}, {"source": place, "target": place})
+    return LocatedMapping(
+        {"source": match[1], "target": match[2]}, {"source": place, "target": place}
+    )
 
 
-def _add(sets: dict[str, Tree], direction: str, files: Any, zero_shot: bool, place: Place) -> None:
+def _add(
+    sets: dict[str, LocatedMapping], direction: str, files: Any, zero_shot: bool, place: Location
+) -> None:
     """Add the texts of a direction to the sets of the corpus, named after it."""
     for name in ("tests",) if zero_shot else _SETS:
-        if not (texts := as_tree(as_tree(files).get(name))):
+        if not (texts := as_mapping(as_mapping(files).get(name))):
             raise place.error(f"has no {_SETS[name]}: needs files.{name}")
         for text, value in texts.items():
             sets[name][f"{direction}-{text}"] = value
-            sets[name].places[f"{direction}-{text}"] = texts.places[text]
+            sets[name].locations[f"{direction}-{text}"] = texts.locations[text]

@@ -26,18 +26,18 @@ from bleuprint.config.references import LINKS, Reference, check_references, refe
 from bleuprint.config.synthetic import Origin, SyntheticText, origin_of
 from bleuprint.config.system import System
 from bleuprint.runtime.errors import UserError, UserErrors
-from bleuprint.runtime.files import DamagedFile, read_object
-from bleuprint.runtime.flatten import dotted
+from bleuprint.runtime.files import DamagedFile, read_json_object
+from bleuprint.runtime.flatten import flatten_settings
 from bleuprint.runtime.schema import (
     Name,
     SettingError,
-    build,
     check_record,
-    dump,
-    there_are,
-    unknown,
+    describe_unknown_key,
+    list_known_names,
+    to_json_value,
+    validate_document,
 )
-from bleuprint.runtime.yaml_tree import Tree, load_tree
+from bleuprint.runtime.yaml_tree import LocatedMapping, load_located_yaml
 
 T = TypeVar("T")
 # The settings of a system on a corpus, whether it is trained or not.
@@ -107,7 +107,7 @@ class Settings:
             ("system", f"system {number.system!r} on {number.corpus}", systems),
         ):
             if getattr(number, key) not in (None, *names):
-                message = f"no {what}; {there_are(getattr(number, key), names)}"
+                message = f"no {what}; {list_known_names(getattr(number, key), names)}"
                 raise SettingError(["published", position, key], message)
         runs = [(n.name, n.source, n.corpus, n.test, n.metric) for n in self.published]
         if (run := runs[position]) in runs[:position]:
@@ -202,7 +202,9 @@ class Settings:
 
     def dotted(self, name: str) -> dict[str, str]:
         """All settings of a system by dotted key; those that differ by corpus for each corpus."""
-        runs = {corpus: dotted(system) for corpus, system in self.on_corpora(name).items()}
+        runs = {
+            corpus: flatten_settings(system) for corpus, system in self.on_corpora(name).items()
+        }
         first, *others = runs.values()
         same = {key for key in first if all(first[key] == each.get(key) for each in others)}
         own = {
@@ -291,7 +293,7 @@ class Settings:
     def check_seed(self, seed: int) -> None:
         """Raise UserError if there is no such seed."""
         if seed not in self.seeds:
-            seeds = there_are(seed, [*map(str, self.seeds)])
+            seeds = list_known_names(seed, [*map(str, self.seeds)])
             raise UserError(f"params.yaml: no seed {seed}; {seeds}")
 
     def check_scored(self, system: str, corpus: str, seed: int) -> None:
@@ -306,7 +308,7 @@ class Settings:
         The runs of external systems are among the others. A section that a run does not have is
         `false`, since DVC needs a value of each.
         """
-        whole: dict[str, Any] = dump(self)
+        whole: dict[str, Any] = to_json_value(self)
         del whole["external"]
         runs = {
             name: {corpus: _with_all_sections(row.get(corpus)) for corpus in self.corpora}
@@ -318,7 +320,7 @@ class Settings:
                     # by which DVC knows the run that stands for the system: the first seed's
                     run[TRANSLATIONS] = {"seed": self.seeds[0], "files": run[TRANSLATIONS]}
         for name, corpus in self.corpora.items():
-            whole["corpora"][name]["split"] = dump(corpus.used_split())
+            whole["corpora"][name]["split"] = to_json_value(corpus.used_split())
         return {**whole, "runs": runs}
 
 
@@ -328,7 +330,7 @@ def load(path: Path = Path("params.yaml"), root: Path | None = None) -> Settings
     `root`: the folder with corpora/, by default that of `path` or, for a recipe, the one above.
     """
     entries, errors = load_entries(path, root)
-    return build(Settings, entries, path, errors)
+    return validate_document(Settings, entries, path, errors)
 
 
 def load_entries(path: Path, root: Path | None = None) -> tuple[Any, list[UserError]]:
@@ -336,8 +338,8 @@ def load_entries(path: Path, root: Path | None = None) -> tuple[Any, list[UserEr
 
     Also the errors of what cannot be whole, which is left out.
     """
-    document = load_tree(path)
-    if not isinstance(document, Tree):
+    document = load_located_yaml(path)
+    if not isinstance(document, LocatedMapping):
         raise UserError(f"{path}: not a mapping of experiment, seeds, corpora and systems")
     if root is None:
         above = (each for each in path.parents[:2] if (each / "corpora").is_dir())
@@ -349,13 +351,13 @@ def load_entries(path: Path, root: Path | None = None) -> tuple[Any, list[UserEr
     known += LINKS
     # dvc.yaml has an empty mapping for each, in place of a key that is not there
     optional = (*LINKS, "synthetic", "comet")
-    at, errors = document.places, []
+    at, errors = document.locations, []
     for key in document:
         if key not in known:
-            errors.append(at[key].error(unknown(key, known)))
+            errors.append(at[key].error(describe_unknown_key(key, known)))
         elif key in optional and document[key] is None:  # DVC fails at it
             errors.append(at[key].error("is empty: remove the key, or add entries"))
-        elif key in LINKS and not isinstance(document[key], Tree):
+        elif key in LINKS and not isinstance(document[key], LocatedMapping):
             errors.append(at[key].error(f"{document[key]!r} is not a mapping of names"))
     if "systems" not in document:
         errors.append(UserError(f"{path}: the key 'systems' is missing"))
@@ -373,7 +375,7 @@ def load_resolved(root: Path = Path()) -> Settings:
     """The settings in reports/resolved.json, as `load` gave them when it was written."""
     if not (path := root / RESOLVED).exists():
         raise UserError(f"{path}: no such file; dvc repro resolve writes it")
-    document = read_object(path, ("corpora",), _RESOLVE)
+    document = read_json_object(path, ("corpora",), _RESOLVE)
     check_not_of_1_0(document, path)
     if "runs" not in document:
         raise DamagedFile(path, "field runs is missing", _RESOLVE)
@@ -400,7 +402,7 @@ def _files_of(translations: Any) -> Any:
 
 def _with_all_sections(run: System | ExternalSystem | None) -> dict[str, Any]:
     """The settings of a run, with `false` for each section that it does not have."""
-    given = {} if run is None else dump(run)
+    given = {} if run is None else to_json_value(run)
     missing = [section for section in SECTIONS if section not in given]
     return {**given, **dict.fromkeys(missing, False)}
 
@@ -427,5 +429,5 @@ def _check_run(system: str, row: System, corpus: str, column: Corpus) -> None:
 
 def _entry(kind: str, entries: Mapping[str, T], name: str) -> T:
     if name not in entries:
-        raise UserError(f"params.yaml: no {kind} entry {name!r}; {there_are(name, entries)}")
+        raise UserError(f"params.yaml: no {kind} entry {name!r}; {list_known_names(name, entries)}")
     return entries[name]

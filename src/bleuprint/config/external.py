@@ -11,8 +11,8 @@ from typing import Annotated
 from annotated_types import MinLen
 
 from bleuprint.runtime.errors import UserError
-from bleuprint.runtime.schema import NotBlank, SettingError, Sha256, there_are
-from bleuprint.runtime.yaml_tree import Place, Tree, as_tree
+from bleuprint.runtime.schema import NotBlank, SettingError, Sha256, list_known_names
+from bleuprint.runtime.yaml_tree import LocatedMapping, Location, as_mapping
 
 # Known by their SHA-256 in params.yaml, so that DVC ignores the folder: a clone that has pulled the
 # results does not need the files.
@@ -68,12 +68,12 @@ class SystemsByKind:
         errors: An error for each system that has settings of both kinds, and is in neither.
     """
 
-    trained: Tree
-    external: Tree
+    trained: LocatedMapping
+    external: LocatedMapping
     errors: list[UserError]
 
 
-def with_external(document: Tree) -> tuple[Tree, list[UserError]]:
+def with_external(document: LocatedMapping) -> tuple[LocatedMapping, list[UserError]]:
     """Separate the systems that are trained from external ones.
 
     Args:
@@ -84,25 +84,25 @@ def with_external(document: Tree) -> tuple[Tree, list[UserError]]:
         error for each system that cannot be either, or if none is trained.
     """
     runs = document.get("runs")
-    if not isinstance(runs, Tree):
+    if not isinstance(runs, LocatedMapping):
         return document, []
     by_kind = _separated(runs)
-    place = document.places["runs"]
+    place = document.locations["runs"]
     errors = list(by_kind.errors)
     if by_kind.external and not by_kind.trained:
         message = "all systems are external: add one that is trained here, the baseline"
         errors.append(place.error(message))
-    document = document.put("runs", by_kind.trained, place)
-    return document.put("external", by_kind.external, place), errors
+    document = document.with_value("runs", by_kind.trained, place)
+    return document.with_value("external", by_kind.external, place), errors
 
 
-def _separated(runs: Tree) -> SystemsByKind:
+def _separated(runs: LocatedMapping) -> SystemsByKind:
     """Return the systems by their kind."""
     trained = {}
     external = {}
     errors = []
     for name, row in runs.items():
-        settings = [as_tree(run) for run in as_tree(row).values()]
+        settings = [as_mapping(run) for run in as_mapping(row).values()]
         translation_places = _places_of(settings, [TRANSLATIONS])
         training_places = _places_of(settings, SETTINGS_OF_TRAINED)
         # A system with `about` and nothing else is external, too: it lacks its translations, which
@@ -115,23 +115,23 @@ def _separated(runs: Tree) -> SystemsByKind:
         else:
             trained[name] = row
     return SystemsByKind(
-        trained=Tree(trained, runs.places),
-        external=Tree(external, runs.places),
+        trained=LocatedMapping(trained, runs.locations),
+        external=LocatedMapping(external, runs.locations),
         errors=errors,
     )
 
 
-def _places_of(settings: Collection[Tree], keys: Collection[str]) -> list[Place]:
+def _places_of(settings: Collection[LocatedMapping], keys: Collection[str]) -> list[Location]:
     """Return where any of the keys stands in the settings of a system, by corpus."""
     places = []
     for settings_on_corpus in settings:
         for key in keys:
             if key in settings_on_corpus:
-                places.append(settings_on_corpus.places[key])
+                places.append(settings_on_corpus.locations[key])
     return places
 
 
-def _error_of_both(name: str, translations: Place, training: Place) -> UserError:
+def _error_of_both(name: str, translations: Location, training: Location) -> UserError:
     """Return the error of a system that has translations, and a setting of its training."""
     section, *keys = training.key.split(".")
     if section != "systems":  # another entry of params.yaml gives it the setting
@@ -151,5 +151,7 @@ def check_external(systems: ExternalSystems, tests: Mapping[str, Collection[str]
             for test in () if system is None else system.translations:
                 if test not in tests[corpus]:
                     keys = ["external", name, corpus, TRANSLATIONS, test]
-                    message = f"{corpus} has no such test set; {there_are(test, tests[corpus])}"
+                    message = (
+                        f"{corpus} has no such test set; {list_known_names(test, tests[corpus])}"
+                    )
                     raise SettingError(keys, message)

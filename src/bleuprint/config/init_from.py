@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import Any
 
 from bleuprint.runtime.errors import UserError
-from bleuprint.runtime.schema import Name, Sha256, there_are, unknown
-from bleuprint.runtime.yaml_tree import Tree, as_tree
+from bleuprint.runtime.schema import Name, Sha256, describe_unknown_key, list_known_names
+from bleuprint.runtime.yaml_tree import LocatedMapping, as_mapping
 
 # The keys of a parent, a training of the experiment.
 _PARENT = {"system", "corpus"}
@@ -62,7 +62,9 @@ def init_weights(system: str, seed: int) -> Path:
     return Path("data", "starts", system, str(seed), "weights")
 
 
-def with_parents(runs: Tree, init_from: Tree) -> tuple[Tree, list[UserError]]:
+def with_parents(
+    runs: LocatedMapping, init_from: LocatedMapping
+) -> tuple[LocatedMapping, list[UserError]]:
     """Give each system the parent that params.yaml names for it.
 
     Args:
@@ -75,58 +77,58 @@ def with_parents(runs: Tree, init_from: Tree) -> tuple[Tree, list[UserError]]:
     """
     errors = []
     found = {}
-    for name, place in init_from.places.items():
+    for name, place in init_from.locations.items():
         if name not in runs:
-            errors.append(place.error(f"no system {name!r}; {there_are(name, runs)}"))
+            errors.append(place.error(f"no system {name!r}; {list_known_names(name, runs)}"))
     for name, row in runs.items():
         try:
-            if isinstance(row, Tree) and name in init_from:
+            if isinstance(row, LocatedMapping) and name in init_from:
                 _check_row(name, row, init_from)
             found[name] = _row_with_parent(name, row, init_from)
         except UserError as error:
             errors.append(error)
-    return Tree(found, runs.places), errors
+    return LocatedMapping(found, runs.locations), errors
 
 
-def _check_row(name: str, row: Tree, init_from: Tree) -> None:
+def _check_row(name: str, row: LocatedMapping, init_from: LocatedMapping) -> None:
     """Raise UserError if a system cannot start from the weights of another."""
-    place = init_from.places[name]
-    if not as_tree(init_from[name]).keys() >= _PARENT:
+    place = init_from.locations[name]
+    if not as_mapping(init_from[name]).keys() >= _PARENT:
         raise place.error("needs system and corpus: the training to start from")
-    runs = [run for run in row.values() if isinstance(run, Tree)]
+    runs = [run for run in row.values() if isinstance(run, LocatedMapping)]
     if not runs:
         raise place.error(f"{name} is trained on no corpus")
 
 
-def _row_with_parent(name: str, row: Any, init_from: Tree) -> Any:
+def _row_with_parent(name: str, row: Any, init_from: LocatedMapping) -> Any:
     """The settings of a system by corpus, with the parent that `init_from` names for it."""
-    if not isinstance(row, Tree):
+    if not isinstance(row, LocatedMapping):
         return row
     runs = {}
     for corpus, run in row.items():
-        train = as_tree(as_tree(run).get("train"))
-        own = as_tree(train.get("init_from"))
+        train = as_mapping(as_mapping(run).get("train"))
+        own = as_mapping(train.get("init_from"))
         for key in own:
             if key not in _PARENT and key not in _FOLDER:
-                raise own.places[key].error(unknown(key, ["folder"]))
+                raise own.locations[key].error(describe_unknown_key(key, ["folder"]))
         for key in _keys_of_parent(own):
-            raise own.places[key].error(
+            raise own.locations[key].error(
                 f"to start from a system of this experiment, name it at the top level: init_from: "
                 f"{{{name}: {{system: ..., corpus: ...}}}}"
             )
-        if name not in init_from or not isinstance(run, Tree):
+        if name not in init_from or not isinstance(run, LocatedMapping):
             runs[corpus] = run
             continue
-        place = init_from.places[name]
+        place = init_from.locations[name]
         if own:
             raise place.error(f"{name} has another start in its train.init_from: remove one")
-        train = train.put("init_from", init_from[name], place)
-        place_of_train = run.places["train"] if "train" in run else place
-        runs[corpus] = run.put("train", train, place_of_train)
-    return Tree(runs, row.places)
+        train = train.with_value("init_from", init_from[name], place)
+        place_of_train = run.locations["train"] if "train" in run else place
+        runs[corpus] = run.with_value("train", train, place_of_train)
+    return LocatedMapping(runs, row.locations)
 
 
-def _keys_of_parent(own: Tree) -> Iterator[Any]:
+def _keys_of_parent(own: LocatedMapping) -> Iterator[Any]:
     """The keys in a system's own `train.init_from` that name a system of the experiment."""
     for key in own:
         if key in _PARENT:

@@ -9,7 +9,7 @@ from bleuprint.config.setting_place import place_of_setting
 from bleuprint.config.system import System
 from bleuprint.runtime import environment, processor
 from bleuprint.runtime.errors import UserError
-from bleuprint.runtime.files import found_path, not_a_file
+from bleuprint.runtime.files import describe_non_file, path_on_disk
 from bleuprint.text.tokenizers import tokenizer_for
 
 
@@ -17,9 +17,9 @@ def params_notes(settings: Settings) -> Iterator[str]:
     """All notes, one line each."""
     for name, corpus in settings.corpora.items():
         for side, file in corpus.files.sides().items():
-            if file.path is not None and not found_path(Path(file.path)).is_file():
+            if file.path is not None and not path_on_disk(Path(file.path)).is_file():
                 place = place_of_setting(settings_key(name, side).split("."))
-                yield f"{place}: {file.path}: {not_a_file(Path(file.path))}"
+                yield f"{place}: {file.path}: {describe_non_file(Path(file.path))}"
     if not environment.has_gpu():
         runs = [run for name in settings.corpora for run in settings.systems_on(name).items()]
         yield from dict.fromkeys(note for run in runs for note in precision(*run))

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from bleuprint.runtime.errors import UserError
-from bleuprint.runtime.yaml_tree import Tree, as_tree, load_tree
+from bleuprint.runtime.yaml_tree import LocatedMapping, as_mapping, load_located_yaml
 
 _OLD = "a key of bleuprint 1.0"
 # What to write in place of a key at the top level.
@@ -56,7 +56,7 @@ def check_not_of_1_0(content: Container[str], path: Path) -> None:
         )
 
 
-def old_key_errors(document: Tree, corpora_folder: Path) -> Iterator[UserError]:
+def old_key_errors(document: LocatedMapping, corpora_folder: Path) -> Iterator[UserError]:
     """Yield an error for each key of 1.0 in params.yaml and in the corpora files that it names.
 
     Args:
@@ -65,30 +65,30 @@ def old_key_errors(document: Tree, corpora_folder: Path) -> Iterator[UserError]:
     """
     for key in document:
         if key in _TOP_LEVEL:
-            yield document.places[key].error(f"{_OLD}: {_TOP_LEVEL[key]}")
+            yield document.locations[key].error(f"{_OLD}: {_TOP_LEVEL[key]}")
         if key == "corpora":
-            yield from _old_keys_of_corpora(as_tree(document[key]), corpora_folder)
+            yield from _old_keys_of_corpora(as_mapping(document[key]), corpora_folder)
         if key in ("systems", "tuned"):
-            for system in as_tree(document[key]).values():
-                yield from _old_keys_of_system(as_tree(system))
+            for system in as_mapping(document[key]).values():
+                yield from _old_keys_of_system(as_mapping(system))
         if key == "published" and isinstance(document[key], list):
             for number in document[key]:
-                yield from _old_keys_of_published(as_tree(number))
+                yield from _old_keys_of_published(as_mapping(number))
 
 
 def _renamed(section: Any, new_names: Mapping[str, str]) -> Iterator[UserError]:
     """Yield an error for each key of a section that has a new name."""
-    section = as_tree(section)
+    section = as_mapping(section)
     for key in section:
         if key in new_names:
-            yield section.places[key].error(f"{_OLD}: it is called {new_names[key]} now")
+            yield section.locations[key].error(f"{_OLD}: it is called {new_names[key]} now")
 
 
-def _old_keys_of_corpora(corpora: Tree, folder: Path) -> Iterator[UserError]:
+def _old_keys_of_corpora(corpora: LocatedMapping, folder: Path) -> Iterator[UserError]:
     """Yield an error for each old key of all corpora, then of the corpora files that they name."""
     file_names = list[str]()
     for entry in corpora.values():
-        yield from _old_keys_of_corpus(as_tree(entry))
+        yield from _old_keys_of_corpus(as_mapping(entry))
         file_names += _file_names(entry)
     for name in dict.fromkeys(file_names):
         path = folder / f"{name}.yaml"
@@ -101,7 +101,7 @@ def _file_names(entry: Any) -> Iterator[str]:
 
     Each is the value of a key `from`, of the corpus, one of its texts or one of its directions.
     """
-    for key, value in as_tree(entry).items():
+    for key, value in as_mapping(entry).items():
         if key == "from" and value is not None:
             yield str(value)
         # of a value that is not a mapping, nothing
@@ -111,68 +111,68 @@ def _file_names(entry: Any) -> Iterator[str]:
 def _old_keys_of_file(path: Path) -> Iterator[UserError]:
     """Yield an error for each old key of a corpora file; one that is not YAML is refused later."""
     try:
-        corpus = load_tree(path)
+        corpus = load_located_yaml(path)
     except UserError:
         return
-    yield from _old_keys_of_corpus(as_tree(corpus))
+    yield from _old_keys_of_corpus(as_mapping(corpus))
 
 
-def _old_keys_of_corpus(corpus: Tree) -> Iterator[UserError]:
+def _old_keys_of_corpus(corpus: LocatedMapping) -> Iterator[UserError]:
     """Yield an error for each old key in the settings of a corpus."""
-    rules = as_tree(corpus.get("filter"))
-    vocabulary = as_tree(corpus.get("vocabulary"))
+    rules = as_mapping(corpus.get("filter"))
+    vocabulary = as_mapping(corpus.get("vocabulary"))
     yield from _renamed(corpus.get("clean"), _CLEAN)
     yield from _renamed(rules, _FILTER)
     yield from _renamed(rules.get("language_id"), _LANGUAGE_ID)
     yield from _renamed(vocabulary.get("sentencepiece"), _SENTENCEPIECE)
 
 
-def _old_keys_of_system(system: Tree) -> Iterator[UserError]:
+def _old_keys_of_system(system: LocatedMapping) -> Iterator[UserError]:
     """Yield an error for each old key of a system."""
     for key in ("over", "random"):
         if key in system:
-            yield system.places[key].error(f"{_OLD}: write one system for each value")
+            yield system.locations[key].error(f"{_OLD}: write one system for each value")
     settings = [system]
-    for settings_on_corpus in as_tree(system.get("corpora")).values():
-        settings.append(as_tree(settings_on_corpus))
+    for settings_on_corpus in as_mapping(system.get("corpora")).values():
+        settings.append(as_mapping(settings_on_corpus))
     for each in settings:
-        yield from _old_keys_of_training(as_tree(each.get("train")))
-        yield from _old_keys_of_decoding(as_tree(each.get("decode")))
+        yield from _old_keys_of_training(as_mapping(each.get("train")))
+        yield from _old_keys_of_decoding(as_mapping(each.get("decode")))
 
 
-def _old_keys_of_decoding(decode: Tree) -> Iterator[UserError]:
+def _old_keys_of_decoding(decode: LocatedMapping) -> Iterator[UserError]:
     """Yield an error for each old key of the section `decode`."""
     yield from _renamed(decode, _DECODE)
     if "engine" in decode:
-        yield decode.places["engine"].error(
+        yield decode.locations["engine"].error(
             f"{_OLD}: remove it; PyTorch translates, and bleuprint export writes a model for "
             "CTranslate2"
         )
 
 
-def _old_keys_of_training(train: Tree) -> Iterator[UserError]:
+def _old_keys_of_training(train: LocatedMapping) -> Iterator[UserError]:
     """Yield an error for each old key of the section `train`."""
     yield from _renamed(train, _TRAIN)
     if "keep" in train:
-        kept = as_tree(train["keep"])
+        kept = as_mapping(train["keep"])
         new = []
         for key, value in kept.items():
             if key in _KEEP:
                 new.append(f"{_KEEP[key]}: {value}")
         message = ", ".join(new) or ", ".join(_KEEP.values())
-        yield train.places["keep"].error(f"{_OLD}: write in its place: {message}")
+        yield train.locations["keep"].error(f"{_OLD}: write in its place: {message}")
     if "from" in train:
-        yield train.places["from"].error(
+        yield train.locations["from"].error(
             f"{_OLD}: to start from a system, name it at the top level: init_from: "
             "{NAME: {system: ..., corpus: ...}}; to start from a folder, write "
             "init_from: {folder: ...} here"
         )
 
 
-def _old_keys_of_published(number: Tree) -> Iterator[UserError]:
+def _old_keys_of_published(number: LocatedMapping) -> Iterator[UserError]:
     """Yield an error for the old key of a published number."""
     # of one that has it from another number (<<), the other one's place is named
-    if "scored" in number and not number.places["scored"].is_merged:
+    if "scored" in number and not number.locations["scored"].is_merged:
         value = number["scored"]
         metric = "unknown" if value == "otherwise" else value
-        yield number.places["scored"].error(f"{_OLD}: write metric: {metric}")
+        yield number.locations["scored"].error(f"{_OLD}: write metric: {metric}")

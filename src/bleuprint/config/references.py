@@ -19,8 +19,8 @@ from bleuprint.config.init_from import InitFrom, fresh, init_weights, with_paren
 from bleuprint.config.synthetic import SyntheticText, check_synthetic_texts, synthetic_folder
 from bleuprint.config.system import System
 from bleuprint.runtime.errors import UserError
-from bleuprint.runtime.schema import SettingError, there_are
-from bleuprint.runtime.yaml_tree import Tree, as_tree
+from bleuprint.runtime.schema import SettingError, list_known_names
+from bleuprint.runtime.yaml_tree import LocatedMapping, as_mapping
 
 # The top-level keys of params.yaml by which entries take something of others, with the type of
 # their values. DVC reads them, without inheritance, and draws the order of its stages from them.
@@ -163,14 +163,14 @@ def _check_training(reference: Reference, runs: _Runs) -> None:
     keys = list(reference.keys)
     needed = reference.needed
     if needed.system not in runs:
-        message = f"no system {needed.system!r}; {there_are(needed.system, runs)}"
+        message = f"no system {needed.system!r}; {list_known_names(needed.system, runs)}"
         raise SettingError([*keys, "system"], message)
     row = runs[needed.system]
     parent = row.get(needed.corpus)
     if parent is None:
         trained = [name for name, run in row.items() if run is not None]
         message = f"{needed.system} is not trained on {needed.corpus!r}; "
-        raise SettingError([*keys, "corpus"], message + there_are(needed.corpus, trained))
+        raise SettingError([*keys, "corpus"], message + list_known_names(needed.corpus, trained))
     if not reference.entry.system:
         return
     if parent.average.ensemble:
@@ -242,7 +242,7 @@ def shared_folders(
 
 
 def link_corpora(
-    corpora: Any, document: Tree, languages_of: Callable[[Tree], set[str]]
+    corpora: Any, document: LocatedMapping, languages_of: Callable[[LocatedMapping], set[str]]
 ) -> tuple[Any, list[UserError]]:
     """Give each corpus the vocabulary that params.yaml names for it.
 
@@ -255,10 +255,10 @@ def link_corpora(
         The corpora with `vocabulary.of`, without those whose vocabulary cannot be used, and the
         errors.
     """
-    if not isinstance(corpora, Tree):
+    if not isinstance(corpora, LocatedMapping):
         return corpora, []
-    vocabularies = as_tree(document.get("vocabularies"))
-    written = as_tree(document.get("corpora"))
+    vocabularies = as_mapping(document.get("vocabularies"))
+    written = as_mapping(document.get("corpora"))
     errors = []
     found = {}
     for name in corpora:
@@ -266,28 +266,31 @@ def link_corpora(
             found[name] = _corpus_with_vocabulary(corpora, name, vocabularies, languages_of)
         except UserError as error:
             errors.append(error)
-    for name, place in vocabularies.places.items():
+    for name, place in vocabularies.locations.items():
         if name not in written:
-            errors.append(place.error(f"no corpus {name!r}; {there_are(name, written)}"))
-    return Tree(found, corpora.places), errors
+            errors.append(place.error(f"no corpus {name!r}; {list_known_names(name, written)}"))
+    return LocatedMapping(found, corpora.locations), errors
 
 
 def _corpus_with_vocabulary(
-    corpora: Tree, name: str, vocabularies: Tree, languages_of: Callable[[Tree], set[str]]
+    corpora: LocatedMapping,
+    name: str,
+    vocabularies: LocatedMapping,
+    languages_of: Callable[[LocatedMapping], set[str]],
 ) -> Any:
     """A corpus with the vocabulary that it has of another."""
     corpus = corpora[name]
-    own = as_tree(as_tree(corpus).get("vocabulary"))
+    own = as_mapping(as_mapping(corpus).get("vocabulary"))
     if "of" in own:
-        raise own.places["of"].error(
+        raise own.locations["of"].error(
             f"set this at the top level, by vocabularies: {{{name}: {own['of']}}}"
         )
-    if name not in vocabularies or not isinstance(corpus, Tree):
+    if name not in vocabularies or not isinstance(corpus, LocatedMapping):
         return corpus
     other = vocabularies[name]
-    place = vocabularies.places[name]
-    if not isinstance(other, str) or not isinstance(corpora.get(other), Tree):
-        raise place.error(f"no corpus {other!r}; {there_are(other, corpora)}")
+    place = vocabularies.locations[name]
+    if not isinstance(other, str) or not isinstance(corpora.get(other), LocatedMapping):
+        raise place.error(f"no corpus {other!r}; {list_known_names(other, corpora)}")
     if other == name:
         raise place.error("this is the corpus itself: remove the entry")
     if other in vocabularies:
@@ -297,11 +300,13 @@ def _corpus_with_vocabulary(
         raise place.error(
             f"{other}, whose vocabulary it would have, does not translate {', '.join(missing)}"
         )
-    vocabulary = as_tree(corpora[other].get("vocabulary")).put("of", other, place)
-    return corpus.put("vocabulary", vocabulary, place)
+    vocabulary = as_mapping(corpora[other].get("vocabulary")).with_value("of", other, place)
+    return corpus.with_value("vocabulary", vocabulary, place)
 
 
-def link_systems(runs: Tree, document: Tree) -> tuple[Tree, list[UserError]]:
+def link_systems(
+    runs: LocatedMapping, document: LocatedMapping
+) -> tuple[LocatedMapping, list[UserError]]:
     """Give each system the first weights that params.yaml names for it.
 
     Args:
@@ -311,4 +316,4 @@ def link_systems(runs: Tree, document: Tree) -> tuple[Tree, list[UserError]]:
     Returns:
         The settings, without systems whose first weights cannot be used, and the errors.
     """
-    return with_parents(runs, as_tree(document.get("init_from")))
+    return with_parents(runs, as_mapping(document.get("init_from")))

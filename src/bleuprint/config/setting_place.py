@@ -5,10 +5,10 @@ from pathlib import Path
 
 from bleuprint.config.experiment import load_entries
 from bleuprint.runtime.errors import UserError
-from bleuprint.runtime.yaml_tree import Place, Tree
+from bleuprint.runtime.yaml_tree import LocatedMapping, Location
 
 
-def place_of_setting(keys: Sequence[str], root: Path = Path()) -> Place:
+def place_of_setting(keys: Sequence[str], root: Path = Path()) -> Location:
     """Return the file, line and key at which params.yaml sets a value.
 
     A value that an entry inherits is set in another entry. Of a value that is not there, as after
@@ -23,11 +23,11 @@ def place_of_setting(keys: Sequence[str], root: Path = Path()) -> Place:
     try:
         value, _ = load_entries(path)
     except UserError:  # it was edited meanwhile
-        value = Tree({}, {})
-    place = Place(path)
+        value = LocatedMapping({}, {})
+    place = Location(path)
     for key in keys:
-        if not isinstance(value, Tree) or key not in value:
+        if not isinstance(value, LocatedMapping) or key not in value:
             break
         place = place.child(value, key)
         value = value[key]
-    return place if place.key else Place(path, ".".join(keys))
+    return place if place.key else Location(path, ".".join(keys))

@@ -15,7 +15,7 @@ from bleuprint.config import paths
 from bleuprint.config.corpus import Corpus
 from bleuprint.config.corpus_files import Text
 from bleuprint.rules.rule import edited
-from bleuprint.runtime.schema import Count, SettingError, Share, there_are
+from bleuprint.runtime.schema import Count, SettingError, Share, list_known_names
 from bleuprint.text.tokenizers import tokenizer_for
 
 
@@ -136,7 +136,7 @@ def check_synthetic_texts(
         place = f"{entry.part_of}.files.train.{name}"
         wanted.add(place)
         if place not in texts:
-            message = f"no {place} with source or target alone; {there_are(place, texts)}"
+            message = f"no {place} with source or target alone; {list_known_names(place, texts)}"
             raise SettingError(["synthetic", name, "part_of"], message)
         _check_entry(name, entry, texts[place], corpora)
     for place, text in texts.items():

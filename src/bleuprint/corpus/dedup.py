@@ -24,7 +24,7 @@ from bleuprint.corpus.steps.filtering import DroppedBy, copy_sets, join_files, w
 from bleuprint.corpus.steps.shard import Shard
 from bleuprint.corpus.steps.sharded import Step, step_files
 from bleuprint.rules.rule import Edits, edited
-from bleuprint.runtime.files import whole_folder
+from bleuprint.runtime.files import atomic_folder
 from bleuprint.runtime.process_pool import map_parts
 from bleuprint.runtime.progress import Progress
 from bleuprint.text.parallel import Block, Pair
@@ -79,7 +79,7 @@ class Deduplication(Step):
     def gather(self, parts: Sequence[Path], workers: int) -> None:  # noqa: ARG002
         """Drop repeated and held-out pairs from train."""
         filter_stats = self.new_filter_stats()
-        with whole_folder(self.output) as unfinished:
+        with atomic_folder(self.output) as unfinished:
             after = self.before.at(unfinished)
             dropped_by = self.dropped_by(parts, unfinished)
             write_kept(self.before, after, dropped_by, self.rules, filter_stats.open("train"))

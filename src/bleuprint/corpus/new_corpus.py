@@ -20,9 +20,9 @@ from bleuprint.corpus.steps.filter_stats import SetCounts
 from bleuprint.corpus.text_notes import PairForms
 from bleuprint.rules.language_id import LanguageId
 from bleuprint.runtime.counts import counted
-from bleuprint.runtime.errors import UserError, say
-from bleuprint.runtime.files import found_path, whole_file
-from bleuprint.runtime.schema import MAX_NAME, build
+from bleuprint.runtime.errors import UserError, print_message
+from bleuprint.runtime.files import atomic_file, path_on_disk
+from bleuprint.runtime.schema import MAX_NAME, validate_document
 from bleuprint.runtime.yaml_tree import load_yaml
 from bleuprint.text.language_codes import is_listed, language_of
 from bleuprint.text.parallel import Pair
@@ -109,13 +109,13 @@ class NewCorpus:
             )
         language_note = check_languages(files, own, sample, are_given=bool(languages))
         if misfits := clues.misfits():
-            say(
+            print_message(
                 f"{names}: the two sides do not fit line by line: {describe_misfits(misfits)}. "
                 "Compare these lines: each should be the translation of the line with its number",
                 "note",
             )
         for note in forms.notes(files):
-            say(note, "note")
+            print_message(note, "note")
         about = list(own.about)
         if lost := counts.dropped.get("one_language", 0):
             about.append(f"{names}: {lost:,} of {lost + pairs:,} units lack one of the languages")
@@ -219,13 +219,15 @@ class NewCorpus:
                 yield f"languages: {_flow_list(self.text.languages)}"
         sides = ("both",) if len(self.files) == 1 else ("source", "target")
         for side, path in zip(sides, self.files, strict=True):
-            name = found_path(path).as_posix()
+            name = path_on_disk(path).as_posix()
             yield f"{side}: {{path: {json.dumps(name, ensure_ascii=False)}}}"
 
     @property
     def corpus(self) -> Corpus:
         """The settings of the entry; raises UserError if they are not valid."""
-        return build(Corpus, YAML(typ="rt").load(self.entry)[self.name], Path("params.yaml"))
+        return validate_document(
+            Corpus, YAML(typ="rt").load(self.entry)[self.name], Path("params.yaml")
+        )
 
 
 def _flow_list(values: Sequence[int | str]) -> str:
@@ -275,7 +277,7 @@ def insert_corpus(
     fitted = bool(rows) and text.endswith(rows)
     if fitted:
         text = text.removesuffix(rows) + systems.replace("\n", end)
-    with whole_file(path) as partial:
+    with atomic_file(path) as partial:
         partial.write_bytes(text.encode())
         try:
             load(partial)

@@ -16,9 +16,9 @@ from bleuprint.corpus.other_formats import way_on
 from bleuprint.corpus.table_columns import choose_columns
 from bleuprint.rules.language_id import LanguageId
 from bleuprint.runtime.counts import counted
-from bleuprint.runtime.errors import UserError, say
-from bleuprint.runtime.files import found_path, not_a_file
-from bleuprint.runtime.streams import shown
+from bleuprint.runtime.errors import UserError, print_message
+from bleuprint.runtime.files import describe_non_file, path_on_disk
+from bleuprint.runtime.streams import printable
 from bleuprint.text.language_codes import (
     includes,
     is_listed,
@@ -67,7 +67,7 @@ def own_text(
     if len(files) > 2:
         raise _wrong_files(files)
     sides = _checked_files(files)
-    kind = format_of([found_path(path) for path in files])
+    kind = format_of([path_on_disk(path) for path in files])
     if columns and kind != "tsv":
         raise UserError(f"{files[0]}: --columns is for a .tsv file")
     given = [_language_given(code) for code in languages] if languages else None
@@ -154,7 +154,9 @@ def check_languages(
             "translation of the source"
         )
     if unknown := sorted({*own.languages} - {*LanguageId.known_languages}):
-        say(f"{' and '.join(unknown)}: not a language that the filter language_id knows", "note")
+        print_message(
+            f"{' and '.join(unknown)}: not a language that the filter language_id knows", "note"
+        )
         return ""
     source, target = own.languages
     right = _share_in(some, source, target)
@@ -200,14 +202,14 @@ def _share_in(pairs: Sequence[Pair], source: str, target: str) -> float:
 def _checked_files(files: Sequence[Path]) -> list[File]:
     """The settings of files that exist below inputs/."""
     for path in files:
-        if not found_path(path).is_file():
-            raise UserError(f"{path}: {not_a_file(path)}; name a text file below inputs/")
+        if not path_on_disk(path).is_file():
+            raise UserError(f"{path}: {describe_non_file(path)}; name a text file below inputs/")
         if str(path) != str(path).encode(errors="replace").decode():
-            raise UserError(f"{shown(str(path))}: its name is not UTF-8: rename it")
-    if len(files) == 2 and found_path(files[0]).samefile(found_path(files[1])):
+            raise UserError(f"{printable(str(path))}: its name is not UTF-8: rename it")
+    if len(files) == 2 and path_on_disk(files[0]).samefile(path_on_disk(files[1])):
         raise UserError(f"{files[0]} is given twice: name the source file, then the target file")
     try:
-        return [File(path=str(found_path(path))) for path in files]
+        return [File(path=str(path_on_disk(path))) for path in files]
     except ValueError as error:
         raise UserError(f"{error}: copy both there") from None
 
@@ -216,7 +218,7 @@ def _table(
     path: Path, file: File, languages: Sequence[str] | None, columns: Sequence[str] | None
 ) -> OwnText:
     """The text in two columns of a .tsv file."""
-    chosen = choose_columns(found_path(path), columns, languages)
+    chosen = choose_columns(path_on_disk(path), columns, languages)
     found = languages or chosen.languages
     if found is None:
         example = _example_with(_languages_in(path))
@@ -227,7 +229,7 @@ def _table(
 
 def _memory(path: Path, file: File, given: Sequence[str] | None) -> OwnText:
     """The text in two languages, or variants of them, of a .tmx file."""
-    with open_member(found_path(path), str(path), ()) as stream:
+    with open_member(path_on_disk(path), str(path), ()) as stream:
         code_sets = count_code_sets(stream, str(path))
     codes = units_by_code(code_sets)
     if not codes:
@@ -251,7 +253,7 @@ def _memory(path: Path, file: File, given: Sequence[str] | None) -> OwnText:
         if not any(_is_variant(tag, code) for code in codes):
             raise UserError(f"{path}: no unit is in {tag}. {listed}")
     if note := _note_on_variants(wanted, code_sets):
-        say(f"{path}: {note}", "note")
+        print_message(f"{path}: {note}", "note")
     pair = _two_languages([path], language_of(wanted[0]), language_of(wanted[1]))
     has_variant = any(normalized_tag(tag) != language_of(tag) for tag in wanted)
     tags = (wanted[0], wanted[1]) if has_variant else None

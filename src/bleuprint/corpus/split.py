@@ -23,7 +23,7 @@ from bleuprint.corpus.steps.filter_stats import FilterStats
 from bleuprint.corpus.steps.filtering import DroppedBy, copy_sets, write_kept
 from bleuprint.runtime import fingerprint
 from bleuprint.runtime.errors import UserError
-from bleuprint.runtime.files import whole_folder
+from bleuprint.runtime.files import atomic_folder
 from bleuprint.runtime.process_pool import map_parts
 from bleuprint.runtime.progress import Progress
 from bleuprint.text.parallel import Block, TextFolder
@@ -49,7 +49,7 @@ def split_folder(
         "split", corpus, fingerprint.of_settings(settings, decontaminate), RULES
     )
     given = before.held_out()
-    with whole_folder(split) as unfinished:
+    with atomic_folder(split) as unfinished:
         after = before.at(unfinished)
         # from an empty text, of a zero-shot direction, nothing is drawn
         if ("valid" in given and len(given) > 1) or not before.count("train"):

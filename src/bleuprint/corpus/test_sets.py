@@ -15,7 +15,7 @@ from bleuprint.config.corpus import Corpus
 from bleuprint.config.experiment import Settings
 from bleuprint.corpus.set_findings import set_findings
 from bleuprint.runtime.errors import UserError
-from bleuprint.runtime.files import whole_folder, write_json
+from bleuprint.runtime.files import atomic_folder, write_json
 from bleuprint.runtime.progress import Progress
 from bleuprint.runtime.schema import read_record
 from bleuprint.text.parallel import BLOCK_PAIRS, TextFolder, read_lines
@@ -96,7 +96,7 @@ def describe_test_sets(name: str, corpus: Corpus, root: Path = Path()) -> None:
             lengths, references, words if in_words else None, documents
         )
     _count(name, tokenized, [d.training_counts for d in described.values() if d.training_counts])
-    with whole_folder(paths.folder(name, "test_stats", root)) as unfinished:
+    with atomic_folder(paths.folder(name, "test_stats", root)) as unfinished:
         for test, description in described.items():
             write_json(unfinished / f"{test}.json", asdict(description))
         set_findings(name, corpus, root).write(unfinished)

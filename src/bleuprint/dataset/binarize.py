@@ -29,7 +29,7 @@ from bleuprint.dataset.binarized import (
 from bleuprint.dataset.subwords.segmentation import Segmentation, read_about
 from bleuprint.dataset.subwords.vocabulary import EOS, UNK
 from bleuprint.rules.rule import Edits
-from bleuprint.runtime.files import whole_folder
+from bleuprint.runtime.files import atomic_folder
 from bleuprint.runtime.process_pool import map_parts
 from bleuprint.runtime.progress import Progress
 from bleuprint.text.parallel import Block, count_lines
@@ -77,7 +77,7 @@ class Binarizing(Step):
     def gather(self, parts: Sequence[Path], workers: int) -> None:
         """Join the shards, encode the other sets, and write the header and the statistics."""
         filter_stats = self.new_filter_stats()
-        with whole_folder(self.output) as folder:
+        with atomic_folder(self.output) as folder:
             sizes = {"train": self._join(parts, folder, "train")}
             with TemporaryDirectory(dir=folder) as scratch:
                 for name in self.before.held_out():

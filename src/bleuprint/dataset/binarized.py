@@ -31,12 +31,12 @@ from bleuprint.runtime.errors import UserError
 from bleuprint.runtime.files import (
     RERUN,
     DamagedFile,
-    check_regular,
-    read_object,
+    check_regular_file,
+    read_json_object,
     sha256_of,
     write_json,
 )
-from bleuprint.runtime.schema import build, check_record
+from bleuprint.runtime.schema import check_record, validate_document
 
 # Imported where they are used: reading ids does not need them, and importing takes half a second.
 if TYPE_CHECKING:
@@ -165,7 +165,7 @@ class BinaryCorpus:
         from bleuprint.text.tokenizers import Tokenize, tokenizer_for
 
         if language not in self._tokenizers:
-            settings = build(Tokenize, self._header["tokenize"], self.folder / CORPUS)
+            settings = validate_document(Tokenize, self._header["tokenize"], self.folder / CORPUS)
             self._tokenizers[language] = tokenizer_for(language, settings)
         return self._tokenizers[language]
 
@@ -264,7 +264,7 @@ def write_header(folder: Path, content: Mapping[str, Any]) -> None:
 def _load_array(path: Path) -> Any:
     """Map the array in a .npy file; raises UserError if it is missing or damaged."""
     try:
-        check_regular(path)
+        check_regular_file(path)
         array = np.asarray(np.load(path, mmap_mode="r"))
     except FileNotFoundError:
         raise UserError(f"{path}: no such file; {RERUN}") from None
@@ -276,7 +276,7 @@ def _load_array(path: Path) -> Any:
 
 
 def _read_header(path: Path) -> dict[str, Any]:
-    header = read_object(path)
+    header = read_json_object(path)
     if (version := header.get("version")) != VERSION:
         raise UserError(
             f"{path}: version {version} of the format; this bleuprint reads {VERSION}; {RERUN}"

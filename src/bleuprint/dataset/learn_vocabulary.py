@@ -17,7 +17,7 @@ from bleuprint.dataset.subwords.bpe import HEADER, Bpe
 from bleuprint.dataset.subwords.segmentation import ABOUT, read_bpe
 from bleuprint.dataset.subwords.vocabulary import Vocabulary, most_frequent, write_counts
 from bleuprint.runtime.errors import UserError
-from bleuprint.runtime.files import whole_folder, write_json
+from bleuprint.runtime.files import atomic_folder, write_json
 from bleuprint.runtime.progress import track
 from bleuprint.text.parallel import TextFolder
 
@@ -39,7 +39,7 @@ def learn_segmentation(
     sentencepiece.LANGUAGE. If joint, codes or model and vocabulary are learned from both languages
     together and are the same for both.
     """
-    with whole_folder(folder) as unfinished:
+    with atomic_folder(folder) as unfinished:
         kind = "bpe" if settings.bpe else "words" if settings.words else "sentencepiece"
         write_json(unfinished / ABOUT, {"kind": kind, "joint": settings.joint})
         if settings.sentencepiece is not None:

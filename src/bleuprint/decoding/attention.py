@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from bleuprint.dataset.binarized import BinaryCorpus, Lengths
 from bleuprint.dataset.subwords.vocabulary import BOS, EOS
-from bleuprint.runtime.files import DamagedFile, reading, write_json
+from bleuprint.runtime.files import DamagedFile, report_as_damage, write_json
 from bleuprint.runtime.schema import Count, read_record
 
 if TYPE_CHECKING:
@@ -157,7 +157,7 @@ def read_attention(path: Path, test: str) -> list[SentenceAttention]:
     sentences = []
     for entry in content[test]:
         maps = {"cross": entry.cross, "encoder": entry.encoder, "decoder": entry.decoder}
-        with reading(path):
+        with report_as_damage(path):
             read = {kind: AttentionMap.from_json(vars(of)) for kind, of in maps.items()}
         sentences.append(SentenceAttention(entry.line, read))
     return sentences

@@ -13,9 +13,9 @@ from bleuprint.corpus.download.formats.lines import read_lines
 from bleuprint.decoding.translation_record import TRANSLATION
 from bleuprint.runtime.counts import counted
 from bleuprint.runtime.errors import UserError
-from bleuprint.runtime.files import not_a_file, sha256_of, whole_folder, write_json
-from bleuprint.runtime.schema import dump, read_record
-from bleuprint.runtime.yaml_tree import Place
+from bleuprint.runtime.files import atomic_folder, describe_non_file, sha256_of, write_json
+from bleuprint.runtime.schema import read_record, to_json_value
+from bleuprint.runtime.yaml_tree import Location
 from bleuprint.text.parallel import TextFolder, count_lines
 
 
@@ -68,7 +68,7 @@ def copy_translations(settings: Settings, run: Run, root: Path = Path()) -> None
     corpus = settings.corpus(run.corpus)
     tokens = TextFolder(folder(run.corpus, "tokens", root), corpus.source, corpus.target)
     results = root / run.results
-    with whole_folder(results / "hypotheses") as unfinished:
+    with atomic_folder(results / "hypotheses") as unfinished:
         for test, file in system.translations.items():
             sources, references = tokens.files(f"test.{test}")
             lines = read_translations(file, run, test, root)
@@ -81,7 +81,7 @@ def copy_translations(settings: Settings, run: Run, root: Path = Path()) -> None
             text = "".join(f"{line}\n" for line in lines)
             (unfinished / references.name).write_bytes(text.encode())
     record = CopiedTranslations(system.translations)
-    write_json(results / TRANSLATION, dump(record))
+    write_json(results / TRANSLATION, to_json_value(record))
 
 
 def read_translations(file: TranslationFile, run: Run, test: str, root: Path) -> list[str]:
@@ -92,7 +92,7 @@ def read_translations(file: TranslationFile, run: Run, test: str, root: Path) ->
     """
     path = root / file.path
     if not path.is_file():
-        raise place_of_file(run, test, root).error(f"{path}: {not_a_file(path)}")
+        raise place_of_file(run, test, root).error(f"{path}: {describe_non_file(path)}")
     found = sha256_of(path)
     if found != file.sha256:
         message = f"{path} has SHA-256 {found}, but sha256 is {file.sha256}"
@@ -104,6 +104,6 @@ def read_translations(file: TranslationFile, run: Run, test: str, root: Path) ->
         raise place_of_file(run, test, root).error(str(error)) from None
 
 
-def place_of_file(run: Run, test: str, root: Path) -> Place:
+def place_of_file(run: Run, test: str, root: Path) -> Location:
     """Return where params.yaml names the file of an external system's translations."""
     return place_of_setting(["external", run.system, run.corpus, TRANSLATIONS, test], root)

@@ -18,7 +18,7 @@ from bleuprint.model.attention import Attention
 from bleuprint.model.positions import sinusoidal_positions
 from bleuprint.model.transformer import DecoderLayer, EncoderLayer, ResidualConnection, Transformer
 from bleuprint.runtime.errors import UserError
-from bleuprint.runtime.files import whole_folder
+from bleuprint.runtime.files import atomic_folder
 
 Precision = Literal["float32", "int8"]
 
@@ -72,7 +72,7 @@ def convert(
     spec.config.add_source_eos = True
     spec.validate()
     spec.optimize(quantization=precision)
-    with whole_folder(output) as partial:
+    with atomic_folder(output) as partial:
         spec.save(str(partial))
 
 

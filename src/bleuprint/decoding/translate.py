@@ -24,8 +24,8 @@ from bleuprint.model.description import DESCRIPTION, Averaged, ModelDescription
 from bleuprint.model.linear import check_precision, pack_weights, round_to_bfloat16
 from bleuprint.model.transformer import Transformer
 from bleuprint.runtime.errors import UserError
-from bleuprint.runtime.files import RERUN, DamagedFile, sha256_of, whole_folder
-from bleuprint.runtime.schema import dump
+from bleuprint.runtime.files import RERUN, DamagedFile, atomic_folder, sha256_of
+from bleuprint.runtime.schema import to_json_value
 from bleuprint.text.parallel import count_lines, read_lines
 
 
@@ -60,7 +60,7 @@ def translate_tests(
     hypotheses = results / "hypotheses"
     maps: dict[str, list[SentenceAttention]] = {}
     cut_lines = dict[str, list[int]]()
-    with whole_folder(hypotheses) as unfinished:
+    with atomic_folder(hypotheses) as unfinished:
         for name in tests:
             test = name.removeprefix("test.")
             title = " ".join(("translate", *results.parts[-3:], name))  # system, corpus, seed
@@ -81,7 +81,7 @@ def translate_tests(
     record = TranslationRecord(
         model=fingerprint,
         averaged=averaged,
-        decode=dump(decode),
+        decode=to_json_value(decode),
         hypotheses=hashes,
         losses=losses,
         cut=cut_lines,

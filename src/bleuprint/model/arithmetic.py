@@ -12,7 +12,11 @@ import platform
 from contextlib import suppress
 
 from bleuprint.config.paths import RESOLVED
-from bleuprint.runtime.arithmetic_state import first_deviation, library_variables, suspects
+from bleuprint.runtime.arithmetic_state import (
+    describe_deviation,
+    library_variables,
+    list_suspect_variables,
+)
 from bleuprint.runtime.errors import UserError
 from bleuprint.runtime.files import read_json
 from bleuprint.runtime.reexec import VARIABLES, reexec
@@ -68,10 +72,10 @@ def check_portable(system: str, processes: int = 1) -> None:
             f"{setting}: needs an x86-64 processor with AVX2, and torch uses {found} on this "
             f"{platform.machine()}: set native"
         )
-    deviation = first_deviation()
+    deviation = describe_deviation()
     if deviation is None:
         return
-    variables = suspects(known={**VARIABLES, **PORTABLE})
+    variables = list_suspect_variables(known={**VARIABLES, **PORTABLE})
     if variables:
         advice = f"unset the variable that causes it, one of {variables}"
     else:

@@ -99,7 +99,7 @@ def check_precision(setting: str, precision: str, device: torch.device) -> None:
         has = on_gpu and torch.cuda.get_device_properties(device).major >= _TF32_FROM
     else:
         has = on_gpu or precision == "float32"
-    if has or environment.emulates():
+    if has or environment.is_emulating():
         return
     if on_gpu:
         name = torch.cuda.get_device_name(device)

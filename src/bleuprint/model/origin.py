@@ -9,7 +9,7 @@ from safetensors import safe_open
 
 from bleuprint.model.description import DESCRIPTION
 from bleuprint.runtime.errors import UserError
-from bleuprint.runtime.files import DamagedFile, check_regular, sha256_of, system_errors
+from bleuprint.runtime.files import DamagedFile, check_regular_file, name_in_errors, sha256_of
 
 
 def check_origin(path: Path, training: str | None, named_in: str) -> None:
@@ -20,8 +20,8 @@ def check_origin(path: Path, training: str | None, named_in: str) -> None:
         training: The fingerprint that is expected; None accepts any, as of a model made by hand.
         named_in: The name of the file that has the expected fingerprint.
     """
-    check_regular(path)
-    with system_errors(path), safe_open(path, "np") as file:
+    check_regular_file(path)
+    with name_in_errors(path), safe_open(path, "np") as file:
         found = (file.metadata() or {}).get("fingerprint")
     if training is not None and found is not None and found != training:
         raise UserError(

@@ -15,9 +15,9 @@ from bleuprint.model.transformer import Transformer
 from bleuprint.runtime.errors import UserError
 from bleuprint.runtime.files import (
     DamagedFile,
-    check_regular,
+    check_regular_file,
+    name_in_errors,
     sha256_of,
-    system_errors,
     write_json,
 )
 
@@ -66,8 +66,8 @@ def load_model(folder: Path, corpus: BinaryCorpus) -> Transformer:
 
 def read_weights(path: Path, shapes: Mapping[str, list[int]]) -> dict[str, Tensor]:
     """The tensors in a file; raises UserError if it is damaged, or names and shapes are others."""
-    with system_errors(path):
-        check_regular(path)
+    with name_in_errors(path):
+        check_regular_file(path)
         tensors = load_file(path)
     if shapes != {name: [*tensor.shape] for name, tensor in tensors.items()}:
         raise UserError(

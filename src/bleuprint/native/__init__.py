@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from bleuprint.runtime.errors import UserError, say
+from bleuprint.runtime.errors import UserError, print_message
 from bleuprint.runtime.files import read_bytes, sha256_of
 
 # In step with native/version.cpp: a library built from other sources is not used.
@@ -36,7 +36,9 @@ def library() -> ctypes.CDLL | None:
     except _Unusable as error:
         # worker processes would say the same
         if multiprocessing.parent_process() is None:
-            say(f"{path}: {error}; Python code takes its place, slower. Run: make setup", "note")
+            print_message(
+                f"{path}: {error}; Python code takes its place, slower. Run: make setup", "note"
+            )
         return None
 
 

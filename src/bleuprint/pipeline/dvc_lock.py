@@ -15,7 +15,7 @@ from typing import Any, NotRequired
 from typing_extensions import TypedDict
 
 from bleuprint.config.paths import RESOLVED
-from bleuprint.runtime.errors import UserError, say
+from bleuprint.runtime.errors import UserError, print_message
 from bleuprint.runtime.files import read_bytes
 from bleuprint.runtime.schema import check_record
 from bleuprint.runtime.yaml_tree import parse_yaml
@@ -126,7 +126,7 @@ def note_unrecorded(path: Path, root: Path = Path(), name: str = "here") -> None
         recorded = LockFile.read(root).output_md5("report", path)
     if recorded and recorded != hashlib.md5(read_bytes(root / path)).hexdigest():
         why = "edited, or not recorded yet (bleuprint sync)"
-        say(f"{name}: {path} is not the file that dvc.lock names: {why}", "note")
+        print_message(f"{name}: {path} is not the file that dvc.lock names: {why}", "note")
 
 
 def write_lock(stages: Sequence[Any]) -> None:

@@ -13,10 +13,10 @@ from pathlib import Path
 from typing import Any
 
 from bleuprint.config.paths import RESOLVED
-from bleuprint.runtime.code import git
+from bleuprint.runtime.code import git_output
 from bleuprint.runtime.errors import UserError
-from bleuprint.runtime.files import json_text
-from bleuprint.runtime.machine_errors import describe
+from bleuprint.runtime.files import format_json
+from bleuprint.runtime.machine_errors import describe_machine_error
 from bleuprint.runtime.special_files import check_no_special_files
 
 
@@ -47,12 +47,12 @@ def open_repo(root: Path, resolved: Mapping[str, Any] | None = None) -> Iterator
             if resolved is not None:
                 from bleuprint.pipeline.unwritten_file import UnwrittenFile
 
-                repo.fs = UnwrittenFile(root / RESOLVED, json_text(resolved))
+                repo.fs = UnwrittenFile(root / RESOLVED, format_json(resolved))
             yield repo
     except RecursionError as error:
         raise UserError(f"dvc.yaml or dvc.lock is nested too deeply; {_way_back(root)}") from error
     except (DvcException, OSError) as error:
-        text = describe(error) or str(error)
+        text = describe_machine_error(error) or str(error)
         # cut short by a kill or a full disk
         if re.search(r"dvc\.lock'.*(invalid|corrupted|failed|not valid)", text):
             text += f"; {_way_back(root)}"
@@ -95,7 +95,7 @@ def _is_json(content: bytes) -> bool:
 
 def _way_back(root: Path) -> str:
     """What to do about a damaged dvc.lock."""
-    if git(root, "ls-files", "dvc.lock"):
+    if git_output(root, "ls-files", "dvc.lock"):
         return "run: git checkout dvc.lock, then make reproduce, which uses DVC's run cache"
     return (
         "git has no copy of it. Run: rm dvc.lock, then make reproduce, which takes what DVC's run "
@@ -123,7 +123,7 @@ def changed_stages(
     with open_repo(root, resolved) as repo, lock_repo(repo):
         replaced = {}
         if resolved is not None:
-            replaced = _replace_resolved(repo.index.stages, json_text(resolved))
+            replaced = _replace_resolved(repo.index.stages, format_json(resolved))
         # the names of stages have a path in front of them if this is not run from the root
         status = {name.rpartition(":")[2]: changes for name, changes in repo.status().items()}
     for name, change in replaced.items():

@@ -13,7 +13,7 @@ from bleuprint.config.paths import RESOLVED
 from bleuprint.pipeline.dvc_yaml import Entry, filled
 from bleuprint.runtime.closure import code_fingerprint
 from bleuprint.runtime.errors import UserError
-from bleuprint.runtime.files import read_object
+from bleuprint.runtime.files import read_json_object
 
 
 def edit_check(entry: Entry, script: str, arguments: list[str]) -> Callable[[], None]:
@@ -54,7 +54,7 @@ def _keys(entry: Entry, values: Mapping[str, str]) -> Iterator[tuple[str, ...]]:
 def _content() -> Mapping[str, Any]:
     """The resolved settings; none where they are damaged, which a stage that needs them says."""
     with suppress(FileNotFoundError, UserError):
-        return read_object(RESOLVED)
+        return read_json_object(RESOLVED)
     return {}
 
 

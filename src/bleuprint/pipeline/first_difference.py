@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from bleuprint.config.paths import RESOLVED
-from bleuprint.runtime.flatten import dotted
+from bleuprint.runtime.flatten import flatten_settings
 
 # Outputs that tell how a stage ran, and so may differ where its texts or weights do not.
 _ACCOUNTS = re.compile("^data/filter_stats/|/(training|translation).json$")
@@ -35,7 +35,7 @@ def _causes(lock: Mapping[str, Any], *stages: Mapping[str, Any]) -> Iterator[str
     if not stages[1]:
         yield "no such stage there"
         return
-    params = [dotted(stage.get("params", {}).get(str(RESOLVED), {})) for stage in stages]
+    params = [flatten_settings(stage.get("params", {}).get(str(RESOLVED), {})) for stage in stages]
     for key in dict.fromkeys((*params[0], *params[1])):
         values = [side.get(key, "none") for side in params]
         kind, _, name = key.partition(".")

@@ -17,7 +17,7 @@ from typing import Any
 from bleuprint.config.paths import RESOLVED
 from bleuprint.pipeline.dvc_repo import open_repo
 from bleuprint.runtime.errors import UserError
-from bleuprint.runtime.files import read_object
+from bleuprint.runtime.files import read_json_object
 
 WORK = Path("work", "snakemake")
 FINISHED = WORK / "finished"
@@ -84,7 +84,7 @@ def stages(root: Path = Path(), content: Mapping[str, Any] | None = None) -> lis
     Raises:
         UserError: dvc.yaml has a mistake, or there is no reports/resolved.json.
     """
-    values = read_object(root / RESOLVED) if content is None else content
+    values = read_json_object(root / RESOLVED) if content is None else content
     with open_repo(root, content) as repo:
         return [_stage(stage, values) for stage in repo.stage.load_all(str(root / "dvc.yaml"))]
 

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from bleuprint.config.experiment import Settings
 from bleuprint.config.references import shared_folders
-from bleuprint.runtime.errors import say
+from bleuprint.runtime.errors import print_message
 
 _REMOVED = Path("work", "removed")
 # Folders of bleuprint 1.0 that have another name now; the first has results of external systems.
@@ -41,7 +41,9 @@ def set_aside(settings: Settings, root: Path = Path()) -> None:
             if not any((root / folder).iterdir()):
                 (root / folder).rmdir()
     if moved:
-        say(f"not in params.yaml, moved to {_REMOVED}: {', '.join(map(str, moved))}", "note")
+        print_message(
+            f"not in params.yaml, moved to {_REMOVED}: {', '.join(map(str, moved))}", "note"
+        )
 
 
 def _outputs(settings: Settings, root: Path) -> Iterator[Path]:

@@ -116,7 +116,7 @@ def _reused(stage: Stage, settings: Settings, root: Path) -> str | None:
         job = job_of(run, settings)
         folder = work_folder(job, Fingerprints.from_job(job))
         if folder.is_dir():
-            place = folder.relative_to(environment.root())
+            place = folder.relative_to(environment.project_root())
             return f"is new under this name; its training is in {place} already"
     return None
 

@@ -22,8 +22,8 @@ from filelock import Timeout
 
 from bleuprint.pipeline.dvc_repo import open_repo
 from bleuprint.runtime import environment
-from bleuprint.runtime.errors import UserError, say
-from bleuprint.runtime.files import json_text
+from bleuprint.runtime.errors import UserError, print_message
+from bleuprint.runtime.files import format_json
 from bleuprint.runtime.locks import FileLock, flock_holder
 
 _RWLOCK = Path(".dvc", "tmp", "rwlock")
@@ -70,7 +70,7 @@ def hold(program: str, wait: bool = True, writes: bool = True) -> Iterator[None]
     Raises:
         UserError: Another runner holds the project, and `wait` is false.
     """
-    work = environment.work()
+    work = environment.work_folder()
     work.mkdir(parents=True, exist_ok=True)
     lock, described = FileLock(work / "reproduce.lock"), work / "runner.json"
     with ExitStack() as held:
@@ -81,26 +81,26 @@ def hold(program: str, wait: bool = True, writes: bool = True) -> Iterator[None]
             lock.acquire()
         held.callback(lock.release)
         runner = Runner(program, os.getpid(), node(), time.time())
-        described.write_text(json_text(asdict(runner)), encoding="utf-8")
+        described.write_text(format_json(asdict(runner)), encoding="utf-8")
         held.callback(described.unlink, missing_ok=True)
-        held.enter_context(_held_from_dvc(environment.root(), wait, writes))
+        held.enter_context(_held_from_dvc(environment.project_root(), wait, writes))
         yield
 
 
 def other_runner() -> Runner | None:
     """Return the process that holds the project, if there is one; nothing waits."""
-    described = environment.work() / "runner.json"
-    lock = FileLock(environment.work() / "reproduce.lock")
+    described = environment.work_folder() / "runner.json"
+    lock = FileLock(environment.work_folder() / "reproduce.lock")
     if flock_holder(Path(lock.lock_file)) is not None:
         return _holder(lock, described)
-    return next(iter(_dvc_runners(environment.root())), None)
+    return next(iter(_dvc_runners(environment.project_root())), None)
 
 
 def _wait_or_refuse(runner: Runner, wait: bool) -> None:
     """Say that the project is waited for, or raise UserError."""
     if not wait:
         raise UserError(f"{runner.busy()}. Start this again when it has ended. {runner.advice()}")
-    say(f"{runner.busy()}: waiting until it ends. {runner.advice()}", "note")
+    print_message(f"{runner.busy()}: waiting until it ends. {runner.advice()}", "note")
 
 
 def _holder(lock: FileLock, described: Path) -> Runner:
@@ -219,7 +219,7 @@ def _note_other_command(root: Path) -> None:
     while process is not None and process != os.getpid():
         if time.monotonic() > ends:
             runner = _of_process(process)
-            say(f"{runner.busy()}: waiting until it ends. {runner.advice()}", "note")
+            print_message(f"{runner.busy()}: waiting until it ends. {runner.advice()}", "note")
             return
         time.sleep(0.1)
         process = flock_holder(root / _DVC_LOCK)

@@ -16,9 +16,9 @@ from pathlib import Path
 from bleuprint.pipeline.dvc_lock import LockFile, write_lock
 from bleuprint.pipeline.dvc_repo import changed_stages, open_repo
 from bleuprint.pipeline.graph import FINISHED, Stage, files_at, inputs, stages
-from bleuprint.runtime.errors import UserError, say
-from bleuprint.runtime.files import open_regular, read_bytes
-from bleuprint.runtime.machine_errors import describe
+from bleuprint.runtime.errors import UserError, print_message
+from bleuprint.runtime.files import open_regular_file, read_bytes
+from bleuprint.runtime.machine_errors import describe_machine_error
 
 
 def begin(name: str, digest: str, *dependencies: str, root: Path = Path()) -> None:
@@ -45,7 +45,8 @@ def record(root: Path = Path()) -> None:
             _commit(done, root)
         except Exception as error:  # DVC's errors have no common class; its own commands do this
             raise UserError(
-                f"DVC did not record the finished stages: {describe(error) or error}; "
+                "DVC did not record the finished stages: "
+                f"{describe_machine_error(error) or error}; "
                 "to try again: bleuprint sync"
             ) from error
     found = marks(root)
@@ -54,7 +55,7 @@ def record(root: Path = Path()) -> None:
     left = sorted({mark.name for mark in found} - done)
     # of the others DVC has run some since
     if left and (left := [name for name in changed_stages(root) if name in left]):
-        say(
+        print_message(
             f"not recorded, since a dependency has changed after the start: {', '.join(left)}; "
             "make reproduce runs them again",
             "note",
@@ -110,7 +111,7 @@ def _state(name: str, digest: str, dependencies: Iterable[str], lock: LockFile, 
 
 def _status(path: Path) -> tuple[int, int]:
     """A file's size and modification time; opened first, since NFS may return cached values."""
-    with open_regular(path) as file:
+    with open_regular_file(path) as file:
         status = os.fstat(file.fileno())
     return status.st_size, status.st_mtime_ns
 

@@ -23,16 +23,16 @@ from bleuprint.report.records import load_checked
 from bleuprint.report.render import bullets, markdown
 from bleuprint.report.report import PAGE, write_page
 from bleuprint.report.score_frame import score_frame
-from bleuprint.runtime.checksums import SUMS, sums_of
-from bleuprint.runtime.code import commit, git
+from bleuprint.runtime.checksums import CHECKSUM_FILE, format_checksums
+from bleuprint.runtime.code import code_commit, git_output
 from bleuprint.runtime.errors import UserError
-from bleuprint.runtime.files import sha256_of, whole_folder
-from bleuprint.runtime.html import environment
+from bleuprint.runtime.files import atomic_folder, sha256_of
+from bleuprint.runtime.html import template_environment
 from bleuprint.runtime.secrets import has_secret
 from bleuprint.serving.export import export
 from bleuprint.training.model_folder import copy_model
 
-_TEMPLATES = environment(Path(__file__).with_name("templates"), autoescape=False)
+_TEMPLATES = template_environment(Path(__file__).with_name("templates"), autoescape=False)
 _REPORTS = (
     *("results.json", "costs.csv", "metrics.json", "table.md", "table.csv", "table.tex"),
     *("training.csv", "validation.csv", PAGE),
@@ -68,22 +68,22 @@ def release(  # noqa: C901
     _check_links(runs)
     if changed := [*changed_stages()]:
         raise UserError(f"{changed[0]} is not up to date: run make reproduce first (dvc status)")
-    if (head := commit()) and head.endswith("+"):
+    if (head := code_commit()) and head.endswith("+"):
         raise UserError(
             f"src, stages or dvc.yaml differs from the commit {head[:12]}: commit the changes "
             "first (git status), then run the same command again"
         )
     records = load_checked(settings)
     write_page(settings, records)  # which is not verified: it shows what was measured
-    with whole_folder(output) as folder:
+    with atomic_folder(output) as folder:
         for path in _COPIED:
             if path.exists():  # a project may lack constraints.txt
                 (folder / path).parent.mkdir(exist_ok=True)
                 shutil.copyfile(path, folder / path)
         left_out = {run: why for run in runs if (why := _copy_weights(settings, run, folder))}
-        address = git(Path(), "remote", "get-url", "origin").decode().strip()
+        address = git_output(Path(), "remote", "get-url", "origin").decode().strip()
         _write_text(folder / "references.bib", citations(settings))
-        _write_text(folder / SUMS, sums_of(folder))
+        _write_text(folder / CHECKSUM_FILE, format_checksums(folder))
         tables = score_tables.by_test(score_frame(records))
         card = _TEMPLATES.get_template("release.md.j2").render(
             version=__version__,
@@ -96,7 +96,7 @@ def release(  # noqa: C901
             runs=runs,
             left_out=left_out,
             page=frame.REPORTS / PAGE,
-            sha256_of_sums=sha256_of(folder / SUMS),
+            sha256_of_sums=sha256_of(folder / CHECKSUM_FILE),
         )
         _write_text(folder / CARD, card)
 

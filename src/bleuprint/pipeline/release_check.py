@@ -9,7 +9,7 @@ import stat
 from collections.abc import Iterator
 from pathlib import Path
 
-from bleuprint.runtime.checksums import REMEDY, SUMS, read_sums
+from bleuprint.runtime.checksums import CHECKSUM_FILE, REMEDY, read_checksums
 from bleuprint.runtime.errors import UserError
 from bleuprint.runtime.files import DamagedFile, read_bytes, sha256_of
 
@@ -28,24 +28,26 @@ def check_release(folder: Path) -> None:
     reports = folder / "reports"
     if reports.is_symlink():
         raise UserError(f"{reports}: is a link to {reports.readlink()}: name that folder instead")
-    sums, card = folder / SUMS, folder / CARD
+    sums, card = folder / CHECKSUM_FILE, folder / CARD
     named = _IN_CARD.search(read_bytes(card)) if card.is_file() else None
     if not os.path.lexists(sums):
         if named:
             raise UserError(f"{sums}: no such file, although {card} names it: {REMEDY}")
         return
-    expected = read_sums(sums)
+    expected = read_checksums(sums)
     if named and sha256_of(sums) != named[1].decode():
         raise DamagedFile(sums, f"its SHA-256 is not the one in {CARD}", REMEDY)
     if not named and CARD not in expected:
         raise DamagedFile(sums, f"neither does it list {CARD}, nor does that name it", REMEDY)
     found = {path.relative_to(folder).as_posix() for path in _files(folder)}
-    for name in sorted(found - expected.keys() - {SUMS, CARD}):
-        raise UserError(f"{folder / name}: no line of {SUMS} lists it: remove it, or {REMEDY}")
+    for name in sorted(found - expected.keys() - {CHECKSUM_FILE, CARD}):
+        raise UserError(
+            f"{folder / name}: no line of {CHECKSUM_FILE} lists it: remove it, or {REMEDY}"
+        )
     for name, digest in expected.items():
         path = folder / name
         if not path.is_file() or sha256_of(path) != digest:
-            raise UserError(f"{path}: not the file that {SUMS} names: {REMEDY}")
+            raise UserError(f"{path}: not the file that {CHECKSUM_FILE} names: {REMEDY}")
 
 
 def _files(folder: Path) -> Iterator[Path]:

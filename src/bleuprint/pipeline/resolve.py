@@ -14,7 +14,7 @@ from bleuprint.pipeline.dvc_repo import open_repo
 from bleuprint.runtime import environment
 from bleuprint.runtime.closure import code_fingerprints
 from bleuprint.runtime.errors import UserError
-from bleuprint.runtime.files import found_path, json_text, read_bytes, write_json
+from bleuprint.runtime.files import format_json, path_on_disk, read_bytes, write_json
 from bleuprint.training.init_weights import add_sums
 
 # The folders below which stages have outputs in DVC's cache.
@@ -29,7 +29,7 @@ def resolve(root: Path = Path()) -> None:
     content = resolved(load(root / "params.yaml"), root)
     path = root / RESOLVED
     # an unchanged file keeps its modification time, which Snakemake compares
-    is_unchanged = path.is_file() and read_bytes(path) == json_text(content).encode()
+    is_unchanged = path.is_file() and read_bytes(path) == format_json(content).encode()
     if not is_unchanged:
         write_json(path, content)
 
@@ -81,8 +81,8 @@ def input_files(settings: Settings, root: Path = Path()) -> dict[str, dict[str, 
     for name, corpus in settings.corpora.items():
         paths = {file.path for file in corpus.files.sides().values() if file.path}
         for path in sorted(paths):
-            for place in (environment.root(), root):  # the last one counts
-                file = found_path(place / path)
+            for place in (environment.project_root(), root):  # the last one counts
+                file = path_on_disk(place / path)
                 if file.is_file():
                     found.append((name, path, file))
     if found:

@@ -20,10 +20,10 @@ from bleuprint.pipeline.dvc_lock import write_lock
 from bleuprint.pipeline.dvc_repo import open_repo
 from bleuprint.pipeline.graph import Stage, stages
 from bleuprint.runtime import processor
-from bleuprint.runtime.environment import RUNNER_LOGS, path_of_stages
-from bleuprint.runtime.errors import Interrupted, say
-from bleuprint.runtime.machine_errors import describe, why_killed
-from bleuprint.runtime.progress import BESIDE
+from bleuprint.runtime.environment import RUNNER_LOGS, stage_path
+from bleuprint.runtime.errors import Interrupted, print_message
+from bleuprint.runtime.machine_errors import describe_machine_error, explain_kill
+from bleuprint.runtime.progress import SHARED_TERMINAL
 
 # Seconds: dvc.lock, which takes half a second to write, is written after stages that took longer,
 # and at the end. What a kill leaves unrecorded is in DVC's run cache.
@@ -149,12 +149,12 @@ class _Run:
                 with self._locked():
                     self._save(stage)
             except Exception as error:  # DVC's errors have no common class
-                say(f"{stage.name}: {describe(error) or error}")
+                print_message(f"{stage.name}: {describe_machine_error(error) or error}")
                 status = 1
         elif status > _SIGNALS:  # else the stage has said what is wrong
             killed = status - _SIGNALS == signal.SIGKILL
-            why = why_killed() if killed else ""
-            say(f"{stage.name}: ended by signal {status - _SIGNALS}{why}")
+            why = explain_kill() if killed else ""
+            print_message(f"{stage.name}: ended by signal {status - _SIGNALS}{why}")
         self._status = max(self._status, status)
         if time.monotonic() - began > _LONG:
             self._record()
@@ -215,10 +215,10 @@ def _share(stage: Stage, free: int, others: int) -> int:
 
 def _call(command: str, cores: int) -> int:
     """The status of a command, as a shell has it."""
-    variables = {"BLEUPRINT_WORKERS": str(cores), **os.environ, "PATH": path_of_stages()}
+    variables = {"BLEUPRINT_WORKERS": str(cores), **os.environ, "PATH": stage_path()}
     variables[RUNNER_LOGS] = "1"
     if cores < _cores():
-        variables[BESIDE] = "1"
+        variables[SHARED_TERMINAL] = "1"
     status = subprocess.call(command, shell=True, env=variables)
     return status if status >= 0 else _SIGNALS - status
 

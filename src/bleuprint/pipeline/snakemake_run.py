@@ -20,10 +20,10 @@ from bleuprint.pipeline.recording import begin, finished_stages, marks, record
 from bleuprint.pipeline.resolve import resolve
 from bleuprint.pipeline.rules import Rule
 from bleuprint.runtime import environment
-from bleuprint.runtime.errors import UserError, exit_on_error, say
+from bleuprint.runtime.errors import UserError, exit_on_error, print_message
 from bleuprint.runtime.files import read_bytes
 from bleuprint.runtime.locks import FileLock
-from bleuprint.runtime.progress import BESIDE
+from bleuprint.runtime.progress import SHARED_TERMINAL
 
 _HOST = Path("work", "snakemake", "host")
 _SNAKEMAKE = FileLock(_HOST.with_suffix(".lock"))  # until this process ends
@@ -36,7 +36,7 @@ def record_or_print_error() -> None:
     try:
         record()
     except UserError as error:
-        say(str(error))
+        print_message(str(error))
 
 
 def unlock_after_kill() -> None:
@@ -189,7 +189,7 @@ def _note_other_runner() -> None:
     """Name the process that holds the project, whose outputs a dry run sees half written."""
     runner = other_runner()
     if runner is not None:
-        say(f"{runner.busy()}. What a dry run shows may change until it ends.", "note")
+        print_message(f"{runner.busy()}. What a dry run shows may change until it ends.", "note")
 
 
 def _update_mlflow() -> None:
@@ -199,7 +199,7 @@ def _update_mlflow() -> None:
     try:
         update_or_note(load())
     except UserError as error:  # in a params.yaml that was edited meanwhile
-        say(str(error))
+        print_message(str(error))
 
 
 def _has_changed(changes: Iterable[Any]) -> bool:
@@ -251,7 +251,7 @@ def refuse_config(config: Mapping[str, Any]) -> None:
 def use_this_python() -> None:
     """Put this Python first on PATH, for the stages' commands, which run beside each other."""
     os.environ |= {
-        BESIDE: "1",
+        SHARED_TERMINAL: "1",
         environment.RUNNER_LOGS: "1",
-        "PATH": environment.path_of_stages(),
+        "PATH": environment.stage_path(),
     }

@@ -15,7 +15,7 @@ from bleuprint.corpus.steps.shard import Shard
 from bleuprint.pipeline.dvc_yaml import entry_of, filled
 from bleuprint.pipeline.edit_check import edit_check
 from bleuprint.runtime import machine_errors
-from bleuprint.runtime.arguments import empty_argument
+from bleuprint.runtime.arguments import describe_empty_argument
 from bleuprint.runtime.errors import AT_SUCCESS, UserError
 from bleuprint.tracking.timings import stage_seconds_file, write_seconds
 
@@ -47,7 +47,7 @@ def shard(description: str | None) -> tuple[str, Shard | int | None]:
 
 def _parsed(parser: argparse.ArgumentParser) -> argparse.Namespace:
     """The arguments of this script; ends with usage and status 2 if one is empty."""
-    if problem := empty_argument(sys.argv[1:]):
+    if problem := describe_empty_argument(sys.argv[1:]):
         parser.error(problem)
     return parser.parse_args()
 
@@ -91,7 +91,7 @@ def _begin() -> None:
     script = Path(sys.argv[0]).name
     entry = entry_of(script)
     if entry is not None:
-        machine_errors.needed_gb = entry.memory_gb
+        machine_errors.needed_memory_gb = entry.memory_gb
         AT_SUCCESS.append(edit_check(entry, script, sys.argv[1:]))
 
 

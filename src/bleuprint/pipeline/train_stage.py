@@ -15,9 +15,9 @@ from bleuprint.model.arithmetic import check_portable
 from bleuprint.model.linear import check_precision
 from bleuprint.runtime import environment
 from bleuprint.runtime.counts import counted
-from bleuprint.runtime.distributed.group import Group, init_process_group, started
+from bleuprint.runtime.distributed.group import Group, init_process_group, is_launched
 from bleuprint.runtime.distributed.launch import start_processes
-from bleuprint.runtime.errors import UserError, say
+from bleuprint.runtime.errors import UserError, print_message
 from bleuprint.runtime.files import write_json
 from bleuprint.runtime.locks import FileLock
 from bleuprint.tracking.hardware import describe_machine
@@ -35,12 +35,12 @@ def train_run(run: Run) -> None:
     A training continues from its newest checkpoint if there is one. Raises UserError at an error in
     params.yaml, Interrupted, after saving, on SIGTERM.
     """
-    environment.timeout()
-    if not started():
+    environment.timeout_seconds()
+    if not is_launched():
         job_of(run, load_resolved())  # refuses wrong settings before the start
     start_processes()
     group = init_process_group()
-    with group.agreeing():
+    with group.raise_together():
         settings = load_resolved()
         job = job_of(run, settings)
         fingerprints = Fingerprints.from_job(job)
@@ -53,7 +53,7 @@ def train_run(run: Run) -> None:
         if group.is_main:
             print(_start(job, trainer, group), file=sys.stderr, flush=True)
             for note in _notes_on_epochs(job):
-                say(note, "note")
+                print_message(note, "note")
         trainer.run()
         if group.is_main:
             export_checkpoints(job, work, fingerprints, run.models / "checkpoints")
@@ -100,14 +100,14 @@ def check_training(job: Job, fingerprints: Fingerprints, group: Group) -> None:
     with the hashes of process 0.
     """
     setting = f"systems.{job.run.system}.train.precision"
-    with group.agreeing():
+    with group.raise_together():
         if job.system.arithmetic == "portable":
             check_portable(job.run.system, group.size)
         check_precision(setting, job.system.train.precision, group.device)
         corpus = BinaryCorpus(job.corpus)
         corpus.verify()
     _check_same(job, fingerprints, group)
-    with group.agreeing():
+    with group.raise_together():
         _check_lengths(job, corpus)
         _check_size(job, corpus)
 
@@ -126,7 +126,8 @@ def _check_same(job: Job, fingerprints: Fingerprints, group: Group) -> None:
         file = _first_other_file(texts[0], texts[others[0]])
         where = f" ({file} differs)" if file else ""
         raise UserError(
-            f"{group.names()[others[0]]} does not have the same {what} as process 0{where}: "
+            f"{group.process_names()[others[0]]} does not have the same {what} "
+            f"as process 0{where}: "
             "processes train together from one folder, or from identical copies"
         )
 
@@ -198,4 +199,4 @@ def _locked(work: Path, group: Group) -> AbstractContextManager[object]:
     work.parent.mkdir(parents=True, exist_ok=True)
     lock = FileLock(work.with_name(f"{work.suffix}.lock"))  # of all runs with this training
     held = f"{work}: another process is running this training"
-    return lock.acquire_or_say(held, wait=group.size == 1)
+    return lock.acquire_or_notify(held, wait=group.size == 1)

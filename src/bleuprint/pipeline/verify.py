@@ -15,7 +15,7 @@ from bleuprint.pipeline.release_check import check_release
 from bleuprint.report.frame import COSTS, RESULTS, Records, read
 from bleuprint.report.revision import files_of
 from bleuprint.report.same_results import Compared, compared
-from bleuprint.runtime.code import git
+from bleuprint.runtime.code import git_output
 from bleuprint.runtime.counts import counted
 from bleuprint.runtime.errors import UserError
 
@@ -180,7 +180,9 @@ def _where_and_why(here: Report, there: Report, each: Compared) -> str:
 
 def _only_committed() -> bool:
     """Whether results.json is as in git, and the stages of which it shows results have not run."""
-    same = git(Path(), "ls-files", str(RESULTS)) and not git(Path(), "diff", "HEAD", str(RESULTS))
+    same = git_output(Path(), "ls-files", str(RESULTS)) and not git_output(
+        Path(), "diff", "HEAD", str(RESULTS)
+    )
     return bool(same) and not any(Path("results").glob("*/*/*/scores.json"))
 
 

@@ -9,7 +9,7 @@ from bleuprint.config.corpus import Corpus
 from bleuprint.config.experiment import Settings
 from bleuprint.report.published import literature
 from bleuprint.runtime.errors import UserError
-from bleuprint.runtime.foreign_text import without_controls
+from bleuprint.runtime.foreign_text import remove_controls
 from bleuprint.text.segmenter import segmenter_packages
 
 # Above each entry of methods.bib: the method that cites it, * for every experiment, and what for.
@@ -30,7 +30,7 @@ def citations(settings: Settings) -> str:
                 raise UserError(f"{place}: {key} is another entry in {first_place}: rename one")
             reasons.append(f"% {reason}\n")
     texts = (f"{''.join(reasons)}{entry}\n" for entry, _, reasons in cited.values())
-    return without_controls("\n".join(texts))
+    return remove_controls("\n".join(texts))
 
 
 def _texts(settings: Settings) -> Iterator[tuple[str, str, str]]:

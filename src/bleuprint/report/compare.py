@@ -24,7 +24,7 @@ from bleuprint.report.table import NONE, Table, table_of
 from bleuprint.report.terminal import wrapped
 from bleuprint.runs.results import Results
 from bleuprint.runtime.errors import UserError
-from bleuprint.runtime.flatten import dotted
+from bleuprint.runtime.flatten import flatten_settings
 from bleuprint.scoring.human_agreement import AGREE, AGREEMENT, agreement_text, human_agreement
 from bleuprint.scoring.metrics import METRICS
 from bleuprint.scoring.sacrebleu_metrics import sentence_bleu
@@ -298,14 +298,16 @@ def _settings(side: _Side, corpora: Iterable[str], trained: bool) -> dict[str, s
     if side.apart and side.corpus:
         row = settings.systems_on(side.corpus).get(side.row) if trained else None
         corpus = settings.corpus(side.corpus).deciding()
-        return dotted(row or {}) | dotted({"corpus": corpus, "seeds": settings.seeds})
+        return flatten_settings(row or {}) | flatten_settings(
+            {"corpus": corpus, "seeds": settings.seeds}
+        )
     files = {}
     by_corpus = settings.rows.get(side.row, {})
     for name in corpora:
         files[name] = None if settings.is_trained(side.row) else by_corpus.get(name)
     texts = {name: settings.corpus(name).deciding() for name in corpora}
-    own = settings.dotted(side.row) if trained else dotted(files)
-    return {**own, **dotted({"corpora": texts, "seeds": settings.seeds})}
+    own = settings.dotted(side.row) if trained else flatten_settings(files)
+    return {**own, **flatten_settings({"corpora": texts, "seeds": settings.seeds})}
 
 
 def _tests(first: _Side, second: _Side, pair: _Pair) -> dict[str, float | None]:

@@ -15,8 +15,8 @@ import pandas as pd
 from bleuprint.config.paths import Run
 from bleuprint.report.results_file import read_results
 from bleuprint.runtime.counts import counted
-from bleuprint.runtime.files import check_regular, reading, whole_file
-from bleuprint.runtime.foreign_text import cleaned, spreadsheet_cell
+from bleuprint.runtime.files import atomic_file, check_regular_file, report_as_damage
+from bleuprint.runtime.foreign_text import clean_value, spreadsheet_cell
 from bleuprint.scoring.floor import SENTENCES
 from bleuprint.tracking.timings import read_training_cost
 
@@ -90,8 +90,8 @@ class Records:
 
         Whole numbers stay whole where others are missing.
         """
-        runs = [{name: cleaned(value) for name, value in row.items()} for row in runs]
-        metrics = [{name: cleaned(value) for name, value in row.items()} for row in metrics]
+        runs = [{name: clean_value(value) for name, value in row.items()} for row in runs]
+        metrics = [{name: clean_value(value) for name, value in row.items()} for row in metrics]
         facts = pd.DataFrame(runs, columns=RUNS)
         for name in _WHOLE:
             if facts[name].isna().any():
@@ -111,7 +111,7 @@ class Records:
             rows = table.astype(object).where(table.notna(), None).to_dict("records")
             lines = (json.dumps(row, ensure_ascii=False, allow_nan=False) for row in rows)
             lists.append(f'"{name}": [\n' + ",\n".join(lines) + "\n]")
-        with whole_file(path) as partial:
+        with atomic_file(path) as partial:
             partial.write_text(f"{{{', '.join(lists)}}}\n", encoding="utf-8", newline="\n")
 
     def frame(self) -> pd.DataFrame:
@@ -212,8 +212,8 @@ def with_measured(records: pd.DataFrame, root: Path, costs: Path | None = None) 
     found = found.rename(columns=_NAMES).reindex(columns=list(DTYPES)).astype(DTYPES)
     found = found.set_index(pd.MultiIndex.from_frame(keys))
     if (path := costs or root / COSTS).exists():
-        with reading(path, f"{_RUN}, or restore it: git checkout {path}"):
-            check_regular(path)
+        with report_as_damage(path, f"{_RUN}, or restore it: git checkout {path}"):
+            check_regular_file(path)
             # names such as 4000 and NA are texts
             types = {**dict.fromkeys(_TRAINING, "str"), "seed": "int64", **DTYPES}
             stored = pd.read_csv(path, dtype=types, keep_default_na=False, na_values=[""])

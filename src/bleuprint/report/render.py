@@ -5,8 +5,8 @@ from collections.abc import Iterable, Sequence
 from itertools import groupby
 
 from bleuprint.report.table import Cell, Column, Table
-from bleuprint.runtime.foreign_text import without_controls
-from bleuprint.runtime.html import markdown_text
+from bleuprint.runtime.foreign_text import remove_controls
+from bleuprint.runtime.html import escape_markdown
 
 # Markdown takes these for a heading, a quotation or another list at the start of a text.
 _BLOCK = re.compile(r"^(?:[#>+=-]|\d+(?=[.)]))")
@@ -83,7 +83,7 @@ def latex(table: Table, caption: str) -> str:
 
 def tex_text(text: str) -> str:
     """Return a text with LaTeX's special characters escaped."""
-    return without_controls(text).translate(_TEX_TABLE)
+    return remove_controls(text).translate(_TEX_TABLE)
 
 
 def _escaped(start: re.Match[str]) -> str:
@@ -94,7 +94,7 @@ def _escaped(start: re.Match[str]) -> str:
 
 def _markdown_text(text: str) -> str:
     """Return Markdown that shows a text as it is; < is written as in committed reports."""
-    return markdown_text(text).replace("\\<", "&lt;")
+    return escape_markdown(text).replace("\\<", "&lt;")
 
 
 def _markdown_cell(cell: Cell, column: Column) -> str:

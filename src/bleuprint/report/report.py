@@ -21,14 +21,14 @@ from bleuprint.report.score_frame import ours, score_frame
 from bleuprint.report.table import Table, table_of
 from bleuprint.runs.results import Results
 from bleuprint.runtime.errors import UserError
-from bleuprint.runtime.files import json_text, sha256_of, whole_file
-from bleuprint.runtime.html import environment
+from bleuprint.runtime.files import atomic_file, format_json, sha256_of
+from bleuprint.runtime.html import template_environment
 from bleuprint.scoring.metrics import METRICS
 
 SHORT = 12
 PAGE = "index.html"
 
-_TEMPLATES = environment(Path(__file__).with_name("templates"), autoescape=False)
+_TEMPLATES = template_environment(Path(__file__).with_name("templates"), autoescape=False)
 _TEMPLATES.filters |= {"markdown": markdown, "bullets": bullets}
 
 
@@ -46,7 +46,7 @@ def write_reports(settings: Settings, root: Path = Path()) -> None:
         "table.tex": table_tex(settings, records, root),
         "training.csv": dvc_plots.training(context.curves),
         "validation.csv": dvc_plots.validation(context.curves),
-        "metrics.json": json_text(dvc_plots.metrics(records)),
+        "metrics.json": format_json(dvc_plots.metrics(records)),
         COSTS.name: costs_csv(records.runs),
         PAGE: _page(context),
     }
@@ -84,7 +84,7 @@ def _page(context: ReportContext) -> str:
 
 
 def _write(path: Path, text: str) -> None:
-    with whole_file(path) as partial:
+    with atomic_file(path) as partial:
         partial.write_text(text, encoding="utf-8", newline="\n")
 
 

@@ -8,7 +8,7 @@ from annotated_types import Interval
 from typing_extensions import TypedDict
 
 from bleuprint.config.old_keys import check_not_of_1_0
-from bleuprint.runtime.files import DamagedFile, read_object
+from bleuprint.runtime.files import DamagedFile, read_json_object
 from bleuprint.runtime.schema import read_record
 from bleuprint.scoring.metrics import METRICS
 
@@ -92,7 +92,7 @@ def read_results(path: Path, remedy: str) -> ResultsFile:
     Each run must have the BLEU of all its lines, each metric must belong to a run, and no row
     may occur twice.
     """
-    check_not_of_1_0(read_object(path, remedy=remedy), path)
+    check_not_of_1_0(read_json_object(path, remedy=remedy), path)
     content = read_record(ResultsFile, path, remedy)
     runs = _run_keys(content["runs"], path, remedy)
     with_bleu: set[_Key] = set()

@@ -5,7 +5,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from bleuprint.runtime.code import git
+from bleuprint.runtime.code import git_output
 from bleuprint.runtime.errors import UserError
 
 
@@ -18,7 +18,7 @@ def files_of(name: str, files: Sequence[Path]) -> Iterator[Path]:
     root, commit = _commit(name)
     with TemporaryDirectory(prefix="bleuprint-") as temporary:
         for file in files:
-            if content := git(Path(root), "show", f"{commit}:./{file.as_posix()}"):
+            if content := git_output(Path(root), "show", f"{commit}:./{file.as_posix()}"):
                 copy = Path(temporary, file)
                 copy.parent.mkdir(exist_ok=True)
                 copy.write_bytes(content)

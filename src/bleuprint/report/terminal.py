@@ -11,8 +11,8 @@ from rich.console import Console
 from rich.text import Text
 
 from bleuprint.report.table import GROUP, Cell, Column, Row, Table
-from bleuprint.runtime.foreign_text import write_line
-from bleuprint.runtime.streams import shown
+from bleuprint.runtime.foreign_text import print_escaped
+from bleuprint.runtime.streams import printable
 
 # Of a column of numbers, whose head may take several lines.
 _WIDEST = 24
@@ -23,7 +23,7 @@ def show(parts: Iterable[str | Table]) -> None:
     console = _console()
     for part in parts:
         if isinstance(part, str):
-            write_line(part)
+            print_escaped(part)
         else:
             console.print(*_tables(part), sep="\n", soft_wrap=True)
 
@@ -69,13 +69,13 @@ def _tables(table: Table) -> Iterator[Text]:
 
 def _shown(table: Table) -> Table:
     """Return the table as a terminal may print it, control characters escaped."""
-    columns = [replace(column, label=shown(column.label)) for column in table.columns]
+    columns = [replace(column, label=printable(column.label)) for column in table.columns]
     rows = []
     for row in table.rows:
         cells = {}
         for column, printed in zip(table.columns, columns, strict=True):
             cell = row.cell(column)
-            cells[printed] = replace(cell, text=shown(cell.text))
+            cells[printed] = replace(cell, text=printable(cell.text))
         rows.append(replace(row, cells=cells))
     return Table(columns, rows)
 

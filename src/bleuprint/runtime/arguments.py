@@ -4,7 +4,7 @@ import shlex
 from collections.abc import Sequence
 
 
-def empty_argument(arguments: Sequence[str], command: str = "") -> str:
+def describe_empty_argument(arguments: Sequence[str], command: str = "") -> str:
     """Describe the first argument that is empty or of spaces alone; "" if there is none.
 
     Such an argument must choose and confirm nothing: `Path("")` is the working folder, and an

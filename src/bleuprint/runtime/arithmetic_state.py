@@ -31,7 +31,7 @@ _SUSPECTS = ("LD_", "GLIBC_TUNABLES", "TORCH", "PYTORCH", *LIBRARY_PREFIXES)
 
 # The SHA-256 of `probe`, by the version of torch. For a new version, add the hash that
 # tests/runtime/test_arithmetic_state.py prints, once it is equal on processors of both vendors.
-PROBES = {
+PROBE_DIGESTS = {
     "2.13.0+cpu": "a2a04483556f03b3b557c1e0f14dbb6e1485d01f5c944e2e14ce853ed0cbd858",
 }
 
@@ -41,7 +41,7 @@ def library_variables(environment: Mapping[str, str]) -> set[str]:
     return {name for name in environment if name.startswith(LIBRARY_PREFIXES)}
 
 
-def first_deviation() -> str | None:
+def describe_deviation() -> str | None:
     """Return what is not as portable arithmetic needs it, as a clause for a message; None: nothing.
 
     The test computation comes last: it is of no use where a library tells that it differs.
@@ -65,13 +65,13 @@ def first_deviation() -> str | None:
         return "oneDNN is switched off"
     if not bool((torch.full((64,), 2.0**-126) * 0.5).all()):
         return "numbers below 2^-126 are rounded to 0 (denormals)"
-    expected = PROBES.get(torch.__version__)
-    if expected is not None and probe() != expected:
+    expected = PROBE_DIGESTS.get(torch.__version__)
+    if expected is not None and probe_digest() != expected:
         return "a test computation gives other bytes than elsewhere"
     return None
 
 
-def suspects(known: Mapping[str, str]) -> str:
+def list_suspect_variables(known: Mapping[str, str]) -> str:
     """Return the variables of this process's environment that may cause a deviation, as text.
 
     Args:
@@ -82,7 +82,7 @@ def suspects(known: Mapping[str, str]) -> str:
     return ", ".join(f"{name}={text}" for name, text in unknown)
 
 
-def probe() -> str:
+def probe_digest() -> str:
     """Return the SHA-256 of the results of the operations that training and search use.
 
     Products by MKL and oneDNN, sums, elementary functions and random numbers, with their gradients;

@@ -6,7 +6,7 @@ from pathlib import Path, PurePosixPath
 
 from bleuprint.runtime.files import DamagedFile, read_bytes, sha256_of
 
-SUMS = "SHA256SUMS"
+CHECKSUM_FILE = "SHA256SUMS"
 REMEDY = "get the release again"
 # "HASH  NAME", "HASH *NAME" (of --binary), "HASH NAME" (of the BSDs); a backslash in front says
 # that the name is escaped.
@@ -16,7 +16,7 @@ _TAGGED = re.compile(r"[ \t]*(\\?)SHA256 \((.+)\) = ([0-9a-fA-F]{64})", re.DOTAL
 _ESCAPES = {r"\\": "\\", r"\n": "\n", r"\r": "\r"}
 
 
-def read_sums(path: Path) -> dict[str, str]:
+def read_checksums(path: Path) -> dict[str, str]:
     """Read a list of checksums.
 
     As for `sha256sum --check`, empty lines and lines with `#` at the start count for nothing, and
@@ -53,7 +53,7 @@ def read_sums(path: Path) -> dict[str, str]:
     return sums
 
 
-def sums_of(folder: Path, left_out: tuple[str, ...] = ()) -> str:
+def format_checksums(folder: Path, left_out: tuple[str, ...] = ()) -> str:
     """The text of a SHA256SUMS of all files in a folder, without those of the names `left_out`."""
     lines = []
     for path in sorted(path for path in folder.rglob("*") if path.is_file()):

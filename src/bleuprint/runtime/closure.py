@@ -36,7 +36,7 @@ _DOCUMENTED = ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef
 
 def code_fingerprints(root: Path = Path()) -> dict[str, str]:
     """The fingerprint of each script in stages/ and what it imports, by the script's name."""
-    code = Code(root)
+    code = SourceTree(root)
     scripts = sorted(path.stem for path in (root / "stages").glob("[!.]*.py"))
     found = {name: code.fingerprint(name) for name in scripts if name != RESOLVE_SCRIPT}
     code.keep()
@@ -45,7 +45,7 @@ def code_fingerprints(root: Path = Path()) -> dict[str, str]:
 
 def code_fingerprint(name: str) -> str:
     """That of the script stages/NAME.py."""
-    return Code(Path()).fingerprint(name)
+    return SourceTree(Path()).fingerprint(name)
 
 
 def _is_left_over(path: Path) -> bool:
@@ -54,7 +54,7 @@ def _is_left_over(path: Path) -> bool:
     return "__pycache__" in path.parts or path.name.startswith(".") or path.name.endswith(ends)
 
 
-class Code:
+class SourceTree:
     """The scripts and the package below `root`, as they are now; paths are relative to it."""
 
     def __init__(self, root: Path) -> None:

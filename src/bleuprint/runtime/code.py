@@ -7,22 +7,22 @@ from pathlib import Path
 _LIBRARIES = ("torch", "sacrebleu", "sacremoses", "subword-nmt")
 
 
-def versions() -> str:
+def library_versions() -> str:
     """torch 2.13.0, sacrebleu 2.6.0, ...: those that are installed."""
     found = {each.name: each.version for name in _LIBRARIES for each in distributions(name=name)}
     return ", ".join(f"{name} {found[name]}" for name in _LIBRARIES if name in found)
 
 
-def commit() -> str | None:
+def code_commit() -> str | None:
     """The commit of the code, with a + if the code differs from it; None outside git."""
     root = Path(__file__).parents[3]
-    head = git(root, "rev-parse", "HEAD").decode().strip()
+    head = git_output(root, "rev-parse", "HEAD").decode().strip()
     # not of results, which are in git too
-    dirty = git(root, "diff", "--name-only", "HEAD", "--", "src", "stages", "dvc.yaml")
+    dirty = git_output(root, "diff", "--name-only", "HEAD", "--", "src", "stages", "dvc.yaml")
     return head + ("+" if dirty else "") if head else None
 
 
-def git(root: Path, *arguments: str) -> bytes:
+def git_output(root: Path, *arguments: str) -> bytes:
     """The output of a git command; nothing if it fails, as outside a repository."""
     try:
         command = ["git", "-C", str(root), *arguments]

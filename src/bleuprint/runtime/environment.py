@@ -22,7 +22,7 @@ from bleuprint.runtime.secrets import has_secret
 
 # Set for the stages of a runner that logs the results to MLflow at its end.
 RUNNER_LOGS = "BLEUPRINT_RUNNER_LOGS"
-NETRC = (
+NETRC_ADVICE = (
     "it would be in dvc.lock and reports; put the line `machine HOST login USER password PASSWORD` "
     "in ~/.netrc, or in the file that NETRC names, or download the file yourself and name its path"
 )
@@ -30,19 +30,19 @@ NETRC = (
 
 def mirror() -> str | None:
     """The folder or URL prefix; raises UserError if it holds a secret."""
-    place = text("BLEUPRINT_MIRROR")
+    place = value("BLEUPRINT_MIRROR")
     if place and has_secret(place):
-        raise UserError(f"BLEUPRINT_MIRROR holds a user name, password or key: {NETRC}")
+        raise UserError(f"BLEUPRINT_MIRROR holds a user name, password or key: {NETRC_ADVICE}")
     return place
 
 
-def text(name: str) -> str | None:
+def value(name: str) -> str | None:
     """The value of a variable; None if it is not set, is empty, or has spaces alone."""
-    value = os.environ.get(name, "")
-    return value if value.strip() else None
+    text = os.environ.get(name, "")
+    return text if text.strip() else None
 
 
-def complete_user() -> None:
+def set_missing_user_variables() -> None:
     """Set what DVC, Snakemake and MLflow need of a user without a name or a folder to write to.
 
     That is USER, HOME and XDG_CACHE_HOME, for a user id that no password database knows, as in
@@ -52,38 +52,38 @@ def complete_user() -> None:
         home = pwd.getpwuid(os.getuid()).pw_dir
     except KeyError:
         os.environ.setdefault("USER", str(os.getuid()))
-        home = str(work() / "home")
+        home = str(work_folder() / "home")
     if not os.environ.get("HOME"):
         os.environ["HOME"] = home
     if not os.access(os.environ["HOME"], os.W_OK):
-        os.environ.setdefault("XDG_CACHE_HOME", str(work() / "cache"))
+        os.environ.setdefault("XDG_CACHE_HOME", str(work_folder() / "cache"))
 
 
-def path_of_stages() -> str:
+def stage_path() -> str:
     """PATH with this Python first, also where .venv/bin/bleuprint is run without activation."""
     return os.pathsep.join((str(Path(sys.executable).parent), os.environ.get("PATH", os.defpath)))
 
 
-def netrc() -> Path:
+def netrc_file() -> Path:
     """The file of user names and passwords of hosts, as curl and requests know it."""
-    return Path(text("NETRC") or "~/.netrc").expanduser()
+    return Path(value("NETRC") or "~/.netrc").expanduser()
 
 
-def workers() -> int:
+def worker_count() -> int:
     return _count("BLEUPRINT_WORKERS") or processor.THIS.cores
 
 
-def processes() -> int | None:
+def process_count() -> int | None:
     """The number of training processes; None: one a GPU, or one on a CPU."""
     return _count("BLEUPRINT_PROCESSES")
 
 
-def timeout() -> int:
+def timeout_seconds() -> int:
     """Seconds that a training process waits for the others, at the start and at each step."""
     return _count("BLEUPRINT_TIMEOUT") or 300
 
 
-def emulates() -> bool:
+def is_emulating() -> bool:
     """Whether to compute in number formats that the machine lacks."""
     return os.environ.get("BLEUPRINT_EMULATE") == "1"
 
@@ -93,19 +93,19 @@ def has_gpu() -> bool:
     return any(next(Path("/dev").glob(name), None) for name in ("nvidia[0-9]*", "kfd"))
 
 
-def root() -> Path:
+def project_root() -> Path:
     """The project's root, by DVC_ROOT, which DVC also sets in `dvc exp run --queue`."""
-    return Path(text("DVC_ROOT") or Path.cwd()).resolve()
+    return Path(value("DVC_ROOT") or Path.cwd()).resolve()
 
 
-def is_copy() -> bool:
+def is_experiment_copy() -> bool:
     """Whether DVC runs an experiment in a copy of the project (`dvc exp run --temp`, `--queue`)."""
-    return Path.cwd().resolve() != root()
+    return Path.cwd().resolve() != project_root()
 
 
-def work() -> Path:
+def work_folder() -> Path:
     """The folder of unfinished downloads and trainings, outside DVC's outputs."""
-    return root() / "work"
+    return project_root() / "work"
 
 
 def whole_number(
@@ -131,7 +131,7 @@ def whole_number(
 
 
 def _count(name: str) -> int | None:
-    given = text(name)
+    given = value(name)
     if given is None:
         return None
     if not given.isdecimal() or int(given) < 1:

@@ -13,14 +13,14 @@ from types import TracebackType
 from typing import NoReturn
 
 from bleuprint.runtime import interrupts
-from bleuprint.runtime.machine_errors import describe
+from bleuprint.runtime.machine_errors import describe_machine_error
 from bleuprint.runtime.secrets import mask
 from bleuprint.runtime.streams import (
     STDOUT,
     discard_output,
-    prepare,
-    shown,
-    terminal,
+    prepare_streams,
+    printable,
+    raw_stderr,
 )
 
 # Exit status of a process that ends because another process of its training is lost.
@@ -28,7 +28,7 @@ PEER_LOST = os.EX_UNAVAILABLE
 # Called by `run` when the command has done its work.
 AT_SUCCESS: list[Callable[[], None]] = []
 # Set in the processes that `launch` starts, to its process id: it prints the first error of all.
-LAUNCHED = "BLEUPRINT_LAUNCHED"
+LAUNCHER_VARIABLE = "BLEUPRINT_LAUNCHED"
 
 
 class UserError(Exception):
@@ -73,22 +73,22 @@ def run_main(main: Callable[[], None]) -> NoReturn:
     standard output any more. Any other exception is a bug and keeps its traceback. `main` may also
     exit by itself, as argparse does.
     """
-    prepare()
-    interrupts.catch()
+    prepare_streams()
+    interrupts.enable_keyboard_interrupt()
     try:
         ended = _ended(main)
         sys.stdout.flush()
         if ended is not None:
-            interrupts.end_at_once()
+            interrupts.terminate_on_interrupt()
             raise ended
     except KeyboardInterrupt:
-        _end(130, ["interrupted"], kind_of(130))
+        _end(130, ["interrupted"], message_kind(130))
     except Exception as error:
         if isinstance(error, BrokenPipeError) and error.filename == STDOUT:
             discard_output()
             sys.exit(128 + signal.SIGPIPE)
         if lines := _lines(error):
-            _end(getattr(error, "status", 1), lines, kind_of(getattr(error, "status", 1)))
+            _end(getattr(error, "status", 1), lines, message_kind(getattr(error, "status", 1)))
         if not _recorded(1, mask(traceback.format_exc())):
             sys.excepthook(type(error), error, error.__traceback__)
         _exit(1)
@@ -115,7 +115,7 @@ def exit_on_error() -> Iterator[None]:
         if not (lines := _lines(error)):
             raise
         for line in lines:
-            say(line)
+            print_message(line)
         sys.exit(1)
 
 
@@ -124,9 +124,9 @@ def _excepthook(
 ) -> None:
     """Errors outside `run`, as of imports: those of the machine in one line, others as usual."""
     if isinstance(error, KeyboardInterrupt):
-        say("interrupted")
-    elif line := describe(error):
-        say(line)
+        print_message("interrupted")
+    elif line := describe_machine_error(error):
+        print_message(line)
     else:
         sys.__excepthook__(kind, error, trace)
 
@@ -134,37 +134,37 @@ def _excepthook(
 sys.excepthook = _excepthook
 
 
-def one_line(message: str) -> str:
+def masked_line(message: str) -> str:
     """A message in one line, without secrets: a password may contain a space."""
     return " ".join(mask(message).split())
 
 
-def say(message: str, kind: str = "error") -> None:
+def print_message(message: str, kind: str = "error") -> None:
     """Print an error in one line on stderr."""
     # on a terminal the progress bar of another process may be in the way
     clear = "\r\x1b[K" if sys.stderr.isatty() and os.environ.get("TERM") != "dumb" else ""
-    line = shown(f"bleuprint: {kind}: {one_line(message)}\n")
-    terminal().write(clear + line)
-    terminal().flush()
+    line = printable(f"bleuprint: {kind}: {masked_line(message)}\n")
+    raw_stderr().write(clear + line)
+    raw_stderr().flush()
 
 
 def _lines(error: Exception) -> list[str]:
     """An error of the user or of the machine as messages of one line; none for a bug."""
     if isinstance(error, UserError | PeerLost | Interrupted):
         return error.lines if isinstance(error, UserErrors) else [str(error)]
-    line = describe(error)
+    line = describe_machine_error(error)
     return [line] if line else []
 
 
-def kind_of(status: int) -> str:
+def message_kind(status: int) -> str:
     """Return what the message of a process with this exit status is: a planned stop is no error."""
     return "note" if status in (Interrupted.status, 130) else "error"
 
 
 def _end(status: int, messages: list[str], kind: str) -> NoReturn:
-    if not _recorded(status, one_line("; ".join(messages))):
+    if not _recorded(status, masked_line("; ".join(messages))):
         for message in messages:
-            say(message, kind)
+            print_message(message, kind)
     _exit(status)
 
 
@@ -173,7 +173,7 @@ def _exit(status: int) -> NoReturn:
         sys.stdout.flush()
     except OSError:  # the error that ends the process has been said
         discard_output()
-    interrupts.end_at_once()
+    interrupts.terminate_on_interrupt()
     torch = sys.modules.get("torch.distributed")
     if status == PEER_LOST or (status and torch and torch.is_initialized()):
         # At once: destroying the process group would wait for other processes, or abort.
@@ -196,4 +196,4 @@ def _recorded(status: int, message: str) -> bool:
         Path(path).write_text(json.dumps(record), encoding="utf-8")
     except OSError:
         return False
-    return LAUNCHED in os.environ
+    return LAUNCHER_VARIABLE in os.environ

@@ -43,9 +43,9 @@ class DamagedFile(UserError):
 
 
 @contextmanager
-def whole_file(path: Path) -> Iterator[Path]:
+def atomic_file(path: Path) -> Iterator[Path]:
     """Yield a temporary path beside `path`, renamed to `path` if the block raises nothing."""
-    with system_errors(path):
+    with name_in_errors(path):
         partial = _partial(path)
         try:
             yield partial
@@ -57,13 +57,13 @@ def whole_file(path: Path) -> Iterator[Path]:
 
 
 @contextmanager
-def whole_folder(path: Path) -> Iterator[Path]:
+def atomic_folder(path: Path) -> Iterator[Path]:
     """Yield an empty temporary folder beside `path`; it replaces `path` unless the block raises.
 
     A symbolic link at `path` is replaced, and what it points to is kept. A process that is killed
     between the two renames leaves the old folder to `_partial`, which puts it back.
     """
-    with system_errors(path):
+    with name_in_errors(path):
         partial = _partial(path)
         old = partial.with_name(partial.name + _OLD)
         try:
@@ -83,7 +83,7 @@ def whole_folder(path: Path) -> Iterator[Path]:
 
 
 @contextmanager
-def system_errors(path: Path) -> Iterator[None]:
+def name_in_errors(path: Path) -> Iterator[None]:
     """Raise what a library or a call reports about `path` as an error that names it.
 
     safetensors, torch and shutil raise errors of their own; read() and write() name no file, and
@@ -105,11 +105,11 @@ def system_errors(path: Path) -> Iterator[None]:
 
 def write_json(path: Path, value: Any) -> None:
     """Write `value` as readable JSON, in the order given; the same value gives the same bytes."""
-    with whole_file(path) as partial:
-        partial.write_text(json_text(value), encoding="utf-8", newline="\n")
+    with atomic_file(path) as partial:
+        partial.write_text(format_json(value), encoding="utf-8", newline="\n")
 
 
-def json_text(value: Any) -> str:
+def format_json(value: Any) -> str:
     """What `write_json` writes."""
     return json.dumps(value, ensure_ascii=False, indent=2, allow_nan=False) + "\n"
 
@@ -140,7 +140,7 @@ def read_json(path: Path, remedy: str = RERUN) -> Any:
     raise DamagedFile(path, problem, remedy)
 
 
-def read_object(path: Path, names: Iterable[str] = (), remedy: str = RERUN) -> dict[str, Any]:
+def read_json_object(path: Path, names: Iterable[str] = (), remedy: str = RERUN) -> dict[str, Any]:
     """Read a JSON object; its values are not checked (`schema.read_record` does that).
 
     Raises UserError if the file is missing, damaged or lacks one of `names`.
@@ -212,7 +212,7 @@ def _refuse_constant(name: str) -> Any:
 
 
 @contextmanager
-def reading(path: Path, remedy: str = RERUN) -> Iterator[None]:
+def report_as_damage(path: Path, remedy: str = RERUN) -> Iterator[None]:
     """Raise UserError, naming the file, at a value in it that is missing or of a wrong type."""
     try:
         yield
@@ -222,7 +222,7 @@ def reading(path: Path, remedy: str = RERUN) -> Iterator[None]:
         raise DamagedFile(path, str(error) or type(error).__name__, remedy) from None
 
 
-def open_regular(path: Path) -> BufferedReader:
+def open_regular_file(path: Path) -> BufferedReader:
     """Open a regular file to read its bytes.
 
     A pipe waits for a writer, possibly for ever, and a device may never end.
@@ -231,33 +231,33 @@ def open_regular(path: Path) -> BufferedReader:
         FileNotFoundError: if there is no such file.
         NotRegular: if it is a folder, pipe, socket or device.
     """
-    check_regular(path)
+    check_regular_file(path)
     return path.open("rb")
 
 
-def check_regular(path: Path) -> None:
+def check_regular_file(path: Path) -> None:
     """Raise NotRegular at a folder, pipe, socket or device, and FileNotFoundError at nothing.
 
     To be called before a library opens a file by its name.
     """
     if not stat.S_ISREG(path.stat().st_mode):
-        raise NotRegular(f"{path}: {not_a_file(path)}")
+        raise NotRegular(f"{path}: {describe_non_file(path)}")
 
 
 def read_bytes(path: Path) -> bytes:
-    """Read a regular file; raises as `open_regular`, and OSError that names the file."""
-    with system_errors(path), open_regular(path) as file:
+    """Read a regular file; raises as `open_regular_file`, and OSError that names the file."""
+    with name_in_errors(path), open_regular_file(path) as file:
         return file.read()
 
 
-def not_a_file(path: Path) -> str:
+def describe_non_file(path: Path) -> str:
     """Why a path is no regular file, for a message."""
     if path.is_dir():
         return "a folder"
     return "a pipe or device: copy what it gives into a file" if path.exists() else "no such file"
 
 
-def found_path(path: Path) -> Path:
+def path_on_disk(path: Path) -> Path:
     """Return a path under the name that it has on disk.
 
     Letters with accents have a composed and a decomposed form in Unicode (`ü`, and `u` with U+0308,
@@ -268,7 +268,7 @@ def found_path(path: Path) -> Path:
     """
     if path.exists() or path.name == "" or str(path).isascii():
         return path
-    folder = found_path(path.parent)
+    folder = path_on_disk(path.parent)
     wanted = unicodedata.normalize("NFC", path.name)
     with suppress(OSError):
         names = [each.name for each in folder.iterdir()]
@@ -280,7 +280,7 @@ def found_path(path: Path) -> Path:
 
 def sha256_of(path: Path) -> str:
     """The SHA-256 of a file's bytes, in hexadecimal."""
-    with system_errors(path), open_regular(path) as file:
+    with name_in_errors(path), open_regular_file(path) as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 

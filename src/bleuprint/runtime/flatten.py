@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 
-def dotted(settings: Any) -> dict[str, str]:
+def flatten_settings(settings: Any) -> dict[str, str]:
     """Nested settings, dataclasses or YAML values, as one dictionary; None is left out."""
     return dict(_leaves("", settings))
 

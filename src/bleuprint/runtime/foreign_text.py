@@ -8,7 +8,7 @@ are quoted by shlex.
 import re
 from typing import TypeVar
 
-from bleuprint.runtime.streams import shown
+from bleuprint.runtime.streams import printable
 
 T = TypeVar("T")
 
@@ -26,15 +26,15 @@ _UNPRINTED = re.compile(f"[{''.join(map(chr, _PRINTED))}]")
 _FORMULA = tuple("=+-@\uff1d\uff0b\uff0d\uff20")
 
 
-def without_controls(text: str) -> str:
+def remove_controls(text: str) -> str:
     """`text` for a document: control characters become spaces, marks of direction are removed."""
     return text.translate(_PRINTED) if _UNPRINTED.search(text) else text
 
 
-def cleaned(value: T) -> T:
+def clean_value(value: T) -> T:
     """A value of a table or a template: texts without controls, everything else as it is."""
     if isinstance(value, str) and _UNPRINTED.search(value):
-        return type(value)(without_controls(value))
+        return type(value)(remove_controls(value))
     return value
 
 
@@ -45,7 +45,7 @@ def spreadsheet_cell(value: T) -> T | str:
     """
     if not isinstance(value, str):
         return value
-    text = without_controls(value)
+    text = remove_controls(value)
     begins = text.lstrip()
     if not begins.startswith(_FORMULA) and text[:1] != "\t":
         return text
@@ -56,6 +56,6 @@ def spreadsheet_cell(value: T) -> T | str:
     return text
 
 
-def write_line(text: str) -> None:
+def print_escaped(text: str) -> None:
     """Print a line for a reader on standard output, control characters escaped."""
-    print("\n".join(map(shown, text.split("\n"))), flush=True)
+    print("\n".join(map(printable, text.split("\n"))), flush=True)

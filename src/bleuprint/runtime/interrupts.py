@@ -2,8 +2,8 @@
 
 Python would print the traceback of an import, or of a thread that it waits for. `errors.run_main`
 catches Ctrl-C from when it starts until the work is done. Only processes of this project's commands
-and stages change how signals act, not those that import it; but for `postponed`, which every caller
-may use.
+and stages change how signals act, not those that import it; every caller may use
+`postpone_interrupts`.
 """
 
 import signal
@@ -17,24 +17,24 @@ from pathlib import PurePath
 _PAUSE = 0.05
 
 
-def end_at_once() -> None:
+def terminate_on_interrupt() -> None:
     """Let Ctrl-C end this process without a message, if it is a command or stage."""
     if not _is_ours():
         return
     with suppress(ValueError):  # imported in another thread than the first
         if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
             signal.signal(signal.SIGINT, signal.SIG_DFL)
-        # blocked by `hold`; one that came meanwhile acts now
+        # blocked by `block_interrupts`; one that came meanwhile acts now
         signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
 
 
-def hold() -> None:
-    """Keep Ctrl-C until `end_at_once`: for a process that is about to start again."""
+def block_interrupts() -> None:
+    """Keep Ctrl-C until `terminate_on_interrupt`: for a process that is about to start again."""
     if _is_ours():
         signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
 
 
-def catch() -> None:
+def enable_keyboard_interrupt() -> None:
     """Let Ctrl-C raise KeyboardInterrupt again."""
     with suppress(ValueError):
         if signal.getsignal(signal.SIGINT) is signal.SIG_DFL:
@@ -55,7 +55,7 @@ def _repeat(unraisable: "sys.UnraisableHookArgs") -> None:
 
 
 @contextmanager
-def postponed() -> Iterator[None]:
+def postpone_interrupts() -> Iterator[None]:
     """Let Ctrl-C act only after the block.
 
     For calls of libraries that do not pass KeyboardInterrupt on: pydantic's core, which is written

@@ -8,7 +8,7 @@ import signal
 from contextlib import suppress
 from pathlib import Path
 
-from bleuprint.runtime.errors import LAUNCHED
+from bleuprint.runtime.errors import LAUNCHER_VARIABLE
 
 _PR_SET_PDEATHSIG = 1  # of Linux's prctl
 
@@ -18,12 +18,12 @@ def end_with_launcher() -> None:
 
     Launchers end their processes themselves, except when SIGKILL leaves them no time to.
     """
-    if LAUNCHED not in os.environ and "TORCHELASTIC_RUN_ID" not in os.environ:
+    if LAUNCHER_VARIABLE not in os.environ and "TORCHELASTIC_RUN_ID" not in os.environ:
         return
     import ctypes  # imported here: few processes need it
 
     ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
-    launcher = os.environ.get(LAUNCHED, "")
+    launcher = os.environ.get(LAUNCHER_VARIABLE, "")
     if launcher.isdecimal() and not _is_alive(int(launcher)):  # killed before the call above
         os.kill(os.getpid(), signal.SIGKILL)
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import filelock
 
-from bleuprint.runtime.errors import UserError, say
+from bleuprint.runtime.errors import UserError, print_message
 
 _MISSING = errno.ENOLCK, errno.ENOSYS, errno.EOPNOTSUPP
 
@@ -33,7 +33,7 @@ class FileLock(filelock.FileLock):
         """`timeout`: seconds to wait; -1: without a limit."""
         super().__init__(lock_file, timeout=timeout, fallback_to_soft=False)
 
-    def acquire_or_say(self, held: str, wait: bool = True) -> AbstractContextManager[object]:
+    def acquire_or_notify(self, held: str, wait: bool = True) -> AbstractContextManager[object]:
         """Acquire the lock until the end of a `with`; if another process has it, say so and wait.
 
         `held`: what to say. Without `wait`, it is raised as a UserError instead.
@@ -44,7 +44,7 @@ class FileLock(filelock.FileLock):
             message = f"{held}{self._advice()}"
         if not wait:
             raise UserError(f"{message}; when it has ended, run the same command again")
-        say(f"{message}: waiting for it", "note")
+        print_message(f"{message}: waiting for it", "note")
         return self.acquire()
 
     def _advice(self) -> str:

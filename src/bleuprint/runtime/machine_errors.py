@@ -26,14 +26,14 @@ _OUT_OF_MEMORY = (
 )
 
 # What the stage that runs needs at most, in GB: `meta.memory_gb` of dvc.yaml.
-needed_gb: float | None = None
+needed_memory_gb: float | None = None
 
 
-def describe(error: BaseException) -> str | None:
+def describe_machine_error(error: BaseException) -> str | None:
     """The error in one line; None if it is not one of the machine."""
     if is_out_of_memory(error):
         text = " ".join(f"{type(error).__name__}: {error}".split()).removesuffix(":")
-        return f"out of memory ({text[:150]}): {memory()}"
+        return f"out of memory ({text[:150]}): {describe_memory()}"
     if compiled := _damaged_module(error):
         return f"{compiled} is damaged, as by a full disk: remove it, then run this again"
     if isinstance(error, FileNotFoundError) and error.errno is None:  # of safetensors
@@ -74,7 +74,7 @@ def is_out_of_memory(error: BaseException) -> bool:
     return isinstance(error, MemoryError)
 
 
-def why_killed() -> str:
+def explain_kill() -> str:
     """What to say of a process that SIGKILL ended: lack of memory, where the kernel has counted it.
 
     Anyone may have sent the signal, so that without evidence nothing is said. The count of the
@@ -83,8 +83,10 @@ def why_killed() -> str:
     if _oom_kills(_OOM_COUNTS) <= _OOM_KILLS_BEFORE:
         return ""
     if _OOM_COUNTS == _MACHINE_COUNTS:
-        return f"; the kernel killed a process on this machine for lack of memory: {memory()}"
-    return f", by the kernel for lack of memory: {memory()}"
+        return (
+            f"; the kernel killed a process on this machine for lack of memory: {describe_memory()}"
+        )
+    return f", by the kernel for lack of memory: {describe_memory()}"
 
 
 def _oom_counts(membership: Path, groups: Path) -> Path:
@@ -120,20 +122,25 @@ _OOM_COUNTS = _oom_counts(Path("/proc/self/cgroup"), Path("/sys/fs/cgroup"))
 _OOM_KILLS_BEFORE = _oom_kills(_OOM_COUNTS)
 
 
-def memory() -> str:
+def describe_memory() -> str:
     """The memory that the stage needs and that there is, for a message."""
     try:
         import psutil  # imported here: all stages import this module
 
         machine = psutil.virtual_memory()
-        said = f"this machine has {size(machine.total)}, {size(machine.available)} of it free"
+        total, available = format_bytes(machine.total), format_bytes(machine.available)
+        said = f"this machine has {total}, {available} of it free"
         limit, _ = resource.getrlimit(resource.RLIMIT_AS)
         if limit != resource.RLIM_INFINITY:
-            said += f", and this process may use {size(limit)} (ulimit -v)"
+            said += f", and this process may use {format_bytes(limit)} (ulimit -v)"
         with suppress(OSError, ValueError):  # "max" without a limit
             limit = int(Path("/sys/fs/cgroup/memory.max").read_text())
-            said += f", and this container or job may use {size(limit)}"
-        needs = f"dvc.yaml counts on {needed_gb:g} GB for this stage; " if needed_gb else ""
+            said += f", and this container or job may use {format_bytes(limit)}"
+        needs = (
+            f"dvc.yaml counts on {needed_memory_gb:g} GB for this stage; "
+            if needed_memory_gb
+            else ""
+        )
         return f"{needs}{said}"
     except (MemoryError, OSError):
         return "this process can have no more"
@@ -150,7 +157,7 @@ def _advice(number: int | None, name: object) -> str:
         if path.exists() and not (path.is_file() or path.is_dir()):
             return ""  # a device
         folder = next(each for each in (path, *path.parents) if each.is_dir())
-        free = size(shutil.disk_usage(folder).free)
+        free = format_bytes(shutil.disk_usage(folder).free)
         return f"{free} free in {folder}: make room there, then run this again"
     if number == errno.EMFILE:
         soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
@@ -166,6 +173,6 @@ def _file_of_output() -> str:
     return ""
 
 
-def size(count: float) -> str:
+def format_bytes(count: float) -> str:
     """Bytes as MB or GB."""
     return f"{count / 1e6:.3g} MB" if count < 1e9 else f"{count / 1e9:,.1f} GB"

@@ -14,7 +14,7 @@ from multiprocessing import active_children, get_context, parent_process
 from typing import Any, TypeVar
 
 from bleuprint.runtime.errors import UserError
-from bleuprint.runtime.machine_errors import why_killed
+from bleuprint.runtime.machine_errors import explain_kill
 
 T = TypeVar("T")
 R = TypeVar("R")
@@ -52,7 +52,7 @@ def map_parts(
             for worker in set(active_children()) - others:
                 worker.kill()  # they ignore the pool's SIGTERM
             raise UserError(
-                f"a worker process was killed{why_killed()}; "
+                f"a worker process was killed{explain_kill()}; "
                 f"fewer workers take less memory (BLEUPRINT_WORKERS, now {workers})"
             ) from None
         finally:

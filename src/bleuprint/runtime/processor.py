@@ -45,7 +45,7 @@ class Processor:
         return not self.flags.isdisjoint(("avx512_bf16", "amx_bf16", "amx_tile"))
 
 
-def read(cpuinfo: Path = _CPUINFO) -> Processor:
+def read_processor(cpuinfo: Path = _CPUINFO) -> Processor:
     """Return the processor that Linux describes in the file `cpuinfo`."""
     description = ""
     if cpuinfo.exists():
@@ -65,4 +65,4 @@ def _field(description: str, name: str) -> str:
     return found[1].strip() if found else ""
 
 
-THIS = read()
+THIS = read_processor()

@@ -13,7 +13,7 @@ from datetime import timedelta
 from threading import Event, Thread
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from bleuprint.runtime.streams import shown, terminal
+from bleuprint.runtime.streams import printable, raw_stderr
 
 if TYPE_CHECKING:
     from tqdm import tqdm
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 # Set in processes that share a terminal with others: bars would overwrite each other.
-BESIDE = "BLEUPRINT_BESIDE"
+SHARED_TERMINAL = "BLEUPRINT_BESIDE"
 # In a log, and on a terminal.
 SECONDS_BETWEEN_LINES = 30.0, 5.0
 SECONDS_OF_SILENCE = 5.0
@@ -36,12 +36,12 @@ class Progress:
     def __init__(
         self, what: str, total: int | None, unit: str, start: int = 0, silent: bool = False
     ) -> None:
-        self._what, self._total, self._unit = shown(what), total, unit
+        self._what, self._total, self._unit = printable(what), total, unit
         self._begin = self._done = start
         self._start = self._said = time.monotonic()
         self._silent, on_terminal = silent, sys.stderr.isatty()
         self._seconds = SECONDS_BETWEEN_LINES[on_terminal]
-        barred = on_terminal and BESIDE not in os.environ
+        barred = on_terminal and SHARED_TERMINAL not in os.environ
         self._in_lines = not (silent or barred)
         self._bar = None if silent or not barred else _bar(self._what, total, unit, start)
 
@@ -60,9 +60,9 @@ class Progress:
     def say(self, message: str) -> None:
         """Print a line above the bar."""
         if self._bar is not None:
-            self._bar.write(shown(message), file=terminal())
+            self._bar.write(printable(message), file=raw_stderr())
         elif not self._silent:
-            print(shown(message), file=terminal(), flush=True)
+            print(printable(message), file=raw_stderr(), flush=True)
 
     def close(self) -> None:
         """Remove the bar; `advance` also does when all is done."""
@@ -94,14 +94,14 @@ def track(items: Iterable[T], what: str, total: int | None, unit: str) -> Iterat
 
 
 @contextmanager
-def working(what: str, seconds: float = SECONDS_OF_SILENCE) -> Iterator[None]:
+def show_elapsed_time(what: str, seconds: float = SECONDS_OF_SILENCE) -> Iterator[None]:
     """Print every few seconds what takes its time, until the block ends."""
     done, began = Event(), time.monotonic()
 
     def tell() -> None:
         while not done.wait(seconds):
-            line = f"{shown(what)}: {time.monotonic() - began:.0f} s"
-            print(line, file=terminal(), flush=True)
+            line = f"{printable(what)}: {time.monotonic() - began:.0f} s"
+            print(line, file=raw_stderr(), flush=True)
 
     (thread := Thread(target=tell, daemon=True)).start()
     try:
@@ -116,7 +116,7 @@ def _bar(what: str, total: int | None, unit: str, start: int) -> "tqdm[Any]":
 
     return tqdm(
         desc=what,
-        file=terminal(),
+        file=raw_stderr(),
         total=total,
         initial=start,
         unit=f" {unit}",

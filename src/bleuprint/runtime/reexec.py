@@ -15,7 +15,7 @@ import os
 import sys
 from collections.abc import Collection, Mapping
 
-from bleuprint.runtime.interrupts import hold
+from bleuprint.runtime.interrupts import block_interrupts
 from bleuprint.runtime.launcher import end_with_launcher
 
 VARIABLES = {
@@ -51,5 +51,5 @@ def reexec(forced: Mapping[str, str] | None = None, removed: Collection[str] = (
     wanted[_RESTARTED] = str(os.getpid())
     if sys.stdout:  # None if the caller has closed it
         sys.stdout.flush()
-    hold()
+    block_interrupts()
     os.execve(sys.executable, [sys.executable, *sys.orig_argv[1:]], wanted)

@@ -20,8 +20,8 @@ from pydantic_core import CoreSchema, SchemaValidator, ValidationError, core_sch
 from bleuprint.runtime.counts import counted
 from bleuprint.runtime.errors import UserError, UserErrors
 from bleuprint.runtime.files import RERUN, DamagedFile, read_json
-from bleuprint.runtime.interrupts import postponed
-from bleuprint.runtime.yaml_tree import Place
+from bleuprint.runtime.interrupts import postpone_interrupts
+from bleuprint.runtime.yaml_tree import Location
 
 T = TypeVar("T")
 
@@ -69,7 +69,7 @@ _NAME = (
 
 
 @dataclass(frozen=True)
-class Named:
+class NamedEntries:
     """A mapping from names of dataclasses to fields; read as a tuple in the order of `kinds`."""
 
     kinds: Mapping[str, type]
@@ -83,7 +83,7 @@ class Named:
             lambda given: tuple(given[name] for name in self.kinds if name in given),
             core_schema.typed_dict_schema(entries, extra_behavior="forbid"),
             serialization=core_schema.plain_serializer_function_ser_schema(
-                lambda rules: {rule.name(): dump(rule) for rule in rules}
+                lambda rules: {rule.name(): to_json_value(rule) for rule in rules}
             ),
         )
 
@@ -96,7 +96,9 @@ class SettingError(ValueError):
         self.keys = keys
 
 
-def build(kind: type[T], document: Any, path: Path, errors: Sequence[UserError] = ()) -> T:
+def validate_document(
+    kind: type[T], document: Any, path: Path, errors: Sequence[UserError] = ()
+) -> T:
     """A `kind`, a dataclass, from a document; raises UserErrors with a line for each error.
 
     `errors`: those of what is left out of `document`, which therefore is not checked as a whole.
@@ -111,7 +113,7 @@ def build(kind: type[T], document: Any, path: Path, errors: Sequence[UserError] 
             found = [each for each in found if each["type"] != "too_short"]
         same: dict[str, dict[str, None]] = {}  # lines by what is wrong, which entries may inherit
         for each in found:
-            line = _line(kind, document, Place(path), each)
+            line = _line(kind, document, Location(path), each)
             same.setdefault(str(each.get("ctx", {}).get("error", line)), {})[line] = None
         for line, *others in same.values():
             also = ", ".join(other.split(": ")[1] for other in others)
@@ -171,7 +173,7 @@ def check_record(
     raise DamagedFile(path, f"{field}: {problem}", remedy)
 
 
-def dump(value: Any) -> Any:
+def to_json_value(value: Any) -> Any:
     """What `build` reads back as the same value, in JSON's types; what is not set is left out."""
     return _adapter(cast(Any, type(value))).dump_python(
         value, mode="json", by_alias=True, exclude_none=True
@@ -180,14 +182,14 @@ def dump(value: Any) -> Any:
 
 def json_schema(kind: Any) -> dict[str, Any]:
     """The JSON Schema of a dataclass, for editors."""
-    with postponed():
+    with postpone_interrupts():
         schema = _adapter(kind).json_schema()
     for each in (schema, *schema.get("$defs", {}).values()):
         each.setdefault("additionalProperties", False)
     return schema
 
 
-def unknown(name: Any, known: Collection[str]) -> str:
+def describe_unknown_key(name: Any, known: Collection[str]) -> str:
     """What a message says of a key that is not known."""
     # what other toolkits call steps are updates here
     known = [*map(str, known)]  # also names that YAML reads as numbers
@@ -196,7 +198,7 @@ def unknown(name: Any, known: Collection[str]) -> str:
     return f"unknown key; {f'did you mean {near[0]!r}?' if near else names}"
 
 
-def there_are(name: Any, known: Collection[str]) -> str:
+def list_known_names(name: Any, known: Collection[str]) -> str:
     """What a message says of a name that is not known: the known ones, and the nearest of them."""
     known = [*map(str, known)]
     if not known:
@@ -207,14 +209,14 @@ def there_are(name: Any, known: Collection[str]) -> str:
 
 @cache
 def _adapter(kind: Any) -> TypeAdapter[Any]:
-    with postponed():
+    with postpone_interrupts():
         return TypeAdapter(kind)
 
 
 @cache
 def _validator(kind: Any) -> SchemaValidator:
     schema = _strict(_adapter(kind).core_schema)
-    with postponed():
+    with postpone_interrupts():
         return SchemaValidator(schema)
 
 
@@ -224,7 +226,7 @@ def _validator_of_fields(kind: Any) -> SchemaValidator:
     schema = _strict(_adapter(kind).core_schema)
     whole = schema["schema"] if schema["type"] == "definitions" else schema
     whole["post_init"] = False
-    with postponed():
+    with postpone_interrupts():
         return SchemaValidator(schema)
 
 
@@ -254,7 +256,7 @@ def _whole(value: Any) -> Any:
     return int(value) if isinstance(value, float) and value.is_integer() else value
 
 
-def _line(kind: Any, document: Any, root: Place, error: dict[str, Any]) -> str:
+def _line(kind: Any, document: Any, root: Location, error: dict[str, Any]) -> str:
     """An error of pydantic as a line."""
     keys, context = [key for key in error["loc"] if key != "[key]"], error.get("ctx", {})
     keys += getattr(cause := context.get("error"), "keys", ())
@@ -271,7 +273,7 @@ def _line(kind: Any, document: Any, root: Place, error: dict[str, Any]) -> str:
         found, value = found.child(value, key), value[key]
     else:
         if found.key.split(".")[:2] == place.key.split(".")[:2]:  # not in a row that is right
-            place = Place(found.path, found.key.removesuffix(f".{named}"), found.line)
+            place = Location(found.path, found.key.removesuffix(f".{named}"), found.line)
     return str(place.error(_message(kind, keys, error) if cause is None else str(cause)))
 
 
@@ -289,7 +291,7 @@ def _message(kind: Any, keys: Sequence[str | int], error: dict[str, Any]) -> str
             deeper = _below(kind, keys[:-1], keys[-1])
             if deeper:
                 return f"unknown key; did you mean {deeper!r}?"
-            return unknown(keys[-1], _known(kind, keys[:-1]))
+            return describe_unknown_key(keys[-1], _known(kind, keys[:-1]))
         case "string_pattern_mismatch" | "string_too_long":
             return _PATTERNS.get(context.get("pattern", ""), _NAME).format(shown)
         case "dataclass_type" if names := _known(kind, keys)[:4]:

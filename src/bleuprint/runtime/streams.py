@@ -31,7 +31,7 @@ _ESCAPES = {code: f"\\x{code:02x}" for code in _CONTROLS[0] if chr(code) not in 
 _prepared: list[object] = []
 
 
-def prepare() -> None:
+def prepare_streams() -> None:
     """Let standard output write UTF-8, and standard error what `shown` makes of its text.
 
     Streams that the caller has closed are replaced, so that no file is opened in their place.
@@ -55,7 +55,7 @@ def _own_output() -> object:
     return _prepared[0] if _prepared else None
 
 
-def is_closed() -> bool:
+def is_stdout_closed() -> bool:
     """Whether the caller has closed standard output."""
     return isinstance(_own_output(), _Closed)
 
@@ -84,12 +84,12 @@ def text_output(path: Path) -> Iterator[TextIO]:
             file.close()
 
 
-def shown(text: str) -> str:
+def printable(text: str) -> str:
     """`text` without secrets of addresses (see `mask`), its control characters escaped."""
     return mask(text).translate(_ESCAPES)
 
 
-def terminal() -> TextIO:
+def raw_stderr() -> TextIO:
     """Standard error for what moves the cursor, such as a bar; texts in it need `shown`."""
     return getattr(sys.stderr, "original", sys.stderr)
 
@@ -191,7 +191,7 @@ class _Messages:
         self.original = _Quiet(original)
 
     def write(self, text: str) -> int:
-        self.original.write(shown(text))
+        self.original.write(printable(text))
         return len(text)
 
     def writelines(self, lines: Iterable[str]) -> None:

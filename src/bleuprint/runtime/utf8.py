@@ -19,7 +19,7 @@ _ICONV = "iconv -f {0} -t UTF-8 OLD > NEW"
 _BLOCK = 1 << 22
 
 
-def decoded(
+def decode_line(
     line: bytes, file: object, number: int, rest: Iterable[bytes] = (), good: int = 0
 ) -> str:
     """The text of a line; raises UserError, naming file, line and byte, if it is not UTF-8.
@@ -58,18 +58,18 @@ def decoded(
         raise UserError(f"{where}: not UTF-8; {hint}") from None
 
 
-def not_utf8(file: object, lines: Iterable[bytes]) -> UserError:
+def utf8_error(file: object, lines: Iterable[bytes]) -> UserError:
     """The error for a file of which one of `lines` is not UTF-8."""
     rest, good = iter(lines), 0
     try:
         for number, line in enumerate(rest, 1):
-            good += not decoded(line, file, number, rest, good).isascii()
+            good += not decode_line(line, file, number, rest, good).isascii()
     except UserError as error:
         return error
     raise AssertionError(f"{file} is UTF-8")
 
 
-def read_lines_together(
+def read_line_batches(
     stream: BufferedReader | BytesIO, name: str, most: int
 ) -> Iterator[list[tuple[int, str]]]:
     """Batches of 1 to `most` lines of a stream with their numbers, from 1.
@@ -92,7 +92,7 @@ def read_lines_together(
             batch: list[tuple[int, str]] = []
             try:
                 for place, line in enumerate(lines[start : start + most], start + 1):
-                    text = decoded(line, name, number, islice(lines, place, None), good)
+                    text = decode_line(line, name, number, islice(lines, place, None), good)
                     good += not text.isascii()
                     text = text.removesuffix("\n").removesuffix("\r")
                     batch.append((number, text.removeprefix("\ufeff") if number == 1 else text))

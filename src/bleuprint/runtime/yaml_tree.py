@@ -15,14 +15,14 @@ from ruamel.yaml.error import MarkedYAMLError, YAMLError
 
 from bleuprint.runtime.errors import UserError
 from bleuprint.runtime.files import read_bytes
-from bleuprint.runtime.utf8 import not_utf8
+from bleuprint.runtime.utf8 import utf8_error
 
 # What ruamel raises at documents that it does not expect, beside its own errors.
 _NOT_YAML = (AttributeError, AssertionError, LookupError, RecursionError, TypeError, ValueError)
 
 
 @dataclass(frozen=True)
-class Place:
+class Location:
     """Where a value stands: its file, line (from 1) and dotted key.
 
     `is_merged`: it comes from another mapping (<<), and the line is that of the mapping around it.
@@ -33,15 +33,15 @@ class Place:
     line: int | None = None
     is_merged: bool = False
 
-    def child(self, parent: Any, name: str | int) -> "Place":
+    def child(self, parent: Any, name: str | int) -> "Location":
         """The place of `parent[name]`, where `parent` is the value at this place."""
-        if known := getattr(parent, "places", {}).get(name):
+        if known := getattr(parent, "locations", {}).get(name):
             return known  # type: ignore[no-any-return]
         return self.at(name, self.line)
 
-    def at(self, name: str | int, line: int | None) -> "Place":
+    def at(self, name: str | int, line: int | None) -> "Location":
         """The place of the entry `name` of this one, in a line."""
-        return Place(self.path, f"{self.key}.{name}" if self.key else str(name), line)
+        return Location(self.path, f"{self.key}.{name}" if self.key else str(name), line)
 
     def error(self, message: str) -> UserError:
         return UserError(f"{self}{':' if self.key else ''} {message}")
@@ -51,44 +51,46 @@ class Place:
         return f"{self.path}{line}: {self.key}" if self.key else f"{self.path}{line}:"
 
 
-class Tree(dict[Any, Any]):
+class LocatedMapping(dict[Any, Any]):
     """A mapping, and the place of each entry by its key."""
 
-    def __init__(self, entries: Mapping[Any, Any], places: Mapping[Any, Place]) -> None:
+    def __init__(self, entries: Mapping[Any, Any], places: Mapping[Any, Location]) -> None:
         super().__init__(entries)
-        self.places = dict(places)
+        self.locations = dict(places)
 
-    def only(self, names: Collection[Any]) -> "Tree":
+    def only(self, names: Collection[Any]) -> "LocatedMapping":
         """The entries of these names."""
-        return Tree({name: value for name, value in self.items() if name in names}, self.places)
+        return LocatedMapping(
+            {name: value for name, value in self.items() if name in names}, self.locations
+        )
 
-    def without(self, *names: Any) -> "Tree":
+    def without(self, *names: Any) -> "LocatedMapping":
         """All entries but those of these names."""
         return self.only(self.keys() - names)
 
-    def put(self, name: Any, value: Any, place: Place) -> "Tree":
+    def with_value(self, name: Any, value: Any, place: Location) -> "LocatedMapping":
         """The same with another value of an entry, which stands at `place`."""
-        return Tree({**self, name: value}, self.places | {name: place})
+        return LocatedMapping({**self, name: value}, self.locations | {name: place})
 
 
-def as_tree(value: Any) -> Tree:
+def as_mapping(value: Any) -> LocatedMapping:
     """A mapping, or an empty one for a value that is none."""
-    return value if isinstance(value, Tree) else Tree({}, {})
+    return value if isinstance(value, LocatedMapping) else LocatedMapping({}, {})
 
 
-class Items(list[Any]):
+class LocatedList(list[Any]):
     """A list, and the place of each item by its position."""
 
-    def __init__(self, items: list[Any], places: Mapping[int, Place]) -> None:
+    def __init__(self, items: list[Any], places: Mapping[int, Location]) -> None:
         super().__init__(items)
-        self.places = dict(places)
+        self.locations = dict(places)
 
 
-def load_tree(path: Path) -> Any:
-    """The document in a file, its mappings as `Tree` and its lists as `Items`."""
+def load_located_yaml(path: Path) -> Any:
+    """The document in a file, its mappings as `LocatedMapping` and its lists as `LocatedList`."""
     document = load_yaml(path)
     try:
-        return _tree(document, Place(path))
+        return _tree(document, Location(path))
     except RecursionError:
         raise UserError(
             f"{path}: not valid YAML: an entry contains itself by an alias (*): write it in full"
@@ -102,7 +104,7 @@ def load_yaml(path: Path) -> Any:
     except FileNotFoundError:
         raise UserError(f"{path}: no such file; run from the project's root") from None
     except UnicodeDecodeError as error:
-        raise not_utf8(path, BytesIO(error.object)) from None
+        raise utf8_error(path, BytesIO(error.object)) from None
     return parse_yaml(text, str(path))
 
 
@@ -128,17 +130,17 @@ def parse_yaml(text: str, path: str) -> Any:
         raise UserError(f"{path}{line}: not valid YAML: {reason}") from None
 
 
-def _tree(value: Any, place: Place) -> Any:
+def _tree(value: Any, place: Location) -> Any:
     if isinstance(value, Mapping):
         places = {name: _child(place, value, name) for name in value}
-        return Tree({name: _tree(value[name], places[name]) for name in value}, places)
+        return LocatedMapping({name: _tree(value[name], places[name]) for name in value}, places)
     if isinstance(value, list):
         places = {i: _child(place, value, i) for i in range(len(value))}
-        return Items([_tree(item, places[i]) for i, item in enumerate(value)], places)
+        return LocatedList([_tree(item, places[i]) for i, item in enumerate(value)], places)
     return value
 
 
-def _child(place: Place, parent: Any, name: str | int) -> Place:
+def _child(place: Location, parent: Any, name: str | int) -> Location:
     try:
         marks: Any = getattr(parent, "lc", None)
         line, _ = marks.item(name) if isinstance(parent, list) else marks.key(name)

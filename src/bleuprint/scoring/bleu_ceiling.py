@@ -16,7 +16,7 @@ from bleuprint.corpus.download.download import local_pairs
 from bleuprint.dataset.binarized import BinaryCorpus
 from bleuprint.rules.rule import edited
 from bleuprint.runtime.errors import UserError
-from bleuprint.runtime.files import found_path, write_json
+from bleuprint.runtime.files import path_on_disk, write_json
 from bleuprint.runtime.schema import read_record
 from bleuprint.scoring.bleu import bleu_metric
 from bleuprint.scoring.unsplit import lacks_words
@@ -171,7 +171,7 @@ def _lines_here(name: str, corpus: Corpus, test: str, texts: Collection[Text]) -
 def _is_local(text: Text) -> bool:
     """Whether a text's first lines can be read at once from files in inputs/."""
     return text.format != "documents" and all(
-        file.path and found_path(Path(file.path)).is_file() for file in text.files
+        file.path and path_on_disk(Path(file.path)).is_file() for file in text.files
     )
 
 

@@ -95,7 +95,7 @@ def _missing(place: Path) -> str:
 
 def _paths(model: Comet) -> tuple[Path, Path]:
     """The Python and the folder of a model."""
-    return environment.root() / model.python, environment.root() / model.folder
+    return environment.project_root() / model.python, environment.project_root() / model.folder
 
 
 def _files(texts: TextFolder, test: str, results: Path) -> _Files:

@@ -11,7 +11,7 @@ from bleuprint.config.runs import scored_runs
 from bleuprint.config.setting_place import place_of_setting
 from bleuprint.decoding.copied_translations import place_of_file, read_translations
 from bleuprint.runtime.counts import counted
-from bleuprint.runtime.yaml_tree import as_tree, load_tree
+from bleuprint.runtime.yaml_tree import as_mapping, load_located_yaml
 from bleuprint.scoring.file_warnings import file_warnings
 from bleuprint.text.parallel import TextFolder, count_lines, read_lines
 
@@ -70,7 +70,9 @@ def _test_files(settings: Settings) -> Iterator[_TestFile]:
 def _baseline_note(settings: Settings, root: Path) -> Iterator[str]:
     """Yield a note if the first system is external, since the baseline is a trained one."""
     path = root / "params.yaml"
-    systems = as_tree(as_tree(load_tree(path)).get("systems")) if path.exists() else {}
+    systems = (
+        as_mapping(as_mapping(load_located_yaml(path)).get("systems")) if path.exists() else {}
+    )
     first = next(iter(systems), None)
     if first in settings.external:
         place = place_of_setting(["external", first], root)

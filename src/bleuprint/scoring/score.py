@@ -11,8 +11,8 @@ from bleuprint.config.experiment import Settings
 from bleuprint.config.paths import Run, folder
 from bleuprint.corpus.test_sets import SetDescription, read_set_description, translated_test_sets
 from bleuprint.decoding.translation_record import TRANSLATION, ReferenceLoss, TranslationRecord
-from bleuprint.runtime.code import versions
-from bleuprint.runtime.errors import UserError, say
+from bleuprint.runtime.code import library_versions
+from bleuprint.runtime.errors import UserError, print_message
 from bleuprint.runtime.files import RERUN, sha256_of, write_json
 from bleuprint.scoring.breakdown import by_count, by_length
 from bleuprint.scoring.file_warnings import file_warnings
@@ -92,16 +92,16 @@ def score_files(
     metrics = score_texts(texts, loss)
     if file is not None:
         for warning in file_warnings(translated, given, expected, corpus):
-            say(f"{file}: {warning['group']}", "note")
+            print_message(f"{file}: {warning['group']}", "note")
             metrics.append(warning)
     elif sha256_of(hypotheses) == sha256_of(references):  # which is rarely meant
-        say(f"{hypotheses}: all translations are identical to the references", "note")
+        print_message(f"{hypotheses}: all translations are identical to the references", "note")
     return {
         "lines": len(expected),
         "sources": sha256_of(sources),
         "references": sha256_of(references),
         "hypotheses": sha256_of(hypotheses),
-        "scored_with": versions(),
+        "scored_with": library_versions(),
         "metrics": metrics,
     }
 

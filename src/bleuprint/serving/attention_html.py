@@ -5,12 +5,12 @@ from pathlib import Path
 
 from jinja2 import Environment
 
-from bleuprint.runtime.html import environment
+from bleuprint.runtime.html import template_environment
 
 
 def attention_environment(*folders: Path) -> Environment:
     """Templates of `folders`, and those of maps; the filter `printable` is for tokens."""
-    templates = environment(*folders, Path(__file__).with_name("templates"))
+    templates = template_environment(*folders, Path(__file__).with_name("templates"))
     templates.filters["printable"] = printable
     return templates
 

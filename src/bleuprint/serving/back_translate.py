@@ -13,8 +13,8 @@ from bleuprint.config.experiment import Settings
 from bleuprint.config.paths import Run
 from bleuprint.config.synthetic import Noise, synthetic_folder
 from bleuprint.decoding.sampling import Sampler
-from bleuprint.runtime.errors import UserError, say
-from bleuprint.runtime.files import whole_folder
+from bleuprint.runtime.errors import UserError, print_message
+from bleuprint.runtime.files import atomic_folder
 from bleuprint.runtime.progress import Progress
 from bleuprint.serving.translator import Translator, load_translator
 from bleuprint.text.parallel import Pair, TextFolder, packed
@@ -43,7 +43,7 @@ def back_translate(settings: Settings, name: str) -> None:
         random = Random(f"{seed} {line}")
         return noisy_sentence(sentence, tokenizer, synthetic.noise, random)
 
-    with whole_folder(synthetic_folder(synthetic.part_of, name)) as partial:
+    with atomic_folder(synthetic_folder(synthetic.part_of, name)) as partial:
         output = given.at(partial)
         is_source = text.synthetic_side == "source"
         translate_side(translator, given, output, is_source, text.tag, with_noise)
@@ -92,7 +92,9 @@ def translate_side(
     if empty == total:
         raise UserError(f"{name}: all {total:,} translations are empty")
     if empty:
-        say(f"{name}: {empty:,} of {total:,} translations are empty; clean drops them", "note")
+        print_message(
+            f"{name}: {empty:,} of {total:,} translations are empty; clean drops them", "note"
+        )
 
 
 def _tagged(pair: Pair, tag: str | None) -> Pair:

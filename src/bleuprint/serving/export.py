@@ -10,17 +10,17 @@ from bleuprint.dataset.binarized import SEGMENTATION, BinaryCorpus
 from bleuprint.decoding.ctranslate2_convert import Precision, convert
 from bleuprint.model.weights import load_model
 from bleuprint.runs.results import Results
-from bleuprint.runtime.closure import Code
+from bleuprint.runtime.closure import SourceTree
 from bleuprint.runtime.errors import UserError
-from bleuprint.runtime.files import sha256_of, whole_folder, write_json
-from bleuprint.runtime.html import environment
-from bleuprint.runtime.schema import dump
+from bleuprint.runtime.files import atomic_folder, sha256_of, write_json
+from bleuprint.runtime.html import template_environment
+from bleuprint.runtime.schema import to_json_value
 from bleuprint.scoring.metrics import METRICS, SCORES
 from bleuprint.serving.known_words import KnownWords
 from bleuprint.tracking.hardware import text_libraries
 
 _PACKAGE = Path(__file__).parents[1]
-_TEMPLATES = environment(Path(__file__).with_name("templates"), autoescape=False)
+_TEMPLATES = template_environment(Path(__file__).with_name("templates"), autoescape=False)
 
 
 def export(settings: Settings, run: Run, output: Path, precision: Precision) -> None:
@@ -47,10 +47,10 @@ def export(settings: Settings, run: Run, output: Path, precision: Precision) -> 
         "target": corpus.target,
         "max_positions": model.settings.max_positions,
         **dataclasses.asdict(settings.corpus(run.corpus).tokenize),
-        **dump(system.decode),
+        **to_json_value(system.decode),
         "precision": precision,  # of the exported weights
     }
-    with whole_folder(output) as partial:
+    with atomic_folder(output) as partial:
         convert(model, (source, target), partial / "model", precision)
         shutil.copytree(corpus.folder / SEGMENTATION, partial / SEGMENTATION)
         shutil.copyfile(Path(__file__).with_name("standalone.py"), partial / "translate.py")
@@ -86,7 +86,7 @@ def readme(settings: Settings, run: Run, precision: Precision, trained_on: str) 
 
 def script_modules() -> list[Path]:
     """The files of this package that the exported script imports, and that these import."""
-    code, found, todo = Code(_PACKAGE.parents[1]), set[str](), ["serving/standalone.py"]
+    code, found, todo = SourceTree(_PACKAGE.parents[1]), set[str](), ["serving/standalone.py"]
     while todo:
         new = code.imports_of(todo.pop()) - found
         found, todo = found | new, [*todo, *new]

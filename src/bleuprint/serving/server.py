@@ -31,7 +31,7 @@ from starlette.routing import Route
 from bleuprint.config.paths import Run
 from bleuprint.config.system import Decode
 from bleuprint.runtime.errors import UserError
-from bleuprint.runtime.schema import Count, build
+from bleuprint.runtime.schema import Count, validate_document
 from bleuprint.serving.attention_html import attention_environment
 from bleuprint.serving.translator import Translator, load_translator
 
@@ -135,7 +135,7 @@ class TranslationRequest:
         except (ValueError, RecursionError) as error:
             raise HTTPException(400, f"the body is not JSON: {error}") from None
         try:
-            request = build(cls, content, Path("body"))
+            request = validate_document(cls, content, Path("body"))
         except UserError as error:
             raise HTTPException(422, str(error)) from None
         if request.n_best > beam:

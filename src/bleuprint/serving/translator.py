@@ -26,8 +26,8 @@ from bleuprint.rules import EDITS
 from bleuprint.rules.rule import Edit, Edits, edited
 from bleuprint.runtime.counts import counted
 from bleuprint.runtime.errors import UserError
-from bleuprint.runtime.schema import Named, build
-from bleuprint.runtime.utf8 import read_lines_together
+from bleuprint.runtime.schema import NamedEntries, validate_document
+from bleuprint.runtime.utf8 import read_line_batches
 from bleuprint.serving.known_words import KnownWords
 from bleuprint.text.tokenizers import tokenized
 
@@ -98,7 +98,7 @@ class Translated:
 class _Cleaned:
     """How the text was cleaned that a model has learned from."""
 
-    clean: Annotated[tuple[Edit, ...], Named(EDITS)]
+    clean: Annotated[tuple[Edit, ...], NamedEntries(EDITS)]
 
 
 def load_translator(
@@ -119,7 +119,7 @@ def load_translator(
     device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
     model = load_decoder(run.models / "averaged", corpus).to(device)
     # not those of params.yaml, which may have been edited since
-    edits = build(_Cleaned, {"clean": corpus.clean}, corpus.folder / CORPUS).clean
+    edits = validate_document(_Cleaned, {"clean": corpus.clean}, corpus.folder / CORPUS).clean
     return Translator(model, corpus, edits, decode, sampler, languages)
 
 
@@ -297,7 +297,7 @@ def translate_lines(
     line was translated to.
     """
     for stream, name in _opened(files):
-        for lines in read_lines_together(stream, name, _LINES):
+        for lines in read_line_batches(stream, name, _LINES):
             numbers, texts = zip(*lines, strict=True)
             places = [f"{name}:{number}" for number in numbers]
             yield list(zip(places, translator(texts, best), strict=True))

@@ -15,8 +15,8 @@ from typing import Any, BinaryIO, NamedTuple
 
 from bleuprint.runtime.counts import counted
 from bleuprint.runtime.errors import UserError
-from bleuprint.runtime.files import RERUN, open_regular
-from bleuprint.runtime.utf8 import not_utf8
+from bleuprint.runtime.files import RERUN, open_regular_file
+from bleuprint.runtime.utf8 import utf8_error
 
 BLOCK_PAIRS = 1000
 _COUNTED = 1 << 20
@@ -193,7 +193,7 @@ class TextFolder:
 
 def _open(path: Path) -> BinaryIO:
     try:
-        return open_regular(path)
+        return open_regular_file(path)
     except FileNotFoundError:
         raise UserError(f"{path}: no such file") from None
 
@@ -206,4 +206,4 @@ def _lines(file: BinaryIO, count: int) -> bytes:
 
 def _undecodable(path: Path) -> UserError:
     with _open(path) as file:
-        return not_utf8(path, file)
+        return utf8_error(path, file)

@@ -12,7 +12,7 @@ from typing import Any
 import torch
 
 from bleuprint.config.corpus import Corpus
-from bleuprint.runtime.code import commit
+from bleuprint.runtime.code import code_commit
 from bleuprint.runtime.distributed.group import Group
 from bleuprint.text.segmenter import segmenter_packages
 
@@ -54,7 +54,7 @@ def describe_machine(group: Group, libraries: Iterable[str] = ()) -> dict[str, A
         "device": " + ".join(gpus) or _processor(),
         "processes": group.size,
         "threads": torch.get_num_threads(),
-        "commit": commit(),
+        "commit": code_commit(),
         "versions": ", ".join(f"{name} {number}" for name, number in versions.items()),
     }
 

@@ -11,7 +11,7 @@ from typing import Any
 
 from bleuprint.config.paths import Run
 from bleuprint.runs.results import Results
-from bleuprint.runtime.files import reading, sha256_of
+from bleuprint.runtime.files import report_as_damage, sha256_of
 from bleuprint.scoring.metrics import METRICS
 from bleuprint.scoring.output_errors import ANY
 from bleuprint.scoring.record import SetScores
@@ -227,7 +227,7 @@ def _measured(run: Run, training_sha256: str) -> Measured | None:
         return Measured(timing.seconds, timing.device, timing.versions, timing.commit)
     if not _COSTS.exists():
         return None
-    with reading(_COSTS), _COSTS.open(encoding="utf-8", newline="") as file:
+    with report_as_damage(_COSTS), _COSTS.open(encoding="utf-8", newline="") as file:
         for row in csv.DictReader(file):
             if row["training_sha256"] == training_sha256 and row["train_seconds"]:
                 return Measured(

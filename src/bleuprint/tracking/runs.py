@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple, Self
 from bleuprint.config.experiment import Settings
 from bleuprint.config.paths import Run
 from bleuprint.config.runs import settings_sha256
-from bleuprint.runtime.flatten import dotted
+from bleuprint.runtime.flatten import flatten_settings
 from bleuprint.tracking.datasets import DatasetFacts
 
 if TYPE_CHECKING:
@@ -98,11 +98,11 @@ def _params(settings: Settings, run: Run, parameters: int) -> dict[str, str]:
     corpus = settings.corpus(run.corpus)
     taken = settings.text_params(run.corpus)
     system = vars(settings.system_on(run.system, run.corpus))
-    params = dotted({**run._asdict(), "parameters": parameters, **system})
+    params = flatten_settings({**run._asdict(), "parameters": parameters, **system})
     corpus_settings = corpus.deciding()
     corpus_settings["files"] = {"train": taken}
     corpus_settings |= corpus.facts_of_pairs()
-    of_corpus = dotted(corpus_settings)
+    of_corpus = flatten_settings(corpus_settings)
     return params | {f"corpus.{key}": value for key, value in of_corpus.items()}
 
 

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 from bleuprint.runtime import environment
-from bleuprint.runtime.errors import UserError, one_line
+from bleuprint.runtime.errors import UserError, masked_line
 from bleuprint.runtime.locks import FileLock
 from bleuprint.runtime.secrets import mask
 from bleuprint.tracking import database
@@ -43,7 +43,10 @@ _DRIVERS = {"psycopg2": "psycopg2-binary", "MySQLdb": "mysqlclient"}
 
 def uri() -> str:
     """The address of MLflow's store."""
-    return environment.text("MLFLOW_TRACKING_URI") or f"{_FILE}{environment.root() / 'mlflow.db'}"
+    return (
+        environment.value("MLFLOW_TRACKING_URI")
+        or f"{_FILE}{environment.project_root() / 'mlflow.db'}"
+    )
 
 
 def database_file() -> Path | None:
@@ -65,8 +68,8 @@ def client() -> "MlflowClient":
         return MlflowClient(uri())
     # processes that create the database at the same time crash in its migrations; the holder of
     # the lock may be a process that is stopped, or on another machine
-    environment.work().mkdir(parents=True, exist_ok=True)
-    with FileLock(environment.work() / "mlflow.lock", timeout=_LOCKED):
+    environment.work_folder().mkdir(parents=True, exist_ok=True)
+    with FileLock(environment.work_folder() / "mlflow.lock", timeout=_LOCKED):
         database.prepare(path)
         return MlflowClient(uri())
 
@@ -113,7 +116,7 @@ def _artifact_folder(experiment: str) -> str | None:
     """
     if database_file() is None:
         return None
-    return (environment.root() / "mlruns" / experiment).as_uri()
+    return (environment.project_root() / "mlruns" / experiment).as_uri()
 
 
 @contextmanager
@@ -152,7 +155,7 @@ def reason(error: Exception) -> str:
             cause = inner.strerror or str(inner) or type(inner).__name__
             return f"{inner.filename}: {cause}" if inner.filename else cause
         inner = inner.__cause__ or inner.__context__
-    line = one_line(str(error)) or type(error).__name__  # masked before it is cut
+    line = masked_line(str(error)) or type(error).__name__  # masked before it is cut
     # of SQLAlchemy's text the message of the database alone
     line = re.sub(r"\(sqlite3\.\w+\) (.*?) (\[SQL: |\(Background on ).*", r"\1", line)
     return line if len(line) <= 200 else f"{line[:199]}…"

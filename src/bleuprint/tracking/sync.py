@@ -23,10 +23,10 @@ from bleuprint.config.paths import Run
 from bleuprint.config.runs import runs_of
 from bleuprint.runs.results import Results
 from bleuprint.runtime import environment
-from bleuprint.runtime.errors import UserError, one_line, say
+from bleuprint.runtime.errors import UserError, masked_line, print_message
 from bleuprint.runtime.locks import FileLock
-from bleuprint.runtime.machine_errors import describe
-from bleuprint.runtime.progress import working
+from bleuprint.runtime.machine_errors import describe_machine_error
+from bleuprint.runtime.progress import show_elapsed_time
 from bleuprint.runtime.secrets import mask
 from bleuprint.tracking import database, runs, store
 from bleuprint.tracking.run_content import RunContent, content_of
@@ -77,7 +77,7 @@ def sync(settings: Settings) -> Iterator[str]:
     except UserError:
         raise
     except Exception as error:
-        if describe(error) is not None:  # of the machine, which has its own message
+        if describe_machine_error(error) is not None:  # of the machine, which has its own message
             raise
         raise UserError(f"MLflow at {mask(store.uri())}: {store.reason(error)}") from error
     for outcome in outcomes:
@@ -99,8 +99,10 @@ def update_or_note(settings: Settings) -> None:
     try:
         note_problems(log_results(settings))
     except Exception as error:
-        why = one_line(str(error)) or type(error).__name__
-        say(f"MLflow does not show these results yet ({why}). Run: bleuprint sync", "note")
+        why = masked_line(str(error)) or type(error).__name__
+        print_message(
+            f"MLflow does not show these results yet ({why}). Run: bleuprint sync", "note"
+        )
 
 
 def update_in_stage(settings: Settings) -> None:
@@ -119,7 +121,7 @@ def note_problems(outcomes: Sequence[Outcome]) -> None:
     """Print what MLflow does not show of results that exist."""
     for outcome in outcomes:
         if outcome.problem:
-            say(f"MLflow, {outcome.run}: {outcome.problem}", "note")
+            print_message(f"MLflow, {outcome.run}: {outcome.problem}", "note")
 
 
 def log_results(settings: Settings) -> list[Outcome]:
@@ -146,7 +148,11 @@ def log_results(settings: Settings) -> list[Outcome]:
             outcome.problem = f"its results are left out: {error}"
     contents = [content for _, content in found]
     if contents and not _are_shown(settings.experiment, contents):
-        with working("MLflow: logging the results"), store.failures_named(), _one_at_a_time():
+        with (
+            show_elapsed_time("MLflow: logging the results"),
+            store.failures_named(),
+            _one_at_a_time(),
+        ):
             client = store.client()
             experiment = store.experiment(client, settings.experiment)
             for outcome, content in found:
@@ -165,8 +171,8 @@ def _are_shown(experiment: str, contents: Sequence[RunContent]) -> bool:
 
 def _one_at_a_time() -> FileLock:
     """The lock of processes that log outputs: two at once would create each run twice."""
-    environment.work().mkdir(parents=True, exist_ok=True)
-    return FileLock(environment.work() / "mlflow-runs.lock", timeout=_LOCKED)
+    environment.work_folder().mkdir(parents=True, exist_ok=True)
+    return FileLock(environment.work_folder() / "mlflow-runs.lock", timeout=_LOCKED)
 
 
 def _log_run(

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from bleuprint.config.paths import Run
-from bleuprint.runtime.files import read_object, write_json
+from bleuprint.runtime.files import read_json_object, write_json
 from bleuprint.runtime.schema import check_record, read_record
 
 _REMEDY = "remove it: the time that it records is then unknown"
@@ -55,7 +55,7 @@ def read_seconds(path: Path) -> float | None:
     """The duration that was last recorded in a file, if there was one."""
     if not path.exists():
         return None
-    seconds = read_object(path, ("seconds",), _REMEDY)["seconds"]
+    seconds = read_json_object(path, ("seconds",), _REMEDY)["seconds"]
     return check_record(float, seconds, path, _REMEDY, ["seconds"])
 
 

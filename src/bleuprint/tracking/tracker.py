@@ -12,9 +12,9 @@ import time
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
-from bleuprint.runtime.code import commit
-from bleuprint.runtime.errors import one_line
-from bleuprint.runtime.streams import shown
+from bleuprint.runtime.code import code_commit
+from bleuprint.runtime.errors import masked_line
+from bleuprint.runtime.streams import printable
 from bleuprint.tracking import runs, store
 from bleuprint.tracking.runs import FINISHED, Point, RunDescription
 
@@ -107,7 +107,7 @@ def _connect(description: RunDescription) -> "tuple[MlflowClient, MlflowRun, dic
     experiment = store.experiment(client, description.experiment)
     run = runs.find(client, experiment, description.tags)
     if run is None:
-        tags = runs.commit_tags(commit())
+        tags = runs.commit_tags(code_commit())
         with suppress(Exception):  # some machines have no name for their user
             tags["mlflow.user"] = getpass.getuser()
         run = runs.create(client, experiment, description, tags)
@@ -136,4 +136,4 @@ def _monitor(run: "MlflowRun") -> "SystemMetricsMonitor | None":
 
 
 def _say(message: str) -> None:
-    print(shown(f"MLflow: {one_line(message)}"), file=sys.stderr, flush=True)
+    print(printable(f"MLflow: {masked_line(message)}"), file=sys.stderr, flush=True)

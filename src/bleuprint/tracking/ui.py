@@ -5,7 +5,7 @@ import socket
 import sys
 from urllib.parse import urlsplit
 
-from bleuprint.runtime.errors import UserError, say
+from bleuprint.runtime.errors import UserError, print_message
 from bleuprint.runtime.secrets import mask
 from bleuprint.tracking import store
 
@@ -34,7 +34,7 @@ def show_mlflow(experiment: str, port: int) -> None:
         number = store.experiment(store.client(), experiment, make=False)
     if not number:
         none = f"MLflow at {mask(store.uri())} has no trainings of {experiment} yet"
-        say(f"{none}: they come with make reproduce or dvc pull", "note")
+        print_message(f"{none}: they come with make reproduce or dvc pull", "note")
     server = urlsplit(store.uri())
     host = server.netloc.rpartition("@")[2]
     base = (

@@ -15,11 +15,11 @@ from bleuprint.config.system import Average
 from bleuprint.model.origin import check_origin
 from bleuprint.runtime.errors import UserError
 from bleuprint.runtime.files import (
-    check_regular,
-    read_object,
+    atomic_folder,
+    check_regular_file,
+    name_in_errors,
+    read_json_object,
     sha256_of,
-    system_errors,
-    whole_folder,
     write_json,
 )
 from bleuprint.training.history import CHECKPOINTS, CheckpointsRecord, ranking
@@ -41,14 +41,14 @@ def average(checkpoints: Path, settings: Average, output: Path) -> None:
     updates = [int(path.name.partition(".")[0]) for path in chosen]
     for path in chosen:
         check_origin(path, training.fingerprint, CHECKPOINTS)
-    model, mark = read_object(checkpoints / MODEL), {"fingerprint": training.fingerprint}
+    model, mark = read_json_object(checkpoints / MODEL), {"fingerprint": training.fingerprint}
     averaged = {"settings": settings.given, "updates": updates}
-    with whole_folder(output) as partial:
+    with atomic_folder(output) as partial:
         folders = {partial / str(update): [update] for update in updates}
         for folder, of in folders.items() if settings.ensemble else [(partial, updates)]:
             folder.mkdir(exist_ok=True)
             paths = [path for update, path in zip(updates, chosen, strict=True) if update in of]
-            with system_errors(weights := folder / "model.safetensors"):
+            with name_in_errors(weights := folder / "model.safetensors"):
                 save_file(mean(paths), weights, mark)
             description = {**model, "averaged": averaged | {"updates": of}}
             description["weights_sha256"] = sha256_of(weights)
@@ -61,8 +61,8 @@ def mean(paths: list[Path]) -> Tensors:
     """The mean of the tensors of each name; memory: the sums and one tensor."""
     total: Tensors = {}
     for path in paths:
-        check_regular(path)
-        with system_errors(path), safe_open(path, "np") as file:
+        check_regular_file(path)
+        with name_in_errors(path), safe_open(path, "np") as file:
             for name in file.offset_keys():  # in file order
                 tensor = file.get_tensor(name).astype(np.float64)
                 total[name] = total[name] + tensor if name in total else tensor

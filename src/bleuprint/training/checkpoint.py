@@ -20,10 +20,10 @@ from torch import Tensor
 from bleuprint.config.system import Train
 from bleuprint.runtime.errors import UserError
 from bleuprint.runtime.files import (
-    read_object,
+    atomic_folder,
+    name_in_errors,
+    read_json_object,
     sha256_of,
-    system_errors,
-    whole_folder,
     write_json,
 )
 from bleuprint.runtime.schema import read_record
@@ -51,7 +51,7 @@ def save(
     path = checkpoint_path(folder, update)
     # a single key: safetensors writes several in random order
     metadata = {"fingerprint": state["fingerprint"]}
-    with whole_folder(path) as partial:
+    with atomic_folder(path) as partial:
         save_tensors(model, partial / MODEL, metadata)
         save_tensors(optimizer, partial / OPTIMIZER)
         write_json(partial / STATE, {**state, "update": update})
@@ -78,7 +78,7 @@ def read_state(path: Path) -> dict[str, Any]:
     try:
         hashes = read_record(dict[str, str], path / HASHES)
         sums = {name: sha256_of(path / name) for name in FILES}
-        state = read_object(path / STATE, ("fingerprint", "update"))
+        state = read_json_object(path / STATE, ("fingerprint", "update"))
     except (FileNotFoundError, UserError) as error:
         raise DamagedCheckpoint(f"{path} is damaged ({HASHES}: {error})") from None
     for name in FILES:
@@ -89,7 +89,7 @@ def read_state(path: Path) -> dict[str, Any]:
 
 def load(path: Path) -> Checkpoint:
     """Verify and load a checkpoint; raises DamagedCheckpoint."""
-    with system_errors(path):
+    with name_in_errors(path):
         state = read_state(path)
         model, optimizer = load_file(path / MODEL), load_file(path / OPTIMIZER)
     return Checkpoint(state["update"], model, optimizer, state)
@@ -98,7 +98,7 @@ def load(path: Path) -> Checkpoint:
 def load_latest(folder: Path) -> Checkpoint | None:
     """Load the newest intact checkpoint; damaged ones after it are renamed to damaged-*."""
     for unfinished in folder.glob(".checkpoint-*"):
-        with system_errors(unfinished):
+        with name_in_errors(unfinished):
             shutil.rmtree(unfinished)
     for path in reversed(paths(folder)):
         try:
@@ -134,7 +134,7 @@ def prune(folder: Path, settings: Train, ranking: Sequence[int], finished: bool)
     for update in existing.keys() - kept:
         # renamed first: a partly removed folder must not look like a checkpoint
         gone = existing[update].rename(folder / f".{existing[update].name}.gone")
-        with system_errors(gone):
+        with name_in_errors(gone):
             shutil.rmtree(gone)
 
 
@@ -145,5 +145,5 @@ class DamagedCheckpoint(UserError):
 def save_tensors(tensors: _Tensors, path: Path, metadata: dict[str, str] | None = None) -> None:
     """Write tensors by name as safetensors."""
     copies = {name: tensor.detach().cpu().clone() for name, tensor in tensors.items()}
-    with system_errors(path):
+    with name_in_errors(path):
         save_file(copies, path, metadata)

@@ -160,4 +160,4 @@ def _num_workers(settings: Train, group: Group) -> int:
     """Number of processes that read; more than this one only for BPE-dropout on a GPU."""
     if not settings.bpe_dropout or group.device.type == "cpu":
         return 1
-    return max(1, environment.workers() // group.local)
+    return max(1, environment.worker_count() // group.local_size)

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from bleuprint.config.system import Train
 from bleuprint.runtime.errors import UserError
-from bleuprint.runtime.machine_errors import size
+from bleuprint.runtime.machine_errors import format_bytes
 from bleuprint.training import checkpoint
 
 
@@ -134,11 +134,12 @@ def _check_free_bytes(
     if free_bytes >= most_bytes:
         return
     certainly_fails = free_bytes < least_bytes
-    needed = size(least_bytes) if certainly_fails else f"up to {size(most_bytes)}"
+    needed = format_bytes(least_bytes) if certainly_fails else f"up to {format_bytes(most_bytes)}"
     message = (
-        f"the checkpoints of this training need {needed} more, but {folder} has {size(free_bytes)} "
-        f"free: make room there, or lower train.keep_last ({settings.keep_last}), keep_best "
-        f"({settings.keep_best}) or keep_interval ({settings.keep_interval})"
+        f"the checkpoints of this training need {needed} more, but {folder} has "
+        f"{format_bytes(free_bytes)} free: make room there, or lower train.keep_last "
+        f"({settings.keep_last}), keep_best ({settings.keep_best}) "
+        f"or keep_interval ({settings.keep_interval})"
     )
     if certainly_fails:
         raise UserError(message)

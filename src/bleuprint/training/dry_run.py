@@ -7,7 +7,7 @@ from bleuprint.dataset.batch import PairIds, Sentence
 from bleuprint.dataset.binarized import BinaryCorpus
 from bleuprint.dataset.packed_batch import TrainingBatch
 from bleuprint.dataset.subwords.vocabulary import EOS
-from bleuprint.runtime.distributed.gpus import memory
+from bleuprint.runtime.distributed.gpus import describe_device_memory
 from bleuprint.runtime.distributed.group import Group
 from bleuprint.runtime.errors import UserError
 from bleuprint.training.data_loader import batch_kind
@@ -47,8 +47,8 @@ def dry_run(step: TrainStep, corpus: BinaryCorpus, settings: Train, group: Group
             raise UserError(f"{what}: {lower_max_tokens(settings, lower)}")
     # on a CPU whose address space is limited, perhaps because the heap is fragmented
     raise UserError(
-        f"{what}, and no smaller one fits ({memory(group.device)}): lower train.max_tokens "
-        f"({settings.max_tokens}), filter.length.max or model.d_model "
+        f"{what}, and no smaller one fits ({describe_device_memory(group.device)}): "
+        f"lower train.max_tokens ({settings.max_tokens}), filter.length.max or model.d_model "
         f"({step.model.settings.d_model})"
     )
 

@@ -126,6 +126,6 @@ def work_folder(job: Job, fingerprints: Fingerprints) -> Path:
     If another run has the same training (a system that was renamed, a row that differs only in
     averaging or decoding), it is that run's folder, so that nothing is trained twice.
     """
-    trainings, mark = environment.work() / "trainings", fingerprints.all[:16]
+    trainings, mark = environment.work_folder() / "trainings", fingerprints.all[:16]
     own = trainings / ".".join((*map(str, job.run), mark))
     return next(iter(sorted(trainings.glob(f"*.{mark}"))), own)

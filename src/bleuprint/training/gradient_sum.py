@@ -5,7 +5,7 @@ As torch's DistributedDataParallel does it, but on one flat vector, and after an
 
 from torch import nn
 
-from bleuprint.runtime.distributed.group import Group, Pending
+from bleuprint.runtime.distributed.group import Group, PendingSum
 from bleuprint.training.optimizer import FlatOptimizer
 
 # The elements of a bucket, in parameters that are not cut: 25 MB, as in DistributedDataParallel.
@@ -24,7 +24,7 @@ class GradientSum:
         self._buckets: list[slice] = []
         self._sizes: list[int] = []  # in parameters
         self._missing: list[int] | None = None  # of each bucket in the pass that runs
-        self._pending: list[Pending] = []
+        self._pending: list[PendingSum] = []
         end, size = self._gradient.numel(), 0
         places = list(zip(optimizer.parameters, optimizer.starts, strict=True))
         for parameter, start in reversed(places):

@@ -20,9 +20,9 @@ from bleuprint.dataset.subwords.vocabulary import SPECIALS, Vocabulary
 from bleuprint.model.description import DESCRIPTION, ModelDescription
 from bleuprint.model.origin import check_bytes
 from bleuprint.runtime import environment, fingerprint
-from bleuprint.runtime.checksums import SUMS, read_sums
+from bleuprint.runtime.checksums import CHECKSUM_FILE, read_checksums
 from bleuprint.runtime.errors import UserError
-from bleuprint.runtime.files import DamagedFile, read_object, reading, sha256_of
+from bleuprint.runtime.files import DamagedFile, read_json_object, report_as_damage, sha256_of
 
 if TYPE_CHECKING:
     from bleuprint.model.transformer import Transformer
@@ -86,7 +86,7 @@ def init_files(start: InitFrom, run: Run) -> InitFiles:
     if start.run:
         return _files_of(start, run, init_weights(run.system, run.seed))
     try:
-        return _files_of(start, run, environment.root() / str(start.folder))
+        return _files_of(start, run, environment.project_root() / str(start.folder))
     except UserError as error:
         keys = ["runs", run.system, run.corpus, "train", "init_from", "folder"]
         raise place_of_setting(keys).error(str(error)) from None
@@ -129,11 +129,14 @@ def add_sums(runs: Mapping[str, Mapping[str, Any]], root: Path = Path()) -> None
     `runs`: as in reports/resolved.json. Raises UserError as `init_files` does.
     """
     known: dict[str, str] = {}
-    with suppress(UserError), reading(path := root / RESOLVED):  # it may have conflict markers
-        before = _from_folders(read_object(path, ("runs",))["runs"])
+    with (
+        suppress(UserError),
+        report_as_damage(path := root / RESOLVED),
+    ):  # it may have conflict markers
+        before = _from_folders(read_json_object(path, ("runs",))["runs"])
         known = {given["folder"]: given["sha256"] for _, given in before}
     for run, given in _from_folders(runs):
-        if given["folder"] in known and not (environment.root() / given["folder"]).exists():
+        if given["folder"] in known and not (environment.project_root() / given["folder"]).exists():
             given["sha256"] = known[given["folder"]]
         else:
             given["sha256"] = sha256_of(init_files(InitFrom(**given), run).weights)
@@ -149,13 +152,13 @@ def _from_folders(runs: Mapping[str, Mapping[str, Any]]) -> Iterator[tuple[Run, 
 
 def _check_sums(*files: Path) -> None:
     """Raise UserError if one is not as the SHA256SUMS of a release, in a folder above it, says."""
-    above = (folder for folder in files[0].parents if (folder / SUMS).is_file())
+    above = (folder for folder in files[0].parents if (folder / CHECKSUM_FILE).is_file())
     folder = next(above, None)
     if folder is None:
         return
     is_release = (folder / "reports").is_dir()
     try:
-        sums = read_sums(folder / SUMS)
+        sums = read_checksums(folder / CHECKSUM_FILE)
     except UserError:
         if is_release:
             raise
@@ -163,9 +166,9 @@ def _check_sums(*files: Path) -> None:
     for path in files:
         expected = sums.get(path.relative_to(folder).as_posix())
         if expected is None and is_release:
-            raise DamagedFile(folder / SUMS, f"no line lists {path}", _REMEDY)
+            raise DamagedFile(folder / CHECKSUM_FILE, f"no line lists {path}", _REMEDY)
         if expected not in (None, sha256_of(path)):
-            raise DamagedFile(path, f"its SHA-256 is not the one in {SUMS}", _REMEDY)
+            raise DamagedFile(path, f"its SHA-256 is not the one in {CHECKSUM_FILE}", _REMEDY)
 
 
 def take_weights(model: "Transformer", corpus: BinaryCorpus, start: InitFiles) -> list[str]:

@@ -7,7 +7,7 @@ from pathlib import Path
 from bleuprint.dataset.binarized import BinaryCorpus
 from bleuprint.model.weights import write_description
 from bleuprint.runtime.errors import UserError
-from bleuprint.runtime.files import whole_folder, write_json
+from bleuprint.runtime.files import atomic_folder, write_json
 from bleuprint.training import checkpoint
 from bleuprint.training.fingerprints import Fingerprints, Job
 from bleuprint.training.history import CHECKPOINTS, CheckpointsRecord, EarlyEnd, TrainingFacts
@@ -21,7 +21,7 @@ def export_checkpoints(job: Job, folder: Path, fingerprints: Fingerprints, outpu
     With `train.ema`, also UPDATE.ema.safetensors: the moving average at the last one.
     """
     try:
-        with whole_folder(output) as partial:
+        with atomic_folder(output) as partial:
             for path in checkpoint.paths(folder):
                 state = checkpoint.read_state(path)
                 weights = partial / f"{checkpoint.update_of(path):07d}.safetensors"

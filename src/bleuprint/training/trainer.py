@@ -17,7 +17,7 @@ from bleuprint.dataset.batching import Position
 from bleuprint.dataset.binarized import BinaryCorpus
 from bleuprint.model.transformer import Transformer, count_parameters
 from bleuprint.model.weights import load_weights, named_weights
-from bleuprint.runtime.distributed.gpus import memory
+from bleuprint.runtime.distributed.gpus import describe_device_memory
 from bleuprint.runtime.distributed.group import Group
 from bleuprint.runtime.errors import Interrupted, UserError
 from bleuprint.training import checkpoint
@@ -70,8 +70,8 @@ class Trainer:
         except OutOfMemory:
             raise UserError(
                 f"systems.{job.run.system}: the model and its optimizer do not fit into the "
-                f"memory of {group.device} ({memory(group.device)}): lower model.d_model "
-                f"({job.system.model.d_model}), d_ff or the number of layers"
+                f"memory of {group.device} ({describe_device_memory(group.device)}): "
+                f"lower model.d_model ({job.system.model.d_model}), d_ff or the number of layers"
             ) from None
         self.state = TrainState.initial(count_parameters(self.model))
         # an update whose figures are not counted yet, and the position after it
@@ -219,7 +219,7 @@ class Trainer:
         except OutOfMemory:
             raise UserError(
                 f"validation after update {self.state.update} does not fit into the memory of "
-                f"{self._group.device} ({memory(self._group.device)}): "
+                f"{self._group.device} ({describe_device_memory(self._group.device)}): "
                 f"{lower_max_tokens(self._settings)}"
             ) from None
         if not math.isfinite(metrics["loss"]):
@@ -250,7 +250,7 @@ class Trainer:
 
     def _check_room(self) -> None:
         """Warn if the checkpoints may not fit on the disk; raises UserError if they cannot."""
-        with self._group.agreeing():
+        with self._group.raise_together():
             if not self._group.is_main:
                 return
             one = CheckpointSize(
@@ -291,7 +291,7 @@ class Trainer:
             self._start()
             return
         path = checkpoint.checkpoint_path(self._folder, update)
-        with self._group.agreeing():
+        with self._group.raise_together():
             if not path.exists():
                 raise UserError(
                     f"{path}: missing on {socket.gethostname()}, but rank 0 continues from it: "

@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from bleuprint.runtime.distributed import gpus
-from bleuprint.runtime.distributed.gpus import Member, check_gpus, notes
+from bleuprint.runtime.distributed.gpus import Member, check_gpus, find_slowdowns
 from bleuprint.runtime.distributed.group import Group, init_process_group
 from bleuprint.runtime.errors import UserError
 from bleuprint.tracking.hardware import describe_machine, paper_flops, peak_flops
@@ -117,10 +117,10 @@ def test_a_gpu_that_others_use_is_noted(monkeypatch, capfd):
 def test_gpus_that_differ_are_noted_and_no_cost_is_counted():
     memory = (10**11, 10**11)
     members = [Member("a", f"gpu{n}", f"Tesla P100{kind}", *memory) for n, kind in enumerate("ABA")]
-    assert [*notes(members)] == [
+    assert [*find_slowdowns(members)] == [
         "different GPUs train together, at the pace of the slowest: Tesla P100A, Tesla P100B"
     ]
-    assert [*notes(members[::2])] == []
+    assert [*find_slowdowns(members[::2])] == []
     names = "Tesla P100-PCIE-16GB", "Tesla P100-SXM2-16GB"
     device = describe_machine(Group(0, 3, torch.device("cuda", 0), gpus=names))["device"]
     assert device == " + ".join(names)

@@ -27,7 +27,7 @@ from bleuprint.runtime.errors import UserError
 )
 def test_a_task_is_one_of_several_that_srun_started(monkeypatch, variables, task):
     set_variables(monkeypatch, variables)
-    assert slurm.task() == task
+    assert slurm.job_step_task() == task
 
 
 @pytest.mark.parametrize(
@@ -49,11 +49,11 @@ def test_the_first_host_of_a_list(nodes, host):
 def test_tasks_meet_at_the_first_host_of_their_step(monkeypatch):
     variables = {"SLURM_JOB_NODELIST": "n[1-4]", "SLURM_JOB_ID": "4711", "SLURM_STEP_ID": "0"}
     set_variables(monkeypatch, variables)
-    host, port = slurm.master()
+    host, port = slurm.master_address()
     assert host == "n1"
     assert 1024 < port < 32768
     set_variables(monkeypatch, {**variables, "SLURM_STEP_NODELIST": "n[3-4]", "SLURM_STEP_ID": "1"})
-    assert slurm.master() == ("n3", port + 1)
+    assert slurm.master_address() == ("n3", port + 1)
 
 
 @pytest.mark.parametrize(

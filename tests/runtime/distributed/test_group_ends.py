@@ -105,7 +105,8 @@ def test_under_slurm_a_killed_task_ends_the_others(tmp_path, killed, others):
 
 def test_on_a_terminal_the_line_replaces_a_bar():
     command = (
-        "import sys; sys.stderr.write('45 %'); from bleuprint.runtime.errors import say; say('no')"
+        "import sys; sys.stderr.write('45 %'); "
+        "from bleuprint.runtime.errors import print_message; print_message('no')"
     )
     said = on_terminal([sys.executable, "-c", command], env={**os.environ, "TERM": "xterm"})
     assert said == "45 %\r\x1b[Kbleuprint: error: no\r\n"

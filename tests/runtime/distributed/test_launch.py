@@ -45,7 +45,7 @@ def test_they_show_each_other_texts(tmp_path):
     assert group.gather(texts[rank]) == ["", "zwei Äpfel", "x" * 16_384]
     assert group.gather("") == ["", "", ""]
     host = os.uname().nodename
-    assert group.names() == [f"process {each} of 3 on {host}" for each in range(3)]
+    assert group.process_names() == [f"process {each} of 3 on {host}" for each in range(3)]
     """
     assert end(start(tmp_path, work, processes=3)) == (0, "")
 
@@ -55,9 +55,9 @@ def test_they_show_each_other_texts(tmp_path):
 )
 def test_what_one_meets_ends_all_by_its_name(tmp_path, condition, who):
     work = f"""
-    with group.agreeing():
+    with group.raise_together():
         Path(f"begun{{rank}}").touch()
-    with group.agreeing():
+    with group.raise_together():
         if {condition}:
             raise UserError("shelf 7 is empty")
     """

@@ -204,12 +204,14 @@ def test_two_processes_of_one_rank_are_told_apart():
             self[name] = b'["other"]' if name == "member/0" else text.encode()
 
     with pytest.raises(UserError, match="RANK is 0 in two processes: give each process its own"):
-        rendezvous.members(Store({"member/1": b"[]"}), ProcessRank(0, 2, 0), Member("host"))
+        rendezvous.exchange_members(
+            Store({"member/1": b"[]"}), ProcessRank(0, 2, 0), Member("host")
+        )
 
 
 def test_a_wait_ends_with_what_is_late(monkeypatch):
     monkeypatch.setenv("BLEUPRINT_TIMEOUT", "1")
     began = time.monotonic()
     with pytest.raises(UserError, match=r"nobody within 1 s \(BLEUPRINT_TIMEOUT\)"):
-        rendezvous.wait(lambda: False, lambda: "nobody")
+        rendezvous.wait_until(lambda: False, lambda: "nobody")
     assert time.monotonic() - began >= 1

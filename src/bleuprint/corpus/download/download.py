@@ -23,8 +23,8 @@ from bleuprint.corpus.download.formats import read_text
 from bleuprint.corpus.steps.filter_stats import FilterStats, SetCounts
 from bleuprint.runtime import fingerprint
 from bleuprint.runtime.counts import counted
-from bleuprint.runtime.errors import UserError, say
-from bleuprint.runtime.files import whole_folder
+from bleuprint.runtime.errors import UserError, print_message
+from bleuprint.runtime.files import atomic_folder
 from bleuprint.runtime.progress import Progress
 from bleuprint.text.parallel import BLOCK_PAIRS, Pair, PairWriter, TextFolder, packed
 
@@ -53,7 +53,7 @@ def download_corpus(
     leaves out is, by `pairs`. With `repeat`, each copy counts.
     """
     filter_stats = FilterStats("download", corpus, fingerprint.of_settings(files))
-    with whole_folder(raw.path) as partial:
+    with atomic_folder(raw.path) as partial:
         for name, parts in files.sets().items():
             readings = {
                 part: _Reading(
@@ -110,7 +110,7 @@ def _write_set(
     if name.startswith("test.") and known:
         if known < (lines := folder.count(name)):
             missing = f"{lines - known} of {lines} lines are of no document"
-            say(f"{name}: {missing}: none is used", "note")
+            print_message(f"{name}: {missing}: none is used", "note")
             return
         text = "".join(f"{' '.join(id.split(chr(10)))}\n" for id in ids)
         # no later stage copies it, and no training depends on it

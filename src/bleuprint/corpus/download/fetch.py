@@ -22,9 +22,9 @@ from bleuprint.config.corpus_files import File
 from bleuprint.runtime import environment
 from bleuprint.runtime.errors import Unreachable, UserError
 from bleuprint.runtime.files import (
-    found_path,
-    not_a_file,
-    open_regular,
+    describe_non_file,
+    open_regular_file,
+    path_on_disk,
     sha256_of,
     write_json,
 )
@@ -84,8 +84,10 @@ class Source:
 
 def source_of_environment() -> Source:
     """The mirror in the environment, and the project's store and downloads.lock."""
-    root = environment.root()
-    return Source(environment.mirror(), environment.work() / "downloads", root / "downloads.lock")
+    root = environment.project_root()
+    return Source(
+        environment.mirror(), environment.work_folder() / "downloads", root / "downloads.lock"
+    )
 
 
 class _Mismatch(UserError):
@@ -98,7 +100,7 @@ def fetch(file: File, source: Source) -> Path:
     The caller must not move or change the file.
     """
     if file.path is not None:
-        return _local(found_path(Path(file.path)), file)
+        return _local(path_on_disk(Path(file.path)), file)
     assert file.url is not None
     if file.sha256 is not None or source.lock is None:
         return _first(file, source)
@@ -153,9 +155,9 @@ def _first(file: File, source: Source) -> Path:
 def _local(path: Path, file: File) -> Path:
     if not path.is_file():
         hint = ""
-        if file.path is not None and not path.exists() and environment.is_copy():
+        if file.path is not None and not path.exists() and environment.is_experiment_copy():
             hint = f" in this temporary run, which has what git or DVC tracks: dvc add {path}"
-        raise UserError(f"{path}: {not_a_file(path)}{hint}")
+        raise UserError(f"{path}: {describe_non_file(path)}{hint}")
     if wrong := _mismatch(path, file):
         raise _Mismatch(f"{path}: {wrong}")
     return path
@@ -188,7 +190,7 @@ def _remote(url: str, file: File, store: Path) -> Path:
         if wrong := _mismatch(partial, file):
             partial.unlink()
             raise _Mismatch(f"{url}: {wrong}; the download was removed")
-        with open_regular(partial) as content:
+        with open_regular_file(partial) as content:
             is_page = file.sha256 is None and _PAGE.match(content.read(4096))
         if is_page:
             partial.unlink()

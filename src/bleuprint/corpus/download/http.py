@@ -139,7 +139,7 @@ def _is_internal(url: str) -> bool:
 def _refusal(response: requests.Response) -> requests.HTTPError:
     cause = f"HTTP {response.status_code} {response.reason}"
     if response.status_code == 401:
-        cause += f" (user name and password: {environment.netrc()})"
+        cause += f" (user name and password: {environment.netrc_file()})"
     if after := response.headers.get("Retry-After"):
         cause += f", Retry-After: {after}"
     return requests.HTTPError(cause, response=response)

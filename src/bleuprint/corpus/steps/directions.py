@@ -18,7 +18,7 @@ from bleuprint.config.directions import SOURCE, TARGET, PairName, tag, target_la
 from bleuprint.corpus.steps.filter_stats import COPIES, FilterStats, FilterStatsRecord, SetCounts
 from bleuprint.runtime import fingerprint
 from bleuprint.runtime.errors import UserError
-from bleuprint.runtime.files import whole_folder
+from bleuprint.runtime.files import atomic_folder
 from bleuprint.runtime.schema import read_record
 from bleuprint.text.parallel import Block, PairWriter, TextFolder
 
@@ -78,7 +78,7 @@ def join_split(name: str, corpus: Corpus) -> int:
     texts = _texts(name, corpus, "split")
     counts = {direction: text.count("train") for direction, text in texts.items()}
     wanted = sampled_pairs(counts, temperature)
-    with whole_folder(paths.folder(name, "split")) as unfinished:
+    with atomic_folder(paths.folder(name, "split")) as unfinished:
         for direction, before in texts.items():
             after = before.at(unfinished / direction)
             after.path.mkdir()
@@ -96,7 +96,7 @@ def join_tokens(name: str, corpus: Corpus) -> None:
 
     Raises UserError at a source that has a tag as a word.
     """
-    with whole_folder(paths.folder(name, "tokens")) as unfinished:
+    with atomic_folder(paths.folder(name, "tokens")) as unfinished:
         _join(corpus, _texts(name, corpus, "tokens"), unfinished, tagged=True)
 
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 from bleuprint.corpus.steps.filter_stats import FilterStats, SetCounts
 from bleuprint.corpus.steps.shard import Shard
 from bleuprint.corpus.steps.sharded import Step
-from bleuprint.runtime.files import whole_folder, write_json
+from bleuprint.runtime.files import atomic_folder, write_json
 from bleuprint.runtime.process_pool import map_parts
 from bleuprint.runtime.progress import Progress
 from bleuprint.runtime.schema import read_record
@@ -57,7 +57,7 @@ class FilterStep(Step):
     def gather(self, parts: Sequence[Path], workers: int) -> None:
         """Join the shards of train, and write the held-out sets and the filtering statistics."""
         filter_stats = self.new_filter_stats()
-        with whole_folder(self.output) as unfinished:
+        with atomic_folder(self.output) as unfinished:
             after, counts = self.before.at(unfinished), filter_stats.open("train")
             for part in parts:
                 remedy = f"remove {part}, and run its shard again"

@@ -19,7 +19,7 @@ from bleuprint.corpus.steps.filter_stats import FilterStats, read_filter_stats
 from bleuprint.corpus.steps.shard import Shard
 from bleuprint.runtime import fingerprint
 from bleuprint.runtime.errors import UserError
-from bleuprint.runtime.files import read_bytes, sha256_of, whole_folder
+from bleuprint.runtime.files import atomic_folder, read_bytes, sha256_of
 from bleuprint.text.parallel import Block, TextFolder
 
 # The file of a shard that says of what it was made: settings, and the bytes of the whole text.
@@ -92,7 +92,7 @@ def run_step(step: Step, shards: Path, work: Shard | int | None, workers: int) -
     made_of = "" if work is None else _made_of(step)
     if not isinstance(work, int):
         folder = paths.of_pair(shards / str(work or Shard()), step.corpus)
-        with whole_folder(folder) as part:
+        with atomic_folder(folder) as part:
             step.process_shard(work or Shard(), part, workers)
             (part / _MADE_OF).write_text(made_of)
     if isinstance(work, Shard):

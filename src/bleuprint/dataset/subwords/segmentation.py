@@ -16,7 +16,7 @@ import numpy.typing as npt
 from bleuprint.dataset.subwords import bpe
 from bleuprint.dataset.subwords.bpe import CONTINUED, Bpe
 from bleuprint.dataset.subwords.vocabulary import EOS, UNK, Vocabulary
-from bleuprint.runtime.files import DamagedFile, read_object
+from bleuprint.runtime.files import DamagedFile, read_json_object
 from bleuprint.runtime.memoize import BoundedCache
 from bleuprint.text.unicode import blank_white
 
@@ -152,7 +152,7 @@ def read_about(folder: Path) -> dict[str, Any]:
     By hand, since exported systems contain this module and need no pydantic. Raises UserError.
     """
     path = folder / ABOUT
-    about = read_object(path, ("kind", "joint"))
+    about = read_json_object(path, ("kind", "joint"))
     if about["kind"] not in ("bpe", "words", "sentencepiece"):
         raise DamagedFile(path, f"field kind: {about['kind']!r} is not bpe, words or sentencepiece")
     if not isinstance(about["joint"], bool):

@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Iterable
 from pathlib import Path
 
-from bleuprint.runtime.files import DamagedFile, whole_file
+from bleuprint.runtime.files import DamagedFile, atomic_file
 from bleuprint.text.parallel import read_lines
 
 PAD, BOS, EOS, UNK = range(4)
@@ -70,7 +70,7 @@ def most_frequent(counts: Counter[str], min_count: int) -> list[tuple[str, int]]
 
 def write_counts(path: Path, entries: Iterable[tuple[str, int]]) -> None:
     """Write "token count" a line, in the order given."""
-    with whole_file(path) as partial, partial.open("wb") as file:
+    with atomic_file(path) as partial, partial.open("wb") as file:
         for token, count in entries:
             file.write(f"{token} {count}\n".encode())
 

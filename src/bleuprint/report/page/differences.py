@@ -7,7 +7,7 @@ from bleuprint.config.experiment import Settings
 from bleuprint.report.frame import row_name
 from bleuprint.report.table import NONE
 from bleuprint.runtime.counts import counted
-from bleuprint.runtime.flatten import dotted
+from bleuprint.runtime.flatten import flatten_settings
 
 # Settings of a system that are named beside its scores; all are under Provenance.
 _MOST = 5
@@ -40,7 +40,7 @@ def descriptions(settings: Settings, tasks: Mapping[str, str]) -> dict[str, str]
     rows = dict(systems)
     for task in dict.fromkeys(tasks.values()):
         corpora = [corpus for corpus in tasks if tasks[corpus] == task]
-        prepared = {name: dotted(settings.corpus(name).deciding()) for name in corpora}
+        prepared = {name: flatten_settings(settings.corpus(name).deciding()) for name in corpora}
         # what replaces something first
         ordered = sorted(changes(prepared), key=lambda changed: changed[-1] == NONE)
         preparations = {corpora[0]: "", **_short(ordered, corpora[0])}

@@ -11,7 +11,7 @@ from bleuprint.report.page.differences import changes
 from bleuprint.report.page.section import Section
 from bleuprint.report.table import NONE
 from bleuprint.runs.results import Results
-from bleuprint.runtime.flatten import dotted
+from bleuprint.runtime.flatten import flatten_settings
 
 
 def provenance(context: ReportContext) -> Section:
@@ -26,7 +26,7 @@ def provenance(context: ReportContext) -> Section:
         "corpora": {
             name: {
                 "files": list(_files(name, settings)),
-                "settings": dotted({**corpus.deciding(), "files": None}),
+                "settings": flatten_settings({**corpus.deciding(), "files": None}),
             }
             for name, corpus in settings.corpora.items()
         },

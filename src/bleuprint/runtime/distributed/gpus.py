@@ -116,7 +116,7 @@ def check_gpus(members: list[Member]) -> None:
             )
 
 
-def notes(members: list[Member]) -> Iterator[str]:
+def find_slowdowns(members: list[Member]) -> Iterator[str]:
     """What slows a training down: no driver, GPUs that are unlike, or that others use."""
     if not any(member.gpu for member in members) and lacks_driver():
         yield "this machine has an NVIDIA GPU, but no driver answers: CPUs train"
@@ -124,18 +124,18 @@ def notes(members: list[Member]) -> Iterator[str]:
         yield f"different GPUs train together, at the pace of the slowest: {', '.join(names)}"
     for rank, (host, _, name, total, free) in enumerate(members):
         if free < _FREE * total:
-            size = machine_errors.size
+            size = machine_errors.format_bytes
             yield (
                 f"process {rank} of {len(members)} on {host}: other processes use its GPU, {name}: "
                 f"{size(free)} of {size(total)} are free"
             )
 
 
-def memory(device: torch.device) -> str:
+def describe_device_memory(device: torch.device) -> str:
     """How much memory a device has and how much of it this process can have, for a message."""
     if device.type != "cuda":
-        return machine_errors.memory()
+        return machine_errors.describe_memory()
     free, total = torch.cuda.mem_get_info(device)
     free += torch.cuda.memory_reserved(device)
-    size, name = machine_errors.size, torch.cuda.get_device_name(device)
+    size, name = machine_errors.format_bytes, torch.cuda.get_device_name(device)
     return f"{name} has {size(total)}, {size(free)} of it for this process"

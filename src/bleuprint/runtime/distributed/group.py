@@ -20,11 +20,11 @@ from torch.distributed.distributed_c10d import _get_default_group
 
 from bleuprint.runtime import environment
 from bleuprint.runtime.distributed import nccl, rendezvous, slurm
-from bleuprint.runtime.distributed.gpus import Member, check_gpus, gpu_count, notes, occupy
+from bleuprint.runtime.distributed.gpus import Member, check_gpus, find_slowdowns, gpu_count, occupy
 from bleuprint.runtime.distributed.rendezvous import ProcessRank
-from bleuprint.runtime.errors import PeerLost, UserError, say
+from bleuprint.runtime.errors import PeerLost, UserError, print_message
 from bleuprint.runtime.launcher import end_with_launcher
-from bleuprint.runtime.machine_errors import describe
+from bleuprint.runtime.machine_errors import describe_machine_error
 
 # The most bytes of a text that processes show each other.
 _TEXT_BYTES = 1 << 14
@@ -32,7 +32,7 @@ _TEXT_BYTES = 1 << 14
 
 @dataclass(frozen=True)
 class Group:
-    """This process's place among those that train together; `local` of them on its machine.
+    """This process's place among those that train together; `local_size` of them on its machine.
 
     `gpus`: the names of the GPUs of all processes, each once.
     """
@@ -40,7 +40,7 @@ class Group:
     rank: int
     size: int
     device: torch.device
-    local: int = 1
+    local_size: int = 1
     gpus: tuple[str, ...] = ()
 
     @property
@@ -52,15 +52,15 @@ class Group:
         self.start_all_reduce(tensor).wait()
         return tensor
 
-    def start_all_reduce(self, tensor: Tensor) -> "Pending":
+    def start_all_reduce(self, tensor: Tensor) -> "PendingSum":
         """Begin to sum `tensor` over all processes, in place; neither read nor change it before
         the result's `wait()`. All processes begin the same sums in the same order.
         """
         if self.size == 1:
-            return Pending()
+            return PendingSum()
         with self._naming_lost_peers(tensor.device):
             work = distributed.all_reduce(tensor, async_op=True)
-        return Pending(work, lambda: self._naming_lost_peers(tensor.device))
+        return PendingSum(work, lambda: self._naming_lost_peers(tensor.device))
 
     def any(self, flag: bool) -> bool:
         """Whether `flag` is set on any process; the same answer on all of them.
@@ -96,13 +96,13 @@ class Group:
         texts = [row.numpy().tobytes().rstrip(b"\0") for row in rows]
         return [each.decode(errors="ignore") for each in texts]
 
-    def names(self) -> list[str]:
+    def process_names(self) -> list[str]:
         """The name of each process for a message: its rank and its host."""
         hosts = self.gather(socket.gethostname())
         return [f"process {rank} of {self.size} on {host}" for rank, host in enumerate(hosts)]
 
     @contextmanager
-    def agreeing(self) -> Iterator[None]:
+    def raise_together(self) -> Iterator[None]:
         """Raise on all processes what one of them meets inside: an error of the user or machine.
 
         The message names the process that met it, unless all of them met the same. Inside, no
@@ -114,13 +114,13 @@ class Group:
         except (UserError, OSError) as error:
             if self.size == 1:
                 raise
-            problem = describe(error) or str(error)
+            problem = describe_machine_error(error) or str(error)
         if not self.any(bool(problem)):
             return
         problems = self.gather(problem)
         if len(set(problems)) == 1:
             raise UserError(problems[0])
-        for name, each in zip(self.names(), problems, strict=True):
+        for name, each in zip(self.process_names(), problems, strict=True):
             if each:
                 raise UserError(f"{name}: {each}")
 
@@ -146,7 +146,7 @@ class Group:
 
 
 @dataclass(frozen=True)
-class Pending:
+class PendingSum:
     """A sum over all processes that has begun; of one process, nothing."""
 
     _work: distributed.Work | None = None
@@ -162,9 +162,9 @@ class Pending:
                 self._work.wait()
 
 
-def started() -> bool:
+def is_launched() -> bool:
     """Whether this is one of several processes that torchrun, srun or `launch` has started."""
-    return "WORLD_SIZE" in os.environ or slurm.task() is not None
+    return "WORLD_SIZE" in os.environ or slurm.job_step_task() is not None
 
 
 def init_process_group() -> Group:
@@ -180,15 +180,15 @@ def init_process_group() -> Group:
     member = occupy(device, str(process))
     members = _join(process, device, member) if process.size > 1 else [member]
     if process.rank == 0:
-        for note in notes(members):
-            say(note, "note")
+        for note in find_slowdowns(members):
+            print_message(note, "note")
     hosts = [each.host for each in members]
     names = [each.name for each in members if each.name]
     return Group(
         rank=process.rank,
         size=process.size,
         device=device,
-        local=hosts.count(member.host),
+        local_size=hosts.count(member.host),
         gpus=tuple(dict.fromkeys(names)),
     )
 
@@ -198,11 +198,11 @@ def _join(process: ProcessRank, device: torch.device, member: Member) -> list[Me
     gpu = device.type == "cuda"
     try:
         store = rendezvous.connect(process)
-        members = rendezvous.members(store, process, member)
+        members = rendezvous.exchange_members(store, process, member)
         check_gpus(members)
         distributed.init_process_group(
             "cpu:gloo,cuda:nccl" if gpu else "gloo",
-            timeout=timedelta(seconds=environment.timeout()),
+            timeout=timedelta(seconds=environment.timeout_seconds()),
             world_size=process.size,
             rank=process.rank,
             store=store,

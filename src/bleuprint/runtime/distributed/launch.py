@@ -21,12 +21,18 @@ from torch.distributed.launcher.api import LaunchConfig, elastic_launch
 from bleuprint.runtime import environment, processor
 from bleuprint.runtime.distributed import slurm
 from bleuprint.runtime.distributed.gpus import ON_CPUS, gpu_count
-from bleuprint.runtime.distributed.group import started
+from bleuprint.runtime.distributed.group import is_launched
 from bleuprint.runtime.distributed.rendezvous import POLL_SECONDS
-from bleuprint.runtime.errors import LAUNCHED, PEER_LOST, UserError, kind_of, say
-from bleuprint.runtime.files import read_object
+from bleuprint.runtime.errors import (
+    LAUNCHER_VARIABLE,
+    PEER_LOST,
+    UserError,
+    message_kind,
+    print_message,
+)
+from bleuprint.runtime.files import read_json_object
 from bleuprint.runtime.launcher import end_with_launcher
-from bleuprint.runtime.machine_errors import why_killed
+from bleuprint.runtime.machine_errors import explain_kill
 
 _LOOPBACK = "127.0.0.1"
 _SRUN = "BLEUPRINT_SRUN"  # set in the tasks of `launch_slurm_step`
@@ -48,22 +54,22 @@ def start_processes() -> None:
     for number in (signal.SIGINT, signal.SIGHUP, *[signal.SIGUSR1] * (_SRUN in os.environ)):
         if signal.getsignal(number) != signal.SIG_IGN:  # as by nohup
             signal.signal(number, _terminate)
-    if started():
+    if is_launched():
         return
     gpus = gpu_count()
-    count = environment.processes() or max(1, gpus)
+    count = environment.process_count() or max(1, gpus)
     if gpus and count > gpus:
         raise UserError(
             f"BLEUPRINT_PROCESSES is {count}, and each process needs a GPU of its own: "
             f"PyTorch finds {gpus}; {ON_CPUS}"
         )
-    if count > 1 or slurm.nodes() > 1:  # by default each process would use all cores
+    if count > 1 or slurm.node_count() > 1:  # by default each process would use all cores
         os.environ.setdefault("OMP_NUM_THREADS", str(max(1, processor.THIS.cores // count)))
         if gpus:  # nccl.watch says what NCCL's watchdog logs
             os.environ.setdefault("TORCH_CPP_LOG_LEVEL", "FATAL")
         sys.stdout.flush()
-    if slurm.nodes() > 1:
-        launch_slurm_step(slurm.nodes(), count)
+    if slurm.node_count() > 1:
+        launch_slurm_step(slurm.node_count(), count)
     if count > 1:
         launch_local_processes(count)
 
@@ -86,7 +92,7 @@ def launch_local_processes(count: int) -> NoReturn:
     store = distributed.TCPStore(  # type: ignore[attr-defined]
         _LOOPBACK, 0, is_master=True, wait_for_workers=False, multi_tenant=True
     )
-    os.environ[LAUNCHED] = str(os.getpid())
+    os.environ[LAUNCHER_VARIABLE] = str(os.getpid())
     logging.disable()  # the launcher's own report of a failure
     with tempfile.TemporaryDirectory(prefix="bleuprint-") as logs:
         config = LaunchConfig(
@@ -100,7 +106,7 @@ def launch_local_processes(count: int) -> NoReturn:
             local_addr=_LOOPBACK,
             max_restarts=0,
             logs_specs=DefaultLogsSpecs(log_dir=logs),
-            shutdown_timeout=environment.timeout(),
+            shutdown_timeout=environment.timeout_seconds(),
         )
         try:
             elastic_launch(config, sys.executable)(*sys.orig_argv[1:])
@@ -111,7 +117,7 @@ def launch_local_processes(count: int) -> NoReturn:
             ends = []
             for path in Path(logs).rglob("error.json"):
                 with suppress(OSError, UserError):
-                    ends.append(read_object(path, ("status", "timestamp", "message")))
+                    ends.append(read_json_object(path, ("status", "timestamp", "message")))
             # one that the signal ended later than another has lost that one because of the signal
             records = [end for end in ends if end["status"] != PEER_LOST]
             message = "interrupted" if error.sigval == signal.SIGINT else ""
@@ -159,7 +165,7 @@ def _ends(failures: dict[int, ProcessFailure], count: int) -> Iterator[dict[str,
             if code < 0:
                 how = f"was ended by signal {-code} ({signal.strsignal(-code)})"
             if code == -signal.SIGKILL:
-                how += why_killed()
+                how += explain_kill()
             message = f"process {rank} of {count} {how}"
             yield {"status": max(1, code), "timestamp": failure.timestamp, "message": message}
 
@@ -171,5 +177,5 @@ def _print_first(ends: Iterable[dict[str, Any]]) -> int:
     if "\n" in message:  # a traceback
         sys.stderr.write(message)
     elif message:
-        say(message, kind_of(int(first["status"])))
+        print_message(message, message_kind(int(first["status"])))
     return int(first["status"])

@@ -34,6 +34,6 @@ def watch(error: Callable[[], Any], process: str) -> None:
 
 
 def _lost(process: str, error: str) -> None:
-    late = f"no answer within {environment.timeout()} s (BLEUPRINT_TIMEOUT)"
+    late = f"no answer within {environment.timeout_seconds()} s (BLEUPRINT_TIMEOUT)"
     what = late if error == "TIMEOUT" else f"its communication failed ({error})"
     raise PeerLost(f"{process} lost another process: NCCL: {what}")

@@ -73,7 +73,7 @@ def rank_from_launcher() -> ProcessRank:
     """
     if "WORLD_SIZE" in os.environ:
         return _rank_from_variables()
-    task = slurm.task()
+    task = slurm.job_step_task()
     if task is None:
         return ProcessRank(rank=0, size=1, local_rank=0)
     rank, size, local_rank = task
@@ -101,7 +101,7 @@ def _rank_from_variables() -> ProcessRank:
 
 def _set_slurm_address() -> None:
     """Set MASTER_ADDR and MASTER_PORT for a SLURM job step, unless the user has set them."""
-    host, port = slurm.master()
+    host, port = slurm.master_address()
     os.environ.setdefault("MASTER_ADDR", host)
     os.environ.setdefault("MASTER_PORT", str(port))
 
@@ -133,7 +133,7 @@ def connect(process: ProcessRank) -> Store:
     is_server = process.rank == 0 and not is_served_by_torchrun
     if not is_server:
         # TCPStore would wait for the server as well, but it prints a C++ stack if none answers.
-        wait(
+        wait_until(
             is_done=lambda: _accepts_connections(host, port),
             missing=lambda: f"{process}: no answer of process 0 at {host}:{port}",
         )
@@ -145,7 +145,7 @@ def connect(process: ProcessRank) -> Store:
     return PrefixStore(f"attempt {attempt}", store)
 
 
-def members(store: Store, process: ProcessRank, member: Member) -> list[Member]:
+def exchange_members(store: Store, process: ProcessRank, member: Member) -> list[Member]:
     """Publish the member that this process is, and wait for the members of all other processes.
 
     This function polls the store. The store's own wait prints warnings at a timeout, and it does
@@ -168,7 +168,7 @@ def members(store: Store, process: ProcessRank, member: Member) -> list[Member]:
     # The random number tells two processes apart that publish the same member at the same rank.
     own_entry = json.dumps([uuid.uuid4().hex, *member])
     store.set(own_key, own_entry)
-    wait(
+    wait_until(
         is_done=lambda: not _absent_ranks(store, process.size),
         missing=lambda: _missing_processes(store, process.size),
     )
@@ -189,7 +189,7 @@ def _check_command(store: Store, process: ProcessRank) -> None:
     own_command = json.dumps([process.size, sys.argv[1:]])
     if process.rank == 0:
         store.set("command", own_command)
-    wait(
+    wait_until(
         is_done=lambda: store.check(["command"]),
         missing=lambda: _missing_processes(store, process.size),
     )
@@ -221,7 +221,7 @@ def _missing_processes(store: Store, size: int) -> str:
     return f"of {size} processes, {ranks} did not join"
 
 
-def wait(is_done: Callable[[], bool], missing: Callable[[], str]) -> None:
+def wait_until(is_done: Callable[[], bool], missing: Callable[[], str]) -> None:
     """Wait until a condition holds, for BLEUPRINT_TIMEOUT seconds at most.
 
     Args:
@@ -231,7 +231,7 @@ def wait(is_done: Callable[[], bool], missing: Callable[[], str]) -> None:
     Raises:
         UserError: The condition does not hold in time.
     """
-    timeout_seconds = environment.timeout()
+    timeout_seconds = environment.timeout_seconds()
     deadline = time.monotonic() + timeout_seconds
     while not is_done():
         if time.monotonic() > deadline:
@@ -246,7 +246,7 @@ def _accepts_connections(host: str, port: int) -> bool:
         UserError: The host name does not exist, so that waiting for it would be in vain.
     """
     try:
-        connection = socket.create_connection((host, port), environment.timeout())
+        connection = socket.create_connection((host, port), environment.timeout_seconds())
     except socket.gaierror as error:
         if error.errno in _NO_SUCH_HOST_ERRORS:
             raise UserError(f"MASTER_ADDR is {host!r}: no such host") from None
@@ -267,7 +267,7 @@ def _open_store(process: ProcessRank, host: str, port: int, is_server: bool) -> 
     """
     stores: list[Store] = []
     errors: list[RuntimeError] = []
-    timeout_seconds = environment.timeout()
+    timeout_seconds = environment.timeout_seconds()
 
     def open_store() -> None:
         try:

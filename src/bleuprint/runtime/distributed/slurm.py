@@ -6,7 +6,7 @@ import re
 _LOWEST_PORT, _PORTS = 10_000, 20_000  # below those that systems give to outgoing connections
 
 
-def task() -> tuple[int, int, int] | None:
+def job_step_task() -> tuple[int, int, int] | None:
     """The rank of this process in its job step, their number, and its rank on its node.
 
     None unless `srun` has started several.
@@ -21,12 +21,12 @@ def task() -> tuple[int, int, int] | None:
     return int(rank), int(size or 1), int(os.environ.get("SLURM_LOCALID", "0"))
 
 
-def nodes() -> int:
+def node_count() -> int:
     """The number of nodes of the job that this process belongs to; 1 without a job."""
     return int(os.environ.get("SLURM_JOB_NUM_NODES") or 1)
 
 
-def master() -> tuple[str, int]:
+def master_address() -> tuple[str, int]:
     """MASTER_ADDR and MASTER_PORT of the step: the host of its task 0, and a port.
 
     That host is the first in the step's list of nodes. SLURM_LAUNCH_NODE_IPADDR is the machine on

@@ -10,12 +10,12 @@ from pathlib import Path
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
 from bleuprint.runtime.counts import counted
-from bleuprint.runtime.foreign_text import cleaned
+from bleuprint.runtime.foreign_text import clean_value
 
 _HERE = Path(__file__).parent
 
 
-def environment(*folders: Path, autoescape: bool = True) -> Environment:
+def template_environment(*folders: Path, autoescape: bool = True) -> Environment:
     """Templates of `folders` and of this one; an undefined name raises.
 
     Values are escaped for HTML with `autoescape`; control characters in them become spaces.
@@ -27,17 +27,17 @@ def environment(*folders: Path, autoescape: bool = True) -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
         keep_trailing_newline=True,
-        finalize=cleaned,
+        finalize=clean_value,
     )
     templates.filters |= {
         "counted": counted,
         "thousands": "{:,}".format,
-        "markdown_text": markdown_text,
+        "markdown_text": escape_markdown,
     }
     return templates
 
 
-def markdown_text(text: str) -> str:
+def escape_markdown(text: str) -> str:
     """`text` in one line of Markdown that shows it as it is (CommonMark, GFM)."""
     line = " ".join(text.split())
     return re.sub(r"[\\`*~\[\]<]|&(?=#?\w+;)|(?<![^\W_])_|_(?![^\W_])", r"\\\g<0>", line)

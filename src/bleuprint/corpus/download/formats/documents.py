@@ -39,7 +39,7 @@ def read_documents(
             "not parallel; a document ends at an empty line"
         )
     documents = [*map(Document, *sides)]
-    aligned = zip(documents, align(documents, environment.workers()), strict=True)
+    aligned = zip(documents, align(documents, environment.worker_count()), strict=True)
     found = ((document, bead) for document, beads in aligned for bead in beads)
     for number, (document, bead) in enumerate(found, 1):
         pair, shown = (_pair(document, bead, between) for between in (" ", " | "))

@@ -10,7 +10,7 @@ from typing import BinaryIO
 
 from bleuprint.runtime.counts import counted
 from bleuprint.runtime.errors import UserError
-from bleuprint.runtime.utf8 import decoded
+from bleuprint.runtime.utf8 import decode_line
 from bleuprint.text.parallel import Pair
 
 # Lines that are decoded together.
@@ -36,7 +36,7 @@ def read_lines(stream: BinaryIO, name: str) -> Iterator[str]:
             continue
         for place, line in enumerate(lines, 1):
             number += 1
-            text = decoded(line, name, number, chain(lines[place:], stream), good)
+            text = decode_line(line, name, number, chain(lines[place:], stream), good)
             good += not text.isascii()
             if number == 1:
                 text = text.removeprefix("\ufeff")
