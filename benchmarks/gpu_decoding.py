@@ -94,7 +94,7 @@ def own(task: Task, device: torch.device, bfloat16: bool) -> Callable[[], Output
     model = task.model.to(device).eval()
     if bfloat16:
         round_to_bfloat16(model)
-    model.activations = torch.bfloat16 if bfloat16 else None
+    model.activation_dtype = torch.bfloat16 if bfloat16 else None
     engine, target = Engine(model, task.decode), task.vocabularies[1]
     lengths = np.array([*map(len, task.sources)])
 

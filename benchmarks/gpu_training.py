@@ -36,9 +36,9 @@ from bleuprint.config.experiment import load
 from bleuprint.config.system import Model, System
 from bleuprint.dataset.batching import Position
 from bleuprint.dataset.binarized import BinaryCorpus
-from bleuprint.model.attention import Attention
+from bleuprint.model.attention import MultiHeadAttention
 from bleuprint.model.flops import training_flops
-from bleuprint.model.layout import Packed, Padded, can_pack
+from bleuprint.model.layout import PackedLayout, PaddedLayout, can_pack
 from bleuprint.model.linear import Linear, pad_rows, round_to_bfloat16
 from bleuprint.model.transformer import Transformer
 from bleuprint.runtime.distributed.group import Group
@@ -179,8 +179,8 @@ def attention_alone(size: Size, given: argparse.Namespace) -> dict[str, Any]:
     x = torch.randn(*shape, size.d_model, device=device, dtype=torch.bfloat16).requires_grad_()
     packed = can_pack(model_of(size), x.dtype, device)
     starts = torch.arange(0, sentences * LENGTH + 1, LENGTH, device=device, dtype=torch.int32)
-    layout = Packed(starts, LENGTH) if packed else Padded(shape)
-    attention = Attention(model_of(size)).to(device)
+    layout = PackedLayout(starts, LENGTH) if packed else PaddedLayout(shape)
+    attention = MultiHeadAttention(model_of(size)).to(device)
     round_to_bfloat16(attention)
     multihead = nn.MultiheadAttention(size.d_model, size.heads, batch_first=True).to(device)
     future = torch.ones(LENGTH, LENGTH, dtype=torch.bool, device=device).triu(1)

@@ -29,8 +29,8 @@ from bleuprint.config.system import Decode, LengthPenalty, Model
 from bleuprint.dataset.subwords.vocabulary import EOS, PAD, SPECIALS, Vocabulary
 from bleuprint.decoding.beam_search import beam_search
 from bleuprint.decoding.engine import SPECIAL_TOKENS
-from bleuprint.model.attention import Attention
-from bleuprint.model.layout import Padded
+from bleuprint.model.attention import MultiHeadAttention
+from bleuprint.model.layout import PaddedLayout
 from bleuprint.model.linear import Linear
 from bleuprint.model.positions import sinusoidal_positions
 from bleuprint.model.transformer import Transformer
@@ -242,13 +242,13 @@ def worked_attention() -> WorkedAttention:
         bias=False,
         scale_attention=False,
     )
-    layer = Attention(settings).eval()
+    layer = MultiHeadAttention(settings).eval()
     projections = [torch.tensor(matrix).t() for matrix in (WORKED_QUERY, WORKED_KEY, WORKED_VALUE)]
     with torch.no_grad():
         layer.in_proj.weight.copy_(torch.cat(projections))
         # The layer projects its result back to d_model: this keeps the three numbers as they are.
         layer.out_proj.weight.copy_(torch.eye(4, 3))
-    layout = Padded((1, len(inputs)), None, False)
+    layout = PaddedLayout((1, len(inputs)), None, False)
     layer.recorded = []
     with torch.inference_mode():
         queries, keys, values = layer.project_qkv(layout.rows(inputs[None]), layout)

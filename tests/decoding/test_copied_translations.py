@@ -11,7 +11,7 @@ from bleuprint.config.paths import Run
 from bleuprint.decoding.copied_translations import CopiedTranslations, copy_translations
 from bleuprint.runtime.errors import UserError
 from bleuprint.runtime.files import read_json
-from bleuprint.scoring.external_files import check_files
+from bleuprint.scoring.external_files import check_external_files
 from bleuprint.scoring.score import score_run
 from corpora import TORTURE
 from measuring import value_of
@@ -83,7 +83,7 @@ def test_a_line_ends_at_a_newline_alone(root):
     lines = [f"x{c}{line}{c}x" for c, line in zip((odd * 3)[:40], lines, strict=True)]
     content = "\n".join(lines).encode()  # the last without its \n
     settings = project(root, content)
-    assert list(check_files(settings, root)) == []
+    assert list(check_external_files(settings, root)) == []
     copy_and_score(settings, root)
     copy = root / SCORES.replace("scores.json", "hypotheses/test.first.de")
     assert copy.read_bytes() == content + b"\n"
@@ -132,10 +132,10 @@ def test_another_file_is_refused_and_the_scores_are_kept(root, content, told, me
     assert (root / SCORES).read_bytes() == before
     if "SHA" in message or "UTF" in message:
         with pytest.raises(UserError) as checked:
-            list(check_files(settings, root))
+            list(check_external_files(settings, root))
         assert str(checked.value) == str(error.value)
     elif "lines" in message:  # of a test set that may be prepared again before it is scored
-        (note,) = check_files(settings, root)
+        (note,) = check_external_files(settings, root)
         assert note.endswith(f"/a.de: has 39 lines, but {root / REFERENCES} has 40")
 
 
@@ -150,17 +150,17 @@ def test_a_file_that_is_not_here_is_named(root):
     (root / FILE).unlink()
     with pytest.raises(UserError, match=rf"{PLACE}.*a\.de: no such file"):
         copy_and_score(settings, root)
-    (note,) = check_files(settings, root)
+    (note,) = check_external_files(settings, root)
     assert note.endswith(f"systems.online-a.translations.first: {root / FILE}: no such file")
     (root / FILE).mkdir()
     with pytest.raises(UserError, match=rf"{PLACE}.*a\.de: a folder"):
-        list(check_files(settings, root))
+        list(check_external_files(settings, root))
 
 
 def noted(root, lines):
     """What the stage and `check` say of a file with these lines; both say the same."""
     settings = project(root, "".join(f"{line}\n" for line in lines).encode())
-    checked = list(check_files(settings, root))
+    checked = list(check_external_files(settings, root))
     copy_and_score(settings, root)
     metrics = read_json(root / SCORES)["first"]["metrics"]
     stored = [each["group"] for each in metrics if each["metric"] == "warning"]
@@ -226,7 +226,7 @@ def test_before_the_test_set_is_prepared_form_and_empty_lines_are_checked(root):
     lines = ["", *subwords[1:], "", "x"]
     settings = project(root, "".join(f"{line}\n" for line in lines).encode())
     shutil.rmtree(root / "data" / "split")
-    number, empty, form = check_files(settings, root)
+    number, empty, form = check_external_files(settings, root)
     assert number.endswith(
         "/a.de: has 42 lines, to be compared with the test set first of news-en-de once it is "
         "prepared. To prepare it now: dvc repro split"
@@ -251,7 +251,7 @@ def systems_notes(root, systems, corpora):
     (root / FILE).parent.mkdir(parents=True, exist_ok=True)
     (root / FILE).write_bytes(b"x\n" * 40)
     settings = trees.settings_in(root, systems=(), corpora=corpora, external=systems)
-    return [note for note in check_files(settings, root) if "a.de: " not in note]
+    return [note for note in check_external_files(settings, root) if "a.de: " not in note]
 
 
 def test_one_file_for_test_sets_of_two_languages_is_noted(tmp_path):

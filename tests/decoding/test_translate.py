@@ -16,7 +16,7 @@ import systems
 from bleuprint.config.system import Average
 from bleuprint.dataset.subwords.vocabulary import BOS, EOS
 from bleuprint.decoding import engine, translate
-from bleuprint.decoding.attention import attention_maps, read_attention
+from bleuprint.decoding.attention_maps import compute_attention_maps, read_attention
 from bleuprint.decoding.beam_search import beam_search
 from bleuprint.decoding.engine import SPECIAL_TOKENS, Engine
 from bleuprint.decoding.ensemble import Ensemble
@@ -268,7 +268,7 @@ def test_where_the_model_looked_is_kept_of_the_first_sentences(corpus, model, st
     found = outputs(model, source, DECODE)
     for one in kept:
         ids, words = source[one.line - 1].tolist(), found[one.line - 1]
-        expected = attention_maps(model, corpus.binary, ids, words)
+        expected = compute_attention_maps(model, corpus.binary, ids, words)
         assert list(one.maps) == list(expected) == ["cross", "encoder", "decoder"]
         for kind, exact in expected.items():
             stored_map = one.maps[kind]

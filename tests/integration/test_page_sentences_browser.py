@@ -6,7 +6,7 @@ import pytest
 from test_sentences import HOSTILE, hostile_tree
 
 from bleuprint.config.paths import Run
-from bleuprint.decoding.attention import read_attention
+from bleuprint.decoding.attention_maps import read_attention
 from bleuprint.report.page.document import document
 
 pytestmark = pytest.mark.slow

@@ -9,10 +9,15 @@ import torch
 
 import systems
 from bleuprint.dataset.subwords.vocabulary import PAD
-from bleuprint.model.layout import Padded
+from bleuprint.model.layout import PaddedLayout
 from bleuprint.model.linear import pad_rows, round_to_bfloat16, unpad_rows
 from bleuprint.model.positions import rotate
-from bleuprint.model.transformer import Attention, FeedForward, ResidualConnection, Transformer
+from bleuprint.model.transformer import (
+    FeedForward,
+    MultiHeadAttention,
+    ResidualConnection,
+    Transformer,
+)
 from models import SHAPE, SOURCE, TARGET, WORDS, input_of, model_of, trained_model_of
 
 VARIATIONS: list[dict[str, Any]] = [
@@ -62,11 +67,14 @@ def test_attention_weights_are_what_the_kernel_mixes_by(changes):
         for found, layer in zip(layers, stack, strict=True):
             attention = layer.cross_attention if kind == "cross" else layer.self_attention
             if kind == "cross":
-                memory, layout = pad_rows(model.encode(SOURCE)[0]), Padded(tuple(SOURCE.shape))
+                memory, layout = (
+                    pad_rows(model.encode(SOURCE)[0]),
+                    PaddedLayout(tuple(SOURCE.shape)),
+                )
                 _, values = attention.project_key_value(memory, layout)
             else:
                 x = input_of(attention.in_proj, lambda: model(SOURCE, TARGET))
-                layout = Padded(tuple(SOURCE.shape if kind == "encoder" else TARGET.shape))
+                layout = PaddedLayout(tuple(SOURCE.shape if kind == "encoder" else TARGET.shape))
                 _, _, values = attention.project_qkv(x, layout)
             mixture = input_of(attention.out_proj, lambda: model(SOURCE, TARGET))
             mixed = (found @ values).transpose(1, 2).flatten(2)
@@ -84,7 +92,7 @@ def test_bfloat16_stays_near(changes):
     model = model_of(**changes).float()
     expected = model(SOURCE, TARGET)
     round_to_bfloat16(model)
-    model.activations = torch.bfloat16
+    model.activation_dtype = torch.bfloat16
     found = model(SOURCE, TARGET)
     found.sum().backward()
     step, _ = model.step(TARGET[:, 0], model.init_cache(SOURCE))
@@ -115,12 +123,12 @@ def test_rotary_attention_by_hand():
     """Queries and keys of one head are turned, values are not; cross-attention turns nothing."""
     shape = dataclasses.replace(SHAPE, heads=1, d_k=4, d_v=5, positional_encoding="rotary")
     torch.manual_seed(1)
-    attention = Attention(shape).double()
+    attention = MultiHeadAttention(shape).double()
     x = torch.randn(1, 6, 16, dtype=torch.float64)
     query, key, value = attention.in_proj(x).split([4, 4, 5], dim=-1)
     scores = complex_rotation(query, 0) @ complex_rotation(key, 0).mT / 2
     expected = attention.out_proj(scores.softmax(-1) @ value)
-    rows, layout = pad_rows(x), Padded((1, 6))
+    rows, layout = pad_rows(x), PaddedLayout((1, 6))
     found = unpad_rows(attention(rows, layout), layout.size)
     torch.testing.assert_close(found, expected, atol=1e-5, rtol=1e-5)
     plain = attention.out_proj((query @ key.mT / 2).softmax(-1) @ value)
@@ -164,22 +172,22 @@ def test_embeddings_of_each_width_are_scaled_by_its_root(d_model, factor):
 def test_attention_of_each_width_is_scaled_by_its_root_or_not(d_k, scaled, divisor):
     shape = dataclasses.replace(SHAPE, heads=1, d_k=d_k, d_v=5, scale_attention=scaled)
     torch.manual_seed(2)
-    attention = Attention(shape).double()
+    attention = MultiHeadAttention(shape).double()
     x = 3 * torch.randn(1, 6, 16, dtype=torch.float64)
     query, key, value = attention.in_proj(x).split([d_k, d_k, 5], dim=-1)
     weights = (query @ key.mT / divisor).softmax(-1)
-    found = unpad_rows(attention(pad_rows(x), Padded((1, 6))), (1, 6))
+    found = unpad_rows(attention(pad_rows(x), PaddedLayout((1, 6))), (1, 6))
     torch.testing.assert_close(found, attention.out_proj(weights @ value))
 
 
 @pytest.mark.parametrize("scaled", [True, False])
 def test_attention_is_scaled_or_not(scaled):
     shape = dataclasses.replace(SHAPE, heads=1, d_k=4, d_v=4, scale_attention=scaled)
-    attention = Attention(shape).double()
+    attention = MultiHeadAttention(shape).double()
     x = 3 * torch.randn(1, 6, 16, dtype=torch.float64)
     query, key, value = attention.in_proj(x).split([4, 4, 4], dim=-1)
     weights = (query @ key.mT / (2 if scaled else 1)).softmax(-1)
-    found = unpad_rows(attention(pad_rows(x), Padded((1, 6))), (1, 6))
+    found = unpad_rows(attention(pad_rows(x), PaddedLayout((1, 6))), (1, 6))
     torch.testing.assert_close(found, attention.out_proj(weights @ value))
 
 

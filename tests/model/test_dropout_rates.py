@@ -9,8 +9,13 @@ from torch import nn
 
 import systems
 from bleuprint.config.system import Dropout
-from bleuprint.model.layout import Padded
-from bleuprint.model.transformer import Attention, FeedForward, ResidualConnection, Transformer
+from bleuprint.model.layout import PaddedLayout
+from bleuprint.model.transformer import (
+    FeedForward,
+    MultiHeadAttention,
+    ResidualConnection,
+    Transformer,
+)
 from models import SHAPE, SOURCE, TARGET, input_of, model_of
 
 
@@ -32,13 +37,13 @@ def add(shape, x):
 
 def attend(shape, x):
     """Attention whose values and output say what its weights are."""
-    attention = Attention(shape).train()
+    attention = MultiHeadAttention(shape).train()
     with torch.no_grad():
         attention.in_proj.weight.zero_()
         attention.in_proj.weight[-16:] = attention.out_proj.weight.copy_(torch.eye(16))
         attention.in_proj.bias.zero_()
         attention.out_proj.bias.zero_()
-    return attention(torch.eye(16).repeat(len(x), 1), Padded((len(x), 16))).detach()
+    return attention(torch.eye(16).repeat(len(x), 1), PaddedLayout((len(x), 16))).detach()
 
 
 def feed_forward(shape, x):

@@ -9,10 +9,10 @@ import torch
 from torch import Tensor, nn
 
 from bleuprint.dataset.subwords.vocabulary import PAD
-from bleuprint.model.layout import Padded
+from bleuprint.model.layout import PaddedLayout
 from bleuprint.model.linear import pad_rows, unpad_rows
 from bleuprint.model.positions import sinusoidal_positions
-from bleuprint.model.transformer import Attention
+from bleuprint.model.transformer import MultiHeadAttention
 from bleuprint.runtime.errors import UserError
 from models import SHAPE, SOURCE, TARGET, WORDS, input_of, model_of, trained_model_of
 
@@ -120,7 +120,7 @@ def test_heads_have_sizes_of_their_own():
     """One head at a time, with projections cut from the joint matrix by hand (section 3.2.2)."""
     torch.manual_seed(3)
     shape = dataclasses.replace(SHAPE, d_model=6, heads=2, d_k=3, d_v=5)
-    attention = Attention(shape).double()
+    attention = MultiHeadAttention(shape).double()
     x = torch.randn(2, 4, 6, dtype=torch.float64)
     joint, bias = attention.in_proj.weight, attention.in_proj.bias
     assert joint.shape == (2 * (3 + 3 + 5), 6)
@@ -133,7 +133,7 @@ def test_heads_have_sizes_of_their_own():
         scores = query @ key.mT / 3**0.5
         heads.append((scores.exp() / scores.exp().sum(-1, keepdim=True)) @ value)
     expected = torch.cat(heads, -1) @ attention.out_proj.weight.T + attention.out_proj.bias
-    rows, layout = pad_rows(x), Padded((2, 4))
+    rows, layout = pad_rows(x), PaddedLayout((2, 4))
     memory = attention.project_key_value(rows, layout)
     for found in (attention(rows, layout), attention.cross(rows, layout, *memory, layout)):
         torch.testing.assert_close(unpad_rows(found, layout.size), expected)

@@ -21,8 +21,8 @@ from bleuprint.runs.results import Results
 from bleuprint.runtime.errors import UserError
 from bleuprint.runtime.files import read_json, write_json
 from bleuprint.scoring.comet_metric import COMET_METRIC
-from bleuprint.scoring.metric import statistics_of
-from bleuprint.scoring.significance import measured, paired_test
+from bleuprint.scoring.metric import parse_statistics
+from bleuprint.scoring.significance import evaluate_metric, paired_test
 from result_rows import changed, labels_of, score_of, values
 
 SHA256 = "c0" * 32
@@ -49,7 +49,7 @@ def one_seed(tmp_path_factory):
             better = 0.004 + (quality[1] - 0.8) / 8
             segments = quality[0] + better * (run.system == "small")
             statistics = np.stack([(10**6 * segments).round(), np.ones(len(segments))], axis=1)
-            found = measured(COMET_METRIC, statistics, signature("wmt22-comet-da"))
+            found = evaluate_metric(COMET_METRIC, statistics, signature("wmt22-comet-da"))
             content[test] = {**of_test, "scored_with": SHA256, "metrics": [found]}
         write_json(root / run.results / "comet.json", content)
     return root, replace(settings, comet=MODEL)
@@ -58,15 +58,15 @@ def one_seed(tmp_path_factory):
 @pytest.mark.usefixtures("all_samples")
 def test_interval_and_tests_are_those_of_means(one_seed):
     root, settings = one_seed
-    counted = statistics_of(Results.open(settings, TINY, root).metrics("first")["comet", ""])
-    tiny = measured(COMET_METRIC, counted, "")  # with all samples
+    counted = parse_statistics(Results.open(settings, TINY, root).metrics("first")["comet", ""])
+    tiny = evaluate_metric(COMET_METRIC, counted, "")  # with all samples
     first = counted[:, 0] / 10**4
     assert tiny["value"] == pytest.approx(first.mean(), abs=1e-4)
     means = np.sort(np.random.default_rng(12345).choice(first, size=(1000, 100)).mean(1))
     half = (means[974] - means[25]) / 2
     expected = means.mean() - half, means.mean() + half
     assert (tiny["ci_low"], tiny["ci_high"]) == pytest.approx(expected, abs=1e-5)
-    over = measured(COMET_METRIC, np.add(counted, [600_000, 0]), "")  # older models exceed 1
+    over = evaluate_metric(COMET_METRIC, np.add(counted, [600_000, 0]), "")  # older models exceed 1
     assert over["ci_low"] < over["value"] < over["ci_high"] and over["ci_high"] > 100
     # about 1.96 standard errors of a mean
     assert half == pytest.approx(1.96 * first.std(ddof=1) / 100**0.5, rel=0.1)

@@ -20,7 +20,7 @@ from bleuprint.report.frame import RESULTS
 from bleuprint.report.records import collect
 from bleuprint.runtime.errors import UserError
 from bleuprint.runtime.files import read_json
-from bleuprint.scoring.record import SCORES
+from bleuprint.scoring.record import SCORES_FILE
 from bleuprint.text.parallel import read_lines
 from measuring import paired_tests, value_of
 from params import write_resolved
@@ -112,7 +112,7 @@ def repository(tree, tmp_path_factory):
 @pytest.mark.usefixtures("all_samples")
 def test_scores_stand_side_by_side_with_their_p(tree):
     output = compare(tree, "tiny", "small")
-    scores = [read_json(tree / run.results / SCORES)["first"] for run in (TINY, SMALL)]
+    scores = [read_json(tree / run.results / SCORES_FILE)["first"] for run in (TINY, SMALL)]
     labels = {"bleu": "BLEU", "chrf2": "chrF2", "chrf2pp": "chrF2++", "ter": "TER"}
     for metric, label in labels.items():
         first, second = (value_of(each, metric) for each in scores)
@@ -150,7 +150,9 @@ def test_several_seeds_are_paired(tmp_path):
     scores: list[list[Any]] = [
         [
             value_of(
-                read_json(tmp_path / Run(system, "news-en-de", seed).results / SCORES)["first"],
+                read_json(tmp_path / Run(system, "news-en-de", seed).results / SCORES_FILE)[
+                    "first"
+                ],
                 "bleu",
             )
             for seed in (1, 2, 3)

@@ -24,7 +24,7 @@ from bleuprint.report.render import markdown
 from bleuprint.report.score_frame import score_frame
 from bleuprint.report.table import Table
 from bleuprint.runs.results import Results
-from bleuprint.scoring.floor import MATCHED, below_floor
+from bleuprint.scoring.floor import MATCHED_4_GRAMS, below_floor
 from bleuprint.scoring.metrics import METRICS
 from bleuprint.text.parallel import read_lines
 from measuring import texts_of
@@ -41,7 +41,7 @@ def pair(lines, low=(), seeds=(1,), **facts):
     rows = []
     for seed in seeds:
         for name, bleu, tested in (("base", 20.0, {}), ("big", 24.0, AGAINST)):
-            few = {(MATCHED, ""): measured(MATCHED, 3.0)} if name in low else {}
+            few = {(MATCHED_4_GRAMS, ""): measured(MATCHED_4_GRAMS, 3.0)} if name in low else {}
             more = {**facts, **tested} if name == "big" else tested
             # differences between seeds that are not all the same
             value = bleu + seed * (0.01 if name == "big" else 0.02)
@@ -202,7 +202,7 @@ def test_unusable_outputs_are_not_compared(unusable, monkeypatch):
     stored = {
         row["system"]: row["value"]
         for row in json.loads((root / frames.RESULTS).read_text())["metrics"]
-        if row["metric"] == MATCHED
+        if row["metric"] == MATCHED_4_GRAMS
     }
     assert stored.keys() == {"tiny", "small"} and max(stored.values()) < 25
     assert records.metrics.p.isna().all() and records.metrics.p_holm.isna().all()
@@ -226,7 +226,7 @@ def test_unusable_outputs_are_not_compared(unusable, monkeypatch):
 def test_of_a_file_that_an_older_version_wrote(unusable, tmp_path):
     root, settings = unusable
     run = Results.open(settings, Run("small", PLACE[0], 1), root)
-    assert Counter(key for key, _ in run.metrics("first"))[MATCHED] == 1
+    assert Counter(key for key, _ in run.metrics("first"))[MATCHED_4_GRAMS] == 1
     records = collect(settings, root)
     old = frames.Records(records.runs.assign(lines=60), records.metrics.assign(p=0.01))
     old.save(tmp_path / "results.json")

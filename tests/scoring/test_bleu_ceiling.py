@@ -103,15 +103,18 @@ def test_what_a_perfect_system_prints_is_scored(
     expected = of_sacrebleu(tmp_path, references, printed)
     assert scores["vocabulary"] == pytest.approx(expected, abs=0.006)
     assert (expected < 99.5) == (step is not None)
-    assert [*bleu_ceiling.losses(scores)] == ([step] if step else [])
-    found = list(bleu_ceiling.notes(tmp_path, "own", ["news"]))
+    assert [*bleu_ceiling.lost_points(scores)] == ([step] if step else [])
+    found = list(bleu_ceiling.ceiling_notes(tmp_path, "own", ["news"]))
     start = f"BLEU ceiling of news on own: {expected:.1f} ({step} {expected - 100:.1f}). "
     assert [note.startswith(start) for note in found] == [True] * (step is not None)
     assert [RAISED_BY[step] in note for note in found] == [True] * (step is not None)
 
 
 def test_a_step_that_loses_a_tenth_is_named():
-    assert [*bleu_ceiling.losses({"clean": 99.9, "vocabulary": 90.0})] == ["clean", "vocabulary"]
+    assert [*bleu_ceiling.lost_points({"clean": 99.9, "vocabulary": 90.0})] == [
+        "clean",
+        "vocabulary",
+    ]
 
 
 def test_a_test_set_that_is_drawn_is_what_clean_left(tmp_path, corpus):
@@ -127,9 +130,9 @@ def test_a_test_set_that_is_drawn_is_what_clean_left(tmp_path, corpus):
 
 
 def test_no_notes_without_statistics(tmp_path):
-    assert not list(bleu_ceiling.notes(tmp_path, "own", ["news"]))
+    assert not list(bleu_ceiling.ceiling_notes(tmp_path, "own", ["news"]))
     write_json(tmp_path / BLEU_CEILING, {"other": {"clean": 9.0}})
-    assert not list(bleu_ceiling.notes(tmp_path, "own", ["news"]))
+    assert not list(bleu_ceiling.ceiling_notes(tmp_path, "own", ["news"]))
 
 
 class TestSample:
@@ -154,7 +157,7 @@ class TestSample:
             assert old in text
             text = text.replace(old, new)
         path.write_text(text)
-        return list(bleu_ceiling.notes_before(load()))
+        return list(bleu_ceiling.ceiling_notes_before_run(load()))
 
     def test_a_file_that_comes_back_is_not_noted(self):
         assert self.noted(("name: moses", "name: none")) == []

@@ -9,7 +9,7 @@ import result_trees as trees
 from bleuprint.config.comet import Comet
 from bleuprint.config.paths import Run
 from bleuprint.runtime.errors import UserError
-from bleuprint.scoring.comet import folder_sha256, score_run
+from bleuprint.scoring.comet import folder_sha256, score_run_by_comet
 from comet_folder import write_empty
 
 RUN = Run("tiny", "news-en-de", 1)
@@ -38,7 +38,7 @@ def write_python(root, answer, status=0):
 
 def refused(settings):
     with pytest.raises(UserError) as raised:
-        score_run(settings, *RUN)
+        score_run_by_comet(settings, *RUN)
     assert not (RUN.results / "comet.json").exists()
     return str(raised.value)
 
@@ -55,7 +55,7 @@ def test_another_model_than_that_of_the_settings_is_named_by_both_sums(project, 
 def test_a_system_that_the_settings_lack_is_named_before_the_model_is_read(project, tmp_path):
     (tmp_path / "model" / "hparams.yaml").write_text("other weights")
     with pytest.raises(UserError, match=r"no systems entry 'small'; there are: tiny"):
-        score_run(project, "small", RUN.corpus, RUN.seed)
+        score_run_by_comet(project, "small", RUN.corpus, RUN.seed)
 
 
 def test_a_python_that_is_not_there_is_named_with_its_setting(project, tmp_path):
@@ -86,7 +86,7 @@ def test_an_answer_without_scores_is_refused(project, tmp_path, answer, status, 
 def test_the_scores_of_a_model_are_the_mean_of_its_lines(project, tmp_path):
     answer = {"scores": [[0.5, 0.25, 0.75]], "python": "3.11", "comet": "2.2", "references": 1}
     write_python(tmp_path, json.dumps(answer))
-    found = score_run(project, *RUN)
+    found = score_run_by_comet(project, *RUN)
     (measured,) = found["first"]["metrics"]
     assert measured["metric"] == "comet"
     assert measured["value"] == pytest.approx(50.0)

@@ -22,8 +22,8 @@ from bleuprint.config.paths import Run
 from bleuprint.runtime.errors import UserError
 from bleuprint.runtime.files import read_json, sha256_of
 from bleuprint.scoring import comet_predict as predict
-from bleuprint.scoring.comet import folder_sha256, missing_parts, score_run
-from bleuprint.scoring.metric import statistics_of
+from bleuprint.scoring.comet import folder_sha256, notes_on_missing_comet, score_run_by_comet
+from bleuprint.scoring.metric import parse_statistics
 from bleuprint.text.parallel import read_lines
 from corpora import TORTURE
 from requirements import COMET, needs
@@ -73,7 +73,7 @@ def stand_in(path, code):
 
 def refusal(settings, root):
     with pytest.raises(UserError) as caught:
-        score_run(settings, *RUN, root)
+        score_run_by_comet(settings, *RUN, root)
     assert "\n" not in str(caught.value)
     return str(caught.value)
 
@@ -94,14 +94,14 @@ def test_the_hash_of_a_folder_is_that_of_coreutils(tmp_path):
 
 def test_bleuprint_check_notes_what_the_stage_would_refuse(tree, tmp_path):
     _, settings = tree
-    assert list(missing_parts(settings)) == []
+    assert list(notes_on_missing_comet(settings)) == []
     folder = comet_folder.write_empty(tmp_path / "model")
     python = stand_in(tmp_path / "python", LENGTHS)
     settings = with_model(settings, python, folder)
-    assert list(missing_parts(settings)) == []
+    assert list(notes_on_missing_comet(settings)) == []
     python.unlink()
     (folder / "encoder" / "config.json").unlink()
-    assert list(missing_parts(settings)) == [
+    assert list(notes_on_missing_comet(settings)) == [
         f"comet.wmt22-comet-da.python: {python}: no such program",
         f"comet.wmt22-comet-da.folder: {folder}: no encoder/config.json: not a whole COMET model "
         "(docs/scoring.md)",
@@ -143,7 +143,7 @@ def test_scores_belong_to_their_lines(tree, tmp_path):
     """Every file reaches COMET as its bytes, whatever characters are in it."""
     root, settings = tree
     model = with_model(settings, stand_in(tmp_path / "python", LENGTHS), root / "model")
-    written = score_run(model, *RUN, root)
+    written = score_run_by_comet(model, *RUN, root)
     assert read_json(root / RUN.results / "comet.json") == written
     assert list(written) == ["first", "second"]
     for test, scores in written.items():
@@ -173,8 +173,8 @@ def test_an_external_system_has_the_scores_of_equal_translations(tree, tmp_path)
         shutil.copytree(texts, root / run.results / "hypotheses")
     with_rows = replace(settings, external=external)
     model = with_model(with_rows, stand_in(tmp_path / "python", LENGTHS), root / "model")
-    of_system = score_run(model, *RUN, root)
-    of_one, of_both = (score_run(model, *run, root) for run in runs)
+    of_system = score_run_by_comet(model, *RUN, root)
+    of_one, of_both = (score_run_by_comet(model, *run, root) for run in runs)
     assert of_one == {"second": of_system["second"]}
     assert of_both == of_system
     assert read_json(root / runs[1].results / "comet.json") == of_system
@@ -208,14 +208,14 @@ def test_a_tiny_model_by_the_real_package(tree, tmp_path, monkeypatch):
     monkeypatch.setenv("HF_HOME", str(tmp_path / "empty"))
     for name in ("http_proxy", "https_proxy"):  # where nothing answers
         monkeypatch.setenv(name, "http://127.0.0.1:9")
-    written = score_run(with_model(settings, python, folder), *RUN, root)
+    written = score_run_by_comet(with_model(settings, python, folder), *RUN, root)
     for test, scores in written.items():
         texts = root / "data/split/news-en-de", root / RUN.results / "hypotheses"
         paths = [texts[0] / f"test.{test}.en", texts[1] / f"test.{test}.de"]
         command = [python, script, "scores", folder, *paths, texts[0] / f"test.{test}.de"]
         alone = subprocess.run(command, check=True, capture_output=True).stdout
         (measured,) = scores["metrics"]
-        segments = statistics_of(measured)[:, 0] / 10**6
+        segments = parse_statistics(measured)[:, 0] / 10**6
         assert list(segments) == pytest.approx(json.loads(alone), abs=2e-6)
         assert len(set(segments)) > 10
         assert re.fullmatch(

@@ -7,7 +7,7 @@ import pytest
 from sacrebleu import BLEU, CHRF
 
 import result_trees as trees
-from bleuprint.scoring.metric import statistics_of
+from bleuprint.scoring.metric import parse_statistics
 from bleuprint.scoring.metrics import METRICS
 from bleuprint.scoring.score import by_document
 from bleuprint.scoring.significance import paired_test
@@ -99,7 +99,7 @@ def test_paired_tests_by_document_are_those_of_documents_drawn_and_swapped(monke
     other = [line.replace("x", "x y") for line in hypotheses]
     other[:9] = references[:9]  # better in three documents, worse in the others
     sides = [of_documents("chrf2", texts_of(s, references, "en", ids)) for s in (hypotheses, other)]
-    found = paired_test(METRICS["chrf2"], *map(statistics_of, sides))
+    found = paired_test(METRICS["chrf2"], *map(parse_statistics, sides))
     metric, deltas, swapped = CHRF(), [], []
 
     def difference(one, two, lines):

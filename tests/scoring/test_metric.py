@@ -4,13 +4,13 @@ import numpy as np
 import pytest
 
 from bleuprint.scoring.bleu import is_chinese
-from bleuprint.scoring.metric import as_text, per_cent, statistics_of
-from bleuprint.scoring.metrics import BESIDE_BLEU, ERROR_KEYS, METRICS, ON_SCREEN, SCORES
+from bleuprint.scoring.metric import format_statistics, parse_statistics, percentage
+from bleuprint.scoring.metrics import BESIDE_BLEU, ERROR_KEYS, METRICS, ON_SCREEN, SCORE_KEYS
 from measuring import texts_of
 
 
 def test_a_share_is_of_the_lines_that_count_and_0_of_none():
-    assert per_cent(np.array([[1, 4], [0, 0], [1, 1]])).tolist() == [25.0, 0.0, 100.0]
+    assert percentage(np.array([[1, 4], [0, 0], [1, 1]])).tolist() == [25.0, 0.0, 100.0]
 
 
 def test_the_lines_of_a_document_need_not_follow_each_other():
@@ -21,12 +21,12 @@ def test_the_lines_of_a_document_need_not_follow_each_other():
 
 def test_statistics_come_back_from_their_text():
     statistics = np.array([[3.0, 10.0], [0.0, 2.0]])
-    assert as_text(statistics) == ["3 10", "0 2"]
-    assert statistics_of({"statistics": ["3 10", "0 2"]}).tolist() == statistics.tolist()
+    assert format_statistics(statistics) == ["3 10", "0 2"]
+    assert parse_statistics({"statistics": ["3 10", "0 2"]}).tolist() == statistics.tolist()
 
 
 def test_scores_have_a_table_each_and_errors_one_together():
-    assert SCORES == ("bleu", "chrf2", "chrf2pp", "ter", "comet")
+    assert SCORE_KEYS == ("bleu", "chrf2", "chrf2pp", "ter", "comet")
     assert ERROR_KEYS[:2] == ("any error", "empty")
     assert len(ERROR_KEYS) == 12
 
@@ -34,7 +34,7 @@ def test_scores_have_a_table_each_and_errors_one_together():
 def test_a_score_says_where_it_is_shown_and_which_stage_computes_it():
     assert BESIDE_BLEU == ("chrf2", "comet")
     assert ON_SCREEN == ("bleu", "comet")
-    assert [key for key in SCORES if METRICS[key].stage != "score"] == ["comet"]
+    assert [key for key in SCORE_KEYS if METRICS[key].stage != "score"] == ["comet"]
 
 
 def test_a_signature_names_the_model_of_a_metric_that_has_one():

@@ -6,7 +6,14 @@ import pytest
 
 import result_trees as trees
 from bleuprint.scoring.metric import Texts
-from bleuprint.scoring.output_errors import ANY, CUT, LANGUAGE, OUTPUT_ERRORS, has_loop, is_balanced
+from bleuprint.scoring.output_errors import (
+    ANY_ERROR,
+    CUT_OFF,
+    OUTPUT_ERRORS,
+    WRONG_LANGUAGE,
+    has_loop,
+    is_balanced,
+)
 from bleuprint.text.tokenizers import Tokenize, tokenizer_for
 from measuring import texts_of
 from scoring import SEPARATORS
@@ -24,7 +31,7 @@ def corpus(tmp_path):
 
 def counts_of(sources, references, outputs, corpus, cut=()):
     """Of each error, by line, whether the output has it, and whether the line counts."""
-    texts = Texts(sources, references, outputs, corpus, texts_of([], []).described, cut)
+    texts = Texts(sources, references, outputs, corpus, texts_of([], []).description, cut)
     counted = {error.key: error.count(texts) for error in OUTPUT_ERRORS}
     return {name: of.tolist() for name, of in counted.items() if of is not None}
 
@@ -41,8 +48,8 @@ def found(corpus, source, reference, output):
         (" \u00a0", {"empty"}),
         ("Anna zahlt (20) {name}.", {"too short"}),
         (GOOD + " und dann noch mehr", set()),
-        ("Anna paie 20 euros (pas plus) à {name} dans la vieille ville.", {LANGUAGE}),
-        (SOURCE.lower(), {LANGUAGE, "untranslated"}),
+        ("Anna paie 20 euros (pas plus) à {name} dans la vieille ville.", {WRONG_LANGUAGE}),
+        (SOURCE.lower(), {WRONG_LANGUAGE, "untranslated"}),
         (GOOD.replace("20", "21"), {"numbers"}),
         (GOOD.replace("20 ", ""), {"numbers"}),
         (GOOD.replace("{name}", "Name"), {"URLs, placeholders"}),
@@ -53,7 +60,7 @@ def found(corpus, source, reference, output):
     ],
 )
 def test_each_error_is_seen_alone(corpus, output, errors):
-    assert found(corpus, SOURCE, GOOD, output) == errors | ({ANY} if errors else set())
+    assert found(corpus, SOURCE, GOOD, output) == errors | ({ANY_ERROR} if errors else set())
 
 
 def test_what_the_maximum_length_cut_is_an_error(corpus):
@@ -64,8 +71,12 @@ def test_what_the_maximum_length_cut_is_an_error(corpus):
     assert "cut off" not in whole
     cut = counts_of(*given, cut={2, 3})
     assert cut["cut off"] == [[0, 1], [1, 1], [1, 1]]
-    assert cut[ANY] == [[0, 1], [1, 1], [1, 1]] and whole[ANY] == [[0, 1], [0, 1], [1, 1]]
-    assert {name for name in cut if cut[name] != whole.get(name)} == {ANY, "cut off"}
+    assert cut[ANY_ERROR] == [[0, 1], [1, 1], [1, 1]] and whole[ANY_ERROR] == [
+        [0, 1],
+        [0, 1],
+        [1, 1],
+    ]
+    assert {name for name in cut if cut[name] != whole.get(name)} == {ANY_ERROR, "cut off"}
 
 
 def test_addresses_have_to_be_kept(corpus):
@@ -73,7 +84,7 @@ def test_addresses_have_to_be_kept(corpus):
     good = "Schreiben Sie an anna@example.org, oder siehe https://example.org/a!"
     assert found(corpus, source, good, good.replace("!", ".")) == set()
     for bad in (good.replace("/a", "/b"), good.replace("anna@", "ana@")):
-        assert found(corpus, source, good, bad) == {ANY, "URLs, placeholders"}
+        assert found(corpus, source, good, bad) == {ANY_ERROR, "URLs, placeholders"}
 
 
 @pytest.mark.parametrize(
@@ -89,7 +100,7 @@ def test_what_the_tokenizer_changes_is_no_error(corpus, copied):
     assert printed != good
     assert found(corpus, source, good, printed) == set()
     lost = {"numbers"} if copied[0].isdigit() else {"URLs, placeholders"}
-    assert found(corpus, source, good, GOOD.replace("{name}", "Anna")) == {ANY, *lost}
+    assert found(corpus, source, good, GOOD.replace("{name}", "Anna")) == {ANY_ERROR, *lost}
 
 
 def test_counts_by_hand_without_the_lines_whose_reference_has_the_error(corpus):
@@ -103,11 +114,11 @@ def test_counts_by_hand_without_the_lines_whose_reference_has_the_error(corpus):
         "Das Haus hat 4 <unk>.",
     ]
     errors = counts_of(sources, references, outputs, corpus)
-    assert list(errors) == [error.key for error in OUTPUT_ERRORS if error.key != CUT]
+    assert list(errors) == [error.key for error in OUTPUT_ERRORS if error.key != CUT_OFF]
     assert errors["numbers"] == [[0, 0], [1, 1], [0, 1], [1, 1]]
     assert errors["brackets"] == [[1, 1], [0, 1], [0, 1], [0, 1]]
     assert errors["unknown token"] == [[0, 1]] * 3 + [[1, 1]]
-    assert errors[ANY] == [[1, 1], [1, 1], [0, 1], [1, 1]]
+    assert errors[ANY_ERROR] == [[1, 1], [1, 1], [0, 1], [1, 1]]
     # the references themselves have no error of their own
     own = counts_of(sources, references, references, corpus)
     assert not any(broken for lines in own.values() for broken, _ in lines)
@@ -116,13 +127,15 @@ def test_counts_by_hand_without_the_lines_whose_reference_has_the_error(corpus):
 def test_a_language_that_cannot_be_identified(corpus):
     toy = dataclasses.replace(corpus, source="xx", target="yy")
     names = list(counts_of(["1 2"], ["1 2"], ["1 3"], toy))
-    assert names == [error.key for error in OUTPUT_ERRORS if error.key not in (LANGUAGE, CUT)]
+    assert names == [
+        error.key for error in OUTPUT_ERRORS if error.key not in (WRONG_LANGUAGE, CUT_OFF)
+    ]
 
 
 @pytest.mark.parametrize("separator", [*SEPARATORS, "\0", "\ufeff"])
 def test_odd_characters(corpus, separator):
-    assert found(corpus, SOURCE, GOOD, separator) == {ANY, "empty"}
-    assert found(corpus, SOURCE, GOOD, GOOD.replace(" ", separator, 1)) <= {ANY, "repetition"}
+    assert found(corpus, SOURCE, GOOD, separator) == {ANY_ERROR, "empty"}
+    assert found(corpus, SOURCE, GOOD, GOOD.replace(" ", separator, 1)) <= {ANY_ERROR, "repetition"}
     assert found(corpus, separator, GOOD, GOOD) == set()
 
 
@@ -166,4 +179,4 @@ def test_too_long_is_more_than_three_times_the_source(corpus):
     source, reference = "Good morning", "Guten Morgen"
     six_words = "Guten Morgen und einen schönen Tag"
     assert found(corpus, source, reference, six_words) == set()
-    assert found(corpus, source, reference, f"{six_words} euch") == {ANY, "too long"}
+    assert found(corpus, source, reference, f"{six_words} euch") == {ANY_ERROR, "too long"}

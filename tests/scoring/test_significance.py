@@ -11,7 +11,12 @@ from scipy.stats import binomtest
 import result_trees as trees
 from bleuprint.scoring import significance
 from bleuprint.scoring.metrics import METRICS
-from bleuprint.scoring.significance import PairedTest, interval, measured, paired_test
+from bleuprint.scoring.significance import (
+    PairedTest,
+    confidence_interval,
+    evaluate_metric,
+    paired_test,
+)
 from measuring import SACREBLEU, measure, paired_tests, texts_of
 from scoring import sacrebleu, text
 
@@ -151,10 +156,10 @@ def test_randomization_of_shares_agrees_with_mcnemar(more, fewer):
 
 def test_wilsons_interval():
     statistics = np.array([(1, 1)] * 10 + [(0, 1)] * 90 + [(0, 0)] * 7, dtype=float)
-    found = measured(METRICS["any error"], statistics, "")
+    found = evaluate_metric(METRICS["any error"], statistics, "")
     expected = binomtest(10, 100).proportion_ci(0.95, "wilson")
     assert (found["value"], found["units"]) == (10, 100)
     assert (found["ci_low"], found["ci_high"]) == pytest.approx(
         [100 * end for end in expected], abs=1e-4
     )
-    assert interval(METRICS["any error"], statistics * 0) == (0, 0)
+    assert confidence_interval(METRICS["any error"], statistics * 0) == (0, 0)

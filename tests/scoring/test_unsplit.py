@@ -3,7 +3,7 @@
 from pathlib import Path
 
 import params
-from bleuprint.scoring.bleu_ceiling import notes_before as notes
+from bleuprint.scoring.bleu_ceiling import ceiling_notes_before_run
 from bleuprint.scoring.unsplit import lacks_words
 
 # The beginning of the Declaration of Human Rights, article 1.
@@ -36,10 +36,10 @@ def test_check_notes_references_at_hand(tmp_path, monkeypatch):
     settings = params.read(tmp_path)
     Path("inputs").mkdir()
     for line in (ENGLISH, TEXTS["ii"]):
-        assert not any("spaces" in note for note in notes(settings))
+        assert not any("spaces" in note for note in ceiling_notes_before_run(settings))
         for name in ("a.de", "a.no"):
             Path("inputs", name).write_text(f"{line}\n" * 20)
-    assert [note for note in notes(settings) if "spaces" in note] == [
+    assert [note for note in ceiling_notes_before_run(settings) if "spaces" in note] == [
         "corpora.own: held-out has hardly any spaces in 'no', at which BLEU (13a) splits words: it "
         "will be near 0; compare systems by chrF2"
     ]

@@ -6,7 +6,7 @@ from bleuprint.corpus.test_sets import SetDescription
 from bleuprint.scoring.metric import Texts
 from bleuprint.scoring.metrics import METRICS
 from bleuprint.scoring.score import by_document
-from bleuprint.scoring.significance import PairedTest, measured, paired_test
+from bleuprint.scoring.significance import PairedTest, evaluate_metric, paired_test
 from bleuprint.text.tokenizers import Tokenize
 
 SACREBLEU = ("bleu", "chrf2", "chrf2pp", "ter")
@@ -43,7 +43,7 @@ def measure(key, texts):
     found = METRICS[key]
     statistics = found.count(texts)
     assert statistics is not None
-    return measured(found, statistics, found.signature(texts))
+    return evaluate_metric(found, statistics, found.signature(texts))
 
 
 def of_documents(key, texts):

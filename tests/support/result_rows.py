@@ -8,7 +8,7 @@ import pandas as pd
 from bleuprint.report.frame import DTYPES, KEY, Records
 from bleuprint.report.paired import holm, largest_p, paired_t
 from bleuprint.report.score_frame import of_metric, score_frame
-from bleuprint.scoring.metrics import METRICS, SCORES
+from bleuprint.scoring.metrics import METRICS, SCORE_KEYS
 
 # For each score: its value minus that of BLEU, and the ends of its interval minus its value.
 _SCORES = {"bleu": (0, -1, 2), "chrf2": (20, -1, 1), "chrf2pp": (18, -1, 1), "ter": (-9, -1, 1)}
@@ -163,7 +163,7 @@ def frame(*rows, missing=""):
             line["metric"] = metric
             line["group"] = group
             line.update(entry)
-            is_tested = metric in SCORES and not group
+            is_tested = metric in SCORE_KEYS and not group
             if is_tested:
                 line.update(row["tested"])
             metrics.append(line)

@@ -15,9 +15,9 @@ from bleuprint.config.paths import Run, folder
 from bleuprint.config.runs import training_settings_sha256
 from bleuprint.config.system import Average
 from bleuprint.corpus.test_sets import describe_test_sets
-from bleuprint.decoding.attention import (
-    ATTENTION,
-    KINDS,
+from bleuprint.decoding.attention_maps import (
+    ATTENTION_FILE,
+    ATTENTION_KINDS,
     AttentionMap,
     SentenceAttention,
     write_attention,
@@ -182,7 +182,7 @@ def write_maps(root, settings, run):
         target_tokens = [*path.read_text("utf-8").split("\n")[0].split(), "</s>"]
         source_tokens = [*(f"{WORD}{number}" for number in range(4)), "</s>"]
         previous_tokens = ["<s>", *target_tokens[:-1]]
-        # The tokens that attend, and those that they attend to, in the order of KINDS.
+        # The tokens that attend, and those that they attend to, in the order of ATTENTION_KINDS.
         tokens = (
             (target_tokens, source_tokens),
             (source_tokens, source_tokens),
@@ -190,11 +190,11 @@ def write_maps(root, settings, run):
         )
         draw = np.random.default_rng(len(run.system))
         maps = {}
-        for kind, (rows, columns) in zip(KINDS, tokens, strict=True):
+        for kind, (rows, columns) in zip(ATTENTION_KINDS, tokens, strict=True):
             weights = _weights(draw, len(rows), len(columns))
             maps[kind] = AttentionMap(rows, columns, weights)
         maps_by_test[test] = [SentenceAttention(1, maps)]
-    write_attention(root / run.results / "hypotheses" / ATTENTION, maps_by_test)
+    write_attention(root / run.results / "hypotheses" / ATTENTION_FILE, maps_by_test)
 
 
 def write_all(root, settings):

@@ -12,7 +12,7 @@ from bleuprint.config.experiment import load
 from bleuprint.config.paths import Run
 from bleuprint.runs.results import Results
 from bleuprint.runtime.files import read_json, write_json
-from bleuprint.scoring.metric import figure
+from bleuprint.scoring.metric import untested_value
 from bleuprint.tracking import runs as module
 from bleuprint.tracking.run_content import described
 from bleuprint.tracking.sync import sync
@@ -132,7 +132,7 @@ def test_comet_is_logged_if_it_is_of_the_translations(root):
     settings = dataclasses.replace(load(), comet={"model": model})
     run = Run("tiny", "news-en-de", 1)
     scores = read_json(run.results / "scores.json")["first"]
-    comet = {**scores, "scored_with": "0" * 64, "metrics": [figure("comet", 81.25, 1)]}
+    comet = {**scores, "scored_with": "0" * 64, "metrics": [untested_value("comet", 81.25, 1)]}
     for hypotheses, logged in (("of others", {}), (scores["hypotheses"], {COMET: 81.25})):
         write_json(run.results / "comet.json", {"first": {**comet, "hypotheses": hypotheses}})
         list(sync(settings))

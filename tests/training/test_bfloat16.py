@@ -30,7 +30,7 @@ def made(precision):
     model = Transformer(systems.model(dropout=0.0), 24, 24).train()
     settings: Train = systems.train(precision=precision)
     optimizer = FlatOptimizer(model, settings)
-    model.activations = torch.bfloat16 if precision == "bfloat16" else None
+    model.activation_dtype = torch.bfloat16 if precision == "bfloat16" else None
     return model, optimizer
 
 

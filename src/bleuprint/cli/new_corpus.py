@@ -253,12 +253,12 @@ def _bleu_ceiling(new: "NewCorpus", scratch: Path) -> str | None:
         The end of a message; None if the preparation keeps the text.
     """
     from bleuprint.corpus.split import DRAWN_TEST_SET
-    from bleuprint.scoring.bleu_ceiling import loss
+    from bleuprint.scoring.bleu_ceiling import describe_low_ceiling
 
     test_pairs = _split_text(new, scratch).pairs(DRAWN_TEST_SET)
     references = [pair.target for pair in test_pairs]
     try:
-        return loss(references, new.corpus, given=False)
+        return describe_low_ceiling(references, new.corpus, given=False)
     except UserError as error:  # BLEU needs a package for some languages, such as Japanese.
         return f"not known: {error}"
 

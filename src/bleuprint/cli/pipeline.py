@@ -45,8 +45,8 @@ def _check_settings() -> None:
     from bleuprint.report.citations import citations
     from bleuprint.scoring import bleu_ceiling
     from bleuprint.scoring.bleu import bleu_metric
-    from bleuprint.scoring.comet import missing_parts
-    from bleuprint.scoring.external_files import check_files
+    from bleuprint.scoring.comet import notes_on_missing_comet
+    from bleuprint.scoring.external_files import check_external_files
     from bleuprint.training.schedule_notes import schedule_notes
 
     settings = load()
@@ -55,9 +55,13 @@ def _check_settings() -> None:
     for corpus in settings.pairs().values():
         bleu_metric([], corpus.target)  # raises if it needs a tokenizer that is not installed
     citations(settings)  # raises if one key names two entries
-    notes = [*params_notes(settings), *check_files(settings), *missing_parts(settings)]
+    notes = [
+        *params_notes(settings),
+        *check_external_files(settings),
+        *notes_on_missing_comet(settings),
+    ]
     notes += [*notes_on_local_texts(settings), *notes_on_sets(settings), *schedule_notes(settings)]
-    notes += bleu_ceiling.notes_before(settings)
+    notes += bleu_ceiling.ceiling_notes_before_run(settings)
     for note in notes:
         print_message(note, "note")
     print(f"{settings.experiment}: params.yaml is valid")

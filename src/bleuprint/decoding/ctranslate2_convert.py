@@ -14,7 +14,7 @@ from torch import nn
 
 from bleuprint.config.system import Model as Settings
 from bleuprint.dataset.subwords.vocabulary import BOS, PAD, SPECIALS, Vocabulary
-from bleuprint.model.attention import Attention
+from bleuprint.model.attention import MultiHeadAttention
 from bleuprint.model.positions import sinusoidal_positions
 from bleuprint.model.transformer import DecoderLayer, EncoderLayer, ResidualConnection, Transformer
 from bleuprint.runtime.errors import UserError
@@ -113,7 +113,7 @@ def _positions(settings: Settings, table: nn.Embedding | None) -> torch.Tensor:
     return torch.zeros(count, d_model)
 
 
-def _fill_attention(spec: Any, attention: Attention, residual: ResidualConnection) -> None:
+def _fill_attention(spec: Any, attention: MultiHeadAttention, residual: ResidualConnection) -> None:
     """The specification has queries, keys and values in one layer, or queries in their own."""
     queries = attention.qkv_sizes[0]
     *inputs, output = spec.linear

@@ -20,7 +20,7 @@ from bleuprint.decoding.beam_search import (
     beam_search,
     max_output_lengths,
 )
-from bleuprint.decoding.ensemble import Decoder
+from bleuprint.decoding.ensemble import ModelOrEnsemble
 from bleuprint.decoding.sampling import Sampler, sample
 from bleuprint.runtime.progress import Progress
 
@@ -35,7 +35,9 @@ class Engine:
     `max_source_length`: the maximum length of a source in tokens, EOS included.
     """
 
-    def __init__(self, model: Decoder, decode: Decode, sampler: Sampler | None = None) -> None:
+    def __init__(
+        self, model: ModelOrEnsemble, decode: Decode, sampler: Sampler | None = None
+    ) -> None:
         self.decode = decode
         self.max_source_length = model.settings.max_positions
         self._model = model

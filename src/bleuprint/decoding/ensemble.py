@@ -53,10 +53,10 @@ class Ensemble:
         return _log_mean(logs), EnsembleCache([own for _, own in steps])
 
 
-Decoder = Transformer | Ensemble
+ModelOrEnsemble = Transformer | Ensemble
 
 
-def load_decoder(folder: Path, corpus: BinaryCorpus) -> Decoder:
+def load_model_or_ensemble(folder: Path, corpus: BinaryCorpus) -> ModelOrEnsemble:
     """The model that the stage average wrote into `folder`, or its ensemble; raises as load_model.
 
     An ensemble has a folder for each checkpoint, named by its update.
@@ -67,12 +67,12 @@ def load_decoder(folder: Path, corpus: BinaryCorpus) -> Decoder:
     return Ensemble([load_model(folder / str(update), corpus) for update in averaged.updates])
 
 
-def models_of(decoder: Decoder) -> Sequence[Transformer]:
+def models_of(decoder: ModelOrEnsemble) -> Sequence[Transformer]:
     """The models of an ensemble, oldest first, or the one model."""
     return decoder.models if isinstance(decoder, Ensemble) else [decoder]
 
 
-def label_log_probs(decoder: Decoder, batch: Batch) -> Tensor:
+def label_log_probs(decoder: ModelOrEnsemble, batch: Batch) -> Tensor:
     """The log-probability (N) of each label of a batch."""
     logs = []
     for model in models_of(decoder):

@@ -10,14 +10,14 @@ import torch
 from bleuprint.dataset.batch import Batch, PairIds, Sentence, read_ids
 from bleuprint.dataset.batching import batch_by_size
 from bleuprint.dataset.binarized import BinaryCorpus
-from bleuprint.decoding.ensemble import Decoder, label_log_probs
+from bleuprint.decoding.ensemble import ModelOrEnsemble, label_log_probs
 from bleuprint.decoding.translation_record import ReferenceLoss
 
 # Positions a side in one batch; does not change results.
 _BATCH_TOKENS = 4096
 
 
-def reference_loss(model: Decoder, corpus: BinaryCorpus, name: str) -> ReferenceLoss | None:
+def reference_loss(model: ModelOrEnsemble, corpus: BinaryCorpus, name: str) -> ReferenceLoss | None:
     """The loss on a set; None if a sentence is longer than `max_positions`."""
     pairs = read_ids(corpus, name, np.arange(corpus.sets[name].pairs))
     if max(map(len, chain(*pairs)), default=0) > model.settings.max_positions:
@@ -28,7 +28,7 @@ def reference_loss(model: Decoder, corpus: BinaryCorpus, name: str) -> Reference
 
 @torch.inference_mode()
 def token_log_probs(
-    model: Decoder, sources: Sequence[Sentence], targets: Sequence[Sentence]
+    model: ModelOrEnsemble, sources: Sequence[Sentence], targets: Sequence[Sentence]
 ) -> list[list[float]]:
     """The log-probability of each target token, EOS included, for pairs of ids with EOS."""
     source, target = (np.array(list(map(len, side)), dtype=np.int64) for side in (sources, targets))

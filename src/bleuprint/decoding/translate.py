@@ -6,16 +6,16 @@ import torch
 
 from bleuprint.config.system import Decode
 from bleuprint.dataset.binarized import BinaryCorpus
-from bleuprint.decoding.attention import (
-    ATTENTION,
+from bleuprint.decoding.attention_maps import (
+    ATTENTION_FILE,
     SentenceAttention,
-    attention_maps,
+    compute_attention_maps,
     select_sentences,
     write_attention,
 )
 from bleuprint.decoding.beam_search import Hypothesis
 from bleuprint.decoding.engine import Engine
-from bleuprint.decoding.ensemble import Decoder, load_decoder, models_of
+from bleuprint.decoding.ensemble import ModelOrEnsemble, load_model_or_ensemble, models_of
 from bleuprint.decoding.forced_decoding import reference_loss
 from bleuprint.decoding.sampling import Sampler
 from bleuprint.decoding.translation_record import TRANSLATION, TranslationRecord
@@ -49,7 +49,7 @@ def translate_tests(
     fingerprint, averaged = _origin(model_folder)
     corpus = BinaryCorpus(corpus_folder)
     device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
-    model = load_decoder(model_folder, corpus).to(device)
+    model = load_model_or_ensemble(model_folder, corpus).to(device)
     tests = [name for name in corpus.sets if name.startswith("test.")]
     for name in tests:
         corpus.verify(name)
@@ -77,7 +77,7 @@ def translate_tests(
                 maps[test] = _attention_of_few(newest, corpus, name, outputs)
         hashes = {path.name: sha256_of(path) for path in sorted(unfinished.iterdir())}
         if decode.attention:
-            write_attention(unfinished / ATTENTION, maps)
+            write_attention(unfinished / ATTENTION_FILE, maps)
     record = TranslationRecord(
         model=fingerprint,
         averaged=averaged,
@@ -132,12 +132,12 @@ def _attention_of_few(
     source = corpus.side(name, corpus.source)
     found = []
     for row in select_sentences(source.lengths):
-        maps = attention_maps(model, corpus, source[row].tolist(), outputs[row])
+        maps = compute_attention_maps(model, corpus, source[row].tolist(), outputs[row])
         found.append(SentenceAttention(row + 1, maps))
     return found
 
 
-def create_engine(model: Decoder, decode: Decode, sampler: Sampler | None = None) -> Engine:
+def create_engine(model: ModelOrEnsemble, decode: Decode, sampler: Sampler | None = None) -> Engine:
     """Prepare a model for searching with `decode`.
 
     Args:
@@ -158,7 +158,7 @@ def create_engine(model: Decoder, decode: Decode, sampler: Sampler | None = None
     for each in models_of(model):
         if decode.precision == "bfloat16":
             round_to_bfloat16(each)
-            each.activations = torch.bfloat16
+            each.activation_dtype = torch.bfloat16
         pack_weights(each)
     return Engine(model, decode, sampler)
 

@@ -16,8 +16,8 @@ from bleuprint.config.system import Decode
 from bleuprint.dataset.binarized import BinaryCorpus
 from bleuprint.dataset.subwords.segmentation import Segmentation
 from bleuprint.dataset.subwords.vocabulary import BOS, EOS, PAD, UNK
-from bleuprint.decoding.attention import attention_maps
-from bleuprint.decoding.ensemble import Decoder, models_of
+from bleuprint.decoding.attention_maps import compute_attention_maps
+from bleuprint.decoding.ensemble import ModelOrEnsemble, models_of
 from bleuprint.text.fields import line_of
 
 
@@ -44,7 +44,7 @@ class WordAligner:
     What precedes the sentence in a source is never found.
     """
 
-    def __init__(self, decoder: Decoder, corpus: BinaryCorpus, decode: Decode) -> None:
+    def __init__(self, decoder: ModelOrEnsemble, corpus: BinaryCorpus, decode: Decode) -> None:
         self._model, self._corpus, self._decode = models_of(decoder)[-1], corpus, decode
 
     def attended(self, source: Sequence[int], tokens: Sequence[int]) -> list[int]:
@@ -53,7 +53,9 @@ class WordAligner:
         `source`: ids of the whole source, with EOS; places count from the sentence's first token.
         `tokens`: ids without EOS.
         """
-        weights = attention_maps(self._model, self._corpus, source, tokens)["cross"].means[-1]
+        weights = compute_attention_maps(self._model, self._corpus, source, tokens)["cross"].means[
+            -1
+        ]
         of_words = weights[: len(tokens), self._corpus.sentence_start(source) : len(source) - 1]
         places: list[int] = of_words.argmax(axis=1).tolist()
         return places

@@ -7,12 +7,12 @@ from torch import Tensor, nn
 
 from bleuprint.config.system import Model as Settings
 from bleuprint.model.kv_cache import KVCache
-from bleuprint.model.layout import Layout, Padded
+from bleuprint.model.layout import Layout, PaddedLayout
 from bleuprint.model.linear import Linear, linear
 from bleuprint.model.positions import rotate
 
 
-class Attention(nn.Module):
+class MultiHeadAttention(nn.Module):
     """Multi-head attention (section 3.2); queries, keys and values are projected by one matrix."""
 
     def __init__(self, settings: Settings) -> None:
@@ -93,7 +93,7 @@ class Attention(nn.Module):
 
     def _record(self, query: Tensor, key: Tensor, keys: Layout, causal: bool) -> None:
         if self.recorded is not None:
-            assert isinstance(keys, Padded)
+            assert isinstance(keys, PaddedLayout)
             self.recorded.append(_weights(query, key, keys.mask, causal))
 
 

@@ -1,8 +1,9 @@
 """How the tokens of a batch lie in the rows (R, D) that the model's products take.
 
-`Padded`: sentence after sentence, filled up with padding to one length, on every device. `Packed`:
-sentence after sentence without padding between them, for GPUs; attention then reads the sentences'
-bounds instead of a mask: packed_attention.py, or torch's flash attention for long sentences.
+`PaddedLayout`: sentence after sentence, filled up with padding to one length, on every device.
+`PackedLayout`: sentence after sentence without padding between them, for GPUs; attention then reads
+the sentences' bounds instead of a mask: packed_attention.py, or torch's flash attention for long
+sentences.
 """
 
 import os
@@ -31,7 +32,7 @@ _SHORT_HEADS, _SHORT = (16, 32, 64, 128), 256
 Heads: TypeAlias = tuple[Tensor, Tensor, Tensor]
 
 
-class Padded(NamedTuple):
+class PaddedLayout(NamedTuple):
     """`size`: sentences B and positions T; `mask` (B, 1, 1, T) is False at padding, if any.
 
     `fill`: rows are filled up to few numbers of them (`pad_rows`), which compiled layers do not
@@ -52,7 +53,7 @@ class Padded(NamedTuple):
 
     def attend(self, heads: Heads, keys: "Layout", causal: bool, dropout: float) -> Tensor:
         """Attention (R, H x d_v) of queries to keys and values, which have the layout `keys`."""
-        assert isinstance(keys, Padded)
+        assert isinstance(keys, PaddedLayout)
         query, key, value = heads
         dtype = query.dtype
         if dtype.itemsize == 2 and query.device.type == "cpu":
@@ -64,7 +65,7 @@ class Padded(NamedTuple):
         return self.rows(mixed.transpose(1, 2).flatten(2).to(dtype))
 
 
-class Packed(NamedTuple):
+class PackedLayout(NamedTuple):
     """`offsets` (B + 1,), int32: the row where each sentence begins, and R; `longest`: a bound."""
 
     offsets: Tensor
@@ -75,14 +76,14 @@ class Packed(NamedTuple):
         return rows.view(rows.size(0), heads, -1)
 
     def attend(self, heads: Heads, keys: "Layout", causal: bool, dropout: float) -> Tensor:
-        """Attention (R, H x d_v) as of `Padded`; the kernel has no dropout."""
-        assert isinstance(keys, Packed) and not dropout
+        """Attention (R, H x d_v) as of `PaddedLayout`; the kernel has no dropout."""
+        assert isinstance(keys, PackedLayout) and not dropout
         bounds = self.offsets, keys.offsets, self.longest, keys.longest
         attend = _KERNELS[heads[0].device.type]
         return attend(*heads, *bounds, causal).flatten(1)
 
 
-Layout: TypeAlias = Padded | Packed
+Layout: TypeAlias = PaddedLayout | PackedLayout
 
 
 def has_triton() -> bool:

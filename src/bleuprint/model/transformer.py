@@ -16,11 +16,11 @@ from torch.nn import functional
 from bleuprint.config.system import Model as Settings
 from bleuprint.dataset.packed_batch import PackedBatch
 from bleuprint.dataset.subwords.vocabulary import BOS, PAD
-from bleuprint.model.attention import Attention
+from bleuprint.model.attention import MultiHeadAttention
 from bleuprint.model.dropout import dropout
 from bleuprint.model.initialization import initialize
 from bleuprint.model.kv_cache import KVCache
-from bleuprint.model.layout import Layout, Packed, Padded
+from bleuprint.model.layout import Layout, PackedLayout, PaddedLayout
 from bleuprint.model.linear import Linear, unpad_rows
 from bleuprint.model.positions import sinusoidal_positions
 from bleuprint.runtime.errors import UserError
@@ -103,7 +103,7 @@ class ResidualConnection(nn.Module):
 class EncoderLayer(nn.Module):
     def __init__(self, settings: Settings) -> None:
         super().__init__()
-        self.self_attention = Attention(settings)
+        self.self_attention = MultiHeadAttention(settings)
         self.feed_forward = FeedForward(settings)
         self.self_attention_residual = ResidualConnection(settings)
         self.feed_forward_residual = ResidualConnection(settings)
@@ -117,8 +117,8 @@ class EncoderLayer(nn.Module):
 class DecoderLayer(nn.Module):
     def __init__(self, settings: Settings) -> None:
         super().__init__()
-        self.self_attention = Attention(settings)
-        self.cross_attention = Attention(settings)
+        self.self_attention = MultiHeadAttention(settings)
+        self.cross_attention = MultiHeadAttention(settings)
         self.feed_forward = FeedForward(settings)
         self.self_attention_residual = ResidualConnection(settings)
         self.cross_attention_residual = ResidualConnection(settings)
@@ -163,8 +163,8 @@ class Transformer(nn.Module):
         self.settings = settings
         self.layer_drop = settings.layer_drop
         # the type of activations and products, if it is not that of the parameters
-        self.activations: torch.dtype | None = None
-        self.compiled = False  # whether training compiles its layers, and the loss
+        self.activation_dtype: torch.dtype | None = None
+        self.is_compiled = False  # whether training compiles its layers, and the loss
         d_model = settings.d_model
         self.source_embedding = nn.Embedding(source_vocabulary, d_model)
         self.target_embedding = nn.Embedding(target_vocabulary, d_model)
@@ -206,10 +206,10 @@ class Transformer(nn.Module):
         rows = self._decode(layout.rows(x), layout, of_memory.rows(memory), of_memory)
         return unpad_rows(rows, layout.size)
 
-    def packed_states(self, batch: PackedBatch) -> Tensor:
+    def packed_hidden_states(self, batch: PackedBatch) -> Tensor:
         """Hidden states (R, D) of the packed target, as `decode` after `encode`."""
         source, target = (
-            Packed(side.offsets, batch.longest) for side in (batch.source, batch.target)
+            PackedLayout(side.offsets, batch.longest) for side in (batch.source, batch.target)
         )
         x = self._embed(self.source_embedding, self.source_positions, *batch.source[:2])
         y = self._embed(self.target_embedding, self.target_positions, *batch.target[:2])
@@ -273,7 +273,7 @@ class Transformer(nn.Module):
             self.decode(target, *self.encode(source))
         finally:
             for module in self.modules():
-                if isinstance(module, Attention):
+                if isinstance(module, MultiHeadAttention):
                     module.recorded = None
         return result
 
@@ -283,9 +283,11 @@ class Transformer(nn.Module):
         logits[:, PAD] = logits[:, BOS] = -torch.inf
         return logits
 
-    def _padded(self, x: Tensor, mask: Tensor | None = None) -> Padded:
+    def _padded(self, x: Tensor, mask: Tensor | None = None) -> PaddedLayout:
         """The layout of sentences (B, T, ...)."""
-        return Padded((x.size(0), x.size(1)), mask, x.device.type == "cpu" and not self.compiled)
+        return PaddedLayout(
+            (x.size(0), x.size(1)), mask, x.device.type == "cpu" and not self.is_compiled
+        )
 
     def _encode(self, x: Tensor, layout: Layout) -> Tensor:
         for layer in self._drop_layers(self.encoder):
@@ -329,7 +331,7 @@ class Transformer(nn.Module):
         elif settings.positional_encoding == "sinusoidal":
             positions = at if isinstance(at, Tensor) else torch.arange(at, end, device=ids.device)
             x = x + sinusoidal_positions(positions, settings.d_model)
-        x = x if self.activations is None else x.to(self.activations)
+        x = x if self.activation_dtype is None else x.to(self.activation_dtype)
         return dropout(x, settings.dropout.embedding, self.training)
 
 

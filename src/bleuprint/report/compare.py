@@ -25,10 +25,15 @@ from bleuprint.report.terminal import wrapped
 from bleuprint.runs.results import Results
 from bleuprint.runtime.errors import UserError
 from bleuprint.runtime.flatten import flatten_settings
-from bleuprint.scoring.human_agreement import AGREE, AGREEMENT, agreement_text, human_agreement
+from bleuprint.scoring.human_agreement import (
+    AGREEMENT_COLUMN,
+    AGREEMENT_NOTE,
+    agreement_text,
+    human_agreement,
+)
 from bleuprint.scoring.metrics import METRICS
 from bleuprint.scoring.sacrebleu_metrics import sentence_bleu
-from bleuprint.scoring.significance import SIGNIFICANT
+from bleuprint.scoring.significance import SIGNIFICANCE_LEVEL
 from bleuprint.text.unicode import blank_unprinted
 
 _OF_TEXTS = ("sources_sha256", "references_sha256")
@@ -273,7 +278,7 @@ def _scores(
         for metric, p in _tests(first, second, pair).items():
             rows.append(_score(metric, pair, p))
     yield "\nScores"
-    heads = [str(first), str(second), "Δ", "p", AGREE]
+    heads = [str(first), str(second), "Δ", "p", AGREEMENT_COLUMN]
     yield table_of(["corpus", "test set", "score"], heads, rows)
     yield wrapped(
         f"Seeds: {', '.join(map(str, seeds))}. p: paired t-test over several seeds, of one "
@@ -286,7 +291,7 @@ def _scores(
             row = pair.after.row
             yield wrapped(f"{row.corpus}, {row.test}: {pair.floor}, so without p.")
     if any(row[-1] != NONE for row in rows):
-        yield wrapped(AGREEMENT)
+        yield wrapped(AGREEMENT_NOTE)
 
 
 def _settings(side: _Side, corpora: Iterable[str], trained: bool) -> dict[str, str]:
@@ -356,7 +361,7 @@ def _score(metric: str, pair: _Pair, p: float | None) -> tuple[str, ...]:
     first = pair.before.scores[metric]
     second = pair.after.scores[metric]
     difference = second.value - first.value
-    is_significant = p is not None and p < SIGNIFICANT
+    is_significant = p is not None and p < SIGNIFICANCE_LEVEL
     people = NONE
     if is_significant:
         fitted = agreement(metric, second.signature, second.target)

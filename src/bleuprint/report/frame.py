@@ -17,7 +17,7 @@ from bleuprint.report.results_file import read_results
 from bleuprint.runtime.counts import counted
 from bleuprint.runtime.files import atomic_file, check_regular_file, report_as_damage
 from bleuprint.runtime.foreign_text import clean_value, spreadsheet_cell
-from bleuprint.scoring.floor import SENTENCES
+from bleuprint.scoring.floor import MIN_SENTENCES
 from bleuprint.tracking.timings import read_training_cost
 
 REPORTS = Path("reports")
@@ -123,7 +123,7 @@ def _tested(runs: pd.DataFrame, metrics: pd.DataFrame) -> pd.DataFrame:
     """The metrics without the tests over too few sentences, which older versions stored."""
     several = runs.groupby(["system", "corpus", "test"]).seed.transform("nunique") > 1
     is_over_sentences = ~several | runs.training_sha256.isna()
-    few = runs[is_over_sentences & (runs.lines < SENTENCES)]
+    few = runs[is_over_sentences & (runs.lines < MIN_SENTENCES)]
     if few.empty:
         return metrics
     keys = pd.MultiIndex.from_frame(few[KEY])

@@ -25,12 +25,12 @@ from bleuprint.runtime.counts import counted
 from bleuprint.runtime.errors import UserError
 from bleuprint.scoring import bleu_ceiling
 from bleuprint.scoring.file_warnings import WARNING
-from bleuprint.scoring.floor import MATCHES, SENTENCES, TOO_FEW, TOO_LOW
-from bleuprint.scoring.human_agreement import AGREEMENT
-from bleuprint.scoring.metrics import METRICS, SCORES
-from bleuprint.scoring.output_errors import CUT, CUT_NOTE
-from bleuprint.scoring.power import POWER, detectable, detectable_over_seeds
-from bleuprint.scoring.significance import SIGNIFICANT
+from bleuprint.scoring.floor import MIN_MATCHES, MIN_SENTENCES, TOO_FEW, TOO_LOW
+from bleuprint.scoring.human_agreement import AGREEMENT_NOTE
+from bleuprint.scoring.metrics import METRICS, SCORE_KEYS
+from bleuprint.scoring.output_errors import CUT_OFF, CUT_OFF_NOTE
+from bleuprint.scoring.power import POWER, detectable_difference, detectable_difference_over_seeds
+from bleuprint.scoring.significance import SIGNIFICANCE_LEVEL
 from bleuprint.training.history import EarlyEnd, TrainingFacts
 
 
@@ -48,9 +48,9 @@ def notes(records: Records, root: Path | None = None) -> list[str]:
         "the matrices.",
         *legend(records),
     ]
-    of_lines = scores[(scores.group == "") & scores.metric.isin(SCORES)]
+    of_lines = scores[(scores.group == "") & scores.metric.isin(SCORE_KEYS)]
     if of_lines.agreement.notna().any():
-        lines.append(AGREEMENT)
+        lines.append(AGREEMENT_NOTE)
     lines += _of_tasks(records.runs)
     lines += _of_rows(records.runs)
     lines += file_warning_notes(records)
@@ -76,9 +76,9 @@ def legend(records: Records) -> Iterator[str]:
         test = f"paired t-test over {seeds} seeds" if seeds > 1 else "paired bootstrap, one tail"
         of = ", on corpora without it from ".join(baselines)
         yield (
-            f"Δ is the difference from {of}. † marks p below {SIGNIFICANT} ({test}). ‡ marks p "
-            f"below {SIGNIFICANT} after Holm's correction for the rows of the test set. n.s. means "
-            "not significant."
+            f"Δ is the difference from {of}. † marks p below {SIGNIFICANCE_LEVEL} ({test}). ‡ "
+            f"marks p below {SIGNIFICANCE_LEVEL} after Holm's correction for the rows of the test "
+            "set. n.s. means not significant."
         )
         yield from floor_notes(records)
         if seeds == 1:
@@ -97,11 +97,11 @@ def floor_notes(records: Records) -> Iterator[str]:
             systems = " and ".join(score.row for score in too_low)
             yield (
                 f"{task}, {test_set}: {systems} and {too_low[0].baseline} are {TOO_LOW}: they "
-                f"match fewer than {MATCHES} 4-grams of the references."
+                f"match fewer than {MIN_MATCHES} 4-grams of the references."
             )
         if any(score.floor == TOO_FEW for score in bleu_scores):
             sentences = bleu_scores[0].lines
-            yield f"{task}, {test_set}: {TOO_FEW}: {sentences}, where a test needs {SENTENCES}."
+            yield f"{task}, {test_set}: {TOO_FEW}: {sentences}, where a test needs {MIN_SENTENCES}."
 
 
 def _of_tasks(runs: pd.DataFrame) -> Iterator[str]:
@@ -153,7 +153,9 @@ def file_warning_notes(records: Records) -> Iterator[str]:
 def bleu_ceiling_notes(runs: pd.DataFrame, root: Path = Path()) -> Iterator[str]:
     """A note for each test set on which a perfect translation does not reach 100 BLEU."""
     for corpus, tests in runs.groupby("corpus", sort=False).test:
-        yield from bleu_ceiling.notes(folder(corpus, "corpus_stats", root), corpus, tests.unique())
+        yield from bleu_ceiling.ceiling_notes(
+            folder(corpus, "corpus_stats", root), corpus, tests.unique()
+        )
 
 
 def early_ends(runs: pd.DataFrame, root: Path = Path()) -> dict[Run, EarlyEnd]:
@@ -216,13 +218,13 @@ def document_notes(records: Records) -> Iterator[str]:
 
 def error_notes(records: Records) -> list[str]:
     """Return what is said of errors below their table that few experiments have."""
-    return [CUT_NOTE] if (records.metrics.metric == CUT).any() else []
+    return [CUT_OFF_NOTE] if (records.metrics.metric == CUT_OFF).any() else []
 
 
 def signatures(records: Records) -> Iterator[str]:
     """Yield each signature once; BLEU's depends on the target language, through the tokenizer."""
     scores = score_frame(records)
-    signed = scores[(scores.signature != "") & scores.metric.isin([*SCORES, "dbleu"])]
+    signed = scores[(scores.signature != "") & scores.metric.isin([*SCORE_KEYS, "dbleu"])]
     groups = signed.groupby(["metric", "signature"], sort=False).target.unique()
     for (metric, signature), targets in groups.items():
         languages = f" ({', '.join(targets)})" if metric == "bleu" else ""
@@ -256,16 +258,16 @@ def detectable_note(records: Records) -> str:
 def _detectable(rows: Sequence[Any]) -> str:
     """Return the differences in BLEU that a test set shows; empty if they are not known."""
     tested = [row for row in rows if pd.notna(row.p)]
-    errors = [detectable(row.error) for row in tested if row.error]
+    errors = [detectable_difference(row.error) for row in tested if row.error]
     if not errors:
         return ""
     parts = []
-    if rows[0].lines >= SENTENCES:
+    if rows[0].lines >= MIN_SENTENCES:
         parts.append(f"{span(errors)} BLEU on {counted(int(rows[0].lines), 'sentence')}")
     seeds = int(rows[0].seeds)
     deviations = [row.difference_deviation for row in tested if row.difference_deviation > 0]
     if deviations:
-        shown = [detectable_over_seeds(seeds, each) for each in deviations]
+        shown = [detectable_difference_over_seeds(seeds, each) for each in deviations]
         unit = "" if parts else " BLEU"
         parts.append(f"{span(shown)}{unit} over {seeds} seeds")
     return " and ".join(parts)

@@ -10,7 +10,7 @@ from bleuprint.report.score_frame import ours, score_frame
 from bleuprint.report.table import Row, Table, stacked
 from bleuprint.report.terminal import height, wrapped
 from bleuprint.runtime.counts import counted
-from bleuprint.scoring.human_agreement import AGREE, AGREEMENT_MEANING
+from bleuprint.scoring.human_agreement import AGREEMENT_COLUMN, AGREEMENT_DEFINITION
 from bleuprint.scoring.metrics import ON_SCREEN
 
 # Lines of a screen.
@@ -40,8 +40,8 @@ def one_screen(records: Records, after: Sequence[str] = ()) -> _Parts:
     costs = score_tables.costs_table(scores, _COSTS)
     legend = list(map(wrapped, notes.legend(records)))
     reading: _Parts = ["", *legend]
-    if any(AGREE in column.label for column in table.columns):
-        reading.append(wrapped(f"{AGREEMENT_MEANING}."))
+    if any(AGREEMENT_COLUMN in column.label for column in table.columns):
+        reading.append(wrapped(f"{AGREEMENT_DEFINITION}."))
     detectable = notes.detectable_note(records)
     if detectable:
         reading.append(wrapped(detectable))
@@ -90,7 +90,7 @@ def _cut(tables: dict[str, Table], room: int, legend: Sequence[str]) -> _Parts:
             rows = [row for _, of_table, _, row in chosen if of_table == number]
             kept[name] = replace(table, rows=rows)
         shown = stacked(kept)
-        left_out = [column.label for column in shown.columns if AGREE in column.label]
+        left_out = [column.label for column in shown.columns if AGREEMENT_COLUMN in column.label]
         parts: _Parts = [shown.without(left_out)]
         if count < len(ranked):
             parts.append(f"{counted(len(ranked) - count, 'more row')}: bleuprint table --all")

@@ -12,12 +12,12 @@ from statistics import fmean
 import numpy as np
 import pandas as pd
 
-from bleuprint.scoring.metric import Measured, Metric, statistics_of
+from bleuprint.scoring.metric import Metric, MetricValue, parse_statistics
 from bleuprint.scoring.metrics import METRICS
 from bleuprint.scoring.significance import PairedTest, paired_test
 
 # What was measured on a test set, by metric and group of lines.
-OfTest = Mapping[tuple[str, str], Measured]
+OfTest = Mapping[tuple[str, str], MetricValue]
 
 
 @dataclass(frozen=True)
@@ -44,7 +44,7 @@ class PairedDifference:
             return None
         if self.trained and len(self.deltas) > 1:
             return paired_t(self.deltas)
-        over_lines = [t.randomization if self.metric.share else t.bootstrap for t in self.tests]
+        over_lines = [t.randomization if self.metric.is_share else t.bootstrap for t in self.tests]
         return over_lines[0] if len(over_lines) == 1 else largest_p(self.deltas, over_lines)
 
 
@@ -63,7 +63,9 @@ def paired_differences(
             continue
         metric, tests = METRICS[key[0]], list[PairedTest]()
         if len({each["signature"] for pair in pairs for each in pair}) == 1:
-            tests = [paired_test(metric, statistics_of(a), statistics_of(b)) for a, b in pairs]
+            tests = [
+                paired_test(metric, parse_statistics(a), parse_statistics(b)) for a, b in pairs
+            ]
         deltas = [after["value"] - before["value"] for before, after in pairs]
         found[key] = PairedDifference(metric, deltas, tests, trained)
     return found

@@ -26,11 +26,11 @@ from bleuprint.report.published import literature
 from bleuprint.runs.results import Results
 from bleuprint.runtime import fingerprint
 from bleuprint.runtime.errors import UserError
-from bleuprint.scoring.floor import MATCHED, reason_not_tested
+from bleuprint.scoring.floor import MATCHED_4_GRAMS, reason_not_tested
 from bleuprint.scoring.metric import DIGITS
 from bleuprint.scoring.metrics import METRICS
-from bleuprint.scoring.output_errors import CUT
-from bleuprint.scoring.significance import measured
+from bleuprint.scoring.output_errors import CUT_OFF
+from bleuprint.scoring.significance import evaluate_metric
 
 _OF_TRAINING = ("parameters", "updates", "source_tokens", "target_tokens")
 _Row = dict[str, Any]
@@ -138,7 +138,7 @@ def _of_test(
 
 def _floor(first: Sequence[OfTest], second: Sequence[OfTest], trained: bool, lines: int) -> str:
     """Why the difference of two rows, each by seed, is not tested; empty if it is."""
-    are_both_low = all((MATCHED, "") in of_seed for of_seed in (*first, *second))
+    are_both_low = all((MATCHED_4_GRAMS, "") in of_seed for of_seed in (*first, *second))
     is_over_sentences = not trained or len(second) == 1
     return reason_not_tested(lines, is_over_sentences, are_both_low)
 
@@ -167,12 +167,12 @@ def _metrics(runs: Sequence[Results], test: str) -> dict[Run, OfTest]:
     run has one, theirs is 0; of systems that are not trained here nobody knows.
     """
     found = {results.run: results.metrics(test) for results in runs}
-    key = CUT, ""
+    key = CUT_OFF, ""
     if any(key in of_run for of_run in found.values()):
         for results in runs:
             if key not in found[results.run] and results.is_trained:
                 statistics = np.array([[0.0, 1.0]] * results.scores_of(test)["lines"])
-                none_cut = measured(METRICS[CUT], statistics, signature="")
+                none_cut = evaluate_metric(METRICS[CUT_OFF], statistics, signature="")
                 found[results.run] = {**found[results.run], key: none_cut}
     return found
 

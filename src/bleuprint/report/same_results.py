@@ -7,7 +7,7 @@ from typing import Any
 from bleuprint.config.paths import Run
 from bleuprint.report.frame import KEY, RUNS, Records, machine
 from bleuprint.scoring.file_warnings import WARNING
-from bleuprint.scoring.floor import MATCHED
+from bleuprint.scoring.floor import MATCHED_4_GRAMS
 from bleuprint.scoring.metric import SCORE
 from bleuprint.scoring.metrics import METRICS
 
@@ -17,7 +17,7 @@ _NOT_COMPARED = {
     *("averaged_sha256", "decode_sha256", "scored_with"),
 }
 # Figures that are there only if the translations are odd, which their hash tells.
-_OF_TRANSLATIONS = {MATCHED, WARNING}
+_OF_TRANSLATIONS = {MATCHED_4_GRAMS, WARNING}
 # The facts in which a stage's own outputs show; what was measured is of the stage score.
 _OF_STAGES = {
     "split": {"source", "target", "lines", "sources_sha256", "references_sha256"},

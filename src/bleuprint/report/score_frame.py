@@ -13,11 +13,11 @@ import pandas as pd
 from bleuprint.report.frame import Records, machine, row_name, task_names
 from bleuprint.report.paired import p_text
 from bleuprint.rules.letters import SCRIPTS
-from bleuprint.scoring.floor import MATCHED, reason_not_tested
+from bleuprint.scoring.floor import MATCHED_4_GRAMS, reason_not_tested
 from bleuprint.scoring.human_agreement import agreement_text, human_agreement
 from bleuprint.scoring.metric import Agreement
 from bleuprint.scoring.metrics import METRICS
-from bleuprint.scoring.significance import SIGNIFICANT
+from bleuprint.scoring.significance import SIGNIFICANCE_LEVEL
 
 # A system on a test set of a corpus.
 PLACE = ["system", "corpus", "test"]
@@ -130,7 +130,7 @@ def displayed_name(row: Any) -> str:
 
 
 def is_significant(difference: float, p: float) -> bool:
-    return bool(p < SIGNIFICANT and difference != 0)
+    return bool(p < SIGNIFICANCE_LEVEL and difference != 0)
 
 
 def signed(difference: float, is_significant: bool) -> str:
@@ -207,7 +207,7 @@ def _facts(records: Records) -> pd.DataFrame:
     facts = facts.join(_costs(runs))
     # it is the same for all metrics, and missing for those that are not tested
     facts["baseline"] = records.metrics.groupby(PLACE).baseline.first()
-    seeds_too_low = of_metric(records.metrics, MATCHED).groupby(PLACE).size()
+    seeds_too_low = of_metric(records.metrics, MATCHED_4_GRAMS).groupby(PLACE).size()
     facts["is_too_low"] = seeds_too_low.reindex(facts.index, fill_value=0) == facts.seeds
     facts["is_trained"] = facts.training_sha256.notna()
     facts = facts.reset_index()
@@ -322,10 +322,10 @@ def _score_text(score: Any, digits: int) -> str:
 
 
 def _mark(score: Any) -> str:
-    """Return † where p is below SIGNIFICANT, ‡ where corrected p is, too, otherwise nothing."""
+    """Return † where p is below SIGNIFICANCE_LEVEL, ‡ where corrected p is, too, or nothing."""
     if not is_significant(score.difference, score.p):
         return ""
-    return "‡" if score.p_holm < SIGNIFICANT else "†"
+    return "‡" if score.p_holm < SIGNIFICANCE_LEVEL else "†"
 
 
 def _change_text(score: Any, mark: str) -> str:

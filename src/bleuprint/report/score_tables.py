@@ -19,10 +19,16 @@ from bleuprint.report.score_frame import (
 )
 from bleuprint.report.table import EMPTY, Cell, Column, Row, Table, stacked
 from bleuprint.runtime.counts import duration
-from bleuprint.scoring.breakdown import COUNT, COUNTS, LENGTH, LENGTHS, WORD_ACCURACY
-from bleuprint.scoring.human_agreement import AGREE
-from bleuprint.scoring.metrics import ERROR_KEYS, METRICS, SCORES
-from bleuprint.scoring.output_errors import ANY
+from bleuprint.scoring.breakdown import (
+    COUNT_BUCKETS,
+    COUNT_GROUP,
+    LENGTH_BUCKETS,
+    LENGTH_GROUP,
+    WORD_ACCURACY,
+)
+from bleuprint.scoring.human_agreement import AGREEMENT_COLUMN
+from bleuprint.scoring.metrics import ERROR_KEYS, METRICS, SCORE_KEYS
+from bleuprint.scoring.output_errors import ANY_ERROR
 from bleuprint.scoring.reference_loss import LOSSES
 
 DOCUMENT = "document"
@@ -216,7 +222,7 @@ def costs_table(scores: pd.DataFrame, costs: Sequence[Cost]) -> Table:
 def measured_scores(scores: pd.DataFrame) -> list[str]:
     """Return the scores that have a table: all that were measured."""
     measured = set(scores.metric)
-    return [key for key in SCORES if key in measured]
+    return [key for key in SCORE_KEYS if key in measured]
 
 
 def losses(scores: pd.DataFrame) -> Table | None:
@@ -227,20 +233,20 @@ def losses(scores: pd.DataFrame) -> Table | None:
 
 def by_length(scores: pd.DataFrame) -> Table | None:
     """Return BLEU by source length, and the length ratio."""
-    columns = {bucket: ("bleu", f"{LENGTH} {bucket}") for bucket in LENGTHS}
+    columns = {bucket: ("bleu", f"{LENGTH_GROUP} {bucket}") for bucket in LENGTH_BUCKETS}
     columns["Length ratio"] = ("length_ratio", "")
     return pivot(scores, columns, shown_value, "lines")
 
 
 def by_count(scores: pd.DataFrame) -> Table | None:
     """Return how many words were found by training frequency; None if no corpus has words."""
-    columns = {bucket: (WORD_ACCURACY, f"{COUNT} {bucket}") for bucket in COUNTS}
+    columns = {bucket: (WORD_ACCURACY, f"{COUNT_GROUP} {bucket}") for bucket in COUNT_BUCKETS}
     return pivot(scores, columns, shown_value, "words")
 
 
 def documents(scores: pd.DataFrame) -> Table | None:
     """Return scores by document; None if no test set says its documents."""
-    columns = {METRICS[key].label: (key, DOCUMENT) for key in ("dbleu", *SCORES)}
+    columns = {METRICS[key].label: (key, DOCUMENT) for key in ("dbleu", *SCORE_KEYS)}
     return pivot(scores, columns, marked_score, "documents")
 
 
@@ -251,7 +257,7 @@ def errors(scores: pd.DataFrame) -> Table | None:
         of_error = of_metric(scores, key)
         # where a reference has the error, its line does not count
         occurs = ((of_error.value > 0) | (of_error.units < of_error.lines)).any()
-        if key == ANY or occurs:
+        if key == ANY_ERROR or occurs:
             columns[METRICS[key].label] = (key, "")
     return pivot(scores, columns, marked_score, "references")
 
@@ -350,7 +356,7 @@ def _add_differences(found: _Columns, rows: pd.DataFrame, metric: str) -> None:
     agreed = rows[rows.agreement.notna()]
     if len(agreed):
         cells = {row.row: Cell(row.agreement_text, row.agreement) for row in agreed.itertuples()}
-        head = AGREE if metric == "bleu" else f"{label} {AGREE}"
+        head = AGREEMENT_COLUMN if metric == "bleu" else f"{label} {AGREEMENT_COLUMN}"
         found.add(Column(head), cells)
 
 

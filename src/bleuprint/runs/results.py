@@ -19,8 +19,8 @@ from bleuprint.decoding.translation_record import TRANSLATION, TranslationRecord
 from bleuprint.runs.scores_file import read_scores
 from bleuprint.runtime.errors import UserError
 from bleuprint.runtime.files import sha256_of
-from bleuprint.scoring.metric import Measured
-from bleuprint.scoring.record import SCORES, SetScores
+from bleuprint.scoring.metric import MetricValue
+from bleuprint.scoring.record import SCORES_FILE, SetScores
 from bleuprint.text.parallel import TextFolder, read_lines, read_pairs
 from bleuprint.training.history import Curves, TrainingFacts
 
@@ -101,7 +101,7 @@ class Results:
     @cached_property
     def scores(self) -> dict[str, SetScores]:
         """What was measured, by test set; raises UserError if it is not of one set of texts."""
-        path = self.path / SCORES
+        path = self.path / SCORES_FILE
         if not path.exists():
             raise _missing(path, self.run)
         return read_scores(self.settings, self.run, self.path)
@@ -109,11 +109,11 @@ class Results:
     def scores_of(self, test: str) -> SetScores:
         """The scores on a test set; raises UserError if there are none."""
         if test not in self.scores:
-            path = self.path / SCORES
+            path = self.path / SCORES_FILE
             raise UserError(f"{path}: no test set {test!r} for {self.run}; run: make reproduce")
         return self.scores[test]
 
-    def metrics(self, test: str) -> Mapping[tuple[str, str], Measured]:
+    def metrics(self, test: str) -> Mapping[tuple[str, str], MetricValue]:
         """What was measured on a test set, by metric and group of lines."""
         return {(each["metric"], each["group"]): each for each in self.scores_of(test)["metrics"]}
 
@@ -146,7 +146,7 @@ class Results:
 
         Nothing is said of a run that is not translated or not scored.
         """
-        if not all((self.path / name).exists() for name in (SCORES, TRANSLATION)):
+        if not all((self.path / name).exists() for name in (SCORES_FILE, TRANSLATION)):
             return {}, ""
         try:
             return self.check().scores, ""

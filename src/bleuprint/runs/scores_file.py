@@ -11,9 +11,9 @@ from bleuprint.config.paths import Run
 from bleuprint.runtime.errors import UserError
 from bleuprint.runtime.files import DamagedFile
 from bleuprint.runtime.schema import read_record
-from bleuprint.scoring.metric import Measured, statistics_of
+from bleuprint.scoring.metric import MetricValue, parse_statistics
 from bleuprint.scoring.metrics import METRICS
-from bleuprint.scoring.record import SCORES, SetScores
+from bleuprint.scoring.record import SCORES_FILE, SetScores
 
 # Statistics of a line; numbers of at most 18 digits fit into 64 bits.
 _NUMBERS = re.compile(r"-?[0-9]{1,18}( -?[0-9]{1,18})*")
@@ -31,7 +31,7 @@ def read_scores(settings: Settings, run: Run, folder: Path) -> dict[str, SetScor
         UserError: A file is missing or damaged, or a model scored other translations than the
             stage score, or is another model than that of params.yaml.
     """
-    scores = _read(folder / SCORES)
+    scores = _read(folder / SCORES_FILE)
     for metric in METRICS.values():
         for name, model in settings.metric_models(metric.key).items():
             path = folder / f"{metric.stage}.json"
@@ -48,7 +48,7 @@ def _add(scores: dict[str, SetScores], path: Path, model_sha256: str, stage: str
         differing = _first_difference(found, of_test, model_sha256)
         if found is None or differing:
             raise UserError(
-                f"{path}: {test} has other {differing} than {SCORES} or params.yaml; run: "
+                f"{path}: {test} has other {differing} than {SCORES_FILE} or params.yaml; run: "
                 f"dvc repro --force --single-item {stage}"
             )
         of_test["metrics"] += found["metrics"]
@@ -75,7 +75,7 @@ def _read(path: Path) -> dict[str, SetScores]:
     return scores
 
 
-def _wrong_statistics(measured: Measured) -> str:
+def _wrong_statistics(measured: MetricValue) -> str:
     """What is wrong with the statistics of a metric; "" if nothing is."""
     rows = measured["statistics"]
     if not rows:
@@ -89,7 +89,9 @@ def _wrong_statistics(measured: Measured) -> str:
             return f"row {number} has another length than row 0"
     try:
         with np.errstate(all="ignore"):
-            METRICS[measured["metric"]].of(statistics_of({**measured, "statistics": rows[:1]}))
+            METRICS[measured["metric"]].overall_value(
+                parse_statistics({**measured, "statistics": rows[:1]})
+            )
     except (ValueError, LookupError):
         return f"rows of {rows[0].count(' ') + 1} numbers are not those of {measured['metric']}"
     return ""

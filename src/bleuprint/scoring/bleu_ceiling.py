@@ -76,7 +76,7 @@ def scores_of(texts: Mapping[str, Sequence[str]], language: str) -> Scores:
     return scores
 
 
-def losses(scores: Scores) -> dict[str, float]:
+def lost_points(scores: Scores) -> dict[str, float]:
     """The points that each step loses, those below 0.1 left out; empty if so few are lost that it
     does not matter.
     """
@@ -88,13 +88,13 @@ def losses(scores: Scores) -> dict[str, float]:
     }
 
 
-def loss(references: Sequence[str], corpus: Corpus, given: bool) -> str | None:
+def describe_low_ceiling(references: Sequence[str], corpus: Corpus, given: bool) -> str | None:
     """What a perfect translation of references, taken as by `texts_after`, scores, and what helps.
 
     None if it loses so little that it does not matter.
     """
     scores = scores_of(texts_after(references, corpus, given), corpus.target)
-    if not (lost := losses(scores)):
+    if not (lost := lost_points(scores)):
         return None
     step = _costliest(lost)
     help_ = _HELP[step]
@@ -120,12 +120,12 @@ def write_bleu_ceiling(corpus: Corpus, binary: BinaryCorpus, split: Path, path: 
     write_json(path, content)
 
 
-def notes(statistics: Path, corpus: str, tests: Iterable[str]) -> Iterator[str]:
+def ceiling_notes(statistics: Path, corpus: str, tests: Iterable[str]) -> Iterator[str]:
     """A note for each test set whose BLEU ceiling is low; none if the statistics are not here."""
     path = statistics / BLEU_CEILING
     known = read_record(dict[str, Scores], path) if path.exists() else {}
     for test in tests:
-        if test in known and losses(known[test]):
+        if test in known and lost_points(known[test]):
             yield (
                 f"BLEU ceiling of {test} on {corpus}: {_listed(known[test])}. "
                 "The references themselves score no more after all that happens to the output of "
@@ -134,7 +134,7 @@ def notes(statistics: Path, corpus: str, tests: Iterable[str]) -> Iterator[str]:
             )
 
 
-def notes_before(settings: Settings) -> Iterator[str]:
+def ceiling_notes_before_run(settings: Settings) -> Iterator[str]:
     """A note for each test set here whose BLEU ceiling is low, or that has no words for BLEU.
 
     Here are files in inputs/, and text that was downloaded; of a corpus without test sets, its
@@ -146,7 +146,7 @@ def notes_before(settings: Settings) -> Iterator[str]:
         for test, texts in tests.items():
             try:
                 lines = _lines_here(name, corpus, test, texts.values())
-                if lines and (found := loss(lines, corpus, given)):
+                if lines and (found := describe_low_ceiling(lines, corpus, given)):
                     yield f"corpora.{name}: BLEU ceiling of {test} is {found}"
                 if lacks_words(lines, corpus.target):
                     yield (
@@ -182,7 +182,7 @@ def _costliest(lost: Mapping[str, float]) -> str:
 
 def _help(scores: Scores) -> str:
     """The settings that restore what the costliest step loses."""
-    step = _costliest(losses(scores))
+    step = _costliest(lost_points(scores))
     if step == TOKENIZE:
         return f"{_HELP[step]}. If text is in lower case, {_HELP_CASE}"
     return _HELP[step]
@@ -190,5 +190,5 @@ def _help(scores: Scores) -> str:
 
 def _listed(scores: Scores) -> str:
     """The last score, and what each step loses."""
-    steps = ", ".join(f"{name} {-points:.1f}" for name, points in losses(scores).items())
+    steps = ", ".join(f"{name} {-points:.1f}" for name, points in lost_points(scores).items())
     return f"{[*scores.values()][-1]:.1f} ({steps})"

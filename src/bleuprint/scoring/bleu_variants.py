@@ -45,7 +45,7 @@ def own_tokens(lines: Sequence[str], tokenizer: Tokenizer) -> list[str]:
 def in_own_tokens(texts: Texts) -> Sides:
     """Translations and references in the tokens of the corpus."""
     tokenizer = tokenizer_for(texts.language, texts.corpus.tokenize)
-    return own_tokens(texts.hypotheses, tokenizer), texts.described.reference_tokens
+    return own_tokens(texts.hypotheses, tokenizer), texts.description.reference_tokens
 
 
 @lru_cache(maxsize=1)  # three variants count them

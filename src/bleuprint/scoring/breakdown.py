@@ -7,33 +7,40 @@ from collections.abc import Iterator, Mapping, Sequence
 import numpy as np
 
 from bleuprint.scoring.bleu_variants import in_own_tokens
-from bleuprint.scoring.metric import Floats, Measured, Metric, Texts, figure
+from bleuprint.scoring.metric import Floats, Metric, MetricValue, Texts, untested_value
 
 # The upper bounds of all buckets but the last, and the buckets' names.
 _LENGTHS = (0, 10, 20, 30, 40, 50)
-LENGTHS = ("0", "1-10", "11-20", "21-30", "31-40", "41-50", "over 50")
+LENGTH_BUCKETS = ("0", "1-10", "11-20", "21-30", "31-40", "41-50", "over 50")
 _COUNTS = (0, 1, 4, 9, 99)
-COUNTS = ("0", "1", "2-4", "5-9", "10-99", "100+")
+COUNT_BUCKETS = ("0", "1", "2-4", "5-9", "10-99", "100+")
 # The groups of records are named after a bucket: length 11-20, count 2-4.
-LENGTH, COUNT = "length", "count"
+LENGTH_GROUP, COUNT_GROUP = "length", "count"
 WORD_ACCURACY = "word_accuracy"
 
 
-def by_length(metric: Metric, statistics: Floats, tokens: Sequence[int]) -> Iterator[Measured]:
+def by_length(metric: Metric, statistics: Floats, tokens: Sequence[int]) -> Iterator[MetricValue]:
     """A metric by source length; empty buckets are left out."""
     buckets = np.searchsorted(_LENGTHS, tokens)
     for bucket in np.unique(buckets):
         lines = statistics[buckets == bucket]
-        yield figure(metric.key, metric.of(lines), len(lines), f"{LENGTH} {LENGTHS[bucket]}")
+        yield untested_value(
+            metric.key,
+            metric.overall_value(lines),
+            len(lines),
+            f"{LENGTH_GROUP} {LENGTH_BUCKETS[bucket]}",
+        )
 
 
-def by_count(texts: Texts) -> Iterator[Measured]:
+def by_count(texts: Texts) -> Iterator[MetricValue]:
     """Word accuracy by training count, per cent; none if tokens are characters."""
-    counts = texts.described.training_counts
+    counts = texts.description.training_counts
     if counts is not None:
         hypotheses, references = ([line.split() for line in side] for side in in_own_tokens(texts))
         for bucket, (found, words) in word_accuracy(hypotheses, references, counts).items():
-            yield figure(WORD_ACCURACY, 100 * found / words, words, f"{COUNT} {bucket}")
+            yield untested_value(
+                WORD_ACCURACY, 100 * found / words, words, f"{COUNT_GROUP} {bucket}"
+            )
 
 
 def word_accuracy(
@@ -52,4 +59,6 @@ def word_accuracy(
         for counter, counted in ((words, expected), (matched, expected & Counter(hypothesis))):
             for word, times in counted.items():
                 counter[bisect_left(_COUNTS, training_counts[word])] += times
-    return {COUNTS[bucket]: (matched[bucket], total) for bucket, total in sorted(words.items())}
+    return {
+        COUNT_BUCKETS[bucket]: (matched[bucket], total) for bucket, total in sorted(words.items())
+    }

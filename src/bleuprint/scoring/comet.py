@@ -22,7 +22,7 @@ from bleuprint.runtime.files import read_bytes, sha256_of, write_json
 from bleuprint.scoring import comet_predict
 from bleuprint.scoring.comet_metric import COMET_METRIC
 from bleuprint.scoring.record import SetScores
-from bleuprint.scoring.significance import measured
+from bleuprint.scoring.significance import evaluate_metric
 from bleuprint.text.parallel import TextFolder
 
 _NEEDED = ("checkpoints/model.ckpt", "hparams.yaml", "encoder/config.json")
@@ -38,7 +38,7 @@ _VARIABLES = {
 _Files = tuple[Path, Path, Path]
 
 
-def score_run(
+def score_run_by_comet(
     settings: Settings, system: str, corpus: str, seed: int, root: Path = Path()
 ) -> dict[str, SetScores]:
     """Score a run's translations of all test sets and write comet.json.
@@ -74,7 +74,7 @@ def folder_sha256(place: Path) -> str:
     return printed.hexdigest()
 
 
-def missing_parts(settings: Settings) -> Iterator[str]:
+def notes_on_missing_comet(settings: Settings) -> Iterator[str]:
     """A note on what the stages would refuse, save another SHA-256: to hash a model takes seconds.
 
     Only a note, since `dvc pull` brings scores to a clone without the model.
@@ -122,7 +122,7 @@ def _scores(settings: Settings, files: Mapping[str, _Files]) -> dict[str, SetSco
             "references": references,
             "hypotheses": hypotheses,
             "scored_with": model.sha256,
-            "metrics": [measured(COMET_METRIC, statistics, signature)],
+            "metrics": [evaluate_metric(COMET_METRIC, statistics, signature)],
         }
     return scores
 

@@ -33,7 +33,7 @@ class _TestFile:
     target: str
 
 
-def check_files(settings: Settings, root: Path = Path()) -> Iterator[str]:
+def check_external_files(settings: Settings, root: Path = Path()) -> Iterator[str]:
     """Yield a note for each file that is not here, or that does not look like translations.
 
     A file is compared with its test set once that is prepared. Before that, its number of lines and

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from bleuprint.config.corpus import Corpus
 from bleuprint.corpus.text_notes import forms_on_purpose
 from bleuprint.runtime.counts import counted
-from bleuprint.scoring.metric import Measured, figure
+from bleuprint.scoring.metric import MetricValue, untested_value
 from bleuprint.text.text_form import FormCounter
 
 WARNING = "warning"
@@ -23,7 +23,7 @@ def file_warnings(
     sources: Sequence[str],
     references: Sequence[str],
     corpus: Corpus,
-) -> Iterator[Measured]:
+) -> Iterator[MetricValue]:
     """Yield the warnings on a file of translations.
 
     Args:
@@ -38,7 +38,9 @@ def file_warnings(
     yield from _equality_warnings(translations, sources, "sources")
 
 
-def _emptiness_warnings(translations: Sequence[str], sources: Sequence[str]) -> Iterator[Measured]:
+def _emptiness_warnings(
+    translations: Sequence[str], sources: Sequence[str]
+) -> Iterator[MetricValue]:
     """Warn of empty translations of lines that are not empty, as far as the sources are known."""
     empty_lines = []
     for number, translation in enumerate(translations, 1):
@@ -51,12 +53,12 @@ def _emptiness_warnings(translations: Sequence[str], sources: Sequence[str]) -> 
         if len(empty_lines) > 1:
             text += " and others"
         share = 100 * len(empty_lines) / len(translations)
-        yield figure(WARNING, share, len(translations), text)
+        yield untested_value(WARNING, share, len(translations), text)
 
 
 def _form_warnings(
     translations: Sequence[str], references: Sequence[str], corpus: Corpus
-) -> Iterator[Measured]:
+) -> Iterator[MetricValue]:
     """Warn if translations look like subwords or tokens, while the references do not.
 
     Without references, the settings of the corpus say which forms are right.
@@ -67,19 +69,19 @@ def _form_warnings(
     if found is not None:
         remedy = found.form.translations_remedy or found.form.remedy
         text = f"{found.text()}; BLEU is of sentences: {remedy}"
-        yield figure(WARNING, 100 * found.share, len(translations), text)
+        yield untested_value(WARNING, 100 * found.share, len(translations), text)
 
 
 def _equality_warnings(
     translations: Sequence[str], other_lines: Sequence[str], other_name: str
-) -> Iterator[Measured]:
+) -> Iterator[MetricValue]:
     """Warn if many translations equal the lines of another file, which is called `other_name`."""
     share = _equal_share(translations, other_lines)
     if share < _MIN_EQUAL_SHARE:
         return
     quantity = "all" if share == 1 else f"{share:.0%} of the"
     text = f"{quantity} translations are identical to the {other_name}"
-    yield figure(WARNING, 100 * share, len(translations), text)
+    yield untested_value(WARNING, 100 * share, len(translations), text)
 
 
 def _equal_share(translations: Sequence[str], other_lines: Sequence[str]) -> float:

@@ -11,33 +11,33 @@ A difference is not tested in two cases:
 
 from collections.abc import Iterator
 
-from bleuprint.scoring.metric import Floats, Measured, figure
+from bleuprint.scoring.metric import Floats, MetricValue, untested_value
 
 # The smallest number of sentences, and of matched 4-grams, with which a difference is tested.
-SENTENCES = 100
-MATCHES = 25
+MIN_SENTENCES = 100
+MIN_MATCHES = 25
 # The reasons for which a difference is not tested.
 TOO_FEW = "too few sentences to compare"
 TOO_LOW = "too low to compare"
 # The name of the figure that is stored next to a score with too few matched 4-grams.
-MATCHED = "matched 4-grams"
+MATCHED_4_GRAMS = "matched 4-grams"
 # A row of sacreBLEU's BLEU statistics has two lengths, then the numbers of matched n-grams of one
 # to four tokens. This is the column of the matched 4-grams.
 _MATCHED_4_GRAMS_COLUMN = 5
 
 
-def below_floor(statistics: Floats) -> Iterator[Measured]:
+def below_floor(statistics: Floats) -> Iterator[MetricValue]:
     """Yield the number of matched 4-grams if it is too small for a test.
 
     Args:
         statistics: sacreBLEU's BLEU statistics, one row per line; shape (lines, 10).
 
     Yields:
-        The figure `MATCHED`, or nothing for translations with enough matches.
+        The figure `MATCHED_4_GRAMS`, or nothing for translations with enough matches.
     """
     matched_4_grams = int(statistics[:, _MATCHED_4_GRAMS_COLUMN].sum())
-    if matched_4_grams < MATCHES:
-        yield figure(MATCHED, matched_4_grams, len(statistics))
+    if matched_4_grams < MIN_MATCHES:
+        yield untested_value(MATCHED_4_GRAMS, matched_4_grams, len(statistics))
 
 
 def reason_not_tested(sentences: int, is_over_sentences: bool, are_both_low: bool) -> str:
@@ -47,14 +47,14 @@ def reason_not_tested(sentences: int, is_over_sentences: bool, are_both_low: boo
         sentences: Number of sentences in the test set.
         is_over_sentences: True if the test resamples sentences; False if it compares seeds, for
             which the number of sentences does not matter.
-        are_both_low: Whether both systems match fewer than `MATCHES` 4-grams. If only one of them
-            does, the difference is tested: it depends mainly on the system with many matches.
+        are_both_low: Whether both systems match fewer than `MIN_MATCHES` 4-grams. If only one of
+            them does, the difference is tested: it depends mainly on the system with many matches.
 
     Returns:
         `TOO_LOW` or `TOO_FEW`; an empty string if the difference is tested.
     """
     if are_both_low:
         return TOO_LOW
-    if is_over_sentences and sentences < SENTENCES:
+    if is_over_sentences and sentences < MIN_SENTENCES:
         return TOO_FEW
     return ""

@@ -13,14 +13,14 @@ from bleuprint.scoring.metric import Agreement
 # Of two systems without a difference, half of the judgments are for either.
 LOWEST = 50.0
 # The head of the percentage in tables.
-AGREE = "human agreement"
+AGREEMENT_COLUMN = "human agreement"
 # How to read the percentage, in one sentence and in full.
-AGREEMENT_MEANING = (
+AGREEMENT_DEFINITION = (
     "Human agreement is the accuracy of the metric: the share of system pairs with such a Δ in "
     "which people prefer the system with the better score"
 )
-AGREEMENT = (
-    f"{AGREEMENT_MEANING} (Kocmi et al. 2024). It is an average of their systems, languages and "
+AGREEMENT_NOTE = (
+    f"{AGREEMENT_DEFINITION} (Kocmi et al. 2024). It is an average of their systems, languages and "
     "texts; for other systems, or small test sets, it is only a guide. 50% is chance. ≥ marks the "
     "end of their table; larger values are not extrapolated."
 )

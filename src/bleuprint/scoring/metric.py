@@ -34,7 +34,7 @@ class Texts:
     references: Sequence[str]
     hypotheses: Sequence[str]
     corpus: Corpus
-    described: SetDescription
+    description: SetDescription
     cut: Collection[int] = ()
 
     @property
@@ -46,7 +46,7 @@ class Texts:
     def documents(self) -> list[list[int]]:
         """The lines of each document, by its first line; empty if documents are not known."""
         lines: dict[str, list[int]] = {}
-        for line, document in enumerate(self.described.documents or ()):
+        for line, document in enumerate(self.description.documents or ()):
             lines.setdefault(document, []).append(line)
         return list(lines.values())
 
@@ -76,11 +76,11 @@ class Metric:
     `value`: the value of each row of sums. `about`: a sentence or two below its table.
     `kind`: a score has a table, an interval, tests and intervals by document; errors share a table;
     a variant of BLEU, and other figures, are shown but not tested. `highest`: where intervals end.
-    `share`: 0 or 1 a line, and 1 where it counts, so that the interval is Wilson's, and ties count
-    in the randomization test, as in McNemar's. `single`: sums of resamples are float32, as
-    sacreBLEU has them. `group`: the units in place of lines. `stage`: what computes it; a stage
-    other than score writes STAGE.json. `model_of`: the name of the model in a signature, empty for
-    a metric without a model; raises ValueError if the signature is not of this metric.
+    `is_share`: 0 or 1 a line, and 1 where it counts, so that the interval is Wilson's, and ties
+    count in the randomization test, as in McNemar's. `has_float32_sums`: sums of resamples are
+    float32, as sacreBLEU has them. `group`: the units in place of lines. `stage`: what computes it;
+    a stage other than score writes STAGE.json. `model_of`: the name of the model in a signature,
+    empty for a metric without a model; raises ValueError if the signature is not of this metric.
     `agreement`: the human agreement by the name of the model. `is_beside_bleu`: whether the page
     shows it in the table of BLEU, and says where it contradicts BLEU; `is_on_screen`: whether
     `bleuprint table` shows it without --all.
@@ -96,8 +96,8 @@ class Metric:
     digits: int = 1
     highest: float = 100.0
     lower_is_better: bool = False
-    share: bool = False
-    single: bool = False
+    is_share: bool = False
+    has_float32_sums: bool = False
     group: str = ""
     stage: str = SCORE
     model_of: Callable[[str], str] = lambda _: ""
@@ -118,7 +118,7 @@ class Metric:
         """The value of each row of sums."""
         return np.array(self.value(sums))
 
-    def of(self, statistics: Floats) -> float:
+    def overall_value(self, statistics: Floats) -> float:
         """The value of all lines together."""
         return float(self.values(statistics.sum(0)[None])[0])
 
@@ -127,13 +127,13 @@ def counted_elsewhere(_: Texts) -> None:
     """The statistics of a metric that is not of the texts alone."""
 
 
-def per_cent(sums: Any) -> Floats:
+def percentage(sums: Any) -> Floats:
     """The value of a share: of the lines that count, per cent; 0 of none."""
     found, of = np.asarray(sums, dtype=np.float64).T[:2]
     return np.asarray(100 * found / np.maximum(of, 1))
 
 
-class Measured(TypedDict):
+class MetricValue(TypedDict):
     """A metric of a test set, or of a group of its lines, as in scores.json.
 
     `group` is empty for all lines, `document` if statistics are by document, or names a bucket.
@@ -152,7 +152,7 @@ class Measured(TypedDict):
     statistics: list[str]
 
 
-def figure(metric: str, value: float, units: int, group: str = "") -> Measured:
+def untested_value(metric: str, value: float, units: int, group: str = "") -> MetricValue:
     """A value without an interval or a test."""
     return {
         "metric": metric,
@@ -166,9 +166,9 @@ def figure(metric: str, value: float, units: int, group: str = "") -> Measured:
     }
 
 
-def statistics_of(measured: Measured) -> Floats:
+def parse_statistics(measured: MetricValue) -> Floats:
     return np.array([line.split() for line in measured["statistics"]], dtype=np.float64)
 
 
-def as_text(statistics: Floats) -> list[str]:
+def format_statistics(statistics: Floats) -> list[str]:
     return [" ".join(map(str, row)) for row in statistics.astype(np.int64).tolist()]

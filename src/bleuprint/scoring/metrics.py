@@ -28,7 +28,7 @@ _ALL = (
 )
 METRICS: dict[str, Metric] = {metric.key: metric for metric in _ALL}
 # Those with a table each.
-SCORES = tuple(each.key for each in _ALL if each.kind == "score" and not each.group)
+SCORE_KEYS = tuple(each.key for each in _ALL if each.kind == "score" and not each.group)
 # Those in the table of BLEU, besides BLEU; and those on a terminal, BLEU among them.
 BESIDE_BLEU = tuple(each.key for each in _ALL if each.is_beside_bleu)
 ON_SCREEN = tuple(each.key for each in _ALL if each.is_on_screen)

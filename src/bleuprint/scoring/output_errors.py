@@ -23,11 +23,11 @@ from bleuprint.text.parallel import Pair
 from bleuprint.text.tokenizers import Tokenizer, tokenizer_for
 from bleuprint.text.unicode import blank_unprinted, blank_white
 
-ANY, EMPTY, LANGUAGE, CUT = "any error", "empty", "wrong language", "cut off"
+ANY_ERROR, EMPTY_OUTPUT, WRONG_LANGUAGE, CUT_OFF = "any error", "empty", "wrong language", "cut off"
 
 # Said where it occurs.
-CUT_NOTE = (
-    f"{CUT}: the translation ended at the maximum length of an output (decode.max_len_a, "
+CUT_OFF_NOTE = (
+    f"{CUT_OFF}: the translation ended at the maximum length of an output (decode.max_len_a, "
     "decode.max_len_b), where the model preferred to go on"
 )
 
@@ -53,8 +53,9 @@ _BLOCK = 512
 def _broken(texts: Texts) -> dict[str, list[tuple[int, int]]]:
     """By error of each line, whether it has the error, and whether it counts.
 
-    It counts unless the reference has the error, too; with ANY all lines do. LANGUAGE is left
-    out if the target language is not one that LanguageId knows, and CUT if no translation was cut.
+    It counts unless the reference has the error, too; with ANY_ERROR all lines do. WRONG_LANGUAGE
+    is left out if the target language is not one that LanguageId knows, and CUT_OFF if no
+    translation was cut.
     What does not print, such as a mark of direction after a number, is no difference.
     """
     languages = texts.corpus.source, texts.corpus.target
@@ -67,28 +68,30 @@ def _broken(texts: Texts) -> dict[str, list[tuple[int, int]]]:
     checks = dict(_CHECKS)
     if languages[1] in LanguageId.known_languages:
         foreign = _foreign({*references, *hypotheses}, languages[1])
-        checks[LANGUAGE] = lambda line: line.pair.target in foreign
+        checks[WRONG_LANGUAGE] = lambda line: line.pair.target in foreign
     else:
-        del checks[LANGUAGE]
+        del checks[WRONG_LANGUAGE]
 
     def errors(pair: Pair) -> set[str]:
         if not blank_white(pair.target).strip():
-            return {EMPTY}
+            return {EMPTY_OUTPUT}
         line = Candidate(pair, languages, (source.tokenize, target.tokenize))
         return {name for name, fails in checks.items() if fails(line)}
 
-    broken: dict[str, list[tuple[int, int]]] = {name: [] for name in (ANY, EMPTY, *checks)}
+    broken: dict[str, list[tuple[int, int]]] = {
+        name: [] for name in (ANY_ERROR, EMPTY_OUTPUT, *checks)
+    }
     if texts.cut:
-        broken[CUT] = []
+        broken[CUT_OFF] = []
     lines = zip(sources, references, hypotheses, strict=True)
     for number, (line, reference, hypothesis) in enumerate(lines, 1):
         expected = errors(Pair(line, reference))
         own = errors(Pair(line, hypothesis)) - expected
         if number in texts.cut:
-            own.add(CUT)
-        for name in broken.keys() - {ANY}:
+            own.add(CUT_OFF)
+        for name in broken.keys() - {ANY_ERROR}:
             broken[name].append((int(name in own), int(name not in expected)))
-        broken[ANY].append((int(bool(own)), 1))
+        broken[ANY_ERROR].append((int(bool(own)), 1))
     return broken
 
 
@@ -155,7 +158,7 @@ def _more(errors: Callable[[Any], int], sides: tuple[Any, Any]) -> bool:
 _CHECKS: dict[str, Callable[[Candidate], bool]] = {
     "too short": lambda line: _more(len, line.tokens[::-1]) and not _RATIO.keeps(line),
     "too long": lambda line: _more(len, line.tokens) and not _RATIO.keeps(line),
-    LANGUAGE: lambda _: False,  # of all lines together
+    WRONG_LANGUAGE: lambda _: False,  # of all lines together
     "untranslated": lambda line: not _IDENTICAL.keeps(line),
     "numbers": lambda line: not _NUMBERS.keeps(line),
     "URLs, placeholders": lambda line: _kept(line.pair.source) != _kept(line.pair.target),
@@ -173,7 +176,7 @@ OUTPUT_ERRORS = tuple(
         digits=0,
         highest=math.inf,
         lower_is_better=True,
-        share=True,
+        is_share=True,
     )
-    for name in (ANY, EMPTY, *_CHECKS, CUT)
+    for name in (ANY_ERROR, EMPTY_OUTPUT, *_CHECKS, CUT_OFF)
 )

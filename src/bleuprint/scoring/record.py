@@ -2,9 +2,9 @@
 
 from typing_extensions import TypedDict
 
-from bleuprint.scoring.metric import Measured
+from bleuprint.scoring.metric import MetricValue
 
-SCORES = "scores.json"
+SCORES_FILE = "scores.json"
 
 
 class SetScores(TypedDict):
@@ -18,4 +18,4 @@ class SetScores(TypedDict):
     references: str
     hypotheses: str
     scored_with: str
-    metrics: list[Measured]
+    metrics: list[MetricValue]

@@ -4,7 +4,7 @@ import math
 from collections.abc import Iterator, Sequence
 
 from bleuprint.decoding.translation_record import ReferenceLoss
-from bleuprint.scoring.metric import Measured, Metric, counted_elsewhere, figure
+from bleuprint.scoring.metric import Metric, MetricValue, counted_elsewhere, untested_value
 
 _FIGURES = ("loss", "Loss", 3), ("perplexity", "Perplexity", 2), ("word_perplexity", "Per word", 1)
 LOSSES = tuple(
@@ -18,14 +18,14 @@ LOSSES = tuple(
 )
 
 
-def loss_metrics(loss: ReferenceLoss, references: Sequence[str]) -> Iterator[Measured]:
+def loss_metrics(loss: ReferenceLoss, references: Sequence[str]) -> Iterator[MetricValue]:
     """The cross-entropy of the references in nats per token, e to it, and the same per word.
 
     A word is what white space separates. The EOS of a reference counts as a token, and as a word.
     """
     words = sum(len(line.split()) + 1 for line in references)
     per_token, per_word = loss["nats"] / loss["tokens"], loss["nats"] / words
-    yield figure("loss", per_token, loss["tokens"])
+    yield untested_value("loss", per_token, loss["tokens"])
     # of a diverged model, exp would overflow
-    yield figure("perplexity", math.exp(min(per_token, 700.0)), loss["tokens"])
-    yield figure("word_perplexity", math.exp(min(per_word, 700.0)), words)
+    yield untested_value("perplexity", math.exp(min(per_token, 700.0)), loss["tokens"])
+    yield untested_value("word_perplexity", math.exp(min(per_word, 700.0)), words)

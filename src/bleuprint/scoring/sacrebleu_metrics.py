@@ -62,7 +62,9 @@ def sacrebleu_metric(
         rows: Any = sums if sums.dtype == np.float32 else sums.astype(np.int64).tolist()
         return [value_of._compute_score_from_stats(row).score for row in rows]
 
-    return Metric(key, label, statistics, value, signature=signature, single=True, **given)
+    return Metric(
+        key, label, statistics, value, signature=signature, has_float32_sums=True, **given
+    )
 
 
 BLEU_METRIC = sacrebleu_metric(

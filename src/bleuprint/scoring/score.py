@@ -17,29 +17,29 @@ from bleuprint.runtime.files import RERUN, sha256_of, write_json
 from bleuprint.scoring.breakdown import by_count, by_length
 from bleuprint.scoring.file_warnings import file_warnings
 from bleuprint.scoring.floor import below_floor
-from bleuprint.scoring.metric import Floats, Measured, Metric, Texts
+from bleuprint.scoring.metric import Floats, Metric, MetricValue, Texts
 from bleuprint.scoring.metrics import METRICS
-from bleuprint.scoring.record import SCORES, SetScores
+from bleuprint.scoring.record import SCORES_FILE, SetScores
 from bleuprint.scoring.reference_loss import loss_metrics
-from bleuprint.scoring.significance import measured
+from bleuprint.scoring.significance import evaluate_metric
 from bleuprint.text.parallel import TextFolder, read_lines, read_pairs
 
 
-def score_texts(texts: Texts, loss: ReferenceLoss | None = None) -> list[Measured]:
+def score_texts(texts: Texts, loss: ReferenceLoss | None = None) -> list[MetricValue]:
     """Every metric of a test set: over its lines, by document, and by bucket."""
-    found = list[Measured]()
+    found = list[MetricValue]()
     for metric in METRICS.values():
         if (statistics := metric.count(texts)) is None:
             continue
-        found += [measured(metric, statistics, metric.signature(texts))]
+        found += [evaluate_metric(metric, statistics, metric.signature(texts))]
         found += by_document(metric, statistics, texts)
         if metric.key == "bleu":
-            found += by_length(metric, statistics, texts.described.source_tokens)
+            found += by_length(metric, statistics, texts.description.source_tokens)
             found += below_floor(statistics)
     return [*found, *by_count(texts), *(loss_metrics(loss, texts.references) if loss else ())]
 
 
-def by_document(metric: Metric, statistics: Floats, texts: Texts) -> Iterator[Measured]:
+def by_document(metric: Metric, statistics: Floats, texts: Texts) -> Iterator[MetricValue]:
     """Yield a score with the interval of whole documents, whose lines are alike.
 
     It is about other documents of the same kind, where one by line is about other lines. A single
@@ -48,8 +48,8 @@ def by_document(metric: Metric, statistics: Floats, texts: Texts) -> Iterator[Me
     if metric.kind != "score" or metric.group or len(texts.documents) < 2:
         return
     sums = np.stack([statistics[lines].sum(0) for lines in texts.documents])
-    of_documents = replace(metric, share=False)  # which have more than 0 or 1
-    yield measured(of_documents, sums, metric.signature(texts), "document")
+    of_documents = replace(metric, is_share=False)  # which have more than 0 or 1
+    yield evaluate_metric(of_documents, sums, metric.signature(texts), "document")
 
 
 def score_files(
@@ -131,5 +131,5 @@ def score_run(
             cut=record.cut.get(test, ()) if record else (),
             file=settings.copied_file(system, corpus, test),
         )
-    write_json(results / SCORES, scores)
+    write_json(results / SCORES_FILE, scores)
     return scores

@@ -13,12 +13,19 @@ from typing import Any
 
 import numpy as np
 
-from bleuprint.scoring.metric import DIGITS, Floats, Measured, Metric, as_text, figure
+from bleuprint.scoring.metric import (
+    DIGITS,
+    Floats,
+    Metric,
+    MetricValue,
+    format_statistics,
+    untested_value,
+)
 
 RESAMPLES = 1000
 SEED = 12345
 TRIALS = 10_000
-SIGNIFICANT = 0.05
+SIGNIFICANCE_LEVEL = 0.05
 
 
 @dataclass(frozen=True)
@@ -38,25 +45,29 @@ class PairedTest:
     standard_error: float
 
 
-def measured(metric: Metric, statistics: Floats, signature: str, group: str = "") -> Measured:
+def evaluate_metric(
+    metric: Metric, statistics: Floats, signature: str, group: str = ""
+) -> MetricValue:
     """The value of a metric. If it is tested, also its interval and the counts for the tests."""
-    units = int(statistics[:, 1].sum()) if metric.share else len(statistics)
-    found = figure(metric.key, metric.of(statistics), units, group or metric.group)
+    units = int(statistics[:, 1].sum()) if metric.is_share else len(statistics)
+    found = untested_value(
+        metric.key, metric.overall_value(statistics), units, group or metric.group
+    )
     found["signature"] = signature
     if metric.kind in ("score", "error"):
-        found["ci_low"], found["ci_high"] = interval(metric, statistics)
-        found["statistics"] = as_text(statistics)
+        found["ci_low"], found["ci_high"] = confidence_interval(metric, statistics)
+        found["statistics"] = format_statistics(statistics)
     return found
 
 
-def interval(metric: Metric, statistics: Floats) -> tuple[float, float]:
-    """The 95 % interval of a value.
+def confidence_interval(metric: Metric, statistics: Floats) -> tuple[float, float]:
+    """The 95% interval of a value.
 
     As sacreBLEU has it: the mean of the resamples plus and minus half the distance of their
     percentiles, cut at the ends of the scale. Of a share by Wilson (1927), since all resamples of
     lines without an error are alike.
     """
-    if metric.share:
+    if metric.is_share:
         from scipy.stats import binomtest  # takes half a second to load
 
         found, of = statistics.sum(0)[:2].astype(int)
@@ -69,10 +80,10 @@ def interval(metric: Metric, statistics: Floats) -> tuple[float, float]:
     ranked = sorted(values)
     cut = len(ranked) // 40
     middle, half = float(mean(ranked)), float(0.5 * (ranked[-1 - cut] - ranked[cut]))
-    if metric.single:
+    if metric.has_float32_sums:
         middle, half = round(middle, DIGITS), round(half, DIGITS)
     low, high = round(middle - half, DIGITS), round(middle + half, DIGITS)
-    return (max(0.0, low) if metric.single else low), min(metric.highest, high)
+    return (max(0.0, low) if metric.has_float32_sums else low), min(metric.highest, high)
 
 
 def paired_test(metric: Metric, first: Floats, second: Floats) -> PairedTest:
@@ -88,17 +99,17 @@ def paired_test(metric: Metric, first: Floats, second: Floats) -> PairedTest:
     error = round(float(differences.std(ddof=1)), DIGITS)
     if len(first) == 1 or not differences.any():
         return PairedTest(1.0, 1.0, error)
-    difference = abs(metric.of(first) - metric.of(second))
+    difference = abs(metric.overall_value(first) - metric.overall_value(second))
     sampled, swapped = np.abs(differences), _swapped(metric, first, second)
     bootstrap = _p_value(sampled - sampled.mean() > difference)
-    randomization = _p_value(swapped >= difference if metric.share else swapped > difference)
+    randomization = _p_value(swapped >= difference if metric.is_share else swapped > difference)
     return PairedTest(bootstrap, randomization, error)
 
 
 def _resampled(metric: Metric, statistics: Floats, counts: Floats) -> Iterable[Any]:
     """The value of each resample; `statistics`: a row for each line."""
     sums = counts @ statistics
-    return metric.value(sums.astype(np.float32) if metric.single else sums)
+    return metric.value(sums.astype(np.float32) if metric.has_float32_sums else sums)
 
 
 @lru_cache(maxsize=2)

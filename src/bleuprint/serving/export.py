@@ -15,7 +15,7 @@ from bleuprint.runtime.errors import UserError
 from bleuprint.runtime.files import atomic_folder, sha256_of, write_json
 from bleuprint.runtime.html import template_environment
 from bleuprint.runtime.schema import to_json_value
-from bleuprint.scoring.metrics import METRICS, SCORES
+from bleuprint.scoring.metrics import METRICS, SCORE_KEYS
 from bleuprint.serving.known_words import KnownWords
 from bleuprint.tracking.hardware import text_libraries
 
@@ -78,7 +78,7 @@ def readme(settings: Settings, run: Run, precision: Precision, trained_on: str) 
         scored_precision=settings.system_on(run.system, run.corpus).decode.precision,
         licenses={name: corpus.license_and_citation[name].license for name in sorted(used)},
         results=results,
-        labels={key: METRICS[key].label for key in SCORES},
+        labels={key: METRICS[key].label for key in SCORE_KEYS},
         scores=results.checked_scores()[0] if results else {},
         weights=sha256_of(run.models / "averaged" / "model.safetensors"),
     )

@@ -16,9 +16,9 @@ from bleuprint.config.paths import Run, folder
 from bleuprint.config.system import Decode
 from bleuprint.dataset.binarized import CORPUS, BinaryCorpus
 from bleuprint.dataset.subwords.vocabulary import EOS
-from bleuprint.decoding.attention import AttentionMap, attention_maps
+from bleuprint.decoding.attention_maps import AttentionMap, compute_attention_maps
 from bleuprint.decoding.beam_search import Hypothesis, length_penalty
-from bleuprint.decoding.ensemble import Decoder, load_decoder, models_of
+from bleuprint.decoding.ensemble import ModelOrEnsemble, load_model_or_ensemble, models_of
 from bleuprint.decoding.sampling import Sampler
 from bleuprint.decoding.translate import create_engine
 from bleuprint.decoding.word_alignment import WordAligner, WordAlignment
@@ -117,7 +117,7 @@ def load_translator(
     """
     corpus = BinaryCorpus(folder(run.corpus, "binary"))
     device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
-    model = load_decoder(run.models / "averaged", corpus).to(device)
+    model = load_model_or_ensemble(run.models / "averaged", corpus).to(device)
     # not those of params.yaml, which may have been edited since
     edits = validate_document(_Cleaned, {"clean": corpus.clean}, corpus.folder / CORPUS).clean
     return Translator(model, corpus, edits, decode, sampler, languages)
@@ -134,7 +134,7 @@ class Translator:
 
     def __init__(
         self,
-        model: Decoder,
+        model: ModelOrEnsemble,
         corpus: BinaryCorpus,
         edits: Edits,
         decode: Decode,
@@ -183,7 +183,9 @@ class Translator:
     def attention(self, translated: Translated) -> list[dict[str, AttentionMap]]:
         """The maps of the best translation by kind, for each piece; an ensemble's last model's."""
         by = models_of(self.model)[-1], self.corpus
-        return [attention_maps(*by, piece.source, piece.tokens) for piece in translated.pieces]
+        return [
+            compute_attention_maps(*by, piece.source, piece.tokens) for piece in translated.pieces
+        ]
 
     def alignment(self, translated: Translated) -> WordAlignment:
         """The words of a sentence and of its best translation, and which translate which."""

@@ -13,7 +13,7 @@ from bleuprint.config.paths import Run
 from bleuprint.runs.results import Results
 from bleuprint.runtime.files import report_as_damage, sha256_of
 from bleuprint.scoring.metrics import METRICS
-from bleuprint.scoring.output_errors import ANY
+from bleuprint.scoring.output_errors import ANY_ERROR
 from bleuprint.scoring.record import SetScores
 from bleuprint.tracking import runs
 from bleuprint.tracking.datasets import datasets_of, may_be_copied
@@ -154,7 +154,7 @@ def metrics(corpus: str, scores: Mapping[str, SetScores]) -> dict[str, float]:
             is_whole_set = score["group"] == ""
             if not is_whole_set or metric not in METRICS:
                 continue
-            if metric == ANY:
+            if metric == ANY_ERROR:
                 values[f"{_FAULTY_LINES}/{corpus}/{test_set}"] = score["value"]
             elif METRICS[metric].kind in ("score", "figure"):
                 values[f"{metric}/{corpus}/{test_set}"] = score["value"]

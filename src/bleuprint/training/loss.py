@@ -38,14 +38,16 @@ def batch_loss(
 ) -> Tensor:
     """The summed label-smoothed loss (nats) of a batch; padding is not projected."""
     if isinstance(batch, PackedBatch):
-        hidden, labels = model.packed_states(batch), batch.labels
+        hidden, labels = model.packed_hidden_states(batch), batch.labels
         if labels.device.type == "cpu":
             hidden, labels = hidden[labels != PAD], labels[labels != PAD]
     else:
         hidden = model.decode(batch.target, *model.encode(batch.source, batch.has_padding))
         hidden = hidden.flatten(0, 1).index_select(0, batch.label_positions)
         labels = batch.labels
-    return linear_cross_entropy(hidden, model.projection, labels, smoothing, target, model.compiled)
+    return linear_cross_entropy(
+        hidden, model.projection, labels, smoothing, target, model.is_compiled
+    )
 
 
 def linear_cross_entropy(

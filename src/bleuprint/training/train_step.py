@@ -83,10 +83,10 @@ class TrainStep:
         self.optimizer = FlatOptimizer(model, settings)
         self._sum = GradientSum(self.optimizer, group)
         self._norm = 0.0
-        model.activations = ACTIVATIONS.get(settings.precision)
+        model.activation_dtype = ACTIVATIONS.get(settings.precision)
         torch.set_float32_matmul_precision(_MATMUL_PRECISION[settings.precision])
-        model.compiled = compiles(group.device) if settings.compile is None else settings.compile
-        if model.compiled:
+        model.is_compiled = compiles(group.device) if settings.compile is None else settings.compile
+        if model.is_compiled:
             # One by one: layers of a kind are equal, so that only the first is compiled.
             for layer in chain(model.encoder, model.decoder):
                 layer.compile(dynamic=True, backend=COMPILER)

@@ -23,7 +23,7 @@ _MAX_EXTRA = 20
 
 def _eagerly(model: Transformer) -> AbstractContextManager[None]:
     """Compile nothing for the shapes of validation."""
-    return torch.compiler.set_stance("force_eager") if model.compiled else nullcontext()
+    return torch.compiler.set_stance("force_eager") if model.is_compiled else nullcontext()
 
 
 class Validator:

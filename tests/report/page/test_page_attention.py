@@ -9,7 +9,12 @@ import pytest
 
 import result_trees as trees
 from bleuprint.config.paths import Run
-from bleuprint.decoding.attention import KINDS, AttentionMap, SentenceAttention, write_attention
+from bleuprint.decoding.attention_maps import (
+    ATTENTION_KINDS,
+    AttentionMap,
+    SentenceAttention,
+    write_attention,
+)
 from bleuprint.report.page import attention
 from bleuprint.report.page.context import ReportContext
 from bleuprint.report.records import collect
@@ -71,7 +76,7 @@ def test_units_are_no_markup(context):
     kept = path.read_bytes()
     maps = {
         kind: AttentionMap(HOSTILE, HOSTILE, np.full((1, 1, 4, 4), 0.25, np.float32))
-        for kind in KINDS
+        for kind in ATTENTION_KINDS
     }
     try:
         write_attention(path, {name: [SentenceAttention(1, maps)] for name in ("first", "second")})

@@ -8,7 +8,7 @@ from jinja2.utils import htmlsafe_json_dumps
 from markupsafe import Markup
 
 from bleuprint.config.paths import Run
-from bleuprint.decoding.attention import ATTENTION, SentenceAttention, read_attention
+from bleuprint.decoding.attention_maps import ATTENTION_FILE, SentenceAttention, read_attention
 from bleuprint.report.page.context import ReportContext
 from bleuprint.report.page.section import Section
 from bleuprint.runtime.counts import counted
@@ -29,7 +29,7 @@ def attention(context: ReportContext) -> Section | None:
         if not _has_attention(context, row):
             continue
         run = Run(row.system, row.corpus, context.settings.seeds[0])
-        path = context.root / run.results / "hypotheses" / ATTENTION
+        path = context.root / run.results / "hypotheses" / ATTENTION_FILE
         for sentence in read_attention(path, row.test):
             place = f"{row.corpus}, test set {row.test}, line {sentence.line}"
             places.append(place)

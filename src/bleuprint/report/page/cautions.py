@@ -13,9 +13,9 @@ from bleuprint.report.page.context import ReportContext
 from bleuprint.report.page.findings import Finding
 from bleuprint.report.score_frame import bleu_rows, by_test_set, of_metric
 from bleuprint.runtime.errors import UserError
-from bleuprint.scoring.breakdown import COUNT, WORD_ACCURACY
+from bleuprint.scoring.breakdown import COUNT_GROUP, WORD_ACCURACY
 from bleuprint.scoring.metrics import ERROR_KEYS, METRICS
-from bleuprint.scoring.output_errors import ANY
+from bleuprint.scoring.output_errors import ANY_ERROR
 
 # The page warns below these values of BLEU, sentence pairs to train on and test lines, and from
 # these shares of lines with errors and of unseen words.
@@ -107,7 +107,7 @@ def _faulty(context: ReportContext) -> Iterator[str]:
         for error in ERROR_KEYS:
             for found in of_metric(of_row, error).itertuples():
                 counts[error] = found.value
-        share = counts.pop(ANY, 0.0) / row.lines
+        share = counts.pop(ANY_ERROR, 0.0) / row.lines
         if share >= FAULTY:
             most = METRICS[max(counts, key=counts.__getitem__)].label
             yield f"{share:.0%} of {row.system} on {row.corpus}, {row.test}, mostly {most}"
@@ -116,5 +116,5 @@ def _faulty(context: ReportContext) -> Iterator[str]:
 def _unseen(scores: pd.DataFrame) -> float:
     """Return the share of the references' words that the training text lacks."""
     words = scores[scores.metric == WORD_ACCURACY]
-    unseen = words[words.group == f"{COUNT} 0"]
+    unseen = words[words.group == f"{COUNT_GROUP} 0"]
     return float(unseen.units.sum() / max(1, words.units.sum()))

@@ -18,7 +18,7 @@ from bleuprint.report.score_frame import (
     signed,
 )
 from bleuprint.report.seed_variance import seed_difference
-from bleuprint.scoring.floor import MATCHES, SENTENCES, TOO_FEW
+from bleuprint.scoring.floor import MIN_MATCHES, MIN_SENTENCES, TOO_FEW
 from bleuprint.scoring.metrics import BESIDE_BLEU, METRICS
 
 # Standard errors to each side of a 95% CI.
@@ -70,8 +70,8 @@ def _below_floor(best: Any, rows: Sequence[Any]) -> str:
 
 def _why_untested(below: str, best: Any) -> str:
     if below == TOO_FEW:
-        return f"{best.lines} sentences; a test over sentences needs {SENTENCES}."
-    why = f"All systems match fewer than {MATCHES} 4-grams of the references."
+        return f"{best.lines} sentences; a test over sentences needs {MIN_SENTENCES}."
+    why = f"All systems match fewer than {MIN_MATCHES} 4-grams of the references."
     return f"{why} The highest BLEU is {best.score}."
 
 

@@ -17,12 +17,12 @@ from bleuprint.runtime.schema import Count, read_record
 if TYPE_CHECKING:
     from bleuprint.model.transformer import Transformer
 
-ATTENTION = "attention.json"
+ATTENTION_FILE = "attention.json"
 
 Weights = npt.NDArray[np.float32]
 
 # The kinds of attention of section 3.2.3: decoder to source, encoder and decoder self-attention.
-KINDS = ("cross", "encoder", "decoder")
+ATTENTION_KINDS = ("cross", "encoder", "decoder")
 
 # How many sentences of a test set are stored, their preferred and their maximum length in tokens
 # (without EOS): enough to be a sentence, few enough for a table.
@@ -81,7 +81,7 @@ class SentenceAttention:
     maps: Mapping[str, AttentionMap]
 
 
-def attention_maps(
+def compute_attention_maps(
     model: "Transformer", corpus: BinaryCorpus, source: Sequence[int], tokens: Sequence[int]
 ) -> dict[str, AttentionMap]:
     """The maps of a source (ids with EOS) and its translation (ids without EOS)."""
@@ -101,7 +101,7 @@ def attention_maps(
     sides = {"cross": (outputs, sources), "encoder": (sources,) * 2, "decoder": (outputs, inputs)}
     return {
         kind: AttentionMap(*sides[kind], torch.cat(getattr(weights, kind)).float().cpu().numpy())
-        for kind in KINDS
+        for kind in ATTENTION_KINDS
     }
 
 

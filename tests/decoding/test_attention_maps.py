@@ -8,11 +8,11 @@ import torch
 
 import systems
 from bleuprint.dataset.subwords.vocabulary import BOS, EOS, SPECIALS
-from bleuprint.decoding.attention import (
-    KINDS,
+from bleuprint.decoding.attention_maps import (
+    ATTENTION_KINDS,
     AttentionMap,
     SentenceAttention,
-    attention_maps,
+    compute_attention_maps,
     read_attention,
     select_sentences,
     write_attention,
@@ -33,8 +33,8 @@ def test_maps_are_what_is_read_to_write_each_token(tmp_path):
     shape = systems.model(encoder_layers=2, decoder_layers=3, tie_embeddings="none")
     model = Transformer(shape, len(source), len(target)).eval()
     ids, words = [7, 5, 6, 9, EOS], [8, 4, 10]
-    maps = attention_maps(model, corpus, ids, words)
-    assert list(maps) == list(KINDS)
+    maps = compute_attention_maps(model, corpus, ids, words)
+    assert list(maps) == list(ATTENTION_KINDS)
     cross, encoder, decoder = (maps[kind] for kind in ("cross", "encoder", "decoder"))
     assert cross.rows == decoder.rows == [*target.decode(words), SPECIALS[EOS]]
     assert cross.columns == encoder.rows == encoder.columns == [*source.decode(ids), SPECIALS[EOS]]
@@ -45,7 +45,7 @@ def test_maps_are_what_is_read_to_write_each_token(tmp_path):
         assert one.weights.sum(-1) == pytest.approx(np.ones(one.weights.shape[:3]), abs=1e-5)
     assert not np.triu(decoder.weights, 1).any() and encoder.weights.all()
     # a token is written before it is known: its own row does not depend on it, the next one does
-    other = attention_maps(model, corpus, ids, [8, 11, 10])["cross"].weights
+    other = compute_attention_maps(model, corpus, ids, [8, 11, 10])["cross"].weights
     assert other[:, :, :2] == pytest.approx(cross.weights[:, :, :2], abs=1e-6)
     assert not np.allclose(other[:, :, 2], cross.weights[:, :, 2], atol=1e-6)
 
@@ -61,10 +61,10 @@ def test_kept_maps_are_a_byte_a_weight(tmp_path):
     assert (exact["layers"], exact["heads"]) == (1, 1)
     assert base64.b64decode(exact["weights"]) == bytes([0, 255, 128])
     path = tmp_path / "attention.json"
-    sentence = SentenceAttention(3, dict.fromkeys(KINDS, made))
+    sentence = SentenceAttention(3, dict.fromkeys(ATTENTION_KINDS, made))
     write_attention(path, {"one": [sentence], "two": []})
     (read,) = read_attention(path, "one")
-    assert read.line == 3 and list(read.maps) == list(KINDS)
+    assert read.line == 3 and list(read.maps) == list(ATTENTION_KINDS)
     for one in read.maps.values():
         assert (one.rows, one.columns) == (ODD, ["a", "b", "c"])
         assert one.weights == pytest.approx(made.weights, abs=1 / 510 + 1e-6)
