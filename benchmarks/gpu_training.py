@@ -117,7 +117,7 @@ def updates_of(
         for number, local in enumerate(updates, 1):
             pending = step.update(number, local)
             if before is not None:
-                step.read(before)
+                step.read_stats(before)
             before = pending
             yield local.update.tokens
 

@@ -111,7 +111,7 @@ def test_what_to_expect(train, test, said):
 # What the forecast adds to the trainings: 3 minutes for any text, and 1 minute for every 50,000
 # pairs. For TEXT, these are 3 + 2 minutes.
 OTHER_STAGES_MINUTES = 5
-TEXT = TextSize(pairs=100_000, source=10.0, target=10.0, vocabulary=1000)
+TEXT = TextSize(pairs=100_000, source_length=10.0, target_length=10.0, vocabulary_size=1000)
 ADVICE = "for a better system, in more hours: raise its train.max_updates in params.yaml"
 
 
@@ -144,7 +144,9 @@ def forecast_lines(monkeypatch):
         monkeypatch.setattr(new_corpus, "load", lambda: settings)
         monkeypatch.setattr(environment, "worker_count", lambda: cores)
         monkeypatch.setattr(environment, "has_gpu", lambda: has_gpu)
-        monkeypatch.setattr(fitted_systems, "epochs", lambda _, text, updates: updates / text.pairs)
+        monkeypatch.setattr(
+            fitted_systems, "epochs_in_updates", lambda _, text, updates: updates / text.pairs
+        )
         monkeypatch.setattr(fitted_systems, "training_seconds", seconds_of)
         return list(_training_forecast("mine", TEXT, 50))
 

@@ -51,7 +51,7 @@ def languages_identified_once():
 @pytest.fixture(autouse=True)
 def project(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(fitted_systems, "pair_seconds", lambda *_: 0.01)
+    monkeypatch.setattr(fitted_systems, "seconds_per_pair", lambda *_: 0.01)
     (tmp_path / "inputs").mkdir()
     (tmp_path / "recipes").mkdir()
     for name in ("recipes/own.yaml", "params.yaml"):

@@ -19,7 +19,8 @@ from bleuprint.model.weights import named_weights
 from bleuprint.runtime.distributed.group import Group
 from bleuprint.runtime.files import read_json
 from bleuprint.training.data_loader import local_updates
-from bleuprint.training.job import Fingerprints, Job
+from bleuprint.training.fingerprints import Fingerprints
+from bleuprint.training.job import Job
 from bleuprint.training.observer import Observer
 from bleuprint.training.train_step import TrainStep
 from bleuprint.training.trainer import Trainer
@@ -152,7 +153,7 @@ def test_no_update_waits_for_the_device(folder, precision):
     step = TrainStep(Transformer(system.model, size, size).to(DEVICE), train, 1, group)
     updates = list(islice(local_updates(corpus, system, 1, Position(), group), UPDATES))
     for number, local in enumerate(updates, 1):
-        step.read(step.update(number, local))
+        step.read_stats(step.update(number, local))
     packed = isinstance(updates[0].batches[0][0], PackedBatch)
     assert packed == (DEVICE != CPU and precision != "float32")
     if DEVICE != CPU:
@@ -162,7 +163,7 @@ def test_no_update_waits_for_the_device(folder, precision):
     finally:
         if DEVICE != CPU:
             torch.cuda.set_sync_debug_mode("default")
-    losses = [step.read(each).loss for each in pending]
+    losses = [step.read_stats(each).loss for each in pending]
     assert losses[-1] < losses[0]
 
 

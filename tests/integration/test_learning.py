@@ -66,9 +66,9 @@ def test_bleu_tells_a_sound_model(text, tmp_path, monkeypatch, low, high):
     job = Job(
         run=Run("tiny", "phrasebook", 1),
         system=System(model=model, train=settings, average=Average(last=1), decode=system.decode),
-        corpus=text.root / "binary",
-        texts=text.root / "split",
-        code="code",
+        corpus_folder=text.root / "binary",
+        split_folder=text.root / "split",
+        code_fingerprint="code",
     )
     assert BinaryCorpus(job.corpus).sets["train"].pairs > 12_000
     _, state, _ = train_here(job, tmp_path / "work")

@@ -11,7 +11,8 @@ from bleuprint.config.optimization import Constant, LrSchedule
 from bleuprint.config.paths import Run
 from bleuprint.pipeline.train_stage import check_training
 from bleuprint.runtime.errors import UserError
-from bleuprint.training.fingerprints import Fingerprints, Job
+from bleuprint.training.fingerprints import Fingerprints
+from bleuprint.training.job import Job
 from params import write_resolved
 from prepared import prepare
 from servers import free_port
@@ -48,9 +49,9 @@ def check_with_an_empty_set(root, empty):
     job = Job(
         run=Run("micro", "toy", 1),
         system=systems.system(train=systems.train(tokens_per_update=70)),
-        corpus=prepared.binary.folder,
-        texts=root / "split",
-        code="code",
+        corpus_folder=prepared.binary.folder,
+        split_folder=root / "split",
+        code_fingerprint="code",
     )
     check_training(job, Fingerprints.from_job(job), ALONE)
 

@@ -20,7 +20,8 @@ from bleuprint.pipeline.train_stage import check_training
 from bleuprint.runtime import reexec
 from bleuprint.runtime.closure import code_fingerprint
 from bleuprint.runtime.distributed.group import Group
-from bleuprint.training.job import Fingerprints, Job
+from bleuprint.training.fingerprints import Fingerprints
+from bleuprint.training.job import Job
 from bleuprint.training.observer import Observer
 from bleuprint.training.train_step import TrainStep
 from bleuprint.training.trainer import Trainer

@@ -15,7 +15,7 @@ from bleuprint.runtime.distributed.group import Group
 from bleuprint.tracking.runs import RunDescription
 from bleuprint.tracking.tracker import Tracker
 from bleuprint.tracking.training_log import TrainingLog
-from bleuprint.training.job import Fingerprints
+from bleuprint.training.fingerprints import Fingerprints
 from mlservers import history, runs_in
 from trainings import job_in, project, train_here
 

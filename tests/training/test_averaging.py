@@ -16,7 +16,7 @@ from safetensors.numpy import load_file, save_file
 from bleuprint.config.system import Average
 from bleuprint.runtime.errors import UserError
 from bleuprint.scoring.comet import folder_sha256
-from bleuprint.training.averaging import average, mean
+from bleuprint.training.averaging import average_checkpoints, mean_tensors
 
 WEIGHTS = "model.safetensors"
 MARK = {"fingerprint": "f1"}
@@ -56,7 +56,7 @@ def test_the_mean_is_that_of_exact_sums(tmp_path):
         for _ in range(7)
     ]
     paths = [save(tmp_path / str(number), **tensors) for number, tensors in enumerate(sets)]
-    found = mean(paths)
+    found = mean_tensors(paths)
     assert {name: tensor.shape for name, tensor in found.items()} == shapes
     for name in shapes:
         columns = zip(*(tensors[name].ravel().tolist() for tensors in sets), strict=True)
@@ -81,7 +81,7 @@ def test_the_mean_is_that_of_exact_sums(tmp_path):
 )
 def test_the_ones_asked_for_are_averaged(tmp_path, settings, metric, chosen):
     folder = exported(tmp_path / "checkpoints", metric)
-    average(folder, settings, tmp_path / "averaged")
+    average_checkpoints(folder, settings, tmp_path / "averaged")
     expected = np.float32(sum(chosen) / len(chosen))
     assert load_file(tmp_path / "averaged" / WEIGHTS)["a"].tolist() == [expected]
 
@@ -105,7 +105,7 @@ def test_the_last_checkpoints_are_those_of_the_largest_updates(tmp_path, names, 
     (folder / "model.json").write_text("{}\n")
     record = {**MARK, "validation_metric": "loss", "validations": []}
     (folder / "checkpoints.json").write_text(json.dumps(record))
-    average(folder, Average(last=last), tmp_path / "averaged")
+    average_checkpoints(folder, Average(last=last), tmp_path / "averaged")
     described = json.loads((tmp_path / "averaged" / "model.json").read_text())
     assert described["averaged"]["updates"] == chosen
     expected = np.float32(sum(chosen) / len(chosen))
@@ -115,11 +115,11 @@ def test_the_last_checkpoints_are_those_of_the_largest_updates(tmp_path, names, 
 def test_the_moving_average_is_taken_as_it_is(tmp_path):
     folder = exported(tmp_path / "checkpoints")
     save(folder / "0000050.ema.safetensors", a=[0.1])
-    average(folder, Average(ema=True), tmp_path / "averaged")
+    average_checkpoints(folder, Average(ema=True), tmp_path / "averaged")
     assert load_file(tmp_path / "averaged" / WEIGHTS)["a"].tolist() == [np.float32(0.1)]
     described = json.loads((tmp_path / "averaged" / "model.json").read_text())
     assert described["averaged"] == {"settings": {"ema": True}, "updates": [50]}
-    average(folder, Average(last=5), tmp_path / "mean")  # it is none of the checkpoints
+    average_checkpoints(folder, Average(last=5), tmp_path / "mean")  # it is none of the checkpoints
     described = json.loads((tmp_path / "mean" / "model.json").read_text())
     assert described["averaged"]["settings"] == {"last": 5}
     assert load_file(tmp_path / "mean" / WEIGHTS)["a"].tolist() == [30]
@@ -144,7 +144,7 @@ def test_the_moving_average_is_taken_as_it_is(tmp_path):
 def test_what_is_not_there_is_not_averaged(tmp_path, settings, message):
     folder = exported(tmp_path / "checkpoints")
     with pytest.raises(UserError) as raised:
-        average(folder, settings, tmp_path / "averaged")
+        average_checkpoints(folder, settings, tmp_path / "averaged")
     assert str(raised.value) == f"{folder}: {message}"
     assert [path.name for path in tmp_path.iterdir()] == ["checkpoints"]
 
@@ -154,14 +154,14 @@ def test_one_alone_stays_as_it_is_to_the_bit(tmp_path):
     # a sum that starts from 0 loses the sign of -0; the others are denormal, largest, infinite
     odd = [-0.0, 0.0, 1e-45, -1e-40, 3.4028235e38, math.inf, 0.1]
     whole = save(folder / "0000050.safetensors", zero=odd, other=np.ones((2, 3)), a=[1.5])
-    average(folder, Average(last=1), tmp_path / "averaged")
+    average_checkpoints(folder, Average(last=1), tmp_path / "averaged")
     assert (tmp_path / "averaged" / WEIGHTS).read_bytes() == whole.read_bytes()
 
 
 def test_an_average_is_described_and_repeats_to_the_byte(tmp_path):
     folder = exported(tmp_path / "checkpoints")
     for name in ("averaged", "again"):
-        average(folder, Average(best=2), tmp_path / name)
+        average_checkpoints(folder, Average(best=2), tmp_path / name)
     assert folder_sha256(tmp_path / "again") == folder_sha256(tmp_path / "averaged")
     described = json.loads((tmp_path / "averaged" / "model.json").read_text())
     weights = (tmp_path / "averaged" / WEIGHTS).read_bytes()
@@ -178,11 +178,11 @@ def test_a_checkpoint_of_another_training_is_not_averaged(tmp_path):
     folder = exported(tmp_path / "checkpoints")
     other = save(folder / "0000040.safetensors", {"fingerprint": "f2"}, a=[40])
     with pytest.raises(UserError) as raised:
-        average(folder, Average(last=2), tmp_path / "averaged")
+        average_checkpoints(folder, Average(last=2), tmp_path / "averaged")
     assert str(raised.value) == (
         f"{other}: weights of another training (f2...) than checkpoints.json names (f1...)"
     )
-    average(folder, Average(last=1), tmp_path / "averaged")
+    average_checkpoints(folder, Average(last=1), tmp_path / "averaged")
 
 
 def test_a_folder_without_checkpoints_says_so(tmp_path):
@@ -191,7 +191,7 @@ def test_a_folder_without_checkpoints_says_so(tmp_path):
         path.unlink()
     message = "average.last is 1, but the checkpoints are: none; lower average.last: "
     with pytest.raises(UserError, match=message):
-        average(folder, Average(last=1), tmp_path / "averaged")
+        average_checkpoints(folder, Average(last=1), tmp_path / "averaged")
 
 
 @pytest.mark.parametrize("name", ["0000050.safetensors", "checkpoints.json"])
@@ -200,7 +200,7 @@ def test_a_damaged_file_is_one_clear_line(tmp_path, name):
     path = folder / name
     path.write_bytes(path.read_bytes()[:-1])
     with pytest.raises(UserError, match=rf"^{path} is damaged: [^\n]+$"):
-        average(folder, Average(last=1), tmp_path / "averaged")
+        average_checkpoints(folder, Average(last=1), tmp_path / "averaged")
     assert not (tmp_path / "averaged").exists()
 
 
@@ -209,7 +209,7 @@ def test_a_record_that_lacks_a_field_is_one_clear_line(tmp_path):
     record = folder / "checkpoints.json"
     record.write_text(record.read_text().replace("validation_metric", "metric"))
     with pytest.raises(UserError, match=rf"^{record} .*field validation_metric is missing[^\n]*$"):
-        average(folder, Average(best=1), tmp_path / "averaged")
+        average_checkpoints(folder, Average(best=1), tmp_path / "averaged")
 
 
 def test_memory_does_not_grow_with_the_number_of_checkpoints(tmp_path):
@@ -218,7 +218,7 @@ def test_memory_does_not_grow_with_the_number_of_checkpoints(tmp_path):
     paths = [save(tmp_path / str(number), **tensors) for number in range(checkpoint_count)]
     bytes_of_sums = tensor_count * tensor_size * 8
     tracemalloc.start()
-    mean(paths)
+    mean_tensors(paths)
     _, peak = tracemalloc.get_traced_memory()
     tracemalloc.stop()
     assert bytes_of_sums < peak < 1.2 * bytes_of_sums

@@ -14,7 +14,7 @@ from bleuprint.model.transformer import Transformer
 from bleuprint.pipeline.train_stage import check_training
 from bleuprint.runtime import processor
 from bleuprint.runtime.errors import UserError
-from bleuprint.training.job import Fingerprints
+from bleuprint.training.fingerprints import Fingerprints
 from bleuprint.training.loss import batch_loss
 from bleuprint.training.optimizer import FlatOptimizer
 from processors import AMD, INTEL, OLD_AMD, OLD_INTEL

@@ -10,8 +10,9 @@ from bleuprint.config.runs import training_settings_sha256
 from bleuprint.model.weights import write_description
 from bleuprint.runtime import fingerprint
 from bleuprint.runtime.files import read_json, write_json
-from bleuprint.training.fingerprints import Fingerprints, Job, work_folder
+from bleuprint.training.fingerprints import Fingerprints, work_folder
 from bleuprint.training.init_weights import InitFiles
+from bleuprint.training.job import Job
 from corpora import PAIRS
 from prepared import prepare
 
@@ -29,9 +30,9 @@ def job_on(corpus, **changes):
     job = Job(
         run=Run("micro", "toy", 1),
         system=SYSTEM,
-        corpus=corpus.binary.folder,
-        texts=corpus.text("split").path,
-        code="code",
+        corpus_folder=corpus.binary.folder,
+        split_folder=corpus.text("split").path,
+        code_fingerprint="code",
     )
     return dataclasses.replace(job, **changes)
 
@@ -43,16 +44,16 @@ def job_on(corpus, **changes):
         ("settings", {"system": systems.system(model=systems.model(d_ff=65))}),
         ("settings", {"system": systems.system(train=systems.train(label_smoothing=0.2))}),
         ("settings", {"system": dataclasses.replace(SYSTEM, arithmetic="portable")}),
-        ("code", {"code": "other code"}),
+        ("code", {"code_fingerprint": "other code"}),
     ],
     ids=["seed", "model", "train", "arithmetic", "code"],
 )
 def test_another_setting_or_code_is_another_training(prepared, part, changes):
     before = Fingerprints.from_job(job_on(prepared))
     after = Fingerprints.from_job(job_on(prepared, **changes))
-    changed = {name for name, mark in after.each().items() if mark != before.each()[name]}
+    changed = {name for name, mark in after.by_name().items() if mark != before.by_name()[name]}
     assert changed == {part}
-    assert after.all != before.all
+    assert after.combined != before.combined
 
 
 @pytest.mark.parametrize(
@@ -83,7 +84,7 @@ def test_other_text_is_another_training(prepared, tmp_path, sets):
     before = Fingerprints.from_job(job_on(prepared))
     after = Fingerprints.from_job(job_on(prepare(tmp_path, sets)))
     assert after.data != before.data
-    assert after.all != before.all
+    assert after.combined != before.combined
     assert (after.settings, after.code) == (before.settings, before.code)
 
 
@@ -93,19 +94,19 @@ def test_other_validation_references_are_another_training(prepared, tmp_path, la
     texts.mkdir()
     for path in prepared.text("split").path.glob("valid.*"):
         (texts / path.name).write_bytes(path.read_bytes())
-    before = Fingerprints.from_job(job_on(prepared, texts=texts))
+    before = Fingerprints.from_job(job_on(prepared, split_folder=texts))
     assert before == Fingerprints.from_job(job_on(prepared))
     path = texts / f"valid.{language}"
     path.write_text(path.read_text("utf-8").replace("a", "o", 1), "utf-8")
-    assert Fingerprints.from_job(job_on(prepared, texts=texts)).data != before.data
+    assert Fingerprints.from_job(job_on(prepared, split_folder=texts)).data != before.data
 
 
 def test_each_part_counts_in_the_fingerprint_of_all():
     parts = {"settings": "s", "code": "c", "data": "d", "start": "t"}
     whole = Fingerprints(**parts)
-    assert whole.each() == parts
-    marks = {Fingerprints(**{**parts, name: "x"}).all for name in parts}
-    assert len(marks | {whole.all, Fingerprints("s", "c", "d").all}) == 6
+    assert whole.by_name() == parts
+    marks = {Fingerprints(**{**parts, name: "x"}).combined for name in parts}
+    assert len(marks | {whole.combined, Fingerprints("s", "c", "d").combined}) == 6
 
 
 def test_other_weights_or_vocabularies_of_a_start_are_another_start(tmp_path, prepared):

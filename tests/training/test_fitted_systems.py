@@ -10,7 +10,7 @@ from bleuprint.config.system import System
 from bleuprint.model.flops import training_flops
 from bleuprint.runtime.schema import validate_document
 from bleuprint.training import fitted_systems
-from bleuprint.training.fitted_systems import TextSize, systems
+from bleuprint.training.fitted_systems import TextSize, fitted_systems_yaml
 from recipes import SETTINGS
 from root import ROOT
 
@@ -19,7 +19,7 @@ OWN = (ROOT / "recipes" / "own.yaml").read_text(encoding="utf-8")
 
 def rows(text, tmp_path):
     """The settings of both systems for a text."""
-    content = YAML(typ="safe", pure=True).load(systems(text))["systems"]
+    content = YAML(typ="safe", pure=True).load(fitted_systems_yaml(text))["systems"]
     small, medium = content["small"], content["medium"]
     medium = {**small, "model": small["model"] | medium["model"]}
     medium["train"] = small["train"] | content["medium"]["train"]
@@ -27,7 +27,7 @@ def rows(text, tmp_path):
 
 
 def test_the_recipe_is_that_of_ten_thousand_pairs():
-    assert OWN.endswith(f"\n{systems(TextSize(9000, 17.0, 17.0, 4000))}")
+    assert OWN.endswith(f"\n{fitted_systems_yaml(TextSize(9000, 17.0, 17.0, 4000))}")
     assert list(SETTINGS["own"].runs) == ["small", "medium"]
 
 
@@ -66,15 +66,15 @@ def test_the_updates_and_passes_of_a_training(tmp_path):
         train = type(system.train)(max_tokens=100, **size, **ends)
         assert train.most_updates(10_000, 1000) == number
         if number:
-            assert fitted_systems.epochs(train, text, number) == passes
+            assert fitted_systems.epochs_in_updates(train, text, number) == passes
 
 
 def test_the_forecast_grows_with_what_is_trained(tmp_path, monkeypatch):
     text = TextSize(1000, 20.0, 10.0, 500)
     system, _ = rows(text, tmp_path)
-    took = fitted_systems.pair_seconds(system, text, 1)
+    took = fitted_systems.seconds_per_pair(system, text, 1)
     assert math.isfinite(took) and took > 0
-    monkeypatch.setattr(fitted_systems, "pair_seconds", lambda *_: 0.5)
+    monkeypatch.setattr(fitted_systems, "seconds_per_pair", lambda *_: 0.5)
     pairs = system.train.tokens_per_update / 10
     system = replace(system, arithmetic="native")
     once = fitted_systems.training_seconds(system, text, 0, 100, 1)
@@ -85,5 +85,7 @@ def test_the_forecast_grows_with_what_is_trained(tmp_path, monkeypatch):
 
 def test_a_gpu_is_used():
     text = TextSize(1000, 20.0, 10.0, 500)
-    (line,) = set(systems(text).splitlines()) - set(systems(text, portable=False).splitlines())
+    (line,) = set(fitted_systems_yaml(text).splitlines()) - set(
+        fitted_systems_yaml(text, portable=False).splitlines()
+    )
     assert line.startswith("    arithmetic: portable")

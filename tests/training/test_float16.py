@@ -34,7 +34,9 @@ def step(precision, **settings):
 def test_updates_are_those_of_float32_but_for_rounding():
     float32, float16 = step("float32"), step("float16")
     for number in range(1, 21):
-        expected, found = (each.read(each.update(number, LOCAL)) for each in (float32, float16))
+        expected, found = (
+            each.read_stats(each.update(number, LOCAL)) for each in (float32, float16)
+        )
         assert found.loss == pytest.approx(expected.loss, rel=0.02) and found.loss != expected.loss
         assert found.grad_norm == pytest.approx(expected.grad_norm, rel=0.1)
     assert float16.optimizer.loss_scale.value == 2**16
@@ -43,11 +45,11 @@ def test_updates_are_those_of_float32_but_for_rounding():
 @pytest.mark.parametrize("optimizer", ["adam", "sgd"])
 def test_overflow_halves_the_scale_and_leaves_the_weights(optimizer):
     made = step("float16", optimizer=Optimizer(name=optimizer), ema=0.5)
-    first = made.read(made.update(1, LOCAL))
+    first = made.read_stats(made.update(1, LOCAL))
     before = {name: each.clone() for name, each in made.optimizer.state_dict().items()}
     weights = made.optimizer.weights.clone()
     made.optimizer.loss_scale.value.fill_(2.0**60)
-    skipped = made.read(made.update(2, LOCAL))
+    skipped = made.read_stats(made.update(2, LOCAL))
     assert torch.equal(made.optimizer.weights, weights)
     assert made.optimizer.loss_scale.value == 2.0**59
     kept = [name for name in before if name.startswith(("exp_avg", "step", "momentum_buffer"))]
@@ -55,7 +57,7 @@ def test_overflow_halves_the_scale_and_leaves_the_weights(optimizer):
     assert all(torch.equal(made.optimizer.state_dict()[name], before[name]) for name in kept)
     assert skipped.grad_norm == first.grad_norm and math.isfinite(skipped.loss)
     made.optimizer.loss_scale.value.fill_(1024.0)
-    made.read(made.update(3, LOCAL))
+    made.read_stats(made.update(3, LOCAL))
     assert not torch.equal(made.optimizer.weights, weights)
 
 
@@ -64,15 +66,15 @@ def test_what_is_not_a_matter_of_the_scale_is_an_error():
     pending = made.update(1, LOCAL)
     for norm, scale in ((math.inf, 1.0), (2.0, 1e-5)):
         figures = torch.tensor([30.0, norm, scale], dtype=torch.float64)
-        assert made.read(dataclasses.replace(pending, figures=figures)).loss == 30
+        assert made.read_stats(dataclasses.replace(pending, figures=figures)).loss == 30
     figures = torch.tensor([30.0, math.inf, 1e-5], dtype=torch.float64)
     with pytest.raises(UserError, match=r"loss of update 1 is 1\.1\d*, its gradient's norm inf"):
-        made.read(dataclasses.replace(pending, figures=figures))
+        made.read_stats(dataclasses.replace(pending, figures=figures))
     with torch.no_grad():
         made.model.encoder[0].feed_forward.fc1.bias.fill_(math.inf)
     made.optimizer.load_state_dict({})  # renews the copies
     with pytest.raises(UserError, match="loss of update 2 is nan"):
-        made.read(made.update(2, LOCAL))
+        made.read_stats(made.update(2, LOCAL))
 
 
 def test_the_scale_is_doubled_after_2000_updates_without_overflow():

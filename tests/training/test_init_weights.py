@@ -17,9 +17,11 @@ from bleuprint.dataset.subwords.vocabulary import SPECIALS
 from bleuprint.model.transformer import Transformer
 from bleuprint.model.weights import named_weights, write_description
 from bleuprint.runtime.errors import UserError
-from bleuprint.training.init_weights import InitFiles, add_sums, init_files, take_weights
-from bleuprint.training.job import Fingerprints, Job, export_checkpoints
+from bleuprint.training.fingerprints import Fingerprints
+from bleuprint.training.init_weights import InitFiles, add_weight_hashes, init_files, take_weights
+from bleuprint.training.job import Job
 from bleuprint.training.observer import Observer
+from bleuprint.training.outputs import export_checkpoints
 from bleuprint.training.trainer import Trainer
 from prepared import prepare
 from trainings import ALONE, merges, toy_pairs
@@ -149,9 +151,9 @@ def test_another_start_is_another_training(tmp_path, corpora):
         for seed in (1, 2)
     ]
     marks = [Fingerprints.from_job(job_on(corpus, start)) for start in (None, *starts)]
-    assert len({mark.all for mark in marks}) == 3
+    assert len({mark.combined for mark in marks}) == 3
     assert len({(mark.settings, mark.code, mark.data) for mark in marks}) == 1
-    assert marks[0].start is None and "start" not in marks[0].each()
+    assert marks[0].start is None and "start" not in marks[0].by_name()
 
 
 @pytest.mark.parametrize(
@@ -203,7 +205,7 @@ def test_folders(tmp_path, corpora, monkeypatch):
         file.rename(there / file.name)
     given = {"folder": str(folder)}
     runs = {"small": {"own": {"train": {"init_from": given}}, "other": {"train": False}}}
-    add_sums(runs)
+    add_weight_hashes(runs)
     assert given["sha256"] == hashlib.sha256(weights.read_bytes()).hexdigest()
     model = model_of(corpora[1].binary, 2)
     take_weights(model, corpora[1].binary, init_files(InitFrom(**given), RUN))
@@ -230,22 +232,22 @@ def test_a_clone_without_the_folder_knows_its_sum(tmp_path, corpora, monkeypatch
     def runs():
         return {"small": {"own": {"train": {"init_from": {"folder": "start"}}}}}
 
-    add_sums(recorded := runs())
+    add_weight_hashes(recorded := runs())
     Path("start").rename("elsewhere")
     with pytest.raises(UserError, match=r"start: no such folder; small starts there"):
-        add_sums(runs())
+        add_weight_hashes(runs())
     Path("reports").mkdir()
     params = "systems:\n  small:\n    train:\n      init_from: {folder: start}\n"
     Path("params.yaml").write_text(f"corpora:\n  own: {{}}\n{params}")
     place = r"^params.yaml:6: systems.small.train.init_from.folder: .*start: no such folder"
     with pytest.raises(UserError, match=place):
-        add_sums(runs())
+        add_weight_hashes(runs())
     for text in ("<<<<<<<", "[]", '{"runs": 1}', '{"runs": {"small": 1}}'):  # damaged
         Path("reports/resolved.json").write_text(text)
         with pytest.raises(UserError, match=r"start: no such folder"):
-            add_sums(runs())
+            add_weight_hashes(runs())
     Path("reports/resolved.json").write_text(json.dumps({"runs": recorded}))
-    add_sums(found := runs())
+    add_weight_hashes(found := runs())
     assert found == recorded and "sha256" in found["small"]["own"]["train"]["init_from"]
 
 

@@ -25,7 +25,7 @@ READS = ("item", "tolist", "__float__", "__int__", "__bool__", "__index__", "num
 
 def updates(corpus, device, kind, monkeypatch, **settings):
     """A step on the device, and updates of batches of this kind."""
-    monkeypatch.setattr(data_loader, "batch_kind", lambda *_: kind)
+    monkeypatch.setattr(data_loader, "batch_class", lambda *_: kind)
     system = systems.system(
         model=systems.model(dropout=0.1), train=systems.train(max_tokens=100, **settings)
     )
@@ -59,7 +59,7 @@ def test_updates_are_read_after_others_have_begun(corpus, monkeypatch, optimizer
     planned, reads = list(planned), []
     counts = [step._count([part for parts in each.batches for part in parts]) for each in planned]
     pending = []
-    expected = [step.read(step.update(n, local)) for n, local in enumerate(planned, 1)]
+    expected = [step.read_stats(step.update(n, local)) for n, local in enumerate(planned, 1)]
     step, _ = updates(*given, optimizer=Optimizer(name=optimizer))
     monkeypatch.setattr(step, "_count", lambda _: counts[len(pending)])
     with monkeypatch.context() as patch:
@@ -69,7 +69,7 @@ def test_updates_are_read_after_others_have_begun(corpus, monkeypatch, optimizer
         for number, local in enumerate(planned, 1):
             pending.append(step.update(number, local))
     assert reads == []
-    assert [step.read(each) for each in pending] == expected
+    assert [step.read_stats(each) for each in pending] == expected
 
 
 def noted(of, calls):

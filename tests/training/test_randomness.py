@@ -15,7 +15,8 @@ from bleuprint.model.weights import named_weights
 from bleuprint.training import train_step
 from bleuprint.training import trainer as trainer_module
 from bleuprint.training.data_loader import BatchReader
-from bleuprint.training.job import Fingerprints, Job
+from bleuprint.training.fingerprints import Fingerprints
+from bleuprint.training.job import Job
 from bleuprint.training.loss import batch_loss
 from bleuprint.training.lr_schedule import learning_rate
 from bleuprint.training.observer import Observer

@@ -8,8 +8,9 @@ from bleuprint.config.system import Average
 from bleuprint.dataset.batch import pad
 from bleuprint.model.weights import load_model
 from bleuprint.text.tokenizers import Tokenize
-from bleuprint.training.averaging import average
-from bleuprint.training.job import Job, export_checkpoints
+from bleuprint.training.averaging import average_checkpoints
+from bleuprint.training.job import Job
+from bleuprint.training.outputs import export_checkpoints
 from bleuprint.training.validation import greedy_search
 from prepared import prepare
 from trainings import train_here
@@ -42,7 +43,7 @@ def test_four_words_are_learnt_by_heart(tmp_path, monkeypatch):
     job = Job(Run("s", "c", 1), system, corpus.folder, tmp_path / "data/split", "code")
     work, _, fingerprints = train_here(job, tmp_path)
     export_checkpoints(job, work, fingerprints, tmp_path / "checkpoints")
-    average(tmp_path / "checkpoints", Average(last=1), tmp_path / "averaged")
+    average_checkpoints(tmp_path / "checkpoints", Average(last=1), tmp_path / "averaged")
     model = load_model(tmp_path / "averaged", corpus)
     ids = pad([list(corpus.segmentation("de").encode(["ich mochte ein bier"]))])
     (words,) = greedy_search(model, ids)

@@ -57,7 +57,7 @@ def test_a_loss_that_is_no_number_names_the_batch_that_did_it(corpus):
     share = next(share for share in first_shares(corpus) if spoilt(share))
     pairs = ", ".join(str(row + 1) for row in share.update.batches[spoilt(share)[0]].rows[:5])
     with pytest.raises(UserError, match=f"loss of update 9 is nan.* training pairs {pairs}"):
-        made.read(made.update(9, share))
+        made.read_stats(made.update(9, share))
 
 
 def test_a_gradient_that_is_infinite_ends_the_training(corpus, monkeypatch):
@@ -67,7 +67,7 @@ def test_a_gradient_that_is_infinite_ends_the_training(corpus, monkeypatch):
     share = next(first_shares(corpus))
     said = r"^the loss of update 1 is \d.*, its gradient's norm inf: lower the learning rate"
     with pytest.raises(UserError, match=said):
-        made.read(made.update(1, share))
+        made.read_stats(made.update(1, share))
 
 
 def test_an_update_that_does_not_fit_leaves_no_trace(corpus, monkeypatch):
@@ -79,7 +79,7 @@ def test_an_update_that_does_not_fit_leaves_no_trace(corpus, monkeypatch):
     assert torch.equal(made.optimizer.weights, before)
     assert not made.optimizer.gradient.any()
     again = learner(corpus, SETTINGS)
-    assert made.read(made.update(1, share)) == again.read(again.update(1, share))
+    assert made.read_stats(made.update(1, share)) == again.read_stats(again.update(1, share))
     assert torch.equal(made.optimizer.weights, again.optimizer.weights)
 
 

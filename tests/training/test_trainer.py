@@ -20,10 +20,10 @@ from bleuprint.model.transformer import Transformer, count_parameters
 from bleuprint.model.weights import load_model
 from bleuprint.runtime.files import read_json
 from bleuprint.scoring.comet import folder_sha256
-from bleuprint.training.averaging import average
+from bleuprint.training.averaging import average_checkpoints
 from bleuprint.training.data_loader import BatchReader
-from bleuprint.training.job import export_checkpoints
 from bleuprint.training.loss import batch_loss
+from bleuprint.training.outputs import export_checkpoints
 from trainings import (
     checkpoints,
     fresh,
@@ -154,7 +154,7 @@ def test_the_loss_is_a_mean_over_the_tokens_that_dropout_made(dropped, tmp_path,
     job = dataclasses.replace(job, system=System(settings, shape, Average(1), job.system.decode))
     _, state, _ = train_here(job, tmp_path / "work")
 
-    corpus = BinaryCorpus(job.corpus)
+    corpus = BinaryCorpus(job.corpus_folder)
     update, _ = next(
         plan_updates(
             *(corpus.side("train", language).lengths for language in ("de", "en")),
@@ -193,8 +193,8 @@ def test_vocabularies_of_two_sizes_make_a_model_that_reads_back(tmp_path, monkey
     job = job_in(project(tmp_path, pairs, units=merges(30, joint=False)), monkeypatch)
     work, state, fingerprints = train_here(job, tmp_path / "work")
     export_checkpoints(job, work, fingerprints, tmp_path / "checkpoints")
-    average(tmp_path / "checkpoints", Average(last=1), tmp_path / "averaged")
-    corpus = BinaryCorpus(job.corpus)
+    average_checkpoints(tmp_path / "checkpoints", Average(last=1), tmp_path / "averaged")
+    corpus = BinaryCorpus(job.corpus_folder)
     model = load_model(tmp_path / "averaged", corpus)
     source, target = (len(corpus.segmentation(side).vocabulary) for side in ("de", "en"))
     assert source != target

@@ -18,9 +18,9 @@ from bleuprint.runtime.files import read_json
 from bleuprint.scoring.comet import folder_sha256
 from bleuprint.training import trainer as trainer_module
 from bleuprint.training.history import TrainingFacts
-from bleuprint.training.job import export_checkpoints
 from bleuprint.training.loss import batch_loss
 from bleuprint.training.observer import Observer
+from bleuprint.training.outputs import export_checkpoints
 from params import write_resolved
 from shared_folders import left_unchanged
 from trainings import fresh, job_in, project, train, train_here, write_params

@@ -71,7 +71,7 @@ class _AppliedRules:
 def new_corpus(arguments: argparse.Namespace) -> None:
     """Add parallel text in inputs/ to params.yaml."""
     from bleuprint.corpus.new_corpus import Example, NewCorpus, insert_corpus
-    from bleuprint.training.fitted_systems import TextSize, systems
+    from bleuprint.training.fitted_systems import TextSize, fitted_systems_yaml
 
     load()  # Report errors in params.yaml before the files are read, which may take minutes.
     params = Path("params.yaml")
@@ -89,12 +89,12 @@ def new_corpus(arguments: argparse.Namespace) -> None:
     new = replace(new, vocab_size=pieces.size)
     text = TextSize(
         pairs=remaining.train,
-        source=pieces.source_length,
-        target=pieces.target_length,
-        vocabulary=pieces.size,
+        source_length=pieces.source_length,
+        target_length=pieces.target_length,
+        vocabulary_size=pieces.size,
     )
     example = Example.from_recipe(recipe) if recipe.exists() else None
-    fitted_systems = systems(text, portable=not environment.has_gpu())
+    fitted_systems = fitted_systems_yaml(text, portable=not environment.has_gpu())
     replaces_example, has_fitted_systems = insert_corpus(params, new, example, fitted_systems)
 
     for line in new.about:
@@ -304,7 +304,7 @@ def _training_forecast(corpus_name: str, text: "TextSize", valid_pairs: int) -> 
         if max_updates is None:
             yield f"{name} trains until train.patience ends it"
             continue
-        epochs = fitted_systems.epochs(system.train, text, max_updates)
+        epochs = fitted_systems.epochs_in_updates(system.train, text, max_updates)
         updates = counted(max_updates, "update")
         line = f"{name} trains for at most {updates}, {epochs:,.1f} epochs"
         if not environment.has_gpu():

@@ -22,7 +22,8 @@ from bleuprint.tracking.timings import (
     read_seconds,
     stage_seconds_file,
 )
-from bleuprint.training.fingerprints import Fingerprints, job_of, work_folder
+from bleuprint.training.fingerprints import Fingerprints, work_folder
+from bleuprint.training.job import job_for_run
 
 _NEW = "has not finished here yet"
 
@@ -113,7 +114,7 @@ def _reused(stage: Stage, settings: Settings, root: Path) -> str | None:
     """Why a new training takes no time: a row of another name has had it, as after a renaming."""
     with chdir(root), suppress(UserError, OSError):
         run = _run(stage)
-        job = job_of(run, settings)
+        job = job_for_run(run, settings)
         folder = work_folder(job, Fingerprints.from_job(job))
         if folder.is_dir():
             place = folder.relative_to(environment.project_root())

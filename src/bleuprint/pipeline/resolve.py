@@ -15,7 +15,7 @@ from bleuprint.runtime import environment
 from bleuprint.runtime.closure import code_fingerprints
 from bleuprint.runtime.errors import UserError
 from bleuprint.runtime.files import format_json, path_on_disk, read_bytes, write_json
-from bleuprint.training.init_weights import add_sums
+from bleuprint.training.init_weights import add_weight_hashes
 
 # The folders below which stages have outputs in DVC's cache.
 _OF_OUTPUTS = ("data", "models", "results")
@@ -66,7 +66,7 @@ def resolved_settings(settings: Settings, root: Path = Path()) -> dict[str, Any]
     """
     check_no_links(root)
     content = settings.resolved()
-    add_sums(content["runs"], root)
+    add_weight_hashes(content["runs"], root)
     return content
 
 

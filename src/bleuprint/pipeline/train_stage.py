@@ -23,8 +23,9 @@ from bleuprint.runtime.locks import FileLock
 from bleuprint.tracking.hardware import describe_machine
 from bleuprint.tracking.timings import training_cost_file
 from bleuprint.tracking.training_log import TrainingLog
-from bleuprint.training.fingerprints import Fingerprints, Job, job_of, work_folder
-from bleuprint.training.job import export_checkpoints, export_results
+from bleuprint.training.fingerprints import Fingerprints, work_folder
+from bleuprint.training.job import Job, job_for_run
+from bleuprint.training.outputs import export_checkpoints, export_results
 from bleuprint.training.schedule_notes import system_notes
 from bleuprint.training.trainer import Trainer
 
@@ -37,12 +38,12 @@ def train_run(run: Run) -> None:
     """
     environment.timeout_seconds()
     if not is_launched():
-        job_of(run, load_resolved())  # refuses wrong settings before the start
+        job_for_run(run, load_resolved())  # refuses wrong settings before the start
     start_processes()
     group = init_process_group()
     with group.raise_together():
         settings = load_resolved()
-        job = job_of(run, settings)
+        job = job_for_run(run, settings)
         fingerprints = Fingerprints.from_job(job)
     check_training(job, fingerprints, group)
     with _locked(work_folder(job, fingerprints), group):
@@ -59,7 +60,7 @@ def train_run(run: Run) -> None:
             export_checkpoints(job, work, fingerprints, run.models / "checkpoints")
             export_results(trainer.state, fingerprints, run.results, trainer.early_end)
             cost = log.stopwatch.cost(trainer.state, job.system.train.precision)
-            write_json(training_cost_file(run, fingerprints.all), asdict(cost))
+            write_json(training_cost_file(run, fingerprints.combined), asdict(cost))
     group.close()
 
 
@@ -84,7 +85,7 @@ def _notes_on_epochs(job: Job) -> Iterator[str]:
     train = job.system.train
     if train.max_epochs is None:
         return
-    corpus = BinaryCorpus(job.corpus)
+    corpus = BinaryCorpus(job.corpus_folder)
     lengths = corpus.side("train", corpus.target).lengths
     updates = train.most_updates(int(lengths.sum()), len(lengths))
     if updates != train.max_updates:
@@ -104,7 +105,7 @@ def check_training(job: Job, fingerprints: Fingerprints, group: Group) -> None:
         if job.system.arithmetic == "portable":
             check_portable(job.run.system, group.size)
         check_precision(setting, job.system.train.precision, group.device)
-        corpus = BinaryCorpus(job.corpus)
+        corpus = BinaryCorpus(job.corpus_folder)
         corpus.verify()
     _check_same(job, fingerprints, group)
     with group.raise_together():
@@ -116,7 +117,7 @@ def _check_same(job: Job, fingerprints: Fingerprints, group: Group) -> None:
     """Raise UserError, which names host, rank and file, if a process has other data than rank 0."""
     if group.size == 1:
         return
-    for what, mark in {**fingerprints.each(), "version of torch": torch.__version__}.items():
+    for what, mark in {**fingerprints.by_name(), "version of torch": torch.__version__}.items():
         marks = group.gather(mark)
         others = [rank for rank in range(group.size) if marks[rank] != marks[0]]
         if not others:

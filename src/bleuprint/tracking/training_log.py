@@ -12,7 +12,8 @@ from bleuprint.tracking.hardware import describe_machine, peak_memory, text_libr
 from bleuprint.tracking.runs import RunDescription
 from bleuprint.tracking.stopwatch import Stopwatch
 from bleuprint.tracking.tracker import Tracker
-from bleuprint.training.fingerprints import Fingerprints, Job
+from bleuprint.training.fingerprints import Fingerprints
+from bleuprint.training.job import Job
 from bleuprint.training.observer import Observer, Status
 from bleuprint.training.train_state import TrainState
 from bleuprint.training.train_step import UpdateStats
@@ -36,7 +37,7 @@ class TrainingLog(Observer):
         description = RunDescription.for_run(
             self._settings,
             job.run,
-            self._fingerprints.all,
+            self._fingerprints.combined,
             state.parameters,
             datasets_of(job.run.corpus, self._fingerprints.data),
         )

@@ -28,7 +28,7 @@ Tensors = dict[str, NDArray[Any]]
 MODEL = "model.json"
 
 
-def average(checkpoints: Path, settings: Average, output: Path) -> None:
+def average_checkpoints(checkpoints: Path, settings: Average, output: Path) -> None:
     """Average checkpoints of a folder, as exported by training, into the folder `output`.
 
     `checkpoints` contains UPDATE.safetensors, model.json, checkpoints.json, and
@@ -37,7 +37,7 @@ def average(checkpoints: Path, settings: Average, output: Path) -> None:
     An ensemble has such a folder for each of its checkpoints, named by the update.
     """
     training = CheckpointsRecord.read(checkpoints)
-    chosen = choose(checkpoints, settings, training)
+    chosen = checkpoints_to_average(checkpoints, settings, training)
     updates = [int(path.name.partition(".")[0]) for path in chosen]
     for path in chosen:
         check_origin(path, training.fingerprint, CHECKPOINTS)
@@ -49,7 +49,7 @@ def average(checkpoints: Path, settings: Average, output: Path) -> None:
             folder.mkdir(exist_ok=True)
             paths = [path for update, path in zip(updates, chosen, strict=True) if update in of]
             with name_in_errors(weights := folder / "model.safetensors"):
-                save_file(mean(paths), weights, mark)
+                save_file(mean_tensors(paths), weights, mark)
             description = {**model, "averaged": averaged | {"updates": of}}
             description["weights_sha256"] = sha256_of(weights)
             write_json(folder / MODEL, description)
@@ -57,7 +57,7 @@ def average(checkpoints: Path, settings: Average, output: Path) -> None:
             write_json(partial / MODEL, {**model, "averaged": averaged})
 
 
-def mean(paths: list[Path]) -> Tensors:
+def mean_tensors(paths: list[Path]) -> Tensors:
     """The mean of the tensors of each name; memory: the sums and one tensor."""
     total: Tensors = {}
     for path in paths:
@@ -69,7 +69,9 @@ def mean(paths: list[Path]) -> Tensors:
     return {name: (total.pop(name) / len(paths)).astype(np.float32) for name in list(total)}
 
 
-def choose(checkpoints: Path, settings: Average, training: CheckpointsRecord) -> list[Path]:
+def checkpoints_to_average(
+    checkpoints: Path, settings: Average, training: CheckpointsRecord
+) -> list[Path]:
     """The files to average, oldest first; raises UserError if there are too few.
 
     As of a training that `patience` ended before it kept as many.

@@ -127,7 +127,7 @@ def local_updates(
     local = (update.batches[group.rank :: group.size] for update, _ in ahead)
     reader = partial(BatchReader, corpus, settings, seed, system.model.max_positions)
     batches = map_parts(reader, local, _num_workers(settings, group))
-    kind = batch_kind(system.model, settings, group.device)
+    kind = batch_class(system.model, settings, group.device)
     pin_memory = group.device.type == "cuda"
     with closing(batches):
         for read_batches, (update, position) in zip(batches, plan, strict=True):
@@ -138,7 +138,7 @@ def local_updates(
             yield LocalUpdate(update, indices, parts, position)
 
 
-def batch_kind(model: Model, train: Train, device: torch.device) -> type[TrainingBatch]:
+def batch_class(model: Model, train: Train, device: torch.device) -> type[TrainingBatch]:
     """What a model is trained on: packed batches where the device has a kernel for them."""
     dtype = ACTIVATIONS.get(train.precision, torch.float32)
     return PackedBatch if can_pack(model, dtype, device) else Batch

@@ -10,7 +10,7 @@ from bleuprint.dataset.subwords.vocabulary import EOS
 from bleuprint.runtime.distributed.gpus import describe_device_memory
 from bleuprint.runtime.distributed.group import Group
 from bleuprint.runtime.errors import UserError
-from bleuprint.training.data_loader import batch_kind
+from bleuprint.training.data_loader import batch_class
 from bleuprint.training.memory_advice import lower_max_tokens
 from bleuprint.training.train_step import OutOfMemory, TrainStep, detect_out_of_memory
 
@@ -24,7 +24,7 @@ def dry_run(step: TrainStep, corpus: BinaryCorpus, settings: Train, group: Group
     Raises UserError, on all processes, if one of them runs out of memory: it names a `max_tokens`
     that fits, found by halving.
     """
-    kind = batch_kind(step.model.settings, settings, group.device)
+    kind = batch_class(step.model.settings, settings, group.device)
     languages = (corpus.source, corpus.target)
     longest = [int(corpus.side("train", language).lengths.max()) for language in languages]
 

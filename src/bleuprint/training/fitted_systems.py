@@ -16,7 +16,7 @@ from bleuprint.dataset.subwords.vocabulary import EOS
 from bleuprint.model.flops import training_flops
 from bleuprint.model.transformer import Transformer
 from bleuprint.runtime.distributed.group import Group
-from bleuprint.training.data_loader import batch_kind
+from bleuprint.training.data_loader import batch_class
 from bleuprint.training.train_step import TrainStep
 
 # Seconds of one core for the updates of each training. Preparation, validation, translation and
@@ -61,22 +61,22 @@ class TextSize:
     """
 
     pairs: int
-    source: float
-    target: float
-    vocabulary: int
+    source_length: float
+    target_length: float
+    vocabulary_size: int
 
     @property
     def tokens(self) -> float:
         """The target tokens of a pass."""
-        return self.pairs * self.target
+        return self.pairs * self.target_length
 
     def flops(self, model: Model) -> float:
         """Floating-point operations of training on a pair."""
-        lengths = round(self.source), round(self.target)
-        return float(training_flops(model, self.vocabulary, *lengths))
+        lengths = round(self.source_length), round(self.target_length)
+        return float(training_flops(model, self.vocabulary_size, *lengths))
 
 
-def systems(text: TextSize, portable: bool = True) -> str:
+def fitted_systems_yaml(text: TextSize, portable: bool = True) -> str:
     """The section `systems` of params.yaml for a text: small, and medium, twice as wide.
 
     `portable`: trains in one thread, so that both train side by side, and not on a GPU.
@@ -121,7 +121,7 @@ def _train(text: TextSize, update: int, size: _Size) -> str:
     """The settings of a training that depend on its length."""
     model = Model(3, 3, size.d_model, 512, 4)
     pairs = min(_SECONDS * size.flops / text.flops(model), _MOST_EPOCHS * text.pairs)
-    every = max(1, round(pairs * text.target / update / _VALIDATIONS))
+    every = max(1, round(pairs * text.target_length / update / _VALIDATIONS))
     updates = every * _VALIDATIONS
     most_epochs = updates * update / text.tokens
     digits = 0 if most_epochs > 10 else 1
@@ -132,7 +132,7 @@ def _train(text: TextSize, update: int, size: _Size) -> str:
       lr_schedule: {{inverse_sqrt: {{lr: {size.lr}, warmup_updates: {min(500, every * 3)}}}}}"""
 
 
-def epochs(train: Train, text: TextSize, updates: int) -> float:
+def epochs_in_updates(train: Train, text: TextSize, updates: int) -> float:
     """Return how many times a training of some updates reads the text."""
     epochs = updates * _update_pairs(train, text) / text.pairs
     if train.max_epochs is None:
@@ -160,17 +160,17 @@ def training_seconds(
     validated_pairs = valid_pairs / train.validate_interval
     pairs = _update_pairs(train, text) + _VALIDATION_COST * validated_pairs
     cost = _PORTABLE_COST if system.arithmetic == "portable" else 1.0
-    return updates * pairs * cost * pair_seconds(system, text, threads)
+    return updates * pairs * cost * seconds_per_pair(system, text, threads)
 
 
 def _update_pairs(train: Train, text: TextSize) -> float:
     """Return the number of sentence pairs in an update."""
     if train.tokens_per_update is not None:
-        return train.tokens_per_update / text.target
+        return train.tokens_per_update / text.target_length
     return float(train.update_size[1])
 
 
-def pair_seconds(system: System, text: TextSize, threads: int) -> float:
+def seconds_per_pair(system: System, text: TextSize, threads: int) -> float:
     """Return how long training takes for a sentence pair, in the fastest of some updates.
 
     Counts the time of the processor: other programs that run now may not run then.
@@ -179,22 +179,22 @@ def pair_seconds(system: System, text: TextSize, threads: int) -> float:
     torch.manual_seed(1)
     train = system.train
     group = Group(0, 1, torch.device("cpu"))
-    model = Transformer(system.model, text.vocabulary, text.vocabulary).train()
+    model = Transformer(system.model, text.vocabulary_size, text.vocabulary_size).train()
     step = TrainStep(model, train, 1, group)
-    source_length = round(text.source)
-    target_length = round(text.target)
+    source_length = round(text.source_length)
+    target_length = round(text.target_length)
     tokens = min(train.max_tokens, _TIMED_TOKENS)
     pairs = max(1, tokens // max(source_length, target_length))
     random = Random(1)
-    sources = _random_sentences(random, pairs, source_length, text.vocabulary)
-    targets = _random_sentences(random, pairs, target_length, text.vocabulary)
-    batch_class = batch_kind(system.model, train, group.device)
-    batch = batch_class.from_ids(PairIds(sources, targets))
+    sources = _random_sentences(random, pairs, source_length, text.vocabulary_size)
+    targets = _random_sentences(random, pairs, target_length, text.vocabulary_size)
+    layout = batch_class(system.model, train, group.device)
+    batch = layout.from_ids(PairIds(sources, targets))
     times = []
     for update in range(1, _TIMED_UPDATES + 1):
         began = time.process_time()
         step.optimizer.zero_grad()
-        step.accumulate_gradient([batch], update, 0, round(pairs * text.target))
+        step.accumulate_gradient([batch], update, 0, round(pairs * text.target_length))
         step.optimizer.step(0.0, step.optimizer.grad_norm())
         times.append((time.process_time() - began) / threads)
     return min(times) / pairs

@@ -122,7 +122,7 @@ def _numbered(folder: Path) -> Iterator[Path]:
             yield path
 
 
-def add_sums(runs: Mapping[str, Mapping[str, Any]], root: Path = Path()) -> None:
+def add_weight_hashes(runs: Mapping[str, Mapping[str, Any]], root: Path = Path()) -> None:
     """Add to each start from a folder the SHA-256 of its weights, which DVC compares.
 
     Of a folder that is not here, as in a clone that has the results, it stays the recorded one.

@@ -1,67 +1,116 @@
-"""The outputs of a training."""
+"""A training job: one run to train, with the files and the settings that it reads.
 
-import shutil
-from dataclasses import asdict
+Nothing here imports torch, so that `bleuprint plan` can describe jobs without loading it.
+"""
+
+from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from bleuprint.dataset.binarized import BinaryCorpus
-from bleuprint.model.weights import write_description
-from bleuprint.runtime.errors import UserError
-from bleuprint.runtime.files import atomic_folder, write_json
-from bleuprint.training import checkpoint
-from bleuprint.training.fingerprints import Fingerprints, Job
-from bleuprint.training.history import CHECKPOINTS, CheckpointsRecord, EarlyEnd, TrainingFacts
-from bleuprint.training.optimizer import ema_weights
-from bleuprint.training.train_state import TrainState
+from bleuprint.config.experiment import Settings
+from bleuprint.config.paths import Run, folder
+from bleuprint.config.system import System
+from bleuprint.dataset.binarized import CORPUS, BinaryCorpus
+from bleuprint.runtime.closure import code_fingerprint
+from bleuprint.runtime.files import sha256_of
+from bleuprint.training.init_weights import InitFiles, init_files, take_weights
+
+if TYPE_CHECKING:
+    from bleuprint.model.transformer import Transformer
 
 
-def export_checkpoints(job: Job, folder: Path, fingerprints: Fingerprints, output: Path) -> None:
-    """Export the kept checkpoints: UPDATE.safetensors, model.json, and checkpoints.json.
+@dataclass(frozen=True)
+class Job:
+    """One run to train.
 
-    With `train.ema`, also UPDATE.ema.safetensors: the moving average at the last one.
+    Attributes:
+        run: The system, the corpus and the seed.
+        system: The settings of the system.
+        corpus_folder: The folder of the binarized corpus.
+        split_folder: The folder of the text before tokenization, with the validation references.
+        code_fingerprint: The fingerprint of the code that determines the result.
+        init_files: The files of the first weights; None for random weights.
     """
-    try:
-        with atomic_folder(output) as partial:
-            for path in checkpoint.paths(folder):
-                state = checkpoint.read_state(path)
-                weights = partial / f"{checkpoint.update_of(path):07d}.safetensors"
-                shutil.copyfile(path / checkpoint.MODEL, weights)
-            if (decay := job.system.train.ema) is not None:
-                last = checkpoint.load(path)
-                mean = ema_weights(last.optimizer, decay, last.update)
-                file = partial / f"{last.update:07d}.ema.safetensors"
-                checkpoint.save_tensors(mean, file, {"fingerprint": fingerprints.all})
-            metric, validations = job.system.train.validation_metric, state["validations"]
-            record = CheckpointsRecord(fingerprints.all, metric, validations)
-            write_json(partial / CHECKPOINTS, asdict(record))
-            corpus = BinaryCorpus(job.corpus)
-            write_description(partial, job.system.model, corpus, fingerprints.all)
-    except checkpoint.DamagedCheckpoint as error:
-        raise UserError(f"{error}: remove it, or remove {folder} to train again") from None
+
+    run: Run
+    system: System
+    corpus_folder: Path
+    split_folder: Path
+    code_fingerprint: str
+    init_files: InitFiles | None = None
+
+    def initialize(self, model: "Transformer", corpus: BinaryCorpus) -> list[str]:
+        """Copy the first weights into a model, unless the training starts from random weights.
+
+        Args:
+            model: The model, which is changed.
+            corpus: The corpus of the training.
+
+        Returns:
+            Messages for the user, one line each; none if the weights stay random.
+
+        Raises:
+            UserError: The weights are damaged, or belong to another architecture.
+        """
+        if self.init_files is None:
+            return []
+        return take_weights(model, corpus, self.init_files)
+
+    def validation_references(self) -> list[Path]:
+        """Return the files of the validation set's text, in the order of their names."""
+        return sorted(self.split_folder.glob("valid.*"))
+
+    def file_hashes(self, fingerprint_name: str) -> dict[str, str]:
+        """Return the SHA-256 of each file that a fingerprint covers, by the file's path.
+
+        Args:
+            fingerprint_name: The name of a field of `Fingerprints`. Only `data` and `start` cover
+                files; for other names the result is empty.
+        """
+        if fingerprint_name == "data":
+            return self._data_hashes()
+        if fingerprint_name == "start" and self.init_files is not None:
+            return self.init_files.hashes()
+        return {}
+
+    def _data_hashes(self) -> dict[str, str]:
+        """Return the SHA-256 of each file of the corpus that a training reads, by its path.
+
+        A message names the first file that has changed. The header of the corpus contains the
+        hashes of all other files, so it changes whenever one of them does: it stands last.
+        """
+        corpus = BinaryCorpus(self.corpus_folder)
+        hashes = {}
+        for name, sha256 in corpus.file_hashes.items():
+            is_test_set = name.startswith("test.")  # A training reads no test set.
+            if not is_test_set:
+                hashes[str(self.corpus_folder / name)] = sha256
+        for path in self.validation_references():
+            hashes[str(path)] = sha256_of(path)
+        hashes[str(self.corpus_folder / CORPUS)] = corpus.training_sha256
+        return hashes
 
 
-def export_results(
-    state: TrainState,
-    fingerprints: Fingerprints,
-    results: Path,
-    early_end: EarlyEnd | None = None,
-) -> None:
-    """Write the reproducible results: training.json (counts, fingerprints) and curves.json.
+def job_for_run(run: Run, settings: Settings) -> Job:
+    """Return the training job of a run.
 
-    `early_end`: why the training ended early, if it did, which training.json then holds.
+    Args:
+        run: The run, named by its system, corpus and seed.
+        settings: The settings of the experiment.
+
+    Raises:
+        UserError: The experiment has no such run, or files of its first weights are missing.
     """
-    facts = TrainingFacts(
-        parameters=state.parameters,
-        updates=state.update,
-        source_tokens=state.source_tokens,
-        target_tokens=state.target_tokens,
-        flops=state.flops,
-        skipped=state.skipped,
-        valid_loss=state.validations[-1]["loss"],
-        fingerprint=fingerprints.all,
-        early_end=early_end,
-        **fingerprints.each(),
+    system = settings.system_on(run.system, run.corpus)
+    settings.check_seed(run.seed)
+    first_weights = None
+    if system.train.init_from:
+        first_weights = init_files(system.train.init_from, run)
+    return Job(
+        run=run,
+        system=system,
+        corpus_folder=folder(run.corpus, "binary"),
+        split_folder=folder(run.corpus, "split"),
+        code_fingerprint=code_fingerprint("train"),
+        init_files=first_weights,
     )
-    given = {name: fact for name, fact in asdict(facts).items() if fact is not None}
-    write_json(results / "training.json", given)
-    write_json(results / "curves.json", {"training": state.curve, "validation": state.validations})

@@ -125,7 +125,7 @@ class TrainStep:
         if self._group.device.type == "cuda":
             torch.cuda.empty_cache()
 
-    def read(self, pending: PendingUpdate) -> UpdateStats:
+    def read_stats(self, pending: PendingUpdate) -> UpdateStats:
         """The statistics of an update; waits until the device has computed it.
 
         Raises UserError if the loss or the gradient is not finite; in float16 the gradient may be,

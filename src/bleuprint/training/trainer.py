@@ -24,8 +24,9 @@ from bleuprint.training import checkpoint
 from bleuprint.training.data_loader import LocalUpdate, local_updates, prefetch
 from bleuprint.training.disk_room import CheckpointSize, check_room
 from bleuprint.training.dry_run import dry_run
-from bleuprint.training.fingerprints import Fingerprints, Job
+from bleuprint.training.fingerprints import Fingerprints
 from bleuprint.training.history import EarlyEnd
+from bleuprint.training.job import Job
 from bleuprint.training.memory_advice import lower_max_tokens
 from bleuprint.training.observer import Observer, Status
 from bleuprint.training.train_state import TrainState
@@ -57,7 +58,7 @@ class Trainer:
         self._job, self._group, self._folder, self._fingerprints = job, group, folder, fingerprints
         self._observer = observer if group.is_main else Observer()
         self._settings = job.system.train
-        self._corpus = BinaryCorpus(job.corpus)
+        self._corpus = BinaryCorpus(job.corpus_folder)
         torch.manual_seed(job.run.seed)
         sizes = (
             len(self._corpus.segmentation(language).vocabulary)
@@ -93,7 +94,7 @@ class Trainer:
             dry_run(self._train_step, self._corpus, settings, self._group)
             self._check_room()
             self._warn_if_idle()
-            validator = Validator(self._corpus, self._job.texts, settings.max_tokens)
+            validator = Validator(self._corpus, self._job.split_folder, settings.max_tokens)
             plan = local_updates(
                 self._corpus, self._job.system, self._job.run.seed, state.position, self._group
             )
@@ -166,7 +167,7 @@ class Trainer:
         if self._pending is None:
             return
         (pending, position), self._pending = self._pending, None
-        stats, state = self._train_step.read(pending), self.state
+        stats, state = self._train_step.read_stats(pending), self.state
         state.update += 1
         state.position = position
         state.source_tokens += stats.source_tokens
@@ -270,7 +271,7 @@ class Trainer:
                 self.state.update,
                 named_weights(self.model),
                 self._train_step.optimizer.state_dict(),
-                {**asdict(self.state), "fingerprint": self._fingerprints.all},
+                {**asdict(self.state), "fingerprint": self._fingerprints.combined},
             )
             self._prune(finished)
             self._observer.saved(self.state)

@@ -13,7 +13,9 @@ from bleuprint.config.paths import Run
 from bleuprint.model.weights import write_description
 from bleuprint.runtime.errors import UserError
 from bleuprint.training import checkpoint
-from bleuprint.training.job import Fingerprints, Job, export_checkpoints
+from bleuprint.training.fingerprints import Fingerprints
+from bleuprint.training.job import Job
+from bleuprint.training.outputs import export_checkpoints
 from corpora import PAIRS
 from prepared import prepare
 
@@ -43,7 +45,7 @@ def trained(folder):
             {"a": torch.full((2,), float(update)), "b": torch.ones(1)},
             {"step": torch.tensor(1.0)},
             {
-                "fingerprint": MARKS.all,
+                "fingerprint": MARKS.combined,
                 "validations": [one for one in VALIDATIONS if one["update"] <= update],
             },
         )
@@ -61,9 +63,13 @@ def test_all_that_remain_are_exported_with_their_record(tmp_path, corpus, metric
     for name in names:
         saved = work / f"checkpoint-{name.partition('.')[0]}" / checkpoint.MODEL
         assert (output / name).read_bytes() == saved.read_bytes()
-    record = {"fingerprint": MARKS.all, "validation_metric": metric, "validations": VALIDATIONS}
+    record = {
+        "fingerprint": MARKS.combined,
+        "validation_metric": metric,
+        "validations": VALIDATIONS,
+    }
     assert json.loads((output / "checkpoints.json").read_text()) == record
-    write_description(tmp_path, job.system.model, corpus, MARKS.all)
+    write_description(tmp_path, job.system.model, corpus, MARKS.combined)
     assert (output / "model.json").read_bytes() == (tmp_path / "model.json").read_bytes()
 
 
@@ -88,7 +94,7 @@ def test_another_test_set_is_no_other_training(tmp_path):
     marks = []
     for number, more in enumerate([{}, {"test.y": PAIRS[-1:]}, {"valid": PAIRS[-4:-3]}]):
         made = prepare(tmp_path / str(number), {**sets, **more})
-        job = dataclasses.replace(job_on(made.binary), texts=made.text("split").path)
+        job = dataclasses.replace(job_on(made.binary), split_folder=made.text("split").path)
         marks.append(Fingerprints.from_job(job).data)
     assert marks[0] == marks[1] != marks[2]
 
@@ -98,7 +104,7 @@ def test_the_moving_average_of_the_last_checkpoint_is_exported(tmp_path, corpus)
     work, output = tmp_path / "work", tmp_path / "checkpoints"
     weights = {"a": torch.full((2,), 3.0), "b": torch.ones(1)}
     optimizer = {"step": torch.tensor(3.0), "ema.a": torch.full((2,), 0.7), "ema.b": torch.ones(1)}
-    state = {"fingerprint": MARKS.all, "validations": VALIDATIONS}
+    state = {"fingerprint": MARKS.combined, "validations": VALIDATIONS}
     checkpoint.save(work, 3, weights, optimizer, state)
     export_checkpoints(job_on(corpus, ema=0.5), work, MARKS, output)
     averaged = load_file(output / "0000003.ema.safetensors")
