@@ -87,7 +87,9 @@ def _by_lengths(documents: list[Document]) -> Iterator[list[Bead]]:
     sides = [sum(len(line) for text in documents for line in text[side]) for side in (0, 1)]
     for text in documents:
         ratio = sides[1] / sides[0]
-        yield best_path(align_by_lengths(ratio, text).band, LengthScorer.of(*text, ratio))
+        yield best_path(
+            align_by_lengths(ratio, text).band, LengthScorer.from_sentences(*text, ratio)
+        )
 
 
 def _peak_mb() -> int:

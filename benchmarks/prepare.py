@@ -40,7 +40,7 @@ sys.path.insert(0, str(Path(__file__).parent.parent))
 
 from bleuprint.config.experiment import load
 from bleuprint.config.paths import RESOLVED
-from bleuprint.corpus.download.fetch import Source, fetch
+from bleuprint.corpus.download.fetch import Downloads, fetch
 from bleuprint.pipeline.dvc_yaml import entries
 from bleuprint.runtime.files import write_json
 from bleuprint.text.parallel import Pair, PairWriter
@@ -159,7 +159,7 @@ def _multi30k(language: str) -> list[str]:
         text = corpus.files.train["multi30k"]
         for name, file in zip((corpus.source, corpus.target), text.files, strict=True):
             if name == language:
-                path = fetch(file, Source(mirror, Path(tempfile.gettempdir()), None))
+                path = fetch(file, Downloads(mirror, Path(tempfile.gettempdir()), None))
                 return gzip.decompress(path.read_bytes()).decode().split("\n")[:-1]
     raise AssertionError(language)
 

@@ -4,7 +4,7 @@ from bleuprint.config import paths
 from bleuprint.config.corpus import Corpus
 from bleuprint.config.experiment import load_resolved
 from bleuprint.corpus.download.download import download_corpus
-from bleuprint.corpus.download.fetch import source_of_environment
+from bleuprint.corpus.download.fetch import downloads_of_environment
 from bleuprint.corpus.steps.sharded import run_on_pairs
 from bleuprint.pipeline import stage_args
 from bleuprint.runtime.errors import run_main
@@ -14,7 +14,7 @@ from bleuprint.text.parallel import TextFolder
 def main() -> None:
     (name,) = stage_args.names(__doc__, "CORPUS")
     corpus = load_resolved().corpus(name)
-    source = source_of_environment()
+    source = downloads_of_environment()
 
     def download(pair_name: str, pair: Corpus) -> None:
         raw = TextFolder(paths.given(pair_name), *pair.languages)

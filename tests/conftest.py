@@ -93,7 +93,7 @@ def require_native_library():
     """Skip the test if there is no compiler; fail if there is one, and it built no library."""
     if native.library() is None:
         requirements.skip_without("g++")
-        pytest.fail(f"{native.state()}; run: rm .venv/.ready; make setup")
+        pytest.fail(f"{native.unavailable_reason()}; run: rm .venv/.ready; make setup")
 
 
 @pytest.fixture(scope="session")

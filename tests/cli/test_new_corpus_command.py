@@ -15,7 +15,7 @@ from ruamel.yaml import YAML
 from bleuprint.cli.main import command_parser
 from bleuprint.config.experiment import load
 from bleuprint.corpus import phrasebook
-from bleuprint.corpus.download.download import local_pairs
+from bleuprint.corpus.download.download import read_text_pairs
 from bleuprint.corpus.new_corpus import Example, NewCorpus, insert_corpus
 from bleuprint.pipeline.resolve import input_files
 from bleuprint.runtime.errors import UserError
@@ -522,7 +522,7 @@ class TestTable:
         corpus = load().corpora["app-en-de"]
         (part,) = corpus.files.train.values()
         assert (part.columns, corpus.languages) == (wanted, languages)
-        assert sorted(local_pairs(part, corpus.languages)) == sorted(GOOD)
+        assert sorted(read_text_pairs(part, corpus.languages)) == sorted(GOOD)
 
     def test_languages_that_are_given_choose_among_the_columns_of_a_header(self, project):
         rows = [("key", "de", "note", "en"), *((k, b, "menu", a) for k, a, b in self.keyed())]
@@ -660,7 +660,7 @@ class TestMemory:
         assert "mixes" not in output.err  # two spellings of US English, and one of Austrian German
         corpus = load().corpora["memory-en-de"]
         (part,) = corpus.files.train.values()
-        assert sorted(local_pairs(part, corpus.languages)) == sorted(GOOD)
+        assert sorted(read_text_pairs(part, corpus.languages)) == sorted(GOOD)
 
     @pytest.mark.parametrize(
         ("in_file", "given"),
@@ -702,7 +702,7 @@ class TestMemory:
         corpus = load().corpora["memory-en-de"]
         (part,) = corpus.files.train.values()
         assert part.languages == ("en-gb", "de")
-        assert sorted(local_pairs(part, corpus.languages)) == sorted(GOOD)
+        assert sorted(read_text_pairs(part, corpus.languages)) == sorted(GOOD)
         NewCorpus.from_files([Path("inputs/memory.tmx")], ["en", "de"])
         assert capsys.readouterr().err == (
             "bleuprint: note: inputs/memory.tmx: en mixes en-US (507), en-GB (500). If a unit has "

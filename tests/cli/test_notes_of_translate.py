@@ -14,7 +14,7 @@ from bleuprint.runtime.errors import UserError
 class KnownWords:
     """Knows the words that begin with k."""
 
-    def unknown(self, words):
+    def unknown_words(self, words):
         return [word for word in words if not word.startswith("k")]
 
     def note(self, unknown, words):
@@ -24,12 +24,12 @@ class KnownWords:
 class StandInTranslator:
     """A line is far longer than the training text if its words are more than three."""
 
-    known = KnownWords()
+    known_words = KnownWords()
 
     def is_far_longer(self, translated):
         return len(translated.words) > 3
 
-    def about_length(self):
+    def long_line_note(self):
         return "far longer"
 
 

@@ -18,12 +18,12 @@ from bleuprint.config.paths import Run, filter_stats, folder, shards
 from bleuprint.config.synthetic import check_synthetic_texts
 from bleuprint.corpus.clean import Cleaning
 from bleuprint.corpus.download.download import Sample
-from bleuprint.corpus.download.fetch import Source
+from bleuprint.corpus.download.fetch import Downloads
 from bleuprint.corpus.filter import Filtering
 from bleuprint.corpus.inspect import inspect_corpus
 from bleuprint.corpus.steps.directions import join_tokens, sampled_pairs
 from bleuprint.corpus.steps.filter_stats import SetCounts, filter_stats_by_stage, read_filter_stats
-from bleuprint.corpus.steps.shard import Shard
+from bleuprint.corpus.steps.shard import AllShards, Shard, WholeText
 from bleuprint.corpus.steps.sharded import run_step_on_pairs
 from bleuprint.corpus.test_sets import describe_test_sets, read_set_description
 from bleuprint.dataset.binarized import BinaryCorpus
@@ -244,7 +244,7 @@ def test_each_sentence_and_piece_has_the_tag(root):
     assert len(short.pieces) == 1 and len(long.pieces) > 1
     assert all(piece.source[: len(tag)] == tag for piece in pieces)
     assert max(len(piece.source) for piece in pieces) <= translator.model.settings.max_positions
-    assert translator([""])[0].best[0].text == ""  # though its tag is a token
+    assert translator([""])[0].translations[0].text == ""  # though its tag is a token
     engine, binary = Engine(translator.model, translator.decode), translator.corpus
     side = Side([[*tag, EOS], [*tag, *pieces[0].source[1:]]])
     corpus = SimpleNamespace(source="src", side=lambda *_: side)
@@ -276,7 +276,7 @@ def test_nothing_of_a_zero_shot_direction_is_learned_or_inspected(root, tmp_path
 
 def test_inspections_of_all_directions_are_what_the_stages_do(root, tmp_path):
     settings, sample = load_resolved(root), Sample(1000, 1)
-    source = Source(None, tmp_path / "store", None)
+    source = Downloads(None, tmp_path / "store", None)
     with chdir(root):
         inspected = [
             inspect_corpus(f"many/{each}", settings, sample, source, tmp_path, 1).stages
@@ -339,7 +339,7 @@ def test_shards_make_the_same_text(root, corpus):
             run_step_on_pairs(Cleaning, "many", corpus, shard, 1)
         # where Snakemake looks for it
         assert (shards("many", "clean") / "2-of-2" / "de-fr").is_dir()
-        run_step_on_pairs(Cleaning, "many", corpus, 2, 1)
+        run_step_on_pairs(Cleaning, "many", corpus, AllShards(2), 1)
     assert {path: path.read_bytes() for path in files_of(root, "clean")} == before
     assert read_filter_stats(filter_stats("many", "clean", root))["train"].pairs_in == 32
 
@@ -349,7 +349,7 @@ def test_a_stage_runs_again_after_a_later_one_failed(root, corpus):
     left.parent.mkdir()
     left.write_text("{}")
     with chdir(root):
-        run_step_on_pairs(Cleaning, "many", corpus, None, 1)
+        run_step_on_pairs(Cleaning, "many", corpus, WholeText(), 1)
     shutil.rmtree(left.parent)
 
 

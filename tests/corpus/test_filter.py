@@ -74,7 +74,7 @@ def test_checks_run_in_the_order_of_the_settings(tmp_path):
 
 
 def test_translations_are_learned_only_if_a_check_needs_them(tmp_path, monkeypatch):
-    monkeypatch.delattr(word_translation, "learn")
+    monkeypatch.delattr(word_translation, "learn_word_translations")
     after, _ = run(tmp_path, [Pair("a b", "c d")])
     assert after.count("train") == 1
 

@@ -6,7 +6,7 @@ from bleuprint.config import experiment
 from bleuprint.config.corpus_files import File, Text
 from bleuprint.config.directions import Direction
 from bleuprint.corpus.download.download import Sample
-from bleuprint.corpus.download.fetch import Source
+from bleuprint.corpus.download.fetch import Downloads
 from bleuprint.corpus.inspect import inspect_corpus, inspection_lines
 from bleuprint.runtime.errors import UserError
 from bleuprint.text.parallel import TextFolder
@@ -26,7 +26,7 @@ def corpus(tmp_path, monkeypatch):
 
 
 def inspected(settings, tmp_path, pairs, seed=1, name="own"):
-    source = Source(None, tmp_path / "store", None)
+    source = Downloads(None, tmp_path / "store", None)
     sample = Sample(pairs, seed)
     return inspect_corpus(name, settings, sample, source, tmp_path / "work" / "x", 1)
 

@@ -9,7 +9,7 @@ from bleuprint.config.corpus_files import File, Files, Text
 from bleuprint.config.synthetic import synthetic_folder
 from bleuprint.corpus.clean import Cleaning, RawText
 from bleuprint.corpus.download.download import download_corpus
-from bleuprint.corpus.download.fetch import Source
+from bleuprint.corpus.download.fetch import Downloads
 from bleuprint.text.parallel import BLOCK_PAIRS, TextFolder
 from corpora import LINE_ENDS_ELSEWHERE, write_set
 from params import read
@@ -29,7 +29,7 @@ def test_the_given_side_and_copies_are_downloaded(tmp_path, monkeypatch):
     filter_stats = tmp_path / "filter_stats.json"
     files = Files({"both": both, "mono": mono}, {}, {})
     download_corpus(
-        "c", files, raw, filter_stats, Source(None, tmp_path / "store", tmp_path / "lock")
+        "c", files, raw, filter_stats, Downloads(None, tmp_path / "store", tmp_path / "lock")
     )
     pairs = list(raw.pairs("train"))
     assert len(pairs) == 30 and pairs[:10] * 3 == pairs
@@ -72,5 +72,5 @@ def test_clean_reads_synthetic_texts_after_the_others_in_any_shards(tmp_path):
     for shards in (1, 2, 7):
         run_sharded(step, tmp_path / "shards", shards, 1)
         assert list(TextFolder(step.output, "de", "no").pairs("train")) == expected
-        counts = json.loads(step.filter_stats.read_text())["sets"]["train"]
+        counts = json.loads(step.filter_stats_path.read_text())["sets"]["train"]
         assert counts["pairs_in"] == counts["pairs_out"] == len(expected)

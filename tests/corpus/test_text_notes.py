@@ -8,7 +8,7 @@ from bleuprint.config import paths
 from bleuprint.config.experiment import load
 from bleuprint.corpus import phrasebook
 from bleuprint.corpus.download.download import Sample
-from bleuprint.corpus.download.fetch import Source
+from bleuprint.corpus.download.fetch import Downloads
 from bleuprint.corpus.inspect import inspect_corpus
 from bleuprint.corpus.new_corpus import NewCorpus
 from bleuprint.corpus.text_notes import notes_on_local_texts
@@ -111,7 +111,7 @@ def test_a_corpus_in_tokens_by_its_settings_gets_no_note(project):
 def test_inspect_says_it_of_all_lines_though_it_draws_some(project):
     write(project, "a.de", SUBWORDS)
     write(project, "news.de", SUBWORDS)
-    source = Source(None, project / "store", None)
+    source = Downloads(None, project / "store", None)
     found = inspect_corpus("own", load(), Sample(20, 1), source, project / "work", 1)
     places = [note.split(": ")[:2] for note in found.notes]
     assert places == [

@@ -7,7 +7,7 @@ import pytest
 
 from bleuprint.config.experiment import load
 from bleuprint.corpus.download.download import download_corpus
-from bleuprint.corpus.download.fetch import Source
+from bleuprint.corpus.download.fetch import Downloads
 from bleuprint.corpus.toy_tasks import COPY_SPLITS, copy_task, toy_sentences
 from bleuprint.text.parallel import TextFolder
 from root import ROOT
@@ -50,7 +50,7 @@ def test_sentences_differ_in_words_each_of_which_is_translated_in_one_way():
 def test_they_are_read_like_any_corpus(recipe, tmp_path):
     name, corpus = next(iter(load(ROOT / "recipes" / f"{recipe}.yaml").corpora.items()))
     raw = TextFolder(tmp_path / "raw", corpus.source, corpus.target)
-    nowhere = Source(str(tmp_path), tmp_path, None)
+    nowhere = Downloads(str(tmp_path), tmp_path, None)
     download_corpus(name, corpus.files, raw, tmp_path / "filter_stats.json", nowhere)
     for split in raw.names():
         if recipe == "copy":

@@ -98,7 +98,7 @@ def test_any_number_of_workers_and_shards_writes_the_same_bytes(tmp_path, monkey
     monkeypatch.setattr(binarize, "_BLOCK", 7)
     sets = {"train": [*PAIRS, ("", "x"), ("y", ""), ("", "")] * 3, "test_x": PAIRS}
     first = step(tmp_path, "1-1", **sets)
-    learn_segmentation("c", units, first.before, first.segmentation)
+    learn_segmentation("c", units, first.input_text, first.segmentation)
     corpus = made(first)
     expected, filter_stats = contents(first.output), first.filter_stats.read_bytes()
     assert len(expected) == 2 * 4 + 5 + 1

@@ -95,10 +95,10 @@ def test_what_is_renamed_has_reached_the_disk(tmp_path, operation):
 def test_filter_stats(tmp_path):
     def write(place, dropped):
         filter_stats = FilterStats("filter", "own", "f", rules=("length",))
-        counts = filter_stats.open("train")
-        counts.keep(7)
+        counts = filter_stats.add_set("train")
+        counts.count_kept(7)
         for _ in range(dropped):
-            counts.leave_out("length")
+            counts.count_dropped("length")
         filter_stats.write(place / "filter.json")
 
     def state(place):

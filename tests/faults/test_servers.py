@@ -15,7 +15,7 @@ import pytest
 from bleuprint.config.corpus_files import File, Files, Text
 from bleuprint.corpus.download import http
 from bleuprint.corpus.download.download import download_corpus
-from bleuprint.corpus.download.fetch import Source
+from bleuprint.corpus.download.fetch import Downloads
 from bleuprint.runtime.errors import UserError
 from bleuprint.text.parallel import TextFolder
 from downloads import BODY, HALF, NEW, left, sum_of
@@ -39,7 +39,7 @@ class Corpus:
     def read(self):
         files = Files({"a": Text("x", source=self.german, target=self.english)}, {}, {})
         raw = TextFolder(self.folder / "raw", "de", "en")
-        source = Source(None, self.folder / "store", self.folder / "downloads.lock")
+        source = Downloads(None, self.folder / "store", self.folder / "downloads.lock")
         download_corpus("c", files, raw, self.folder / "filter_stats.json", source)
         return b"".join(path.read_bytes() for path in raw.files("train"))
 

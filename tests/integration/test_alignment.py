@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from bleuprint.config.corpus import Bpe, Units, Words
 from bleuprint.rules import CHECKS
 from bleuprint.rules import EDITS as KNOWN_EDITS
-from bleuprint.rules.rule import edited
+from bleuprint.rules.rule import apply_edits
 from bleuprint.text.tokenizers import Tokenize, tokenizer_for
 from corpora import EDITS, TOKENIZE, TORTURE
 from prepared import prepare
@@ -42,7 +42,7 @@ tokenizer = cache(tokenizer_for)
 
 def tokens(source, target, edits=EDITS, tokenize=TOKENIZE):
     sides = [
-        " ".join(tokenizer(language, tokenize).tokenize(edited(side, language, edits)))
+        " ".join(tokenizer(language, tokenize).tokenize(apply_edits(side, language, edits)))
         for language, side in (("de", source), ("en", target))
     ]
     return sides[0], sides[1]

@@ -11,7 +11,7 @@ import pytest
 
 import bleuprint
 from bleuprint.rules import CHECKS, EDITS
-from bleuprint.rules.rule import Check, Edit, edited
+from bleuprint.rules.rule import Check, Edit, apply_edits
 from bleuprint.runtime.errors import UserError
 from bleuprint.runtime.schema import NamedEntries, validate_document
 from bleuprint.runtime.yaml_tree import load_located_yaml
@@ -208,7 +208,7 @@ def test_an_edit_that_returns_nothing_is_named():
             sentence.strip()
 
     with pytest.raises(UserError, match="rule forgetful: its edit of ' a ' is None, no sentence"):
-        edited(" a ", "en", (Forgetful(),))
+        apply_edits(" a ", "en", (Forgetful(),))
 
 
 @pytest.mark.parametrize(

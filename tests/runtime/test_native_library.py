@@ -39,14 +39,14 @@ def build(tmp_path, monkeypatch):
 def test_the_library_that_was_built_is_used(build, capsys):
     build(GOOD)
     assert native.library().native_version() == VERSION
-    assert (native.state(), capsys.readouterr().err) == ("", "")
+    assert (native.unavailable_reason(), capsys.readouterr().err) == ("", "")
 
 
 def test_the_version_is_that_of_the_sources(build, capsys):
     """Otherwise every library is left out, and all that compares with it is skipped."""
     build((ROOT / "src" / "bleuprint" / "native" / "version.cpp").read_text())
     assert native.library().native_version() == VERSION
-    assert (native.state(), capsys.readouterr().err) == ("", "")
+    assert (native.unavailable_reason(), capsys.readouterr().err) == ("", "")
 
 
 def empty(path):
@@ -80,7 +80,7 @@ def test_another_file_is_not_loaded(build, capsys, damage):
     assert said.count("\n") == 1
     assert said.startswith(f"bleuprint: note: {path}: is not the library that was built here")
     assert native.library() is None and capsys.readouterr().err == ""
-    assert native.state().startswith(f"{path}: is not the library")
+    assert native.unavailable_reason().startswith(f"{path}: is not the library")
 
 
 @pytest.mark.parametrize(
@@ -113,7 +113,7 @@ def test_without_a_library_set_up_says_so(monkeypatch, capsys):
     native.library.cache_clear()
     assert native.library() is None and capsys.readouterr().err == ""
     native.library.cache_clear()
-    assert native.state().startswith("no C++ functions were built")
+    assert native.unavailable_reason().startswith("no C++ functions were built")
 
 
 @pytest.mark.slow

@@ -35,7 +35,7 @@ def made(root, translator, text, source=True, tag=None, **more):
 def test_each_line_has_the_translation_that_translate_gives(tmp_path, translator, source):
     text = lines()
     found = made(tmp_path, translator, text, source, tag="☀")
-    alone = [translator([line])[0].best[0].text for line in text]
+    alone = [translator([line])[0].translations[0].text for line in text]
     assert any(alone) and alone[0] == ""
     if source:
         assert found == [
@@ -72,7 +72,7 @@ def test_a_system_that_translates_to_nothing_is_named(tmp_path, capsys):
     class Silent:
         def __call__(self, lines):
             texts = ["a" if line == "some" else "" for line in lines]
-            return [SimpleNamespace(best=[SimpleNamespace(text=text)]) for text in texts]
+            return [SimpleNamespace(translations=[SimpleNamespace(text=text)]) for text in texts]
 
     with pytest.raises(UserError, match="german: all 3 translations are empty"):
         made(tmp_path, Silent(), ["x"] * 3, source=False)

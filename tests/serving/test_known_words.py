@@ -11,7 +11,7 @@ from bleuprint.dataset.source_tags import SourceTags
 from bleuprint.dataset.subwords.segmentation import Segmentation
 from bleuprint.dataset.subwords.vocabulary import Vocabulary
 from bleuprint.serving import known_words
-from bleuprint.serving.known_words import KnownWords, words
+from bleuprint.serving.known_words import KnownWords, find_words
 
 
 def by_characters(text):
@@ -23,12 +23,12 @@ def test_they_are_those_of_the_training_text(toy, translator):
     text = (toy / "data/tokens/toy/train.de").read_text(encoding="utf-8")
     expected, known = by_characters(text), KnownWords(translator.corpus)
     assert len(known) == len(expected) > 50
-    assert known.unknown(sorted(expected)) == []
+    assert known.unknown_words(sorted(expected)) == []
     # parts of words, words in another case, and joined
     one, other = sorted(expected)[:2]
-    assert known.unknown([one, f"{one}{other}", one.upper(), "", "Ω"])[0] == f"{one}{other}"
+    assert known.unknown_words([one, f"{one}{other}", one.upper(), "", "Ω"])[0] == f"{one}{other}"
     reversed_ = {word[::-1] for word in expected}
-    assert {*known.unknown(reversed_)} == reversed_ - expected
+    assert {*known.unknown_words(reversed_)} == reversed_ - expected
 
 
 def corpus_of(root, text, **counts):
@@ -51,12 +51,12 @@ def test_a_word_that_text_or_vocabulary_lack_is_unknown(tmp_path, monkeypatch):
     known = KnownWords(corpus)
     assert len(known) == 3  # and no tag
     given = ["dog", "rare", "the", "cow", "cat", "unk"]
-    assert known.unknown(given) == ["rare", "cow", "cat", "unk"]
+    assert known.unknown_words(given) == ["rare", "cow", "cat", "unk"]
     assert str(known) == "2 pairs of own, with 3 different source words"
     # a large text is not read
     monkeypatch.setattr(known_words, "_MOST", 8)
     known = KnownWords(corpus)
-    assert known.unknown(given) == ["rare", "cat", "unk"]
+    assert known.unknown_words(given) == ["rare", "cat", "unk"]
     assert str(known) == "2 pairs of own"
 
 
@@ -64,13 +64,13 @@ def test_a_part_of_a_known_token_is_known(tmp_path):
     """Though the vocabulary lacks it: of words, that of 10:30 has no 10."""
     corpus = corpus_of(tmp_path, "<2de> at 10:30\n", **{"10:30": 3, "at": 2})
     # of the second, 30 is known, too
-    assert KnownWords(corpus).unknown(["at", "10:30", "11:30"]) == ["11"]
+    assert KnownWords(corpus).unknown_words(["at", "10:30", "11:30"]) == ["11"]
 
 
 def test_words_of_any_tokenizer():
     plain = ["“Don't", "stop!”", "3.5", "naïve", "e\u0301té", "…", "-"]
-    assert words(plain) == ["Don", "t", "stop", "3", "5", "naïve", "e\u0301té"]
-    assert words(["犬が、ไป", "🙂€x"]) == [*"犬がไป", "🙂", "€", "x"]
+    assert find_words(plain) == ["Don", "t", "stop", "3", "5", "naïve", "e\u0301té"]
+    assert find_words(["犬が、ไป", "🙂€x"]) == [*"犬がไป", "🙂", "€", "x"]
 
 
 @pytest.mark.parametrize(
@@ -90,9 +90,10 @@ def test_words_of_any_tokenizer():
     ],
 )
 def test_a_text_of_any_length_is_one_short_line(translator, unknown, count, kind, said):
-    line, of_kind = translator.known.note(Counter(unknown), count)
+    line, of_kind = translator.known_words.note(Counter(unknown), count)
     assert of_kind == kind and said in line and len(line) < 400
     pairs = translator.corpus.sets["train"].pairs
     assert (
-        f"({pairs:,} pairs of toy, with {len(translator.known):,} different source words)" in line
+        f"({pairs:,} pairs of toy, with {len(translator.known_words):,} different source words)"
+        in line
     )

@@ -6,7 +6,7 @@ from random import Random
 import pytest
 
 from bleuprint.config.synthetic import Noise
-from bleuprint.serving.back_translate import FILLER, noisy, noisy_sentence
+from bleuprint.serving.back_translate import FILLER, add_noise, add_noise_to_sentence
 from bleuprint.text.tokenizers import Tokenize, tokenizer_for
 
 WORDS = [str(i) for i in range(20)]
@@ -14,7 +14,7 @@ WORDS = [str(i) for i in range(20)]
 
 def test_the_rates_are_those_of_the_paper():
     random = Random(1)
-    results = [noisy(WORDS, Noise(), random) for _ in range(3000)]
+    results = [add_noise(WORDS, Noise(), random) for _ in range(3000)]
     total = len(WORDS) * len(results)
     dropped = total - sum(map(len, results))
     blanked = sum(result.count(FILLER) for result in results)
@@ -27,7 +27,7 @@ def test_the_rates_are_those_of_the_paper():
 def test_the_rates_are_those_of_the_settings(drop, blank):
     random = Random(3)
     noise = Noise(drop=drop, blank=blank, shuffle=0)
-    results = [noisy(WORDS, noise, random) for _ in range(3000)]
+    results = [add_noise(WORDS, noise, random) for _ in range(3000)]
     total = len(WORDS) * len(results)
     kept = sum(map(len, results))
     blanked = sum(result.count(FILLER) for result in results)
@@ -40,7 +40,7 @@ def test_the_rates_are_those_of_the_settings(drop, blank):
 def test_words_move_by_at_most_so_many_positions(most):
     random, moves = Random(2), Counter()
     for _ in range(1000):
-        result = noisy(WORDS, Noise(drop=0, blank=0, shuffle=most), random)
+        result = add_noise(WORDS, Noise(drop=0, blank=0, shuffle=most), random)
         assert sorted(result) == sorted(WORDS)
         moves.update(int(word) - i for i, word in enumerate(result))
     assert set(moves) == set(range(-most, most + 1))
@@ -52,18 +52,18 @@ def test_words_move_by_at_most_so_many_positions(most):
 def test_marks_are_words_and_stay_words_wherever_they_are():
     tokenizer = tokenizer_for("en", Tokenize())
     line = "The dog, which sleeps, is a good dog, and the cat is not."
-    found = [noisy_sentence(line, tokenizer, Noise(), Random(i)) for i in range(50)]
+    found = [add_noise_to_sentence(line, tokenizer, Noise(), Random(i)) for i in range(50)]
     words = {word for each in found for word in tokenizer.tokenize(each)}
     assert len(set(found)) > 45 and words == {FILLER, *tokenizer.tokenize(line)}
-    assert noisy_sentence("", tokenizer, Noise(), Random(1)) == ""
+    assert add_noise_to_sentence("", tokenizer, Noise(), Random(1)) == ""
 
 
 def test_text_without_spaces_gets_none():
     given = "我们去北京看朋友", tokenizer_for("zh", Tokenize("characters")), Noise(shuffle=2)
-    found = [noisy_sentence(*given, Random(i)) for i in range(20)]
+    found = [add_noise_to_sentence(*given, Random(i)) for i in range(20)]
     assert len(set(found)) > 15 and not any(" " in each for each in found)
 
 
 def test_one_word_is_left():
-    assert noisy(["a", "b"], Noise(drop=0.999, blank=0), Random(1)) == ["a"]
-    assert noisy([], Noise(), Random(1)) == []
+    assert add_noise(["a", "b"], Noise(drop=0.999, blank=0), Random(1)) == ["a"]
+    assert add_noise([], Noise(), Random(1)) == []

@@ -71,11 +71,11 @@ def test_what_is_too_long_is_split_between_words(root, monkeypatch):
     monkeypatch.chdir(root)
     translator = load_translator(RUN, load().system("micro").decode)
     text = (root / "data/tokens/toy/train.de").read_text().split()
-    assert translator.known.unknown([*text, "x" + text[0]]) == ["x" + text[0]]
-    assert len(translator.known) == len({*text})
+    assert translator.known_words.unknown_words([*text, "x" + text[0]]) == ["x" + text[0]]
+    assert len(translator.known_words) == len({*text})
     tokens = translator.corpus.segmentation("de").vocabulary.tokens
     (translated,) = translator(["xyz " * 200])
-    assert translated.beyond and len(translated.pieces) > 1
+    assert translated.excess_tokens and len(translated.pieces) > 1
     assert all(tokens[piece.source[0]].startswith("▁") for piece in translated.pieces)
     assert all(len(piece.source) <= 256 for piece in translated.pieces)
 

@@ -78,7 +78,7 @@ def test_it_translates_as_the_command_does(server, translator):
     for line, expected in zip(found["lines"], translator(lines, best=2), strict=True):
         assert line["attention"] is None
         assert line["warnings"] == expected.warnings and line["unknown"] == []
-        for one, other in zip(line["translations"], expected.best, strict=True):
+        for one, other in zip(line["translations"], expected.translations, strict=True):
             assert one["text"] == other.text
             assert one["score"] == pytest.approx(other.score, abs=2e-6)
 
@@ -86,7 +86,7 @@ def test_it_translates_as_the_command_does(server, translator):
 def test_a_line_is_translated_as_one_sentence(server, translator):
     _, found = server.translate(text="be gibu. Gu dibe.\r\nbe gibu.\nGu dibe.", attention=True)
     together, *alone = (line["translations"][0]["text"] for line in found["lines"])
-    assert together == translator(["be gibu. Gu dibe."])[0].best[0].text
+    assert together == translator(["be gibu. Gu dibe."])[0].translations[0].text
     assert together != " ".join(alone)
     assert [len(line["attention"]) for line in found["lines"]] == [1, 1, 1]
     assert (
@@ -137,7 +137,7 @@ def test_attention_that_is_too_much_is_left_out(translator, monkeypatch):
     there = [line["attention"] is not None for line in found["lines"]]
     assert there == [True, False, False]
     assert [line["translations"][0]["text"] for line in found["lines"]] == [
-        line.best[0].text for line in lines
+        line.translations[0].text for line in lines
     ]
 
 

@@ -113,7 +113,7 @@ def test_a_line_of_several_sentences_is_one_sentence(toy, translator):
     texts = ["be gibu. Gu dibe. Ba be!", "be gibu.", "Gu dibe. Ba be!"]
     found, _ = run(toy, text="".join(f"{text}\n" for text in texts).encode())
     whole, first, rest = found.split("\n")[:-1]
-    assert whole == translator(texts[:1])[0].best[0].text != f"{first} {rest}"
+    assert whole == translator(texts[:1])[0].translations[0].text != f"{first} {rest}"
     assert len(translator(texts[:1])[0].pieces) == 1
 
 
@@ -155,10 +155,10 @@ def test_whatever_comes_in_a_line_goes_out(translator):
     odd = ["", " ", "\x01\x07", "مرحبا 👍🏽", "a\rb\u2028c\x0b", "ba " * 40, "\u0000", "🙂" * 50]
     found = translator(odd)
     assert len(found) == len(odd)
-    texts = [each.best[0].text for each in found]
+    texts = [each.translations[0].text for each in found]
     assert texts[:2] == ["", ""]
     assert not any("\n" in text for text in texts)
-    assert texts == [translator([line])[0].best[0].text for line in odd]
+    assert texts == [translator([line])[0].translations[0].text for line in odd]
 
 
 @dataclass(frozen=True)
@@ -187,12 +187,12 @@ def test_what_is_too_long_is_translated_in_pieces(translator):
     assert [len(translator.ids(word)) for word in (three, one)] == [3, 1]
     sentence = f"{one} " * 2 + f"{three} " * 200
     whole, between = translator([sentence, one])
-    assert whole.beyond == 602 - 255
-    assert between.best[0].text == translator([one])[0].best[0].text
+    assert whole.excess_tokens == 602 - 255
+    assert between.translations[0].text == translator([one])[0].translations[0].text
     pieces = translator([f"{one} " * 2 + f"{three} " * 84, f"{three} " * 85, f"{three} " * 31])
-    texts = [each.best[0].text for each in pieces]
+    texts = [each.translations[0].text for each in pieces]
     assert all(texts)
-    assert whole.best[0].text == " ".join(texts)
+    assert whole.translations[0].text == " ".join(texts)
 
 
 def test_a_file_is_kept_where_nothing_can_be_aligned(toy, tmp_path):
@@ -261,7 +261,7 @@ def test_search_in_bfloat16_finds_nearly_the_same(toy, translator, monkeypatch):
     sources = lines(toy, "data/split/toy/test.x.de")
     decode = dataclasses.replace(translator.decode, precision="bfloat16")
     rounded = load_translator(RUN, decode)
-    texts, theirs = ([each.best[0] for each in of(sources)] for of in (translator, rounded))
+    texts, theirs = ([each.translations[0] for each in of(sources)] for of in (translator, rounded))
     same = [a.score for a, b in zip(texts, theirs, strict=True) if a.text == b.text]
     assert len(same) > 0.8 * len(sources)
     scores = [b.score for a, b in zip(texts, theirs, strict=True) if a.text == b.text]
@@ -285,11 +285,11 @@ def test_pieces_have_one_score_by_the_penalty_of_their_length(translator):
     (whole,), parts = translator(["".join(halves)]), translator(halves)
     lengths = [len(part.pieces[0].tokens) + 1 for part in parts]
     logs = [
-        part.best[0].score * length_penalty(length, translator.decode)
+        part.translations[0].score * length_penalty(length, translator.decode)
         for part, length in zip(parts, lengths, strict=True)
     ]
     expected = sum(logs) / length_penalty(sum(lengths), translator.decode)
-    assert whole.best[0].score == pytest.approx(expected)
+    assert whole.translations[0].score == pytest.approx(expected)
 
 
 @pytest.fixture(scope="module", params=["float32", "int8"])

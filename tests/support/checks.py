@@ -1,6 +1,6 @@
 """Filter checks of single pairs of sentences."""
 
-from bleuprint.corpus.alignment.word_translation import learn
+from bleuprint.corpus.alignment.word_translation import learn_word_translations
 from bleuprint.rules import CHECKS
 from bleuprint.rules.rule import Candidate
 from bleuprint.text.parallel import Pair
@@ -19,7 +19,9 @@ SETTINGS = {
     "word_alignment": {"min": 0.5},
 }
 # A translation table, learned from ten words of each language: w1 translates v1, and so on.
-TABLE = learn([([f"w{n}", f"w{n + 1}"], [f"v{n}", f"v{n + 1}"]) for n in range(9)] * 30)
+TABLE = learn_word_translations(
+    [([f"w{n}", f"w{n + 1}"], [f"v{n}", f"v{n + 1}"]) for n in range(9)] * 30
+)
 
 
 def SCORE(candidate):

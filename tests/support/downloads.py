@@ -5,7 +5,7 @@ import json
 
 import pytest
 
-from bleuprint.corpus.download.fetch import Source, fetch
+from bleuprint.corpus.download.fetch import Downloads, fetch
 from bleuprint.runtime.errors import UserError
 
 # More than one read returns, and no two parts alike.
@@ -21,7 +21,7 @@ def sum_of(body):
 
 def place(tmp_path, mirror=None, lock=True):
     """Return where files are fetched from and kept: a mirror or the host, a store, and a lock."""
-    return Source(mirror, tmp_path / "store", tmp_path / "downloads.lock" if lock else None)
+    return Downloads(mirror, tmp_path / "store", tmp_path / "downloads.lock" if lock else None)
 
 
 def get(tmp_path, file, **source):
@@ -64,10 +64,11 @@ def ranges(host, path="/x"):
 CHILD = """if True:
     import sys
     from pathlib import Path
-    from bleuprint.corpus.download.fetch import Source, fetch
+    from bleuprint.corpus.download.fetch import Downloads, fetch
     from bleuprint.config.corpus_files import File
     folder = Path(sys.argv[1])
-    file, source = File(url=sys.argv[2]), Source(None, folder / "store", folder / "downloads.lock")
+    store, lock = folder / "store", folder / "downloads.lock"
+    file, source = File(url=sys.argv[2]), Downloads(None, store, lock)
     fetch(file, source)
     source.record()
 """

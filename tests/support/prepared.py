@@ -87,26 +87,26 @@ def prepare(
 
     clean = Cleaning(
         corpus=_CORPUS,
-        before=outputs.text("raw"),
+        input_text=outputs.text("raw"),
         output=root / "clean",
-        filter_stats=outputs.filter_stats("clean"),
+        filter_stats_path=outputs.filter_stats("clean"),
         edits=edits,
     )
     run(clean)
     dedup = Deduplication(
         corpus=_CORPUS,
-        before=outputs.text("clean"),
+        input_text=outputs.text("clean"),
         output=root / "dedup",
-        filter_stats=outputs.filter_stats("dedup"),
+        filter_stats_path=outputs.filter_stats("dedup"),
         settings=DEDUP,
         edits=edits,
     )
     run(dedup)
     filtering = Filtering(
         corpus=_CORPUS,
-        before=outputs.text("dedup"),
+        input_text=outputs.text("dedup"),
         output=root / "filter",
-        filter_stats=outputs.filter_stats("filter"),
+        filter_stats_path=outputs.filter_stats("filter"),
         checks=checks,
         tokenize=tokenize,
     )
@@ -122,9 +122,9 @@ def prepare(
     )
     tokenizing = Tokenizing(
         corpus=_CORPUS,
-        before=outputs.text("split"),
+        input_text=outputs.text("split"),
         output=root / "tokens",
-        filter_stats=outputs.filter_stats("tokenize"),
+        filter_stats_path=outputs.filter_stats("tokenize"),
         settings=tokenize,
         edits=edits,
         given=frozenset(sets),
@@ -133,9 +133,9 @@ def prepare(
     learn_segmentation(_CORPUS, units, outputs.text("tokens"), root / "bpe")
     binarizing = Binarizing(
         corpus=_CORPUS,
-        before=outputs.text("tokens"),
+        input_text=outputs.text("tokens"),
         output=root / "binary",
-        filter_stats=outputs.filter_stats("binarize"),
+        filter_stats_path=outputs.filter_stats("binarize"),
         segmentation=root / "bpe",
         tokenize=tokenize,
         edits=edits,

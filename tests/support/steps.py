@@ -1,6 +1,6 @@
 """The data stages: the names of their scripts, and one step of them, whole or in shards."""
 
-from bleuprint.corpus.steps.shard import Shard
+from bleuprint.corpus.steps.shard import AllShards, Shard, WholeText
 from bleuprint.corpus.steps.sharded import run_step
 from bleuprint.pipeline.dvc_yaml import entries
 from root import ROOT
@@ -19,7 +19,7 @@ def run_sharded(step, folder, shards=1, workers=1):
         workers: The number of processes.
     """
     if shards == 1:
-        run_step(step, folder, work=None, workers=workers)
+        run_step(step, folder, work=WholeText(), workers=workers)
         return
     # Snakemake runs shards in any order, so the output must not depend on it. In the order of their
     # numbers, a test could not tell.
@@ -29,5 +29,5 @@ def run_sharded(step, folder, shards=1, workers=1):
 
 
 def _gather(step, folder, shards, workers):
-    """Write the output of a step from its shards; `run_step` gathers if it gets their number."""
-    run_step(step, folder, work=shards, workers=workers)
+    """Write the output of a step from its shards."""
+    run_step(step, folder, work=AllShards(shards), workers=workers)

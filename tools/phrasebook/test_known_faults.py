@@ -14,7 +14,7 @@ from bleuprint.corpus.clean import Cleaning
 from bleuprint.corpus.dedup import Deduplication
 from bleuprint.corpus.filter import Filtering
 from bleuprint.corpus.steps.filter_stats import SetCounts
-from bleuprint.corpus.steps.shard import Shard
+from bleuprint.corpus.steps.shard import Shard, WholeText
 from bleuprint.corpus.steps.sharded import run_step
 from bleuprint.rules import CHECKS
 from bleuprint.text.parallel import Pair, TextFolder
@@ -52,7 +52,7 @@ def follow(root: Path, lines: Sequence[Line], corpus: Corpus = CORPUS) -> list[F
     cleaning = Cleaning.for_corpus("c", corpus, root)
     dedup = Deduplication.for_corpus("c", corpus, root)
     filtering = Filtering.for_corpus("c", corpus, root)
-    run_step(cleaning, root / "shards", None, 1)
+    run_step(cleaning, root / "shards", WholeText(), 1)
     followed = []
     for line, pair in zip(lines, pairs, strict=True):
         new = cleaning.clean(1, pair, counts := SetCounts())
@@ -64,7 +64,7 @@ def follow(root: Path, lines: Sequence[Line], corpus: Corpus = CORPUS) -> list[F
     for line, number in zip(left, dedup.dropped_by([part], root).tolist(), strict=True):
         line.dropped_by = ("", *dedup.rules)[number]
     left = [line for line in left if not line.dropped_by]
-    write_set(filtering.before, "train", [line.pair for line in left])
+    write_set(filtering.input_text, "train", [line.pair for line in left])
     rules = filtering.dropping_rules([line.pair for line in left])
     for line, rule in zip(left, rules, strict=True):
         line.dropped_by = rule or ""

@@ -41,13 +41,18 @@ def _cite(_: argparse.Namespace) -> None:
 def _inspect(given: argparse.Namespace) -> None:
     """What each rule would drop, with samples."""
     from bleuprint.corpus.download.download import Sample
-    from bleuprint.corpus.download.fetch import source_of_environment
+    from bleuprint.corpus.download.fetch import downloads_of_environment
     from bleuprint.corpus.inspect import inspect_corpus, inspection_lines
 
     settings, sample = load(), Sample(given.pairs, given.seed)
     scratch = environment.work_folder() / "inspect"
     inspection = inspect_corpus(
-        given.corpus, settings, sample, source_of_environment(), scratch, environment.worker_count()
+        given.corpus,
+        settings,
+        sample,
+        downloads_of_environment(),
+        scratch,
+        environment.worker_count(),
     )
     for line in inspection_lines(inspection, given.samples):
         print_escaped(line)

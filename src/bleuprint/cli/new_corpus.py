@@ -157,14 +157,14 @@ def _apply_rules(new: "NewCorpus", scratch: Path) -> "Inspection":
     The stages write their outputs below `scratch`, where the functions below read them.
     """
     from bleuprint.corpus.download.download import Sample
-    from bleuprint.corpus.download.fetch import source_of_environment
+    from bleuprint.corpus.download.fetch import downloads_of_environment
     from bleuprint.corpus.inspect import prepare_sample
 
     return prepare_sample(
         new.name,
         new.corpus,
         Sample(_SAMPLED_PAIRS, _SAMPLING_SEED),
-        source_of_environment(),
+        downloads_of_environment(),
         scratch,
         environment.worker_count(),
     )

@@ -54,8 +54,8 @@ def _translate(given: argparse.Namespace) -> None:
             for place, translated in block:
                 notes.add(place, translated)
                 if given.n_best is None:
-                    write(translated.best[0].text)
-                for each in translated.best[: given.n_best or 0]:
+                    write(translated.translations[0].text)
+                for each in translated.translations[: given.n_best or 0]:
                     write(line_of(str(number), each.text, f"{each.score:.6f}"))
                 if given.alignment:
                     print(translator.alignment(translated), file=alignments)
@@ -76,7 +76,7 @@ class _Notes:
 
     def add(self, place: str, translated: "Translated") -> None:
         """Count a line, and say what its translation may have lost."""
-        from bleuprint.serving.known_words import words
+        from bleuprint.serving.known_words import find_words
 
         self._lines += 1
         for warning in translated.warnings:
@@ -85,8 +85,8 @@ class _Notes:
                 print_message(f"{place}: {warning}", "warning")
         if self._translator.is_far_longer(translated):
             self._far_longer.append(place)
-        self._words += len(words(translated.words))
-        self._unknown.update(self._translator.known.unknown(translated.words))
+        self._words += len(find_words(translated.words))
+        self._unknown.update(self._translator.known_words.unknown_words(translated.words))
 
     def end(self) -> None:
         """Say what is counted over all lines."""
@@ -98,9 +98,9 @@ class _Notes:
         if self._far_longer:
             count, first = len(self._far_longer), self._far_longer[0]
             lines = "1 line is" if count == 1 else f"{count:,} lines are"
-            print_message(f"{first}: {lines} {self._translator.about_length()}", "note")
+            print_message(f"{first}: {lines} {self._translator.long_line_note()}", "note")
         if self._unknown:
-            print_message(*self._translator.known.note(self._unknown, self._words))
+            print_message(*self._translator.known_words.note(self._unknown, self._words))
 
 
 @dataclass(frozen=True)

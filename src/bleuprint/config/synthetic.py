@@ -14,7 +14,7 @@ from annotated_types import Interval
 from bleuprint.config import paths
 from bleuprint.config.corpus import Corpus
 from bleuprint.config.corpus_files import Text
-from bleuprint.rules.rule import edited
+from bleuprint.rules.rule import apply_edits
 from bleuprint.runtime.schema import Count, SettingError, Share, list_known_names
 from bleuprint.text.tokenizers import tokenizer_for
 
@@ -152,7 +152,7 @@ def _check_tag(text: Text, corpus: Corpus, keys: list[str]) -> None:
     if corpus.vocabulary.sentencepiece is not None:
         message = f"{text.tag!r}: not with vocabulary.sentencepiece, for which it is rare text"
         raise SettingError(keys, message)
-    word = edited(text.tag, corpus.source, corpus.clean)
+    word = apply_edits(text.tag, corpus.source, corpus.clean)
     tokens = tokenizer_for(corpus.source, corpus.tokenize).tokenize(word)
     if tokens != [text.tag]:
         message = f"clean and tokenize turn {text.tag!r} into {tokens}: not one token"

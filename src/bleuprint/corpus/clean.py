@@ -15,7 +15,7 @@ from bleuprint.config.synthetic import synthetic_folder
 from bleuprint.corpus.steps.filter_stats import SetCounts
 from bleuprint.corpus.steps.filtering import FilteredBlock, FilterStep
 from bleuprint.corpus.steps.sharded import step_files
-from bleuprint.rules.rule import Edits, apply
+from bleuprint.rules.rule import Edits, apply_edit
 from bleuprint.text.parallel import Block, Pair, TextFolder, packed
 from bleuprint.text.unicode import blank_white, single_spaces
 
@@ -68,8 +68,21 @@ class Cleaning(FilterStep):
     @classmethod
     def for_corpus(cls, name: str, corpus: Corpus, root: Path = Path()) -> Self:
         """The stage with the settings and paths of a corpus."""
-        _, _, output, filter_stats = step_files(name, corpus, "raw", "clean", root)
-        return cls(name, RawText.for_corpus(name, corpus, root), output, filter_stats, corpus.clean)
+        files = step_files(
+            name,
+            corpus,
+            root,
+            stage=cls.stage,
+            input_folder="raw",
+            output_folder="clean",
+        )
+        return cls(
+            corpus=name,
+            input_text=RawText.for_corpus(name, corpus, root),
+            output=files.output,
+            filter_stats_path=files.filter_stats_path,
+            edits=corpus.clean,
+        )
 
     @property
     def rules(self) -> tuple[str, ...]:
@@ -83,7 +96,7 @@ class Cleaning(FilterStep):
         counts, kept = SetCounts(), []
         for number, pair in block.numbered():
             if (new := self.clean(number, pair, counts)) is not None:
-                counts.keep()
+                counts.count_kept()
                 kept.append(new)
         return FilteredBlock(*packed(kept), counts)
 
@@ -92,15 +105,15 @@ class Cleaning(FilterStep):
 
         Without edits it stays as it is, also its spaces.
         """
-        languages = self.before.languages
+        languages = self.input_text.languages
         for edit in self.edits:
-            source = apply(edit, pair.source, languages[0])
-            target = apply(edit, pair.target, languages[1])
+            source = apply_edit(edit, pair.source, languages[0])
+            target = apply_edit(edit, pair.target, languages[1])
             if source != pair.source or target != pair.target:
-                counts.change(edit.name(), number, pair, new := Pair(source, target))
+                counts.record_changed(edit.name(), number, pair, new := Pair(source, target))
                 pair = new
         new = Pair(single_spaces(pair.source), single_spaces(pair.target)) if self.edits else pair
         if blank_white(new.source).strip(" ") and blank_white(new.target).strip(" "):
             return new
-        counts.drop(EMPTY, number, pair)
+        counts.record_dropped(EMPTY, number, pair)
         return None

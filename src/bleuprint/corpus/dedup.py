@@ -23,7 +23,7 @@ from bleuprint.corpus.heldout import HASH_BYTES, HeldOutSentences, hash_of
 from bleuprint.corpus.steps.filtering import DroppedBy, copy_sets, join_files, write_kept
 from bleuprint.corpus.steps.shard import Shard
 from bleuprint.corpus.steps.sharded import Step, step_files
-from bleuprint.rules.rule import Edits, edited
+from bleuprint.rules.rule import Edits, apply_edits
 from bleuprint.runtime.files import atomic_folder
 from bleuprint.runtime.process_pool import map_parts
 from bleuprint.runtime.progress import Progress
@@ -61,8 +61,15 @@ class Deduplication(Step):
     @classmethod
     def for_corpus(cls, name: str, corpus: Corpus, root: Path = Path()) -> Self:
         """The stage with the settings and paths of a corpus."""
-        files = step_files(name, corpus, "clean", "dedup", root)
-        return cls(*files, corpus.dedup, corpus.clean)
+        files = step_files(
+            name,
+            corpus,
+            root,
+            stage=cls.stage,
+            input_folder="clean",
+            output_folder="dedup",
+        )
+        return cls(*files, settings=corpus.dedup, edits=corpus.clean)
 
     def process_shard(self, shard: Shard, part: Path, workers: int) -> None:
         """Hash the pairs of a shard of train, and look them up in the held-out sets."""
@@ -80,11 +87,13 @@ class Deduplication(Step):
         """Drop repeated and held-out pairs from train."""
         filter_stats = self.new_filter_stats()
         with atomic_folder(self.output) as unfinished:
-            after = self.before.at(unfinished)
+            after = self.input_text.at(unfinished)
             dropped_by = self.dropped_by(parts, unfinished)
-            write_kept(self.before, after, dropped_by, self.rules, filter_stats.open("train"))
-            copy_sets(self.before, after, self.before.held_out(), filter_stats)
-            filter_stats.write(self.filter_stats)
+            write_kept(
+                self.input_text, after, dropped_by, self.rules, filter_stats.add_set("train")
+            )
+            copy_sets(self.input_text, after, self.input_text.held_out(), filter_stats)
+            filter_stats.write(self.filter_stats_path)
 
     @property
     def keys(self) -> list[str]:
@@ -126,11 +135,11 @@ class _BlockHasher:
     def __init__(self, stage: Deduplication) -> None:
         self._keys = [_KEYS[key][1] for key in stage.keys]
         self._held_out = HeldOutSentences(stage.settings.decontaminate)
-        ours = stage.before.languages
+        ours = stage.input_text.languages
         for texts in stage.texts_of_all_pairs:
             for pair in (pair for name in texts.held_out() for pair in texts.pairs(name)):
                 sides = dict(zip(texts.languages, pair, strict=True))
-                after = {of: edited(side, of, stage.edits) for of, side in sides.items()}
+                after = {of: apply_edits(side, of, stage.edits) for of, side in sides.items()}
                 self._held_out.add((by.get(ours[0]), by.get(ours[1])) for by in (sides, after))
 
     def __call__(self, block: Block) -> list[bytes]:

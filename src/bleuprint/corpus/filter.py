@@ -32,8 +32,15 @@ class Filtering(FilterStep):
     @classmethod
     def for_corpus(cls, name: str, corpus: Corpus, root: Path = Path()) -> Self:
         """The stage with the settings and paths of a corpus."""
-        files = step_files(name, corpus, "dedup", "filter", root)
-        return cls(*files, corpus.filter, corpus.tokenize)
+        files = step_files(
+            name,
+            corpus,
+            root,
+            stage=cls.stage,
+            input_folder="dedup",
+            output_folder="filter",
+        )
+        return cls(*files, checks=corpus.filter, tokenize=corpus.tokenize)
 
     @property
     def rules(self) -> tuple[str, ...]:
@@ -68,29 +75,33 @@ class Filtering(FilterStep):
 
         There are none of a zero-shot direction.
         """
-        count = self.before.count("train")
+        count = self.input_text.count("train")
         if not count or not any(check.needs_translations for check in self.checks):
             return None
         # imported here, as below: SciPy takes a fifth of a second
         from bleuprint.corpus.alignment import word_translation
-        from bleuprint.corpus.alignment.word_translation import MAX_TOKENS, is_drawn
+        from bleuprint.corpus.alignment.word_translation import MAX_TOKENS, is_sampled
 
-        pairs = enumerate(self.before.pairs("train"))
-        drawn = (pair for number, pair in pairs if is_drawn(number, count))
+        pairs = enumerate(self.input_text.pairs("train"))
+        drawn = (pair for number, pair in pairs if is_sampled(number, count))
         # long ones may take minutes
         short = (pair for pair in drawn if all(side.count(" ") < MAX_TOKENS for side in pair))
         try:
-            return word_translation.learn(self._words(self._candidate(pair)) for pair in short)
+            return word_translation.learn_word_translations(
+                self._words(self._candidate(pair)) for pair in short
+            )
         except UserError as error:
             raise UserError(f"corpus {self.corpus}: {error}") from None
 
     def _candidate(self, pair: Pair) -> Candidate:
         bounds = token_bounds(pair.source, self.tokenize), token_bounds(pair.target, self.tokenize)
-        return Candidate(pair, self.before.languages, self._tokenizers, self._score, bounds)
+        return Candidate(pair, self.input_text.languages, self._tokenizers, self._score, bounds)
 
     @cached_property
     def _tokenizers(self) -> tuple[Callable[[str], Tokens], Callable[[str], Tokens]]:
-        source, target = (partial(_tokens, self.tokenize, each) for each in self.before.languages)
+        source, target = (
+            partial(_tokens, self.tokenize, each) for each in self.input_text.languages
+        )
         return source, target
 
     def _score(self, candidate: Candidate) -> float:
@@ -100,9 +111,9 @@ class Filtering(FilterStep):
     def _words(self, candidate: Candidate) -> tuple[Tokens, Tokens]:
         """The tokens of a pair; its words if the corpus's tokens are none."""
         if self.tokenize.name in ("none", "characters"):
-            from bleuprint.corpus.alignment.words import words
+            from bleuprint.corpus.alignment.words import split_words
 
-            return words(candidate.pair.source), words(candidate.pair.target)
+            return split_words(candidate.pair.source), split_words(candidate.pair.target)
         return candidate.tokens
 
 

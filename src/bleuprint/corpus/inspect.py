@@ -16,10 +16,11 @@ from bleuprint.config.experiment import Settings
 from bleuprint.corpus.clean import Cleaning
 from bleuprint.corpus.dedup import Deduplication
 from bleuprint.corpus.download.download import Sample, download_corpus
-from bleuprint.corpus.download.fetch import Source
+from bleuprint.corpus.download.fetch import Downloads
 from bleuprint.corpus.filter import Filtering
 from bleuprint.corpus.split import split_folder
 from bleuprint.corpus.steps.filter_stats import NothingLeft, SetCounts, read_filter_stats
+from bleuprint.corpus.steps.shard import WholeText
 from bleuprint.corpus.steps.sharded import Step, run_step
 from bleuprint.corpus.text_notes import notes_on_corpus_texts
 from bleuprint.runtime.counts import counted
@@ -57,7 +58,7 @@ class Inspection:
 
 
 def inspect_corpus(
-    name: str, settings: Settings, sample: Sample, source: Source, scratch: Path, workers: int
+    name: str, settings: Settings, sample: Sample, source: Downloads, scratch: Path, workers: int
 ) -> Inspection:
     """Run clean, dedup, filter and split on a sample of the training texts of a corpus.
 
@@ -103,7 +104,7 @@ def inspect_corpus(
 
 
 def prepare_sample(
-    name: str, corpus: Corpus, sample: Sample, source: Source, root: Path, workers: int
+    name: str, corpus: Corpus, sample: Sample, source: Downloads, root: Path, workers: int
 ) -> Inspection:
     """Run the stages from download to split on a sample of the training texts.
 
@@ -126,11 +127,11 @@ def prepare_sample(
     for kind in (Cleaning, Deduplication, Filtering):
         step: Step = kind.for_corpus(name, corpus, root)
         try:
-            run_step(step, paths.shards(name, step.stage, root), None, workers)
+            run_step(step, paths.shards(name, step.stage, root), WholeText(), workers)
         except NothingLeft as error:
             stages[step.stage] = error.counts
             return Inspection(pairs, sample, stages, {}, str(error))
-        stages[step.stage] = read_filter_stats(step.filter_stats)["train"]
+        stages[step.stage] = read_filter_stats(step.filter_stats_path)["train"]
     filtered = TextFolder(paths.folder(name, "filter", root), corpus.source, corpus.target)
     split = filtered.at(paths.folder(name, "split", root))
     filter_stats = paths.filter_stats(name, "split", root)

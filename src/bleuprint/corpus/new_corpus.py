@@ -12,7 +12,7 @@ from ruamel.yaml import YAML
 from bleuprint.config.corpus import Corpus
 from bleuprint.config.corpus_files import Text
 from bleuprint.config.experiment import load
-from bleuprint.corpus.download.download import Sample, draw, local_pairs
+from bleuprint.corpus.download.download import Sample, draw_sample, read_text_pairs
 from bleuprint.corpus.line_lengths import parting
 from bleuprint.corpus.misalignment import PairClues, describe_misfits
 from bleuprint.corpus.own_files import check_languages, own_text
@@ -94,8 +94,8 @@ class NewCorpus:
         clues = PairClues()
         forms = PairForms()
         try:
-            pairs_of = clues.collect(local_pairs(own.text, own.languages, counts=counts))
-            sample = draw(forms.collect(pairs_of), Sample(_LINES, 1), counts)
+            pairs_of = clues.collect(read_text_pairs(own.text, own.languages, counts=counts))
+            sample = draw_sample(forms.collect(pairs_of), Sample(_LINES, 1), counts)
         except UserError as error:
             place = parting(files) if "not parallel" in str(error) else ""
             raise UserError(f"{error}{place}") from None

@@ -13,7 +13,7 @@ from bleuprint.config import paths
 from bleuprint.config.corpus import Corpus
 from bleuprint.config.corpus_files import File, Text, settings_key
 from bleuprint.config.experiment import Settings
-from bleuprint.corpus.download.download import local_pairs
+from bleuprint.corpus.download.download import read_text_pairs
 from bleuprint.corpus.misalignment import PairClues, describe_misfits
 from bleuprint.corpus.set_findings import Overlap, overlaps
 from bleuprint.runtime.errors import UserError
@@ -104,7 +104,7 @@ class _Reader:
             return []
         key = (text, languages)
         if key not in self.pairs_read:
-            pairs = islice(local_pairs(text, languages), _MAX_PAIRS)
+            pairs = islice(read_text_pairs(text, languages), _MAX_PAIRS)
             self.pairs_read[key] = list(pairs)
         return self.pairs_read[key]
 

@@ -63,7 +63,7 @@ def split_folder(
                     held_out.add(after.pairs(name))
             sides = _held_out_sides(corpus, before, held_out, workers)
             rest = np.where(drawn_for, drawn_for, np.where(sides, sides + _TEST, 0))
-            write_kept(before, after, rest.astype(np.uint8), RULES, filter_stats.open("train"))
+            write_kept(before, after, rest.astype(np.uint8), RULES, filter_stats.add_set("train"))
         copy_sets(before, after, given, filter_stats)
         filter_stats.write(filter_stats_path)
 
@@ -115,7 +115,7 @@ def _write_drawn(
     filter_stats: FilterStats,
 ) -> None:
     """Write the pairs drawn for one set, except those with a held-out sentence."""
-    counts = filter_stats.open(name)
+    counts = filter_stats.add_set(name)
     with after.writer(name) as writer:
         for block in before.blocks("train"):
             chosen = drawn[block.first - 1 :][: len(block)]
@@ -123,9 +123,9 @@ def _write_drawn(
             sides = held_out.sides(*([pair[side] for _, pair in pairs] for side in (0, 1)))
             for (number, pair), side in zip(pairs, sides, strict=True):
                 if side:
-                    counts.drop(RULES[1 + side], number, pair)
+                    counts.record_dropped(RULES[1 + side], number, pair)
                 else:
-                    counts.keep()
+                    counts.count_kept()
                     writer.write(pair)
 
 

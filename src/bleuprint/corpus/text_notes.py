@@ -9,8 +9,8 @@ from bleuprint.config import paths
 from bleuprint.config.corpus import Corpus
 from bleuprint.config.corpus_files import Text, settings_key
 from bleuprint.config.experiment import Settings
-from bleuprint.corpus.download.download import local_pairs
-from bleuprint.corpus.download.fetch import Source
+from bleuprint.corpus.download.download import read_text_pairs
+from bleuprint.corpus.download.fetch import Downloads
 from bleuprint.rules.edits import Entities
 from bleuprint.runtime.errors import UserError
 from bleuprint.text.parallel import Pair, TextFolder, read_lines
@@ -128,7 +128,7 @@ def notes_on_local_texts(settings: Settings) -> Iterator[str]:
                 yield from _notes_on_downloaded_set(name, corpus, set_name)
 
 
-def notes_on_corpus_texts(name: str, corpus: Corpus, source: Source) -> Iterator[str]:
+def notes_on_corpus_texts(name: str, corpus: Corpus, source: Downloads) -> Iterator[str]:
     """Yield a note for each text of one corpus that does not look like sentences.
 
     Args:
@@ -165,7 +165,7 @@ class _CheckedText:
 
 
 def _notes_on_parts(
-    name: str, corpus: Corpus, set_name: str, parts: dict[str, Text], source: Source | None
+    name: str, corpus: Corpus, set_name: str, parts: dict[str, Text], source: Downloads | None
 ) -> Iterator[str]:
     """Yield the notes on the texts that make up one set; `parts` has them by name."""
     ignored = forms_on_purpose(corpus, is_cleaned=set_name == "train")
@@ -180,7 +180,7 @@ def _notes_on_parts(
             source_name=source_file.name if source_file else "",
             target_name=target_file.name if target_file else "",
             unit="line" if text.format in _LINE_FORMATS else "pair",
-            pairs=islice(local_pairs(text, corpus.languages, source), _MAX_PAIRS),
+            pairs=islice(read_text_pairs(text, corpus.languages, source), _MAX_PAIRS),
         )
         yield from _notes_on_text(checked_text, ignored)
 

@@ -8,7 +8,7 @@ from bleuprint.config.corpus import Corpus
 from bleuprint.corpus.steps.filter_stats import FilterStats, SetCounts
 from bleuprint.corpus.steps.filtering import FilteredBlock, FilterStep
 from bleuprint.corpus.steps.sharded import step_files
-from bleuprint.rules.rule import Edits, edited
+from bleuprint.rules.rule import Edits, apply_edits
 from bleuprint.text.parallel import Block, Pair, TextFolder, packed
 from bleuprint.text.tokenizers import Tokenize, tokenized, tokenizer_for
 
@@ -29,22 +29,34 @@ class Tokenizing(FilterStep):
     @classmethod
     def for_corpus(cls, name: str, corpus: Corpus, root: Path = Path()) -> Self:
         """The stage with the settings and paths of a corpus."""
-        files = step_files(name, corpus, "split", "tokens", root, cls.stage)
-        return cls(*files, corpus.tokenize, corpus.clean, frozenset(corpus.files.given()))
+        files = step_files(
+            name,
+            corpus,
+            root,
+            stage=cls.stage,
+            input_folder="split",
+            output_folder="tokens",
+        )
+        return cls(
+            *files,
+            settings=corpus.tokenize,
+            edits=corpus.clean,
+            given=frozenset(corpus.files.given()),
+        )
 
     def filter_block(self, name: str, block: Block) -> FilteredBlock:
         """Tokenizes pairs, and keeps all."""
         edits = self.edits if name in self.given and name != "train" else ()
         counts, sides = SetCounts(), []
-        counts.keep(len(block))
-        for language, side in zip(self.before.languages, block.sides(), strict=True):
+        counts.count_kept(len(block))
+        for language, side in zip(self.input_text.languages, block.sides(), strict=True):
             tokenizer = tokenizer_for(language, self.settings)
-            lines = (edited(line, language, edits) if edits else line for line in side)
+            lines = (apply_edits(line, language, edits) if edits else line for line in side)
             sides.append([tokenized(tokenizer, line) for line in lines])
         return FilteredBlock(*packed([*map(Pair, *sides)]), counts)
 
     def write_held_out(self, after: TextFolder, filter_stats: FilterStats, workers: int) -> None:
         """Tokenize the held-out sets."""
-        for name in self.before.held_out():
-            blocks = self.before.blocks(name)
-            self.filter_set(name, blocks, None, after, filter_stats.open(name), workers)
+        for name in self.input_text.held_out():
+            blocks = self.input_text.blocks(name)
+            self.filter_set(name, blocks, None, after, filter_stats.add_set(name), workers)

@@ -59,7 +59,14 @@ class Binarizing(Step):
     @classmethod
     def of(cls, name: str, corpus: Corpus, root: Path = Path()) -> Self:
         """The stage with the settings and paths of a corpus."""
-        files = step_files(name, corpus, "tokens", "binary", root, cls.stage)
+        files = step_files(
+            name,
+            corpus,
+            root,
+            stage=cls.stage,
+            input_folder="tokens",
+            output_folder="binary",
+        )
         segmentation = paths.vocabulary(name, corpus.vocabulary.of, root)
         return cls(
             *files,
@@ -80,28 +87,28 @@ class Binarizing(Step):
         with atomic_folder(self.output) as folder:
             sizes = {"train": self._join(parts, folder, "train")}
             with TemporaryDirectory(dir=folder) as scratch:
-                for name in self.before.held_out():
-                    self._encode(Path(scratch), name, self.before.blocks(name), None, workers)
+                for name in self.input_text.held_out():
+                    self._encode(Path(scratch), name, self.input_text.blocks(name), None, workers)
                     sizes[name] = self._join([Path(scratch)], folder, name)
             hidden = shutil.ignore_patterns(".*")
             shutil.copytree(self.segmentation, folder / SEGMENTATION, ignore=hidden)
             write_header(folder, self._header(sizes))
             for name, size in sizes.items():
-                filter_stats.open(name).keep(size.pairs)
-            filter_stats.write(self.filter_stats)
+                filter_stats.add_set(name).count_kept(size.pairs)
+            filter_stats.write(self.filter_stats_path)
 
     def _encode(
         self, part: Path, name: str, blocks: Iterable[Block], pairs: int | None, workers: int
     ) -> None:
         """Write the ids and the lengths of the sentences of a set, each side as plain numbers."""
-        prepare = partial(_BlockEncoder, self.segmentation, self.before.languages, self._types)
+        prepare = partial(_BlockEncoder, self.segmentation, self.input_text.languages, self._types)
         with ExitStack() as opened:
             progress = opened.enter_context(
                 Progress(f"binarize {self.corpus} {name}", pairs, "pairs")
             )
             files = [
                 opened.enter_context(path.open("wb"))
-                for language in self.before.languages
+                for language in self.input_text.languages
                 for path in _part_files(part, name, language)
             ]
             for arrays in map_parts(prepare, blocks, workers):
@@ -112,7 +119,7 @@ class Binarizing(Step):
     def _join(self, parts: Sequence[Path], folder: Path, name: str) -> SetSize:
         """Write the arrays of a set from its parts."""
         sizes = []
-        for language, kind in zip(self.before.languages, self._types, strict=True):
+        for language, kind in zip(self.input_text.languages, self._types, strict=True):
             ids, lengths = zip(*(_part_files(part, name, language) for part in parts), strict=True)
             tokens = unknown = end = 0
             with _array_file(folder / f"{name}.{language}.{IDS}", kind, ids) as file:
@@ -133,7 +140,7 @@ class Binarizing(Step):
     @cached_property
     def _types(self) -> IdTypes:
         """The smallest type that holds all ids, for each language."""
-        files = (self.segmentation / f"vocabulary.{each}" for each in self.before.languages)
+        files = (self.segmentation / f"vocabulary.{each}" for each in self.input_text.languages)
         sizes = [*map(count_lines, files)]
         return tuple(
             next(kind for kind in ID_TYPES if size - 1 <= np.iinfo(kind).max) for size in sizes
@@ -141,8 +148,8 @@ class Binarizing(Step):
 
     def _header(self, sizes: dict[str, SetSize]) -> dict[str, Any]:
         header = {
-            "source": self.before.source,
-            "target": self.before.target,
+            "source": self.input_text.source,
+            "target": self.input_text.target,
             "joint": read_about(self.segmentation)["joint"],
             "clean": {edit.name(): asdict(edit) for edit in self.edits},
             "tokenize": asdict(self.tokenize),

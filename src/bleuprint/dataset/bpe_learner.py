@@ -46,7 +46,7 @@ def _native_merges(library: ctypes.CDLL, counts: Mapping[str, int]) -> Iterator[
     times = np.fromiter(counts.values(), np.int64, len(words))
     library.merges_new.restype = ctypes.c_void_p
     library.merges_next.restype = ctypes.c_char_p
-    given = native.arguments(b"".join(words), ends, times, len(words))
+    given = native.c_arguments(b"".join(words), ends, times, len(words))
     learner = ctypes.c_void_p(library.merges_new(*given))
     try:
         while line := library.merges_next(learner):

@@ -149,7 +149,7 @@ def _greatest(logs: Tensor, scores: Tensor, most: int) -> tuple[Tensor, Tensor]:
         scores.new_empty(len(logs), most, dtype=torch.long),
     )
     given = logs.contiguous(), scores.contiguous(), *logs.shape, most
-    library.greatest(*native.arguments(*given, values, places))
+    library.greatest(*native.c_arguments(*given, values, places))
     return values, places
 
 

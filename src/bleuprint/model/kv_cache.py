@@ -163,7 +163,7 @@ class KVCache:
         strides = (0 if each is None else each.stride(0) for each in projected)
         sizes = self._sentences, count // self._sentences, heads, d_k, d_v, seen.size(-1)
         given = *projected, *strides, keys, values, room, rows, seen.contiguous(), *sizes, result
-        self._library.attend(*native.arguments(*given))
+        self._library.attend(*native.c_arguments(*given))
         return result
 
     def _attend(self, query: Tensor, key: Tensor, value: Tensor, bias: Tensor | None) -> Tensor:

@@ -42,7 +42,7 @@ def library() -> ctypes.CDLL | None:
         return None
 
 
-def state() -> str:
+def unavailable_reason() -> str:
     """Say in one line why there are no compiled functions; empty if there are."""
     path = _path()
     if path is None:
@@ -87,7 +87,7 @@ def _loaded(path: Path) -> ctypes.CDLL:
     return found
 
 
-def arguments(*values: Any) -> Iterator[Any]:
+def c_arguments(*values: Any) -> Iterator[Any]:
     """`values` as C takes them: numbers in 64 bits, arrays and tensors by their address.
 
     Bytes and None (null) stay as they are.

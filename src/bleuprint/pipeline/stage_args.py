@@ -11,7 +11,7 @@ from pathlib import Path
 from bleuprint.config.experiment import Settings, load_resolved
 from bleuprint.config.paths import Run
 from bleuprint.config.runs import runs_of, scored_runs
-from bleuprint.corpus.steps.shard import Shard
+from bleuprint.corpus.steps.shard import AllShards, Shard, WholeText, Work
 from bleuprint.pipeline.dvc_yaml import entry_of, filled
 from bleuprint.pipeline.edit_check import edit_check
 from bleuprint.runtime import machine_errors
@@ -31,8 +31,8 @@ def names(description: str | None, *arguments: str) -> list[str]:
     return given
 
 
-def shard(description: str | None) -> tuple[str, Shard | int | None]:
-    """The corpus, and its shard to process or the number of shards to join."""
+def shard(description: str | None) -> tuple[str, Work]:
+    """Return the corpus, and what of its training text this process works on."""
     parser = argparse.ArgumentParser(description=description)
     parser.add_argument("corpus", metavar="CORPUS")
     part = parser.add_mutually_exclusive_group()
@@ -40,9 +40,12 @@ def shard(description: str | None) -> tuple[str, Shard | int | None]:
     part.add_argument("--gather", metavar="N", type=int, help="join N shards")
     given = _parsed(parser)
     _begin()
-    if given.shard is None and given.gather is None:
-        AT_SUCCESS.append(_write_duration)
-    return given.corpus, Shard.parse(given.shard) if given.shard else given.gather
+    if given.shard is not None:
+        return given.corpus, Shard.parse(given.shard)
+    if given.gather is not None:
+        return given.corpus, AllShards(given.gather)
+    AT_SUCCESS.append(_write_duration)
+    return given.corpus, WholeText()
 
 
 def _parsed(parser: argparse.ArgumentParser) -> argparse.Namespace:

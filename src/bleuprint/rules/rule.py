@@ -114,14 +114,14 @@ class SideCheck(Check):
 Edits = tuple[Edit, ...]
 
 
-def edited(sentence: str, language: str, edits: Edits) -> str:
+def apply_edits(sentence: str, language: str, edits: Edits) -> str:
     """A sentence after all edits, with single spaces."""
     for edit in edits:
-        sentence = apply(edit, sentence, language)
+        sentence = apply_edit(edit, sentence, language)
     return single_spaces(sentence)
 
 
-def apply(edit: Edit, sentence: str, language: str) -> str:
+def apply_edit(edit: Edit, sentence: str, language: str) -> str:
     """A sentence after one edit; raises UserError if it fails or gives more than a line."""
     try:
         new = edit.edit(sentence, language)

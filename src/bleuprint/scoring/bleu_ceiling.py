@@ -12,9 +12,9 @@ from bleuprint.config import paths
 from bleuprint.config.corpus import Corpus
 from bleuprint.config.corpus_files import Text
 from bleuprint.config.experiment import Settings
-from bleuprint.corpus.download.download import local_pairs
+from bleuprint.corpus.download.download import read_text_pairs
 from bleuprint.dataset.binarized import BinaryCorpus
-from bleuprint.rules.rule import edited
+from bleuprint.rules.rule import apply_edits
 from bleuprint.runtime.errors import UserError
 from bleuprint.runtime.files import path_on_disk, write_json
 from bleuprint.runtime.schema import read_record
@@ -59,7 +59,7 @@ def texts_after(references: Sequence[str], corpus: Corpus, given: bool) -> dict[
     """
     language, tokenizer = corpus.target, tokenizer_for(corpus.target, corpus.tokenize)
     edits = corpus.clean if given else ()
-    cleaned = [edited(line, language, edits) if edits else line for line in references]
+    cleaned = [apply_edits(line, language, edits) if edits else line for line in references]
     tokenized = [tokenizer.detokenize(tokenizer.tokenize(line)) for line in cleaned]
     return {LENGTH: references, CLEAN: cleaned, TOKENIZE: tokenized}
 
@@ -160,9 +160,9 @@ def ceiling_notes_before_run(settings: Settings) -> Iterator[str]:
 def _lines_here(name: str, corpus: Corpus, test: str, texts: Collection[Text]) -> list[str]:
     """The first references of a test set; none if nothing is here."""
     if texts and all(map(_is_local, texts)):
-        pairs = (pair for text in texts for pair in local_pairs(text, corpus.languages))
+        pairs = (pair for text in texts for pair in read_text_pairs(text, corpus.languages))
         edits = () if corpus.files.tests else corpus.clean
-        return [edited(pair.target, corpus.target, edits) for pair in islice(pairs, _LINES)]
+        return [apply_edits(pair.target, corpus.target, edits) for pair in islice(pairs, _LINES)]
     place = paths.given(name) if corpus.files.tests else paths.folder(name, "split")
     path = TextFolder(place, corpus.source, corpus.target).files(f"test.{test}")[1]
     return list(islice(read_lines(path), _LINES)) if path.exists() else []

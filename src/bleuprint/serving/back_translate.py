@@ -41,7 +41,7 @@ def back_translate(settings: Settings, name: str) -> None:
         if synthetic.noise is None:
             return sentence
         random = Random(f"{seed} {line}")
-        return noisy_sentence(sentence, tokenizer, synthetic.noise, random)
+        return add_noise_to_sentence(sentence, tokenizer, synthetic.noise, random)
 
     with atomic_folder(synthetic_folder(synthetic.part_of, name)) as partial:
         output = given.at(partial)
@@ -81,7 +81,7 @@ def translate_side(
             lines = [pair.target if is_source else pair.source for pair in pairs]
             new_pairs = []
             for line, translated in zip(lines, translator(lines), strict=True):
-                text = change(translated.best[0].text, line_number)
+                text = change(translated.translations[0].text, line_number)
                 line_number += 1
                 if not text.strip():
                     empty += 1
@@ -104,15 +104,15 @@ def _tagged(pair: Pair, tag: str | None) -> Pair:
     return Pair(f"{tag} {pair.source}", pair.target)
 
 
-def noisy_sentence(sentence: str, tokenizer: Tokenizer, noise: Noise, random: Random) -> str:
+def add_noise_to_sentence(sentence: str, tokenizer: Tokenizer, noise: Noise, random: Random) -> str:
     """Return the sentence with noise in the words that `tokenizer` finds."""
-    words = noisy(tokenizer.tokenize(sentence), noise, random)
+    words = add_noise(tokenizer.tokenize(sentence), noise, random)
     # a mark after another word than before would become part of it
     apart = " ".join(words)
     return apart if tokenizer.tokenize(apart) == words else tokenizer.detokenize(words)
 
 
-def noisy(words: Sequence[str], noise: Noise, random: Random) -> list[str]:
+def add_noise(words: Sequence[str], noise: Noise, random: Random) -> list[str]:
     """Return the words that are not left out, some as FILLER, in another order.
 
     At least one word stays, if there is any. The order is that of i + u, i a word's position and u

@@ -41,7 +41,7 @@ class KnownWords:
         self._text = paths.folder(name, "tokens", root) / f"train.{corpus.source}"
         self._read = corpus.sets["train"].source_tokens <= _MOST and self._text.exists()
 
-    def unknown(self, tokens: Iterable[str]) -> list[str]:
+    def unknown_words(self, tokens: Iterable[str]) -> list[str]:
         """Those of the words of a tokenized sentence that are not known, in their order."""
         return [word for token in tokens for word in self._unknown[token]]
 
@@ -73,17 +73,17 @@ class KnownWords:
         tokens, pairs = set[str](), self._corpus.sets["train"].pairs
         for line in track(read_lines(self._text), "read the training text", pairs, "lines"):
             tokens.update(self._corpus.source_words(line))
-        return {*words(tokens)}
+        return {*find_words(tokens)}
 
     def _unknown_of(self, token: str) -> list[str]:
-        found, encode = words([token]), self._segmentation.encode
+        found, encode = find_words([token]), self._segmentation.encode
         # the vocabulary has whole tokens: of 10:30, the subword of a 10 that ends there may lack
         if UNK in encode([token]) and (found == [token] or not self._read):
             return [word for word in found if UNK in encode([word])]
         return [word for word in found if self._read and word not in self._all]
 
 
-def words(tokens: Iterable[str]) -> list[str]:
+def find_words(tokens: Iterable[str]) -> list[str]:
     """The words of a tokenized sentence, without its punctuation."""
     found: list[str] = _WORD.findall(" ".join(tokens))
     return found

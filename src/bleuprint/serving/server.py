@@ -168,17 +168,19 @@ def answer(translator: Translator, request: TranslationRequest) -> dict[str, Any
             if room < 0:
                 maps = None
         translations = []
-        for translation in translated.best:
+        for translation in translated.translations:
             score = round(translation.score, 6)
             translations.append({"text": translation.text, "score": score})
         warnings = translated.warnings
         if translator.is_far_longer(translated):
-            warnings.append(f"the line is {translator.about_length()}")
+            warnings.append(f"the line is {translator.long_line_note()}")
         answers.append(
             {
                 "translations": translations,
                 "attention": maps,
-                "unknown": list(dict.fromkeys(translator.known.unknown(translated.words))),
+                "unknown": list(
+                    dict.fromkeys(translator.known_words.unknown_words(translated.words))
+                ),
                 "warnings": warnings,
             }
         )
@@ -202,7 +204,7 @@ def _page(translator: Translator, run: Run) -> tuple[str, str]:
     template = attention_environment().get_template("serve.html.j2")
     page = template.render(
         run=run,
-        known=translator.known,
+        known=translator.known_words,
         source=translator.source,
         target=translator.target,
         beam=beam,

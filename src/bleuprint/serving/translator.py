@@ -23,7 +23,7 @@ from bleuprint.decoding.sampling import Sampler
 from bleuprint.decoding.translate import create_engine
 from bleuprint.decoding.word_alignment import WordAligner, WordAlignment
 from bleuprint.rules import EDITS
-from bleuprint.rules.rule import Edit, Edits, edited
+from bleuprint.rules.rule import Edit, Edits, apply_edits
 from bleuprint.runtime.counts import counted
 from bleuprint.runtime.errors import UserError
 from bleuprint.runtime.schema import NamedEntries, validate_document
@@ -64,8 +64,8 @@ class Translated:
     `is_cut`: whether the maximum length ended the first translation, or that of one of its pieces.
     """
 
-    best: list[Translation]
-    beyond: int
+    translations: list[Translation]
+    excess_tokens: int
     pieces: list[Piece]
     words: list[str]
     is_cut: bool = False
@@ -79,12 +79,12 @@ class Translated:
     def warnings(self) -> list[str]:
         """What may have been lost."""
         found = list[str]()
-        if self.beyond:
+        if self.excess_tokens:
             found.append(
-                f"the line is {counted(self.beyond, 'token')} too long for the model: "
+                f"the line is {counted(self.excess_tokens, 'token')} too long for the model: "
                 "split into pieces"
             )
-        elif self.pieces and not self.best[0].text:
+        elif self.pieces and not self.translations[0].text:
             found.append("the translation is empty")
         if self.is_cut:
             found.append(
@@ -147,7 +147,7 @@ class Translator:
         self._prefix = corpus.source_prefix(self.target)
         self._engine = create_engine(model, decode, sampler)
         self._most = self._engine.max_source_length
-        self.known = KnownWords(corpus, self.source)
+        self.known_words = KnownWords(corpus, self.source)
 
     def __call__(self, sentences: Sequence[str], best: int = 1) -> list[Translated]:
         """The `best` translations of each sentence, or fewer if search found fewer.
@@ -207,7 +207,7 @@ class Translator:
         """Whether a line is far longer than the sentences that the system was trained on."""
         return translated.length > _FAR * self.usual_length
 
-    def about_length(self) -> str:
+    def long_line_note(self) -> str:
         """What to say of lines that are far longer than the training sentences."""
         return (
             f"far longer than the training sentences (99.9% have at most {self.usual_length:,} "
@@ -219,7 +219,7 @@ class Translator:
         text = sentence
         # Without edits, the pipeline does not normalize white space either, which spaCy may count.
         if self._edits:
-            text = edited(sentence, self.source, self._edits)
+            text = apply_edits(sentence, self.source, self._edits)
         line = tokenized(self.corpus.tokenizer(self.source), text)
         if not line:
             return []

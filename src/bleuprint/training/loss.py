@@ -190,7 +190,7 @@ def _native_loss(logits: Tensor, labels: Tensor, distribution: Distribution) -> 
     library.cross_entropy.restype = ctypes.c_double
     sizes, half = (len(labels), logits.size(1)), logits.dtype == torch.bfloat16
     given = logits, half, labels, *sizes, probabilities, torch.get_num_threads()
-    loss: float = library.cross_entropy(*native.arguments(*given))
+    loss: float = library.cross_entropy(*native.c_arguments(*given))
     logits[len(labels) :] = 0
     return loss
 

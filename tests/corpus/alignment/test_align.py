@@ -5,9 +5,9 @@ import pytest
 
 from bleuprint.corpus.alignment.align import Document, align, align_by_lengths
 from bleuprint.corpus.alignment.gale_church import LengthScorer
-from bleuprint.corpus.alignment.lattice import KINDS, best_path
-from bleuprint.corpus.alignment.word_translation import learn, word_ids
-from bleuprint.corpus.alignment.words import WordScorer, words
+from bleuprint.corpus.alignment.lattice import BEAD_SIZES, best_path
+from bleuprint.corpus.alignment.word_translation import learn_word_translations, word_ids
+from bleuprint.corpus.alignment.words import WordScorer, split_words
 from bleuprint.corpus.phrasebook import sentences
 from documents import cut, f1, whole
 
@@ -22,7 +22,7 @@ def test_beads_of_the_phrasebook_are_found_by_words_where_lengths_do_not_suffice
     assert f1(truth, align(documents, 1)) >= 0.98
     ratio = sum(len(b) for _, b in pairs) / sum(len(a) for a, _ in pairs)
     by_lengths = [
-        best_path(align_by_lengths(ratio, text).band, LengthScorer.of(*text, ratio))
+        best_path(align_by_lengths(ratio, text).band, LengthScorer.from_sentences(*text, ratio))
         for text in documents
     ]
     assert f1(truth, by_lengths) < 0.98
@@ -50,26 +50,26 @@ def test_the_number_of_workers_changes_nothing(pairs):
 
 
 def test_scores_by_words_are_those_of_the_table_bead_by_bead(pairs):
-    table = learn([(words(a), words(b)) for a, b in pairs[:500]])
+    table = learn_word_translations([(split_words(a), split_words(b)) for a, b in pairs[:500]])
     (document,), _ = cut(pairs[500:507], length=7, rate=0.5, seed=4)
     ids = [
-        [word_ids(numbers, words(sentence)) for sentence in side]
+        [word_ids(numbers, split_words(sentence)) for sentence in side]
         for numbers, side in zip(table.numbers, document, strict=True)
     ]
-    lengths = LengthScorer.of(*document, 1.1)
+    lengths = LengthScorer.from_sentences(*document, 1.1)
     rows, columns = (len(side) + 1 for side in document)
     band = whole(rows, columns)
-    by_lengths = lengths(band, 0, rows).reshape(len(KINDS), rows, columns)
+    by_lengths = lengths(band, 0, rows).reshape(len(BEAD_SIZES), rows, columns)
     scores = WordScorer(lengths, *ids, table)(band, 0, rows)
     scores = scores.reshape(by_lengths.shape)
-    for kind, (di, dj) in enumerate(KINDS):
+    for kind, (di, dj) in enumerate(BEAD_SIZES):
         for i in range(rows):
             for j in range(columns):
                 if i < di or j < dj:
                     assert scores[kind, i, j] == -np.inf
                 elif di and dj:
-                    source = [w for s in document.source[i - di : i] for w in words(s)]
-                    target = [w for s in document.target[j - dj : j] for w in words(s)]
+                    source = [w for s in document.source[i - di : i] for w in split_words(s)]
+                    target = [w for s in document.target[j - dj : j] for w in split_words(s)]
                     forward, backward = _sums(table, source, target)
                     expected = by_lengths[kind, i, j] + (forward + backward) / 2
                     assert scores[kind, i, j] == pytest.approx(expected, rel=1e-5)
@@ -111,6 +111,6 @@ def test_empty_single_and_very_unequal_documents():
 
 
 def test_words_of_scripts_without_spaces_are_characters():
-    assert words("Ein 3-Bein, naïve!") == ["Ein", "3", "-", "Bein", ",", "naïve", "!"]
-    assert words("東京はABC。") == ["東", "京", "は", "ABC", "。"]
-    assert words(" \u2028\t") == []
+    assert split_words("Ein 3-Bein, naïve!") == ["Ein", "3", "-", "Bein", ",", "naïve", "!"]
+    assert split_words("東京はABC。") == ["東", "京", "は", "ABC", "。"]
+    assert split_words(" \u2028\t") == []

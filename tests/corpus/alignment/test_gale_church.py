@@ -5,7 +5,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bleuprint.corpus.alignment.gale_church import LengthScorer
-from bleuprint.corpus.alignment.lattice import KINDS
+from bleuprint.corpus.alignment.lattice import BEAD_SIZES
 from documents import whole
 
 LENGTHS = st.lists(st.integers(10, 90), min_size=1, max_size=8)
@@ -18,9 +18,9 @@ def test_scores_and_beads_are_nltks(source, target):
     from nltk.translate.gale_church import LanguageIndependent, align_log_prob
 
     rows, columns = len(source) + 1, len(target) + 1
-    score = LengthScorer.of(["x" * n for n in source], ["y" * n for n in target], 1.0)
+    score = LengthScorer.from_sentences(["x" * n for n in source], ["y" * n for n in target], 1.0)
     scores = score(whole(rows, columns), 0, rows).reshape(-1, rows, columns)
-    for kind, (di, dj) in enumerate(KINDS):
+    for kind, (di, dj) in enumerate(BEAD_SIZES):
         for i in range(di, rows):
             for j in range(dj, columns):
                 cost = align_log_prob(i, j, source, target, (di, dj), LanguageIndependent)

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bleuprint.corpus.alignment.gale_church import LengthScorer
-from bleuprint.corpus.alignment.lattice import Band, Bead, best_path, posteriors
+from bleuprint.corpus.alignment.lattice import Band, Bead, best_path, forward_backward
 from documents import whole
 
 PRIORS = {(1, 0): 0.0099, (0, 1): 0.0099, (1, 1): 0.89, (2, 1): 0.089, (1, 2): 0.089, (2, 2): 0.011}
@@ -35,7 +35,9 @@ def paths(source, target, ratio, i=0, j=0):
 
 
 def scorer(source, target, ratio=1.0):
-    return LengthScorer.of(["x" * length for length in source], ["y" * n for n in target], ratio)
+    return LengthScorer.from_sentences(
+        ["x" * length for length in source], ["y" * n for n in target], ratio
+    )
 
 
 @given(source=LENGTHS, target=LENGTHS, ratio=st.sampled_from([1.0, 0.7, 1.3]))
@@ -58,7 +60,7 @@ def test_the_best_path_and_posteriors_are_those_of_all_paths(source, target, rat
         for j in range(len(target))
     }
     if all(abs(probability - 0.4) > 1e-6 for probability in pairs.values()):
-        certain = posteriors(band, score, score.reversed, 0.4, 0.0).pairs
+        certain = forward_backward(band, score, score.reversed, 0.4, 0.0).pairs
         assert certain == [p for p, share in pairs.items() if share > 0.4]
 
 
@@ -68,7 +70,7 @@ def test_a_band_that_holds_the_path_changes_nothing():
     score = scorer(source, target)
     wide, narrow = (Band.around(score.centers, 400, half) for half in (400, 30))
     assert best_path(narrow, score) == best_path(wide, score)
-    both = [posteriors(band, score, score.reversed, 0.9, 1e-6) for band in (wide, narrow)]
+    both = [forward_backward(band, score, score.reversed, 0.9, 1e-6) for band in (wide, narrow)]
     assert both[0].pairs == both[1].pairs
     assert both[1].at_edge < 1e-6
     # the pruned band still holds the best path
@@ -79,7 +81,7 @@ def test_a_path_along_the_edge_of_a_band_is_noticed():
     source = [30] * 60
     score = scorer(source, source)
     shifted = Band(np.arange(61), np.minimum(np.arange(61) + 12, 61))
-    assert posteriors(shifted, score, score.reversed, 0.9, 1e-6).at_edge > 0.1
+    assert forward_backward(shifted, score, score.reversed, 0.9, 1e-6).at_edge > 0.1
 
 
 def test_every_band_around_a_diagonal_holds_a_path():

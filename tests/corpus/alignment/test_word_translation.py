@@ -7,7 +7,12 @@ from itertools import pairwise
 import pytest
 
 from bleuprint.corpus.alignment import word_translation
-from bleuprint.corpus.alignment.word_translation import ITERATIONS, RARE, is_drawn, learn
+from bleuprint.corpus.alignment.word_translation import (
+    ITERATIONS,
+    RARE,
+    is_sampled,
+    learn_word_translations,
+)
 from bleuprint.runtime.errors import UserError
 
 # No target word twice in a sentence: NLTK divides such a word's counts by their number.
@@ -31,7 +36,7 @@ def test_probabilities_are_those_of_nltk(monkeypatch, chunk):
     monkeypatch.setattr(word_translation, "MIN_COUNT", 1)
     monkeypatch.setattr(word_translation, "_CHUNK", chunk)
     monkeypatch.setattr(word_translation, "_PRIOR", 1e-12)
-    table = learn(UNREPEATED)
+    table = learn_word_translations(UNREPEATED)
     for forward in (True, False):
         pairs = UNREPEATED if forward else [pair[::-1] for pair in UNREPEATED]
         aligned = [AlignedSent(target, source) for source, target in pairs]
@@ -60,7 +65,7 @@ def sentences(pairs=400, words=60, seed=1):
 
 def test_translations_score_higher_than_others_whatever_their_lengths():
     text = list(sentences())
-    table = learn(text)
+    table = learn_word_translations(text)
     for size in range(3, 13):
         pairs = [pair for pair in text if len(pair[0]) == size]
         good = [table.score(*pair) for pair in pairs]
@@ -73,21 +78,21 @@ def test_translations_score_higher_than_others_whatever_their_lengths():
 
 
 def test_the_sides_can_be_exchanged():
-    table = learn(sentences())
-    exchanged = learn(pair[::-1] for pair in sentences())
+    table = learn_word_translations(sentences())
+    exchanged = learn_word_translations(pair[::-1] for pair in sentences())
     for source, target in sentences(20):
         assert exchanged.score(target, source) == pytest.approx(table.score(source, target))
 
 
 def test_case_does_not_matter_and_rare_words_are_one():
-    table = learn([*sentences(), (["Once"], ["Einmal"])])
+    table = learn_word_translations([*sentences(), (["Once"], ["Einmal"])])
     assert table.score(["W1", "w2"], ["v1", "V2"]) == table.score(["w1", "w2"], ["v1", "v2"])
     assert table.score(["once"], ["v1"]) == table.score(["\u2028\r\0"], ["v1"])
     assert table.numbers[0][""] == RARE and "once" not in table.numbers[0]
 
 
 def test_an_empty_side_scores_lowest():
-    table = learn(sentences())
+    table = learn_word_translations(sentences())
     lowest = table.score([], ["v1"])
     assert lowest == table.score(["w1"], []) == table.score([], [])
     assert all(table.score(["w1"] * 50, [f"v{n}"] * 50) >= lowest for n in range(60))
@@ -95,7 +100,7 @@ def test_an_empty_side_scores_lowest():
 
 def test_items_are_drawn_evenly():
     for total, most in ((10, 3), (1000, 7), (5, 5), (3, 9), (100_001, 100_000)):
-        drawn = [number for number in range(total) if is_drawn(number, total, most)]
+        drawn = [number for number in range(total) if is_sampled(number, total, most)]
         assert len(drawn) == min(total, most)
         gaps = {b - a for a, b in pairwise(drawn)}
         assert max(gaps, default=0) - min(gaps, default=0) <= 1
@@ -105,7 +110,7 @@ def test_a_long_text_is_drawn_from(monkeypatch):
     text = list(sentences())
     links = [len(source) * len(target) for source, target in text]
     monkeypatch.setattr(word_translation, "MAX_LINKS", sum(links) // 4)
-    table = learn(text)
+    table = learn_word_translations(text)
     drawn = (20 / table.forward.prior - 20).sum()  # the counts of source words
     assert 0.2 < drawn / sum(len(source) for source, _ in text) < 0.3
     assert table.score(["w1", "w2"], ["v2", "v1"]) > 1
@@ -114,5 +119,5 @@ def test_a_long_text_is_drawn_from(monkeypatch):
 def test_a_text_without_a_pair_to_learn_from_is_refused():
     pairs = [([], ["a"]), (["a"], ["b"] * 101), (["a"] * 101, ["b"])]
     with pytest.raises(UserError, match=r"^no pair of 1 to 100 tokens a side to learn"):
-        learn(pairs)
-    assert learn([*pairs, (["a"], ["b"])]).score(["a"], ["b"]) < 1
+        learn_word_translations(pairs)
+    assert learn_word_translations([*pairs, (["a"], ["b"])]).score(["a"], ["b"]) < 1

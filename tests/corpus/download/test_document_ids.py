@@ -6,7 +6,7 @@ import result_trees as trees
 from bleuprint.config.corpus_files import File, Files, Text
 from bleuprint.config.paths import folder, given
 from bleuprint.corpus.download.download import download_corpus
-from bleuprint.corpus.download.fetch import Source
+from bleuprint.corpus.download.fetch import Downloads
 from bleuprint.corpus.test_sets import read_set_description
 from bleuprint.text.parallel import TextFolder
 from scoring import SEPARATORS
@@ -35,7 +35,7 @@ def download(root, tests, monkeypatch):
     monkeypatch.chdir(root)
     raw = TextFolder(given("c-en-de", root), "en", "de")
     train = text(root, "train", {"t": 2})
-    source = Source(None, root / "store", root / "downloads.lock")
+    source = Downloads(None, root / "store", root / "downloads.lock")
     download_corpus("c", Files({"a": train}, {"a": train}, tests), raw, root / "l.json", source)
     return raw.path
 

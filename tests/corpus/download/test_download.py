@@ -7,7 +7,7 @@ import pytest
 from archives import tar, tgz
 from bleuprint.config.corpus_files import File, Files, Text
 from bleuprint.corpus.download.download import Sample, download_corpus
-from bleuprint.corpus.download.fetch import Source
+from bleuprint.corpus.download.fetch import Downloads
 from bleuprint.runtime.errors import UserError
 from bleuprint.text.parallel import TextFolder
 from corpora import LINE_ENDS_ELSEWHERE
@@ -20,7 +20,7 @@ pytestmark = pytest.mark.usefixtures("no_proxies")
 
 def download(folder, files, sample=None):
     raw = TextFolder(folder / "raw", "de", "en")
-    place = Source(None, folder / "store", folder / "downloads.lock")
+    place = Downloads(None, folder / "store", folder / "downloads.lock")
     download_corpus("c", files, raw, folder / "filter_stats.json", place, sample)
     return raw, json.loads((folder / "filter_stats.json").read_text())["sets"]
 

@@ -10,7 +10,7 @@ import pytest
 
 from bleuprint.config.corpus_files import File
 from bleuprint.corpus.download import http
-from bleuprint.corpus.download.fetch import Source, fetch, source_of_environment
+from bleuprint.corpus.download.fetch import Downloads, downloads_of_environment, fetch
 from downloads import BODY, HALF, NEW, get, kept, left, locked, place, ranges, refused, sum_of
 from servers import Proxy, cut, running, stall, status
 
@@ -152,11 +152,11 @@ def test_processes_that_record_at_once_lose_no_entry(tmp_path):
     code = """if True:
         import sys
         from pathlib import Path
-        from bleuprint.corpus.download.fetch import Source
+        from bleuprint.corpus.download.fetch import Downloads
         folder, name = Path(sys.argv[1]), sys.argv[2]
         sys.stdin.read()
         for i in range(10):
-            source = Source(None, folder / "store", folder / "downloads.lock")
+            source = Downloads(None, folder / "store", folder / "downloads.lock")
             source.fetched[f"http://{name}/{i}"] = folder / "file"
             source.record()
     """
@@ -290,6 +290,6 @@ def test_the_environment_says_where_files_come_from_and_are_kept(tmp_path, monke
     monkeypatch.setenv("DVC_ROOT", str(tmp_path))
     monkeypatch.setenv("BLEUPRINT_MIRROR", "/copies")
     root = Path(os.path.realpath(tmp_path))
-    assert source_of_environment() == Source(
+    assert downloads_of_environment() == Downloads(
         "/copies", root / "work/downloads", root / "downloads.lock"
     )

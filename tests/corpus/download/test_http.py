@@ -13,7 +13,7 @@ import pytest
 
 from bleuprint.config.corpus_files import File
 from bleuprint.corpus.download import http
-from bleuprint.corpus.download.fetch import source_of_environment
+from bleuprint.corpus.download.fetch import downloads_of_environment
 from bleuprint.runtime.errors import UserError
 from bleuprint.runtime.progress import Progress
 from downloads import BODY, CHILD, HALF, get, kept, left, ranges, refused, sum_of
@@ -337,5 +337,5 @@ def test_a_password_goes_to_no_other_host(tmp_path, host, netrc):
 def test_a_mirror_with_a_password_is_refused(monkeypatch):
     monkeypatch.setenv("BLEUPRINT_MIRROR", "http://me:secret@127.0.0.1/mirror")
     with pytest.raises(UserError, match="BLEUPRINT_MIRROR holds a user name, password") as error:
-        source_of_environment()
+        downloads_of_environment()
     assert "secret" not in str(error.value)

@@ -10,11 +10,11 @@ def test_counts_of_all_sets_are_read_back(tmp_path):
     filter_stats = FilterStats(
         "filter", "own", "fingerprint", rules=("length", "length_ratio"), edits=("unicode",)
     )
-    train = filter_stats.open("train")
-    train.keep(3)
-    train.drop("length_ratio", 7, Pair("a b c", "a"))
-    train.change("unicode", 2, Pair("A", "b"), Pair("a", "b"))
-    filter_stats.open("valid")  # empty before as well
+    train = filter_stats.add_set("train")
+    train.count_kept(3)
+    train.record_dropped("length_ratio", 7, Pair("a b c", "a"))
+    train.record_changed("unicode", 2, Pair("A", "b"), Pair("a", "b"))
+    filter_stats.add_set("valid")  # empty before as well
     filter_stats.write(tmp_path / "filter_stats.json")
     sets = read_filter_stats(tmp_path / "filter_stats.json")
     assert list(sets) == ["train", "valid"]
@@ -32,8 +32,8 @@ def test_counts_of_all_sets_are_read_back(tmp_path):
 
 def test_a_set_of_which_nothing_is_left_is_an_error(tmp_path):
     filter_stats = FilterStats("filter", "own", "fingerprint", rules=("length",))
-    filter_stats.open("train").keep(2)
-    filter_stats.open("valid").drop("length", 1, Pair("a", "b"))
+    filter_stats.add_set("train").count_kept(2)
+    filter_stats.add_set("valid").record_dropped("length", 1, Pair("a", "b"))
     with pytest.raises(NothingLeft, match=r"^corpus own: nothing left of valid after filter: "):
         filter_stats.write(tmp_path / "filter_stats.json")
     assert not (tmp_path / "filter_stats.json").exists()

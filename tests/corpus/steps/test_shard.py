@@ -28,5 +28,5 @@ def test_shards_are_in_the_order_of_their_numbers():
 
 @pytest.mark.parametrize("text", ["0-of-3", "4-of-3", "1-of-0", "1/3", "01-of-3", "1-of-3 ", ""])
 def test_what_names_no_shard_is_refused(text):
-    with pytest.raises(UserError, match="not one such as 3-of-8"):
+    with pytest.raises(UserError, match="Write it like 3-of-8"):
         Shard.parse(text)

@@ -53,10 +53,10 @@ def test_paths_are_those_of_the_corpus(
     made = stage.of(corpus, settings.corpus(corpus), tmp_path)
     data = tmp_path / "data"
     assert made.corpus == corpus
-    assert made.before.path == data / before.replace("CORPUS", corpus)
-    assert made.before.languages == ("de", "no")
+    assert made.input_text.path == data / before.replace("CORPUS", corpus)
+    assert made.input_text.languages == ("de", "no")
     assert made.output == data / after.replace("CORPUS", corpus)
-    assert made.filter_stats == data / "filter_stats" / corpus / f"{filter_stats}.json"
+    assert made.filter_stats_path == data / "filter_stats" / corpus / f"{filter_stats}.json"
 
 
 @pytest.mark.parametrize("name", ["own", "other"])

@@ -13,9 +13,14 @@ from math import isqrt
 from typing import NamedTuple
 
 from bleuprint.corpus.alignment.gale_church import LengthScorer
-from bleuprint.corpus.alignment.lattice import Band, Bead, Posteriors, best_path, posteriors
-from bleuprint.corpus.alignment.word_translation import WordTranslations, is_drawn, learn, word_ids
-from bleuprint.corpus.alignment.words import WordScorer, words
+from bleuprint.corpus.alignment.lattice import Band, Bead, Posteriors, best_path, forward_backward
+from bleuprint.corpus.alignment.word_translation import (
+    WordTranslations,
+    is_sampled,
+    learn_word_translations,
+    word_ids,
+)
+from bleuprint.corpus.alignment.words import WordScorer, split_words
 from bleuprint.runtime.errors import UserError
 from bleuprint.runtime.process_pool import map_parts
 from bleuprint.runtime.progress import track
@@ -54,12 +59,12 @@ def align(documents: Sequence[Document], workers: int) -> Iterator[list[Bead]]:
 
 def align_by_lengths(ratio: float, document: Document) -> Posteriors:
     """The posterior probabilities by lengths, in a band that is widened if it is too narrow."""
-    score = LengthScorer.of(*document, ratio)
+    score = LengthScorer.from_sentences(*document, ratio)
     rows, columns = len(document.source) + 1, len(document.target) + 1
     half = min(16 + isqrt(max(rows, columns)) // 2, MAX_CELLS // (2 * rows))
     while True:
         band = Band.around(score.centers, columns, half)
-        found = posteriors(band, score, score.reversed, CERTAIN, IMPROBABLE)
+        found = forward_backward(band, score, score.reversed, CERTAIN, IMPROBABLE)
         if found.at_edge < AT_EDGE or half >= columns or 4 * half * rows > MAX_CELLS:
             return found
         half *= 2
@@ -72,20 +77,22 @@ def _learn(documents: Sequence[Document], passed: Sequence[Posteriors]) -> WordT
         for text, posterior in zip(documents, passed, strict=True)
         for i, j in posterior.pairs
     ]
-    drawn = (pair for number, pair in enumerate(pairs) if is_drawn(number, len(pairs)))
+    drawn = (pair for number, pair in enumerate(pairs) if is_sampled(number, len(pairs)))
     try:
-        return learn((words(source), words(target)) for source, target in drawn)
+        return learn_word_translations(
+            (split_words(source), split_words(target)) for source, target in drawn
+        )
     except UserError:
         return None
 
 
 def _best(ratio: float, table: WordTranslations | None, part: tuple[Document, Band]) -> list[Bead]:
     document, band = part
-    lengths = LengthScorer.of(*document, ratio)
+    lengths = LengthScorer.from_sentences(*document, ratio)
     if table is None:
         return best_path(band, lengths)
     source, target = (
-        [word_ids(numbers, words(sentence)) for sentence in side]
+        [word_ids(numbers, split_words(sentence)) for sentence in side]
         for numbers, side in zip(table.numbers, document, strict=True)
     )
     return best_path(band, WordScorer(lengths, source, target, table))

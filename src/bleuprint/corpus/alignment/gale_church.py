@@ -6,10 +6,11 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import log_ndtr
 
-from bleuprint.corpus.alignment.lattice import KINDS, Band, Floats, Ints
+from bleuprint.corpus.alignment.lattice import BEAD_SIZES, Band, Floats, Ints
 
-# "A Program for Aligning Sentences in Bilingual Corpora", tables 5 and section 3.2, in the order of
-# KINDS: how often each kind of bead occurs, and the variance of a translation's length a character.
+# "A Program for Aligning Sentences in Bilingual Corpora", tables 5 and section 3.2, in the order
+# of BEAD_SIZES: how often each kind of bead occurs, and the variance of a translation's length
+# a character.
 PRIORS = (0.89, 0.0099, 0.089, 0.089, 0.011, 0.0099)
 VARIANCE = 6.8
 
@@ -28,7 +29,9 @@ class LengthScorer:
     ratio: float
 
     @classmethod
-    def of(cls, source: Sequence[str], target: Sequence[str], ratio: float) -> "LengthScorer":
+    def from_sentences(
+        cls, source: Sequence[str], target: Sequence[str], ratio: float
+    ) -> "LengthScorer":
         """For two documents, as their sentences."""
         before, translated = (np.cumsum([0, *map(len, side)]) for side in (source, target))
         return cls(before, translated, ratio)
@@ -48,8 +51,8 @@ class LengthScorer:
 
     def __call__(self, band: Band, first: int, last: int) -> Floats:
         rows, columns = band.cells(first, last)
-        scores = np.empty((len(KINDS), len(rows)))
-        for kind, (di, dj) in enumerate(KINDS):
+        scores = np.empty((len(BEAD_SIZES), len(rows)))
+        for kind, (di, dj) in enumerate(BEAD_SIZES):
             source = self.source[rows] - self.source[(rows - di).clip(0)]
             target = self.target[columns] - self.target[(columns - dj).clip(0)]
             mean = (source + target / self.ratio) / 2

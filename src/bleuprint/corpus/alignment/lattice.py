@@ -1,9 +1,9 @@
 """All alignments of two documents as paths through a lattice, searched within a band.
 
 The cell (i, j) stands for the first i source and the first j target sentences. A bead, one of
-KINDS, leads from the cell (i - di, j - dj) to (i, j): the next di source sentences are translated
-by the next dj target sentences. An alignment is a path from (0, 0) to the last cell; its score is
-the sum of those of its beads, natural logarithms of weights.
+BEAD_SIZES, leads from the cell (i - di, j - dj) to (i, j): the next di source sentences are
+translated by the next dj target sentences. An alignment is a path from (0, 0) to the last cell; its
+score is the sum of those of its beads, natural logarithms of weights.
 """
 
 from collections.abc import Iterator
@@ -17,7 +17,7 @@ Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
 
 # The number of source and of target sentences of a bead. The last one stays in its row.
-KINDS = ((1, 1), (1, 0), (2, 1), (1, 2), (2, 2), (0, 1))
+BEAD_SIZES = ((1, 1), (1, 0), (2, 1), (1, 2), (2, 2), (0, 1))
 # Rows of the lattice, and about how many cells, whose beads are scored at once.
 _ROWS, _CELLS = 48, 1 << 16
 
@@ -61,7 +61,7 @@ class Band(NamedTuple):
 
 class Scorer(Protocol):
     def __call__(self, band: Band, first: int, last: int) -> Floats:
-        """The scores, (KINDS, cells), of the beads that end in cells of a range of rows.
+        """The scores, (BEAD_SIZES, cells), of the beads that end in cells of a range of rows.
 
         -inf where a bead would begin before the first sentence.
         """
@@ -84,13 +84,13 @@ def best_path(band: Band, score: Scorer) -> list[Bead]:
     kinds = [row.kinds for row in _rows(band, score, np.maximum)]
     beads, i, j = [], len(kinds) - 1, int(band.hi[-1]) - 1
     while i or j:
-        di, dj = KINDS[kinds[i][j - band.lo[i]]]
+        di, dj = BEAD_SIZES[kinds[i][j - band.lo[i]]]
         beads.append(Bead(range(i - di, i), range(j - dj, j)))
         i, j = i - di, j - dj
     return beads[::-1]
 
 
-def posteriors(
+def forward_backward(
     band: Band, score: Scorer, backward: Scorer, certain: float, improbable: float
 ) -> Posteriors:
     """The forward-backward algorithm; `backward` scores the documents read from their ends.
@@ -137,8 +137,8 @@ def _rows(band: Band, score: Scorer, add: np.ufunc) -> Iterator[_Row]:
     before: list[Floats] = []
     for i, scores in enumerate(_scores(band, score)):
         lo, hi = int(band.lo[i]), int(band.hi[i])
-        ways = np.full((len(KINDS) - 1, hi - lo), -np.inf)
-        for kind, (di, dj) in enumerate(KINDS[:-1]):
+        ways = np.full((len(BEAD_SIZES) - 1, hi - lo), -np.inf)
+        for kind, (di, dj) in enumerate(BEAD_SIZES[:-1]):
             if di <= i:
                 row, start = before[-di], int(band.lo[i - di]) + dj - lo
                 ways[kind] = _moved(row, start, hi - lo) + scores[kind]
@@ -149,7 +149,7 @@ def _rows(band: Band, score: Scorer, add: np.ufunc) -> Iterator[_Row]:
         along = np.cumsum([0.0, *scores[-1, 1:]])
         level = entered - along
         best = add.accumulate(level)
-        kinds = np.where(best > level, len(KINDS) - 1, ways.argmax(axis=0)).astype(np.int8)
+        kinds = np.where(best > level, len(BEAD_SIZES) - 1, ways.argmax(axis=0)).astype(np.int8)
         before = [*before[-1:], along + best]
         yield _Row(before[-1], ways[0], kinds)
 

@@ -1,7 +1,8 @@
 """Word translations learned from parallel text: IBM Model 1 (Brown et al. 1993), both directions.
 
-`learn` returns a `WordTranslations`, whose `score` says how much better the words of two sentences
-explain each other than chance; Moore (2002) aligns sentences by the same model. Case is ignored.
+`learn_word_translations` returns a `WordTranslations`, whose `score` says how much better the words
+of two sentences explain each other than chance; Moore (2002) aligns sentences by the same model.
+Case is ignored.
 
 Own code, since eflomal and fast_align need a C compiler at installation (and eflomal is under the
 GPL), and NLTK's IBMModel1 loops over words in Python.
@@ -110,13 +111,13 @@ def word_ids(numbers: dict[str, int], tokens: Tokens) -> Integers:
     return np.array([numbers.get(token.lower(), RARE) for token in tokens], np.int64)
 
 
-def is_drawn(number: int, total: int, most: int | None = None) -> bool:
+def is_sampled(number: int, total: int, most: int | None = None) -> bool:
     """Whether item `number`, from 0, of `total` is one of `most` (MAX_PAIRS) drawn evenly."""
     most = most or MAX_PAIRS
     return total <= most or number * most // total != (number + 1) * most // total
 
 
-def learn(pairs: Iterable[tuple[Tokens, Tokens]]) -> WordTranslations:
+def learn_word_translations(pairs: Iterable[tuple[Tokens, Tokens]]) -> WordTranslations:
     """Learn by expectation maximization, from the uniform table; the pairs are kept as ids.
 
     Raises UserError if no pair has 1 to 100 tokens on each side.
@@ -131,7 +132,7 @@ def learn(pairs: Iterable[tuple[Tokens, Tokens]]) -> WordTranslations:
         raise UserError(f"no pair of 1 to {MAX_TOKENS} tokens a side to learn translations from")
     links = sum(len(source) * len(target) for source, target in zip(*sides, strict=True))
     most = max(1, count * MAX_LINKS // links)
-    drawn = [is_drawn(number, count, most) for number in range(count)]
+    drawn = [is_sampled(number, count, most) for number in range(count)]
     source, target = (
         _Text.of(known, [*compress(side, drawn)])
         for known, side in zip(numbers, sides, strict=True)

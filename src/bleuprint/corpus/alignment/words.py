@@ -8,7 +8,7 @@ import regex
 from scipy.sparse import csr_array
 
 from bleuprint.corpus.alignment.gale_church import PRIORS, LengthScorer
-from bleuprint.corpus.alignment.lattice import KINDS, Band, Floats
+from bleuprint.corpus.alignment.lattice import BEAD_SIZES, Band, Floats
 from bleuprint.corpus.alignment.word_translation import Evidence, Integers, WordTranslations, ratios
 
 # A character of a script without spaces between words is a word, and so is a mark or symbol.
@@ -16,7 +16,7 @@ _UNSPACED = r"\p{Han}\p{Hiragana}\p{Katakana}\p{Thai}\p{Lao}\p{Khmer}\p{Myanmar}
 _WORD = regex.compile(rf"[{_UNSPACED}]|(?:(?![{_UNSPACED}])[\w\p{{M}}])+|\S")
 
 
-def words(sentence: str) -> list[str]:
+def split_words(sentence: str) -> list[str]:
     """The words and marks of a sentence in any language; no tokenizer is needed."""
     found: list[str] = _WORD.findall(sentence)
     return found
@@ -65,15 +65,15 @@ class WordScorer:
 
     def __call__(self, band: Band, first: int, last: int) -> Floats:
         scores = self.lengths(band, first, last)
-        for kind, (di, dj) in enumerate(KINDS):
+        for kind, (di, dj) in enumerate(BEAD_SIZES):
             if not (di and dj):
                 scores[kind, scores[kind] > -np.inf] = np.log(PRIORS[kind])
         return scores + self._by_words(band, first, last)
 
     def _by_words(self, band: Band, first: int, last: int) -> Floats:
-        """The part of words, (KINDS, cells); any number where a bead begins too early."""
+        """The part of words, (BEAD_SIZES, cells); any number where a bead begins too early."""
         rows, columns = band.cells(first, last)
-        scores = np.zeros((len(KINDS), len(rows)))
+        scores = np.zeros((len(BEAD_SIZES), len(rows)))
         # the sentences of all beads that end in these rows
         start, left = max(first - 2, 0), max(int(band.lo[first]) - 2, 0)
         source = self.source[start : last - 1]
@@ -88,7 +88,7 @@ class WordScorer:
         forward = _gains(table.forward, beside, source, target)
         backward = _gains(table.backward, reverse.T, target, source)
         i, j = rows - start - 1, columns - left - 1
-        for kind, (di, dj) in enumerate(KINDS):
+        for kind, (di, dj) in enumerate(BEAD_SIZES):
             if di and dj:
                 for back in range(dj):
                     scores[kind] += forward[di - 1][i % len(source), (j - back) % len(target)] / 2

@@ -18,7 +18,7 @@ from bleuprint.config import paths
 from bleuprint.config.corpus_files import EMBEDDED, File, Files, Text, settings_key
 from bleuprint.corpus import phrasebook, toy_tasks
 from bleuprint.corpus.download.archive import open_member
-from bleuprint.corpus.download.fetch import Source, fetch
+from bleuprint.corpus.download.fetch import Downloads, fetch
 from bleuprint.corpus.download.formats import read_text
 from bleuprint.corpus.steps.filter_stats import FilterStats, SetCounts
 from bleuprint.runtime import fingerprint
@@ -41,7 +41,7 @@ def download_corpus(
     files: Files,
     raw: TextFolder,
     filter_stats_path: Path,
-    source: Source,
+    source: Downloads,
     sample: Sample | None = None,
 ) -> None:
     """Write train, valid and each test.NAME, their parts joined, in two languages each.
@@ -79,13 +79,13 @@ def _write_sample(
     filter_stats: FilterStats,
     sample: Sample,
 ) -> None:
-    counts = filter_stats.open("train")
+    counts = filter_stats.add_set("train")
     copies = (each for each in readings.values() for _ in range(each.text.repeat or 1))
     pairs = chain.from_iterable(each.chosen(counts) for each in copies)
     with folder.writer("train") as writer:
-        drawn = draw(pairs, sample, counts)
+        drawn = draw_sample(pairs, sample, counts)
         writer.write_packed(*packed(drawn))
-        counts.keep(len(drawn))
+        counts.count_kept(len(drawn))
 
 
 def _write_set(
@@ -94,7 +94,7 @@ def _write_set(
     ids: list[str] = []
     with folder.writer(name) as writer:
         for part, reading in readings.items():
-            counts, repeat = filter_stats.open(f"{name}.{part}"), reading.text.repeat or 1
+            counts, repeat = filter_stats.add_set(f"{name}.{part}"), reading.text.repeat or 1
             if reading.text.synthetic_side:  # copies are made later
                 (folder.path / part).mkdir()
                 with folder.at(folder.path / part).writer(name) as alone:
@@ -127,7 +127,7 @@ class _Reading:
     key: str
     text: Text
     languages: tuple[str, str]
-    source: Source
+    source: Downloads
     documents: list[str] = field(default_factory=list)
 
     def write(self, writer: PairWriter) -> SetCounts:
@@ -137,7 +137,7 @@ class _Reading:
         with Progress(f"read {self.key.removeprefix('corpora.')}", None, "pairs") as progress:
             while block := list(islice(chosen, BLOCK_PAIRS)):
                 writer.write_packed(*packed(block))
-                counts.keep(len(block))
+                counts.count_kept(len(block))
                 progress.advance(len(block))
         return counts
 
@@ -164,7 +164,7 @@ class _Reading:
                 wanted -= 1
                 yield pair
             else:
-                counts.leave_out("pairs")
+                counts.count_dropped("pairs")
             left -= 1
 
     def pairs(self, counts: SetCounts) -> Iterator[Pair]:
@@ -178,10 +178,10 @@ class _Reading:
             raise UserError(f"{error}{self.source.doubts(self.text.files)}") from None
 
 
-def local_pairs(
+def read_text_pairs(
     text: Text,
     languages: tuple[str, str],
-    source: Source | None = None,
+    source: Downloads | None = None,
     counts: SetCounts | None = None,
 ) -> Iterator[Pair]:
     """Yield all pairs of a text in files of inputs/, or in files that `source` fetches.
@@ -192,15 +192,15 @@ def local_pairs(
         source: where files are fetched from; not needed for files in inputs/.
         counts: counts the pairs that the format drops.
     """
-    reading = _Reading("", text, languages, source or Source(None, Path(), None))
+    reading = _Reading("", text, languages, source or Downloads(None, Path(), None))
     return reading.pairs(SetCounts() if counts is None else counts)
 
 
-def draw(pairs: Iterator[Pair], sample: Sample, counts: SetCounts) -> list[Pair]:
+def draw_sample(pairs: Iterator[Pair], sample: Sample, counts: SetCounts) -> list[Pair]:
     """A simple random sample, in random order (Vitter 1985, algorithm R)."""
     random, drawn = Random(sample.seed), list(islice(pairs, sample.pairs))
     for seen, pair in enumerate(pairs, len(drawn) + 1):
-        counts.leave_out("sample")
+        counts.count_dropped("sample")
         if (place := random.randrange(seen)) < sample.pairs:
             drawn[place] = pair
     random.shuffle(drawn)
@@ -208,7 +208,7 @@ def draw(pairs: Iterator[Pair], sample: Sample, counts: SetCounts) -> list[Pair]
 
 
 @contextmanager
-def _open(file: File, source: Source) -> Iterator[BinaryIO]:
+def _open(file: File, source: Downloads) -> Iterator[BinaryIO]:
     """A stream of an unpacked file."""
     if file.url in EMBEDDED:
         yield BytesIO("".join(f"{sentence}\n" for sentence in _embedded(file.url)).encode())

@@ -43,7 +43,7 @@ class Recorded(TypedDict):
 
 
 @dataclass(frozen=True)
-class Source:
+class Downloads:
     """The mirror, the store of downloads, and downloads.lock.
 
     Without a `lock`, a file without a SHA-256 is not checked. `fetched`: by URL, what is to be
@@ -82,10 +82,10 @@ class Source:
         return f"; {what} {' and '.join(kept)}" if kept else ""
 
 
-def source_of_environment() -> Source:
+def downloads_of_environment() -> Downloads:
     """The mirror in the environment, and the project's store and downloads.lock."""
     root = environment.project_root()
-    return Source(
+    return Downloads(
         environment.mirror(), environment.work_folder() / "downloads", root / "downloads.lock"
     )
 
@@ -94,7 +94,7 @@ class _Mismatch(UserError):
     """A file has another size or SHA-256 than expected."""
 
 
-def fetch(file: File, source: Source) -> Path:
+def fetch(file: File, downloads: Downloads) -> Path:
     """The path of a file, its size and SHA-256 checked; raises UserError if no place has it.
 
     The caller must not move or change the file.
@@ -102,17 +102,17 @@ def fetch(file: File, source: Source) -> Path:
     if file.path is not None:
         return _local(path_on_disk(Path(file.path)), file)
     assert file.url is not None
-    if file.sha256 is not None or source.lock is None:
-        return _first(file, source)
-    if known := source.recorded().get(file.url):
+    if file.sha256 is not None or downloads.lock is None:
+        return _first(file, downloads)
+    if known := downloads.recorded().get(file.url):
         try:
-            return _first(replace(file, sha256=known["sha256"]), source)
+            return _first(replace(file, sha256=known["sha256"]), downloads)
         except _Mismatch as error:
-            entry = f"the entry {file.url} from {source.lock} and what is in work/downloads"
+            entry = f"the entry {file.url} from {downloads.lock} and what is in work/downloads"
             raise UserError(f"{error}; to accept the new file, remove {entry}") from None
-    if file.url not in source.fetched:
-        source.fetched[file.url] = _first(file, source)
-    return source.fetched[file.url]
+    if file.url not in downloads.fetched:
+        downloads.fetched[file.url] = _first(file, downloads)
+    return downloads.fetched[file.url]
 
 
 def _place(url: str, mirror: str | None) -> str | Path:
@@ -131,22 +131,22 @@ def _place(url: str, mirror: str | None) -> str | Path:
     return Path(mirror.removeprefix("file://")) / unquote(below)
 
 
-def _first(file: File, source: Source) -> Path:
+def _first(file: File, downloads: Downloads) -> Path:
     """The file from the first place that has it."""
     failures: list[UserError] = []
     for url in filter(None, (file.url, *file.mirrors)):
-        place = _place(url, source.mirror)
+        place = _place(url, downloads.mirror)
         if failures:
             print(f"{failures[-1]}; trying {place}", file=sys.stderr, flush=True)
         try:
             if isinstance(place, Path):
                 return _local(place, file)
-            return _remote(place, file, source.store)
+            return _remote(place, file, downloads.store)
         except UserError as error:
             failures.append(error)
     messages, kinds = [str(error) for error in failures], {type(error) for error in failures}
-    if source.mirror is not None:
-        messages.append(f"BLEUPRINT_MIRROR is {source.mirror}")
+    if downloads.mirror is not None:
+        messages.append(f"BLEUPRINT_MIRROR is {downloads.mirror}")
     elif Unreachable in kinds:
         messages.append("BLEUPRINT_MIRROR may name a folder or URL with copies")
     raise (_Mismatch if _Mismatch in kinds else UserError)("; ".join(messages))

@@ -23,7 +23,7 @@ SAMPLE_CHARACTERS = 200
 COPIES = "copies"
 
 
-class Sample(TypedDict):
+class PairSample(TypedDict):
     """A pair that a rule dropped or changed: its number in the set, and its sides, cut."""
 
     pair: int
@@ -44,29 +44,29 @@ class SetCounts:
     pairs_out: int = 0
     changed: dict[str, int] = field(default_factory=dict)
     dropped: dict[str, int] = field(default_factory=dict)
-    samples: dict[str, list[Sample]] = field(default_factory=dict)
+    samples: dict[str, list[PairSample]] = field(default_factory=dict)
 
-    def keep(self, pairs: int = 1) -> None:
+    def count_kept(self, pairs: int = 1) -> None:
         """Count pairs that are kept."""
         self.pairs_in += pairs
         self.pairs_out += pairs
 
-    def leave_out(self, rule: str) -> None:
+    def count_dropped(self, rule: str) -> None:
         """Count a pair as dropped by `rule`, without a sample."""
         self.pairs_in += 1
         self.dropped[rule] = self.dropped.get(rule, 0) + 1
 
-    def drop(self, rule: str, number: int, pair: Pair) -> None:
+    def record_dropped(self, rule: str, number: int, pair: Pair) -> None:
         """Count pair `number` of the set as dropped by `rule`."""
-        self.leave_out(rule)
+        self.count_dropped(rule)
         self._sample(
             rule, {"pair": number, "source": _cut(pair.source), "target": _cut(pair.target)}
         )
 
-    def change(self, rule: str, number: int, before: Pair, after: Pair) -> None:
+    def record_changed(self, rule: str, number: int, before: Pair, after: Pair) -> None:
         """Count pair `number` of the set as changed by `rule`."""
         self.changed[rule] = self.changed.get(rule, 0) + 1
-        sample: Sample = {
+        sample: PairSample = {
             "pair": number,
             "source": _cut(before.source),
             "target": _cut(before.target),
@@ -86,7 +86,7 @@ class SetCounts:
             kept = self.samples.setdefault(rule, [])
             kept += samples[: SAMPLES - len(kept)]
 
-    def _sample(self, rule: str, sample: Sample) -> None:
+    def _sample(self, rule: str, sample: PairSample) -> None:
         """Keep a sample, if there are few of its rule."""
         samples = self.samples.setdefault(rule, [])
         if len(samples) < SAMPLES:
@@ -128,7 +128,7 @@ class FilterStats:
     edits: Sequence[str] = ()
     sets: dict[str, SetCounts] = field(default_factory=dict)
 
-    def open(self, name: str) -> SetCounts:
+    def add_set(self, name: str) -> SetCounts:
         """Add set `name`, with a zero for every rule and edit."""
         zeros = dict.fromkeys(self.edits, 0), dict.fromkeys(self.rules, 0)
         self.sets[name] = SetCounts(0, 0, *zeros)

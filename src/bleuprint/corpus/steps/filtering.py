@@ -45,20 +45,20 @@ class FilterStep(Step):
 
     def write_held_out(self, after: TextFolder, filter_stats: FilterStats, workers: int) -> None:  # noqa: ARG002
         """Write validation and test sets: copies, unless a stage overrides this."""
-        copy_sets(self.before, after, self.before.held_out(), filter_stats)
+        copy_sets(self.input_text, after, self.input_text.held_out(), filter_stats)
 
     def process_shard(self, shard: Shard, part: Path, workers: int) -> None:
         """Write the pairs kept of a shard of train, and its counts."""
-        counts = self.new_filter_stats().open("train")
+        counts = self.new_filter_stats().add_set("train")
         blocks, pairs = self.shard_blocks(shard)
-        self.filter_set("train", blocks, pairs, self.before.at(part), counts, workers)
+        self.filter_set("train", blocks, pairs, self.input_text.at(part), counts, workers)
         write_json(part / _COUNTS, vars(counts))
 
     def gather(self, parts: Sequence[Path], workers: int) -> None:
         """Join the shards of train, and write the held-out sets and the filtering statistics."""
         filter_stats = self.new_filter_stats()
         with atomic_folder(self.output) as unfinished:
-            after, counts = self.before.at(unfinished), filter_stats.open("train")
+            after, counts = self.input_text.at(unfinished), filter_stats.add_set("train")
             for part in parts:
                 remedy = f"remove {part}, and run its shard again"
                 counts.add(read_record(SetCounts, part / _COUNTS, remedy))
@@ -66,7 +66,7 @@ class FilterStep(Step):
             for files, joined in zip(texts, after.files("train"), strict=True):
                 join_files(files, joined)
             self.write_held_out(after, filter_stats, workers)
-            filter_stats.write(self.filter_stats)
+            filter_stats.write(self.filter_stats_path)
 
     def filter_set(
         self,
@@ -89,11 +89,11 @@ class FilterStep(Step):
 def kept_pairs(block: Block, rules: Sequence[str | None]) -> FilteredBlock:
     """The pairs of a block that no rule drops; `rules`: the one that drops each pair, or None."""
     counts = SetCounts()
-    counts.keep(rules.count(None))
+    counts.count_kept(rules.count(None))
     numbered = zip(block.numbered(), rules, strict=True) if any(rules) else ()
     for (number, pair), rule in numbered:
         if rule is not None:
-            counts.drop(rule, number, pair)
+            counts.record_dropped(rule, number, pair)
     return FilteredBlock(*block.only(rule is None for rule in rules), counts)
 
 
@@ -129,6 +129,6 @@ def copy_sets(
     for name in names:
         for old, new in zip(before.files(name), after.files(name), strict=True):
             shutil.copyfile(old, new)
-        counts = filter_stats.open(name)
+        counts = filter_stats.add_set(name)
         for block in after.blocks(name):
-            counts.keep(len(block.pairs()))
+            counts.count_kept(len(block.pairs()))

@@ -1,38 +1,82 @@
-"""A shard of the training text of a corpus."""
+"""Shards of a training text, and what one process of a stage works on.
+
+A stage that is too slow for one machine is run in shards, for example by Snakemake on a cluster:
+one process for each `Shard`, in any order, then one process that gathers `AllShards`. Without
+shards, one process does both for the `WholeText`.
+"""
 
 import re
 from dataclasses import dataclass
+from typing import TypeAlias
 
 from bleuprint.runtime.errors import UserError
 
 
 @dataclass(frozen=True)
 class Shard:
-    """Shard `number`, from 1, of `of`; written 3-of-8, as by Snakemake."""
+    """Consecutive sentence pairs of a training text: one of `total` shards of equal size.
+
+    Attributes:
+        number: The number of the shard, from 1.
+        total: The number of shards of the text.
+    """
 
     number: int = 1
-    of: int = 1
+    total: int = 1
 
     @classmethod
     def parse(cls, text: str) -> "Shard":
-        """The shard that `text` names; raises UserError if it names none."""
+        """Read a shard written as `3-of-8`.
+
+        Raises:
+            UserError: The text is not of this form, or the number is above the total.
+        """
         match = re.fullmatch(r"([1-9][0-9]*)-of-([1-9][0-9]*)", text)
         if match is None or int(match[1]) > int(match[2]):
-            raise UserError(f"shard {text!r}: not one such as 3-of-8")
-        return cls(int(match[1]), int(match[2]))
+            raise UserError(f"invalid shard {text!r}. Write it like 3-of-8")
+        return cls(number=int(match[1]), total=int(match[2]))
 
     @classmethod
-    def all(cls, of: int) -> list["Shard"]:
-        """All shards, in the order of their numbers."""
-        return [cls(number, of) for number in range(1, of + 1)]
+    def all(cls, total: int) -> list["Shard"]:
+        """Return all shards of a text, in the order of their numbers."""
+        return [cls(number, total) for number in range(1, total + 1)]
 
-    def bounds(self, pairs: int) -> tuple[int, int | None]:
-        """The first pair of the shard in a text of `pairs` pairs, and the one after its last.
+    def bounds(self, pair_count: int) -> tuple[int, int | None]:
+        """Return which pairs of a text belong to the shard, counted from 0.
 
-        The last shard has an open end (None): its reader checks that both sides end there.
+        Args:
+            pair_count: The number of sentence pairs of the text.
+
+        Returns:
+            The index of the first pair, and the index after the last pair. The last shard ends with
+            the text, which is None: its reader then checks that both sides end there.
         """
-        start = pairs * (self.number - 1) // self.of
-        return start, None if self.number == self.of else pairs * self.number // self.of
+        start = pair_count * (self.number - 1) // self.total
+        if self.number == self.total:
+            return start, None
+        stop = pair_count * self.number // self.total
+        return start, stop
 
     def __str__(self) -> str:
-        return f"{self.number}-of-{self.of}"
+        """Return the form that `parse` reads, which is also the name of the shard's folder."""
+        return f"{self.number}-of-{self.total}"
+
+
+@dataclass(frozen=True)
+class AllShards:
+    """All shards of a training text, to be gathered after each has been processed.
+
+    Attributes:
+        total: The number of shards.
+    """
+
+    total: int
+
+
+@dataclass(frozen=True)
+class WholeText:
+    """A training text that one process processes and gathers, without shards."""
+
+
+# What one process of a stage works on: it processes a shard, gathers all shards, or does both.
+Work: TypeAlias = Shard | AllShards | WholeText

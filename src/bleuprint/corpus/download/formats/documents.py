@@ -44,10 +44,10 @@ def read_documents(
     for number, (document, bead) in enumerate(found, 1):
         pair, shown = (_pair(document, bead, between) for between in (" ", " | "))
         if not (bead.source and bead.target):
-            counts.drop(bead.kind, number, shown)
+            counts.record_dropped(bead.kind, number, shown)
             continue
         if bead.kind != "1-1":
-            counts.change(bead.kind, number, shown, pair)
+            counts.record_changed(bead.kind, number, shown, pair)
         yield pair
 
 

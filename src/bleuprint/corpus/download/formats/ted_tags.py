@@ -35,7 +35,7 @@ def read_ted_tags(
                 f"but {names[1]}:{number}: {kinds[1]}: not parallel"
             )
         if _METADATA.search(pair.source):
-            counts.leave_out("metadata")
+            counts.count_dropped("metadata")
         else:
             yield Pair(_TAGS.sub("", pair.source), _TAGS.sub("", pair.target))
 

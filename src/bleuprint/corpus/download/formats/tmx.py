@@ -59,7 +59,7 @@ def read_tmx(
             has_pair = True
             yield Pair(source_text, target_text)
         else:
-            counts.leave_out("one_language")
+            counts.count_dropped("one_language")
         units_with.update(_tags(variants))
     if not has_pair and units_with:
         raise UserError(
