@@ -11,7 +11,7 @@ from bleuprint.runtime.errors import run_main
 
 def main() -> None:
     name, work = stage_args.shard(__doc__)
-    step = Binarizing.of(name, load_resolved().corpus(name))
+    step = Binarizing.for_corpus(name, load_resolved().corpus(name))
     run_step(step, paths.shards(name, "binarize"), work, environment.worker_count())
 
 

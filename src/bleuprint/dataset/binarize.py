@@ -57,7 +57,7 @@ class Binarizing(Step):
     pairs_header: dict[str, Any] | None = None
 
     @classmethod
-    def of(cls, name: str, corpus: Corpus, root: Path = Path()) -> Self:
+    def for_corpus(cls, name: str, corpus: Corpus, root: Path = Path()) -> Self:
         """The stage with the settings and paths of a corpus."""
         files = step_files(
             name,
