@@ -1,4 +1,8 @@
-"""Average checkpoints of a training."""
+"""Average the weights of the last or best checkpoints of a run.
+
+Reads models/SYSTEM/CORPUS/SEED/checkpoints and the settings `average` of the system.
+Writes models/SYSTEM/CORPUS/SEED/averaged.
+"""
 
 from bleuprint.config.experiment import load_resolved
 from bleuprint.pipeline import stage_args
@@ -8,6 +12,7 @@ from bleuprint.training.averaging import average_checkpoints
 
 
 def main() -> None:
+    """Average the checkpoints of the run that the arguments name."""
     run = stage_args.trained_run(__doc__)
     settings = load_resolved().system_on(run.system, run.corpus).average
     with show_elapsed_time(f"average {run}"):

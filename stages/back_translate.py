@@ -1,9 +1,15 @@
-"""Translate one side of a training text with a trained system."""
+"""Translate one side of a monolingual text with a trained system, as synthetic training text.
+
+Reads the text TEXT in data/raw and the averaged model of SYSTEM on CORPUS with the first seed.
+Writes the synthetic sentence pairs to data/raw, beside the downloaded text.
+"""
 
 import sys
 
 from bleuprint.model.arithmetic import check_portable, restart
 
+# torch reads environment variables when it is imported. So this process restarts with those of its
+# system's arithmetic before the imports below. Arguments 2 and 3 are SYSTEM and CORPUS.
 restart(*sys.argv[2:4])
 
 from bleuprint.config.experiment import load_resolved
@@ -13,11 +19,12 @@ from bleuprint.serving.back_translate import back_translate
 
 
 def main() -> None:
-    name, system, corpus = stage_args.names(__doc__, "TEXT", "SYSTEM", "CORPUS")
+    """Translate the text that the arguments name."""
+    text_name, system, corpus = stage_args.names(__doc__, "TEXT", "SYSTEM", "CORPUS")
     settings = load_resolved()
     if settings.system_on(system, corpus).arithmetic == "portable":
         check_portable(system)
-    back_translate(settings, name)
+    back_translate(settings, text_name)
 
 
 if __name__ == "__main__":

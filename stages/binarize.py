@@ -1,4 +1,11 @@
-"""Turn a corpus into arrays of ids."""
+"""Turn the tokenized text of a corpus into arrays of token ids, the input of training.
+
+Reads data/tokens/CORPUS, and the BPE codes and vocabularies in data/bpe/CORPUS.
+Writes data/binary/CORPUS, and the filtering statistics data/filter_stats/CORPUS/binarize.json.
+
+With --shard or --gather it does a part of this work, so that a cluster can process a large corpus
+in parallel jobs.
+"""
 
 from bleuprint.config import paths
 from bleuprint.config.experiment import load_resolved
@@ -10,9 +17,12 @@ from bleuprint.runtime.errors import run_main
 
 
 def main() -> None:
-    name, work = stage_args.shard(__doc__)
-    step = Binarizing.for_corpus(name, load_resolved().corpus(name))
-    run_step(step, paths.shards(name, "binarize"), work, environment.worker_count())
+    """Binarize the corpus, or the shard of it, that the arguments name."""
+    corpus_name, work = stage_args.shard(__doc__)
+    corpus = load_resolved().corpus(corpus_name)
+    step = Binarizing.for_corpus(corpus_name, corpus)
+    shards = paths.shards(corpus_name, "binarize")
+    run_step(step, shards, work, environment.worker_count())
 
 
 if __name__ == "__main__":

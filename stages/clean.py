@@ -1,4 +1,11 @@
-"""Clean the training text of a corpus."""
+"""Clean the text of a corpus: normalize characters, and apply the edits of the setting `clean`.
+
+Reads data/raw/CORPUS.
+Writes data/clean/CORPUS, and the filtering statistics data/filter_stats/CORPUS/clean.json.
+
+With --shard or --gather it does a part of this work, so that a cluster can process a large corpus
+in parallel jobs.
+"""
 
 from bleuprint.config.experiment import load_resolved
 from bleuprint.corpus.clean import Cleaning
@@ -9,9 +16,10 @@ from bleuprint.runtime.errors import run_main
 
 
 def main() -> None:
-    name, work = stage_args.shard(__doc__)
-    corpus = load_resolved().corpus(name)
-    run_step_on_pairs(Cleaning, name, corpus, work, environment.worker_count())
+    """Clean the corpus, or the shard of it, that the arguments name."""
+    corpus_name, work = stage_args.shard(__doc__)
+    corpus = load_resolved().corpus(corpus_name)
+    run_step_on_pairs(Cleaning, corpus_name, corpus, work, environment.worker_count())
 
 
 if __name__ == "__main__":

@@ -1,4 +1,8 @@
-"""Score a system's translations of a corpus's test sets with COMET."""
+"""Score a run's translations of the test sets with COMET, a learned metric.
+
+Reads the translations in results/SYSTEM/CORPUS/SEED and the references in data/split/CORPUS.
+Writes results/SYSTEM/CORPUS/SEED/comet.json.
+"""
 
 from bleuprint.config.experiment import load_resolved
 from bleuprint.pipeline import stage_args
@@ -8,9 +12,10 @@ from bleuprint.scoring.comet import score_run_by_comet
 
 
 def main() -> None:
+    """Score the run that the arguments name."""
     run = stage_args.translated_run(__doc__)
     with show_elapsed_time(f"comet {run}"):
-        score_run_by_comet(load_resolved(), *run)
+        score_run_by_comet(load_resolved(), run.system, run.corpus, run.seed)
 
 
 if __name__ == "__main__":

@@ -1,4 +1,10 @@
-"""Statistics of a binarized corpus, and the BLEU ceiling of its test sets."""
+"""Describe a binarized corpus: its statistics, and the BLEU ceiling of its test sets.
+
+The BLEU ceiling is the score that the references reach after a round trip through the vocabulary.
+
+Reads data/clean/CORPUS, data/split/CORPUS and data/binary/CORPUS.
+Writes data/corpus_stats/CORPUS.
+"""
 
 from bleuprint.config import paths
 from bleuprint.config.experiment import load_resolved
@@ -11,13 +17,17 @@ from bleuprint.scoring.bleu_ceiling import BLEU_CEILING, write_bleu_ceiling
 
 
 def main() -> None:
-    (name,) = stage_args.names(__doc__, "CORPUS")
-    corpus, output = load_resolved().corpus(name), paths.folder(name, "corpus_stats")
-    binary = BinaryCorpus(paths.folder(name, "binary"))
-    with show_elapsed_time(f"corpus_stats {name}"):
+    """Describe the corpus that the arguments name."""
+    (corpus_name,) = stage_args.names(__doc__, "CORPUS")
+    corpus = load_resolved().corpus(corpus_name)
+    binary = BinaryCorpus(paths.folder(corpus_name, "binary"))
+    split_folder = paths.folder(corpus_name, "split")
+    output_folder = paths.folder(corpus_name, "corpus_stats")
+    with show_elapsed_time(f"corpus_stats {corpus_name}"):
         binary.verify()
-        CorpusStatistics.from_corpus(binary).write(output / paths.STATISTICS)
-        write_bleu_ceiling(corpus, binary, paths.folder(name, "split"), output / BLEU_CEILING)
+        statistics = CorpusStatistics.from_corpus(binary)
+        statistics.write(output_folder / paths.STATISTICS)
+        write_bleu_ceiling(corpus, binary, split_folder, output_folder / BLEU_CEILING)
 
 
 if __name__ == "__main__":

@@ -1,4 +1,11 @@
-"""Drop repeated training pairs, and pairs with a sentence of validation or test sets."""
+"""Drop repeated sentence pairs, and training pairs that share a sentence with a held-out set.
+
+Reads data/clean/CORPUS.
+Writes data/dedup/CORPUS, and the filtering statistics data/filter_stats/CORPUS/dedup.json.
+
+With --shard or --gather it does a part of this work, so that a cluster can process a large corpus
+in parallel jobs.
+"""
 
 from bleuprint.config.experiment import load_resolved
 from bleuprint.corpus.dedup import Deduplication
@@ -9,9 +16,10 @@ from bleuprint.runtime.errors import run_main
 
 
 def main() -> None:
-    name, work = stage_args.shard(__doc__)
-    corpus = load_resolved().corpus(name)
-    run_step_on_pairs(Deduplication, name, corpus, work, environment.worker_count())
+    """Deduplicate the corpus, or the shard of it, that the arguments name."""
+    corpus_name, work = stage_args.shard(__doc__)
+    corpus = load_resolved().corpus(corpus_name)
+    run_step_on_pairs(Deduplication, corpus_name, corpus, work, environment.worker_count())
 
 
 if __name__ == "__main__":

@@ -1,4 +1,8 @@
-"""Fetch the files of a corpus and write its text as lines."""
+"""Download the files of a corpus, check their checksums, and extract the text as lines.
+
+Reads the addresses or local paths in the corpus's settings `files`.
+Writes data/raw/CORPUS/given, and the filtering statistics data/filter_stats/CORPUS/download.json.
+"""
 
 from bleuprint.config import paths
 from bleuprint.config.corpus import Corpus
@@ -12,16 +16,18 @@ from bleuprint.text.parallel import TextFolder
 
 
 def main() -> None:
-    (name,) = stage_args.names(__doc__, "CORPUS")
-    corpus = load_resolved().corpus(name)
+    """Download the corpus that the arguments name."""
+    (corpus_name,) = stage_args.names(__doc__, "CORPUS")
+    corpus = load_resolved().corpus(corpus_name)
     source = downloads_of_environment()
 
     def download(pair_name: str, pair: Corpus) -> None:
-        raw = TextFolder(paths.given(pair_name), *pair.languages)
+        """Download the text of one language pair of the corpus."""
+        raw_text = TextFolder(paths.given(pair_name), *pair.languages)
         filter_stats = paths.filter_stats(pair_name, "download")
-        download_corpus(pair_name, pair.files, raw, filter_stats, source)
+        download_corpus(pair_name, pair.files, raw_text, filter_stats, source)
 
-    run_on_pairs(name, corpus, "download", download)
+    run_on_pairs(corpus_name, corpus, "download", download)
 
 
 if __name__ == "__main__":

@@ -1,4 +1,11 @@
-"""Drop the training pairs that fail a check."""
+"""Drop the training pairs that fail a check of the setting `filter`, such as a length ratio.
+
+Reads data/dedup/CORPUS.
+Writes data/filter/CORPUS, and the filtering statistics data/filter_stats/CORPUS/filter.json.
+
+With --shard or --gather it does a part of this work, so that a cluster can process a large corpus
+in parallel jobs.
+"""
 
 from bleuprint.config.experiment import load_resolved
 from bleuprint.corpus.filter import Filtering
@@ -9,9 +16,10 @@ from bleuprint.runtime.errors import run_main
 
 
 def main() -> None:
-    name, work = stage_args.shard(__doc__)
-    corpus = load_resolved().corpus(name)
-    run_step_on_pairs(Filtering, name, corpus, work, environment.worker_count())
+    """Filter the corpus, or the shard of it, that the arguments name."""
+    corpus_name, work = stage_args.shard(__doc__)
+    corpus = load_resolved().corpus(corpus_name)
+    run_step_on_pairs(Filtering, corpus_name, corpus, work, environment.worker_count())
 
 
 if __name__ == "__main__":

@@ -1,7 +1,9 @@
-"""Write what the trainings of a system with a seed depend on, whatever weights they start from.
+"""Write the file that every training run of a system with a seed depends on.
 
-Trainings depend on the folder of this file. For a system that starts from the models of another,
-the stage init_weights writes into it, too, and DVC runs the trainings of the other first.
+The file has no content; it exists for the order in which DVC runs stages. A training run depends
+on the folder data/starts/SYSTEM/SEED. This stage writes fresh.json into it for every system. If a
+system starts from the models of another system, the stage init_weights writes into the same folder,
+too. So DVC trains the other system first.
 """
 
 from bleuprint.config.init_from import fresh
@@ -11,6 +13,7 @@ from bleuprint.runtime.files import write_json
 
 
 def main() -> None:
+    """Write the file for the system and the seed that the arguments name."""
     system, seed = stage_args.names(__doc__, "SYSTEM", "SEED")
     path = fresh(system, int(seed))
     path.parent.mkdir(parents=True, exist_ok=True)

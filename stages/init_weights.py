@@ -1,4 +1,8 @@
-"""Take the model that the trainings of a system with a seed start from."""
+"""Copy the model that the training runs of a system with a seed start from.
+
+Reads data/parents/SYSTEM/SEED, one of the models that the stage parents has collected.
+Writes data/starts/SYSTEM/SEED/weights.
+"""
 
 import shutil
 
@@ -9,9 +13,11 @@ from bleuprint.runtime.files import atomic_folder
 
 
 def main() -> None:
+    """Copy the model for the system and the seed that the arguments name."""
     system, seed = stage_args.names(__doc__, "SYSTEM", "SEED")
-    with atomic_folder(init_weights(system, int(seed))) as folder:
-        shutil.copytree(parents(system) / seed, folder, dirs_exist_ok=True)
+    model_folder = parents(system) / seed
+    with atomic_folder(init_weights(system, int(seed))) as partial_folder:
+        shutil.copytree(model_folder, partial_folder, dirs_exist_ok=True)
 
 
 if __name__ == "__main__":

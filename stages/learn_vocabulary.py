@@ -1,4 +1,11 @@
-"""Learn how the languages of a corpus are segmented and numbered, unless another corpus says it."""
+"""Learn the BPE merge operations and the vocabularies of a corpus.
+
+If the setting `vocabulary.of` names another corpus, nothing is learned: the stage share_vocabulary
+copies the vocabularies of that corpus.
+
+Reads data/tokens/CORPUS.
+Writes data/bpe/CORPUS/own.
+"""
 
 from bleuprint.config import paths
 from bleuprint.config.experiment import load_resolved
@@ -11,15 +18,20 @@ from bleuprint.text.parallel import TextFolder
 
 
 def main() -> None:
-    (name,) = stage_args.names(__doc__, "CORPUS")
-    corpus = load_resolved().corpus(name)
-    tokens = TextFolder(paths.folder(name, "tokens"), corpus.source, corpus.target)
-    folder = paths.vocabulary(name, None)
-    if of := corpus.vocabulary.of:
-        with atomic_folder(folder) as partial:
-            write_json(partial / "of.json", of)
+    """Learn the vocabularies of the corpus that the arguments name."""
+    (corpus_name,) = stage_args.names(__doc__, "CORPUS")
+    corpus = load_resolved().corpus(corpus_name)
+    tokens = TextFolder(paths.folder(corpus_name, "tokens"), corpus.source, corpus.target)
+    output_folder = paths.vocabulary(corpus_name, None)
+    other_corpus = corpus.vocabulary.of
+    if other_corpus is not None:
+        # DVC needs an output: a note of the corpus whose vocabularies are used.
+        with atomic_folder(output_folder) as partial_folder:
+            write_json(partial_folder / "of.json", other_corpus)
         return
-    learn_segmentation(name, corpus.vocabulary, tokens, folder, environment.worker_count())
+    learn_segmentation(
+        corpus_name, corpus.vocabulary, tokens, output_folder, environment.worker_count()
+    )
 
 
 if __name__ == "__main__":

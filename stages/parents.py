@@ -1,4 +1,10 @@
-"""Collect the models that the trainings of a system start from, one for each seed."""
+"""Collect the models that the training runs of a system start from, one for each seed.
+
+The system is fine-tuned: it starts from the averaged models of the parent system SYSTEM on CORPUS.
+
+Reads models/SYSTEM/CORPUS.
+Writes data/parents/NAME.
+"""
 
 from bleuprint.config.experiment import load_resolved
 from bleuprint.config.init_from import parents
@@ -10,11 +16,13 @@ from bleuprint.training.model_folder import copy_model
 
 
 def main() -> None:
-    name, system, corpus = stage_args.names(__doc__, "NAME", "SYSTEM", "CORPUS")
+    """Collect the models for the system that the arguments name."""
+    name, parent_system, parent_corpus = stage_args.names(__doc__, "NAME", "SYSTEM", "CORPUS")
     settings = load_resolved()
-    with atomic_folder(parents(name)) as folder:
+    with atomic_folder(parents(name)) as partial_folder:
         for seed in settings.seeds:
-            copy_model(Run(system, corpus, seed), folder / str(seed))
+            parent_run = Run(parent_system, parent_corpus, seed)
+            copy_model(parent_run, partial_folder / str(seed))
 
 
 if __name__ == "__main__":

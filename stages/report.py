@@ -1,4 +1,9 @@
-"""Write reports/: the page, the table, the records behind it and the summary for DVC."""
+"""Write the report: the tables, the HTML report, the records of all runs and the summary for DVC.
+
+Reads reports/resolved.json, the results of all runs in results, and the statistics of corpora and
+test sets in data.
+Writes the files of reports/ except resolved.json, and logs the results to MLflow.
+"""
 
 from multiprocessing import get_context
 
@@ -12,19 +17,21 @@ from bleuprint.tracking.sync import update_in_stage
 
 
 def main() -> None:
+    """Write the report of all runs."""
     stage_args.names(__doc__)
     settings = load_resolved()
     set_aside(settings)
-    # Results that the next run replaces, or that are in a temporary copy of the project (`dvc exp
-    # run --temp`), are logged here or never. Where this stage is skipped, the commands log them.
-    # Beside the reports, since to load MLflow and to open its database takes two seconds.
-    view = get_context("fork").Process(target=update_in_stage, args=(settings,))
-    view.start()
+    # This stage has to update MLflow itself: the next run may replace these results, and a
+    # temporary copy of the project (`dvc exp run --temp`) is removed. If DVC skips the stage, the
+    # commands `reproduce` and `sync` update MLflow. Loading MLflow takes two seconds, so another
+    # process does it while this one writes the reports.
+    mlflow_update = get_context("fork").Process(target=update_in_stage, args=(settings,))
+    mlflow_update.start()
     try:
         with show_elapsed_time("report"):
             write_reports(settings)
     finally:
-        view.join()
+        mlflow_update.join()
 
 
 if __name__ == "__main__":

@@ -1,4 +1,10 @@
-"""Write the settings after inheritance and defaults, and the code's fingerprints, for DVC."""
+"""Write all settings after inheritance and defaults, with the fingerprint of each stage's code.
+
+DVC compares the keys of this file to decide which stages are out of date.
+
+Reads params.yaml, corpora, inputs, and the code in src/bleuprint and stages.
+Writes reports/resolved.json. Moves results of removed systems and corpora to work/removed.
+"""
 
 from bleuprint.config.experiment import load
 from bleuprint.pipeline import stage_args
@@ -8,6 +14,7 @@ from bleuprint.runtime.errors import run_main
 
 
 def main() -> None:
+    """Resolve the settings of params.yaml."""
     stage_args.names(__doc__)
     resolve()
     set_aside(load())

@@ -1,4 +1,9 @@
-"""Score a system's translations of a corpus's test sets."""
+"""Score a run's translations of the test sets with BLEU, chrF and the other metrics.
+
+Reads the translations in results/SYSTEM/CORPUS/SEED, the references in data/split/CORPUS, and the
+statistics of the test sets in data/test_stats/CORPUS.
+Writes results/SYSTEM/CORPUS/SEED/scores.json.
+"""
 
 from bleuprint.config.experiment import load_resolved
 from bleuprint.pipeline import stage_args
@@ -8,9 +13,10 @@ from bleuprint.scoring.score import score_run
 
 
 def main() -> None:
+    """Score the run that the arguments name."""
     run = stage_args.translated_run(__doc__)
     with show_elapsed_time(f"score {run}"):
-        score_run(load_resolved(), *run)
+        score_run(load_resolved(), run.system, run.corpus, run.seed)
 
 
 if __name__ == "__main__":

@@ -1,4 +1,10 @@
-"""Take the codes and vocabularies that a corpus has of another."""
+"""Copy the BPE codes and vocabularies that a corpus shares with another corpus.
+
+The setting `vocabulary.of` of the corpus names the other corpus.
+
+Reads data/bpe/OTHER/own, where OTHER is the other corpus.
+Writes data/bpe/CORPUS/shared.
+"""
 
 import shutil
 
@@ -10,11 +16,13 @@ from bleuprint.runtime.files import atomic_folder
 
 
 def main() -> None:
-    (name,) = stage_args.names(__doc__, "CORPUS")
-    of = load_resolved().corpus(name).vocabulary.of
-    assert of is not None, "a stage for each entry of vocabularies alone"
-    with atomic_folder(paths.vocabulary(name, of)) as partial:
-        shutil.copytree(paths.vocabulary(of, None), partial, dirs_exist_ok=True)
+    """Copy the vocabularies for the corpus that the arguments name."""
+    (corpus_name,) = stage_args.names(__doc__, "CORPUS")
+    other_corpus = load_resolved().corpus(corpus_name).vocabulary.of
+    assert other_corpus is not None, "dvc.yaml has this stage for shared vocabularies only"
+    own_folder_of_other = paths.vocabulary(other_corpus, None)
+    with atomic_folder(paths.vocabulary(corpus_name, other_corpus)) as partial_folder:
+        shutil.copytree(own_folder_of_other, partial_folder, dirs_exist_ok=True)
 
 
 if __name__ == "__main__":

@@ -1,4 +1,10 @@
-"""Draw the validation and test sets that a corpus lacks."""
+"""Draw the validation and test sets that a corpus does not bring with it.
+
+The sentence pairs of these sets leave the training text.
+
+Reads data/filter/CORPUS.
+Writes data/split/CORPUS, and the filtering statistics data/filter_stats/CORPUS/split.json.
+"""
 
 from bleuprint.config import paths
 from bleuprint.config.corpus import Corpus
@@ -12,18 +18,27 @@ from bleuprint.text.parallel import TextFolder
 
 
 def main() -> None:
-    (name,) = stage_args.names(__doc__, "CORPUS")
-    corpus = load_resolved().corpus(name)
+    """Split the corpus that the arguments name."""
+    (corpus_name,) = stage_args.names(__doc__, "CORPUS")
+    corpus = load_resolved().corpus(corpus_name)
     workers = environment.worker_count()
 
     def split(pair_name: str, pair: Corpus) -> None:
-        before = TextFolder(paths.folder(pair_name, "filter"), *pair.languages)
-        after = paths.folder(pair_name, "split")
+        """Split the text of one language pair of the corpus."""
+        filtered_text = TextFolder(paths.folder(pair_name, "filter"), *pair.languages)
+        output_folder = paths.folder(pair_name, "split")
         filter_stats = paths.filter_stats(pair_name, "split")
-        decontaminate = pair.dedup.decontaminate
-        split_folder(pair_name, pair.split, decontaminate, before, after, filter_stats, workers)
+        split_folder(
+            pair_name,
+            pair.split,
+            pair.dedup.decontaminate,
+            filtered_text,
+            output_folder,
+            filter_stats,
+            workers,
+        )
 
-    run_on_pairs(name, corpus, "split", split)
+    run_on_pairs(corpus_name, corpus, "split", split)
 
 
 if __name__ == "__main__":

@@ -1,4 +1,8 @@
-"""Describe a corpus's test sets: lengths, documents, and how rare their words are."""
+"""Describe the test sets of a corpus: lengths, documents, and how rare their words are.
+
+Reads data/raw/CORPUS/given, data/split/CORPUS and data/tokens/CORPUS.
+Writes data/test_stats/CORPUS.
+"""
 
 from bleuprint.config.experiment import load_resolved
 from bleuprint.corpus.test_sets import describe_test_sets
@@ -8,10 +12,11 @@ from bleuprint.runtime.progress import show_elapsed_time
 
 
 def main() -> None:
-    (name,) = stage_args.names(__doc__, "CORPUS")
-    corpus = load_resolved().corpus(name)
-    with show_elapsed_time(f"test_stats {name}"):
-        describe_test_sets(name, corpus)
+    """Describe the test sets of the corpus that the arguments name."""
+    (corpus_name,) = stage_args.names(__doc__, "CORPUS")
+    corpus = load_resolved().corpus(corpus_name)
+    with show_elapsed_time(f"test_stats {corpus_name}"):
+        describe_test_sets(corpus_name, corpus)
 
 
 if __name__ == "__main__":

@@ -1,6 +1,12 @@
-"""Tokenize a corpus.
+"""Tokenize the text of a corpus.
 
 The script is not called tokenize.py, which would hide Python's module of that name.
+
+Reads data/split/CORPUS.
+Writes data/tokens/CORPUS, and the filtering statistics data/filter_stats/CORPUS/tokenize.json.
+
+With --shard or --gather it does a part of this work, so that a cluster can process a large corpus
+in parallel jobs.
 """
 
 from bleuprint.config.experiment import load_resolved
@@ -12,11 +18,12 @@ from bleuprint.runtime.errors import run_main
 
 
 def main() -> None:
-    name, work = stage_args.shard(__doc__)
-    corpus = load_resolved().corpus(name)
+    """Tokenize the corpus, or the shard of it, that the arguments name."""
+    corpus_name, work = stage_args.shard(__doc__)
+    corpus = load_resolved().corpus(corpus_name)
     run_step_on_pairs(
         Tokenizing,
-        name,
+        corpus_name,
         corpus,
         work,
         environment.worker_count(),

@@ -1,9 +1,17 @@
-"""Translate a corpus's test sets with an averaged model, or copy an external system's files."""
+"""Translate the test sets of a corpus with a run's averaged model.
+
+For an external system, whose translations come from files, this stage checks and copies the files.
+
+Reads models/SYSTEM/CORPUS/SEED/averaged, data/binary/CORPUS and data/tokens/CORPUS.
+Writes the translations to results/SYSTEM/CORPUS/SEED/hypotheses, and translation.json beside them.
+"""
 
 import sys
 
 from bleuprint.model.arithmetic import check_portable, restart
 
+# torch reads environment variables when it is imported. So this process restarts with those of its
+# system's arithmetic before torch is imported. Arguments 1 and 2 are SYSTEM and CORPUS.
 restart(*sys.argv[1:3])
 
 from bleuprint.config.experiment import load_resolved
@@ -14,19 +22,25 @@ from bleuprint.runtime.errors import run_main
 
 
 def main() -> None:
-    run = stage_args.translated_run(__doc__)  # ends here if it is left out
+    """Translate the test sets for the run that the arguments name."""
+    run = stage_args.translated_run(__doc__)  # ends this process if params.yaml excludes the run
     settings = load_resolved()
     if not settings.is_trained(run.system):
         copy_translations(settings, run)
         return
-    from bleuprint.decoding.translate import translate_tests  # loads torch, which takes seconds
+    # Imported late: loading torch takes seconds.
+    from bleuprint.decoding.translate import translate_tests
 
     system = settings.system_on(run.system, run.corpus)
     if system.arithmetic == "portable":
         check_portable(run.system)
-    model = run.models / "averaged"
-    binary, tokens = (folder(run.corpus, stage) for stage in ("binary", "tokens"))
-    translate_tests(binary, model, system.decode, run.results, tokens)
+    translate_tests(
+        folder(run.corpus, "binary"),
+        run.models / "averaged",
+        system.decode,
+        run.results,
+        folder(run.corpus, "tokens"),
+    )
 
 
 if __name__ == "__main__":

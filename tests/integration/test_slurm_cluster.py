@@ -21,8 +21,8 @@ def test_the_whole_graph_with_a_job_that_fails_once(cluster, slurm_project, by_d
     project = slurm_project
     (project.root / "work").mkdir()
     stage = project.read("stages/filter.py")
-    opening, _, rest = stage.partition("\n\n")
-    project.write("stages/filter.py", f"{opening}\n{FAILS_ONCE}\n{rest}")
+    docstring, end, code = stage.partition('\n"""\n')
+    project.write("stages/filter.py", f"{docstring}{end}{FAILS_ONCE}\n{code}")
     output = project.run(*SNAKEMAKE, *SITE, timeout=600)
     assert "recorded in DVC: 22 of 22 stages" in output
     assert len(re.findall(r"Error in rule filter\b", output)) == 1

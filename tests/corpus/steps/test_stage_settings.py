@@ -83,5 +83,5 @@ def test_two_corpora_have_different_settings(settings, tmp_path):
 
 
 def test_several_directions_are_binarized_with_their_tags(settings, tmp_path):
-    binarizing = Binarizing.of("many", settings.corpus("many"), tmp_path)
+    binarizing = Binarizing.for_corpus("many", settings.corpus("many"), tmp_path)
     assert binarizing.pairs_header == {"tags": {"<2de>": "de", "<2en>": "en"}}
