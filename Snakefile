@@ -14,17 +14,17 @@ sys.path.insert(0, f"{workflow.basedir}/src")
 
 from bleuprint.config.experiment import load
 from bleuprint.pipeline import graph, resolve, slurm, snakemake_run
-from bleuprint.pipeline.rules import rules as rules_of
+from bleuprint.pipeline.rules import make_rules
 from bleuprint.runtime.errors import exit_on_error
 
 with exit_on_error():
     if workflow.is_main_process:
         snakemake_run.refuse_config(config)
-        RESOLVED = resolve.resolved(load())
-        STAGES = graph.stages(content=RESOLVED)
+        RESOLVED = resolve.resolved_content(load())
+        STAGES = graph.load_stages(content=RESOLVED)
     else:
         RESOLVED = None
-        STAGES = graph.stages()
+        STAGES = graph.load_stages()
     JOBS = snakemake_run.Jobs(workflow, STAGES, RESOLVED)
 
 snakemake_run.use_this_python()
@@ -32,7 +32,7 @@ snakemake_run.use_this_python()
 
 onstart:
     with exit_on_error():
-        slurm.check(workflow)
+        slurm.check_cluster(workflow)
         snakemake_run.resolve_first(STAGES)
 
 
@@ -62,7 +62,7 @@ scattergather:
 
 
 SHARDS = gather.shards("{scatteritem}")
-RULES = rules_of(STAGES, len(SHARDS))
+RULES = make_rules(STAGES, len(SHARDS))
 
 
 def shown(path):
@@ -87,7 +87,7 @@ for each in RULES:
             conda:
                 "profiles/environment.yaml"
             resources:
-                **slurm.resources(each),
+                **slurm.job_resources(each),
             params:
                 command=each.shard_command,
                 digest=each.shard_digest,
@@ -107,7 +107,7 @@ for each in RULES:
             [directory(path) for path in each.folders],
             each.files,
             # not removed if the stage fails, since they are in git; the page is no output for DVC
-            [update(shown(path)) for path in each.kept],
+            [update(shown(path)) for path in each.git_outputs],
             [update(shown(PAGE))] if each.name == "report" else [],
         log:
             each.log,
@@ -117,7 +117,7 @@ for each in RULES:
             "profiles/environment.yaml"
         threads: each.threads
         resources:
-            **slurm.resources(each),
+            **slurm.job_resources(each),
         params:
             begin=each.begin,
             command=each.command,

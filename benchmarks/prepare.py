@@ -41,7 +41,7 @@ sys.path.insert(0, str(Path(__file__).parent.parent))
 from bleuprint.config.experiment import load
 from bleuprint.config.paths import RESOLVED
 from bleuprint.corpus.download.fetch import Downloads, fetch
-from bleuprint.pipeline.dvc_yaml import entries
+from bleuprint.pipeline.dvc_yaml import load_entries
 from bleuprint.runtime.files import write_json
 from bleuprint.text.parallel import Pair, PairWriter
 from tools.phrasebook import english, german
@@ -49,7 +49,7 @@ from tools.phrasebook.grammar import Writer
 
 ROOT = Path(__file__).parent.parent
 # The scripts that prepare a corpus, in the order of dvc.yaml.
-STAGES = [entry.script for entry in entries(ROOT).values() if entry.is_of_corpora()]
+STAGES = [entry.script for entry in load_entries(ROOT).values() if entry.is_of_corpora()]
 PARAMS = """\
 experiment: benchmark
 seeds: [1]

@@ -43,7 +43,7 @@ def compare(folder: Path, interval: int) -> None:
     """Run the micro project without SLURM, stage by stage, and with it; print what it adds."""
     project = micro.make(folder / "project")
     alone, began = {}, time.monotonic()
-    for stage in graph.stages(project.root):
+    for stage in graph.load_stages(project.root):
         start = time.monotonic()
         project.run("bash", "-c", stage.command)
         alone[stage.name] = time.monotonic() - start
@@ -93,8 +93,8 @@ def show(
     serial: float,
     seconds: float,
 ) -> None:
-    stages = graph.stages(project.root)
-    needed = graph.inputs(stages, project.root)
+    stages = graph.load_stages(project.root)
+    needed = graph.input_paths(stages, project.root)
     maker = {path: stage.name for stage in stages for path in stage.outputs}
     added, waited = [], []
     for stage in stages:

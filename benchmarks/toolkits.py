@@ -19,14 +19,14 @@ from ruamel.yaml import YAML
 
 from bleuprint.config.paths import folder
 from bleuprint.dataset.binarized import BinaryCorpus
-from bleuprint.pipeline.dvc_yaml import entries
-from bleuprint.pipeline.resolve import resolve
+from bleuprint.pipeline.dvc_yaml import load_entries
+from bleuprint.pipeline.resolve import write_resolved
 
 ROOT = Path(__file__).resolve().parent.parent
 PEERS, SOURCE = ROOT / "benchmarks" / "peers", str(ROOT / "src")
 CORPUS, BATCH_TOKENS = "c", 4096
 # The scripts that prepare a corpus, in the order of dvc.yaml.
-STAGES = [entry.script for entry in entries(ROOT).values() if entry.is_of_corpora()]
+STAGES = [entry.script for entry in load_entries(ROOT).values() if entry.is_of_corpora()]
 
 
 @dataclass(frozen=True)
@@ -91,7 +91,7 @@ def prepare(project: Path, params: dict[str, Any], corpus: str) -> None:
         if not (project / name).exists():
             (project / name).symlink_to(ROOT / name)
     (project / "params.yaml").write_text(json.dumps(params), encoding="utf-8")
-    resolve(project)
+    write_resolved(project)
     run_stage(project, "resolve")
     if not (project / folder(corpus, "binary")).exists():
         for stage in STAGES:

@@ -20,7 +20,7 @@ import pandas as pd
 from PIL import Image
 
 import bleuprint
-from bleuprint.pipeline.dvc_yaml import Entry, entries
+from bleuprint.pipeline.dvc_yaml import Entry, load_entries
 
 ROOT = Path(__file__).parent.parent
 IMAGES = ROOT / "docs" / "images"
@@ -125,7 +125,7 @@ def graph_svg() -> str:
 
     Without those that pass vocabularies and weights on, from one corpus or row to another.
     """
-    stages = entries(ROOT)
+    stages = load_entries(ROOT)
     passed = {"fresh", "parents", "init_weights", "share_vocabulary"}
     stages = {name: stage for name, stage in stages.items() if name not in passed}
     place: dict[str, tuple[float, float]] = {}

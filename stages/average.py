@@ -13,7 +13,7 @@ from bleuprint.training.averaging import average_checkpoints
 
 def main() -> None:
     """Average the checkpoints of the run that the arguments name."""
-    run = stage_args.trained_run(__doc__)
+    run = stage_args.parse_trained_run(__doc__)
     settings = load_resolved().system_on(run.system, run.corpus).average
     with show_elapsed_time(f"average {run}"):
         average_checkpoints(run.models / "checkpoints", settings, run.models / "averaged")

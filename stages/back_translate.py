@@ -20,7 +20,7 @@ from bleuprint.serving.back_translate import back_translate
 
 def main() -> None:
     """Translate the text that the arguments name."""
-    text_name, system, corpus = stage_args.names(__doc__, "TEXT", "SYSTEM", "CORPUS")
+    text_name, system, corpus = stage_args.parse_arguments(__doc__, "TEXT", "SYSTEM", "CORPUS")
     settings = load_resolved()
     if settings.system_on(system, corpus).arithmetic == "portable":
         check_portable(system)

@@ -18,7 +18,7 @@ from bleuprint.scoring.bleu_ceiling import BLEU_CEILING, write_bleu_ceiling
 
 def main() -> None:
     """Describe the corpus that the arguments name."""
-    (corpus_name,) = stage_args.names(__doc__, "CORPUS")
+    (corpus_name,) = stage_args.parse_arguments(__doc__, "CORPUS")
     corpus = load_resolved().corpus(corpus_name)
     binary = BinaryCorpus(paths.folder(corpus_name, "binary"))
     split_folder = paths.folder(corpus_name, "split")

@@ -17,7 +17,7 @@ from bleuprint.text.parallel import TextFolder
 
 def main() -> None:
     """Download the corpus that the arguments name."""
-    (corpus_name,) = stage_args.names(__doc__, "CORPUS")
+    (corpus_name,) = stage_args.parse_arguments(__doc__, "CORPUS")
     corpus = load_resolved().corpus(corpus_name)
     source = downloads_of_environment()
 

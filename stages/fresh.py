@@ -14,7 +14,7 @@ from bleuprint.runtime.files import write_json
 
 def main() -> None:
     """Write the file for the system and the seed that the arguments name."""
-    system, seed = stage_args.names(__doc__, "SYSTEM", "SEED")
+    system, seed = stage_args.parse_arguments(__doc__, "SYSTEM", "SEED")
     path = fresh(system, int(seed))
     path.parent.mkdir(parents=True, exist_ok=True)
     write_json(path, {})

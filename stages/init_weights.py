@@ -14,7 +14,7 @@ from bleuprint.runtime.files import atomic_folder
 
 def main() -> None:
     """Copy the model for the system and the seed that the arguments name."""
-    system, seed = stage_args.names(__doc__, "SYSTEM", "SEED")
+    system, seed = stage_args.parse_arguments(__doc__, "SYSTEM", "SEED")
     model_folder = parents(system) / seed
     with atomic_folder(init_weights(system, int(seed))) as partial_folder:
         shutil.copytree(model_folder, partial_folder, dirs_exist_ok=True)

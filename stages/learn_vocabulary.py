@@ -19,7 +19,7 @@ from bleuprint.text.parallel import TextFolder
 
 def main() -> None:
     """Learn the vocabularies of the corpus that the arguments name."""
-    (corpus_name,) = stage_args.names(__doc__, "CORPUS")
+    (corpus_name,) = stage_args.parse_arguments(__doc__, "CORPUS")
     corpus = load_resolved().corpus(corpus_name)
     tokens = TextFolder(paths.folder(corpus_name, "tokens"), corpus.source, corpus.target)
     output_folder = paths.vocabulary(corpus_name, None)

@@ -17,7 +17,9 @@ from bleuprint.training.model_folder import copy_model
 
 def main() -> None:
     """Collect the models for the system that the arguments name."""
-    name, parent_system, parent_corpus = stage_args.names(__doc__, "NAME", "SYSTEM", "CORPUS")
+    name, parent_system, parent_corpus = stage_args.parse_arguments(
+        __doc__, "NAME", "SYSTEM", "CORPUS"
+    )
     settings = load_resolved()
     with atomic_folder(parents(name)) as partial_folder:
         for seed in settings.seeds:

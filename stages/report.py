@@ -9,7 +9,7 @@ from multiprocessing import get_context
 
 from bleuprint.config.experiment import load_resolved
 from bleuprint.pipeline import stage_args
-from bleuprint.pipeline.leftovers import set_aside
+from bleuprint.pipeline.leftovers import move_leftovers
 from bleuprint.report.report import write_reports
 from bleuprint.runtime.errors import run_main
 from bleuprint.runtime.progress import show_elapsed_time
@@ -18,9 +18,9 @@ from bleuprint.tracking.sync import update_in_stage
 
 def main() -> None:
     """Write the report of all runs."""
-    stage_args.names(__doc__)
+    stage_args.parse_arguments(__doc__)
     settings = load_resolved()
-    set_aside(settings)
+    move_leftovers(settings)
     # This stage has to update MLflow itself: the next run may replace these results, and a
     # temporary copy of the project (`dvc exp run --temp`) is removed. If DVC skips the stage, the
     # commands `reproduce` and `sync` update MLflow. Loading MLflow takes two seconds, so another

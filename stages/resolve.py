@@ -8,16 +8,16 @@ Writes reports/resolved.json. Moves results of removed systems and corpora to wo
 
 from bleuprint.config.experiment import load
 from bleuprint.pipeline import stage_args
-from bleuprint.pipeline.leftovers import set_aside
-from bleuprint.pipeline.resolve import resolve
+from bleuprint.pipeline.leftovers import move_leftovers
+from bleuprint.pipeline.resolve import write_resolved
 from bleuprint.runtime.errors import run_main
 
 
 def main() -> None:
     """Resolve the settings of params.yaml."""
-    stage_args.names(__doc__)
-    resolve()
-    set_aside(load())
+    stage_args.parse_arguments(__doc__)
+    write_resolved()
+    move_leftovers(load())
 
 
 if __name__ == "__main__":

@@ -17,7 +17,7 @@ from bleuprint.runtime.files import atomic_folder
 
 def main() -> None:
     """Copy the vocabularies for the corpus that the arguments name."""
-    (corpus_name,) = stage_args.names(__doc__, "CORPUS")
+    (corpus_name,) = stage_args.parse_arguments(__doc__, "CORPUS")
     other_corpus = load_resolved().corpus(corpus_name).vocabulary.of
     assert other_corpus is not None, "dvc.yaml has this stage for shared vocabularies only"
     own_folder_of_other = paths.vocabulary(other_corpus, None)

@@ -13,7 +13,7 @@ from bleuprint.runtime.progress import show_elapsed_time
 
 def main() -> None:
     """Describe the test sets of the corpus that the arguments name."""
-    (corpus_name,) = stage_args.names(__doc__, "CORPUS")
+    (corpus_name,) = stage_args.parse_arguments(__doc__, "CORPUS")
     corpus = load_resolved().corpus(corpus_name)
     with show_elapsed_time(f"test_stats {corpus_name}"):
         describe_test_sets(corpus_name, corpus)

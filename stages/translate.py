@@ -23,7 +23,7 @@ from bleuprint.runtime.errors import run_main
 
 def main() -> None:
     """Translate the test sets for the run that the arguments name."""
-    run = stage_args.translated_run(__doc__)  # ends this process if params.yaml excludes the run
+    run = stage_args.parse_scored_run(__doc__)  # ends this process if params.yaml excludes the run
     settings = load_resolved()
     if not settings.is_trained(run.system):
         copy_translations(settings, run)

@@ -37,14 +37,16 @@ ROWS = f"systems:\n  other:\n    train: {TRAIN}\n    average: {{last: 1}}\n"
 @pytest.fixture(autouse=True, scope="module")
 def languages_identified_once():
     """Identify the languages of equal sentences once, since most tests have the same text."""
-    identify = LanguageLikelihoods.of
+    identify = LanguageLikelihoods.likelihoods
 
     @functools.cache
     def identified(model, sentences):
         return identify(model, sentences)
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(LanguageLikelihoods, "of", lambda model, each: identified(model, tuple(each)))
+        patch.setattr(
+            LanguageLikelihoods, "likelihoods", lambda model, each: identified(model, tuple(each))
+        )
         yield
 
 

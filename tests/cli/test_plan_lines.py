@@ -9,13 +9,13 @@ from bleuprint.cli import pipeline
 from bleuprint.pipeline import plan, project_lock
 
 
-def stage(name, why="new", took=None, took_with_another_seed=None):
+def stage(name, why="new", last_seconds=None, last_seconds_with_another_seed=None):
     kind = name.partition("@")[0]
     return SimpleNamespace(
         stage=SimpleNamespace(kind=kind, name=name),
         why=why,
-        took=took,
-        took_with_another_seed=took_with_another_seed,
+        last_seconds=last_seconds,
+        last_seconds_with_another_seed=last_seconds_with_another_seed,
     )
 
 
@@ -60,15 +60,17 @@ def test_reasons_that_differ_in_names_alone_are_said_once(printed):
 
 
 def test_times_of_a_kind_are_added(printed):
-    line, total = printed(stage("train@a-1", took=60.0), stage("train@b-1", took=3600.0))
+    line, total = printed(
+        stage("train@a-1", last_seconds=60.0), stage("train@b-1", last_seconds=3600.0)
+    )
     assert line == f"{'train, 2 stages':<36}  new; took 1:01:00"
     assert total == "2 of these took 1:01:00 when they last ran here"
 
 
 def test_times_with_another_seed_are_added_and_said(printed):
     line, total = printed(
-        stage("train@a-1", took=60.0),
-        stage("train@a-2", took_with_another_seed=120.0),
+        stage("train@a-1", last_seconds=60.0),
+        stage("train@a-2", last_seconds_with_another_seed=120.0),
     )
     assert line == f"{'train, 2 stages':<36}  new; took 0:03:00 with another seed"
     assert total == "2 of these took 0:03:00 when they last ran here"
@@ -76,16 +78,18 @@ def test_times_with_another_seed_are_added_and_said(printed):
 
 def test_a_stage_that_took_no_time_has_a_known_time(printed):
     """Its time with another seed is not asked for."""
-    line, total = printed(stage("train@a-1", took=0.0, took_with_another_seed=120.0))
+    line, total = printed(
+        stage("train@a-1", last_seconds=0.0, last_seconds_with_another_seed=120.0)
+    )
     assert line.startswith(f"{'train@a-1':<36}  new; took ")
     assert "0:02:00" not in total
 
 
 def test_a_kind_of_which_one_time_is_unknown_has_none(printed):
     *lines, total = printed(
-        stage("train@a-1", took=60.0),
+        stage("train@a-1", last_seconds=60.0),
         stage("train@b-1"),
-        stage("score@a-1", took=30.0),
+        stage("score@a-1", last_seconds=30.0),
         stage("score@b-1"),
         stage("score@c-1"),
     )

@@ -33,7 +33,7 @@ def test_the_given_side_and_copies_are_downloaded(tmp_path, monkeypatch):
     )
     pairs = list(raw.pairs("train"))
     assert len(pairs) == 30 and pairs[:10] * 3 == pairs
-    given = raw.at(raw.path / "mono")
+    given = raw.with_path(raw.path / "mono")
     assert list(given.pairs("train")) == [("", line.removesuffix("\r")) for line in ["a", *LINES]]
     assert raw.names() == ["train"]
     sets = json.loads(filter_stats.read_text())["sets"]
@@ -61,7 +61,7 @@ def test_clean_reads_synthetic_texts_after_the_others_in_any_shards(tmp_path):
     expected = [*sides["a"], *sides["made"], *sides["made"], *sides["other"]]
     text = RawText.for_corpus("own", corpus, tmp_path)
     assert text.count("train") == len(expected)
-    numbered = [each for block in text.blocks("train") for each in block.numbered()]
+    numbered = [each for block in text.blocks("train") for each in block.numbered_pairs()]
     assert numbered == [*enumerate(expected, 1)]
     bounds = [0, 5, *range(BLOCK_PAIRS, len(expected)), None]
     for start, stop in combinations(bounds, 2):

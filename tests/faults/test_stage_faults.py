@@ -36,7 +36,7 @@ def project(by_dvc, tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def stages(project):
-    return {stage.name: stage for stage in graph.stages(project.root)}
+    return {stage.name: stage for stage in graph.load_stages(project.root)}
 
 
 @pytest.mark.parametrize("name", STAGES)
@@ -84,7 +84,7 @@ def _without_outputs(project, stage):
     if stage.kind == "train":
         shutil.rmtree(project.root / "work" / "trainings", ignore_errors=True)
     for output in stage.outputs:
-        if output not in stage.kept:
+        if output not in stage.git_outputs:
             path = project.root / output
             shutil.rmtree(path) if path.is_dir() else path.unlink(missing_ok=True)
 

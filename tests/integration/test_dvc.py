@@ -8,7 +8,7 @@ import pytest
 
 import micro
 from bleuprint.pipeline import graph
-from bleuprint.pipeline.rules import rules
+from bleuprint.pipeline.rules import make_rules
 from bleuprint.runtime.files import sha256_of
 
 CELL = ("train", "average", "translate", "score")
@@ -33,7 +33,7 @@ def test_repro_writes_the_reports_and_the_scores(by_dvc):
 
 
 def test_outputs_without_a_suffix_are_the_folders(by_dvc):
-    found = list(rules(graph.stages(by_dvc.root), shards=1, root=by_dvc.root))
+    found = list(make_rules(graph.load_stages(by_dvc.root), shards=1, root=by_dvc.root))
     assert found
     for rule in found:
         assert rule.stages

@@ -9,7 +9,7 @@ import xml.etree.ElementTree as ET
 import pytest
 
 import bleuprint
-from bleuprint.pipeline.dvc_yaml import entries
+from bleuprint.pipeline.dvc_yaml import load_entries
 from root import ROOT
 
 pytestmark = pytest.mark.slow
@@ -47,7 +47,7 @@ stages:
 """
     (tmp_path / "dvc.yaml").write_text(graph)
     expected = {("a", "b"), ("b", "c"), ("d", "c"), ("b", "e")}
-    assert pictures.edges(entries(tmp_path)) == expected
+    assert pictures.edges(load_entries(tmp_path)) == expected
 
 
 def test_the_table_shows_the_scores_and_intervals_to_scale():

@@ -183,11 +183,11 @@ def test_what_a_killed_run_has_not_recorded_is_recorded_if_there_is_nothing_to_d
 ):
     """As after a kill while DVC records: dvc.lock lacks stages, and their marks are left."""
     project = by_snakemake.copy(tmp_path / "project")
-    stages = {stage.name: stage for stage in graph.stages(project.root)}
+    stages = {stage.name: stage for stage in graph.load_stages(project.root)}
     for name in ("report", "score@tiny-own-1"):
         project.edit("dvc.lock", f"  {name}:\n", f"  {name}-not-recorded:\n")
-        dependencies = graph.inputs(stages.values(), project.root)[name]
-        recording.begin(name, stages[name].digest, *dependencies, root=project.root)
+        dependencies = graph.input_paths(stages.values(), project.root)[name]
+        recording.mark_started(name, stages[name].digest, *dependencies, root=project.root)
         mark = project.root / stages[name].mark
         mark.with_name(f"{name}.begun").rename(mark)
     assert "recorded" not in project.snakemake("--dry-run")
@@ -202,7 +202,7 @@ def forget(project, names):
 
     lock = project.root / "dvc.lock"
     content = load_yaml(str(lock))
-    for stage in graph.stages(project.root):
+    for stage in graph.load_stages(project.root):
         if stage.name in names:
             del content["stages"][stage.name]
             for path in (project.root / output for output in stage.outputs):
@@ -223,7 +223,7 @@ def test_shards_give_what_the_whole_gives(clean, by_dvc, tmp_path):
         del expected[path]
     assert contents(project, "data") == expected != {}
     assert contents(project, "work/shards") == {}
-    data = {stage.name for stage in graph.stages(project.root) if stage.name.endswith("@own")}
+    data = {stage.name for stage in graph.load_stages(project.root) if stage.name.endswith("@own")}
     assert project.recorded() == data | {"resolve"}
     assert not project.changed() & data
 

@@ -2,7 +2,7 @@ import pytest
 
 import micro
 from bleuprint.pipeline import graph
-from bleuprint.pipeline.resolve import resolve
+from bleuprint.pipeline.resolve import write_resolved
 from shared_folders import left_unchanged
 
 
@@ -10,11 +10,11 @@ from shared_folders import left_unchanged
 def project(tmp_path_factory):
     """A micro project whose settings are resolved. Not to be changed."""
     project = micro.make(tmp_path_factory.mktemp("resolved") / "project")
-    resolve(project.root)
+    write_resolved(project.root)
     with left_unchanged(project.root):
         yield project
 
 
 @pytest.fixture(scope="module")
 def stages(project):
-    return {stage.name: stage for stage in graph.stages(project.root)}
+    return {stage.name: stage for stage in graph.load_stages(project.root)}

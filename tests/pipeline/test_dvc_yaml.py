@@ -2,7 +2,7 @@
 
 import pytest
 
-from bleuprint.pipeline.dvc_yaml import entries, entry_of, filled
+from bleuprint.pipeline.dvc_yaml import entry_running, fill_variables, load_entries
 from bleuprint.runtime.errors import UserError
 
 GRAPH = """\
@@ -39,7 +39,7 @@ stages:
 @pytest.fixture
 def found(tmp_path):
     (tmp_path / "dvc.yaml").write_text(GRAPH)
-    return entries(tmp_path)
+    return load_entries(tmp_path)
 
 
 def test_the_kinds_of_stages_are_the_entries_in_order(found):
@@ -94,26 +94,26 @@ def test_the_command_names_its_arguments(found):
 
 
 def test_an_entry_is_found_by_its_whole_script(tmp_path, found):
-    assert entry_of("prepare_text.py", tmp_path) == found["prepare"]
-    assert entry_of("text.py", tmp_path) is None
+    assert entry_running("prepare_text.py", tmp_path) == found["prepare"]
+    assert entry_running("text.py", tmp_path) is None
 
 
 def test_known_loop_variables_are_filled_in():
     text = "data/${item.part}/${item.corpus}.x"
-    assert filled(text, {"item.corpus": "own"}) == "data/${item.part}/own.x"
+    assert fill_variables(text, {"item.corpus": "own"}) == "data/${item.part}/own.x"
 
 
 def test_without_a_dvc_yaml_there_is_no_entry(tmp_path):
-    assert entries(tmp_path) == {}
+    assert load_entries(tmp_path) == {}
 
 
 @pytest.mark.parametrize("graph", ["", "stages:\n", "stages: [a]\n", "stages: {a: 1, b: {}}\n"])
 def test_what_is_no_entry_is_left_to_dvc(tmp_path, graph):
     (tmp_path / "dvc.yaml").write_text(graph)
-    assert entries(tmp_path) == {}
+    assert load_entries(tmp_path) == {}
 
 
 def test_a_file_that_is_not_yaml_is_named_with_the_line(tmp_path):
     (tmp_path / "dvc.yaml").write_text("stages:\n  a: {\n")
     with pytest.raises(UserError, match=r"dvc\.yaml:\d+: not valid YAML"):
-        entries(tmp_path)
+        load_entries(tmp_path)

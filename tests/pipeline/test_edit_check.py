@@ -4,7 +4,7 @@ import shutil
 
 import pytest
 
-from bleuprint.pipeline.dvc_yaml import entry_of
+from bleuprint.pipeline.dvc_yaml import entry_running
 from bleuprint.pipeline.edit_check import edit_check
 from bleuprint.runtime.closure import code_fingerprint
 from bleuprint.runtime.errors import UserError
@@ -47,7 +47,7 @@ def project(tmp_path, monkeypatch):
 
 
 def begun():
-    return edit_check(entry_of(SCRIPT), SCRIPT, ["micro", "toy", "1"])
+    return edit_check(entry_running(SCRIPT), SCRIPT, ["micro", "toy", "1"])
 
 
 def edit(path, old, new):
@@ -98,4 +98,4 @@ def test_edited_code_is_refused_though_resolve_has_not_seen_it(project):
 def test_each_stage_of_the_graph_is_found_by_its_script(monkeypatch):
     monkeypatch.chdir(ROOT)
     for script in (ROOT / "stages").glob("*.py"):
-        assert entry_of(script.name).memory_gb > 0
+        assert entry_running(script.name).memory_gb > 0

@@ -9,8 +9,8 @@ import micro
 from bleuprint.config.paths import RESOLVED
 from bleuprint.pipeline import graph
 from bleuprint.pipeline.dvc_repo import open_repo
-from bleuprint.pipeline.resolve import resolve
-from bleuprint.pipeline.rules import rules as rules_of
+from bleuprint.pipeline.resolve import write_resolved
+from bleuprint.pipeline.rules import make_rules
 from bleuprint.runtime.errors import UserError
 
 
@@ -23,7 +23,7 @@ def project(tmp_path_factory):
     more = f"{micro.SECOND_CORPUS}{micro.SYNTHETIC}{micro.COMET}systems:\n"
     project.edit("params.yaml", "systems:\n", more)
     project.write("params.yaml", project.read("params.yaml") + micro.EXTERNAL)
-    resolve(project.root)
+    write_resolved(project.root)
     return project
 
 
@@ -40,7 +40,7 @@ def test_every_stage_but_the_report_names_its_code(stages):
 
 def test_every_input_is_made_by_a_stage_or_is_there(project, stages):
     made = {path for stage in stages.values() for path in stage.outputs}
-    for name, paths in graph.inputs(stages.values(), project.root).items():
+    for name, paths in graph.input_paths(stages.values(), project.root).items():
         for path in paths:
             assert path in made or (project.root / path).is_file(), (name, path)
 
@@ -49,8 +49,8 @@ def test_a_folder_of_files_is_each_file_in_it(project, stages):
     cache = project.root / "src/bleuprint/corpus/phrasebook/__pycache__"
     cache.mkdir(exist_ok=True)
     (cache / "__init__.pyc").touch()
-    assert "inputs/a.en" in graph.inputs(stages.values(), project.root)["download@own"]
-    wanted = graph.inputs(stages.values(), project.root)["resolve"]
+    assert "inputs/a.en" in graph.input_paths(stages.values(), project.root)["download@own"]
+    wanted = graph.input_paths(stages.values(), project.root)["resolve"]
     assert "src/bleuprint/corpus/phrasebook/phrasebook.tar.xz" in wanted
     assert not [path for path in wanted if "__pycache__" in path]
 
@@ -67,7 +67,7 @@ def test_parameters_are_those_of_the_stage(stages):
 def test_a_portable_run_takes_one_thread_and_no_gpu(project, stages):
     content = json.loads((project.root / RESOLVED).read_text())
     content["runs"]["wide"]["own"]["arithmetic"] = "portable"
-    portable = {stage.name: stage for stage in graph.stages(project.root, content)}
+    portable = {stage.name: stage for stage in graph.load_stages(project.root, content)}
     for name in ("train@wide-own-1", "translate@wide-own-1"):
         assert (stages[name].threads, stages[name].gpu) == (8, 1)
         assert (portable[name].threads, portable[name].gpu) == (1, 0)
@@ -94,7 +94,7 @@ def test_snakemakes_graph_is_dvcs(project, stages):
     maker = {path: stage.name for stage in stages.values() for path in stage.outputs}
     jobs = {
         (maker[path], name)
-        for rule in rules_of(stages.values(), root=project.root)
+        for rule in make_rules(stages.values(), root=project.root)
         for name, paths in rule.dependencies.items()
         for path in paths
         if path in maker
@@ -113,7 +113,7 @@ def test_snakemakes_graph_is_dvcs(project, stages):
 
 
 def test_a_synthetic_text_depends_on_its_training_and_only_its_corpus_on_it(stages):
-    wanted = graph.inputs(stages.values())
+    wanted = graph.input_paths(stages.values())
     makers = {path: stage.name for stage in stages.values() for path in stage.outputs}
     before = {
         name: {makers[path] for path in paths if path in makers} for name, paths in wanted.items()
@@ -132,10 +132,10 @@ def test_a_synthetic_text_depends_on_its_training_and_only_its_corpus_on_it(stag
 
 
 def test_snakemake_is_told_which_outputs_are_folders(project, stages):
-    rules = {rule.name: rule for rule in rules_of(stages.values(), root=project.root)}
+    rules = {rule.name: rule for rule in make_rules(stages.values(), root=project.root)}
     assert rules["back_translate"].folders == ["data/raw/{part_of}/synthetic-{key}"]
     assert rules["train"].folders == ["models/{system}/{corpus}/{seed}/checkpoints"]
-    files = [path for rule in rules.values() for path in (*rule.files, *rule.kept)]
+    files = [path for rule in rules.values() for path in (*rule.files, *rule.git_outputs)]
     assert {path.rpartition(".")[2] for path in files} == {"json", "csv", "md", "tex"}
 
 
@@ -178,7 +178,7 @@ def test_a_broken_dvc_yaml_is_one_line(project, tmp_path):
     other = project.copy(tmp_path / "other")
     other.edit("dvc.yaml", "stages/clean.py ${key}", "stages/clean.py ${kex}")
     with pytest.raises(UserError, match=r"^failed to parse [^\n]*'kex'[^\n]*$"):
-        graph.stages(other.root, {})
+        graph.load_stages(other.root, {})
 
 
 def test_a_corpus_of_several_directions_has_the_stages_of_any_other(tmp_path):
@@ -187,10 +187,10 @@ def test_a_corpus_of_several_directions_has_the_stages_of_any_other(tmp_path):
         "{from: phrasebook, directions: {en-de: {}, de-en: {}}, vocabulary: {bpe: {num_merges: 9}}}"
     )
     project.edit("params.yaml", "systems:\n", f"  many: {many}\nsystems:\n")
-    resolve(project.root)
+    write_resolved(project.root)
     of_stages = {
         stage.name: [stage.command, *stage.dependencies, *stage.outputs, *stage.parameters]
-        for stage in graph.stages(project.root)
+        for stage in graph.load_stages(project.root)
     }
     kept = {
         name: [each for each in entries if not each.startswith("inputs/")]

@@ -5,8 +5,8 @@ import pytest
 
 import micro
 from bleuprint.pipeline.dvc_repo import open_repo
-from bleuprint.pipeline.resolve import resolve
-from bleuprint.pipeline.rules import rules as rules_of
+from bleuprint.pipeline.resolve import write_resolved
+from bleuprint.pipeline.rules import make_rules
 
 # `again` starts from a system below it, which starts from one above.
 FINE = """\
@@ -26,7 +26,7 @@ def project(tmp_path_factory):
     more = f"{micro.SECOND_CORPUS}vocabularies: {{other: own}}\n{micro.COMET}systems:\n"
     project.edit("params.yaml", "systems:\n", more)
     project.write("params.yaml", project.read("params.yaml") + FINE)
-    resolve(project.root)
+    write_resolved(project.root)
     return project
 
 
@@ -70,7 +70,7 @@ def test_snakemake_has_the_same_stages(project, before, stages):
     maker = {path: stage.name for stage in stages.values() for path in stage.outputs}
     of_snakemake = {
         name: {maker[path] for path in paths if path in maker}
-        for rule in rules_of(stages.values(), root=project.root)
+        for rule in make_rules(stages.values(), root=project.root)
         for name, paths in rule.dependencies.items()
     }
     for name in ("binarize@other", "parents@again", "init_weights@again-1", "train@again-other-1"):
@@ -80,7 +80,7 @@ def test_snakemake_has_the_same_stages(project, before, stages):
     assert "share_vocabulary@other" in of_snakemake["binarize@other"]
     for name in ("share_vocabulary@other", "parents@fine", "init_weights@fine-1", "fresh@fine-1"):
         assert f"code.{name.partition('@')[0]}" in stages[name].parameters
-    folders = {rule.name: rule.folders for rule in rules_of(stages.values(), root=project.root)}
+    folders = {rule.name: rule.folders for rule in make_rules(stages.values(), root=project.root)}
     assert folders["init_weights"] == ["data/starts/{system}/{seed}/weights"]
     assert folders["parents"] == ["data/parents/{key}"]
     assert stages["fresh@fine-1"].outputs == ("data/starts/fine/1/fresh.json",)

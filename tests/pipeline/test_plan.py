@@ -12,11 +12,11 @@ import micro
 from bleuprint.cli import pipeline
 from bleuprint.config.experiment import load
 from bleuprint.pipeline import plan, project_lock
-from bleuprint.pipeline.graph import stages
+from bleuprint.pipeline.graph import load_stages
 from bleuprint.pipeline.plan import planned_stages
-from bleuprint.pipeline.project_lock import hold
-from bleuprint.pipeline.resolve import resolved
-from bleuprint.pipeline.rules import rules
+from bleuprint.pipeline.project_lock import hold_project
+from bleuprint.pipeline.resolve import resolved_content
+from bleuprint.pipeline.rules import make_rules
 from bleuprint.runtime.errors import UserError
 
 
@@ -87,12 +87,11 @@ def test_a_stage_of_ones_own_may_be_any_command_with_any_params(project):
     meta = "    meta: {threads: 1, memory_gb: 1, hours: 1}\n"
     project.edit("dvc.yaml", "\nstages:\n", f"\nstages:\n{entry}{meta}")
     (found,) = (each for each in planned_stages(project.root) if each.stage.name == "paper")
-    assert (found.took, found.why) == (None, "has not finished here yet")
+    assert (found.last_seconds, found.why) == (None, "has not finished here yet")
     assert found.stage.command == "make paper && echo don\\'t"
     assert {"params.yaml", "reports/resolved.json"} <= {*found.stage.dependencies}
-    (rule,) = (
-        each for each in rules(stages(project.root), root=project.root) if each.name == "paper"
-    )
+    rules = make_rules(load_stages(project.root), root=project.root)
+    (rule,) = (rule for rule in rules if rule.name == "paper")
     assert (rule.files, rule.folders) == (["p.pdf"], [])
     project.edit("dvc.yaml", meta, "")
     with pytest.raises(UserError, match=r"^dvc\.yaml: stage paper: meta has no threads, "):
@@ -111,7 +110,7 @@ def test_it_waits_for_a_run(project, monkeypatch):
         wait_or_refuse(holder, wait)
 
     monkeypatch.setattr(project_lock, "_wait_or_refuse", begin_to_wait)
-    with hold("bleuprint reproduce"):
+    with hold_project("bleuprint reproduce"):
         other = Thread(target=pipeline._plan, args=(None,))
         other.start()
         assert is_waiting.wait(timeout=60)
@@ -157,7 +156,9 @@ def printed(project, monkeypatch, capsys):
         stages = [SimpleNamespace(kind="train", name=f"train@{n}") for n in range(len(planned))]
         pairs = zip(stages, planned, strict=True)
         found = [
-            SimpleNamespace(stage=stage, why=why, took=took, took_with_another_seed=None)
+            SimpleNamespace(
+                stage=stage, why=why, last_seconds=took, last_seconds_with_another_seed=None
+            )
             for stage, (why, took) in pairs
         ]
         monkeypatch.setattr(plan, "planned_stages", lambda: found)
@@ -210,10 +211,10 @@ def test_shares_of_sets_that_a_corpus_has_are_no_settings_of_it(stand_in, tmp_pa
         "target: {path: inputs/valid.de}}\n"
     )
     project.edit("params.yaml", "    filter: {length", f"{valid}    filter: {{length")
-    before = resolved(load(project.root / "params.yaml"), project.root)["corpora"]
+    before = resolved_content(load(project.root / "params.yaml"), project.root)["corpora"]
     split = "    split: {valid: 0.2, test: 0.1}\n"
     project.edit("params.yaml", "    filter: {length", f"{split}    filter: {{length")
-    after = resolved(load(project.root / "params.yaml"), project.root)["corpora"]
+    after = resolved_content(load(project.root / "params.yaml"), project.root)["corpora"]
     assert (before["own"]["split"]["valid"], before["own"]["split"]["test"]) == (0.05, 0.05)
     assert (after["own"]["split"]["valid"], after["own"]["split"]["test"]) == (0.05, 0.1)
 

@@ -121,9 +121,9 @@ def test_a_dry_run_of_snakemake_names_another_runner_once(project, started, firs
             program = (
                 "import signal\n"
                 "from bleuprint.config.experiment import load\n"
-                "from bleuprint.pipeline.project_lock import hold\n"
+                "from bleuprint.pipeline.project_lock import hold_project\n"
                 "load()\n"
-                "with hold('bleuprint plan', writes=False):\n"
+                "with hold_project('bleuprint plan', writes=False):\n"
                 "    print('holds', flush=True)\n"
                 "    signal.pause()\n"
             )
@@ -171,10 +171,10 @@ def test_an_entry_of_a_dead_process_whose_number_is_used_again_is_not_waited_for
                 found = [runner.process for runner in project_lock._dvc_runners(project.root)]
                 assert found == [other.pid] * runs
                 said = r"^sleep 600 \(" if runs else "rwlock"
-                hold = project_lock.hold("bleuprint reproduce", wait=False)
+                hold = project_lock.hold_project("bleuprint reproduce", wait=False)
                 with pytest.raises(UserError, match=said), hold:
                     pass
         finally:
             other.kill()
-    with project_lock.hold("bleuprint reproduce", wait=False):
+    with project_lock.hold_project("bleuprint reproduce", wait=False):
         pass

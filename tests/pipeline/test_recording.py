@@ -27,9 +27,9 @@ def finished(project, tmp_path, stages):
         file.write_text("two\nlines\n")
         for written in (file, root / path):
             os.utime(written, (time.time() + 3600, time.time() + 3600))
-    inputs = graph.inputs(stages.values(), root)
+    inputs = graph.input_paths(stages.values(), root)
     for stage in both:
-        recording.begin(stage.name, stage.digest, *inputs[stage.name], root=root)
+        recording.mark_started(stage.name, stage.digest, *inputs[stage.name], root=root)
         (root / f"{stage.mark}.begun").rename(root / stage.mark)
     return root, *both
 
@@ -39,7 +39,7 @@ def marked(stages):
     """A function: which of both stages have a valid mark."""
 
     def marked(root, *both):
-        inputs, lock = graph.inputs(stages.values(), root), LockFile.read(root)
+        inputs, lock = graph.input_paths(stages.values(), root), LockFile.read(root)
         return [s.name for s in both if recording._is_valid(s, inputs[s.name], lock, root)]
 
     return marked
@@ -106,15 +106,15 @@ def test_a_mark_is_void_where_dvc_has_run_the_stage_since(finished, marked):
 
 def test_of_void_marks_those_are_named_whose_stages_have_not_run_since(finished, capsys):
     root, first, second = finished
-    recording.record(root)
+    recording.record_finished(root)
     assert "not recorded" not in capsys.readouterr().err
     (root / first.mark).write_text("of a killed run")
-    recording.record(root)
+    recording.record_finished(root)
     assert "not recorded" not in capsys.readouterr().err
     (root / "data/clean/own/train/a.en").write_text("another\n")
     (root / first.mark).write_text("of a killed run")
     (root / second.mark).write_text("of a killed run")
-    recording.record(root)
+    recording.record_finished(root)
     said = "not recorded, since a dependency has changed after the start: clean@own, dedup@own; "
     assert said in capsys.readouterr().err
 
@@ -126,12 +126,12 @@ def test_a_record_that_fails_is_one_line_and_can_be_repeated(finished, capsys):
     with pytest.raises(
         UserError, match=r"^DVC did not record .*cache.*; to try again: bleuprint sync"
     ):
-        recording.record(root)
+        recording.record_finished(root)
     assert not (root / "dvc.lock").exists()
     cache.unlink()
-    recording.record(root)
-    stages = len(graph.stages(root))
+    recording.record_finished(root)
+    stages = len(graph.load_stages(root))
     assert capsys.readouterr().err.endswith(f"recorded in DVC: 2 of {stages} stages\n")
     assert micro.Project(root).recorded() == {"clean@own", "dedup@own"}
-    recording.record(root)
+    recording.record_finished(root)
     assert "recorded in DVC: 0 of" in capsys.readouterr().err

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from bleuprint.pipeline import graph, recording
-from bleuprint.pipeline.resolve import check_no_links, resolve
+from bleuprint.pipeline.resolve import check_no_links, write_resolved
 from bleuprint.runtime.errors import UserError
 from micro import Project, ran
 from root import ROOT
@@ -45,7 +45,7 @@ def edited(project, texts):
 @cache
 def digests(root, content):
     """Those of the stages, by the text of reports/resolved.json; no test edits dvc.yaml."""
-    return {stage.name: stage.digest for stage in graph.stages(root, json.loads(content))}
+    return {stage.name: stage.digest for stage in graph.load_stages(root, json.loads(content))}
 
 
 def stale(project, texts, *, own_code=False):
@@ -56,7 +56,7 @@ def stale(project, texts, *, own_code=False):
     """
     content = project.read(RESOLVED)
     with edited(project, texts):
-        project.run("python", "stages/resolve.py") if own_code else resolve(project.root)
+        project.run("python", "stages/resolve.py") if own_code else write_resolved(project.root)
         found = project.changed() - {"resolve"}
         now = project.read(RESOLVED)
     before, after = (digests(project.root, text) for text in (content, now))
@@ -173,12 +173,12 @@ def test_an_unchanged_file_keeps_its_time(project):
     """Snakemake compares modification times."""
     path = project.root / RESOLVED
     before = path.stat().st_mtime_ns
-    resolve(project.root)
+    write_resolved(project.root)
     assert path.stat().st_mtime_ns == before
 
 
 def test_a_run_left_out_asks_for_no_gpu(project):
-    stages = {stage.name: stage for stage in graph.stages(project.root)}
+    stages = {stage.name: stage for stage in graph.load_stages(project.root)}
     for kind in ("train", "translate"):
         gpus = [stages[f"{kind}@{run}-1"].gpu for run in ("wide-other", "wide-own")]
         assert gpus == [0, 1], kind
@@ -274,7 +274,7 @@ def test_an_edit_while_a_training_runs_is_of_the_next_run(stand_in, tmp_path, en
     assert '"clip_norm": 2.0' in project.read(f"{outputs}/file")
     assert "clip_norm: 2.0" in entries(project.read(LOCK))["train@tiny-own-1"]
     assert "resolve" in project.changed()
-    resolve(project.root)
+    write_resolved(project.root)
     assert {f"train@{run}-1" for run in CELLS[:3]} <= project.changed()
 
 
@@ -300,7 +300,7 @@ def test_a_clone_that_has_pulled_is_up_to_date(stand_in, tmp_path):
     assert clone.read("models/tiny/own/1/averaged/file") == project.read(
         "models/tiny/own/1/averaged/file"
     )
-    resolve(clone.root)
+    write_resolved(clone.root)
     assert clone.run("git", "status", "--porcelain") == ""
 
 

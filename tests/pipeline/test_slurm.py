@@ -6,13 +6,13 @@ from types import SimpleNamespace
 import pytest
 
 from bleuprint.pipeline import slurm
-from bleuprint.pipeline.rules import rules as rules_of
+from bleuprint.pipeline.rules import make_rules
 from bleuprint.runtime.errors import UserError
 
 
 @pytest.fixture(scope="module")
 def rules(project, stages):
-    return {rule.name: rule for rule in rules_of(stages.values(), root=project.root)}
+    return {rule.name: rule for rule in make_rules(stages.values(), root=project.root)}
 
 
 def program(folder, name, lines):
@@ -40,7 +40,7 @@ TRAINING = {"system": "tiny", "corpus": "own", "seed": "1"}
 
 
 def test_what_computes_with_a_model_asks_for_a_gpu(rules):
-    asked = {name: slurm.resources(rule) for name, rule in rules.items()}
+    asked = {name: slurm.job_resources(rule) for name, rule in rules.items()}
     gpus = {}
     for name, resources in asked.items():
         gpus[name] = resources["gpu"]({"key": "own", **TRAINING})
@@ -49,7 +49,7 @@ def test_what_computes_with_a_model_asks_for_a_gpu(rules):
 
 
 def test_a_job_that_is_tried_again_gets_twice_the_memory_unless_it_trains(rules):
-    memory = {name: slurm.resources(rule)["mem_mb"] for name, rule in rules.items()}
+    memory = {name: slurm.job_resources(rule)["mem_mb"] for name, rule in rules.items()}
     asked = [memory["filter"]({"key": "own"}, attempt) for attempt in (1, 2, 3)]
     assert asked == [8000, 16000, 16000]
     assert [memory["train"](TRAINING, attempt) for attempt in (1, 2, 3)] == [32000] * 3
@@ -74,9 +74,9 @@ def test_a_run_that_would_wait_for_ever_is_refused(bin, command, storage, refuse
     )
     if refused:
         with pytest.raises(UserError, match=r"no accounts .* put `slurm-status-command: squeue`"):
-            slurm.check(workflow)
+            slurm.check_cluster(workflow)
     else:
-        slurm.check(workflow)
+        slurm.check_cluster(workflow)
 
 
 def test_where_there_is_no_sacct_the_executor_asks_squeue(bin, monkeypatch):
@@ -90,7 +90,7 @@ def test_where_there_is_no_sacct_the_executor_asks_squeue(bin, monkeypatch):
         executor_plugin=SimpleNamespace(name="slurm"),
         executor_settings=SimpleNamespace(status_command="sacct"),
     )
-    slurm.check(workflow)
+    slurm.check_cluster(workflow)
 
 
 def test_where_there_is_no_slurm_it_is_said(tmp_path, monkeypatch):

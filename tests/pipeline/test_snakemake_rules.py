@@ -5,12 +5,12 @@ import re
 import pytest
 
 from bleuprint.pipeline import snakemake_run
-from bleuprint.pipeline.rules import rules as rules_of
+from bleuprint.pipeline.rules import make_rules
 
 
 @pytest.fixture(scope="module")
 def rules(project, stages):
-    return [*rules_of(stages.values(), shards=3, root=project.root)]
+    return [*make_rules(stages.values(), shards=3, root=project.root)]
 
 
 def test_each_stage_is_a_job_of_one_rule_with_its_outputs(rules, stages):
@@ -22,7 +22,7 @@ def test_each_stage_is_a_job_of_one_rule_with_its_outputs(rules, stages):
                 pattern = pattern.replace(f"{{{name}}}", f"(?P<{name}>{values})", 1)
             wildcards = re.fullmatch(pattern, stage.outputs[0]).groupdict()
             assert rule.stage(wildcards) is stage
-            outputs = [*rule.folders, *rule.files, *rule.kept]
+            outputs = [*rule.folders, *rule.files, *rule.git_outputs]
             assert {path.format(**wildcards) for path in outputs} == set(stage.outputs)
             # DVC's name of the stage, in messages and logs
             assert rule.log.format(**wildcards) == f"work/snakemake/logs/{stage.name}.log"

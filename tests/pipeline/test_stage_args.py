@@ -28,7 +28,7 @@ def start(project, tmp_path, monkeypatch):
     def started(kind, system, seed):
         monkeypatch.setattr(sys, "argv", [f"stages/{kind}.py", system, "own", seed])
         is_of_training = kind in ("train", "average")
-        named = stage_args.trained_run if is_of_training else stage_args.translated_run
+        named = stage_args.parse_trained_run if is_of_training else stage_args.parse_scored_run
         return named(None)
 
     return started

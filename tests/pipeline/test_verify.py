@@ -80,7 +80,7 @@ def stage(deps, outs, params=None):
 
 def compared(first, second):
     """The lines on two reports, and whether they are the same."""
-    verification = verify.verify(open_report(str(first)), open_report(str(second)))
+    verification = verify.compare_reports(open_report(str(first)), open_report(str(second)))
     assert len(verification.lines) <= 10
     return verification.lines, verification.is_same
 

@@ -25,7 +25,7 @@ def made(root, translator, text, source=True, tag=None, **more):
     """The pairs of lines of text, as source or target, with their translations."""
     given = TextFolder(root / "german", *(("en", "de") if source else ("de", "en")))
     write_set(given, "train", [("", line) if source else (line, "") for line in text])
-    output = given.at(root / "made")
+    output = given.with_path(root / "made")
     output.path.mkdir(exist_ok=True)
     translate_side(translator, given, output, source, tag, **more)
     return list(output.pairs("train"))

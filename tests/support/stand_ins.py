@@ -15,7 +15,7 @@ from unittest.mock import patch
 
 import micro
 from bleuprint.pipeline import graph, recording
-from bleuprint.pipeline.resolve import resolve
+from bleuprint.pipeline.resolve import write_resolved
 from bleuprint.runtime.yaml_tree import load_yaml
 
 # The file `b` is not there.
@@ -98,8 +98,8 @@ def _imports(script):
 def run(project):
     """Run all stages in this process, record them in DVC, and commit."""
     with chdir(project.root):
-        resolve()
-        stages = graph.stages()
+        write_resolved()
+        stages = graph.load_stages()
         for stage in stages[1:]:
             command = stage.command.split()[3:]
             with patch.object(sys, "argv", command):

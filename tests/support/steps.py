@@ -2,11 +2,11 @@
 
 from bleuprint.corpus.steps.shard import AllShards, Shard, WholeText
 from bleuprint.corpus.steps.sharded import run_step
-from bleuprint.pipeline.dvc_yaml import entries
+from bleuprint.pipeline.dvc_yaml import load_entries
 from root import ROOT
 
 # The scripts that prepare a corpus, in the order of dvc.yaml.
-DATA_STAGES = [entry.script for entry in entries(ROOT).values() if entry.is_of_corpora()]
+DATA_STAGES = [entry.script for entry in load_entries(ROOT).values() if entry.is_of_corpora()]
 
 
 def run_sharded(step, folder, shards=1, workers=1):

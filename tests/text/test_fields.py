@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bleuprint.text.fields import field, line_of
+from bleuprint.text.fields import escape_field, join_fields
 
 PARTS = ["|", "||", "|||", "||||", " ", "&", "&amp;", "&#124;", "&amp;#124;", "#124;", "amp;", "a"]
 
@@ -31,15 +31,15 @@ def read(text):
     ],
 )
 def test_fields_by_hand(text, expected):
-    assert field(text) == expected
+    assert escape_field(text) == expected
 
 
 @given(st.lists(st.sampled_from(PARTS)).map("".join))
 def test_a_field_is_read_back(text):
-    assert "|||" not in field(text)
-    assert read(field(text)) == text
+    assert "|||" not in escape_field(text)
+    assert read(escape_field(text)) == text
 
 
 def test_a_line_has_as_many_fields_as_texts():
     texts = ["0", "||| a ||| b |||", "", "-0.5"]
-    assert [read(each) for each in line_of(*texts).split(" ||| ")] == texts
+    assert [read(each) for each in join_fields(*texts).split(" ||| ")] == texts

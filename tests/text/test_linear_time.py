@@ -16,7 +16,7 @@ from bleuprint.scoring import output_errors
 from bleuprint.text.parallel import Pair
 from bleuprint.text.text_form import FORMS as FORMS_OF_LINES
 from bleuprint.text.tokenizers import Tokenize, tokenizer_for
-from bleuprint.text.unicode import comparable
+from bleuprint.text.unicode import comparison_key
 from checks import SETTINGS
 
 pytestmark = pytest.mark.slow  # some 50 long lines through each of some 60 functions
@@ -49,7 +49,7 @@ def functions():
         yield name, lambda s, r=rule: r.keeps(candidate(s))
     yield "fault loop", lambda s: output_errors.has_loop(s.split())
     yield "fault brackets", output_errors.is_balanced
-    yield "comparable", comparable
+    yield "comparison_key", comparison_key
     for form in FORMS_OF_LINES:
         yield f"form {form.name}", form.matches
     segmented = [language for language, package in PACKAGES.items() if find_spec(package)]

@@ -7,7 +7,7 @@ from sacremoses import MosesDetokenizer, MosesTokenizer
 
 from bleuprint.runtime import memoize
 from bleuprint.text.moses import Moses
-from bleuprint.text.unicode import blank_white
+from bleuprint.text.unicode import replace_white_space
 
 # Python's text mode or splitlines() end a line at some of these; the others are not seen either.
 TORTURE = "\r\x85\u2028\u2029\x0b\x0c\x1c\x1d\x1e\x00\ufeff\u200b\u00ad\u00a0\u3000\t"
@@ -43,7 +43,7 @@ def quick(language, hyphens, escape):
 
 def expected(sentence, language, hyphens=False, escape=False):
     return reference(language).tokenize(
-        blank_white(sentence), aggressive_dash_splits=hyphens, escape=escape
+        replace_white_space(sentence), aggressive_dash_splits=hyphens, escape=escape
     )
 
 

@@ -70,7 +70,7 @@ def test_spans_that_meet_hold_every_pair_once(tmp_path, monkeypatch, size):
     for cut in range(len(texts) + 1):
         blocks = [*folder.blocks("train", 0, cut), *folder.blocks("train", cut)]
         assert [pair for block in blocks for pair in block.pairs()] == texts
-        numbers = [number for block in blocks for number, _ in block.numbered()]
+        numbers = [number for block in blocks for number, _ in block.numbered_pairs()]
         assert numbers == list(range(1, len(texts) + 1))
         assert all(len(block.pairs()) <= size for block in blocks)
 

@@ -15,7 +15,7 @@ from bleuprint.scoring.bleu_variants import own_tokens
 from bleuprint.text import segmenter
 from bleuprint.text.segmenter import SPACE, Segmenter
 from bleuprint.text.tokenizers import Tokenize, tokenizer_for
-from bleuprint.text.unicode import blank_white
+from bleuprint.text.unicode import replace_white_space
 from corpora import TORTURE
 
 SENTENCES = {
@@ -85,7 +85,7 @@ def test_any_line_comes_back_but_for_its_spaces(language, sentence):
     tool = segmenter_of(language)
     tokens = tool.tokenize(sentence)
     assert all(token.split() == [token] for token in tokens)
-    expected = " ".join(blank_white(sentence).replace(SPACE, " ").split())
+    expected = " ".join(replace_white_space(sentence).replace(SPACE, " ").split())
     assert tool.detokenize(tokens) == expected
 
 

@@ -20,7 +20,7 @@ QUOTED = [f'He said "{line}" — isn\'t it?' for line in ENGLISH]
 
 
 def found(lines, **given):
-    form = FormCounter(lines).found(**given)
+    form = FormCounter(lines).frequent_form(**given)
     return form and (form.form.name, form.share, form.line)
 
 
@@ -189,10 +189,10 @@ def test_the_share_and_the_first_line():
     lines = ["", *ENGLISH[:7], "a lo@@ w lamp", "the n@@ ew one", "  "]
     # two of the nine lines that are not empty
     assert found(lines) == ("BPE subwords (@@)", 2 / 9, 9)
-    form = FormCounter(lines).found()
+    form = FormCounter(lines).frequent_form()
     assert form.text() == "22% of the lines look like BPE subwords (@@), such as line 9"
     assert form.text("pair").endswith("of the pairs look like BPE subwords (@@), such as pair 9")
-    assert FormCounter(lines[:-2]).found() is None  # one line may be chance
+    assert FormCounter(lines[:-2]).frequent_form() is None  # one line may be chance
 
 
 def test_few_of_many_lines_are_chance():
@@ -216,7 +216,7 @@ def test_of_a_long_text_every_hundredth_line_is_looked_at():
     counter = FormCounter()
     for number in range(1, 20_001):
         counter.add(number, "lo@@ w" if number > 10_000 else "low")
-    form = counter.found()
+    form = counter.frequent_form()
     # 100 of 10,100 lines: below the least share
     assert form is None
     assert counter.shares() == {"BPE subwords (@@)": 100 / 10_100}

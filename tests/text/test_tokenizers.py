@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bleuprint.text.tokenizers import Tokenize, token_bounds, tokenized, tokenizer_for
-from bleuprint.text.unicode import blank_white
+from bleuprint.text.tokenizers import Tokenize, token_bounds, tokenize_to_line, tokenizer_for
+from bleuprint.text.unicode import replace_white_space
 
 TORTURE = "\r\x85\u2028\u2029\x0b\x0c\x1c\x1d\x1e\x00\ufeff\u200b\u00ad\u00a0\u3000\t\n"
 SEPARATORS = TORTURE.replace("\ufeff", "").replace("\u00ad", "")
@@ -96,7 +96,7 @@ def test_tokens_hold_no_white_space(by, sentence):
 def test_tokens_as_text_are_those_of_the_list(sentence, language, options):
     lowercase, hyphens, escape, plain = options
     by = tokenizer_for(language, Tokenize("moses", lowercase, hyphens, escape, plain=plain))
-    assert tokenized(by, sentence) == " ".join(by.tokenize(sentence))
+    assert tokenize_to_line(by, sentence) == " ".join(by.tokenize(sentence))
 
 
 @settings(max_examples=400, derandomize=True, database=None)
@@ -124,4 +124,4 @@ def test_bounds_are_near_in_plain_text_and_none_with_other_tokenizers():
 @given(st.text(max_size=20) | st.text("▁_ aB'-" + TORTURE, max_size=20))
 def test_sentences_come_back_but_for_their_spaces(by, sentence):
     found = tokenizer(by).detokenize(tokenizer(by).tokenize(sentence))
-    assert found == " ".join(blank_white(sentence).split())
+    assert found == " ".join(replace_white_space(sentence).split())

@@ -5,7 +5,13 @@ import regex
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bleuprint.text.unicode import blank_unprinted, blank_white, comparable, lowercased, normalized
+from bleuprint.text.unicode import (
+    comparison_key,
+    lowercase_text,
+    normalize_unicode,
+    replace_unprintable,
+    replace_white_space,
+)
 
 # The formats of UAX #29 by the data of another library, but for that of Mongolian spelling.
 ALL = [chr(code) for code in range(0x110000)]
@@ -17,22 +23,26 @@ ENGLAND = "\U0001f3f4\U000e0067\U000e0062\U000e0065\U000e006e\U000e0067\U000e007
 def test_formats_are_removed_and_controls_separate():
     for character in FORMATS:
         removed = unicodedata.category(character) != "Cn"  # not of this Python's Unicode
-        for blank in (blank_unprinted, blank_white):
+        for blank in (replace_unprintable, replace_white_space):
             assert blank(f"Was{character}ser") == ("Wasser" if removed else f"Was{character}ser")
     for character in ALL:
         if unicodedata.category(character) in ("Cc", "Zl", "Zp") or character == "\u200b":
-            assert blank_unprinted(f"a{character}b") == blank_white(f"a{character}b") == "a b"
+            assert (
+                replace_unprintable(f"a{character}b")
+                == replace_white_space(f"a{character}b")
+                == "a b"
+            )
 
 
 def test_joiners_belong_to_the_spelling():
     for word in ("می\u200cخواهم", "क्\u200dष", "ᠬᠠᠷ\u180eᠠ"):
-        assert blank_unprinted(word) == blank_white(word) == word
+        assert replace_unprintable(word) == replace_white_space(word) == word
 
 
 def test_signs_and_emoji_stay():
     assert {"\u0600", "\u06dd", "\u070f", "\u08e2", "\U000110cd"} < SIGNS
     for text in (*SIGNS, "آية\u06dd٥", ENGLAND, "👩\u200d👧\ufe0f"):
-        assert blank_unprinted(text) == blank_white(text) == text
+        assert replace_unprintable(text) == replace_white_space(text) == text
 
 
 @pytest.mark.parametrize(
@@ -46,12 +56,12 @@ def test_signs_and_emoji_stay():
     ],
 )
 def test_lower_case_of_a_language(language, text, lower):
-    assert lowercased(text, language) == lower
+    assert lowercase_text(text, language) == lower
 
 
 def test_white_space_of_every_kind():
-    assert blank_unprinted("5\u00a0%\t") == "5\u00a0% "
-    assert blank_white("5\u00a0%\u2009\u3000\t") == "5 %   "
+    assert replace_unprintable("5\u00a0%\t") == "5\u00a0% "
+    assert replace_white_space("5\u00a0%\u2009\u3000\t") == "5 %   "
 
 
 @pytest.mark.parametrize(
@@ -80,18 +90,18 @@ def test_white_space_of_every_kind():
     ],
 )
 def test_sentences_of_the_same_words_compare_equal(one, other):
-    assert comparable(one) == comparable(other) != ""
+    assert comparison_key(one) == comparison_key(other) != ""
 
 
 @pytest.mark.parametrize(
     ("one", "other"), [("कि", "का"), ("!", "?"), ("a b", "a c"), ("1+1", "1+2")]
 )
 def test_sentences_of_other_words_do_not(one, other):
-    assert comparable(one) != comparable(other)
+    assert comparison_key(one) != comparison_key(other)
 
 
 def as_a_whole(text):
-    """What `comparable` gives, by its definition: no word is taken by itself."""
+    """What `comparison_key` gives, by its definition: no word is taken by itself."""
 
     def without_signs(part):
         kinds = {character: unicodedata.category(character) for character in part}
@@ -111,7 +121,7 @@ MARKS = st.sampled_from("aAßfi ﬁéΣς\u00ad\u0301\u0327\u1100\u1161\u00b4\u2
 @given(st.one_of(st.text(MARKS, max_size=20), st.text(max_size=20)))
 @settings(max_examples=500, derandomize=True)
 def test_words_compare_as_the_sentence_does(text):
-    assert comparable(f"x {text}") == as_a_whole(f"x {text}")
+    assert comparison_key(f"x {text}") == as_a_whole(f"x {text}")
 
 
 LETTERS_AND_MARKS = "aäộ\u0323\u0301\u0344\u0327\u0f71\u0f72\u3099각\ufb01\u034f\u0903<\u0338"
@@ -122,10 +132,10 @@ LETTERS_AND_MARKS = "aäộ\u0323\u0301\u0344\u0327\u0f71\u0f72\u3099각\ufb01\u
 @settings(max_examples=200, derandomize=True)
 def test_a_long_text_is_normalized_as_a_short_one(form, text):
     for long in ("x" * 2000 + text, text * 200):
-        assert normalized(form, long) == unicodedata.normalize(form, long)
+        assert normalize_unicode(form, long) == unicodedata.normalize(form, long)
 
 
 @pytest.mark.parametrize("form", ["NFC", "NFKC"])
 def test_marks_across_a_letter_stay_with_it_in_a_long_text(form):
     # Of all marks U+0338 has the smallest combining class, 1: it comes before the dot below.
-    assert normalized(form, "<\u0323\u0338a" * 1000) == "\u226e\u0323a" * 1000
+    assert normalize_unicode(form, "<\u0323\u0338a" * 1000) == "\u226e\u0323a" * 1000

@@ -6,9 +6,9 @@ from pathlib import Path
 from bleuprint.cli import options
 from bleuprint.cli.options import Commands, add_command
 from bleuprint.config.experiment import load
-from bleuprint.runtime.counts import counted
 from bleuprint.runtime.foreign_text import print_escaped
 from bleuprint.runtime.progress import show_elapsed_time
+from bleuprint.runtime.wording import counted
 
 
 def add_commands(commands: Commands) -> None:

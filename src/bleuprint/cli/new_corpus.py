@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING
 
 from bleuprint.config.experiment import load
 from bleuprint.runtime import environment
-from bleuprint.runtime.counts import counted
 from bleuprint.runtime.errors import UserError, print_message
 from bleuprint.runtime.foreign_text import print_escaped
+from bleuprint.runtime.wording import counted
 
 if TYPE_CHECKING:
     from bleuprint.corpus.inspect import Inspection

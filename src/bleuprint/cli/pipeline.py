@@ -11,10 +11,10 @@ from bleuprint.cli.options import Commands, add_command
 from bleuprint.config.experiment import load
 from bleuprint.config.notes import check_tokenizers, params_notes
 from bleuprint.config.params_schema import params_schema
-from bleuprint.runtime.counts import counted
 from bleuprint.runtime.errors import print_message
 from bleuprint.runtime.foreign_text import print_escaped
 from bleuprint.runtime.progress import show_elapsed_time
+from bleuprint.runtime.wording import counted
 
 if TYPE_CHECKING:
     from bleuprint.pipeline.plan import PlannedStage
@@ -70,11 +70,14 @@ def _check_settings() -> None:
 def _plan(_: argparse.Namespace) -> None:
     """What make reproduce would run, why, and how long it took before."""
     from bleuprint.pipeline.plan import planned_stages
-    from bleuprint.pipeline.project_lock import hold
+    from bleuprint.pipeline.project_lock import hold_project
 
     load()  # work/, of the lock, is the project's
     # while stages run, their outputs are half written
-    with hold("bleuprint plan", writes=False), show_elapsed_time("plan: reading what has changed"):
+    with (
+        hold_project("bleuprint plan", writes=False),
+        show_elapsed_time("plan: reading what has changed"),
+    ):
         planned = planned_stages()
     if not planned:
         print("all stages are up to date: make reproduce would run none")
@@ -88,10 +91,10 @@ def _plan(_: argparse.Namespace) -> None:
 
 def _took(stages: Sequence["PlannedStage"]) -> str:
     """How long some stages took before, if that is known of all."""
-    from bleuprint.runtime.counts import duration
+    from bleuprint.runtime.wording import duration
 
-    own = [each.took for each in stages if each.took is not None]
-    others = [each.took_with_another_seed for each in stages]
+    own = [each.last_seconds for each in stages if each.last_seconds is not None]
+    others = [each.last_seconds_with_another_seed for each in stages]
     of_others = [seconds for seconds in others if seconds is not None]
     if len(own) + len(of_others) < len(stages):
         return ""
@@ -101,11 +104,15 @@ def _took(stages: Sequence["PlannedStage"]) -> str:
 
 def _times(planned: Sequence["PlannedStage"]) -> str:
     """How long the planned stages took before in all, and of which that is not known."""
-    from bleuprint.runtime.counts import duration
+    from bleuprint.runtime.wording import duration
 
     known, unknown = list[float](), list[str]()
     for each in planned:
-        seconds = each.took if each.took is not None else each.took_with_another_seed
+        seconds = (
+            each.last_seconds
+            if each.last_seconds is not None
+            else each.last_seconds_with_another_seed
+        )
         if seconds is None:
             unknown.append(each.stage.kind)
         else:
@@ -150,13 +157,13 @@ def _sync(given: argparse.Namespace) -> None:
     from bleuprint.pipeline import recording
 
     if given.begin:
-        recording.begin(*given.begin)
+        recording.mark_started(*given.begin)
         return
-    from bleuprint.pipeline.project_lock import hold
+    from bleuprint.pipeline.project_lock import hold_project
     from bleuprint.tracking.sync import sync
 
     settings = load()
-    with hold("bleuprint sync"):
-        recording.record()
+    with hold_project("bleuprint sync"):
+        recording.record_finished()
     for line in sync(settings):
         print_escaped(line)

@@ -6,17 +6,17 @@ from pathlib import Path
 
 from bleuprint.config.experiment import Settings
 from bleuprint.config.paths import RESOLVED
-from bleuprint.pipeline import side_by_side
+from bleuprint.pipeline import stage_runner
 from bleuprint.pipeline.plan import planned_stages
-from bleuprint.pipeline.project_lock import hold
-from bleuprint.pipeline.resolve import resolve
-from bleuprint.pipeline.verify import open_own, open_report
+from bleuprint.pipeline.project_lock import hold_project
+from bleuprint.pipeline.resolve import write_resolved
+from bleuprint.pipeline.verify import open_own_report, open_report
 from bleuprint.report.frame import REPORTS
 from bleuprint.runtime.code import git_output
-from bleuprint.runtime.counts import duration
 from bleuprint.runtime.errors import UserError
 from bleuprint.runtime.foreign_text import print_escaped
 from bleuprint.runtime.progress import show_elapsed_time
+from bleuprint.runtime.wording import duration
 
 # Seconds that are worth a word; files that are named one by one.
 _NOTABLE, _NAMED = 5.0, 4
@@ -27,11 +27,11 @@ def run_stages() -> None:
 
     Exits if a stage fails. Errors and progress of the stages pass through. Waits for another run.
     """
-    with hold("bleuprint reproduce"):
+    with hold_project("bleuprint reproduce"):
         with show_elapsed_time("reading what has changed"):
-            resolve()
-            lines = StageLines({each.stage.name: each.took for each in planned_stages()})
-        status = side_by_side.run(lambda *begun: print_escaped(lines.next(*begun)))
+            write_resolved()
+            lines = StageLines({each.stage.name: each.last_seconds for each in planned_stages()})
+        status = stage_runner.run_changed_stages(lambda *begun: print_escaped(lines.next(*begun)))
     if status:
         sys.exit(status)
 
@@ -48,7 +48,7 @@ class StageLines:
         self._begun = 0
 
     def next(self, name: str, restored: bool) -> str:
-        """Return the line of the stage that begins now; `restored`: see `side_by_side.run`."""
+        """Return the line of the stage that begins now; `restored` if from the cache."""
         number = ""
         if name in self._planned:
             self._begun += 1
@@ -98,7 +98,7 @@ def _compared(settings: Settings) -> str:
     of_head = f'"experiment": "{settings.experiment}"' in committed
     place = "HEAD" if of_head else (REPORTS / settings.experiment).as_posix()
     try:
-        here = open_own().records
+        here = open_own_report().records
         there = open_report(place).records
         results, _ = compared(here, there)
     except UserError:  # none there, or written by an earlier version

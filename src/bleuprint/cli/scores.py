@@ -111,14 +111,16 @@ def _compare(given: argparse.Namespace) -> None:
 def _verify(given: argparse.Namespace) -> None:
     """Compare results with another report: the first stage that differs."""
     from bleuprint.pipeline import verify
-    from bleuprint.text.unicode import blank_unprinted
+    from bleuprint.text.unicode import replace_unprintable
 
     if not Path("params.yaml").exists():
         raise UserError("params.yaml: no such file; run from the project's root")
     with show_elapsed_time("verify: reading both reports"):
-        verification = verify.verify(verify.open_own(), verify.open_report(given.other))
+        verification = verify.compare_reports(
+            verify.open_own_report(), verify.open_report(given.other)
+        )
     for line in verification.lines:
-        print_escaped(blank_unprinted(line))
+        print_escaped(replace_unprintable(line))
     if not verification.is_same:
         sys.stdout.flush()
         sys.exit(_DIFFERENT)

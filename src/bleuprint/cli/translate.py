@@ -18,7 +18,7 @@ from bleuprint.runtime.errors import UserError, print_message
 from bleuprint.runtime.files import describe_non_file
 from bleuprint.runtime.foreign_text import print_escaped
 from bleuprint.runtime.streams import is_stdout_closed, text_output
-from bleuprint.text.fields import line_of
+from bleuprint.text.fields import join_fields
 
 if TYPE_CHECKING:
     from bleuprint.serving.translator import Translated, Translator
@@ -56,7 +56,7 @@ def _translate(given: argparse.Namespace) -> None:
                 if given.n_best is None:
                     write(translated.translations[0].text)
                 for each in translated.translations[: given.n_best or 0]:
-                    write(line_of(str(number), each.text, f"{each.score:.6f}"))
+                    write(join_fields(str(number), each.text, f"{each.score:.6f}"))
                 if given.alignment:
                     print(translator.alignment(translated), file=alignments)
                 number += 1

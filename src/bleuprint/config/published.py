@@ -7,7 +7,7 @@ from annotated_types import Ge, Interval
 
 from bleuprint.config.citation import Bibtex
 from bleuprint.runtime.schema import NotBlank, SettingError
-from bleuprint.text.unicode import blank_unprinted
+from bleuprint.text.unicode import replace_unprintable
 
 
 @dataclass(frozen=True)
@@ -41,5 +41,5 @@ class Published:
 
     def __post_init__(self) -> None:
         for key in ("name", "source"):
-            if blank_unprinted(text := getattr(self, key)) != text:
+            if replace_unprintable(text := getattr(self, key)) != text:
                 raise SettingError([key], f"{text!r} contains a non-printing character")

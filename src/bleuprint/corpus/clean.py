@@ -16,8 +16,8 @@ from bleuprint.corpus.steps.filter_stats import SetCounts
 from bleuprint.corpus.steps.filtering import FilteredBlock, FilterStep
 from bleuprint.corpus.steps.sharded import step_files
 from bleuprint.rules.rule import Edits, apply_edit
-from bleuprint.text.parallel import Block, Pair, TextFolder, packed
-from bleuprint.text.unicode import blank_white, single_spaces
+from bleuprint.text.parallel import Block, Pair, TextFolder, pack_pairs
+from bleuprint.text.unicode import collapse_spaces, replace_white_space
 
 EMPTY = "empty_side"
 
@@ -94,11 +94,11 @@ class Cleaning(FilterStep):
 
     def filter_block(self, name: str, block: Block) -> FilteredBlock:  # noqa: ARG002
         counts, kept = SetCounts(), []
-        for number, pair in block.numbered():
+        for number, pair in block.numbered_pairs():
             if (new := self.clean(number, pair, counts)) is not None:
                 counts.count_kept()
                 kept.append(new)
-        return FilteredBlock(*packed(kept), counts)
+        return FilteredBlock(*pack_pairs(kept), counts)
 
     def clean(self, number: int, pair: Pair, counts: SetCounts) -> Pair | None:
         """Apply the edits to a pair; None if a side is empty.
@@ -112,8 +112,12 @@ class Cleaning(FilterStep):
             if source != pair.source or target != pair.target:
                 counts.record_changed(edit.name(), number, pair, new := Pair(source, target))
                 pair = new
-        new = Pair(single_spaces(pair.source), single_spaces(pair.target)) if self.edits else pair
-        if blank_white(new.source).strip(" ") and blank_white(new.target).strip(" "):
+        new = (
+            Pair(collapse_spaces(pair.source), collapse_spaces(pair.target)) if self.edits else pair
+        )
+        if replace_white_space(new.source).strip(" ") and replace_white_space(new.target).strip(
+            " "
+        ):
             return new
         counts.record_dropped(EMPTY, number, pair)
         return None

@@ -87,7 +87,7 @@ class Deduplication(Step):
         """Drop repeated and held-out pairs from train."""
         filter_stats = self.new_filter_stats()
         with atomic_folder(self.output) as unfinished:
-            after = self.input_text.at(unfinished)
+            after = self.input_text.with_path(unfinished)
             dropped_by = self.dropped_by(parts, unfinished)
             write_kept(
                 self.input_text, after, dropped_by, self.rules, filter_stats.add_set("train")

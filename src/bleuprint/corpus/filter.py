@@ -12,8 +12,8 @@ from bleuprint.corpus.steps.filtering import FilteredBlock, FilterStep, kept_pai
 from bleuprint.corpus.steps.shard import Shard
 from bleuprint.corpus.steps.sharded import step_files
 from bleuprint.rules.rule import Candidate, Check, Tokens, rule_error
-from bleuprint.runtime.counts import counted
 from bleuprint.runtime.errors import UserError
+from bleuprint.runtime.wording import counted
 from bleuprint.text.parallel import Block, Pair
 from bleuprint.text.tokenizers import Tokenize, token_bounds, tokenizer_for
 

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Sequence
 from hashlib import blake2b
 from typing import Literal
 
-from bleuprint.text.unicode import comparable
+from bleuprint.text.unicode import comparison_key
 
 HASH_BYTES = 16
 
@@ -17,7 +17,7 @@ def hash_of(text: str) -> bytes:
 
 
 class HeldOutSentences:
-    """A set of sentences, compared exactly, or by `comparable` if normalized."""
+    """A set of sentences, compared exactly, or by `comparison_key` if normalized."""
 
     def __init__(self, decontaminate: Decontaminate) -> None:
         self._decontaminate = decontaminate
@@ -43,4 +43,4 @@ class HeldOutSentences:
         return bytes(1 if key in known else 2 * (other in others) for key, other in keys)
 
     def _key(self, sentence: str) -> str:
-        return comparable(sentence) if self._decontaminate == "normalized" else sentence
+        return comparison_key(sentence) if self._decontaminate == "normalized" else sentence

@@ -23,8 +23,8 @@ from bleuprint.corpus.steps.filter_stats import NothingLeft, SetCounts, read_fil
 from bleuprint.corpus.steps.shard import WholeText
 from bleuprint.corpus.steps.sharded import Step, run_step
 from bleuprint.corpus.text_notes import notes_on_corpus_texts
-from bleuprint.runtime.counts import counted
 from bleuprint.runtime.errors import UserError
+from bleuprint.runtime.wording import counted
 from bleuprint.text.parallel import TextFolder
 
 
@@ -133,7 +133,7 @@ def prepare_sample(
             return Inspection(pairs, sample, stages, {}, str(error))
         stages[step.stage] = read_filter_stats(step.filter_stats_path)["train"]
     filtered = TextFolder(paths.folder(name, "filter", root), corpus.source, corpus.target)
-    split = filtered.at(paths.folder(name, "split", root))
+    split = filtered.with_path(paths.folder(name, "split", root))
     filter_stats = paths.filter_stats(name, "split", root)
     try:
         split_folder(

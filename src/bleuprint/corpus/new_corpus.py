@@ -19,10 +19,10 @@ from bleuprint.corpus.own_files import check_languages, own_text
 from bleuprint.corpus.steps.filter_stats import SetCounts
 from bleuprint.corpus.text_notes import PairForms
 from bleuprint.rules.language_id import LanguageId
-from bleuprint.runtime.counts import counted
 from bleuprint.runtime.errors import UserError, print_message
 from bleuprint.runtime.files import atomic_file, path_on_disk
 from bleuprint.runtime.schema import MAX_NAME, validate_document
+from bleuprint.runtime.wording import counted
 from bleuprint.runtime.yaml_tree import load_yaml
 from bleuprint.text.language_codes import is_listed, language_of
 from bleuprint.text.parallel import Pair

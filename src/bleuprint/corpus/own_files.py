@@ -15,10 +15,10 @@ from bleuprint.corpus.download.formats.tmx import count_code_sets, listed_codes,
 from bleuprint.corpus.other_formats import way_on
 from bleuprint.corpus.table_columns import choose_columns
 from bleuprint.rules.language_id import LanguageId
-from bleuprint.runtime.counts import counted
 from bleuprint.runtime.errors import UserError, print_message
 from bleuprint.runtime.files import describe_non_file, path_on_disk
 from bleuprint.runtime.streams import printable
+from bleuprint.runtime.wording import counted
 from bleuprint.text.language_codes import (
     includes,
     is_listed,

@@ -10,7 +10,7 @@ from bleuprint.corpus.misalignment import Misfit, PairClues
 from bleuprint.runtime.files import write_json
 from bleuprint.runtime.schema import read_record
 from bleuprint.text.parallel import TextFolder
-from bleuprint.text.unicode import comparable
+from bleuprint.text.unicode import comparison_key
 
 # The file of findings. It is in the folder that describes the test sets. Names of test sets contain
 # no dot, so that it cannot be mistaken for a description.
@@ -122,7 +122,7 @@ def overlaps(sources: Mapping[str, Sequence[str]]) -> Iterator[Overlap]:
     """
     normalized_sources = {}
     for set_name, sentences in sources.items():
-        normalized_sources[set_name] = frozenset(comparable(sentence) for sentence in sentences)
+        normalized_sources[set_name] = frozenset(comparison_key(sentence) for sentence in sentences)
     earlier_sets = []
     if "valid" in sources:
         earlier_sets.append("valid")
@@ -143,4 +143,4 @@ def overlaps(sources: Mapping[str, Sequence[str]]) -> Iterator[Overlap]:
 
 def _shared_count(sentences: Iterable[str], normalized_sentences: frozenset[str]) -> int:
     """Count the sentences whose normalized form is in the other set."""
-    return sum(comparable(sentence) in normalized_sentences for sentence in sentences)
+    return sum(comparison_key(sentence) in normalized_sentences for sentence in sentences)

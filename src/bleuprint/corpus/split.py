@@ -50,7 +50,7 @@ def split_folder(
     )
     given = before.held_out()
     with atomic_folder(split) as unfinished:
-        after = before.at(unfinished)
+        after = before.with_path(unfinished)
         # from an empty text, of a zero-shot direction, nothing is drawn
         if ("valid" in given and len(given) > 1) or not before.count("train"):
             copy_sets(before, after, ["train"], filter_stats)
@@ -119,7 +119,7 @@ def _write_drawn(
     with after.writer(name) as writer:
         for block in before.blocks("train"):
             chosen = drawn[block.first - 1 :][: len(block)]
-            pairs = [*compress(block.numbered(), chosen)] if chosen.any() else []
+            pairs = [*compress(block.numbered_pairs(), chosen)] if chosen.any() else []
             sides = held_out.sides(*([pair[side] for _, pair in pairs] for side in (0, 1)))
             for (number, pair), side in zip(pairs, sides, strict=True):
                 if side:

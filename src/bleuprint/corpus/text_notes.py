@@ -62,7 +62,7 @@ class PairForms:
         """
         forms = {}
         for side, counter in self._counters.items():
-            form = counter.found(ignored)
+            form = counter.frequent_form(ignored)
             if form is not None:
                 forms[side] = form
         return forms

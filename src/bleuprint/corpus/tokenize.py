@@ -9,8 +9,8 @@ from bleuprint.corpus.steps.filter_stats import FilterStats, SetCounts
 from bleuprint.corpus.steps.filtering import FilteredBlock, FilterStep
 from bleuprint.corpus.steps.sharded import step_files
 from bleuprint.rules.rule import Edits, apply_edits
-from bleuprint.text.parallel import Block, Pair, TextFolder, packed
-from bleuprint.text.tokenizers import Tokenize, tokenized, tokenizer_for
+from bleuprint.text.parallel import Block, Pair, TextFolder, pack_pairs
+from bleuprint.text.tokenizers import Tokenize, tokenize_to_line, tokenizer_for
 
 
 @dataclass(frozen=True)
@@ -52,8 +52,8 @@ class Tokenizing(FilterStep):
         for language, side in zip(self.input_text.languages, block.sides(), strict=True):
             tokenizer = tokenizer_for(language, self.settings)
             lines = (apply_edits(line, language, edits) if edits else line for line in side)
-            sides.append([tokenized(tokenizer, line) for line in lines])
-        return FilteredBlock(*packed([*map(Pair, *sides)]), counts)
+            sides.append([tokenize_to_line(tokenizer, line) for line in lines])
+        return FilteredBlock(*pack_pairs([*map(Pair, *sides)]), counts)
 
     def write_held_out(self, after: TextFolder, filter_stats: FilterStats, workers: int) -> None:
         """Tokenize the held-out sets."""

@@ -11,7 +11,7 @@ from bleuprint.config.corpus import Corpus, SentencePiece
 from bleuprint.dataset.learn_sentencepiece import learn_model
 from bleuprint.runtime.errors import UserError
 from bleuprint.text.parallel import TextFolder
-from bleuprint.text.tokenizers import tokenized, tokenizer_for
+from bleuprint.text.tokenizers import tokenize_to_line, tokenizer_for
 
 # The number of sentence pairs to learn from. A text with more pairs supports every size that the
 # settings allow, so reading the rest of the text would not change the result.
@@ -77,7 +77,7 @@ def _tokenized_sentences(corpus: Corpus, train: TextFolder, side: int) -> list[s
     """Return the first sentences of one side (0: source, 1: target), tokens joined by spaces."""
     tokenizer = tokenizer_for(corpus.languages[side], corpus.tokenize)
     pairs = islice(train.pairs("train"), _MAX_PAIRS)
-    return [tokenized(tokenizer, pair[side]) for pair in pairs]
+    return [tokenize_to_line(tokenizer, pair[side]) for pair in pairs]
 
 
 def _largest_size(

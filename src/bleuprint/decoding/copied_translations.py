@@ -11,10 +11,10 @@ from bleuprint.config.paths import Run, folder
 from bleuprint.config.setting_place import place_of_setting
 from bleuprint.corpus.download.formats.lines import read_lines
 from bleuprint.decoding.translation_record import TRANSLATION
-from bleuprint.runtime.counts import counted
 from bleuprint.runtime.errors import UserError
 from bleuprint.runtime.files import atomic_folder, describe_non_file, sha256_of, write_json
 from bleuprint.runtime.schema import read_record, to_json_value
+from bleuprint.runtime.wording import counted
 from bleuprint.runtime.yaml_tree import Location
 from bleuprint.text.parallel import TextFolder, count_lines
 

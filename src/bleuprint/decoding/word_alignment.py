@@ -18,7 +18,7 @@ from bleuprint.dataset.subwords.segmentation import Segmentation
 from bleuprint.dataset.subwords.vocabulary import BOS, EOS, PAD, UNK
 from bleuprint.decoding.attention_maps import compute_attention_maps
 from bleuprint.decoding.ensemble import ModelOrEnsemble, models_of
-from bleuprint.text.fields import line_of
+from bleuprint.text.fields import join_fields
 
 
 @dataclass(frozen=True)
@@ -35,7 +35,7 @@ class WordAlignment:
     def __str__(self) -> str:
         """SOURCE ||| TARGET ||| links in Pharaoh's format; words have no ||| (see text.fields)."""
         links = " ".join(f"{source}-{target}" for source, target in self.links)
-        return line_of(" ".join(self.source), " ".join(self.target), links)
+        return join_fields(" ".join(self.source), " ".join(self.target), links)
 
 
 class WordAligner:

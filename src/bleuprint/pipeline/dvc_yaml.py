@@ -58,7 +58,7 @@ class Entry:
         return _VARIABLE.findall(self.command.partition(f"stages/{script}")[2])
 
 
-def entries(root: Path = Path()) -> dict[str, Entry]:
+def load_entries(root: Path = Path()) -> dict[str, Entry]:
     """Return all entries of dvc.yaml by kind, in its order; none if there is no dvc.yaml.
 
     Args:
@@ -79,15 +79,15 @@ def entries(root: Path = Path()) -> dict[str, Entry]:
     return found
 
 
-def entry_of(script: str, root: Path = Path()) -> Entry | None:
+def entry_running(script: str, root: Path = Path()) -> Entry | None:
     """Return the entry whose command runs stages/`script`; None if there is none."""
-    for entry in entries(root).values():
+    for entry in load_entries(root).values():
         if entry.runs(script):
             return entry
     return None
 
 
-def filled(text: str, values: Mapping[str, str]) -> str:
+def fill_variables(text: str, values: Mapping[str, str]) -> str:
     """Return a text with the values of those loop variables that are known."""
     return _VARIABLE.sub(lambda found: values.get(found[1], found[0]), text)
 

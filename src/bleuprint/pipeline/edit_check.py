@@ -10,7 +10,7 @@ from contextlib import suppress
 from typing import Any
 
 from bleuprint.config.paths import RESOLVED
-from bleuprint.pipeline.dvc_yaml import Entry, filled
+from bleuprint.pipeline.dvc_yaml import Entry, fill_variables
 from bleuprint.runtime.closure import code_fingerprint
 from bleuprint.runtime.errors import UserError
 from bleuprint.runtime.files import read_json_object
@@ -46,7 +46,7 @@ def edit_check(entry: Entry, script: str, arguments: list[str]) -> Callable[[], 
 def _keys(entry: Entry, values: Mapping[str, str]) -> Iterator[tuple[str, ...]]:
     """The parts of the keys that a stage depends on, each up to one that no argument tells."""
     for key in entry.parameters:
-        known, unknown, _ = filled(key, values).partition("${")
+        known, unknown, _ = fill_variables(key, values).partition("${")
         known = known.rpartition(".")[0] if unknown else known
         yield tuple(filter(None, known.split(".")))
 

@@ -37,14 +37,14 @@ class Stage:
     command: str
     dependencies: tuple[str, ...]
     outputs: tuple[str, ...]
-    kept: tuple[str, ...]
+    git_outputs: tuple[str, ...]
     parameters: Mapping[str, Any]
     recorded: Mapping[str, Any]
     threads: int
     memory_gb: int
     hours: int
     gpu: int
-    sharded: bool
+    is_sharded: bool
 
     @property
     def kind(self) -> str:
@@ -70,11 +70,11 @@ class Stage:
     def marked_command(self, shards: int = 1) -> str:
         """The shell command that runs the stage, joins its shards, and leaves the mark."""
         mark = shlex.quote(str(self.mark))
-        gather = f" --gather {shards}" if shards > 1 and self.sharded else ""
+        gather = f" --gather {shards}" if shards > 1 and self.is_sharded else ""
         return f"{self.command}{gather} && mv {mark}.begun {mark}"
 
 
-def stages(root: Path = Path(), content: Mapping[str, Any] | None = None) -> list[Stage]:
+def load_stages(root: Path = Path(), content: Mapping[str, Any] | None = None) -> list[Stage]:
     """Return all stages of dvc.yaml, resolved.
 
     Args:
@@ -89,7 +89,7 @@ def stages(root: Path = Path(), content: Mapping[str, Any] | None = None) -> lis
         return [_stage(stage, values) for stage in repo.stage.load_all(str(root / "dvc.yaml"))]
 
 
-def inputs(graph: Iterable[Stage], root: Path = Path()) -> dict[str, list[str]]:
+def input_paths(graph: Iterable[Stage], root: Path = Path()) -> dict[str, list[str]]:
     """The dependencies by stage, as outputs of other stages and as single files.
 
     A dependency in dvc.yaml may be an output, a folder of outputs, a file inside an output, or a
@@ -105,7 +105,7 @@ def inputs(graph: Iterable[Stage], root: Path = Path()) -> dict[str, list[str]]:
     @cache
     def resolved(dependency: str) -> list[str]:
         above = [path for path in _parents(dependency) if path in outputs]
-        return at_or_below.get(dependency, above) or list(files_at(dependency, root))
+        return at_or_below.get(dependency, above) or list(files_of_dependency(dependency, root))
 
     return {
         stage.name: list(dict.fromkeys(chain.from_iterable(map(resolved, stage.dependencies))))
@@ -113,7 +113,7 @@ def inputs(graph: Iterable[Stage], root: Path = Path()) -> dict[str, list[str]]:
     }
 
 
-def files_at(dependency: str, root: Path) -> Iterator[str]:
+def files_of_dependency(dependency: str, root: Path) -> Iterator[str]:
     """The files of a folder, without those that DVC ignores; or the file itself."""
     if not (root / dependency).is_dir():
         yield dependency
@@ -145,7 +145,7 @@ def _stage(stage: Any, content: Mapping[str, Any]) -> Stage:
         command=stage.cmd if isinstance(stage.cmd, str) else " && ".join(stage.cmd),
         dependencies=(*(each.def_path for each in stage.deps if each not in own), *local),
         outputs=tuple(output.def_path for output in stage.outs),
-        kept=tuple(output.def_path for output in stage.outs if not output.use_cache),
+        git_outputs=tuple(output.def_path for output in stage.outs if not output.use_cache),
         parameters=values,
         recorded={
             key: value for entry in own for key, value in (entry.hash_info.value or {}).items()
@@ -154,7 +154,7 @@ def _stage(stage: Any, content: Mapping[str, Any]) -> Stage:
         memory_gb=meta["memory_gb"],
         hours=meta["hours"],
         gpu=0 if is_small else meta.get("gpu", 0),
-        sharded=meta.get("sharded", False),
+        is_sharded=meta.get("sharded", False),
     )
 
 

@@ -1,8 +1,8 @@
 """Results of systems, corpora and seeds that params.yaml no longer names.
 
 DVC leaves the outputs of removed rows and columns on disk. Those below folders that other stages
-depend on would change the folders' hashes: `set_aside` moves them away, so that dvc.lock is the
-same as if they had never been there.
+depend on would change the folders' hashes. `move_leftovers` moves them away, so that dvc.lock is
+the same as if they had never existed.
 """
 
 import shutil
@@ -25,7 +25,7 @@ _OF_1_0 = (
 OF_REPORT = ("results", "data/filter_stats", "data/split", "data/corpus_stats", "data/test_stats")
 
 
-def set_aside(settings: Settings, root: Path = Path()) -> None:
+def move_leftovers(settings: Settings, root: Path = Path()) -> None:
     """Move what stages depend on and params.yaml does not name to work/removed."""
     moved = []
     for path in _outputs(settings, root):

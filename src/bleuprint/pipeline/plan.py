@@ -10,9 +10,9 @@ from bleuprint.config.experiment import Settings, load
 from bleuprint.config.paths import Run
 from bleuprint.pipeline.dvc_lock import LockFile
 from bleuprint.pipeline.dvc_repo import changed_stages
-from bleuprint.pipeline.dvc_yaml import entries
-from bleuprint.pipeline.graph import Stage, inputs, stages
-from bleuprint.pipeline.resolve import resolved
+from bleuprint.pipeline.dvc_yaml import load_entries
+from bleuprint.pipeline.graph import Stage, input_paths, load_stages
+from bleuprint.pipeline.resolve import resolved_content
 from bleuprint.runtime import environment
 from bleuprint.runtime.errors import UserError
 from bleuprint.tracking.timings import (
@@ -37,7 +37,7 @@ class PlannedStage:
     is_of_runs: bool
 
     @property
-    def took(self) -> float | None:
+    def last_seconds(self) -> float | None:
         """Its seconds when it last ran here, with whatever settings; None: unknown."""
         command = _script_with_arguments(self.stage)
         if not command:  # a stage of the user's own
@@ -47,10 +47,10 @@ class PlannedStage:
         return read_seconds(stage_seconds_file(command))
 
     @property
-    def took_with_another_seed(self) -> float | None:
+    def last_seconds_with_another_seed(self) -> float | None:
         """The seconds of the same stage with another seed, where only those are known."""
         command = _script_with_arguments(self.stage)
-        if not self.is_of_runs or self.took is not None or not command:
+        if not self.is_of_runs or self.last_seconds is not None or not command:
             return None
         if self.stage.kind == "train":
             return last_training_seconds_with_any_seed(_run(self.stage))
@@ -80,19 +80,19 @@ def planned_stages(root: Path = Path()) -> list[PlannedStage]:
     recorded = LockFile.read(root).blocks
     # as if `resolve` had run, which `dvc repro` does before the others
     settings = load(root / "params.yaml")
-    content = resolved(settings, root)
-    graph = stages(root, content)
+    content = resolved_content(settings, root)
+    graph = load_stages(root, content)
     status = changed_stages(root, content)
     makers = {path: stage.name for stage in graph for path in stage.outputs}
     # those that are up to date have ended since; reports/resolved.json is as if written already
     running = status.keys() - {"resolve"}
-    kinds = entries(root)
+    kinds = load_entries(root)
     planned: dict[str, PlannedStage] = {}
-    for stage, needed in zip(graph, inputs(graph, root).values(), strict=True):
+    for stage, needed in zip(graph, input_paths(graph, root).values(), strict=True):
         changes = [change for change in status.get(stage.name, ()) if isinstance(change, Mapping)]
         reasons = [] if stage.name in recorded else [_NEW]
         made = {path for path in needed if makers.get(path, "resolve") in running}
-        reasons += _reasons(changes, made, stage.kept)
+        reasons += _reasons(changes, made, stage.git_outputs)
         if "changed command" in status.get(stage.name, ()):
             reasons.append("its command has changed")
         if not reasons:

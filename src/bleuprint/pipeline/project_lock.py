@@ -48,18 +48,18 @@ class Runner:
         place = "" if self.host == node() else f" on {self.host}"
         return f"{self.program} (process {self.process}{place}, since {when})"
 
-    def busy(self) -> str:
+    def busy_message(self) -> str:
         """Say that this process holds the project."""
         return f"{self} is running in this project"
 
-    def advice(self) -> str:
+    def stop_advice(self) -> str:
         """Say how to stop it."""
         place = "" if self.host == node() else f" on {self.host}"
         return f"To stop it: kill {self.process}{place}"
 
 
 @contextmanager
-def hold(program: str, wait: bool = True, writes: bool = True) -> Iterator[None]:
+def hold_project(program: str, wait: bool = True, writes: bool = True) -> Iterator[None]:
     """Hold the project until the end of a `with`, so that no other runner starts.
 
     Args:
@@ -99,8 +99,10 @@ def other_runner() -> Runner | None:
 def _wait_or_refuse(runner: Runner, wait: bool) -> None:
     """Say that the project is waited for, or raise UserError."""
     if not wait:
-        raise UserError(f"{runner.busy()}. Start this again when it has ended. {runner.advice()}")
-    print_message(f"{runner.busy()}: waiting until it ends. {runner.advice()}", "note")
+        raise UserError(
+            f"{runner.busy_message()}. Start this again when it has ended. {runner.stop_advice()}"
+        )
+    print_message(f"{runner.busy_message()}: waiting until it ends. {runner.stop_advice()}", "note")
 
 
 def _holder(lock: FileLock, described: Path) -> Runner:
@@ -219,7 +221,9 @@ def _note_other_command(root: Path) -> None:
     while process is not None and process != os.getpid():
         if time.monotonic() > ends:
             runner = _of_process(process)
-            print_message(f"{runner.busy()}: waiting until it ends. {runner.advice()}", "note")
+            print_message(
+                f"{runner.busy_message()}: waiting until it ends. {runner.stop_advice()}", "note"
+            )
             return
         time.sleep(0.1)
         process = flock_holder(root / _DVC_LOCK)

@@ -15,13 +15,13 @@ from pathlib import Path
 
 from bleuprint.pipeline.dvc_lock import LockFile, write_lock
 from bleuprint.pipeline.dvc_repo import changed_stages, open_repo
-from bleuprint.pipeline.graph import FINISHED, Stage, files_at, inputs, stages
+from bleuprint.pipeline.graph import FINISHED, Stage, files_of_dependency, input_paths, load_stages
 from bleuprint.runtime.errors import UserError, print_message
 from bleuprint.runtime.files import open_regular_file, read_bytes
 from bleuprint.runtime.machine_errors import describe_machine_error
 
 
-def begin(name: str, digest: str, *dependencies: str, root: Path = Path()) -> None:
+def mark_started(name: str, digest: str, *dependencies: str, root: Path = Path()) -> None:
     """Write the state that a stage starts from beside its mark.
 
     `digest` and `dependencies` (see `inputs`) are given by its rule: resolving the graph here would
@@ -32,13 +32,13 @@ def begin(name: str, digest: str, *dependencies: str, root: Path = Path()) -> No
     begun.write_text(_state(name, digest, dependencies, LockFile.read(root), root))
 
 
-def record(root: Path = Path()) -> None:
+def record_finished(root: Path = Path()) -> None:
     """Commit the stages that have finished to DVC. Raises UserError if DVC fails.
 
     A mark is valid if the command and parameters are unchanged, no dependency has changed since the
     stage started, and DVC has not run the stage since.
     """
-    graph = stages(root)
+    graph = load_stages(root)
     done = finished_stages(graph, root)
     if done:
         try:
@@ -49,7 +49,7 @@ def record(root: Path = Path()) -> None:
                 f"{describe_machine_error(error) or error}; "
                 "to try again: bleuprint sync"
             ) from error
-    found = marks(root)
+    found = finished_marks(root)
     for mark in found:
         mark.unlink(missing_ok=True)
     left = sorted({mark.name for mark in found} - done)
@@ -65,11 +65,11 @@ def record(root: Path = Path()) -> None:
 
 def finished_stages(graph: Sequence[Stage], root: Path = Path()) -> set[str]:
     """Return the names of the stages with a valid mark (see `record`)."""
-    files, lock = inputs(graph, root), LockFile.read(root)
+    files, lock = input_paths(graph, root), LockFile.read(root)
     return {stage.name for stage in graph if _is_valid(stage, files[stage.name], lock, root)}
 
 
-def marks(root: Path = Path()) -> list[Path]:
+def finished_marks(root: Path = Path()) -> list[Path]:
     """The marks of finished stages that are not recorded."""
     return [mark for mark in (root / FINISHED).glob("*") if mark.suffix != ".begun"]
 
@@ -103,7 +103,9 @@ def _state(name: str, digest: str, dependencies: Iterable[str], lock: LockFile, 
     dvc.lock are included, since `dvc repro` may have replaced the outputs.
     """
     files = [
-        (path, *_status(root / path)) for each in dependencies for path in files_at(each, root)
+        (path, *_status(root / path))
+        for each in dependencies
+        for path in files_of_dependency(each, root)
     ]
     text = json.dumps([digest, files, lock.blocks.get(name)])
     return f"{digest} {hashlib.sha256(text.encode()).hexdigest()}"

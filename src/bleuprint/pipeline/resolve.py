@@ -21,12 +21,12 @@ from bleuprint.training.init_weights import add_weight_hashes
 _OF_OUTPUTS = ("data", "models", "results")
 
 
-def resolve(root: Path = Path()) -> None:
+def write_resolved(root: Path = Path()) -> None:
     """Write reports/resolved.json, unless it would stay the same.
 
     Raises UserError at a mistake in params.yaml.
     """
-    content = resolved(load(root / "params.yaml"), root)
+    content = resolved_content(load(root / "params.yaml"), root)
     path = root / RESOLVED
     # an unchanged file keeps its modification time, which Snakemake compares
     is_unchanged = path.is_file() and read_bytes(path) == format_json(content).encode()
@@ -49,7 +49,7 @@ def check_no_links(root: Path = Path()) -> None:
             )
 
 
-def resolved(settings: Settings, root: Path = Path()) -> dict[str, Any]:
+def resolved_content(settings: Settings, root: Path = Path()) -> dict[str, Any]:
     """Return the content of reports/resolved.json by the present settings, code and files.
 
     Raises UserError where DVC could not keep the outputs of the stages.

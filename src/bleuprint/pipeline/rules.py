@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from bleuprint.config import paths
-from bleuprint.pipeline.dvc_yaml import entries
-from bleuprint.pipeline.graph import WORK, Stage, inputs
+from bleuprint.pipeline.dvc_yaml import load_entries
+from bleuprint.pipeline.graph import WORK, Stage, input_paths
 
 
 @dataclass(frozen=True)
@@ -22,7 +22,7 @@ class Rule:
 
     name: str
     outputs: tuple[str, ...]
-    kept: tuple[str, ...]
+    git_outputs: tuple[str, ...]
     stages: Mapping[str, Stage]
     dependencies: Mapping[str, list[str]]
     shards: int
@@ -49,7 +49,7 @@ class Rule:
     def files(self) -> list[str]:
         """The outputs that are files in DVC's cache."""
         files = [path for path in self.outputs if not _is_folder(Path(path))]
-        return [path for path in files if path not in self.kept]
+        return [path for path in files if path not in self.git_outputs]
 
     @property
     def log(self) -> str:
@@ -95,11 +95,11 @@ def _is_folder(output: Path) -> bool:
     return output.suffix == ""
 
 
-def rules(stages: Iterable[Stage], shards: int = 1, root: Path = Path()) -> Iterator[Rule]:
+def make_rules(stages: Iterable[Stage], shards: int = 1, root: Path = Path()) -> Iterator[Rule]:
     """All rules, in the order of dvc.yaml; entries without stages are left out."""
     stages = list(stages)
-    dependencies = inputs(stages, root)
-    for name, entry in entries(root).items():
+    dependencies = input_paths(stages, root)
+    for name, entry in load_entries(root).items():
         of_entry = [stage for stage in stages if stage.kind == name]
         if not of_entry:
             continue
@@ -109,8 +109,8 @@ def rules(stages: Iterable[Stage], shards: int = 1, root: Path = Path()) -> Iter
         yield Rule(
             name=name,
             outputs=tuple(outputs),
-            kept=first.kept,
+            git_outputs=first.git_outputs,
             stages={stage.outputs[0]: stage for stage in of_entry},
             dependencies=dependencies,
-            shards=shards if first.sharded else 1,
+            shards=shards if first.is_sharded else 1,
         )

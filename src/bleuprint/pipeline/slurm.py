@@ -15,7 +15,7 @@ from bleuprint.pipeline.rules import Rule
 from bleuprint.runtime.errors import UserError
 
 
-def resources(rule: Rule) -> dict[str, int | Callable[..., int]]:
+def job_resources(rule: Rule) -> dict[str, int | Callable[..., int]]:
     """A job's resources by Snakemake's names; a second attempt without GPUs has twice the memory.
 
     A job on GPUs that is submitted again has usually run out of time, not of memory.
@@ -33,7 +33,7 @@ def resources(rule: Rule) -> dict[str, int | Callable[..., int]]:
     }
 
 
-def check(workflow: Any) -> None:
+def check_cluster(workflow: Any) -> None:
     """Raise UserError if a run on SLURM would never end, or replace what an earlier one writes."""
     if workflow.executor_plugin.name != "slurm":
         return

@@ -13,11 +13,16 @@ from filelock import Timeout
 
 from bleuprint.config.experiment import load, load_resolved
 from bleuprint.pipeline.dvc_repo import changed_stages
-from bleuprint.pipeline.graph import Stage, inputs
-from bleuprint.pipeline.leftovers import set_aside
-from bleuprint.pipeline.project_lock import hold, other_runner
-from bleuprint.pipeline.recording import begin, finished_stages, marks, record
-from bleuprint.pipeline.resolve import resolve
+from bleuprint.pipeline.graph import Stage, input_paths
+from bleuprint.pipeline.leftovers import move_leftovers
+from bleuprint.pipeline.project_lock import hold_project, other_runner
+from bleuprint.pipeline.recording import (
+    finished_marks,
+    finished_stages,
+    mark_started,
+    record_finished,
+)
+from bleuprint.pipeline.resolve import write_resolved
 from bleuprint.pipeline.rules import Rule
 from bleuprint.runtime import environment
 from bleuprint.runtime.errors import UserError, exit_on_error, print_message
@@ -34,7 +39,7 @@ RESULTS = Path("reports", "results.json")
 def record_or_print_error() -> None:
     """Record at the end of a Snakemake run; a failure must not hide the run's own result."""
     try:
-        record()
+        record_finished()
     except UserError as error:
         print_message(str(error))
 
@@ -73,7 +78,7 @@ class Jobs:
         self._workflow = workflow
         self._stages = stages
         self._resolved = resolved
-        self._dependencies = inputs(stages)
+        self._dependencies = input_paths(stages)
         self._makers = {path: stage.name for stage in stages for path in stage.outputs}
         self._held = ExitStack()
 
@@ -125,11 +130,11 @@ class Jobs:
 
     def _begin(self) -> None:
         """Keep other runners from the project until this process ends, and tidy up after a kill."""
-        self._held.enter_context(hold("snakemake", wait=False))
+        self._held.enter_context(hold_project("snakemake", wait=False))
         atexit.register(self._end)
         unlock_after_kill()
-        if marks():
-            record()
+        if finished_marks():
+            record_finished()
 
     def _end(self) -> None:
         """Write the page if no job has written it, log to MLflow, and let other runners start."""
@@ -150,10 +155,10 @@ class Jobs:
             runner = other_runner()
             if runner is None:
                 raise
-            raise UserError(f"{runner.busy()}. Ask again when it has ended.") from error
+            raise UserError(f"{runner.busy_message()}. Ask again when it has ended.") from error
         if not self._is_run():
             _note_other_runner()
-        finished = finished_stages(self._stages) if marks() else set()
+        finished = finished_stages(self._stages) if finished_marks() else set()
         changed = [stage for stage in self._stages if _has_changed(status.get(stage.name, ()))]
         return [stage for stage in changed if stage.name not in finished]
 
@@ -189,7 +194,9 @@ def _note_other_runner() -> None:
     """Name the process that holds the project, whose outputs a dry run sees half written."""
     runner = other_runner()
     if runner is not None:
-        print_message(f"{runner.busy()}. What a dry run shows may change until it ends.", "note")
+        print_message(
+            f"{runner.busy_message()}. What a dry run shows may change until it ends.", "note"
+        )
 
 
 def _update_mlflow() -> None:
@@ -234,9 +241,9 @@ def resolve_first(stages: Sequence[Stage]) -> None:
     the file is newer than params.yaml at the next run.
     """
     (stage,) = (stage for stage in stages if stage.kind == "resolve")
-    begin(stage.name, stage.digest, *inputs(stages)[stage.name])
-    resolve()
-    set_aside(load())
+    mark_started(stage.name, stage.digest, *input_paths(stages)[stage.name])
+    write_resolved()
+    move_leftovers(load())
     Path(f"{stage.mark}.begun").rename(stage.mark)
 
 

@@ -12,7 +12,7 @@ from bleuprint.config.experiment import Settings, load_resolved
 from bleuprint.config.paths import Run
 from bleuprint.config.runs import runs_of, scored_runs
 from bleuprint.corpus.steps.shard import AllShards, Shard, WholeText, Work
-from bleuprint.pipeline.dvc_yaml import entry_of, filled
+from bleuprint.pipeline.dvc_yaml import entry_running, fill_variables
 from bleuprint.pipeline.edit_check import edit_check
 from bleuprint.runtime import machine_errors
 from bleuprint.runtime.arguments import describe_empty_argument
@@ -20,7 +20,7 @@ from bleuprint.runtime.errors import AT_SUCCESS, UserError
 from bleuprint.tracking.timings import stage_seconds_file, write_seconds
 
 
-def names(description: str | None, *arguments: str) -> list[str]:
+def parse_arguments(description: str | None, *arguments: str) -> list[str]:
     """The values of positional arguments; ends with usage and status 2 if others are given."""
     parser = argparse.ArgumentParser(description=description)
     for name in arguments:
@@ -31,7 +31,7 @@ def names(description: str | None, *arguments: str) -> list[str]:
     return given
 
 
-def shard(description: str | None) -> tuple[str, Work]:
+def parse_shard(description: str | None) -> tuple[str, Work]:
     """Return the corpus, and what of its training text this process works on."""
     parser = argparse.ArgumentParser(description=description)
     parser.add_argument("corpus", metavar="CORPUS")
@@ -55,7 +55,7 @@ def _parsed(parser: argparse.ArgumentParser) -> argparse.Namespace:
     return parser.parse_args()
 
 
-def trained_run(description: str | None) -> Run:
+def parse_trained_run(description: str | None) -> Run:
     """The run named by the arguments SYSTEM CORPUS SEED, for a stage of training.
 
     DVC's matrix has no exclusions: the stages of a run that is not trained exist, and end here
@@ -64,17 +64,17 @@ def trained_run(description: str | None) -> Run:
     return _run(description, runs_of)
 
 
-def translated_run(description: str | None) -> Run:
+def parse_scored_run(description: str | None) -> Run:
     """The run named by the arguments SYSTEM CORPUS SEED, for a stage of translations.
 
-    As `trained_run`, but systems that are not trained have translations, too: with one seed.
+    As `parse_trained_run`, but systems that are not trained have translations, too: with one seed.
     """
     return _run(description, scored_runs)
 
 
 def _run(description: str | None, existing: Callable[[Settings], Collection[Run]]) -> Run:
     """The run named by the arguments; ends with empty outputs if it is not among `existing`."""
-    system, corpus, seed = names(description, "SYSTEM", "CORPUS", "SEED")
+    system, corpus, seed = parse_arguments(description, "SYSTEM", "CORPUS", "SEED")
     if not seed.isdecimal():
         raise UserError(f"seed {seed!r} is not a whole number")
     named = Run(system, corpus, int(seed))
@@ -92,7 +92,7 @@ def _run(description: str | None, existing: Callable[[Settings], Collection[Run]
 def _begin() -> None:
     """Note what this stage reads, to be compared at its end, and the memory that it needs."""
     script = Path(sys.argv[0]).name
-    entry = entry_of(script)
+    entry = entry_running(script)
     if entry is not None:
         machine_errors.needed_memory_gb = entry.memory_gb
         AT_SUCCESS.append(edit_check(entry, script, sys.argv[1:]))
@@ -115,10 +115,10 @@ def _write_duration() -> None:
 
 def _write_empty(run: Run) -> None:
     """Write the outputs that dvc.yaml names for the stage of this script, without content."""
-    entry = entry_of(Path(sys.argv[0]).name)
+    entry = entry_running(Path(sys.argv[0]).name)
     values = {f"item.{name}": str(value) for name, value in run._asdict().items()}
     for output in () if entry is None else entry.outputs:
-        path = Path(filled(output, values))
+        path = Path(fill_variables(output, values))
         if not path.suffix:  # a folder
             path /= "empty"
         path.parent.mkdir(parents=True, exist_ok=True)

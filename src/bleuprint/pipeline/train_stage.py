@@ -14,12 +14,12 @@ from bleuprint.dataset.binarized import BinaryCorpus
 from bleuprint.model.arithmetic import check_portable
 from bleuprint.model.linear import check_precision
 from bleuprint.runtime import environment
-from bleuprint.runtime.counts import counted
 from bleuprint.runtime.distributed.group import Group, init_process_group, is_launched
 from bleuprint.runtime.distributed.launch import start_processes
 from bleuprint.runtime.errors import UserError, print_message
 from bleuprint.runtime.files import write_json
 from bleuprint.runtime.locks import FileLock
+from bleuprint.runtime.wording import counted
 from bleuprint.tracking.hardware import describe_machine
 from bleuprint.tracking.timings import training_cost_file
 from bleuprint.tracking.training_log import TrainingLog

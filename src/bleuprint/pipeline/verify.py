@@ -16,8 +16,8 @@ from bleuprint.report.frame import COSTS, RESULTS, Records, read
 from bleuprint.report.revision import files_of
 from bleuprint.report.same_results import Compared, compared
 from bleuprint.runtime.code import git_output
-from bleuprint.runtime.counts import counted
 from bleuprint.runtime.errors import UserError
+from bleuprint.runtime.wording import counted
 
 # Causes, and groups of results, that are written out.
 _MOST = 3
@@ -38,7 +38,7 @@ class Report:
         return bool(settings.get(f"runs.{run.system}.{run.corpus}.arithmetic") == "portable")
 
 
-def open_own() -> Report:
+def open_own_report() -> Report:
     """The report of the project in the working folder; raises UserError if there is none."""
     return _report("here", RESULTS, Path())
 
@@ -113,7 +113,7 @@ class Verification:
     is_same: bool
 
 
-def verify(here: Report, there: Report) -> Verification:
+def compare_reports(here: Report, there: Report) -> Verification:
     """Compare the results of two reports.
 
     Raises:

@@ -34,7 +34,7 @@ from bleuprint.scoring.human_agreement import (
 from bleuprint.scoring.metrics import METRICS
 from bleuprint.scoring.sacrebleu_metrics import sentence_bleu
 from bleuprint.scoring.significance import SIGNIFICANCE_LEVEL
-from bleuprint.text.unicode import blank_unprinted
+from bleuprint.text.unicode import replace_unprintable
 
 _OF_TEXTS = ("sources_sha256", "references_sha256")
 
@@ -432,6 +432,6 @@ def _sentences(
         scores = f"from {change.first:.1f} to {change.second:.1f}"
         yield f"\nline {change.Index}: {change.delta:+z.1f}, {scores}"
         for label, lines in texts:
-            yield f"  {label:{width}}  {blank_unprinted(lines[change.Index - 1])}"
+            yield f"  {label:{width}}  {replace_unprintable(lines[change.Index - 1])}"
     if changed.empty:
         yield "no sentence"

@@ -14,9 +14,9 @@ import pandas as pd
 
 from bleuprint.config.paths import Run
 from bleuprint.report.results_file import read_results
-from bleuprint.runtime.counts import counted
 from bleuprint.runtime.files import atomic_file, check_regular_file, report_as_damage
 from bleuprint.runtime.foreign_text import clean_value, spreadsheet_cell
+from bleuprint.runtime.wording import counted
 from bleuprint.scoring.floor import MIN_SENTENCES
 from bleuprint.tracking.timings import read_training_cost
 

@@ -21,8 +21,8 @@ from bleuprint.report.score_frame import (
     score_frame,
 )
 from bleuprint.report.score_tables import DOCUMENT
-from bleuprint.runtime.counts import counted
 from bleuprint.runtime.errors import UserError
+from bleuprint.runtime.wording import counted
 from bleuprint.scoring import bleu_ceiling
 from bleuprint.scoring.file_warnings import WARNING
 from bleuprint.scoring.floor import MIN_MATCHES, MIN_SENTENCES, TOO_FEW, TOO_LOW

@@ -9,7 +9,7 @@ from bleuprint.report.frame import Records
 from bleuprint.report.score_frame import ours, score_frame
 from bleuprint.report.table import Row, Table, stacked
 from bleuprint.report.terminal import height, wrapped
-from bleuprint.runtime.counts import counted
+from bleuprint.runtime.wording import counted
 from bleuprint.scoring.human_agreement import AGREEMENT_COLUMN, AGREEMENT_DEFINITION
 from bleuprint.scoring.metrics import ON_SCREEN
 

@@ -18,7 +18,7 @@ from bleuprint.report.score_frame import (
     published,
 )
 from bleuprint.report.table import EMPTY, Cell, Column, Row, Table, stacked
-from bleuprint.runtime.counts import duration
+from bleuprint.runtime.wording import duration
 from bleuprint.scoring.breakdown import (
     COUNT_BUCKETS,
     COUNT_GROUP,

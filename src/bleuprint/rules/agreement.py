@@ -9,7 +9,7 @@ from annotated_types import Interval
 
 from bleuprint.rules.rule import Candidate, Check
 from bleuprint.text.numbers import have_equal_numbers
-from bleuprint.text.unicode import blank_unprinted, comparable
+from bleuprint.text.unicode import comparison_key, replace_unprintable
 
 # Of any script, at the end of a word: not in 3.5 or example.org. All marks of a row or none: a row
 # is read once.
@@ -27,7 +27,7 @@ class Identical(Check):
     rank: ClassVar[int] = 10
 
     def keeps(self, candidate: Candidate) -> bool:
-        return comparable(candidate.pair.source) != comparable(candidate.pair.target)
+        return comparison_key(candidate.pair.source) != comparison_key(candidate.pair.target)
 
 
 @dataclass(frozen=True)
@@ -64,7 +64,7 @@ def _ends(sentence: str, language: str) -> tuple[int, int]:
     """The number of ends of sentences, and of questions among them."""
     if language in ("el", "ell"):
         sentence = sentence.replace(";", "?")
-    marks = _MARK.findall(blank_unprinted(sentence))
+    marks = _MARK.findall(replace_unprintable(sentence))
     return len(marks), sum(bool(_QUESTION.search(mark)) for mark in marks)
 
 

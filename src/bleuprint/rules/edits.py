@@ -8,7 +8,7 @@ from html.entities import html5
 from typing import Any, ClassVar, Literal
 
 from bleuprint.rules.rule import Edit
-from bleuprint.text.unicode import blank_unprinted, normalized
+from bleuprint.text.unicode import normalize_unicode, replace_unprintable
 
 # With a semicolon only: HTML would also decode "&copy=1" in an address.
 _ENTITY = re.compile(r"&(?:#[0-9]{1,7}|#[xX][0-9a-fA-F]{1,6}|[a-zA-Z][a-zA-Z0-9]*);")
@@ -79,7 +79,7 @@ class Unicode(Edit):
     form: Literal["NFC", "NFKC"] = "NFC"
 
     def edit(self, sentence: str, language: str) -> str:  # noqa: ARG002
-        return normalized(self.form, sentence)
+        return normalize_unicode(self.form, sentence)
 
 
 @dataclass(frozen=True)
@@ -92,7 +92,7 @@ class NonPrinting(Edit):
     rank: ClassVar[int] = 30
 
     def edit(self, sentence: str, language: str) -> str:  # noqa: ARG002
-        return blank_unprinted(sentence)
+        return replace_unprintable(sentence)
 
 
 @dataclass(frozen=True)
@@ -105,7 +105,7 @@ class Punctuation(Edit):
     rank: ClassVar[int] = 40
 
     def edit(self, sentence: str, language: str) -> str:
-        text = blank_unprinted(sentence)
+        text = replace_unprintable(sentence)
         if _CHARACTERS.search(text) or any(sequence in text for sequence in _SEQUENCES):
             normalized: str = _normalizer(language).normalize(text)
             return normalized

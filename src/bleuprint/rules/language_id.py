@@ -9,7 +9,7 @@ from annotated_types import Gt
 
 from bleuprint.rules.letters import SCRIPTS
 from bleuprint.rules.rule import Candidate, SideCheck
-from bleuprint.text.unicode import blank_white
+from bleuprint.text.unicode import replace_white_space
 
 if TYPE_CHECKING:
     from bleuprint.text.language_likelihoods import LanguageLikelihoods
@@ -45,14 +45,18 @@ class LanguageId(SideCheck):
         """Whether each sentence passes as one in its language."""
         if not sentences:
             return []
-        own = _model().own([blank_white(each[:_ENOUGH]) for each in sentences], languages)
+        own = _model().likelihoods_of_languages(
+            [replace_white_space(each[:_ENOUGH]) for each in sentences], languages
+        )
         passed: list[bool] = (self.min_odds * own > 1).tolist()
         return passed
 
 
 def likelihood(text: str, language: str) -> float:
     """Return how likely a text is in a known language, as a share of its likeliest language."""
-    return float(_model().own([blank_white(text[:_ENOUGH])], [language])[0])
+    return float(
+        _model().likelihoods_of_languages([replace_white_space(text[:_ENOUGH])], [language])[0]
+    )
 
 
 @cache

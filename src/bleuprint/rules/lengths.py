@@ -10,7 +10,7 @@ from typing import Annotated, ClassVar
 from annotated_types import Ge
 
 from bleuprint.rules.rule import Candidate, Check, SideCheck
-from bleuprint.text.unicode import blank_white
+from bleuprint.text.unicode import replace_white_space
 
 
 @dataclass(frozen=True)
@@ -62,7 +62,7 @@ class LongWord(SideCheck):
     def passes(self, sentence: str, language: str) -> bool:  # noqa: ARG002
         if len(sentence) <= self.max:
             return True
-        return max(map(len, blank_white(sentence).split()), default=0) <= self.max
+        return max(map(len, replace_white_space(sentence).split()), default=0) <= self.max
 
 
 def _has_more_words(sentence: str, most: int) -> bool:
@@ -70,4 +70,4 @@ def _has_more_words(sentence: str, most: int) -> bool:
 
     Tokenizing a line of several megabytes may take minutes.
     """
-    return sentence.count(" ") >= most and len(blank_white(sentence).split()) > most
+    return sentence.count(" ") >= most and len(replace_white_space(sentence).split()) > most

@@ -18,7 +18,7 @@ from bleuprint.runtime.errors import UserError
 from bleuprint.runtime.machine_errors import is_out_of_memory
 from bleuprint.text.parallel import Pair
 from bleuprint.text.tokenizers import ANY, Bounds
-from bleuprint.text.unicode import single_spaces
+from bleuprint.text.unicode import collapse_spaces
 
 Tokens = list[str]
 
@@ -118,7 +118,7 @@ def apply_edits(sentence: str, language: str, edits: Edits) -> str:
     """A sentence after all edits, with single spaces."""
     for edit in edits:
         sentence = apply_edit(edit, sentence, language)
-    return single_spaces(sentence)
+    return collapse_spaces(sentence)
 
 
 def apply_edit(edit: Edit, sentence: str, language: str) -> str:

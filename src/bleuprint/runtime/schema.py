@@ -17,10 +17,10 @@ from annotated_types import Ge, Interval
 from pydantic import GetCoreSchemaHandler, StringConstraints, TypeAdapter
 from pydantic_core import CoreSchema, SchemaValidator, ValidationError, core_schema
 
-from bleuprint.runtime.counts import counted
 from bleuprint.runtime.errors import UserError, UserErrors
 from bleuprint.runtime.files import RERUN, DamagedFile, read_json
 from bleuprint.runtime.interrupts import postpone_interrupts
+from bleuprint.runtime.wording import counted
 from bleuprint.runtime.yaml_tree import Location
 
 T = TypeVar("T")

@@ -10,7 +10,7 @@ from bleuprint.config.paths import Run, folder
 from bleuprint.config.runs import scored_runs
 from bleuprint.config.setting_place import place_of_setting
 from bleuprint.decoding.copied_translations import place_of_file, read_translations
-from bleuprint.runtime.counts import counted
+from bleuprint.runtime.wording import counted
 from bleuprint.runtime.yaml_tree import as_mapping, load_located_yaml
 from bleuprint.scoring.file_warnings import file_warnings
 from bleuprint.text.parallel import TextFolder, count_lines, read_lines

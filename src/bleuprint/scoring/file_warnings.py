@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 
 from bleuprint.config.corpus import Corpus
 from bleuprint.corpus.text_notes import forms_on_purpose
-from bleuprint.runtime.counts import counted
+from bleuprint.runtime.wording import counted
 from bleuprint.scoring.metric import MetricValue, untested_value
 from bleuprint.text.text_form import FormCounter
 
@@ -65,7 +65,7 @@ def _form_warnings(
     """
     ignored = [] if references else forms_on_purpose(corpus, is_cleaned=False)
     form_counter = FormCounter(translations)
-    found = form_counter.found(ignored, FormCounter(references))
+    found = form_counter.frequent_form(ignored, FormCounter(references))
     if found is not None:
         remedy = found.form.translations_remedy or found.form.remedy
         text = f"{found.text()}; BLEU is of sentences: {remedy}"

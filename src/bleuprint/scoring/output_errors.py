@@ -21,7 +21,7 @@ from bleuprint.rules.rule import Candidate
 from bleuprint.scoring.metric import Metric, Texts
 from bleuprint.text.parallel import Pair
 from bleuprint.text.tokenizers import Tokenizer, tokenizer_for
-from bleuprint.text.unicode import blank_unprinted, blank_white
+from bleuprint.text.unicode import replace_unprintable, replace_white_space
 
 ANY_ERROR, EMPTY_OUTPUT, WRONG_LANGUAGE, CUT_OFF = "any error", "empty", "wrong language", "cut off"
 
@@ -61,7 +61,7 @@ def _broken(texts: Texts) -> dict[str, list[tuple[int, int]]]:
     languages = texts.corpus.source, texts.corpus.target
     source, target = (tokenizer_for(each, texts.corpus.tokenize) for each in languages)
     sources, references, hypotheses = (
-        [*map(blank_unprinted, side)]
+        [*map(replace_unprintable, side)]
         for side in (texts.sources, texts.references, texts.hypotheses)
     )
     hypotheses = _as_written(sources, hypotheses, target)
@@ -73,7 +73,7 @@ def _broken(texts: Texts) -> dict[str, list[tuple[int, int]]]:
         del checks[WRONG_LANGUAGE]
 
     def errors(pair: Pair) -> set[str]:
-        if not blank_white(pair.target).strip():
+        if not replace_white_space(pair.target).strip():
             return {EMPTY_OUTPUT}
         line = Candidate(pair, languages, (source.tokenize, target.tokenize))
         return {name for name, fails in checks.items() if fails(line)}

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import regex
 
 from bleuprint.scoring.bleu import is_scored_by_13a
-from bleuprint.text.unicode import blank_white
+from bleuprint.text.unicode import replace_white_space
 
 # Letters that a line has in the mean, at least: single words have no spaces in any language.
 _LETTERS = 20
@@ -22,7 +22,7 @@ def lacks_words(references: Sequence[str], language: str) -> bool:
     """Whether 13a scores references in a language, which are written without spaces."""
     if not is_scored_by_13a(language):
         return False
-    words = [blank_white(line).split() for line in references]
+    words = [replace_white_space(line).split() for line in references]
     text = "".join(word for line in words for word in line)
     if len(text) < _LETTERS * max(1, len(references)):
         return False

@@ -17,7 +17,7 @@ from bleuprint.runtime.errors import UserError, print_message
 from bleuprint.runtime.files import atomic_folder
 from bleuprint.runtime.progress import Progress
 from bleuprint.serving.translator import Translator, load_translator
-from bleuprint.text.parallel import Pair, TextFolder, packed
+from bleuprint.text.parallel import Pair, TextFolder, pack_pairs
 from bleuprint.text.tokenizers import Tokenizer
 
 # What stands for a replaced word: one token for every tokenizer, and rare in texts.
@@ -44,7 +44,7 @@ def back_translate(settings: Settings, name: str) -> None:
         return add_noise_to_sentence(sentence, tokenizer, synthetic.noise, random)
 
     with atomic_folder(synthetic_folder(synthetic.part_of, name)) as partial:
-        output = given.at(partial)
+        output = given.with_path(partial)
         is_source = text.synthetic_side == "source"
         translate_side(translator, given, output, is_source, text.tag, with_noise)
 
@@ -87,7 +87,7 @@ def translate_side(
                     empty += 1
                 pair = Pair(text, line) if is_source else Pair(line, text)
                 new_pairs.append(_tagged(pair, tag))
-            writer.write_packed(*packed(new_pairs))
+            writer.write_packed(*pack_pairs(new_pairs))
             progress.advance(len(lines))
     if empty == total:
         raise UserError(f"{name}: all {total:,} translations are empty")

@@ -9,9 +9,9 @@ import regex
 from bleuprint.config import paths
 from bleuprint.dataset.binarized import BinaryCorpus
 from bleuprint.dataset.subwords.vocabulary import UNK
-from bleuprint.runtime.counts import counted
 from bleuprint.runtime.memoize import BoundedCache
 from bleuprint.runtime.progress import track
+from bleuprint.runtime.wording import counted
 from bleuprint.text.parallel import read_lines
 
 # Unknown words that a message names, and its longest.

@@ -24,12 +24,12 @@ from bleuprint.decoding.translate import create_engine
 from bleuprint.decoding.word_alignment import WordAligner, WordAlignment
 from bleuprint.rules import EDITS
 from bleuprint.rules.rule import Edit, Edits, apply_edits
-from bleuprint.runtime.counts import counted
 from bleuprint.runtime.errors import UserError
 from bleuprint.runtime.schema import NamedEntries, validate_document
 from bleuprint.runtime.utf8 import read_line_batches
+from bleuprint.runtime.wording import counted
 from bleuprint.serving.known_words import KnownWords
-from bleuprint.text.tokenizers import tokenized
+from bleuprint.text.tokenizers import tokenize_to_line
 
 # Lines that are translated together, at most: a test set as a whole, in the pipeline's batches,
 # since native arithmetic may round otherwise in others.
@@ -220,7 +220,7 @@ class Translator:
         # Without edits, the pipeline does not normalize white space either, which spaCy may count.
         if self._edits:
             text = apply_edits(sentence, self.source, self._edits)
-        line = tokenized(self.corpus.tokenizer(self.source), text)
+        line = tokenize_to_line(self.corpus.tokenizer(self.source), text)
         if not line:
             return []
         words = line.split(" ")

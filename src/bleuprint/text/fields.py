@@ -9,7 +9,7 @@ _BARS = re.compile(r"\|{3,}")
 _ESCAPED = re.compile("&(?=(?:amp;)*#124;)")
 
 
-def field(text: str) -> str:
+def escape_field(text: str) -> str:
     """`text` without `|||`: each bar in it is written `&#124;`, as Moses escapes bars.
 
     A `&#124;` of the text is written `&amp;#124;`, so that two texts never have the same field.
@@ -20,6 +20,6 @@ def field(text: str) -> str:
     return _BARS.sub(lambda bars: "&#124;" * len(bars[0]), bars_in_text)
 
 
-def line_of(*fields: str) -> str:
+def join_fields(*fields: str) -> str:
     """A line of texts, of which each becomes a field."""
-    return SEPARATOR.join(map(field, fields))
+    return SEPARATOR.join(map(escape_field, fields))

@@ -37,13 +37,15 @@ class LanguageLikelihoods:
         self._row: Ints = np.asarray(identifier.tk_row, np.int64) << 8
         self._ngram: Ints = np.asarray(identifier.tk_output, np.int64)
 
-    def own(self, sentences: Sequence[str], languages: Sequence[str]) -> Floats:
+    def likelihoods_of_languages(
+        self, sentences: Sequence[str], languages: Sequence[str]
+    ) -> Floats:
         """The likelihood of each sentence's language, as a share of its likeliest one's."""
         columns = [self.columns[language] for language in languages]
-        own: Floats = self.of(sentences)[np.arange(len(sentences)), columns]
+        own: Floats = self.likelihoods(sentences)[np.arange(len(sentences)), columns]
         return own
 
-    def of(self, sentences: Sequence[str]) -> Floats:
+    def likelihoods(self, sentences: Sequence[str]) -> Floats:
         """The likelihoods, [sentences, columns], each as a share of the sentence's largest.
 
         The scores are divided by the square root of the sentence's bytes, as py3langid does. A

@@ -20,7 +20,7 @@ from sacremoses import MosesDetokenizer, MosesTokenizer
 
 from bleuprint.runtime.memoize import BoundedCache
 from bleuprint.text.detokenizer import join_czech_dashes
-from bleuprint.text.unicode import blank_white
+from bleuprint.text.unicode import replace_white_space
 
 Tokens = list[str]
 
@@ -56,7 +56,7 @@ class Moses:
     def tokenize(self, sentence: str) -> Tokens:
         """The tokens of a sentence; non-printing characters and all white space separate tokens."""
         # A printable string has no white space except plain spaces.
-        text = sentence if sentence.isprintable() else blank_white(sentence)
+        text = sentence if sentence.isprintable() else replace_white_space(sentence)
         chunks = text.split()
         if chunks and _is_exception(text, chunks):
             return self._whole(text)

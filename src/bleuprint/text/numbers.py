@@ -25,7 +25,7 @@ from collections import Counter
 from collections.abc import Iterable
 from itertools import product
 
-from bleuprint.text.unicode import CharacterTable, blank_unprinted
+from bleuprint.text.unicode import CharacterTable, replace_unprintable
 
 # One reading of a number, as the parts that the module docstring explains: 3.5 is ("3", ".5").
 Parts = tuple[str, ...]
@@ -105,7 +105,7 @@ def number_readings(sentence: str) -> list[list[Parts]]:
     """
     if not _NUMERIC.search(sentence):
         return []
-    text = blank_unprinted(sentence)
+    text = replace_unprintable(sentence)
     if not text.isascii():
         text = _BROKEN_LETTER.sub("", text)
         text = text.translate(_PLAIN)

@@ -13,10 +13,10 @@ from itertools import compress, islice
 from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple
 
-from bleuprint.runtime.counts import counted
 from bleuprint.runtime.errors import UserError
 from bleuprint.runtime.files import RERUN, open_regular_file
 from bleuprint.runtime.utf8 import utf8_error
+from bleuprint.runtime.wording import counted
 
 BLOCK_PAIRS = 1000
 _COUNTED = 1 << 20
@@ -77,14 +77,14 @@ class Block:
         source, target = map(self._lines, (self.source, self.target), self.files)
         return source, target
 
-    def only(self, wanted: Iterable[Any]) -> tuple[bytes, bytes]:
+    def select(self, wanted: Iterable[Any]) -> tuple[bytes, bytes]:
         """The bytes of the pairs that are wanted, as a true value for each says."""
         wanted = [*wanted]
         sides = (BytesIO(side).readlines() for side in (self.source, self.target))
         source, target = (b"".join(compress(lines, wanted)) for lines in sides)
         return source, target
 
-    def numbered(self) -> Iterator[tuple[int, Pair]]:
+    def numbered_pairs(self) -> Iterator[tuple[int, Pair]]:
         """The pairs with their numbers in the set, from 1."""
         return enumerate(self.pairs(), self.first)
 
@@ -122,7 +122,7 @@ def read_blocks(
             number += counts[0]
 
 
-def packed(pairs: Sequence[Pair]) -> tuple[bytes, bytes]:
+def pack_pairs(pairs: Sequence[Pair]) -> tuple[bytes, bytes]:
     """Both sides of pairs as the bytes of files."""
     sides = ["".join(f"{pair[side]}\n" for pair in pairs) for side in (0, 1)]
     # a line break inside a sentence would misalign the text
@@ -138,7 +138,7 @@ class PairWriter(ExitStack):
         self._files = [self.enter_context(path.open("wb")) for path in paths]
 
     def write(self, pair: Pair) -> None:
-        self.write_packed(*packed([pair]))
+        self.write_packed(*pack_pairs([pair]))
 
     def write_packed(self, source: bytes, target: bytes) -> None:
         """Write the bytes that `packed` returned."""
@@ -158,7 +158,7 @@ class TextFolder:
     def languages(self) -> tuple[str, str]:
         return self.source, self.target
 
-    def at(self, path: Path) -> "TextFolder":
+    def with_path(self, path: Path) -> "TextFolder":
         """A folder of the same languages at another path."""
         return TextFolder(path, self.source, self.target)
 

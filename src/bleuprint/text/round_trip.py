@@ -27,7 +27,7 @@ from bleuprint.text.detokenizer import (
 )
 from bleuprint.text.moses import Moses, Tokens
 from bleuprint.text.segmenter import SPACE
-from bleuprint.text.unicode import blank_white
+from bleuprint.text.unicode import replace_white_space
 
 # Addresses, without a mark that ends the sentence.
 _ADDRESSES = (
@@ -79,16 +79,16 @@ class RoundTripMoses(Moses):
 
     def tokenize(self, sentence: str) -> Tokens:
         """The tokens of a sentence; non-printing characters and all white space separate tokens."""
-        text = sentence if sentence.isprintable() else blank_white(sentence)
+        text = sentence if sentence.isprintable() else replace_white_space(sentence)
         keys = self._keys(text, text.split())
         tokens = list(chain.from_iterable(map(self._chunks.__getitem__, keys)))
         if not _BY_SENTENCE.isdisjoint(tokens):
             tokens = self._joinable([*map(self._chunks.__getitem__, keys)], one_by_one=True)
         return [*map(self._escaped.__getitem__, tokens)] if self._escape else tokens
 
-    def tokenized(self, sentence: str) -> str:
+    def tokenize_to_line(self, sentence: str) -> str:
         """The tokens of a sentence separated by spaces, in two thirds of the time."""
-        text = sentence if sentence.isprintable() else blank_white(sentence)
+        text = sentence if sentence.isprintable() else replace_white_space(sentence)
         found = " ".join(map(self._texts.__getitem__, self._keys(text, text.split())))
         return " ".join(self.tokenize(sentence)) if _APART in found else found
 

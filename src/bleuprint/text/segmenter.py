@@ -15,7 +15,7 @@ from importlib.util import find_spec
 from itertools import chain
 
 from bleuprint.runtime.errors import UserError
-from bleuprint.text.unicode import blank_white
+from bleuprint.text.unicode import replace_white_space
 
 # A space of the sentence, as a token: Unicode's picture of it.
 SPACE = "\u2420"
@@ -74,7 +74,7 @@ class Segmenter:
         self._words = _LOADERS[_code(language)]()
 
     def tokenize(self, sentence: str) -> list[str]:
-        text = " ".join(blank_white(sentence).split())
+        text = " ".join(replace_white_space(sentence).split())
         words = chain.from_iterable(map(self._words, _windows(text)))
         return list(_with_spaces(text, words))
 

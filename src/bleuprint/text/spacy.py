@@ -6,7 +6,7 @@ from typing import Any
 
 from bleuprint.runtime.errors import UserError
 from bleuprint.text.detokenizer import HYPHEN, LITERAL_HYPHEN, Detokenizer
-from bleuprint.text.unicode import blank_white
+from bleuprint.text.unicode import replace_white_space
 
 # spaCy stores each distinct word; above this number, its vocabulary is created again.
 _MAX_STRINGS = 500_000
@@ -47,7 +47,7 @@ class Spacy:
         if self._white_space:
             return [_visible(token.text) for token in self._nlp.tokenizer(sentence)]
         # as a whole: some abbreviations are recognized across a space (German: v.Chr .)
-        tokens = self._nlp.tokenizer(" ".join(blank_white(sentence).split()))
+        tokens = self._nlp.tokenizer(" ".join(replace_white_space(sentence).split()))
         return [token.text for token in tokens if not token.text.isspace()]  # as of Thai
 
     def detokenize(self, tokens: Sequence[str]) -> str:

@@ -440,7 +440,7 @@ class FormCounter:
                 shares[form.name] = line_count / self._examined_lines
         return shares
 
-    def found(
+    def frequent_form(
         self, ignored: Collection[Form] = (), references: "FormCounter | None" = None
     ) -> FoundForm | None:
         """Find the first form that is frequent enough to be reported.

@@ -9,7 +9,7 @@ from importlib.util import find_spec
 from typing import Literal, Protocol
 
 from bleuprint.text.segmenter import Segmenter, has_segmenter
-from bleuprint.text.unicode import blank_white, lowercased
+from bleuprint.text.unicode import lowercase_text, replace_white_space
 
 # The tokens of characters that are not their own tokens.
 _TOKEN_OF = {" ": "▁", "▁": "▁▁"}
@@ -55,7 +55,7 @@ class Tokenizer(Protocol):
     """Splits a sentence into tokens and joins them again; no token contains white space."""
 
     def tokenize(self, sentence: str) -> list[str]:
-        """The tokens of a sentence; `blank_white` is applied first."""
+        """The tokens of a sentence; `replace_white_space` is applied first."""
 
     def detokenize(self, tokens: Sequence[str]) -> str:
         """The sentence of these tokens, with single spaces between words."""
@@ -88,9 +88,9 @@ def tokenizer_for(language: str, settings: Tokenize) -> Tokenizer:
     return Lowercased(tokenizer, language) if settings.lowercase else tokenizer
 
 
-def tokenized(tokenizer: Tokenizer, sentence: str) -> str:
+def tokenize_to_line(tokenizer: Tokenizer, sentence: str) -> str:
     """The tokens of a sentence separated by spaces; some tokenizers have a faster way."""
-    by: Callable[[str], str] | None = getattr(tokenizer, "tokenized", None)
+    by: Callable[[str], str] | None = getattr(tokenizer, "tokenize_to_line", None)
     return by(sentence) if by else " ".join(tokenizer.tokenize(sentence))
 
 
@@ -109,7 +109,7 @@ class Characters:
     """Each character (code point) is a token. A space becomes ▁, and a ▁ in the text ▁▁."""
 
     def tokenize(self, sentence: str) -> list[str]:
-        text = " ".join(blank_white(sentence).split())
+        text = " ".join(replace_white_space(sentence).split())
         return [_TOKEN_OF.get(character, character) for character in text]
 
     def detokenize(self, tokens: Sequence[str]) -> str:
@@ -120,7 +120,7 @@ class Spaces:
     """Tokens are separated by white space: for text that is tokenized already."""
 
     def tokenize(self, sentence: str) -> list[str]:
-        return blank_white(sentence).split()
+        return replace_white_space(sentence).split()
 
     def detokenize(self, tokens: Sequence[str]) -> str:
         return " ".join(tokens)
@@ -133,10 +133,10 @@ class Lowercased:
         self._tokenizer, self._language = tokenizer, language
 
     def tokenize(self, sentence: str) -> list[str]:
-        return self._tokenizer.tokenize(lowercased(sentence, self._language))
+        return self._tokenizer.tokenize(lowercase_text(sentence, self._language))
 
-    def tokenized(self, sentence: str) -> str:
-        return tokenized(self._tokenizer, lowercased(sentence, self._language))
+    def tokenize_to_line(self, sentence: str) -> str:
+        return tokenize_to_line(self._tokenizer, lowercase_text(sentence, self._language))
 
     def detokenize(self, tokens: Sequence[str]) -> str:
         return self._tokenizer.detokenize(tokens)

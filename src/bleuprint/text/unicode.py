@@ -74,20 +74,20 @@ _TWO_I = frozenset({"tr", "tur", "az", "aze", "azj", "crh", "gag"})
 _SPACES = re.compile("  +")
 
 
-def single_spaces(text: str) -> str:
+def collapse_spaces(text: str) -> str:
     """`text` with one space between words, and none around them."""
     text = text.strip(" ")
     return _SPACES.sub(" ", text) if "  " in text else text
 
 
-def lowercased(text: str, language: str) -> str:
+def lowercase_text(text: str, language: str) -> str:
     """`text` in lower case; in Turkish and languages like it, İ becomes i and I becomes ı."""
     if language in _TWO_I:
         text = text.replace("I\u0307", "i").replace("İ", "i").replace("I", "ı")
     return text.lower()
 
 
-def normalized(form: Literal["NFC", "NFKC"], text: str) -> str:
+def normalize_unicode(form: Literal["NFC", "NFKC"], text: str) -> str:
     """`text` in a normalization form, as unicodedata.normalize gives it, in linear time."""
     if len(text) > _MANY:
         text = _with_sorted_marks(text)
@@ -101,7 +101,7 @@ def _with_sorted_marks(text: str) -> str:
     return "".join(chain.from_iterable(sorted(part, key=order) for _, part in letters_and_marks))
 
 
-def comparable(text: str) -> str:
+def comparison_key(text: str) -> str:
     """The letters, marks and numbers of a sentence, case-folded and in compatible form (NFKC).
 
     Equal for sentences that differ only in spaces, punctuation, case and compatible forms. A
@@ -109,27 +109,27 @@ def comparable(text: str) -> str:
     """
     # Normalization does not cross a space: words are folded one by one.
     letters = "".join(map(_FOLDED.__getitem__, text.split(" ")))
-    return letters or single_spaces(normalized("NFKC", text).translate(_WHITE))
+    return letters or collapse_spaces(normalize_unicode("NFKC", text).translate(_WHITE))
 
 
 def _folded(word: str) -> str:
     letters = word.translate(_WORDLESS)  # first: NFKC turns some signs into spaces with an accent
-    folded = normalized("NFKC", normalized("NFKC", letters).casefold())
+    folded = normalize_unicode("NFKC", normalize_unicode("NFKC", letters).casefold())
     return folded.translate(_WORDLESS).replace(" ", "")
 
 
 _FOLDED = BoundedCache(_folded)
 
 
-def blank_unprinted(text: str) -> str:
+def replace_unprintable(text: str) -> str:
     """`text` without formats, and with each control replaced by a space; see above."""
     if text.isprintable():  # true of most sentences, and fast
         return text
     return text.translate(_UNPRINTED)
 
 
-def blank_white(text: str) -> str:
-    """As `blank_unprinted`, with all white space (no-break, thin, ...) replaced too."""
+def replace_white_space(text: str) -> str:
+    """As `replace_unprintable`, with all white space (no-break, thin, ...) replaced too."""
     if text.isprintable():
         return text
     return text.translate(_WHITE)

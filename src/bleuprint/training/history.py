@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, Self
 
-from bleuprint.runtime.counts import counted
 from bleuprint.runtime.schema import read_record
+from bleuprint.runtime.wording import counted
 
 CHECKPOINTS = "checkpoints.json"
 

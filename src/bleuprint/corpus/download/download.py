@@ -22,11 +22,11 @@ from bleuprint.corpus.download.fetch import Downloads, fetch
 from bleuprint.corpus.download.formats import read_text
 from bleuprint.corpus.steps.filter_stats import FilterStats, SetCounts
 from bleuprint.runtime import fingerprint
-from bleuprint.runtime.counts import counted
 from bleuprint.runtime.errors import UserError, print_message
 from bleuprint.runtime.files import atomic_folder
 from bleuprint.runtime.progress import Progress
-from bleuprint.text.parallel import BLOCK_PAIRS, Pair, PairWriter, TextFolder, packed
+from bleuprint.runtime.wording import counted
+from bleuprint.text.parallel import BLOCK_PAIRS, Pair, PairWriter, TextFolder, pack_pairs
 
 
 class Sample(NamedTuple):
@@ -66,9 +66,9 @@ def download_corpus(
             }
             if readings or name == "train":  # a zero-shot direction has an empty one
                 if sample and name == "train":
-                    _write_sample(readings, raw.at(partial), filter_stats, sample)
+                    _write_sample(readings, raw.with_path(partial), filter_stats, sample)
                 else:
-                    _write_set(name, readings, raw.at(partial), filter_stats)
+                    _write_set(name, readings, raw.with_path(partial), filter_stats)
         source.record()
         filter_stats.write(filter_stats_path)
 
@@ -84,7 +84,7 @@ def _write_sample(
     pairs = chain.from_iterable(each.chosen(counts) for each in copies)
     with folder.writer("train") as writer:
         drawn = draw_sample(pairs, sample, counts)
-        writer.write_packed(*packed(drawn))
+        writer.write_packed(*pack_pairs(drawn))
         counts.count_kept(len(drawn))
 
 
@@ -97,7 +97,7 @@ def _write_set(
             counts, repeat = filter_stats.add_set(f"{name}.{part}"), reading.text.repeat or 1
             if reading.text.synthetic_side:  # copies are made later
                 (folder.path / part).mkdir()
-                with folder.at(folder.path / part).writer(name) as alone:
+                with folder.with_path(folder.path / part).writer(name) as alone:
                     once = reading.write(alone)
                 for _ in range(repeat):
                     counts.add(once)
@@ -136,7 +136,7 @@ class _Reading:
         chosen = self.chosen(counts)
         with Progress(f"read {self.key.removeprefix('corpora.')}", None, "pairs") as progress:
             while block := list(islice(chosen, BLOCK_PAIRS)):
-                writer.write_packed(*packed(block))
+                writer.write_packed(*pack_pairs(block))
                 counts.count_kept(len(block))
                 progress.advance(len(block))
         return counts

@@ -80,7 +80,7 @@ def join_split(name: str, corpus: Corpus) -> int:
     wanted = sampled_pairs(counts, temperature)
     with atomic_folder(paths.folder(name, "split")) as unfinished:
         for direction, before in texts.items():
-            after = before.at(unfinished / direction)
+            after = before.with_path(unfinished / direction)
             after.path.mkdir()
             for held_out in before.held_out():
                 for old, new in zip(before.files(held_out), after.files(held_out), strict=True):

@@ -8,10 +8,10 @@ from typing import NotRequired
 from typing_extensions import TypedDict
 
 from bleuprint.config import paths
-from bleuprint.runtime.counts import counted
 from bleuprint.runtime.errors import UserError
 from bleuprint.runtime.files import write_json
 from bleuprint.runtime.schema import read_record
+from bleuprint.runtime.wording import counted
 from bleuprint.text.parallel import Pair
 
 # The stages that write filtering statistics, in order.

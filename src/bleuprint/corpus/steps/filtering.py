@@ -51,18 +51,18 @@ class FilterStep(Step):
         """Write the pairs kept of a shard of train, and its counts."""
         counts = self.new_filter_stats().add_set("train")
         blocks, pairs = self.shard_blocks(shard)
-        self.filter_set("train", blocks, pairs, self.input_text.at(part), counts, workers)
+        self.filter_set("train", blocks, pairs, self.input_text.with_path(part), counts, workers)
         write_json(part / _COUNTS, vars(counts))
 
     def gather(self, parts: Sequence[Path], workers: int) -> None:
         """Join the shards of train, and write the held-out sets and the filtering statistics."""
         filter_stats = self.new_filter_stats()
         with atomic_folder(self.output) as unfinished:
-            after, counts = self.input_text.at(unfinished), filter_stats.add_set("train")
+            after, counts = self.input_text.with_path(unfinished), filter_stats.add_set("train")
             for part in parts:
                 remedy = f"remove {part}, and run its shard again"
                 counts.add(read_record(SetCounts, part / _COUNTS, remedy))
-            texts = zip(*(after.at(part).files("train") for part in parts), strict=True)
+            texts = zip(*(after.with_path(part).files("train") for part in parts), strict=True)
             for files, joined in zip(texts, after.files("train"), strict=True):
                 join_files(files, joined)
             self.write_held_out(after, filter_stats, workers)
@@ -90,11 +90,11 @@ def kept_pairs(block: Block, rules: Sequence[str | None]) -> FilteredBlock:
     """The pairs of a block that no rule drops; `rules`: the one that drops each pair, or None."""
     counts = SetCounts()
     counts.count_kept(rules.count(None))
-    numbered = zip(block.numbered(), rules, strict=True) if any(rules) else ()
+    numbered = zip(block.numbered_pairs(), rules, strict=True) if any(rules) else ()
     for (number, pair), rule in numbered:
         if rule is not None:
             counts.record_dropped(rule, number, pair)
-    return FilteredBlock(*block.only(rule is None for rule in rules), counts)
+    return FilteredBlock(*block.select(rule is None for rule in rules), counts)
 
 
 def write_kept(

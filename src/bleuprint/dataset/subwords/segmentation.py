@@ -18,7 +18,7 @@ from bleuprint.dataset.subwords.bpe import CONTINUED, Bpe
 from bleuprint.dataset.subwords.vocabulary import EOS, UNK, Vocabulary
 from bleuprint.runtime.files import DamagedFile, read_json_object
 from bleuprint.runtime.memoize import BoundedCache
-from bleuprint.text.unicode import blank_white
+from bleuprint.text.unicode import replace_white_space
 
 ABOUT = "segmentation.json"
 # The name of a model of SentencePiece, before the language.
@@ -136,7 +136,7 @@ class PieceSegmentation(Segmentation):
         return pieces
 
     def join(self, tokens: Iterable[str]) -> list[str]:
-        return blank_white(self._pieces.decode(list(tokens))).split()
+        return replace_white_space(self._pieces.decode(list(tokens))).split()
 
     def encode(self, lines: Iterable[str]) -> npt.NDArray[np.uint32]:
         ids = chain.from_iterable([*self._pieces.encode(line), EOS] for line in lines)

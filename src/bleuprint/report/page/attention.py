@@ -11,7 +11,7 @@ from bleuprint.config.paths import Run
 from bleuprint.decoding.attention_maps import ATTENTION_FILE, SentenceAttention, read_attention
 from bleuprint.report.page.context import ReportContext
 from bleuprint.report.page.section import Section
-from bleuprint.runtime.counts import counted
+from bleuprint.runtime.wording import counted
 from bleuprint.serving.attention_html import printable
 
 # Bytes that all maps together may take of the page: the page has 5 MB in all.

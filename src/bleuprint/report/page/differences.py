@@ -6,8 +6,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from bleuprint.config.experiment import Settings
 from bleuprint.report.frame import row_name
 from bleuprint.report.table import NONE
-from bleuprint.runtime.counts import counted
 from bleuprint.runtime.flatten import flatten_settings
+from bleuprint.runtime.wording import counted
 
 # Settings of a system that are named beside its scores; all are under Provenance.
 _MOST = 5

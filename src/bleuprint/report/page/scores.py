@@ -15,7 +15,7 @@ from bleuprint.report.page.differences import descriptions
 from bleuprint.report.page.section import Section, paragraphs
 from bleuprint.report.score_frame import NOT_TRAINED, bleu_rows, by_test_set
 from bleuprint.report.table import NONE, Cell, Column, Table, parted, stacked
-from bleuprint.runtime.counts import counted
+from bleuprint.runtime.wording import counted
 from bleuprint.scoring.metrics import BESIDE_BLEU, METRICS
 
 _COSTS = (score_tables.PARAMETERS, score_tables.FLOPS, score_tables.TIME)

@@ -8,7 +8,7 @@ from bleuprint.report.page.context import ReportContext
 from bleuprint.report.page.lines import SetLines, lines_of_sets
 from bleuprint.report.page.section import TEMPLATES, Section
 from bleuprint.report.word_diff import Kind, differences
-from bleuprint.text.unicode import blank_unprinted
+from bleuprint.text.unicode import replace_unprintable
 
 # Bytes that all lists of lines together may take of the page: the page has 5 MB in all.
 BUDGET = 2_500_000
@@ -73,11 +73,11 @@ def _marked(text: str, reference: str) -> list[tuple[Kind, str, str]]:
     if max(len(text), len(reference)) > _LONGEST:
         return [("same", "", _plain(text))]
     found = []
-    for kind, piece in differences(blank_unprinted(text), blank_unprinted(reference)):
+    for kind, piece in differences(replace_unprintable(text), replace_unprintable(reference)):
         bare = piece.lstrip()
         found.append((kind, " " if len(bare) < len(piece) else "", bare))
     return found
 
 
 def _plain(text: str) -> str:
-    return blank_unprinted(text[:_LONGEST] + " … (cut)" if len(text) > _LONGEST else text)
+    return replace_unprintable(text[:_LONGEST] + " … (cut)" if len(text) > _LONGEST else text)

@@ -12,8 +12,8 @@ from typing import NamedTuple
 import torch
 
 from bleuprint.runtime import machine_errors
-from bleuprint.runtime.counts import counted
 from bleuprint.runtime.errors import UserError
+from bleuprint.runtime.wording import counted
 
 ON_CPUS = "set CUDA_VISIBLE_DEVICES to nothing to train on CPUs"
 _PCI = Path("/sys/bus/pci/devices")

@@ -9,8 +9,8 @@ from pathlib import Path
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
-from bleuprint.runtime.counts import counted
 from bleuprint.runtime.foreign_text import clean_value
+from bleuprint.runtime.wording import counted
 
 _HERE = Path(__file__).parent
 

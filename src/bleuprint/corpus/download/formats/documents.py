@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, BinaryIO
 from bleuprint.corpus.download.formats.lines import read_lines
 from bleuprint.corpus.steps.filter_stats import SetCounts
 from bleuprint.runtime import environment
-from bleuprint.runtime.counts import counted
 from bleuprint.runtime.errors import UserError
+from bleuprint.runtime.wording import counted
 from bleuprint.text.parallel import Pair
 
 if TYPE_CHECKING:

@@ -8,9 +8,9 @@ from collections.abc import Iterator, Sequence
 from itertools import chain, islice, repeat, zip_longest
 from typing import BinaryIO
 
-from bleuprint.runtime.counts import counted
 from bleuprint.runtime.errors import UserError
 from bleuprint.runtime.utf8 import decode_line
+from bleuprint.runtime.wording import counted
 from bleuprint.text.parallel import Pair
 
 # Lines that are decoded together.

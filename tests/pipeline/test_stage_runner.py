@@ -12,9 +12,9 @@ from dataclasses import dataclass, replace
 import pytest
 
 from bleuprint.config.experiment import SECTIONS, load
-from bleuprint.pipeline import side_by_side
-from bleuprint.pipeline.graph import stages
-from bleuprint.pipeline.resolve import resolve
+from bleuprint.pipeline import stage_runner
+from bleuprint.pipeline.graph import load_stages
+from bleuprint.pipeline.resolve import write_resolved
 from bleuprint.runtime.errors import UserError
 from bleuprint.runtime.yaml_tree import load_yaml
 from processes import on_terminal
@@ -52,13 +52,13 @@ mkdir -p work/meeting; touch work/meeting/$$
 while :; do sleep 0.05; done
 """
 RUN = """\
-from bleuprint.pipeline import side_by_side
-from bleuprint.pipeline.resolve import resolve
+from bleuprint.pipeline import stage_runner
+from bleuprint.pipeline.resolve import write_resolved
 from bleuprint.runtime.errors import run_main
-side_by_side._cores = lambda: {cores}
+stage_runner._cores = lambda: {cores}
 def main():
-    resolve()
-    side_by_side.run(lambda name, restored: print(name, flush=True))
+    write_resolved()
+    stage_runner.run_changed_stages(lambda name, restored: print(name, flush=True))
 run_main(main)
 """
 
@@ -70,7 +70,7 @@ def project(stand_in, tmp_path, monkeypatch):
     copy.edit("params.yaml", "  tiny:\n", "  tiny:\n    arithmetic: portable\n")
     monkeypatch.chdir(copy.root)
     monkeypatch.setenv("PATH", copy.environment["PATH"])
-    monkeypatch.setattr(side_by_side, "_cores", lambda: 2)
+    monkeypatch.setattr(stage_runner, "_cores", lambda: 2)
     return copy
 
 
@@ -107,8 +107,8 @@ def run():
         else:
             started.append(name)
 
-    resolve()
-    status = side_by_side.run(note)
+    write_resolved()
+    status = stage_runner.run_changed_stages(note)
     return Run(status, started, restored)
 
 
@@ -205,9 +205,9 @@ def test_an_error_of_ours_loses_no_stage_that_runs(project, monkeypatch):
             (project.root / "work" / "go").touch()
             raise BrokenPipeError(32, "Broken pipe")
 
-    resolve()
+    write_resolved()
     with pytest.raises(UserError, match="Broken pipe"):
-        side_by_side.run(fail_at_the_second_training)
+        stage_runner.run_changed_stages(fail_at_the_second_training)
     # The command of the first one ran when the error came, that of the second was not started.
     first, second = started_trainings
     changed = project.changed()
@@ -228,35 +228,35 @@ def test_a_command_without_its_outputs_or_with_a_status_has_failed(project, caps
 
 def test_every_training_of_every_recipe_has_its_work(stand_in):
     """The longest comes first, whatever ends it; a run that is left out computes nothing."""
-    (stage,) = (it for it in stages(stand_in.root) if it.name == "train@tiny-own-1")
+    (stage,) = (it for it in load_stages(stand_in.root) if it.name == "train@tiny-own-1")
     for path in sorted((ROOT / "recipes").glob("*.yaml")):
         for system, row in load(path, ROOT).resolved()["runs"].items():
             for corpus, run in row.items():
                 values = {f"runs.{system}.{corpus}.{part}": run[part] for part in SECTIONS}
-                work = side_by_side._work(replace(stage, parameters=values))
+                work = stage_runner._work(replace(stage, parameters=values))
                 assert (work > 0) == any(run.values()), f"{path.stem} {system} {corpus}"
 
 
 def test_the_work_of_a_training_is_tokens_times_the_weights_of_its_layers(stand_in):
     """Worked out by hand: each layer has four d_model x d_model matrices and one of d_ff."""
-    stage = next(each for each in stages(stand_in.root) if each.kind == "train")
+    stage = next(each for each in load_stages(stand_in.root) if each.kind == "train")
     model = {"encoder_layers": 3, "decoder_layers": 4, "d_model": 8, "d_ff": 40}
     train = {"max_updates": 100, "tokens_per_update": 2000}
     values = {"runs.tiny.own.model": model, "runs.tiny.own.train": train}
     weights = (3 + 4) * (4 * 8 * 8 + 8 * 40)
-    assert side_by_side._work(replace(stage, parameters=values)) == 200_000 * weights
+    assert stage_runner._work(replace(stage, parameters=values)) == 200_000 * weights
 
 
 def test_python_of_a_stage_is_the_commands_own(monkeypatch, tmp_path):
     (tmp_path / "python").write_text("#!/bin/sh\nexit 3")
     (tmp_path / "python").chmod(0o755)
     monkeypatch.setenv("PATH", str(tmp_path), prepend=os.pathsep)
-    assert side_by_side._call(f'test "$(command -v python)" -ef "{sys.executable}"', cores=1) == 0
+    assert stage_runner._call(f'test "$(command -v python)" -ef "{sys.executable}"', cores=1) == 0
 
 
 def test_a_command_that_a_signal_ends_has_failed():
     # the shell itself, as where bash replaces itself by the command
-    assert side_by_side._call("kill -KILL $$", cores=1) == 137
+    assert stage_runner._call("kill -KILL $$", cores=1) == 137
 
 
 def test_a_stage_that_a_signal_ends_is_named(project, capsys):
@@ -267,13 +267,13 @@ def test_a_stage_that_a_signal_ends_is_named(project, capsys):
 
 
 def test_a_stage_of_several_threads_has_all_cores_and_others_share_them(stand_in, monkeypatch):
-    monkeypatch.setattr(side_by_side, "_cores", lambda: 8)
-    clean = next(each for each in stages(stand_in.root) if each.kind == "clean")
-    assert side_by_side._share(clean, free=8, others=1) == 8
-    assert side_by_side._share(clean, free=5, others=2) == 2
-    assert side_by_side._share(clean, free=0, others=1) == 1  # more than there are: it waits
-    assert side_by_side._share(replace(clean, threads=1), free=8, others=1) == 1
-    assert side_by_side._share(replace(clean, gpu=1), free=3, others=1) == 8
+    monkeypatch.setattr(stage_runner, "_cores", lambda: 8)
+    clean = next(each for each in load_stages(stand_in.root) if each.kind == "clean")
+    assert stage_runner._share(clean, free=8, others=1) == 8
+    assert stage_runner._share(clean, free=5, others=2) == 2
+    assert stage_runner._share(clean, free=0, others=1) == 1  # more than there are: it waits
+    assert stage_runner._share(replace(clean, threads=1), free=8, others=1) == 1
+    assert stage_runner._share(replace(clean, gpu=1), free=3, others=1) == 8
 
 
 @pytest.mark.parametrize("cores", [1, 2])

@@ -18,7 +18,7 @@ from typing import Any
 
 from bleuprint.pipeline.dvc_lock import write_lock
 from bleuprint.pipeline.dvc_repo import open_repo
-from bleuprint.pipeline.graph import Stage, stages
+from bleuprint.pipeline.graph import Stage, load_stages
 from bleuprint.runtime import processor
 from bleuprint.runtime.environment import RUNNER_LOGS, stage_path
 from bleuprint.runtime.errors import Interrupted, print_message
@@ -32,7 +32,7 @@ _LONG = 10.0
 _SIGNALS = 128
 
 
-def run(started: Callable[[str, bool], None], root: Path = Path()) -> int:
+def run_changed_stages(started: Callable[[str, bool], None], root: Path = Path()) -> int:
     """Run what has changed by reports/resolved.json, which must be of the present settings.
 
     `started` gets the name of each stage, and whether its outputs come from DVC's run cache.
@@ -40,7 +40,7 @@ def run(started: Callable[[str, bool], None], root: Path = Path()) -> int:
     Raises Interrupted at SIGINT, SIGTERM and SIGHUP, once the stages have ended by SIGTERM.
     """
     with open_repo(root) as repo:
-        return _Run(repo, {stage.name: stage for stage in stages(root)}, started).run()
+        return _Run(repo, {stage.name: stage for stage in load_stages(root)}, started).run()
 
 
 class _Run:

@@ -3,7 +3,7 @@
 import pytest
 
 from bleuprint.report.frame import machine
-from bleuprint.runtime.counts import counted
+from bleuprint.runtime.wording import counted
 
 
 @pytest.mark.parametrize(
