@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pandas as pd
 
-from bleuprint.report.frame import stored
+from bleuprint.report.frame import read_without_costs
 from bleuprint.report.page.chart import chart, legend, line_styles
 from bleuprint.report.page.curves import over_seeds
 from bleuprint.report.score_frame import bleu_rows, score_frame
@@ -88,8 +88,8 @@ def about(recipe: Path) -> str:
 
 def _first_bleu(results: Path) -> str:
     """Of the first system on the first test set: the mean and deviation over seeds, or interval."""
-    first = bleu_rows(score_frame(stored(results / "results.json")))[0]
-    return f"{first.system}: {first.score}"
+    first = bleu_rows(score_frame(read_without_costs(results / "results.json")))[0]
+    return f"{first.system}: {first.score_text}"
 
 
 def _minutes(results: Path) -> str:

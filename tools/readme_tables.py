@@ -15,7 +15,7 @@ import pandas as pd
 from bleuprint.config.experiment import load
 from bleuprint.config.published import Published
 from bleuprint.report import frame
-from bleuprint.report.score_frame import by_test_set, of_metric, score_frame
+from bleuprint.report.score_frame import by_test_set, score_frame, select_metric
 from bleuprint.report.table import NONE
 
 # In "On real text", in this order.
@@ -80,12 +80,12 @@ def _published(recipe: str, number: Published, scores: pd.DataFrame, minutes: st
         if printed is None:
             continue
         form = ".2f" if key == "perplexity" else ".1f"
-        for row in of_metric(scores, key).itertuples():
+        for row in select_metric(scores, key).itertuples():
             cells = (
                 f"{number.corpus} {number.test}, {name}",
                 f"{number.name}, {number.source}; here `{number.system}`",
                 f"{printed:{form}}",
-                f"{row.value:{form}}" if key == "perplexity" else row.score,
+                f"{row.value:{form}}" if key == "perplexity" else row.score_text,
                 f"{row.value - printed:+{form}}",
                 minutes,
                 f"[table](reports/{recipe}/table.md)",
@@ -99,20 +99,20 @@ def _recipe(line: re.Match[str], root: Path) -> str:
     if records is None:
         return line[0]
     tests = [of_test for _, _, of_test in by_test_set(score_frame(records))]
-    bleu = [list(of_metric(of_test, "bleu").itertuples()) for of_test in tests]
+    bleu = [list(select_metric(of_test, "bleu").itertuples()) for of_test in tests]
     rows = max(bleu, key=lambda rows: rows[0].lines)  # of the largest test set
-    text = f"{rows[0].row} {rows[0].score}"
+    text = f"{rows[0].row_name} {rows[0].score_text}"
     others = [row for row in rows if not isnan(row.difference)]
     if others:
         best = max(others, key=lambda row: row.difference)
-        text += f"; {best.row} {best.floor or best.change.partition(' p')[0]}"
+        text += f"; {best.row_name} {best.why_untested or best.difference_text.partition(' p')[0]}"
     link = "above" if recipe == DEFAULT else f"[table](reports/{recipe}/table.md)"
     return f"| {' | '.join((*cells[:2], text, _minutes(records.runs), link))} |"
 
 
 def _minutes(cells: pd.DataFrame) -> str:
     """The mean over trainings, each once."""
-    trainings = frame.trainings(cells).drop_duplicates("training_sha256")
+    trainings = frame.one_row_per_training(cells).drop_duplicates("training_sha256")
     count = f"{len(trainings)} × " if len(trainings) > 1 else ""
     minutes = trainings.train_seconds.mean() / 60
     if isnan(minutes):

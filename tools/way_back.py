@@ -56,7 +56,7 @@ class Figure(NamedTuple):
 def figures(recipe: str, root: Path) -> Iterator[Figure]:
     """Scores, intervals, differences, means and deviations over seeds, perplexities, published."""
     records = frame.read(report_of(recipe, root), report_of(recipe, root).parent)
-    rows = records.frame()
+    rows = records.to_frame()
     rows = rows[(rows.group == "") & rows.about.isna()]
     for (system, corpus, test, metric), of in rows.groupby(["system", "corpus", "test", "metric"]):
         cost = of.train_seconds.sum() / 60

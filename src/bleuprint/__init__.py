@@ -36,4 +36,4 @@ def results(path: "str | Path" = ".") -> "pd.DataFrame":
             records.check_settings(found, load(params), root / frame.RESULTS)
         except UserError as error:
             warnings.warn(str(error), stacklevel=2)
-    return found.frame()
+    return found.to_frame()

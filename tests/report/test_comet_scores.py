@@ -127,7 +127,7 @@ def test_compare_has_a_row_of_comet(one_seed, monkeypatch):
     assert p == pytest.approx(tested.p, abs=1e-4)
     corpus, test, label, *scores, delta, shown_p, agree = _score("comet", _Pair(before, after), p)
     assert (corpus, test, label) == ("news-en-de", "first", "COMET")
-    assert scores == [each.scores["comet"].number for each in (before, after)]
+    assert scores == [each.scores["comet"].value_text for each in (before, after)]
     assert delta == f"{tested.difference:+.1f}"
     assert shown_p == f"{p:.3f}"
     assert agree == f"{tested.agreement:.0f}%"

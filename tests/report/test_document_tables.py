@@ -62,7 +62,7 @@ def test_table_and_page_say_how_much_wider_it_is(made):
     by_line, by_document = (score_of(records, "tiny", "bleu", group) for group in GROUPS)
     rows = rows_of(score_tables.documents(score_frame(records)))
     assert rows[f"{CORPUS}, {TEST} (documents)"]["BLEU"] == "8"
-    assert rows["tiny"]["BLEU"] == by_document.score and "[" in rows["tiny"]["d-BLEU"]
+    assert rows["tiny"]["BLEU"] == by_document.score_text and "[" in rows["tiny"]["d-BLEU"]
     times = f"{(by_document.ci_high - by_document.ci_low) / (by_line.ci_high - by_line.ci_low):.1f}"
     first, lost = document_notes(records)
     assert "the interval of BLEU is" in first and times in first

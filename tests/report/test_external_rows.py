@@ -21,7 +21,7 @@ from bleuprint.report.page.cautions import cautions
 from bleuprint.report.page.context import ReportContext
 from bleuprint.report.paired import largest_p
 from bleuprint.report.records import check_settings, collect
-from bleuprint.report.same_results import compared
+from bleuprint.report.same_results import compare_records
 from bleuprint.report.score_frame import score_frame
 from bleuprint.report.score_tables import across
 from bleuprint.runs.results import Results
@@ -259,7 +259,7 @@ def test_another_file_differs_from_the_stage_translate_on():
         )
         for bleu, sha in ((33.0, "1" * 64), (33.1, "2" * 64))
     ]
-    (tiny, row), _ = compared(*pair)
+    (tiny, row), _ = compare_records(*pair)
     assert (tiny.is_same, row.is_same) == (True, False)
-    assert (row.stage, row.scored_by) == ("translate", f"score@a-{CORPUS}-1")
-    assert tiny.scored_by == f"score@tiny-{CORPUS}-1"
+    assert (row.first_differing_stage, row.score_stage) == ("translate", f"score@a-{CORPUS}-1")
+    assert tiny.score_stage == f"score@tiny-{CORPUS}-1"

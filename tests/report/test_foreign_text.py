@@ -80,7 +80,7 @@ def test_results_of_others_have_none(tmp_path):
     hostile = text.replace("others", f"others{CONTROLS}x".encode("unicode_escape").decode())
     hostile = re.sub(r"\\x(..)", r"\\u00\1", hostile)
     (tmp_path / "results.json").write_text(hostile, "utf-8")
-    read = frames.stored(tmp_path / "results.json")
+    read = frames.read_without_costs(tmp_path / "results.json")
     assert len(read.runs) == 2
     assert obeyed(" ".join(map(str, read.runs.to_numpy().ravel()))) == []
     assert obeyed(" ".join(map(str, read.metrics.to_numpy().ravel()))) == []

@@ -13,7 +13,7 @@ import pytest
 import bleuprint
 import processes
 from bleuprint.config.published import Published
-from bleuprint.report.frame import COLUMNS, KEY, costs_csv, csv_text, stored
+from bleuprint.report.frame import COLUMNS, RUN_AND_TEST, costs_csv, csv_text, read_without_costs
 from bleuprint.report.published.literature import attach
 from bleuprint.runtime.errors import UserError
 from result_rows import TWO_SYSTEMS, frame
@@ -30,7 +30,7 @@ def test_csv_reads_back_whole():
     table = pandas.read_csv(io.StringIO(csv_text(RECORDS)), dtype={"signature": str})
     assert not MEASURED_HERE & {*table.columns} and {*table.columns} <= {*COLUMNS}
     for row in TWO_SYSTEMS:
-        place = {name: row["facts"][name] for name in KEY}
+        place = {name: row["facts"][name] for name in RUN_AND_TEST}
         found = table[(table[[*place]] == [*place.values()]).all(axis=1)]
         by_key = {
             (r["metric"], r["group"]): r for r in found.astype(object).fillna("").to_dict("records")
@@ -68,7 +68,7 @@ def test_records_without_a_run_or_its_bleu_are_refused(tmp_path, lost, problem):
     content[lost].remove(next(row for row in content[lost] if names.items() <= row.items()))
     (tmp_path / "results.json").write_text(json.dumps(content))
     with pytest.raises(UserError, match=f"json is damaged: {problem}"):
-        stored(tmp_path / "results.json")
+        read_without_costs(tmp_path / "results.json")
 
 
 def test_published_numbers_come_first_and_say_so():

@@ -9,7 +9,7 @@ from pandas.testing import assert_frame_equal
 
 import result_trees as trees
 from bleuprint.config.paths import Run
-from bleuprint.report.frame import COSTS, RUNS, costs_csv, load, with_measured
+from bleuprint.report.frame import COSTS, RUN_COLUMNS, costs_csv, load, with_training_costs
 from bleuprint.report.records import collect
 from bleuprint.runtime.errors import UserError
 from bleuprint.runtime.files import write_json
@@ -43,7 +43,7 @@ def test_names_that_look_like_numbers_are_read_again(saved):
     root, _ = saved
     there = load(root).runs.replace({"tiny": "NA", "small": "007", "news-en-de": "4000"})
     (root / COSTS).write_text(costs_csv(there))
-    assert [*with_measured(there[RUNS], root).train_seconds] == [*there.train_seconds]
+    assert [*with_training_costs(there[RUN_COLUMNS], root).train_seconds] == [*there.train_seconds]
 
 
 def test_what_a_colleague_measured_is_shown_until_it_is_measured_here(saved):

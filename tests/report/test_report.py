@@ -81,7 +81,7 @@ def test_writes_all_reports(written):
     assert set(contents(root)) == names | {"training.csv", "validation.csv"}
     page = contents(root)["table.md"].decode()
     records = load(root)
-    for row in records.frame().itertuples():
+    for row in records.to_frame().itertuples():
         if row.metric in ("bleu", "chrf2", "chrf2pp", "ter") and not row.group:
             assert f"{row.value:.1f} [{row.ci_low:.1f}, {row.ci_high:.1f}]" in page
             assert f"`{row.signature}`" in page
@@ -113,35 +113,35 @@ def test_counted_costs_are_in_the_tables_and_measured_ones_beside_them(written):
     costs = pandas.read_csv(root / "reports" / "costs.csv")
     # 3,725 s x 1 x 3e12
     assert (costs.train_seconds[0], costs.training_flops_by_time[0]) == (3725.0, 1.1175e16)
-    assert b"1.1e16" in contents(root)[report.PAGE]
-    assert b"1.5 GB" in contents(root)[report.PAGE]
+    assert b"1.1e16" in contents(root)[report.HTML_REPORT]
+    assert b"1.5 GB" in contents(root)[report.HTML_REPORT]
 
 
 def test_the_page_is_written_again_where_results_came_without_it(copy):
     root, settings = copy
     report.write_reports(settings, root)
-    page, results = root / "reports" / report.PAGE, root / RESULTS
+    page, results = root / "reports" / report.HTML_REPORT, root / RESULTS
     before = page.stat().st_mtime_ns
-    report.write_page_if_outdated(settings, load(root), root)
+    report.write_html_report_if_outdated(settings, load(root), root)
     assert page.stat().st_mtime_ns == before
     later = page.stat().st_mtime + 10
     os.utime(results, (later, later))
-    report.write_page_if_outdated(settings, load(root), root)
+    report.write_html_report_if_outdated(settings, load(root), root)
     assert page.stat().st_mtime_ns > before
     page.unlink()
-    report.write_page_if_outdated(settings, load(root), root)
+    report.write_html_report_if_outdated(settings, load(root), root)
     assert b"1.5 GB" in page.read_bytes()
     page.unlink()
     (output, _) = sorted(root.glob("results/tiny/*/1/hypotheses/*"))[:2]
     shown = output.read_bytes()
     output.write_bytes(shown.replace(b"a", b"b"))  # of another commit than the results
-    report.write_page_if_outdated(settings, load(root), root)
+    report.write_html_report_if_outdated(settings, load(root), root)
     assert not page.exists()
     output.write_bytes(shown)
-    report.write_page_if_outdated(settings, load(root), root)
+    report.write_html_report_if_outdated(settings, load(root), root)
     page.unlink()
     shutil.rmtree(root / "data")
-    report.write_page_if_outdated(settings, load(root), root)
+    report.write_html_report_if_outdated(settings, load(root), root)
     assert not page.exists() and not list(page.parent.glob(".*"))
 
 
@@ -160,7 +160,7 @@ def test_no_sentence_of_a_corpus_in_what_is_committed(written):
     assert trees.WORD in (root / "data/filter_stats/news-en-de/clean.json").read_text("utf-8")
     for name, content in contents(root).items():
         # the page quotes sentences, and so is not committed
-        assert (trees.WORD.encode() in content) == (name == report.PAGE), name
+        assert (trees.WORD.encode() in content) == (name == report.HTML_REPORT), name
 
 
 def test_results_repeat_and_hold_nothing_measured(copy):
@@ -268,7 +268,7 @@ from bleuprint.config.experiment import load
 from bleuprint.report import frame, overview, report
 from bleuprint.report.terminal import show
 records = frame.load(Path())
-report.write_page_if_outdated(load(), records)
+report.write_html_report_if_outdated(load(), records)
 show(overview.one_screen(records))
 sys.exit('torch' in sys.modules)
 """

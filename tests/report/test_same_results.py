@@ -2,7 +2,7 @@
 
 import pytest
 
-from bleuprint.report.same_results import compared
+from bleuprint.report.same_results import compare_records
 from result_rows import against, changed, frame, record, values
 
 MACHINE = {
@@ -33,7 +33,7 @@ def edited(records, system="small", **values):
 
 def differing(first, second):
     """The results that differ, after checking that all other results are the same."""
-    results, left_out = compared(first, second)
+    results, left_out = compare_records(first, second)
     assert len(results) == len(first.runs) and not left_out
     found = [result for result in results if not result.is_same]
     assert {(result.run[:2], result.first["test"]) for result in found} <= {EDITED}
@@ -44,7 +44,9 @@ def differing(first, second):
 @pytest.mark.parametrize("metric", ["ter", "bleu"])
 def test_another_score_of_the_same_translations_is_of_the_stage_score(records, metric):
     found = differing(records, edited(records, **{metric: 33.01}))
-    assert [(each.stage, each.names) for each in found] == 2 * [("score", (metric,))]
+    assert [(each.first_differing_stage, each.differing_names) for each in found] == 2 * [
+        ("score", (metric,))
+    ]
 
 
 def test_a_row_from_outside_is_not_a_trained_one(records):
@@ -68,7 +70,7 @@ def test_a_row_from_outside_is_not_a_trained_one(records):
 def test_the_first_stage_and_its_cause(records, column, value, stage, cause):
     other = edited(records, hypotheses_sha256="cd" * 32, **{column: value})
     result, _ = differing(records, other)
-    assert (result.stage, list(result.causes())) == (stage, cause)
+    assert (result.first_differing_stage, list(result.causes())) == (stage, cause)
 
 
 def test_a_signature_and_versions_are_named_by_what_differs(records):
@@ -77,7 +79,7 @@ def test_a_signature_and_versions_are_named_by_what_differs(records):
     of_bleu = {"system": "small", "test": "first", "metric": "bleu"}
     other = changed(other, of_bleu, signature=signature.replace("tok:13a", "tok:intl"))
     result, _ = differing(records, other)
-    assert result.stage == "score"
+    assert result.first_differing_stage == "score"
     assert list(result.causes()) == ["signature tok:13a and tok:intl"]
     versions, machine = result.environment(portable=True)
     assert versions == "torch 2.0.0 and torch 2.1.0"

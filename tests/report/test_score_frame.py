@@ -11,7 +11,7 @@ from bleuprint.config.published import Published
 from bleuprint.report.notes import notes
 from bleuprint.report.paired import holm, paired_t
 from bleuprint.report.published.literature import attach
-from bleuprint.report.score_frame import bleu_rows, ours, score_frame
+from bleuprint.report.score_frame import bleu_rows, computed_scores, score_frame
 from result_rows import against, frame, record, score_of
 
 # 88.333 / (1 + e^(-0.96639 d))
@@ -78,7 +78,7 @@ def test_one_seed_takes_the_bootstrap_and_is_corrected_by_column():
         *((2.5, 0.01, 0.02), (1.0, 0.04, 0.08)),
         *((-1.0, 0.03, 0.03), (0.0, 1.0, 1.0)),
     ]
-    assert {(row.baseline, row.error) for row in rows[2:]} == {("base", 0.5)}
+    assert {(row.baseline, row.standard_error) for row in rows[2:]} == {("base", 0.5)}
     assert all(math.isnan(row.difference_deviation) for row in rows)
     assert [row.agreement for row in rows[2:5]] == [BLEU[2.5], BLEU[1.0], BLEU[1.0]]
     assert math.isnan(rows[5].agreement)
@@ -130,10 +130,10 @@ def test_the_errors_of_seeds_are_averaged_and_their_differences_spread():
         records.append(record("base", "news-en-de", "only", base[seed - 1], seed=seed))
         records.append(record("good", "news-en-de", "only", good[seed - 1], seed=seed, **tested))
     found = score_of(frame(*records), "good")
-    assert found.error == pytest.approx(np.mean(errors))
+    assert found.standard_error == pytest.approx(np.mean(errors))
     deltas = np.subtract(good, base)
     assert found.difference_deviation == pytest.approx(np.std(deltas, ddof=1))
-    assert len({found.error, *errors}) == 4
+    assert len({found.standard_error, *errors}) == 4
 
 
 @pytest.mark.parametrize(("corpus", "known"), [("news-en-de", True), ("copy-src-tgt", False)])
@@ -152,7 +152,7 @@ def test_a_system_alone_has_no_difference():
     only = score_of(frame(record("base", "news-en-de", "only", 30.0)), "base")
     assert math.isnan(only.difference)
     assert math.isnan(only.p)
-    assert (only.mark, only.change, only.floor) == ("", "", "")
+    assert (only.mark, only.difference_text, only.why_untested) == ("", "", "")
 
 
 def test_a_published_number_is_a_row():
@@ -160,12 +160,12 @@ def test_a_published_number_is_a_row():
     number = Published("Paper", "Doe 2020", "news-en-de", "only", 31.25, "intl", perplexity=4.0)
     scores = score_frame(attach(records, [number]))
     of_paper = scores[scores.is_published]
-    assert list(of_paper.row.unique()) == ["Paper (published)"]
+    assert list(of_paper.row_name.unique()) == ["Paper (published)"]
     assert list(of_paper.task.unique()) == ["news-en-de"]
     # log 4 = 1.386
-    assert dict(zip(of_paper.metric, of_paper.score, strict=True)) == {
+    assert dict(zip(of_paper.metric, of_paper.score_text, strict=True)) == {
         "intl": "31.25",
         "loss": "1.386",
         "perplexity": "4.00",
     }
-    assert ours(scores).shape == score_frame(records).shape
+    assert computed_scores(scores).shape == score_frame(records).shape

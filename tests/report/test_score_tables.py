@@ -8,11 +8,17 @@ import result_rows
 from bleuprint.report.frame import Records
 from bleuprint.report.notes import notes as notes_of
 from bleuprint.report.score_frame import score_frame
-from bleuprint.report.score_tables import COUNTED, MEASURED, across, by_test, costs_table
+from bleuprint.report.score_tables import (
+    COUNTED_COSTS,
+    MEASURED_COSTS,
+    across,
+    by_test,
+    costs_table,
+)
 from bleuprint.report.table import Column
 from result_rows import TWO_SYSTEMS, changed, frame, labels_of, record, rows_of
 
-COSTS = (*COUNTED, *MEASURED)
+COSTS = (*COUNTED_COSTS, *MEASURED_COSTS)
 RECORDS = frame(*TWO_SYSTEMS, missing="small")
 
 

@@ -11,13 +11,13 @@ import result_trees as trees
 from bleuprint.config.paths import Run
 from bleuprint.report import report
 from bleuprint.report.compare import compare
-from bleuprint.report.frame import RESULTS, row_name, task_names
+from bleuprint.report.frame import RESULTS, table_row_name, task_names
 from bleuprint.report.page.context import ReportContext
 from bleuprint.report.page.differences import descriptions
 from bleuprint.report.page.lines import lines_of_sets
 from bleuprint.report.paired import holm
 from bleuprint.report.records import collect
-from bleuprint.report.score_frame import bleu_rows, score_frame, signed
+from bleuprint.report.score_frame import bleu_rows, format_difference, score_frame
 from bleuprint.report.score_tables import across
 from bleuprint.report.table import NONE, Table
 from bleuprint.text.parallel import read_lines
@@ -104,10 +104,12 @@ def test_each_preparation_is_a_row(tree):
         *("small, bpe-en-de", "small, words-en-de", "small"),
     ]
     for result in bleu_rows(score_frame(records)):
-        row = rows[next(name for name in rows if name.removeprefix("Baseline: ") == result.row)]
+        row = rows[
+            next(name for name in rows if name.removeprefix("Baseline: ") == result.row_name)
+        ]
         column = "talks-en-de, only" if result.corpus == "talks-en-de" else group
-        assert row[f"{column} BLEU"] == result.score
-        assert row[f"{column} Δ BLEU"] == (result.change or NONE)
+        assert row[f"{column} BLEU"] == result.score_text
+        assert row[f"{column} Δ BLEU"] == (result.difference_text or NONE)
         assert row[f"{column} FLOPs"] == ("4.2e12" if result.system == "tiny" else "9.9e13")
     assert {row[f"{group} BLEU"] for name, row in rows.items() if "," not in name} == {"–"}
 
@@ -193,7 +195,7 @@ def test_a_row_says_what_differs_in_its_preparation():
     ],
 )
 def test_a_significant_difference_does_not_read_as_nothing(value, significant, text):
-    assert signed(value, significant) == text
+    assert format_difference(value, significant) == text
 
 
 def test_no_mark_stands_on_a_difference_of_nothing():
@@ -234,8 +236,8 @@ def test_tasks_are_named():
         "words": "en-de (bpe, …)",
         "talks-en-fr": "talks-en-fr",
     }
-    assert row_name("small", "own", tasks) == "small"
-    assert row_name("small", "words", tasks) == "small, words"
+    assert table_row_name("small", "own", tasks) == "small"
+    assert table_row_name("small", "words", tasks) == "small, words"
 
 
 def test_a_corpus_of_several_pairs_is_a_task_without_a_pair():

@@ -141,7 +141,7 @@ def test_scores_are_printed_though_the_page_cannot_be_written(project, monkeypat
         raise OSError(errno.EROFS, os.strerror(errno.EROFS), "reports/.index.html")
 
     monkeypatch.chdir(project)
-    monkeypatch.setattr(report, "write_page_if_outdated", read_only)
+    monkeypatch.setattr(report, "write_html_report_if_outdated", read_only)
     _table(argparse.Namespace(all=False))
     printed, note = capsys.readouterr()
     assert "small" in printed

@@ -2,7 +2,7 @@
 
 import pytest
 
-from bleuprint.report.frame import machine
+from bleuprint.report.frame import machine_text
 from bleuprint.runtime.wording import counted
 
 
@@ -25,4 +25,4 @@ def test_a_count_of_one_has_the_singular(number, noun, plural, expected):
     [(1, "CPU, 1 x 1 thread"), ("1", "CPU, 1 x 1 thread"), ("1 + 2", "CPU, 1 x 1 + 2 threads")],
 )
 def test_a_machine_of_one_thread_has_the_singular(threads, expected):
-    assert machine("CPU", 1, threads) == expected
+    assert machine_text("CPU", 1, threads) == expected

@@ -5,9 +5,9 @@ from typing import Any
 
 import pandas as pd
 
-from bleuprint.report.frame import DTYPES, KEY, Records
+from bleuprint.report.frame import COST_DTYPES, RUN_AND_TEST, Records
 from bleuprint.report.paired import holm, largest_p, paired_t
-from bleuprint.report.score_frame import of_metric, score_frame
+from bleuprint.report.score_frame import score_frame, select_metric
 from bleuprint.scoring.metrics import METRICS, SCORE_KEYS
 
 # For each score: its value minus that of BLEU, and the ends of its interval minus its value.
@@ -159,7 +159,7 @@ def frame(*rows, missing=""):
     metrics = []
     for row in rows:
         for (metric, group), entry in row["metrics"].items():
-            line = {name: row["facts"][name] for name in KEY}
+            line = {name: row["facts"][name] for name in RUN_AND_TEST}
             line["metric"] = metric
             line["group"] = group
             line.update(entry)
@@ -169,7 +169,7 @@ def frame(*rows, missing=""):
             metrics.append(line)
     outside = {row["facts"]["system"] for row in rows if row["facts"]["about"]}
     _add_tests(metrics, outside)
-    records = Records.of([row["facts"] for row in rows], metrics)
+    records = Records.from_rows([row["facts"] for row in rows], metrics)
     runs = _with_training_costs(records.runs, missing)
     return Records(runs, records.metrics)
 
@@ -202,7 +202,7 @@ def _with_training_costs(runs, missing):
         "mfu": 0.3509,
         "versions": None,
     }
-    runs = runs.assign(**costs).astype(DTYPES)
+    runs = runs.assign(**costs).astype(COST_DTYPES)
     is_missing = runs.system == missing
     runs.loc[is_missing, list(costs)] = None
     return runs
@@ -261,7 +261,7 @@ def changed(records, where=None, **values):
             metrics.loc[rows, "value"] = value
             if value is None:
                 metrics = metrics[~rows]
-        elif name in metrics and name not in KEY:
+        elif name in metrics and name not in RUN_AND_TEST:
             metrics.loc[_rows(metrics, where), name] = value
         else:
             if name not in runs:
@@ -304,7 +304,7 @@ def score_of(records, system, metric="bleu", group="", **place):
 
     `place`: the corpus or the test set, if the system has several.
     """
-    scores = of_metric(score_frame(records), metric, group)
+    scores = select_metric(score_frame(records), metric, group)
     for name, value in {"system": system, **place}.items():
         scores = scores[scores[name] == value]
     (row,) = scores.itertuples(index=False)

@@ -345,7 +345,7 @@ def _minutes(minutes: float) -> str:
 
 def _expectations(remaining: _RemainingPairs) -> Iterator[str]:
     """Yield what to expect of the size of the training text and of the test set."""
-    from bleuprint.report.page.cautions import PAIRS as FEW_TRAINING_PAIRS
+    from bleuprint.report.page.cautions import FEW_TRAINING_PAIRS as FEW_TRAINING_PAIRS
 
     if remaining.train < FEW_TRAINING_PAIRS:
         yield (

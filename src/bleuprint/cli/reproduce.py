@@ -92,7 +92,7 @@ def _kept(settings: Settings) -> Iterator[str]:
 
 def _compared(settings: Settings) -> str:
     """How many results equal those that are committed of this experiment, and how many differ."""
-    from bleuprint.report.same_results import compared
+    from bleuprint.report.same_results import compare_records
 
     committed = git_output(Path(), "show", f"HEAD:./{RESOLVED.as_posix()}").decode(errors="replace")
     of_head = f'"experiment": "{settings.experiment}"' in committed
@@ -100,7 +100,7 @@ def _compared(settings: Settings) -> str:
     try:
         here = open_own_report().records
         there = open_report(place).records
-        results, _ = compared(here, there)
+        results, _ = compare_records(here, there)
     except UserError:  # none there, or written by an earlier version
         results = []
     if not results:

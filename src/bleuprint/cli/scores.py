@@ -74,13 +74,13 @@ def _results() -> tuple[Settings, "Records"]:
     from bleuprint.pipeline.dvc_lock import note_unrecorded
     from bleuprint.report import frame
     from bleuprint.report.records import load_checked
-    from bleuprint.report.report import write_page_if_outdated
+    from bleuprint.report.report import write_html_report_if_outdated
 
     settings = load()  # first: in another folder than the root this is what is missing
     records = load_checked(settings)
     note_unrecorded(frame.RESULTS)
     try:
-        write_page_if_outdated(settings, records)
+        write_html_report_if_outdated(settings, records)
     except OSError as error:  # the scores can be printed in any case
         print_message(f"reports/index.html is not written: {error.strerror}", "note")
     return settings, records

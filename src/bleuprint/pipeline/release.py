@@ -21,7 +21,7 @@ from bleuprint.report import frame, notes, score_tables
 from bleuprint.report.citations import citations
 from bleuprint.report.records import load_checked
 from bleuprint.report.render import bullets, markdown
-from bleuprint.report.report import PAGE, write_page
+from bleuprint.report.report import HTML_REPORT, write_html_report
 from bleuprint.report.score_frame import score_frame
 from bleuprint.runtime.checksums import CHECKSUM_FILE, format_checksums
 from bleuprint.runtime.code import code_commit, git_output
@@ -35,7 +35,7 @@ from bleuprint.training.model_folder import copy_model
 _TEMPLATES = template_environment(Path(__file__).with_name("templates"), autoescape=False)
 _REPORTS = (
     *("results.json", "costs.csv", "metrics.json", "table.md", "table.csv", "table.tex"),
-    *("training.csv", "validation.csv", PAGE),
+    *("training.csv", "validation.csv", HTML_REPORT),
 )
 _COPIED = (
     *map(Path, ("params.yaml", "dvc.yaml", "dvc.lock", "constraints.txt")),
@@ -74,7 +74,7 @@ def release(  # noqa: C901
             "first (git status), then run the same command again"
         )
     records = load_checked(settings)
-    write_page(settings, records)  # which is not verified: it shows what was measured
+    write_html_report(settings, records)  # which is not verified: it shows what was measured
     with atomic_folder(output) as folder:
         for path in _COPIED:
             if path.exists():  # a project may lack constraints.txt
@@ -95,7 +95,7 @@ def release(  # noqa: C901
             notes=bullets(notes.notes(records)),
             runs=runs,
             left_out=left_out,
-            page=frame.REPORTS / PAGE,
+            page=frame.REPORTS / HTML_REPORT,
             sha256_of_sums=sha256_of(folder / CHECKSUM_FILE),
         )
         _write_text(folder / CARD, card)

@@ -227,11 +227,11 @@ def write_missing_page() -> None:
     if PAGE.exists() or not RESULTS.exists():
         return
     from bleuprint.report.records import load_checked
-    from bleuprint.report.report import write_page_if_outdated
+    from bleuprint.report.report import write_html_report_if_outdated
 
     with suppress(UserError):  # results of other settings, of which no page is wanted
         settings = load_resolved()
-        write_page_if_outdated(settings, load_checked(settings))
+        write_html_report_if_outdated(settings, load_checked(settings))
 
 
 def resolve_first(stages: Sequence[Stage]) -> None:

@@ -13,8 +13,8 @@ from bleuprint.pipeline.dvc_lock import LOCK, LockFile, note_unrecorded
 from bleuprint.pipeline.first_difference import first_difference
 from bleuprint.pipeline.release_check import check_release
 from bleuprint.report.frame import COSTS, RESULTS, Records, read
-from bleuprint.report.revision import files_of
-from bleuprint.report.same_results import Compared, compared
+from bleuprint.report.revision import revision_files
+from bleuprint.report.same_results import ResultPair, compare_records
 from bleuprint.runtime.code import git_output
 from bleuprint.runtime.errors import UserError
 from bleuprint.runtime.wording import counted
@@ -58,7 +58,7 @@ def open_report(name: str) -> Report:
         raise UserError("the other report has an empty name: is a variable not set?")
     path = Path(name)
     if not path.exists():
-        with files_of(name, (RESULTS, COSTS, LOCK)) as root:
+        with revision_files(name, (RESULTS, COSTS, LOCK)) as root:
             return _report(name, root / RESULTS, root)
     results = _results_file(path)
     root = path if path.is_dir() else _root(results)
@@ -119,7 +119,7 @@ def compare_reports(here: Report, there: Report) -> Verification:
     Raises:
         UserError: They have no result in common.
     """
-    results, not_compared = compared(here.records, there.records)
+    results, not_compared = compare_records(here.records, there.records)
     if not results:
         raise UserError(
             f"{there.name}: another experiment: no system, corpus, seed and test set in common "
@@ -144,12 +144,12 @@ def compare_reports(here: Report, there: Report) -> Verification:
     return Verification(lines, is_same)
 
 
-def _differences(here: Report, there: Report, differing: Sequence[Compared]) -> list[str]:
+def _differences(here: Report, there: Report, differing: Sequence[ResultPair]) -> list[str]:
     """Return two lines for each of the first groups of results that differ.
 
     A group has the results that differ from the same stage on and for the same reasons.
     """
-    groups: dict[str, list[Compared]] = {}
+    groups: dict[str, list[ResultPair]] = {}
     for result in differing:
         groups.setdefault(_where_and_why(here, there, result), []).append(result)
     lines = []
@@ -163,13 +163,16 @@ def _differences(here: Report, there: Report, differing: Sequence[Compared]) -> 
     return lines
 
 
-def _where_and_why(here: Report, there: Report, each: Compared) -> str:
+def _where_and_why(here: Report, there: Report, each: ResultPair) -> str:
     """The first stage from which the translations, or else the scores, differ, and the causes."""
-    stage, causes = each.stage, list(each.causes())
-    if {"sources_sha256", "references_sha256", "hypotheses_sha256"} & {*each.names}:
+    stage, causes = each.first_differing_stage, list(each.causes())
+    if {"sources_sha256", "references_sha256", "hypotheses_sha256"} & {*each.differing_names}:
         if here.lock.stages and there.lock.stages:
-            last = ("score@", "translate@" if "hypotheses_sha256" in each.names else "score@")
-            name = each.scored_by.replace(*last)
+            last = (
+                "score@",
+                "translate@" if "hypotheses_sha256" in each.differing_names else "score@",
+            )
+            name = each.score_stage.replace(*last)
             found = first_difference(here.lock.stages, there.lock.stages, name)
             stage, causes = found or (stage, causes)
         causes += each.environment(here.is_portable(each.run) and there.is_portable(each.run))
@@ -186,7 +189,7 @@ def _only_committed() -> bool:
     return bool(same) and not any(Path("results").glob("*/*/*/scores.json"))
 
 
-def _example(results: Sequence[Compared]) -> str:
+def _example(results: Sequence[ResultPair]) -> str:
     """Return the result whose BLEU differs most, and the number of other results."""
     most = max(results, key=_bleu_difference)
     system, corpus, seed = most.run
@@ -199,7 +202,7 @@ def _example(results: Sequence[Compared]) -> str:
     )
 
 
-def _bleu_difference(result: Compared) -> float:
+def _bleu_difference(result: ResultPair) -> float:
     """Return by how much BLEU differs."""
     first, second = result.bleu
     return abs(second - first)

@@ -50,7 +50,7 @@ def _published(settings: Settings) -> Iterator[tuple[str, str, str]]:
     tests = (
         (name, test) for name, corpus in settings.corpora.items() for test in corpus.files.tests
     )
-    if any(literature.reports_on(*each) for each in tests):
+    if any(literature.is_in_table_2(*each) for each in tests):
         path = Path(literature.__file__).with_name("table_2.bib")
         yield f"published: {literature.SOURCE}", path.read_text(encoding="utf-8"), path.name
     for place, number in enumerate(settings.published):

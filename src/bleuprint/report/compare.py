@@ -11,14 +11,14 @@ from bleuprint.config.paths import RESOLVED, Run
 from bleuprint.report import frame
 from bleuprint.report.paired import PairedDifference, p_text, paired_differences, paired_t
 from bleuprint.report.records import check_settings
-from bleuprint.report.revision import files_of
+from bleuprint.report.revision import revision_files
 from bleuprint.report.score_frame import (
-    PLACE,
+    SYSTEM_AND_TEST,
     agreement,
     floor_between,
-    of_metric,
+    format_difference,
     score_frame,
-    signed,
+    select_metric,
 )
 from bleuprint.report.table import NONE, Table, table_of
 from bleuprint.report.terminal import wrapped
@@ -44,20 +44,20 @@ class _Result:
     """A row of a report on a test set.
 
     Attributes:
-        row: Its BLEU, a row of the score frame.
+        bleu: Its BLEU, a row of the score frame.
         scores: By metric the row of the score frame on all lines.
         runs: Its runs, one for each seed.
         metrics: What was measured on all lines, by seed.
     """
 
-    row: Any
+    bleu: Any
     scores: Mapping[str, Any]
     runs: pd.DataFrame
     metrics: pd.DataFrame
 
     def values(self, metric: str) -> list[float]:
         """Return the values in a metric by seed."""
-        return list(of_metric(self.metrics, metric).value)
+        return list(select_metric(self.metrics, metric).value)
 
 
 @dataclass(frozen=True, eq=False)
@@ -70,7 +70,7 @@ class _Pair:
     @property
     def are_trained(self) -> bool:
         """Whether both rows were trained here."""
-        return bool(self.before.row.is_trained and self.after.row.is_trained)
+        return bool(self.before.bleu.is_trained and self.after.bleu.is_trained)
 
     @property
     def have_same_lines(self) -> bool:
@@ -85,9 +85,9 @@ class _Pair:
         return before == list(self.after.runs.hypotheses_sha256)
 
     @property
-    def floor(self) -> str:
+    def why_untested(self) -> str:
         """Why their difference is not tested; empty if it is."""
-        return floor_between(self.before.row, self.after.row)
+        return floor_between(self.before.bleu, self.after.bleu)
 
 
 @dataclass(frozen=True, eq=False)
@@ -97,7 +97,7 @@ class _Side:
     `apart`: the other side is on another corpus.
     """
 
-    row: str
+    row_name: str
     corpus: str | None
     revision: str
     settings: Settings
@@ -105,27 +105,27 @@ class _Side:
     apart: bool
 
     def __str__(self) -> str:
-        row = f"{self.row}, {self.corpus}" if self.apart else self.row
+        row = f"{self.row_name}, {self.corpus}" if self.apart else self.row_name
         return f"{row}@{self.revision}" if self.revision else row
 
     def results(self, seeds: Sequence[int]) -> dict[tuple[str, str], _Result]:
         """By corpus, empty where sides are `apart`, and test set; UserError if there are none."""
         runs, corpus = self.records.runs, self.corpus
-        of_row = (runs.system == self.row) & runs.seed.isin(seeds)
+        of_row = (runs.system == self.row_name) & runs.seed.isin(seeds)
         if not of_row.any():
-            self.settings.system(self.row)  # which says how others are called
+            self.settings.system(self.row_name)  # which says how others are called
         if corpus and self.settings.corpus(corpus):
             of_row &= runs.corpus == corpus
         if not of_row.any():
             raise UserError(f"{self}: no results on {corpus} with the seeds {seeds}")
-        kept = self.records.where(of_row)
+        kept = self.records.select_runs(of_row)
         runs = _sorted_by_seed(kept.runs, seeds)
         metrics = _sorted_by_seed(kept.metrics, seeds)
         scores = score_frame(frame.Records(runs, metrics))
-        runs_of = dict(list(runs.groupby(PLACE, sort=False)))
-        metrics_of = dict(list(metrics.groupby(PLACE, sort=False)))
+        runs_of = dict(list(runs.groupby(SYSTEM_AND_TEST, sort=False)))
+        metrics_of = dict(list(metrics.groupby(SYSTEM_AND_TEST, sort=False)))
         found = {}
-        for place, of_place in scores[scores.group == ""].groupby(PLACE, sort=False):
+        for place, of_place in scores[scores.group == ""].groupby(SYSTEM_AND_TEST, sort=False):
             by_metric = {row.metric: row for row in of_place.itertuples(index=False)}
             result = _Result(by_metric["bleu"], by_metric, runs_of[place], metrics_of[place])
             _, corpus, test = place
@@ -136,7 +136,7 @@ class _Side:
         """The files behind a result of the working tree, by seed."""
         opened = []
         for seed in result.runs.seed:
-            run = Run(result.row.system, result.row.corpus, int(seed))
+            run = Run(result.bleu.system, result.bleu.corpus, int(seed))
             opened.append(Results.open(self.settings, run).check())
         return opened
 
@@ -191,7 +191,7 @@ def _open(name: str) -> tuple[Settings, frame.Records]:
         settings, records = load(), frame.load()
         check_settings(records, settings, frame.RESULTS)
         return settings, records
-    with files_of(name, (RESOLVED, frame.RESULTS)) as root:
+    with revision_files(name, (RESOLVED, frame.RESULTS)) as root:
         settings, records = load_resolved(root), frame.load(root)
         otherwise = f"name a revision whose results are of its {RESOLVED}"
         check_settings(records, settings, root / frame.RESULTS, otherwise)
@@ -229,7 +229,7 @@ def _compared(first: _Side, second: _Side, sentences: int) -> Iterator[str | Tab
     pairs = _pairs(first.results(seeds), second.results(seeds))
     if not pairs:
         raise UserError(f"{names}: no test set in common")
-    corpora = [] if first.apart else [pair.before.row.corpus for pair in pairs]
+    corpora = [] if first.apart else [pair.before.bleu.corpus for pair in pairs]
     are_trained = all(pair.are_trained for pair in pairs)
     settings_a = _settings(first, dict.fromkeys(corpora), are_trained)
     settings_b = _settings(second, dict.fromkeys(corpora), are_trained)
@@ -287,9 +287,9 @@ def _scores(
         "seed of another revision. Output errors: lines with an error that their reference lacks."
     )
     for pair in pairs:
-        if pair.floor:
-            row = pair.after.row
-            yield wrapped(f"{row.corpus}, {row.test}: {pair.floor}, so without p.")
+        if pair.why_untested:
+            row = pair.after.bleu
+            yield wrapped(f"{row.corpus}, {row.test}: {pair.why_untested}, so without p.")
     if any(row[-1] != NONE for row in rows):
         yield wrapped(AGREEMENT_NOTE)
 
@@ -301,17 +301,17 @@ def _settings(side: _Side, corpora: Iterable[str], trained: bool) -> dict[str, s
     """
     settings = side.settings
     if side.apart and side.corpus:
-        row = settings.systems_on(side.corpus).get(side.row) if trained else None
+        row = settings.systems_on(side.corpus).get(side.row_name) if trained else None
         corpus = settings.corpus(side.corpus).deciding()
         return flatten_settings(row or {}) | flatten_settings(
             {"corpus": corpus, "seeds": settings.seeds}
         )
     files = {}
-    by_corpus = settings.rows.get(side.row, {})
+    by_corpus = settings.rows.get(side.row_name, {})
     for name in corpora:
-        files[name] = None if settings.is_trained(side.row) else by_corpus.get(name)
+        files[name] = None if settings.is_trained(side.row_name) else by_corpus.get(name)
     texts = {name: settings.corpus(name).deciding() for name in corpora}
-    own = settings.dotted(side.row) if trained else flatten_settings(files)
+    own = settings.dotted(side.row_name) if trained else flatten_settings(files)
     return {**own, **flatten_settings({"corpora": texts, "seeds": settings.seeds})}
 
 
@@ -319,7 +319,7 @@ def _tests(first: _Side, second: _Side, pair: _Pair) -> dict[str, float | None]:
     """Return p of every score, and of every error that occurs; None where it is not tested."""
     over_lines: dict[tuple[str, str], PairedDifference] = {}
     if pair.have_same_lines and not first.revision and not second.revision:
-        test = pair.before.row.test
+        test = pair.before.bleu.test
         one = [run.metrics(test) for run in first.opened(pair.before)]
         other = [run.metrics(test) for run in second.opened(pair.after)]
         over_lines = paired_differences(one, other, pair.are_trained)
@@ -327,7 +327,7 @@ def _tests(first: _Side, second: _Side, pair: _Pair) -> dict[str, float | None]:
     for metric in pair.before.scores:
         if not _is_shown(metric, pair):
             continue
-        if pair.floor:
+        if pair.why_untested:
             found[metric] = None
         elif over_lines:
             tested = over_lines.get((metric, ""))
@@ -378,7 +378,7 @@ def _score(metric: str, pair: _Pair, p: float | None) -> tuple[str, ...]:
         METRICS[metric].label,
         _shown_score(first),
         _shown_score(second),
-        signed(difference, is_significant),
+        format_difference(difference, is_significant),
         p_shown,
         people,
     )
@@ -386,19 +386,19 @@ def _score(metric: str, pair: _Pair, p: float | None) -> tuple[str, ...]:
 
 def _shown_score(row: Any) -> str:
     """Return a score, with its deviation if there are several seeds."""
-    return str(row.number if pd.isna(row.deviation) else row.score)
+    return str(row.value_text if pd.isna(row.deviation) else row.score_text)
 
 
 def _translations(first: _Side, second: _Side, pair: _Pair, sentences: int) -> Iterator[str]:
     """Yield the sentences of the first seed that improved and that worsened most."""
-    test = pair.before.row.test
+    test = pair.before.bleu.test
     run_a = first.opened(pair.before)[0]
     run_b = second.opened(pair.after)[0]
     corpora = " and ".join(dict.fromkeys((run_a.run.corpus, run_b.run.corpus)))
     yield f"{first} and {second} on {corpora}, seed {run_a.run.seed}, test set {test}"
     references, translations_a = run_a.lines(test)
     _, translations_b = run_b.lines(test)
-    changed = changes(translations_a, translations_b, references, pair.before.row.target)
+    changed = changes(translations_a, translations_b, references, pair.before.bleu.target)
     # a list of pairs, since a system may be called source or reference
     texts = [
         ("source", run_a.sources(test)),

@@ -28,13 +28,13 @@ _RUN = "run: make reproduce"
 
 # Each column of results() with its meaning and unit. A value that is not known is missing.
 COLUMNS: dict[str, str] = dict(pd.read_csv(Path(__file__).with_name("columns.csv")).to_numpy())
-KEY = [*Run._fields, "test"]
+RUN_AND_TEST = [*Run._fields, "test"]
 # The columns of the two lists in results.json.
-MEASURED = [*COLUMNS][: [*COLUMNS].index("standard_error") + 1]
+METRIC_COLUMNS = [*COLUMNS][: [*COLUMNS].index("standard_error") + 1]
 # Of table.csv: what was measured, and what is known of rows that were not trained here.
 _CSV = [*[*COLUMNS][: [*COLUMNS].index("source")], "about"]
-RUNS = [
-    *KEY,
+RUN_COLUMNS = [
+    *RUN_AND_TEST,
     *("source", "target", "about", "lines", "parameters", "updates", "source_tokens"),
     *("target_tokens", "training_flops", "models", "engine", "precision", "scored_with"),
     *("settings_sha256", "training_sha256", "binary_sha256", "averaged_sha256", "decode_sha256"),
@@ -42,7 +42,7 @@ RUNS = [
 ]
 # What was measured of a training, by the types of columns that may be missing in every row; of one
 # that was resumed with others, processes and threads are all of them: "1 + 2".
-DTYPES = {
+COST_DTYPES = {
     "train_seconds": "float64",
     **dict.fromkeys(("device", "processes", "threads", "commit"), "str"),
     "train_tokens_per_second": "float64",
@@ -85,38 +85,45 @@ class Records:
     published: pd.DataFrame = field(default_factory=pd.DataFrame)
 
     @classmethod
-    def of(cls, runs: Sequence[Any], metrics: Sequence[Any]) -> Self:
+    def from_rows(cls, runs: Sequence[Any], metrics: Sequence[Any]) -> Self:
         """The records of these rows, without control characters.
 
         Whole numbers stay whole where others are missing.
         """
         runs = [{name: clean_value(value) for name, value in row.items()} for row in runs]
         metrics = [{name: clean_value(value) for name, value in row.items()} for row in metrics]
-        facts = pd.DataFrame(runs, columns=RUNS)
+        facts = pd.DataFrame(runs, columns=RUN_COLUMNS)
         for name in _WHOLE:
             if facts[name].isna().any():
                 facts[name] = pd.Series([row.get(name) for row in runs], dtype=object)
-        figures = pd.DataFrame(metrics, columns=MEASURED).astype(dict.fromkeys(_FIGURES, float))
+        figures = pd.DataFrame(metrics, columns=METRIC_COLUMNS).astype(
+            dict.fromkeys(_FIGURES, float)
+        )
         return cls(facts, _tested(facts, figures))
 
-    def where(self, kept: "pd.Series[bool]") -> "Records":
+    def select_runs(self, kept: "pd.Series[bool]") -> "Records":
         """The records of the runs that are kept."""
         runs = self.runs[kept]
-        return Records(runs, self.metrics.merge(runs[KEY], on=KEY))
+        return Records(runs, self.metrics.merge(runs[RUN_AND_TEST], on=RUN_AND_TEST))
 
     def save(self, path: Path) -> None:
         """Write the records as JSON: two lists of objects, one a line, exactly repeatable."""
         lists = []
-        for name, table in (("runs", self.runs[RUNS]), ("metrics", self.metrics[MEASURED])):
+        for name, table in (
+            ("runs", self.runs[RUN_COLUMNS]),
+            ("metrics", self.metrics[METRIC_COLUMNS]),
+        ):
             rows = table.astype(object).where(table.notna(), None).to_dict("records")
             lines = (json.dumps(row, ensure_ascii=False, allow_nan=False) for row in rows)
             lists.append(f'"{name}": [\n' + ",\n".join(lines) + "\n]")
         with atomic_file(path) as partial:
             partial.write_text(f"{{{', '.join(lists)}}}\n", encoding="utf-8", newline="\n")
 
-    def frame(self) -> pd.DataFrame:
+    def to_frame(self) -> pd.DataFrame:
         """One row a metric, with the facts of its run."""
-        return self.metrics.merge(self.runs, on=KEY, how="left").reindex(columns=list(COLUMNS))
+        return self.metrics.merge(self.runs, on=RUN_AND_TEST, how="left").reindex(
+            columns=list(COLUMNS)
+        )
 
 
 def _tested(runs: pd.DataFrame, metrics: pd.DataFrame) -> pd.DataFrame:
@@ -126,8 +133,8 @@ def _tested(runs: pd.DataFrame, metrics: pd.DataFrame) -> pd.DataFrame:
     few = runs[is_over_sentences & (runs.lines < MIN_SENTENCES)]
     if few.empty:
         return metrics
-    keys = pd.MultiIndex.from_frame(few[KEY])
-    below_floor = pd.MultiIndex.from_frame(metrics[KEY]).isin(keys)
+    keys = pd.MultiIndex.from_frame(few[RUN_AND_TEST])
+    below_floor = pd.MultiIndex.from_frame(metrics[RUN_AND_TEST]).isin(keys)
     metrics = metrics.copy()
     metrics.loc[below_floor, list(_OF_TESTS)] = float("nan")
     return metrics
@@ -161,20 +168,20 @@ def task_names(runs: pd.DataFrame) -> dict[str, str]:
     return names
 
 
-def row_name(system: str, corpus: str, tasks: Mapping[str, str]) -> str:
+def table_row_name(system: str, corpus: str, tasks: Mapping[str, str]) -> str:
     """Return the name of a row: the system's, with the corpus if its task has several."""
     shares_task = list(tasks.values()).count(tasks[corpus]) > 1
     return f"{system}, {corpus}" if shares_task else system
 
 
-def trained(runs: pd.DataFrame) -> pd.DataFrame:
+def trained_runs(runs: pd.DataFrame) -> pd.DataFrame:
     """The runs of systems that are trained here."""
     return runs[runs.training_sha256.notna()]
 
 
-def trainings(runs: pd.DataFrame) -> pd.DataFrame:
+def one_row_per_training(runs: pd.DataFrame) -> pd.DataFrame:
     """The first run of each training."""
-    return trained(runs).drop_duplicates(list(Run._fields))
+    return trained_runs(runs).drop_duplicates(list(Run._fields))
 
 
 def load(root: Path = Path()) -> Records:
@@ -187,43 +194,45 @@ def read(path: Path, root: Path, otherwise: str = _RUN) -> Records:
 
     `otherwise`: what to do if there is none.
     """
-    records = stored(path, otherwise)
+    records = read_without_costs(path, otherwise)
     # beside a file of another name, as of a colleague, costs.csv may be anything
     costs = path.with_name(COSTS.name) if path.name == RESULTS.name else None
-    measured = with_measured(records.runs, root, costs)
+    measured = with_training_costs(records.runs, root, costs)
     return Records(measured, records.metrics)
 
 
-def stored(path: Path, otherwise: str = _RUN) -> Records:
+def read_without_costs(path: Path, otherwise: str = _RUN) -> Records:
     """The records of a results.json alone."""
     content = read_results(path, otherwise)
-    return Records.of(content["runs"], content["metrics"])
+    return Records.from_rows(content["runs"], content["metrics"])
 
 
-def with_measured(records: pd.DataFrame, root: Path, costs: Path | None = None) -> pd.DataFrame:
+def with_training_costs(
+    records: pd.DataFrame, root: Path, costs: Path | None = None
+) -> pd.DataFrame:
     """The runs with the measured columns, missing where nothing was measured.
 
     Figures in `root` come first, then those of `costs` (its reports/costs.csv) for the same
     training.
     """
-    keys = trainings(records)[_TRAINING]
+    keys = one_row_per_training(records)[_TRAINING]
     read = (read_training_cost(Run(*row[:3]), row[3], root) for row in keys.to_numpy())
     found = pd.DataFrame([dataclasses.asdict(each) if each else {} for each in read])
-    found = found.rename(columns=_NAMES).reindex(columns=list(DTYPES)).astype(DTYPES)
+    found = found.rename(columns=_NAMES).reindex(columns=list(COST_DTYPES)).astype(COST_DTYPES)
     found = found.set_index(pd.MultiIndex.from_frame(keys))
     if (path := costs or root / COSTS).exists():
         with report_as_damage(path, f"{_RUN}, or restore it: git checkout {path}"):
             check_regular_file(path)
             # names such as 4000 and NA are texts
-            types = {**dict.fromkeys(_TRAINING, "str"), "seed": "int64", **DTYPES}
+            types = {**dict.fromkeys(_TRAINING, "str"), "seed": "int64", **COST_DTYPES}
             stored = pd.read_csv(path, dtype=types, keep_default_na=False, na_values=[""])
             recorded = stored.drop_duplicates(_TRAINING, keep="last")
-            recorded = recorded.set_index(_TRAINING).reindex(found.index, columns=list(DTYPES))
+            recorded = recorded.set_index(_TRAINING).reindex(found.index, columns=list(COST_DTYPES))
         found = found.where(found.train_seconds.notna(), recorded)
     return records.merge(found.reset_index(), on=_TRAINING, how="left")
 
 
-def machine(device: str, processes: int | str, threads: int | str) -> str:
+def machine_text(device: str, processes: int | str, threads: int | str) -> str:
     """Return what a training ran on; processes and threads of several machines are `1 + 2`."""
     shape = f"{device}, {processes} x"
     if str(threads).isdigit():
@@ -233,20 +242,22 @@ def machine(device: str, processes: int | str, threads: int | str) -> str:
 
 def costs_csv(records: pd.DataFrame) -> str:
     """The measured columns, a row for each training."""
-    columns = [*_TRAINING, *DTYPES]
-    text: str = trainings(records).to_csv(columns=columns, index=False, lineterminator="\n")
+    columns = [*_TRAINING, *COST_DTYPES]
+    text: str = one_row_per_training(records).to_csv(
+        columns=columns, index=False, lineterminator="\n"
+    )
     return text
 
 
 def runs_in(records: pd.DataFrame) -> list[Run]:
     """Each training once, in the order of the records."""
-    return [Run(*row) for row in trainings(records)[list(Run._fields)].to_numpy()]
+    return [Run(*row) for row in one_row_per_training(records)[list(Run._fields)].to_numpy()]
 
 
 def csv_text(records: Records) -> str:
     """Return what was measured as CSV, after a row for each published BLEU, as printed."""
     # of objects: whole numbers stay whole where others are missing
-    rows = [records.frame().astype(object)]
+    rows = [records.to_frame().astype(object)]
     if not records.published.empty:
         bleu = records.published[~records.published.metric.isin(["loss", "perplexity"])]
         rows.insert(0, bleu.assign(value=bleu.printed).astype(object))

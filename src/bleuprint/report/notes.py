@@ -8,17 +8,17 @@ from typing import Any
 import pandas as pd
 
 from bleuprint.config.paths import Run, folder
-from bleuprint.report.frame import Records, task_names, trained
+from bleuprint.report.frame import Records, task_names, trained_runs
 from bleuprint.report.paired import p_text
 from bleuprint.report.published import literature
 from bleuprint.report.score_frame import (
     NOT_TRAINED,
     bleu_rows,
     by_test_set,
-    displayed_name,
+    display_name,
     is_significant,
-    of_metric,
     score_frame,
+    select_metric,
 )
 from bleuprint.report.score_tables import DOCUMENT
 from bleuprint.runtime.errors import UserError
@@ -92,14 +92,14 @@ def floor_notes(records: Records) -> Iterator[str]:
     """
     for task, test_set, scores in by_test_set(score_frame(records)):
         bleu_scores = bleu_rows(scores)
-        too_low = [score for score in bleu_scores if score.floor == TOO_LOW]
+        too_low = [score for score in bleu_scores if score.why_untested == TOO_LOW]
         if too_low:
-            systems = " and ".join(score.row for score in too_low)
+            systems = " and ".join(score.row_name for score in too_low)
             yield (
                 f"{task}, {test_set}: {systems} and {too_low[0].baseline} are {TOO_LOW}: they "
                 f"match fewer than {MIN_MATCHES} 4-grams of the references."
             )
-        if any(score.floor == TOO_FEW for score in bleu_scores):
+        if any(score.why_untested == TOO_FEW for score in bleu_scores):
             sentences = bleu_scores[0].lines
             yield f"{task}, {test_set}: {TOO_FEW}: {sentences}, where a test needs {MIN_SENTENCES}."
 
@@ -119,7 +119,7 @@ def _of_tasks(runs: pd.DataFrame) -> Iterator[str]:
 
 def _of_rows(runs: pd.DataFrame) -> Iterator[str]:
     """What sets some rows apart: other corpora, made elsewhere, ensembles, engines."""
-    ours = trained(runs)
+    ours = trained_runs(runs)
     of_others = runs[runs.training_sha256.isna()]
     for (system, about), corpora in of_others.groupby(["system", "about"], sort=False).corpus:
         text = " ".join(about.split())
@@ -147,7 +147,7 @@ def file_warning_notes(records: Records) -> Iterator[str]:
     """Yield the warnings on files of translations that were not made here, each with its row."""
     scores = score_frame(records)
     for row in scores[scores.metric == WARNING].itertuples():
-        yield f"Look at {displayed_name(row)}, {row.corpus}, {row.test}: {row.group}."
+        yield f"Look at {display_name(row)}, {row.corpus}, {row.test}: {row.group}."
 
 
 def bleu_ceiling_notes(runs: pd.DataFrame, root: Path = Path()) -> Iterator[str]:
@@ -161,7 +161,7 @@ def bleu_ceiling_notes(runs: pd.DataFrame, root: Path = Path()) -> Iterator[str]
 def early_ends(runs: pd.DataFrame, root: Path = Path()) -> dict[Run, EarlyEnd]:
     """The trainings that patience ended, with the reason; without those that are not on disk."""
     found = {}
-    for row in trained(runs).drop_duplicates(list(Run._fields)).itertuples():
+    for row in trained_runs(runs).drop_duplicates(list(Run._fields)).itertuples():
         run = Run(row.system, row.corpus, row.seed)
         path = root / run.results / "training.json"
         if not path.exists():
@@ -189,29 +189,29 @@ def document_notes(records: Records) -> Iterator[str]:
     And each system whose difference is significant by line only.
     """
     for task, test, scores in by_test_set(score_frame(records)):
-        of_dbleu = of_metric(scores, "dbleu", DOCUMENT)
+        of_dbleu = select_metric(scores, "dbleu", DOCUMENT)
         if of_dbleu.empty:
             continue
         where = f"{task}, test set {test}"
         documents = int(of_dbleu.units.iloc[0])
-        lines_of = {row.row: row for row in of_metric(scores, "bleu").itertuples()}
-        rows = list(of_metric(scores, "bleu", DOCUMENT).itertuples())
+        lines_of = {row.row_name: row for row in select_metric(scores, "bleu").itertuples()}
+        rows = list(select_metric(scores, "bleu", DOCUMENT).itertuples())
         times = []
         for row in rows:
-            width_by_line = lines_of[row.row].width
+            width_by_line = lines_of[row.row_name].ci_width
             if documents > 1 and width_by_line:
-                times.append(row.width / width_by_line)
+                times.append(row.ci_width / width_by_line)
         if times:
             yield (
                 f"{where}, {documents:,} documents: by document the interval of BLEU is "
                 f"{span(times)} times as wide as by line."
             )
         for row in rows:
-            by_line = lines_of[row.row]
+            by_line = lines_of[row.row_name]
             is_significant_by_document = is_significant(row.difference, row.p)
             if by_line.mark and pd.notna(row.difference) and not is_significant_by_document:
                 yield (
-                    f"{where}: the difference of {row.row} from {row.baseline} in BLEU is "
+                    f"{where}: the difference of {row.row_name} from {row.baseline} in BLEU is "
                     f"significant by line ({p_text(by_line.p)}), not by document ({p_text(row.p)})."
                 )
 
@@ -247,7 +247,7 @@ def detectable_note(records: Records) -> str:
         f"Minimum detectable difference ({POWER:.0%} power): {'; '.join(needed)}. Detecting "
         "smaller differences requires more sentences or more seeds."
     )
-    if trained(records.runs).seed.nunique() > 1:
+    if trained_runs(records.runs).seed.nunique() > 1:
         return note
     return (
         f"{note} This covers the sampling error of the test set; seed variance requires several "
@@ -258,7 +258,7 @@ def detectable_note(records: Records) -> str:
 def _detectable(rows: Sequence[Any]) -> str:
     """Return the differences in BLEU that a test set shows; empty if they are not known."""
     tested = [row for row in rows if pd.notna(row.p)]
-    errors = [detectable_difference(row.error) for row in tested if row.error]
+    errors = [detectable_difference(row.standard_error) for row in tested if row.standard_error]
     if not errors:
         return ""
     parts = []

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from bleuprint.report import notes, score_tables
 from bleuprint.report.frame import Records
-from bleuprint.report.score_frame import ours, score_frame
+from bleuprint.report.score_frame import computed_scores, score_frame
 from bleuprint.report.table import Row, Table, stacked
 from bleuprint.report.terminal import height, wrapped
 from bleuprint.runtime.wording import counted
@@ -17,7 +17,9 @@ from bleuprint.scoring.metrics import ON_SCREEN
 LINES = 40
 _COST_LABELS = ("Parameters", "Updates", "Training time", "Tokens/s", "Memory")
 _COSTS = [
-    cost for cost in (*score_tables.COUNTED, *score_tables.MEASURED) if cost.label in _COST_LABELS
+    cost
+    for cost in (*score_tables.COUNTED_COSTS, *score_tables.MEASURED_COSTS)
+    if cost.label in _COST_LABELS
 ]
 _Parts = list[str | Table]
 
@@ -49,7 +51,7 @@ def one_screen(records: Records, after: Sequence[str] = ()) -> _Parts:
         parts: _Parts = [*tables, *reading]
         if height(parts) <= room:
             return [*parts, *closing]
-    without_costs = score_tables.by_test(ours(scores), costs=())
+    without_costs = score_tables.by_test(computed_scores(scores), costs=())
     return [*_cut(without_costs, room, ["", *legend]), *closing]
 
 
@@ -65,7 +67,9 @@ def everything(records: Records) -> _Parts:
     ]
     return [
         stacked(score_tables.by_test(scores, metrics)),
-        score_tables.costs_table(scores, (*score_tables.COUNTED, *score_tables.MEASURED)),
+        score_tables.costs_table(
+            scores, (*score_tables.COUNTED_COSTS, *score_tables.MEASURED_COSTS)
+        ),
         "",
         *map(wrapped, reading),
     ]

@@ -13,13 +13,13 @@ from bleuprint.config.experiment import Settings
 from bleuprint.config.paths import Run
 from bleuprint.config.runs import rows_of, settings_sha256
 from bleuprint.report.frame import (
-    KEY,
     RESULTS,
+    RUN_AND_TEST,
     Records,
     load,
-    row_name,
+    table_row_name,
     task_names,
-    with_measured,
+    with_training_costs,
 )
 from bleuprint.report.paired import OfTest, holm, paired_differences
 from bleuprint.report.published import literature
@@ -57,9 +57,9 @@ def collect(settings: Settings, root: Path = Path()) -> Records:
         for test in by_row[0][0].tests:
             metrics |= _of_test(tasks, [row for row in by_row if test in row[0].tests], test)
     ordered = (metrics[run, test] for run, results in opened.items() for test in results.tests)
-    records = Records.of(runs, list(chain.from_iterable(ordered)))
+    records = Records.from_rows(runs, list(chain.from_iterable(ordered)))
     _check_signatures(records)
-    measured = Records(with_measured(records.runs, root), records.metrics)
+    measured = Records(with_training_costs(records.runs, root), records.metrics)
     return literature.attach(measured, settings.published)
 
 
@@ -112,7 +112,7 @@ def _of_test(
     """
     baseline, *others = rows
     system, corpus, _ = baseline[0].run
-    baseline_name = row_name(system, corpus, tasks)
+    baseline_name = table_row_name(system, corpus, tasks)
     metrics = _metrics([results for row in rows for results in row], test)
     found = {run: _placed(run, test, of_run) for run, of_run in metrics.items()}
     tested = list[tuple[float, list[_Row]]]()
@@ -222,7 +222,9 @@ def _run(results: Results, test: str) -> _Row:
 def _check_signatures(records: Records) -> None:
     """Raise UserError if runs were scored by different versions of a metric."""
     same = ["references_sha256", "metric", "group"]  # the tokenizer of BLEU is the test set's
-    with_texts = records.metrics.merge(records.runs[[*KEY, "references_sha256"]], on=KEY)
+    with_texts = records.metrics.merge(
+        records.runs[[*RUN_AND_TEST, "references_sha256"]], on=RUN_AND_TEST
+    )
     alike = with_texts.drop_duplicates([*same, "signature"])
     for (_, metric, _), signatures in alike.groupby(same).signature:
         if len(signatures) > 1:

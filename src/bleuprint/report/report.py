@@ -17,7 +17,7 @@ from bleuprint.report.page.context import ReportContext
 from bleuprint.report.page.funnel import funnel
 from bleuprint.report.records import collect
 from bleuprint.report.render import bullets, latex, markdown
-from bleuprint.report.score_frame import ours, score_frame
+from bleuprint.report.score_frame import computed_scores, score_frame
 from bleuprint.report.table import Table, table_of
 from bleuprint.runs.results import Results
 from bleuprint.runtime.errors import UserError
@@ -26,7 +26,7 @@ from bleuprint.runtime.html import template_environment
 from bleuprint.scoring.metrics import METRICS
 
 SHORT = 12
-PAGE = "index.html"
+HTML_REPORT = "index.html"
 
 _TEMPLATES = template_environment(Path(__file__).with_name("templates"), autoescape=False)
 _TEMPLATES.filters |= {"markdown": markdown, "bullets": bullets}
@@ -48,20 +48,22 @@ def write_reports(settings: Settings, root: Path = Path()) -> None:
         "validation.csv": dvc_plots.validation(context.curves),
         "metrics.json": format_json(dvc_plots.metrics(records)),
         COSTS.name: costs_csv(records.runs),
-        PAGE: _page(context),
+        HTML_REPORT: _page(context),
     }
     records.save(root / RESULTS)
     for name, text in texts.items():
         _write(root / REPORTS / name, text)
 
 
-def write_page_if_outdated(settings: Settings, records: Records, root: Path = Path()) -> None:
+def write_html_report_if_outdated(
+    settings: Settings, records: Records, root: Path = Path()
+) -> None:
     """Write the page if it is missing or older than the results, and what it shows is here.
 
     DVC does not restore it with results that were pulled or checked out. Until then, translations
     on disk may be of other results.
     """
-    page, results = root / REPORTS / PAGE, root / RESULTS
+    page, results = root / REPORTS / HTML_REPORT, root / RESULTS
     if page.exists() and page.stat().st_mtime >= results.stat().st_mtime:
         return
     with suppress(UserError, FileNotFoundError):
@@ -69,12 +71,12 @@ def write_page_if_outdated(settings: Settings, records: Records, root: Path = Pa
             of_run = Results(settings, Run(row.system, row.corpus, row.seed), root)
             if sha256_of(of_run.files(row.test)["hypotheses"]) != row.hypotheses_sha256:
                 return
-        write_page(settings, records, root)
+        write_html_report(settings, records, root)
 
 
-def write_page(settings: Settings, records: Records, root: Path = Path()) -> None:
+def write_html_report(settings: Settings, records: Records, root: Path = Path()) -> None:
     """Write the page; raises UserError if a result that it shows is not here."""
-    _write(root / REPORTS / PAGE, _page(ReportContext(settings, records, root)))
+    _write(root / REPORTS / HTML_REPORT, _page(ReportContext(settings, records, root)))
 
 
 def _page(context: ReportContext) -> str:
@@ -106,7 +108,7 @@ def table_md(settings: Settings, records: Records, root: Path) -> str:
         document_notes=notes.document_notes(records),
         errors=score_tables.errors(scores),
         error_notes=notes.error_notes(records),
-        costs=score_tables.costs_table(scores, score_tables.COUNTED),
+        costs=score_tables.costs_table(scores, score_tables.COUNTED_COSTS),
         test_sets=_test_sets(records.runs),
         signatures=notes.signatures(records),
         funnel=funnel(settings.corpora, root),
@@ -119,10 +121,10 @@ def table_tex(settings: Settings, records: Records, root: Path) -> str:
     scores = score_frame(records)
     name = settings.experiment
     reading = " ".join(notes.notes(records, root))
-    best_of = "ours" if ours(scores).is_trained.all() else "those scored here"
+    best_of = "ours" if computed_scores(scores).is_trained.all() else "those scored here"
     caption = f"Results of {name}. {reading} Bold: the best of {best_of}."
     table = latex(score_tables.across(scores), caption)
-    costs = score_tables.costs_table(scores, score_tables.COUNTED)
+    costs = score_tables.costs_table(scores, score_tables.COUNTED_COSTS)
     cost_table = latex(costs, f"Training cost of {name}.")
     return f"% Needs \\usepackage{{booktabs,graphicx}}.\n{table}\n{cost_table}"
 

@@ -10,7 +10,7 @@ from bleuprint.runtime.errors import UserError
 
 
 @contextmanager
-def files_of(name: str, files: Sequence[Path]) -> Iterator[Path]:
+def revision_files(name: str, files: Sequence[Path]) -> Iterator[Path]:
     """A folder with those of these files that git has of a revision, within the block.
 
     Raises UserError if there is no such revision; other errors name it instead of the folder.

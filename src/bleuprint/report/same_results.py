@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from bleuprint.config.paths import Run
-from bleuprint.report.frame import KEY, RUNS, Records, machine
+from bleuprint.report.frame import RUN_AND_TEST, RUN_COLUMNS, Records, machine_text
 from bleuprint.scoring.file_warnings import WARNING
 from bleuprint.scoring.floor import MATCHED_4_GRAMS
 from bleuprint.scoring.metric import SCORE
@@ -13,7 +13,7 @@ from bleuprint.scoring.metrics import METRICS
 
 # Fingerprints of what made a result; all else is the result.
 _NOT_COMPARED = {
-    *(*KEY, "about", "settings_sha256", "binary_sha256", "training_sha256"),
+    *(*RUN_AND_TEST, "about", "settings_sha256", "binary_sha256", "training_sha256"),
     *("averaged_sha256", "decode_sha256", "scored_with"),
 }
 # Figures that are there only if the translations are odd, which their hash tells.
@@ -40,23 +40,23 @@ Result = Mapping[str, Any]
 
 
 @dataclass(frozen=True)
-class Compared:
+class ResultPair:
     """One result of two reports.
 
     Attributes:
         first: The result in the first report.
         second: The result in the second report.
-        names: The facts and metrics that differ; empty if the results have the same bytes.
+        differing_names: The facts and metrics that differ; empty if the bytes are equal.
     """
 
     first: Result
     second: Result
-    names: tuple[str, ...]
+    differing_names: tuple[str, ...]
 
     @property
     def is_same(self) -> bool:
         """Whether the translations and all scores have the same bytes."""
-        return not self.names
+        return not self.differing_names
 
     @property
     def run(self) -> Run:
@@ -69,15 +69,15 @@ class Compared:
         return self.first["bleu"][0], self.second["bleu"][0]
 
     @property
-    def scored_by(self) -> str:
+    def score_stage(self) -> str:
         """The stage that scored the first, as in dvc.lock."""
         return f"score@{'-'.join(map(str, self.run))}"
 
     @property
-    def stage(self) -> str:
+    def first_differing_stage(self) -> str:
         """The kind of the first stage from which they differ, by the names."""
         made_by = ("binary_sha256", "training_sha256")
-        differing = {*self.names, *filter(self.differs, made_by)}
+        differing = {*self.differing_names, *filter(self.differs, made_by)}
         stages = (kind for kind, names in _OF_STAGES.items() if differing & names)
         return next(stages, SCORE)
 
@@ -86,7 +86,7 @@ class Compared:
 
     def causes(self) -> Iterator[str]:
         """What was recorded that may be why they differ."""
-        if _IS_TRAINED in self.names:
+        if _IS_TRAINED in self.differing_names:
             yield "one is an external system, the other was trained"
         causes = [cause for cause, names in _CAUSES.items() if any(map(self.differs, names))]
         yield from causes
@@ -106,7 +106,7 @@ class Compared:
         if self.differs("versions") and all(self._both("versions")):
             yield _changed(*self._both("versions"), ", ")
         machines = [
-            machine(side["device"], side["processes"], side["threads"])
+            machine_text(side["device"], side["processes"], side["threads"])
             for side in (self.first, self.second)
             if side["device"]
         ]
@@ -118,7 +118,7 @@ class Compared:
         return self.first.get(name) or "", self.second.get(name) or ""
 
 
-def compared(first: Records, second: Records) -> tuple[list[Compared], list[str]]:
+def compare_records(first: Records, second: Records) -> tuple[list[ResultPair], list[str]]:
     """Compare the results that two reports share.
 
     Of systems that are not trained here, what translated is not compared.
@@ -141,7 +141,7 @@ def compared(first: Records, second: Records) -> tuple[list[Compared], list[str]
         if key in results_b:
             result_b = results_b[key]
             names = _differing_names(result_a, result_b, common_metrics)
-            results.append(Compared(result_a, result_b, tuple(names)))
+            results.append(ResultPair(result_a, result_b, tuple(names)))
     return results, sorted(metrics_a ^ metrics_b)
 
 
@@ -151,7 +151,9 @@ def _differing_names(
     """Yield the facts, and the metrics that both reports have, in which a result differs."""
     for name in dict.fromkeys((*first, *second)):
         metric, _, _ = name.partition(" (")
-        is_compared = name not in _NOT_COMPARED and (name in RUNS or metric in common_metrics)
+        is_compared = name not in _NOT_COMPARED and (
+            name in RUN_COLUMNS or metric in common_metrics
+        )
         if is_compared and first.get(name) != second.get(name):
             yield name
     if _is_trained(first) != _is_trained(second):
@@ -166,7 +168,7 @@ def _is_trained(result: Result) -> bool:
 def _by_key(records: Records) -> dict[tuple[Any, ...], dict[str, Any]]:
     """The results by system, corpus, seed and test set, with None for what is missing."""
     runs = records.runs.astype(object).where(records.runs.notna(), None)
-    found = {tuple(row[name] for name in KEY): row for row in runs.to_dict("records")}
+    found = {tuple(row[name] for name in RUN_AND_TEST): row for row in runs.to_dict("records")}
     metrics = records.metrics.astype(object).where(records.metrics.notna(), None)
     for row in metrics.itertuples(index=False):
         name = f"{row.metric} ({row.group})" if row.group else row.metric

@@ -10,7 +10,7 @@ from typing import Any
 
 import pandas as pd
 
-from bleuprint.report.frame import Records, machine, row_name, task_names
+from bleuprint.report.frame import Records, machine_text, table_row_name, task_names
 from bleuprint.report.paired import p_text
 from bleuprint.rules.letters import SCRIPTS
 from bleuprint.scoring.floor import MATCHED_4_GRAMS, reason_not_tested
@@ -20,10 +20,10 @@ from bleuprint.scoring.metrics import METRICS
 from bleuprint.scoring.significance import SIGNIFICANCE_LEVEL
 
 # A system on a test set of a corpus.
-PLACE = ["system", "corpus", "test"]
+SYSTEM_AND_TEST = ["system", "corpus", "test"]
 # What tables say of a system whose translations were not made here.
 NOT_TRAINED = " (external)"
-_SCORE = [*PLACE, "metric", "group"]
+_SCORE = [*SYSTEM_AND_TEST, "metric", "group"]
 _COSTS = [
     "parameters",
     "updates",
@@ -49,22 +49,23 @@ def score_frame(records: Records) -> pd.DataFrame:
         A row for each published number, then for each system, corpus, test set, metric and
         group of lines, in the order of the records, with these columns:
 
-        - `system`, `corpus`, `test`, `metric`, `group` as in the records; `task` and `row`, the
-          name of the table and of its row (frame.task_names);
+        - `system`, `corpus`, `test`, `metric`, `group` as in the records; `task` and `row_name`,
+          the name of the table and of its row (frame.task_names);
         - `value`, the mean over seeds; `deviation`, their standard deviation, or `ci_low` and
-          `ci_high`, the 95% interval; `width`, the mean width of the intervals of all seeds;
+          `ci_high`, the 95% interval; `ci_width`, the mean width of the intervals of all seeds;
           `units`, the number of lines, words or documents; `signature`;
         - `baseline`, the row that it is compared with; `difference` from it, `p` and `p_holm`,
-          missing where they are not known; `error`, the standard error over lines;
+          missing where they are not known; `standard_error`, the standard error over lines;
           `difference_deviation`, over seeds; `agreement`, the human agreement in per cent where the
           difference is significant;
-        - `floor`, why no difference of the row is tested, or empty; `is_too_low`, whether all its
-          translations match too few 4-grams for a test;
+        - `why_untested`, why no difference of the row is tested, or empty; `is_too_low`, whether
+          all its translations match too few 4-grams for a test;
         - facts of the row: `source`, `target`, `lines`, `references_sha256`, `seeds` (their
           number), `first_seed`, `is_trained`, whether the system is trained here, and the means of
           what its trainings cost;
-        - the texts that tables show: `number`, the value; `score`, also with its interval or
-          deviation; `mark`; `change`, the difference with its mark and p; `agreement_text`;
+        - the texts that tables show: `value_text`, the value; `score_text`, also with its interval
+          or deviation; `mark`; `difference_text`, the difference with its mark and p;
+          `agreement_text`;
         - `is_published`, whether it is a published number, whose texts are as printed.
     """
     facts = _facts(records)
@@ -75,17 +76,17 @@ def score_frame(records: Records) -> pd.DataFrame:
         deviation=("value", "std"),
         ci_low=("ci_low", "mean"),
         ci_high=("ci_high", "mean"),
-        width=("width", "mean"),
+        ci_width=("ci_width", "mean"),
         units=("units", "first"),
         signature=("signature", "first"),
         difference=("difference", "first"),
         p=("p", "first"),
         p_holm=("p_holm", "first"),
-        error=("standard_error", "mean"),
+        standard_error=("standard_error", "mean"),
         difference_deviation=("delta", "std"),
         baseline_signature=("baseline_signature", "first"),
     )
-    scores = scores.reset_index().merge(facts, on=PLACE, how="left")
+    scores = scores.reset_index().merge(facts, on=SYSTEM_AND_TEST, how="left")
     _keep_what_applies(scores)
     _add_texts(scores)
     scores["is_published"] = False
@@ -95,45 +96,45 @@ def score_frame(records: Records) -> pd.DataFrame:
     return pd.concat([numbers, scores], ignore_index=True)
 
 
-def ours(scores: pd.DataFrame) -> pd.DataFrame:
+def computed_scores(scores: pd.DataFrame) -> pd.DataFrame:
     """Return the scores that were computed here, without published numbers."""
     return scores[~scores.is_published]
 
 
-def published(scores: pd.DataFrame) -> pd.DataFrame:
+def published_scores(scores: pd.DataFrame) -> pd.DataFrame:
     """Return the published numbers."""
     return scores[scores.is_published]
 
 
 def by_test_set(scores: pd.DataFrame) -> Iterator[tuple[str, str, pd.DataFrame]]:
     """Yield each task and test set with its scores, in the order of those computed here."""
-    for place in ours(scores)[["task", "test"]].drop_duplicates().itertuples():
+    for place in computed_scores(scores)[["task", "test"]].drop_duplicates().itertuples():
         is_here = (scores.task == place.task) & (scores.test == place.test)
         yield place.task, place.test, scores[is_here]
 
 
-def of_metric(scores: pd.DataFrame, metric: str, group: str = "") -> pd.DataFrame:
+def select_metric(scores: pd.DataFrame, metric: str, group: str = "") -> pd.DataFrame:
     """Return the scores in a metric, of all lines or of a group of them."""
     return scores[(scores.metric == metric) & (scores.group == group)]
 
 
 def bleu_rows(scores: pd.DataFrame) -> list[Any]:
     """Return the BLEU of each row of the tables, as named tuples with the columns of the frame."""
-    return list(of_metric(ours(scores), "bleu").itertuples(index=False))
+    return list(select_metric(computed_scores(scores), "bleu").itertuples(index=False))
 
 
-def displayed_name(row: Any) -> str:
+def display_name(row: Any) -> str:
     """Return the name of a row, marked if its translations were not made here."""
     if row.is_trained or row.is_published:
-        return str(row.row)
-    return f"{row.row}{NOT_TRAINED}"
+        return str(row.row_name)
+    return f"{row.row_name}{NOT_TRAINED}"
 
 
 def is_significant(difference: float, p: float) -> bool:
     return bool(p < SIGNIFICANCE_LEVEL and difference != 0)
 
 
-def signed(difference: float, is_significant: bool) -> str:
+def format_difference(difference: float, is_significant: bool) -> str:
     """Return +8.7; a significant difference has as many decimals as keep it from reading +0.0."""
     digits = 1
     if is_significant and difference:
@@ -177,8 +178,8 @@ def _published_rows(numbers: pd.DataFrame, scores: pd.DataFrame) -> pd.DataFrame
     tasks = dict(zip(scores.corpus, scores.task, strict=True))
     rows = numbers.assign(
         task=numbers.corpus.map(tasks),
-        score=numbers.printed,
-        number=numbers.printed,
+        score_text=numbers.printed,
+        value_text=numbers.printed,
         is_published=True,
     )
     rows = rows.reindex(columns=scores.columns)
@@ -186,7 +187,7 @@ def _published_rows(numbers: pd.DataFrame, scores: pd.DataFrame) -> pd.DataFrame
     for name, dtype in scores.dtypes.items():
         if rows[name].isna().all() and dtype in (int, bool):
             rows[name] = dtype.type(0)
-    for name in ("group", "signature", "floor", "mark", "change", "agreement_text"):
+    for name in ("group", "signature", "why_untested", "mark", "difference_text", "agreement_text"):
         rows[name] = ""
     return rows
 
@@ -194,7 +195,7 @@ def _published_rows(numbers: pd.DataFrame, scores: pd.DataFrame) -> pd.DataFrame
 def _facts(records: Records) -> pd.DataFrame:
     """Return the facts of each system on each test set of a corpus."""
     runs = records.runs
-    grouped = runs.groupby(PLACE, sort=False)
+    grouped = runs.groupby(SYSTEM_AND_TEST, sort=False)
     facts = grouped.agg(
         source=("source", "first"),
         target=("target", "first"),
@@ -206,31 +207,33 @@ def _facts(records: Records) -> pd.DataFrame:
     )
     facts = facts.join(_costs(runs))
     # it is the same for all metrics, and missing for those that are not tested
-    facts["baseline"] = records.metrics.groupby(PLACE).baseline.first()
-    seeds_too_low = of_metric(records.metrics, MATCHED_4_GRAMS).groupby(PLACE).size()
+    facts["baseline"] = records.metrics.groupby(SYSTEM_AND_TEST).baseline.first()
+    seeds_too_low = select_metric(records.metrics, MATCHED_4_GRAMS).groupby(SYSTEM_AND_TEST).size()
     facts["is_too_low"] = seeds_too_low.reindex(facts.index, fill_value=0) == facts.seeds
     facts["is_trained"] = facts.training_sha256.notna()
     facts = facts.reset_index()
     tasks = task_names(runs)
     facts["task"] = facts.corpus.map(tasks)
     places = zip(facts.system, facts.corpus, strict=True)
-    facts["row"] = [row_name(system, corpus, tasks) for system, corpus in places]
-    facts["floor"] = _floors(facts)
+    facts["row_name"] = [table_row_name(system, corpus, tasks) for system, corpus in places]
+    facts["why_untested"] = _floors(facts)
     return facts
 
 
 def _costs(runs: pd.DataFrame) -> pd.DataFrame:
     """Return the mean costs of the trainings of each row, and the devices."""
     numbers = runs.reindex(columns=_COSTS).apply(pd.to_numeric)
-    costs = runs[PLACE].join(numbers).groupby(PLACE, sort=False).mean()
-    machines = runs.reindex(columns=[*PLACE, "device", "processes", "threads"])
-    costs["device"] = [_devices(of_row) for _, of_row in machines.groupby(PLACE, sort=False)]
+    costs = runs[SYSTEM_AND_TEST].join(numbers).groupby(SYSTEM_AND_TEST, sort=False).mean()
+    machines = runs.reindex(columns=[*SYSTEM_AND_TEST, "device", "processes", "threads"])
+    costs["device"] = [
+        _devices(of_row) for _, of_row in machines.groupby(SYSTEM_AND_TEST, sort=False)
+    ]
     return costs
 
 
 def _floors(facts: pd.DataFrame) -> list[str]:
     """Return for each row why its difference from the baseline is not tested, or an empty text."""
-    by_name = {(row.task, row.test, row.row): row for row in facts.itertuples()}
+    by_name = {(row.task, row.test, row.row_name): row for row in facts.itertuples()}
     floors = []
     for row in facts.itertuples():
         baseline = by_name.get((row.task, row.test, row.baseline))
@@ -241,21 +244,21 @@ def _floors(facts: pd.DataFrame) -> list[str]:
 def _devices(runs: pd.DataFrame) -> str | None:
     """Return what the trainings of a row ran on, None if it is not known."""
     known = runs[runs.device.notna()]
-    shapes = [machine(row.device, row.processes, row.threads) for row in known.itertuples()]
+    shapes = [machine_text(row.device, row.processes, row.threads) for row in known.itertuples()]
     return "; ".join(dict.fromkeys(shapes)) or None
 
 
 def _with_baselines(metrics: pd.DataFrame, facts: pd.DataFrame) -> pd.DataFrame:
     """Return the metrics with their `delta` from the baseline of the same seed."""
     metrics = metrics.drop(columns="baseline").merge(
-        facts[[*PLACE, "task", "row", "baseline"]], on=PLACE, how="left"
+        facts[[*SYSTEM_AND_TEST, "task", "row_name", "baseline"]], on=SYSTEM_AND_TEST, how="left"
     )
     metrics["standard_error"] = metrics.standard_error.fillna(0.0)
     place = ["task", "test", "baseline", "seed", "metric", "group"]
-    columns = ["task", "test", "row", "seed", "metric", "group", "value", "signature"]
+    columns = ["task", "test", "row_name", "seed", "metric", "group", "value", "signature"]
     of_baseline = metrics[columns].rename(
         columns={
-            "row": "baseline",
+            "row_name": "baseline",
             "value": "baseline_value",
             "signature": "baseline_signature",
         }
@@ -264,9 +267,9 @@ def _with_baselines(metrics: pd.DataFrame, facts: pd.DataFrame) -> pd.DataFrame:
     metrics["baseline"] = metrics.baseline.astype(object)
     of_baseline["baseline"] = of_baseline.baseline.astype(object)
     metrics = metrics.merge(of_baseline, on=place, how="left")
-    metrics["width"] = metrics.ci_high - metrics.ci_low
+    metrics["ci_width"] = metrics.ci_high - metrics.ci_low
     metrics["delta"] = metrics.value - metrics.baseline_value
-    return metrics.drop(columns=["task", "row", "baseline"])
+    return metrics.drop(columns=["task", "row_name", "baseline"])
 
 
 def _keep_what_applies(scores: pd.DataFrame) -> None:
@@ -278,8 +281,8 @@ def _keep_what_applies(scores: pd.DataFrame) -> None:
     scores.loc[~is_over_seeds, "difference_deviation"] = nan
     is_tested = scores.p.notna()
     is_comparable = scores.signature == scores.baseline_signature
-    is_below_floor = scores.floor != ""
-    rows = pd.MultiIndex.from_frame(scores[["task", "test", "row"]])
+    is_below_floor = scores.why_untested != ""
+    rows = pd.MultiIndex.from_frame(scores[["task", "test", "row_name"]])
     baselines = pd.MultiIndex.from_frame(scores[["task", "test", "baseline"]])
     has_baseline = baselines.isin(rows)
     is_known = has_baseline & (is_tested | (is_below_floor & is_comparable))
@@ -293,10 +296,10 @@ def _add_texts(scores: pd.DataFrame) -> None:
         digits = METRICS[score.metric].digits if score.metric in METRICS else 1
         mark = _mark(score)
         found = {
-            "number": f"{score.value:.{digits}f}",
-            "score": _score_text(score, digits),
+            "value_text": f"{score.value:.{digits}f}",
+            "score_text": _score_text(score, digits),
             "mark": mark,
-            "change": _change_text(score, mark),
+            "difference_text": _change_text(score, mark),
             "agreement": nan,
             "agreement_text": "",
         }
@@ -307,7 +310,7 @@ def _add_texts(scores: pd.DataFrame) -> None:
                 found["agreement"] = per_cent
                 found["agreement_text"] = agreement_text(fitted, per_cent)
         texts.append(found)
-    columns = ["number", "score", "mark", "change", "agreement", "agreement_text"]
+    columns = ["value_text", "score_text", "mark", "difference_text", "agreement", "agreement_text"]
     scores[columns] = pd.DataFrame(texts, index=scores.index, columns=columns)
 
 
@@ -332,7 +335,7 @@ def _change_text(score: Any, mark: str) -> str:
     """Return +8.7‡ p=0.001, -0.2 n.s. p=0.410, +3.1 if it is not tested, or nothing."""
     if pd.isna(score.difference):
         return ""
-    number = signed(score.difference, bool(mark))
+    number = format_difference(score.difference, bool(mark))
     if pd.isna(score.p):
         return number
     return f"{number}{mark or ' n.s.'} {p_text(score.p)}"

@@ -12,10 +12,10 @@ import pandas as pd
 
 from bleuprint.report.score_frame import (
     by_test_set,
-    displayed_name,
-    of_metric,
-    ours,
-    published,
+    computed_scores,
+    display_name,
+    published_scores,
+    select_metric,
 )
 from bleuprint.report.table import EMPTY, Cell, Column, Row, Table, stacked
 from bleuprint.runtime.wording import duration
@@ -32,7 +32,7 @@ from bleuprint.scoring.output_errors import ANY_ERROR
 from bleuprint.scoring.reference_loss import LOSSES
 
 DOCUMENT = "document"
-OTHERWISE_LABEL = "BLEU (other variants)"
+OTHER_BLEU_LABEL = "BLEU (other variants)"
 # What stands before the name of the baseline, as in sacreBLEU's tables of paired tests.
 BASELINE = "Baseline: "
 LOSS_NOTE = (
@@ -94,13 +94,13 @@ PARAMETERS = Cost("Parameters", "parameters", _millions)
 FLOPS = Cost("FLOPs", "training_flops", _power)
 BY_TIME = Cost("FLOPs, by time", "training_flops_by_time", _power)
 TIME = Cost("Training time", "train_seconds", duration)
-COUNTED = (
+COUNTED_COSTS = (
     PARAMETERS,
     Cost("Updates", "updates", _count),
     Cost("Target tokens", "target_tokens", _millions),
     FLOPS,
 )
-MEASURED = (
+MEASURED_COSTS = (
     TIME,
     Cost("Tokens/s", "train_tokens_per_second", _count),
     Cost("Memory", "peak_memory", _gigabytes),
@@ -141,7 +141,7 @@ def table(
             the human agreement.
     """
     if "bleu" not in metrics:
-        scores = ours(scores)
+        scores = computed_scores(scores)
     return _assembled(_columns(scores, metrics, costs, without_difference), scores)
 
 
@@ -190,11 +190,11 @@ def pivot(
         found = _Columns()
         size = {}
         for head, (metric, group) in columns.items():
-            rows = list(of_metric(of_test, metric, group).itertuples(index=False))
+            rows = list(select_metric(of_test, metric, group).itertuples(index=False))
             if not rows:
                 continue
             column = Column(head)
-            found.add(column, {displayed_name(row): Cell(text(row), row.value) for row in rows})
+            found.add(column, {display_name(row): Cell(text(row), row.value) for row in rows})
             units = _units(rows[0], unit)
             if units:
                 size[column] = Cell(f"{units:,.0f}", units)
@@ -211,7 +211,7 @@ def costs_table(scores: pd.DataFrame, costs: Sequence[Cost]) -> Table:
     """Return what each training took, means over seeds; the columns are `costs`."""
     corpus = Column("Corpus", is_text=True)
     rows = []
-    of_trained = ours(scores)[ours(scores).is_trained]
+    of_trained = computed_scores(scores)[computed_scores(scores).is_trained]
     for row in of_trained.drop_duplicates(["system", "corpus"]).itertuples(index=False):
         cells = {_SYSTEM: Cell(row.system), corpus: Cell(row.corpus)}
         cells |= {cost.column: cost.cell(row) for cost in costs}
@@ -254,7 +254,7 @@ def errors(scores: pd.DataFrame) -> Table | None:
     """Return the lines with each error that occurs, and how many references have it."""
     columns = {}
     for key in ERROR_KEYS:
-        of_error = of_metric(scores, key)
+        of_error = select_metric(scores, key)
         # where a reference has the error, its line does not count
         occurs = ((of_error.value > 0) | (of_error.units < of_error.lines)).any()
         if key == ANY_ERROR or occurs:
@@ -264,12 +264,12 @@ def errors(scores: pd.DataFrame) -> Table | None:
 
 def shown_value(row: Any) -> str:
     """Return the value of a row of the score frame."""
-    return str(row.number)
+    return str(row.value_text)
 
 
 def marked_score(row: Any) -> str:
     """Return the value with its interval or deviation, and the mark of its difference."""
-    return f"{row.score}{row.mark}"
+    return f"{row.score_text}{row.mark}"
 
 
 def best_rows(scores: pd.DataFrame, metric: str, ordered_as: str | None = None) -> set[str]:
@@ -283,18 +283,18 @@ def best_rows(scores: pd.DataFrame, metric: str, ordered_as: str | None = None) 
     Returns:
         Nothing where the floor lets none be compared, or where there is one row.
     """
-    rows = of_metric(scores, metric)
+    rows = select_metric(scores, metric)
     if len(rows) < 2:
         return set()
-    systems = scores.drop_duplicates("row")
-    is_untested = (systems.floor != "") | systems.is_too_low
-    untested = set(systems.row[is_untested])
-    compared = set(systems.row[systems.baseline.isin(systems.row)])
+    systems = scores.drop_duplicates("row_name")
+    is_untested = (systems.why_untested != "") | systems.is_too_low
+    untested = set(systems.row_name[is_untested])
+    compared = set(systems.row_name[systems.baseline.isin(systems.row_name)])
     if compared and compared <= untested:
         return set()
     lower_is_better = METRICS[ordered_as or metric].lower_is_better
     top = rows.value.min() if lower_is_better else rows.value.max()
-    return set(rows.row[rows.value == top]) - untested
+    return set(rows.row_name[rows.value == top]) - untested
 
 
 def _columns(
@@ -305,14 +305,17 @@ def _columns(
 ) -> _Columns:
     """Return the columns of a test set."""
     found = _Columns()
-    of_ours = ours(scores)
-    of_others = published(scores)
+    of_ours = computed_scores(scores)
+    of_others = published_scores(scores)
     for metric in metrics:
-        rows = of_metric(of_ours, metric)
+        rows = select_metric(of_ours, metric)
         if rows.empty:  # a metric of a model, without one
             continue
         best = best_rows(of_ours, metric)
-        cells = {row.row: Cell(row.score, row.value, row.row in best) for row in rows.itertuples()}
+        cells = {
+            row.row_name: Cell(row.score_text, row.value, row.row_name in best)
+            for row in rows.itertuples()
+        }
         if metric == "bleu":
             cells |= _printed_cells(of_others, "bleu")
             _add_variants(found, of_ours, of_others)
@@ -320,11 +323,11 @@ def _columns(
         if metric not in without_difference:
             _add_differences(found, rows, metric)
     for cost in costs:
-        places = of_ours.drop_duplicates("row")
-        found.add(cost.column, {row.row: cost.cell(row) for row in places.itertuples()})
+        places = of_ours.drop_duplicates("row_name")
+        found.add(cost.column, {row.row_name: cost.cell(row) for row in places.itertuples()})
     by_time = of_others[of_others.training_flops_by_time.notna()]
     if costs and len(by_time):
-        found.add(BY_TIME.column, {row.row: BY_TIME.cell(row) for row in by_time.itertuples()})
+        found.add(BY_TIME.column, {row.row_name: BY_TIME.cell(row) for row in by_time.itertuples()})
     return found
 
 
@@ -339,10 +342,10 @@ def _add_variants(found: _Columns, scores: pd.DataFrame, of_others: pd.DataFrame
             continue
         best = best_rows(scores, metric, ordered_as="bleu")
         cells = {
-            row.row: Cell(f"{row.value:.1f}", row.value, row.row in best)
-            for row in of_metric(scores, metric).itertuples()
+            row.row_name: Cell(f"{row.value:.1f}", row.value, row.row_name in best)
+            for row in select_metric(scores, metric).itertuples()
         }
-        label = f"BLEU {metric}" if is_computed_here else OTHERWISE_LABEL
+        label = f"BLEU {metric}" if is_computed_here else OTHER_BLEU_LABEL
         found.add(Column(label), cells | _printed_cells(of_others, metric))
 
 
@@ -351,34 +354,38 @@ def _add_differences(found: _Columns, rows: pd.DataFrame, metric: str) -> None:
     label = METRICS[metric].label
     changed = rows[rows.difference.notna()]
     if len(changed):
-        cells = {row.row: Cell(row.change, row.difference) for row in changed.itertuples()}
+        cells = {
+            row.row_name: Cell(row.difference_text, row.difference) for row in changed.itertuples()
+        }
         found.add(Column(f"Δ {label}"), cells)
     agreed = rows[rows.agreement.notna()]
     if len(agreed):
-        cells = {row.row: Cell(row.agreement_text, row.agreement) for row in agreed.itertuples()}
+        cells = {
+            row.row_name: Cell(row.agreement_text, row.agreement) for row in agreed.itertuples()
+        }
         head = AGREEMENT_COLUMN if metric == "bleu" else f"{label} {AGREEMENT_COLUMN}"
         found.add(Column(head), cells)
 
 
 def _printed_cells(scores: pd.DataFrame, metric: str) -> dict[str, Cell]:
     """Return the cells of published numbers, as printed."""
-    rows = of_metric(scores, metric)
-    return {row.row: Cell(row.score, row.value) for row in rows.itertuples()}
+    rows = select_metric(scores, metric)
+    return {row.row_name: Cell(row.score_text, row.value) for row in rows.itertuples()}
 
 
 def _assembled(found: _Columns, scores: pd.DataFrame) -> Table:
     """Return the table of these columns: published rows, then ours, with their marks."""
-    bleu = of_metric(ours(scores), "bleu")
+    bleu = select_metric(computed_scores(scores), "bleu")
     changed = bleu[bleu.difference.notna()]
-    baselines = set(changed.baseline) - set(changed.row)
+    baselines = set(changed.baseline) - set(changed.row_name)
     rows = []
-    for row in scores.drop_duplicates("row").itertuples():
-        name = displayed_name(row)
+    for row in scores.drop_duplicates("row_name").itertuples():
+        name = display_name(row)
         kind = _PUBLISHED if row.is_published else ""
-        if row.row in baselines:
+        if row.row_name in baselines:
             name = f"{BASELINE}{name}"
             kind = "baseline"
-        cells = {_SYSTEM: Cell(name), **found.cells.get(row.row, {})}
+        cells = {_SYSTEM: Cell(name), **found.cells.get(row.row_name, {})}
         rows.append(Row(cells, kind, is_muted=row.is_published))
     return Table([_SYSTEM, *found.columns], rows)
 
@@ -386,8 +393,8 @@ def _assembled(found: _Columns, scores: pd.DataFrame) -> Table:
 def _plain(found: _Columns, scores: pd.DataFrame) -> Table:
     """Return the table of these columns without marks of the baseline."""
     rows = []
-    for row in scores.drop_duplicates("row").itertuples():
-        name = displayed_name(row)
+    for row in scores.drop_duplicates("row_name").itertuples():
+        name = display_name(row)
         kind = _PUBLISHED if row.is_published else ""
         cells = {_SYSTEM: Cell(name), **found.cells.get(name, {})}
         rows.append(Row(cells, kind, is_muted=row.is_published))

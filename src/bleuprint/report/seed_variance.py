@@ -6,8 +6,8 @@ from math import sqrt
 from pathlib import Path
 from statistics import median
 
-from bleuprint.report.frame import KEY, REPORTS, RESULTS, stored, trained
-from bleuprint.report.score_frame import PLACE
+from bleuprint.report.frame import REPORTS, RESULTS, RUN_AND_TEST, read_without_costs, trained_runs
+from bleuprint.report.score_frame import SYSTEM_AND_TEST
 from bleuprint.runtime.errors import UserError
 
 
@@ -39,11 +39,11 @@ def deviations(root: Path = Path()) -> dict[str, float]:
     variances = defaultdict[str, list[float]](list)
     for path in sorted((root / REPORTS).rglob(RESULTS.name)):
         with suppress(UserError):
-            records = stored(path)
+            records = read_without_costs(path)
             bleu = records.metrics.query("metric == 'bleu' and group == ''")
-            references_of = trained(records.runs)[[*KEY, "references_sha256"]]
-            scored = bleu.merge(references_of, on=KEY)
-            for group, scores in scored.groupby(["references_sha256", *PLACE]).value:
+            references_of = trained_runs(records.runs)[[*RUN_AND_TEST, "references_sha256"]]
+            scored = bleu.merge(references_of, on=RUN_AND_TEST)
+            for group, scores in scored.groupby(["references_sha256", *SYSTEM_AND_TEST]).value:
                 freedom = len(scores) - 1
                 if freedom > 0:
                     ratio = freedom / float(chdtri(freedom, 0.5))

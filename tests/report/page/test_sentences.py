@@ -138,5 +138,5 @@ def test_of_many_systems_the_baseline_and_the_best_are_shown():
         for name, score in scores.items()
     ]
     found = bleu_rows(score_frame(result_rows.frame(*records)))
-    assert [shown.row for shown in shown_systems(found)] == list(scores)
-    assert [shown.row for shown in shown_systems(found, 3)] == ["base", "a", "c"]
+    assert [shown.row_name for shown in shown_systems(found)] == list(scores)
+    assert [shown.row_name for shown in shown_systems(found, 3)] == ["base", "a", "c"]

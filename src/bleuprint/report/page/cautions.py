@@ -11,7 +11,7 @@ from bleuprint.corpus.set_findings import SetFindings
 from bleuprint.report.notes import early_ends, file_warning_notes
 from bleuprint.report.page.context import ReportContext
 from bleuprint.report.page.findings import Finding
-from bleuprint.report.score_frame import bleu_rows, by_test_set, of_metric
+from bleuprint.report.score_frame import bleu_rows, by_test_set, select_metric
 from bleuprint.runtime.errors import UserError
 from bleuprint.scoring.breakdown import COUNT_GROUP, WORD_ACCURACY
 from bleuprint.scoring.metrics import ERROR_KEYS, METRICS
@@ -19,7 +19,7 @@ from bleuprint.scoring.output_errors import ANY_ERROR
 
 # The page warns below these values of BLEU, sentence pairs to train on and test lines, and from
 # these shares of lines with errors and of unseen words.
-LOW, PAIRS, LINES, FAULTY, UNSEEN = 15.0, 10_000, 200, 0.1, 0.05
+LOW, FEW_TRAINING_PAIRS, LINES, FAULTY, UNSEEN = 15.0, 10_000, 200, 0.1, 0.05
 # Places that are named.
 _MOST = 6
 
@@ -34,7 +34,7 @@ def cautions(context: ReportContext) -> Iterator[Finding]:
         rows = bleu_rows(scores)
         best[name] = max(row.value for row in rows)
         lines[name] = int(rows[0].lines)
-        unseen[name] = _unseen(scores[scores.row == rows[0].row])
+        unseen[name] = _unseen(scores[scores.row_name == rows[0].row_name])
     corpora = context.settings.corpora.items()
     in_sets = {
         name: SetFindings.read(folder(name, "test_stats", context.root)) for name, _ in corpora
@@ -90,7 +90,7 @@ def _few_pairs(context: ReportContext) -> list[str]:
         kept = context.kept
     except UserError:  # a clone with a report and without data
         return []
-    return [f"{of.left:,} of {name}" for name, of in kept.items() if of.left < PAIRS]
+    return [f"{of.left:,} of {name}" for name, of in kept.items() if of.left < FEW_TRAINING_PAIRS]
 
 
 def _generated(files: Files) -> bool:
@@ -101,11 +101,11 @@ def _generated(files: Files) -> bool:
 def _faulty(context: ReportContext) -> Iterator[str]:
     """Yield the rows with many faulty lines, and their most frequent error."""
     for row in context.rows:
-        of_row = context.scores[context.scores.row == row.row]
+        of_row = context.scores[context.scores.row_name == row.row_name]
         of_row = of_row[(of_row.corpus == row.corpus) & (of_row.test == row.test)]
         counts = {}
         for error in ERROR_KEYS:
-            for found in of_metric(of_row, error).itertuples():
+            for found in select_metric(of_row, error).itertuples():
                 counts[error] = found.value
         share = counts.pop(ANY_ERROR, 0.0) / row.lines
         if share >= FAULTY:

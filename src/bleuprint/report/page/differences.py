@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 
 from bleuprint.config.experiment import Settings
-from bleuprint.report.frame import row_name
+from bleuprint.report.frame import table_row_name
 from bleuprint.report.table import NONE
 from bleuprint.runtime.flatten import flatten_settings
 from bleuprint.runtime.wording import counted
@@ -53,7 +53,7 @@ def descriptions(settings: Settings, tasks: Mapping[str, str]) -> dict[str, str]
                     text = preparation
                 else:
                     text = f"{about}; {preparation}"
-                rows[row_name(system, corpus, tasks)] = text
+                rows[table_row_name(system, corpus, tasks)] = text
     return rows
 
 

@@ -12,10 +12,10 @@ from bleuprint.report.paired import p_text
 from bleuprint.report.score_frame import (
     bleu_rows,
     by_test_set,
-    displayed_name,
+    display_name,
+    format_difference,
     is_significant,
-    of_metric,
-    signed,
+    select_metric,
 )
 from bleuprint.report.seed_variance import seed_difference
 from bleuprint.scoring.floor import MIN_MATCHES, MIN_SENTENCES, TOO_FEW
@@ -49,22 +49,22 @@ def best_systems(scores: pd.DataFrame, deviations: Mapping[str, float]) -> Itera
         if below:
             yield Finding(f"{place}: {below}", _why_untested(below, best))
         elif len(rows) == 1:
-            title = f"{place}: {displayed_name(best)} is the only system"
-            yield Finding(title, f"BLEU {best.score}")
+            title = f"{place}: {display_name(best)} is the only system"
+            yield Finding(title, f"BLEU {best.score_text}")
         elif pd.isna(best.difference):
-            title = f"{place}: no system is better than the baseline {displayed_name(best)}"
-            yield Finding(title, f"BLEU {best.score}")
+            title = f"{place}: no system is better than the baseline {display_name(best)}"
+            yield Finding(title, f"BLEU {best.score_text}")
         else:
-            baseline = next(row for row in rows if row.row == best.baseline)
+            baseline = next(row for row in rows if row.row_name == best.baseline)
             yield _better(place, best, baseline, of_test, deviations)
 
 
 def _below_floor(best: Any, rows: Sequence[Any]) -> str:
     """Return why nothing is said of the best system; empty if it, or one beside it, was tested."""
-    names = {row.row for row in rows}
+    names = {row.row_name for row in rows}
     if best.baseline in names:
-        return str(best.floor)
-    floors = [row.floor for row in rows if row.baseline in names]
+        return str(best.why_untested)
+    floors = [row.why_untested for row in rows if row.baseline in names]
     return str(floors[0]) if floors and all(floors) else ""
 
 
@@ -72,18 +72,18 @@ def _why_untested(below: str, best: Any) -> str:
     if below == TOO_FEW:
         return f"{best.lines} sentences; a test over sentences needs {MIN_SENTENCES}."
     why = f"All systems match fewer than {MIN_MATCHES} 4-grams of the references."
-    return f"{why} The highest BLEU is {best.score}."
+    return f"{why} The highest BLEU is {best.score_text}."
 
 
 def _better(
     place: str, best: Any, baseline: Any, scores: pd.DataFrame, deviations: Mapping[str, float]
 ) -> Finding:
     """Return the finding on a system with a higher BLEU than the baseline."""
-    name = displayed_name(best)
+    name = display_name(best)
     is_of_files = not (best.is_trained and baseline.is_trained)
-    size = signed(abs(best.difference), bool(best.mark)).removeprefix("+")
+    size = format_difference(abs(best.difference), bool(best.mark)).removeprefix("+")
     pair = _pair_of(best, is_of_files)
-    contradiction = _against(best.row, scores)
+    contradiction = _against(best.row_name, scores)
     if best.mark != "‡":
         title = f"{place}: {name} is best, but perhaps not better than {best.baseline}"
         text = f"not significant ({p_text(best.p)}): this test does not tell them apart."
@@ -110,7 +110,7 @@ def _evidence(best: Any, is_of_files: bool, deviation: float | None) -> str:
     """Return what a significant difference was tested against, and what the test omits."""
     if pd.notna(best.difference_deviation):
         lines = f"the sampling error of {best.lines:,} test lines"
-        noise = _noise(best.difference, _Z * best.error, lines)
+        noise = _noise(best.difference, _Z * best.standard_error, lines)
         return f"Significant over {best.seeds} seeds ({p_text(best.p)}), {noise}"
     text = f"Significant over the test lines ({p_text(best.p)})"
     if is_of_files:
@@ -130,16 +130,16 @@ def _cost(best: Any, baseline: Any) -> str:
     if 0.95 < ratio < 1.05:
         return ""
     times = f"{ratio:.2g}" if ratio < 10 else f"{ratio:,.0f}"
-    return f" Training {best.row} costs {times} times the FLOPs of {baseline.row}."
+    return f" Training {best.row_name} costs {times} times the FLOPs of {baseline.row_name}."
 
 
 def _against(name: str, scores: pd.DataFrame) -> str:
     """Return the metrics by which the baseline is significantly better than the row `name`."""
     worse = []
     for metric in BESIDE_BLEU:
-        for row in of_metric(scores[scores.row == name], metric).itertuples():
+        for row in select_metric(scores[scores.row_name == name], metric).itertuples():
             if is_significant(row.difference, row.p) and row.difference < 0:
-                difference = signed(row.difference, True)
+                difference = format_difference(row.difference, True)
                 worse.append(f"{METRICS[metric].label} {difference}{row.mark}")
     return f" Metrics that favor the baseline: {', '.join(worse)}." if worse else ""
 

@@ -60,8 +60,8 @@ def lines_of_sets(context: ReportContext) -> Iterator[SetLines]:
             run = Run(row.system, row.corpus, context.settings.seeds[0])
             results = Results.open(context.settings, run, context.root)
             references, output = results.lines(test)
-            outputs[row.row] = output
-            bleu[row.row] = sentence_bleu(output, references, languages[1])
+            outputs[row.row_name] = output
+            bleu[row.row_name] = sentence_bleu(output, references, languages[1])
         yield SetLines(
             task=task,
             test=test,
@@ -81,5 +81,5 @@ def shown_systems(rows: Sequence[Any], most: int = SYSTEMS) -> list[Any]:
     """
     baseline, *others = sorted(rows, key=lambda row: pd.notna(row.difference))
     best = sorted(others, key=lambda row: -row.value)[: most - 1]
-    chosen = {row.row for row in (baseline, *best)}
-    return [row for row in rows if row.row in chosen]
+    chosen = {row.row_name for row in (baseline, *best)}
+    return [row for row in rows if row.row_name in chosen]

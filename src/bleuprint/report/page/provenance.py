@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from bleuprint.config.experiment import Settings
 from bleuprint.config.paths import Run
 from bleuprint.report import notes
-from bleuprint.report.frame import trainings
+from bleuprint.report.frame import one_row_per_training
 from bleuprint.report.page.context import ReportContext
 from bleuprint.report.page.differences import changes
 from bleuprint.report.page.section import Section
@@ -53,7 +53,7 @@ def _trainings(context: ReportContext) -> dict[tuple[str, ...], str]:
         The names of the trainings, by device, processes, threads, versions and commit.
     """
     columns = ["device", "processes", "threads", "versions", "commit"]
-    runs = trainings(context.records.runs).astype(object).fillna(NONE)
+    runs = one_row_per_training(context.records.runs).astype(object).fillna(NONE)
     machines = runs.groupby(columns, sort=False)
     names = {}
     for machine, on_machine in machines:

@@ -37,7 +37,7 @@ def scores(context: ReportContext) -> dict[str, Any]:
         name = f"{task}, test set {test} ({sentences})"
         low, high = _scale(rows)
         table = score_tables.table(of_test, ["bleu", *BESIDE_BLEU], _COSTS, BESIDE_BLEU)
-        drawn = {row.row: _drawn(row, low, high) for row in rows}
+        drawn = {row.row_name: _drawn(row, low, high) for row in rows}
         tables[name] = _decorated(table, column, drawn, about)
         scales[name] = {column: Cell(Markup(f"<span>{low}</span> <span>{high}</span>"))}
     return {
@@ -119,7 +119,7 @@ def errors(context: ReportContext) -> Section:
 
 def cost(context: ReportContext) -> Section:
     """Return the section of what each training took; the device once, if all ran on it."""
-    costs = (*score_tables.COUNTED, *score_tables.MEASURED)
+    costs = (*score_tables.COUNTED_COSTS, *score_tables.MEASURED_COSTS)
     table = score_tables.costs_table(context.scores, costs)
     by_device = parted(table, "Device")
     device = ""

@@ -14,8 +14,8 @@ import pandas as pd
 
 from bleuprint.config.published import Published
 from bleuprint.report.frame import Records
-from bleuprint.report.score_frame import of_metric, ours, score_frame
-from bleuprint.report.score_tables import OTHERWISE_LABEL
+from bleuprint.report.score_frame import computed_scores, score_frame, select_metric
+from bleuprint.report.score_tables import OTHER_BLEU_LABEL
 
 SOURCE = "Vaswani et al. 2017, Table 2"
 
@@ -34,7 +34,7 @@ _SCORED = {
 _COLUMNS = [
     "name",
     "system",
-    "row",
+    "row_name",
     "published",
     "corpus",
     "test",
@@ -56,7 +56,7 @@ def attach(records: Records, published: Sequence[Published]) -> Records:
 
     Returns:
         `numbers` has a row for each published number, with the columns `name`, `system` (the name,
-        with the source if others have the same), `row` (the name of the row of the table),
+        with the source if others have the same), `row_name` (the name of the row of the table),
         `published` (where it was printed), `corpus`, `test`, `metric` (bleu, a variant of BLEU,
         UNKNOWN, loss or perplexity), `value`, `printed` (the text of the value),
         `training_flops_by_time` and `compared_system` (whose score it is compared with).
@@ -65,7 +65,7 @@ def attach(records: Records, published: Sequence[Published]) -> Records:
     found = list(_of_table_2(tests))
     known = set(zip(tests.corpus, tests.test, strict=True))
     for number in published:
-        is_of_table_2 = number.source == SOURCE and reports_on(number.corpus, number.test)
+        is_of_table_2 = number.source == SOURCE and is_in_table_2(number.corpus, number.test)
         if (number.corpus, number.test) in known and not is_of_table_2:
             found += _of_params(number)
     numbers = pd.DataFrame(found, columns=_COLUMNS)
@@ -73,11 +73,11 @@ def attach(records: Records, published: Sequence[Published]) -> Records:
     is_ambiguous = numbers.groupby("name").published.transform("nunique") > 1
     qualified = numbers["name"] + ", " + numbers.published
     numbers["system"] = numbers["name"].where(~is_ambiguous, qualified)
-    numbers["row"] = numbers.system + " (published)"
+    numbers["row_name"] = numbers.system + " (published)"
     return replace(records, published=numbers)
 
 
-def reports_on(corpus: str, test: str) -> bool:
+def is_in_table_2(corpus: str, test: str) -> bool:
     """Return whether Table 2 is about this test set: WMT14's newstest2014."""
     return corpus.startswith("wmt14") and test == "newstest2014"
 
@@ -91,7 +91,7 @@ def notes(records: Records) -> list[str]:
     if (numbers.metric != "bleu").any():
         lines.append(
             "Columns of other BLEU are for comparison with published numbers: published ones as "
-            f"printed, ours scored in the same way. {OTHERWISE_LABEL}: in ways not computed here."
+            f"printed, ours scored in the same way. {OTHER_BLEU_LABEL}: in ways not computed here."
         )
     if (numbers.published == SOURCE).any():
         lines.append(f"Published: {SOURCE}; {HOW_SCORED}")
@@ -109,9 +109,9 @@ def differences(records: Records) -> Iterator[str]:
     """Yield for each number that names a system the system's BLEU, counted alike, minus this."""
     if records.published.empty:
         return
-    scores = ours(score_frame(records))
+    scores = computed_scores(score_frame(records))
     for number in records.published[records.published.compared_system.notna()].itertuples():
-        of_variant = of_metric(scores, number.metric)
+        of_variant = select_metric(scores, number.metric)
         is_here = (
             (of_variant.system == number.compared_system)
             & (of_variant.corpus == number.corpus)
@@ -127,7 +127,7 @@ def differences(records: Records) -> Iterator[str]:
 
 def _of_table_2(tests: pd.DataFrame) -> Iterator[_Row]:
     """Yield the numbers of Table 2 on those of these test sets that it is about."""
-    is_reported = [reports_on(*place) for place in zip(tests.corpus, tests.test, strict=True)]
+    is_reported = [is_in_table_2(*place) for place in zip(tests.corpus, tests.test, strict=True)]
     reported = tests[is_reported]
     table = pd.read_csv(Path(__file__).with_name("table_2.csv"), dtype=str)  # as printed
     for row in table.itertuples():
