@@ -25,7 +25,7 @@ def printed(monkeypatch, capsys):
 
     def lines(*stages):
         monkeypatch.setattr(pipeline, "load", lambda: None)
-        monkeypatch.setattr(project_lock, "hold", lambda *_, **__: nullcontext())
+        monkeypatch.setattr(project_lock, "hold_project", lambda *_, **__: nullcontext())
         monkeypatch.setattr(plan, "planned_stages", lambda: list(stages))
         pipeline._plan(None)
         return capsys.readouterr().out.splitlines()

@@ -273,7 +273,7 @@ def test_a_stage_leaves_the_note_to_a_runner_that_logs_at_its_end(monkeypatch, c
 def record(monkeypatch):
     """Run the end of `bleuprint sync`, which logs to MLflow; return its exit status."""
     monkeypatch.setattr("bleuprint.pipeline.recording.record_finished", lambda: None)
-    monkeypatch.setattr("bleuprint.pipeline.project_lock.hold", lambda _: nullcontext())
+    monkeypatch.setattr("bleuprint.pipeline.project_lock.hold_project", lambda _: nullcontext())
     monkeypatch.setattr("sys.argv", ["bleuprint", "sync"])
     with pytest.raises(SystemExit) as end:
         main()

@@ -12,7 +12,7 @@ from bleuprint.config.experiment import load
 from bleuprint.runtime import environment
 from bleuprint.runtime.errors import UserError, print_message
 from bleuprint.runtime.foreign_text import print_escaped
-from bleuprint.runtime.wording import counted
+from bleuprint.runtime.wording import counted, join_with_and
 
 if TYPE_CHECKING:
     from bleuprint.corpus.inspect import Inspection
@@ -180,10 +180,10 @@ def _apply_fitting_rules(new: "NewCorpus", scratch: Path) -> _AppliedRules:
     if not dropped_pairs or not _leaves_too_few(inspection):
         return _AppliedRules(new, inspection, scratch)
     read_pairs = inspection.stages["filter"].pairs_in
-    names = " and ".join(map(str, new.files))
+    names = join_with_and(new.files)
     note = (
         f"{names}: the filter language_id would drop {dropped_pairs:,} of {read_pairs:,} pairs, "
-        f"so the entry omits it. Check that the text is in {' and '.join(new.languages)}"
+        f"so the entry omits it. Check that the text is in {join_with_and(new.languages)}"
     )
     if not new.has_given_languages:
         note += ". If it is not, remove the entry and add: --languages SOURCE TARGET"
@@ -219,7 +219,7 @@ def _remaining_pairs(new: "NewCorpus", inspection: "Inspection") -> _RemainingPa
         UserError: The rules leave nothing to train or test on.
     """
     if inspection.failure:
-        names = " and ".join(map(str, new.files))
+        names = join_with_and(new.files)
         raise UserError(
             f"{names}: the rules leave too few of the {new.pairs:,} pairs to train, validate and "
             f"test on: {inspection.failure}. Look at the languages, the columns and the text"

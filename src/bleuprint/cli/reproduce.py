@@ -16,7 +16,7 @@ from bleuprint.runtime.code import git_output
 from bleuprint.runtime.errors import UserError
 from bleuprint.runtime.foreign_text import print_escaped
 from bleuprint.runtime.progress import show_elapsed_time
-from bleuprint.runtime.wording import duration
+from bleuprint.runtime.wording import duration, is_or_are
 
 # Seconds that are worth a word; files that are named one by one.
 _NOTABLE, _NAMED = 5.0, 4
@@ -110,8 +110,8 @@ def _compared(settings: Settings) -> str:
     new, gone = (len(side.runs) - len(results) for side in (here, there))
     if same == total and not gone:
         return f"The committed result to the byte: translations and scores are those of {place}."
-    more = [f"{new} {'is' if new == 1 else 'are'} new"] * bool(new)
-    more += [f"{gone} of {place} {'is' if gone == 1 else 'are'} gone"] * bool(gone)
+    more = [f"{new} {is_or_are(new)} new"] * bool(new)
+    more += [f"{gone} of {place} {is_or_are(gone)} gone"] * bool(gone)
     if different := len(results) - same:
         more = [f"Not the committed result: {different} of {total} differ", *more]
         return f"{'; '.join(more)}. Where: bleuprint verify {place}"

@@ -37,6 +37,7 @@ from bleuprint.runtime.schema import (
     to_json_value,
     validate_document,
 )
+from bleuprint.runtime.wording import join_with_and
 from bleuprint.runtime.yaml_tree import LocatedMapping, load_located_yaml
 
 T = TypeVar("T")
@@ -90,7 +91,7 @@ class Settings:
                 if f"{system}-{corpus}" == name
             )
             raise ValueError(
-                f"two runs are called {name}: {' and '.join(pairs)}; rename a system or a corpus"
+                f"two runs are called {name}: {join_with_and(pairs)}; rename a system or a corpus"
             )
 
     def _check_published(self, position: int) -> None:

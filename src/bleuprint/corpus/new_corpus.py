@@ -22,7 +22,7 @@ from bleuprint.rules.language_id import LanguageId
 from bleuprint.runtime.errors import UserError, print_message
 from bleuprint.runtime.files import atomic_file, path_on_disk
 from bleuprint.runtime.schema import MAX_NAME, validate_document
-from bleuprint.runtime.wording import counted
+from bleuprint.runtime.wording import counted, is_or_are, join_with_and
 from bleuprint.runtime.yaml_tree import load_yaml
 from bleuprint.text.language_codes import is_listed, language_of
 from bleuprint.text.parallel import Pair
@@ -99,10 +99,10 @@ class NewCorpus:
         except UserError as error:
             place = parting(files) if "not parallel" in str(error) else ""
             raise UserError(f"{error}{place}") from None
-        names = " and ".join(map(str, files))
+        names = join_with_and(files)
         pairs = len(sample) + counts.dropped.get("sample", 0)
         if pairs < MIN_PAIRS:
-            few = f"{counted(pairs, 'pair')} {'is' if pairs == 1 else 'are'} too few"
+            few = f"{counted(pairs, 'pair')} {is_or_are(pairs)} too few"
             raise UserError(
                 f"{names}: {few} to train, validate and test on: at least "
                 f"{MIN_PAIRS}, and thousands to translate sentences that are not among them"

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from bleuprint.runtime.errors import UserError
+from bleuprint.runtime.wording import list_first
 
 # Python expressions that read a table with pandas, by suffix. In an expression, `p` is pandas and
 # `f` is the path. `{key}` is empty, or an index such as ['data'] if a member of a JSON object
@@ -278,7 +279,4 @@ def _listed(names: Sequence[str]) -> str:
     """Return the first names as a list, with the number of the names that do not fit."""
     if not names:
         return "nothing"
-    listed = ", ".join(names[:_MAX_LISTED])
-    if len(names) > _MAX_LISTED:
-        return f"{listed} and {len(names) - _MAX_LISTED} more"
-    return listed
+    return list_first(names, _MAX_LISTED)

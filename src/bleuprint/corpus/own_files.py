@@ -18,7 +18,7 @@ from bleuprint.rules.language_id import LanguageId
 from bleuprint.runtime.errors import UserError, print_message
 from bleuprint.runtime.files import describe_non_file, path_on_disk
 from bleuprint.runtime.streams import printable
-from bleuprint.runtime.wording import counted
+from bleuprint.runtime.wording import counted, join_with_and
 from bleuprint.text.language_codes import (
     includes,
     is_listed,
@@ -118,7 +118,7 @@ def languages_of(files: Sequence[Path]) -> list[str]:
         found.append(known[-1])
     if found[0] == found[1]:
         raise UserError(
-            f"{' and '.join(map(str, files))}: both names end in {found[0]}: name the languages, "
+            f"{join_with_and(files)}: both names end in {found[0]}: name the languages, "
             f"such as: --languages {_example_with(found)}"
         )
     return found
@@ -141,7 +141,7 @@ def check_languages(
     Raises:
         UserError: most pairs are the same text twice, or in the other order of languages.
     """
-    names = " and ".join(map(str, files))
+    names = join_with_and(files)
     some = [pair for pair in sample if all(map(str.strip, pair))][:_IDENTIFIED]
     if not some:
         raise UserError(
@@ -155,7 +155,7 @@ def check_languages(
         )
     if unknown := sorted({*own.languages} - {*LanguageId.known_languages}):
         print_message(
-            f"{' and '.join(unknown)}: not a language that the filter language_id knows", "note"
+            f"{join_with_and(unknown)}: not a language that the filter language_id knows", "note"
         )
         return ""
     source, target = own.languages
@@ -346,7 +346,7 @@ def _two_languages(files: Sequence[Path], source: str, target: str) -> Languages
     """Source and target; raises UserError if they are one language."""
     if source == target:
         raise UserError(
-            f"{' and '.join(map(str, files))}: source and target are both {source}. For text in "
+            f"{join_with_and(files)}: source and target are both {source}. For text in "
             f"one language, such as simplification, give the target a code for local use: "
             f"--languages {source} qaa"
         )

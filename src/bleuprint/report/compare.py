@@ -25,6 +25,7 @@ from bleuprint.report.terminal import wrapped
 from bleuprint.runs.results import Results
 from bleuprint.runtime.errors import UserError
 from bleuprint.runtime.flatten import flatten_settings
+from bleuprint.runtime.wording import join_with_and
 from bleuprint.scoring.human_agreement import (
     AGREEMENT_COLUMN,
     AGREEMENT_NOTE,
@@ -373,7 +374,7 @@ def _score(metric: str, pair: _Pair, p: float | None) -> tuple[str, ...]:
         if not is_significant:
             p_shown = f"{p_shown} n.s."
     return (
-        " and ".join(dict.fromkeys((first.corpus, second.corpus))),
+        join_with_and(dict.fromkeys((first.corpus, second.corpus))),
         first.test,
         METRICS[metric].label,
         _shown_score(first),
@@ -394,7 +395,7 @@ def _translations(first: _Side, second: _Side, pair: _Pair, sentences: int) -> I
     test = pair.before.bleu.test
     run_a = first.opened(pair.before)[0]
     run_b = second.opened(pair.after)[0]
-    corpora = " and ".join(dict.fromkeys((run_a.run.corpus, run_b.run.corpus)))
+    corpora = join_with_and(dict.fromkeys((run_a.run.corpus, run_b.run.corpus)))
     yield f"{first} and {second} on {corpora}, seed {run_a.run.seed}, test set {test}"
     references, translations_a = run_a.lines(test)
     _, translations_b = run_b.lines(test)

@@ -22,7 +22,7 @@ from bleuprint.report.score_frame import (
 )
 from bleuprint.report.score_tables import DOCUMENT
 from bleuprint.runtime.errors import UserError
-from bleuprint.runtime.wording import counted
+from bleuprint.runtime.wording import counted, join_with_and
 from bleuprint.scoring import bleu_ceiling
 from bleuprint.scoring.file_warnings import WARNING
 from bleuprint.scoring.floor import MIN_MATCHES, MIN_SENTENCES, TOO_FEW, TOO_LOW
@@ -94,7 +94,7 @@ def floor_notes(records: Records) -> Iterator[str]:
         bleu_scores = bleu_rows(scores)
         too_low = [score for score in bleu_scores if score.why_untested == TOO_LOW]
         if too_low:
-            systems = " and ".join(score.row_name for score in too_low)
+            systems = join_with_and(score.row_name for score in too_low)
             yield (
                 f"{task}, {test_set}: {systems} and {too_low[0].baseline} are {TOO_LOW}: they "
                 f"match fewer than {MIN_MATCHES} 4-grams of the references."
@@ -270,7 +270,7 @@ def _detectable(rows: Sequence[Any]) -> str:
         shown = [detectable_difference_over_seeds(seeds, each) for each in deviations]
         unit = "" if parts else " BLEU"
         parts.append(f"{span(shown)}{unit} over {seeds} seeds")
-    return " and ".join(parts)
+    return join_with_and(parts)
 
 
 def span(values: Sequence[float]) -> str:

@@ -26,6 +26,7 @@ from bleuprint.report.published import literature
 from bleuprint.runs.results import Results
 from bleuprint.runtime import fingerprint
 from bleuprint.runtime.errors import UserError
+from bleuprint.runtime.wording import join_with_and
 from bleuprint.scoring.floor import MATCHED_4_GRAMS, reason_not_tested
 from bleuprint.scoring.metric import DIGITS
 from bleuprint.scoring.metrics import METRICS
@@ -232,7 +233,7 @@ def _check_signatures(records: Records) -> None:
             of = zip(rows.signature, rows.system, rows.corpus, strict=True)
             places = [f"{each} ({system} on {corpus})" for each, system, corpus in of]
             raise UserError(
-                f"{METRICS[metric].label} of different versions: {' and '.join(places)}; to "
+                f"{METRICS[metric].label} of different versions: {join_with_and(places)}; to "
                 "score all again with one version, run dvc repro --force --single-item STAGE for "
                 f"each of the stages {METRICS[metric].stage} of dvc.yaml"
             )

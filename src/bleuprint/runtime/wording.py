@@ -1,4 +1,10 @@
-"""Counts with their nouns, and durations, in messages and reports."""
+"""English phrases for messages and reports: counts with their nouns, lists, and durations.
+
+Every message that counts or lists something uses these functions, so that plurals, commas and
+"and" are the same everywhere. `runtime/schema.py` suggests a name in place of an unknown one.
+"""
+
+from collections.abc import Iterable, Sequence
 
 
 def counted(number: int, noun: str, plural: str | None = None) -> str:
@@ -7,9 +13,44 @@ def counted(number: int, noun: str, plural: str | None = None) -> str:
     Args:
         number: How many there are.
         noun: What is counted, in the singular.
-        plural: The plural of the noun if it is not the noun with an s.
+        plural: The plural of the noun; by default the noun with an s.
     """
-    return f"{number:,} {noun if number == 1 else plural or f'{noun}s'}"
+    if number == 1:
+        return f"{number} {noun}"
+    if plural is None:
+        plural = f"{noun}s"
+    return f"{number:,} {plural}"
+
+
+def is_or_are(number: int) -> str:
+    """Return the verb that follows a count: `is` after one, `are` after any other number."""
+    return "is" if number == 1 else "are"
+
+
+def join_with_and(items: Iterable[object]) -> str:
+    """Join items as in a sentence: `a`, `a and b`, `a, b and c`; an empty text without items."""
+    texts = [str(item) for item in items]
+    if len(texts) <= 1:
+        return "".join(texts)
+    all_but_last = ", ".join(texts[:-1])
+    return f"{all_but_last} and {texts[-1]}"
+
+
+def list_first(items: Sequence[object], limit: int, separator: str = ", ") -> str:
+    """List the first items and count the rest: `a, b and 3 more`.
+
+    Args:
+        items: All items.
+        limit: How many of them are listed at most.
+        separator: What stands between two items. After a semicolon, the count of the rest is set
+            off by a semicolon, too: `a; b; and 3 more`.
+    """
+    listed = separator.join(str(item) for item in items[:limit])
+    rest = len(items) - limit
+    if rest <= 0:
+        return listed
+    before_and = " " if separator == ", " else separator
+    return f"{listed}{before_and}and {rest:,} more"
 
 
 def duration(seconds: float) -> str:

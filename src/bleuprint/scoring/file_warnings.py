@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 
 from bleuprint.config.corpus import Corpus
 from bleuprint.corpus.text_notes import forms_on_purpose
-from bleuprint.runtime.wording import counted
+from bleuprint.runtime.wording import counted, is_or_are
 from bleuprint.scoring.metric import MetricValue, untested_value
 from bleuprint.text.text_form import FormCounter
 
@@ -49,7 +49,7 @@ def _emptiness_warnings(
             empty_lines.append(number)
     if empty_lines:
         count = f"{len(empty_lines):,} of {counted(len(translations), 'translation')}"
-        text = f"{count} {'is' if len(empty_lines) == 1 else 'are'} empty: line {empty_lines[0]}"
+        text = f"{count} {is_or_are(len(empty_lines))} empty: line {empty_lines[0]}"
         if len(empty_lines) > 1:
             text += " and others"
         share = 100 * len(empty_lines) / len(translations)

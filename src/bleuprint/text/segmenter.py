@@ -15,6 +15,7 @@ from importlib.util import find_spec
 from itertools import chain
 
 from bleuprint.runtime.errors import UserError
+from bleuprint.runtime.wording import join_with_and
 from bleuprint.text.unicode import replace_white_space
 
 # A space of the sentence, as a token: Unicode's picture of it.
@@ -47,7 +48,7 @@ def check_segmenter(languages: Sequence[str]) -> None:
     if not segmented:
         raise ValueError(
             f"tokenize.name segmenter is for ja, zh and th, and this corpus has "
-            f"{' and '.join(languages)}: use moses"
+            f"{join_with_and(languages)}: use moses"
         )
     for language in segmented:
         code = _code(language)

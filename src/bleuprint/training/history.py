@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any, Literal, Self
 
 from bleuprint.runtime.schema import read_record
-from bleuprint.runtime.wording import counted
+from bleuprint.runtime.wording import counted, join_with_and
 
 CHECKPOINTS = "checkpoints.json"
 
@@ -78,7 +78,7 @@ class EarlyEnd:
             signs.append(f"warmup of {counted(self.warmup_updates, 'update')} was not over")
         if not signs:
             return ""
-        return f"{' and '.join(signs)}: raise train.patience or train.validate_interval"
+        return f"{join_with_and(signs)}: raise train.patience or train.validate_interval"
 
 
 @dataclass(frozen=True)

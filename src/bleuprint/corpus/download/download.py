@@ -25,7 +25,7 @@ from bleuprint.runtime import fingerprint
 from bleuprint.runtime.errors import UserError, print_message
 from bleuprint.runtime.files import atomic_folder
 from bleuprint.runtime.progress import Progress
-from bleuprint.runtime.wording import counted
+from bleuprint.runtime.wording import counted, join_with_and
 from bleuprint.text.parallel import BLOCK_PAIRS, Pair, PairWriter, TextFolder, pack_pairs
 
 
@@ -153,7 +153,7 @@ class _Reading:
             return
         left = sum(1 for _ in self.pairs(SetCounts()))
         if left < wanted:
-            names = " and ".join(file.name for file in self.text.files)
+            names = join_with_and(file.name for file in self.text.files)
             raise UserError(
                 f"{self.key}.pairs is {wanted}, but {names} have {counted(left, 'pair')}"
             )

@@ -30,6 +30,7 @@ from bleuprint.runtime.files import (
 )
 from bleuprint.runtime.locks import FileLock
 from bleuprint.runtime.schema import Sha256, read_record
+from bleuprint.runtime.wording import join_with_and
 
 # A login page of the network, a page about a file that has moved, or a store's error in XML.
 _PAGE = re.compile(rb"\s*(?:<\?xml[^>]*>\s*)?<(?:!doctype html|html|error)\b", re.IGNORECASE)
@@ -79,7 +80,7 @@ class Downloads:
         paths = {self.fetched[file.url] for file in files if file.url in self.fetched}
         kept = sorted(str(path) for path in paths if path.is_relative_to(self.store))
         what = "they were downloaded without a SHA-256; to download again, remove"
-        return f"; {what} {' and '.join(kept)}" if kept else ""
+        return f"; {what} {join_with_and(kept)}" if kept else ""
 
 
 def downloads_of_environment() -> Downloads:

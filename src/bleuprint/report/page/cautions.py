@@ -13,6 +13,7 @@ from bleuprint.report.page.context import ReportContext
 from bleuprint.report.page.findings import Finding
 from bleuprint.report.score_frame import bleu_rows, by_test_set, select_metric
 from bleuprint.runtime.errors import UserError
+from bleuprint.runtime.wording import list_first
 from bleuprint.scoring.breakdown import COUNT_GROUP, WORD_ACCURACY
 from bleuprint.scoring.metrics import ERROR_KEYS, METRICS
 from bleuprint.scoring.output_errors import ANY_ERROR
@@ -81,8 +82,7 @@ def cautions(context: ReportContext) -> Iterator[Finding]:
     }
     for title, places in found.items():
         if places:
-            more = [f"and {len(places) - _MOST} more"] if len(places) > _MOST else []
-            yield Finding(title, "; ".join((*places[:_MOST], *more)))
+            yield Finding(title, list_first(places, _MOST, separator="; "))
 
 
 def _few_pairs(context: ReportContext) -> list[str]:

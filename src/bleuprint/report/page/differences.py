@@ -7,7 +7,7 @@ from bleuprint.config.experiment import Settings
 from bleuprint.report.frame import table_row_name
 from bleuprint.report.table import NONE
 from bleuprint.runtime.flatten import flatten_settings
-from bleuprint.runtime.wording import counted
+from bleuprint.runtime.wording import counted, list_first
 
 # Settings of a system that are named beside its scores; all are under Provenance.
 _MOST = 5
@@ -79,8 +79,4 @@ def _short(changed: Iterable[tuple[str, str, str, str]], first: str) -> dict[str
         if key != "nothing" and not key.startswith(_WATCHING):
             short = _SECTION.sub("", key)
             settings.append(f"without {short}" if value == NONE else f"{short} {value}")
-    return {
-        name: (", ".join(each[:_MOST]) or f"as {first}")
-        + (f" and {len(each) - _MOST} more" if len(each) > _MOST else "")
-        for name, each in found.items()
-    }
+    return {name: list_first(each, _MOST) or f"as {first}" for name, each in found.items()}

@@ -20,6 +20,7 @@ from bleuprint.corpus.download.formats.ted_tags import read_ted_tags
 from bleuprint.corpus.download.formats.tmx import read_tmx
 from bleuprint.corpus.steps.filter_stats import SetCounts
 from bleuprint.runtime.errors import UserError
+from bleuprint.runtime.wording import join_with_and
 from bleuprint.text.parallel import Pair
 
 
@@ -61,7 +62,7 @@ def read_text(
     first = next(pairs, None)
     if first is None:
         drops = ", ".join(f"{count} by {rule}" for rule, count in sorted(counts.dropped.items()))
-        lost = f" of {' and '.join(languages)} (dropped: {drops})" if drops else ""
-        raise UserError(f"{' and '.join(names)}: no pairs{lost}")
+        lost = f" of {join_with_and(languages)} (dropped: {drops})" if drops else ""
+        raise UserError(f"{join_with_and(names)}: no pairs{lost}")
     yield first
     yield from pairs

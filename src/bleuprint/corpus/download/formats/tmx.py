@@ -9,6 +9,7 @@ from xml.etree import ElementTree
 
 from bleuprint.corpus.steps.filter_stats import SetCounts
 from bleuprint.runtime.errors import UserError
+from bleuprint.runtime.wording import list_first
 from bleuprint.text.language_codes import includes, normalized_tag
 from bleuprint.text.parallel import Pair
 
@@ -95,9 +96,8 @@ def units_by_code(code_sets: Counter[tuple[str, ...]]) -> Counter[str]:
 
 def listed_codes(units_with: Counter[str]) -> str:
     """List codes and their numbers of units, the most frequent first."""
-    shown = [f"{code} ({units:,})" for code, units in units_with.most_common(_MOST_CODES)]
-    more = len(units_with) - len(shown)
-    return ", ".join(shown) + (f" and {more} more" if more else "")
+    codes = [f"{code} ({units:,})" for code, units in units_with.most_common()]
+    return list_first(codes, _MOST_CODES)
 
 
 @dataclass(frozen=True)
