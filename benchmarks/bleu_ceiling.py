@@ -1,16 +1,21 @@
-"""The BLEU that a perfect system reaches: of detokenize(tokenize(x)) against x, by language.
+"""Measures the BLEU ceiling of languages: the BLEU of a text after tokenizing and detokenizing it.
 
-The text is that of Django's translation catalogues (pip download --no-deps django, unpacked; BSD),
-messages of two words and more without placeholders and markup, or files called NAME.LANGUAGE.
-Prints for each language its lines, BLEU (sacreBLEU, 13a) with Moses' plain tokens and with those of
-`tokenize: {name: moses}`, and the lines that the latter do not bring back. `--apostrophes` puts ’
-for '; `--show N` prints N of those lines.
+    python benchmarks/bleu_ceiling.py FOLDER/django
+    python benchmarks/bleu_ceiling.py captions.fr captions.de --apostrophes --show 5
+
+A system that outputs exactly the tokens of the reference cannot score higher, so a language whose
+tokens cannot be joined again loses points before any training. The text is Django's translation
+catalogues (pip download --no-deps django, unpacked; BSD), without messages of one word and those
+with placeholders or markup, or files called NAME.LANGUAGE.
+
+Prints for each language the number of lines, sacreBLEU's BLEU (13a) with plain Moses tokens and
+with the tokens of `tokenize: {name: moses}`, and how many lines the latter change. `--apostrophes`
+replaces ' by ’; `--show N` prints N of the changed lines.
 """
 
 import argparse
 import gettext
 import re
-from collections import defaultdict
 from pathlib import Path
 
 from sacrebleu.metrics.bleu import BLEU
@@ -19,52 +24,103 @@ from bleuprint.text.moses import Moses
 from bleuprint.text.parallel import read_lines
 from bleuprint.text.round_trip import RoundTripMoses
 
-_LANGUAGES = "fr ca uk be ar fa ur bn hy uz br ml de cs es ru it"
-_PLACEHOLDERS = re.compile(r"[%{}<>_&@#]|://")
+LANGUAGES = [
+    "fr",
+    "ca",
+    "uk",
+    "be",
+    "ar",
+    "fa",
+    "ur",
+    "bn",
+    "hy",
+    "uz",
+    "br",
+    "ml",
+    "de",
+    "cs",
+    "es",
+    "ru",
+    "it",
+]
+PLACEHOLDERS = re.compile(r"[%{}<>_&@#]|://")
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.split("\n", 1)[0])
+    """Print the table of BLEU ceilings."""
+    parser = argparse.ArgumentParser(
+        description=__doc__,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
     parser.add_argument("text", type=Path, nargs="+", help="Django's folder, or text files")
-    parser.add_argument("--languages", nargs="+", default=_LANGUAGES.split())
+    parser.add_argument("--languages", nargs="+", default=LANGUAGES)
     parser.add_argument("--apostrophes", action="store_true")
     parser.add_argument("--show", type=int, default=0)
-    given = parser.parse_args()
+    arguments = parser.parse_args()
     print(f"{'language':<9} {'lines':>6} {'plain':>7} {'default':>8} {'changed':>8}")
-    for language, lines in _texts(given.text, given.languages).items():
-        if given.apostrophes:
+    for language, lines in texts_by_language(arguments.text, arguments.languages).items():
+        if arguments.apostrophes:
             lines = [line.replace("'", "’") for line in lines]
-        restored = [
-            _restored(kind(language, False, False), lines) for kind in (Moses, RoundTripMoses)
-        ]
-        plain, default = (BLEU().corpus_score(each, [lines]).score for each in restored)
-        changed = [pair for pair in zip(lines, restored[1], strict=True) if pair[0] != pair[1]]
-        print(f"{language:<9} {len(lines):>6} {plain:>7.2f} {default:>8.2f} {len(changed):>8}")
-        for line, found in changed[: given.show]:
-            print(f"  {line}\n  {found}")
+        print_ceilings(language, lines, arguments.show)
 
 
-def _restored(moses: Moses, lines: list[str]) -> list[str]:
+def print_ceilings(language: str, lines: list[str], shown_lines: int) -> None:
+    """Print a language's row of the table, then the first lines that the round trip changes."""
+    after_plain_moses = round_trip(Moses(language, False, False), lines)
+    after_default = round_trip(RoundTripMoses(language, False, False), lines)
+    plain_bleu = BLEU().corpus_score(after_plain_moses, [lines]).score
+    default_bleu = BLEU().corpus_score(after_default, [lines]).score
+    changed = []
+    for line, line_after in zip(lines, after_default, strict=True):
+        if line != line_after:
+            changed.append((line, line_after))
+    print(
+        f"{language:<9} {len(lines):>6} {plain_bleu:>7.2f} {default_bleu:>8.2f} {len(changed):>8}"
+    )
+    for line, line_after in changed[:shown_lines]:
+        print(f"  {line}\n  {line_after}")
+
+
+def round_trip(moses: Moses, lines: list[str]) -> list[str]:
+    """Tokenize each line, and join its tokens again."""
     return [moses.detokenize(moses.tokenize(line)) for line in lines]
 
 
-def _texts(given: list[Path], languages: list[str]) -> dict[str, list[str]]:
-    """The distinct lines of each language, with single spaces."""
-    found: dict[str, dict[str, None]] = defaultdict(dict)
-    for path in given:
-        for language in languages if path.is_dir() else [path.suffix[1:]]:
-            messages = _messages(path, language) if path.is_dir() else list(read_lines(path))
-            found[language].update(dict.fromkeys(" ".join(each.split()) for each in messages))
-    return {language: [*lines] for language, lines in found.items()}
+def texts_by_language(paths: list[Path], languages: list[str]) -> dict[str, list[str]]:
+    """Return the distinct lines of each language, with single spaces.
+
+    Args:
+        paths: Folders of Django, and text files whose suffix is their language.
+        languages: The languages that are read from Django.
+    """
+    lines_by_language: dict[str, list[str]] = {}
+    for path in paths:
+        if path.is_dir():
+            for language in languages:
+                lines = django_messages(path, language)
+                lines_by_language.setdefault(language, []).extend(lines)
+        else:
+            language = path.suffix.removeprefix(".")
+            lines_by_language.setdefault(language, []).extend(read_lines(path))
+    distinct = {}
+    for language, lines in lines_by_language.items():
+        normalized = [" ".join(line.split()) for line in lines]
+        distinct[language] = list(dict.fromkeys(normalized))
+    return distinct
 
 
-def _messages(django: Path, language: str) -> list[str]:
-    messages: list[str] = []
-    for file in sorted(django.glob(f"**/locale/{language}/LC_MESSAGES/django*.mo")):
-        with file.open("rb") as opened:
-            catalogue = gettext.GNUTranslations(opened)._catalog  # type: ignore[attr-defined]
-        messages.extend(text for key, text in catalogue.items() if key)
-    return [text for text in messages if " " in text and not _PLACEHOLDERS.search(text)]
+def django_messages(folder: Path, language: str) -> list[str]:
+    """Return Django's messages in a language, without those of one word or with placeholders."""
+    messages = []
+    for path in sorted(folder.glob(f"**/locale/{language}/LC_MESSAGES/django*.mo")):
+        with path.open("rb") as file:
+            # gettext offers no public way to list all messages of a catalogue
+            catalogue = gettext.GNUTranslations(file)._catalog  # type: ignore[attr-defined]
+        for key, text in catalogue.items():
+            is_header = key == ""
+            if not is_header and " " in text and not PLACEHOLDERS.search(text):
+                messages.append(text)
+    return messages
 
 
 if __name__ == "__main__":

@@ -1,14 +1,15 @@
-"""What grows with a corpus inside one process: the plan of an epoch, and learning merges.
+"""Measures what grows with a corpus inside one process: an epoch's plan, and learning BPE merges.
 
     python benchmarks/limits.py --pairs 20000000
     python benchmarks/limits.py --words 1000000 --merges 37000
 
-Pairs have lengths drawn at random (log-normal, 24 units in the middle). Words are made of
-syllables, and their counts fall as 1/rank. Memory is the peak of the process beyond what it held
-before.
+The lengths of sentence pairs are drawn from a log-normal distribution with a median of 24 units.
+Words are random syllables, and their counts fall as 1/rank, as in natural text. The memory printed
+is how much the process's peak grows during the work.
 """
 
 import argparse
+import itertools
 import random
 import resource
 import time
@@ -19,54 +20,96 @@ import numpy as np
 from bleuprint.dataset.batching import plan_epoch
 from bleuprint.dataset.bpe_learner import learn_merges
 
-BATCH_TOKENS, LONGEST = 3125, 250
+BATCH_TOKENS = 3125
+LONGEST_SENTENCE = 250  # units
 
 
 def main() -> None:
+    """Measure the work that the command line asks for."""
     parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+        description=__doc__,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    what = parser.add_mutually_exclusive_group(required=True)
-    what.add_argument("--pairs", type=int, help="plan an epoch of so many pairs")
-    what.add_argument("--words", type=int, help="learn merges of so many different words")
+    size = parser.add_mutually_exclusive_group(required=True)
+    size.add_argument("--pairs", type=int, help="plan an epoch of this many sentence pairs")
+    size.add_argument("--words", type=int, help="learn merges from this many different words")
     parser.add_argument("--merges", type=int, default=37_000)
-    given = parser.parse_args()
-    if given.pairs:
-        numbers = np.random.default_rng(1)
-        source = np.clip(numbers.lognormal(3.2, 0.6, given.pairs), 2, LONGEST).astype(np.int64)
-        factor = numbers.normal(1.05, 0.15, given.pairs)
-        target = np.clip(source * factor, 2, LONGEST).astype(np.int64)
-        measure(given.pairs, "pairs", lambda: len(plan_epoch(source, target, BATCH_TOKENS, 1, 1)))
+    arguments = parser.parse_args()
+    if arguments.pairs:
+        measure_plan(arguments.pairs)
     else:
-        counts = words(given.words)
-        measure(given.words, "words", lambda: len(list(learn_merges(counts, given.merges))))
+        measure_merges(arguments.words, arguments.merges)
 
 
-def words(count: int) -> dict[str, int]:
-    """So many made-up words with their counts."""
-    draw = random.Random(1)
-    onsets, vowels, codas = "bcdfghjklmnprstvwz", "aeiouy", ("", "n", "r", "s", "t", "l")
-    syllables = [one + two + three for one in onsets for two in vowels for three in codas]
-    draw.shuffle(syllables)
+def measure_plan(pairs: int) -> None:
+    """Plan an epoch of `pairs` sentence pairs with random lengths, and print its cost."""
+    generator = np.random.default_rng(1)
+    source_lengths = generator.lognormal(3.2, 0.6, pairs)
+    source_lengths = np.clip(source_lengths, 2, LONGEST_SENTENCE).astype(np.int64)
+    length_ratios = generator.normal(1.05, 0.15, pairs)
+    target_lengths = np.clip(source_lengths * length_ratios, 2, LONGEST_SENTENCE)
+    target_lengths = target_lengths.astype(np.int64)
+
+    def plan() -> int:
+        batches = plan_epoch(source_lengths, target_lengths, BATCH_TOKENS, 1, 1)
+        return len(batches)
+
+    measure(plan, input_size=pairs, input_unit="pairs", output_unit="batches")
+
+
+def measure_merges(words: int, merges: int) -> None:
+    """Learn BPE merges from `words` random words, and print the cost."""
+    counts = random_words(words)
+
+    def learn() -> int:
+        return len(list(learn_merges(counts, merges)))
+
+    measure(learn, input_size=words, input_unit="words", output_unit="merges")
+
+
+def random_words(number: int) -> dict[str, int]:
+    """Return random words, each of two to five syllables, with the count of each in a text."""
+    generator = random.Random(1)
+    onsets = "bcdfghjklmnprstvwz"
+    vowels = "aeiouy"
+    codas = ("", "n", "r", "s", "t", "l")
+    syllables = list(map("".join, itertools.product(onsets, vowels, codas)))
+    generator.shuffle(syllables)
     weights = [1 / (rank + 1) ** 0.6 for rank in range(len(syllables))]
-    found: dict[str, int] = {}
-    while len(found) < count:
-        word = "".join(draw.choices(syllables, weights, k=draw.choice((2, 2, 3, 3, 4, 5))))
-        found.setdefault(word, max(1, int(5e7 / (len(found) + 10))))
-    return found
+    counts: dict[str, int] = {}
+    while len(counts) < number:
+        syllable_count = generator.choice((2, 2, 3, 3, 4, 5))
+        word = "".join(generator.choices(syllables, weights, k=syllable_count))
+        if word not in counts:
+            rank = len(counts) + 1
+            counts[word] = max(1, int(5e7 / (rank + 9)))
+    return counts
 
 
-def measure(size: int, what: str, work: Callable[[], int]) -> None:
-    before, began = _peak(), time.monotonic()
-    made = work()
-    seconds = time.monotonic() - began
-    bytes_each = (_peak() - before) / size
-    print(f"{size:,} {what}: {made:,} made in {seconds:.1f} s, {bytes_each:,.0f} bytes each")
+def measure(work: Callable[[], int], *, input_size: int, input_unit: str, output_unit: str) -> None:
+    """Do the work once, and print its time and the bytes of memory per unit of input.
+
+    Args:
+        work: Does the work; returns the size of its output.
+        input_size: How many units the input has.
+        input_unit: What the units of the input are, such as "pairs".
+        output_unit: What the units of the output are, such as "batches".
+    """
+    peak_before = peak_memory()
+    start = time.monotonic()
+    output_size = work()
+    seconds = time.monotonic() - start
+    bytes_per_unit = (peak_memory() - peak_before) / input_size
+    print(
+        f"{input_size:,} {input_unit}: {output_size:,} {output_unit} in {seconds:.1f} s, "
+        f"{bytes_per_unit:,.0f} bytes per unit of input"
+    )
 
 
-def _peak() -> int:
-    """The most memory that this process has held, in bytes."""
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+def peak_memory() -> int:
+    """Return the peak of this process's resident memory so far, in bytes."""
+    kibibytes = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return kibibytes * 1024
 
 
 if __name__ == "__main__":

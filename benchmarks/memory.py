@@ -1,11 +1,11 @@
-"""The resident memory of a command and its processes over time, as a picture and a JSON file.
+"""Draws the resident memory of a command and its processes over time, and writes it as JSON.
 
     python benchmarks/memory.py reports/memory -- python stages/train.py small multi30k-de-en 1
 
-Writes memory.svg and memory.json. Memory is the sum of the resident sets of the command and of its
-descendants, read every second. Where the command's log names updates (a training), a sample counts
-the updates done by then, and the memory after the first 200 is compared with that at the end; of
-other commands, that after a tenth of the time.
+Writes memory.svg and memory.json. Memory is the sum of the resident sets of the command and all its
+descendants, read every second. If the command's log names updates, as that of a training does, a
+sample also has the number of updates done, and the memory after 200 updates is compared with the
+memory at the end; for other commands, the memory after a tenth of the time is compared.
 """
 
 import argparse
@@ -21,13 +21,21 @@ from typing import IO
 
 import psutil
 
-WARM_UP = 200  # updates
+WARM_UP_UPDATES = 200
+MAX_WRITTEN_SAMPLES = 200
+# Both forms in which the log of a training names the updates that are done.
 _UPDATES = re.compile(r": ([\d,]+) updates,|^update ([\d,]+):", re.MULTILINE)
 
 
 @dataclass(frozen=True)
 class Sample:
-    """Memory in bytes after `seconds`; `updates`: those of the log's last line that has them."""
+    """The memory of a command at one moment.
+
+    Attributes:
+        seconds: Time since the start.
+        updates: The updates that the log has named so far; 0 if none.
+        memory: Resident memory in bytes.
+    """
 
     seconds: float
     updates: int
@@ -35,58 +43,68 @@ class Sample:
 
 
 def main() -> None:
+    """Run the command, write its memory, and exit with its status."""
     parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+        description=__doc__,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("out", type=Path, help="path of the outputs without suffix")
     parser.add_argument("command", nargs="+", help="after --")
-    given = parser.parse_args()
-    status, samples = measure(given.command)
-    warm, last = warmed_up(samples), samples[-1]
+    arguments = parser.parse_args()
+    status, samples = sample_command(arguments.command)
+    warm = sample_after_warm_up(samples)
+    last = samples[-1]
+    peak = max(sample.memory for sample in samples)
+    step = max(1, len(samples) // MAX_WRITTEN_SAMPLES)
     facts = {
-        "command": given.command,
+        "command": arguments.command,
         "status": status,
         "after_warm_up": asdict(warm),
         "at_the_end": asdict(last),
-        "peak": max(sample.memory for sample in samples),
-        "samples": [asdict(sample) for sample in samples[:: max(1, len(samples) // 200)]],
+        "peak": peak,
+        "samples": [asdict(sample) for sample in samples[::step]],
     }
-    given.out.with_suffix(".json").write_text(json.dumps(facts, indent=1) + "\n")
-    draw(samples, given.out.with_suffix(".svg"))
+    arguments.out.with_suffix(".json").write_text(json.dumps(facts, indent=1) + "\n")
+    draw(samples, arguments.out.with_suffix(".svg"))
     print(
         f"{warm.memory / 1e9:.2f} GB after {warm.seconds:.0f} s ({warm.updates:,} updates), "
         f"{last.memory / 1e9:.2f} GB after {last.seconds:.0f} s ({last.updates:,} updates): "
-        f"{last.memory / warm.memory - 1:+.1%}; peak {facts['peak'] / 1e9:.2f} GB"
+        f"{last.memory / warm.memory - 1:+.1%}; peak {peak / 1e9:.2f} GB"
     )
     sys.exit(status)
 
 
-def measure(command: list[str]) -> tuple[int, list[Sample]]:
-    """Run the command; returns its exit status and its samples, the last while it still ran."""
+def sample_command(command: list[str]) -> tuple[int, list[Sample]]:
+    """Run a command, and sample its memory every second; return its exit status and the samples."""
     process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
     assert process.stderr is not None
     updates = [0]
-    reader = threading.Thread(target=follow, args=(process.stderr, updates))
-    reader.start()
-    began, samples = time.monotonic(), []
+    log_reader = threading.Thread(target=follow_log, args=(process.stderr, updates))
+    log_reader.start()
+    start = time.monotonic()
+    samples = []
     while process.poll() is None:
-        if memory := resident(process.pid):
-            samples.append(Sample(time.monotonic() - began, updates[-1], memory))
+        memory = resident_memory(process.pid)
+        has_ended = memory == 0
+        if not has_ended:
+            samples.append(Sample(time.monotonic() - start, updates[-1], memory))
         time.sleep(1)
-    reader.join()
+    log_reader.join()
     return process.returncode, samples
 
 
-def follow(log: IO[str], updates: list[int]) -> None:
-    """Repeat a log on stderr and append the updates that it names."""
+def follow_log(log: IO[str], updates: list[int]) -> None:
+    """Repeat each line of a log on stderr, and append the numbers of updates that it names."""
     for line in log:
         print(line, end="", file=sys.stderr, flush=True)
-        if found := _UPDATES.search(line):
-            updates.append(int((found[1] or found[2]).replace(",", "")))
+        match = _UPDATES.search(line)
+        if match:
+            number = match[1] or match[2]
+            updates.append(int(number.replace(",", "")))
 
 
-def resident(pid: int) -> int:
-    """The resident memory of a process and its descendants in bytes; 0 once it has ended."""
+def resident_memory(pid: int) -> int:
+    """Return the resident memory of a process and its descendants in bytes; 0 once it has ended."""
     try:
         process = psutil.Process(pid)
         family = [process, *process.children(recursive=True)]
@@ -97,28 +115,33 @@ def resident(pid: int) -> int:
         try:
             total += member.memory_info().rss
         except psutil.NoSuchProcess:
-            continue
+            continue  # ended since the list was made
     return total
 
 
-def warmed_up(samples: list[Sample]) -> Sample:
-    after = [sample for sample in samples if sample.updates >= WARM_UP]
-    return after[0] if after else samples[len(samples) // 10]
+def sample_after_warm_up(samples: list[Sample]) -> Sample:
+    """Return the first sample after the warm-up updates; of other commands, after a tenth."""
+    for sample in samples:
+        if sample.updates >= WARM_UP_UPDATES:
+            return sample
+    return samples[len(samples) // 10]
 
 
 def draw(samples: list[Sample], path: Path) -> None:
+    """Draw memory over updates, or over time if no updates are known, as an SVG file."""
     import matplotlib
 
     matplotlib.use("svg")
     from matplotlib import pyplot
 
     figure, axes = pyplot.subplots(figsize=(6, 3), layout="constrained")
-    by_update = samples[-1].updates > 0
-    axes.plot(
-        [sample.updates if by_update else sample.seconds for sample in samples],
-        [sample.memory / 1e9 for sample in samples],
-    )
-    axes.set_xlabel("updates" if by_update else "seconds")
+    gigabytes = [sample.memory / 1e9 for sample in samples]
+    if samples[-1].updates > 0:
+        axes.plot([sample.updates for sample in samples], gigabytes)
+        axes.set_xlabel("updates")
+    else:
+        axes.plot([sample.seconds for sample in samples], gigabytes)
+        axes.set_xlabel("seconds")
     axes.set_ylabel("resident memory, GB")
     axes.set_ylim(bottom=0)
     figure.savefig(path)
