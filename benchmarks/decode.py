@@ -1,21 +1,22 @@
-"""How fast a trained system translates a test set on CPUs, beside CTranslate2 and JoeyNMT.
+"""Measures how fast a trained system translates a test set on CPUs, beside other programs.
 
     python benchmarks/decode.py --system small --corpus phrasebook-en-de --peers FOLDER
 
-To be run where `dvc repro` has trained the system. Translate the same binarised sentences with the
-same weights, beam and threads:
+Run it where `dvc repro` has trained the system. All contestants translate the same binarized
+sentences with the same weights, beam and threads:
 
 - bleuprint: the engine of the translate stage, in float32 and, where the CPU has it, in bfloat16
-- CTranslate2, float32 and int8: the exported model, with batches of its own for each thread; and
-  float32 with all threads on each product, sentences sorted into batches like ours
+- CTranslate2, float32 and int8: the exported model, with one batch per thread; and float32 with all
+  threads on each product, sentences sorted into batches like ours
 - JoeyNMT 2.3.0, if --peers names a folder for its environment (made there): our weights under its
   names, its search, batches like ours; for post-norm models with sinusoids and one vocabulary
-- without a cache: greedy, each next word from a whole pass over all words before it
+- without a cache: greedy, each next word from a pass over all words before it
 
-Timed is from ids to units: no reading, no start, no detokenizing. Contestants take turns, round
-after round (JoeyNMT, a process of its own, after the others), and translate once before to warm up;
-shown is the best round, since whatever disturbs makes slower. `differ` counts outputs other than
-ours. Scores are divided by length^alpha, CTranslate2's only penalty (JoeyNMT's: GNMT's).
+The time runs from ids to units, without reading, start-up and detokenizing. Contestants take turns,
+round after round, and translate once before to warm up (JoeyNMT, a process of its own, follows the
+others). The best round is shown, since disturbances only make a round slower. `differ` counts
+outputs that differ from ours. Scores are divided by length^alpha, CTranslate2's only penalty;
+JoeyNMT uses GNMT's.
 """
 
 import argparse
@@ -33,15 +34,24 @@ from typing import Any, Literal
 from bleuprint.runtime import processor
 from bleuprint.runtime.reexec import reexec
 
+# For each sentence, the ids of its best translation.
 Outputs = list[list[int]]
-PRECISIONS: tuple[Literal["float32", "bfloat16"], ...] = ("float32", "bfloat16")
-CTRANSLATE2_PRECISIONS: tuple[Literal["float32", "int8"], ...] = ("float32", "int8")
-PEER = Path(__file__).parent / "peers" / "joeynmt_decode.py"
+CTranslate2Precision = Literal["float32", "int8"]
+
+PEER_SCRIPT = Path(__file__).parent / "peers" / "joeynmt_decode.py"
+UNCACHED_BATCH_SENTENCES = 128
 
 
 @dataclass
 class Contestant:
-    """A contestant and its measurements."""
+    """A program that translates the test set, and what was measured of it.
+
+    Attributes:
+        name: The name in the table.
+        translate: Translates the whole test set.
+        outputs: The translations of the round that warms up.
+        seconds: The time of each round after it.
+    """
 
     name: str
     translate: Callable[[], Outputs]
@@ -50,73 +60,101 @@ class Contestant:
 
 
 def main() -> None:
+    """Compare the contestants that the command line asks for."""
     parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+        description=__doc__,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("--system", required=True)
     parser.add_argument("--corpus", required=True)
-    parser.add_argument("--test", help="the test set (the first)")
+    parser.add_argument("--test", help="the test set (default: the first)")
     parser.add_argument("--beams", type=int, nargs="+", default=[1, 4])
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--threads", type=int, default=processor.THIS.cores)
     parser.add_argument("--peers", type=Path, help="folder of the peers' environments")
-    given = parser.parse_args()
+    arguments = parser.parse_args()
     reexec()
-    compare(given)
+    compare(arguments)
 
 
-def compare(given: argparse.Namespace) -> None:
-    """Let all contestants translate the test set; print what they reached."""
+def compare(arguments: argparse.Namespace) -> None:
+    """Let all contestants translate the test set with each beam, and print their speeds."""
     import torch
 
     from bleuprint.config.experiment import load
     from bleuprint.config.paths import Run, folder
     from bleuprint.config.system import LengthPenalty
     from bleuprint.dataset.binarized import BinaryCorpus
+    from bleuprint.model.weights import load_model
+
+    torch.set_num_threads(arguments.threads)
+    settings = load()
+    corpus = BinaryCorpus(folder(arguments.corpus, "binary"))
+    test_sets = [name for name in corpus.sets if name.startswith("test.")]
+    test_set = f"test.{arguments.test}" if arguments.test else test_sets[0]
+    references = Path(folder(arguments.corpus, "split")) / f"{test_set}.{corpus.target}"
+    source_ids = corpus.side(test_set, corpus.source)
+    sources = [source_ids[row].tolist() for row in range(len(source_ids))]
+    run = Run(arguments.system, arguments.corpus, settings.seeds[0])
+    weights = run.models / "averaged"
+    model = load_model(weights, corpus)
+    system_decode = settings.system_on(arguments.system, arguments.corpus).decode
+    for beam in arguments.beams:
+        decode = dataclasses.replace(
+            system_decode,
+            beam=beam,
+            length_penalty=LengthPenalty("length", system_decode.length_penalty.alpha),
+            precision="float32",
+        )
+        contestants = bleuprint_contestants(weights, corpus, decode, sources)
+        contestants += ctranslate2_contestants(model, corpus, decode, arguments.threads, sources)
+        if beam == 1:
+            translate = partial(greedy_without_cache, model, sources, decode)
+            contestants.append(Contestant("without a cache", translate))
+        take_turns(contestants, arguments.rounds)
+        if arguments.peers:
+            contestants.append(joeynmt_contestant(arguments, model, sources, decode))
+        title = f"{test_set}, beam {beam}, {arguments.threads} threads"
+        print_results(contestants, corpus, references, title)
+
+
+def bleuprint_contestants(
+    weights: Path, corpus: Any, decode: Any, sources: Any
+) -> list[Contestant]:
+    """Return our engine in each precision that this processor computes fast."""
     from bleuprint.decoding.translate import create_engine
     from bleuprint.model.weights import load_model
 
-    torch.set_num_threads(given.threads)
-    settings = load()
-    corpus = BinaryCorpus(folder(given.corpus, "binary"))
-    tests = [name for name in corpus.sets if name.startswith("test.")]
-    name = f"test.{given.test}" if given.test else tests[0]
-    side = corpus.side(name, corpus.source)
-    sources = [side[row].tolist() for row in range(len(side))]
-    run = Run(given.system, given.corpus, settings.seeds[0])
-    model = load_model(run.models / "averaged", corpus)
-    for beam in given.beams:
-        own = settings.system_on(given.system, given.corpus).decode
-        decode = dataclasses.replace(
-            own,
-            beam=beam,
-            length_penalty=LengthPenalty("length", own.length_penalty.alpha),
-            precision="float32",
-        )
-        contestants = []
-        for kind in PRECISIONS if processor.THIS.has_bfloat16 else PRECISIONS[:1]:
-            own_model = load_model(run.models / "averaged", corpus)
-            engine = create_engine(own_model, dataclasses.replace(decode, precision=kind))
-            contestants.append(Contestant(f"bleuprint {kind}", partial(ours, engine, sources)))
-        contestants += ctranslate2_contestants(model, corpus, decode, given.threads, sources)
-        if beam == 1:
-            contestants.append(
-                Contestant("without a cache", partial(uncached, model, sources, decode))
-            )
-        take_turns(contestants, given.rounds)
-        if given.peers:
-            contestants.append(joeynmt(given, model, sources, decode))
-        references = Path(folder(given.corpus, "split")) / f"{name}.{corpus.target}"
-        show(contestants, corpus, references, f"{name}, beam {beam}, {given.threads} threads")
+    precisions = ["float32"]
+    if processor.THIS.has_bfloat16:
+        precisions.append("bfloat16")
+    contestants = []
+    for precision in precisions:
+        # an engine changes its model's precision, so each has a model of its own
+        model = load_model(weights, corpus)
+        engine = create_engine(model, dataclasses.replace(decode, precision=precision))
+        translate = partial(translate_with_engine, engine, sources)
+        contestants.append(Contestant(f"bleuprint {precision}", translate))
+    return contestants
+
+
+def translate_with_engine(engine: Any, sources: Any) -> Outputs:
+    """Translate with our search."""
+    import numpy as np
+
+    source_lengths = np.array([len(source) for source in sources])
+    n_best_lists = engine.search(sources, source_lengths)
+    return [n_best[0].tokens for n_best in n_best_lists]
 
 
 def ctranslate2_contestants(
     model: Any, corpus: Any, decode: Any, threads: int, sources: Any
 ) -> list[Contestant]:
-    """Return CTranslate2 with a batch for each thread, then with all threads on each product."""
+    """Return CTranslate2 with one batch per thread, then with all threads on each product."""
     contestants = []
-    for precision in CTRANSLATE2_PRECISIONS:
-        apart = CTranslate2(
+    precisions: list[CTranslate2Precision] = ["float32", "int8"]
+    for precision in precisions:
+        batch_per_thread = CTranslate2(
             model,
             corpus,
             decode,
@@ -124,10 +162,9 @@ def ctranslate2_contestants(
             inter_threads=threads,
             intra_threads=1,
         )
-        contestants.append(
-            Contestant(f"CTranslate2 {precision}", partial(apart.translate, sources))
-        )
-    together = CTranslate2(
+        translate = partial(batch_per_thread.translate, sources)
+        contestants.append(Contestant(f"CTranslate2 {precision}", translate))
+    one_batch = CTranslate2(
         model,
         corpus,
         decode,
@@ -135,57 +172,12 @@ def ctranslate2_contestants(
         inter_threads=1,
         intra_threads=threads,
     )
-    contestants.append(Contestant("  threads together", partial(together.translate, sources)))
+    contestants.append(Contestant("  threads together", partial(one_batch.translate, sources)))
     return contestants
 
 
-def take_turns(contestants: Sequence[Contestant], rounds: int) -> None:
-    for who in contestants:
-        who.outputs = who.translate()
-    for _ in range(rounds):
-        for who in contestants:
-            began = time.perf_counter()
-            who.translate()
-            who.seconds.append(time.perf_counter() - began)
-
-
-def show(contestants: Sequence[Contestant], corpus: Any, references: Path, title: str) -> None:
-    """Print a row for each contestant, then all of it as JSON."""
-    from bleuprint.scoring.bleu import bleu_metric
-    from bleuprint.text.parallel import read_lines
-
-    metric = bleu_metric(list(read_lines(references)), corpus.target)
-    expected, ours_best = contestants[0].outputs, min(contestants[0].seconds)
-    print(f"{title}: {len(expected)} sentences")
-    rows = []
-    for who in contestants:
-        best = min(who.seconds)
-        words = sum(len(words) + 1 for words in who.outputs)
-        other = sum(one != two for one, two in zip(who.outputs, expected, strict=True))
-        lines = [corpus.text(corpus.target, words) for words in who.outputs]
-        bleu = metric.corpus_score(lines, None).score
-        print(
-            f"{who.name:22}{len(expected) / best:8,.0f} sentences/s{words / best:9,.0f} tokens/s"
-            f"{best / ours_best:7.2f}x our time{other:6} differ   BLEU {bleu:.2f}"
-        )
-        rows.append({"who": who.name.strip(), "seconds": who.seconds, "tokens": words})
-        rows[-1] |= {"differ": other, "bleu": bleu}
-    print(json.dumps({"title": title, "contestants": rows}), flush=True)
-
-
-def ours(engine: Any, sources: Any) -> Outputs:
-    import numpy as np
-
-    lengths = np.array(list(map(len, sources)))
-    return [best[0].tokens for best in engine.search(sources, lengths)]
-
-
 class CTranslate2:
-    """A model converted for CTranslate2.
-
-    `inter_threads`: the number of batches that are translated at once; `intra_threads`: the threads
-    of each.
-    """
+    """A model of ours that was converted for CTranslate2."""
 
     def __init__(
         self,
@@ -193,22 +185,35 @@ class CTranslate2:
         corpus: Any,
         decode: Any,
         *,
-        precision: Literal["float32", "int8"],
+        precision: CTranslate2Precision,
         inter_threads: int,
         intra_threads: int,
     ) -> None:
+        """Convert a model.
+
+        Args:
+            model: The model.
+            corpus: The binarized corpus with its vocabularies.
+            decode: The settings of the search.
+            precision: The precision of the weights.
+            inter_threads: How many batches are translated at once.
+            intra_threads: The number of threads for each batch.
+        """
         import ctranslate2
 
         from bleuprint.decoding.ctranslate2_convert import convert
 
-        languages = corpus.source, corpus.target
-        source, target = (corpus.segmentation(language).vocabulary for language in languages)
-        self._units, self._decode = source.tokens, decode
-        self._ids = {unit: number for number, unit in enumerate(target.tokens)}
+        source_vocabulary = corpus.segmentation(corpus.source).vocabulary
+        target_vocabulary = corpus.segmentation(corpus.target).vocabulary
+        self._decode = decode
+        self._source_units = source_vocabulary.tokens
+        self._target_ids = {}
+        for number, unit in enumerate(target_vocabulary.tokens):
+            self._target_ids[unit] = number
         with tempfile.TemporaryDirectory() as scratch:
             folder = Path(scratch) / "model"
-            convert(model, (source, target), folder, precision)
-            self._engine = ctranslate2.Translator(
+            convert(model, (source_vocabulary, target_vocabulary), folder, precision)
+            self._translator = ctranslate2.Translator(
                 str(folder),
                 compute_type=precision,
                 inter_threads=inter_threads,
@@ -216,123 +221,222 @@ class CTranslate2:
             )
 
     def translate(self, sources: Any) -> Outputs:
+        """Translate sentences of ids, each with the end symbol last."""
         from bleuprint.decoding.beam_search import BATCH_TOKENS
 
-        results = self._engine.translate_batch(
-            [[self._units[number] for number in ids[:-1]] for ids in sources],
+        source_units = []
+        for ids in sources:
+            without_end = ids[:-1]  # CTranslate2 appends the end symbol itself
+            source_units.append([self._source_units[number] for number in without_end])
+        longest = max(len(ids) for ids in sources)
+        results = self._translator.translate_batch(
+            source_units,
             beam_size=self._decode.beam,
             length_penalty=self._decode.length_penalty.alpha,
-            max_decoding_length=max(map(len, sources)) + self._decode.max_len_b,
+            max_decoding_length=longest + self._decode.max_len_b,
             batch_type="tokens",
             max_batch_size=BATCH_TOKENS // self._decode.beam,
         )
-        return [[self._ids[unit] for unit in result.hypotheses[0]] for result in results]
+        outputs = []
+        for result in results:
+            best_units = result.hypotheses[0]
+            outputs.append([self._target_ids[unit] for unit in best_units])
+        return outputs
 
 
-def uncached(model: Any, sources: Any, decode: Any) -> Outputs:
-    """Greedy decoding without a cache, in batches of sentences of similar length."""
+def greedy_without_cache(model: Any, sources: Any, decode: Any) -> Outputs:
+    """Decode greedily without a cache, in batches of sentences of similar length."""
     import torch
 
     from bleuprint.dataset.batch import pad
     from bleuprint.dataset.subwords.vocabulary import BOS, EOS
 
-    order = sorted(range(len(sources)), key=lambda row: len(sources[row]))
-    found: Outputs = [[] for _ in sources]
-    for start in range(0, len(order), 128):
-        rows = order[start : start + 128]
+    rows_by_length = sorted(range(len(sources)), key=lambda row: len(sources[row]))
+    outputs: Outputs = [[] for _ in sources]
+    for first in range(0, len(rows_by_length), UNCACHED_BATCH_SENTENCES):
+        rows = rows_by_length[first : first + UNCACHED_BATCH_SENTENCES]
+        batch_sources = [sources[row] for row in rows]
+        max_len = max(len(source) for source in batch_sources) + decode.max_len_b
         with torch.inference_mode():
-            memory = model.encode(pad([sources[row] for row in rows]))
-            words = torch.full((len(rows), 1), BOS)
-            limit = max(len(sources[row]) for row in rows) + decode.max_len_b
-            while words.size(1) < limit and not bool((words == EOS).any(1).all()):
-                logs = model.log_probs(model.decode(words, *memory)[:, -1])
-                words = torch.cat((words, logs.argmax(-1)[:, None]), 1)
-        for row, line in zip(rows, words[:, 1:].tolist(), strict=True):
-            found[row] = line[: line.index(EOS)] if EOS in line else line
-    return found
+            memory = model.encode(pad(batch_sources))
+            target = torch.full((len(rows), 1), BOS)
+            has_all_ends = False
+            while target.size(1) < max_len and not has_all_ends:
+                last_state = model.decode(target, *memory)[:, -1]
+                next_ids = model.log_probs(last_state).argmax(-1)
+                target = torch.cat((target, next_ids[:, None]), 1)
+                has_all_ends = bool((target == EOS).any(1).all())
+        for row, ids in zip(rows, target[:, 1:].tolist(), strict=True):
+            outputs[row] = ids[: ids.index(EOS)] if EOS in ids else ids
+    return outputs
 
 
-def joeynmt(given: argparse.Namespace, model: Any, sources: Any, decode: Any) -> Contestant:
-    """JoeyNMT with our weights, in a process of its own environment."""
+def take_turns(contestants: Sequence[Contestant], rounds: int) -> None:
+    """Let each contestant translate once to warm up, then once per round, and note the times."""
+    for contestant in contestants:
+        contestant.outputs = contestant.translate()
+    for _ in range(rounds):
+        for contestant in contestants:
+            start = time.perf_counter()
+            contestant.translate()
+            contestant.seconds.append(time.perf_counter() - start)
+
+
+def print_results(
+    contestants: Sequence[Contestant], corpus: Any, references: Path, title: str
+) -> None:
+    """Print a row for each contestant, the first of which is ours; then all of it as JSON."""
+    from bleuprint.scoring.bleu import bleu_metric
+    from bleuprint.text.parallel import read_lines
+
+    metric = bleu_metric(list(read_lines(references)), corpus.target)
+    our_outputs = contestants[0].outputs
+    our_seconds = min(contestants[0].seconds)
+    sentences = len(our_outputs)
+    print(f"{title}: {sentences} sentences")
+    rows = []
+    for contestant in contestants:
+        best_seconds = min(contestant.seconds)
+        tokens = sum(len(ids) + 1 for ids in contestant.outputs)  # 1: the end symbol
+        differing = 0
+        for ids, our_ids in zip(contestant.outputs, our_outputs, strict=True):
+            differing += ids != our_ids
+        lines = [corpus.text(corpus.target, ids) for ids in contestant.outputs]
+        bleu = metric.corpus_score(lines, None).score
+        print(
+            f"{contestant.name:22}{sentences / best_seconds:8,.0f} sentences/s"
+            f"{tokens / best_seconds:9,.0f} tokens/s{best_seconds / our_seconds:7.2f}x our time"
+            f"{differing:6} differ   BLEU {bleu:.2f}"
+        )
+        row = {
+            "who": contestant.name.strip(),
+            "seconds": contestant.seconds,
+            "tokens": tokens,
+            "differ": differing,
+            "bleu": bleu,
+        }
+        rows.append(row)
+    print(json.dumps({"title": title, "contestants": rows}), flush=True)
+
+
+def joeynmt_contestant(
+    arguments: argparse.Namespace, model: Any, sources: Any, decode: Any
+) -> Contestant:
+    """Let JoeyNMT translate with our weights, in a process of its own environment."""
     import numpy as np
     import torch
 
-    from bleuprint.dataset.batching import batch_by_size
-    from bleuprint.decoding.beam_search import BATCH_TOKENS
     from toolkits import environment, ready
 
-    lengths = np.array(list(map(len, sources)))
-    batches = batch_by_size(
-        lengths, lengths, np.argsort(-lengths), max(BATCH_TOKENS // decode.beam, max(lengths))
-    )
+    batches = joeynmt_batches(sources, decode.beam)
     size = model.settings
+    source_ids = [list(map(int, source)) for source in sources]
+    batch_ids = []
+    for rows in batches:
+        batch_ids.append([source_ids[row] for row in rows])
     job = {
-        "threads": given.threads,
-        "rounds": given.rounds,
+        "threads": arguments.threads,
+        "rounds": arguments.rounds,
         "units": model.projection.out_features,
-        "model": {"layers": size.encoder_layers, "norm": size.norm, "heads": size.heads}
-        | {"d_model": size.d_model, "d_ff": size.d_ff},
-        "batches": [[list(map(int, sources[row])) for row in rows] for rows in batches],
+        "model": {
+            "layers": size.encoder_layers,
+            "norm": size.norm,
+            "heads": size.heads,
+            "d_model": size.d_model,
+            "d_ff": size.d_ff,
+        },
+        "batches": batch_ids,
         "extra": decode.max_len_b,
         "beam": decode.beam,
         "alpha": decode.length_penalty.alpha,
     }
+    python = ready(arguments.peers.resolve(), "joeynmt")
     with tempfile.TemporaryDirectory() as scratch:
-        weights, asked = Path(scratch) / "weights.pt", Path(scratch) / "job.json"
-        torch.save(for_joeynmt(model), weights)
-        asked.write_text(json.dumps(job), encoding="utf-8")
-        done = subprocess.run(
-            [str(ready(given.peers.resolve(), "joeynmt")), str(PEER), str(weights), str(asked)],
-            env={**environment(), "OMP_NUM_THREADS": str(given.threads)},
+        weights_path = Path(scratch) / "weights.pt"
+        torch.save(joeynmt_weights(model), weights_path)
+        job_path = Path(scratch) / "job.json"
+        job_path.write_text(json.dumps(job), encoding="utf-8")
+        process = subprocess.run(
+            [str(python), str(PEER_SCRIPT), str(weights_path), str(job_path)],
+            env={**environment(), "OMP_NUM_THREADS": str(arguments.threads)},
             stdout=subprocess.PIPE,
             check=True,
             text=True,
         )
-    said = json.loads(done.stdout.splitlines()[-1])
-    made = Contestant("JoeyNMT", list, [[] for _ in sources], said["seconds"])
-    for row, output in zip(np.concatenate(batches), said["outputs"], strict=True):
-        made.outputs[row] = output
-    return made
+    last_line = process.stdout.splitlines()[-1]
+    result = json.loads(last_line)
+    outputs: Outputs = [[] for _ in sources]
+    for row, ids in zip(np.concatenate(batches), result["outputs"], strict=True):
+        outputs[row] = ids
+    return Contestant("JoeyNMT", list, outputs, result["seconds"])
 
 
-def for_joeynmt(model: Any) -> dict[str, Any]:
-    """Our weights under JoeyNMT's names."""
+def joeynmt_batches(sources: Any, beam: int) -> list[Any]:
+    """Return the rows of each batch, longest sentences first, as our search makes them."""
+    import numpy as np
+
+    from bleuprint.dataset.batching import batch_by_size
+    from bleuprint.decoding.beam_search import BATCH_TOKENS
+
+    lengths = np.array([len(source) for source in sources])
+    longest_first = np.argsort(-lengths)
+    max_tokens = max(BATCH_TOKENS // beam, max(lengths))
+    return list(batch_by_size(lengths, lengths, longest_first, max_tokens))
+
+
+def joeynmt_weights(model: Any) -> dict[str, Any]:
+    """Return our weights under JoeyNMT's names."""
+    modules = {
+        "src_embed.lut": model.target_embedding,
+        "trg_embed.lut": model.target_embedding,
+        "decoder.output_layer": model.projection,
+    }
+    weights: dict[str, Any] = {}
+    for index, layer in enumerate(model.encoder):
+        prefix = f"encoder.layers.{index}"
+        weights |= joeynmt_attention(f"{prefix}.src_src_att", layer.self_attention)
+        modules |= {
+            f"{prefix}.src_src_att.output_layer": layer.self_attention.out_proj,
+            f"{prefix}.layer_norm": layer.self_attention_residual.norm,
+        }
+        modules |= joeynmt_feed_forward(prefix, layer)
+    for index, layer in enumerate(model.decoder):
+        prefix = f"decoder.layers.{index}"
+        weights |= joeynmt_attention(f"{prefix}.trg_trg_att", layer.self_attention)
+        weights |= joeynmt_attention(f"{prefix}.src_trg_att", layer.cross_attention)
+        modules |= {
+            f"{prefix}.trg_trg_att.output_layer": layer.self_attention.out_proj,
+            f"{prefix}.src_trg_att.output_layer": layer.cross_attention.out_proj,
+            f"{prefix}.x_layer_norm": layer.self_attention_residual.norm,
+            f"{prefix}.dec_layer_norm": layer.cross_attention_residual.norm,
+        }
+        modules |= joeynmt_feed_forward(prefix, layer)
+    for module_name, module in modules.items():
+        for weight_name, weight in module.state_dict().items():
+            weights[f"{module_name}.{weight_name}"] = weight
+    return weights
+
+
+def joeynmt_attention(prefix: str, attention: Any) -> dict[str, Any]:
+    """Split our joint projection of queries, keys and values into JoeyNMT's three."""
     import torch
 
-    found = {f"{side}_embed.lut": model.target_embedding for side in ("src", "trg")}
-    found["decoder.output_layer"] = model.projection
-    named: dict[str, Any] = {}
+    split_weights = torch.split(attention.in_proj.weight, attention.qkv_sizes)
+    split_biases = torch.split(attention.in_proj.bias, attention.qkv_sizes)
+    weights = {}
+    for letter, weight, bias in zip("qkv", split_weights, split_biases, strict=True):
+        weights[f"{prefix}.{letter}_layer.weight"] = weight.clone()
+        weights[f"{prefix}.{letter}_layer.bias"] = bias
+    return weights
 
-    def attention(name: str, own: Any) -> None:
-        found[f"{name}.output_layer"] = own.out_proj
-        for letter, weight, bias in zip(
-            "qkv",
-            torch.split(own.in_proj.weight, own.qkv_sizes),
-            torch.split(own.in_proj.bias, own.qkv_sizes),
-            strict=True,
-        ):
-            named[f"{name}.{letter}_layer.weight"] = weight.clone()
-            named[f"{name}.{letter}_layer.bias"] = bias
 
-    def feed_forward(name: str, own: Any, sublayer: Any) -> None:
-        found[f"{name}.pwff_layer.0"], found[f"{name}.pwff_layer.3"] = own.fc1, own.fc2
-        found[f"{name}.layer_norm"] = sublayer.norm
-
-    for index, layer in enumerate(model.encoder):
-        name = f"encoder.layers.{index}"
-        attention(f"{name}.src_src_att", layer.self_attention)
-        found[f"{name}.layer_norm"] = layer.self_attention_residual.norm
-        feed_forward(f"{name}.feed_forward", layer.feed_forward, layer.feed_forward_residual)
-    for index, layer in enumerate(model.decoder):
-        name = f"decoder.layers.{index}"
-        attention(f"{name}.trg_trg_att", layer.self_attention)
-        attention(f"{name}.src_trg_att", layer.cross_attention)
-        found[f"{name}.x_layer_norm"] = layer.self_attention_residual.norm
-        found[f"{name}.dec_layer_norm"] = layer.cross_attention_residual.norm
-        feed_forward(f"{name}.feed_forward", layer.feed_forward, layer.feed_forward_residual)
-    for name, module in found.items():
-        named |= {f"{name}.{key}": weight for key, weight in module.state_dict().items()}
-    return named
+def joeynmt_feed_forward(prefix: str, layer: Any) -> dict[str, Any]:
+    """Return the modules of a layer's feed-forward block by JoeyNMT's names."""
+    return {
+        f"{prefix}.feed_forward.pwff_layer.0": layer.feed_forward.fc1,
+        f"{prefix}.feed_forward.pwff_layer.3": layer.feed_forward.fc2,
+        f"{prefix}.feed_forward.layer_norm": layer.feed_forward_residual.norm,
+    }
 
 
 if __name__ == "__main__":

@@ -1,18 +1,20 @@
-"""How fast a corpus is prepared, stage by stage, beside the plain loop a user would write.
+"""Measures how fast a corpus is prepared, stage by stage, beside the plain loop a user would write.
 
     python benchmarks/prepare.py --pairs 200000 --workers 1 2
 
-The text (`--text`), of which no pair is there twice:
-phrasebook: English and German, all different, by the grammar of the phrasebook
-repeated: Multi30k's English and German, each round with its number before the last character of
-    both sentences. (After it, the number would leave periods inside sentences, where sacremoses is
-    three times as slow.) Words repeat, so that what remembers them is faster than on other text.
-languages: Multi30k's English to German and to French, and its German to French, 87,000 pairs
+The text (`--text`), in which no sentence pair occurs twice:
+
+- phrasebook: English and German, all different, by the grammar of the phrasebook
+- repeated: Multi30k's English and German, again and again, each time with the number of the round
+  before the last character of both sentences. (After it, the number would leave periods inside
+  sentences, where sacremoses is three times as slow.) Words repeat, so that what remembers them is
+  faster than on other text.
+- languages: Multi30k's English to German and to French, and its German to French, 87,000 pairs
 
 Multi30k is read from BLEUPRINT_MIRROR. The stages run as `dvc repro` runs them, one process after
 the other, in a scratch folder. Memory is the proportional set size of all processes of a stage
 together, sampled ten times a second. With `pip install tokenizers`, Hugging Face's BPE is learned
-from the same tokens, for comparison with learn_vocabulary.
+from the same tokens, for comparison with the stage learn_vocabulary.
 """
 
 import argparse
@@ -50,6 +52,9 @@ from tools.phrasebook.grammar import Writer
 ROOT = Path(__file__).parent.parent
 # The scripts that prepare a corpus, in the order of dvc.yaml.
 STAGES = [entry.script for entry in load_entries(ROOT).values() if entry.is_of_corpora()]
+PLAIN_LOOP = "plain loop"
+TOKENIZERS = "tokenizers"
+# Everything of params.yaml but the systems, which are those of the recipe phrasebook.
 PARAMS = """\
 experiment: benchmark
 seeds: [1]
@@ -70,7 +75,14 @@ systems:
 
 @dataclass(frozen=True)
 class Cost:
-    """What a process and its children took: seconds, CPU seconds, peak memory in MB."""
+    """What a process and its children took.
+
+    Attributes:
+        what: The name of the stage, or of the comparison.
+        seconds: Time on the clock.
+        cpu: CPU seconds of all processes together.
+        memory: Peak of the proportional set sizes of all processes together, in MB.
+    """
 
     what: str
     seconds: float
@@ -79,213 +91,270 @@ class Cost:
 
 
 def main() -> None:
+    """Measure all stages, or run one of the comparisons in this process."""
     parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+        description=__doc__,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("--text", choices=list(TEXTS), default="phrasebook")
     parser.add_argument("--pairs", type=int, default=200_000)
     parser.add_argument("--merges", type=int, default=10_000)
     parser.add_argument("--workers", type=int, nargs="+", default=[1, 2])
     parser.add_argument("--no-plain", action="store_true", help="leave out the plain loop")
+    # This script calls itself with these two, so that each comparison has its own process.
     parser.add_argument("--plain", type=Path, help=argparse.SUPPRESS)
     parser.add_argument("--hugging-face", type=Path, help=argparse.SUPPRESS)
-    given = parser.parse_args()
-    if given.plain:
-        plain_loop(given.plain, given.merges)
-        return
-    if given.hugging_face:
-        hugging_face(given.hugging_face, given.merges)
-        return
+    arguments = parser.parse_args()
+    if arguments.plain:
+        run_plain_loop(arguments.plain, arguments.merges)
+    elif arguments.hugging_face:
+        learn_with_hugging_face(arguments.hugging_face, arguments.merges)
+    else:
+        compare(arguments)
+
+
+def compare(arguments: argparse.Namespace) -> None:
+    """Prepare the text with each number of workers and in the plain way; print the costs."""
     with tempfile.TemporaryDirectory() as scratch:
         project = Path(scratch)
-        pairs = make_corpus(project / "inputs", TEXTS[given.text](), given.pairs)
-        params = (ROOT / "recipes" / "phrasebook.yaml").read_text()
-        _, _, systems = params.partition("\nsystems:\n")
-        (project / "params.yaml").write_text(PARAMS.format(merges=given.merges) + systems)
-        write_json(project / RESOLVED, load(project / "params.yaml").resolved())
-        runs = {f"{n} workers": prepare(project, n) for n in given.workers}
+        pairs = write_corpus(project / "inputs", TEXTS[arguments.text](), arguments.pairs)
+        write_settings(project, arguments.merges)
+        costs_by_way = {}
+        for workers in arguments.workers:
+            costs_by_way[f"{workers} workers"] = run_stages(project, workers)
         if importlib.util.find_spec("tokenizers"):
-            runs["tokenizers"] = beside(
-                project, "learn_vocabulary", "--hugging-face", "", given.merges
-            )
-        if not given.no_plain:
-            runs["plain loop"] = beside(project, "all", "--plain", "inputs", given.merges)
-    show(runs, pairs)
-    report = {"text": given.text, "pairs": pairs, "merges": given.merges, "cpus": os.cpu_count()}
-    costs = {run: [asdict(cost) for cost in stages] for run, stages in runs.items()}
-    print(json.dumps({**report, "runs": costs}))
+            options = ["--hugging-face", str(project)]
+            cost = call_this_script("learn_vocabulary", options, project, arguments.merges)
+            costs_by_way[TOKENIZERS] = [cost]
+        if not arguments.no_plain:
+            options = ["--plain", str(project / "inputs")]
+            cost = call_this_script("all", options, project, arguments.merges)
+            costs_by_way[PLAIN_LOOP] = [cost]
+    print_costs(costs_by_way, pairs)
+    runs = {}
+    for way, costs in costs_by_way.items():
+        runs[way] = [asdict(cost) for cost in costs]
+    report = {
+        "text": arguments.text,
+        "pairs": pairs,
+        "merges": arguments.merges,
+        "cpus": os.cpu_count(),
+        "runs": runs,
+    }
+    print(json.dumps(report))
 
 
-def make_corpus(folder: Path, text: Iterator[Pair], pairs: int) -> int:
-    """Write the first `pairs` of a text, or all, to c.en and c.de; returns how many."""
+def write_corpus(folder: Path, text: Iterator[Pair], max_pairs: int) -> int:
+    """Write the first pairs of a text to c.en and c.de; return how many were written."""
     folder.mkdir(parents=True)
     written = 0
     with PairWriter(folder / "c.en", folder / "c.de") as writer:
-        for pair in islice(text, pairs):
+        for pair in islice(text, max_pairs):
             writer.write(pair)
             written += 1
     return written
 
 
-def _phrasebook() -> Iterator[Pair]:
-    grammar, seen = Writer(seed=1), set[bytes]()
+def write_settings(project: Path, merges: int) -> None:
+    """Write params.yaml and reports/resolved.json of the benchmark's project."""
+    phrasebook = (ROOT / "recipes" / "phrasebook.yaml").read_text()
+    _, _, systems = phrasebook.partition("\nsystems:\n")
+    params = project / "params.yaml"
+    params.write_text(PARAMS.format(merges=merges) + systems)
+    write_json(project / RESOLVED, load(params).resolved())
+
+
+def phrasebook_text() -> Iterator[Pair]:
+    """Yield different English and German sentences of the phrasebook's grammar, without end."""
+    grammar = Writer(seed=1)
+    digests_seen = set[bytes]()
     while True:
         tree = grammar.sentence()
         pair = Pair(english.sentence(tree), german.sentence(tree))
+        # eight bytes instead of the sentences, to remember millions of them
         digest = hashlib.blake2b("\n".join(pair).encode(), digest_size=8).digest()
-        if digest not in seen:
-            seen.add(digest)
+        if digest not in digests_seen:
+            digests_seen.add(digest)
             yield pair
 
 
-def _repeated() -> Iterator[Pair]:
-    text = list(zip(_multi30k("en"), _multi30k("de"), strict=True))
-    yield from (Pair(*pair) for pair in text)
+def repeated_text() -> Iterator[Pair]:
+    """Yield Multi30k's English and German without end, numbered from the second round on."""
+    pairs = list(map(Pair, multi30k("en"), multi30k("de")))
+    yield from pairs
     for number in count(1):
-        for pair in text:
-            yield Pair(*(f"{side[:-1]} ({number}){side[-1:]}" for side in pair))
+        for pair in pairs:
+            yield Pair(with_number(pair.source, number), with_number(pair.target, number))
 
 
-def _languages() -> Iterator[Pair]:
+def with_number(sentence: str, number: int) -> str:
+    """Insert a number in brackets before the last character of a sentence."""
+    return f"{sentence[:-1]} ({number}){sentence[-1:]}"
+
+
+def text_of_languages() -> Iterator[Pair]:
+    """Yield Multi30k from English to German, English to French and German to French."""
     for source, target in (("en", "de"), ("en", "fr"), ("de", "fr")):
-        yield from map(Pair, _multi30k(source), _multi30k(target))
+        yield from map(Pair, multi30k(source), multi30k(target))
 
 
-def _multi30k(language: str) -> list[str]:
-    if not (mirror := os.environ.get("BLEUPRINT_MIRROR")):
+def multi30k(language: str) -> list[str]:
+    """Return Multi30k's training sentences in a language, read from BLEUPRINT_MIRROR."""
+    mirror = os.environ.get("BLEUPRINT_MIRROR")
+    if not mirror:
         sys.exit("set BLEUPRINT_MIRROR for Multi30k, or use --text phrasebook")
     experiment = load(ROOT / "recipes" / "table2-multi30k.yaml")
     for corpus in experiment.corpora.values():
         text = corpus.files.train["multi30k"]
-        for name, file in zip((corpus.source, corpus.target), text.files, strict=True):
-            if name == language:
+        languages = (corpus.source, corpus.target)
+        for file_language, file in zip(languages, text.files, strict=True):
+            if file_language == language:
                 path = fetch(file, Downloads(mirror, Path(tempfile.gettempdir()), None))
-                return gzip.decompress(path.read_bytes()).decode().split("\n")[:-1]
+                lines = gzip.decompress(path.read_bytes()).decode().split("\n")
+                return lines[:-1]  # without the empty string after the last line end
     raise AssertionError(language)
 
 
 TEXTS: dict[str, Callable[[], Iterator[Pair]]] = {
-    "phrasebook": _phrasebook,
-    "repeated": _repeated,
-    "languages": _languages,
+    "phrasebook": phrasebook_text,
+    "repeated": repeated_text,
+    "languages": text_of_languages,
 }
 
 
-def prepare(project: Path, workers: int) -> list[Cost]:
-    """Run all data stages."""
+def run_stages(project: Path, workers: int) -> list[Cost]:
+    """Run all stages that prepare the corpus, with this many workers."""
     environment = {
         **os.environ,
         "BLEUPRINT_WORKERS": str(workers),
         "PYTHONPATH": str(ROOT / "src"),
     }
-    environment.pop("DVC_ROOT", None)
-    return [
-        measure(
-            stage.removesuffix("_text"),
-            [sys.executable, str(ROOT / "stages" / f"{stage}.py"), "c"],
-            project,
-            environment,
-        )
-        for stage in STAGES
-    ]
+    environment.pop("DVC_ROOT", None)  # set if this runs inside a DVC stage
+    costs = []
+    for stage in STAGES:
+        command = [sys.executable, str(ROOT / "stages" / f"{stage}.py"), "c"]
+        costs.append(measure(stage.removesuffix("_text"), command, project, environment))
+    return costs
 
 
-def beside(project: Path, what: str, option: str, folder: str, merges: int) -> list[Cost]:
-    """Run one of this script's own parts in a process of its own."""
-    command = [sys.executable, __file__, option, str(project / folder), "--merges", str(merges)]
-    return [measure(what, command, project, dict(os.environ))]
+def call_this_script(what: str, options: list[str], project: Path, merges: int) -> Cost:
+    """Run one of this script's comparisons in a process of its own."""
+    command = [sys.executable, __file__, *options, "--merges", str(merges)]
+    return measure(what, command, project, dict(os.environ))
 
 
-def hugging_face(project: Path, merges: int) -> None:
+def learn_with_hugging_face(project: Path, merges: int) -> None:
     """Learn as many merges of BPE with Hugging Face's tokenizers, in all its threads."""
     from tokenizers import Tokenizer
     from tokenizers.models import BPE
     from tokenizers.pre_tokenizers import WhitespaceSplit
     from tokenizers.trainers import BpeTrainer
 
-    files = [str(project / "data" / "tokens" / "c" / f"train.{side}") for side in ("en", "de")]
-    characters = {character for file in files for character in Path(file).read_text()}
+    folder = project / "data" / "tokens" / "c"
+    files = [str(folder / "train.en"), str(folder / "train.de")]
+    characters = set[str]()
+    for file in files:
+        characters.update(Path(file).read_text())
     tokenizer = Tokenizer(BPE())
     tokenizer.pre_tokenizer = WhitespaceSplit()
-    size = merges + 2 * len(characters)
-    trainer = BpeTrainer(vocab_size=size, end_of_word_suffix="</w>", show_progress=False)
+    # every character is a unit twice: inside a word, and at its end
+    vocabulary_size = merges + 2 * len(characters)
+    trainer = BpeTrainer(
+        vocab_size=vocabulary_size,
+        end_of_word_suffix="</w>",
+        show_progress=False,
+    )
     tokenizer.train(files, trainer)
 
 
-def plain_loop(folder: Path, merges: int) -> None:
+def run_plain_loop(folder: Path, merges: int) -> None:
     """Tokenize with sacremoses, learn and apply BPE with subword-nmt, and number the units."""
     from sacremoses import MosesTokenizer
     from subword_nmt.apply_bpe import BPE
     from subword_nmt.learn_bpe import learn_bpe
 
-    words: Counter[str] = Counter()
-    for language in ("en", "de"):
+    languages = ("en", "de")
+    word_counts: Counter[str] = Counter()
+    for language in languages:
         moses = MosesTokenizer(language)
 
-        def tokens(line: str, moses: MosesTokenizer = moses) -> str:
-            found = moses.tokenize(line, escape=False)
-            words.update(found)
-            return " ".join(found)
+        def tokenize(line: str, moses: MosesTokenizer = moses) -> str:
+            tokens = moses.tokenize(line, escape=False)
+            word_counts.update(tokens)
+            return " ".join(tokens)
 
-        _each_line(folder / f"c.{language}", folder / f"tok.{language}", tokens)
+        rewrite_lines(folder / f"c.{language}", folder / f"tok.{language}", tokenize)
     codes = StringIO()
-    began = time.monotonic()
-    learn_bpe([f"{word} {n}" for word, n in words.items()], codes, merges, is_dict=True)
-    _say("learn_vocabulary", len(words), began)
-    bpe, counts = BPE(codes), Counter[str]()
+    start = time.monotonic()
+    dictionary = [f"{word} {word_count}" for word, word_count in word_counts.items()]
+    learn_bpe(dictionary, codes, merges, is_dict=True)
+    print_rate("learn_vocabulary", len(word_counts), start)
+    bpe = BPE(codes)
+    unit_counts: Counter[str] = Counter()
 
-    def segmented(line: str) -> str:
-        units = bpe.segment(line)
-        counts.update(units.split())
-        return str(units)
+    def segment(line: str) -> str:
+        segmented = str(bpe.segment(line))
+        unit_counts.update(segmented.split())
+        return segmented
 
-    for language in ("en", "de"):
-        _each_line(folder / f"tok.{language}", folder / f"bpe.{language}", segmented)
-    ids = {unit: str(number) for number, (unit, _) in enumerate(counts.most_common(), 4)}
+    for language in languages:
+        rewrite_lines(folder / f"tok.{language}", folder / f"bpe.{language}", segment)
+    ids = {}
+    for number, (unit, _) in enumerate(unit_counts.most_common(), 4):  # after four specials
+        ids[unit] = str(number)
 
-    def numbered(line: str) -> str:
+    def number_units(line: str) -> str:
         return " ".join(ids[unit] for unit in line.split())
 
-    for language in ("en", "de"):
-        _each_line(folder / f"bpe.{language}", folder / f"ids.{language}", numbered)
+    for language in languages:
+        rewrite_lines(folder / f"bpe.{language}", folder / f"ids.{language}", number_units)
 
 
-def _each_line(before: Path, after: Path, change: Callable[[str], str]) -> None:
-    began, number = time.monotonic(), 0
+def rewrite_lines(before: Path, after: Path, change: Callable[[str], str]) -> None:
+    """Write each line of a file changed to another file, and print the lines per second."""
+    start = time.monotonic()
+    lines_written = 0
     with (
         before.open(encoding="utf-8", newline="\n") as lines,
-        after.open("w", encoding="utf-8", newline="\n") as out,
+        after.open("w", encoding="utf-8", newline="\n") as output,
     ):
         for line in lines:
-            out.write(change(line.rstrip("\n")) + "\n")
-            number += 1
-    _say(after.name, number, began)
+            output.write(change(line.rstrip("\n")) + "\n")
+            lines_written += 1
+    print_rate(after.name, lines_written, start)
 
 
-def _say(what: str, number: int, began: float) -> None:
-    rate = number / (time.monotonic() - began)
+def print_rate(what: str, number: int, start: float) -> None:
+    """Print how many items a second the plain loop has done since `start`."""
+    rate = number / (time.monotonic() - start)
     print(f"plain loop: {what}: {rate:,.0f} a second", file=sys.stderr, flush=True)
 
 
 def measure(what: str, command: list[str], folder: Path, environment: dict[str, str]) -> Cost:
-    """Run a command to its end."""
-    before = resource.getrusage(resource.RUSAGE_CHILDREN)
-    began = time.monotonic()
+    """Run a command to its end, and return its cost; exit if it fails."""
+    usage_before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    start = time.monotonic()
     process = subprocess.Popen(command, cwd=folder, env=environment)
-    peak = [0.0]
-    watch = threading.Thread(target=_watch, args=(process, peak))
-    watch.start()
+    peak_bytes = [0]
+    watcher = threading.Thread(target=watch_memory, args=(process, peak_bytes))
+    watcher.start()
     if process.wait():
         sys.exit(f"{what} failed")
-    seconds = time.monotonic() - began
-    watch.join()
-    after = resource.getrusage(resource.RUSAGE_CHILDREN)
-    cpu = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
-    return Cost(what, round(seconds, 2), round(cpu, 2), round(peak[0] / 1e6, 1))
+    seconds = time.monotonic() - start
+    watcher.join()
+    usage_after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    cpu_before = usage_before.ru_utime + usage_before.ru_stime
+    cpu_after = usage_after.ru_utime + usage_after.ru_stime
+    return Cost(
+        what,
+        seconds=round(seconds, 2),
+        cpu=round(cpu_after - cpu_before, 2),
+        memory=round(peak_bytes[0] / 1e6, 1),
+    )
 
 
-def _watch(process: "subprocess.Popen[bytes]", peak: list[float]) -> None:
-    """Keep the largest memory of a process and its children while it runs."""
+def watch_memory(process: "subprocess.Popen[bytes]", peak_bytes: list[int]) -> None:
+    """Keep the largest memory of a process and its children in `peak_bytes[0]` while it runs."""
     root = psutil.Process(process.pid)
     while process.poll() is None:
         try:
@@ -297,32 +366,34 @@ def _watch(process: "subprocess.Popen[bytes]", peak: list[float]) -> None:
             try:
                 total += member.memory_full_info().pss
             except psutil.Error:
-                continue
-        peak[0] = max(peak[0], total)
+                continue  # ended since the list was made
+        peak_bytes[0] = max(peak_bytes[0], total)
         time.sleep(0.1)
 
 
-def show(runs: dict[str, list[Cost]], pairs: int) -> None:
-    """Print a table, and how much faster than the plain loop each run was."""
+def print_costs(costs_by_way: dict[str, list[Cost]], pairs: int) -> None:
+    """Print a table, and how much faster than the plain loop each way was."""
     print(f"{'':12}{'stage':12}{'pairs/s':>12}{'seconds':>10}{'CPU s':>10}{'MB':>8}")
-    totals = {}
-    for run, costs in runs.items():
+    total_seconds = {}
+    for way, costs in costs_by_way.items():
         total = Cost(
             "in all",
-            sum(cost.seconds for cost in costs),
-            sum(cost.cpu for cost in costs),
-            max(cost.memory for cost in costs),
+            seconds=sum(cost.seconds for cost in costs),
+            cpu=sum(cost.cpu for cost in costs),
+            memory=max(cost.memory for cost in costs),
         )
-        totals[run] = total.seconds
-        for cost in [*costs, total] if len(costs) > 1 else costs:
+        total_seconds[way] = total.seconds
+        shown = [*costs, total] if len(costs) > 1 else costs
+        for cost in shown:
             rate = pairs / cost.seconds
             row = f"{rate:>12,.0f}{cost.seconds:>10.1f}{cost.cpu:>10.1f}{cost.memory:>8.0f}"
-            print(f"{run:12}{cost.what:12}{row}")
-    if slow := totals.pop("plain loop", None):
-        for run, seconds in totals.items():
-            if run == "tokenizers":
-                continue
-            print(f"{run}: {slow / seconds:.2f} times as fast as the plain loop")
+            print(f"{way:12}{cost.what:12}{row}")
+    if PLAIN_LOOP not in total_seconds:
+        return
+    plain_seconds = total_seconds.pop(PLAIN_LOOP)
+    total_seconds.pop(TOKENIZERS, None)  # it has done one stage only
+    for way, seconds in total_seconds.items():
+        print(f"{way}: {plain_seconds / seconds:.2f} times as fast as the plain loop")
 
 
 if __name__ == "__main__":
