@@ -10,7 +10,7 @@ from typing import Literal
 
 import pytest
 
-from bleuprint.runtime import interrupts, schema
+from bleuprint.runtime import interrupts, pydantic_adapters
 
 
 @pytest.fixture(autouse=True)
@@ -104,16 +104,16 @@ def test_ctrl_c_while_pydantic_builds_a_schema_is_no_error_of_the_schema():
     """Its core, written in Rust, asks for the representation of each allowed value."""
     signal.signal(signal.SIGINT, signal.default_int_handler)
     with pytest.raises(KeyboardInterrupt):
-        schema._adapter(Paint)
+        pydantic_adapters.type_adapter(Paint)
     assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
 
 
 def test_ctrl_c_while_pydantic_builds_a_validator_is_no_error_of_the_schema():
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    schema._adapter(Paint)
+    pydantic_adapters.type_adapter(Paint)
     signal.signal(signal.SIGINT, signal.default_int_handler)
     with pytest.raises(KeyboardInterrupt):
-        schema._validator(Paint)
+        pydantic_adapters.strict_validator(Paint)
 
 
 def test_ctrl_c_acts_once_after_a_block_that_fails():

@@ -5,7 +5,8 @@ from typing import Any
 from bleuprint.config.experiment import Settings
 from bleuprint.config.external import SETTINGS_OF_TRAINED, TRANSLATIONS
 from bleuprint.config.references import LINKS
-from bleuprint.runtime.schema import NAME, json_schema
+from bleuprint.runtime.pydantic_adapters import json_schema
+from bleuprint.runtime.schema import NAME
 
 
 def params_schema() -> dict[str, Any]:

@@ -1,4 +1,20 @@
-"""Errors, and the exit status and message with which a command ends."""
+"""The errors of this project, and how each of its programs ends.
+
+Every program, whether a command or a stage, ends by `run_main(main)`. This function turns what
+`main` raises into one line on standard error and an exit status:
+
+| raised by `main`                    | printed                 | exit status                      |
+| ----------------------------------- | ----------------------- | -------------------------------- |
+| nothing                             | nothing                 | 0                                |
+| UserError, or the machine's errors  | one line for each error | 1                                |
+| PeerLost                            | one line                | 69 (EX_UNAVAILABLE)              |
+| Interrupted, after SIGTERM          | one line, as a note     | 75 (EX_TEMPFAIL): run it again   |
+| KeyboardInterrupt (Ctrl-C)          | "interrupted"           | 130                              |
+| BrokenPipeError of standard output  | nothing                 | 141, as after SIGPIPE            |
+| any other exception, which is a bug | its traceback           | 1                                |
+
+Errors of the machine, such as a full disk or too little memory, are recognized by `machine_errors`.
+"""
 
 import json
 import os
@@ -23,16 +39,20 @@ from bleuprint.runtime.streams import (
     raw_stderr,
 )
 
-# Exit status of a process that ends because another process of its training is lost.
+# The exit status of a process that ends because another process of its training is lost.
 PEER_LOST = os.EX_UNAVAILABLE
-# Called by `run` when the command has done its work.
+# The exit status after a signal is 128 and the number of the signal, as in a shell.
+_CTRL_C_STATUS = 128 + signal.SIGINT
+_BROKEN_PIPE_STATUS = 128 + signal.SIGPIPE
+# Functions that `run_main` calls when `main` has returned, in this order.
 AT_SUCCESS: list[Callable[[], None]] = []
-# Set in the processes that `launch` starts, to its process id: it prints the first error of all.
+# The environment variable that the launcher of several training processes sets in each of them, to
+# the launcher's process id. The launcher prints the first error of all processes.
 LAUNCHER_VARIABLE = "BLEUPRINT_LAUNCHED"
 
 
 class UserError(Exception):
-    """An error the user can fix; reported in one line, without a traceback.
+    """An error that the user can fix; it is printed in one line, without a traceback.
 
     The message names the file, the line and the value, as far as there are any.
     """
@@ -41,152 +61,117 @@ class UserError(Exception):
 
 
 class UserErrors(UserError):
-    """Several errors, such as all mistakes of a file; each is reported in one line."""
+    """Several errors, such as all mistakes in a file; each is printed in one line.
+
+    Attributes:
+        lines: The message of each error.
+    """
 
     def __init__(self, lines: Iterable[str]) -> None:
-        self.lines = [*lines]
+        self.lines = list(lines)
         super().__init__("\n".join(self.lines))
 
 
 class Unreachable(UserError):
-    """A host did not return a file."""
+    """A download that failed because the host did not return the file."""
 
 
 class PeerLost(Exception):
-    """Another process of the same training has ended or does not answer."""
+    """The loss of another process of the same training, which has ended or does not answer."""
 
     status = PEER_LOST
 
 
 class Interrupted(Exception):
-    """SIGTERM stopped the process, which has saved its state: not finished."""
+    """A stop by SIGTERM: the process has saved its state and has not finished its work."""
 
     status = os.EX_TEMPFAIL
 
 
 def run_main(main: Callable[[], None]) -> NoReturn:
-    """Run a command's `main` and exit with the status for the way it ended.
+    """Run the main function of a program, and end the process with a message and an exit status.
 
-    0: finished; 1: an error of the user or of the machine, printed in one line;
-    69 (EX_UNAVAILABLE): another process of the training is lost;
-    75 (EX_TEMPFAIL): stopped by SIGTERM, state saved, run it again; 130: Ctrl-C; 141: nobody reads
-    standard output any more. Any other exception is a bug and keeps its traceback. `main` may also
-    exit by itself, as argparse does.
+    The table at the top of this module lists how each kind of error ends the process. `main` may
+    also end the process itself by `sys.exit`, as argparse does; its exit status then stays.
+
+    Args:
+        main: The work of the program. If it returns, the functions in `AT_SUCCESS` are called.
     """
     prepare_streams()
     interrupts.enable_keyboard_interrupt()
     try:
-        ended = _ended(main)
+        system_exit = _run_with_success_calls(main)
+        # Flushed inside `try`, so that an error of standard output is reported like other errors.
         sys.stdout.flush()
-        if ended is not None:
+        if system_exit is not None:
             interrupts.terminate_on_interrupt()
-            raise ended
+            raise system_exit
     except KeyboardInterrupt:
-        _end(130, ["interrupted"], message_kind(130))
+        _report_and_exit(_CTRL_C_STATUS, ["interrupted"])
     except Exception as error:
-        if isinstance(error, BrokenPipeError) and error.filename == STDOUT:
-            discard_output()
-            sys.exit(128 + signal.SIGPIPE)
-        if lines := _lines(error):
-            _end(getattr(error, "status", 1), lines, message_kind(getattr(error, "status", 1)))
-        if not _recorded(1, mask(traceback.format_exc())):
-            sys.excepthook(type(error), error, error.__traceback__)
-        _exit(1)
+        _exit_for_error(error)
     _exit(0)
 
 
-def _ended(main: Callable[[], None]) -> SystemExit | None:
-    """Run `main`, and AT_SUCCESS after it; the exit with which it ends by itself, if it does."""
+def _run_with_success_calls(main: Callable[[], None]) -> SystemExit | None:
+    """Run `main`, and the functions in AT_SUCCESS if `main` returns.
+
+    Returns:
+        The exception with which `main` ended the process itself; None if it returned.
+    """
     try:
         main()
-    except SystemExit as ended:
-        return ended
+    except SystemExit as system_exit:
+        return system_exit
     for call in AT_SUCCESS:
         call()
     return None
 
 
-@contextmanager
-def exit_on_error() -> Iterator[None]:
-    """Exit with status 1 at an error of the user or of the machine, printed in one line."""
-    try:
-        yield
-    except Exception as error:
-        if not (lines := _lines(error)):
-            raise
-        for line in lines:
-            print_message(line)
-        sys.exit(1)
+def _exit_for_error(error: Exception) -> NoReturn:
+    """End the process with the message and the exit status of an exception."""
+    if isinstance(error, BrokenPipeError) and error.filename == STDOUT:
+        # Nobody reads the output any more, as in `bleuprint plan | head`: this is not an error.
+        discard_output()
+        sys.exit(_BROKEN_PIPE_STATUS)
+    messages = _messages_for_user(error)
+    if messages:
+        status = getattr(error, "status", 1)
+        _report_and_exit(status, messages)
+    is_printed_by_launcher = _record_for_launcher(1, mask(traceback.format_exc()))
+    if not is_printed_by_launcher:
+        sys.excepthook(type(error), error, error.__traceback__)
+    _exit(1)
 
 
-def _excepthook(
-    kind: type[BaseException], error: BaseException, trace: TracebackType | None
-) -> None:
-    """Errors outside `run`, as of imports: those of the machine in one line, others as usual."""
-    if isinstance(error, KeyboardInterrupt):
-        print_message("interrupted")
-    elif line := describe_machine_error(error):
-        print_message(line)
-    else:
-        sys.__excepthook__(kind, error, trace)
-
-
-sys.excepthook = _excepthook
-
-
-def masked_line(message: str) -> str:
-    """A message in one line, without secrets: a password may contain a space."""
-    return " ".join(mask(message).split())
-
-
-def print_message(message: str, kind: str = "error") -> None:
-    """Print an error in one line on stderr."""
-    # on a terminal the progress bar of another process may be in the way
-    clear = "\r\x1b[K" if sys.stderr.isatty() and os.environ.get("TERM") != "dumb" else ""
-    line = printable(f"bleuprint: {kind}: {masked_line(message)}\n")
-    raw_stderr().write(clear + line)
-    raw_stderr().flush()
-
-
-def _lines(error: Exception) -> list[str]:
-    """An error of the user or of the machine as messages of one line; none for a bug."""
+def _messages_for_user(error: Exception) -> list[str]:
+    """Return the messages of an error of the user or of the machine; an empty list for a bug."""
+    if isinstance(error, UserErrors):
+        return error.lines
     if isinstance(error, UserError | PeerLost | Interrupted):
-        return error.lines if isinstance(error, UserErrors) else [str(error)]
-    line = describe_machine_error(error)
-    return [line] if line else []
+        return [str(error)]
+    message = describe_machine_error(error)
+    return [message] if message else []
 
 
-def message_kind(status: int) -> str:
-    """Return what the message of a process with this exit status is: a planned stop is no error."""
-    return "note" if status in (Interrupted.status, 130) else "error"
-
-
-def _end(status: int, messages: list[str], kind: str) -> NoReturn:
-    if not _recorded(status, masked_line("; ".join(messages))):
+def _report_and_exit(status: int, messages: list[str]) -> NoReturn:
+    """Print the messages, or leave them to the launcher, and end the process with `status`."""
+    is_printed_by_launcher = _record_for_launcher(status, masked_line("; ".join(messages)))
+    if not is_printed_by_launcher:
         for message in messages:
-            print_message(message, kind)
+            print_message(message, message_kind(status))
     _exit(status)
 
 
-def _exit(status: int) -> NoReturn:
-    try:
-        sys.stdout.flush()
-    except OSError:  # the error that ends the process has been said
-        discard_output()
-    interrupts.terminate_on_interrupt()
-    torch = sys.modules.get("torch.distributed")
-    if status == PEER_LOST or (status and torch and torch.is_initialized()):
-        # At once: destroying the process group would wait for other processes, or abort.
-        sys.stderr.flush()
-        os._exit(status)
-    sys.exit(status)
+def _record_for_launcher(status: int, message: str) -> bool:
+    """Write the message and the status to the file that torch's launcher reads, if it names one.
 
+    Our own launcher prints the message of the process that failed first. Under torchrun, the
+    process has to print its message itself: torchrun may restart the processes before it reads the
+    file.
 
-def _recorded(status: int, message: str) -> bool:
-    """Whether the launcher prints the message: it is then written to torch's error file.
-
-    torchrun shows that file in its own report, but may restart the process before that: so the
-    message is printed as well.
+    Returns:
+        Whether the launcher prints the message.
     """
     path = os.environ.get("TORCHELASTIC_ERROR_FILE")
     if not path:
@@ -197,3 +182,93 @@ def _recorded(status: int, message: str) -> bool:
     except OSError:
         return False
     return LAUNCHER_VARIABLE in os.environ
+
+
+def _exit(status: int) -> NoReturn:
+    """End the process with an exit status, without waiting for lost training processes."""
+    try:
+        sys.stdout.flush()
+    except OSError:
+        # The error that ends the process has been printed; Python would print another one at exit.
+        discard_output()
+    interrupts.terminate_on_interrupt()
+    if status == PEER_LOST or (status != 0 and _is_in_process_group()):
+        # A normal exit destroys torch's process group, which waits for the other processes or
+        # aborts.
+        sys.stderr.flush()
+        os._exit(status)
+    sys.exit(status)
+
+
+def _is_in_process_group() -> bool:
+    """Return whether this process has joined a group of training processes."""
+    # Looked up, not imported: most programs end without torch, and loading it takes seconds.
+    torch_distributed = sys.modules.get("torch.distributed")
+    return torch_distributed is not None and torch_distributed.is_initialized()
+
+
+@contextmanager
+def exit_on_error() -> Iterator[None]:
+    """End the process with status 1 if the block raises an error of the user or of the machine.
+
+    For programs of others that run our code, such as Snakemake, which do not call `run_main`.
+    """
+    try:
+        yield
+    except Exception as error:
+        messages = _messages_for_user(error)
+        if not messages:
+            raise
+        for message in messages:
+            print_message(message)
+        sys.exit(1)
+
+
+def _print_uncaught(
+    error_type: type[BaseException], error: BaseException, trace: TracebackType | None
+) -> None:
+    """Print an error that was raised outside `run_main`, such as by an import.
+
+    Python calls this function as `sys.excepthook`. Errors of the machine become one line; other
+    errors keep their traceback.
+    """
+    if isinstance(error, KeyboardInterrupt):
+        print_message("interrupted")
+        return
+    message = describe_machine_error(error)
+    if message:
+        print_message(message)
+    else:
+        sys.__excepthook__(error_type, error, trace)
+
+
+sys.excepthook = _print_uncaught
+
+
+def print_message(message: str, kind: str = "error") -> None:
+    """Print a message in one line on standard error: `bleuprint: error: ...`.
+
+    Args:
+        message: The text; secrets in it are masked, and control characters are escaped.
+        kind: "error" or "note".
+    """
+    # On a terminal, this line may hold the progress bar of another process: return to its start
+    # (\r) and erase it (ESC [ K).
+    is_terminal = sys.stderr.isatty() and os.environ.get("TERM") != "dumb"
+    erase_line = "\r\x1b[K" if is_terminal else ""
+    line = printable(f"bleuprint: {kind}: {masked_line(message)}\n")
+    raw_stderr().write(erase_line + line)
+    raw_stderr().flush()
+
+
+def masked_line(message: str) -> str:
+    """Return a message in one line, without secrets.
+
+    Secrets are masked first, since a password may contain a space or a line break.
+    """
+    return " ".join(mask(message).split())
+
+
+def message_kind(status: int) -> str:
+    """Return "note" for the exit status of a stop that a user asked for, otherwise "error"."""
+    return "note" if status in (Interrupted.status, _CTRL_C_STATUS) else "error"

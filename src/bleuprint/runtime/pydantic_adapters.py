@@ -1,0 +1,98 @@
+"""Validators and JSON Schemas that pydantic makes for a type, such as a frozen dataclass.
+
+pydantic compiles a type into a *core schema*, a tree of dictionaries, and the core schema into a
+validator. Its two modes do not suit a document that a user writes: the lax mode takes the text "3"
+for the number 3, and the strict mode refuses a mapping where a dataclass is expected. So the
+functions below edit the core schema before it becomes a validator.
+
+The form of core schemas may change with a version of pydantic. This is the only module that knows
+it; tests/config/test_experiment.py shows what the edited schemas must refuse.
+
+All calls of pydantic's core, which is written in Rust, postpone Ctrl-C: it would report a
+KeyboardInterrupt as an error of the schema.
+"""
+
+from functools import cache
+from typing import Any
+
+from pydantic import TypeAdapter
+from pydantic_core import SchemaValidator, core_schema
+
+from bleuprint.runtime.interrupts import postpone_interrupts
+
+
+@cache
+def type_adapter(document_type: Any) -> TypeAdapter[Any]:
+    """Return pydantic's adapter of a type, which has its core schema and writes its values."""
+    with postpone_interrupts():
+        return TypeAdapter(document_type)
+
+
+@cache
+def strict_validator(document_type: Any) -> SchemaValidator:
+    """Return the validator of a type, which refuses values of other types and unknown keys."""
+    schema = _make_strict(type_adapter(document_type).core_schema)
+    with postpone_interrupts():
+        return SchemaValidator(schema)
+
+
+@cache
+def field_validator(dataclass_type: Any) -> SchemaValidator:
+    """Return the validator of a dataclass that checks each field, but not the fields together.
+
+    It leaves out `__post_init__` of the dataclass, which compares fields: for a document of which
+    some entries are missing.
+    """
+    schema = _make_strict(type_adapter(dataclass_type).core_schema)
+    # A recursive type has its definitions around the schema of the dataclass.
+    dataclass_schema = schema["schema"] if schema["type"] == "definitions" else schema
+    dataclass_schema["post_init"] = False
+    with postpone_interrupts():
+        return SchemaValidator(schema)
+
+
+def json_schema(document_type: Any) -> dict[str, Any]:
+    """Return the JSON Schema of a type, from which editors know the keys of a document."""
+    with postpone_interrupts():
+        schema = type_adapter(document_type).json_schema()
+    definitions = schema.get("$defs", {}).values()
+    for object_schema in (schema, *definitions):
+        # pydantic does not write that a dataclass has no other keys.
+        object_schema.setdefault("additionalProperties", False)
+    return schema
+
+
+def _make_strict(schema: Any) -> Any:
+    """Return a copy of a core schema that refuses texts for numbers, 1 for true, and infinity.
+
+    Args:
+        schema: A core schema or a part of it: a dictionary, a list, or a value in one of them.
+    """
+    if isinstance(schema, list):
+        return [_make_strict(item) for item in schema]
+    if not isinstance(schema, dict):
+        return schema
+    strict_schema: dict[str, Any] = {}
+    for key, value in schema.items():
+        # The default value of a field is no schema, even if it is a dictionary.
+        strict_schema[key] = value if key == "default" else _make_strict(value)
+    schema_type = schema.get("type")
+    if schema_type in ("bool", "str"):
+        strict_schema["strict"] = True
+    elif schema_type == "float":
+        strict_schema["strict"] = True
+        strict_schema["allow_inf_nan"] = False
+    elif schema_type == "dataclass-args":
+        strict_schema["extra_behavior"] = "forbid"
+    elif schema_type == "int" and not strict_schema.get("strict"):
+        # YAML reads 1e5 as a float; it is a whole number all the same.
+        strict_schema["strict"] = True
+        return core_schema.no_info_before_validator_function(_as_whole_number, strict_schema)
+    return strict_schema
+
+
+def _as_whole_number(value: Any) -> Any:
+    """Return a float without a fraction as an int, and any other value unchanged."""
+    if isinstance(value, float) and value.is_integer():
+        return int(value)
+    return value
