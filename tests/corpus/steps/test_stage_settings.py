@@ -50,7 +50,7 @@ def settings(tmp_path):
 def test_paths_are_those_of_the_corpus(
     settings, tmp_path, corpus, stage, before, after, filter_stats
 ):
-    made = stage.of(corpus, settings.corpus(corpus), tmp_path)
+    made = stage.for_corpus(corpus, settings.corpus(corpus), tmp_path)
     data = tmp_path / "data"
     assert made.corpus == corpus
     assert made.input_text.path == data / before.replace("CORPUS", corpus)
@@ -63,7 +63,7 @@ def test_paths_are_those_of_the_corpus(
 def test_settings_are_those_of_the_corpus(settings, tmp_path, name):
     corpus = settings.corpus(name)
     cleaning, dedup, filtering, tokenizing, binarizing = (
-        stage.of(name, corpus, tmp_path) for stage, *_ in STAGES
+        stage.for_corpus(name, corpus, tmp_path) for stage, *_ in STAGES
     )
     assert cleaning.edits == corpus.clean
     assert (dedup.settings, dedup.edits) == (corpus.dedup, corpus.clean)
@@ -78,7 +78,7 @@ def test_settings_are_those_of_the_corpus(settings, tmp_path, name):
 
 def test_two_corpora_have_different_settings(settings, tmp_path):
     for stage, *_ in STAGES:
-        own, other = (stage.of(name, settings.corpus(name), tmp_path) for name in ("own", "other"))
+        own, other = (stage.for_corpus(name, settings.corpus(name), tmp_path) for name in ("own", "other"))
         assert own.settings_sha256 != other.settings_sha256, stage
 
 
