@@ -78,7 +78,9 @@ def test_settings_are_those_of_the_corpus(settings, tmp_path, name):
 
 def test_two_corpora_have_different_settings(settings, tmp_path):
     for stage, *_ in STAGES:
-        own, other = (stage.for_corpus(name, settings.corpus(name), tmp_path) for name in ("own", "other"))
+        own, other = (
+            stage.for_corpus(name, settings.corpus(name), tmp_path) for name in ("own", "other")
+        )
         assert own.settings_sha256 != other.settings_sha256, stage
 
 
