@@ -250,7 +250,7 @@ def test_each_sentence_and_piece_has_the_tag(root):
     corpus = SimpleNamespace(source="src", side=lambda *_: side)
     corpus.search_lengths = lambda sources: binary.tags.search_lengths(sources, sources.lengths)
     assert [bool(found.tokens) for found in search(engine, corpus, "test.x")] == [False, True]
-    with pytest.raises(UserError, match="has '<2fr>', a tag, as a word"):
+    with pytest.raises(UserError, match="contains the word '<2fr>', which is the tag"):
         translator(["It is <2fr> o'clock."])
 
 

@@ -95,19 +95,19 @@ def test_corpus_json_says_what_the_text_went_through(tmp_path):
 @pytest.mark.parametrize("units", [APART, Units(bpe=Bpe(num_merges=30, joint=True, threshold=0))])
 def test_any_number_of_workers_and_shards_writes_the_same_bytes(tmp_path, monkeypatch, units):
     monkeypatch.setattr(parallel, "BLOCK_PAIRS", 2)
-    monkeypatch.setattr(binarize, "_BLOCK", 7)
+    monkeypatch.setattr(binarize, "_BLOCK_ELEMENTS", 7)
     sets = {"train": [*PAIRS, ("", "x"), ("y", ""), ("", "")] * 3, "test_x": PAIRS}
     first = step(tmp_path, "1-1", **sets)
     learn_segmentation("c", units, first.input_text, first.segmentation)
     corpus = made(first)
-    expected, filter_stats = contents(first.output), first.filter_stats.read_bytes()
+    expected, filter_stats = contents(first.output), first.filter_stats_path.read_bytes()
     assert len(expected) == 2 * 4 + 5 + 1
     for shards in (1, 2, 7):
         for workers in (1, 2, 5):
             again = step(tmp_path, f"{shards}-{workers}")
             made(again, shards, workers)
             assert contents(again.output) == expected, (shards, workers)
-            assert again.filter_stats.read_bytes() == filter_stats
+            assert again.filter_stats_path.read_bytes() == filter_stats
     # Of fourteen blocks, every sentence is found where it ends.
     for side, language in enumerate(("de", "en")):
         segmentation = Segmentation.read(first.segmentation, language)
@@ -163,7 +163,7 @@ def test_a_text_that_cannot_be_read_leaves_nothing(tmp_path, name):
     (tmp_path / "tokens" / f"{name}.en").write_bytes(b"b\n")
     with pytest.raises(UserError, match=rf"{name}\.de has 2 lines and .*{name}\.en has 1"):
         made(binarizing)
-    assert not binarizing.output.exists() and not binarizing.filter_stats.exists()
+    assert not binarizing.output.exists() and not binarizing.filter_stats_path.exists()
     assert not list(tmp_path.glob(".*"))
 
 
@@ -181,7 +181,7 @@ def test_the_filter_stats_and_the_corpus_agree(tmp_path):
     write_words(tmp_path / "bpe", de=["a"], en=["b"])
     binarizing = step(tmp_path, train=[("a", "b")] * 5, valid=[("a", "")], test_x=[])
     corpus = made(binarizing, shards=2)
-    filter_stats = json.loads(binarizing.filter_stats.read_text())
+    filter_stats = json.loads(binarizing.filter_stats_path.read_text())
     assert (filter_stats["stage"], filter_stats["corpus"]) == ("binarize", "c")
     counts = {name: account["pairs_out"] for name, account in filter_stats["sets"].items()}
     assert counts == {"train": 5, "valid": 1, "test.x": 0}

@@ -181,7 +181,7 @@ def test_a_damaged_array_is_named_where_nothing_is_verified(tmp_path, kind, faul
 def test_an_array_of_another_shape_or_type_is_no_list_of_ids(tmp_path, array, found):
     corpus = prepare(tmp_path, SETS).binary
     np.save(corpus.folder / "train.de.ids.npy", array)
-    with pytest.raises(UserError, match=f"it is no list of ids or lengths, but {found}"):
+    with pytest.raises(UserError, match=f"expected a list of ids or lengths, but found {found}"):
         corpus.side("train", "de")
 
 

@@ -40,7 +40,7 @@ def by_hand(made, name, language):
 @pytest.mark.parametrize("units", [JOINT, APART, Units(words=Words(True, 1000, 2))])
 @pytest.mark.parametrize("at_once", [1, 2, 1 << 16])
 def test_counts_equal_those_of_words_segmented_one_by_one(tmp_path, monkeypatch, units, at_once):
-    monkeypatch.setattr(statistics, "_SENTENCES", at_once)
+    monkeypatch.setattr(statistics, "_BLOCK_SENTENCES", at_once)
     made = prepare(tmp_path, SETS, units=units)
     found = CorpusStatistics.from_corpus(made.binary)
     assert list(found.sets) == ["train", "valid", "test.x"]

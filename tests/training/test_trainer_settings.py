@@ -56,7 +56,7 @@ def test_sentences_of_an_update_count_as_one_batch_of_them(untrained, tmp_path, 
     train(root, processes)
     corpus = BinaryCorpus(root / "data" / "binary" / "toy")
     lengths = [corpus.side("train", language).lengths for language in ("de", "en")]
-    rows = np.concatenate(plan_epoch(*lengths, 70, seed=1, epoch=0, sentences=40))[:40]
+    rows = np.concatenate(plan_epoch(*lengths, 70, seed=1, epoch=0, sentences_per_update=40))[:40]
     torch.manual_seed(1)
     size = len(corpus.segmentation("de").vocabulary)
     model = Transformer(systems.model(), size, size)

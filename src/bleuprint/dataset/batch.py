@@ -1,7 +1,10 @@
-"""A batch of sentence pairs, as ids and as tensors."""
+"""A batch of sentence pairs, as token ids and as padded tensors.
+
+`PackedBatch` in packed_batch.py is the form without padding, for GPUs.
+"""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -13,31 +16,62 @@ from bleuprint.dataset.batching import Indices
 from bleuprint.dataset.binarized import BinaryCorpus
 from bleuprint.dataset.subwords.vocabulary import BOS, PAD
 
+# The token ids of one sentence.
 Sentence = NDArray[Any] | list[int]
 
 
 class PairIds(NamedTuple):
-    """Sentence pairs as ids; each sentence ends in EOS."""
+    """Sentence pairs as token ids; each sentence ends in EOS.
+
+    Attributes:
+        source: The source sentences.
+        target: The target sentences, in the same order.
+    """
 
     source: list[Sentence]
     target: list[Sentence]
 
+    def lengths(self) -> NDArray[np.int64]:
+        """Return the lengths of all sentences, EOS included: an array (pairs, 2)."""
+        source_lengths = list(map(len, self.source))
+        target_lengths = list(map(len, self.target))
+        # The transpose keeps the memory order of two rows, one for each side.
+        return np.array([source_lengths, target_lengths]).T
+
 
 def read_ids(corpus: BinaryCorpus, name: str, rows: Indices) -> PairIds:
-    """Read these pairs of the set `name`."""
-    source, target = (corpus.side(name, language) for language in (corpus.source, corpus.target))
+    """Read sentence pairs of a corpus.
+
+    Args:
+        corpus: The corpus.
+        name: The name of the set, such as `train`.
+        rows: The indices of the pairs in the set.
+    """
+    source_sentences = corpus.side(name, corpus.source)
+    target_sentences = corpus.side(name, corpus.target)
     indices = rows.tolist()
-    return PairIds([source[row] for row in indices], [target[row] for row in indices])
+    return PairIds(
+        source=[source_sentences[index] for index in indices],
+        target=[target_sentences[index] for index in indices],
+    )
 
 
 @dataclass(frozen=True)
 class Batch:
-    """The tensors that the model trains on: source (B, S), and target (B, T) that begins with BOS.
+    """The padded tensors of a batch of B sentence pairs.
 
-    `labels` (N,) are the tokens to predict, with EOS and without padding; `label_positions` (N,)
-    are the positions in the flattened target (B x T) that predict them. `lengths` (B, 2) are those
-    of each pair, EOS included. `has_padding`: whether the source contains PAD. All are computed
-    before the batch is moved, since reading from an accelerator means waiting for it.
+    All attributes are computed on the CPU before the batch is moved to an accelerator, because
+    reading a value from an accelerator means waiting for it.
+
+    Attributes:
+        source: The source token ids, (B, source_len), filled up with PAD.
+        target: The decoder's input, (B, target_len): BOS and the target without its EOS.
+        labels: The tokens to predict, (N,), in the order of the flattened target: EOS is among
+            them, PAD is not.
+        label_positions: The positions in the flattened target (B x target_len) whose outputs
+            predict the labels, (N,).
+        lengths: The lengths of both sides of each pair, EOS included, (B, 2).
+        has_padding: Whether the source contains PAD.
     """
 
     source: Tensor
@@ -49,31 +83,50 @@ class Batch:
 
     @classmethod
     def from_ids(cls, pairs: PairIds, pin_memory: bool = False) -> "Batch":
-        """`pin_memory`: in page-locked memory, which a GPU copies from asynchronously."""
-        lengths = np.array([list(map(len, side)) for side in pairs]).T
-        source, labels = pad(pairs.source), pad(pairs.target)
-        bos = torch.full((len(labels), 1), BOS)
-        # BOS in front, the last column removed: padding stays padding, EOS is never an input
-        target = torch.cat((bos, labels[:, :-1]), dim=1)
-        labels = labels.flatten()
-        positions = labels.ne(PAD).nonzero().flatten()
-        has_padding = bool((source == PAD).any())
-        batch = cls(source, target, labels[positions], positions, lengths, has_padding)
+        """Create the batch of some sentence pairs.
+
+        Args:
+            pairs: The sentence pairs.
+            pin_memory: Whether to use page-locked memory, from which a GPU copies asynchronously.
+        """
+        source = pad(pairs.source)
+        padded_labels = pad(pairs.target)
+        bos_column = torch.full((len(padded_labels), 1), BOS)
+        # BOS is put in front and the last column is removed. Shorter sentences keep their EOS as
+        # an input, but its output position has the label PAD and is not trained on.
+        target = torch.cat((bos_column, padded_labels[:, :-1]), dim=1)
+        flat_labels = padded_labels.flatten()
+        label_positions = flat_labels.ne(PAD).nonzero().flatten()
+        batch = cls(
+            source=source,
+            target=target,
+            labels=flat_labels[label_positions],
+            label_positions=label_positions,
+            lengths=pairs.lengths(),
+            has_padding=bool((source == PAD).any()),
+        )
         return batch._map(Tensor.pin_memory) if pin_memory else batch
 
     def to(self, device: torch.device) -> "Batch":
-        """The batch on a device; the copy is asynchronous."""
+        """Return the batch on a device; the copy is asynchronous."""
         return self._map(lambda tensor: tensor.to(device, non_blocking=True))
 
     def _map(self, function: Callable[[Tensor], Tensor]) -> "Batch":
-        """The batch with a function applied to its tensors."""
-        tensors = {name: each for name, each in vars(self).items() if isinstance(each, Tensor)}
-        return replace(self, **{name: function(each) for name, each in tensors.items()})  # type: ignore[arg-type]
+        """Return the batch with a function applied to each of its tensors."""
+        return Batch(
+            source=function(self.source),
+            target=function(self.target),
+            labels=function(self.labels),
+            label_positions=function(self.label_positions),
+            lengths=self.lengths,
+            has_padding=self.has_padding,
+        )
 
 
 def pad(sentences: Sequence[Sentence]) -> Tensor:
-    """Sentences as one tensor (B, longest), filled up with PAD."""
-    result = np.full((len(sentences), max(map(len, sentences))), PAD, dtype=np.int64)
+    """Return sentences as one tensor (sentences, longest length), filled up with PAD."""
+    longest = max(map(len, sentences))
+    padded = np.full((len(sentences), longest), PAD, dtype=np.int64)
     for row, ids in enumerate(sentences):
-        result[row, : len(ids)] = ids
-    return torch.from_numpy(result)
+        padded[row, : len(ids)] = ids
+    return torch.from_numpy(padded)

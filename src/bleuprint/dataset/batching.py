@@ -1,11 +1,12 @@
-"""The plan of a training: which sentences form a batch, and the order of the batches.
+"""The plan of a training: which sentence pairs form a batch, and in which order batches come.
 
-A batch has sentences of similar length and at most `max_tokens` positions a side, padding
-included; an update has the next batches with `tokens_per_update` target tokens in all, or
-`sentences_per_update` pairs drawn at random, in as many batches as these need. Both depend on the
-lengths and the seed only, so that any number of processes, which divide the batches of an update
-among them, make the same updates. The lengths are those of the binarized text; BPE-dropout
-makes sentences longer, so that updates then have more tokens than planned.
+A batch contains pairs of similar length and at most `max_tokens` positions on either side, padding
+included. An update consists of one or more batches: of the next batches with `tokens_per_update`
+target tokens in all, or of `sentences_per_update` randomly drawn pairs.
+
+The plan depends on the lengths and the seed only. So any number of processes, which divide the
+batches of an update among them, make the same updates. The lengths are those of the binarized text:
+BPE-dropout makes sentences longer, so its updates have more tokens than planned.
 """
 
 from collections.abc import Iterator
@@ -15,19 +16,30 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+# Indices of sentence pairs in a set, or lengths of sentences.
 Indices = NDArray[np.int64]
 
 
 class PlannedBatch(NamedTuple):
-    """The sentences of a batch, by their index in the set."""
+    """The sentence pairs of a batch.
 
-    epoch: int  # from 0
+    Attributes:
+        epoch: The epoch, counted from 0.
+        rows: The indices of the pairs in the training set.
+    """
+
+    epoch: int
     rows: Indices
 
 
 @dataclass(frozen=True)
 class PlannedUpdate:
-    """The batches of one update, and their target tokens without BPE-dropout."""
+    """The batches of one update.
+
+    Attributes:
+        batches: The batches, in order.
+        tokens: The number of their target tokens without BPE-dropout.
+    """
 
     batches: list[PlannedBatch]
     tokens: int
@@ -35,7 +47,13 @@ class PlannedUpdate:
 
 @dataclass(frozen=True)
 class Position:
-    """A position in the plan: the next batch, and the number of target tokens before it."""
+    """A position in the plan, from which a training continues.
+
+    Attributes:
+        epoch: The epoch of the next batch, counted from 0.
+        batch: The index of the next batch in its epoch.
+        tokens: The number of target tokens before it, since the start of the training.
+    """
 
     epoch: int = 0
     batch: int = 0
@@ -48,53 +66,84 @@ def plan_epoch(
     max_tokens: int,
     seed: int,
     epoch: int,
-    sentences: int | None = None,
+    sentences_per_update: int | None = None,
 ) -> list[Indices]:
-    """The batches of an epoch in random order, as indices of sentences.
+    """Return the batches of an epoch in random order, each as indices of sentence pairs.
 
-    `source` and `target` are the lengths of all sentences, EOS included. With `sentences`, the
-    batches of each update of that many pairs, drawn at random, follow each other.
+    Args:
+        source: The lengths of all source sentences, EOS included.
+        target: The lengths of all target sentences, EOS included.
+        max_tokens: The largest number of positions of a batch on either side.
+        seed: The seed of the training.
+        epoch: The number of the epoch, from 0: each epoch has another order.
+        sentences_per_update: If it is given, this number of pairs is drawn for each update first,
+            then they are divided into batches, and the batches of an update follow each other.
     """
     random = np.random.Generator(np.random.PCG64((seed, epoch)))
-    order = random.permutation(len(source))
-    if sentences is None:
-        batches = batch_by_size(source, target, _by_length(source, target, order), max_tokens)
+    shuffled = random.permutation(len(source))
+    if sentences_per_update is None:
+        by_length = _sort_by_length(source, target, shuffled)
+        batches = batch_by_size(source, target, by_length, max_tokens)
         return [batches[index] for index in random.permutation(len(batches))]
-    updates = (order[start : start + sentences] for start in range(0, len(order), sentences))
-    ordered = (_by_length(source, target, rows) for rows in updates)
-    return [batch for rows in ordered for batch in batch_by_size(source, target, rows, max_tokens)]
+    batches = []
+    for start in range(0, len(shuffled), sentences_per_update):
+        update_rows = shuffled[start : start + sentences_per_update]
+        by_length = _sort_by_length(source, target, update_rows)
+        batches += batch_by_size(source, target, by_length, max_tokens)
+    return batches
 
 
-def _by_length(source: Indices, target: Indices, order: Indices) -> Indices:
-    """Sort `order` by lengths so that little of either side is padding.
+def _sort_by_length(source: Indices, target: Indices, rows: Indices) -> Indices:
+    """Sort sentence pairs by length, so that little of either side of a batch is padding.
 
-    Pairs are sorted by the length of their longer side; among those of one length, by the
-    difference of both sides, alternately rising and falling, so that neighboring shapes are
-    similar. On Multi30k in batches of 4,096 tokens, 3 % of either side is padding; sorted by
-    target and source length, 11 % of the source would be.
+    Pairs are sorted by the length of their longer side. Among pairs of one such length, the
+    difference of both sides alternately rises and falls from one length to the next, so that
+    neighboring pairs are similar on both sides. On Multi30k in batches of 4,096 tokens, 3% of
+    either side is padding; sorted by target length and then source length, 11% of the source would
+    be padding.
+
+    Args:
+        source: The lengths of all source sentences.
+        target: The lengths of all target sentences.
+        rows: The indices of the pairs to sort.
     """
-    longer = np.maximum(source, target)[order]
-    difference = (source - target)[order]
-    # lexsort is stable: sentences of the same lengths stay shuffled among themselves
-    return order[np.lexsort((np.where(longer % 2, difference, -difference), longer))]
+    longer_side = np.maximum(source, target)[rows]
+    difference = (source - target)[rows]
+    is_odd_length = longer_side % 2
+    alternating_difference = np.where(is_odd_length, difference, -difference)
+    # The last key of lexsort is the first one to sort by. lexsort is stable: pairs with the same
+    # two lengths stay in their random order.
+    order = np.lexsort((alternating_difference, longer_side))
+    return rows[order]
 
 
 def batch_by_size(
-    source: Indices, target: Indices, order: Indices, max_tokens: int
+    source: Indices, target: Indices, rows: Indices, max_tokens: int
 ) -> list[Indices]:
-    """Split `order` into runs whose padded size is at most `max_tokens` on either side.
+    """Divide sentence pairs into batches of at most `max_tokens` positions, padding included.
 
-    A pair that is longer is a run of its own.
+    The pairs stay in their order. A pair that is longer than `max_tokens` is a batch of its own.
+
+    Args:
+        source: The lengths of all source sentences.
+        target: The lengths of all target sentences.
+        rows: The indices of the pairs to divide.
+        max_tokens: The largest number of positions of a batch on either side.
     """
-    batches, start, longest = [], 0, 0
-    lengths = np.maximum(source, target)[order].tolist()
+    batches = []
+    start = 0
+    longest = 0
+    lengths = np.maximum(source, target)[rows].tolist()
     for index, length in enumerate(lengths):
         longest = max(longest, length)
-        if longest * (index + 1 - start) > max_tokens and index > start:
-            batches.append(order[start:index])
-            start, longest = index, length
-    if start < len(order):
-        batches.append(order[start:])
+        padded_size = longest * (index + 1 - start)
+        is_first_of_batch = index == start
+        if padded_size > max_tokens and not is_first_of_batch:
+            batches.append(rows[start:index])
+            start = index
+            longest = length
+    if start < len(rows):
+        batches.append(rows[start:])
     return batches
 
 
@@ -109,33 +158,68 @@ def plan_updates(
     start: Position,
     epochs: int | None = None,
 ) -> Iterator[tuple[PlannedUpdate, Position]]:
-    """Yield the updates from `start`, each with the position after it.
+    """Yield the updates from a position on, each with the position after it.
 
-    Exactly one of `tokens_per_update` and `sentences_per_update` is given. Updates by sentences
-    end with each epoch, updates by tokens go on into the next one. Ends after `epochs` (None:
-    never); the last update may be smaller.
+    Updates of `sentences_per_update` end with each epoch, updates of `tokens_per_update` continue
+    in the next one. The last update of an epoch or of the training may be smaller.
+
+    Args:
+        source: The lengths of all source sentences, EOS included.
+        target: The lengths of all target sentences, EOS included.
+        tokens_per_update: The target tokens of an update; None with `sentences_per_update`.
+        sentences_per_update: The number of sentence pairs of an update.
+        max_tokens: The largest number of positions of a batch on either side.
+        seed: The seed of the training.
+        start: The position to start from.
+        epochs: The number of epochs after which the plan ends; None if it never ends.
     """
     batches: list[PlannedBatch] = []
-    tokens, total, first, epoch = 0, start.tokens, start.batch, start.epoch
+    update_tokens = 0
+    update_pairs = 0
+    total_tokens = start.tokens
+    first_batch = start.batch
+    epoch = start.epoch
     while epochs is None or epoch < epochs:
-        planned = plan_epoch(source, target, max_tokens, seed, epoch, sentences_per_update)
-        for index in range(first, len(planned)):
-            batches.append(PlannedBatch(epoch, planned[index]))
-            tokens += int(target[planned[index]].sum())
-            ended = index + 1 == len(planned)
+        epoch_batches = plan_epoch(source, target, max_tokens, seed, epoch, sentences_per_update)
+        for index in range(first_batch, len(epoch_batches)):
+            rows = epoch_batches[index]
+            batches.append(PlannedBatch(epoch, rows))
+            update_tokens += int(target[rows].sum())
+            update_pairs += len(rows)
+            is_end_of_epoch = index + 1 == len(epoch_batches)
             if tokens_per_update is None:
-                pairs = sum(len(batch.rows) for batch in batches)
-                full = ended or pairs == sentences_per_update
+                is_full = is_end_of_epoch or update_pairs == sentences_per_update
             else:
-                # counted over the whole training: an excess of one makes the next one smaller
-                full = total // tokens_per_update < (total + tokens) // tokens_per_update
-            if full:
-                total += tokens
-                yield (
-                    PlannedUpdate(batches, tokens),
-                    Position(epoch + ended, 0 if ended else index + 1, total),
-                )
-                batches, tokens = [], 0
-        epoch, first = epoch + 1, 0
+                is_full = _passes_multiple(total_tokens, update_tokens, tokens_per_update)
+            if is_full:
+                total_tokens += update_tokens
+                next_position = Position(epoch, index + 1, total_tokens)
+                if is_end_of_epoch:
+                    next_position = Position(epoch + 1, 0, total_tokens)
+                yield PlannedUpdate(batches, update_tokens), next_position
+                batches = []
+                update_tokens = 0
+                update_pairs = 0
+        epoch += 1
+        first_batch = 0
     if batches:
-        yield PlannedUpdate(batches, tokens), Position(epoch, 0, total + tokens)
+        yield (
+            PlannedUpdate(batches, update_tokens),
+            Position(epoch, 0, total_tokens + update_tokens),
+        )
+
+
+def _passes_multiple(total_tokens: int, update_tokens: int, tokens_per_update: int) -> bool:
+    """Return whether an update is full: whether it passes a multiple of its planned size.
+
+    Tokens are counted over the whole training, so if one update has too many tokens, the next one
+    has fewer.
+
+    Args:
+        total_tokens: The number of target tokens before the update.
+        update_tokens: The number of target tokens of its batches so far.
+        tokens_per_update: The planned number of target tokens of an update.
+    """
+    multiples_before = total_tokens // tokens_per_update
+    multiples_after = (total_tokens + update_tokens) // tokens_per_update
+    return multiples_after > multiples_before

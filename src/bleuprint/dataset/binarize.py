@@ -1,4 +1,8 @@
-"""Writing a corpus as arrays of ids; binarized.py documents the format and reads it."""
+"""The stage binarize: writes a corpus as arrays of token ids.
+
+binarized.py documents the format and reads it. Shards of the training text are encoded
+independently into plain files of numbers; at the end, these are joined to .npy files.
+"""
 
 import shutil
 from collections.abc import Iterable, Iterator, Sequence
@@ -7,7 +11,7 @@ from dataclasses import asdict, dataclass
 from functools import cached_property, partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any, BinaryIO, Self
+from typing import Any, BinaryIO, NamedTuple, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -35,18 +39,52 @@ from bleuprint.runtime.progress import Progress
 from bleuprint.text.parallel import Block, count_lines
 from bleuprint.text.tokenizers import Tokenize
 
-_BLOCK = 1 << 18
+# The number of array elements that are read from a file at once.
+_BLOCK_ELEMENTS = 1 << 18
 
+# The types of the token ids of the source and the target language.
 IdTypes = tuple[np.dtype[Any], ...]
+
+
+class _PartFiles(NamedTuple):
+    """The files of one side of a set in one part, each a sequence of plain numbers.
+
+    Attributes:
+        ids: The token ids of all sentences.
+        lengths: The number of token ids of each sentence.
+    """
+
+    ids: Path
+    lengths: Path
+
+
+class _SideSize(NamedTuple):
+    """The size of one side of a set.
+
+    Attributes:
+        sentences: The number of sentences.
+        tokens: The number of token ids, EOS included.
+        unknown: How many of them are UNK.
+    """
+
+    sentences: int
+    tokens: int
+    unknown: int
 
 
 @dataclass(frozen=True)
 class Binarizing(Step):
     """The stage binarize for one corpus.
 
-    The output records `tokenize` and `edits`, the settings of the stages before, so that it
-    suffices to prepare a sentence for a model. `vocabulary`: of the stage learn_vocabulary;
-    `pairs_header`: what the header says of the language pairs, if anything.
+    The output records `tokenize` and `edits`, the settings of earlier stages, so that the folder
+    alone suffices to prepare a sentence for a model.
+
+    Attributes:
+        segmentation: The folder that the stage learn_vocabulary wrote.
+        tokenize: The settings of the tokenizer.
+        edits: The edits of the stage clean.
+        vocabulary: The settings of the stage learn_vocabulary.
+        pairs_header: What the header records about the language pairs, if there are several.
     """
 
     stage = "binarize"
@@ -58,7 +96,7 @@ class Binarizing(Step):
 
     @classmethod
     def for_corpus(cls, name: str, corpus: Corpus, root: Path = Path()) -> Self:
-        """The stage with the settings and paths of a corpus."""
+        """Return the stage with the settings and paths of a corpus."""
         files = step_files(
             name,
             corpus,
@@ -78,20 +116,27 @@ class Binarizing(Step):
         )
 
     def process_shard(self, shard: Shard, part: Path, workers: int) -> None:
-        """Encode a shard of train."""
-        self._encode(part, "train", *self.shard_blocks(shard), workers)
+        """Encode a shard of the training text into the folder `part`."""
+        blocks, pairs = self.shard_blocks(shard)
+        self._encode(part, "train", blocks, pairs, workers)
 
     def gather(self, parts: Sequence[Path], workers: int) -> None:
-        """Join the shards, encode the other sets, and write the header and the statistics."""
+        """Join the shards, encode the other sets, and write the header and the statistics.
+
+        Args:
+            parts: The folders of the encoded shards, in their order.
+            workers: The number of processes that encode.
+        """
         filter_stats = self.new_filter_stats()
         with atomic_folder(self.output) as folder:
             sizes = {"train": self._join(parts, folder, "train")}
             with TemporaryDirectory(dir=folder) as scratch:
+                part = Path(scratch)
                 for name in self.input_text.held_out():
-                    self._encode(Path(scratch), name, self.input_text.blocks(name), None, workers)
-                    sizes[name] = self._join([Path(scratch)], folder, name)
-            hidden = shutil.ignore_patterns(".*")
-            shutil.copytree(self.segmentation, folder / SEGMENTATION, ignore=hidden)
+                    self._encode(part, name, self.input_text.blocks(name), None, workers)
+                    sizes[name] = self._join([part], folder, name)
+            hidden_files = shutil.ignore_patterns(".*")
+            shutil.copytree(self.segmentation, folder / SEGMENTATION, ignore=hidden_files)
             write_header(folder, self._header(sizes))
             for name, size in sizes.items():
                 filter_stats.add_set(name).count_kept(size.pairs)
@@ -100,53 +145,64 @@ class Binarizing(Step):
     def _encode(
         self, part: Path, name: str, blocks: Iterable[Block], pairs: int | None, workers: int
     ) -> None:
-        """Write the ids and the lengths of the sentences of a set, each side as plain numbers."""
-        prepare = partial(_BlockEncoder, self.segmentation, self.input_text.languages, self._types)
-        with ExitStack() as opened:
-            progress = opened.enter_context(
+        """Write the ids and the lengths of the sentences of a set, each as plain numbers.
+
+        Args:
+            part: The folder to write into.
+            name: The name of the set.
+            blocks: Its sentence pairs, in blocks.
+            pairs: The number of pairs, for the progress bar; None if it is not known.
+            workers: The number of processes that encode.
+        """
+        encoder = partial(
+            _BlockEncoder, self.segmentation, self.input_text.languages, self._id_types
+        )
+        with ExitStack() as stack:
+            progress = stack.enter_context(
                 Progress(f"binarize {self.corpus} {name}", pairs, "pairs")
             )
-            files = [
-                opened.enter_context(path.open("wb"))
-                for language in self.input_text.languages
-                for path in _part_files(part, name, language)
-            ]
-            for arrays in map_parts(prepare, blocks, workers):
+            files = []
+            for language in self.input_text.languages:
+                for path in _part_files(part, name, language):
+                    files.append(stack.enter_context(path.open("wb")))
+            for arrays in map_parts(encoder, blocks, workers):
                 for array, file in zip(arrays, files, strict=True):
                     file.write(array.data)
-                progress.advance(len(arrays[-1]))
+                target_lengths = arrays[-1]
+                progress.advance(len(target_lengths))
 
     def _join(self, parts: Sequence[Path], folder: Path, name: str) -> SetSize:
-        """Write the arrays of a set from its parts."""
+        """Write the arrays of both sides of a set from its parts, and return their size."""
         sizes = []
-        for language, kind in zip(self.input_text.languages, self._types, strict=True):
-            ids, lengths = zip(*(_part_files(part, name, language) for part in parts), strict=True)
-            tokens = unknown = end = 0
-            with _array_file(folder / f"{name}.{language}.{IDS}", kind, ids) as file:
-                for block in _read_blocks(ids, kind):
-                    file.write(block.data)
-                    tokens += len(block)
-                    unknown += int(np.count_nonzero(block == UNK))
-            pairs = 0
-            with _array_file(folder / f"{name}.{language}.{ENDS}", END_TYPE, lengths) as file:
-                for block in _read_blocks(lengths, END_TYPE):
-                    ends = end + np.cumsum(block)
-                    file.write(ends.data)
-                    pairs, end = pairs + len(block), int(ends[-1])
-            sizes.append((pairs, tokens, unknown))
-        (pairs, source, unknown), (_, target, more) = sizes
-        return SetSize(pairs, source, target, unknown + more)
-
-    @cached_property
-    def _types(self) -> IdTypes:
-        """The smallest type that holds all ids, for each language."""
-        files = (self.segmentation / f"vocabulary.{each}" for each in self.input_text.languages)
-        sizes = [*map(count_lines, files)]
-        return tuple(
-            next(kind for kind in ID_TYPES if size - 1 <= np.iinfo(kind).max) for size in sizes
+        for language, id_type in zip(self.input_text.languages, self._id_types, strict=True):
+            id_parts = []
+            length_parts = []
+            for part in parts:
+                files = _part_files(part, name, language)
+                id_parts.append(files.ids)
+                length_parts.append(files.lengths)
+            ids = _join_ids(id_parts, folder / f"{name}.{language}.{IDS}", id_type)
+            sentences = _join_lengths(length_parts, folder / f"{name}.{language}.{ENDS}")
+            sizes.append(_SideSize(sentences, ids.total, ids.unknown))
+        source, target = sizes
+        return SetSize(
+            pairs=target.sentences,
+            source_tokens=source.tokens,
+            target_tokens=target.tokens,
+            unknown=source.unknown + target.unknown,
         )
 
+    @cached_property
+    def _id_types(self) -> IdTypes:
+        """Return the smallest type that holds all ids, for each language."""
+        id_types = []
+        for language in self.input_text.languages:
+            vocabulary_size = count_lines(self.segmentation / f"vocabulary.{language}")
+            id_types.append(_smallest_id_type(vocabulary_size))
+        return tuple(id_types)
+
     def _header(self, sizes: dict[str, SetSize]) -> dict[str, Any]:
+        """Return the content of corpus.json, apart from the hashes of files."""
         header = {
             "source": self.input_text.source,
             "target": self.input_text.target,
@@ -160,40 +216,120 @@ class Binarizing(Step):
 
 
 class _BlockEncoder:
-    """Returns for both sides of a block the ids of all sentences, and the length of each."""
+    """Encodes both sides of blocks of sentence pairs; a process has one of these."""
 
-    def __init__(self, folder: Path, languages: Iterable[str], types: IdTypes) -> None:
+    def __init__(self, folder: Path, languages: Iterable[str], id_types: IdTypes) -> None:
+        """Read the segmentation of each language from a folder."""
         self._segmentations = [Segmentation.read(folder, language) for language in languages]
-        self._types = types
+        self._id_types = id_types
 
     def __call__(self, block: Block) -> list[npt.NDArray[Any]]:
+        """Encode a block.
+
+        Returns:
+            Four arrays: source ids, source lengths, target ids, target lengths; EOS included.
+        """
         arrays: list[npt.NDArray[Any]] = []
-        sides = zip(block.sides(), self._segmentations, self._types, strict=True)
-        for lines, segmentation, kind in sides:
-            ids = segmentation.encode(lines).astype(kind)
-            # Text never encodes to EOS: there is exactly one a line.
+        sides = zip(block.sides(), self._segmentations, self._id_types, strict=True)
+        for lines, segmentation, id_type in sides:
+            ids = segmentation.encode(lines).astype(id_type)
+            # No text is encoded to EOS, so each line contains exactly one: at its end.
             ends = np.flatnonzero(ids == EOS) + 1
-            arrays += [ids, np.diff(ends, prepend=0)]
+            arrays.append(ids)
+            arrays.append(np.diff(ends, prepend=0))
         return arrays
 
 
-def _part_files(part: Path, name: str, language: str) -> tuple[Path, Path]:
-    """The files of a set's ids and lengths in a part."""
-    return part / f"{name}.{language}.ids", part / f"{name}.{language}.lengths"
+def _smallest_id_type(vocabulary_size: int) -> np.dtype[Any]:
+    """Return the smallest type of integers that holds the ids of a vocabulary."""
+    highest_id = vocabulary_size - 1
+    for id_type in ID_TYPES:
+        if highest_id <= np.iinfo(id_type).max:
+            return id_type
+    raise OverflowError(f"no type holds {vocabulary_size} ids")
+
+
+def _part_files(part: Path, name: str, language: str) -> _PartFiles:
+    """Return the files of one side of a set in a part."""
+    return _PartFiles(
+        ids=part / f"{name}.{language}.ids",
+        lengths=part / f"{name}.{language}.lengths",
+    )
+
+
+class _IdCounts(NamedTuple):
+    """How many token ids some sentences have.
+
+    Attributes:
+        total: All, EOS included.
+        unknown: How many of them are UNK.
+    """
+
+    total: int
+    unknown: int
+
+
+def _join_ids(parts: Sequence[Path], path: Path, id_type: np.dtype[Any]) -> _IdCounts:
+    """Write the token ids of some parts as one array, and count them."""
+    total = 0
+    unknown = 0
+    with _array_file(path, id_type, parts) as file:
+        for ids in _read_blocks(parts, id_type):
+            file.write(ids.data)
+            total += len(ids)
+            unknown += int(np.count_nonzero(ids == UNK))
+    return _IdCounts(total, unknown)
+
+
+def _join_lengths(parts: Sequence[Path], path: Path) -> int:
+    """Write the ends of the sentences of some parts as one array.
+
+    An end is the index after a sentence's last token id, in the array of all ids: the sum of all
+    lengths up to it.
+
+    Returns:
+        The number of sentences.
+    """
+    sentences = 0
+    last_end = 0
+    with _array_file(path, END_TYPE, parts) as file:
+        for lengths in _read_blocks(parts, END_TYPE):
+            ends = last_end + np.cumsum(lengths)
+            file.write(ends.data)
+            sentences += len(lengths)
+            last_end = int(ends[-1])
+    return sentences
 
 
 @contextmanager
-def _array_file(path: Path, kind: np.dtype[Any], parts: Iterable[Path]) -> Iterator[BinaryIO]:
-    """A .npy file with the header of a one-dimensional array of the numbers in `parts`."""
-    length = sum(part.stat().st_size for part in parts) // kind.itemsize
-    header = {"descr": npy.dtype_to_descr(kind), "fortran_order": False, "shape": (length,)}
+def _array_file(
+    path: Path, element_type: np.dtype[Any], parts: Iterable[Path]
+) -> Iterator[BinaryIO]:
+    """Open a .npy file for writing the numbers of some files as one array.
+
+    The header, which contains the length of the array, is already written; the caller writes the
+    numbers.
+
+    Args:
+        path: The file to write.
+        element_type: The type of the numbers.
+        parts: The files of plain numbers; only their sizes are used.
+    """
+    total_bytes = sum(part.stat().st_size for part in parts)
+    length = total_bytes // element_type.itemsize
+    header = {
+        "descr": npy.dtype_to_descr(element_type),
+        "fortran_order": False,
+        "shape": (length,),
+    }
     with path.open("wb") as file:
         npy.write_array_header_1_0(file, header)
         yield file
 
 
-def _read_blocks(paths: Iterable[Path], kind: np.dtype[Any]) -> Iterator[npt.NDArray[Any]]:
+def _read_blocks(paths: Iterable[Path], element_type: np.dtype[Any]) -> Iterator[npt.NDArray[Any]]:
+    """Yield the numbers of some files, in blocks, so that memory does not grow with the files."""
     for path in paths:
         with path.open("rb") as file:
-            while len(block := np.fromfile(file, kind, _BLOCK)):
+            while len(block := np.fromfile(file, element_type, _BLOCK_ELEMENTS)):
                 yield block

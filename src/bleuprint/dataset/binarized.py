@@ -43,22 +43,32 @@ if TYPE_CHECKING:
     from bleuprint.dataset.subwords.segmentation import Segmentation
     from bleuprint.text.tokenizers import Tokenizer
 
-FORMAT, VERSION = "bleuprint binary corpus", 1
-IDS, ENDS, CORPUS, SEGMENTATION = "ids.npy", "ends.npy", "corpus.json", "segmentation"
+# The name and the version of the format, as the header records them.
+FORMAT = "bleuprint binary corpus"
+VERSION = 1
+# The endings of the arrays, the header, and the folder of vocabularies.
+IDS = "ids.npy"
+ENDS = "ends.npy"
+CORPUS = "corpus.json"
+SEGMENTATION = "segmentation"
 
 Ids = npt.NDArray[np.unsignedinteger[Any]]
 Lengths = npt.NDArray[np.int64]
 
-# The types that arrays may have.
-ID_TYPES = tuple(map(np.dtype, ("<u2", "<u4")))
+# The types of arrays: of token ids, the smallest type first, and of the ends of sentences.
+ID_TYPES = (np.dtype("<u2"), np.dtype("<u4"))
 END_TYPE = np.dtype("<i8")
 
 
 class Sentences:
-    """One side of one set: item i is the ids of sentence i, EOS included, a view of the file."""
+    """One side of one set: item i is the token ids of sentence i, EOS included.
+
+    An item is a view of the mapped file, so that the operating system reads only what is used.
+    """
 
     def __init__(self, ids: Path, ends: Path) -> None:
-        self._paths = ids, ends
+        """Map the files of the token ids and of the ends of sentences."""
+        self._paths = (ids, ends)
         # Plain arrays over the mapping: slicing np.memmap takes several times as long.
         self._ids: Ids = _load_array(ids)
         self._ends: Lengths = _load_array(ends)
@@ -67,15 +77,17 @@ class Sentences:
         return len(self._ends)
 
     def __getitem__(self, index: int) -> Ids:
+        """Return the token ids of a sentence."""
         if not 0 <= index < len(self):
             raise IndexError(f"sentence {index} of {len(self)}")
-        start = self._ends[index - 1] if index else 0
-        sentence: Ids = self._ids[start : self._ends[index]]
+        start = self._ends[index - 1] if index > 0 else 0
+        end = self._ends[index]
+        sentence: Ids = self._ids[start:end]
         return sentence
 
     @property
     def lengths(self) -> Lengths:
-        """The number of ids of each sentence, EOS included."""
+        """Return the number of token ids of each sentence, EOS included."""
         lengths: Lengths = np.diff(self._ends, prepend=0)
         return lengths
 
@@ -86,7 +98,14 @@ class Sentences:
 
 @dataclass(frozen=True)
 class SetSize:
-    """The size of a set; tokens include EOS, `unknown` is the number of UNK on both sides."""
+    """The size of a set.
+
+    Attributes:
+        pairs: The number of sentence pairs.
+        source_tokens: The number of source tokens, EOS included.
+        target_tokens: The number of target tokens, EOS included.
+        unknown: How many tokens of both sides are UNK.
+    """
 
     pairs: int
     source_tokens: int
@@ -95,14 +114,17 @@ class SetSize:
 
 
 class _FileHeader(TypedDict):
-    """What corpus.json records of a file."""
+    """What corpus.json records about a file: its size in bytes and its SHA-256."""
 
     size: int
     sha256: str
 
 
 class _Header(TypedDict):
-    """The content of corpus.json; `clean` and `tokenize` are checked where they are used."""
+    """The content of corpus.json; `clean` and `tokenize` are checked where they are used.
+
+    `tags` are the target languages by tag, in a corpus of several translation directions.
+    """
 
     format: str
     version: int
@@ -120,48 +142,70 @@ class _Header(TypedDict):
 class BinaryCorpus:
     """A corpus written by the stage binarize.
 
-    Raises UserError if corpus.json is missing, damaged or of another version of the format.
+    Attributes:
+        folder: Its folder.
+        source: The source language.
+        target: The target language.
+        joint: Whether both languages share one vocabulary.
+        tags: The tags of the source sentences, in a corpus of several directions.
+        clean: The settings of the edits that cleaned the text, by name.
+        sets: The sizes of the sets, by name.
     """
 
     def __init__(self, folder: Path) -> None:
+        """Read the header; the files of sets and languages are read on first use.
+
+        Raises:
+            UserError: corpus.json is missing, damaged, or of another version of the format.
+        """
         header = _read_header(folder / CORPUS)
-        self.folder, self._header = folder, header
+        self.folder = folder
+        self._header = header
         self.source: str = header["source"]
         self.target: str = header["target"]
         self.joint: bool = header["joint"]
         self.tags = SourceTags(header.get("tags", {}), lambda: self.segmentation(self.source))
         self.clean: dict[str, Any] = header["clean"]
         self.sets = {name: SetSize(**size) for name, size in header["sets"].items()}
-        self._files = {folder / name: file for name, file in header["files"].items()}
+        self._file_headers = {folder / name: file for name, file in header["files"].items()}
+        # What has been read or compared so far.
         self._sides: dict[tuple[str, str], Sentences] = {}
         self._segmentations: dict[str, Segmentation] = {}
         self._tokenizers: dict[str, Tokenizer] = {}
         self._verified: set[Path] = set()
 
     def side(self, set_name: str, language: str) -> Sentences:
-        """One side of train, valid or test.NAME."""
+        """Return the sentences of a set in one language.
+
+        Args:
+            set_name: The set: train, valid or test.NAME.
+            language: The source or the target language.
+
+        Raises:
+            UserError: There is no such set, or one of its files is damaged.
+        """
         if set_name not in self.sets:
             raise UserError(
                 f"{self.folder}: no set {set_name!r}; there are: {', '.join(self.sets)}"
             )
-        if (set_name, language) not in self._sides:
+        key = (set_name, language)
+        if key not in self._sides:
             base = self.folder / f"{set_name}.{language}"
-            opened = Sentences(Path(f"{base}.{IDS}"), Path(f"{base}.{ENDS}"))
-            self._sides[set_name, language] = opened
-        return self._sides[set_name, language]
+            self._sides[key] = Sentences(ids=Path(f"{base}.{IDS}"), ends=Path(f"{base}.{ENDS}"))
+        return self._sides[key]
 
     def segmentation(self, language: str) -> "Segmentation":
-        """The segmentation of a language, which maps words to ids and back."""
+        """Return the segmentation of a language, which maps words to token ids and back."""
         from bleuprint.dataset.subwords.segmentation import Segmentation
 
         if language not in self._segmentations:
             folder = self.folder / SEGMENTATION
-            self._verify(path for path in self._files if folder in path.parents)
+            self._verify(path for path in self._file_headers if folder in path.parents)
             self._segmentations[language] = Segmentation.read(folder, language)
         return self._segmentations[language]
 
     def tokenizer(self, language: str) -> "Tokenizer":
-        """The tokenizer of a language, with the settings that the corpus was tokenized with."""
+        """Return the tokenizer of a language, with the settings that tokenized the corpus."""
         from bleuprint.text.tokenizers import Tokenize, tokenizer_for
 
         if language not in self._tokenizers:
@@ -170,81 +214,97 @@ class BinaryCorpus:
         return self._tokenizers[language]
 
     def text(self, language: str, ids: Iterable[int]) -> str:
-        """The detokenized sentence of these ids."""
+        """Return the detokenized sentence with these token ids."""
         words = self.segmentation(language).decode(ids)
         return self.tokenizer(language).detokenize(words)
 
     def translation(self, source: Iterable[int], ids: Iterable[int]) -> str:
-        """The detokenized translation of a source, both as token ids."""
-        return self.detokenizer(source)(self.segmentation(self.target).decode(ids))
+        """Return the detokenized translation of a source sentence.
+
+        Args:
+            source: The token ids of the source, which may begin with the tag of a target language.
+            ids: The token ids of the translation.
+        """
+        words = self.segmentation(self.target).decode(ids)
+        detokenize = self.detokenizer(source)
+        return detokenize(words)
 
     def detokenizer(self, source: Iterable[int]) -> Callable[[Sequence[str]], str]:
-        """Joins the words of a source's translation, by the rules of its language."""
-        return self.tokenizer(self.tags.target_of(source, self.target)).detokenize
+        """Return a function that joins the words of a translation to a sentence.
+
+        Args:
+            source: The token ids of the source sentence. In a corpus of several directions, its tag
+                decides the language whose rules apply.
+        """
+        language = self.tags.target_of(source, self.target)
+        return self.tokenizer(language).detokenize
 
     @property
     def target_languages(self) -> list[str]:
-        """The languages of the translations; `target` names the files of their texts."""
+        """Return the languages of the translations.
+
+        In a corpus of several directions there may be several; `target` is then the name that the
+        files of their texts have in place of a language.
+        """
         return self.tags.target_languages(self.target)
 
     def source_prefix(self, target: str) -> list[int]:
-        """The token ids that precede each source to translate into a language, if any."""
+        """Return the token ids that precede each source to translate into a language, if any."""
         return self.tags.prefix(target)
 
     def sentence_start(self, source: Sequence[int]) -> int:
-        """How many token ids of a source precede its sentence."""
+        """Return the index of a source's first token after its tag; 0 without tags."""
         return self.tags.sentence_start(source)
 
     def search_lengths(self, sources: Sentences) -> Lengths:
-        """The lengths of sources for a search, EOS included; 1 for an empty sentence."""
+        """Return the lengths of sources for a search, EOS included; 1 for an empty sentence."""
         ids = (sources[row].tolist() for row in range(len(sources)))
         return self.tags.search_lengths(ids, sources.lengths)
 
     def source_words(self, line: str) -> list[str]:
-        """The words of a line of the tokenized sources, without what precedes its sentence."""
+        """Return the words of a line of the tokenized sources, without the tag."""
         return self.tags.words(line)
 
     def check_sentence(self, sentence: str, words: Iterable[str]) -> None:
-        """Raise UserError if a sentence to translate contains a word that is kept for sources."""
+        """Raise UserError if a sentence to translate contains a tag as one of its words."""
         self.tags.check_sentence(sentence, words)
 
     def verify(self, set_name: str | None = None) -> None:
-        """Compare the bytes of all files, or of one set, with the hashes in the header.
+        """Compare the bytes of all files, or of the files of one set, with the recorded hashes.
 
-        A file is hashed once in the life of this object, at 1.9 GB/s on a processor that has
-        instructions for SHA-256 (Zen 5; one core) and 0.5 GB/s on others: 3 s, or 10 s, for 40
-        million pairs.
+        This object hashes each file once. Hashing reads 1.9 GB/s on a processor with instructions
+        for SHA-256 (Zen 5; one core) and 0.5 GB/s on others: 3 s or 10 s for 40 million pairs.
 
         Raises:
-            UserError: A file is missing or has other bytes.
+            UserError: A file is missing, or its bytes have changed.
         """
-        begin = "" if set_name is None else f"{set_name}."
-        self._verify(path for path in self._files if path.name.startswith(begin))
+        prefix = "" if set_name is None else f"{set_name}."
+        self._verify(path for path in self._file_headers if path.name.startswith(prefix))
 
     def _verify(self, paths: Iterable[Path]) -> None:
+        """Compare files with the hashes in the header, unless this has been done before."""
         for path in paths:
             if path in self._verified:
                 continue
             if not path.is_file():
                 raise UserError(f"{path}: no such file, although {CORPUS} lists it; {RERUN}")
-            if sha256_of(path) != self._files[path]["sha256"]:
+            if sha256_of(path) != self._file_headers[path]["sha256"]:
                 raise DamagedFile(path, f"its SHA-256 is not the one in {CORPUS}")
             self._verified.add(path)
 
     @property
     def file_hashes(self) -> dict[str, str]:
-        """The recorded SHA-256 of each file, by its name in the folder."""
+        """Return the recorded SHA-256 of each file, by its path in the folder."""
         files: dict[str, dict[str, Any]] = self._header["files"]
         return {name: file["sha256"] for name, file in files.items()}
 
     @property
     def training_sha256(self) -> str:
-        """That of the header without the test sets, which no training reads."""
-        parts = {
-            part: {n: it for n, it in self._header[part].items() if not n.startswith("test.")}
-            for part in ("sets", "files")
-        }
-        return _digest({**self._header, **parts})
+        """Return the SHA-256 of the header without the test sets, which no training reads."""
+        header = dict(self._header)
+        header["sets"] = _without_test_sets(header["sets"])
+        header["files"] = _without_test_sets(header["files"])
+        return _header_sha256(header)
 
     def __reduce__(self) -> tuple[type["BinaryCorpus"], tuple[Path]]:
         # Another process opens the files again; pickling would copy what has been read.
@@ -252,40 +312,65 @@ class BinaryCorpus:
 
 
 def write_header(folder: Path, content: Mapping[str, Any]) -> None:
-    """Write corpus.json; all other files of the corpus must have been written."""
-    paths = sorted(path for path in folder.rglob("*") if path.is_file())
-    sizes = ({"size": path.stat().st_size, "sha256": sha256_of(path)} for path in paths)
-    names = (path.relative_to(folder).as_posix() for path in paths)
-    files = dict(zip(names, sizes, strict=True))
+    """Write corpus.json, with the size and the SHA-256 of each file of the corpus.
+
+    Args:
+        folder: The folder of the corpus; all its other files must have been written.
+        content: Everything else that the header records.
+    """
+    files = {}
+    for path in sorted(folder.rglob("*")):
+        if path.is_file():
+            name = path.relative_to(folder).as_posix()
+            files[name] = {"size": path.stat().st_size, "sha256": sha256_of(path)}
     header = {"format": FORMAT, "version": VERSION, **content, "files": files}
-    write_json(folder / CORPUS, {**header, "sha256": _digest(header)})
+    write_json(folder / CORPUS, {**header, "sha256": _header_sha256(header)})
 
 
 def _load_array(path: Path) -> Any:
-    """Map the array in a .npy file; raises UserError if it is missing or damaged."""
+    """Map the array in a .npy file into memory.
+
+    Raises:
+        UserError: The file is missing or damaged.
+    """
     try:
         check_regular_file(path)
         array = np.asarray(np.load(path, mmap_mode="r"))
     except FileNotFoundError:
         raise UserError(f"{path}: no such file; {RERUN}") from None
     except (ValueError, EOFError, OverflowError, MemoryError) as error:
+        # np.load raises each of these for a file whose header or length is wrong.
         raise DamagedFile(path, str(error) or type(error).__name__) from None
     if array.ndim != 1 or array.dtype not in (*ID_TYPES, END_TYPE):
-        raise DamagedFile(path, f"it is no list of ids or lengths, but {array.shape} {array.dtype}")
+        raise DamagedFile(
+            path, f"expected a list of ids or lengths, but found {array.shape} {array.dtype}"
+        )
     return array
 
 
 def _read_header(path: Path) -> dict[str, Any]:
+    """Read corpus.json without its own SHA-256, which is compared.
+
+    Raises:
+        UserError: The file is missing, damaged, or of another version of the format.
+    """
     header = read_json_object(path)
-    if (version := header.get("version")) != VERSION:
+    version = header.get("version")
+    if version != VERSION:
         raise UserError(
             f"{path}: version {version} of the format; this bleuprint reads {VERSION}; {RERUN}"
         )
     check_record(_Header, header, path)
-    if header.pop("sha256") != _digest(header):
+    if header.pop("sha256") != _header_sha256(header):
         raise DamagedFile(path, "its SHA-256 is not the recorded one")
     return header
 
 
-def _digest(header: Mapping[str, Any]) -> str:
+def _without_test_sets(entries: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the entries of a part of the header whose names do not belong to a test set."""
+    return {name: entry for name, entry in entries.items() if not name.startswith("test.")}
+
+
+def _header_sha256(header: Mapping[str, Any]) -> str:
+    """Return the SHA-256 of a header, which depends on the order of its keys."""
     return hashlib.sha256(json.dumps(header).encode()).hexdigest()

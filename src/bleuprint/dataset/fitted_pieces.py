@@ -112,5 +112,5 @@ def _first_learnable_model(
 
 def _mean_length(pieces: SentencePieceProcessor, sentences: Sequence[str]) -> float:
     """Return the mean number of pieces in a sentence, including the end-of-sentence symbol."""
-    piece_counts = [len(piece_ids) for piece_ids in pieces.encode(sentences)]
+    piece_counts = map(len, pieces.encode(sentences))
     return _EOS_LENGTH + mean(piece_counts)

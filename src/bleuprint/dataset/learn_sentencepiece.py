@@ -1,14 +1,14 @@
 """Learning SentencePiece models and their vocabularies from the training text.
 
-SentencePiece holds the lines that it learns from in memory, of which there are at most _MAX_LINES.
+SentencePiece holds the lines that it learns from in memory: at most _MAX_LINES.
 """
 
 import io
 import re
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
-from itertools import chain, islice
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -22,37 +22,74 @@ from bleuprint.runtime.errors import UserError
 from bleuprint.runtime.progress import track
 from bleuprint.text.parallel import TextFolder, read_lines
 
-# A model is learned from every n-th line of train, such that there are at most this many.
+# A model is learned from every n-th line of the training text, with the smallest n that gives at
+# most this many lines.
 _MAX_LINES = 5_000_000
-_SPECIALS = {"pad": PAD, "bos": BOS, "eos": EOS, "unk": UNK}
+# The longest line in bytes that SentencePiece reads. It ignores longer lines without a message, and
+# its default is 4,192: this limit is longer than any line.
+_MAX_LINE_BYTES = 2**30
+# Our ids of the special tokens, by the names that SentencePiece has for these tokens.
+_SPECIAL_IDS = {"pad": PAD, "bos": BOS, "eos": EOS, "unk": UNK}
 
 
 def learn_sentencepiece(
     corpus: str, settings: SentencePiece, tokens: TextFolder, folder: Path, workers: int = 1
 ) -> None:
-    """Write sentencepiece.LANGUAGE and vocabulary.LANGUAGE of both languages into `folder`.
+    """Learn the models of both languages, and write them with their vocabularies.
 
-    The vocabulary has the pieces in the order of their ids, and how often each occurs in train.
-    Raises UserError if a vocabulary of `settings.vocab_size` cannot be learned.
+    Writes sentencepiece.LANGUAGE and vocabulary.LANGUAGE. A vocabulary lists the pieces in the
+    order of their ids, and how often each occurs in the training text. With joint vocabularies,
+    both languages have the same model and vocabulary.
+
+    Args:
+        corpus: The name of the corpus, for messages.
+        settings: The type and number of pieces.
+        tokens: The tokenized text.
+        folder: The folder to write into.
+        workers: The number of processes that count pieces.
+
+    Raises:
+        UserError: A vocabulary of `settings.vocab_size` cannot be learned.
     """
-    languages = dict(zip(tokens.languages, tokens.files("train"), strict=True))
-    groups = [list(languages)] if settings.joint else [[language] for language in languages]
-    for group in groups:
-        files = [languages[language] for language in group]
-        step = max(1, -(-tokens.count("train") * len(files) // _MAX_LINES))
-        lines = chain.from_iterable(islice(read_lines(file), 0, None, step) for file in files)
-        what = f"learn_vocabulary {corpus} {'+'.join(group)}"
-        model = learn_model(corpus, settings, track(lines, what, None, "lines"))
-        for language in group:
+    groups = _language_groups(settings, tokens)
+    for languages in groups:
+        model = _learn_group_model(corpus, settings, tokens, languages)
+        for language in languages:
             (folder / f"{MODEL}.{language}").write_bytes(model)
-    splitter = partial(_piece_splitter, folder)
-    counts = count_units(f"count pieces {corpus}", tokens, workers, splitter)
-    for group in groups:
-        count = sum((counts[language] for language in group), Counter[int]())
-        pieces = SentencePieceProcessor(model_file=str(folder / f"{MODEL}.{group[0]}"))
-        entries = [(pieces.id_to_piece(i), count[i]) for i in range(len(pieces))]
-        for language in group:
-            Vocabulary(entries[len(SPECIALS) :]).write(folder / f"vocabulary.{language}")
+    splitter_for = partial(_piece_splitter, folder)
+    counts = count_units(f"count pieces {corpus}", tokens, workers, splitter_for)
+    for languages in groups:
+        vocabulary = _piece_vocabulary(folder, languages, counts)
+        for language in languages:
+            vocabulary.write(folder / f"vocabulary.{language}")
+
+
+def _language_groups(settings: SentencePiece, tokens: TextFolder) -> list[list[str]]:
+    """Return the languages of each model to learn: both in one, or one each."""
+    if settings.joint:
+        return [list(tokens.languages)]
+    return [[language] for language in tokens.languages]
+
+
+def _learn_group_model(
+    corpus: str, settings: SentencePiece, tokens: TextFolder, languages: Sequence[str]
+) -> bytes:
+    """Return the model that is learned from the training text of some languages together."""
+    file_by_language = dict(zip(tokens.languages, tokens.files("train"), strict=True))
+    files = [file_by_language[language] for language in languages]
+    total_lines = tokens.count("train") * len(files)
+    # The number of lines divided by the limit, rounded up: floor division of the negative number
+    # rounds up.
+    step = max(1, -(-total_lines // _MAX_LINES))
+    progress_name = f"learn_vocabulary {corpus} {'+'.join(languages)}"
+    lines = track(_every_nth_line(files, step), progress_name, None, "lines")
+    return learn_model(corpus, settings, lines)
+
+
+def _every_nth_line(files: Iterable[Path], step: int) -> Iterator[str]:
+    """Yield every `step`-th line of each file, from its first line on."""
+    for file in files:
+        yield from islice(read_lines(file), 0, None, step)
 
 
 def learn_model(
@@ -60,22 +97,23 @@ def learn_model(
 ) -> bytes:
     """Return the model that SentencePiece learns from lines, always the same from the same lines.
 
-    Special tokens have our ids and names. The text is not normalized. One thread: with more, sums
-    are rounded otherwise and pieces differ.
+    The special tokens have our ids and names, and the text is not normalized.
 
     Args:
-        corpus: the name of the corpus, for messages.
-        settings: the kind and number of pieces.
-        lines: the training text of the model.
-        is_limit: whether the model may have fewer pieces than `settings.vocab_size`, as many as the
+        corpus: The name of the corpus, for messages.
+        settings: The type and number of pieces.
+        lines: The training text of the model.
+        is_limit: Whether the model may have fewer pieces than `settings.vocab_size`, as many as the
             text has evidence for.
 
     Raises:
-        UserError: a vocabulary of `settings.vocab_size` cannot be learned.
+        UserError: A vocabulary of `settings.vocab_size` cannot be learned.
     """
     model = io.BytesIO()
-    special: dict[str, Any] = {f"{name}_id": i for name, i in _SPECIALS.items()}
-    special |= {f"{name}_piece": SPECIALS[i] for name, i in _SPECIALS.items()}
+    special_tokens: dict[str, Any] = {}
+    for name, token_id in _SPECIAL_IDS.items():
+        special_tokens[f"{name}_id"] = token_id
+        special_tokens[f"{name}_piece"] = SPECIALS[token_id]
     try:
         SentencePieceTrainer.train(
             sentence_iterator=iter(lines),
@@ -85,22 +123,60 @@ def learn_model(
             hard_vocab_limit=not is_limit,
             byte_fallback=settings.byte_fallback,
             normalization_rule_name="identity",
-            max_sentence_length=2**30,  # bytes; longer lines would be left out without a word
-            **special,
+            max_sentence_length=_MAX_LINE_BYTES,
+            **special_tokens,
             unk_surface=SPECIALS[UNK],
+            # With several threads, sums are rounded differently, and the pieces differ.
             num_threads=1,
+            # Only errors are logged: SentencePiece would print its progress.
             minloglevel=2,
         )
     except RuntimeError as error:
-        # "INTERNAL: FILE(LINE) [CONDITION] MESSAGE", and an advice that is no setting here
-        message = re.sub(r"^.*\] | Increase vocab_size.*", "", str(error).replace("\n", " "))
-        raise UserError(
-            f"corpora.{corpus}.vocabulary.sentencepiece.vocab_size is {settings.vocab_size}: "
-            f"SentencePiece cannot learn it: {message.strip() or 'train has no text'}"
-        ) from None
+        raise _learning_error(corpus, settings, str(error)) from None
     return model.getvalue()
 
 
+def _learning_error(corpus: str, settings: SentencePiece, message: str) -> UserError:
+    """Return the error for a message of SentencePiece.
+
+    Its message has the form "INTERNAL: FILE(LINE) [CONDITION] REASON". The reason may end in an
+    advice that names an option of SentencePiece, not a setting of ours.
+    """
+    one_line = message.replace("\n", " ")
+    reason = re.sub(r"^.*\] | Increase vocab_size.*", "", one_line).strip()
+    return UserError(
+        f"corpora.{corpus}.vocabulary.sentencepiece.vocab_size is {settings.vocab_size}: "
+        f"SentencePiece cannot learn it: {reason or 'train has no text'}"
+    )
+
+
 def _piece_splitter(folder: Path, language: str) -> Splitter[int]:
+    """Return a function from lines to the ids of their pieces, with the model in a folder."""
     pieces = SentencePieceProcessor(model_file=str(folder / f"{MODEL}.{language}"))
-    return lambda lines: chain.from_iterable(map(pieces.encode, lines))
+
+    def split(lines: Iterable[str]) -> Iterator[int]:
+        for line in lines:
+            yield from pieces.encode(line)
+
+    return split
+
+
+def _piece_vocabulary(
+    folder: Path, languages: Sequence[str], counts: dict[str, Counter[int]]
+) -> Vocabulary:
+    """Return the vocabulary of the model that some languages share.
+
+    Args:
+        folder: The folder of the models.
+        languages: The languages that share a model.
+        counts: How often each piece id occurs in the training text, by language.
+    """
+    group_counts = Counter[int]()
+    for language in languages:
+        group_counts.update(counts[language])
+    pieces = SentencePieceProcessor(model_file=str(folder / f"{MODEL}.{languages[0]}"))
+    # The model begins with the special tokens, which a Vocabulary adds by itself.
+    entries = []
+    for piece_id in range(len(SPECIALS), len(pieces)):
+        entries.append((pieces.id_to_piece(piece_id), group_counts[piece_id]))
+    return Vocabulary(entries)

@@ -1,6 +1,7 @@
-"""Learning how text is split into the tokens of the model, and their vocabularies.
+"""Learning the vocabularies of a corpus, and how text is split into the tokens of the model.
 
-Memory grows with the number of distinct words; learn_sentencepiece.py says how it does there.
+There are three kinds of tokens: subwords of byte-pair encoding (BPE), pieces of SentencePiece
+(learn_sentencepiece.py), and whole words. Memory grows with the number of distinct words.
 """
 
 from collections import Counter
@@ -9,7 +10,7 @@ from itertools import islice
 from pathlib import Path
 
 from bleuprint.config.corpus import Bpe as BpeSettings
-from bleuprint.config.corpus import Units
+from bleuprint.config.corpus import Units, Words
 from bleuprint.dataset.bpe_learner import learn_merges
 from bleuprint.dataset.count_units import Splitter, count_units
 from bleuprint.dataset.learn_sentencepiece import learn_sentencepiece
@@ -21,112 +22,186 @@ from bleuprint.runtime.files import atomic_folder, write_json
 from bleuprint.runtime.progress import track
 from bleuprint.text.parallel import TextFolder
 
-# Words that subword-nmt splits, too, a few milliseconds.
-_COMPARED = 200
+# The number of words whose subwords from C++ are compared with subword-nmt's; this takes a few
+# milliseconds.
+_COMPARED_WORDS = 200
 
-# Word counts by language: both languages of a joint vocabulary, or one.
+# Word counts by language: of both languages of a joint vocabulary, or of one language.
 WordCounts = dict[str, Counter[str]]
 
 
 def learn_segmentation(
     corpus: str, settings: Units, tokens: TextFolder, folder: Path, workers: int = 1
 ) -> None:
-    """Learn the codes and vocabularies of both languages from train.
+    """Learn from the training text how words are split into tokens, and write the vocabularies.
 
-    Writes segmentation.json and, for each LANGUAGE, vocabulary.LANGUAGE; with BPE also
-    codes.LANGUAGE and, if there is a threshold, allowed.LANGUAGE: the subwords that reach it and
-    their counts, the format of subword-nmt's --vocabulary; with SentencePiece its model,
-    sentencepiece.LANGUAGE. If joint, codes or model and vocabulary are learned from both languages
-    together and are the same for both.
+    Writes these files, the last four for each LANGUAGE:
+
+    - segmentation.json: the kind of tokens, and whether the vocabulary is joint
+    - vocabulary.LANGUAGE: the tokens and their counts
+    - codes.LANGUAGE: the merge operations of BPE
+    - allowed.LANGUAGE: with a threshold of BPE, the subwords that reach it and their counts, in the
+      format of subword-nmt's --vocabulary
+    - sentencepiece.LANGUAGE: the model of SentencePiece
+
+    With a joint vocabulary, codes, model and vocabulary are learned from both languages together
+    and are the same for both.
+
+    Args:
+        corpus: The name of the corpus, for messages.
+        settings: The kind and number of tokens.
+        tokens: The tokenized text.
+        folder: The folder to write.
+        workers: The number of processes that count words or pieces.
+
+    Raises:
+        UserError: The text has too few words for the settings.
     """
-    with atomic_folder(folder) as unfinished:
-        kind = "bpe" if settings.bpe else "words" if settings.words else "sentencepiece"
-        write_json(unfinished / ABOUT, {"kind": kind, "joint": settings.joint})
+    with atomic_folder(folder) as unfinished_folder:
+        about = {"kind": _token_kind(settings), "joint": settings.joint}
+        write_json(unfinished_folder / ABOUT, about)
         if settings.sentencepiece is not None:
-            learn_sentencepiece(corpus, settings.sentencepiece, tokens, unfinished, workers)
+            learn_sentencepiece(corpus, settings.sentencepiece, tokens, unfinished_folder, workers)
             return
-        words = count_words(corpus, tokens, workers)
-        groups = [words] if settings.joint else [{language: words[language]} for language in words]
-        for group in groups:
+        word_counts = count_words(corpus, tokens, workers)
+        for group in _language_groups(word_counts, settings.joint):
             if settings.bpe is not None:
-                _learn_bpe(corpus, settings.bpe, group, unfinished)
-            vocabulary = _vocabulary(corpus, settings, group, unfinished)
+                _learn_bpe(corpus, settings.bpe, group, unfinished_folder)
+            vocabulary = _group_vocabulary(corpus, settings.words, group, unfinished_folder)
             for language in group:
-                vocabulary.write(unfinished / f"vocabulary.{language}")
+                vocabulary.write(unfinished_folder / f"vocabulary.{language}")
+
+
+def _token_kind(settings: Units) -> str:
+    """Return the kind of tokens, as segmentation.json records it."""
+    if settings.bpe:
+        return "bpe"
+    if settings.words:
+        return "words"
+    return "sentencepiece"
+
+
+def _language_groups(word_counts: WordCounts, joint: bool) -> list[WordCounts]:
+    """Return the word counts for each vocabulary to learn: of both languages, or of one each."""
+    if joint:
+        return [word_counts]
+    return [{language: counts} for language, counts in word_counts.items()]
 
 
 def count_words(corpus: str, tokens: TextFolder, workers: int = 1) -> WordCounts:
-    """How often each word occurs in train, in the order of first occurrence."""
+    """Count how often each word occurs in the training text, by language.
+
+    The words are in the order in which they first occur.
+    """
     counts = count_units(f"count words {corpus}", tokens, workers, _word_splitter)
-    for words in counts.values():
-        del words[""]
+    for language_counts in counts.values():
+        # An empty line consists of one empty word.
+        del language_counts[""]
     return counts
 
 
-def _word_splitter(_: str) -> Splitter[str]:
+def _word_splitter(_language: str) -> Splitter[str]:
+    """Return a function from lines to their words, which is the same for every language."""
     return lambda lines: " ".join(lines).split(" ")
 
 
-def learn_codes(what: str, settings: BpeSettings, words: Mapping[str, int]) -> str:
-    """Learn the codes of at most `settings.num_merges` merges from word counts.
+def learn_codes(progress_name: str, settings: BpeSettings, word_counts: Mapping[str, int]) -> str:
+    """Learn BPE from word counts, and return the text of a file of codes.
 
-    The result is that of `subword-nmt learn-bpe`. `what` names the progress.
+    The result is that of `subword-nmt learn-bpe`: a header, and one merge operation a line.
+
+    Args:
+        progress_name: The name of the progress bar.
+        settings: The settings, with the largest number of merge operations.
+        word_counts: How often each word occurs.
     """
-    # subword-nmt drops a leading \r
-    words = {word: count for word, count in words.items() if not word.startswith("\r")}
-    learned = learn_merges(words, settings.num_merges)
-    merges = track(learned, what, settings.num_merges, "BPE merge operations")
-    return HEADER + "".join(f"{first} {second}\n" for first, second in merges)
+    counts = {}
+    for word, count in word_counts.items():
+        # subword-nmt loses the \r at the start of a line of its input, so it learns from none.
+        if not word.startswith("\r"):
+            counts[word] = count
+    merges = track(
+        learn_merges(counts, settings.num_merges),
+        progress_name,
+        settings.num_merges,
+        "BPE merge operations",
+    )
+    lines = [HEADER]
+    for first, second in merges:
+        lines.append(f"{first} {second}\n")
+    return "".join(lines)
 
 
 def _learn_bpe(corpus: str, settings: BpeSettings, group: WordCounts, folder: Path) -> None:
-    """Write the codes of a group and the subwords that each language may use."""
-    words = _sum(group.values())
-    codes = learn_codes(f"learn_vocabulary {corpus} {'+'.join(group)}", settings, words)
-    for language in group:
+    """Write the codes of the languages of a group, and the subwords that each language may use."""
+    progress_name = f"learn_vocabulary {corpus} {'+'.join(group)}"
+    codes = learn_codes(progress_name, settings, _sum_counts(group.values()))
+    for language, word_counts in group.items():
         (folder / f"codes.{language}").write_bytes(codes.encode())
-        if settings.threshold:
-            counts = _count_subwords(read_bpe(folder, language), group[language])
-            allowed = most_frequent(counts, settings.threshold)
-            if not allowed:
-                raise UserError(
-                    f"corpora.{corpus}.vocabulary.bpe.threshold is {settings.threshold}: "
-                    f"no subword of {language} occurs that often in train"
-                )
-            write_counts(folder / f"allowed.{language}", allowed)
-
-
-def _vocabulary(corpus: str, settings: Units, group: WordCounts, folder: Path) -> Vocabulary:
-    """The vocabulary of a group's languages once segmented."""
-    if settings.words is not None:
-        words = _sum(group.values())
-        least = settings.words.min_count
-        if max(words.values(), default=0) < least:
+        if not settings.threshold:
+            continue
+        subword_counts = _count_subwords(read_bpe(folder, language), word_counts)
+        allowed = most_frequent(subword_counts, settings.threshold)
+        if not allowed:
             raise UserError(
-                f"corpora.{corpus}.vocabulary.words.min_count is {least}: no word is as frequent"
+                f"corpora.{corpus}.vocabulary.bpe.threshold is {settings.threshold}: "
+                f"no subword of {language} occurs that often in train"
             )
-        return Vocabulary.from_counts(words, settings.words.max_size, least)
-    subwords = (_count_subwords(read_bpe(folder, language), group[language]) for language in group)
-    return Vocabulary.from_counts(_sum(subwords))
+        write_counts(folder / f"allowed.{language}", allowed)
 
 
-def _sum(counts: Iterable[Counter[str]]) -> Counter[str]:
-    """The sums of counts; + would take ten times as long."""
+def _group_vocabulary(
+    corpus: str, word_settings: Words | None, group: WordCounts, folder: Path
+) -> Vocabulary:
+    """Return the vocabulary that the languages of a group share.
+
+    Args:
+        corpus: The name of the corpus, for messages.
+        word_settings: The settings of a vocabulary of whole words; None for subwords.
+        group: The word counts of the languages.
+        folder: The folder with the codes of BPE, if the tokens are subwords.
+    """
+    if word_settings is not None:
+        return _word_vocabulary(corpus, word_settings, group)
+    subword_counts = []
+    for language, word_counts in group.items():
+        subword_counts.append(_count_subwords(read_bpe(folder, language), word_counts))
+    return Vocabulary.from_counts(_sum_counts(subword_counts))
+
+
+def _word_vocabulary(corpus: str, settings: Words, group: WordCounts) -> Vocabulary:
+    """Return the vocabulary of the frequent words of all languages of a group."""
+    counts = _sum_counts(group.values())
+    highest_count = max(counts.values(), default=0)
+    if highest_count < settings.min_count:
+        raise UserError(
+            f"corpora.{corpus}.vocabulary.words.min_count is {settings.min_count}: no word is as "
+            "frequent"
+        )
+    return Vocabulary.from_counts(counts, settings.max_size, settings.min_count)
+
+
+def _sum_counts(counters: Iterable[Counter[str]]) -> Counter[str]:
+    """Return the sum of some counts.
+
+    Adding with `+` would take ten times as long, because it looks for counts that are not positive.
+    """
     total = Counter[str]()
-    for each in counts:
-        total.update(each)
+    for counter in counters:
+        total.update(counter)
     return total
 
 
-def _count_subwords(codes: Bpe, words: Counter[str]) -> Counter[str]:
-    """How often each subword occurs; each distinct word is segmented once.
+def _count_subwords(bpe: Bpe, word_counts: Counter[str]) -> Counter[str]:
+    """Count how often each subword occurs; each distinct word is split once.
 
-    In C++, where it was built: the first words are compared with subword-nmt's.
+    As a check of the C++ code that splits words, the first words are split by subword-nmt, too.
     """
-    for word in islice(words, _COMPARED):
-        assert codes.split(word) == codes.split_by_subword_nmt(word), f"{word!r} is split otherwise"
-    counts: Counter[str] = Counter()
-    for word, count in words.items():
-        for subword in codes.split(word):
-            counts[subword] += count
-    return counts
+    for word in islice(word_counts, _COMPARED_WORDS):
+        is_equal = bpe.split(word) == bpe.split_by_subword_nmt(word)
+        assert is_equal, f"C++ splits {word!r} differently from subword-nmt"
+    subword_counts: Counter[str] = Counter()
+    for word, count in word_counts.items():
+        for subword in bpe.split(word):
+            subword_counts[subword] += count
+    return subword_counts

@@ -1,7 +1,9 @@
-"""A batch of sentence pairs without padding between them, for GPUs (model/layout.py).
+"""A batch of sentence pairs without padding between the sentences, for GPUs.
 
-Rows and sentences are filled up to few numbers by further sentences of PAD, since kernels are
-compiled, and graphs of them recorded, for each shape.
+The sentences of one side follow each other in one row of token ids; model/layout.py explains how
+attention keeps them apart. Kernels are compiled, and CUDA graphs recorded, for each shape of a
+batch. To keep the number of different shapes small, sizes are rounded up, and sentences of PAD are
+appended to fill the rest.
 """
 
 from collections.abc import Callable
@@ -16,16 +18,26 @@ from torch import Tensor
 from bleuprint.dataset.batch import Batch, PairIds, Sentence
 from bleuprint.dataset.subwords.vocabulary import BOS, PAD
 
-# Numbers of rows and of sentences have this many significant bits: at most 1 / 16 and 1 / 2 more.
-# Of 400,000 pairs with lengths like WMT14's 3 % of the rows are padding; batches of 3,400, 13,000
-# and 25,000 tokens have 300, 183 and 138 shapes.
-_ROW_BITS, _SENTENCE_BITS = 5, 2
-# Flash attention computes this many positions at once; programs of our kernels end beyond a length.
-_BLOCK = 128
+# The numbers of tokens and of sentences are rounded up to numbers with this many significant bits,
+# so that they grow by at most 1/16 and 1/2. With 400,000 pairs whose lengths are like those of
+# WMT14, 3% of the tokens are PAD, and batches of 3,400, 13,000 and 25,000 tokens have 300, 183 and
+# 138 shapes.
+_TOKEN_BITS = 5
+_SENTENCE_BITS = 2
+# Flash attention computes this many positions at once, and the programs of our kernels end beyond a
+# length: so the bound on the lengths is a multiple of it.
+_LENGTH_STEP = 128
 
 
 class PackedSide(NamedTuple):
-    """One side: `ids` (R,), their `positions` (R,), and the `offsets` (B + 1,) of sentences."""
+    """The sentences of one side, one after the other.
+
+    Attributes:
+        ids: The token ids of all sentences, (R,).
+        positions: The position of each token in its sentence, from 0, (R,).
+        offsets: The index in `ids` where each of the B sentences begins, and R at the end,
+            (B + 1,).
+    """
 
     ids: Tensor
     positions: Tensor
@@ -34,10 +46,15 @@ class PackedSide(NamedTuple):
 
 @dataclass(frozen=True)
 class PackedBatch:
-    """Source and target, which begins with BOS, and `labels` (R,), the tokens to predict or PAD.
+    """A batch without padding between its sentences.
 
-    `longest`: a bound of all lengths. `lengths` (pairs, 2) are those of each pair, EOS included,
-    without the sentences of PAD.
+    Attributes:
+        source: The source sentences.
+        target: The decoder's input: each sentence begins with BOS and lacks its EOS.
+        labels: The tokens to predict, (R,); PAD in the appended sentences.
+        longest: An upper bound of all lengths, a multiple of 128.
+        lengths: The lengths of both sides of each pair, EOS included, (pairs, 2); without the
+            appended sentences of PAD.
     """
 
     source: PackedSide
@@ -48,64 +65,149 @@ class PackedBatch:
 
     @classmethod
     def from_ids(cls, pairs: PairIds, pin_memory: bool = False) -> Self:
-        """`pin_memory`: in page-locked memory, which a GPU copies from asynchronously."""
-        lengths = np.array([list(map(len, side)) for side in pairs]).T
-        rows, more = _filled(lengths)
-        sides = [_pack(side, count, more) for side, count in zip(pairs, rows.tolist(), strict=True)]
-        source, labels = sides
+        """Create the batch of some sentence pairs.
+
+        Args:
+            pairs: The sentence pairs.
+            pin_memory: Whether to use page-locked memory, from which a GPU copies asynchronously.
+        """
+        lengths = pairs.lengths()
+        size = _rounded_size(lengths)
+        source = _pack(pairs.source, size.source_tokens, size.pad_sentences)
+        labels = _pack(pairs.target, size.target_tokens, size.pad_sentences)
+        # The decoder's input at a position is the label of the position before. `roll` moves the
+        # last label of each sentence to the start of the next one, where BOS replaces it (PAD in
+        # the appended sentences).
+        input_ids = labels.ids.roll(1)
         starts = labels.offsets[:-1].long()
-        inputs = labels.ids.roll(1)
-        inputs[starts] = torch.where(labels.ids[starts] == PAD, PAD, BOS)
-        most = max(int(side.offsets.diff().max()) for side in sides)
-        bound = -(-most // _BLOCK) * _BLOCK
-        batch = cls(source, labels._replace(ids=inputs), labels.ids, bound, lengths)
+        is_pad_sentence = labels.ids[starts] == PAD
+        input_ids[starts] = torch.where(is_pad_sentence, PAD, BOS)
+        longest_source = int(source.offsets.diff().max())
+        longest_target = int(labels.offsets.diff().max())
+        longest_steps = _divide_rounding_up(max(longest_source, longest_target), _LENGTH_STEP)
+        batch = cls(
+            source=source,
+            target=labels._replace(ids=input_ids),
+            labels=labels.ids,
+            longest=longest_steps * _LENGTH_STEP,
+            lengths=lengths,
+        )
         return batch.map(Tensor.pin_memory) if pin_memory else batch
 
     @property
     def shape(self) -> tuple[int, ...]:
-        """What a recorded graph of kernels depends on."""
+        """Return the sizes that a recorded graph of kernels depends on."""
         return (*map(len, self.tensors), self.longest)
 
     def to(self, device: torch.device) -> Self:
-        """The batch on a device; the copy is asynchronous."""
+        """Return the batch on a device; the copy is asynchronous."""
         return self.map(lambda tensor: tensor.to(device, non_blocking=True))
 
     def map(self, function: Callable[[Tensor], Tensor]) -> Self:
-        """The batch with a function applied to its tensors."""
-        source, target = (PackedSide(*map(function, side)) for side in (self.source, self.target))
-        return replace(self, source=source, target=target, labels=function(self.labels))
+        """Return the batch with a function applied to each of its tensors."""
+        return replace(
+            self,
+            source=_map_side(function, self.source),
+            target=_map_side(function, self.target),
+            labels=function(self.labels),
+        )
 
     @property
     def tensors(self) -> list[Tensor]:
+        """Return all tensors of the batch, always in the same order."""
         return [*self.source, *self.target, self.labels]
 
 
-def _filled(lengths: NDArray[np.int64]) -> tuple[NDArray[np.int64], int]:
-    """The rows of each side, and the sentences of PAD, at least one row and one of them."""
-    tokens, longest = lengths.sum(0), int(lengths.max())
-    rows = _round_up(tokens + 1, _ROW_BITS)
-    more = int((-(-(rows - tokens) // longest)).max())
-    more = int(_round_up(np.array(len(lengths) + more), _SENTENCE_BITS)) - len(lengths)
-    return np.maximum(rows, _round_up(tokens + more, _ROW_BITS)), more
+class _RoundedSize(NamedTuple):
+    """The size of a packed batch, rounded up.
+
+    Attributes:
+        source_tokens: The number of source tokens, PAD included.
+        target_tokens: The number of target tokens, PAD included.
+        pad_sentences: The number of appended sentences of PAD.
+    """
+
+    source_tokens: int
+    target_tokens: int
+    pad_sentences: int
 
 
-def _round_up(numbers: NDArray[np.int64], bits: int) -> Any:
-    """Round up to numbers of at most `bits` significant bits."""
-    steps = 1 << np.maximum(0, np.frexp(numbers)[1] - bits).astype(np.int64)
-    return -(-numbers // steps) * steps
+def _rounded_size(lengths: NDArray[np.int64]) -> _RoundedSize:
+    """Return the rounded size of a batch, with at least one sentence of PAD.
+
+    Args:
+        lengths: The lengths of both sides of each pair, (pairs, 2).
+    """
+    tokens = lengths.sum(0)
+    longest = int(lengths.max())
+    rounded_tokens = _round_up_to_bits(tokens + 1, _TOKEN_BITS)
+    pad_tokens = rounded_tokens - tokens
+    # Enough sentences that none of them is longer than the longest sentence of the batch.
+    needed_pad_sentences = int(_divide_rounding_up(pad_tokens, longest).max())
+    sentences = np.array(len(lengths) + needed_pad_sentences)
+    pad_sentences = int(_round_up_to_bits(sentences, _SENTENCE_BITS)) - len(lengths)
+    # Each sentence of PAD has at least one token. Rounding up the number of sentences may have made
+    # more of them than the rounded number of tokens has room for.
+    with_one_token_each = _round_up_to_bits(tokens + pad_sentences, _TOKEN_BITS)
+    source_tokens, target_tokens = np.maximum(rounded_tokens, with_one_token_each).tolist()
+    return _RoundedSize(source_tokens, target_tokens, pad_sentences)
 
 
-def _pack(sentences: list[Sentence], rows: int, more: int) -> PackedSide:
-    """The sentences and `more` of PAD, `rows` tokens in all."""
-    filling = rows - sum(map(len, sentences))
-    lengths = [*map(len, sentences), *(len(x) for x in np.array_split(np.empty(filling), more))]
-    ids = np.full(rows, PAD, np.int64)
-    ids[: rows - filling] = np.concatenate(sentences)
+def _round_up_to_bits(numbers: NDArray[np.int64], bits: int) -> Any:
+    """Round numbers up to numbers with at most `bits` significant bits.
+
+    With 2 bits: 5 (101 in binary) becomes 6 (110), and 13 (1101) becomes 16 (10000).
+    """
+    # frexp returns the exponent: the number of binary digits of an integer.
+    digits = np.frexp(numbers)[1]
+    steps = 1 << np.maximum(0, digits - bits).astype(np.int64)
+    return _divide_rounding_up(numbers, steps) * steps
+
+
+def _divide_rounding_up(numerator: Any, denominator: Any) -> Any:
+    """Divide integers, or arrays of integers, and round up."""
+    # Floor division rounds down, so that of the negative numerator rounds up.
+    return -(-numerator // denominator)
+
+
+def _map_side(function: Callable[[Tensor], Tensor], side: PackedSide) -> PackedSide:
+    """Return one side with a function applied to each of its tensors."""
+    return PackedSide(
+        ids=function(side.ids),
+        positions=function(side.positions),
+        offsets=function(side.offsets),
+    )
+
+
+def _pack(sentences: list[Sentence], tokens: int, pad_sentences: int) -> PackedSide:
+    """Return sentences one after the other, followed by sentences of PAD.
+
+    Args:
+        sentences: The sentences of one side.
+        tokens: The number of tokens in all, PAD included.
+        pad_sentences: The number of sentences of PAD to append; together they fill up the tokens,
+            and their lengths differ by at most 1.
+    """
+    lengths = list(map(len, sentences))
+    text_tokens = sum(lengths)
+    pad_tokens = tokens - text_tokens
+    longer_length_count = pad_tokens % pad_sentences
+    for index in range(pad_sentences):
+        is_longer = index < longer_length_count
+        lengths.append(pad_tokens // pad_sentences + (1 if is_longer else 0))
+
+    ids = np.full(tokens, PAD, np.int64)
+    ids[:text_tokens] = np.concatenate(sentences)
     offsets = np.concatenate(([0], np.cumsum(lengths))).astype(np.int32)
-    positions = np.arange(rows) - np.repeat(offsets[:-1], lengths)
-    positions[rows - filling :] = 0  # none beyond the model's
-    return PackedSide(*map(torch.from_numpy, (ids, positions, offsets)))
+    positions = np.arange(tokens) - np.repeat(offsets[:-1], lengths)
+    # A sentence of PAD may be longer than the model's largest position.
+    positions[text_tokens:] = 0
+    return PackedSide(
+        ids=torch.from_numpy(ids),
+        positions=torch.from_numpy(positions),
+        offsets=torch.from_numpy(offsets),
+    )
 
 
-# What a model is trained on.
+# The two forms of a batch that a model is trained on.
 TrainingBatch: TypeAlias = Batch | PackedBatch

@@ -1,14 +1,15 @@
-"""Statistics of a binarized corpus: sentences, words, tokens, vocabularies.
+"""Statistics of a binarized corpus: sentences, words, tokens and vocabularies.
 
-Words are counted as the model sees them: a word ends at each token without BPE's continuation mark,
-or before a piece with SentencePiece's mark; UNK counts as a word of BPE. Arrays are read in blocks,
-so that memory does not grow with the corpus.
+Words are counted as the model sees them. With BPE, a word ends at each token without the mark of a
+continued word; with SentencePiece, before each piece that begins a word. UNK counts as a word of
+BPE. Arrays are read in blocks, so that memory does not grow with the corpus.
 """
 
 import dataclasses
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -18,17 +19,25 @@ from bleuprint.dataset.subwords.vocabulary import SPECIALS, UNK
 from bleuprint.runtime.files import write_json
 from bleuprint.runtime.schema import read_record
 
-_SENTENCES = 1 << 16
+# The number of sentences in a block.
+_BLOCK_SENTENCES = 1 << 16
+# A token that occurs less often in the training text is rare: its embedding is trained too little.
+_RARE_BELOW = 10
 
-_Counts = npt.NDArray[np.int64]
+_Numbers = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True)
 class SideStatistics:
-    """One side of a set, without EOS.
+    """One side of a set, EOS not counted.
 
-    `unsplit`: how many words are one token; `unk`: how many tokens are UNK; `max_tokens`: the
-    tokens of the longest sentence.
+    Attributes:
+        sentences: The number of sentences.
+        words: The number of words.
+        unsplit: How many words are one token.
+        tokens: The number of tokens.
+        unk: How many tokens are UNK.
+        max_tokens: The number of tokens of the longest sentence.
     """
 
     sentences: int
@@ -41,8 +50,12 @@ class SideStatistics:
 
 @dataclass(frozen=True)
 class VocabularyStatistics:
-    """A language's vocabulary: its size without special tokens, and how many of its tokens occur
-    less than 10 times in the training text (of both languages, if shared).
+    """The vocabulary of a language.
+
+    Attributes:
+        size: The number of tokens without special tokens.
+        below_10: How many of them occur less than 10 times in the training text (of both languages,
+            if they share the vocabulary).
     """
 
     size: int
@@ -51,9 +64,12 @@ class VocabularyStatistics:
 
 @dataclass(frozen=True)
 class CorpusStatistics:
-    """The content of statistics.json: sets by name and language, vocabularies by language.
+    """The content of statistics.json.
 
-    `joint`: whether both languages share one vocabulary.
+    Attributes:
+        joint: Whether both languages share one vocabulary.
+        sets: The statistics of each side of each set, by set and language.
+        vocabularies: The statistics of the vocabularies, by language.
     """
 
     joint: bool
@@ -62,54 +78,85 @@ class CorpusStatistics:
 
     @classmethod
     def from_corpus(cls, corpus: BinaryCorpus) -> "CorpusStatistics":
-        """Count a corpus; raises UserError if one of its files is damaged."""
+        """Count a corpus.
+
+        Raises:
+            UserError: A file of the corpus is damaged.
+        """
         corpus.verify()
-        languages = corpus.source, corpus.target
+        languages = (corpus.source, corpus.target)
         vocabularies = {}
         for language in languages:
-            counts = corpus.segmentation(language).vocabulary.counts[len(SPECIALS) :]
-            rare = sum(count < 10 for _, count in counts)
-            vocabularies[language] = VocabularyStatistics(len(counts), rare)
-        sets = {
-            name: {language: _count_side(corpus, name, language) for language in languages}
-            for name in corpus.sets
-        }
-        return cls(corpus.joint, sets, vocabularies)
+            vocabularies[language] = _count_vocabulary(corpus, language)
+        sets = {}
+        for name in corpus.sets:
+            sets[name] = {language: _count_side(corpus, name, language) for language in languages}
+        return cls(joint=corpus.joint, sets=sets, vocabularies=vocabularies)
 
     @classmethod
     def read(cls, path: Path) -> "CorpusStatistics":
+        """Read statistics.json."""
         return read_record(cls, path)
 
     def write(self, path: Path) -> None:
+        """Write statistics.json."""
         write_json(path, dataclasses.asdict(self))
 
 
+def _count_vocabulary(corpus: BinaryCorpus, language: str) -> VocabularyStatistics:
+    """Return the statistics of a language's vocabulary."""
+    counts = corpus.segmentation(language).vocabulary.counts[len(SPECIALS) :]
+    rare_tokens = sum(count < _RARE_BELOW for _, count in counts)
+    return VocabularyStatistics(size=len(counts), below_10=rare_tokens)
+
+
 def _count_side(corpus: BinaryCorpus, name: str, language: str) -> SideStatistics:
+    """Return the statistics of one side of a set."""
     sentences = corpus.side(name, language)
-    ends_word = corpus.segmentation(language).ends_word
-    words = unsplit = unk = 0
-    for ids, stops in _blocks(sentences):
-        is_eos = np.zeros(len(ids), bool)
-        is_eos[stops - 1] = True
-        last = ends_word(ids) & ~is_eos  # the last token of a word
-        bounds = np.flatnonzero(last | is_eos)
-        sizes = np.diff(bounds, prepend=-1)[last[bounds]]
-        words += len(sizes)
-        unsplit += int((sizes == 1).sum())
-        unk += int((ids == UNK).sum())
+    segmentation = corpus.segmentation(language)
+    words = 0
+    unsplit = 0
+    unk = 0
+    for block in _read_blocks(sentences):
+        is_eos = np.zeros(len(block.ids), bool)
+        is_eos[block.ends - 1] = True
+        is_last_of_word = segmentation.ends_word(block.ids) & ~is_eos
+        # A word consists of the tokens after the end of the word or sentence before it.
+        bounds = np.flatnonzero(is_last_of_word | is_eos)
+        tokens_since_bound = np.diff(bounds, prepend=-1)
+        word_lengths = tokens_since_bound[is_last_of_word[bounds]]
+        words += len(word_lengths)
+        unsplit += int((word_lengths == 1).sum())
+        unk += int((block.ids == UNK).sum())
+    tokens_with_eos = int(sentences.lengths.sum())
+    longest_with_eos = int(sentences.lengths.max(initial=1))
     return SideStatistics(
         sentences=len(sentences),
         words=words,
         unsplit=unsplit,
-        tokens=int(sentences.lengths.sum()) - len(sentences),
+        tokens=tokens_with_eos - len(sentences),
         unk=unk,
-        max_tokens=int(sentences.lengths.max(initial=1)) - 1,
+        max_tokens=longest_with_eos - 1,
     )
 
 
-def _blocks(sentences: Sentences) -> Iterator[tuple[_Counts, _Counts]]:
-    """Blocks of sentences: the ids of all, and the index after each one's last id."""
-    for start in range(0, len(sentences), _SENTENCES):
-        stop = min(start + _SENTENCES, len(sentences))
-        block = [sentences[i] for i in range(start, stop)]
-        yield np.concatenate(block).astype(np.int64), np.cumsum([len(ids) for ids in block])
+class _Block(NamedTuple):
+    """Some sentences that follow each other.
+
+    Attributes:
+        ids: The token ids of all of them.
+        ends: The index in `ids` after the last token of each sentence.
+    """
+
+    ids: _Numbers
+    ends: _Numbers
+
+
+def _read_blocks(sentences: Sentences) -> Iterator[_Block]:
+    """Yield all sentences in blocks."""
+    lengths = sentences.lengths
+    for first in range(0, len(sentences), _BLOCK_SENTENCES):
+        end = min(first + _BLOCK_SENTENCES, len(sentences))
+        block = [sentences[index] for index in range(first, end)]
+        ids = np.concatenate(block).astype(np.int64)
+        yield _Block(ids, ends=np.cumsum(lengths[first:end]))

@@ -1,8 +1,9 @@
-"""Byte-pair encoding (Sennrich et al. 2016), with the results of subword-nmt.
+"""Byte-pair encoding (BPE; Sennrich et al. 2016), with the results of subword-nmt.
 
-A subword that does not end its word ends in "@@". Words are split by native/splits.cpp, or by
-subword-nmt's own code, which takes ten times as long. Memory grows with the number of distinct
-words.
+BPE splits a word into characters and applies learned merge operations, in their order, each of
+which joins two neighboring symbols. A subword that does not end its word ends in "@@". Words are
+split by native/splits.cpp, or by subword-nmt's own code, which takes ten times as long. Memory
+grows with the number of distinct words.
 """
 
 import ctypes
@@ -19,131 +20,220 @@ from bleuprint.dataset.subwords.vocabulary import read_counts
 from bleuprint.runtime.files import DamagedFile
 from bleuprint.text.parallel import read_lines
 
+# The mark at the end of a subword that does not end its word.
 CONTINUED = "@@"
 # The mark of a word's last symbol in codes.
 END = "</w>"
 
+# The first line of a file of codes.
 HEADER = "#version: 0.2\n"
-# Text as four bytes a character.
+# The version of codes in which END is part of the last symbol, as a pair of numbers.
+_CODES_VERSION = (0, 2)
+# The encoding of text for C++: four bytes for each character, in this machine's byte order.
 _CHARACTERS = f"utf-32-{sys.byteorder[0]}e"
-# The rank of pairs that are no merge.
+# The rank of a pair of symbols that is not merged: behind all merge operations.
 _NO_MERGE = sys.maxsize
+
+# The two symbols that a merge operation joins.
+Merge = tuple[str, ...]
 
 
 class Bpe:
-    """Splits words into subwords by the merges of `learn_codes` (none: into characters)."""
+    """Splits words into subwords by merge operations; without any, into characters."""
 
     def __init__(self, codes: Path, allowed: Path | None = None) -> None:
-        """`allowed`: a file of subwords and counts; merges that make other subwords are undone."""
-        # imported here: an exported system without it does not need the package
+        """Read the merge operations.
+
+        Args:
+            codes: The file of codes, as `learn_codes` returns it.
+            allowed: A file of subwords and counts. A merge that gives another subword is undone.
+
+        Raises:
+            DamagedFile: A file is damaged.
+        """
+        # Imported here, since an exported system without BPE does not need the package.
         from subword_nmt.apply_bpe import check_vocab_and_split, encode
 
-        self._undo, self._encode = check_vocab_and_split, encode
-        header, *self._lines = [*read_lines(codes)] or [""]
-        if f"{header}\n" != HEADER:
-            raise DamagedFile(codes, f"line 1 is not {HEADER.strip()}")
-        for number, line in enumerate(self._lines, 2):
-            if line.count(" ") != 1 or line.startswith(" ") or line.endswith(" "):
-                raise DamagedFile(codes, f"line {number} is not two symbols and a space")
-        self._allowed = {subword for subword, _ in read_counts(allowed)} if allowed else None
+        self._undo_merges = check_vocab_and_split
+        self._subword_nmt_encode = encode
+        self._code_lines = _read_codes(codes)
+        self._allowed: set[str] | None = None
+        if allowed is not None:
+            self._allowed = set()
+            for subword, _ in read_counts(allowed):
+                self._allowed.add(subword)
+        self._native_split: Callable[[str], list[str]] | None = None
         library = native.library()
-        self._native = None if library is None else _native_splitter(library, self._lines)
+        if library is not None:
+            self._native_split = _native_splitter(library, self._code_lines)
 
     @cached_property
-    def _ranks(self) -> dict[tuple[str, ...], int]:
-        """The merges, and their order; as in subword-nmt, the first of two equal ones counts."""
-        merges = [tuple(line.split(" ")) for line in self._lines]
-        return {merge: rank for rank, merge in reversed(list(enumerate(merges)))}
+    def _ranks(self) -> dict[Merge, int]:
+        """Return the place of each merge operation in the order of application.
+
+        The operations are inserted from the last one to the first one, as in subword-nmt: if one
+        occurs twice, its first place overwrites the other.
+        """
+        ranks: dict[Merge, int] = {}
+        for rank in reversed(range(len(self._code_lines))):
+            merge = tuple(self._code_lines[rank].split(" "))
+            ranks[merge] = rank
+        return ranks
 
     @cached_property
-    def _parts(self) -> dict[str, tuple[str, ...]]:
-        return {"".join(merge): merge for merge in self._ranks}
+    def _parts(self) -> dict[str, Merge]:
+        """Return the two symbols that each merged symbol consists of, for undoing merges.
+
+        If several operations give the same symbol, the one that is inserted last into `_ranks`
+        counts, as in subword-nmt.
+        """
+        parts: dict[str, Merge] = {}
+        for merge in self._ranks:
+            parts["".join(merge)] = merge
+        return parts
 
     def split(self, word: str, dropout: float = 0.0, random: Random | None = None) -> list[str]:
-        """The subwords of a word, which must not be empty.
+        """Return the subwords of a word.
 
-        With `random`, BPE-dropout (Provilkov et al. 2020): at each step, each possible merge is
-        skipped with probability `dropout`. Draws a number for each pair, in subword-nmt's order.
+        With `random`, this is BPE-dropout (Provilkov et al. 2020): at each step, each possible
+        merge is skipped with probability `dropout`.
+
+        Args:
+            word: The word, which must not be empty.
+            dropout: The probability with which a merge is skipped.
+            random: The generator to draw from; None to apply all merges.
         """
         if len(word) == 1:
             return [word]
         if random is not None:
-            symbols = self._drawn(word, dropout, random)
-        elif self._native is not None:
-            symbols = self._native(word)
+            symbols = self._merge_with_dropout(word, dropout, random)
+        elif self._native_split is not None:
+            symbols = self._native_split(word)
         else:
             return self.split_by_subword_nmt(word)
         if self._allowed:
-            symbols = self._undo(symbols, self._parts, self._allowed, CONTINUED)
+            symbols = self._undo_merges(symbols, self._parts, self._allowed, CONTINUED)
         return _mark_continued(symbols)
 
     def split_by_subword_nmt(self, word: str) -> list[str]:
-        """The same subwords of a word, without dropout, by subword-nmt's own code."""
-        settings = self._allowed, CONTINUED, (0, 2)
-        return _mark_continued(self._encode(word, self._ranks, self._parts, *settings, {}))
+        """Return the subwords of a word, without dropout, by subword-nmt's own code."""
+        no_cache: dict[str, tuple[str, ...]] = {}
+        symbols = self._subword_nmt_encode(
+            word,
+            self._ranks,
+            self._parts,
+            self._allowed,
+            CONTINUED,
+            _CODES_VERSION,
+            no_cache,
+        )
+        return _mark_continued(symbols)
 
-    def _drawn(self, word: str, dropout: float, random: Random) -> list[str]:
-        """The symbols of a word after the merges that are not skipped."""
+    def _merge_with_dropout(self, word: str, dropout: float, random: Random) -> list[str]:
+        """Return the symbols of a word after merging with BPE-dropout.
+
+        Draws one number for each pair of neighboring symbols at each step, as subword-nmt does, so
+        that the same generator gives the same subwords.
+        """
         symbols = [*word[:-1], word[-1] + END]
+        rank_by_merge = self._ranks
         while len(symbols) > 1:
-            ranks = [self._ranks.get(pair, _NO_MERGE) for pair in pairwise(symbols)]
-            ranks = [rank if random.random() > dropout else _NO_MERGE for rank in ranks]
-            if (first := min(ranks)) == _NO_MERGE:
+            ranks = []
+            for pair in pairwise(symbols):
+                is_skipped = random.random() <= dropout
+                rank = rank_by_merge.get(pair, _NO_MERGE)
+                ranks.append(_NO_MERGE if is_skipped else rank)
+            first_rank = min(ranks)
+            if first_rank == _NO_MERGE:
                 break
-            symbols = _merge(symbols, ranks, first)
-        return [*symbols[:-1], symbols[-1].removesuffix(END)]
+            symbols = _merge_pairs(symbols, ranks, first_rank)
+        symbols[-1] = symbols[-1].removesuffix(END)
+        return symbols
 
 
-def _native_splitter(library: ctypes.CDLL, codes: Iterable[str]) -> Callable[[str], list[str]]:
-    """A function from a word to its symbols after all merges, in C++."""
-    pointer, number = ctypes.c_void_p, ctypes.c_int64
-    new, apply = library.splitter_new, library.splitter_split
-    new.argtypes, new.restype = (ctypes.c_char_p, number), pointer
-    apply.argtypes, apply.restype = (pointer, ctypes.c_char_p, number, pointer), number
-    text = "".join(f"{line}\n" for line in codes)
-    splitter = pointer(new(text.encode(_CHARACTERS), len(text)))
+def _read_codes(path: Path) -> list[str]:
+    """Read the lines of a file of codes without its header: two symbols and a space each."""
+    lines = list(read_lines(path))
+    if not lines or f"{lines[0]}\n" != HEADER:
+        raise DamagedFile(path, f"line 1 is not {HEADER.strip()}")
+    for number, line in enumerate(lines[1:], 2):
+        if line.count(" ") != 1 or line.startswith(" ") or line.endswith(" "):
+            raise DamagedFile(path, f"line {number} is not two symbols and a space")
+    return lines[1:]
+
+
+def _native_splitter(library: ctypes.CDLL, code_lines: Iterable[str]) -> Callable[[str], list[str]]:
+    """Return a function from a word to its symbols after all merges, written in C++."""
+    create = library.splitter_new
+    create.argtypes = (ctypes.c_char_p, ctypes.c_int64)
+    create.restype = ctypes.c_void_p
+    apply = library.splitter_split
+    apply.argtypes = (ctypes.c_void_p, ctypes.c_char_p, ctypes.c_int64, ctypes.c_void_p)
+    apply.restype = ctypes.c_int64
+
+    codes = "".join(f"{line}\n" for line in code_lines)
+    splitter = ctypes.c_void_p(create(codes.encode(_CHARACTERS), len(codes)))
 
     def split(word: str) -> list[str]:
-        size = len(word)
-        ends = (ctypes.c_int32 * size)()
-        found = apply(splitter, word.encode(_CHARACTERS, "surrogatepass"), size, ends)
-        return [word[start:end] for start, end in pairwise([0, *ends[:found]])]
+        """Return the symbols of a word; C++ writes the index in the word where each one ends."""
+        ends = (ctypes.c_int32 * len(word))()
+        characters = word.encode(_CHARACTERS, "surrogatepass")
+        symbol_count = apply(splitter, characters, len(word), ends)
+        bounds = [0, *ends[:symbol_count]]
+        return [word[start:end] for start, end in pairwise(bounds)]
 
+    # The C++ object is deleted with the function that uses it.
     weakref.finalize(split, library.splitter_delete, splitter)
     return split
 
 
-def _merge(symbols: list[str], ranks: list[int], first: int) -> list[str]:
-    """Join the pairs whose rank is `first`."""
+def _merge_pairs(symbols: list[str], ranks: list[int], rank: int) -> list[str]:
+    """Join all pairs of neighboring symbols that one merge operation applies to.
+
+    Args:
+        symbols: The symbols of a word.
+        ranks: The rank of the merge of each pair; pair i consists of symbols i and i + 1.
+        rank: The rank of the operation to apply.
+    """
     merged: list[str] = []
+    # The number of symbols that `merged` already contains.
     done = 0
-    for i in range(ranks.index(first), len(ranks)):
-        if ranks[i] == first and i >= done:  # A A A has one pair A A, not two
-            merged += symbols[done:i]
-            merged.append(symbols[i] + symbols[i + 1])
-            done = i + 2
+    for index in range(ranks.index(rank), len(ranks)):
+        # Pairs do not overlap: A A A contains one pair A A, not two.
+        is_free = index >= done
+        if ranks[index] == rank and is_free:
+            merged += symbols[done:index]
+            merged.append(symbols[index] + symbols[index + 1])
+            done = index + 2
     return merged + symbols[done:]
 
 
 def join(subwords: Iterable[str]) -> list[str]:
     """Join subwords to words; the last word ends with the last subword, whatever its mark."""
-    words, start = [], ""
+    words = []
+    word_start = ""
     for subword in subwords:
         if subword.endswith(CONTINUED):
-            start += subword.removesuffix(CONTINUED)
+            word_start += subword.removesuffix(CONTINUED)
         else:
-            words.append(start + subword)
-            start = ""
-    return [*words, start] if start else words
+            words.append(word_start + subword)
+            word_start = ""
+    if word_start:
+        words.append(word_start)
+    return words
 
 
 def _mark_continued(symbols: Iterable[str]) -> list[str]:
-    """Add "@@" to all symbols of a word but the last.
+    """Append "@@" to all symbols of a word except the last one.
 
-    A last symbol that ends in "@@" itself is split: "@@" becomes "@@@ @".
+    If the last symbol itself ends in "@@", it is split, so that it does not look continued: "@@"
+    becomes "@@@ @".
     """
-    *others, last = symbols
-    subwords = [symbol + CONTINUED for symbol in others]
+    *first_symbols, last = symbols
+    subwords = [symbol + CONTINUED for symbol in first_symbols]
     if last.endswith(CONTINUED):
-        return [*subwords, last[:-1] + CONTINUED, last[-1]]
-    return [*subwords, last]
+        subwords.append(last[:-1] + CONTINUED)
+        subwords.append(last[-1])
+    else:
+        subwords.append(last)
+    return subwords

@@ -1,7 +1,7 @@
-"""A vocabulary: tokens (subwords or words) and their ids.
+"""A vocabulary: the tokens of a language (subwords or words) and their ids.
 
-Special tokens are defined here only. A token of the text that is spelled like one ("<s>", say) gets
-no id of its own and is encoded as UNK, so that text can neither end a sentence nor be padding.
+Special tokens are defined here only. A token of the text that is spelled like one, such as "<s>",
+gets no id of its own and is encoded as UNK: so text can neither end a sentence nor be padding.
 """
 
 from collections import Counter
@@ -11,76 +11,116 @@ from pathlib import Path
 from bleuprint.runtime.files import DamagedFile, atomic_file
 from bleuprint.text.parallel import read_lines
 
+# The ids of the special tokens: padding, begin of sentence, end of sentence, unknown token.
 PAD, BOS, EOS, UNK = range(4)
+# Their spelling, in the order of their ids.
 SPECIALS = ("<pad>", "<s>", "</s>", "<unk>")
 
 
 class Vocabulary:
-    """Tokens in the order of their ids: special tokens, then by count, then by code point.
+    """The tokens of a language in the order of their ids.
 
-    Pieces of SentencePiece are in the order of its model.
+    Special tokens come first. Subwords of BPE and whole words are sorted by count, then by code
+    point; pieces of SentencePiece are in the order of its model.
+
+    Attributes:
+        counts: All tokens and how often each occurs in the training text; 0 for special tokens.
+        tokens: All tokens.
     """
 
     def __init__(self, counts: Iterable[tuple[str, int]]) -> None:
-        """`counts`: the tokens other than special ones, in the order of their ids."""
-        self.counts = [(token, 0) for token in SPECIALS] + list(counts)
-        self.tokens = [token for token, _ in self.counts]
-        self._ids = {token: i for i, token in enumerate(self.tokens) if i >= len(SPECIALS)}
+        """Create a vocabulary of special tokens and the tokens of `counts`, in the given order."""
+        self.counts = [(token, 0) for token in SPECIALS]
+        self.tokens = list(SPECIALS)
+        # Without special tokens, so that text which is spelled like one is encoded as UNK.
+        self._ids: dict[str, int] = {}
+        for token, count in counts:
+            self._ids[token] = len(self.tokens)
+            self.counts.append((token, count))
+            self.tokens.append(token)
 
     @classmethod
     def from_counts(
         cls, counts: Counter[str], max_size: int | None = None, min_count: int = 1
     ) -> "Vocabulary":
-        """The vocabulary of a text in which each token occurs `counts` times.
+        """Create the vocabulary of a text.
 
-        Keeps the `max_size` most frequent tokens (None: all; special tokens do not count) among
-        those that occur at least `min_count` times.
+        Args:
+            counts: How often each token occurs in the text.
+            max_size: The largest number of tokens, special tokens not counted; None for all. The
+                most frequent tokens are kept.
+            min_count: How often a token must occur to be kept.
         """
-        ordinary = Counter({token: n for token, n in counts.items() if token not in SPECIALS})
+        ordinary = counts.copy()
+        for token in SPECIALS:
+            del ordinary[token]
         return cls(most_frequent(ordinary, min_count)[:max_size])
 
     def __len__(self) -> int:
         return len(self.tokens)
 
     def encode(self, tokens: Iterable[str]) -> list[int]:
-        """The ids of `tokens`, UNK for those not in the vocabulary. Adds no EOS."""
+        """Return the ids of tokens, UNK for unknown ones; EOS is not appended."""
         return [self._ids.get(token, UNK) for token in tokens]
 
     def decode(self, ids: Iterable[int]) -> list[str]:
-        """The tokens of `ids` without PAD, BOS and EOS; UNK becomes "<unk>"."""
-        return [self.tokens[i] for i in ids if i not in (PAD, BOS, EOS)]
+        """Return the tokens of ids without PAD, BOS and EOS; UNK becomes "<unk>"."""
+        return [self.tokens[token_id] for token_id in ids if token_id not in (PAD, BOS, EOS)]
 
     def write(self, path: Path) -> None:
-        """Write "token count" a line; line n has the token of id n - 1."""
+        """Write a token, a space and its count on each line; line n has the id n - 1."""
         write_counts(path, self.counts)
 
     @classmethod
     def read(cls, path: Path) -> "Vocabulary":
+        """Read a vocabulary.
+
+        Raises:
+            DamagedFile: A line is damaged, or the file does not begin with the special tokens.
+        """
         counts = read_counts(path)
-        if [token for token, _ in counts[: len(SPECIALS)]] != [*SPECIALS]:
+        first_tokens = [token for token, _ in counts[: len(SPECIALS)]]
+        if first_tokens != list(SPECIALS):
             raise DamagedFile(path, f"its first lines are not {', '.join(SPECIALS)}")
         return cls(counts[len(SPECIALS) :])
 
 
 def most_frequent(counts: Counter[str], min_count: int) -> list[tuple[str, int]]:
-    """The tokens that occur at least `min_count` times, by count, then by code point."""
-    entries = sorted(counts.items(), key=lambda entry: (-entry[1], entry[0]))
-    return [entry for entry in entries if entry[1] >= min_count]
+    """Return the tokens that occur at least `min_count` times, with their counts.
+
+    They are sorted by count, the most frequent first, then by code point.
+    """
+
+    def sort_key(entry: tuple[str, int]) -> tuple[int, str]:
+        token, count = entry
+        return -count, token
+
+    entries = []
+    for token, count in sorted(counts.items(), key=sort_key):
+        if count >= min_count:
+            entries.append((token, count))
+    return entries
 
 
 def write_counts(path: Path, entries: Iterable[tuple[str, int]]) -> None:
-    """Write "token count" a line, in the order given."""
-    with atomic_file(path) as partial, partial.open("wb") as file:
+    """Write a token, a space and its count on each line, in the order of `entries`."""
+    with atomic_file(path) as unfinished_path, unfinished_path.open("wb") as file:
         for token, count in entries:
             file.write(f"{token} {count}\n".encode())
 
 
 def read_counts(path: Path) -> list[tuple[str, int]]:
-    """Read the file of `write_counts`; raises UserError, naming the line, if it is damaged."""
+    """Read tokens and their counts, as `write_counts` writes them.
+
+    Raises:
+        DamagedFile: A line is not a token, a space and a count; the message names the line.
+    """
     entries = []
     for number, line in enumerate(read_lines(path), 1):
+        # A token may contain spaces, so the last space counts.
         token, separator, count = line.rpartition(" ")
-        if not separator or not (count.isascii() and count.isdecimal()):
+        is_count = count.isascii() and count.isdecimal()
+        if not separator or not is_count:
             raise DamagedFile(path, f"line {number} is not a token, a space and a count")
         entries.append((token, int(count)))
     return entries
