@@ -135,7 +135,7 @@ def test_the_sides_are_not_confused(tmp_path):
 def test_hashes_that_end_in_zeros_are_compared_whole(tmp_path):
     hashes = [b"x" + bytes(15), b"x\0\1" + bytes(13), bytes(16), bytes(16), b"x" + bytes(15)]
     (tmp_path / "hashes").write_bytes(b"".join(hashes))
-    groups = dedup._groups(tmp_path / "hashes").tolist()
+    groups = dedup._group_equal_hashes(tmp_path / "hashes").tolist()
     assert groups[1] == 0 and groups[0] == groups[4] and groups[2] == groups[3]
     assert len(set(groups)) == 3
 
@@ -154,16 +154,16 @@ def test_shards_and_workers_change_no_byte(tmp_path, shards, workers):
 def test_two_shards_hold_a_part_of_all_hashes_at_a_time_to_the_same_bytes(tmp_path, monkeypatch):
     train = [Pair(f"Satz {i % 4000}", f"sentence {i % 5500}") for i in range(9000)]
     whole = run(tmp_path / "whole", ALL, train=train, valid=train[7:9])
-    held, of_turn = [], dedup._of_turn
+    held, of_turn = [], dedup._read_range
 
     def watched(*turn):
         parts = [*of_turn(*turn)]
         held.append(sum(len(some) for _, some in parts))
         return parts
 
-    monkeypatch.setattr(dedup, "_of_turn", watched)
-    monkeypatch.setattr(dedup, "_SORTED", 500)
-    monkeypatch.setattr(dedup, "_HASHES_AT_ONCE", 700)
+    monkeypatch.setattr(dedup, "_read_range", watched)
+    monkeypatch.setattr(dedup, "_HASHES_PER_RANGE", 500)
+    monkeypatch.setattr(dedup, "_HASHES_PER_READ", 700)
     parts = run(tmp_path / "parts", ALL, 2, train=train, valid=train[7:9])
     assert len(held) == 18 + 2 * 18 + 2 * 18
     assert min(held) > 300 and max(held) < 700

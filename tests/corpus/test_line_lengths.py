@@ -2,7 +2,7 @@
 
 import pytest
 
-from bleuprint.corpus.line_lengths import parting
+from bleuprint.corpus.line_lengths import describe_parting
 from bleuprint.corpus.phrasebook import sentences
 
 GERMAN, ENGLISH = (list(sentences("train", language))[:3000] for language in ("de", "en"))
@@ -22,16 +22,16 @@ def written(tmp_path):
 
 
 def test_compressed_files_are_not_read(tmp_path):
-    assert parting([tmp_path / "a.gz"] * 2) == ""
+    assert describe_parting([tmp_path / "a.gz"] * 2) == ""
 
 
 def test_lines_of_one_length_do_not_part(written):
-    assert parting(written(["ja"] * 300, ["yes"] * 299)) == ""
+    assert describe_parting(written(["ja"] * 300, ["yes"] * 299)) == ""
 
 
 @pytest.mark.parametrize("place", [5, 301, 1700])
 def test_a_lost_line_is_found(written, place):
-    place_found = parting(written(GERMAN, ENGLISH[: place - 1] + ENGLISH[place:]))
+    place_found = describe_parting(written(GERMAN, ENGLISH[: place - 1] + ENGLISH[place:]))
     start = "; by their lengths, they part at about line "
     assert place_found.startswith(start)
     assert abs(int(place_found.removeprefix(start).replace(",", "")) - place) <= 3
@@ -41,7 +41,7 @@ def test_of_several_lost_lines_the_first_range_is_named(written):
     more = list(ENGLISH)
     for place in (2000, 1200, 500):
         more.insert(place, "")
-    text = parting(written(GERMAN, more))
+    text = describe_parting(written(GERMAN, more))
     first, last = text.removeprefix("; by their lengths, they part first between lines ").split(
         " and "
     )

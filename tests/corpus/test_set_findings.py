@@ -3,7 +3,7 @@
 import pytest
 
 from bleuprint.config.corpus_files import File
-from bleuprint.corpus.set_findings import Overlap, SetFindings, overlaps
+from bleuprint.corpus.set_findings import Overlap, SetFindings, find_overlaps
 from bleuprint.corpus.set_notes import _has_same_content
 from bleuprint.corpus.test_sets import SetDescription
 
@@ -17,12 +17,12 @@ def test_sets_share_sentences_from_one_percent_of_the_test_set_on(lines, is_foun
     test = sentences("test", lines)
     sets = {"valid": [*sentences("valid", 5), "TEST 3!"], "test.x": test}
     expected = [Overlap(test="x", other="valid", shared=1, lines=lines)] if is_found else []
-    assert list(overlaps(sets)) == expected
+    assert list(find_overlaps(sets)) == expected
 
 
 def test_sets_without_a_common_sentence_do_not_overlap():
     sets = {"valid": sentences("valid", 5), "test.x": sentences("x", 5), "test.y": []}
-    assert list(overlaps(sets)) == []
+    assert list(find_overlaps(sets)) == []
 
 
 def test_a_test_set_is_compared_with_validation_and_those_before_it():
@@ -31,7 +31,7 @@ def test_a_test_set_is_compared_with_validation_and_those_before_it():
         "valid": sentences("a", 2),
         "test.y": [*sentences("a", 1), *sentences("b", 3)],
     }
-    assert list(overlaps(sets)) == [
+    assert list(find_overlaps(sets)) == [
         Overlap(test="x", other="valid", shared=2, lines=4),
         Overlap(test="y", other="valid", shared=1, lines=4),
         Overlap(test="y", other="x", shared=1, lines=4),

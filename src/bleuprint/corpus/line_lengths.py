@@ -1,72 +1,108 @@
-"""Where two files of different numbers of lines part, by the lengths of their lines."""
+"""Locate where two files with different numbers of lines stop being parallel, by line lengths.
 
-from collections.abc import Iterator, Sequence
-from itertools import groupby
+`describe_parting` is the entry point: the command new-corpus adds its result to the error that two
+files are not parallel.
+"""
+
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
 
-# Lines whose lengths are compared together, and the rank correlation of two sides below which they
-# have nothing in common: of 200 lines it is 0.4 and more in parallel text (Japanese and English;
-# 0.8 German and English), in unrelated text 0.3 and less.
-_WINDOW, _RELATED = 200, 0.3
-# The share of its lines that a file may have too many for a guess where they are.
-_EXTRA = 0.1
-_COMPRESSED = {".gz", ".bz2", ".xz"}
+# The number of lines whose lengths are correlated together.
+_WINDOW_LINES = 200
+# The rank correlation of lengths below which the lines of a window are unrelated. In windows of 200
+# lines it is 0.4 or more for parallel text (Japanese and English; 0.8 for German and English), and
+# 0.3 or less for unrelated text.
+_MIN_RELATED_CORRELATION = 0.3
+# If the longer file has more surplus lines than this share of the shorter file, a position would
+# be a mere guess.
+_MAX_SURPLUS_SHARE = 0.1
+_COMPRESSED_SUFFIXES = {".gz", ".bz2", ".xz"}
 
 _Lengths = npt.NDArray[np.float64]
 
 
-def parting(files: Sequence[Path]) -> str:
-    """Where two files of different numbers of lines part, for a message; "" if it is not known.
+def describe_parting(files: Sequence[Path]) -> str:
+    """Describe where two files with different numbers of lines stop being parallel.
 
-    That is, one line or more of the longer file, at one place, are taken to be without a partner:
-    where the lengths of the others fit best. Lines that do not fit before it come first.
+    Args:
+        files: The files of the source and of the target.
+
+    Returns:
+        The end of a message, such as "; by their lengths, they part at about line 301". It is empty
+        if the line lengths do not show where.
     """
-    sides = sorted(_lengths(files), key=len)
-    if not sides or not 0 < (extra := len(sides[1]) - len(sides[0])) <= _EXTRA * len(sides[0]):
+    if len(files) != 2 or any(path.suffix in _COMPRESSED_SUFFIXES for path in files):
         return ""
-    if any(np.ptp(side) == 0 for side in sides):  # lines of one length say nothing
+    shorter, longer = sorted((_log_lengths(path) for path in files), key=len)
+    surplus = len(longer) - len(shorter)
+    if surplus == 0 or surplus > _MAX_SURPLUS_SHARE * len(shorter):
         return ""
-    few, many = sides
-    before, after = np.abs(many[:-extra] - few), np.abs(many[extra:] - few)
-    cost = np.append(0, before.cumsum()) + np.append(after[::-1].cumsum()[::-1], 0)
-    place = int(cost.argmin())
-    if unfit := [*_unfit(few[:place], many[:place])]:
-        return (
-            f"; by their lengths, they part first between lines {unfit[0][0]:,} and {place + 1:,}"
-        )
-    return f"; by their lengths, they part at about line {place + 1:,}"
+    # Lines that all have the same length fit everywhere.
+    if np.ptp(shorter) == 0 or np.ptp(longer) == 0:
+        return ""
+    surplus_start = _locate_surplus(shorter, longer)
+    # Messages count lines from 1.
+    surplus_line = surplus_start + 1
+    unrelated_start = _find_unrelated_window(shorter[:surplus_start], longer[:surplus_start])
+    if unrelated_start is None:
+        return f"; by their lengths, they part at about line {surplus_line:,}"
+    return (
+        f"; by their lengths, they part first between lines {unrelated_start + 1:,} and "
+        f"{surplus_line:,}"
+    )
 
 
-def _lengths(files: Sequence[Path]) -> list[_Lengths]:
-    """Logarithms of the bytes of the lines of two files; none if they are no plain text."""
-    if len(files) != 2 or any(path.suffix in _COMPRESSED for path in files):
-        return []
-    sides = []
-    for path in files:
-        with path.open("rb") as stream:
-            sides.append(np.log([1.0 + len(line) for line in stream]))
-    return sides
+def _log_lengths(path: Path) -> _Lengths:
+    """Return the logarithm of the length of each line of a file, in bytes; shape (lines,)."""
+    with path.open("rb") as stream:
+        # One more byte, so that an empty last line has a logarithm.
+        lengths = [1.0 + len(line) for line in stream]
+    return np.log(lengths)
 
 
-def _unfit(first: _Lengths, second: _Lengths) -> Iterator[tuple[int, int]]:
-    """The ranges of lines, from 1, whose lengths have nothing in common."""
-    starts = range(0, len(first) - _WINDOW // 2, _WINDOW)
-    windows = ((first[at : at + _WINDOW], second[at : at + _WINDOW]) for at in starts)
-    alike = (_rank_correlation(*window) >= _RELATED for window in windows)
-    for fits, group in groupby(zip(alike, starts, strict=True), key=lambda each: each[0]):
-        if not fits:
-            places = [start for _, start in group]
-            yield places[0] + 1, min(places[-1] + _WINDOW, len(first))
+def _locate_surplus(shorter: _Lengths, longer: _Lengths) -> int:
+    """Locate the lines of the longer file that have no partner, as if they were all in one place.
+
+    Before that place, line i of one file fits line i of the other. After it, line i of the shorter
+    file fits line i + surplus of the longer one. The place is where the lengths differ least.
+
+    Returns:
+        The index of the first surplus line, from 0.
+    """
+    surplus = len(longer) - len(shorter)
+    differences_before = np.abs(longer[:-surplus] - shorter)
+    differences_after = np.abs(longer[surplus:] - shorter)
+    # For each place i: the sum of the differences of lines before i, and of lines from i on.
+    sums_before = np.append(0, differences_before.cumsum())
+    sums_after = np.append(differences_after[::-1].cumsum()[::-1], 0)
+    return int((sums_before + sums_after).argmin())
+
+
+def _find_unrelated_window(first: _Lengths, second: _Lengths) -> int | None:
+    """Return the start, from 0, of the first window of lines with unrelated lengths; None if none.
+
+    Args:
+        first: The lengths of the lines of one file, shape (lines,).
+        second: The lengths of the lines of the other file, shape (lines,).
+    """
+    # A last window of less than half the size has too few lines for a correlation.
+    for start in range(0, len(first) - _WINDOW_LINES // 2, _WINDOW_LINES):
+        stop = start + _WINDOW_LINES
+        correlation = _rank_correlation(first[start:stop], second[start:stop])
+        if correlation < _MIN_RELATED_CORRELATION:
+            return start
+    return None
 
 
 def _rank_correlation(first: _Lengths, second: _Lengths) -> float:
-    """Spearman's; 1 if all lengths of a side are equal."""
-    from scipy.stats import rankdata  # takes half a second to load
+    """Compute Spearman's rank correlation; 1 if all lengths of one side are equal."""
+    from scipy.stats import rankdata  # Loading SciPy takes half a second.
 
-    ranks = [rankdata(side) for side in (first, second)]
-    if any(np.ptp(side) == 0 for side in ranks):
+    first_ranks = rankdata(first)
+    second_ranks = rankdata(second)
+    if np.ptp(first_ranks) == 0 or np.ptp(second_ranks) == 0:
         return 1.0
-    return float(np.corrcoef(*ranks)[0, 1])
+    return float(np.corrcoef(first_ranks, second_ranks)[0, 1])

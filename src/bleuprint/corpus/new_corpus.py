@@ -13,7 +13,7 @@ from bleuprint.config.corpus import Corpus
 from bleuprint.config.corpus_files import Text
 from bleuprint.config.experiment import load
 from bleuprint.corpus.download.download import Sample, draw_sample, read_text_pairs
-from bleuprint.corpus.line_lengths import parting
+from bleuprint.corpus.line_lengths import describe_parting
 from bleuprint.corpus.misalignment import PairClues, describe_misfits
 from bleuprint.corpus.own_files import check_languages, own_text
 from bleuprint.corpus.steps.filter_stats import SetCounts
@@ -97,7 +97,7 @@ class NewCorpus:
             pairs_of = clues.collect(read_text_pairs(own.text, own.languages, counts=counts))
             sample = draw_sample(forms.collect(pairs_of), Sample(_LINES, 1), counts)
         except UserError as error:
-            place = parting(files) if "not parallel" in str(error) else ""
+            place = describe_parting(files) if "not parallel" in str(error) else ""
             raise UserError(f"{error}{place}") from None
         names = join_with_and(files)
         pairs = len(sample) + counts.dropped.get("sample", 0)

@@ -1,4 +1,8 @@
-"""Faults of whole sets of a corpus: lines that do not fit, test sentences in another set."""
+"""Find problems of whole sets of a corpus: lines that do not fit, test sentences in another set.
+
+The stage test_stats calls `find_problems` and writes its result, `SetFindings`, which the report
+shows.
+"""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
@@ -37,6 +41,7 @@ class Overlap:
     lines: int
 
     def __str__(self) -> str:
+        """Return the overlap as a sentence for messages and the report."""
         is_valid = self.other == "valid"
         other_set = "the validation set" if is_valid else f"test set {self.other}"
         share = f"{self.shared:,} of {self.lines:,} sentences"
@@ -45,12 +50,12 @@ class Overlap:
 
 @dataclass(frozen=True)
 class SetFindings:
-    """Faults of the sets of one corpus.
+    """The problems of the sets of one corpus.
 
     Attributes:
         misfits: The ranges of lines that do not fit, by set (train, valid, test.NAME). In a corpus
             with several language pairs, the key is the pair, a space and the set.
-        overlaps: The overlaps of held-out sets.
+        overlaps: The sentences that held-out sets share.
     """
 
     misfits: dict[str, tuple[Misfit, ...]] = field(default_factory=dict)
@@ -58,24 +63,28 @@ class SetFindings:
 
     @classmethod
     def read(cls, folder: Path) -> "SetFindings":
-        """Read the findings from a folder; empty findings if it contains no file of them."""
+        """Read the findings in the folder that describes the test sets of a corpus.
+
+        Args:
+            folder: The folder. If it contains no file of findings, there are none.
+        """
         path = folder / FINDINGS
         if not path.exists():
             return cls()
         return read_record(cls, path)
 
     def write(self, folder: Path) -> None:
-        """Write the findings to a folder. Empty findings are not written."""
+        """Write the findings to a folder as JSON. Empty findings are not written."""
         if self.misfits or self.overlaps:
             write_json(folder / FINDINGS, asdict(self))
 
 
-def set_findings(name: str, corpus: Corpus, root: Path = Path()) -> SetFindings:
-    """Compare the sides of each published set, and the held-out sets with each other.
+def find_problems(name: str, corpus: Corpus, root: Path = Path()) -> SetFindings:
+    """Find lines of published sets that do not fit, and sentences that held-out sets share.
 
     Args:
         name: The name of the corpus.
-        corpus: The corpus.
+        corpus: The settings of the corpus.
         root: The folder of the experiment.
 
     Returns:
@@ -90,7 +99,8 @@ def set_findings(name: str, corpus: Corpus, root: Path = Path()) -> SetFindings:
             set_misfits = _misfits_of_set(downloaded, set_name)
             if set_misfits:
                 misfits[corpus.set_label(pair_name, set_name)] = set_misfits
-    return SetFindings(misfits, _overlaps_of_held_out(name, corpus, root))
+    overlaps = _overlaps_of_held_out(name, corpus, root)
+    return SetFindings(misfits, overlaps)
 
 
 def _misfits_of_set(folder: TextFolder, set_name: str) -> tuple[Misfit, ...]:
@@ -107,18 +117,18 @@ def _overlaps_of_held_out(name: str, corpus: Corpus, root: Path) -> tuple[Overla
     sources = {}
     for set_name in split.held_out():
         sources[set_name] = [pair.source for pair in split.pairs(set_name)]
-    return tuple(overlaps(sources))
+    return tuple(find_overlaps(sources))
 
 
-def overlaps(sources: Mapping[str, Sequence[str]]) -> Iterator[Overlap]:
-    """Find the held-out sets that share sentences, compared without case and punctuation.
+def find_overlaps(sources: Mapping[str, Sequence[str]]) -> Iterator[Overlap]:
+    """Find the held-out sets that share source sentences, compared without case and punctuation.
 
     Args:
-        sources: The source sentences of each held-out set: valid, and each test.NAME.
+        sources: The source sentences of each held-out set, by its name: valid or test.NAME.
 
     Yields:
-        The overlaps from 1% of a test set on. Each test set is compared with the validation set
-        and with the test sets before it.
+        The overlaps of at least 1% of a test set. Each test set is compared with the validation
+        set and with the test sets before it.
     """
     normalized_sources = {}
     for set_name, sentences in sources.items():
@@ -143,4 +153,8 @@ def overlaps(sources: Mapping[str, Sequence[str]]) -> Iterator[Overlap]:
 
 def _shared_count(sentences: Iterable[str], normalized_sentences: frozenset[str]) -> int:
     """Count the sentences whose normalized form is in the other set."""
-    return sum(comparison_key(sentence) in normalized_sentences for sentence in sentences)
+    shared_count = 0
+    for sentence in sentences:
+        if comparison_key(sentence) in normalized_sentences:
+            shared_count += 1
+    return shared_count

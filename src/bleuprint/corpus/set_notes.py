@@ -15,7 +15,7 @@ from bleuprint.config.corpus_files import File, Text, settings_key
 from bleuprint.config.experiment import Settings
 from bleuprint.corpus.download.download import read_text_pairs
 from bleuprint.corpus.misalignment import PairClues, describe_misfits
-from bleuprint.corpus.set_findings import Overlap, overlaps
+from bleuprint.corpus.set_findings import Overlap, find_overlaps
 from bleuprint.runtime.errors import UserError
 from bleuprint.runtime.files import sha256_of
 from bleuprint.text.parallel import Pair, TextFolder
@@ -166,7 +166,7 @@ def _partial_overlaps(
         set_sources = sources.setdefault(set_name, [])
         set_sources.extend(pair.source for pair in pairs)
     same_sets = {(same_text.first_set, same_text.second_set) for same_text in same_texts}
-    for overlap in overlaps(sources):
+    for overlap in find_overlaps(sources):
         is_with_valid = overlap.other == "valid"
         other_set = "valid" if is_with_valid else f"test.{overlap.other}"
         test_set = f"test.{overlap.test}"

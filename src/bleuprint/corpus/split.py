@@ -1,14 +1,17 @@
-"""The stage split: draws the validation and test sets that a corpus lacks.
+"""The stage split: draw the validation and test sets that a corpus lacks.
 
-The pairs with the smallest hashes are drawn to test, those with the largest to validate, so that
-text that is added or dropped changes few others; or every n-th pair validates. The other pairs keep
-their order. Pairs left in train that share a sentence with a drawn pair are dropped, and drawn
-validation pairs that share one with the test set.
+`split_folder` is the stage. Each training pair has a hash. The pairs with the smallest hashes
+become the test set, and those with the largest hashes the validation set, so that adding or
+dropping text changes few other pairs of these sets. With `split.every`, each n-th pair becomes a
+validation pair instead. The remaining pairs keep their order.
 
-Memory, where pairs are drawn: 17 bytes a training pair, and the sentences that are drawn.
+A sentence must not be in two sets: pairs that share a sentence with a drawn pair are dropped from
+the training text, and validation pairs that share one with the test set are dropped, too.
+
+Memory, where pairs are drawn: 17 bytes per training pair, and the sentences that are drawn.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from hashlib import blake2b
 from itertools import compress
@@ -28,11 +31,22 @@ from bleuprint.runtime.process_pool import map_parts
 from bleuprint.runtime.progress import Progress
 from bleuprint.text.parallel import Block, TextFolder
 
+# The reasons for which a pair leaves the training text, as the filtering statistics name them.
 RULES = ("drawn_for_valid", "drawn_for_test", "source_held_out", "target_held_out")
+# The name of a test set that is drawn.
 DRAWN_TEST_SET = "test.held-out"
 
-# As numbers of RULES: 0 stays in train.
-_TRAIN, _VALID, _TEST = range(3)
+# What becomes of a training pair: 0 if it stays, otherwise the number of its rule in RULES, from 1.
+_TRAIN = 0
+_VALID = 1
+_TEST = 2
+# HeldOutSentences numbers the sides of a pair: source 1, target 2. Added to the number of a side,
+# this gives the number of the rule source_held_out or target_held_out.
+_SIDE_TO_RULE = 2
+
+_HASH_BYTES = 8
+# The same 8 bytes as a number for numpy: unsigned, little-endian.
+_HASH_DTYPE = "<u8"
 
 
 def split_folder(
@@ -44,102 +58,197 @@ def split_folder(
     filter_stats_path: Path,
     workers: int,
 ) -> None:
-    """Draw the sets that are missing; published sets are copied."""
-    filter_stats = FilterStats(
-        "split", corpus, fingerprint.of_settings(settings, decontaminate), RULES
-    )
-    given = before.held_out()
+    """Copy the published sets of a corpus, and draw the validation and test sets that it lacks.
+
+    Args:
+        corpus: The name of the corpus.
+        settings: How many pairs to draw, and the sampling seed.
+        decontaminate: How sentences are compared to find those in two sets.
+        before: The filtered text.
+        split: The folder to write.
+        filter_stats_path: The file for the filtering statistics.
+        workers: The number of processes.
+
+    Raises:
+        UserError: The corpus has too few pairs to draw from.
+    """
+    settings_sha256 = fingerprint.of_settings(settings, decontaminate)
+    filter_stats = FilterStats("split", corpus, settings_sha256, RULES)
+    published_sets = before.held_out()
+    has_all_sets = "valid" in published_sets and len(published_sets) > 1
+    # The training text of a zero-shot direction is empty, so that nothing can be drawn from it.
+    is_empty = before.count("train") == 0
     with atomic_folder(split) as unfinished:
         after = before.with_path(unfinished)
-        # from an empty text, of a zero-shot direction, nothing is drawn
-        if ("valid" in given and len(given) > 1) or not before.count("train"):
+        if has_all_sets or is_empty:
             copy_sets(before, after, ["train"], filter_stats)
         else:
-            drawn_for = _draw(corpus, settings, before, given, workers)
+            set_of_pair = _draw_sets(corpus, settings, before, published_sets, workers)
             held_out = HeldOutSentences(decontaminate)
-            for name, number in ((DRAWN_TEST_SET, _TEST), ("valid", _VALID)):
-                if (drawn := drawn_for == number).any():
-                    _write_drawn(before, after, name, drawn, held_out, filter_stats)
-                    held_out.add(after.pairs(name))
-            sides = _held_out_sides(corpus, before, held_out, workers)
-            rest = np.where(drawn_for, drawn_for, np.where(sides, sides + _TEST, 0))
-            write_kept(before, after, rest.astype(np.uint8), RULES, filter_stats.add_set("train"))
-        copy_sets(before, after, given, filter_stats)
+            # The test set is written first: a validation pair must not share a sentence with it.
+            for set_name, set_number in ((DRAWN_TEST_SET, _TEST), ("valid", _VALID)):
+                is_drawn = set_of_pair == set_number
+                if is_drawn.any():
+                    _write_drawn_set(before, after, set_name, is_drawn, held_out, filter_stats)
+                    held_out.add(after.pairs(set_name))
+            held_out_sides = _find_held_out_sides(corpus, before, held_out, workers)
+            dropped_by = _combine_rules(set_of_pair, held_out_sides)
+            write_kept(before, after, dropped_by, RULES, filter_stats.add_set("train"))
+        copy_sets(before, after, published_sets, filter_stats)
         filter_stats.write(filter_stats_path)
 
 
-def _draw(
-    corpus: str, settings: Split, before: TextFolder, given: list[str], workers: int
+def _draw_sets(
+    corpus: str, settings: Split, before: TextFolder, published_sets: Sequence[str], workers: int
 ) -> DroppedBy:
-    """The set of each training pair: _TRAIN, _VALID or _TEST."""
-    pairs = before.count("train")
-    has_valid, has_test = "valid" in given, any(name != "valid" for name in given)
-    every = 0 if has_valid else settings.every or 0
-    valid = 0 if has_valid or every else max(1, round(settings.valid * pairs))
-    test = 0 if has_test else max(1, round(settings.test * pairs))
-    if valid + test >= pairs:
+    """Decide for each training pair in which set it is.
+
+    Args:
+        corpus: The name of the corpus, for messages.
+        settings: How many pairs to draw, and the sampling seed.
+        before: The filtered text.
+        published_sets: The validation and test sets that exist already.
+        workers: The number of processes.
+
+    Returns:
+        `_TRAIN`, `_VALID` or `_TEST` for each pair, shape (pairs,).
+
+    Raises:
+        UserError: The corpus has too few pairs, or none is left for the validation set.
+    """
+    pair_count = before.count("train")
+    has_valid = "valid" in published_sets
+    has_test = any(set_name != "valid" for set_name in published_sets)
+    # With `every`, each n-th pair becomes a validation pair, whatever its hash.
+    valid_interval = None if has_valid else settings.every
+    valid_count = 0
+    if not has_valid and valid_interval is None:
+        valid_count = max(1, round(settings.valid * pair_count))
+    test_count = 0
+    if not has_test:
+        test_count = max(1, round(settings.test * pair_count))
+    if valid_count + test_count >= pair_count:
         raise UserError(
-            f"corpus {corpus}: too few pairs ({pairs}) to draw {valid} for validation and {test} "
-            "to test, and train on the rest"
+            f"corpus {corpus}: too few pairs ({pair_count}) to draw {valid_count} for validation "
+            f"and {test_count} to test, and train on the rest"
         )
-    drawn_for = np.full(pairs, _TRAIN, np.uint8)
-    if every:
-        drawn_for[every - 1 :: every] = _VALID
-    if valid + test:
-        blocks = map_parts(partial(_hasher, settings.seed), before.blocks("train"), workers)
-        order = np.frombuffer(b"".join(blocks), "<u8").argsort(kind="stable")
-        drawn_for[order[:test]] = _TEST
-        drawn_for[order[pairs - valid :]] = _VALID
-    if every and not (drawn_for == _VALID).any():
-        raise UserError(f"corpus {corpus}: no pair is left for validation by split.every {every}")
-    return drawn_for
+
+    set_of_pair = np.full(pair_count, _TRAIN, np.uint8)
+    if valid_interval is not None:
+        set_of_pair[valid_interval - 1 :: valid_interval] = _VALID
+    if valid_count + test_count > 0:
+        create_hasher = partial(_block_hasher, settings.seed)
+        hashes_of_blocks = map_parts(create_hasher, before.blocks("train"), workers)
+        hashes = np.frombuffer(b"".join(hashes_of_blocks), _HASH_DTYPE)
+        # A stable sort: equal pairs have equal hashes, and stay in the order of the text.
+        indices_by_hash = hashes.argsort(kind="stable")
+        set_of_pair[indices_by_hash[:test_count]] = _TEST
+        set_of_pair[indices_by_hash[pair_count - valid_count :]] = _VALID
+    # The test set may have taken each of the few pairs that were to become validation pairs.
+    if valid_interval is not None and not (set_of_pair == _VALID).any():
+        raise UserError(
+            f"corpus {corpus}: no pair is left for validation by split.every {valid_interval}"
+        )
+    return set_of_pair
 
 
-def _hasher(seed: int) -> Callable[[Block], bytes]:
-    """Hashes of the pairs of a block, 8 bytes each, by the seed."""
+def _block_hasher(seed: int) -> Callable[[Block], bytes]:
+    """Return a function that hashes each pair of a block.
+
+    The hash depends on the pair and the seed alone, not on the position in the text.
+    """
     key = seed.to_bytes(4, "little")
 
-    def hashes(block: Block) -> bytes:
-        texts = ("\t".join(pair).encode() for pair in block.pairs())
-        return b"".join(blake2b(text, digest_size=8, key=key).digest() for text in texts)
+    def hash_pairs(block: Block) -> bytes:
+        """Return the hashes of the pairs of a block, 8 bytes each."""
+        hashes = []
+        for pair in block.pairs():
+            text = f"{pair.source}\t{pair.target}".encode()
+            hashes.append(blake2b(text, digest_size=_HASH_BYTES, key=key).digest())
+        return b"".join(hashes)
 
-    return hashes
+    return hash_pairs
 
 
-def _write_drawn(
+def _write_drawn_set(
     before: TextFolder,
     after: TextFolder,
-    name: str,
-    drawn: npt.NDArray[np.bool_],
+    set_name: str,
+    is_drawn: npt.NDArray[np.bool_],
     held_out: HeldOutSentences,
     filter_stats: FilterStats,
 ) -> None:
-    """Write the pairs drawn for one set, except those with a held-out sentence."""
-    counts = filter_stats.add_set(name)
-    with after.writer(name) as writer:
+    """Write the pairs that were drawn for one set, except those with a held-out sentence.
+
+    Args:
+        before: The filtered text.
+        after: The folder to write to.
+        set_name: The name of the set.
+        is_drawn: Whether each training pair was drawn for this set, shape (pairs,).
+        held_out: The sentences of the sets that were written before.
+        filter_stats: The statistics to which the counts of the set are added.
+    """
+    counts = filter_stats.add_set(set_name)
+    with after.writer(set_name) as writer:
         for block in before.blocks("train"):
-            chosen = drawn[block.first - 1 :][: len(block)]
-            pairs = [*compress(block.numbered_pairs(), chosen)] if chosen.any() else []
-            sides = held_out.sides(*([pair[side] for _, pair in pairs] for side in (0, 1)))
-            for (number, pair), side in zip(pairs, sides, strict=True):
+            # Blocks count pairs from 1.
+            first_index = block.first - 1
+            is_drawn_in_block = is_drawn[first_index : first_index + len(block)]
+            if not is_drawn_in_block.any():
+                continue
+            drawn_pairs = list(compress(block.numbered_pairs(), is_drawn_in_block))
+            held_out_sides = held_out.find_sides(
+                sources=[pair.source for _, pair in drawn_pairs],
+                targets=[pair.target for _, pair in drawn_pairs],
+            )
+            for (number, pair), side in zip(drawn_pairs, held_out_sides, strict=True):
                 if side:
-                    counts.record_dropped(RULES[1 + side], number, pair)
+                    counts.record_dropped(_rule_of_side(side), number, pair)
                 else:
                     counts.count_kept()
                     writer.write(pair)
 
 
-def _held_out_sides(
+def _rule_of_side(side: int) -> str:
+    """Return the rule that drops a pair with a held-out source (side 1) or target (side 2)."""
+    rule_number = side + _SIDE_TO_RULE
+    return RULES[rule_number - 1]
+
+
+def _combine_rules(set_of_pair: DroppedBy, held_out_sides: DroppedBy) -> DroppedBy:
+    """Return the number of the rule that drops each pair from the training text; 0 if none does.
+
+    Args:
+        set_of_pair: `_TRAIN`, `_VALID` or `_TEST` for each pair, shape (pairs,).
+        held_out_sides: The held-out side of each pair: 0, 1 or 2, shape (pairs,).
+    """
+    overlap_rules = np.where(held_out_sides, held_out_sides + _SIDE_TO_RULE, 0)
+    return np.where(set_of_pair, set_of_pair, overlap_rules).astype(np.uint8)
+
+
+def _find_held_out_sides(
     corpus: str, train: TextFolder, held_out: HeldOutSentences, workers: int
 ) -> DroppedBy:
-    """For each training pair 0, or the side that is a held-out sentence: 1 or 2."""
-    sides = []
+    """Return for each training pair which of its sides is a held-out sentence.
+
+    Returns:
+        1 for the source, 2 for the target, 0 for neither; shape (pairs,).
+    """
+    sides_of_blocks = []
     with Progress(f"split {corpus} train", train.count("train"), "pairs") as progress:
-        for data in map_parts(partial(_side_finder, held_out), train.blocks("train"), workers):
-            sides.append(np.frombuffer(data, np.uint8))
-            progress.advance(len(data))
-    return np.concatenate(sides)
+        create_finder = partial(_block_side_finder, held_out)
+        for sides in map_parts(create_finder, train.blocks("train"), workers):
+            sides_of_blocks.append(np.frombuffer(sides, np.uint8))
+            progress.advance(len(sides))
+    return np.concatenate(sides_of_blocks)
 
 
-def _side_finder(held_out: HeldOutSentences) -> Callable[[Block], bytes]:
-    return lambda block: held_out.sides(*block.sides())
+def _block_side_finder(held_out: HeldOutSentences) -> Callable[[Block], bytes]:
+    """Return a function that looks up the pairs of a block in the held-out sentences."""
+
+    def find_sides(block: Block) -> bytes:
+        """Return the held-out side of each pair of a block, one byte per pair."""
+        sources, targets = block.sides()
+        return held_out.find_sides(sources, targets)
+
+    return find_sides

@@ -1,19 +1,21 @@
-"""The stage test_stats: lengths, word frequencies and documents of a corpus's test sets.
+"""The stage test_stats: describe the test sets of a corpus by lengths, word counts and documents.
 
-Also what is wrong with whole sets (set_findings.py). Memory grows with the test sets; the training
-text is read twice.
+`describe_test_sets` is the stage. It also looks for problems of whole sets (set_findings.py). Other
+stages find the names of test sets here, and read the descriptions.
+
+Memory grows with the test sets. The training text is read twice.
 """
 
 from collections import Counter
-from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
 from itertools import islice
 from pathlib import Path
 
 from bleuprint.config import paths
 from bleuprint.config.corpus import Corpus
 from bleuprint.config.experiment import Settings
-from bleuprint.corpus.set_findings import set_findings
+from bleuprint.corpus.set_findings import find_problems
 from bleuprint.runtime.errors import UserError
 from bleuprint.runtime.files import atomic_folder, write_json
 from bleuprint.runtime.progress import Progress
@@ -23,11 +25,14 @@ from bleuprint.text.parallel import BLOCK_PAIRS, TextFolder, read_lines
 
 @dataclass(frozen=True)
 class SetDescription:
-    """A test set.
+    """The description of a test set, one entry per line except for the word counts.
 
-    `source_tokens`: the number of tokens of each source; `reference_tokens`: the tokens of each
-    reference, separated by spaces; `training_counts`: their frequencies in the training text, None
-    if tokens are characters; `documents`: the id of each line's document, None if not known.
+    Attributes:
+        source_tokens: The number of tokens of each source.
+        reference_tokens: The tokens of each reference, separated by spaces.
+        training_counts: How often each word of the references occurs in the target side of the
+            training text. None if the tokens are characters.
+        documents: The id of the document that contains each line. None if documents are unknown.
     """
 
     source_tokens: Sequence[int]
@@ -36,26 +41,46 @@ class SetDescription:
     documents: Sequence[str] | None
 
     def __post_init__(self) -> None:
-        lines = len(self.source_tokens)
-        if len(self.reference_tokens) != lines:
-            raise ValueError(
-                f"{lines} source_tokens, {len(self.reference_tokens)} reference_tokens"
-            )
-        if self.documents is not None and len(self.documents) != lines:
-            raise ValueError(f"{lines} source_tokens, {len(self.documents)} documents")
-        words = set(" ".join(self.reference_tokens).split())
-        if self.training_counts is not None and words - self.training_counts.keys():
-            missing = min(words - self.training_counts.keys())
-            raise ValueError(f"training_counts lacks {missing!r}, which is in reference_tokens")
+        """Raise ValueError if an entry is missing."""
+        line_count = len(self.source_tokens)
+        reference_count = len(self.reference_tokens)
+        if reference_count != line_count:
+            raise ValueError(f"{line_count} source_tokens, {reference_count} reference_tokens")
+        if self.documents is not None and len(self.documents) != line_count:
+            raise ValueError(f"{line_count} source_tokens, {len(self.documents)} documents")
+        if self.training_counts is not None:
+            uncounted_words = _words_of(self.reference_tokens) - self.training_counts.keys()
+            if uncounted_words:
+                raise ValueError(
+                    f"training_counts lacks {min(uncounted_words)!r}, which is in reference_tokens"
+                )
 
 
 def names_of_test_sets(corpus: Corpus, texts: TextFolder) -> list[str]:
-    """The test sets of a corpus: those of params.yaml in its order, then those drawn by split."""
-    there = [name.removeprefix("test.") for name in texts.names() if name.startswith("test.")]
-    names = [*dict.fromkeys((*corpus.files.tests, *there))]
-    if missing := [name for name in names if name not in there]:
-        raise UserError(f"{texts.files(f'test.{missing[0]}')[0]}: no such file")
-    return names
+    """Return the names of all test sets of a corpus.
+
+    Args:
+        corpus: The settings of the corpus.
+        texts: The split corpus.
+
+    Returns:
+        The test sets of params.yaml in its order, then the test set that the stage split has drawn,
+        if any.
+
+    Raises:
+        UserError: A test set that params.yaml names does not exist.
+    """
+    existing = []
+    for set_name in texts.names():
+        if set_name.startswith("test."):
+            existing.append(set_name.removeprefix("test."))
+    names = list(corpus.files.tests)
+    for name in names:
+        if name not in existing:
+            source_path, _ = texts.files(f"test.{name}")
+            raise UserError(f"{source_path}: no such file")
+    drawn_names = [name for name in existing if name not in names]
+    return names + drawn_names
 
 
 def translated_test_sets(
@@ -65,55 +90,116 @@ def translated_test_sets(
 
     Args:
         settings: The settings of the experiment.
-        system: The system.
-        corpus: The corpus of the test sets.
+        system: The name of the system.
+        corpus: The name of the corpus with the test sets.
         texts: The split corpus.
 
     Raises:
         UserError: A test set that params.yaml names does not exist.
     """
-    named = settings.tests_of(system, corpus)
-    return names_of_test_sets(settings.corpus(corpus), texts) if named is None else named
+    # An external system has translations of some test sets only, which its settings name.
+    named_sets = settings.tests_of(system, corpus)
+    if named_sets is not None:
+        return named_sets
+    return names_of_test_sets(settings.corpus(corpus), texts)
 
 
 def describe_test_sets(name: str, corpus: Corpus, root: Path = Path()) -> None:
-    """Write TEST.json for each test set of a corpus, and the faults of its sets, if any."""
-    split, tokenized = (
-        TextFolder(paths.folder(name, stage, root), *corpus.languages)
-        for stage in ("split", "tokens")
-    )
-    described = dict[str, SetDescription]()
-    for test in names_of_test_sets(corpus, split):
-        pair_name, own_name = corpus.origin_of_test(name, test)
-        ids = paths.document_ids(paths.given(pair_name, root), f"test.{own_name}")
-        documents = [*read_lines(ids)] if ids.exists() else None
-        pairs = list(tokenized.pairs(f"test.{test}"))
-        lengths = [len(corpus.source_words(p.source)) for p in pairs]
-        references = [p.target for p in pairs]
-        words = dict.fromkeys(" ".join(references).split(), 0)
-        in_words = corpus.tokenize.name != "characters"
-        described[test] = SetDescription(
-            lengths, references, words if in_words else None, documents
+    """Write TEST.json for each test set of a corpus, and a file with the problems of its sets.
+
+    Args:
+        name: The name of the corpus.
+        corpus: The settings of the corpus.
+        root: The folder of the experiment.
+    """
+    split = TextFolder(paths.folder(name, "split", root), *corpus.languages)
+    tokenized = TextFolder(paths.folder(name, "tokens", root), *corpus.languages)
+    has_words = corpus.tokenize.name != "characters"
+    descriptions = dict[str, SetDescription]()
+    for test_set in names_of_test_sets(corpus, split):
+        pairs = list(tokenized.pairs(f"test.{test_set}"))
+        descriptions[test_set] = SetDescription(
+            source_tokens=[len(corpus.source_words(pair.source)) for pair in pairs],
+            reference_tokens=[pair.target for pair in pairs],
+            training_counts=None,
+            documents=_read_document_ids(name, corpus, test_set, root),
         )
-    _count(name, tokenized, [d.training_counts for d in described.values() if d.training_counts])
+    if has_words:
+        descriptions = _with_training_counts(name, tokenized, descriptions)
     with atomic_folder(paths.folder(name, "test_stats", root)) as unfinished:
-        for test, description in described.items():
-            write_json(unfinished / f"{test}.json", asdict(description))
-        set_findings(name, corpus, root).write(unfinished)
+        for test_set, description in descriptions.items():
+            write_json(unfinished / f"{test_set}.json", asdict(description))
+        find_problems(name, corpus, root).write(unfinished)
 
 
-def _count(name: str, tokens: TextFolder, tests: Sequence[dict[str, int]]) -> None:
-    """Count the words of each test set in the training text."""
-    wanted, found = set[str]().union(*tests), Counter[str]()
-    lines = read_lines(tokens.files("train")[1]) if wanted else iter(())
-    with Progress(f"describe tests {name}", tokens.count("train"), "lines") as progress:
-        while block := [*islice(lines, BLOCK_PAIRS)]:
-            found.update(filter(wanted.__contains__, " ".join(block).split()))
+def _read_document_ids(name: str, corpus: Corpus, test_set: str, root: Path) -> list[str] | None:
+    """Read the id of the document of each line of a test set; None if documents are unknown."""
+    # The test sets of several language pairs are joined in one corpus, and renamed. The ids are
+    # with the downloaded test set, which has its original name.
+    pair_name, original_name = corpus.origin_of_test(name, test_set)
+    path = paths.document_ids(paths.given(pair_name, root), f"test.{original_name}")
+    if not path.exists():
+        return None
+    return list(read_lines(path))
+
+
+def _with_training_counts(
+    name: str, tokenized: TextFolder, descriptions: Mapping[str, SetDescription]
+) -> dict[str, SetDescription]:
+    """Count the words of the references in the training text, and add the counts.
+
+    The training text is read once for all test sets.
+
+    Args:
+        name: The name of the corpus.
+        tokenized: The tokenized corpus.
+        descriptions: The descriptions of the test sets, without word counts.
+    """
+    all_words = set[str]()
+    for description in descriptions.values():
+        all_words |= _words_of(description.reference_tokens)
+    counts = _count_words(name, tokenized, all_words)
+    counted_descriptions = {}
+    for test_set, description in descriptions.items():
+        words = " ".join(description.reference_tokens).split()
+        # A dictionary, because a set has no order: the same text must give the same file.
+        training_counts = {word: counts[word] for word in words}
+        counted_descriptions[test_set] = replace(description, training_counts=training_counts)
+    return counted_descriptions
+
+
+def _count_words(name: str, tokenized: TextFolder, words: Collection[str]) -> Counter[str]:
+    """Count how often each of some words occurs in the target side of the training text.
+
+    Args:
+        name: The name of the corpus, for the progress bar.
+        tokenized: The tokenized corpus.
+        words: The words to count.
+    """
+    counts = Counter[str]()
+    if not words:
+        return counts
+    _, target_path = tokenized.files("train")
+    lines = read_lines(target_path)
+    with Progress(f"describe tests {name}", tokenized.count("train"), "lines") as progress:
+        # Joining many lines before they are split into words is faster than splitting each line.
+        while block := list(islice(lines, BLOCK_PAIRS)):
+            tokens = " ".join(block).split()
+            counts.update([token for token in tokens if token in words])
             progress.advance(len(block))
-    for counts in tests:
-        counts.update((word, found[word]) for word in counts)
+    return counts
 
 
-def read_set_description(folder: Path, test: str) -> SetDescription:
-    """The description of a test set that `describe_test_sets` wrote."""
-    return read_record(SetDescription, folder / f"{test}.json")
+def _words_of(lines: Iterable[str]) -> set[str]:
+    """Return the different words of tokenized lines."""
+    return set(" ".join(lines).split())
+
+
+def read_set_description(folder: Path, test_set: str) -> SetDescription:
+    """Read the description of a test set that `describe_test_sets` wrote.
+
+    Args:
+        folder: The folder of the descriptions of a corpus.
+        test_set: The name of the test set.
+    """
+    return read_record(SetDescription, folder / f"{test_set}.json")

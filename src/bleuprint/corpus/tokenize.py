@@ -1,4 +1,7 @@
-"""The stage tokenize: sentences to tokens separated by spaces."""
+"""The stage tokenize: split the sentences of all sets into tokens separated by spaces.
+
+The tokenizer is the one that `tokenize` in params.yaml names; its code is in the package text.
+"""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,10 +18,14 @@ from bleuprint.text.tokenizers import Tokenize, tokenize_to_line, tokenizer_for
 
 @dataclass(frozen=True)
 class Tokenizing(FilterStep):
-    """The stage for one corpus.
+    """The stage tokenize on one corpus.
 
-    The sets in `given`, published with the corpus, were not cleaned: `edits` are applied to them
-    here, so that the model reads them in the form of its training text.
+    Attributes:
+        settings: The settings of the tokenizer.
+        edits: The edits of the stage clean.
+        given: The names of the sets that were published with the corpus. The stage clean left the
+            held-out ones as they are, so the edits are applied to them here: the model must read
+            them in the form of its training text.
     """
 
     stage = "tokenize"
@@ -28,7 +35,13 @@ class Tokenizing(FilterStep):
 
     @classmethod
     def for_corpus(cls, name: str, corpus: Corpus, root: Path = Path()) -> Self:
-        """The stage with the settings and paths of a corpus."""
+        """Create the stage with the settings and paths of a corpus.
+
+        Args:
+            name: The name of the corpus.
+            corpus: The settings of the corpus.
+            root: The folder of the experiment.
+        """
         files = step_files(
             name,
             corpus,
@@ -45,18 +58,45 @@ class Tokenizing(FilterStep):
         )
 
     def filter_block(self, name: str, block: Block) -> FilteredBlock:
-        """Tokenizes pairs, and keeps all."""
-        edits = self.edits if name in self.given and name != "train" else ()
-        counts, sides = SetCounts(), []
-        counts.count_kept(len(block))
-        for language, side in zip(self.input_text.languages, block.sides(), strict=True):
+        """Tokenize the pairs of a block. All pairs are kept.
+
+        Args:
+            name: The name of the set that contains the block.
+            block: The pairs.
+
+        Returns:
+            The tokenized pairs and their count.
+        """
+        was_cleaned = name == "train" or name not in self.given
+        tokenized_sides = []
+        for language, sentences in zip(self.input_text.languages, block.sides(), strict=True):
+            if self.edits and not was_cleaned:
+                sentences = [apply_edits(sentence, language, self.edits) for sentence in sentences]
             tokenizer = tokenizer_for(language, self.settings)
-            lines = (apply_edits(line, language, edits) if edits else line for line in side)
-            sides.append([tokenize_to_line(tokenizer, line) for line in lines])
-        return FilteredBlock(*pack_pairs([*map(Pair, *sides)]), counts)
+            tokenized_sides.append(
+                [tokenize_to_line(tokenizer, sentence) for sentence in sentences]
+            )
+        sources, targets = tokenized_sides
+        pairs = [Pair(source, target) for source, target in zip(sources, targets, strict=True)]
+        source_bytes, target_bytes = pack_pairs(pairs)
+        counts = SetCounts()
+        counts.count_kept(len(block))
+        return FilteredBlock(source_bytes, target_bytes, counts)
 
     def write_held_out(self, after: TextFolder, filter_stats: FilterStats, workers: int) -> None:
-        """Tokenize the held-out sets."""
-        for name in self.input_text.held_out():
-            blocks = self.input_text.blocks(name)
-            self.filter_set(name, blocks, None, after, filter_stats.add_set(name), workers)
+        """Tokenize the validation and test sets, which other stages copy.
+
+        Args:
+            after: The folder to write to.
+            filter_stats: The statistics to which the counts of each set are added.
+            workers: The number of processes.
+        """
+        for set_name in self.input_text.held_out():
+            self.filter_set(
+                set_name,
+                blocks=self.input_text.blocks(set_name),
+                pairs=None,
+                after=after,
+                counts=filter_stats.add_set(set_name),
+                workers=workers,
+            )

@@ -1,22 +1,29 @@
-"""The toy corpora of the Transformer's courses: the copy task, and a sentence.
+"""The toy corpora with which Transformers are taught: the copy task, and one sentence to translate.
 
-The copy task is that of The Annotated Transformer: ten symbols out of ten, the first always 1. The
-sentence comes alone, and as one of 54 that cannot be told apart without reading the source.
+The copy task is the one of The Annotated Transformer: ten symbols out of ten, of which the first is
+always 1, are copied. The sentence is a corpus of its own. A second corpus has it among 54 sentences
+that a model can only tell apart by reading the source.
 """
 
 from collections.abc import Iterator
 from itertools import product
 from random import Random
 
-# Pairs of the copy task: the training of 2022 sees 20 epochs of 20 batches of 80 sentences.
+# The number of sentences per split. The training of The Annotated Transformer (2022) sees 20 epochs
+# of 20 batches of 80 sentences, which is 32,000.
 COPY_SPLITS = {"train": 32_000, "valid": 200, "test": 50}
 _SYMBOLS = [str(number) for number in range(1, 11)]
-_LENGTH = 10
+_FIRST_SYMBOL = "1"
+_SENTENCE_LENGTH = 10
+# With this seed, no sentence of a split is in another split.
 _SEED = 1729
 
-# "P" pads the source, as the notebook writes it.
+# "P" pads the source, as in the notebook from which the sentence is taken.
 _SENTENCE = {"de": "ich mochte ein bier P", "en": "i want a beer"}
-# Its last three words and what may stand for each, and what may follow, German to English.
+# The 54 sentences begin with this word.
+_FIRST_WORD = {"de": "ich", "en": "i"}
+# For each further position, the German words that can stand there, with their translations. At the
+# last position, a word may be missing.
 _WORDS = (
     {"mochte": "want", "sah": "saw", "trank": "drank"},
     {"ein": "a", "kein": "no"},
@@ -26,20 +33,38 @@ _WORDS = (
 
 
 def copy_task(split: str) -> list[str]:
-    """The sentences of a split, equal on both sides; none of them is in another split."""
-    random, lines = Random(_SEED), dict[str, list[str]]()
-    # with this seed, no line of a split is in another one
-    for name, size in reversed(COPY_SPLITS.items()):
-        symbols = (random.choices(_SYMBOLS, k=_LENGTH - 1) for _ in range(size))
-        lines[name] = [" ".join([_SYMBOLS[0], *drawn]) for drawn in symbols]
-    return lines[split]
+    """Return the sentences of a split of the copy task. Source and target are equal.
+
+    Args:
+        split: The name of the split: train, valid or test.
+    """
+    random = Random(_SEED)
+    lines_by_split = {}
+    # One stream of random numbers makes all splits, so that their order decides their content.
+    for name in ("test", "valid", "train"):
+        lines = []
+        for _ in range(COPY_SPLITS[name]):
+            symbols = random.choices(_SYMBOLS, k=_SENTENCE_LENGTH - 1)
+            lines.append(" ".join([_FIRST_SYMBOL, *symbols]))
+        lines_by_split[name] = lines
+    return lines_by_split[split]
 
 
 def toy_sentences(text: str, language: str) -> Iterator[str]:
-    """The one `sentence`, in German (de) or English (en), or the `sentences` of all its words."""
+    """Yield the sentences of a toy corpus in one language.
+
+    Args:
+        text: The corpus: "sentence" for the single sentence, "sentences" for the 54 sentences.
+        language: The language of the sentences: "de" or "en".
+    """
     if text == "sentence":
         yield _SENTENCE[language]
         return
-    for words in product(*(of.items() for of in _WORDS)):
-        german, english = zip(*words, strict=True)
-        yield " ".join({"de": ("ich", *german), "en": ("i", *english)}[language]).rstrip()
+    words_by_position = []
+    for translations in _WORDS:
+        words = translations.keys() if language == "de" else translations.values()
+        words_by_position.append(words)
+    for words in product(*words_by_position):
+        sentence = " ".join([_FIRST_WORD[language], *words])
+        # If the last word is missing, the sentence ends in a space.
+        yield sentence.rstrip()
