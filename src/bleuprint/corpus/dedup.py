@@ -144,9 +144,8 @@ class Deduplication(Step):
         with atomic_folder(self.output) as unfinished:
             after = self.input_text.with_path(unfinished)
             dropped_by = self.dropped_by(parts, unfinished)
-            write_kept(
-                self.input_text, after, dropped_by, self.rules, filter_stats.add_set("train")
-            )
+            train_counts = filter_stats.add_set("train")
+            write_kept(self.input_text, after, dropped_by, self.rules, train_counts)
             copy_sets(self.input_text, after, self.input_text.held_out(), filter_stats)
             filter_stats.write(self.filter_stats_path)
 

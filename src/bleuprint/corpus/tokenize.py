@@ -73,9 +73,8 @@ class Tokenizing(FilterStep):
             if self.edits and not was_cleaned:
                 sentences = [apply_edits(sentence, language, self.edits) for sentence in sentences]
             tokenizer = tokenizer_for(language, self.settings)
-            tokenized_sides.append(
-                [tokenize_to_line(tokenizer, sentence) for sentence in sentences]
-            )
+            lines = [tokenize_to_line(tokenizer, sentence) for sentence in sentences]
+            tokenized_sides.append(lines)
         sources, targets = tokenized_sides
         pairs = [Pair(source, target) for source, target in zip(sources, targets, strict=True)]
         source_bytes, target_bytes = pack_pairs(pairs)

@@ -64,7 +64,7 @@ def toy_sentences(text: str, language: str) -> Iterator[str]:
     for translations in _WORDS:
         words = translations.keys() if language == "de" else translations.values()
         words_by_position.append(words)
-    for words in product(*words_by_position):
-        sentence = " ".join([_FIRST_WORD[language], *words])
+    for words_of_sentence in product(*words_by_position):
+        sentence = " ".join([_FIRST_WORD[language], *words_of_sentence])
         # If the last word is missing, the sentence ends in a space.
         yield sentence.rstrip()
