@@ -12,7 +12,7 @@ import sys
 # the code of this project, as in dvc.yaml: a .venv that is shared has that of another
 sys.path.insert(0, f"{workflow.basedir}/src")
 
-from bleuprint.config.experiment import load
+from bleuprint.config.experiment import load_settings
 from bleuprint.pipeline import graph, resolve, slurm, snakemake_run
 from bleuprint.pipeline.rules import make_rules
 from bleuprint.runtime.errors import exit_on_error
@@ -20,7 +20,7 @@ from bleuprint.runtime.errors import exit_on_error
 with exit_on_error():
     if workflow.is_main_process:
         snakemake_run.refuse_config(config)
-        RESOLVED = resolve.resolved_content(load())
+        RESOLVED = resolve.resolved_content(load_settings())
         STAGES = graph.load_stages(content=RESOLVED)
     else:
         RESOLVED = None

@@ -81,22 +81,22 @@ def compare(arguments: argparse.Namespace) -> None:
     """Let all contestants translate the test set with each beam, and print their speeds."""
     import torch
 
-    from bleuprint.config.experiment import load
-    from bleuprint.config.paths import Run, folder
+    from bleuprint.config.experiment import load_settings
+    from bleuprint.config.paths import Run, corpus_folder
     from bleuprint.config.system import LengthPenalty
     from bleuprint.dataset.binarized import BinaryCorpus
     from bleuprint.model.weights import load_model
 
     torch.set_num_threads(arguments.threads)
-    settings = load()
-    corpus = BinaryCorpus(folder(arguments.corpus, "binary"))
+    settings = load_settings()
+    corpus = BinaryCorpus(corpus_folder(arguments.corpus, "binary"))
     test_sets = [name for name in corpus.sets if name.startswith("test.")]
     test_set = f"test.{arguments.test}" if arguments.test else test_sets[0]
-    references = Path(folder(arguments.corpus, "split")) / f"{test_set}.{corpus.target}"
+    references = Path(corpus_folder(arguments.corpus, "split")) / f"{test_set}.{corpus.target}"
     source_ids = corpus.side(test_set, corpus.source)
     sources = [source_ids[row].tolist() for row in range(len(source_ids))]
     run = Run(arguments.system, arguments.corpus, settings.seeds[0])
-    weights = run.models / "averaged"
+    weights = run.models_folder / "averaged"
     model = load_model(weights, corpus)
     system_decode = settings.system_on(arguments.system, arguments.corpus).decode
     for beam in arguments.beams:

@@ -43,18 +43,18 @@ def measure(arguments: argparse.Namespace) -> None:
     import numpy as np
     import torch
 
-    from bleuprint.config.experiment import load
-    from bleuprint.config.paths import Run, folder
+    from bleuprint.config.experiment import load_settings
+    from bleuprint.config.paths import Run, corpus_folder
     from bleuprint.dataset.binarized import BinaryCorpus
     from bleuprint.dataset.subwords.vocabulary import EOS, SPECIALS
     from bleuprint.decoding.translate import create_engine
     from bleuprint.model.weights import load_model
 
     torch.set_num_threads(arguments.threads)
-    settings = load()
-    corpus = BinaryCorpus(folder(arguments.corpus, "binary"))
+    settings = load_settings()
+    corpus = BinaryCorpus(corpus_folder(arguments.corpus, "binary"))
     run = Run(arguments.system, arguments.corpus, settings.seeds[0])
-    model = load_model(run.models / "averaged", corpus)
+    model = load_model(run.models_folder / "averaged", corpus)
     vocabulary_size = len(corpus.segmentation(corpus.source).vocabulary)
     generator = np.random.default_rng(1)
 

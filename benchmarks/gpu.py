@@ -213,7 +213,7 @@ def multi30k(given: argparse.Namespace) -> Figures:
     for stage in ("average", "translate", "score"):
         yield [stage], partial(seconds, run_stage, given.scratch, stage, *RUN)
     yield ["published", "bleu"], lambda: PUBLISHED
-    if (scores := given.scratch / RUN.results / "scores.json").exists():
+    if (scores := given.scratch / RUN.results_folder / "scores.json").exists():
         for test, scored in read_json(scores).items():
             yield [test], partial(bleu, scored)
 
@@ -228,7 +228,7 @@ def timing(project: Path, status: int) -> dict[str, Any]:
     """Of the training that has just ended."""
     if status:
         raise RuntimeError(f"stages/train.py ended with status {status}")
-    files = (project / RUN.timings).glob("train-*.json")
+    files = (project / RUN.timings_folder).glob("train-*.json")
     found: dict[str, Any] = read_json(max(files, key=lambda path: path.stat().st_mtime))
     return found
 

@@ -22,8 +22,8 @@ import numpy as np
 import torch
 
 import annotated
-from bleuprint.config.experiment import load
-from bleuprint.config.paths import Run, folder
+from bleuprint.config.experiment import load_settings
+from bleuprint.config.paths import Run, corpus_folder
 from bleuprint.config.system import Decode
 from bleuprint.dataset.binarized import BinaryCorpus
 from bleuprint.dataset.subwords.vocabulary import Vocabulary
@@ -53,7 +53,7 @@ class Task(NamedTuple):
 def figures(given: argparse.Namespace, run: Run) -> Iterator[tuple[list[str], Callable[[], Any]]]:
     """The name and the measurement of each; `run` is that of multi30k in --scratch."""
     tasks = {name: partial(drawn, name, given) for name in given.sizes or ("tiny", "base")}
-    if (given.scratch / run.models / "averaged").exists():
+    if (given.scratch / run.models_folder / "averaged").exists():
         tasks = {"multi30k": partial(trained, given, run), **tasks}
     for name, task in tasks.items():
         yield [name], partial(compare, task, torch.device(given.device))
@@ -131,14 +131,14 @@ def ctranslate2(task: Task, device: torch.device) -> Callable[[], Outputs]:
 
 
 def trained(given: argparse.Namespace, run: Run) -> Task:
-    corpus = BinaryCorpus(given.scratch / folder(run.corpus, "binary"))
-    decode = load(given.scratch / "params.yaml").system_on(run.system, run.corpus).decode
+    corpus = BinaryCorpus(given.scratch / corpus_folder(run.corpus, "binary"))
+    decode = load_settings(given.scratch / "params.yaml").system_on(run.system, run.corpus).decode
     source, target = (
         corpus.segmentation(language).vocabulary for language in (corpus.source, corpus.target)
     )
     side = corpus.side(TEST, corpus.source)
     sources = [side[row].tolist() for row in range(min(len(side), given.sentences))]
-    model = load_model(given.scratch / run.models / "averaged", corpus)
+    model = load_model(given.scratch / run.models_folder / "averaged", corpus)
     return Task(model, (source, target), sources, decode)
 
 

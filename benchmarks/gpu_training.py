@@ -32,7 +32,7 @@ from torch.profiler import ProfilerActivity, profile
 
 import annotated
 import torch_transformer
-from bleuprint.config.experiment import load
+from bleuprint.config.experiment import load_settings
 from bleuprint.config.system import Model, System
 from bleuprint.dataset.batching import Position
 from bleuprint.dataset.binarized import BinaryCorpus
@@ -246,7 +246,7 @@ def training_cost(size: Size) -> float:
 
 def system_of(size: Size, precision: Precision, eager: bool, given: argparse.Namespace) -> System:
     """The base model of recipe table2 in another size."""
-    system = load(ROOT / "recipes" / "table2.yaml").system("base")
+    system = load_settings(ROOT / "recipes" / "table2.yaml").system_settings("base")
     train = replace(
         system.train,
         tokens_per_update=given.max_tokens,

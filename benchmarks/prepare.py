@@ -40,7 +40,7 @@ import psutil
 
 sys.path.insert(0, str(Path(__file__).parent.parent))
 
-from bleuprint.config.experiment import load
+from bleuprint.config.experiment import load_settings
 from bleuprint.config.paths import RESOLVED
 from bleuprint.corpus.download.fetch import Downloads, fetch
 from bleuprint.pipeline.dvc_yaml import load_entries
@@ -161,7 +161,7 @@ def write_settings(project: Path, merges: int) -> None:
     _, _, systems = phrasebook.partition("\nsystems:\n")
     params = project / "params.yaml"
     params.write_text(PARAMS.format(merges=merges) + systems)
-    write_json(project / RESOLVED, load(params).resolved())
+    write_json(project / RESOLVED, load_settings(params).resolved())
 
 
 def phrasebook_text() -> Iterator[Pair]:
@@ -203,7 +203,7 @@ def multi30k(language: str) -> list[str]:
     mirror = os.environ.get("BLEUPRINT_MIRROR")
     if not mirror:
         sys.exit("set BLEUPRINT_MIRROR for Multi30k, or use --text phrasebook")
-    experiment = load(ROOT / "recipes" / "table2-multi30k.yaml")
+    experiment = load_settings(ROOT / "recipes" / "table2-multi30k.yaml")
     for corpus in experiment.corpora.values():
         text = corpus.files.train["multi30k"]
         languages = (corpus.source, corpus.target)

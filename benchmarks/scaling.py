@@ -24,7 +24,7 @@ from typing import NamedTuple
 
 import torch
 
-from bleuprint.config.experiment import load
+from bleuprint.config.experiment import load_settings
 from bleuprint.config.system import Model, System
 from bleuprint.model import flops as cost
 from bleuprint.model.transformer import Transformer, count_parameters
@@ -136,14 +136,14 @@ def show_preparation(stages: list[Stage]) -> None:
 
 def show_training() -> None:
     """Time and cost of the trainings of recipe table2, each on one language pair."""
-    settings = load(ROOT / "recipes" / "table2.yaml")
+    settings = load_settings(ROOT / "recipes" / "table2.yaml")
     print("| training | GPUs | tokens each | computing, ms | summing, ms | hours | US$ |")
     print("|---|---:|---:|---:|---:|---:|---:|")
     for name in UTILIZATION:
-        train = settings.system(name).train
+        train = settings.system_settings(name).train
         _, tokens = train.update_size
         for gpus, (count, adapters) in GPUS.items():
-            step = Update.of(settings.system(name), name, count, adapters)
+            step = Update.of(settings.system_settings(name), name, count, adapters)
             hours = (train.max_updates or 0) * sum(step) / 3600
             shown = (
                 f"{name}, {train.max_updates:,} updates",
@@ -156,7 +156,7 @@ def show_training() -> None:
             )
             print(f"| {' | '.join(shown)} |")
     for name in UTILIZATION:
-        system = settings.system(name)
+        system = settings.system_settings(name)
         _, tokens = system.train.update_size
         flops, web = update_flops(system) / tokens, CORPORA[-1]
         by_hand = 6 * parameters(system.model)

@@ -17,7 +17,7 @@ from typing import Any
 
 from ruamel.yaml import YAML
 
-from bleuprint.config.paths import folder
+from bleuprint.config.paths import corpus_folder
 from bleuprint.dataset.binarized import BinaryCorpus
 from bleuprint.pipeline.dvc_yaml import load_entries
 from bleuprint.pipeline.resolve import write_resolved
@@ -93,7 +93,7 @@ def prepare(project: Path, params: dict[str, Any], corpus: str) -> None:
     (project / "params.yaml").write_text(json.dumps(params), encoding="utf-8")
     write_resolved(project)
     run_stage(project, "resolve")
-    if not (project / folder(corpus, "binary")).exists():
+    if not (project / corpus_folder(corpus, "binary")).exists():
         for stage in STAGES:
             run_stage(project, stage, corpus)
 
@@ -133,7 +133,7 @@ def configure(trial: Trial, name: str) -> str:
     given = {
         **asdict(trial.size),
         "max_tokens": BATCH_TOKENS,
-        "pairs": BinaryCorpus(trial.project / folder(CORPUS, "binary")).sets["train"].pairs,
+        "pairs": BinaryCorpus(trial.project / corpus_folder(CORPUS, "binary")).sets["train"].pairs,
         "seed": trial.seed,
         "updates": trial.updates,
         "last": 2 * trial.updates,

@@ -45,7 +45,7 @@ from pathlib import Path
 from runpy import run_path
 from typing import Any
 
-from bleuprint.config.paths import Run, folder
+from bleuprint.config.paths import Run, corpus_folder
 from bleuprint.dataset.binarized import BinaryCorpus
 from bleuprint.runtime import processor
 from bleuprint.runtime.files import read_json
@@ -125,7 +125,7 @@ def compare(given: argparse.Namespace) -> None:
                     own = ("--size", given.size, "--products", contestant.precision)
                     rates[contestant.precision].append(trial.call_own("train.py", *own)["gflops"])
                 contestant.speeds.append(contestant.train(trial))
-        (measured,) = (project / Run("float32", CORPUS, 1).timings).glob("train-*.json")
+        (measured,) = (project / Run("float32", CORPUS, 1).timings_folder).glob("train-*.json")
         timing = read_json(measured)
     machine = {"cpu": timing["device"], "threads": given.threads, "commit": timing["commit"]}
     settings = {"max_tokens": BATCH_TOKENS, "updates": given.updates, "rounds": given.rounds}
@@ -197,7 +197,7 @@ def make_corpus(project: Path, size: Size, updates: int, rounds: int) -> dict[st
         "systems": {precision: system(size, updates, precision) for precision in PRECISIONS},
     }
     prepare(project, params, CORPUS)
-    return write_text(BinaryCorpus(project / folder(CORPUS, "binary")), project, name)
+    return write_text(BinaryCorpus(project / corpus_folder(CORPUS, "binary")), project, name)
 
 
 def system(size: Size, updates: int, precision: str) -> dict[str, Any]:
@@ -278,7 +278,7 @@ def timed(updates: int, system: str, seed: str) -> None:
 def annotated(trial: Trial) -> Speed:
     sizes = [f"--{name.replace('_', '-')}={value}" for name, value in asdict(trial.size).items()]
     numbers = f"--updates={trial.updates}", f"--seed={trial.seed}"
-    batches, corpus = f"--batch-tokens={BATCH_TOKENS}", folder(CORPUS, "binary")
+    batches, corpus = f"--batch-tokens={BATCH_TOKENS}", corpus_folder(CORPUS, "binary")
     return Speed(**trial.call_own("annotated.py", corpus, *numbers, batches, *sizes))
 
 

@@ -23,7 +23,7 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
 from torch import Tensor
 
-from bleuprint.config.experiment import load
+from bleuprint.config.experiment import load_settings
 from bleuprint.config.optimization import LrSchedule, Noam
 from bleuprint.config.system import Decode, LengthPenalty, Model
 from bleuprint.dataset.subwords.vocabulary import EOS, PAD, SPECIALS, Vocabulary
@@ -106,7 +106,7 @@ _STYLE: dict[str, Any] = {
 
 def copy_model_settings() -> Model:
     """Return the model settings of the copy task in its edition of 2018."""
-    experiment = load(ROOT / "recipes" / "copy.yaml")
+    experiment = load_settings(ROOT / "recipes" / "copy.yaml")
     return experiment.system_on("edition-2018", "copy").model
 
 

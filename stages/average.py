@@ -4,7 +4,7 @@ Reads models/SYSTEM/CORPUS/SEED/checkpoints and the settings `average` of the sy
 Writes models/SYSTEM/CORPUS/SEED/averaged.
 """
 
-from bleuprint.config.experiment import load_resolved
+from bleuprint.config.experiment import load_resolved_settings
 from bleuprint.pipeline import stage_args
 from bleuprint.runtime.errors import run_main
 from bleuprint.runtime.progress import show_elapsed_time
@@ -14,9 +14,11 @@ from bleuprint.training.averaging import average_checkpoints
 def main() -> None:
     """Average the checkpoints of the run that the arguments name."""
     run = stage_args.parse_trained_run(__doc__)
-    settings = load_resolved().system_on(run.system, run.corpus).average
+    settings = load_resolved_settings().system_on(run.system, run.corpus).average
     with show_elapsed_time(f"average {run}"):
-        average_checkpoints(run.models / "checkpoints", settings, run.models / "averaged")
+        average_checkpoints(
+            run.models_folder / "checkpoints", settings, run.models_folder / "averaged"
+        )
 
 
 if __name__ == "__main__":

@@ -12,7 +12,7 @@ from bleuprint.model.arithmetic import check_portable, restart
 # system's arithmetic before the imports below. Arguments 2 and 3 are SYSTEM and CORPUS.
 restart(*sys.argv[2:4])
 
-from bleuprint.config.experiment import load_resolved
+from bleuprint.config.experiment import load_resolved_settings
 from bleuprint.pipeline import stage_args
 from bleuprint.runtime.errors import run_main
 from bleuprint.serving.back_translate import back_translate
@@ -21,7 +21,7 @@ from bleuprint.serving.back_translate import back_translate
 def main() -> None:
     """Translate the text that the arguments name."""
     text_name, system, corpus = stage_args.parse_arguments(__doc__, "TEXT", "SYSTEM", "CORPUS")
-    settings = load_resolved()
+    settings = load_resolved_settings()
     if settings.system_on(system, corpus).arithmetic == "portable":
         check_portable(system)
     back_translate(settings, text_name)

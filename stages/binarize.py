@@ -8,7 +8,7 @@ in parallel jobs.
 """
 
 from bleuprint.config import paths
-from bleuprint.config.experiment import load_resolved
+from bleuprint.config.experiment import load_resolved_settings
 from bleuprint.corpus.steps.sharded import run_step
 from bleuprint.dataset.binarize import Binarizing
 from bleuprint.pipeline import stage_args
@@ -19,9 +19,9 @@ from bleuprint.runtime.errors import run_main
 def main() -> None:
     """Binarize the corpus, or the shard of it, that the arguments name."""
     corpus_name, work = stage_args.parse_shard(__doc__)
-    corpus = load_resolved().corpus(corpus_name)
+    corpus = load_resolved_settings().corpus(corpus_name)
     step = Binarizing.for_corpus(corpus_name, corpus)
-    shards = paths.shards(corpus_name, "binarize")
+    shards = paths.shards_folder(corpus_name, "binarize")
     run_step(step, shards, work, environment.worker_count())
 
 

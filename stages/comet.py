@@ -4,7 +4,7 @@ Reads the translations in results/SYSTEM/CORPUS/SEED and the references in data/
 Writes results/SYSTEM/CORPUS/SEED/comet.json.
 """
 
-from bleuprint.config.experiment import load_resolved
+from bleuprint.config.experiment import load_resolved_settings
 from bleuprint.pipeline import stage_args
 from bleuprint.runtime.errors import run_main
 from bleuprint.runtime.progress import show_elapsed_time
@@ -15,7 +15,7 @@ def main() -> None:
     """Score the run that the arguments name."""
     run = stage_args.parse_scored_run(__doc__)
     with show_elapsed_time(f"comet {run}"):
-        score_run_by_comet(load_resolved(), run.system, run.corpus, run.seed)
+        score_run_by_comet(load_resolved_settings(), run.system, run.corpus, run.seed)
 
 
 if __name__ == "__main__":

@@ -7,7 +7,7 @@ Writes data/corpus_stats/CORPUS.
 """
 
 from bleuprint.config import paths
-from bleuprint.config.experiment import load_resolved
+from bleuprint.config.experiment import load_resolved_settings
 from bleuprint.dataset.binarized import BinaryCorpus
 from bleuprint.dataset.statistics import CorpusStatistics
 from bleuprint.pipeline import stage_args
@@ -19,10 +19,10 @@ from bleuprint.scoring.bleu_ceiling import BLEU_CEILING, write_bleu_ceiling
 def main() -> None:
     """Describe the corpus that the arguments name."""
     (corpus_name,) = stage_args.parse_arguments(__doc__, "CORPUS")
-    corpus = load_resolved().corpus(corpus_name)
-    binary = BinaryCorpus(paths.folder(corpus_name, "binary"))
-    split_folder = paths.folder(corpus_name, "split")
-    output_folder = paths.folder(corpus_name, "corpus_stats")
+    corpus = load_resolved_settings().corpus(corpus_name)
+    binary = BinaryCorpus(paths.corpus_folder(corpus_name, "binary"))
+    split_folder = paths.corpus_folder(corpus_name, "split")
+    output_folder = paths.corpus_folder(corpus_name, "corpus_stats")
     with show_elapsed_time(f"corpus_stats {corpus_name}"):
         binary.verify()
         statistics = CorpusStatistics.from_corpus(binary)

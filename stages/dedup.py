@@ -7,7 +7,7 @@ With --shard or --gather it does a part of this work, so that a cluster can proc
 in parallel jobs.
 """
 
-from bleuprint.config.experiment import load_resolved
+from bleuprint.config.experiment import load_resolved_settings
 from bleuprint.corpus.dedup import Deduplication
 from bleuprint.corpus.steps.sharded import run_step_on_pairs
 from bleuprint.pipeline import stage_args
@@ -18,7 +18,7 @@ from bleuprint.runtime.errors import run_main
 def main() -> None:
     """Deduplicate the corpus, or the shard of it, that the arguments name."""
     corpus_name, work = stage_args.parse_shard(__doc__)
-    corpus = load_resolved().corpus(corpus_name)
+    corpus = load_resolved_settings().corpus(corpus_name)
     run_step_on_pairs(Deduplication, corpus_name, corpus, work, environment.worker_count())
 
 

@@ -6,7 +6,7 @@ Writes data/raw/CORPUS/given, and the filtering statistics data/filter_stats/COR
 
 from bleuprint.config import paths
 from bleuprint.config.corpus import Corpus
-from bleuprint.config.experiment import load_resolved
+from bleuprint.config.experiment import load_resolved_settings
 from bleuprint.corpus.download.download import download_corpus
 from bleuprint.corpus.download.fetch import downloads_of_environment
 from bleuprint.corpus.steps.sharded import run_on_pairs
@@ -18,13 +18,13 @@ from bleuprint.text.parallel import TextFolder
 def main() -> None:
     """Download the corpus that the arguments name."""
     (corpus_name,) = stage_args.parse_arguments(__doc__, "CORPUS")
-    corpus = load_resolved().corpus(corpus_name)
+    corpus = load_resolved_settings().corpus(corpus_name)
     source = downloads_of_environment()
 
     def download(pair_name: str, pair: Corpus) -> None:
         """Download the text of one language pair of the corpus."""
-        raw_text = TextFolder(paths.given(pair_name), *pair.languages)
-        filter_stats = paths.filter_stats(pair_name, "download")
+        raw_text = TextFolder(paths.download_folder(pair_name), *pair.languages)
+        filter_stats = paths.filter_stats_file(pair_name, "download")
         download_corpus(pair_name, pair.files, raw_text, filter_stats, source)
 
     run_on_pairs(corpus_name, corpus, "download", download)

@@ -6,7 +6,7 @@ system starts from the models of another system, the stage init_weights writes i
 too. So DVC trains the other system first.
 """
 
-from bleuprint.config.init_from import fresh
+from bleuprint.config.init_from import fresh_start_file
 from bleuprint.pipeline import stage_args
 from bleuprint.runtime.errors import run_main
 from bleuprint.runtime.files import write_json
@@ -15,7 +15,7 @@ from bleuprint.runtime.files import write_json
 def main() -> None:
     """Write the file for the system and the seed that the arguments name."""
     system, seed = stage_args.parse_arguments(__doc__, "SYSTEM", "SEED")
-    path = fresh(system, int(seed))
+    path = fresh_start_file(system, int(seed))
     path.parent.mkdir(parents=True, exist_ok=True)
     write_json(path, {})
 

@@ -6,7 +6,7 @@ Writes data/starts/SYSTEM/SEED/weights.
 
 import shutil
 
-from bleuprint.config.init_from import init_weights, parents
+from bleuprint.config.init_from import init_weights_folder, parents_folder
 from bleuprint.pipeline import stage_args
 from bleuprint.runtime.errors import run_main
 from bleuprint.runtime.files import atomic_folder
@@ -15,8 +15,8 @@ from bleuprint.runtime.files import atomic_folder
 def main() -> None:
     """Copy the model for the system and the seed that the arguments name."""
     system, seed = stage_args.parse_arguments(__doc__, "SYSTEM", "SEED")
-    model_folder = parents(system) / seed
-    with atomic_folder(init_weights(system, int(seed))) as partial_folder:
+    model_folder = parents_folder(system) / seed
+    with atomic_folder(init_weights_folder(system, int(seed))) as partial_folder:
         shutil.copytree(model_folder, partial_folder, dirs_exist_ok=True)
 
 

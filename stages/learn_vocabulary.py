@@ -8,7 +8,7 @@ Writes data/bpe/CORPUS/own.
 """
 
 from bleuprint.config import paths
-from bleuprint.config.experiment import load_resolved
+from bleuprint.config.experiment import load_resolved_settings
 from bleuprint.dataset.learn_vocabulary import learn_segmentation
 from bleuprint.pipeline import stage_args
 from bleuprint.runtime import environment
@@ -20,9 +20,9 @@ from bleuprint.text.parallel import TextFolder
 def main() -> None:
     """Learn the vocabularies of the corpus that the arguments name."""
     (corpus_name,) = stage_args.parse_arguments(__doc__, "CORPUS")
-    corpus = load_resolved().corpus(corpus_name)
-    tokens = TextFolder(paths.folder(corpus_name, "tokens"), corpus.source, corpus.target)
-    output_folder = paths.vocabulary(corpus_name, None)
+    corpus = load_resolved_settings().corpus(corpus_name)
+    tokens = TextFolder(paths.corpus_folder(corpus_name, "tokens"), corpus.source, corpus.target)
+    output_folder = paths.vocabulary_folder(corpus_name, None)
     other_corpus = corpus.vocabulary.of
     if other_corpus is not None:
         # DVC needs an output: a note of the corpus whose vocabularies are used.

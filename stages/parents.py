@@ -6,8 +6,8 @@ Reads models/SYSTEM/CORPUS.
 Writes data/parents/NAME.
 """
 
-from bleuprint.config.experiment import load_resolved
-from bleuprint.config.init_from import parents
+from bleuprint.config.experiment import load_resolved_settings
+from bleuprint.config.init_from import parents_folder
 from bleuprint.config.paths import Run
 from bleuprint.pipeline import stage_args
 from bleuprint.runtime.errors import run_main
@@ -20,8 +20,8 @@ def main() -> None:
     name, parent_system, parent_corpus = stage_args.parse_arguments(
         __doc__, "NAME", "SYSTEM", "CORPUS"
     )
-    settings = load_resolved()
-    with atomic_folder(parents(name)) as partial_folder:
+    settings = load_resolved_settings()
+    with atomic_folder(parents_folder(name)) as partial_folder:
         for seed in settings.seeds:
             parent_run = Run(parent_system, parent_corpus, seed)
             copy_model(parent_run, partial_folder / str(seed))

@@ -7,7 +7,7 @@ Writes the files of reports/ except resolved.json, and logs the results to MLflo
 
 from multiprocessing import get_context
 
-from bleuprint.config.experiment import load_resolved
+from bleuprint.config.experiment import load_resolved_settings
 from bleuprint.pipeline import stage_args
 from bleuprint.pipeline.leftovers import move_leftovers
 from bleuprint.report.report import write_reports
@@ -19,7 +19,7 @@ from bleuprint.tracking.sync import update_in_stage
 def main() -> None:
     """Write the report of all runs."""
     stage_args.parse_arguments(__doc__)
-    settings = load_resolved()
+    settings = load_resolved_settings()
     move_leftovers(settings)
     # This stage has to update MLflow itself: the next run may replace these results, and a
     # temporary copy of the project (`dvc exp run --temp`) is removed. If DVC skips the stage, the

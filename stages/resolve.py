@@ -6,7 +6,7 @@ Reads params.yaml, corpora, inputs, and the code in src/bleuprint and stages.
 Writes reports/resolved.json. Moves results of removed systems and corpora to work/removed.
 """
 
-from bleuprint.config.experiment import load
+from bleuprint.config.experiment import load_settings
 from bleuprint.pipeline import stage_args
 from bleuprint.pipeline.leftovers import move_leftovers
 from bleuprint.pipeline.resolve import write_resolved
@@ -17,7 +17,7 @@ def main() -> None:
     """Resolve the settings of params.yaml."""
     stage_args.parse_arguments(__doc__)
     write_resolved()
-    move_leftovers(load())
+    move_leftovers(load_settings())
 
 
 if __name__ == "__main__":

@@ -5,7 +5,7 @@ statistics of the test sets in data/test_stats/CORPUS.
 Writes results/SYSTEM/CORPUS/SEED/scores.json.
 """
 
-from bleuprint.config.experiment import load_resolved
+from bleuprint.config.experiment import load_resolved_settings
 from bleuprint.pipeline import stage_args
 from bleuprint.runtime.errors import run_main
 from bleuprint.runtime.progress import show_elapsed_time
@@ -16,7 +16,7 @@ def main() -> None:
     """Score the run that the arguments name."""
     run = stage_args.parse_scored_run(__doc__)
     with show_elapsed_time(f"score {run}"):
-        score_run(load_resolved(), run.system, run.corpus, run.seed)
+        score_run(load_resolved_settings(), run.system, run.corpus, run.seed)
 
 
 if __name__ == "__main__":

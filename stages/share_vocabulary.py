@@ -9,7 +9,7 @@ Writes data/bpe/CORPUS/shared.
 import shutil
 
 from bleuprint.config import paths
-from bleuprint.config.experiment import load_resolved
+from bleuprint.config.experiment import load_resolved_settings
 from bleuprint.pipeline import stage_args
 from bleuprint.runtime.errors import run_main
 from bleuprint.runtime.files import atomic_folder
@@ -18,10 +18,10 @@ from bleuprint.runtime.files import atomic_folder
 def main() -> None:
     """Copy the vocabularies for the corpus that the arguments name."""
     (corpus_name,) = stage_args.parse_arguments(__doc__, "CORPUS")
-    other_corpus = load_resolved().corpus(corpus_name).vocabulary.of
+    other_corpus = load_resolved_settings().corpus(corpus_name).vocabulary.of
     assert other_corpus is not None, "dvc.yaml has this stage for shared vocabularies only"
-    own_folder_of_other = paths.vocabulary(other_corpus, None)
-    with atomic_folder(paths.vocabulary(corpus_name, other_corpus)) as partial_folder:
+    own_folder_of_other = paths.vocabulary_folder(other_corpus, None)
+    with atomic_folder(paths.vocabulary_folder(corpus_name, other_corpus)) as partial_folder:
         shutil.copytree(own_folder_of_other, partial_folder, dirs_exist_ok=True)
 
 

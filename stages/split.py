@@ -8,7 +8,7 @@ Writes data/split/CORPUS, and the filtering statistics data/filter_stats/CORPUS/
 
 from bleuprint.config import paths
 from bleuprint.config.corpus import Corpus
-from bleuprint.config.experiment import load_resolved
+from bleuprint.config.experiment import load_resolved_settings
 from bleuprint.corpus.split import split_folder
 from bleuprint.corpus.steps.sharded import run_on_pairs
 from bleuprint.pipeline import stage_args
@@ -20,14 +20,14 @@ from bleuprint.text.parallel import TextFolder
 def main() -> None:
     """Split the corpus that the arguments name."""
     (corpus_name,) = stage_args.parse_arguments(__doc__, "CORPUS")
-    corpus = load_resolved().corpus(corpus_name)
+    corpus = load_resolved_settings().corpus(corpus_name)
     workers = environment.worker_count()
 
     def split(pair_name: str, pair: Corpus) -> None:
         """Split the text of one language pair of the corpus."""
-        filtered_text = TextFolder(paths.folder(pair_name, "filter"), *pair.languages)
-        output_folder = paths.folder(pair_name, "split")
-        filter_stats = paths.filter_stats(pair_name, "split")
+        filtered_text = TextFolder(paths.corpus_folder(pair_name, "filter"), *pair.languages)
+        output_folder = paths.corpus_folder(pair_name, "split")
+        filter_stats = paths.filter_stats_file(pair_name, "split")
         split_folder(
             pair_name,
             pair.split,

@@ -4,7 +4,7 @@ Reads data/raw/CORPUS/given, data/split/CORPUS and data/tokens/CORPUS.
 Writes data/test_stats/CORPUS.
 """
 
-from bleuprint.config.experiment import load_resolved
+from bleuprint.config.experiment import load_resolved_settings
 from bleuprint.corpus.test_sets import describe_test_sets
 from bleuprint.pipeline import stage_args
 from bleuprint.runtime.errors import run_main
@@ -14,7 +14,7 @@ from bleuprint.runtime.progress import show_elapsed_time
 def main() -> None:
     """Describe the test sets of the corpus that the arguments name."""
     (corpus_name,) = stage_args.parse_arguments(__doc__, "CORPUS")
-    corpus = load_resolved().corpus(corpus_name)
+    corpus = load_resolved_settings().corpus(corpus_name)
     with show_elapsed_time(f"test_stats {corpus_name}"):
         describe_test_sets(corpus_name, corpus)
 

@@ -14,8 +14,8 @@ from bleuprint.model.arithmetic import check_portable, restart
 # system's arithmetic before torch is imported. Arguments 1 and 2 are SYSTEM and CORPUS.
 restart(*sys.argv[1:3])
 
-from bleuprint.config.experiment import load_resolved
-from bleuprint.config.paths import folder
+from bleuprint.config.experiment import load_resolved_settings
+from bleuprint.config.paths import corpus_folder
 from bleuprint.decoding.copied_translations import copy_translations
 from bleuprint.pipeline import stage_args
 from bleuprint.runtime.errors import run_main
@@ -24,7 +24,7 @@ from bleuprint.runtime.errors import run_main
 def main() -> None:
     """Translate the test sets for the run that the arguments name."""
     run = stage_args.parse_scored_run(__doc__)  # ends this process if params.yaml excludes the run
-    settings = load_resolved()
+    settings = load_resolved_settings()
     if not settings.is_trained(run.system):
         copy_translations(settings, run)
         return
@@ -35,11 +35,11 @@ def main() -> None:
     if system.arithmetic == "portable":
         check_portable(run.system)
     translate_tests(
-        folder(run.corpus, "binary"),
-        run.models / "averaged",
+        corpus_folder(run.corpus, "binary"),
+        run.models_folder / "averaged",
         system.decode,
-        run.results,
-        folder(run.corpus, "tokens"),
+        run.results_folder,
+        corpus_folder(run.corpus, "tokens"),
     )
 
 

@@ -63,7 +63,8 @@ class Feature:
 
 
 FEATURES = {
-    # The language pairs of a corpus (`corpus.pairs`, `settings.pairs`) do not name the feature:
+    # The language pairs of a corpus (`language_pairs` of a corpus or of the settings) are no
+    # sign of the feature:
     # every corpus has them, mostly one, and code that loops over them is the same for any number.
     # (By these two names 14 more files counted until November 2026; three of them, export, inspect
     # and the settings of synthetic text, still refuse a corpus of several pairs.)

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pandas as pd
 
-from bleuprint.config.experiment import load
+from bleuprint.config.experiment import load_settings
 from bleuprint.config.published import Published
 from bleuprint.report import frame
 from bleuprint.report.score_frame import by_test_set, score_frame, select_metric
@@ -58,7 +58,7 @@ def published(recipe: str, root: Path) -> Iterator[str]:
     if records is None:
         return
     scores = score_frame(records)
-    for number in load(root / "recipes" / f"{recipe}.yaml").published:
+    for number in load_settings(root / "recipes" / f"{recipe}.yaml").published:
         is_here = (
             (scores.system == number.system)
             & (scores.corpus == number.corpus)

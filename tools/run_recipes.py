@@ -19,7 +19,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from bleuprint.config.corpus_files import EMBEDDED
-from bleuprint.config.experiment import load
+from bleuprint.config.experiment import load_settings
 from bleuprint.runtime.errors import run_main
 from tools.git_commands import git
 from tools.readme_tables import DEFAULT
@@ -108,8 +108,8 @@ def collect(clone: Path, root: Path, recipe: str) -> None:
 
 def urls(clone: Path) -> Iterator[str | None]:
     """Those of all texts of an experiment; None for a file of the user's."""
-    for corpus in load(clone / "params.yaml").corpora.values():
-        yield from (file.url for file in corpus.files.sides().values())
+    for corpus in load_settings(clone / "params.yaml").corpora.values():
+        yield from (file.url for file in corpus.files.files_by_name().values())
 
 
 if __name__ == "__main__":

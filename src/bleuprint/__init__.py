@@ -23,7 +23,7 @@ def results(path: "str | Path" = ".") -> "pd.DataFrame":
     import warnings
 
     # not before they are needed: they import pandas
-    from bleuprint.config.experiment import load
+    from bleuprint.config.experiment import load_settings
     from bleuprint.report import frame, records
     from bleuprint.runtime.errors import UserError
 
@@ -33,7 +33,7 @@ def results(path: "str | Path" = ".") -> "pd.DataFrame":
     found = frame.load(root)
     if (params := root / "params.yaml").exists():
         try:
-            records.check_settings(found, load(params), root / frame.RESULTS)
+            records.check_settings(found, load_settings(params), root / frame.RESULTS)
         except UserError as error:
             warnings.warn(str(error), stacklevel=2)
     return found.to_frame()

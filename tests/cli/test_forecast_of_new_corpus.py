@@ -141,7 +141,7 @@ def forecast_lines(monkeypatch):
 
     def lines(systems, cores=2, has_gpu=False):
         settings = SimpleNamespace(systems_on=lambda _: systems)
-        monkeypatch.setattr(new_corpus, "load", lambda: settings)
+        monkeypatch.setattr(new_corpus, "load_settings", lambda: settings)
         monkeypatch.setattr(environment, "worker_count", lambda: cores)
         monkeypatch.setattr(environment, "has_gpu", lambda: has_gpu)
         monkeypatch.setattr(

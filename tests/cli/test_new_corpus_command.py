@@ -13,7 +13,7 @@ from dvc.repo import Repo
 from ruamel.yaml import YAML
 
 from bleuprint.cli.main import command_parser
-from bleuprint.config.experiment import load
+from bleuprint.config.experiment import load_settings
 from bleuprint.corpus import phrasebook
 from bleuprint.corpus.download.download import read_text_pairs
 from bleuprint.corpus.new_corpus import Example, NewCorpus, insert_corpus
@@ -110,7 +110,7 @@ def test_what_the_readme_says(project, capsys):
     output = capsys.readouterr()
     assert output.out == "own: params.yaml is valid\n"
     assert "no such file" not in output.err  # the note on an entry without its files
-    assert list(load().systems_on("mine-de-en")) == ["small", "medium"]
+    assert list(load_settings().trained_systems_on("mine-de-en")) == ["small", "medium"]
     with pytest.raises(UserError, match="has an entry mine-de-en already: remove or rename it"):
         run(line)
     new_corpus(project, GOOD, ("b.en", "b.de"))  # another one
@@ -138,7 +138,7 @@ def test_odd_characters_and_names(project):
     new = new_corpus(project, pairs, names)
     assert new.pairs == len(pairs)
     insert_corpus(project / "params.yaml", new, None, "")
-    files = load().corpora["my-text-u-en-de"].files.sides()
+    files = load_settings().corpora["my-text-u-en-de"].files.files_by_name()
     assert [file.path for file in files.values()] == [f"inputs/{name}" for name in names]
 
 
@@ -317,7 +317,7 @@ def test_language_id_is_omitted_if_it_alone_leaves_too_few_pairs(project, capsys
     (note,) = notes
     assert re.search(rf"language_id would drop 3\d\d of {300 + others} pairs, so the entry", note)
     assert note.endswith("If it is not, remove the entry and add: --languages SOURCE TARGET")
-    rules = [rule.name() for rule in load().corpora["nm-en-hr"].filter]
+    rules = [rule.name() for rule in load_settings().corpora["nm-en-hr"].filter]
     assert rules == ["identical", "length", "length_ratio"]
     assert f"{300 + others} of {300 + others} pairs remain after the rules" in output.out
 
@@ -334,7 +334,7 @@ def test_language_id_stays_if_it_leaves_enough_pairs(project, capsys):
     """Of 1,100 pairs, more than half are names, but at least 500 pairs are sentences."""
     new_corpus(project, [*names_of_places(600), *GOOD], ("mine.en", "mine.de"))
     run("bleuprint new-corpus inputs/mine.en inputs/mine.de")
-    rules = {rule.name() for rule in load().corpora["mine-en-de"].filter}
+    rules = {rule.name() for rule in load_settings().corpora["mine-en-de"].filter}
     assert "language_id" in rules
     assert "would drop" not in capsys.readouterr().err
 
@@ -427,7 +427,7 @@ class TestInsert:
         assert after.replace(f"\n{new.entry}", "") == before.decode()
         # before the comment on what follows
         assert after.partition(f"\n{new.entry}")[0].splitlines()[-1].startswith("  ")
-        assert list(load(path).corpora)[-1] == new.name
+        assert list(load_settings(path).corpora)[-1] == new.name
 
     def test_line_ends_stay(self, project, new):
         path = project / "params.yaml"
@@ -435,7 +435,7 @@ class TestInsert:
         insert_corpus(path, new, None, ROWS)
         after = path.read_bytes().decode()
         assert after.count("\r\n") == after.count("\n")
-        assert load(path).corpora == {**load(path).corpora, new.name: new.corpus}
+        assert load_settings(path).corpora == {**load_settings(path).corpora, new.name: new.corpus}
 
     def test_an_example_is_replaced_if_nobody_changed_it(self, project, new):
         path, recipe = project / "params.yaml", project / "recipes" / "own.yaml"
@@ -447,10 +447,10 @@ class TestInsert:
         assert path.read_text() == PARAMS[:START] + new.entry + ROWS
         path.write_text(PARAMS.replace("valid: 0.05", "valid: 0.06"))
         assert insert_corpus(path, new, example, ROWS) == (False, True)
-        assert list(load(path).corpora) == ["own", new.name]
+        assert list(load_settings(path).corpora) == ["own", new.name]
         path.write_bytes(PARAMS.replace("  base:", "  mine:").replace("\n", "\r\n").encode())
         assert insert_corpus(path, new, example, ROWS) == (True, False)
-        assert load(path).systems == ["mine"]
+        assert load_settings(path).trained_systems == ["mine"]
         recipe.write_text(PARAMS[:END])
         assert Example.from_recipe(recipe) == Example(example.corpora, "")
 
@@ -479,7 +479,9 @@ def test_a_file_is_found_in_both_forms_of_unicode(project, capsys, on_disk, type
     new_corpus(project, GOOD, names)
     typed_names = [unicodedata.normalize(typed, f"inputs/{name}") for name in names]
     run(f"bleuprint new-corpus {' '.join(typed_names)}")
-    paths = [file.path for file in load().corpora["Ubung-en-de"].files.sides().values()]
+    paths = [
+        file.path for file in load_settings().corpora["Ubung-en-de"].files.files_by_name().values()
+    ]
     assert paths == [f"inputs/{name}" for name in names]
     params = project / "params.yaml"
     params.write_text(unicodedata.normalize(typed, params.read_text("utf-8")), "utf-8")
@@ -489,7 +491,7 @@ def test_a_file_is_found_in_both_forms_of_unicode(project, capsys, on_disk, type
     run("bleuprint inspect Ubung-en-de")
     assert "clean: 500 pairs in, 500 out" in capsys.readouterr().out
     Repo.init(no_scm=True)
-    assert len(input_files(load(), project)["Ubung-en-de"]) == 2
+    assert len(input_files(load_settings(), project)["Ubung-en-de"]) == 2
 
 
 class TestTable:
@@ -521,7 +523,7 @@ class TestTable:
             f"inputs/app.tsv: source is column 2, {source!r}, target is column 3, {target!r}\n"
             "500 pairs; "
         )
-        corpus = load().corpora["app-en-de"]
+        corpus = load_settings().corpora["app-en-de"]
         (part,) = corpus.files.train.values()
         assert (part.columns, corpus.languages) == (wanted, languages)
         assert sorted(read_text_pairs(part, corpus.languages)) == sorted(GOOD)
@@ -538,7 +540,7 @@ class TestTable:
         run("bleuprint new-corpus inputs/app.tsv --languages en de")
         said = capsys.readouterr().out
         assert said.startswith("inputs/app.tsv: source is column 2, target is column 3\n500 pairs;")
-        (part,) = load().corpora["app-en-de"].files.train.values()
+        (part,) = load_settings().corpora["app-en-de"].files.train.values()
         assert part.columns == (2, 3)
 
     def test_columns_that_are_named(self, project):
@@ -660,7 +662,7 @@ class TestMemory:
             "EN_us (125), deu (125), en-US (125), de-AT (125)\n500 pairs; "
         )
         assert "mixes" not in output.err  # two spellings of US English, and one of Austrian German
-        corpus = load().corpora["memory-en-de"]
+        corpus = load_settings().corpora["memory-en-de"]
         (part,) = corpus.files.train.values()
         assert sorted(read_text_pairs(part, corpus.languages)) == sorted(GOOD)
 
@@ -701,7 +703,7 @@ class TestMemory:
         output = capsys.readouterr()
         assert "inputs/memory.tmx: 7 of 507 units lack one of the languages\n" in output.out
         assert "mixes" not in output.err
-        corpus = load().corpora["memory-en-de"]
+        corpus = load_settings().corpora["memory-en-de"]
         (part,) = corpus.files.train.values()
         assert part.languages == ("en-gb", "de")
         assert sorted(read_text_pairs(part, corpus.languages)) == sorted(GOOD)

@@ -100,7 +100,7 @@ def given(tmp_path, monkeypatch):
     settings = SimpleNamespace(
         system_on=lambda *_: SimpleNamespace(decode=decode), corpus=lambda _: corpus
     )
-    monkeypatch.setattr(translate, "load", lambda: settings)
+    monkeypatch.setattr(translate, "load_settings", lambda: settings)
     monkeypatch.setattr(translate.options, "trained_run", lambda *_: "run")
     defaults = {"system": "small", "corpus": "news", "direction": None, "beam": None}
     defaults |= {"n_best": None}

@@ -238,5 +238,5 @@ def test_a_beam_that_is_given_replaces_the_one_of_the_system(tmp_path, beam, exp
     parser, _ = command_parser()
     given = parser.parse_args(f"translate --system base --corpus own {beam}".split())
     settings = params.read(tmp_path)
-    system = settings.system("base")
+    system = settings.system_settings("base")
     assert chosen_search(settings, given) == replace(system.decode, beam=expected)

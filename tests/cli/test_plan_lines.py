@@ -24,7 +24,7 @@ def printed(monkeypatch, capsys):
     """A function: the lines of a plan of these stages."""
 
     def lines(*stages):
-        monkeypatch.setattr(pipeline, "load", lambda: None)
+        monkeypatch.setattr(pipeline, "load_settings", lambda: None)
         monkeypatch.setattr(project_lock, "hold_project", lambda *_, **__: nullcontext())
         monkeypatch.setattr(plan, "planned_stages", lambda: list(stages))
         pipeline._plan(None)

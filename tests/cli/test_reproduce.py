@@ -11,7 +11,7 @@ from dvc.repo import Repo
 
 import result_trees as trees
 from bleuprint.cli.reproduce import StageLines, ending
-from bleuprint.config.experiment import load
+from bleuprint.config.experiment import load_settings
 from bleuprint.report.frame import RESULTS, costs_csv
 from result_rows import TWO_SYSTEMS, changed, frame, record
 from root import ROOT
@@ -106,7 +106,9 @@ def test_an_experiment_is_compared_with_the_committed_results_of_its_name(projec
 
 
 def test_with_text_in_inputs_the_next_step_is_to_translate():
-    recipes = {name: load(ROOT / "recipes" / f"{name}.yaml") for name in ("phrasebook", "own")}
+    recipes = {
+        name: load_settings(ROOT / "recipes" / f"{name}.yaml") for name in ("phrasebook", "own")
+    }
     last = {name: ending(settings)[-1] for name, settings in recipes.items()}
     assert "make recipe NAME=own, then bleuprint new-corpus" in last["phrasebook"]
     assert "bleuprint translate" in last["own"]

@@ -6,7 +6,7 @@ import pytest
 
 from bleuprint.config.corpus import Split
 from bleuprint.config.directions import target_languages_by_tag
-from bleuprint.config.experiment import load
+from bleuprint.config.experiment import load_settings
 from bleuprint.runtime.errors import UserError
 from params import PARAMS, read
 from root import ROOT
@@ -36,7 +36,7 @@ ONE = """\
 def with_many(folder, many=MANY):
     path = folder / "params.yaml"
     path.write_text(PARAMS.replace("systems:\n", many))
-    return load(path, ROOT)
+    return load_settings(path, ROOT)
 
 
 def test_each_direction_is_the_corpus_of_its_pair(tmp_path):
@@ -46,10 +46,16 @@ def test_each_direction_is_the_corpus_of_its_pair(tmp_path):
     assert [*many.files.train] == [f"{each}-phrasebook" for each in ("en-de", "de-en", "en-fr")]
     assert [*many.files.valid] == [*many.files.train]
     assert [*many.files.tests] == [*many.files.train, "de-fr-phrasebook"]
-    assert many.of_test("de-fr-phrasebook").languages == ("de", "fr")
+    assert many.language_pair_of_test("de-fr-phrasebook").languages == ("de", "fr")
     tags = {"<2de>": "de", "<2en>": "en", "<2fr>": "fr"}
     assert target_languages_by_tag(many) == tags
-    assert [*settings.pairs()] == ["own", "many/en-de", "many/de-en", "many/en-fr", "many/de-fr"]
+    assert [*settings.language_pairs()] == [
+        "own",
+        "many/en-de",
+        "many/de-en",
+        "many/en-fr",
+        "many/de-fr",
+    ]
 
 
 @pytest.mark.parametrize(
@@ -107,7 +113,7 @@ def test_a_segmenter_is_for_the_directions_that_have_one(tmp_path):
     corpus = with_many(
         tmp_path, text.replace("en-fr: {}", f"en-fr: {{}}\n      en-zh: {files}")
     ).corpus("many")
-    names = [corpus.pair("many", each).tokenize.name for each in ("en-de", "en-zh")]
+    names = [corpus.language_pair("many", each).tokenize.name for each in ("en-de", "en-zh")]
     assert names == ["moses", "segmenter"]
 
 
@@ -126,8 +132,8 @@ def test_the_seed_of_several_directions_is_used_though_all_sets_are_given(tmp_pa
     for corpus in (several_directions, one_direction):
         assert corpus.files.valid
         assert corpus.files.tests
-    assert several_directions.used_split().seed == 7
-    assert one_direction.used_split().seed == Split.seed
+    assert several_directions.effective_split().seed == 7
+    assert one_direction.effective_split().seed == Split.seed
 
 
 @pytest.mark.parametrize(

@@ -18,7 +18,9 @@ def test_rules_run_in_one_order_however_they_are_written(tmp_path):
 
 def test_a_whole_number_may_be_written_with_an_exponent(tmp_path):
     train = (
-        read(tmp_path, PARAMS.replace("max_updates: 10", "max_updates: 1e5")).system("base").train
+        read(tmp_path, PARAMS.replace("max_updates: 10", "max_updates: 1e5"))
+        .system_settings("base")
+        .train
     )
     assert type(train.max_updates) is int and train.max_updates == 100_000
 
@@ -27,8 +29,8 @@ def test_rows_made_with_merge_keys(tmp_path):
     row = "  wide: {<<: *base, model: {<<: *model, d_model: 16}}\n"
     text = PARAMS.replace("  base:", "  base: &base").replace("published:", f"{row}published:")
     settings = read(tmp_path, text)
-    assert settings.system("wide").model.d_model == 16
-    assert settings.system("wide").train == settings.system("base").train
+    assert settings.system_settings("wide").model.d_model == 16
+    assert settings.system_settings("wide").train == settings.system_settings("base").train
 
 
 @pytest.mark.parametrize(
@@ -172,7 +174,7 @@ def test_as_many_checkpoints_as_training_keeps_are_averaged(tmp_path, updates):
     text = PARAMS.replace("max_updates: 10", f"max_updates: {updates}")
     text = text.replace("average: {last: 2}", "average: {last: 3}")
     text = text.replace("keep_last: 2", "keep_last: 3")
-    assert read(tmp_path, text).system("base").average.last == 3
+    assert read(tmp_path, text).system_settings("base").average.last == 3
 
 
 def test_an_empty_file_lacks_the_keys_of_an_experiment(tmp_path):

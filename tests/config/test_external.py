@@ -2,9 +2,9 @@
 
 import pytest
 
-from bleuprint.config.experiment import load_resolved
+from bleuprint.config.experiment import load_resolved_settings
 from bleuprint.config.paths import Run
-from bleuprint.config.runs import rows_of, runs_of, scored_runs, settings_sha256
+from bleuprint.config.runs import all_runs, scored_runs, settings_sha256, trained_runs
 from bleuprint.runtime.errors import UserError
 from params import PARAMS, read, write_resolved
 
@@ -23,10 +23,10 @@ TWO_CORPORA = TEXT.replace("systems:\n", SECOND_CORPUS)
 
 def test_an_external_system_has_files_and_no_model(tmp_path):
     settings = read(tmp_path, TEXT)
-    system = settings.external_on("own")["online-a"]
+    system = settings.external_systems_on("own")["online-a"]
     assert system.about == "system A, 3 May"
     assert system.translations["held-out"].path == "inputs/external/a.no"
-    assert settings.systems == ["base"]
+    assert settings.trained_systems == ["base"]
     with pytest.raises(UserError, match="online-a is an external system, without a model here"):
         settings.system_on("online-a", "own")
 
@@ -34,14 +34,14 @@ def test_an_external_system_has_files_and_no_model(tmp_path):
 def test_it_is_scored_once_whatever_the_number_of_seeds(tmp_path):
     settings = read(tmp_path, TEXT.replace("seeds: [1]", "seeds: [3, 1]"))
     trained = [Run("base", "own", 3), Run("base", "own", 1)]
-    assert runs_of(settings) == trained
+    assert trained_runs(settings) == trained
     assert scored_runs(settings) == [*trained, Run("online-a", "own", 3)]
     assert settings.stage("score", "online-a", "own", 1) == "score@online-a-own-3"
 
 
 def test_the_table_has_its_scores_beside_each_seed(tmp_path):
     settings = read(tmp_path, TEXT.replace("seeds: [1]", "seeds: [3, 1]"))
-    assert rows_of(settings)[2:] == [Run("online-a", "own", 3), Run("online-a", "own", 1)]
+    assert all_runs(settings)[2:] == [Run("online-a", "own", 3), Run("online-a", "own", 1)]
 
 
 def test_stages_read_the_same_settings(tmp_path):
@@ -49,8 +49,8 @@ def test_stages_read_the_same_settings(tmp_path):
         tmp_path, TWO_CORPORA.replace("    about", "    corpora: {more: {}}\n    about")
     )
     write_resolved(tmp_path)
-    assert load_resolved(tmp_path) == settings
-    assert settings.external_on("own") == {}
+    assert load_resolved_settings(tmp_path) == settings
+    assert settings.external_systems_on("own") == {}
 
 
 def test_each_section_has_a_value_for_dvc(tmp_path):
@@ -66,7 +66,7 @@ def test_it_may_have_other_files_on_each_corpus(tmp_path):
     corpora = f"    corpora: {{own: {{}}, more: {{{own_files}}}}}\n    about"
     settings = read(tmp_path, TWO_CORPORA.replace("    about", corpora))
     paths = {
-        corpus: settings.external_on(corpus)["online-a"].translations["held-out"].path
+        corpus: settings.external_systems_on(corpus)["online-a"].translations["held-out"].path
         for corpus in ("own", "more")
     }
     assert paths == {"own": "inputs/external/a.no", "more": "inputs/external/b.no"}
@@ -170,7 +170,7 @@ def test_dvc_is_told_which_seed_stands_for_an_external_system(tmp_path, first):
     assert written["seed"] == first
     assert list(written["files"]) == ["held-out"]
     write_resolved(tmp_path)
-    assert load_resolved(tmp_path) == settings
+    assert load_resolved_settings(tmp_path) == settings
 
 
 @pytest.mark.parametrize(

@@ -4,9 +4,9 @@ from dataclasses import replace
 
 import pytest
 
-from bleuprint.config.experiment import Settings, load, load_resolved
+from bleuprint.config.experiment import Settings, load_resolved_settings, load_settings
 from bleuprint.config.paths import RESOLVED
-from bleuprint.config.runs import runs_of
+from bleuprint.config.runs import trained_runs
 from bleuprint.runtime.errors import UserError
 from bleuprint.runtime.files import write_json
 from bleuprint.runtime.fingerprint import of_settings
@@ -29,7 +29,7 @@ TEXT = TEXT.replace("keep_best: 0", "keep_best: 1")
 
 def test_a_row_says_what_differs(tmp_path):
     settings = read(tmp_path, TEXT)
-    base, big, bigger, rotary = map(settings.system, ("base", "big", "bigger", "rotary"))
+    base, big, bigger, rotary = map(settings.system_settings, ("base", "big", "bigger", "rotary"))
     assert (big.model.d_ff, big.decode.beam) == (32, 3)
     assert (big.model.d_model, big.train, big.average) == (8, base.train, base.average)
     assert (bigger.model.d_ff, bigger.model.d_model, bigger.decode) == (32, 16, big.decode)
@@ -37,7 +37,7 @@ def test_a_row_says_what_differs(tmp_path):
     assert schedule.inverse_sqrt is None and schedule.constant is not None
     # however settings are written, they are the same
     written = PARAMS.replace("d_ff: 16", "d_ff: 32").replace("{beam: 1,", "{beam: 3,")
-    plain = read(tmp_path, written.replace("best: 0", "best: 1")).system("base")
+    plain = read(tmp_path, written.replace("best: 0", "best: 1")).system_settings("base")
     assert plain == big and of_settings(plain) == of_settings(big) != of_settings(base)
 
 
@@ -50,22 +50,22 @@ def test_a_corpus_says_what_differs(tmp_path):
 
 def test_a_system_has_other_settings_on_a_corpus(tmp_path):
     settings = read(tmp_path, TEXT)
-    some, base = settings.system("some"), settings.system_on("base", "other")
+    some, base = settings.system_settings("some"), settings.system_on("base", "other")
     assert (some.train.label_smoothing, base.train.label_smoothing) == (0.2, 0.1)
     assert (some.average.best, some.average.last) == (1, None)
     assert some.model == base.model
-    assert ("some", "own", 1) not in runs_of(settings)
-    assert "some" not in settings.systems_on("own")
+    assert ("some", "own", 1) not in trained_runs(settings)
+    assert "some" not in settings.trained_systems_on("own")
     message = "some is not trained on own; systems.some.corpora has: other"
     with pytest.raises(UserError, match=f"^params.yaml: {message}$"):
         settings.system_on("some", "own")
-    shown = settings.dotted("some")
+    shown = settings.dotted_settings("some")
     assert shown["corpora"] == "other" and shown["train.label_smoothing"] == "0.2"
 
 
 def test_what_differs_by_corpus_is_shown_by_corpus(tmp_path):
     row = "    corpora: {own: {}, other: {decode: {beam: 5}}}\n  big:"
-    shown = read(tmp_path, TEXT.replace("  big:", row, 1)).dotted("base")
+    shown = read(tmp_path, TEXT.replace("  big:", row, 1)).dotted_settings("base")
     assert (shown["own.decode.beam"], shown["other.decode.beam"]) == ("1", "5")
     assert "decode.beam" not in shown and shown["decode.min_len"] == "0"
 
@@ -189,12 +189,12 @@ def test_a_described_corpus_has_the_licenses_that_its_texts_name(tmp_path):
     "path", [ROOT / "params.yaml", *sorted((ROOT / "recipes").glob("*.yaml"))], ids=lambda p: p.stem
 )
 def test_resolved_settings_are_read_back(tmp_path, path):
-    settings = load(path, ROOT)
+    settings = load_settings(path, ROOT)
     write_json(tmp_path / RESOLVED, {**settings.resolved(), "inputs": {}, "code": {}})
-    again = load_resolved(tmp_path)
+    again = load_resolved_settings(tmp_path)
     # the shares of sets that are given are not kept, since nothing uses them
     for name, corpus in settings.corpora.items():
-        assert again.corpora[name] == replace(corpus, split=corpus.used_split())
+        assert again.corpora[name] == replace(corpus, split=corpus.effective_split())
     assert replace(again, corpora=settings.corpora) == settings
 
 

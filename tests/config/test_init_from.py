@@ -27,12 +27,12 @@ TEXT = PARAMS.replace("systems:\n", MORE).replace("published: []\n", FINE)
 
 def test_a_system_may_start_from_another(tmp_path):
     settings = read(tmp_path, TEXT)
-    assert settings.systems == ["base", "fine"]
-    assert settings.system("base").train.init_from is None
-    assert settings.system_on("fine", "more").train.init_from.run == ("base", "own")
+    assert settings.trained_systems == ["base", "fine"]
+    assert settings.system_settings("base").train.init_from is None
+    assert settings.system_on("fine", "more").train.init_from.parent == ("base", "own")
     assert settings.stage("train", "fine", "more", 1) == "train@fine-more-1"
     # as users write it, for MLflow and for DVC
-    assert flatten_settings(settings.system("fine"))["train.init_from.system"] == "base"
+    assert flatten_settings(settings.system_settings("fine"))["train.init_from.system"] == "base"
     run = settings.resolved()["runs"]["fine"]["more"]
     assert run["train"]["init_from"] == {"system": "base", "corpus": "own"}
     assert "init_from" not in settings.resolved()["runs"]["base"]["own"]["train"]
@@ -63,7 +63,7 @@ def test_a_folder_of_another_project_is_needed(tmp_path):
 
 def test_a_start_is_not_inherited(tmp_path):
     settings = read(tmp_path, TEXT.replace("init_from:\n", "  again: {like: fine}\ninit_from:\n"))
-    assert settings.system("again").train.init_from is None
+    assert settings.system_settings("again").train.init_from is None
 
 
 def test_a_system_may_start_from_one_below(tmp_path):
@@ -71,8 +71,8 @@ def test_a_system_may_start_from_one_below(tmp_path):
     below = "  base:\n" + TEXT.partition("  base:\n")[2].partition("  fine:\n")[0]
     text = TEXT.replace(below, "").replace("init_from:\n", f"{below}init_from:\n")
     settings = read(tmp_path, text)
-    assert settings.systems == ["fine", "base"]
-    assert settings.system("fine").train.init_from.run == ("base", "own")
+    assert settings.trained_systems == ["fine", "base"]
+    assert settings.system_settings("fine").train.init_from.parent == ("base", "own")
 
 
 # The line of the start in params.yaml.
@@ -152,7 +152,7 @@ def test_train_init_from_is_a_folder(tmp_path, start, message):
         read(tmp_path, text)
     assert message in str(raised.value)
     settings = read(tmp_path, text.replace(f"init_from: {start}", "init_from: {folder: a}"))
-    assert settings.system("base").train.init_from.folder == "a"
+    assert settings.system_settings("base").train.init_from.folder == "a"
 
 
 MADE = """\

@@ -7,7 +7,7 @@ import pytest
 from jsonschema import Draft7Validator
 from ruamel.yaml import YAML
 
-from bleuprint.config.experiment import load
+from bleuprint.config.experiment import load_settings
 from bleuprint.config.params_schema import params_schema
 from bleuprint.runtime.errors import UserError
 from root import ROOT
@@ -56,7 +56,7 @@ def test_what_the_pipeline_refuses_the_schema_refuses(tmp_path, keys, value):
     assert not Draft7Validator(SCHEMA).is_valid(document)
     (path := tmp_path / "params.yaml").write_text(json.dumps(document))
     with pytest.raises(UserError):
-        load(path, ROOT)
+        load_settings(path, ROOT)
 
 
 def test_what_rows_inherit_may_be_left_out_or_removed(tmp_path):
@@ -65,7 +65,7 @@ def test_what_rows_inherit_may_be_left_out_or_removed(tmp_path):
     document["systems"]["small"]["corpora"] = {"phrasebook-en-de": {"decode": {"beam": 1}}}
     Draft7Validator(SCHEMA).validate(document)
     (path := tmp_path / "params.yaml").write_text(json.dumps(document))
-    assert load(path, ROOT).system("small").train.max_updates is None
+    assert load_settings(path, ROOT).system_settings("small").train.max_updates is None
 
 
 FILES = {"phrasebook": {"path": "inputs/external/a.de", "sha256": 64 * "a"}}
@@ -79,7 +79,7 @@ def test_a_system_has_translations_or_settings_of_a_training(tmp_path, place, se
     document["systems"]["online"] = online
     Draft7Validator(SCHEMA).validate(document)
     (path := tmp_path / "params.yaml").write_text(json.dumps(document))
-    assert list(load(path, ROOT).external) == ["online"]
+    assert list(load_settings(path, ROOT).external) == ["online"]
     both = {"translations": FILES, setting: {}}
     if place == "row":
         document["systems"]["online"] = {"about": "A"} | both
@@ -89,7 +89,7 @@ def test_a_system_has_translations_or_settings_of_a_training(tmp_path, place, se
     path.write_text(json.dumps(document))
     message = f"translations make online an external system, which cannot have {setting};"
     with pytest.raises(UserError, match=message):
-        load(path, ROOT)
+        load_settings(path, ROOT)
 
 
 def test_translations_that_are_inherited_may_be_removed(tmp_path):
@@ -100,4 +100,4 @@ def test_translations_that_are_inherited_may_be_removed(tmp_path):
     document["systems"]["trained"] = document["systems"]["tiny"] | removed
     Draft7Validator(SCHEMA).validate(document)
     (path := tmp_path / "params.yaml").write_text(json.dumps(document))
-    assert load(path, ROOT).systems == ["tiny", "small", "trained"]
+    assert load_settings(path, ROOT).trained_systems == ["tiny", "small", "trained"]

@@ -4,8 +4,8 @@ from dataclasses import replace
 
 import pytest
 
-from bleuprint.config.experiment import load
-from bleuprint.config.notes import check_tokenizers, params_notes, precision
+from bleuprint.config.experiment import load_settings
+from bleuprint.config.notes import check_tokenizers, params_notes, precision_notes
 from bleuprint.runtime import processor
 from bleuprint.runtime.errors import UserError
 from params import PARAMS
@@ -30,7 +30,7 @@ def of_flags(monkeypatch, flags):
 
 def noted(project, old="", new=""):
     (project / "params.yaml").write_text(PARAMS.replace(old, new))
-    return list(params_notes(load()))
+    return list(params_notes(load_settings()))
 
 
 def test_nothing_is_noted_of_sound_settings(project):
@@ -51,7 +51,7 @@ def test_a_precision_that_the_cpu_lacks(project, monkeypatch, flags, lacking):
     of_flags(monkeypatch, flags)
     text = PARAMS.replace("precision: float32}", "precision: bfloat16}")
     (project / "params.yaml").write_text(text.replace("precision: float32", "precision: tf32"))
-    found = list(precision("base", load().system("base")))
+    found = list(precision_notes("base", load_settings().system_settings("base")))
     said = "systems.base.{}: this machine's CPU does not have it"
     expected = [said.format("train.precision tf32"), said.format("decode.precision bfloat16")]
     assert found == expected[: 1 + lacking]
@@ -63,9 +63,9 @@ def test_a_precision_that_the_cpu_lacks(project, monkeypatch, flags, lacking):
 def test_a_language_that_spacy_cannot_tokenize(project, language, reason):
     text = PARAMS.replace("name: moses", "name: spacy")
     (project / "params.yaml").write_text(text.replace('target: "no"', 'target: "en"'))
-    check_tokenizers(load())
+    check_tokenizers(load_settings())
     (project / "params.yaml").write_text(text.replace('target: "no"', f'target: "{language}"'))
     message = f"corpora.own.tokenize: tokenize.name spacy, language .{language}.: .*{reason}"
     with pytest.raises(UserError, match=message) as refused:
-        check_tokenizers(load())
+        check_tokenizers(load_settings())
     assert "\n" not in str(refused.value)

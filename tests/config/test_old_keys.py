@@ -4,7 +4,7 @@ import subprocess
 
 import pytest
 
-from bleuprint.config.experiment import load
+from bleuprint.config.experiment import load_settings
 from bleuprint.runtime.errors import UserError
 from params import PARAMS, read
 from root import ROOT
@@ -96,7 +96,7 @@ KEYS_IN_RECIPES = {
 def lines_of_error(path):
     """The lines that reading a params.yaml ends with."""
     with pytest.raises(UserError) as error:
-        load(path)
+        load_settings(path)
     return error.value.lines
 
 

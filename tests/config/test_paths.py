@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 
 from bleuprint.config import paths
-from bleuprint.config.experiment import load_resolved
-from bleuprint.config.init_from import fresh, init_weights, parents
+from bleuprint.config.experiment import load_resolved_settings
+from bleuprint.config.init_from import fresh_start_file, init_weights_folder, parents_folder
 from bleuprint.config.paths import Run
 from bleuprint.config.synthetic import synthetic_folder
 from bleuprint.runtime.errors import UserError
@@ -17,28 +17,31 @@ ROOT = Path("elsewhere")
 
 def test_the_folders_of_a_training():
     run = Run("small", "news-en-de", 7)
-    assert run.models == Path("models/small/news-en-de/7")
-    assert run.results == Path("results/small/news-en-de/7")
-    assert run.timings == Path("timings/small/news-en-de/7")
+    assert run.models_folder == Path("models/small/news-en-de/7")
+    assert run.results_folder == Path("results/small/news-en-de/7")
+    assert run.timings_folder == Path("timings/small/news-en-de/7")
     assert str(run) == "system small, corpus news-en-de, seed 7"
 
 
 @pytest.mark.parametrize(
     ("found", "expected"),
     [
-        (paths.folder("news", "split"), "data/split/news"),
-        (paths.folder("news/en-de", "split", ROOT), "elsewhere/data/split/news/en-de"),
-        (paths.given("news"), "data/raw/news/given"),
-        (paths.given("news/en-de", ROOT), "elsewhere/data/raw/news/given/en-de"),
-        (paths.document_ids(Path("given"), "test.x"), "given/test.x.documents"),
+        (paths.corpus_folder("news", "split"), "data/split/news"),
+        (paths.corpus_folder("news/en-de", "split", ROOT), "elsewhere/data/split/news/en-de"),
+        (paths.download_folder("news"), "data/raw/news/given"),
+        (paths.download_folder("news/en-de", ROOT), "elsewhere/data/raw/news/given/en-de"),
+        (paths.document_ids_file(Path("given"), "test.x"), "given/test.x.documents"),
         (synthetic_folder("news", "part", ROOT), "elsewhere/data/raw/news/synthetic-part"),
-        (paths.vocabulary("news", None), "data/bpe/news/own"),
-        (paths.vocabulary("news", "other", ROOT), "elsewhere/data/bpe/news/shared"),
-        (fresh("tuned", 3), "data/starts/tuned/3/fresh.json"),
-        (init_weights("tuned", 3), "data/starts/tuned/3/weights"),
-        (parents("tuned"), "data/parents/tuned"),
-        (paths.filter_stats("news", "clean", ROOT), "elsewhere/data/filter_stats/news/clean.json"),
-        (paths.shards("news", "clean", ROOT), "elsewhere/work/shards/clean/news"),
+        (paths.vocabulary_folder("news", None), "data/bpe/news/own"),
+        (paths.vocabulary_folder("news", "other", ROOT), "elsewhere/data/bpe/news/shared"),
+        (fresh_start_file("tuned", 3), "data/starts/tuned/3/fresh.json"),
+        (init_weights_folder("tuned", 3), "data/starts/tuned/3/weights"),
+        (parents_folder("tuned"), "data/parents/tuned"),
+        (
+            paths.filter_stats_file("news", "clean", ROOT),
+            "elsewhere/data/filter_stats/news/clean.json",
+        ),
+        (paths.shards_folder("news", "clean", ROOT), "elsewhere/work/shards/clean/news"),
     ],
     ids=str,
 )
@@ -50,7 +53,7 @@ def test_settings_that_were_not_resolved_name_the_command(tmp_path):
     with pytest.raises(
         UserError, match=r"reports/resolved\.json: no such file; dvc repro resolve writes it$"
     ):
-        load_resolved(tmp_path)
+        load_resolved_settings(tmp_path)
 
 
 def test_an_experiment_without_systems_is_refused(tmp_path):

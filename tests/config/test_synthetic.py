@@ -100,9 +100,9 @@ def test_an_empty_section_is_refused(tmp_path):
 def test_what_is_done_besides_beam_search_is_described(tmp_path):
     text = TEXT.replace("corpus: own}\n", "corpus: own, sampling: {top_k: 3}}\n")
     made = read(tmp_path, text).synthetic_text("german")
-    assert (made.sampling.top_k, made.how) == (3, "drawn from the 3 most probable tokens")
+    assert (made.sampling.top_k, made.method) == (3, "drawn from the 3 most probable tokens")
     noisy = dataclasses.replace(made, sampling=None, noise=Noise(drop=0.25))
-    assert noisy.how == "drop 0.25, blank 0.1, shuffle 3"
+    assert noisy.method == "drop 0.25, blank 0.1, shuffle 3"
 
 
 def test_a_run_that_is_left_out_translates_nothing(tmp_path):

@@ -219,8 +219,8 @@ def test_learned_positions_of_a_start_are_as_many():
 
 
 def test_the_training_that_a_start_names():
-    assert InitFrom(system="a", corpus="b").run == ("a", "b")
-    assert InitFrom(folder="a").run is None
+    assert InitFrom(system="a", corpus="b").parent == ("a", "b")
+    assert InitFrom(folder="a").parent is None
 
 
 @pytest.mark.parametrize(
@@ -249,13 +249,13 @@ def test_the_size_of_an_update(settings, size):
     ],
 )
 def test_the_most_updates_on_a_text(settings, most):
-    assert settings.most_updates(tokens=1001, pairs=33) == most
+    assert settings.update_limit(target_tokens=1001, sentence_pairs=33) == most
 
 
 def test_what_an_average_has():
-    assert Average(last=5).given == {"last": 5}
-    assert Average(best=2, ensemble=True).given == {"best": 2, "ensemble": True}
-    assert Average(ema=True).given == {"ema": True}
+    assert Average(last=5).chosen == {"last": 5}
+    assert Average(best=2, ensemble=True).chosen == {"best": 2, "ensemble": True}
+    assert Average(ema=True).chosen == {"ema": True}
 
 
 def test_defaults_of_optimizers():
@@ -290,4 +290,4 @@ def test_updates_of_warmup(schedule, updates):
     ],
 )
 def test_how_a_text_is_made(settings, how):
-    assert SyntheticText("own", "base", "back", **settings).how == how
+    assert SyntheticText("own", "base", "back", **settings).method == how

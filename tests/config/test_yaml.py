@@ -2,16 +2,16 @@
 
 import pytest
 
-from bleuprint.config.experiment import load
+from bleuprint.config.experiment import load_settings
 from bleuprint.runtime.errors import UserError
 from params import PARAMS, read
 
 
 def test_values_are_those_of_yaml_1_2(tmp_path):
     settings = read(tmp_path)
-    assert settings.system("base").train.lr_schedule.inverse_sqrt.lr == 0.001
+    assert settings.system_settings("base").train.lr_schedule.inverse_sqrt.lr == 0.001
     assert settings.corpus("own").target == "no"
-    assert settings.system("base").model.dropout.residual == 0.0
+    assert settings.system_settings("base").model.dropout.residual == 0.0
 
 
 @pytest.mark.parametrize(
@@ -49,4 +49,4 @@ def test_a_document_that_contains_itself_is_one_line(tmp_path, text):
 
 def test_a_missing_file_is_named(tmp_path):
     with pytest.raises(UserError, match=r"params\.yaml: no such file"):
-        load(tmp_path / "params.yaml")
+        load_settings(tmp_path / "params.yaml")

@@ -13,8 +13,8 @@ import pytest
 import torch
 
 import systems
-from bleuprint.config.experiment import load_resolved
-from bleuprint.config.paths import Run, filter_stats, folder, shards
+from bleuprint.config.experiment import load_resolved_settings
+from bleuprint.config.paths import Run, corpus_folder, filter_stats_file, shards_folder
 from bleuprint.config.synthetic import check_synthetic_texts
 from bleuprint.corpus.clean import Cleaning
 from bleuprint.corpus.download.download import Sample
@@ -116,7 +116,7 @@ def root(tmp_path_factory):
 
 @pytest.fixture
 def corpus(root):
-    return load_resolved(root).corpus("many")
+    return load_resolved_settings(root).corpus("many")
 
 
 @pytest.mark.parametrize("temperature", [1, 2, 5, 100])
@@ -157,7 +157,7 @@ def test_every_training_pair_is_one_of_its_direction_with_its_tag(root):
 
 
 def tokenize(root):
-    return load_resolved(root).corpus("many").tokenize
+    return load_resolved_settings(root).corpus("many").tokenize
 
 
 def test_a_zero_shot_direction_has_its_test_set_alone(root):
@@ -186,7 +186,7 @@ def test_filter_stats_are_joined(root):
     assert split.pairs_in == all_filter_stats["filter"]["train"].pairs_out
     assert split.changed == {"copies": pairs - split.pairs_in} and pairs > split.pairs_in
     assert not [
-        path for path in filter_stats("many", "clean", root).parent.iterdir() if path.is_dir()
+        path for path in filter_stats_file("many", "clean", root).parent.iterdir() if path.is_dir()
     ]
 
 
@@ -204,7 +204,7 @@ def test_translations_are_in_the_language_of_the_tag(root):
 def untrained(root, direction, **settings):
     """A translator with random weights, of a direction."""
     with chdir(root):
-        pair = load_resolved().corpus("many").pair("many", direction)
+        pair = load_resolved_settings().corpus("many").language_pair("many", direction)
         binary = BinaryCorpus(root / "data/binary/many")
         sizes = [len(binary.segmentation(side).vocabulary) for side in ("src", "tgt")]
         torch.manual_seed(1)
@@ -259,15 +259,15 @@ def test_documents_are_those_of_the_direction(root, tmp_path):
     ids = data / "raw/many/given/en-de/test.news.documents"
     ids.parent.mkdir(parents=True, exist_ok=True)
     ids.write_text("a\na\nb\nb\n")
-    corpus = load_resolved(root).corpus("many")
+    corpus = load_resolved_settings(root).corpus("many")
     describe_test_sets("many", corpus, tmp_path)
     assert read_json(data / "test_stats/many/en-de-news.json")["documents"] == ["a", "a", "b", "b"]
     assert read_json(data / "test_stats/many/de-en-news.json")["documents"] is None
 
 
 def test_nothing_of_a_zero_shot_direction_is_learned_or_inspected(root, tmp_path):
-    settings = load_resolved(root)
-    pair = settings.corpus("many").pair("many", "de-fr")
+    settings = load_resolved_settings(root)
+    pair = settings.corpus("many").language_pair("many", "de-fr")
     pair = replace(pair, filter=(CHECKS["word_alignment"](min=1.0),))
     assert Filtering.for_corpus("many/de-fr", pair, root).translations is None
     with pytest.raises(UserError, match="zero_shot: it has no training text"):
@@ -275,7 +275,7 @@ def test_nothing_of_a_zero_shot_direction_is_learned_or_inspected(root, tmp_path
 
 
 def test_inspections_of_all_directions_are_what_the_stages_do(root, tmp_path):
-    settings, sample = load_resolved(root), Sample(1000, 1)
+    settings, sample = load_resolved_settings(root), Sample(1000, 1)
     source = Downloads(None, tmp_path / "store", None)
     with chdir(root):
         inspected = [
@@ -292,21 +292,21 @@ def test_inspections_of_all_directions_are_what_the_stages_do(root, tmp_path):
 
 
 def test_a_direction_is_chosen(corpus):
-    assert corpus.pair("many", "de-fr").languages == ("de", "fr")
+    assert corpus.language_pair("many", "de-fr").languages == ("de", "fr")
     with pytest.raises(UserError, match="many: --direction is en-de, de-en, en-fr, de-fr"):
-        corpus.pair("many", None)
+        corpus.language_pair("many", None)
     with pytest.raises(UserError, match="--direction fr-de: many has en-de, de-en, en-fr, de-fr"):
-        corpus.pair("many", "fr-de")
-    single = corpus.pair("many", "en-de")
-    assert single.pair("one", None) is single
+        corpus.language_pair("many", "fr-de")
+    single = corpus.language_pair("many", "en-de")
+    assert single.language_pair("one", None) is single
     with pytest.raises(UserError, match="--direction en-de: one has en-de alone, without it"):
-        single.pair("one", "en-de")
+        single.language_pair("one", "en-de")
 
 
 def test_each_direction_is_scored_as_its_own_pair(root):
-    settings = load_resolved(root)
+    settings = load_resolved_settings(root)
     run = Run("base", "many", 1)
-    hypotheses = root / run.results / "hypotheses"
+    hypotheses = root / run.results_folder / "hypotheses"
     hypotheses.mkdir(parents=True)
     outputs = {}
     for each in DIRECTIONS:
@@ -314,7 +314,9 @@ def test_each_direction_is_scored_as_its_own_pair(root):
         outputs[each] = [lines[0], *(line.replace("1", "one ", 1) for line in lines[1:])]
         text = "".join(f"{line}\n" for line in outputs[each])
         (hypotheses / f"test.{each}-news.tgt").write_text(text)
-    TranslationRecord("f", Averaged({}, []), {}, {}, {}).write(root / run.results / TRANSLATION)
+    TranslationRecord("f", Averaged({}, []), {}, {}, {}).write(
+        root / run.results_folder / TRANSLATION
+    )
     scores = score_run(settings, *run, root)
     assert [*scores] == [f"{each}-news" for each in DIRECTIONS]
     for each in DIRECTIONS:
@@ -326,7 +328,7 @@ def test_each_direction_is_scored_as_its_own_pair(root):
         assert bleu == pytest.approx(expected)
         assert 0 < expected < 100
         pair = settings.corpus(f"many/{each}")
-        described = read_set_description(folder("many", "test_stats", root), f"{each}-news")
+        described = read_set_description(corpus_folder("many", "test_stats", root), f"{each}-news")
         texts = Texts(lines_of(each, source), references, outputs[each], pair, described)
         assert metrics == score_texts(texts)
         assert "wrong language" in {m["metric"] for m in metrics}
@@ -338,14 +340,14 @@ def test_shards_make_the_same_text(root, corpus):
         for shard in Shard.all(2):
             run_step_on_pairs(Cleaning, "many", corpus, shard, 1)
         # where Snakemake looks for it
-        assert (shards("many", "clean") / "2-of-2" / "de-fr").is_dir()
+        assert (shards_folder("many", "clean") / "2-of-2" / "de-fr").is_dir()
         run_step_on_pairs(Cleaning, "many", corpus, AllShards(2), 1)
     assert {path: path.read_bytes() for path in files_of(root, "clean")} == before
-    assert read_filter_stats(filter_stats("many", "clean", root))["train"].pairs_in == 32
+    assert read_filter_stats(filter_stats_file("many", "clean", root))["train"].pairs_in == 32
 
 
 def test_a_stage_runs_again_after_a_later_one_failed(root, corpus):
-    left = filter_stats("many/de-en", "filter", root)
+    left = filter_stats_file("many/de-en", "filter", root)
     left.parent.mkdir()
     left.write_text("{}")
     with chdir(root):
@@ -359,14 +361,14 @@ def lines_of(direction, language):
 
 
 def files_of(root, stage):
-    return [path for path in folder("many", stage, root).rglob("*") if path.is_file()]
+    return [path for path in corpus_folder("many", stage, root).rglob("*") if path.is_file()]
 
 
 def test_a_source_with_a_tag_is_refused(tmp_path, monkeypatch, corpus):
     monkeypatch.chdir(tmp_path)
     for direction in DIRECTIONS:
         source, target = direction.split("-")
-        path = folder("many", "tokens") / direction
+        path = corpus_folder("many", "tokens") / direction
         path.mkdir(parents=True)
         for name in ("train", "valid"):
             (path / f"{name}.{source}").write_text("a b\nc <2fr> d\n")

@@ -22,7 +22,7 @@ def corpus(tmp_path, monkeypatch):
     pairs = [*PAIRS, PAIRS[0], LONG, ("e\u0301in\x00s", "one"), ("\u200b", "lost")]
     write_set(TextFolder(tmp_path / "inputs", "de", "no"), "a", pairs)
     (tmp_path / "params.yaml").write_text(PARAMS)
-    return experiment.load()
+    return experiment.load_settings()
 
 
 def inspected(settings, tmp_path, pairs, seed=1, name="own"):
@@ -97,10 +97,10 @@ def test_sets_of_a_sample_are_estimates_but_for_those_that_are_given(tmp_path, m
     text = "{license_and_citation: own, source: {path: inputs/v.de}, target: {path: inputs/v.no}}"
     assert PARAMS.count("valid: {}") == 1
     (tmp_path / "params.yaml").write_text(PARAMS.replace("valid: {}", f"valid: {{v: {text}}}"))
-    inspection = inspected(experiment.load(), tmp_path, 100)
+    inspection = inspected(experiment.load_settings(), tmp_path, 100)
     assert inspection.stages["filter"].pairs_out == 100
     assert inspection.sets == {"train": 190, "valid": 6, "test.held-out": 10}
-    whole = inspected(experiment.load(), tmp_path, 200)
+    whole = inspected(experiment.load_settings(), tmp_path, 200)
     assert whole.sets == {"train": 190, "valid": 6, "test.held-out": 10}
 
 

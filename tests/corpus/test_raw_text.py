@@ -56,7 +56,11 @@ def test_clean_reads_synthetic_texts_after_the_others_in_any_shards(tmp_path):
     sides["a"] = [(f"a {i}", f"{i}\x85x") for i in range(BLOCK_PAIRS + 1)]
     for name, pairs in sides.items():
         given = name == "a"
-        path = paths.given("own", tmp_path) if given else synthetic_folder("own", name, tmp_path)
+        path = (
+            paths.download_folder("own", tmp_path)
+            if given
+            else synthetic_folder("own", name, tmp_path)
+        )
         write_set(TextFolder(path, "de", "no"), "train", pairs)
     expected = [*sides["a"], *sides["made"], *sides["made"], *sides["other"]]
     text = RawText.for_corpus("own", corpus, tmp_path)

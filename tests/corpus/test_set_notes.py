@@ -5,7 +5,7 @@ import gzip
 import pytest
 from ruamel.yaml import YAML
 
-from bleuprint.config.experiment import load
+from bleuprint.config.experiment import load_settings
 from bleuprint.corpus.phrasebook import sentences
 from bleuprint.corpus.set_notes import notes_on_sets
 from params import PARAMS, corpus_entry
@@ -42,7 +42,7 @@ def noted(tmp_path, monkeypatch):
         params["corpora"] = {"own": corpus_entry("de", "en", sets, dedup=dedup)}
         with (tmp_path / "params.yaml").open("w") as file:
             YAML().dump(params, file)
-        return list(notes_on_sets(load()))
+        return list(notes_on_sets(load_settings()))
 
     return notes
 

@@ -6,7 +6,7 @@ import pytest
 
 import result_trees as trees
 from bleuprint.config import paths
-from bleuprint.config.paths import folder
+from bleuprint.config.paths import corpus_folder
 from bleuprint.corpus.phrasebook import sentences
 from bleuprint.corpus.set_findings import Overlap, SetFindings
 from bleuprint.corpus.test_sets import (
@@ -24,7 +24,7 @@ from bleuprint.text.parallel import TextFolder
 def made(tmp_path):
     """One corpus with a test set of three lines, and five of training."""
     settings = trees.settings_in(tmp_path, corpora={"c-en-de": ("news",)})
-    split, tokens = (folder("c-en-de", stage, tmp_path) for stage in ("split", "tokens"))
+    split, tokens = (corpus_folder("c-en-de", stage, tmp_path) for stage in ("split", "tokens"))
     trees.write_lines(split / "test.news.en", ["One two.", "", "Three!"])
     trees.write_lines(split / "test.news.de", ["Eins zwei.", "Eins eins", "Drei!"])
     trees.write_lines(tokens / "test.news.en", ["One two .", "", "Three !"])
@@ -37,7 +37,9 @@ def made(tmp_path):
 def test_a_description_worked_by_hand(made):
     root, settings = made
     trees.describe(root, settings, "c-en-de")
-    assert read_set_description(folder("c-en-de", "test_stats", root), "news") == SetDescription(
+    assert read_set_description(
+        corpus_folder("c-en-de", "test_stats", root), "news"
+    ) == SetDescription(
         source_tokens=[3, 0, 2],
         reference_tokens=["Eins zwei .", "Eins eins", "Drei !"],
         training_counts={"Eins": 1, "zwei": 0, ".": 3, "eins": 3, "Drei": 0, "!": 0},
@@ -49,9 +51,11 @@ def test_the_training_text_counts_once_for_all_test_sets(made):
     root, settings = made
     for stage, line in (("split", "eins vier"), ("tokens", "eins vier")):
         for language in ("en", "de"):
-            trees.write_lines(folder("c-en-de", stage, root) / f"test.more.{language}", [line])
+            trees.write_lines(
+                corpus_folder("c-en-de", stage, root) / f"test.more.{language}", [line]
+            )
     trees.describe(root, settings, "c-en-de")
-    described = folder("c-en-de", "test_stats", root)
+    described = corpus_folder("c-en-de", "test_stats", root)
     assert sorted(path.name for path in described.iterdir()) == ["more.json", "news.json"]
     assert read_json(described / "more.json")["training_counts"] == {"eins": 3, "vier": 1}
     assert "vier" not in read_json(described / "news.json")["training_counts"]
@@ -65,7 +69,8 @@ def test_characters_are_no_words(made):
     )
     describe_test_sets("c-en-de", by_character, root)
     assert (
-        read_set_description(folder("c-en-de", "test_stats", root), "news").training_counts is None
+        read_set_description(corpus_folder("c-en-de", "test_stats", root), "news").training_counts
+        is None
     )
 
 
@@ -83,21 +88,21 @@ def test_test_sets_come_in_the_order_of_the_settings(tmp_path):
 
 def test_bad_input_leaves_nothing(made):
     root, settings = made
-    tokens = folder("c-en-de", "tokens", root)
+    tokens = corpus_folder("c-en-de", "tokens", root)
     (tokens / "train.de").unlink()
     with pytest.raises(UserError, match=r"tokens/c-en-de/train\.de: no such file"):
         trees.describe(root, settings, "c-en-de")
     trees.write_lines(tokens / "test.news.en", ["One two .", ""])
     with pytest.raises(UserError, match="has 2 lines and"):
         trees.describe(root, settings, "c-en-de")
-    assert not folder("c-en-de", "test_stats", root).exists()
+    assert not corpus_folder("c-en-de", "test_stats", root).exists()
 
 
 def test_faults_of_whole_sets_are_written(made):
     root, settings = made
     german, english = (list(sentences("train", language))[:300] for language in ("de", "en"))
-    folders = {stage: folder("c-en-de", stage, root) for stage in ("split", "tokens")}
-    given = paths.given("c-en-de", root)
+    folders = {stage: corpus_folder("c-en-de", stage, root) for stage in ("split", "tokens")}
+    given = paths.download_folder("c-en-de", root)
     for path in (*folders.values(), given):
         trees.write_lines(path / "test.news.en", english)
         trees.write_lines(path / "test.news.de", [*german[1:], german[0]])
@@ -106,7 +111,7 @@ def test_faults_of_whole_sets_are_written(made):
     trees.write_lines(folders["split"] / "valid.en", [*english[:30], *["other"] * 20])
     trees.write_lines(folders["split"] / "valid.de", ["x"] * 50)
     trees.describe(root, settings, "c-en-de")
-    found = SetFindings.read(folder("c-en-de", "test_stats", root))
+    found = SetFindings.read(corpus_folder("c-en-de", "test_stats", root))
     assert list(found.misfits) == ["test.news"]
     (misfit,) = found.misfits["test.news"]
     assert misfit.offset == -1

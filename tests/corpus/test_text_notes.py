@@ -5,7 +5,7 @@ import json
 import pytest
 
 from bleuprint.config import paths
-from bleuprint.config.experiment import load
+from bleuprint.config.experiment import load_settings
 from bleuprint.corpus import phrasebook
 from bleuprint.corpus.download.download import Sample
 from bleuprint.corpus.download.fetch import Downloads
@@ -45,7 +45,7 @@ def write(project, name, lines):
 
 @pytest.mark.usefixtures("project")
 def test_sentences_get_no_note():
-    assert list(notes_on_local_texts(load())) == []
+    assert list(notes_on_local_texts(load_settings())) == []
 
 
 def test_each_side_of_each_set_is_named(project):
@@ -57,7 +57,7 @@ def test_each_side_of_each_set_is_named(project):
     assert 0.9 < share < 0.995
     place = "corpora.own.files.train.a.source: inputs/a.de: "
     look = f"{share:.0%} of the lines look like BPE subwords (@@), such as line {first}: {JOIN}"
-    assert list(notes_on_local_texts(load())) == [
+    assert list(notes_on_local_texts(load_settings())) == [
         f"{place}{look}",
         "corpora.own.files.valid.a.target: inputs/valid.no: "
         f"100% of the lines look like JSON, such as line 1: {ALONE}",
@@ -69,16 +69,16 @@ def test_each_side_of_each_set_is_named(project):
 def test_a_file_that_is_not_here_or_damaged_is_left_to_others(project):
     (project / "inputs/a.no").unlink()
     (project / "inputs/valid.no").write_bytes(b"\xff\n" * 200)
-    assert list(notes_on_local_texts(load())) == []
+    assert list(notes_on_local_texts(load_settings())) == []
 
 
 def test_a_text_that_was_downloaded_before(project):
     url = "file: {url: 'https://example.org/a.de'}"
     text = ALL_SETS.replace("{path: inputs/a.de}", url.removeprefix("file: "))
     (project / "params.yaml").write_text(text)
-    settings = load()
+    settings = load_settings()
     assert list(notes_on_local_texts(settings)) == []
-    folder = TextFolder(paths.given("own"), "de", "no")
+    folder = TextFolder(paths.download_folder("own"), "de", "no")
     folder.path.mkdir(parents=True)
     write_set(folder, "train", zip(SUBWORDS, ENGLISH, strict=True))
     (note,) = notes_on_local_texts(settings)
@@ -91,28 +91,28 @@ TOKENS = [line.replace("?", " ?").replace(".", " .").replace(",", " ,").lower() 
 def test_a_corpus_in_tokens_by_its_settings_gets_no_note(project):
     write(project, "a.de", TOKENS)
     write(project, "a.no", ["&quot; " + line.lower() for line in ENGLISH])
-    assert [note.split()[0] for note in notes_on_local_texts(load())] == [
+    assert [note.split()[0] for note in notes_on_local_texts(load_settings())] == [
         "corpora.own.files.train.a.source:",
         "corpora.own.files.train.a.target:",
     ]
     none = ALL_SETS.replace("tokenize: {name: moses", "tokenize: {name: none")
     (project / "params.yaml").write_text(none)
-    assert list(notes_on_local_texts(load())) == []
+    assert list(notes_on_local_texts(load_settings())) == []
     # SentencePiece reads sentences, and subwords are no tokens
     units = "vocabulary: {sentencepiece: {vocab_size: 300}}"
     bpe = "vocabulary: {bpe: {num_merges: 10, joint: true, threshold: 0}}"
     (project / "params.yaml").write_text(none.replace(bpe, units))
-    assert len(list(notes_on_local_texts(load()))) == 2
+    assert len(list(notes_on_local_texts(load_settings()))) == 2
     (project / "params.yaml").write_text(none)
     write(project, "a.de", SUBWORDS)
-    assert "BPE" in "".join(notes_on_local_texts(load()))
+    assert "BPE" in "".join(notes_on_local_texts(load_settings()))
 
 
 def test_inspect_says_it_of_all_lines_though_it_draws_some(project):
     write(project, "a.de", SUBWORDS)
     write(project, "news.de", SUBWORDS)
     source = Downloads(None, project / "store", None)
-    found = inspect_corpus("own", load(), Sample(20, 1), source, project / "work", 1)
+    found = inspect_corpus("own", load_settings(), Sample(20, 1), source, project / "work", 1)
     places = [note.split(": ")[:2] for note in found.notes]
     assert places == [
         ["corpora.own.files.train.a.source", "inputs/a.de"],

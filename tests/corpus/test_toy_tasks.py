@@ -5,7 +5,7 @@ from collections import Counter
 
 import pytest
 
-from bleuprint.config.experiment import load
+from bleuprint.config.experiment import load_settings
 from bleuprint.corpus.download.download import download_corpus
 from bleuprint.corpus.download.fetch import Downloads
 from bleuprint.corpus.toy_tasks import COPY_SPLITS, copy_task, toy_sentences
@@ -48,7 +48,7 @@ def test_sentences_differ_in_words_each_of_which_is_translated_in_one_way():
 
 @pytest.mark.parametrize("recipe", ["copy", "toy-sentence"])
 def test_they_are_read_like_any_corpus(recipe, tmp_path):
-    name, corpus = next(iter(load(ROOT / "recipes" / f"{recipe}.yaml").corpora.items()))
+    name, corpus = next(iter(load_settings(ROOT / "recipes" / f"{recipe}.yaml").corpora.items()))
     raw = TextFolder(tmp_path / "raw", corpus.source, corpus.target)
     nowhere = Downloads(str(tmp_path), tmp_path, None)
     download_corpus(name, corpus.files, raw, tmp_path / "filter_stats.json", nowhere)

@@ -97,10 +97,10 @@ def test_the_most_updates_are_known_beforehand(sentences, epochs):
     made = len(list(stream(Position(), sentences, epochs=epochs)))
     size = {"tokens_per_update": None if sentences else 500, "sentences_per_update": sentences}
     settings = systems.train(**size, max_updates=None, max_epochs=epochs)
-    most = settings.most_updates(int(TARGET.sum()), len(TARGET))
+    most = settings.update_limit(int(TARGET.sum()), len(TARGET))
     assert most == made if sentences else made <= most <= made + 1
-    assert systems.train(**size, max_epochs=epochs).most_updates(10**9, 10**9) == 50
-    assert systems.train(**size).most_updates(1, 1) == 50
+    assert systems.train(**size, max_epochs=epochs).update_limit(10**9, 10**9) == 50
+    assert systems.train(**size).update_limit(1, 1) == 50
 
 
 def test_updates_by_sentences_are_drawn_at_random():

@@ -8,7 +8,7 @@ import pytest
 from sentencepiece import SentencePieceProcessor, SentencePieceTrainer
 
 from bleuprint.config.corpus import SentencePiece, Units
-from bleuprint.config.experiment import load
+from bleuprint.config.experiment import load_settings
 from bleuprint.corpus import phrasebook
 from bleuprint.dataset.fitted_pieces import fitted_pieces
 from bleuprint.text.parallel import TextFolder
@@ -27,7 +27,7 @@ def corpus(tmp_path):
     path = tmp_path / "params.yaml"
     path.write_text(PARAMS)
     units = Units(sentencepiece=SentencePiece(byte_fallback=True))
-    corpus = load(path).corpus("own")
+    corpus = load_settings(path).corpus("own")
     return replace(corpus, vocabulary=units, tokenize=Tokenize("none"))
 
 

@@ -293,7 +293,7 @@ def test_an_external_system_is_not_the_baseline(tmp_path):
 def test_translations_of_another_file_than_params_yaml_names_are_refused(root):
     settings = project(root, b"x\n" * 40)
     copy_translations(settings, RUN, root)
-    path = root / RUN.results / "translation.json"
+    path = root / RUN.results_folder / "translation.json"
     record = CopiedTranslations.read(path)
     record.check(path, settings, RUN)
     other = project(root, b"y\n" * 40)

@@ -10,7 +10,7 @@ from urllib.parse import unquote, urlsplit
 
 import pytest
 
-from bleuprint.config.experiment import load
+from bleuprint.config.experiment import load_settings
 from root import ROOT
 
 pytestmark = pytest.mark.slow
@@ -90,7 +90,7 @@ def test_pages_of_results_have_their_commands_and_quote_none_but_embedded_text(s
     assert pages
     for path in pages:
         assert (site / path.relative_to(ROOT)).read_bytes() == path.read_bytes()
-        for corpus in load(ROOT / "recipes" / f"{path.parent.name}.yaml").corpora.values():
+        for corpus in load_settings(ROOT / "recipes" / f"{path.parent.name}.yaml").corpora.values():
             urls = re.findall(r"url='([^']*)'", repr(corpus.files))
             assert urls and all(re.match("(phrasebook|copy|toy):", url) for url in urls)
 

@@ -7,7 +7,7 @@ import dataclasses
 
 import pytest
 
-from bleuprint.config.experiment import load
+from bleuprint.config.experiment import load_settings
 from bleuprint.config.optimization import InverseSqrt, LrSchedule
 from bleuprint.config.paths import Run
 from bleuprint.config.system import Average, System
@@ -49,7 +49,7 @@ def text(request, tmp_path_factory):
 )
 def test_bleu_tells_a_sound_model(text, tmp_path, monkeypatch, low, high):
     monkeypatch.chdir(tmp_path)
-    system = load(ROOT / "params.yaml").system("tiny")
+    system = load_settings(ROOT / "params.yaml").system_settings("tiny")
     settings = dataclasses.replace(
         system.train,
         tokens_per_update=TOKENS,

@@ -83,7 +83,7 @@ def test_lines_are_filtered(page, context):
     assert count(page) == f"{len(expected)} of {LINES} lines"
     choose(page, "#sentences", "in", "outputs")
     choose(page, "#sentences", "Find", "qzxwrong")
-    path = context.root / Run("small", "news-en-de", 1).results / "hypotheses"
+    path = context.root / Run("small", "news-en-de", 1).results_folder / "hypotheses"
     wrong = (path / "test.first.de").read_text("utf-8").split("\n")[:-1]
     choose(page, "#sentences", "Show", "small")
     assert numbers(page) == [i + 1 for i, line in enumerate(wrong) if "qzxwrong" in line]
@@ -121,7 +121,7 @@ def test_lines_are_sorted_and_one_system_stands_alone(page):
 
 
 def test_a_map_is_of_what_is_chosen(page, context):
-    path = context.root / Run("small", "news-en-de", 1).results
+    path = context.root / Run("small", "news-en-de", 1).results_folder
     (kept,) = read_attention(path / "hypotheses" / "attention.json", "first")
     choose(page, "#attention", "System", "small")
     for kind, one in kept.maps.items():

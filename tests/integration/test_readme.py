@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 from dvc.utils.hydra import apply_overrides
 
-from bleuprint.config.experiment import load
+from bleuprint.config.experiment import load_settings
 from bleuprint.config.optimization import LrSchedule, Optimizer
 from bleuprint.config.system import Average, Dropout, Model, Train
 from root import ROOT
@@ -53,7 +53,7 @@ def test_settings_on_the_command_line_exist(tmp_path, override):
     (tmp_path / "params.yaml").write_text(PARAMS, encoding="utf-8")
     shutil.copytree(ROOT / "corpora", tmp_path / "corpora")
     apply_overrides(tmp_path / "params.yaml", [override])
-    assert load(tmp_path / "params.yaml") != load(ROOT / "params.yaml")
+    assert load_settings(tmp_path / "params.yaml") != load_settings(ROOT / "params.yaml")
 
 
 PHRASEBOOK = ("phrasebook-en-de", "phrasebook-en-fr")
@@ -66,10 +66,12 @@ def test_examples_of_settings_load(tmp_path):
     path = tmp_path / "params.yaml"
     shutil.copytree(ROOT / "corpora", tmp_path / "corpora")
     path.write_text(f"{PARAMS}{row}{by_corpus}{external}", encoding="utf-8")
-    settings = load(path)
-    assert settings.system("small-smoother").train.label_smoothing == 0.2
-    assert settings.system("small-smoother").model == settings.system("small").model
-    assert settings.external_on("phrasebook-en-de").keys() == {"online-a"}
+    settings = load_settings(path)
+    assert settings.system_settings("small-smoother").train.label_smoothing == 0.2
+    assert (
+        settings.system_settings("small-smoother").model == settings.system_settings("small").model
+    )
+    assert settings.external_systems_on("phrasebook-en-de").keys() == {"online-a"}
     own = {corpus: settings.system_on("small-by-corpus", corpus) for corpus in PHRASEBOOK}
     assert [system.train.label_smoothing for system in own.values()] == [0.1, 0]
 

@@ -11,7 +11,7 @@ from dvc.utils.hydra import apply_overrides
 from ruamel.yaml import YAML
 
 from bleuprint.config.corpus_files import EMBEDDED, Format
-from bleuprint.config.experiment import load
+from bleuprint.config.experiment import load_settings
 from bleuprint.model.transformer import Transformer, count_parameters
 from bleuprint.report.citations import citations
 from bleuprint.report.published import literature
@@ -49,7 +49,7 @@ def test_dvc_writes_a_recipe_again_with_its_values(tmp_path, name):
     """As `dvc exp run -S` does: lines are wrapped and quotes are lost, but no value changes."""
     (path := tmp_path / "params.yaml").write_bytes((ROOT / f"recipes/{name}.yaml").read_bytes())
     apply_overrides(path, [f"experiment={name}"])
-    assert load(path, ROOT) == SETTINGS[name]
+    assert load_settings(path, ROOT) == SETTINGS[name]
 
 
 def test_urls_are_pinned_to_a_commit_or_by_a_sum():
@@ -92,7 +92,7 @@ def test_sums_and_sizes_are_those_of_the_mirror():
 def test_wmt14_is_trained_as_in_the_paper(corpus):
     settings = SETTINGS["table2"]
     assert literature.is_in_table_2(corpus, *settings.corpora[corpus].files.tests)
-    systems = settings.systems_on(corpus)
+    systems = settings.trained_systems_on(corpus)
     big = systems["big"]
     assert big.model.dropout.residual == {"wmt14-en-de": 0.3, "wmt14-en-fr": 0.1}[corpus]
     assert (big.model.d_model, big.train.max_updates) == (1024, 300_000)
@@ -107,7 +107,7 @@ def test_wmt14_is_trained_as_in_the_paper(corpus):
 
 def test_the_course_has_as_many_parameters_as_its_notebook_prints():
     with torch.device("meta"):
-        model = Transformer(SETTINGS["course-multi30k"].system("course").model, 8015, 6192)
+        model = Transformer(SETTINGS["course-multi30k"].system_settings("course").model, 8015, 6192)
     assert count_parameters(model) == 9_233_200
 
 
@@ -117,7 +117,7 @@ def test_the_course_has_as_many_parameters_as_its_notebook_prints():
 )
 def test_learning_rates_are_those_of_the_annotated_transformer(recipe, batches, factor, warmup):
     """It steps the schedule at each of the `batches` of an update."""
-    system = SETTINGS[recipe].system("edition-2022" if recipe == "copy" else "annotated")
+    system = SETTINGS[recipe].system_settings("edition-2022" if recipe == "copy" else "annotated")
     for update in (1, 7, 200, 900):
         step = update * batches
         published = factor * 512**-0.5 * min(step**-0.5, step * warmup**-1.5)
@@ -141,7 +141,7 @@ def test_the_corpus_of_the_docs_loads_with_each_of_their_parts(tmp_path):
     files["train"].update(part for each in training for part in each.items())
     path = tmp_path / "params.yaml"
     yaml.dump(params, path)
-    train = load(path).corpora["mine-de-en"].files.train
+    train = load_settings(path).corpora["mine-de-en"].files.train
     assert train.keys() == {"letters", "minutes", "web", "europarl", "nested", "news"}
     assert train["letters"].columns == (2, 1)
 

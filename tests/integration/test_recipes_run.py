@@ -6,7 +6,7 @@ import pytest
 from ruamel.yaml import YAML
 
 import micro
-from bleuprint.config.experiment import load
+from bleuprint.config.experiment import load_settings
 from root import ROOT
 
 pytestmark = pytest.mark.slow
@@ -35,7 +35,7 @@ def test_an_embedded_recipe_runs(tmp_path, name):
     project = micro.make(tmp_path)
     project.write("params.yaml", brief(name))
     project.run("dvc", "repro", timeout=900)
-    assert project.rows() == list(load(tmp_path / "params.yaml").systems)
+    assert project.rows() == list(load_settings(tmp_path / "params.yaml").trained_systems)
     assert project.changed() == set()
 
 

@@ -105,7 +105,7 @@ def test_reports_are_kept_where_their_stage_fails(by_snakemake, tmp_path):
     project = by_snakemake.copy(tmp_path / "project")
     before = reports(project)
     failing = "    raise SystemExit('no report today')\n"
-    project.edit("stages/report.py", "    settings = load_resolved()\n", failing)
+    project.edit("stages/report.py", "    settings = load_resolved_settings()\n", failing)
     assert "no report today" in project.snakemake(status=1)
     before["resolved.json"] = reports(project)["resolved.json"]
     assert "results.json" in before and reports(project) == before

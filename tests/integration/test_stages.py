@@ -38,9 +38,9 @@ def test_all_stages_in_a_row(project):
         done = stage(project, name, "own")
         assert done.returncode == 0
         assert name == "learn_vocabulary" or not done.stderr
-    corpus = BinaryCorpus(project / paths.folder("own", "binary"))
+    corpus = BinaryCorpus(project / paths.corpus_folder("own", "binary"))
     assert [corpus.sets[name].pairs for name in corpus.sets] == [4, 1, 1]
-    all_filter_stats = project / paths.filter_stats("own", "clean").parent
+    all_filter_stats = project / paths.filter_stats_file("own", "clean").parent
     assert {file.stem for file in all_filter_stats.iterdir()} == {
         name.removesuffix("_text")
         for name in DATA_STAGES
@@ -48,7 +48,7 @@ def test_all_stages_in_a_row(project):
     }
     made = ("raw", "clean", "dedup", "filter", "split", "tokens", "test_stats", "bpe", "binary")
     for name in (*made, "corpus_stats"):
-        assert any((project / paths.folder("own", name)).iterdir())
+        assert any((project / paths.corpus_folder("own", name)).iterdir())
     # No temporary folder is left, nor anything outside data/.
     assert not list(project.rglob("*.partial-*"))
     left = [path for path in project.rglob("*") if path.is_file() and path.suffix != ".lock"]

@@ -3,13 +3,13 @@
 import pytest
 import torch
 
-from bleuprint.config.experiment import load
+from bleuprint.config.experiment import load_settings
 from bleuprint.config.system import Average, LengthPenalty
 from bleuprint.model.transformer import Transformer, count_parameters
 from root import ROOT
 
 RECIPES = ROOT / "recipes"
-PAPER, PHRASEBOOK = (load(RECIPES / f"{n}.yaml") for n in ("table3", "table3-phrasebook"))
+PAPER, PHRASEBOOK = (load_settings(RECIPES / f"{n}.yaml") for n in ("table3", "table3-phrasebook"))
 
 # The rows of Table 3 as printed: BLEU on newstest2013, parameters in millions where it gives them.
 TABLE_3 = {
@@ -32,9 +32,9 @@ PERPLEXITIES = [
 
 def test_the_recipes_have_the_rows_of_the_paper():
     """All of them, and on the phrasebook some of each letter."""
-    assert list(PAPER.systems) == list(TABLE_3)
-    assert set(PHRASEBOOK.systems) - set(TABLE_3) == {"C-half-layers"}
-    assert {row[0] for row in PHRASEBOOK.systems} == set("bABCDE")
+    assert list(PAPER.trained_systems) == list(TABLE_3)
+    assert set(PHRASEBOOK.trained_systems) - set(TABLE_3) == {"C-half-layers"}
+    assert {row[0] for row in PHRASEBOOK.trained_systems} == set("bABCDE")
 
 
 # No vocabulary fits them all: base and rows B and C agree with 40,931 to 41,161 joint units (d_ff
@@ -44,7 +44,7 @@ def test_the_recipes_have_the_rows_of_the_paper():
 def test_rows_have_as_many_parameters_as_the_paper_says(row):
     vocabulary = 36_000 if row == "big" else 41_000
     with torch.device("meta"):
-        model = Transformer(PAPER.system(row).model, vocabulary, vocabulary)
+        model = Transformer(PAPER.system_settings(row).model, vocabulary, vocabulary)
     assert round(count_parameters(model) / 1e6) == TABLE_3[row][1]
 
 
@@ -54,7 +54,7 @@ def test_each_row_is_held_against_the_number_of_the_paper():
     assert [number.perplexity for number in PAPER.published] == PERPLEXITIES
     for number in PAPER.published:
         assert number.system is not None
-        system = PAPER.system(number.system)
+        system = PAPER.system_settings(number.system)
         # "beam search as described in the previous section, but no checkpoint averaging"
         assert (system.decode.beam, system.average) == (4, Average(last=1))
         assert system.decode.length_penalty == LengthPenalty("gnmt", 0.6)

@@ -7,7 +7,7 @@ import subprocess
 import pytest
 
 import micro
-from bleuprint.config.experiment import load
+from bleuprint.config.experiment import load_settings
 from root import ROOT
 
 pytestmark = pytest.mark.slow
@@ -26,11 +26,11 @@ def test_the_edit_makes_the_experiment_that_is_told(tmp_path):
     (block,) = [block for block in BLOCKS if block.startswith("sed")]
     edit = block.removesuffix("bleuprint check\n")
     subprocess.run(["bash", "-ec", edit], cwd=tmp_path, check=True)
-    settings = load(tmp_path / "params.yaml")
+    settings = load_settings(tmp_path / "params.yaml")
     assert settings.seeds == (1, 2, 3)
     assert list(settings.corpora) == ["phrasebook-en-de"]
-    assert list(settings.systems) == ["tiny", "tiny-rotary", "tiny-last"]
-    tiny, rotary, last = map(settings.system, settings.systems)
+    assert list(settings.trained_systems) == ["tiny", "tiny-rotary", "tiny-last"]
+    tiny, rotary, last = map(settings.system_settings, settings.trained_systems)
     assert tiny.train.max_updates == 800 and tiny.train == rotary.train == last.train
     assert (tiny.model.positional_encoding, rotary.model.positional_encoding) == (
         "sinusoidal",
@@ -59,7 +59,11 @@ def test_every_command_runs_in_a_clone(tmp_path):
     project.write("params.yaml", scaled)
     project.commit()
     output = project.run("bash", "-ec", "\n".join(BLOCKS), timeout=900)
-    assert list(load(project.root / "params.yaml").systems) == ["tiny", "tiny-rotary", "tiny-last"]
+    assert list(load_settings(project.root / "params.yaml").trained_systems) == [
+        "tiny",
+        "tiny-rotary",
+        "tiny-last",
+    ]
     assert project.rows() == ["tiny", "tiny-rotary", "tiny-last"]
     assert (tmp_path / "colleague" / "models" / "tiny-rotary").is_dir()
     assert "phrasebook: params.yaml is valid" in output

@@ -7,7 +7,7 @@ from tempfile import TemporaryDirectory
 import pytest
 
 import micro
-from bleuprint.config.experiment import load
+from bleuprint.config.experiment import load_settings
 from bleuprint.pipeline.leftovers import OF_REPORT, move_leftovers
 from bleuprint.runtime.yaml_tree import load_yaml
 from root import ROOT
@@ -58,7 +58,7 @@ def test_the_folders_of_the_report_are_those_of_the_pipeline():
 def test_what_the_report_would_read_is_set_aside(project, capsys):
     (project / "results/gone/own/1/hypotheses").mkdir(parents=True)
     for _ in range(2):  # the second time over what is there
-        move_leftovers(load(project / "params.yaml"), project)
+        move_leftovers(load_settings(project / "params.yaml"), project)
         moved = {name for name in STALE if name.startswith(("results", "data/filter_stats"))}
         expected = {*NAMED, *STALE} - moved | {f"work/removed/{name}" for name in moved}
         assert files(project) == expected
@@ -81,7 +81,7 @@ def test_what_the_report_would_read_is_set_aside(project, capsys):
 def test_folders_of_1_0_that_have_another_name_are_set_aside(project, folder):
     (project / folder / "own").mkdir(parents=True)
     (project / folder / "own/a.json").write_text("12345")
-    move_leftovers(load(project / "params.yaml"), project)
+    move_leftovers(load_settings(project / "params.yaml"), project)
     assert not (project / folder).exists()
     assert (project / "work/removed" / folder / "own/a.json").read_text() == "12345"
 
@@ -91,7 +91,7 @@ def test_work_may_be_on_another_disk(project):
         assert Path(disk).stat().st_dev != project.stat().st_dev
         shutil.move(project / "work", disk)
         (project / "work").symlink_to(Path(disk, "work"))
-        move_leftovers(load(project / "params.yaml"), project)
+        move_leftovers(load_settings(project / "params.yaml"), project)
         moved = project / "work/removed/results/deep/own/1/scores.json"
         assert moved.read_text() == "12345" and not (project / "results/deep").exists()
 
@@ -103,14 +103,14 @@ def test_vocabularies_that_are_not_named_leave_the_folder_that_binarize_depends_
     for path in (kept, *removed):
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text("12345")
-    move_leftovers(load(project / "params.yaml"), project)
+    move_leftovers(load_settings(project / "params.yaml"), project)
     assert kept.exists() and not any(path.exists() for path in removed)
     assert all((project / "work/removed/data/bpe/own" / name).exists() for name in names[1:])
     more = f"{micro.SECOND_CORPUS}vocabularies: {{own: other}}\nsystems:\n"
     (project / "params.yaml").write_text(micro.PARAMS.replace("systems:\n", more))
     removed[0].parent.mkdir()
     removed[0].write_text("12345")
-    move_leftovers(load(project / "params.yaml"), project)
+    move_leftovers(load_settings(project / "params.yaml"), project)
     assert removed[0].exists()
 
 
@@ -120,7 +120,7 @@ def test_a_synthetic_text_that_is_not_named_leaves_the_folder_that_clean_depends
     for path in (kept, removed):
         path.parent.mkdir(parents=True)
         path.write_text("12345")
-    settings = load(project / "params.yaml")
+    settings = load_settings(project / "params.yaml")
     move_leftovers(settings, project)
     assert kept.exists() and not removed.parent.exists()
     assert (project / "work/removed/data/raw/own" / name / "a").exists()
@@ -132,7 +132,7 @@ def test_seeds_that_are_not_named_leave_the_models_that_parents_depends_on(proje
     kept, removed = (project / f"models/tiny/own/{seed}/averaged/model" for seed in (1, 2))
     removed.parent.mkdir(parents=True)
     removed.write_text("12345")
-    move_leftovers(load(project / "params.yaml"), project)
+    move_leftovers(load_settings(project / "params.yaml"), project)
     assert kept.exists() and not removed.exists()
     assert (project / "work/removed/models/tiny/own/2/averaged/model").exists()
     assert (project / "models/deep/own/1").exists()
@@ -145,7 +145,7 @@ def test_results_of_external_systems_are_kept(tmp_path):
     for path in (kept, removed):
         path.parent.mkdir(parents=True)
         path.write_text("{}")
-    move_leftovers(load(tmp_path / "params.yaml"), tmp_path)
+    move_leftovers(load_settings(tmp_path / "params.yaml"), tmp_path)
     assert kept.exists()
     assert not removed.exists()
 
@@ -156,7 +156,7 @@ def test_a_start_that_is_not_named_leaves_the_folder_that_train_depends_on(proje
     for name in ("fresh.json", "weights/model", "model"):
         (starts / name).parent.mkdir(parents=True, exist_ok=True)
         (starts / name).write_text("12345")
-    move_leftovers(load(project / "params.yaml"), project)
+    move_leftovers(load_settings(project / "params.yaml"), project)
     assert [path.name for path in starts.iterdir()] == ["fresh.json"]
     assert (project / "work/removed/data/starts/tiny/1/weights/model").exists()
 
@@ -167,5 +167,5 @@ def test_the_weights_of_a_system_that_starts_from_another_stay(project):
     weights = project / "data/starts/mine/1/weights/model"
     weights.parent.mkdir(parents=True)
     weights.write_text("12345")
-    move_leftovers(load(project / "params.yaml"), project)
+    move_leftovers(load_settings(project / "params.yaml"), project)
     assert weights.exists()

@@ -10,7 +10,7 @@ import pytest
 
 import micro
 from bleuprint.cli import pipeline
-from bleuprint.config.experiment import load
+from bleuprint.config.experiment import load_settings
 from bleuprint.pipeline import plan, project_lock
 from bleuprint.pipeline.graph import load_stages
 from bleuprint.pipeline.plan import planned_stages
@@ -211,10 +211,10 @@ def test_shares_of_sets_that_a_corpus_has_are_no_settings_of_it(stand_in, tmp_pa
         "target: {path: inputs/valid.de}}\n"
     )
     project.edit("params.yaml", "    filter: {length", f"{valid}    filter: {{length")
-    before = resolved_content(load(project.root / "params.yaml"), project.root)["corpora"]
+    before = resolved_content(load_settings(project.root / "params.yaml"), project.root)["corpora"]
     split = "    split: {valid: 0.2, test: 0.1}\n"
     project.edit("params.yaml", "    filter: {length", f"{split}    filter: {{length")
-    after = resolved_content(load(project.root / "params.yaml"), project.root)["corpora"]
+    after = resolved_content(load_settings(project.root / "params.yaml"), project.root)["corpora"]
     assert (before["own"]["split"]["valid"], before["own"]["split"]["test"]) == (0.05, 0.05)
     assert (after["own"]["split"]["valid"], after["own"]["split"]["test"]) == (0.05, 0.1)
 

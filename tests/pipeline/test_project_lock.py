@@ -120,9 +120,9 @@ def test_a_dry_run_of_snakemake_names_another_runner_once(project, started, firs
         else:
             program = (
                 "import signal\n"
-                "from bleuprint.config.experiment import load\n"
+                "from bleuprint.config.experiment import load_settings\n"
                 "from bleuprint.pipeline.project_lock import hold_project\n"
-                "load()\n"
+                "load_settings()\n"
                 "with hold_project('bleuprint plan', writes=False):\n"
                 "    print('holds', flush=True)\n"
                 "    signal.pause()\n"

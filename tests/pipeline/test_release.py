@@ -11,7 +11,7 @@ import pytest
 from ruamel.yaml import YAML
 from safetensors.numpy import load_file
 
-from bleuprint.config.experiment import load
+from bleuprint.config.experiment import load_settings
 from bleuprint.config.init_from import InitFrom
 from bleuprint.config.paths import Run
 from bleuprint.pipeline import verify
@@ -34,7 +34,7 @@ def released(by_dvc, tmp_path_factory):
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(project.root)
         patch.setattr("bleuprint.pipeline.release.code_commit", lambda: "c0ffee" * 6 + "c0ff")
-        release(load(), root / "released", system="tiny")
+        release(load_settings(), root / "released", system="tiny")
     with left_unchanged(root):
         yield project.root, root / "released"
 
@@ -245,7 +245,7 @@ def test_a_link_out_of_the_project_is_not_published(released, tmp_path, monkeypa
     inner = weights.rename(weights.with_name("moved"))
     for link, target in ((constraints, secret), (weights, secret)):
         with pytest.raises(UserError) as raised:
-            release(load(), tmp_path / "new", system="tiny")
+            release(load_settings(), tmp_path / "new", system="tiny")
         named = link.relative_to(project)
         assert f"{named}: leads to {target}, outside the project" in str(raised.value)
         assert not (tmp_path / "new").exists()
@@ -275,7 +275,7 @@ def test_a_release_is_a_start(copy):
 
 def test_what_is_refused(released, tmp_path, monkeypatch):
     monkeypatch.chdir(released[0])
-    settings = load()
+    settings = load_settings()
     with pytest.raises(UserError, match=r"exists already, and is not an empty folder$"):
         release(settings, released[1])
     for system, corpus, kind in (("none", None, "system"), ("tiny", "none", "corpora")):

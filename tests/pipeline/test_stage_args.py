@@ -22,7 +22,7 @@ def start(project, tmp_path, monkeypatch):
     settings = read(tmp_path, text)
     left_out = replace(settings, runs={**settings.runs, "wide": {"own": None}})
     monkeypatch.chdir(root)
-    monkeypatch.setattr(stage_args, "load_resolved", lambda: left_out)
+    monkeypatch.setattr(stage_args, "load_resolved_settings", lambda: left_out)
     monkeypatch.setattr(stage_args, "AT_SUCCESS", [])
 
     def started(kind, system, seed):

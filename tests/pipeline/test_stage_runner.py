@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 
 import pytest
 
-from bleuprint.config.experiment import SECTIONS, load
+from bleuprint.config.experiment import SECTIONS, load_settings
 from bleuprint.pipeline import stage_runner
 from bleuprint.pipeline.graph import load_stages
 from bleuprint.pipeline.resolve import write_resolved
@@ -230,7 +230,7 @@ def test_every_training_of_every_recipe_has_its_work(stand_in):
     """The longest comes first, whatever ends it; a run that is left out computes nothing."""
     (stage,) = (it for it in load_stages(stand_in.root) if it.name == "train@tiny-own-1")
     for path in sorted((ROOT / "recipes").glob("*.yaml")):
-        for system, row in load(path, ROOT).resolved()["runs"].items():
+        for system, row in load_settings(path, ROOT).resolved()["runs"].items():
             for corpus, run in row.items():
                 values = {f"runs.{system}.{corpus}.{part}": run[part] for part in SECTIONS}
                 work = stage_runner._work(replace(stage, parameters=values))

@@ -277,7 +277,7 @@ def test_the_exit_status_and_a_revision(tmp_path):
     same, alone = "here and HEAD: 2 results the same bytes\n", "here, reports/ is as committed: "
     status, output, _ = bleuprint(root, "HEAD")
     assert status == 0 and output.startswith(f"{same}{alone}nothing has run since. To run: make")
-    (folder := root / Run("tiny", "news-en-de", 1).results).mkdir(parents=True)
+    (folder := root / Run("tiny", "news-en-de", 1).results_folder).mkdir(parents=True)
     (folder / "scores.json").touch()
     assert bleuprint(root, "HEAD")[:2] == (0, same)
     write(root, 33.4, **OTHER)

@@ -63,7 +63,7 @@ def test_methods_are_cited_by_experiments_that_use_them():
     tanaka, phrasebook = SETTINGS["slides-tanaka"], SETTINGS["phrasebook"]
     assert not methods & parse(citations(tanaka)).keys()
     assert methods - parse(citations(phrasebook)).keys() == {"provilkov-etal-2020-bpe"}
-    small = phrasebook.system("small")
+    small = phrasebook.system_settings("small")
     dropout = replace(small, train=replace(small.train, bpe_dropout=0.1))
     assert methods <= parse(citations(only_systems(phrasebook, {"small": dropout}))).keys()
     english = phrasebook.corpora["phrasebook-en-de"]
@@ -103,14 +103,14 @@ def test_entries_stand_in_the_order_of_use_below_what_they_are_used_for():
 
 def cited(**changes):
     """The keys of the default's citations with one system, changed."""
-    small = SETTINGS["phrasebook"].system("small")
+    small = SETTINGS["phrasebook"].system_settings("small")
     train = replace(small.train, **{"label_smoothing": 0.0, **changes.pop("train", {})})
     changed = replace(small, train=train, **changes)
     return {*parse(citations(only_systems(SETTINGS["phrasebook"], {"a": changed})))}
 
 
 def test_what_every_experiment_rests_on_is_cited_and_what_one_does_not_use_is_not():
-    small = SETTINGS["phrasebook"].system("small")
+    small = SETTINGS["phrasebook"].system_settings("small")
     adam, adamw = (replace(small.train.optimizer, name=name) for name in ("adam", "adamw"))
     plain = cited(train={"optimizer": adamw})
     assert plain >= {"vaswani-etal-2017-attention", "papineni-etal-2002-bleu", "bleuprint"}
@@ -133,7 +133,7 @@ def with_abouts(*bibtex):
         )
         for number, text in enumerate(bibtex)
     }
-    runs = {"small": dict.fromkeys(corpora, base.system("small"))}
+    runs = {"small": dict.fromkeys(corpora, base.system_settings("small"))}
     return replace(base, corpora=corpora, runs=runs)
 
 

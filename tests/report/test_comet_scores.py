@@ -11,7 +11,7 @@ from scipy.stats import ttest_rel
 import result_trees as trees
 from bleuprint.config.comet import Comet
 from bleuprint.config.paths import Run
-from bleuprint.config.runs import runs_of
+from bleuprint.config.runs import trained_runs
 from bleuprint.report.compare import _Pair, _score, _Side, _tests
 from bleuprint.report.frame import RESULTS, load
 from bleuprint.report.overview import everything, one_screen
@@ -40,8 +40,8 @@ def one_seed(tmp_path_factory):
     root = tmp_path_factory.mktemp("comet")
     settings = trees.settings_in(root, corpora={"news-en-de": ("first",)})
     trees.write_all(root, settings)
-    for run in runs_of(settings):
-        scored = read_json(root / run.results / "scores.json")
+    for run in trained_runs(settings):
+        scored = read_json(root / run.results_folder / "scores.json")
         drawn = np.random.default_rng(run.seed)
         content = {}
         for test, of_test in scored.items():
@@ -51,7 +51,7 @@ def one_seed(tmp_path_factory):
             statistics = np.stack([(10**6 * segments).round(), np.ones(len(segments))], axis=1)
             found = evaluate_metric(COMET_METRIC, statistics, signature("wmt22-comet-da"))
             content[test] = {**of_test, "scored_with": SHA256, "metrics": [found]}
-        write_json(root / run.results / "comet.json", content)
+        write_json(root / run.results_folder / "comet.json", content)
     return root, replace(settings, comet=MODEL)
 
 
@@ -136,7 +136,7 @@ def test_compare_has_a_row_of_comet(one_seed, monkeypatch):
 @pytest.mark.parametrize("fact", ["scored_with", "hypotheses"])
 def test_scores_that_do_not_belong_here(one_seed, fact):
     root, settings = one_seed
-    path = root / SMALL.results / "comet.json"
+    path = root / SMALL.results_folder / "comet.json"
     before = path.read_bytes()
     content = read_json(path)
     content["first"][fact] = "ab" * 32
@@ -152,7 +152,7 @@ def test_scores_that_do_not_belong_here(one_seed, fact):
 
 def test_scores_of_two_versions_of_comet(one_seed, tmp_path):
     root = shutil.copytree(one_seed[0], tmp_path / "copy")
-    path = root / SMALL.results / "comet.json"
+    path = root / SMALL.results_folder / "comet.json"
     path.write_text(path.read_text().replace("Comet2.2.7", "Comet2.2.2"))
     with pytest.raises(UserError) as error:
         collect(one_seed[1], root)

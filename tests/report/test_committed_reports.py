@@ -15,7 +15,7 @@ from contextlib import redirect_stdout
 import pytest
 
 import heads_of_1_0
-from bleuprint.config.experiment import load
+from bleuprint.config.experiment import load_settings
 from bleuprint.report import frame, report
 from bleuprint.report.overview import everything
 from bleuprint.report.page.context import ReportContext
@@ -173,7 +173,7 @@ def rendered(request, tmp_path_factory):
     """
     recipe = request.param
     folder = ROOT / folder_of(recipe)
-    settings = load(ROOT / "recipes" / f"{recipe}.yaml")
+    settings = load_settings(ROOT / "recipes" / f"{recipe}.yaml")
     stored = frame.read(folder / "results.json", folder)
     records = attach(stored, settings.published)
     empty = tmp_path_factory.mktemp("project")
@@ -255,7 +255,7 @@ def test_the_html_report_has_the_same_tables(recipe, tmp_path):
     (tmp_path / "reports" / "results.json").write_text(json.dumps(results), encoding="utf-8")
     costs = printed(V1, recipe, "costs.csv")
     (tmp_path / "reports" / "costs.csv").write_text(costs, encoding="utf-8")
-    settings = load(ROOT / "recipes" / f"{recipe}.yaml")
+    settings = load_settings(ROOT / "recipes" / f"{recipe}.yaml")
     context = ReportContext(settings, attach(frame.load(tmp_path), settings.published), tmp_path)
     page = git("show", f"{V1}:reports/{recipe}/index.html").stdout
     sections = {

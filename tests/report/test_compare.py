@@ -112,7 +112,7 @@ def repository(tree, tmp_path_factory):
 @pytest.mark.usefixtures("all_samples")
 def test_scores_stand_side_by_side_with_their_p(tree):
     output = compare(tree, "tiny", "small")
-    scores = [read_json(tree / run.results / SCORES_FILE)["first"] for run in (TINY, SMALL)]
+    scores = [read_json(tree / run.results_folder / SCORES_FILE)["first"] for run in (TINY, SMALL)]
     labels = {"bleu": "BLEU", "chrf2": "chrF2", "chrf2pp": "chrF2++", "ter": "TER"}
     for metric, label in labels.items():
         first, second = (value_of(each, metric) for each in scores)
@@ -121,7 +121,7 @@ def test_scores_stand_side_by_side_with_their_p(tree):
         assert row[2:6] == cells
     references = list(read_lines(tree / f"data/split/news-en-de/{TEST}.de"))
     texts = {
-        run.system: list(read_lines(tree / run.results / f"hypotheses/{TEST}.de"))
+        run.system: list(read_lines(tree / run.results_folder / f"hypotheses/{TEST}.de"))
         for run in (TINY, SMALL)
     }
     p = paired_tests(texts, references, "de")["small"]["bleu"].bootstrap
@@ -150,7 +150,7 @@ def test_several_seeds_are_paired(tmp_path):
     scores: list[list[Any]] = [
         [
             value_of(
-                read_json(tmp_path / Run(system, "news-en-de", seed).results / SCORES_FILE)[
+                read_json(tmp_path / Run(system, "news-en-de", seed).results_folder / SCORES_FILE)[
                     "first"
                 ],
                 "bleu",
@@ -205,7 +205,7 @@ def test_sentences_are_scored_in_the_language_of_the_test_set(copy):
     path.write_text(path.read_text("utf-8").replace('"target": "de"', '"target": "zh"'), "utf-8")
     output = first_set(compare(copy, "tiny", "small", "--corpus", "news-en-de"))
     files = [copy / f"data/split/news-en-de/{TEST}.de"]
-    files += [copy / run.results / f"hypotheses/{TEST}.de" for run in (TINY, SMALL)]
+    files += [copy / run.results_folder / f"hypotheses/{TEST}.de" for run in (TINY, SMALL)]
     references, first, second = (list(read_lines(file)) for file in files)
     printed = re.findall(r"(?m)^line (\d+): .* from (.*) to (.*)$", output)
     by_words, by_characters = (

@@ -24,7 +24,7 @@ RUN = Run("tiny", "talks-en-fr", 1)
 )
 def test_counts_of_lines_that_cannot_be_those_of_a_metric(copy, statistics, problem):
     root, settings = copy
-    path = root / RUN.results / "scores.json"
+    path = root / RUN.results_folder / "scores.json"
     scores = read_json(path)
     metrics = scores["only"]["metrics"]
     number = next(n for n, each in enumerate(metrics) if each["metric"] == "bleu")
@@ -38,7 +38,7 @@ def test_counts_of_lines_that_cannot_be_those_of_a_metric(copy, statistics, prob
 
 def test_counts_of_lines_of_an_unknown_metric(copy):
     root, settings = copy
-    path = root / RUN.results / "scores.json"
+    path = root / RUN.results_folder / "scores.json"
     scores = read_json(path)
     scores["only"]["metrics"][0] |= {"metric": "unheard-of", "statistics": ["1 2"]}
     write_json(path, scores)

@@ -5,7 +5,7 @@ from math import isnan
 import pytest
 
 import result_trees as trees
-from bleuprint.config.paths import Run, folder, given
+from bleuprint.config.paths import Run, corpus_folder, download_folder
 from bleuprint.report import score_tables
 from bleuprint.report.frame import RESULTS, load
 from bleuprint.report.notes import document_notes
@@ -31,9 +31,9 @@ def made(tmp_path_factory):
     root = tmp_path_factory.mktemp("documents")
     settings = trees.settings_in(root, corpora={CORPUS: (TEST,)})
     ids = [IDS[line // 13] for line in range(100)]
-    trees.write_lines(given(CORPUS, root) / f"test.{TEST}.documents", ids)
+    trees.write_lines(download_folder(CORPUS, root) / f"test.{TEST}.documents", ids)
     trees.write_all(root, settings)
-    references = [*read_lines(folder(CORPUS, "split", root) / f"test.{TEST}.de")]
+    references = [*read_lines(corpus_folder(CORPUS, "split", root) / f"test.{TEST}.de")]
     for system, wrong in WRONG.items():
         lines = [
             " ".join("x" if line // 13 in wrong and n % 4 == 2 else w for n, w in enumerate(of))

@@ -6,7 +6,7 @@ from math import isnan
 import pytest
 
 import result_trees as trees
-from bleuprint.config.paths import Run, folder
+from bleuprint.config.paths import Run, corpus_folder
 from bleuprint.report import score_tables
 from bleuprint.report.compare import compare
 from bleuprint.report.frame import RESULTS, load
@@ -34,7 +34,9 @@ def made(tmp_path_factory):
     root = tmp_path_factory.mktemp("errors")
     settings = trees.settings_in(root, corpora={CORPUS: (TEST,)})
     trees.write_all(root, settings)
-    source, target = TextFolder(folder(CORPUS, "split", root), "en", "de").files(f"test.{TEST}")
+    source, target = TextFolder(corpus_folder(CORPUS, "split", root), "en", "de").files(
+        f"test.{TEST}"
+    )
     for path in (source, target):
         trees.write_lines(path, [f"7 {line}" for line in [*read_lines(path)]])
     trees.describe(root, settings, CORPUS)
@@ -109,7 +111,7 @@ def test_outputs_cut_at_their_maximum_length_are_counted(tmp_path):
     whole = collect(settings, root)
     assert "cut off" not in set(whole.metrics.metric)
     text = table_md(settings, whole, root)
-    record = root / run.results / "translation.json"
+    record = root / run.results_folder / "translation.json"
     write_json(record, {**read_json(record), "cut": {TEST: [3, 7, 40]}})
     score_run(settings, *run, root)
     records = collect(settings, root)

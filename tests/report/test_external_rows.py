@@ -9,7 +9,7 @@ import pytest
 from pandas.testing import assert_frame_equal
 
 import result_trees as trees
-from bleuprint.config.experiment import load
+from bleuprint.config.experiment import load_settings
 from bleuprint.config.paths import Run
 from bleuprint.decoding.copied_translations import copy_translations
 from bleuprint.report import frame, report
@@ -42,7 +42,9 @@ def with_rows(root, seeds):
     for system in ("tiny", "small"):
         tests = {}
         for test in ("first", "second")[: 2 if system == "tiny" else 1]:
-            made = root / Run(system, CORPUS, seeds[0]).results / f"hypotheses/test.{test}.de"
+            made = (
+                root / Run(system, CORPUS, seeds[0]).results_folder / f"hypotheses/test.{test}.de"
+            )
             path = f"inputs/external/{system}.{test}.de"
             (root / path).parent.mkdir(parents=True, exist_ok=True)
             shutil.copyfile(made, root / path)
@@ -191,10 +193,10 @@ def test_results_of_another_file_are_refused(outside, tmp_path):
     with pytest.raises(UserError, match=r"test\.first\.de: has changed since .*as-small"):
         Results.open(settings, Run("as-small", CORPUS, 1), root).check()
     text = (root / "params.yaml").read_text()
-    old = settings.external_on(CORPUS)["as-small"].translations["first"].sha256
+    old = settings.external_systems_on(CORPUS)["as-small"].translations["first"].sha256
     (root / "params.yaml").write_text(text.replace(old, 64 * "a"))
     with pytest.raises(UserError, match="made with another params"):
-        check_settings(frame.load(root), load(root / "params.yaml"), frame.RESULTS)
+        check_settings(frame.load(root), load_settings(root / "params.yaml"), frame.RESULTS)
 
 
 def test_with_seeds_it_is_compared_with_each(made, tmp_path):

@@ -11,7 +11,7 @@ import pytest
 from sacrebleu import BLEU
 
 import result_trees as trees
-from bleuprint.config.paths import Run, folder
+from bleuprint.config.paths import Run, corpus_folder
 from bleuprint.report import frame as frames
 from bleuprint.report import notes, report, score_tables
 from bleuprint.report.compare import compare
@@ -188,7 +188,7 @@ def unusable(tmp_path_factory):
     root = tmp_path_factory.mktemp("unusable")
     settings = trees.settings_in(root, corpora={PLACE[0]: (PLACE[1],)})
     trees.write_all(root, settings)
-    references = [*read_lines(folder(PLACE[0], "split", root) / "test.first.de")]
+    references = [*read_lines(corpus_folder(PLACE[0], "split", root) / "test.first.de")]
     for system, good in (("tiny", 0), ("small", 1)):
         lines = [*references[:good], *(f"{of.split()[0]} essssss ." for of in references[good:])]
         trees.translate(root, settings, Run(system, PLACE[0], 1), "first", lines)

@@ -55,7 +55,7 @@ def test_every_figure_comes_from_its_own_run(made, collected):
         assert record["target_tokens"] == 800_000 + seed
         assert record["updates"] == 500
         assert record["training_sha256"] == training["fingerprint"]
-        decode = settings.system(system).decode
+        decode = settings.system_settings(system).decode
         assert (record["engine"], record["precision"]) == ("pytorch", decode.precision)
         source, target = record["source"], record["target"]
         assert f"{source}-{target}" == corpus[-5:]
@@ -85,7 +85,7 @@ def test_paired_tests_are_against_the_first_system(made, collected):
         name = f"test.{record.test}.{record.target}"
         lines = {}
         for system in ("tiny", "small"):
-            run = root / Run(system, record.corpus, record.seed).results
+            run = root / Run(system, record.corpus, record.seed).results_folder
             lines[system] = (run / "hypotheses" / name).read_text("utf-8").splitlines()
         references = (root / "data" / "split" / record.corpus / name).read_text("utf-8")
         expected = paired_tests(lines, references.splitlines(), record.target)["small"]

@@ -24,7 +24,7 @@ from systems import with_systems
 
 def test_translations_of_another_training(copy):
     root, settings = copy
-    folder = root / Run("small", "news-en-de", 3).results
+    folder = root / Run("small", "news-en-de", 3).results_folder
     path = folder / "translation.json"
     write_json(path, {**read_json(path), "model": "ab" * 32})
     own = read_json(folder / "training.json")["fingerprint"][:12]
@@ -41,7 +41,7 @@ def test_translations_of_another_training(copy):
 def test_settings_edited_since_translating(copy, name):
     """The training is the same: its fingerprint has neither."""
     root, settings = copy
-    edited = copies.copy(settings.system("small"))
+    edited = copies.copy(settings.system_settings("small"))
     if name == "average":
         object.__setattr__(edited, "average", Average(last=3, ensemble=True))
     else:
@@ -55,7 +55,7 @@ def test_settings_edited_since_translating(copy, name):
 def test_translations_and_their_scores_put_in_place_of_others(copy):
     """They belong together, and to another system than the name of their folder."""
     root, settings = copy
-    good, bad = (root / Run(name, "news-en-de", 1).results for name in ("small", "tiny"))
+    good, bad = (root / Run(name, "news-en-de", 1).results_folder for name in ("small", "tiny"))
     shutil.copytree(good / "hypotheses", bad / "hypotheses", dirs_exist_ok=True)
     shutil.copy(good / "scores.json", bad)
     with pytest.raises(UserError, match=r"tiny/.*first\.de: has changed since it was translated"):
@@ -74,7 +74,7 @@ def test_translations_and_their_scores_put_in_place_of_others(copy):
 )
 def test_a_damaged_result_names_the_file(copy, name, content, message):
     root, settings = copy
-    (root / Run("tiny", "talks-en-fr", 1).results / name).write_text(content)
+    (root / Run("tiny", "talks-en-fr", 1).results_folder / name).write_text(content)
     with pytest.raises(UserError, match=rf"tiny/talks-en-fr/1/{re.escape(name)}{message}"):
         collect(settings, root)
 
@@ -92,7 +92,7 @@ def test_one_test_set_scored_by_two_versions():
 @pytest.mark.parametrize("name", ["scores.json", "training.json"])
 def test_a_missing_result_names_the_run_and_the_file(copy, name):
     root, settings = copy
-    path = (root / Run("small", "talks-en-fr", 1).results) / name
+    path = (root / Run("small", "talks-en-fr", 1).results_folder) / name
     path.unlink()
     with pytest.raises(UserError) as caught:
         collect(settings, root)
@@ -104,7 +104,7 @@ def test_a_missing_result_names_the_run_and_the_file(copy, name):
 
 def test_a_missing_translation_names_the_file(copy):
     root, settings = copy
-    path = root / Run("small", "talks-en-fr", 1).results / "hypotheses" / "test.only.fr"
+    path = root / Run("small", "talks-en-fr", 1).results_folder / "hypotheses" / "test.only.fr"
     path.unlink()
     with pytest.raises(UserError) as caught:
         collect(settings, root)
@@ -132,12 +132,12 @@ def test_texts_changed_since_scoring(copy, file):
 
 def test_an_ensemble_is_recorded_with_its_models(copy):
     root, settings = copy
-    small = settings.system("small")
+    small = settings.system_settings("small")
     several = copies.copy(small)  # whose training kept one
     object.__setattr__(several, "average", Average(last=3, ensemble=True))
     edited = with_systems(settings, {"small": several})
     for path in (root / "results" / "small").rglob("translation.json"):
-        averaged = {"settings": several.average.given, "updates": [10, 20, 30]}
+        averaged = {"settings": several.average.chosen, "updates": [10, 20, 30]}
         write_json(path, {**read_json(path), "averaged": averaged})
     records = collect(edited, root)
     models = records.runs.groupby("system").models.unique()
@@ -173,7 +173,7 @@ def test_results_of_other_settings_are_refused(copy):
     root, settings = copy
     run = Run("tiny", "news-en-de", 1)
     assert Results.open(settings, run, root).check().training.updates == 500
-    tiny = settings.system("tiny")
+    tiny = settings.system_settings("tiny")
     smoothed = replace(tiny, train=replace(tiny.train, label_smoothing=0.3))
     changed = with_systems(settings, {"tiny": smoothed})
     with pytest.raises(UserError, match=r"1/training\.json: not run with these settings; run"):

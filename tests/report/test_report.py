@@ -12,7 +12,7 @@ import pytest
 from ruamel.yaml import YAML
 
 import result_trees as trees
-from bleuprint.config.experiment import load as load_settings
+from bleuprint.config.experiment import load_settings
 from bleuprint.config.paths import Run
 from bleuprint.report import notes, report
 from bleuprint.report.compare import compare
@@ -155,7 +155,7 @@ def test_without_a_filter_stats_no_report_is_written(copy):
 
 def test_no_sentence_of_a_corpus_in_what_is_committed(written):
     root, _ = written
-    hypotheses = (root / Run("tiny", "news-en-de", 1).results) / "hypotheses"
+    hypotheses = (root / Run("tiny", "news-en-de", 1).results_folder) / "hypotheses"
     assert trees.WORD in (hypotheses / "test.first.de").read_text("utf-8")
     assert trees.WORD in (root / "data/filter_stats/news-en-de/clean.json").read_text("utf-8")
     for name, content in contents(root).items():
@@ -264,7 +264,7 @@ def test_the_terminals_table_loads_no_torch(made):
     code = """
 import sys
 from pathlib import Path
-from bleuprint.config.experiment import load
+from bleuprint.config.experiment import load_settings
 from bleuprint.report import frame, overview, report
 from bleuprint.report.terminal import show
 records = frame.load(Path())

@@ -76,7 +76,7 @@ def test_differences_and_p_are_those_of_sacrebleu_on_the_same_lines(tree):
     file = "test.only.de"
     references = [*read_lines(root / "data/split/bpe-en-de" / file)]
     outputs = {
-        place: [*read_lines(root / Run(*place, 1).results / "hypotheses" / file)]
+        place: [*read_lines(root / Run(*place, 1).results_folder / "hypotheses" / file)]
         for place in ERRORS
     }
     named = [(", ".join(place), lines) for place, lines in outputs.items()]
@@ -147,7 +147,7 @@ def test_lines_are_shown_with_the_outputs_of_all_rows(tree):
     shown, _ = lines_of_sets(ReportContext(settings, collect(settings, root), root))
     assert [*shown.outputs] == ["tiny, bpe-en-de", "tiny, words-en-de", *map(", ".join, OTHERS[1:])]
     for place in ERRORS:
-        file = root / Run(*place, 1).results / "hypotheses/test.only.de"
+        file = root / Run(*place, 1).results_folder / "hypotheses/test.only.de"
         assert shown.outputs[", ".join(place)] == [*read_lines(file)]
 
 

@@ -15,7 +15,7 @@ import pytest
 import processes
 import result_trees as trees
 from bleuprint.cli.scores import _table
-from bleuprint.config.experiment import load
+from bleuprint.config.experiment import load_settings
 from bleuprint.config.paths import Run
 from bleuprint.config.runs import settings_sha256
 from bleuprint.report import frame as frames
@@ -206,7 +206,7 @@ def test_a_part_of_a_group_shares_its_table_with_no_other():
 
 
 def test_latex_is_well_formed(project):
-    settings = load(project / "params.yaml")
+    settings = load_settings(project / "params.yaml")
     text = report.table_tex(settings, frames.load(project), project)
     assert "small & \\textbf{41.1 [40.1, 43.1]} & +10.0$^{\\ddagger}$ p=0.001 &" in text
     assert text.count("{") == text.count("}")

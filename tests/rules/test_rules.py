@@ -43,9 +43,9 @@ from pathlib import Path
 
 from bleuprint.text.parallel import Pair
 from bleuprint.rules.rule import Candidate
-from bleuprint.config.experiment import load
+from bleuprint.config.experiment import load_settings
 
-corpus = load(Path("params.yaml")).corpora["phrasebook-en-de"]
+corpus = load_settings(Path("params.yaml")).corpora["phrasebook-en-de"]
 print([check.name() for check in corpus.filter], corpus.filter[-1])
 for pair in (Pair("Why?", "Warum?"), Pair("Why??", "Warum?"), Pair("So.", "So.")):
     print(corpus.filter[-1].keeps(Candidate(pair, ("en", "de"), (str.split, str.split))))

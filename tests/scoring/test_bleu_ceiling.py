@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from bleuprint.config.corpus import SentencePiece, Units, Words
-from bleuprint.config.experiment import load
-from bleuprint.config.paths import folder, given
+from bleuprint.config.experiment import load_settings
+from bleuprint.config.paths import corpus_folder, download_folder
 from bleuprint.rules import EDITS
 from bleuprint.rules.rule import Edit
 from bleuprint.runtime.files import read_json, write_json
@@ -60,7 +60,7 @@ def corpus(tmp_path):
     """German to English, with a test set, `news`."""
     path = tmp_path / "params.yaml"
     path.write_text(PARAMS.replace('target: "no"', 'target: "en"').replace("tests: {}", TEST))
-    return load(path).corpus("own")
+    return load_settings(path).corpus("own")
 
 
 def of_sacrebleu(folder, references, printed):
@@ -157,7 +157,7 @@ class TestSample:
             assert old in text
             text = text.replace(old, new)
         path.write_text(text)
-        return list(bleu_ceiling.ceiling_notes_before_run(load()))
+        return list(bleu_ceiling.ceiling_notes_before_run(load_settings()))
 
     def test_a_file_that_comes_back_is_not_noted(self):
         assert self.noted(("name: moses", "name: none")) == []
@@ -192,11 +192,11 @@ class TestSample:
     def test_text_that_was_downloaded(self):
         url = "{url: 'https://h.invalid/a.xz'}"
         assert self.noted(("{path: inputs/news.no}", url)) == []
-        text = TextFolder(given("own"), "de", "en")
+        text = TextFolder(download_folder("own"), "de", "en")
         write_set(text, "test.news", [("x", line) for line in REFERENCES])
         (note,) = self.noted(("lowercase: false", "lowercase: true"))
         assert "BLEU ceiling of news is " in note
-        drawn = TextFolder(folder("own", "split"), "de", "en")
+        drawn = TextFolder(corpus_folder("own", "split"), "de", "en")
         write_set(drawn, "test.held-out", [("x", line) for line in REFERENCES])
         test = TEST.replace("{path: inputs/news.no}", url)
         (note,) = self.noted((test, "tests: {}"), ("{path: inputs/a.no}", url))

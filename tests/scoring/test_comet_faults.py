@@ -39,7 +39,7 @@ def write_python(root, answer, status=0):
 def refused(settings):
     with pytest.raises(UserError) as raised:
         score_run_by_comet(settings, *RUN)
-    assert not (RUN.results / "comet.json").exists()
+    assert not (RUN.results_folder / "comet.json").exists()
     return str(raised.value)
 
 

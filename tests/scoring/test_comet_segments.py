@@ -52,7 +52,7 @@ def tree(tmp_path_factory):
         trees.write_lines(split / name, [line + name[-2:] for line in odd])
     for name in ("test.first.de", "test.second.de"):
         lines = [line.replace("w", "v") for line in read_lines(split / name)]
-        trees.write_lines(root / RUN.results / "hypotheses" / name, lines)
+        trees.write_lines(root / RUN.results_folder / "hypotheses" / name, lines)
     trees.write_translation(root, settings, RUN)
     comet_folder.write_empty(root / "model")
     return root, settings
@@ -115,9 +115,9 @@ def test_a_folder_without_a_part_of_the_model_is_refused(tree, tmp_path, name):
     (folder / name).unlink()
     model = with_model(settings, stand_in(tmp_path / "python", LENGTHS), folder)
     said = f"{folder}: no {name}: not a whole COMET model (docs/scoring.md)"
-    (root / RUN.results / "comet.json").unlink(missing_ok=True)
+    (root / RUN.results_folder / "comet.json").unlink(missing_ok=True)
     assert refusal(model, root) == said
-    assert not (root / RUN.results / "comet.json").exists()
+    assert not (root / RUN.results_folder / "comet.json").exists()
 
 
 def test_a_model_of_another_hash_or_without_comet(tree):
@@ -136,7 +136,7 @@ def test_a_model_of_another_hash_or_without_comet(tree):
     missing = with_model(settings, root / "none", folder)
     assert refusal(missing, root).startswith(f"{root / 'none'}: No such file or directory")
     assert refusal(settings, root) == "params.yaml: names no COMET model (comet)"
-    assert not (root / RUN.results / "comet.json").exists()
+    assert not (root / RUN.results_folder / "comet.json").exists()
 
 
 def test_scores_belong_to_their_lines(tree, tmp_path):
@@ -144,7 +144,7 @@ def test_scores_belong_to_their_lines(tree, tmp_path):
     root, settings = tree
     model = with_model(settings, stand_in(tmp_path / "python", LENGTHS), root / "model")
     written = score_run_by_comet(model, *RUN, root)
-    assert read_json(root / RUN.results / "comet.json") == written
+    assert read_json(root / RUN.results_folder / "comet.json") == written
     assert list(written) == ["first", "second"]
     for test, scores in written.items():
         paths = [p for p in root.rglob(f"test.{test}.*") if "tokens" not in p.parts]
@@ -161,7 +161,7 @@ def test_scores_belong_to_their_lines(tree, tmp_path):
 
 def test_an_external_system_has_the_scores_of_equal_translations(tree, tmp_path):
     root, settings = tree
-    texts = root / RUN.results / "hypotheses"
+    texts = root / RUN.results_folder / "hypotheses"
     files = {
         test: TranslationFile("inputs/external/a", sha256_of(texts / f"test.{test}.de"))
         for test in ("second", "first")
@@ -170,14 +170,14 @@ def test_an_external_system_has_the_scores_of_equal_translations(tree, tmp_path)
     external["online-b"] = {"news-en-de": ExternalSystem(files, "B")}
     runs = [Run(name, "news-en-de", 1) for name in external]
     for run in runs:
-        shutil.copytree(texts, root / run.results / "hypotheses")
+        shutil.copytree(texts, root / run.results_folder / "hypotheses")
     with_rows = replace(settings, external=external)
     model = with_model(with_rows, stand_in(tmp_path / "python", LENGTHS), root / "model")
     of_system = score_run_by_comet(model, *RUN, root)
     of_one, of_both = (score_run_by_comet(model, *run, root) for run in runs)
     assert of_one == {"second": of_system["second"]}
     assert of_both == of_system
-    assert read_json(root / runs[1].results / "comet.json") == of_system
+    assert read_json(root / runs[1].results_folder / "comet.json") == of_system
 
 
 @pytest.mark.parametrize(
@@ -210,7 +210,7 @@ def test_a_tiny_model_by_the_real_package(tree, tmp_path, monkeypatch):
         monkeypatch.setenv(name, "http://127.0.0.1:9")
     written = score_run_by_comet(with_model(settings, python, folder), *RUN, root)
     for test, scores in written.items():
-        texts = root / "data/split/news-en-de", root / RUN.results / "hypotheses"
+        texts = root / "data/split/news-en-de", root / RUN.results_folder / "hypotheses"
         paths = [texts[0] / f"test.{test}.en", texts[1] / f"test.{test}.de"]
         command = [python, script, "scores", folder, *paths, texts[0] / f"test.{test}.de"]
         alone = subprocess.run(command, check=True, capture_output=True).stdout

@@ -7,7 +7,7 @@ import pytest
 
 import processes
 import result_trees as trees
-from bleuprint.config.paths import Run, folder
+from bleuprint.config.paths import Run, corpus_folder
 from bleuprint.corpus.test_sets import SetDescription
 from bleuprint.decoding.translation_record import ReferenceLoss
 from bleuprint.runtime.errors import UserError
@@ -155,14 +155,14 @@ def run(tmp_path):
     settings = trees.settings_in(tmp_path)
     trees.write_texts(tmp_path, settings, 40)
     trees.write_run(tmp_path, settings, RUN, 0.3)
-    (tmp_path / RUN.results / "scores.json").rename(tmp_path / "expected.json")
-    return tmp_path / RUN.results
+    (tmp_path / RUN.results_folder / "scores.json").rename(tmp_path / "expected.json")
+    return tmp_path / RUN.results_folder
 
 
 def fails(root, message, run=RUN):
     with pytest.raises((UserError, FileNotFoundError), match=message):
         score.score_run(trees.settings_in(root), *run, root)
-    assert not (root / run.results / "scores.json").exists()
+    assert not (root / run.results_folder / "scores.json").exists()
 
 
 def test_the_stage_writes_the_scores_of_all_test_sets(run, tmp_path):
@@ -204,6 +204,6 @@ def test_a_corpus_without_frequencies_has_no_word_accuracy(tmp_path, corpus):
 
 @pytest.mark.usefixtures("run")
 def test_a_test_set_that_is_not_described_is_named(tmp_path):
-    path = folder("news-en-de", "test_stats", tmp_path) / "first.json"
+    path = corpus_folder("news-en-de", "test_stats", tmp_path) / "first.json"
     path.unlink()
     fails(tmp_path, f"{path}")

@@ -22,7 +22,7 @@ def test_a_readme_has_scores_licenses_and_provenance(tmp_path, monkeypatch):
     settings, run = write_project(tmp_path, seeds=(1,)), Run("tiny", "news-en-de", 1)
     text = readme(settings, run, "int8", "7 pairs")
     assert ", trained on 7 pairs, " in text
-    scores = read_json(run.results / "scores.json")
+    scores = read_json(run.results_folder / "scores.json")
     for test, key in product(scores, ("bleu", "chrf2", "chrf2pp", "ter")):
         (score,) = (e for e in scores[test]["metrics"] if (e["metric"], e["group"]) == (key, ""))
         name, interval = METRICS[key].label, f"[{score['ci_low']:.2f}, {score['ci_high']:.2f}]"
@@ -30,15 +30,15 @@ def test_a_readme_has_scores_licenses_and_provenance(tmp_path, monkeypatch):
         assert text.count(f"\n- {name}: `{score['signature']}`\n") == 1
     for name, about in settings.corpus(run.corpus).license_and_citation.items():
         assert f"- {name}: {escape_markdown(about.license)}\n" in text
-    assert read_json(run.results / "training.json")["fingerprint"] in text
-    hypotheses = tmp_path / run.results / "hypotheses" / "test.first.de"
+    assert read_json(run.results_folder / "training.json")["fingerprint"] in text
+    hypotheses = tmp_path / run.results_folder / "hypotheses" / "test.first.de"
     hypotheses.write_text("other\n")
     assert "had not been scored" in readme(settings, run, "int8", "7 pairs")
 
 
 def test_an_ensemble_is_refused(tmp_path):
     settings, run = write_project(tmp_path, seeds=(1,)), Run("tiny", "news-en-de", 1)
-    tiny = settings.system("tiny")
+    tiny = settings.system_settings("tiny")
     several = copy(tiny)  # whose training kept one
     object.__setattr__(several, "average", Average(last=3, ensemble=True))
     settings = with_systems(settings, {"tiny": several})

@@ -8,7 +8,7 @@ import pytest
 import processes
 import trainings
 from bleuprint.config.corpus import SentencePiece, Units
-from bleuprint.config.experiment import load
+from bleuprint.config.experiment import load_settings
 from bleuprint.config.paths import Run
 from bleuprint.serving.translator import load_translator
 from bleuprint.text.tokenizers import Tokenize
@@ -51,7 +51,7 @@ def run(root, *arguments, text=b""):
 def test_all_ways_to_translate_print_the_same(root, tmp_path, monkeypatch):
     """By the stage, by a command, and by the exported folder on its own, with CTranslate2."""
     source = (root / "data/split/toy/test.x.de").read_bytes()
-    expected = lines(root / RUN.results / "hypotheses" / "test.x.en")
+    expected = lines(root / RUN.results_folder / "hypotheses" / "test.x.en")
     command = ["--system=micro", "--corpus=toy"]
     assert run(root, "translate", *command, text=source).split("\n")[:-1] == expected
     monkeypatch.chdir(root)
@@ -69,7 +69,7 @@ def test_all_ways_to_translate_print_the_same(root, tmp_path, monkeypatch):
 
 def test_what_is_too_long_is_split_between_words(root, monkeypatch):
     monkeypatch.chdir(root)
-    translator = load_translator(RUN, load().system("micro").decode)
+    translator = load_translator(RUN, load_settings().system_settings("micro").decode)
     text = (root / "data/tokens/toy/train.de").read_text().split()
     assert translator.known_words.unknown_words([*text, "x" + text[0]]) == ["x" + text[0]]
     assert len(translator.known_words) == len({*text})
@@ -82,7 +82,7 @@ def test_what_is_too_long_is_split_between_words(root, monkeypatch):
 
 def test_translations_are_words_of_the_task(root):
     """Not pieces, and not empty."""
-    found = lines(root / RUN.results / "hypotheses" / "test.x.en")
+    found = lines(root / RUN.results_folder / "hypotheses" / "test.x.en")
     assert len(found) == 40
     words = {word for line in found for word in line.split(" ")}
     assert len(words & {word.upper() for word in trainings.WORDS}) > 10

@@ -16,7 +16,7 @@ import pytest
 import processes
 import processors
 from bleuprint.cli.options import trained_run
-from bleuprint.config.experiment import load
+from bleuprint.config.experiment import load_settings
 from bleuprint.config.paths import Run
 from bleuprint.config.system import Average
 from bleuprint.dataset.subwords.vocabulary import EOS
@@ -58,8 +58,8 @@ def test_a_test_set_is_translated_as_by_the_pipeline(toy):
 
 def test_other_settings_than_those_of_the_training_are_noted(toy, monkeypatch, capsys):
     monkeypatch.chdir(toy)
-    given, settings = Namespace(system="micro", corpus="toy", seed=None), load()
-    system = settings.system("micro")
+    given, settings = Namespace(system="micro", corpus="toy", seed=None), load_settings()
+    system = settings.system_settings("micro")
     for each, noted in (
         (system, 0),
         (replace(system, decode=replace(system.decode, beam=9)), 0),
@@ -148,7 +148,7 @@ def test_white_space_is_kept_where_no_rule_cleans(translator, monkeypatch):
 
 
 def hypotheses():
-    return str(RUN.results / "hypotheses" / "test.x.en")
+    return str(RUN.results_folder / "hypotheses" / "test.x.en")
 
 
 def test_whatever_comes_in_a_line_goes_out(translator):
@@ -199,7 +199,7 @@ def test_a_file_is_kept_where_nothing_can_be_aligned(toy, tmp_path):
     kept = tmp_path / "pharaoh"
     kept.write_text("0-0\n")
     damaged = shutil.copytree(toy, tmp_path / "damaged", symlinks=True)
-    weights = damaged / RUN.models / "averaged" / "model.safetensors"
+    weights = damaged / RUN.models_folder / "averaged" / "model.safetensors"
     weights.write_bytes(weights.read_bytes()[:100])
     _, said = run(damaged, f"--alignment={kept}", text=b"ba\n", status=1)
     assert kept.read_text() == "0-0\n" and "model.safetensors" in said
@@ -377,8 +377,8 @@ def test_an_exported_system_without_a_place_for_its_output_fails(tmp_path, expor
 
 def test_an_exported_system_says_which_training_it_is(toy, exported):
     readme = (exported / "README.md").read_text()
-    training = json.loads((toy / RUN.results / "training.json").read_text())
-    weights = toy / RUN.models / "averaged" / "model.safetensors"
+    training = json.loads((toy / RUN.results_folder / "training.json").read_text())
+    weights = toy / RUN.models_folder / "averaged" / "model.safetensors"
     assert training["fingerprint"] in readme
     assert sha256_of(weights) in readme
 

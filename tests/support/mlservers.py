@@ -8,16 +8,16 @@ import time
 import urllib.request
 
 import result_trees
-from bleuprint.config.experiment import load
-from bleuprint.config.runs import runs_of
+from bleuprint.config.experiment import load_settings
+from bleuprint.config.runs import trained_runs
 from params import write_resolved
 from servers import free_port
 
 # What `bleuprint sync` does after it has recorded stages in DVC.
 SYNC = """
-from bleuprint.config.experiment import load
+from bleuprint.config.experiment import load_settings
 from bleuprint.tracking.sync import sync
-print(*sync(load()), sep="\\n")
+print(*sync(load_settings()), sep="\\n")
 """
 # The server starts sooner without the eight processes that wait for jobs.
 _QUIET = {"MLFLOW_DISABLE_TELEMETRY": "true", "MLFLOW_SERVER_ENABLE_JOB_EXECUTION": "false"}
@@ -114,7 +114,7 @@ def write_ablations(root, experiment):
     assert text.endswith("\n")
     assert systems_are_last
     path.write_text(text + _ABLATIONS)
-    settings = load(path)
+    settings = load_settings(path)
     write_resolved(root)
     result_trees.write_all(root, settings)
     return settings
@@ -124,8 +124,8 @@ def write_project(root, seeds=(1, 2)):
     """Write results and weights of the systems tiny and small, in the working folder `root`."""
     settings = result_trees.settings_in(root, corpora={"news-en-de": ("first",)}, seeds=seeds)
     result_trees.write_all(root, settings)
-    for run in runs_of(settings):
-        weights = root / run.models / "averaged" / "model.safetensors"
+    for run in trained_runs(settings):
+        weights = root / run.models_folder / "averaged" / "model.safetensors"
         weights.parent.mkdir(parents=True)
         weights.write_bytes(str(run).encode())
     return settings

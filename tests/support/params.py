@@ -1,6 +1,6 @@
 """A params.yaml with one small corpus and one small system, to be changed by tests."""
 
-from bleuprint.config.experiment import load
+from bleuprint.config.experiment import load_settings
 from bleuprint.config.paths import RESOLVED
 from bleuprint.runtime.files import write_json
 
@@ -90,10 +90,10 @@ def read(folder, text=PARAMS):
     """The settings that a params.yaml with this text has."""
     path = folder / "params.yaml"
     path.write_text(text)
-    return load(path)
+    return load_settings(path)
 
 
 def write_resolved(root):
     """Write the settings that stages read, without fingerprints of files and code."""
-    settings = load(root / "params.yaml")
+    settings = load_settings(root / "params.yaml")
     write_json(root / RESOLVED, {**settings.resolved(), "inputs": {}, "code": {}})

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from functools import cache
 
-from bleuprint.config.experiment import Settings, load
+from bleuprint.config.experiment import Settings, load_settings
 from root import ROOT
 
 PATHS = {path.stem: path for path in sorted((ROOT / "recipes").glob("*.yaml"))}
@@ -22,7 +22,7 @@ class Recipes(Mapping[str, Settings]):
 
 @cache
 def _load(name):
-    return load(PATHS[name])
+    return load_settings(PATHS[name])
 
 
 SETTINGS = Recipes()

@@ -10,8 +10,8 @@ import numpy as np
 from ruamel.yaml import YAML
 
 import systems
-from bleuprint.config.experiment import load
-from bleuprint.config.paths import Run, folder
+from bleuprint.config.experiment import load_settings
+from bleuprint.config.paths import Run, corpus_folder
 from bleuprint.config.runs import training_settings_sha256
 from bleuprint.config.system import Average
 from bleuprint.corpus.test_sets import describe_test_sets
@@ -80,14 +80,14 @@ def settings_in(
     # It names the code whose fingerprint the records contain; here that is the same for all.
     shutil.copy(Path(__file__).parents[2] / "dvc.yaml", root)
     write_resolved(root)
-    return load(root / "params.yaml")
+    return load_settings(root / "params.yaml")
 
 
 def write_texts(root, settings, lines=100):
     """Write what the data stages write: texts of WORD's words, descriptions and statistics."""
     for name, corpus in settings.corpora.items():
-        split = folder(name, "split", root)
-        tokens = folder(name, "tokens", root)
+        split = corpus_folder(name, "split", root)
+        tokens = corpus_folder(name, "tokens", root)
         split.mkdir(parents=True)
         test_sets = [f"test.{test}" for test in corpus.files.tests]
         for set_name in ("train", *test_sets):
@@ -120,7 +120,7 @@ def write_run(root, settings, run, errors):
     """
     rng = random.Random(str(run))
     corpus = settings.corpus(run.corpus)
-    results = root / run.results
+    results = root / run.results_folder
     for test in corpus.files.tests:
         name = f"test.{test}.{corpus.target}"
         path = root / "data" / "split" / run.corpus / name
@@ -139,14 +139,14 @@ def write_run(root, settings, run, errors):
 def translate(root, settings, run, test, lines):
     """Replace a run's translation of a test set by lines, and score them."""
     target = settings.corpus(run.corpus).target
-    write_lines(root / run.results / "hypotheses" / f"test.{test}.{target}", lines)
+    write_lines(root / run.results_folder / "hypotheses" / f"test.{test}.{target}", lines)
     finish(root, settings, run)
 
 
 def finish(root, settings, run):
     """Write the records of a run's translations, its attention maps and its scores."""
     write_translation(root, settings, run)
-    if settings.system(run.system).decode.attention:
+    if settings.system_settings(run.system).decode.attention:
         write_maps(root, settings, run)
     score_run(settings, *run, root)
 
@@ -158,11 +158,11 @@ def timing_file(root, run):
 
 def write_translation(root, settings, run):
     """Write that the run's own model, with its own settings, made its translations."""
-    folder, system = root / run.results, settings.system(run.system)
+    folder, system = root / run.results_folder, settings.system_settings(run.system)
     tests = settings.corpus(run.corpus).files.tests
     made = {
         "model": _fingerprint(run),
-        "averaged": {"settings": system.average.given, "updates": [20]},
+        "averaged": {"settings": system.average.chosen, "updates": [20]},
         "decode": dataclasses.asdict(system.decode),
         "hypotheses": {
             path.name: sha256_of(path) for path in (folder / "hypotheses").glob("test.*")
@@ -178,7 +178,7 @@ def write_maps(root, settings, run):
     maps_by_test = {}
     for test in corpus.files.tests:
         name = f"test.{test}.{corpus.target}"
-        path = root / run.results / "hypotheses" / name
+        path = root / run.results_folder / "hypotheses" / name
         target_tokens = [*path.read_text("utf-8").split("\n")[0].split(), "</s>"]
         source_tokens = [*(f"{WORD}{number}" for number in range(4)), "</s>"]
         previous_tokens = ["<s>", *target_tokens[:-1]]
@@ -194,7 +194,7 @@ def write_maps(root, settings, run):
             weights = _weights(draw, len(rows), len(columns))
             maps[kind] = AttentionMap(rows, columns, weights)
         maps_by_test[test] = [SentenceAttention(1, maps)]
-    write_attention(root / run.results / "hypotheses" / ATTENTION_FILE, maps_by_test)
+    write_attention(root / run.results_folder / "hypotheses" / ATTENTION_FILE, maps_by_test)
 
 
 def write_all(root, settings):
@@ -224,7 +224,7 @@ def _contents(root):
 def _score_all(root, settings):
     """Write what `write_all` writes, by scoring translations."""
     write_texts(root, settings)
-    for number, system in enumerate(settings.systems):
+    for number, system in enumerate(settings.trained_systems):
         for corpus in settings.corpora:
             for seed in settings.seeds:
                 write_run(root, settings, Run(system, corpus, seed), 0.3 / (number + 1))
@@ -325,7 +325,7 @@ def _fingerprint(run):
 
 
 def _training(settings, run):
-    system = settings.system(run.system)
+    system = settings.system_settings(run.system)
     is_tiny = run.system == "tiny"
     return {
         "parameters": 1_000_000 if is_tiny else 4_000_000,

@@ -13,8 +13,8 @@ from ruamel.yaml import YAML
 
 import systems
 from bleuprint.config.corpus import Bpe, Units
-from bleuprint.config.experiment import load
-from bleuprint.config.paths import Run, folder
+from bleuprint.config.experiment import load_settings
+from bleuprint.config.paths import Run, corpus_folder
 from bleuprint.model.transformer import Transformer
 from bleuprint.pipeline.train_stage import check_training
 from bleuprint.runtime import reexec
@@ -184,8 +184,13 @@ def fresh(made, root):
 def job_in(root, monkeypatch):
     """The training of a toy project, for this process to do."""
     monkeypatch.chdir(root)
-    places = (folder("toy", "binary"), folder("toy", "split"))
-    return Job(Run("micro", "toy", 1), load().system("micro"), *places, code_fingerprint("train"))
+    places = (corpus_folder("toy", "binary"), corpus_folder("toy", "split"))
+    return Job(
+        Run("micro", "toy", 1),
+        load_settings().system_settings("micro"),
+        *places,
+        code_fingerprint("train"),
+    )
 
 
 def train_here(job, work, observer=None):

@@ -9,7 +9,7 @@ import pytest
 import torch
 
 from bleuprint.config.corpus import SentencePiece, Units
-from bleuprint.config.experiment import load
+from bleuprint.config.experiment import load_settings
 from bleuprint.runtime.distributed.group import Group
 from bleuprint.text import segmenter
 from bleuprint.tracking import hardware as machine
@@ -189,13 +189,13 @@ def test_versions_include_the_packages_that_decide_the_text():
     ],
 )
 def test_packages_of_recipes(recipe, libraries):
-    corpora = load(ROOT / "recipes" / f"{recipe}.yaml").corpora
+    corpora = load_settings(ROOT / "recipes" / f"{recipe}.yaml").corpora
     assert machine.text_libraries(next(iter(corpora.values()))) == libraries
 
 
 def test_packages_of_sentencepiece_and_a_segmenter(monkeypatch):
     monkeypatch.setattr(segmenter, "find_spec", lambda name: name)  # installed or not
-    corpus = load(ROOT / "recipes" / "phrasebook.yaml").corpora["phrasebook-en-de"]
+    corpus = load_settings(ROOT / "recipes" / "phrasebook.yaml").corpora["phrasebook-en-de"]
     pieces = Units(sentencepiece=SentencePiece("bpe", 99, joint=True, byte_fallback=False))
     thai = dataclasses.replace(
         corpus,

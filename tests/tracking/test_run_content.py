@@ -13,7 +13,7 @@ import pytest
 
 import result_trees
 from bleuprint.cli.main import main
-from bleuprint.config.experiment import load
+from bleuprint.config.experiment import load_settings
 from bleuprint.config.paths import Run
 from bleuprint.runs.results import Results
 from bleuprint.runtime.files import read_json, write_json
@@ -45,7 +45,7 @@ def test_each_test_set_has_its_own_scores(tmp_path, monkeypatch):
     for corpus, tests in corpora.items():
         run = Run("tiny", corpus, 1)
         logged = metrics(corpus, Results.open(settings, run).scores)
-        scores = read_json(run.results / "scores.json")
+        scores = read_json(run.results_folder / "scores.json")
         for test in tests:
             assert logged[f"bleu/{corpus}/{test}"] == value_of(scores[test], "bleu")
             assert logged[f"chrf2/{corpus}/{test}"] == value_of(scores[test], "chrf2")
@@ -70,7 +70,7 @@ def test_each_test_set_has_its_own_scores(tmp_path, monkeypatch):
 def test_only_translations_of_the_embedded_phrasebook_may_be_copied(
     recipe, system, corpus, allowed
 ):
-    settings = load(ROOT / "recipes" / f"{recipe}.yaml")
+    settings = load_settings(ROOT / "recipes" / f"{recipe}.yaml")
     assert may_be_copied(settings, system, corpus) == allowed
 
 
@@ -89,12 +89,12 @@ def test_one_text_of_others_is_enough_to_copy_nothing(tmp_path, monkeypatch, nam
     monkeypatch.chdir(tmp_path)
     shutil.copytree(ROOT / "corpora", tmp_path / "corpora")
     shutil.copy(ROOT / "recipes/phrasebook.yaml", tmp_path / "params.yaml")
-    assert may_be_copied(load(), "tiny", "phrasebook-en-de")
+    assert may_be_copied(load_settings(), "tiny", "phrasebook-en-de")
     path = Path("corpora/phrasebook.yaml")
     text = path.read_text("utf-8")
     assert change(text) != text, name
     path.write_text(change(text), "utf-8")
-    assert not may_be_copied(load(), "tiny", "phrasebook-en-de")
+    assert not may_be_copied(load_settings(), "tiny", "phrasebook-en-de")
 
 
 @pytest.fixture
@@ -105,16 +105,16 @@ def allowed(monkeypatch):
 
 @pytest.mark.usefixtures("allowed")
 def test_translations_are_artifacts_and_new_ones_replace_them(root):
-    list(sync(load()))
+    list(sync(load_settings()))
     client, runs = shown(root)
     run = runs["tiny news-en-de 1"]
     kept = root / "mlruns/trial_run" / run.info.run_id / "artifacts/hypotheses/test.first.de"
     assert [each.path for each in client.list_artifacts(run.info.run_id, "hypotheses")] == [
         "hypotheses/test.first.de"
     ]
-    source = RUN.results / "hypotheses/test.first.de"
+    source = RUN.results_folder / "hypotheses/test.first.de"
     assert kept.read_bytes() == source.read_bytes()
-    settings = load()
+    settings = load_settings()
     lines = source.read_text("utf-8").split("\n")[:-1]
     result_trees.translate(root, settings, RUN, "first", lines[::-1])
     assert list(sync(settings)) == ["run tiny news-en-de 1: completed"]
@@ -125,7 +125,7 @@ def test_translations_are_artifacts_and_new_ones_replace_them(root):
 def test_the_old_folder_of_a_project_that_was_moved_is_not_made_again(
     root, tmp_path_factory, monkeypatch
 ):
-    settings = load()
+    settings = load_settings()
     list(sync(settings))
     moved = tmp_path_factory.mktemp("elsewhere") / "moved"
     monkeypatch.chdir(root.parent)
@@ -138,8 +138,8 @@ def test_the_old_folder_of_a_project_that_was_moved_is_not_made_again(
 
 
 def test_what_is_not_known_here_comes_from_the_committed_costs_or_is_unknown(root):
-    settings = load()
-    facts = read_json(RUN.results / "training.json")
+    settings = load_settings()
+    facts = read_json(RUN.results_folder / "training.json")
     row = {
         "system": "tiny",
         "training_sha256": facts["fingerprint"],
@@ -174,7 +174,7 @@ def test_what_is_not_known_here_comes_from_the_committed_costs_or_is_unknown(roo
 
 def test_a_run_of_version_1_is_completed_and_keeps_what_people_wrote(root):
     """It had the same tags, other names of metrics, and neither datasets nor a description."""
-    settings = load()
+    settings = load_settings()
     content = content_of(Results.open(settings, RUN), {})
     client = module.store.client()
     experiment = client.create_experiment("trial_run")
@@ -186,7 +186,7 @@ def test_a_run_of_version_1_is_completed_and_keeps_what_people_wrote(root):
     ended = client.get_run(old.info.run_id).info.end_time
     assert "run tiny news-en-de 1: completed" in list(sync(settings))
     run = client.get_run(old.info.run_id)
-    scores = read_json(RUN.results / "scores.json")["first"]
+    scores = read_json(RUN.results_folder / "scores.json")["first"]
     assert run.data.metrics["bleu/news-en-de/first"] == value_of(scores, "bleu")
     assert run.data.metrics["bleu/first"] == 12.5
     assert run.data.tags[NOTE] == "mine: the best one" and run.data.tags["mine"] == "too"
@@ -198,7 +198,7 @@ def test_a_run_of_version_1_is_completed_and_keeps_what_people_wrote(root):
 
 
 def test_runs_that_are_deleted_in_mlflow_and_a_database_that_is_removed_come_back(root):
-    settings = load()
+    settings = load_settings()
     list(sync(settings))
     client, runs = shown(root)
     client.delete_run(runs["small news-en-de 2"].info.run_id)
@@ -207,10 +207,9 @@ def test_runs_that_are_deleted_in_mlflow_and_a_database_that_is_removed_come_bac
     client.set_terminated(runs["tiny news-en-de 1"].info.run_id, "FAILED")
     assert list(sync(settings)) == ["run tiny news-en-de 1: completed"]
     (root / "mlflow.db").unlink()
-    program = (
-        "from bleuprint.tracking.sync import sync\nfrom bleuprint.config.experiment import load\n"
-    )
-    program += 'print(*sync(load()), sep="\\n")'
+    program = "from bleuprint.tracking.sync import sync\n"
+    program += "from bleuprint.config.experiment import load_settings\n"
+    program += 'print(*sync(load_settings()), sep="\\n")'
     made = subprocess.run(
         [sys.executable, "-c", program], capture_output=True, text=True, check=True
     )
@@ -219,17 +218,17 @@ def test_runs_that_are_deleted_in_mlflow_and_a_database_that_is_removed_come_bac
 
 @pytest.mark.usefixtures("root")
 def test_mlflow_is_not_loaded_where_it_shows_everything():
-    list(sync(load()))
+    list(sync(load_settings()))
     program = (
         "import sys\n"
-        "from bleuprint.config.experiment import load\n"
+        "from bleuprint.config.experiment import load_settings\n"
         "from bleuprint.tracking.sync import log_results\n"
-        "outcomes = log_results(load())\n"
+        "outcomes = log_results(load_settings())\n"
         "print(len(outcomes), 'mlflow' in sys.modules, 'sqlalchemy' in sys.modules)\n"
     )
     for content, said in (("", "4 False False\n"), ("{}", "4 True True\n")):
         if content:  # results that are new
-            path = RUN.results / "curves.json"
+            path = RUN.results_folder / "curves.json"
             curves = read_json(path)
             curves["validation"][0]["bleu"] += 1
             write_json(path, curves)
@@ -240,9 +239,9 @@ def test_mlflow_is_not_loaded_where_it_shows_everything():
 
 
 def test_a_damaged_file_of_a_run_is_named_and_the_others_are_logged(root):
-    path = RUN.results / "curves.json"
+    path = RUN.results_folder / "curves.json"
     path.write_text(json.dumps({"training": 1}))
-    said = list(sync(load()))
+    said = list(sync(load_settings()))
     assert len([line for line in said if line.endswith(": made")]) == 3
     (line,) = (line for line in said if "left out" in line)
     assert line.startswith(f"{RUN}: its results are left out: {path} is damaged: ")
@@ -251,7 +250,7 @@ def test_a_damaged_file_of_a_run_is_named_and_the_others_are_logged(root):
 
 def test_whatever_fails_is_a_note_of_one_line(root, monkeypatch, capsys):
     monkeypatch.setattr(module.store, "client", lambda: 1 / 0)
-    update_or_note(load())
+    update_or_note(load_settings())
     assert capsys.readouterr().err == (
         "bleuprint: note: MLflow does not show these results yet (division by zero). Run: "
         "bleuprint sync\n"
@@ -263,10 +262,10 @@ def test_whatever_fails_is_a_note_of_one_line(root, monkeypatch, capsys):
 def test_a_stage_leaves_the_note_to_a_runner_that_logs_at_its_end(monkeypatch, capsys):
     monkeypatch.setattr(module.store, "client", lambda: 1 / 0)
     monkeypatch.setenv("BLEUPRINT_RUNNER_LOGS", "1")
-    update_in_stage(load())
+    update_in_stage(load_settings())
     assert capsys.readouterr().err == ""
     monkeypatch.delenv("BLEUPRINT_RUNNER_LOGS")  # as in `dvc repro`
-    update_in_stage(load())
+    update_in_stage(load_settings())
     assert "MLflow does not show these results yet (division by zero)" in capsys.readouterr().err
 
 

@@ -8,7 +8,7 @@ import sqlite3
 import pytest
 
 from bleuprint.config.comet import Comet
-from bleuprint.config.experiment import load
+from bleuprint.config.experiment import load_settings
 from bleuprint.config.paths import Run
 from bleuprint.runs.results import Results
 from bleuprint.runtime.files import read_json, write_json
@@ -44,24 +44,24 @@ def named(root, experiment="trial_run"):
 
 def decoded_otherwise(run, beam, score):
     """Give the results of a run the translations and scores of another beam; its settings."""
-    path = run.results / "scores.json"
+    path = run.results_folder / "scores.json"
     content = read_json(path)
     all_lines = (each for each in content["first"]["metrics"] if not each["group"])
     (measured,) = (each for each in all_lines if each["metric"] == "bleu")
     measured["value"] = score
     write_json(path, content)
-    path = run.results / "translation.json"
+    path = run.results_folder / "translation.json"
     record = read_json(path)
     record["decode"]["beam"] = beam
     write_json(path, record)
-    settings = load()
-    system = settings.system(run.system)
+    settings = load_settings()
+    system = settings.system_settings(run.system)
     other = dataclasses.replace(system, decode=dataclasses.replace(system.decode, beam=beam))
     return with_systems(settings, {run.system: other})
 
 
 def bleu(run):
-    return float(value_of(read_json(run.results / "scores.json")["first"], "bleu") or 0)
+    return float(value_of(read_json(run.results_folder / "scores.json")["first"], "bleu") or 0)
 
 
 def changed(settings):
@@ -70,7 +70,7 @@ def changed(settings):
 
 
 def test_a_sync_makes_all_and_a_second_one_changes_nothing(root):
-    settings = load()
+    settings = load_settings()
     assert len(list(sync(settings))) == 4
     before = dump(root)
     assert list(sync(settings)) == []
@@ -91,7 +91,7 @@ def test_a_sync_makes_all_and_a_second_one_changes_nothing(root):
         "total/seconds",
     } <= one.data.metrics.keys()
     assert one.data.metrics["loss/news-en-de/first"] == 1.25
-    params, tiny = one.data.params, settings.system("tiny")
+    params, tiny = one.data.params, settings.system_settings("tiny")
     assert {key: params[key] for key in ("system", "corpus", "seed")} == {
         **{"system": "tiny", "corpus": "news-en-de", "seed": "2"}
     }
@@ -107,7 +107,7 @@ def test_a_sync_makes_all_and_a_second_one_changes_nothing(root):
 
 
 def test_a_run_that_was_logged_in_part_is_completed(root):
-    settings, run = load(), Run("tiny", "news-en-de", 1)
+    settings, run = load_settings(), Run("tiny", "news-en-de", 1)
     tracker = Tracker(described(Results.open(settings, run)))
     tracker.log(100, {"train/loss": 7.0})
     tracker.close("KILLED")  # the server went away
@@ -129,12 +129,14 @@ def test_a_run_that_was_logged_in_part_is_completed(root):
 
 def test_comet_is_logged_if_it_is_of_the_translations(root):
     model = Comet("comet/env/bin/python", "comet/model", "0" * 64)
-    settings = dataclasses.replace(load(), comet={"model": model})
+    settings = dataclasses.replace(load_settings(), comet={"model": model})
     run = Run("tiny", "news-en-de", 1)
-    scores = read_json(run.results / "scores.json")["first"]
+    scores = read_json(run.results_folder / "scores.json")["first"]
     comet = {**scores, "scored_with": "0" * 64, "metrics": [untested_value("comet", 81.25, 1)]}
     for hypotheses, logged in (("of others", {}), (scores["hypotheses"], {COMET: 81.25})):
-        write_json(run.results / "comet.json", {"first": {**comet, "hypotheses": hypotheses}})
+        write_json(
+            run.results_folder / "comet.json", {"first": {**comet, "hypotheses": hypotheses}}
+        )
         list(sync(settings))
         metrics = named(root)[1]["tiny news-en-de 1"].data.metrics
         assert {name: value for name, value in metrics.items() if "comet" in name} == logged
@@ -142,7 +144,7 @@ def test_comet_is_logged_if_it_is_of_the_translations(root):
 
 def test_another_search_has_a_run_of_its_own_also_in_a_copy(root, tmp_path_factory, monkeypatch):
     """MLflow changes no parameter; its curves are those of the training."""
-    list(sync(load()))
+    list(sync(load_settings()))
     _, before = named(root)
     copy = tmp_path_factory.mktemp("exps") / "copy"  # as `dvc exp run --temp` makes it
     shutil.copytree(root, copy, ignore=shutil.ignore_patterns("mlflow.db"))
@@ -161,12 +163,12 @@ def test_another_search_has_a_run_of_its_own_also_in_a_copy(root, tmp_path_facto
     assert "train/loss" in added["metrics"]
     assert changed(settings) == []  # seed 2 has no translations of this search
     monkeypatch.chdir(root)
-    assert list(sync(load())) == []
+    assert list(sync(load_settings())) == []
 
 
 def test_a_run_that_lacks_parameters_gets_them(root, monkeypatch):
     """As one whose server went away after it was created."""
-    settings = load()
+    settings = load_settings()
     with monkeypatch.context() as patch:
         patch.setattr(module, "describe", lambda *_: False)
         list(sync(settings))
@@ -181,7 +183,7 @@ def test_a_run_that_lacks_parameters_gets_them(root, monkeypatch):
 
 @pytest.mark.usefixtures("root")
 def test_names_of_parameters_have_the_characters_that_mlflow_takes():
-    results = Results.open(load(), Run("tiny", "news-en-de", 1))
+    results = Results.open(load_settings(), Run("tiny", "news-en-de", 1))
     corpus = results.settings.corpus("news-en-de")
     texts = {"a": dataclasses.replace(next(iter(corpus.files.train.values())), pairs=7)}
     files = dataclasses.replace(corpus.files, train=texts)
@@ -199,7 +201,7 @@ def test_names_of_parameters_have_the_characters_that_mlflow_takes():
 
 def test_directions_and_what_made_a_text_are_parameters():
     def params(recipe, system, corpus):
-        run, settings = Run(system, corpus, 1), load(ROOT / "recipes" / f"{recipe}.yaml")
+        run, settings = Run(system, corpus, 1), load_settings(ROOT / "recipes" / f"{recipe}.yaml")
         return module.Description.of(settings, run, "f", 1).params
 
     of_many = params("multilingual-multi30k", "small", "multilingual")
@@ -226,8 +228,8 @@ _VALID = re.compile(r"[\w.\- /]{1,250}")
 )
 def test_scores_of_other_files_are_left_out_and_named(root, changed, said):
     mine, other = Run("tiny", "news-en-de", 1), Run("small", "news-en-de", 1)
-    shutil.copy(other.results / changed, mine.results / changed)
-    lines = [line for line in sync(load()) if "left out" in line]
+    shutil.copy(other.results_folder / changed, mine.results / changed)
+    lines = [line for line in sync(load_settings()) if "left out" in line]
     assert len(lines) == 1
     assert re.match(f"{mine}: its scores are left out: .*{said}", lines[0])
     _, runs = named(root)
@@ -237,9 +239,9 @@ def test_scores_of_other_files_are_left_out_and_named(root, changed, said):
 
 def test_runs_without_results_of_these_settings_are_named(root):
     shutil.rmtree(root / "results" / "small" / "news-en-de" / "2")
-    path = Run("tiny", "news-en-de", 1).results / "training.json"
+    path = Run("tiny", "news-en-de", 1).results_folder / "training.json"
     write_json(path, {**read_json(path), "settings": "0" * 64})
-    said = list(sync(load()))
+    said = list(sync(load_settings()))
     lines = [line for line in said if "dvc pull or make reproduce" in line]
     assert [line.split(":")[0] for line in lines] == [
         "system tiny, corpus news-en-de, seed 1",
@@ -247,15 +249,15 @@ def test_runs_without_results_of_these_settings_are_named(root):
     ]
     _, runs = named(root)
     assert set(runs) == {"tiny news-en-de 2", "small news-en-de 1"}
-    assert list(sync(load())) == lines
+    assert list(sync(load_settings())) == lines
 
 
 def test_a_training_that_patience_ended_has_a_tag_that_says_why(root):
-    path = Run("small", "news-en-de", 1).results / "training.json"
+    path = Run("small", "news-en-de", 1).results_folder / "training.json"
     early_end = {"update": 30, "most_updates": 700, "metric": "bleu", "validations": 3}
     early_end |= {"best": 0.003, "best_update": 15}
     write_json(path, {**read_json(path), "early_end": early_end})
-    list(sync(load()))
+    list(sync(load_settings()))
     _, runs = named(root)
     assert runs["small news-en-de 1"].data.tags["early_end"] == (
         "ended at update 30 of 700: bleu has not improved in 3 validations "
@@ -266,9 +268,9 @@ def test_a_training_that_patience_ended_has_a_tag_that_says_why(root):
 
 def test_new_scores_take_the_place_of_old_ones(root):
     """Also lower ones: MLflow's search would keep the newest, not the best."""
-    settings, run = load(), Run("tiny", "news-en-de", 1)
+    settings, run = load_settings(), Run("tiny", "news-en-de", 1)
     list(sync(settings))
-    path = run.results / "scores.json"
+    path = run.results_folder / "scores.json"
     content = read_json(path)
     for score in (90.0, 10.0):
         for measured in content["first"]["metrics"]:
@@ -282,9 +284,9 @@ def test_new_scores_take_the_place_of_old_ones(root):
 
 @pytest.mark.usefixtures("root")
 def test_translations_of_another_search_are_not_those_of_the_settings():
-    settings, run = load(), Run("tiny", "news-en-de", 1)
+    settings, run = load_settings(), Run("tiny", "news-en-de", 1)
     assert Results(settings, run).checked_scores()[1] == ""
-    tiny = settings.system("tiny")
+    tiny = settings.system_settings("tiny")
     wider = dataclasses.replace(tiny, decode=dataclasses.replace(tiny.decode, beam=7))
     scores, why = Results(with_systems(settings, {"tiny": wider}), run).checked_scores()
     assert scores == {}
@@ -295,20 +297,20 @@ def test_translations_of_another_search_are_not_those_of_the_settings():
 
 @pytest.mark.usefixtures("root")
 def test_translations_by_another_average_are_not_those_of_the_settings():
-    settings, run = load(), Run("tiny", "news-en-de", 1)
-    path = run.results / "translation.json"
+    settings, run = load_settings(), Run("tiny", "news-en-de", 1)
+    path = run.results_folder / "translation.json"
     record = read_json(path)
     record["averaged"]["settings"] = {"last": 9}
     write_json(path, record)
     scores, why = Results(settings, run).checked_scores()
     assert scores == {}
-    given = settings.system("tiny").average.given
+    given = settings.system_settings("tiny").average.chosen
     assert f"translated with average {{'last': 9}}, but params.yaml has {given}; run: " in why
 
 
 def test_scores_are_shown_where_results_alone_were_pulled(root):
     """Without the texts of the corpus, which would be compared."""
     shutil.rmtree(root / "data" / "split")
-    list(sync(load()))
+    list(sync(load_settings()))
     _, runs = named(root)
     assert "bleu/news-en-de/first" in runs["tiny news-en-de 1"].data.metrics

@@ -9,7 +9,7 @@ import psutil
 import pytest
 import torch
 
-from bleuprint.config.experiment import load
+from bleuprint.config.experiment import load_settings
 from bleuprint.config.paths import Run
 from bleuprint.runtime.distributed.group import Group
 from bleuprint.tracking.runs import RunDescription
@@ -55,7 +55,7 @@ def test_a_training_and_its_machine_are_in_one_run(tmp_path, monkeypatch, uri):
                 wait_for(uri, "busy", MEMORY, more_than=1)
 
     job = job_in(project(tmp_path / "project", max_updates=9), monkeypatch)
-    settings = dataclasses.replace(load(), experiment="busy")
+    settings = dataclasses.replace(load_settings(), experiment="busy")
     alone = Group(0, 1, torch.device("cpu"))
     log = Log(settings, job, Fingerprints.from_job(job), alone, tmp_path)
     _, state, _ = train_here(job, tmp_path / "work", log)

@@ -54,7 +54,7 @@ def test_the_newest_training_of_a_run_counts():
     write(training_cost_file(RUN, "b" * 64), 20.0, modified=1000)
     write(training_cost_file(Run("small", "news", 2), "c" * 64), 30.0, modified=3000)
     write(training_cost_file(Run("small", "other", 1), "d" * 64), 40.0, modified=4000)
-    write(RUN.timings / "translate-x.json", 50.0, modified=5000)
+    write(RUN.timings_folder / "translate-x.json", 50.0, modified=5000)
     assert last_training_seconds(RUN) == 10.0
     assert last_training_seconds_with_any_seed(RUN) == 30.0
     assert last_training_seconds_with_any_seed(Run("small", "news", 9)) == 30.0

@@ -64,7 +64,7 @@ def test_the_updates_and_passes_of_a_training(tmp_path):
         size = {"tokens_per_update": tokens, "sentences_per_update": sentences}
         ends = {"max_updates": updates, "max_epochs": epochs, "patience": 1}
         train = type(system.train)(max_tokens=100, **size, **ends)
-        assert train.most_updates(10_000, 1000) == number
+        assert train.update_limit(10_000, 1000) == number
         if number:
             assert fitted_systems.epochs_in_updates(train, text, number) == passes
 

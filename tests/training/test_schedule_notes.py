@@ -5,9 +5,9 @@ import dataclasses
 import pytest
 
 import systems
-from bleuprint.config.experiment import load
+from bleuprint.config.experiment import load_settings
 from bleuprint.config.optimization import Constant, Cosine, InverseSqrt, LrSchedule, Noam
-from bleuprint.config.paths import STATISTICS, folder
+from bleuprint.config.paths import STATISTICS, corpus_folder
 from bleuprint.config.system import Average
 from bleuprint.dataset.statistics import CorpusStatistics, SideStatistics
 from bleuprint.training.schedule_notes import schedule_notes, system_notes
@@ -171,10 +171,10 @@ def project(tmp_path):
         for old, new in changes.values():
             text = text.replace(old, new)
         (tmp_path / "params.yaml").write_text(text)
-        return load(tmp_path / "params.yaml")
+        return load_settings(tmp_path / "params.yaml")
 
     side = SideStatistics(sentences=100, words=900, unsplit=0, tokens=900, unk=0, max_tokens=9)
-    where = folder("own", "corpus_stats", tmp_path)
+    where = corpus_folder("own", "corpus_stats", tmp_path)
     where.mkdir(parents=True)
     sets = {"train": {"de": dataclasses.replace(side, tokens=500), "no": side}}
     CorpusStatistics(joint=True, sets=sets, vocabularies={}).write(where / STATISTICS)
@@ -193,7 +193,7 @@ def test_updates_of_epochs_are_counted_once_the_corpus_is_prepared(project):
     assert (
         list(schedule_notes(made(warmup=("warmup_updates: 4,", "warmup_updates: 29,")), root)) == []
     )
-    (folder("own", "corpus_stats", root) / STATISTICS).unlink()
+    (corpus_folder("own", "corpus_stats", root) / STATISTICS).unlink()
     assert list(schedule_notes(made(warmup=warmup), root)) == []
 
 
@@ -208,5 +208,7 @@ def test_systems_with_the_same_note_are_in_one_line(project):
 def test_recipes_have_no_notes_but_those_that_are_true():
     """As published: The Annotated Transformer's copy task warms up beyond its end."""
     recipes = sorted((ROOT / "recipes").glob("*.yaml"))
-    noted = {path.stem for path in recipes if list(schedule_notes(load(path), ROOT / "none"))}
+    noted = {
+        path.stem for path in recipes if list(schedule_notes(load_settings(path), ROOT / "none"))
+    }
     assert noted == {"copy", "multi30k", "multi30k-french"}

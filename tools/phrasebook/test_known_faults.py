@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from bleuprint.config.corpus import Corpus
-from bleuprint.config.experiment import load
-from bleuprint.config.paths import given
+from bleuprint.config.experiment import load_settings
+from bleuprint.config.paths import download_folder
 from bleuprint.corpus.clean import Cleaning
 from bleuprint.corpus.dedup import Deduplication
 from bleuprint.corpus.filter import Filtering
@@ -24,7 +24,7 @@ from tools.phrasebook import FAULTS, Line, generate, noisy_lines
 
 pytestmark = pytest.mark.slow  # the whole training text is cleaned and filtered
 
-CORPUS = load(ROOT / "params.yaml").corpora["phrasebook-en-de"]
+CORPUS = load_settings(ROOT / "params.yaml").corpora["phrasebook-en-de"]
 
 
 @dataclass
@@ -44,7 +44,7 @@ class Followed:
 
 def follow(root: Path, lines: Sequence[Line], corpus: Corpus = CORPUS) -> list[Followed]:
     """The English and German of lines, after the corpus's rules."""
-    raw = TextFolder(given("c", root), "en", "de")
+    raw = TextFolder(download_folder("c", root), "en", "de")
     pairs = [Pair(*line.text[:2]) for line in lines]
     write_set(raw, "train", pairs)
     tests = [("We ask.", "Wir fragen.", ""), *generate("test")]

@@ -5,7 +5,7 @@ from pathlib import Path
 
 from bleuprint.cli.new_corpus import new_corpus
 from bleuprint.cli.options import Commands, add_command, count, whole_number
-from bleuprint.config.experiment import load
+from bleuprint.config.experiment import load_settings
 from bleuprint.runtime import environment
 from bleuprint.runtime.errors import UserError, print_message
 from bleuprint.runtime.foreign_text import print_escaped
@@ -35,7 +35,7 @@ def _cite(_: argparse.Namespace) -> None:
     """The BibTeX of what the experiment uses."""
     from bleuprint.report.citations import citations
 
-    print(citations(load()), end="")
+    print(citations(load_settings()), end="")
 
 
 def _inspect(given: argparse.Namespace) -> None:
@@ -44,7 +44,7 @@ def _inspect(given: argparse.Namespace) -> None:
     from bleuprint.corpus.download.fetch import downloads_of_environment
     from bleuprint.corpus.inspect import inspect_corpus, inspection_lines
 
-    settings, sample = load(), Sample(given.pairs, given.seed)
+    settings, sample = load_settings(), Sample(given.pairs, given.seed)
     scratch = environment.work_folder() / "inspect"
     inspection = inspect_corpus(
         given.corpus,

@@ -5,7 +5,7 @@ from pathlib import Path
 
 from bleuprint.cli import options
 from bleuprint.cli.options import Commands, add_command
-from bleuprint.config.experiment import load
+from bleuprint.config.experiment import load_settings
 from bleuprint.runtime.foreign_text import print_escaped
 from bleuprint.runtime.progress import show_elapsed_time
 from bleuprint.runtime.wording import counted
@@ -33,7 +33,7 @@ def _serve(given: argparse.Namespace) -> None:
     """A page and a JSON endpoint on 127.0.0.1 to try a trained system."""
     from bleuprint.serving.server import serve
 
-    settings = load()
+    settings = load_settings()
     decode = options.chosen_search(settings, given)
     run = options.trained_run(settings, given)
     serve(run, decode, given.port, options.chosen_languages(settings, given))
@@ -44,7 +44,7 @@ def _ui(given: argparse.Namespace) -> None:
     from bleuprint.tracking.sync import log_results, note_problems
     from bleuprint.tracking.ui import check_port, show_mlflow
 
-    settings = load()
+    settings = load_settings()
     check_port(given.port)
     note_problems(log_results(settings))
     show_mlflow(settings.experiment, given.port)
@@ -54,7 +54,7 @@ def _export(given: argparse.Namespace) -> None:
     """A trained system for CTranslate2 as a folder, without this project."""
     from bleuprint.serving.export import export
 
-    settings = load()
+    settings = load_settings()
     run = options.trained_run(settings, given)
     export(settings, run, Path(given.folder), given.precision)
 
@@ -65,7 +65,7 @@ def _release(given: argparse.Namespace) -> None:
 
     folder = Path(given.folder)
     with show_elapsed_time("release: checking, copying and converting"):
-        release(load(), folder, given.system, given.corpus)
+        release(load_settings(), folder, given.system, given.corpus)
     files = [path for path in folder.rglob("*") if path.is_file()]
     size = sum(path.stat().st_size for path in files) / 1e6
     print_escaped(

@@ -8,7 +8,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 
-from bleuprint.config.experiment import load
+from bleuprint.config.experiment import load_settings
 from bleuprint.runtime import environment
 from bleuprint.runtime.errors import UserError, print_message
 from bleuprint.runtime.foreign_text import print_escaped
@@ -73,7 +73,8 @@ def new_corpus(arguments: argparse.Namespace) -> None:
     from bleuprint.corpus.new_corpus import Example, NewCorpus, insert_corpus
     from bleuprint.training.fitted_systems import TextSize, fitted_systems_yaml
 
-    load()  # Report errors in params.yaml before the files are read, which may take minutes.
+    # Report errors in params.yaml before the files are read, which may take minutes.
+    load_settings()
     params = Path("params.yaml")
     recipe = Path("recipes", "own.yaml")
     new = NewCorpus.from_files(arguments.files, arguments.languages, arguments.columns)
@@ -269,7 +270,7 @@ def _split_text(new: "NewCorpus", scratch: Path) -> "TextFolder":
     from bleuprint.text.parallel import TextFolder
 
     source, target = new.languages
-    return TextFolder(paths.folder(new.name, "split", scratch), source, target)
+    return TextFolder(paths.corpus_folder(new.name, "split", scratch), source, target)
 
 
 def _rule_warnings(new: "NewCorpus", inspection: "Inspection") -> Iterator[str]:
@@ -299,8 +300,8 @@ def _training_forecast(corpus_name: str, text: "TextSize", valid_pairs: int) -> 
     # cores and run one after another. Both lists are in seconds.
     portable_seconds: list[float] = []
     multithreaded_seconds: list[float] = []
-    for name, system in load().systems_on(corpus_name).items():
-        max_updates = system.train.most_updates(round(text.tokens), text.pairs)
+    for name, system in load_settings().trained_systems_on(corpus_name).items():
+        max_updates = system.train.update_limit(round(text.tokens), text.pairs)
         if max_updates is None:
             yield f"{name} trains until train.patience ends it"
             continue

@@ -8,7 +8,7 @@ from typing import TypeAlias
 from bleuprint.config.experiment import Settings
 from bleuprint.config.paths import Run
 from bleuprint.config.runs import training_settings_sha256
-from bleuprint.config.system import WIDEST, Decode
+from bleuprint.config.system import MAX_BEAM, Decode
 from bleuprint.model.description import ModelDescription
 from bleuprint.runtime.errors import UserError, print_message
 from bleuprint.training.history import TrainingFacts
@@ -65,7 +65,7 @@ def add_search_options(add: AddArgument) -> None:
     """The options that name a training, and how it translates."""
     add_run_options(add)
     add("--direction", metavar="EN-DE", help="of a corpus with directions: that of the text")
-    add("--beam", type=whole_number(1, WIDEST), help="instead of the system's decode.beam")
+    add("--beam", type=whole_number(1, MAX_BEAM), help="instead of the system's decode.beam")
 
 
 def chosen_search(settings: Settings, given: argparse.Namespace) -> Decode:
@@ -77,7 +77,7 @@ def chosen_search(settings: Settings, given: argparse.Namespace) -> Decode:
 def chosen_languages(settings: Settings, given: argparse.Namespace) -> tuple[str, str]:
     """The source and target language of `add_search_options`; raises UserError if not clear."""
     corpus = settings.corpus(given.corpus)
-    return corpus.pair(given.corpus, given.direction).languages
+    return corpus.language_pair(given.corpus, given.direction).languages
 
 
 def trained_run(settings: Settings, given: argparse.Namespace) -> Run:
@@ -88,16 +88,18 @@ def trained_run(settings: Settings, given: argparse.Namespace) -> Run:
     system = settings.system_on(given.system, given.corpus)
     seed = settings.seeds[0] if given.seed is None else given.seed
     named = Run(given.system, given.corpus, seed)
-    if not named.models.exists():
+    if not named.models_folder.exists():
         settings.check_seed(seed)
-        raise UserError(f"{named.models}: no training of {named}; run: make reproduce, or dvc pull")
-    if not (averaged := named.models / "averaged").exists():
+        raise UserError(
+            f"{named.models_folder}: no training of {named}; run: make reproduce, or dvc pull"
+        )
+    if not (averaged := named.models_folder / "averaged").exists():
         raise UserError(f"{averaged}: no average of {named}; run: make reproduce, or dvc pull")
-    facts = named.results / "training.json"
+    facts = named.results_folder / "training.json"
     average = ModelDescription.read(averaged).averaged
     expected = training_settings_sha256(system, seed)
     is_other_training = facts.exists() and TrainingFacts.read(facts).settings != expected
-    is_other_average = average is not None and average.settings != system.average.given
+    is_other_average = average is not None and average.settings != system.average.chosen
     if is_other_training or is_other_average:
         print_message(
             f"{named}: trained with other settings than params.yaml has: make reproduce", "note"

@@ -8,7 +8,7 @@ from itertools import groupby
 from typing import TYPE_CHECKING
 
 from bleuprint.cli.options import Commands, add_command
-from bleuprint.config.experiment import load
+from bleuprint.config.experiment import load_settings
 from bleuprint.config.notes import check_tokenizers, params_notes
 from bleuprint.config.params_schema import params_schema
 from bleuprint.runtime.errors import print_message
@@ -49,10 +49,10 @@ def _check_settings() -> None:
     from bleuprint.scoring.external_files import check_external_files
     from bleuprint.training.schedule_notes import schedule_notes
 
-    settings = load()
+    settings = load_settings()
     resolved_settings(settings)  # raises if a folder of outputs or of weights cannot be used
     check_tokenizers(settings)
-    for corpus in settings.pairs().values():
+    for corpus in settings.language_pairs().values():
         bleu_metric([], corpus.target)  # raises if it needs a tokenizer that is not installed
     citations(settings)  # raises if one key names two entries
     notes = [
@@ -72,7 +72,7 @@ def _plan(_: argparse.Namespace) -> None:
     from bleuprint.pipeline.plan import planned_stages
     from bleuprint.pipeline.project_lock import hold_project
 
-    load()  # work/, of the lock, is the project's
+    load_settings()  # work/, of the lock, is the project's
     # while stages run, their outputs are half written
     with (
         hold_project("bleuprint plan", writes=False),
@@ -141,7 +141,7 @@ def _reproduce(_: argparse.Namespace) -> None:
     from bleuprint.tracking.sync import update_or_note
 
     _check_settings()
-    settings = load()
+    settings = load_settings()
     try:
         run_stages()
     except SystemExit:  # a stage has failed; others may have finished
@@ -162,7 +162,7 @@ def _sync(given: argparse.Namespace) -> None:
     from bleuprint.pipeline.project_lock import hold_project
     from bleuprint.tracking.sync import sync
 
-    settings = load()
+    settings = load_settings()
     with hold_project("bleuprint sync"):
         recording.record_finished()
     for line in sync(settings):

@@ -121,7 +121,11 @@ def _compared(settings: Settings) -> str:
 def _next(settings: Settings) -> Iterator[str]:
     yield "Next: open reports/index.html for learning curves, errors and sentences."
     yield "Change a setting: edit params.yaml; bleuprint plan says what would run."
-    files = (file for corpus in settings.corpora.values() for file in corpus.files.sides().values())
+    files = (
+        file
+        for corpus in settings.corpora.values()
+        for file in corpus.files.files_by_name().values()
+    )
     if any(file.path for file in files):
         yield "Translate: bleuprint translate --help; in a browser: bleuprint serve --help"
     else:

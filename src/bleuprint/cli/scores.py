@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from bleuprint.cli.options import Commands, add_command, count
-from bleuprint.config.experiment import Settings, load
+from bleuprint.config.experiment import Settings, load_settings
 from bleuprint.runtime.errors import UserError, print_message
 from bleuprint.runtime.foreign_text import print_escaped
 from bleuprint.runtime.progress import show_elapsed_time
@@ -76,7 +76,7 @@ def _results() -> tuple[Settings, "Records"]:
     from bleuprint.report.records import load_checked
     from bleuprint.report.report import write_html_report_if_outdated
 
-    settings = load()  # first: in another folder than the root this is what is missing
+    settings = load_settings()  # first: in another folder than the root this is what is missing
     records = load_checked(settings)
     note_unrecorded(frame.RESULTS)
     try:

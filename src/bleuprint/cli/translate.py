@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from bleuprint.cli import options
 from bleuprint.cli.options import Commands, add_command, count
-from bleuprint.config.experiment import load
+from bleuprint.config.experiment import load_settings
 from bleuprint.config.paths import Run
 from bleuprint.config.system import Decode
 from bleuprint.runtime.errors import UserError, print_message
@@ -116,7 +116,7 @@ def _checked(given: argparse.Namespace) -> _Chosen:
     """What the arguments name; raises UserError at a mistake."""
     if is_stdout_closed():
         raise UserError("standard output is closed")
-    settings = load()
+    settings = load_settings()
     decode = options.chosen_search(settings, given)
     if (given.n_best or 1) > decode.beam:
         raise UserError(f"--n-best {given.n_best} is beyond the beam of {decode.beam}")

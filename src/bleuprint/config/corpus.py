@@ -202,7 +202,7 @@ class Corpus:
         """What the corpus is between, for people: `en to de`, or all its language pairs."""
         return languages_text(self)
 
-    def used_split(self) -> Split:
+    def effective_split(self) -> Split:
         """Return the settings of the sets that are drawn; those of given sets have defaults.
 
         So a corpus with its own validation set is not prepared again when `split.valid` changes.
@@ -221,14 +221,14 @@ class Corpus:
         except ValueError:  # the default of an unused share does not fit the share in use
             return self.split
 
-    def pairs(self, name: str) -> dict[str, "Corpus"]:
+    def language_pairs(self, name: str) -> dict[str, "Corpus"]:
         """Return the language pairs of the corpus called `name`, by name, each as a corpus.
 
         A corpus of one language pair is its own only pair.
         """
         return language_pairs(self, name)
 
-    def pair(self, name: str, direction: str | None) -> "Corpus":
+    def language_pair(self, name: str, direction: str | None) -> "Corpus":
         """Return the language pair to translate with; raises UserError if there is none.
 
         Args:
@@ -241,7 +241,7 @@ class Corpus:
         """Return how messages name a set of one of the pairs, which `pairs` calls `pair_name`."""
         return PairName.parse(pair_name).set_label(set_name)
 
-    def of_test(self, test: str) -> "Corpus":
+    def language_pair_of_test(self, test: str) -> "Corpus":
         """Return the corpus of a test set's language pair."""
         return pair_of_test(self, test)
 
@@ -264,7 +264,7 @@ class Corpus:
         """Return what MLflow shows of the language pairs, beside the other settings."""
         return facts_of_pairs(self)
 
-    def deciding(self) -> dict[str, Any]:
+    def deciding_settings(self) -> dict[str, Any]:
         """The settings that can change a result: all but license and citation."""
         settings = {key: value for key, value in vars(self).items() if value is not None}
         del settings["license_and_citation"]

@@ -150,7 +150,7 @@ class Text:
         return "target" if self.source else "source"
 
     @property
-    def taken(self) -> dict[str, int | str | None]:
+    def selection(self) -> dict[str, int | str | None]:
         """What is taken of the text, and how."""
         return {
             "pairs": self.pairs,
@@ -215,7 +215,7 @@ class Files:
         tests = {f"test.{name}": parts for name, parts in self.tests.items()}
         return {"train": self.train, "valid": self.valid, **tests}
 
-    def given(self) -> list[str]:
+    def set_names(self) -> list[str]:
         """The sets that have parts; missing validation and test sets are split from train."""
         return [name for name, parts in self.sets().items() if parts]
 
@@ -238,7 +238,7 @@ class Files:
         """Every text, by SET.PART."""
         return _by_set_and_part(self.sets())
 
-    def sides(self) -> dict[str, File]:
+    def files_by_name(self) -> dict[str, File]:
         """Every file, by SET.PART.SIDE."""
         return {
             f"{name}.{side}": file

@@ -67,7 +67,7 @@ class Settings:
         if not self.seeds or len(set(self.seeds)) != len(self.seeds):
             raise SettingError(["seeds"], f"{list(self.seeds)}: at least one seed, and none twice")
         self._check_runs()
-        runs = {name: self.runs[name] for name in self.systems}
+        runs = {name: self.runs[name] for name in self.trained_systems}
         check_references(self.corpora, runs, self.synthetic or {}, not_trained=self.external)
         tests = {name: [*each.files.tests] or ["held-out"] for name, each in self.corpora.items()}
         check_external(self.external, tests)
@@ -76,17 +76,17 @@ class Settings:
 
     def _check_runs(self) -> None:
         for corpus, column in self.corpora.items():
-            if not (systems := self.systems_on(corpus)):
+            if not (systems := self.trained_systems_on(corpus)):
                 message = "no system is trained on it (systems.*.corpora)"
                 raise SettingError(["corpora", corpus], message)
             for name, system in systems.items():
                 _check_run(name, system, corpus, column)
-        runs = [f"{system}-{corpus}" for system in self.rows for corpus in self.corpora]
+        runs = [f"{system}-{corpus}" for system in self.all_systems for corpus in self.corpora]
         if twice := {run for run in runs if runs.count(run) > 1}:
             name = min(twice)
             pairs = (
                 f"system {system} on corpus {corpus}"
-                for system in self.rows
+                for system in self.all_systems
                 for corpus in self.corpora
                 if f"{system}-{corpus}" == name
             )
@@ -101,7 +101,7 @@ class Settings:
             message = f"{number.system} is an external system; name a system that is trained here"
             raise SettingError(["published", position, "system"], message)
         tests = self.corpora[number.corpus].files.tests if number.corpus in self.corpora else ()
-        systems = [*self.systems_on(number.corpus)]
+        systems = [*self.trained_systems_on(number.corpus)]
         for key, what, names in (
             ("corpus", f"corpus {number.corpus!r}", [*self.corpora]),
             ("test", f"test set {number.test!r}", [*tests] or ["held-out"]),
@@ -115,19 +115,19 @@ class Settings:
             raise SettingError(["published", position], f"a second number of {', '.join(run)}")
 
     @property
-    def systems(self) -> list[str]:
+    def trained_systems(self) -> list[str]:
         """The names of the trained systems, in order; the first is the baseline."""
         return [name for name, row in self.runs.items() if any(row.values())]
 
     @property
-    def rows(self) -> dict[str, Mapping[str, System | ExternalSystem | None]]:
+    def all_systems(self) -> dict[str, Mapping[str, System | ExternalSystem | None]]:
         """The settings of all systems by system and corpus, those that are trained first."""
         return {**self.runs, **self.external}
 
-    def rows_on(self, corpus: str) -> list[str]:
+    def system_names_on(self, corpus: str) -> list[str]:
         """The names of the systems that translate a corpus's test sets, in the order of `rows`."""
         names = []
-        for name, row in self.rows.items():
+        for name, row in self.all_systems.items():
             if row.get(corpus) is not None:
                 names.append(name)
         return names
@@ -140,60 +140,60 @@ class Settings:
         """The seeds with which a system translates: one that is not trained only with the first."""
         return self.seeds if self.is_trained(system) else self.seeds[:1]
 
-    def tests_of(self, system: str, corpus: str) -> list[str] | None:
+    def selected_tests(self, system: str, corpus: str) -> list[str] | None:
         """The test sets that a system translates; None for all of a corpus."""
-        found = self.external_on(corpus).get(system)
+        found = self.external_systems_on(corpus).get(system)
         return None if found is None else list(found.translations)
 
     def copied_file(self, system: str, corpus: str, test: str) -> str | None:
         """The file that has a system's translations; None if they are made here."""
-        found = self.external_on(corpus).get(system)
+        found = self.external_systems_on(corpus).get(system)
         return None if found is None else found.translations[test].path
 
-    def about(self, system: str, corpus: str) -> str | None:
+    def about_system(self, system: str, corpus: str) -> str | None:
         """What translated, of a system that is not trained here."""
-        found = self.external_on(corpus).get(system)
+        found = self.external_systems_on(corpus).get(system)
         return None if found is None else found.about
 
     def corpus(self, name: str) -> Corpus:
         """The settings of a corpus, or of one of its language pairs."""
-        return _entry("corpora", {**self.pairs(), **self.corpora}, name)
+        return _entry("corpora", {**self.language_pairs(), **self.corpora}, name)
 
-    def pairs(self) -> dict[str, Corpus]:
+    def language_pairs(self) -> dict[str, Corpus]:
         """The language pairs of all corpora by name, each as a corpus."""
         found = {}
         for name, corpus in self.corpora.items():
-            found.update(corpus.pairs(name))
+            found.update(corpus.language_pairs(name))
         return found
 
-    def pairs_beside(self, name: str) -> dict[str, Corpus]:
+    def other_language_pairs(self, name: str) -> dict[str, Corpus]:
         """The other language pairs of the corpus that the pair called `name` belongs to."""
         for corpus_name, corpus in self.corpora.items():
-            pairs = corpus.pairs(corpus_name)
+            pairs = corpus.language_pairs(corpus_name)
             if name in pairs:
                 del pairs[name]
                 return pairs
         return {}
 
-    def system(self, name: str) -> System:
+    def system_settings(self, name: str) -> System:
         """The settings of a system on the first corpus that it is trained on."""
-        return next(iter(self.on_corpora(name).values()))
+        return next(iter(self.settings_by_corpus(name).values()))
 
-    def on_corpora(self, name: str) -> dict[str, System]:
+    def settings_by_corpus(self, name: str) -> dict[str, System]:
         """The settings of a system by corpus; raises UserError if there is no such system."""
         if not self.is_trained(name):
             raise UserError(f"params.yaml: {name} is an external system, without a model here")
         row = _entry("systems", self.runs, name)
         return {corpus: system for corpus, system in row.items() if system is not None}
 
-    def systems_on(self, corpus: str) -> dict[str, System]:
+    def trained_systems_on(self, corpus: str) -> dict[str, System]:
         """The systems that are trained on a corpus, with their settings there."""
         rows = ((name, row.get(corpus)) for name, row in self.runs.items())
         return {name: system for name, system in rows if system is not None}
 
     def system_on(self, name: str, corpus: str) -> System:
         """The settings of a system on a corpus; raises UserError if there is no such run."""
-        row, _ = self.on_corpora(name), self.corpus(corpus)
+        row, _ = self.settings_by_corpus(name), self.corpus(corpus)
         if corpus not in row:
             raise UserError(
                 f"params.yaml: {name} is not trained on {corpus}; systems.{name}.corpora has: "
@@ -201,10 +201,11 @@ class Settings:
             )
         return row[corpus]
 
-    def dotted(self, name: str) -> dict[str, str]:
+    def dotted_settings(self, name: str) -> dict[str, str]:
         """All settings of a system by dotted key; those that differ by corpus for each corpus."""
         runs = {
-            corpus: flatten_settings(system) for corpus, system in self.on_corpora(name).items()
+            corpus: flatten_settings(system)
+            for corpus, system in self.settings_by_corpus(name).items()
         }
         first, *others = runs.values()
         same = {key for key in first if all(first[key] == each.get(key) for each in others)}
@@ -255,7 +256,7 @@ class Settings:
         """What is taken of each training text of a corpus, and what made a side of it."""
         params = dict[str, dict[str, Any]]()
         for name, text in self.corpus(corpus).files.train.items():
-            params[name] = dict(text.taken)
+            params[name] = dict(text.selection)
         for name, origin in self._origins(corpus).items():
             params[name]["made_by"] = origin.params
         return params
@@ -282,7 +283,7 @@ class Settings:
         """What corpora and trainings need of others."""
         return references(self.corpora, self.runs, self.synthetic or {}, self.seeds)
 
-    def external_on(self, corpus: str) -> dict[str, ExternalSystem]:
+    def external_systems_on(self, corpus: str) -> dict[str, ExternalSystem]:
         """The external systems that have translations of a corpus's test sets."""
         systems = {}
         for name, row in self.external.items():
@@ -299,12 +300,12 @@ class Settings:
 
     def check_scored(self, system: str, corpus: str, seed: int) -> None:
         """Raise UserError if there is no such seed, or no system with translations of a corpus."""
-        if system not in self.rows_on(corpus):
+        if system not in self.system_names_on(corpus):
             self.system_on(system, corpus)
         self.check_seed(seed)
 
     def resolved(self) -> dict[str, Any]:
-        """All settings as JSON values, which `load_resolved` reads back.
+        """All settings as JSON values, which `load_resolved_settings` reads back.
 
         The runs of external systems are among the others. A section that a run does not have is
         `false`, since DVC needs a value of each.
@@ -313,7 +314,7 @@ class Settings:
         del whole["external"]
         runs = {
             name: {corpus: _with_all_sections(row.get(corpus)) for corpus in self.corpora}
-            for name, row in self.rows.items()
+            for name, row in self.all_systems.items()
         }
         for name in self.external:
             for run in runs[name].values():
@@ -321,11 +322,11 @@ class Settings:
                     # by which DVC knows the run that stands for the system: the first seed's
                     run[TRANSLATIONS] = {"seed": self.seeds[0], "files": run[TRANSLATIONS]}
         for name, corpus in self.corpora.items():
-            whole["corpora"][name]["split"] = to_json_value(corpus.used_split())
+            whole["corpora"][name]["split"] = to_json_value(corpus.effective_split())
         return {**whole, "runs": runs}
 
 
-def load(path: Path = Path("params.yaml"), root: Path | None = None) -> Settings:
+def load_settings(path: Path = Path("params.yaml"), root: Path | None = None) -> Settings:
     """Read and check params.yaml; raises UserError with file, line, key and value of each mistake.
 
     `root`: the folder with corpora/, by default that of `path` or, for a recipe, the one above.
@@ -372,8 +373,8 @@ _Runs = dict[str, dict[str, dict[str, Any]]]
 _RESOLVE = "run: dvc repro resolve"
 
 
-def load_resolved(root: Path = Path()) -> Settings:
-    """The settings in reports/resolved.json, as `load` gave them when it was written."""
+def load_resolved_settings(root: Path = Path()) -> Settings:
+    """The settings in reports/resolved.json, as `load_settings` gave them when it was written."""
     if not (path := root / RESOLVED).exists():
         raise UserError(f"{path}: no such file; dvc repro resolve writes it")
     document = read_json_object(path, ("corpora",), _RESOLVE)

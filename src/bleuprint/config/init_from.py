@@ -42,22 +42,22 @@ class InitFrom:
             raise ValueError("needs system and corpus, or a folder")
 
     @property
-    def run(self) -> tuple[str, str] | None:
+    def parent(self) -> tuple[str, str] | None:
         """The system and the corpus, if it is a training of this experiment."""
         return (self.system, self.corpus) if self.system and self.corpus else None
 
 
-def parents(system: str) -> Path:
+def parents_folder(system: str) -> Path:
     """The models of this experiment that a system starts from, a folder a seed."""
     return Path("data", "parents", system)
 
 
-def fresh(system: str, seed: int) -> Path:
+def fresh_start_file(system: str, seed: int) -> Path:
     """The file that the trainings of a system with a seed depend on, whatever they start from."""
     return Path("data", "starts", system, str(seed), "fresh.json")
 
 
-def init_weights(system: str, seed: int) -> Path:
+def init_weights_folder(system: str, seed: int) -> Path:
     """The model that the trainings of a system with a seed start from, beside `fresh`."""
     return Path("data", "starts", system, str(seed), "weights")
 

@@ -15,40 +15,40 @@ RESOLVED = Path("reports", "resolved.json")
 STATISTICS = "statistics.json"
 
 
-def folder(corpus: str, stage: str, root: Path = Path()) -> Path:
+def corpus_folder(corpus: str, stage: str, root: Path = Path()) -> Path:
     """The folder of a corpus: raw, clean, dedup, filter, split, tokens, tests, bpe, binary or
     statistics; also that of one language pair of a corpus with several.
     """
     return root / "data" / stage / corpus
 
 
-def given(corpus: str, root: Path = Path()) -> Path:
+def download_folder(corpus: str, root: Path = Path()) -> Path:
     """The text of a corpus as it was downloaded."""
     name = PairName.parse(corpus).corpus
-    return of_pair(folder(name, "raw", root) / "given", corpus)
+    return pair_folder(corpus_folder(name, "raw", root) / "given", corpus)
 
 
-def of_pair(place: Path, corpus: str) -> Path:
+def pair_folder(place: Path, corpus: str) -> Path:
     """The folder of a language pair in a folder of its corpus, which may have only this one."""
     return place / PairName.parse(corpus).direction
 
 
-def document_ids(given: Path, name: str) -> Path:
+def document_ids_file(given: Path, name: str) -> Path:
     """The ids of the documents of a set's lines, in the folder of the downloaded text."""
     return given / f"{name}.documents"
 
 
-def vocabulary(corpus: str, of: str | None, root: Path = Path()) -> Path:
+def vocabulary_folder(corpus: str, of: str | None, root: Path = Path()) -> Path:
     """Codes and vocabularies of a corpus: its own, or a copy of those `of` another."""
-    return folder(corpus, "bpe", root) / ("shared" if of else "own")
+    return corpus_folder(corpus, "bpe", root) / ("shared" if of else "own")
 
 
-def filter_stats(corpus: str, stage: str, root: Path = Path()) -> Path:
+def filter_stats_file(corpus: str, stage: str, root: Path = Path()) -> Path:
     """The filtering statistics of a data stage: counts of pairs in, out, changed and dropped."""
     return root / "data" / "filter_stats" / corpus / f"{stage}.json"
 
 
-def shards(corpus: str, stage: str, root: Path = Path()) -> Path:
+def shards_folder(corpus: str, stage: str, root: Path = Path()) -> Path:
     """Shards of a stage's output that are not merged yet; Snakemake removes them."""
     return root / "work" / "shards" / stage / corpus
 
@@ -61,19 +61,19 @@ class Run(NamedTuple):
     seed: int
 
     @property
-    def models(self) -> Path:
+    def models_folder(self) -> Path:
         """Weights: checkpoints/ and averaged/."""
         return Path("models", self._path)
 
     @property
-    def results(self) -> Path:
+    def results_folder(self) -> Path:
         """Reproducible outputs: training.json, curves.json, hypotheses/, translation.json
         and scores.json.
         """
         return Path("results", self._path)
 
     @property
-    def timings(self) -> Path:
+    def timings_folder(self) -> Path:
         """What was measured of its trainings and translations; no stage depends on it."""
         return Path("timings", self._path)
 

@@ -15,7 +15,7 @@ from typing import Any
 
 from bleuprint.config import paths
 from bleuprint.config.corpus import Corpus
-from bleuprint.config.init_from import InitFrom, fresh, init_weights, with_parents
+from bleuprint.config.init_from import InitFrom, fresh_start_file, init_weights_folder, with_parents
 from bleuprint.config.synthetic import SyntheticText, check_synthetic_texts, synthetic_folder
 from bleuprint.config.system import System
 from bleuprint.runtime.errors import UserError
@@ -83,7 +83,7 @@ def references(
                 entry=Entry(name),
                 needed=Entry(other),
                 keys=("corpora", name, "vocabulary", "of"),
-                outputs=(paths.vocabulary(name, other),),
+                outputs=(paths.vocabulary_folder(name, other),),
             )
             found.append(reference)
     for name, text in synthetic.items():
@@ -113,7 +113,7 @@ def _reference_to_parent(training: Entry, parent: InitFrom, seeds: Collection[in
         entry=training,
         needed=Entry(parent.corpus, parent.system),
         keys=keys,
-        outputs=tuple(init_weights(training.system, seed) for seed in seeds),
+        outputs=tuple(init_weights_folder(training.system, seed) for seed in seeds),
     )
 
 
@@ -230,9 +230,9 @@ def shared_folders(
     """
     outputs = []
     for corpus in corpora:
-        outputs += [paths.given(corpus), paths.vocabulary(corpus, None)]
+        outputs += [paths.download_folder(corpus), paths.vocabulary_folder(corpus, None)]
     for system in systems:
-        outputs += [fresh(system, seed) for seed in seeds]
+        outputs += [fresh_start_file(system, seed) for seed in seeds]
     for reference in references:
         outputs += reference.outputs
     folders: dict[Path, set[Path]] = defaultdict(set)

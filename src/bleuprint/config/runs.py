@@ -6,9 +6,9 @@ from bleuprint.config.system import System
 from bleuprint.runtime import fingerprint
 
 
-def runs_of(settings: Settings) -> list[Run]:
+def trained_runs(settings: Settings) -> list[Run]:
     """Every run that is trained, systems first."""
-    return [run for run in rows_of(settings) if settings.is_trained(run.system)]
+    return [run for run in all_runs(settings) if settings.is_trained(run.system)]
 
 
 def scored_runs(settings: Settings) -> list[Run]:
@@ -16,16 +16,16 @@ def scored_runs(settings: Settings) -> list[Run]:
 
     A system that is not trained translates with the first seed alone, which stands for all.
     """
-    return [run for run in rows_of(settings) if run.seed in settings.seeds_of(run.system)]
+    return [run for run in all_runs(settings) if run.seed in settings.seeds_of(run.system)]
 
 
-def rows_of(settings: Settings) -> list[Run]:
+def all_runs(settings: Settings) -> list[Run]:
     """Every run of the table, with each seed: those that are trained, then the other ones.
 
     The seed of a system that is not trained is that of the baseline to which it is compared.
     """
     runs = []
-    for system, row in settings.rows.items():
+    for system, row in settings.all_systems.items():
         for corpus in settings.corpora:
             if row.get(corpus) is not None:
                 runs += [Run(system, corpus, seed) for seed in settings.seeds]
@@ -37,9 +37,9 @@ def settings_sha256(settings: Settings, run: Run) -> str:
 
     Of a system that is not trained, no seed and no training text decides anything.
     """
-    corpus = settings.corpus(run.corpus).deciding()
+    corpus = settings.corpus(run.corpus).deciding_settings()
     if not settings.is_trained(run.system):
-        return fingerprint.of_settings(settings.rows[run.system][run.corpus], corpus)
+        return fingerprint.of_settings(settings.all_systems[run.system][run.corpus], corpus)
     system = settings.system_on(run.system, run.corpus)
     of_texts = settings.text_settings(run.corpus)  # none of most corpora
     return fingerprint.of_settings(system, corpus, run.seed, *of_texts)

@@ -59,7 +59,7 @@ class SyntheticText:
             raise ValueError("sampling and noise: noise is for outputs of beam search")
 
     @property
-    def how(self) -> str:
+    def method(self) -> str:
         """What is done besides beam search, or instead of it; empty if nothing is."""
         if self.sampling:
             most = self.sampling.top_k
@@ -91,8 +91,8 @@ def origin_of(text: Text, synthetic: SyntheticText) -> Origin:
     assert side is not None, "a text of which a system translates one side"
     steps = [f"translated by {synthetic.system}, trained on {synthetic.corpus}"]
     methods = {f"made {side}"}
-    if synthetic.how:
-        steps.append(synthetic.how)
+    if synthetic.method:
+        steps.append(synthetic.method)
         methods.add("drawn")
     if text.tag:
         steps.append(f"sources begin with {text.tag}")
@@ -102,7 +102,7 @@ def origin_of(text: Text, synthetic: SyntheticText) -> Origin:
         params={
             "system": synthetic.system,
             "corpus": synthetic.corpus,
-            "how": synthetic.how or "beam search",
+            "how": synthetic.method or "beam search",
         },
         methods=frozenset(methods),
         settings=synthetic,
@@ -111,7 +111,7 @@ def origin_of(text: Text, synthetic: SyntheticText) -> Origin:
 
 def synthetic_folder(corpus: str, text: str, root: Path = Path()) -> Path:
     """The folder of a training text of a corpus of which a system has translated one side."""
-    return paths.folder(corpus, "raw", root) / f"synthetic-{text}"
+    return paths.corpus_folder(corpus, "raw", root) / f"synthetic-{text}"
 
 
 def check_synthetic_texts(
@@ -127,7 +127,7 @@ def check_synthetic_texts(
     for name, corpus in corpora.items():
         for part, text in corpus.files.synthetic_texts().items():
             keys = ["corpora", name, "files", "train", part]
-            if list(corpus.pairs(name)) != [name]:
+            if list(corpus.language_pairs(name)) != [name]:
                 raise SettingError(keys, "made by a system: not in a corpus with directions")
             _check_tag(text, corpus, [*keys, "tag"])
             texts[f"{name}.files.train.{part}"] = text

@@ -13,7 +13,7 @@ Layers = Annotated[int, Interval(ge=1, le=10_000)]
 Width = Annotated[int, Interval(ge=1, le=1_000_000)]
 Tokens = Annotated[int, Interval(ge=1, le=10**9)]
 # The largest beam.
-WIDEST = 1000
+MAX_BEAM = 1000
 # Settings of a model that decide no weight's shape or use; positions: unless they are learned.
 _FREE = {"dropout", "layer_drop", "init", "max_positions"}
 
@@ -174,14 +174,31 @@ class Train:
         assert self.sentences_per_update is not None
         return "sentences_per_update", self.sentences_per_update
 
-    def most_updates(self, tokens: int, pairs: int) -> int | None:
-        """The most updates on a text of `tokens` target tokens in `pairs` pairs, if limited."""
+    def update_limit(self, target_tokens: int, sentence_pairs: int) -> int | None:
+        """Return the largest number of updates that the training can reach.
+
+        Args:
+            target_tokens: The number of target tokens of the training text.
+            sentence_pairs: The number of sentence pairs of the training text.
+
+        Returns:
+            The smaller of `max_updates` and the updates in `max_epochs`; None if only `patience`
+            ends the training.
+        """
         if self.max_epochs is None:
             return self.max_updates
-        of_epochs = self.max_epochs * -(-pairs // (self.sentences_per_update or 1))
-        if self.tokens_per_update is not None:  # updates go on into the next epoch
-            of_epochs = -(-tokens * self.max_epochs // self.tokens_per_update)
-        return min(of_epochs, self.max_updates or of_epochs)
+        if self.tokens_per_update is not None:
+            # An update may begin in one epoch and end in the next, so only the sum is rounded up.
+            all_tokens = target_tokens * self.max_epochs
+            updates_in_epochs = _divide_rounding_up(all_tokens, self.tokens_per_update)
+        else:
+            # An update ends at the end of an epoch, so each epoch is rounded up.
+            assert self.sentences_per_update is not None, "checked by __post_init__"
+            updates_per_epoch = _divide_rounding_up(sentence_pairs, self.sentences_per_update)
+            updates_in_epochs = self.max_epochs * updates_per_epoch
+        if self.max_updates is None:
+            return updates_in_epochs
+        return min(updates_in_epochs, self.max_updates)
 
 
 @dataclass(frozen=True)
@@ -203,7 +220,7 @@ class Average:
             raise ValueError("ensemble: needs more than one checkpoint")
 
     @property
-    def given(self) -> dict[str, Any]:
+    def chosen(self) -> dict[str, Any]:
         """What is set, as JSON values."""
         return {name: value for name, value in vars(self).items() if value}
 
@@ -231,7 +248,7 @@ class Decode:
     keeps where the model looked in a few sentences of each test set, which the page then shows.
     """
 
-    beam: Annotated[int, Interval(ge=1, le=WIDEST)] = 4
+    beam: Annotated[int, Interval(ge=1, le=MAX_BEAM)] = 4
     length_penalty: LengthPenalty = LengthPenalty()
     max_len_a: Annotated[float, Interval(ge=0, le=1000)] = 1.0
     max_len_b: Annotated[int, Interval(ge=0, le=100_000)] = 50
@@ -303,3 +320,8 @@ class System:
         ):
             if value != needed:
                 raise ValueError(f"arithmetic portable needs {name} {needed}, not {value}")
+
+
+def _divide_rounding_up(dividend: int, divisor: int) -> int:
+    """Return a quotient, rounded up to the next whole number."""
+    return -(-dividend // divisor)

@@ -51,7 +51,7 @@ class RawText(TextFolder):
         for text_name, text in corpus.files.synthetic_texts().items():
             repeats = text.repeat or 1
             synthetic_folders += [synthetic_folder(name, text_name, root)] * repeats
-        downloaded = paths.given(name, root)
+        downloaded = paths.download_folder(name, root)
         return cls(downloaded, corpus.source, corpus.target, tuple(synthetic_folders))
 
     def count(self, name: str) -> int:

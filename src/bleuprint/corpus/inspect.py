@@ -78,7 +78,7 @@ def inspect_corpus(
         UserError: the corpus has several language pairs, or no training text of its own.
     """
     corpus = settings.corpus(name)
-    pair_names = list(corpus.pairs(name))
+    pair_names = list(corpus.language_pairs(name))
     if name not in pair_names:
         raise UserError(
             f"corpora.{name} has {len(pair_names)} directions: {', '.join(pair_names)}; "
@@ -93,11 +93,11 @@ def inspect_corpus(
     scratch.mkdir(parents=True, exist_ok=True)
     with TemporaryDirectory(dir=scratch) as folder:
         root = Path(folder)
-        for other, pair in settings.pairs_beside(name).items():
+        for other, pair in settings.other_language_pairs(name).items():
             # dedup compares with their held-out sets, too
-            clean = TextFolder(paths.folder(other, "clean", root), *pair.languages)
+            clean = TextFolder(paths.corpus_folder(other, "clean", root), *pair.languages)
             files = replace(pair.files, train={})
-            counts = paths.filter_stats(other, "download", root)
+            counts = paths.filter_stats_file(other, "download", root)
             download_corpus(other, files, clean, counts, source)
         inspection = prepare_sample(name, corpus, sample, source, root, workers)
         return replace(inspection, notes=tuple(notes_on_corpus_texts(name, corpus, source)))
@@ -118,8 +118,8 @@ def prepare_sample(
         root: the folder for the outputs.
         workers: the number of processes.
     """
-    raw = TextFolder(paths.given(name, root), corpus.source, corpus.target)
-    filter_stats = paths.filter_stats(name, "download", root)
+    raw = TextFolder(paths.download_folder(name, root), corpus.source, corpus.target)
+    filter_stats = paths.filter_stats_file(name, "download", root)
     download_corpus(name, corpus.files, raw, filter_stats, source, sample)
     read = read_filter_stats(filter_stats)["train"]
     pairs = read.pairs_out + read.dropped.get("sample", 0)
@@ -127,14 +127,14 @@ def prepare_sample(
     for kind in (Cleaning, Deduplication, Filtering):
         step: Step = kind.for_corpus(name, corpus, root)
         try:
-            run_step(step, paths.shards(name, step.stage, root), WholeText(), workers)
+            run_step(step, paths.shards_folder(name, step.stage, root), WholeText(), workers)
         except NothingLeft as error:
             stages[step.stage] = error.counts
             return Inspection(pairs, sample, stages, {}, str(error))
         stages[step.stage] = read_filter_stats(step.filter_stats_path)["train"]
-    filtered = TextFolder(paths.folder(name, "filter", root), corpus.source, corpus.target)
-    split = filtered.with_path(paths.folder(name, "split", root))
-    filter_stats = paths.filter_stats(name, "split", root)
+    filtered = TextFolder(paths.corpus_folder(name, "filter", root), corpus.source, corpus.target)
+    split = filtered.with_path(paths.corpus_folder(name, "split", root))
+    filter_stats = paths.filter_stats_file(name, "split", root)
     try:
         split_folder(
             name,
@@ -153,7 +153,7 @@ def prepare_sample(
     sets = {}
     for each in split.names():
         sets[each] = split.count(each)
-        if each not in corpus.files.given() or each == "train":
+        if each not in corpus.files.set_names() or each == "train":
             sets[each] = round(sets[each] * pairs / read.pairs_out)
     return Inspection(pairs, sample, stages, sets)
 

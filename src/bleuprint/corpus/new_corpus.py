@@ -11,7 +11,7 @@ from ruamel.yaml import YAML
 
 from bleuprint.config.corpus import Corpus
 from bleuprint.config.corpus_files import Text
-from bleuprint.config.experiment import load
+from bleuprint.config.experiment import load_settings
 from bleuprint.corpus.download.download import Sample, draw_sample, read_text_pairs
 from bleuprint.corpus.line_lengths import describe_parting
 from bleuprint.corpus.misalignment import PairClues, describe_misfits
@@ -259,7 +259,7 @@ def insert_corpus(
     place, and True is returned for each. Raises UserError, and leaves the file, if it has an entry
     of that name or would not be valid.
     """
-    load(path)
+    load_settings(path)
     corpora, text = load_yaml(path)["corpora"], path.read_bytes().decode()
     end = "\r\n" if "\r\n" in text else "\n"
     block = _entries(text, path)
@@ -280,7 +280,7 @@ def insert_corpus(
     with atomic_file(path) as partial:
         partial.write_bytes(text.encode())
         try:
-            load(partial)
+            load_settings(partial)
         except UserError as error:
             message = str(error).replace(str(partial), str(path))
             raise UserError(f"{message}; {path} is left as it was") from None

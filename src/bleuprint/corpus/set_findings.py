@@ -91,8 +91,8 @@ def find_problems(name: str, corpus: Corpus, root: Path = Path()) -> SetFindings
         The findings. Their line numbers are those of the published files.
     """
     misfits = {}
-    for pair_name, pair in corpus.pairs(name).items():
-        downloaded = TextFolder(paths.given(pair_name, root), pair.source, pair.target)
+    for pair_name, pair in corpus.language_pairs(name).items():
+        downloaded = TextFolder(paths.download_folder(pair_name, root), pair.source, pair.target)
         if not downloaded.path.is_dir():
             continue
         for set_name in downloaded.names():
@@ -113,7 +113,7 @@ def _misfits_of_set(folder: TextFolder, set_name: str) -> tuple[Misfit, ...]:
 
 def _overlaps_of_held_out(name: str, corpus: Corpus, root: Path) -> tuple[Overlap, ...]:
     """Return the overlaps of the validation and test sets of a corpus."""
-    split = TextFolder(paths.folder(name, "split", root), *corpus.languages)
+    split = TextFolder(paths.corpus_folder(name, "split", root), *corpus.languages)
     sources = {}
     for set_name in split.held_out():
         sources[set_name] = [pair.source for pair in split.pairs(set_name)]

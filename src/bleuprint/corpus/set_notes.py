@@ -42,7 +42,7 @@ def notes_on_sets(settings: Settings) -> Iterator[str]:
         Notes of one line each.
     """
     reader = _Reader({})
-    for name, corpus in settings.pairs().items():
+    for name, corpus in settings.language_pairs().items():
         yield from _notes_on_corpus(name, corpus, reader)
 
 
@@ -123,7 +123,7 @@ def _held_out_without_files(corpus: Corpus, texts: Mapping[str, Text]) -> list[s
 
 def _downloaded(name: str, corpus: Corpus, set_name: str) -> list[Pair]:
     """Read the first pairs of a set; an empty list if the set was not downloaded before."""
-    folder = TextFolder(paths.given(name), *corpus.languages)
+    folder = TextFolder(paths.download_folder(name), *corpus.languages)
     source_path, target_path = folder.files(set_name)
     if not source_path.is_file() or not target_path.is_file():
         return []

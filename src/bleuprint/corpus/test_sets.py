@@ -98,7 +98,7 @@ def translated_test_sets(
         UserError: A test set that params.yaml names does not exist.
     """
     # An external system has translations of some test sets only, which its settings name.
-    named_sets = settings.tests_of(system, corpus)
+    named_sets = settings.selected_tests(system, corpus)
     if named_sets is not None:
         return named_sets
     return names_of_test_sets(settings.corpus(corpus), texts)
@@ -112,8 +112,8 @@ def describe_test_sets(name: str, corpus: Corpus, root: Path = Path()) -> None:
         corpus: The settings of the corpus.
         root: The folder of the experiment.
     """
-    split = TextFolder(paths.folder(name, "split", root), *corpus.languages)
-    tokenized = TextFolder(paths.folder(name, "tokens", root), *corpus.languages)
+    split = TextFolder(paths.corpus_folder(name, "split", root), *corpus.languages)
+    tokenized = TextFolder(paths.corpus_folder(name, "tokens", root), *corpus.languages)
     has_words = corpus.tokenize.name != "characters"
     descriptions = dict[str, SetDescription]()
     for test_set in names_of_test_sets(corpus, split):
@@ -126,7 +126,7 @@ def describe_test_sets(name: str, corpus: Corpus, root: Path = Path()) -> None:
         )
     if has_words:
         descriptions = _with_training_counts(name, tokenized, descriptions)
-    with atomic_folder(paths.folder(name, "test_stats", root)) as unfinished:
+    with atomic_folder(paths.corpus_folder(name, "test_stats", root)) as unfinished:
         for test_set, description in descriptions.items():
             write_json(unfinished / f"{test_set}.json", asdict(description))
         find_problems(name, corpus, root).write(unfinished)
@@ -137,7 +137,7 @@ def _read_document_ids(name: str, corpus: Corpus, test_set: str, root: Path) -> 
     # The test sets of several language pairs are joined in one corpus, and renamed. The ids are
     # with the downloaded test set, which has its original name.
     pair_name, original_name = corpus.origin_of_test(name, test_set)
-    path = paths.document_ids(paths.given(pair_name, root), f"test.{original_name}")
+    path = paths.document_ids_file(paths.download_folder(pair_name, root), f"test.{original_name}")
     if not path.exists():
         return None
     return list(read_lines(path))

@@ -120,7 +120,7 @@ def notes_on_local_texts(settings: Settings) -> Iterator[str]:
         settings: The experiment. Its texts are read from inputs/; a set whose files are not there
             is read from the texts that were downloaded before.
     """
-    for name, corpus in settings.pairs().items():
+    for name, corpus in settings.language_pairs().items():
         for set_name, parts in corpus.files.sets().items():
             if all(_has_local_files(text) for text in parts.values()):
                 yield from _notes_on_parts(name, corpus, set_name, parts, source=None)
@@ -187,7 +187,7 @@ def _notes_on_parts(
 
 def _notes_on_downloaded_set(name: str, corpus: Corpus, set_name: str) -> Iterator[str]:
     """Yield the notes on a set that was downloaded before; nothing if it was not."""
-    folder = TextFolder(paths.given(name), *corpus.languages)
+    folder = TextFolder(paths.download_folder(name), *corpus.languages)
     source_path, target_path = folder.files(set_name)
     if not source_path.is_file() or not target_path.is_file():
         return

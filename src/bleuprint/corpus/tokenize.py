@@ -54,7 +54,7 @@ class Tokenizing(FilterStep):
             *files,
             settings=corpus.tokenize,
             edits=corpus.clean,
-            given=frozenset(corpus.files.given()),
+            given=frozenset(corpus.files.set_names()),
         )
 
     def filter_block(self, name: str, block: Block) -> FilteredBlock:

@@ -105,7 +105,7 @@ class Binarizing(Step):
             input_folder="tokens",
             output_folder="binary",
         )
-        segmentation = paths.vocabulary(name, corpus.vocabulary.of, root)
+        segmentation = paths.vocabulary_folder(name, corpus.vocabulary.of, root)
         return cls(
             *files,
             segmentation=segmentation,

@@ -7,7 +7,7 @@ from typing import Self
 
 from bleuprint.config.experiment import Settings
 from bleuprint.config.external import TRANSLATIONS, TranslationFile
-from bleuprint.config.paths import Run, folder
+from bleuprint.config.paths import Run, corpus_folder
 from bleuprint.config.setting_place import place_of_setting
 from bleuprint.corpus.download.formats.lines import read_lines
 from bleuprint.decoding.translation_record import TRANSLATION
@@ -41,7 +41,7 @@ class CopiedTranslations:
             settings: The settings of the experiment.
             run: The system on a corpus, with any seed.
         """
-        system = settings.external_on(run.corpus)[run.system]
+        system = settings.external_systems_on(run.corpus)[run.system]
         for test, file in system.translations.items():
             if self.files.get(test) != file:
                 stage = settings.stage("translate", *run)
@@ -64,10 +64,10 @@ def copy_translations(settings: Settings, run: Run, root: Path = Path()) -> None
         UserError: A file is missing, has another hash than params.yaml says, is not UTF-8, or has
             another number of lines than its test set.
     """
-    system = settings.external_on(run.corpus)[run.system]
+    system = settings.external_systems_on(run.corpus)[run.system]
     corpus = settings.corpus(run.corpus)
-    tokens = TextFolder(folder(run.corpus, "tokens", root), corpus.source, corpus.target)
-    results = root / run.results
+    tokens = TextFolder(corpus_folder(run.corpus, "tokens", root), corpus.source, corpus.target)
+    results = root / run.results_folder
     with atomic_folder(results / "hypotheses") as unfinished:
         for test, file in system.translations.items():
             sources, references = tokens.files(f"test.{test}")

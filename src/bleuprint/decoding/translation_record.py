@@ -75,7 +75,7 @@ class TranslationRecord:
             )
         used: dict[str, Any] = {"average": self.averaged.settings}
         used |= {f"decode.{name}": value for name, value in self.decode.items()}
-        expected = {"average": system.average.given}
+        expected = {"average": system.average.chosen}
         expected |= {f"decode.{n}": value for n, value in dataclasses.asdict(system.decode).items()}
         for name, value in expected.items():
             if used.get(name) != value:

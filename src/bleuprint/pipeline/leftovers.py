@@ -50,7 +50,7 @@ def _outputs(settings: Settings, root: Path) -> Iterator[Path]:
     """The outputs of stages that are no longer in the graph, below folders that others read."""
     yield from _results(settings, root)
     yield from _models(settings, root)
-    systems = list(settings.rows)
+    systems = list(settings.all_systems)
     references = settings.references()
     folders = shared_folders(settings.corpora, systems, settings.seeds, references)
     for folder, outputs in folders.items():
@@ -102,7 +102,7 @@ def _is_unnamed(path: Path, settings: Settings) -> bool:
 
 def _is_system(name: str, settings: Settings) -> bool:
     """Whether params.yaml names a system."""
-    return name in settings.rows
+    return name in settings.all_systems
 
 
 def _found(root: Path, pattern: str) -> list[Path]:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from bleuprint.config.experiment import Settings, load
+from bleuprint.config.experiment import Settings, load_settings
 from bleuprint.config.paths import Run
 from bleuprint.pipeline.dvc_lock import LockFile
 from bleuprint.pipeline.dvc_repo import changed_stages
@@ -79,7 +79,7 @@ def planned_stages(root: Path = Path()) -> list[PlannedStage]:
     """
     recorded = LockFile.read(root).blocks
     # as if `resolve` had run, which `dvc repro` does before the others
-    settings = load(root / "params.yaml")
+    settings = load_settings(root / "params.yaml")
     content = resolved_content(settings, root)
     graph = load_stages(root, content)
     status = changed_stages(root, content)

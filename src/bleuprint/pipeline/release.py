@@ -13,7 +13,7 @@ from bleuprint import __version__
 from bleuprint.config import paths
 from bleuprint.config.experiment import Settings
 from bleuprint.config.paths import RESOLVED, Run
-from bleuprint.config.runs import runs_of
+from bleuprint.config.runs import trained_runs
 from bleuprint.dataset.binarized import SEGMENTATION
 from bleuprint.pipeline.dvc_repo import cache_folder, changed_stages
 from bleuprint.pipeline.release_check import CARD
@@ -55,15 +55,17 @@ def release(  # noqa: C901
     if output.exists() and (not output.is_dir() or any(output.iterdir())):
         raise UserError(f"{output}: exists already, and is not an empty folder")
     if system:
-        settings.system(system)
+        settings.system_settings(system)
     if corpus:
         settings.corpus(corpus)
     if system and corpus:
         settings.system_on(system, corpus)
     first = settings.seeds[0]
-    runs = [c for c in runs_of(settings) if c == (system or c.system, corpus or c.corpus, first)]
+    runs = [
+        c for c in trained_runs(settings) if c == (system or c.system, corpus or c.corpus, first)
+    ]
     for run in runs:
-        if not (averaged := run.models / "averaged").exists():
+        if not (averaged := run.models_folder / "averaged").exists():
             raise UserError(f"{averaged}: no such folder; run: make reproduce, or dvc pull")
     _check_links(runs)
     if changed := [*changed_stages()]:
@@ -88,7 +90,9 @@ def release(  # noqa: C901
         card = _TEMPLATES.get_template("release.md.j2").render(
             version=__version__,
             settings=settings,
-            languages=sorted({x for of in settings.pairs().values() for x in of.languages}),
+            languages=sorted(
+                {x for of in settings.language_pairs().values() for x in of.languages}
+            ),
             address=_shared_address(address),
             commit=head,
             tables={name: markdown(table) for name, table in tables.items()},
@@ -111,8 +115,8 @@ def _check_links(runs: Sequence[Run]) -> None:
     Such a file may hold a password. Outputs may be links into DVC's cache, wherever that is.
     """
     allowed = [Path().resolve(), cache_folder(Path()).resolve()]
-    folders = [run.models / "averaged" for run in runs]
-    folders += [paths.folder(run.corpus, "binary") / SEGMENTATION for run in runs]
+    folders = [run.models_folder / "averaged" for run in runs]
+    folders += [paths.corpus_folder(run.corpus, "binary") / SEGMENTATION for run in runs]
     published = [path for path in _COPIED if os.path.lexists(path)]
     for folder in folders:
         published += [folder, *folder.rglob("*")]
@@ -139,8 +143,8 @@ def _shared_address(address: str) -> str | None:
 
 def _copy_weights(settings: Settings, run: Run, folder: Path) -> str:
     """Copy the averaged weights, and convert them for CTranslate2; if that fails, why."""
-    copy_model(run, folder / run.models / "averaged")
-    converted = folder / "ctranslate2" / run.models.relative_to("models")
+    copy_model(run, folder / run.models_folder / "averaged")
+    converted = folder / "ctranslate2" / run.models_folder.relative_to("models")
     converted.parent.mkdir(parents=True)
     try:
         export(settings, run, converted, "float32")

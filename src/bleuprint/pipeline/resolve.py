@@ -8,7 +8,7 @@ each new file; and the fingerprint of each stage's code, in which comments do no
 from pathlib import Path
 from typing import Any
 
-from bleuprint.config.experiment import Settings, load
+from bleuprint.config.experiment import Settings, load_settings
 from bleuprint.config.paths import RESOLVED
 from bleuprint.pipeline.dvc_repo import open_repo
 from bleuprint.runtime import environment
@@ -26,7 +26,7 @@ def write_resolved(root: Path = Path()) -> None:
 
     Raises UserError at a mistake in params.yaml.
     """
-    content = resolved_content(load(root / "params.yaml"), root)
+    content = resolved_content(load_settings(root / "params.yaml"), root)
     path = root / RESOLVED
     # an unchanged file keeps its modification time, which Snakemake compares
     is_unchanged = path.is_file() and read_bytes(path) == format_json(content).encode()
@@ -79,7 +79,7 @@ def input_files(settings: Settings, root: Path = Path()) -> dict[str, dict[str, 
     sums: dict[str, dict[str, str]] = {name: {} for name in settings.corpora}
     found = []
     for name, corpus in settings.corpora.items():
-        paths = {file.path for file in corpus.files.sides().values() if file.path}
+        paths = {file.path for file in corpus.files.files_by_name().values() if file.path}
         for path in sorted(paths):
             for place in (environment.project_root(), root):  # the last one counts
                 file = path_on_disk(place / path)

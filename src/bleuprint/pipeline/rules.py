@@ -61,7 +61,7 @@ class Rule:
 
     def shard(self, item: str = "{scatteritem}") -> str:
         """The folder of a shard."""
-        return str(paths.shards("{key}", self.name) / item)
+        return str(paths.shards_folder("{key}", self.name) / item)
 
     def stage(self, wildcards: Mapping[str, str]) -> Stage:
         return self.stages[self.outputs[0].format_map(dict(wildcards.items()))]

@@ -11,7 +11,7 @@ from typing import Any
 
 from filelock import Timeout
 
-from bleuprint.config.experiment import load, load_resolved
+from bleuprint.config.experiment import load_resolved_settings, load_settings
 from bleuprint.pipeline.dvc_repo import changed_stages
 from bleuprint.pipeline.graph import Stage, input_paths
 from bleuprint.pipeline.leftovers import move_leftovers
@@ -204,7 +204,7 @@ def _update_mlflow() -> None:
     from bleuprint.tracking.sync import update_or_note  # each job loads this module, too
 
     try:
-        update_or_note(load())
+        update_or_note(load_settings())
     except UserError as error:  # in a params.yaml that was edited meanwhile
         print_message(str(error))
 
@@ -230,7 +230,7 @@ def write_missing_page() -> None:
     from bleuprint.report.report import write_html_report_if_outdated
 
     with suppress(UserError):  # results of other settings, of which no page is wanted
-        settings = load_resolved()
+        settings = load_resolved_settings()
         write_html_report_if_outdated(settings, load_checked(settings))
 
 
@@ -243,7 +243,7 @@ def resolve_first(stages: Sequence[Stage]) -> None:
     (stage,) = (stage for stage in stages if stage.kind == "resolve")
     mark_started(stage.name, stage.digest, *input_paths(stages)[stage.name])
     write_resolved()
-    move_leftovers(load())
+    move_leftovers(load_settings())
     Path(f"{stage.mark}.begun").rename(stage.mark)
 
 

@@ -8,9 +8,9 @@ from collections.abc import Callable, Collection
 from contextlib import suppress
 from pathlib import Path
 
-from bleuprint.config.experiment import Settings, load_resolved
+from bleuprint.config.experiment import Settings, load_resolved_settings
 from bleuprint.config.paths import Run
-from bleuprint.config.runs import runs_of, scored_runs
+from bleuprint.config.runs import scored_runs, trained_runs
 from bleuprint.corpus.steps.shard import AllShards, Shard, WholeText, Work
 from bleuprint.pipeline.dvc_yaml import entry_running, fill_variables
 from bleuprint.pipeline.edit_check import edit_check
@@ -61,7 +61,7 @@ def parse_trained_run(description: str | None) -> Run:
     DVC's matrix has no exclusions: the stages of a run that is not trained exist, and end here
     with empty outputs.
     """
-    return _run(description, runs_of)
+    return _run(description, trained_runs)
 
 
 def parse_scored_run(description: str | None) -> Run:
@@ -79,8 +79,8 @@ def _run(description: str | None, existing: Callable[[Settings], Collection[Run]
         raise UserError(f"seed {seed!r} is not a whole number")
     named = Run(system, corpus, int(seed))
     with suppress(UserError):  # the stage reports it, a training in all its processes
-        settings = load_resolved()
-        is_in_matrix = system in settings.rows
+        settings = load_resolved_settings()
+        is_in_matrix = system in settings.all_systems
         is_in_matrix &= corpus in settings.corpora and named.seed in settings.seeds
         if is_in_matrix and named not in existing(settings):
             _write_empty(named)

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import torch
 
-from bleuprint.config.experiment import load_resolved
+from bleuprint.config.experiment import load_resolved_settings
 from bleuprint.config.paths import Run
 from bleuprint.dataset.binarized import BinaryCorpus
 from bleuprint.model.arithmetic import check_portable
@@ -38,11 +38,11 @@ def train_run(run: Run) -> None:
     """
     environment.timeout_seconds()
     if not is_launched():
-        job_for_run(run, load_resolved())  # refuses wrong settings before the start
+        job_for_run(run, load_resolved_settings())  # refuses wrong settings before the start
     start_processes()
     group = init_process_group()
     with group.raise_together():
-        settings = load_resolved()
+        settings = load_resolved_settings()
         job = job_for_run(run, settings)
         fingerprints = Fingerprints.from_job(job)
     check_training(job, fingerprints, group)
@@ -57,8 +57,8 @@ def train_run(run: Run) -> None:
                 print_message(note, "note")
         trainer.run()
         if group.is_main:
-            export_checkpoints(job, work, fingerprints, run.models / "checkpoints")
-            export_results(trainer.state, fingerprints, run.results, trainer.early_end)
+            export_checkpoints(job, work, fingerprints, run.models_folder / "checkpoints")
+            export_results(trainer.state, fingerprints, run.results_folder, trainer.early_end)
             cost = log.stopwatch.cost(trainer.state, job.system.train.precision)
             write_json(training_cost_file(run, fingerprints.combined), asdict(cost))
     group.close()
@@ -87,7 +87,7 @@ def _notes_on_epochs(job: Job) -> Iterator[str]:
         return
     corpus = BinaryCorpus(job.corpus_folder)
     lengths = corpus.side("train", corpus.target).lengths
-    updates = train.most_updates(int(lengths.sum()), len(lengths))
+    updates = train.update_limit(int(lengths.sum()), len(lengths))
     if updates != train.max_updates:
         source = f"the {updates:,} updates of max_epochs {train.max_epochs:,}"
         for note in system_notes(job.system, updates, source):
@@ -170,7 +170,7 @@ def _check_size(job: Job, corpus: BinaryCorpus) -> None:
     size, what = (tokens, "target token") if by_tokens else (len(target), "pair")
     if size >= update:
         try:
-            job.system.check_average(updates := train.most_updates(tokens, len(target)))
+            job.system.check_average(updates := train.update_limit(tokens, len(target)))
         except ValueError as error:
             raise UserError(
                 f"{job.run.system} on {job.run.corpus}: train.max_epochs {train.max_epochs} are "

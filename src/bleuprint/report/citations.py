@@ -69,11 +69,11 @@ def _methods(settings: Settings) -> Iterator[tuple[str, str, str]]:
 
 def _used(settings: Settings) -> set[str]:
     """The methods of an experiment, by the values of its settings."""
-    used = {"compared"} if len(settings.systems) > 1 else set[str]()
+    used = {"compared"} if len(settings.trained_systems) > 1 else set[str]()
     for name, corpus in settings.corpora.items():
         used |= _used_to_prepare(corpus)
         used |= settings.text_methods(name)
-        for system in settings.systems_on(name).values():
+        for system in settings.trained_systems_on(name).values():
             model, train = system.model, system.train
             used |= {model.positional_encoding, model.normalization, model.activation}
             used |= {train.optimizer.name}
@@ -89,7 +89,7 @@ def _used_to_prepare(corpus: Corpus) -> set[str]:
         used.add("bpe")
     if corpus.vocabulary.sentencepiece:
         used |= {"sentencepiece", corpus.vocabulary.sentencepiece.model_type.replace("bpe", "")}
-    for pair in corpus.pairs("").values():
+    for pair in corpus.language_pairs("").values():
         used.add(pair.tokenize.name)
         if pair.tokenize.name == "segmenter":
             packages = segmenter_packages([*pair.languages])

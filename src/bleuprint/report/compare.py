@@ -6,7 +6,7 @@ from typing import Any
 
 import pandas as pd
 
-from bleuprint.config.experiment import Settings, load, load_resolved
+from bleuprint.config.experiment import Settings, load_resolved_settings, load_settings
 from bleuprint.config.paths import RESOLVED, Run
 from bleuprint.report import frame
 from bleuprint.report.paired import PairedDifference, p_text, paired_differences, paired_t
@@ -114,7 +114,7 @@ class _Side:
         runs, corpus = self.records.runs, self.corpus
         of_row = (runs.system == self.row_name) & runs.seed.isin(seeds)
         if not of_row.any():
-            self.settings.system(self.row_name)  # which says how others are called
+            self.settings.system_settings(self.row_name)  # which says how others are called
         if corpus and self.settings.corpus(corpus):
             of_row &= runs.corpus == corpus
         if not of_row.any():
@@ -177,7 +177,11 @@ def compare(
     settings_b, records_b = opened[b.revision]
     rows = [(a.system or b.system, b.system or a.system)]
     if not a.system and not b.system:
-        rows = [(name, name) for name in settings_a.systems if name in settings_b.systems]
+        rows = [
+            (name, name)
+            for name in settings_a.trained_systems
+            if name in settings_b.trained_systems
+        ]
     if not rows:
         raise UserError(f"{first} and {second}: no system of the same name")
     for row_a, row_b in rows:
@@ -189,11 +193,11 @@ def compare(
 def _open(name: str) -> tuple[Settings, frame.Records]:
     """The settings and records of a revision."""
     if not name:
-        settings, records = load(), frame.load()
+        settings, records = load_settings(), frame.load()
         check_settings(records, settings, frame.RESULTS)
         return settings, records
     with revision_files(name, (RESOLVED, frame.RESULTS)) as root:
-        settings, records = load_resolved(root), frame.load(root)
+        settings, records = load_resolved_settings(root), frame.load(root)
         otherwise = f"name a revision whose results are of its {RESOLVED}"
         check_settings(records, settings, root / frame.RESULTS, otherwise)
         return settings, records
@@ -302,17 +306,17 @@ def _settings(side: _Side, corpora: Iterable[str], trained: bool) -> dict[str, s
     """
     settings = side.settings
     if side.apart and side.corpus:
-        row = settings.systems_on(side.corpus).get(side.row_name) if trained else None
-        corpus = settings.corpus(side.corpus).deciding()
+        row = settings.trained_systems_on(side.corpus).get(side.row_name) if trained else None
+        corpus = settings.corpus(side.corpus).deciding_settings()
         return flatten_settings(row or {}) | flatten_settings(
             {"corpus": corpus, "seeds": settings.seeds}
         )
     files = {}
-    by_corpus = settings.rows.get(side.row_name, {})
+    by_corpus = settings.all_systems.get(side.row_name, {})
     for name in corpora:
         files[name] = None if settings.is_trained(side.row_name) else by_corpus.get(name)
-    texts = {name: settings.corpus(name).deciding() for name in corpora}
-    own = settings.dotted(side.row_name) if trained else flatten_settings(files)
+    texts = {name: settings.corpus(name).deciding_settings() for name in corpora}
+    own = settings.dotted_settings(side.row_name) if trained else flatten_settings(files)
     return {**own, **flatten_settings({"corpora": texts, "seeds": settings.seeds})}
 
 
@@ -397,12 +401,12 @@ def _translations(first: _Side, second: _Side, pair: _Pair, sentences: int) -> I
     run_b = second.opened(pair.after)[0]
     corpora = join_with_and(dict.fromkeys((run_a.run.corpus, run_b.run.corpus)))
     yield f"{first} and {second} on {corpora}, seed {run_a.run.seed}, test set {test}"
-    references, translations_a = run_a.lines(test)
-    _, translations_b = run_b.lines(test)
+    references, translations_a = run_a.references_and_translations(test)
+    _, translations_b = run_b.references_and_translations(test)
     changed = changes(translations_a, translations_b, references, pair.before.bleu.target)
     # a list of pairs, since a system may be called source or reference
     texts = [
-        ("source", run_a.sources(test)),
+        ("source", run_a.source_lines(test)),
         ("reference", references),
         (str(first), translations_a),
         (str(second), translations_b),

@@ -7,7 +7,7 @@ from typing import Any
 
 import pandas as pd
 
-from bleuprint.config.paths import Run, folder
+from bleuprint.config.paths import Run, corpus_folder
 from bleuprint.report.frame import Records, task_names, trained_runs
 from bleuprint.report.paired import p_text
 from bleuprint.report.published import literature
@@ -154,7 +154,7 @@ def bleu_ceiling_notes(runs: pd.DataFrame, root: Path = Path()) -> Iterator[str]
     """A note for each test set on which a perfect translation does not reach 100 BLEU."""
     for corpus, tests in runs.groupby("corpus", sort=False).test:
         yield from bleu_ceiling.ceiling_notes(
-            folder(corpus, "corpus_stats", root), corpus, tests.unique()
+            corpus_folder(corpus, "corpus_stats", root), corpus, tests.unique()
         )
 
 
@@ -163,7 +163,7 @@ def early_ends(runs: pd.DataFrame, root: Path = Path()) -> dict[Run, EarlyEnd]:
     found = {}
     for row in trained_runs(runs).drop_duplicates(list(Run._fields)).itertuples():
         run = Run(row.system, row.corpus, row.seed)
-        path = root / run.results / "training.json"
+        path = root / run.results_folder / "training.json"
         if not path.exists():
             continue
         with suppress(UserError):  # the table shows what is recorded, whatever is on disk

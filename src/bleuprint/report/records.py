@@ -11,7 +11,7 @@ import pandas as pd
 
 from bleuprint.config.experiment import Settings
 from bleuprint.config.paths import Run
-from bleuprint.config.runs import rows_of, settings_sha256
+from bleuprint.config.runs import all_runs, settings_sha256
 from bleuprint.report.frame import (
     RESULTS,
     RUN_AND_TEST,
@@ -44,7 +44,7 @@ def collect(settings: Settings, root: Path = Path()) -> Records:
     Raises UserError naming the run and the file if one has no result yet, or if its files do not
     belong together.
     """
-    opened = {run: Results.open(settings, run, root).check() for run in rows_of(settings)}
+    opened = {run: Results.open(settings, run, root).check() for run in all_runs(settings)}
     runs = [_run(results, test) for results in opened.values() for test in results.tests]
     metrics = dict[tuple[Run, str], list[_Row]]()
     tasks = task_names(pd.DataFrame(runs))
@@ -53,7 +53,7 @@ def collect(settings: Settings, root: Path = Path()) -> Records:
             [opened[Run(row, corpus, seed)] for seed in settings.seeds]
             for corpus in tasks
             if tasks[corpus] == task
-            for row in settings.rows_on(corpus)
+            for row in settings.system_names_on(corpus)
         ]
         for test in by_row[0][0].tests:
             metrics |= _of_test(tasks, [row for row in by_row if test in row[0].tests], test)
@@ -86,7 +86,7 @@ def check_settings(
     """
     rows = records.runs.drop_duplicates(list(Run._fields))
     runs = [Run(*row) for row in rows[list(Run._fields)].itertuples(index=False)]
-    has_same_runs = runs == rows_of(settings)
+    has_same_runs = runs == all_runs(settings)
     if has_same_runs and _has_models_of(records, settings):
         fingerprints = [settings_sha256(settings, run) for run in runs]
         if fingerprints == list(rows.settings_sha256):
@@ -190,7 +190,7 @@ def _placed(run: Run, test: str, of_run: OfTest) -> dict[tuple[str, str], _Row]:
 def _run(results: Results, test: str) -> _Row:
     """The facts of a run, and the fingerprints of what made its translations of a test set."""
     corpus, scores = (
-        results.settings.corpus(results.run.corpus).of_test(test),
+        results.settings.corpus(results.run.corpus).language_pair_of_test(test),
         results.scores_of(test),
     )
     row = {
@@ -198,7 +198,7 @@ def _run(results: Results, test: str) -> _Row:
         "test": test,
         "source": corpus.source,
         "target": corpus.target,
-        "about": results.settings.about(results.run.system, results.run.corpus),
+        "about": results.settings.about_system(results.run.system, results.run.corpus),
         "lines": scores["lines"],
         "scored_with": scores["scored_with"],
         "settings_sha256": settings_sha256(results.settings, results.run),

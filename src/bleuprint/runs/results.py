@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Self
 
 from bleuprint.config.experiment import Settings
-from bleuprint.config.paths import Run, folder
+from bleuprint.config.paths import Run, corpus_folder
 from bleuprint.config.runs import training_settings_sha256
 from bleuprint.corpus.test_sets import translated_test_sets
 from bleuprint.decoding.copied_translations import CopiedTranslations
@@ -42,7 +42,7 @@ class Results:
         results = cls.find(settings, run, root)
         if results is not None:
             return results
-        path = root / run.results / "training.json"
+        path = root / run.results_folder / "training.json"
         stage = settings.stage("train", *run)
         if not path.exists():
             raise _missing(path, run)
@@ -71,7 +71,7 @@ class Results:
     @property
     def path(self) -> Path:
         """The folder of its results, that of the seed with which the system translates."""
-        return self.root / self.settings.scored_run(self.run).results
+        return self.root / self.settings.scored_run(self.run).results_folder
 
     @cached_property
     def training(self) -> TrainingFacts:
@@ -90,7 +90,7 @@ class Results:
     def texts(self) -> TextFolder:
         """The split corpus."""
         corpus = self.settings.corpus(self.run.corpus)
-        split = folder(self.run.corpus, "split", self.root)
+        split = corpus_folder(self.run.corpus, "split", self.root)
         return TextFolder(split, corpus.source, corpus.target)
 
     @cached_property
@@ -159,10 +159,10 @@ class Results:
         hypotheses = self.path / "hypotheses" / references.name
         return {"sources": sources, "references": references, "hypotheses": hypotheses}
 
-    def sources(self, test: str) -> list[str]:
+    def source_lines(self, test: str) -> list[str]:
         return list(read_lines(self.files(test)["sources"]))
 
-    def lines(self, test: str) -> tuple[list[str], list[str]]:
+    def references_and_translations(self, test: str) -> tuple[list[str], list[str]]:
         """References and translations of a test set."""
         files = self.files(test)
         pairs = list(read_pairs(files["references"], files["hypotheses"]))

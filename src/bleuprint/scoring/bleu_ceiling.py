@@ -109,8 +109,8 @@ def write_bleu_ceiling(corpus: Corpus, binary: BinaryCorpus, split: Path, path: 
     """Write the scores of all test sets of a binarized corpus as JSON, by test set."""
     texts, content = TextFolder(split, *corpus.languages), {}
     for name in (name for name in binary.sets if name.startswith("test.")):
-        pair = corpus.of_test(name.removeprefix("test."))
-        references, given = list(read_lines(texts.files(name)[1])), name in corpus.files.given()
+        pair = corpus.language_pair_of_test(name.removeprefix("test."))
+        references, given = list(read_lines(texts.files(name)[1])), name in corpus.files.set_names()
         after = texts_after(references, pair, given=given)
         source, target = (binary.side(name, each) for each in corpus.languages)
         after[VOCABULARY] = [
@@ -140,7 +140,7 @@ def ceiling_notes_before_run(settings: Settings) -> Iterator[str]:
     Here are files in inputs/, and text that was downloaded; of a corpus without test sets, its
     training text, of which they will be drawn. Read are the first lines.
     """
-    for name, corpus in settings.pairs().items():
+    for name, corpus in settings.language_pairs().items():
         given = bool(corpus.files.tests)
         tests = corpus.files.tests or {"held-out": corpus.files.parallel_sets()["train"]}
         for test, texts in tests.items():
@@ -163,7 +163,9 @@ def _lines_here(name: str, corpus: Corpus, test: str, texts: Collection[Text]) -
         pairs = (pair for text in texts for pair in read_text_pairs(text, corpus.languages))
         edits = () if corpus.files.tests else corpus.clean
         return [apply_edits(pair.target, corpus.target, edits) for pair in islice(pairs, _LINES)]
-    place = paths.given(name) if corpus.files.tests else paths.folder(name, "split")
+    place = (
+        paths.download_folder(name) if corpus.files.tests else paths.corpus_folder(name, "split")
+    )
     path = TextFolder(place, corpus.source, corpus.target).files(f"test.{test}")[1]
     return list(islice(read_lines(path), _LINES)) if path.exists() else []
 

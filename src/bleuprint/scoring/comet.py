@@ -14,7 +14,7 @@ import numpy as np
 
 from bleuprint.config.comet import Comet
 from bleuprint.config.experiment import Settings
-from bleuprint.config.paths import Run, folder
+from bleuprint.config.paths import Run, corpus_folder
 from bleuprint.corpus.test_sets import translated_test_sets
 from bleuprint.runtime import environment
 from bleuprint.runtime.errors import UserError
@@ -47,8 +47,8 @@ def score_run_by_comet(
     """
     settings.check_scored(system, corpus, seed)
     entry = settings.corpus(corpus)
-    texts = TextFolder(folder(corpus, "split", root), entry.source, entry.target)
-    results = root / Run(system, corpus, seed).results
+    texts = TextFolder(corpus_folder(corpus, "split", root), entry.source, entry.target)
+    results = root / Run(system, corpus, seed).results_folder
     tests = translated_test_sets(settings, system, corpus, texts)
     files = {}
     for test in tests:

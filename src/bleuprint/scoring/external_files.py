@@ -6,7 +6,7 @@ from pathlib import Path
 
 from bleuprint.config.experiment import Settings
 from bleuprint.config.external import TranslationFile
-from bleuprint.config.paths import Run, folder
+from bleuprint.config.paths import Run, corpus_folder
 from bleuprint.config.runs import scored_runs
 from bleuprint.config.setting_place import place_of_setting
 from bleuprint.decoding.copied_translations import place_of_file, read_translations
@@ -58,13 +58,13 @@ def check_external_files(settings: Settings, root: Path = Path()) -> Iterator[st
 def _test_files(settings: Settings) -> Iterator[_TestFile]:
     """Yield the files of all external systems."""
     for run in scored_runs(settings):
-        system = settings.external_on(run.corpus).get(run.system)
+        system = settings.external_systems_on(run.corpus).get(run.system)
         if system is None:
             continue
         corpus = settings.corpus(run.corpus)
         for test in system.files:
             file = system.translations[test]
-            yield _TestFile(run, test, file, corpus.of_test(test).target)
+            yield _TestFile(run, test, file, corpus.language_pair_of_test(test).target)
 
 
 def _baseline_note(settings: Settings, root: Path) -> Iterator[str]:
@@ -77,8 +77,8 @@ def _baseline_note(settings: Settings, root: Path) -> Iterator[str]:
     if first in settings.external:
         place = place_of_setting(["external", first], root)
         yield (
-            f"{place}: {first} is an external system, so {settings.systems[0]}, the first system "
-            "that is trained here, is the baseline"
+            f"{place}: {first} is an external system, so {settings.trained_systems[0]}, the first "
+            "system that is trained here, is the baseline"
         )
 
 
@@ -105,7 +105,7 @@ def _problems(settings: Settings, test_file: _TestFile, root: Path) -> Iterator[
     test = test_file.test
     translations = read_translations(test_file.file, run, test, root)
     corpus = settings.corpus(run.corpus)
-    texts = TextFolder(folder(run.corpus, "split", root), corpus.source, corpus.target)
+    texts = TextFolder(corpus_folder(run.corpus, "split", root), corpus.source, corpus.target)
     sources, references = texts.files(f"test.{test}")
     source_lines: list[str] = []
     reference_lines: list[str] = []
@@ -121,6 +121,8 @@ def _problems(settings: Settings, test_file: _TestFile, root: Path) -> Iterator[
             f"has {counted(len(translations), 'line')}, to be compared with the test set {test} of "
             f"{run.corpus} once it is prepared. To prepare it now: dvc repro split"
         )
-    warnings = file_warnings(translations, source_lines, reference_lines, corpus.of_test(test))
+    warnings = file_warnings(
+        translations, source_lines, reference_lines, corpus.language_pair_of_test(test)
+    )
     for warning in warnings:
         yield warning["group"]

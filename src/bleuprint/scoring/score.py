@@ -8,7 +8,7 @@ import numpy as np
 
 from bleuprint.config.corpus import Corpus
 from bleuprint.config.experiment import Settings
-from bleuprint.config.paths import Run, folder
+from bleuprint.config.paths import Run, corpus_folder
 from bleuprint.corpus.test_sets import SetDescription, read_set_description, translated_test_sets
 from bleuprint.decoding.translation_record import TRANSLATION, ReferenceLoss, TranslationRecord
 from bleuprint.runtime.code import library_versions
@@ -112,20 +112,20 @@ def score_run(
     """Score a run's translations of all its test sets and write scores.json."""
     settings.check_scored(system, corpus, seed)
     entry = settings.corpus(corpus)
-    texts = TextFolder(folder(corpus, "split", root), entry.source, entry.target)
-    results = root / Run(system, corpus, seed).results
+    texts = TextFolder(corpus_folder(corpus, "split", root), entry.source, entry.target)
+    results = root / Run(system, corpus, seed).results_folder
     record = None
     if settings.is_trained(system):
         record = TranslationRecord.read(results / TRANSLATION)
     scores = {}
     for test in translated_test_sets(settings, system, corpus, texts):
-        described = read_set_description(folder(corpus, "test_stats", root), test)
+        described = read_set_description(corpus_folder(corpus, "test_stats", root), test)
         sources, references = texts.files(f"test.{test}")
         scores[test] = score_files(
             sources,
             references,
             hypotheses=results / "hypotheses" / references.name,
-            corpus=entry.of_test(test),
+            corpus=entry.language_pair_of_test(test),
             described=described,
             loss=record.losses.get(test) if record else None,
             cut=record.cut.get(test, ()) if record else (),

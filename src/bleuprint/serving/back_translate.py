@@ -35,7 +35,9 @@ def back_translate(settings: Settings, name: str) -> None:
     sampler = Sampler(seed, synthetic.sampling.top_k) if synthetic.sampling else None
     translator = load_translator(run, decode, sampler=sampler)
     tokenizer = translator.corpus.tokenizer(corpus.source)
-    given = TextFolder(paths.given(synthetic.part_of) / name, corpus.source, corpus.target)
+    given = TextFolder(
+        paths.download_folder(synthetic.part_of) / name, corpus.source, corpus.target
+    )
 
     def with_noise(sentence: str, line: int) -> str:
         if synthetic.noise is None:

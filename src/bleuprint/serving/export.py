@@ -5,7 +5,7 @@ import shutil
 from pathlib import Path
 
 from bleuprint.config.experiment import Settings
-from bleuprint.config.paths import Run, folder
+from bleuprint.config.paths import Run, corpus_folder
 from bleuprint.dataset.binarized import SEGMENTATION, BinaryCorpus
 from bleuprint.decoding.ctranslate2_convert import Precision, convert
 from bleuprint.model.weights import load_model
@@ -36,10 +36,10 @@ def export(settings: Settings, run: Run, output: Path, precision: Precision) -> 
         raise UserError("average.ensemble: an exported folder has one model")
     if system.decode.replace_unk:
         raise UserError("decode.replace_unk: an exported folder knows no attention")
-    corpus = BinaryCorpus(folder(run.corpus, "binary"))
-    if run.corpus not in settings.pairs():
+    corpus = BinaryCorpus(corpus_folder(run.corpus, "binary"))
+    if run.corpus not in settings.language_pairs():
         raise UserError(f"{run.corpus} has several directions: not yet exported")
-    model = load_model(run.models / "averaged", corpus)
+    model = load_model(run.models_folder / "averaged", corpus)
     languages = corpus.source, corpus.target
     source, target = (corpus.segmentation(language).vocabulary for language in languages)
     about = {
@@ -80,7 +80,7 @@ def readme(settings: Settings, run: Run, precision: Precision, trained_on: str) 
         results=results,
         labels={key: METRICS[key].label for key in SCORE_KEYS},
         scores=results.checked_scores()[0] if results else {},
-        weights=sha256_of(run.models / "averaged" / "model.safetensors"),
+        weights=sha256_of(run.models_folder / "averaged" / "model.safetensors"),
     )
 
 

@@ -38,7 +38,7 @@ class KnownWords:
         self._segmentation = corpus.segmentation(corpus.source)
         self._unknown = BoundedCache(self._unknown_of)
         root, name = corpus.folder.parents[2], corpus.folder.name
-        self._text = paths.folder(name, "tokens", root) / f"train.{corpus.source}"
+        self._text = paths.corpus_folder(name, "tokens", root) / f"train.{corpus.source}"
         self._read = corpus.sets["train"].source_tokens <= _MOST and self._text.exists()
 
     def unknown_words(self, tokens: Iterable[str]) -> list[str]:

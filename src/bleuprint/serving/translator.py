@@ -12,7 +12,7 @@ from typing import Annotated
 import numpy as np
 import torch
 
-from bleuprint.config.paths import Run, folder
+from bleuprint.config.paths import Run, corpus_folder
 from bleuprint.config.system import Decode
 from bleuprint.dataset.binarized import CORPUS, BinaryCorpus
 from bleuprint.dataset.subwords.vocabulary import EOS
@@ -115,9 +115,9 @@ def load_translator(
         languages: The source and the target language; by default those of the corpus.
         sampler: Draws translations, instead of beam search.
     """
-    corpus = BinaryCorpus(folder(run.corpus, "binary"))
+    corpus = BinaryCorpus(corpus_folder(run.corpus, "binary"))
     device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
-    model = load_model_or_ensemble(run.models / "averaged", corpus).to(device)
+    model = load_model_or_ensemble(run.models_folder / "averaged", corpus).to(device)
     # not those of params.yaml, which may have been edited since
     edits = validate_document(_Cleaned, {"clean": corpus.clean}, corpus.folder / CORPUS).clean
     return Translator(model, corpus, edits, decode, sampler, languages)

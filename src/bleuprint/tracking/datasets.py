@@ -4,7 +4,7 @@ import hashlib
 from dataclasses import dataclass
 
 from bleuprint.config.experiment import Settings
-from bleuprint.config.paths import folder
+from bleuprint.config.paths import corpus_folder
 from bleuprint.config.references import Entry, needed_by
 from bleuprint.dataset.binarized import CORPUS, BinaryCorpus, SetSize
 from bleuprint.runtime import fingerprint
@@ -45,10 +45,10 @@ def datasets_of(corpus: str, data_sha256: str) -> tuple[DatasetFacts, ...]:
         One entry for each set; none if the corpus is not on disk, is damaged, or is not the corpus
         of that training any more.
     """
-    binary = folder(corpus, "binary")
+    binary = corpus_folder(corpus, "binary")
     if not (binary / CORPUS).exists():
         return ()
-    references = sorted(folder(corpus, "split").glob("valid.*"))
+    references = sorted(corpus_folder(corpus, "split").glob("valid.*"))
     try:
         opened = BinaryCorpus(binary)
         reference_sums = [sha256_of(path) for path in references]
@@ -95,7 +95,7 @@ def may_be_copied(settings: Settings, system: str, corpus: str) -> bool:
 
 def _is_own_text(settings: Settings, corpus: str) -> bool:
     """Whether all files of a corpus are part of this package."""
-    for file in settings.corpus(corpus).files.sides().values():
+    for file in settings.corpus(corpus).files.files_by_name().values():
         if file.url is None or not file.url.startswith(_OWN_TEXT):
             return False
     return True

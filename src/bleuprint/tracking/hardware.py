@@ -29,7 +29,9 @@ _PEAKS = Path(__file__).with_name("gpu_peaks.csv")
 
 def text_libraries(corpus: Corpus) -> list[str]:
     """The packages that make a corpus's tokens and subwords."""
-    languages = dict.fromkeys(x for pair in corpus.pairs("").values() for x in pair.languages)
+    languages = dict.fromkeys(
+        x for pair in corpus.language_pairs("").values() for x in pair.languages
+    )
     segmenters = segmenter_packages(languages)
     tokenizers = {"moses": [], "spacy": ["spacy"], "segmenter": segmenters}
     name, vocabulary = corpus.tokenize.name, corpus.vocabulary

@@ -99,7 +99,7 @@ def _params(settings: Settings, run: Run, parameters: int) -> dict[str, str]:
     taken = settings.text_params(run.corpus)
     system = vars(settings.system_on(run.system, run.corpus))
     params = flatten_settings({**run._asdict(), "parameters": parameters, **system})
-    corpus_settings = corpus.deciding()
+    corpus_settings = corpus.deciding_settings()
     corpus_settings["files"] = {"train": taken}
     corpus_settings |= corpus.facts_of_pairs()
     of_corpus = flatten_settings(corpus_settings)

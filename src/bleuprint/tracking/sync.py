@@ -20,7 +20,7 @@ from urllib.parse import unquote, urlsplit
 
 from bleuprint.config.experiment import Settings
 from bleuprint.config.paths import Run
-from bleuprint.config.runs import runs_of
+from bleuprint.config.runs import trained_runs
 from bleuprint.runs.results import Results
 from bleuprint.runtime import environment
 from bleuprint.runtime.errors import UserError, masked_line, print_message
@@ -87,7 +87,7 @@ def sync(settings: Settings) -> Iterator[str]:
             yield f"{outcome.run}: {outcome.problem}"
     for outcome in outcomes:
         if outcome.is_missing:
-            where = f"no training with these settings in {outcome.run.results}"
+            where = f"no training with these settings in {outcome.run.results_folder}"
             yield f"{outcome.run}: {where}: dvc pull or make reproduce"
 
 
@@ -132,7 +132,7 @@ def log_results(settings: Settings) -> list[Outcome]:
     """
     outcomes = []
     found: list[tuple[Outcome, RunContent]] = []
-    for run in runs_of(settings):
+    for run in trained_runs(settings):
         outcome = Outcome(run)
         outcomes.append(outcome)
         try:

@@ -61,7 +61,7 @@ def read_seconds(path: Path) -> float | None:
 
 def training_cost_file(run: Run, training_sha256: str) -> Path:
     """The file of what was measured of a training."""
-    return run.timings / f"train-{training_sha256[:16]}.json"
+    return run.timings_folder / f"train-{training_sha256[:16]}.json"
 
 
 def stage_seconds_file(command: Sequence[str]) -> Path:
@@ -72,12 +72,12 @@ def stage_seconds_file(command: Sequence[str]) -> Path:
 
 def last_training_seconds(run: Run) -> float | None:
     """The duration of the training of a run that ended here last; None without any."""
-    return _last_seconds(run.timings.glob("train-*.json"))
+    return _last_seconds(run.timings_folder.glob("train-*.json"))
 
 
 def last_training_seconds_with_any_seed(run: Run) -> float | None:
     """The duration of a system's training on a corpus that ended here last, with any seed."""
-    return _last_seconds(run.timings.parent.glob("*/train-*.json"))
+    return _last_seconds(run.timings_folder.parent.glob("*/train-*.json"))
 
 
 def last_stage_seconds_with_any_seed(command: Sequence[str]) -> float | None:

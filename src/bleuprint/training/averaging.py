@@ -42,7 +42,7 @@ def average_checkpoints(checkpoints: Path, settings: Average, output: Path) -> N
     for path in chosen:
         check_origin(path, training.fingerprint, CHECKPOINTS)
     model, mark = read_json_object(checkpoints / MODEL), {"fingerprint": training.fingerprint}
-    averaged = {"settings": settings.given, "updates": updates}
+    averaged = {"settings": settings.chosen, "updates": updates}
     with atomic_folder(output) as partial:
         folders = {partial / str(update): [update] for update in updates}
         for folder, of in folders.items() if settings.ensemble else [(partial, updates)]:

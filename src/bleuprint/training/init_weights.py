@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from bleuprint.config import paths
-from bleuprint.config.init_from import InitFrom, init_weights
+from bleuprint.config.init_from import InitFrom, init_weights_folder
 from bleuprint.config.paths import RESOLVED, Run
 from bleuprint.config.setting_place import place_of_setting
 from bleuprint.dataset.binarized import SEGMENTATION, BinaryCorpus
@@ -68,7 +68,7 @@ class InitFiles:
         vocabularies = self.description().vocabularies
         expected = vocabularies.source if side == "source" else vocabularies.target
         folder = self.weights.parent
-        binary = paths.folder(folder.parent.parent.name, "binary", folder / "../../../../..")
+        binary = paths.corpus_folder(folder.parent.parent.name, "binary", folder / "../../../../..")
         for place in (folder, binary / SEGMENTATION):
             for path in sorted(place.glob("vocabulary.*")):
                 if sha256_of(path) == expected.sha256:
@@ -83,8 +83,8 @@ def init_files(start: InitFrom, run: Run) -> InitFiles:
         UserError: They are missing or not those expected; names the line of params.yaml that names
             their folder.
     """
-    if start.run:
-        return _files_of(start, run, init_weights(run.system, run.seed))
+    if start.parent:
+        return _files_of(start, run, init_weights_folder(run.system, run.seed))
     try:
         return _files_of(start, run, environment.project_root() / str(start.folder))
     except UserError as error:
@@ -104,7 +104,7 @@ def _files_of(start: InitFrom, run: Run, folder: Path) -> InitFiles:
     weights = [path for path in [folder / _WEIGHTS, *newest_first] if path.is_file()]
     if not weights or not (folder / DESCRIPTION).is_file():
         raise UserError(f"{folder}: no {_WEIGHTS} or UPDATE.safetensors with {DESCRIPTION}")
-    files = InitFiles(" ".join(start.run or [str(start.folder)]), weights[0])
+    files = InitFiles(" ".join(start.parent or [str(start.folder)]), weights[0])
     for side in ("source", "target"):
         files.vocabulary(side)
     _check_sums(files.weights, folder / DESCRIPTION)

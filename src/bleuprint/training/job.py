@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from bleuprint.config.experiment import Settings
-from bleuprint.config.paths import Run, folder
+from bleuprint.config.paths import Run, corpus_folder
 from bleuprint.config.system import System
 from bleuprint.dataset.binarized import CORPUS, BinaryCorpus
 from bleuprint.runtime.closure import code_fingerprint
@@ -109,8 +109,8 @@ def job_for_run(run: Run, settings: Settings) -> Job:
     return Job(
         run=run,
         system=system,
-        corpus_folder=folder(run.corpus, "binary"),
-        split_folder=folder(run.corpus, "split"),
+        corpus_folder=corpus_folder(run.corpus, "binary"),
+        split_folder=corpus_folder(run.corpus, "split"),
         code_fingerprint=code_fingerprint("train"),
         init_files=first_weights,
     )

@@ -15,7 +15,7 @@ def copy_model(run: Run, output: Path) -> None:
         run: The training.
         output: The folder to write; it must not exist yet.
     """
-    shutil.copytree(run.models / "averaged", output)
-    binary = BinaryCorpus(paths.folder(run.corpus, "binary"))
+    shutil.copytree(run.models_folder / "averaged", output)
+    binary = BinaryCorpus(paths.corpus_folder(run.corpus, "binary"))
     for language in (binary.source, binary.target):
         shutil.copy(binary.folder / SEGMENTATION / f"vocabulary.{language}", output)

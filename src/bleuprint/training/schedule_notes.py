@@ -26,7 +26,7 @@ def schedule_notes(settings: Settings, root: Path = Path()) -> Iterator[str]:
     """
     system_names_by_warning: dict[str, list[str]] = {}
     for corpus_name, corpus in settings.corpora.items():
-        for system_name, system in settings.systems_on(corpus_name).items():
+        for system_name, system in settings.trained_systems_on(corpus_name).items():
             max_updates, limit = _update_limit(system.train, corpus_name, corpus, root)
             for warning in system_notes(system, max_updates, limit):
                 system_names = system_names_by_warning.setdefault(warning, [])
@@ -70,7 +70,7 @@ def _update_limit(
     updates_limit = f"max_updates {max_updates or 0:,}"
     if train.max_epochs is None:
         return max_updates, updates_limit
-    path = paths.folder(corpus_name, "corpus_stats", root) / paths.STATISTICS
+    path = paths.corpus_folder(corpus_name, "corpus_stats", root) / paths.STATISTICS
     try:
         statistics = CorpusStatistics.read(path)
         target = statistics.sets["train"][corpus.target]
@@ -79,7 +79,7 @@ def _update_limit(
         return max_updates, updates_limit
     # The statistics count tokens without the end symbol, which training adds to each sentence.
     tokens_with_eos = target.tokens + target.sentences
-    first_limit = train.most_updates(tokens_with_eos, target.sentences)
+    first_limit = train.update_limit(tokens_with_eos, target.sentences)
     if first_limit == max_updates:
         return max_updates, updates_limit
     epochs_limit = (

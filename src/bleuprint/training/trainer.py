@@ -211,7 +211,7 @@ class Trainer:
     @cached_property
     def _expected_updates(self) -> int | None:
         lengths = self._corpus.side("train", self._corpus.target).lengths
-        return self._settings.most_updates(int(lengths.sum()), len(lengths))
+        return self._settings.update_limit(int(lengths.sum()), len(lengths))
 
     def _validate(self, validator: Validator) -> None:
         try:
@@ -258,7 +258,7 @@ class Trainer:
                 weights=_bytes_of(named_weights(self.model)),
                 optimizer=_bytes_of(self._train_step.optimizer.state_dict()),
             )
-            exported = self._job.run.models / "checkpoints"
+            exported = self._job.run.models_folder / "checkpoints"
             updates = self._expected_updates
             for warning in check_room(self._folder, exported, self._settings, updates, one):
                 self._observer.warned(warning)

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import result_trees as trees
 from bleuprint.config.corpus_files import File, Files, Text
-from bleuprint.config.paths import folder, given
+from bleuprint.config.paths import corpus_folder, download_folder
 from bleuprint.corpus.download.download import download_corpus
 from bleuprint.corpus.download.fetch import Downloads
 from bleuprint.corpus.test_sets import read_set_description
@@ -33,7 +33,7 @@ def text(folder, name, documents):
 
 def download(root, tests, monkeypatch):
     monkeypatch.chdir(root)
-    raw = TextFolder(given("c-en-de", root), "en", "de")
+    raw = TextFolder(download_folder("c-en-de", root), "en", "de")
     train = text(root, "train", {"t": 2})
     source = Downloads(None, root / "store", root / "downloads.lock")
     download_corpus("c", Files({"a": train}, {"a": train}, tests), raw, root / "l.json", source)
@@ -72,7 +72,7 @@ def test_a_description_has_the_documents_if_they_are_known(tmp_path, monkeypatch
         tmp_path, {"said": {"p": text(tmp_path, "s", {"a": 2, "b\n c": 1})}}, monkeypatch
     )
     split, tokens, tests = (
-        folder("c-en-de", s, tmp_path) for s in ("split", "tokens", "test_stats")
+        corpus_folder("c-en-de", s, tmp_path) for s in ("split", "tokens", "test_stats")
     )
     for test in ("said", "unsaid"):
         for language in ("en", "de"):

@@ -2,7 +2,7 @@
 
 import pytest
 
-from bleuprint.config.experiment import load
+from bleuprint.config.experiment import load_settings
 from bleuprint.corpus.clean import Cleaning
 from bleuprint.corpus.dedup import Deduplication
 from bleuprint.corpus.filter import Filtering
@@ -42,7 +42,7 @@ STAGES = [
 def settings(tmp_path):
     path = tmp_path / "params.yaml"
     path.write_text(PARAMS.replace("systems:\n", OTHERS))
-    return load(path, ROOT)
+    return load_settings(path, ROOT)
 
 
 @pytest.mark.parametrize("corpus", ["own", "other"])

@@ -9,7 +9,7 @@ import pytest
 
 import result_rows
 import result_trees as trees
-from bleuprint.config.runs import runs_of
+from bleuprint.config.runs import trained_runs
 from bleuprint.report.page.chart import line_styles
 from bleuprint.report.page.context import ReportContext
 from bleuprint.report.page.curves import curves, over_seeds, thinned
@@ -79,9 +79,9 @@ def test_a_line_is_the_mean_over_seeds_where_all_have_values() -> None:
 
 def test_several_seeds_have_a_line_and_a_band(tmp_path: Path) -> None:
     settings = trees.settings_in(tmp_path, corpora={"news-en-de": ("first",)}, seeds=(1, 2, 3))
-    runs = runs_of(settings)
+    runs = trained_runs(settings)
     for run in runs:
-        write_json(tmp_path / run.results / "curves.json", trees.curves_of(run))
+        write_json(tmp_path / run.results_folder / "curves.json", trees.curves_of(run))
     rows = [result_rows.record(*run[:2], "first", 20.0, seed=run.seed) for run in runs]
     page = page_of(curves(ReportContext(settings, result_rows.frame(*rows), tmp_path)))
     assert sorted(name for name in page.ids if "-of-" in name) == sorted(

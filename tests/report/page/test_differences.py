@@ -9,7 +9,7 @@ from systems import with_systems
 
 def test_a_line_says_the_size_of_the_first_and_what_differs_in_the_others(tmp_path):
     settings = trees.settings_in(tmp_path, ("base", "same", "big", "other"))
-    base = settings.system("base")
+    base = settings.system_settings("base")
     big = replace(
         base,
         model=replace(base.model, d_model=64),

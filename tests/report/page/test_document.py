@@ -83,7 +83,7 @@ def test_what_is_not_there_is_left_out(context, tmp_path):
     """Neither curves nor timings: a page of what the records hold."""
     shutil.copytree(context.root, tmp_path / "copy")
     for cell in context.runs:
-        (tmp_path / "copy" / cell.results / "curves.json").unlink()
+        (tmp_path / "copy" / cell.results_folder / "curves.json").unlink()
     shutil.rmtree(tmp_path / "copy" / "timings")
     records = collect(context.settings, tmp_path / "copy")
     bare = ReportContext(context.settings, records, tmp_path / "copy")

@@ -65,14 +65,16 @@ def test_without_maps_there_is_no_section(context, tmp_path):
     root = tmp_path / "tree"
     shutil.copytree(context.root, root)
     for system in SYSTEMS:
-        path = root / Run(system, "news-en-de", 1).results / "hypotheses" / "attention.json"
+        path = root / Run(system, "news-en-de", 1).results_folder / "hypotheses" / "attention.json"
         write_attention(path, {"first": [], "second": []})
     without_maps = ReportContext(context.settings, context.records, root)
     assert attention.attention(without_maps) is None
 
 
 def test_units_are_no_markup(context):
-    path = context.root / Run("base", "news-en-de", 1).results / "hypotheses" / "attention.json"
+    path = (
+        context.root / Run("base", "news-en-de", 1).results_folder / "hypotheses" / "attention.json"
+    )
     kept = path.read_bytes()
     maps = {
         kind: AttentionMap(HOSTILE, HOSTILE, np.full((1, 1, 4, 4), 0.25, np.float32))

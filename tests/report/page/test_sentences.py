@@ -37,7 +37,7 @@ def hostile_tree(root):
     for system, errors in (("tiny", 0.3), ("small", 0.1)):
         run = Run(system, "news-en-de", 1)
         trees.write_run(root, settings, run, errors)
-        lines = [*read_lines(root / run.results / "hypotheses" / "test.first.de")]
+        lines = [*read_lines(root / run.results_folder / "hypotheses" / "test.first.de")]
         hostile = [*HOSTILE[::-1], *lines[len(HOSTILE) :]]
         trees.translate(root, settings, run, "first", hostile)
     return ReportContext(settings, collect(settings, root), root)
@@ -72,7 +72,7 @@ def test_every_line_is_there_with_its_texts_and_scores(context):
         if number >= len(HOSTILE):
             assert texts[:2] == [sources[number], references[number]]
     for system in ("tiny", "small"):
-        path = context.root / Run(system, "news-en-de", 1).results / "hypotheses"
+        path = context.root / Run(system, "news-en-de", 1).results_folder / "hypotheses"
         lines = [*read_lines(path / "test.first.de")]
         bleu = sentence_bleu(lines, references, "de")
         for number, article in enumerate(found):

@@ -114,7 +114,7 @@ def _write_set(
             return
         text = "".join(f"{' '.join(id.split(chr(10)))}\n" for id in ids)
         # no later stage copies it, and no training depends on it
-        paths.document_ids(folder.path, name).write_bytes(text.encode())
+        paths.document_ids_file(folder.path, name).write_bytes(text.encode())
 
 
 @dataclass

@@ -78,7 +78,7 @@ def join_split(name: str, corpus: Corpus) -> int:
     texts = _texts(name, corpus, "split")
     counts = {direction: text.count("train") for direction, text in texts.items()}
     wanted = sampled_pairs(counts, temperature)
-    with atomic_folder(paths.folder(name, "split")) as unfinished:
+    with atomic_folder(paths.corpus_folder(name, "split")) as unfinished:
         for direction, before in texts.items():
             after = before.with_path(unfinished / direction)
             after.path.mkdir()
@@ -96,16 +96,16 @@ def join_tokens(name: str, corpus: Corpus) -> None:
 
     Raises UserError at a source that has a tag as a word.
     """
-    with atomic_folder(paths.folder(name, "tokens")) as unfinished:
+    with atomic_folder(paths.corpus_folder(name, "tokens")) as unfinished:
         _join(corpus, _texts(name, corpus, "tokens"), unfinished, tagged=True)
 
 
 def join_filter_stats(name: str, corpus: Corpus, stage: str, copies: int = 0) -> None:
     """Join the filtering statistics of all directions; `copies` of pairs in train were added."""
     joined, settings = FilterStats(stage, name, ""), list[str]()
-    for part in corpus.pairs(name):
+    for part in corpus.language_pairs(name):
         pair_name = PairName.parse(part)
-        filter_stats = read_record(FilterStatsRecord, paths.filter_stats(part, stage))
+        filter_stats = read_record(FilterStatsRecord, paths.filter_stats_file(part, stage))
         settings.append(filter_stats.settings)
         for set_name, counts in filter_stats.sets.items():
             joined.sets.setdefault(pair_name.set_name(set_name), SetCounts()).add(counts)
@@ -113,18 +113,18 @@ def join_filter_stats(name: str, corpus: Corpus, stage: str, copies: int = 0) ->
         joined.sets["train"].pairs_out += copies
         joined.sets["train"].changed[COPIES] = copies
     joined.settings = fingerprint.of_settings(settings)
-    joined.write(paths.filter_stats(name, stage))
-    for part in corpus.pairs(name):  # no outputs of the stage
-        paths.filter_stats(part, stage).unlink()
+    joined.write(paths.filter_stats_file(name, stage))
+    for part in corpus.language_pairs(name):  # no outputs of the stage
+        paths.filter_stats_file(part, stage).unlink()
         with suppress(OSError):  # a later stage's, which failed
-            paths.filter_stats(part, stage).parent.rmdir()
+            paths.filter_stats_file(part, stage).parent.rmdir()
 
 
 def _texts(name: str, corpus: Corpus, stage: str) -> dict[str, TextFolder]:
     """The text of each direction after a stage."""
     texts = {}
-    for pair_name, pair in corpus.pairs(name).items():
-        text = TextFolder(paths.folder(pair_name, stage), *pair.languages)
+    for pair_name, pair in corpus.language_pairs(name).items():
+        text = TextFolder(paths.corpus_folder(pair_name, stage), *pair.languages)
         texts[PairName.parse(pair_name).direction] = text
     return texts
 

@@ -160,7 +160,9 @@ class FilterStatsRecord:
 
 def filter_stats_by_stage(corpus: str, root: Path = Path()) -> dict[str, dict[str, SetCounts]]:
     """The counts of a corpus by stage and set; raises UserError if a file is missing."""
-    return {stage: read_filter_stats(paths.filter_stats(corpus, stage, root)) for stage in STAGES}
+    return {
+        stage: read_filter_stats(paths.filter_stats_file(corpus, stage, root)) for stage in STAGES
+    }
 
 
 def read_filter_stats(path: Path) -> dict[str, SetCounts]:

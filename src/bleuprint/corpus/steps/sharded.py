@@ -159,12 +159,12 @@ def step_files(
     return StepFiles(
         corpus=name,
         input_text=TextFolder(
-            path=paths.folder(name, input_folder, root),
+            path=paths.corpus_folder(name, input_folder, root),
             source=corpus.source,
             target=corpus.target,
         ),
-        output=paths.folder(name, output_folder, root),
-        filter_stats_path=paths.filter_stats(name, stage, root),
+        output=paths.corpus_folder(name, output_folder, root),
+        filter_stats_path=paths.filter_stats_file(name, stage, root),
     )
 
 
@@ -229,7 +229,7 @@ def _process_whole_text(step: Step, shards_folder: Path, workers: int) -> None:
 
 def _shard_folder(step: Step, shard: Shard, shards_folder: Path) -> Path:
     """Return the folder of a processed shard; each language pair of a corpus has its own."""
-    return paths.of_pair(shards_folder / str(shard), step.corpus)
+    return paths.pair_folder(shards_folder / str(shard), step.corpus)
 
 
 def _origin(step: Step) -> str:
@@ -257,8 +257,8 @@ def run_step_on_pairs(
         workers: The number of processes.
         has_summary: Whether to print what each rule did to the training text.
     """
-    shards_folder = paths.shards(name, step_class.stage)
-    for pair_name, pair in corpus.pairs(name).items():
+    shards_folder = paths.shards_folder(name, step_class.stage)
+    for pair_name, pair in corpus.language_pairs(name).items():
         step = step_class.for_corpus(pair_name, pair)
         if has_summary:
             run_and_print(step, shards_folder, work, workers)
@@ -286,6 +286,6 @@ def run_on_pairs(name: str, corpus: Corpus, stage: str, run: Callable[[str, Corp
         stage: The name of the stage.
         run: Runs the stage on one language pair; it gets the pair's name and its settings.
     """
-    for pair_name, pair in corpus.pairs(name).items():
+    for pair_name, pair in corpus.language_pairs(name).items():
         run(pair_name, pair)
     join_pairs(name, corpus, stage)

@@ -29,7 +29,7 @@ def attention(context: ReportContext) -> Section | None:
         if not _has_attention(context, row):
             continue
         run = Run(row.system, row.corpus, context.settings.seeds[0])
-        path = context.root / run.results / "hypotheses" / ATTENTION_FILE
+        path = context.root / run.results_folder / "hypotheses" / ATTENTION_FILE
         for sentence in read_attention(path, row.test):
             place = f"{row.corpus}, test set {row.test}, line {sentence.line}"
             places.append(place)

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import pandas as pd
 
 from bleuprint.config.corpus_files import EMBEDDED, Files
-from bleuprint.config.paths import folder
+from bleuprint.config.paths import corpus_folder
 from bleuprint.corpus.misalignment import describe_misfits
 from bleuprint.corpus.set_findings import SetFindings
 from bleuprint.report.notes import early_ends, file_warning_notes
@@ -38,7 +38,8 @@ def cautions(context: ReportContext) -> Iterator[Finding]:
         unseen[name] = _unseen(scores[scores.row_name == rows[0].row_name])
     corpora = context.settings.corpora.items()
     in_sets = {
-        name: SetFindings.read(folder(name, "test_stats", context.root)) for name, _ in corpora
+        name: SetFindings.read(corpus_folder(name, "test_stats", context.root))
+        for name, _ in corpora
     }
     found = {
         "Lines that do not fit their translations: these scores measure the misalignment, too": [

@@ -51,5 +51,7 @@ class ReportContext:
     @cached_property
     def curves(self) -> dict[Run, Curves]:
         """The curves of each training that has any."""
-        read = {run: Curves.read(self.root / run.results / "curves.json") for run in self.runs}
+        read = {
+            run: Curves.read(self.root / run.results_folder / "curves.json") for run in self.runs
+        }
         return {run: curves for run, curves in read.items() if curves}

@@ -5,7 +5,7 @@ from functools import partial
 
 from markupsafe import Markup
 
-from bleuprint.config.paths import STATISTICS, folder
+from bleuprint.config.paths import STATISTICS, corpus_folder
 from bleuprint.corpus.steps.filter_stats import SAMPLE_CHARACTERS
 from bleuprint.dataset.statistics import CorpusStatistics
 from bleuprint.report.page.context import ReportContext
@@ -21,7 +21,9 @@ def corpora(context: ReportContext) -> Section:
         "corpora": names,
         "pairs": context.kept,
         "statistics": {
-            name: CorpusStatistics.read(folder(name, "corpus_stats", context.root) / STATISTICS)
+            name: CorpusStatistics.read(
+                corpus_folder(name, "corpus_stats", context.root) / STATISTICS
+            )
             for name in names
         },
         "stages": stacked(parted(funnel(names, context.root), "Corpus")),

@@ -33,7 +33,7 @@ _QUANTITIES = (
 
 
 def curves(context: ReportContext) -> Section | None:
-    systems, charts = list(context.settings.systems), list[Any]()
+    systems, charts = list(context.settings.trained_systems), list[Any]()
     for number, name in enumerate(context.settings.corpora):
         read = {run: each for run, each in context.curves.items() if run.corpus == name}
         charts.append(list(_charts(systems, number, name, read)))

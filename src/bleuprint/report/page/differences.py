@@ -40,7 +40,9 @@ def descriptions(settings: Settings, tasks: Mapping[str, str]) -> dict[str, str]
     rows = dict(systems)
     for task in dict.fromkeys(tasks.values()):
         corpora = [corpus for corpus in tasks if tasks[corpus] == task]
-        prepared = {name: flatten_settings(settings.corpus(name).deciding()) for name in corpora}
+        prepared = {
+            name: flatten_settings(settings.corpus(name).deciding_settings()) for name in corpora
+        }
         # what replaces something first
         ordered = sorted(changes(prepared), key=lambda changed: changed[-1] == NONE)
         preparations = {corpora[0]: "", **_short(ordered, corpora[0])}
@@ -49,7 +51,7 @@ def descriptions(settings: Settings, tasks: Mapping[str, str]) -> dict[str, str]
                 preparation = preparations[corpus]
                 if not preparation:
                     text = about
-                elif system == settings.systems[0]:
+                elif system == settings.trained_systems[0]:
                     text = preparation
                 else:
                     text = f"{about}; {preparation}"
@@ -58,8 +60,8 @@ def descriptions(settings: Settings, tasks: Mapping[str, str]) -> dict[str, str]
 
 
 def _of_systems(settings: Settings) -> dict[str, str]:
-    first = settings.systems[0]
-    system = settings.system(first)
+    first = settings.trained_systems[0]
+    system = settings.system_settings(first)
     model, train = system.model, system.train
     text = (
         f"{model.encoder_layers} + {model.decoder_layers} layers, d_model {model.d_model}, "
@@ -67,7 +69,7 @@ def _of_systems(settings: Settings) -> dict[str, str]:
     )
     for most, noun in ((train.max_updates, "update"), (train.max_epochs, "epoch")):
         text += f", {counted(most, noun)}" if most else ""
-    systems = {name: settings.dotted(name) for name in settings.systems}
+    systems = {name: settings.dotted_settings(name) for name in settings.trained_systems}
     return {first: text} | _short(changes(systems), first)
 
 

@@ -59,14 +59,14 @@ def lines_of_sets(context: ReportContext) -> Iterator[SetLines]:
         for row in shown_systems(rows):
             run = Run(row.system, row.corpus, context.settings.seeds[0])
             results = Results.open(context.settings, run, context.root)
-            references, output = results.lines(test)
+            references, output = results.references_and_translations(test)
             outputs[row.row_name] = output
             bleu[row.row_name] = sentence_bleu(output, references, languages[1])
         yield SetLines(
             task=task,
             test=test,
             languages=languages,
-            sources=results.sources(test),
+            sources=results.source_lines(test),
             references=references,
             outputs=outputs,
             bleu=pd.DataFrame(bleu),

@@ -16,7 +16,7 @@ from bleuprint.runtime.flatten import flatten_settings
 
 def provenance(context: ReportContext) -> Section:
     settings = context.settings
-    systems = {name: settings.dotted(name) for name in settings.systems}
+    systems = {name: settings.dotted_settings(name) for name in settings.trained_systems}
     data = {
         **_first(context),
         "trainings": _trainings(context),
@@ -26,7 +26,7 @@ def provenance(context: ReportContext) -> Section:
         "corpora": {
             name: {
                 "files": list(_files(name, settings)),
-                "settings": flatten_settings({**corpus.deciding(), "files": None}),
+                "settings": flatten_settings({**corpus.deciding_settings(), "files": None}),
             }
             for name, corpus in settings.corpora.items()
         },
