@@ -326,7 +326,7 @@ def joeynmt_contestant(
     import numpy as np
     import torch
 
-    from toolkits import environment, ready
+    from toolkits import clean_environment, peer_python
 
     batches = joeynmt_batches(sources, decode.beam)
     size = model.settings
@@ -350,7 +350,7 @@ def joeynmt_contestant(
         "beam": decode.beam,
         "alpha": decode.length_penalty.alpha,
     }
-    python = ready(arguments.peers.resolve(), "joeynmt")
+    python = peer_python(arguments.peers.resolve(), "joeynmt")
     with tempfile.TemporaryDirectory() as scratch:
         weights_path = Path(scratch) / "weights.pt"
         torch.save(joeynmt_weights(model), weights_path)
@@ -358,7 +358,7 @@ def joeynmt_contestant(
         job_path.write_text(json.dumps(job), encoding="utf-8")
         process = subprocess.run(
             [str(python), str(PEER_SCRIPT), str(weights_path), str(job_path)],
-            env={**environment(), "OMP_NUM_THREADS": str(arguments.threads)},
+            env={**clean_environment(), "OMP_NUM_THREADS": str(arguments.threads)},
             stdout=subprocess.PIPE,
             check=True,
             text=True,

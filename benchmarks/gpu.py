@@ -59,7 +59,7 @@ from bleuprint.runtime.files import read_json, write_json
 from bleuprint.runtime.reexec import reexec
 from bleuprint.scoring import bleu_variants
 from bleuprint.tracking.hardware import describe_machine
-from toolkits import ROOT, own_environment, prepare, read_recipe, run_stage
+from toolkits import ROOT, environment_with_source, prepare, read_recipe, run_stage
 
 Figures: TypeAlias = Iterator[tuple[list[str], Callable[[], Any]]]  # names, and measurements
 
@@ -178,7 +178,7 @@ def run_tests(given: argparse.Namespace) -> Figures:
         if "mark.gpu" in path.read_text(encoding="utf-8")
     ]
     command = [sys.executable, "-m", "pytest", "-m", "gpu", "-v", "-p", "no:cacheprovider", *files]
-    variables = {**own_environment(), "BLEUPRINT_TEST_DEVICE": given.device}
+    variables = {**environment_with_source(), "BLEUPRINT_TEST_DEVICE": given.device}
     with subprocess.Popen(
         command, cwd=ROOT, env=variables, stdout=subprocess.PIPE, text=True
     ) as process:
@@ -199,7 +199,7 @@ def multi30k(given: argparse.Namespace) -> Figures:
     given.scratch.mkdir(parents=True, exist_ok=True)
     yield ["prepare"], partial(seconds, prepare, given.scratch, recipe, RUN.corpus)
     command = [sys.executable, str(ROOT / "stages" / "train.py"), *map(str, RUN)]
-    variables, cwd = own_environment(), given.scratch
+    variables, cwd = environment_with_source(), given.scratch
     with subprocess.Popen(
         command, cwd=cwd, env=variables, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
     ) as process:

@@ -44,11 +44,11 @@ def main() -> None:
 def measure_plan(pairs: int) -> None:
     """Plan an epoch of `pairs` sentence pairs with random lengths, and print its cost."""
     generator = np.random.default_rng(1)
-    source_lengths = generator.lognormal(3.2, 0.6, pairs)
-    source_lengths = np.clip(source_lengths, 2, LONGEST_SENTENCE).astype(np.int64)
+    lengths = generator.lognormal(3.2, 0.6, pairs)
+    source_lengths = np.clip(lengths, 2, LONGEST_SENTENCE).astype(np.int64)
     length_ratios = generator.normal(1.05, 0.15, pairs)
-    target_lengths = np.clip(source_lengths * length_ratios, 2, LONGEST_SENTENCE)
-    target_lengths = target_lengths.astype(np.int64)
+    lengths = np.clip(source_lengths * length_ratios, 2, LONGEST_SENTENCE)
+    target_lengths = lengths.astype(np.int64)
 
     def plan() -> int:
         batches = plan_epoch(source_lengths, target_lengths, BATCH_TOKENS, 1, 1)

@@ -1,7 +1,7 @@
-"""Trainings of one model by one toolkit: its settings and its commands.
+"""Trains one model with one toolkit: the settings of a trial, and each toolkit's own command.
 
 Other toolkits are run by their own training commands, with the settings in benchmarks/peers/, each
-in an environment of its own.
+in an environment of its own. benchmarks/train.py compares them.
 """
 
 import json
@@ -23,15 +23,28 @@ from bleuprint.pipeline.dvc_yaml import load_entries
 from bleuprint.pipeline.resolve import write_resolved
 
 ROOT = Path(__file__).resolve().parent.parent
-PEERS, SOURCE = ROOT / "benchmarks" / "peers", str(ROOT / "src")
-CORPUS, BATCH_TOKENS = "c", 4096
+PEERS = ROOT / "benchmarks" / "peers"
+SOURCE = str(ROOT / "src")
+# The name of the corpus in the scratch project.
+CORPUS = "c"
+BATCH_TOKENS = 4096
 # The scripts that prepare a corpus, in the order of dvc.yaml.
 STAGES = [entry.script for entry in load_entries(ROOT).values() if entry.is_of_corpora()]
+# Variables whose names begin so change search paths or speed.
+CHANGING_VARIABLES = ("DVC", "GLIBC_", "MALLOC_", "GOMP_", "LRU_", "ONEDNN_", "PYTHON", "MLFLOW")
+SHOWN_LOG_CHARACTERS = 4000
 
 
 @dataclass(frozen=True)
 class Size:
-    """The size of a model, with as many layers in the encoder as in the decoder."""
+    """The size of a model.
+
+    Attributes:
+        d_model: The dimension of embeddings and layers.
+        d_ff: The inner dimension of the feed-forward blocks.
+        layers: The number of layers, in the encoder and in the decoder.
+        heads: The number of attention heads.
+    """
 
     d_model: int
     d_ff: int
@@ -41,7 +54,12 @@ class Size:
 
 @dataclass(frozen=True)
 class Speed:
-    """What a contestant reached; `gflops`: billions of operations a second, where counted."""
+    """What a toolkit reached.
+
+    Attributes:
+        tokens_per_second: Target tokens per second.
+        gflops: Billions of operations per second; None where they are not counted.
+    """
 
     tokens_per_second: float
     gflops: float | None = None
@@ -49,7 +67,15 @@ class Speed:
 
 @dataclass(frozen=True)
 class Trial:
-    """What a contestant is to train, and with how many threads; `project` is the scratch folder."""
+    """A training that every toolkit does.
+
+    Attributes:
+        project: The scratch folder with the text.
+        size: The size of the model.
+        updates: How many updates are timed, after as many to warm up.
+        seed: The seed of the training.
+        threads: The number of threads.
+    """
 
     project: Path
     size: Size
@@ -58,114 +84,160 @@ class Trial:
     threads: int
 
     def call(self, command: list[str], **variables: str) -> str:
-        """Run a contestant in the scratch folder, with memory handled as the system does."""
-        threads = {"OMP_NUM_THREADS": str(self.threads), "CUDA_VISIBLE_DEVICES": ""}
-        done = subprocess.run(
+        """Run a command in the scratch folder, and return its output; exit if it fails."""
+        process = subprocess.run(
             command,
             cwd=self.project,
-            env={**environment(), **threads, **variables},
+            env={
+                **clean_environment(),
+                "OMP_NUM_THREADS": str(self.threads),
+                "CUDA_VISIBLE_DEVICES": "",
+                **variables,
+            },
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             text=True,
         )
-        if done.returncode:
-            sys.exit(f"{' '.join(command)} failed:\n{done.stdout[-4000:]}")
-        return done.stdout
+        if process.returncode:
+            log = process.stdout[-SHOWN_LOG_CHARACTERS:]
+            sys.exit(f"{' '.join(command)} failed:\n{log}")
+        return process.stdout
 
-    def call_own(self, script: str, *arguments: object) -> dict[str, Any]:
-        """Run a script of this folder; the JSON object it prints."""
+    def call_benchmark(self, script: str, *arguments: object) -> dict[str, Any]:
+        """Run a script of this folder, and return the last JSON object that it prints."""
         path = str(ROOT / "benchmarks" / script)
-        said = self.call([sys.executable, path, *map(str, arguments)], PYTHONPATH=SOURCE)
-        found: dict[str, Any] = json.loads(re.findall(r"^\{.*\}$", said, re.MULTILINE)[-1])
-        return found
+        command = [sys.executable, path, *map(str, arguments)]
+        output = self.call(command, PYTHONPATH=SOURCE)
+        json_lines = re.findall(r"^\{.*\}$", output, re.MULTILINE)
+        result: dict[str, Any] = json.loads(json_lines[-1])
+        return result
 
 
 def read_recipe(name: str) -> dict[str, Any]:
+    """Read a recipe as plain data."""
     recipe: dict[str, Any] = YAML(typ="safe").load(ROOT / "recipes" / f"{name}.yaml")
     return recipe
 
 
 def prepare(project: Path, params: dict[str, Any], corpus: str) -> None:
-    """Send a corpus of `params` through all data stages, in the scratch folder, once."""
+    """Send a corpus through all data stages in the scratch project, unless this was done before.
+
+    Args:
+        project: The scratch folder, into which the code is linked.
+        params: The content of params.yaml.
+        corpus: The name of the corpus.
+    """
     for name in ("dvc.yaml", "corpora", "src", "stages"):
-        if not (project / name).exists():
-            (project / name).symlink_to(ROOT / name)
+        link = project / name
+        if not link.exists():
+            link.symlink_to(ROOT / name)
     (project / "params.yaml").write_text(json.dumps(params), encoding="utf-8")
     write_resolved(project)
     run_stage(project, "resolve")
-    if not (project / corpus_folder(corpus, "binary")).exists():
+    is_prepared = (project / corpus_folder(corpus, "binary")).exists()
+    if not is_prepared:
         for stage in STAGES:
             run_stage(project, stage, corpus)
 
 
-def run_stage(project: Path, stage: str, *names: object) -> None:
-    command = [sys.executable, str(ROOT / "stages" / f"{stage}.py"), *map(str, names)]
-    subprocess.run(command, cwd=project, env=own_environment(), check=True)
+def run_stage(project: Path, stage: str, *arguments: object) -> None:
+    """Run the script of a stage in the scratch project."""
+    command = [sys.executable, str(ROOT / "stages" / f"{stage}.py"), *map(str, arguments)]
+    subprocess.run(command, cwd=project, env=environment_with_source(), check=True)
 
 
-def own_environment() -> dict[str, str]:
-    """`environment` in which this project is found, and what the caller's PYTHONPATH has."""
-    given = os.environ.get("PYTHONPATH")
-    return {**environment(), "PYTHONPATH": os.pathsep.join([SOURCE, *([given] if given else [])])}
+def environment_with_source() -> dict[str, str]:
+    """Return a clean environment in which Python finds our code before the caller's PYTHONPATH."""
+    folders = [SOURCE]
+    callers_path = os.environ.get("PYTHONPATH")
+    if callers_path:
+        folders.append(callers_path)
+    return {**clean_environment(), "PYTHONPATH": os.pathsep.join(folders)}
 
 
-def environment() -> dict[str, str]:
-    """The caller's environment without variables that change search paths or speed."""
-    known = ("DVC", "GLIBC_", "MALLOC_", "GOMP_", "LRU_", "ONEDNN_", "PYTHON", "MLFLOW")
-    return {name: text for name, text in os.environ.items() if not name.startswith(known)}
+def clean_environment() -> dict[str, str]:
+    """Return the caller's environment without variables that change search paths or speed."""
+    variables = {}
+    for name, value in os.environ.items():
+        if not name.startswith(CHANGING_VARIABLES):
+            variables[name] = value
+    return variables
 
 
-def opennmt(python: Path, trial: Trial) -> Speed:
-    config = configure(trial, "opennmt")
-    said = trial.call([str(python), "-m", "onmt.bin.train", "-config", config])
+def train_opennmt(python: Path, trial: Trial) -> Speed:
+    """Train with OpenNMT-py, and return the speed of its last log line.
+
+    Args:
+        python: The Python of OpenNMT-py's environment.
+        trial: What is trained.
+    """
+    config = write_peer_settings(trial, "opennmt")
+    log = trial.call([str(python), "-m", "onmt.bin.train", "-config", str(config)])
     shutil.rmtree(trial.project / "opennmt")
-    return Speed(told(rf"Step\s+{2 * trial.updates}/.*?/\s*(\d+) tok/s", said))
+    last_update = 2 * trial.updates
+    return Speed(rate_in_log(rf"Step\s+{last_update}/.*?/\s*(\d+) tok/s", log))
 
 
-def joeynmt(python: Path, trial: Trial) -> Speed:
-    config = configure(trial, "joeynmt")
-    said = trial.call([str(python), "-m", "joeynmt", "train", config, "--skip-test"])
-    return Speed(told(rf"Step:\s+{2 * trial.updates},.*Tokens per Sec:\s+(\d+)", said))
+def train_joeynmt(python: Path, trial: Trial) -> Speed:
+    """Train with JoeyNMT, and return the speed of its last log line.
+
+    Args:
+        python: The Python of JoeyNMT's environment.
+        trial: What is trained.
+    """
+    config = write_peer_settings(trial, "joeynmt")
+    log = trial.call([str(python), "-m", "joeynmt", "train", str(config), "--skip-test"])
+    last_update = 2 * trial.updates
+    return Speed(rate_in_log(rf"Step:\s+{last_update},.*Tokens per Sec:\s+(\d+)", log))
 
 
-def configure(trial: Trial, name: str) -> str:
-    """Write a peer's settings into the scratch folder; their path."""
-    given = {
+def write_peer_settings(trial: Trial, name: str) -> Path:
+    """Fill the template of a toolkit's settings, and return the path of the result."""
+    corpus = BinaryCorpus(trial.project / corpus_folder(CORPUS, "binary"))
+    values = {
         **asdict(trial.size),
         "max_tokens": BATCH_TOKENS,
-        "pairs": BinaryCorpus(trial.project / corpus_folder(CORPUS, "binary")).sets["train"].pairs,
+        "pairs": corpus.sets["train"].pairs,
         "seed": trial.seed,
         "updates": trial.updates,
         "last": 2 * trial.updates,
-        "never": 100 * trial.updates,
+        "never": 100 * trial.updates,  # the update at which it would validate or save
     }
-    text = (PEERS / f"{name}.yaml").read_text(encoding="utf-8")
+    template = Template((PEERS / f"{name}.yaml").read_text(encoding="utf-8"))
     path = trial.project / f"{name}.yaml"
-    path.write_text(Template(text).substitute(given), encoding="utf-8")
-    return str(path)
+    path.write_text(template.substitute(values), encoding="utf-8")
+    return path
 
 
-def told(pattern: str, said: str) -> float:
-    """The rate in a peer's log."""
-    if not (found := re.search(pattern, said)):
-        sys.exit(f"no rate in this log:\n{said[-4000:]}")
-    return float(found[1])
+def rate_in_log(pattern: str, log: str) -> float:
+    """Return the number that the pattern's group matches in a log; exit if there is none."""
+    match = re.search(pattern, log)
+    if match is None:
+        sys.exit(f"no rate in this log:\n{log[-SHOWN_LOG_CHARACTERS:]}")
+    return float(match[1])
 
 
-def ready(peers: Path, name: str) -> Path:
-    """The Python of a peer's environment, which is made if it is not there."""
-    home = peers / name
-    python = home / "bin" / "python"
-    if not (home / ".ready").exists():
-        wanted = PEERS / f"{name}.txt"
-        subprocess.run([sys.executable, "-m", "venv", "--clear", str(home)], check=True)
-        subprocess.run([str(python), "-m", "pip", "install", "-qr", str(wanted)], check=True)
-        (home / ".ready").touch()
+def peer_python(peers: Path, name: str) -> Path:
+    """Return the Python of a toolkit's environment, which is made if it does not exist yet.
+
+    Args:
+        peers: The folder of all environments.
+        name: The toolkit, whose packages are listed in benchmarks/peers/NAME.txt.
+    """
+    environment = peers / name
+    python = environment / "bin" / "python"
+    mark = environment / ".ready"  # written last, so that a stopped installation is repeated
+    if not mark.exists():
+        requirements = str(PEERS / f"{name}.txt")
+        subprocess.run([sys.executable, "-m", "venv", "--clear", str(environment)], check=True)
+        subprocess.run([str(python), "-m", "pip", "install", "-qr", requirements], check=True)
+        mark.touch()
     return python
 
 
-def installed(python: Path, package: str) -> str:
-    """The version of a package in a peer's environment."""
+def installed_version(python: Path, package: str) -> str:
+    """Return the version of a package in another environment."""
     code = f"from importlib.metadata import version; print(version({package!r}))"
-    done = subprocess.run([str(python), "-c", code], check=True, stdout=subprocess.PIPE, text=True)
-    return done.stdout.strip()
+    command = [str(python), "-c", code]
+    process = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True)
+    return process.stdout.strip()

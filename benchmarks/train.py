@@ -1,4 +1,4 @@
-"""How fast bleuprint trains on CPUs, beside other toolkits and beside the machine's own products.
+"""Measures how fast bleuprint trains on CPUs, beside other toolkits and the machine's own products.
 
     BLEUPRINT_MIRROR=/folder python benchmarks/train.py --peers FOLDER
     python benchmarks/train.py --size wide --updates 8
@@ -12,20 +12,20 @@ one size (--size) with the same number of threads, round after round:
   settings, in float32 and, where the CPU has it, in bfloat16
 - annotated style: benchmarks/annotated.py, see there
 - OpenNMT-py 3.5.1 and JoeyNMT 2.3.0: their own training commands with benchmarks/peers/NAME.yaml,
-  each in an environment of its own below FOLDER; one that is not there is made, from PyPI and
+  each in an environment of its own below FOLDER; a missing one is made, from PyPI and
   benchmarks/peers/NAME.txt
 
-Each makes as many updates to warm up as are then timed (--updates). Counted are target tokens
-without padding, sentence ends included, by the seconds of the training loop; of the peers, as their
-own logs tell. Shown is the best round, since whatever disturbs makes slower.
+Each contestant makes as many updates to warm up as are then timed (--updates). The speed is target
+tokens without padding, sentence ends included, per second of the training loop; for the peers, as
+their own logs say. The best round is shown, since disturbances only make a round slower.
 
-A batch is of 4,096 tokens with padding, on the longer side. bleuprint and OpenNMT-py put sentences
-of like length together and stop before 4,096; JoeyNMT takes them as they come and stops after; the
-annotated style gets bleuprint's batches. An update is a batch, but for bleuprint, whose updates are
-of 4,096 target tokens without padding: one or two batches. Dropout is 0.1: in bleuprint of
-embeddings and sublayers, in OpenNMT-py also of inner layers, in JoeyNMT and the annotated style of
-attention, too. Layers are normalized after the sublayer, in OpenNMT-py and the annotated style
-before. All share embeddings with the projection; all smooth labels by 0.1 and use Adam.
+A batch has 4,096 tokens with padding, on the longer side. bleuprint and OpenNMT-py put sentences
+of similar length together and stop before 4,096; JoeyNMT takes them in order and stops after; the
+annotated style gets bleuprint's batches. An update is one batch, except in bleuprint, whose updates
+have 4,096 target tokens without padding: one or two batches. Dropout is 0.1: in bleuprint of
+embeddings and sublayers, in OpenNMT-py also of inner layers, in JoeyNMT and the annotated style
+also of attention. Layers are normalized after the sublayer, in OpenNMT-py and the annotated style
+before it. All share embeddings with the projection; all smooth labels by 0.1 and use Adam.
 
 The products are oneDNN's, in each precision, of a matrix of a batch by the weights of the size's
 widest layers; the operations of a training are those of bleuprint.model.flops, without padding.
@@ -57,27 +57,37 @@ from toolkits import (
     Size,
     Speed,
     Trial,
-    installed,
-    joeynmt,
-    opennmt,
+    installed_version,
+    peer_python,
     prepare,
     read_recipe,
-    ready,
+    train_joeynmt,
+    train_opennmt,
 )
 
 MERGES = 10_000
-# Systems are named by their precision.
+# The systems of the scratch project are named by their precision.
 PRECISIONS = ("float32", "bfloat16") if processor.THIS.has_bfloat16 else ("float32",)
-# Products are repeated for a time, in blocks.
-PRODUCT_SECONDS, PRODUCT_BLOCKS = 0.3, 4
-
-
-SIZES = {"small": Size(128, 256, 4, 4), "wide": Size(512, 2048, 6, 8)}
+# Products are repeated for a time, in blocks of which the best counts.
+PRODUCT_SECONDS = 0.3
+PRODUCT_BLOCKS = 4
+SIZES = {
+    "small": Size(d_model=128, d_ff=256, layers=4, heads=4),
+    "wide": Size(d_model=512, d_ff=2048, layers=6, heads=8),
+}
 
 
 @dataclass(frozen=True)
 class Contestant:
-    """A contestant: its command, its speed in each round, and for bleuprint the precision."""
+    """A toolkit that trains the model, and its measured speeds.
+
+    Attributes:
+        name: The name in the table.
+        versions: The versions of its packages.
+        train: Does a trial; returns its speed.
+        precision: The precision, for bleuprint; None for the other toolkits.
+        speeds: The speed of each round.
+    """
 
     name: str
     versions: str
@@ -87,106 +97,166 @@ class Contestant:
 
     @property
     def best(self) -> Speed:
+        """The speed of the fastest round."""
         return max(self.speeds, key=lambda speed: speed.tokens_per_second)
 
 
 def main() -> None:
+    """Compare the toolkits, or run one of the measurements in this process."""
     parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+        description=__doc__,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("--size", choices=SIZES, default="small")
     parser.add_argument("--updates", type=int, default=20, help="updates to time, and to warm up")
     parser.add_argument("--rounds", type=int, default=2)
     parser.add_argument("--threads", type=int, default=processor.THIS.cores)
     parser.add_argument("--peers", type=Path, help="folder of the peers' environments")
+    # This script calls itself with these two, so that each measurement has its own process.
     parser.add_argument("--timed", nargs=2, help=argparse.SUPPRESS)
     parser.add_argument("--products", choices=PRECISIONS, help=argparse.SUPPRESS)
-    given = parser.parse_args()
-    if given.timed is not None:
-        timed(given.updates, *given.timed)
-    elif given.products:
-        products(SIZES[given.size], given.products)
+    arguments = parser.parse_args()
+    if arguments.timed is not None:
+        system, seed = arguments.timed
+        run_timed_training(arguments.updates, system, seed)
+    elif arguments.products:
+        measure_products(SIZES[arguments.size], arguments.products)
     else:
-        compare(given)
+        compare(arguments)
 
 
-def compare(given: argparse.Namespace) -> None:
+def compare(arguments: argparse.Namespace) -> None:
     """Make the corpus, let all contestants train on it, and print what they reached."""
-    size = SIZES[given.size]
-    contestants = compete(given.size, given.peers and given.peers.resolve())
-    rates: dict[str, list[float]] = {precision: [] for precision in PRECISIONS}
+    size = SIZES[arguments.size]
+    peers = arguments.peers.resolve() if arguments.peers else None
+    contestants = all_contestants(arguments.size, peers)
+    product_gflops: dict[str, list[float]] = {precision: [] for precision in PRECISIONS}
     with tempfile.TemporaryDirectory() as scratch:
         project = Path(scratch)
-        corpus = make_corpus(project, size, given.updates, given.rounds)
-        for seed in range(1, given.rounds + 1):
-            trial = Trial(project, size, given.updates, seed, given.threads)
+        corpus_facts = make_corpus(project, size, arguments.updates, arguments.rounds)
+        for seed in range(1, arguments.rounds + 1):
+            trial = Trial(project, size, arguments.updates, seed, arguments.threads)
             for contestant in contestants:
-                if contestant.precision is not None:
-                    own = ("--size", given.size, "--products", contestant.precision)
-                    rates[contestant.precision].append(trial.call_own("train.py", *own)["gflops"])
+                precision = contestant.precision
+                if precision is not None:
+                    options = ("--size", arguments.size, "--products", precision)
+                    result = trial.call_benchmark("train.py", *options)
+                    product_gflops[precision].append(result["gflops"])
                 contestant.speeds.append(contestant.train(trial))
-        (measured,) = (project / Run("float32", CORPUS, 1).timings_folder).glob("train-*.json")
-        timing = read_json(measured)
-    machine = {"cpu": timing["device"], "threads": given.threads, "commit": timing["commit"]}
-    settings = {"max_tokens": BATCH_TOKENS, "updates": given.updates, "rounds": given.rounds}
-    rows = show(contestants)
-    gflops = {}
-    for contestant in contestants:
-        if contestant.precision is not None:
-            ours, most = contestant.best.gflops or 0.0, max(rates[contestant.precision])
-            share = f"{ours:.0f} of {most:.0f} GFLOP/s, {ours / most:.1%}"
-            print(f"{contestant.name}: {share} of products")
-            gflops[contestant.precision] = {"products": round(most, 1), "ours": round(ours, 1)}
-    report = {**corpus, **machine, "size": given.size, **asdict(size), **settings}
-    print(json.dumps({**report, "contestants": rows, "gflops": gflops}))
+        timings = project / Run("float32", CORPUS, 1).timings_folder
+        (timing_path,) = timings.glob("train-*.json")
+        timing = read_json(timing_path)
+    rows = print_speeds(contestants)
+    gflops = print_gflops(contestants, product_gflops)
+    report = {
+        **corpus_facts,
+        "cpu": timing["device"],
+        "threads": arguments.threads,
+        "commit": timing["commit"],
+        "size": arguments.size,
+        **asdict(size),
+        "max_tokens": BATCH_TOKENS,
+        "updates": arguments.updates,
+        "rounds": arguments.rounds,
+        "contestants": rows,
+        "gflops": gflops,
+    }
+    print(json.dumps(report))
 
 
-def compete(size: str, peers: Path | None) -> list[Contestant]:
-    """Who takes part: the peers if there is a folder for them, others than us at one size."""
+def all_contestants(size: str, peers: Path | None) -> list[Contestant]:
+    """Return bleuprint in each precision and, for the small size, the other toolkits.
+
+    Args:
+        size: A name of SIZES.
+        peers: The folder of the peers' environments; without it they take no part.
+    """
     torch = f"torch {version('torch')}"
-    contestants = [
-        Contestant(
-            f"bleuprint {precision}",
-            f"{version('bleuprint')}, {torch}",
-            partial(bleuprint, precision),
-            precision,
-        )
-        for precision in PRECISIONS
-    ]
+    versions = f"{version('bleuprint')}, {torch}"
+    contestants = []
+    for precision in PRECISIONS:
+        train = partial(train_bleuprint, precision)
+        contestants.append(Contestant(f"bleuprint {precision}", versions, train, precision))
     if size != "small":
         return contestants
-    contestants.append(Contestant("annotated style", torch, annotated))
+    contestants.append(Contestant("annotated style", torch, train_annotated))
     if peers is not None:
-        for name, train in (("OpenNMT-py", opennmt), ("joeynmt", joeynmt)):
-            python = ready(peers, train.__name__)
-            versions = f"{installed(python, name)}, torch {installed(python, 'torch')}"
-            contestants.append(Contestant(name, versions, partial(train, python)))
+        python = peer_python(peers, "opennmt")
+        train = partial(train_opennmt, python)
+        contestants.append(Contestant("OpenNMT-py", peer_versions(python, "OpenNMT-py"), train))
+        python = peer_python(peers, "joeynmt")
+        train = partial(train_joeynmt, python)
+        contestants.append(Contestant("joeynmt", peer_versions(python, "joeynmt"), train))
     return contestants
 
 
-def show(contestants: list[Contestant]) -> list[dict[str, Any]]:
-    """Print a row for each contestant; the same as data."""
+def peer_versions(python: Path, package: str) -> str:
+    """Return the versions of a toolkit and of its torch."""
+    toolkit_version = installed_version(python, package)
+    torch_version = installed_version(python, "torch")
+    return f"{toolkit_version}, torch {torch_version}"
+
+
+def print_speeds(contestants: list[Contestant]) -> list[dict[str, Any]]:
+    """Print a row for each contestant, the first of which is ours; return the same as data."""
     print(f"{'target tokens/s':18}{'best':>8}{'ours is':>10}  of rounds; versions")
+    our_best = contestants[0].best.tokens_per_second
     rows = []
     for contestant in contestants:
         best = contestant.best.tokens_per_second
-        times = contestants[0].best.tokens_per_second / best
-        rounds = [round(speed.tokens_per_second) for speed in contestant.speeds]
-        listed = " ".join(f"{rate:,}" for rate in rounds)
-        name, versions = contestant.name, contestant.versions
-        print(f"{name:18}{best:>8,.0f}{times:>9.2f}x  {listed}; {versions}")
-        row = {"name": name, "versions": versions, "tokens_per_second": rounds}
-        rows.append({**row, "ours_is": round(times, 2)})
+        times = our_best / best
+        rates = [round(speed.tokens_per_second) for speed in contestant.speeds]
+        listed = " ".join(f"{rate:,}" for rate in rates)
+        print(f"{contestant.name:18}{best:>8,.0f}{times:>9.2f}x  {listed}; {contestant.versions}")
+        row = {
+            "name": contestant.name,
+            "versions": contestant.versions,
+            "tokens_per_second": rates,
+            "ours_is": round(times, 2),
+        }
+        rows.append(row)
     return rows
 
 
+def print_gflops(
+    contestants: list[Contestant], product_gflops: dict[str, list[float]]
+) -> dict[str, dict[str, float]]:
+    """Print our operations per second as a share of what products alone reach; return both.
+
+    Args:
+        contestants: All contestants; those without a precision are not ours.
+        product_gflops: The rate of products in each round, by precision.
+    """
+    gflops = {}
+    for contestant in contestants:
+        if contestant.precision is None:
+            continue
+        ours = contestant.best.gflops or 0.0
+        products = max(product_gflops[contestant.precision])
+        share = f"{ours:.0f} of {products:.0f} GFLOP/s, {ours / products:.1%}"
+        print(f"{contestant.name}: {share} of products")
+        gflops[contestant.precision] = {"products": round(products, 1), "ours": round(ours, 1)}
+    return gflops
+
+
 def make_corpus(project: Path, size: Size, updates: int, rounds: int) -> dict[str, Any]:
-    """Send the text through all data stages, and write it out for the peers; what it is."""
-    name = "multi30k-en-de" if os.environ.get("BLEUPRINT_MIRROR") else "phrasebook-en-de"
-    recipe = read_recipe(name.partition("-")[0])
-    corpus = recipe["corpora"][name]
+    """Send the text through all data stages, and write it for the peers.
+
+    Args:
+        project: The scratch folder.
+        size: The size of the model, for the settings of the systems.
+        updates: How many updates are timed.
+        rounds: The number of rounds, each with a seed of its own.
+
+    Returns:
+        The corpus's name and size.
+    """
+    has_mirror = bool(os.environ.get("BLEUPRINT_MIRROR"))
+    recipe_name = "multi30k" if has_mirror else "phrasebook"
+    corpus_name = f"{recipe_name}-en-de"
+    corpus = read_recipe(recipe_name)["corpora"][corpus_name]
     corpus["vocabulary"]["bpe"]["num_merges"] = MERGES
-    # what is held out is drawn, and little: training ends with a translation of it
+    # The held-out sets are drawn and small, because a training ends with translating one.
     corpus["files"] = {"valid": None, "tests": None}
     corpus["split"] = {"valid": 0.001, "test": 0.001}
     params = {
@@ -194,14 +264,22 @@ def make_corpus(project: Path, size: Size, updates: int, rounds: int) -> dict[st
         "seeds": list(range(1, rounds + 1)),
         "published": [],
         "corpora": {CORPUS: corpus},
-        "systems": {precision: system(size, updates, precision) for precision in PRECISIONS},
+        "systems": {
+            precision: system_settings(size, updates, precision) for precision in PRECISIONS
+        },
     }
     prepare(project, params, CORPUS)
-    return write_text(BinaryCorpus(project / corpus_folder(CORPUS, "binary")), project, name)
+    binary = BinaryCorpus(project / corpus_folder(CORPUS, "binary"))
+    vocabulary_size = write_peer_text(binary, project)
+    return {
+        "corpus": corpus_name,
+        "pairs": binary.sets["train"].pairs,
+        "vocabulary": vocabulary_size,
+    }
 
 
-def system(size: Size, updates: int, precision: str) -> dict[str, Any]:
-    """Transformer-Tiny of the recipe multi30k in another size, trained for twice the updates."""
+def system_settings(size: Size, updates: int, precision: str) -> dict[str, Any]:
+    """Return Transformer-Tiny of the recipe multi30k in another size and for few updates."""
     settings: dict[str, Any] = read_recipe("multi30k")["systems"]["transformer-tiny"]
     settings["model"] |= {
         "encoder_layers": size.layers,
@@ -213,13 +291,14 @@ def system(size: Size, updates: int, precision: str) -> dict[str, Any]:
         "d_v": size.d_model // size.heads,
         "dropout": {"embedding": 0.1, "residual": 0.1, "attention": 0.0, "activation": 0.0},
     }
+    last_update = 2 * updates
     settings["train"] |= {
         "tokens_per_update": BATCH_TOKENS,
         "max_tokens": BATCH_TOKENS,
         "precision": precision,
-        "max_updates": 2 * updates,
-        "validate_interval": 2 * updates,
-        "save_interval": 2 * updates,
+        "max_updates": last_update,
+        "validate_interval": last_update,
+        "save_interval": last_update,
         "keep_last": 1,
         "keep_best": 0,
         "keep_interval": 0,
@@ -228,26 +307,29 @@ def system(size: Size, updates: int, precision: str) -> dict[str, Any]:
     return settings
 
 
-def write_text(corpus: BinaryCorpus, project: Path, name: str) -> dict[str, Any]:
-    """Write the units of train and valid, and the vocabulary, for the peers; what was written."""
-    for side, language in (("src", corpus.source), ("trg", corpus.target)):
+def write_peer_text(corpus: BinaryCorpus, project: Path) -> int:
+    """Write units of train and valid, and the joint vocabulary; return the vocabulary's size."""
+    for suffix, language in (("src", corpus.source), ("trg", corpus.target)):
         vocabulary = corpus.segmentation(language).vocabulary
-        for kind in ("train", "valid"):
-            sentences = corpus.side(kind, language)
-            rows = (sentences[row].tolist() for row in range(len(sentences)))
-            lines = [" ".join(vocabulary.decode(ids)) for ids in rows]
-            (project / f"{kind}.{side}").write_text("\n".join(lines) + "\n", encoding="utf-8")
+        for name in ("train", "valid"):
+            sentences = corpus.side(name, language)
+            path = project / f"{name}.{suffix}"
+            with path.open("w", encoding="utf-8") as file:
+                for row in range(len(sentences)):
+                    units = vocabulary.decode(sentences[row].tolist())
+                    file.write(" ".join(units) + "\n")
     units = [unit for unit, count in vocabulary.counts if count]
     (project / "units").write_text("\n".join(units) + "\n", encoding="utf-8")
-    return {"corpus": name, "pairs": corpus.sets["train"].pairs, "vocabulary": len(vocabulary)}
+    return len(vocabulary)
 
 
-def bleuprint(precision: str, trial: Trial) -> Speed:
-    own = ("--updates", trial.updates, "--timed", precision, trial.seed)
-    return Speed(**trial.call_own("train.py", *own))
+def train_bleuprint(precision: str, trial: Trial) -> Speed:
+    """Train with our own stage, in a process of its own."""
+    options = ("--updates", trial.updates, "--timed", precision, trial.seed)
+    return Speed(**trial.call_benchmark("train.py", *options))
 
 
-def timed(updates: int, system: str, seed: str) -> None:
+def run_timed_training(updates: int, system: str, seed: str) -> None:
     """Run stages/train.py, and print the speed of the second half of its updates."""
     reexec()
     from unittest.mock import patch
@@ -255,50 +337,67 @@ def timed(updates: int, system: str, seed: str) -> None:
     from bleuprint.training.data_loader import LocalUpdate
     from bleuprint.training.train_step import PendingUpdate, TrainStep
 
-    clock, outcomes, update = [], [], TrainStep.update
+    end_times: list[float] = []
+    outcomes: list[PendingUpdate] = []
+    original_update = TrainStep.update
 
-    def noted(learner: TrainStep, number: int, share: LocalUpdate) -> PendingUpdate:
-        outcomes.append(update(learner, number, share))
-        clock.append(time.monotonic())
-        return outcomes[-1]
+    def timed_update(step: TrainStep, number: int, local: LocalUpdate) -> PendingUpdate:
+        outcome = original_update(step, number, local)
+        outcomes.append(outcome)
+        end_times.append(time.monotonic())
+        return outcome
 
     sys.argv = [str(ROOT / "stages" / "train.py"), system, CORPUS, seed]
     try:
-        with patch.object(TrainStep, "update", noted):
+        with patch.object(TrainStep, "update", timed_update):
             run_path(sys.argv[0], run_name="__main__")
     except SystemExit as end:
         if end.code:
             raise
-    assert len(clock) == 2 * updates, f"{len(clock)} updates"
-    seconds = clock[-1] - clock[updates - 1]
-    tokens, flops = (sum(each.counts[what] for each in outcomes[updates:]) for what in (1, 2))
+    assert len(end_times) == 2 * updates, f"{len(end_times)} updates"
+    seconds = end_times[-1] - end_times[updates - 1]
+    tokens = 0.0
+    flops = 0.0
+    for outcome in outcomes[updates:]:
+        _source_tokens, update_tokens, update_flops = outcome.counts
+        tokens += update_tokens
+        flops += update_flops
     print(json.dumps(asdict(Speed(tokens / seconds, flops / seconds / 1e9))))
 
 
-def annotated(trial: Trial) -> Speed:
-    sizes = [f"--{name.replace('_', '-')}={value}" for name, value in asdict(trial.size).items()]
-    numbers = f"--updates={trial.updates}", f"--seed={trial.seed}"
-    batches, corpus = f"--batch-tokens={BATCH_TOKENS}", corpus_folder(CORPUS, "binary")
-    return Speed(**trial.call_own("annotated.py", corpus, *numbers, batches, *sizes))
+def train_annotated(trial: Trial) -> Speed:
+    """Train in the style of The Annotated Transformer, in a process of its own."""
+    options = [
+        corpus_folder(CORPUS, "binary"),
+        f"--updates={trial.updates}",
+        f"--seed={trial.seed}",
+        f"--batch-tokens={BATCH_TOKENS}",
+    ]
+    for name, value in asdict(trial.size).items():
+        options.append(f"--{name.replace('_', '-')}={value}")
+    return Speed(**trial.call_benchmark("annotated.py", *options))
 
 
-def products(size: Size, precision: str) -> None:
+def measure_products(size: Size, precision: str) -> None:
     """Print the rate of oneDNN's products of a batch, with memory kept as in training."""
     reexec()
     import torch
 
-    dtype = {"float32": torch.float32, "bfloat16": torch.bfloat16}[precision]
+    dtypes = {"float32": torch.float32, "bfloat16": torch.bfloat16}
     columns = max(3 * size.d_model, size.d_ff)
-    batch = torch.rand(BATCH_TOKENS, size.d_model).to(dtype)
-    weight, best = torch.rand(columns, size.d_model).to(dtype), 0.0
+    batch = torch.rand(BATCH_TOKENS, size.d_model).to(dtypes[precision])
+    weight = torch.rand(columns, size.d_model).to(dtypes[precision])
+    flops_per_product = 2 * batch.numel() * columns
+    best_gflops = 0.0
     for _ in range(PRODUCT_BLOCKS):
-        began, count = time.perf_counter(), 0
-        while time.perf_counter() - began < PRODUCT_SECONDS:
+        start = time.perf_counter()
+        products = 0
+        while time.perf_counter() - start < PRODUCT_SECONDS:
             torch.ops.mkldnn._linear_pointwise(batch, weight, None, "none", [], "")
-            count += 1
-        seconds = time.perf_counter() - began
-        best = max(best, 2 * batch.numel() * columns * count / seconds / 1e9)
-    print(json.dumps({"gflops": best}))
+            products += 1
+        seconds = time.perf_counter() - start
+        best_gflops = max(best_gflops, flops_per_product * products / seconds / 1e9)
+    print(json.dumps({"gflops": best_gflops}))
 
 
 if __name__ == "__main__":
