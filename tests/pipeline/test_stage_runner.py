@@ -55,7 +55,7 @@ RUN = """\
 from bleuprint.pipeline import stage_runner
 from bleuprint.pipeline.resolve import write_resolved
 from bleuprint.runtime.errors import run_main
-stage_runner._cores = lambda: {cores}
+stage_runner._machine_cores = lambda: {cores}
 def main():
     write_resolved()
     stage_runner.run_changed_stages(lambda name, restored: print(name, flush=True))
@@ -70,7 +70,7 @@ def project(stand_in, tmp_path, monkeypatch):
     copy.edit("params.yaml", "  tiny:\n", "  tiny:\n    arithmetic: portable\n")
     monkeypatch.chdir(copy.root)
     monkeypatch.setenv("PATH", copy.environment["PATH"])
-    monkeypatch.setattr(stage_runner, "_cores", lambda: 2)
+    monkeypatch.setattr(stage_runner, "_machine_cores", lambda: 2)
     return copy
 
 
@@ -233,7 +233,7 @@ def test_every_training_of_every_recipe_has_its_work(stand_in):
         for system, row in load_settings(path, ROOT).resolved()["runs"].items():
             for corpus, run in row.items():
                 values = {f"runs.{system}.{corpus}.{part}": run[part] for part in SECTIONS}
-                work = stage_runner._work(replace(stage, parameters=values))
+                work = stage_runner._training_cost(replace(stage, parameters=values))
                 assert (work > 0) == any(run.values()), f"{path.stem} {system} {corpus}"
 
 
@@ -244,19 +244,22 @@ def test_the_work_of_a_training_is_tokens_times_the_weights_of_its_layers(stand_
     train = {"max_updates": 100, "tokens_per_update": 2000}
     values = {"runs.tiny.own.model": model, "runs.tiny.own.train": train}
     weights = (3 + 4) * (4 * 8 * 8 + 8 * 40)
-    assert stage_runner._work(replace(stage, parameters=values)) == 200_000 * weights
+    assert stage_runner._training_cost(replace(stage, parameters=values)) == 200_000 * weights
 
 
 def test_python_of_a_stage_is_the_commands_own(monkeypatch, tmp_path):
     (tmp_path / "python").write_text("#!/bin/sh\nexit 3")
     (tmp_path / "python").chmod(0o755)
     monkeypatch.setenv("PATH", str(tmp_path), prepend=os.pathsep)
-    assert stage_runner._call(f'test "$(command -v python)" -ef "{sys.executable}"', cores=1) == 0
+    assert (
+        stage_runner._run_command(f'test "$(command -v python)" -ef "{sys.executable}"', cores=1)
+        == 0
+    )
 
 
 def test_a_command_that_a_signal_ends_has_failed():
     # the shell itself, as where bash replaces itself by the command
-    assert stage_runner._call("kill -KILL $$", cores=1) == 137
+    assert stage_runner._run_command("kill -KILL $$", cores=1) == 137
 
 
 def test_a_stage_that_a_signal_ends_is_named(project, capsys):
@@ -267,13 +270,15 @@ def test_a_stage_that_a_signal_ends_is_named(project, capsys):
 
 
 def test_a_stage_of_several_threads_has_all_cores_and_others_share_them(stand_in, monkeypatch):
-    monkeypatch.setattr(stage_runner, "_cores", lambda: 8)
+    monkeypatch.setattr(stage_runner, "_machine_cores", lambda: 8)
     clean = next(each for each in load_stages(stand_in.root) if each.kind == "clean")
-    assert stage_runner._share(clean, free=8, others=1) == 8
-    assert stage_runner._share(clean, free=5, others=2) == 2
-    assert stage_runner._share(clean, free=0, others=1) == 1  # more than there are: it waits
-    assert stage_runner._share(replace(clean, threads=1), free=8, others=1) == 1
-    assert stage_runner._share(replace(clean, gpu=1), free=3, others=1) == 8
+    assert stage_runner._cores_for(clean, free_cores=8, waiting_stages=1) == 8
+    assert stage_runner._cores_for(clean, free_cores=5, waiting_stages=2) == 2
+    assert (
+        stage_runner._cores_for(clean, free_cores=0, waiting_stages=1) == 1
+    )  # more than there are: it waits
+    assert stage_runner._cores_for(replace(clean, threads=1), free_cores=8, waiting_stages=1) == 1
+    assert stage_runner._cores_for(replace(clean, gpu=1), free_cores=3, waiting_stages=1) == 8
 
 
 @pytest.mark.parametrize("cores", [1, 2])

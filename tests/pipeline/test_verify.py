@@ -11,7 +11,7 @@ from ruamel.yaml import YAML
 import processes
 from bleuprint.config.paths import Run
 from bleuprint.pipeline import verify
-from bleuprint.pipeline.first_difference import first_difference
+from bleuprint.pipeline.first_difference import Difference, first_difference
 from bleuprint.pipeline.verify import open_report
 from bleuprint.report.frame import RESULTS, costs_csv
 from bleuprint.runtime.errors import UserError
@@ -163,7 +163,7 @@ def test_a_stage_that_the_other_lacks(tmp_path):
     stages = YAML(typ="safe").load(tmp_path / "dvc.lock")["stages"]
     assert first_difference(stages, stages, LAST) is None
     fewer = {name: stages[name] for name in stages if not name.startswith("translate")}
-    assert first_difference(stages, fewer, LAST) == ("translate", ["no such stage there"])
+    assert first_difference(stages, fewer, LAST) == Difference("translate", ["no such stage there"])
 
 
 @pytest.mark.parametrize(

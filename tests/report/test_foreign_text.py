@@ -12,7 +12,7 @@ from markdown_it import MarkdownIt
 
 from bleuprint.config.citation import LicenseAndCitation
 from bleuprint.config.published import Published
-from bleuprint.pipeline.release import _TEMPLATES, _shared_address
+from bleuprint.pipeline.release import _TEMPLATES, _public_address
 from bleuprint.report import frame as frames
 from bleuprint.report import notes
 from bleuprint.report.citations import citations
@@ -187,12 +187,12 @@ def test_references_have_no_control_characters():
 
 def test_the_command_of_a_card_has_the_address_as_one_word():
     address = "https://host/$(touch${IFS}x);`id`'\"&&.git"
-    word = _shared_address(address)
+    word = _public_address(address)
     assert word is not None
     assert shlex.split(f"git clone {word} bleuprint") == ["git", "clone", address, "bleuprint"]
-    assert _shared_address("https://host/a.git") == "https://host/a.git"
+    assert _public_address("https://host/a.git") == "https://host/a.git"
     for other in ("/home/me/a", "git@host:a", "https://me:secret@host/a", "https://host/a\nrm x"):
-        assert _shared_address(other) is None
+        assert _public_address(other) is None
 
 
 def test_templates_print_no_control_characters():

@@ -1,6 +1,7 @@
-"""Whether a release has the files that it was made with, no other ones, and no link to elsewhere.
+"""Checks that a release contains exactly the files that it was written with.
 
-SHA256SUMS lists every file but itself and README.md, the card, which names the SHA-256 of the list.
+SHA256SUMS lists the SHA-256 of every file except itself and README.md. README.md, the model card,
+names the SHA-256 of SHA256SUMS, so that a changed list is found, too.
 """
 
 import os
@@ -14,58 +15,80 @@ from bleuprint.runtime.errors import UserError
 from bleuprint.runtime.files import DamagedFile, read_bytes, sha256_of
 
 CARD = "README.md"
-# How the card names the SHA-256 of the list.
-_IN_CARD = re.compile(rb"SHA-256 of `SHA256SUMS`: `([0-9a-f]{64})`")
-# What a host of releases adds to a folder.
-_OF_HOSTS = (".git", ".gitattributes")
+# How the model card names the SHA-256 of the list of checksums.
+_LIST_SHA256_IN_CARD = re.compile(rb"SHA-256 of `SHA256SUMS`: `([0-9a-f]{64})`")
+# Git and Hugging Face add these to a folder that is published there.
+_ADDED_BY_HOSTS = (".git", ".gitattributes")
 
 
 def check_release(folder: Path) -> None:
-    """Raise UserError if a folder is a release and differs from what its checksums say.
+    """Check all files of a release by their checksums.
 
-    A folder without SHA256SUMS, whose card names none, is not a release, such as a project.
+    A folder is a release if it contains SHA256SUMS, or if its README.md names one. Any other
+    folder, such as a project, is not checked.
+
+    Raises:
+        UserError: A file of the release was changed, added or removed, or is a link.
     """
     reports = folder / "reports"
     if reports.is_symlink():
-        raise UserError(f"{reports}: is a link to {reports.readlink()}: name that folder instead")
-    sums, card = folder / CHECKSUM_FILE, folder / CARD
-    named = _IN_CARD.search(read_bytes(card)) if card.is_file() else None
-    if not os.path.lexists(sums):
-        if named:
-            raise UserError(f"{sums}: no such file, although {card} names it: {REMEDY}")
+        raise UserError(f"{reports}: is a link to {reports.readlink()}. Name that folder instead")
+    checksum_file = folder / CHECKSUM_FILE
+    card = folder / CARD
+    list_sha256 = _list_sha256_in(card)
+    if not os.path.lexists(checksum_file):
+        if list_sha256 is not None:
+            raise UserError(f"{checksum_file}: no such file, although {card} names it: {REMEDY}")
         return
-    expected = read_checksums(sums)
-    if named and sha256_of(sums) != named[1].decode():
-        raise DamagedFile(sums, f"its SHA-256 is not the one in {CARD}", REMEDY)
-    if not named and CARD not in expected:
-        raise DamagedFile(sums, f"neither does it list {CARD}, nor does that name it", REMEDY)
-    found = {path.relative_to(folder).as_posix() for path in _files(folder)}
-    for name in sorted(found - expected.keys() - {CHECKSUM_FILE, CARD}):
-        raise UserError(
-            f"{folder / name}: no line of {CHECKSUM_FILE} lists it: remove it, or {REMEDY}"
-        )
-    for name, digest in expected.items():
+    checksums = read_checksums(checksum_file)
+    if list_sha256 is not None and sha256_of(checksum_file) != list_sha256:
+        raise DamagedFile(checksum_file, f"its SHA-256 is not the one in {CARD}", REMEDY)
+    if list_sha256 is None and CARD not in checksums:
+        reason = f"it does not list {CARD}, and {CARD} does not name it"
+        raise DamagedFile(checksum_file, reason, REMEDY)
+    _check_nothing_added(folder, checksums)
+    for name, sha256 in checksums.items():
         path = folder / name
-        if not path.is_file() or sha256_of(path) != digest:
+        if not path.is_file() or sha256_of(path) != sha256:
             raise UserError(f"{path}: not the file that {CHECKSUM_FILE} names: {REMEDY}")
 
 
-def _files(folder: Path) -> Iterator[Path]:
-    """All files of a release; raises UserError at a link to a folder, and at a pipe or device."""
+def _list_sha256_in(card: Path) -> str | None:
+    """Return the SHA-256 of SHA256SUMS that a model card names; None if it names none."""
+    if not card.is_file():
+        return None
+    match = _LIST_SHA256_IN_CARD.search(read_bytes(card))
+    return match[1].decode() if match else None
+
+
+def _check_nothing_added(folder: Path, checksums: dict[str, str]) -> None:
+    """Raise UserError if a release contains a file that SHA256SUMS does not list."""
+    listed = {*checksums, CHECKSUM_FILE, CARD}
+    for path in _release_files(folder):
+        name = path.relative_to(folder).as_posix()
+        if name not in listed:
+            raise UserError(f"{path}: {CHECKSUM_FILE} does not list it. Remove it, or {REMEDY}")
+
+
+def _release_files(folder: Path) -> Iterator[Path]:
+    """Yield all files of a release, except those that a host such as GitHub adds."""
     for path in sorted(folder.iterdir()):
-        if path.name in _OF_HOSTS:
-            continue
-        yield from _files_below(path)
+        if path.name not in _ADDED_BY_HOSTS:
+            yield from _files_below(path)
 
 
 def _files_below(path: Path) -> Iterator[Path]:
-    """A file, or the files in a folder."""
+    """Yield the files in a folder and its folders; of a file, only the file itself.
+
+    Raises:
+        UserError: There is a link to a folder, a broken link, a pipe or a device.
+    """
     if path.is_symlink() and not path.is_file():
         raise UserError(f"{path}: is a link to {path.readlink()}, not a file: {REMEDY}")
     mode = path.stat().st_mode
     if stat.S_ISDIR(mode):
-        for inner in sorted(path.iterdir()):
-            yield from _files_below(inner)
+        for inner_path in sorted(path.iterdir()):
+            yield from _files_below(inner_path)
     elif stat.S_ISREG(mode):
         yield path
     else:
