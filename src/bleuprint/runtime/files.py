@@ -1,4 +1,12 @@
-"""Files and folders that are written completely or not at all, and their hashes."""
+"""Files that are written completely or not at all, and files that are checked when they are read.
+
+- `atomic_file` and `atomic_folder` write under a temporary name and rename at the end, so that a
+  process that is killed leaves nothing that looks finished.
+- `write_json`, `read_json` and `read_json_object` handle the JSON files of this program.
+- `open_regular_file`, `read_bytes` and `sha256_of` refuse pipes and devices, which would block.
+- `name_in_errors` and `report_as_damage` turn the errors of libraries into messages that name the
+  file.
+"""
 
 import errno
 import glob
@@ -18,99 +26,201 @@ from typing import Any
 
 from bleuprint.runtime.errors import UserError
 
-# In errors of the system, of Rust and of torch.
-_NUMBER = re.compile(r"\[Errno (\d+)\]|\(os error (\d+)\)|^unable to open file .* \((\d+)\)$")
-_OLD = ".old"  # the end of a replaced folder's temporary name
+# The error number in messages of Python, of libraries in Rust (safetensors), and of torch.
+_ERROR_NUMBER = re.compile(r"\[Errno (\d+)\]|\(os error (\d+)\)|^unable to open file .* \((\d+)\)$")
+# The end of the temporary name of a folder that is being replaced.
+_REPLACED_SUFFIX = ".old"
 # What to do about a damaged output of the pipeline: DVC sees that it differs, and makes it again.
 RERUN = "run: make reproduce"
 # The files of this program have at most ten levels; Python itself fails at about a thousand.
-_DEEPEST = 100
-_TOO_DEEP = f"its lists and objects are nested more than {_DEEPEST} deep"
-_LONE_SURROGATE = re.compile(r"\\u[dD][89a-fA-F]")
+_MAX_JSON_DEPTH = 100
+_TOO_DEEP = f"its lists and objects are nested more than {_MAX_JSON_DEPTH} deep"
+# JSON writes a character beyond U+FFFF as a pair of surrogates, such as \ud83d\ude00.
+_SURROGATE = re.compile(r"\\u[dD][89a-fA-F]")
 
 
 class NotRegular(UserError):
-    """A folder, pipe, socket or device stands where a regular file is needed."""
+    """A folder, pipe, socket or device at a path where a regular file is needed."""
 
 
 class DamagedFile(UserError):
-    """A file does not contain what this program writes there."""
+    """A file that does not contain what this program writes there."""
 
     def __init__(self, path: Path, problem: str, remedy: str = RERUN) -> None:
-        """`problem`: what is wrong, such as "field seeds is missing"; `remedy`: what to do."""
-        in_one_line = " ".join(problem.split())  # libraries end theirs with a line break
-        super().__init__(f"{path} is damaged: {in_one_line}; {remedy}")
+        """Write the message.
+
+        Args:
+            path: The file.
+            problem: What is wrong, such as "field seeds is missing".
+            remedy: What the user should do.
+        """
+        # The messages of libraries may end with a line break.
+        problem_line = " ".join(problem.split())
+        super().__init__(f"{path} is damaged: {problem_line}; {remedy}")
 
 
 @contextmanager
 def atomic_file(path: Path) -> Iterator[Path]:
-    """Yield a temporary path beside `path`, renamed to `path` if the block raises nothing."""
+    """Yield a temporary path to write to; the file is renamed to `path` if the block succeeds.
+
+    If the block raises an exception, the temporary file is removed, and `path` stays as it was.
+    """
     with name_in_errors(path):
-        partial = _partial(path)
+        partial_path = _temporary_path(path)
         try:
-            yield partial
-            _sync(partial)
-            partial.replace(path)
-            _sync(path.parent)
+            yield partial_path
+            _flush_to_disk(partial_path)
+            partial_path.replace(path)
+            # The name of a file is stored in its folder.
+            _flush_to_disk(path.parent)
         finally:
-            _remove(partial)
+            _remove(partial_path)
 
 
 @contextmanager
 def atomic_folder(path: Path) -> Iterator[Path]:
-    """Yield an empty temporary folder beside `path`; it replaces `path` unless the block raises.
+    """Yield an empty temporary folder to fill; it replaces `path` if the block succeeds.
 
-    A symbolic link at `path` is replaced, and what it points to is kept. A process that is killed
-    between the two renames leaves the old folder to `_partial`, which puts it back.
+    A symbolic link at `path` is replaced; the folder to which it points is kept.
+
+    A folder with files cannot be replaced by one rename, so the old folder is renamed first. If the
+    process is killed between the two renames, the next call puts the old folder back.
     """
     with name_in_errors(path):
-        partial = _partial(path)
-        old = partial.with_name(partial.name + _OLD)
+        partial_folder = _temporary_path(path)
+        replaced_folder = partial_folder.with_name(partial_folder.name + _REPLACED_SUFFIX)
         try:
-            partial.mkdir()
-            yield partial
-            for place in (partial, *partial.rglob("*")):
-                _sync(place)
-            if os.path.lexists(path):  # rename() does not replace folders with files in them
-                path.rename(old)
-            partial.rename(path)
-            _remove(old)
-            _sync(path.parent)
+            partial_folder.mkdir()
+            yield partial_folder
+            _flush_to_disk(partial_folder)
+            for inner_path in partial_folder.rglob("*"):
+                _flush_to_disk(inner_path)
+            if os.path.lexists(path):
+                path.rename(replaced_folder)
+            partial_folder.rename(path)
+            _remove(replaced_folder)
+            _flush_to_disk(path.parent)
         finally:
-            if os.path.lexists(old) and not os.path.lexists(path):
-                old.rename(path)
-            _remove(partial)
+            if os.path.lexists(replaced_folder) and not os.path.lexists(path):
+                replaced_folder.rename(path)
+            _remove(partial_folder)
+
+
+def _temporary_path(path: Path) -> Path:
+    """Return a free name in the folder of `path`: `.NAME.partial-PROCESS`.
+
+    What killed processes left under such names is removed first. If a killed process had renamed an
+    old folder and not yet put the new one in its place, the old folder gets its name back.
+    """
+    path.parent.mkdir(parents=True, exist_ok=True)
+    name_pattern = re.compile(rf".*\.partial-(\d{{1,10}})(?:{re.escape(_REPLACED_SUFFIX)})?")
+    for left_path in path.parent.glob(f".{glob.escape(path.name)}.partial-*"):
+        match = name_pattern.fullmatch(left_path.name)
+        if match is None:
+            continue  # a copy that an editor made
+        if _is_other_running_process(int(match[1])):
+            continue
+        if left_path.name.endswith(_REPLACED_SUFFIX) and not path.exists():
+            left_path.rename(path)
+        else:
+            _remove(left_path)
+    return path.with_name(f".{path.name}.partial-{os.getpid()}")
+
+
+def _is_other_running_process(process_id: int) -> bool:
+    """Return whether a process with this id runs and is not this process."""
+    if process_id == os.getpid():
+        return False
+    import psutil  # imported here: hardly ever needed, and all stages import this module
+
+    return psutil.pid_exists(process_id)
+
+
+def _remove(path: Path) -> None:
+    """Remove a file, link or folder if it exists; `_temporary_path` tries again what fails here."""
+    if path.is_dir() and not path.is_symlink():
+        shutil.rmtree(path, ignore_errors=True)
+    else:
+        with suppress(OSError):
+            path.unlink()
+
+
+def _flush_to_disk(path: Path) -> None:
+    """Wait until a file or folder is on the disk, so that a power failure loses nothing.
+
+    A full disk is noticed here at the latest.
+    """
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    except OSError as error:
+        # Some network file systems refuse the call for folders.
+        is_refused = error.errno in (errno.EINVAL, errno.EBADF) and path.is_dir()
+        if not is_refused:
+            raise
+    finally:
+        os.close(descriptor)
 
 
 @contextmanager
 def name_in_errors(path: Path) -> Iterator[None]:
-    """Raise what a library or a call reports about `path` as an error that names it.
+    """Make the errors of the system in the block name `path`.
 
-    safetensors, torch and shutil raise errors of their own; read() and write() name no file, and
-    shutil.rmtree one in the folder that it removes.
+    Libraries such as safetensors and torch raise errors of their own types, with the system's error
+    number in the message. The errors of read() and write() name no file, and shutil.rmtree names a
+    file inside the folder that it removes.
+
+    Raises:
+        OSError: An error of the system; its `filename` is `path`, or a path that it named before.
+        DamagedFile: safetensors cannot read the file's content.
     """
     try:
         yield
     except UserError:
         raise
     except Exception as error:
-        if (found := _NUMBER.search(str(error))) is None and "deserializing" in str(error):
-            remedy = "get an intact copy, or run: make reproduce"
-            raise DamagedFile(path, str(error), remedy) from None
-        if found is None or os.sep in str(getattr(error, "filename", "")):
+        match = _ERROR_NUMBER.search(str(error))
+        if match is None:
+            if "deserializing" in str(error):
+                remedy = "get an intact copy, or run: make reproduce"
+                raise DamagedFile(path, str(error), remedy) from None
             raise
-        number = int(found[found.lastindex or 0])
-        raise OSError(number, os.strerror(number), str(path)) from None
+        names_a_path = os.sep in str(getattr(error, "filename", ""))
+        if names_a_path:
+            raise
+        # Each form of message has its own group; the one that matched is the last.
+        error_number = int(match[match.lastindex or 0])
+        raise OSError(error_number, os.strerror(error_number), str(path)) from None
+
+
+@contextmanager
+def report_as_damage(path: Path, remedy: str = RERUN) -> Iterator[None]:
+    """Raise DamagedFile where the block fails at a missing or wrong value of a file's content.
+
+    Args:
+        path: The file whose content the block uses.
+        remedy: What the message tells the user to do.
+    """
+    try:
+        yield
+    except KeyError as error:
+        raise DamagedFile(path, f"field {error} is missing", remedy) from None
+    except (TypeError, ValueError, AttributeError, LookupError, OverflowError) as error:
+        problem = str(error) or type(error).__name__
+        raise DamagedFile(path, problem, remedy) from None
 
 
 def write_json(path: Path, value: Any) -> None:
-    """Write `value` as readable JSON, in the order given; the same value gives the same bytes."""
-    with atomic_file(path) as partial:
-        partial.write_text(format_json(value), encoding="utf-8", newline="\n")
+    """Write a value as readable JSON; the same value gives the same bytes.
+
+    Objects keep the order of their keys.
+    """
+    with atomic_file(path) as partial_path:
+        partial_path.write_text(format_json(value), encoding="utf-8", newline="\n")
 
 
 def format_json(value: Any) -> str:
-    """What `write_json` writes."""
+    """Return the text that `write_json` writes."""
     return json.dumps(value, ensure_ascii=False, indent=2, allow_nan=False) + "\n"
 
 
@@ -118,17 +228,17 @@ def read_json(path: Path, remedy: str = RERUN) -> Any:
     """Read the value in a JSON file.
 
     Args:
-        path: the file.
-        remedy: what a message tells the user to do about a damaged file.
+        path: The file.
+        remedy: What a message tells the user to do about a damaged file.
 
     Raises:
-        FileNotFoundError: if there is no such file.
-        NotRegular: if the path is a folder, pipe, socket or device.
-        DamagedFile: if the file is not UTF-8 or not JSON, if it repeats a key, or if it is nested
-            more deeply than any file of this program.
+        FileNotFoundError: There is no such file.
+        NotRegular: The path is a folder, pipe, socket or device.
+        DamagedFile: The file is not UTF-8 or not JSON, repeats a key, or is nested more deeply than
+            any file of this program.
     """
     try:
-        return _parsed_json(read_bytes(path).decode())
+        return _parse_json(read_bytes(path).decode())
     except UnicodeDecodeError as error:
         problem = f"byte {error.start + 1} is {error.object[error.start]:#04x}, not UTF-8"
     except json.JSONDecodeError as error:
@@ -140,10 +250,21 @@ def read_json(path: Path, remedy: str = RERUN) -> Any:
     raise DamagedFile(path, problem, remedy)
 
 
-def read_json_object(path: Path, names: Iterable[str] = (), remedy: str = RERUN) -> dict[str, Any]:
-    """Read a JSON object; its values are not checked (`schema.read_record` does that).
+def read_json_object(
+    path: Path, required_keys: Iterable[str] = (), remedy: str = RERUN
+) -> dict[str, Any]:
+    """Read the object in a JSON file, without a check of its values.
 
-    Raises UserError if the file is missing, damaged or lacks one of `names`.
+    `schema.read_record` checks the values as well.
+
+    Args:
+        path: The file.
+        required_keys: The keys that the object must have.
+        remedy: What a message tells the user to do about a missing or damaged file.
+
+    Raises:
+        UserError: The file does not exist.
+        DamagedFile: The file does not contain an object with these keys.
     """
     try:
         content = read_json(path, remedy)
@@ -151,55 +272,47 @@ def read_json_object(path: Path, names: Iterable[str] = (), remedy: str = RERUN)
         raise UserError(f"{path}: no such file; {remedy}") from None
     if not isinstance(content, dict):
         raise DamagedFile(path, "it contains no JSON object", remedy)
-    for name in names:
-        if name not in content:
-            raise DamagedFile(path, f"field {name} is missing", remedy)
+    for key in required_keys:
+        if key not in content:
+            raise DamagedFile(path, f"field {key} is missing", remedy)
     return content
 
 
-def _parsed_json(text: str) -> Any:
-    """Parse JSON more strictly than Python does; raises ValueError that says what is wrong."""
+def _parse_json(text: str) -> Any:
+    """Parse JSON more strictly than Python does.
+
+    Raises:
+        ValueError: The text is not JSON, repeats a key, or contains NaN, an infinite number, half a
+            character, or too many levels; the message says which.
+    """
     content = json.loads(
         text,
-        object_pairs_hook=_without_repeats,
+        object_pairs_hook=_object_without_repeats,
         parse_constant=_refuse_constant,
-        parse_float=_finite,
+        parse_float=_parse_finite_number,
     )
-    if _LONE_SURROGATE.search(text):
-        # a pair of surrogates is a character; half a pair cannot be written to any file
+    if _SURROGATE.search(text):
+        # A pair of surrogates is one character; a lone one cannot be written to any file.
         try:
             json.dumps(content, ensure_ascii=False).encode()
         except UnicodeEncodeError:
             raise ValueError("it contains half a character, a lone surrogate") from None
-    level = [content]
-    for _ in range(_DEEPEST):
-        level = [inner for value in level for inner in _containers_in(value)]
-        if not level:
-            return content
-    raise ValueError(_TOO_DEEP)
-
-
-def _containers_in(value: Any) -> list[Any]:
-    """The lists and objects directly inside a JSON value."""
-    if isinstance(value, dict):
-        value = value.values()
-    elif not isinstance(value, list):
-        return []
-    return [inner for inner in value if isinstance(inner, dict | list)]
-
-
-def _without_repeats(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """A JSON object; raises ValueError at a key that it contains twice."""
-    content = dict(pairs)
-    if len(content) < len(pairs):
-        names = [name for name, _ in pairs]
-        repeated = next(name for name in names if names.count(name) > 1)
-        raise ValueError(f"field {repeated} occurs twice")
+    _check_depth(content)
     return content
 
 
-def _finite(digits: str) -> float:
-    """A number of JSON; raises ValueError at one that is too large, such as 1e999."""
+def _object_without_repeats(entries: list[tuple[str, Any]]) -> dict[str, Any]:
+    """Return a JSON object from its entries; raise ValueError if it contains a key twice."""
+    content: dict[str, Any] = {}
+    for key, value in entries:
+        if key in content:
+            raise ValueError(f"field {key} occurs twice")
+        content[key] = value
+    return content
+
+
+def _parse_finite_number(digits: str) -> float:
+    """Return a number of JSON; raise ValueError if it is too large for a float, such as 1e999."""
     number = float(digits)
     if math.isinf(number):
         raise ValueError(f"{digits[:20]} is too large for a number")
@@ -207,117 +320,97 @@ def _finite(digits: str) -> float:
 
 
 def _refuse_constant(name: str) -> Any:
-    """Raise ValueError at NaN and Infinity, which Python reads and JSON does not have."""
+    """Raise ValueError at NaN and Infinity, which Python reads and JSON does not allow."""
     raise ValueError(f"{name} is not a number of JSON")
 
 
-@contextmanager
-def report_as_damage(path: Path, remedy: str = RERUN) -> Iterator[None]:
-    """Raise UserError, naming the file, at a value in it that is missing or of a wrong type."""
-    try:
-        yield
-    except KeyError as error:
-        raise DamagedFile(path, f"field {error} is missing", remedy) from None
-    except (TypeError, ValueError, AttributeError, LookupError, OverflowError) as error:
-        raise DamagedFile(path, str(error) or type(error).__name__, remedy) from None
+def _check_depth(content: Any) -> None:
+    """Raise ValueError if lists and objects are nested too deeply for functions that recurse."""
+    level = [content]
+    for _ in range(_MAX_JSON_DEPTH):
+        next_level = []
+        for value in level:
+            next_level.extend(_containers_in(value))
+        if not next_level:
+            return
+        level = next_level
+    raise ValueError(_TOO_DEEP)
+
+
+def _containers_in(value: Any) -> list[Any]:
+    """Return the lists and objects directly inside a JSON value."""
+    if isinstance(value, dict):
+        inner_values = list(value.values())
+    elif isinstance(value, list):
+        inner_values = value
+    else:
+        return []
+    return [inner for inner in inner_values if isinstance(inner, dict | list)]
 
 
 def open_regular_file(path: Path) -> BufferedReader:
     """Open a regular file to read its bytes.
 
-    A pipe waits for a writer, possibly for ever, and a device may never end.
-
     Raises:
-        FileNotFoundError: if there is no such file.
-        NotRegular: if it is a folder, pipe, socket or device.
+        FileNotFoundError: There is no such file.
+        NotRegular: The path is a folder, pipe, socket or device.
     """
     check_regular_file(path)
     return path.open("rb")
 
 
 def check_regular_file(path: Path) -> None:
-    """Raise NotRegular at a folder, pipe, socket or device, and FileNotFoundError at nothing.
+    """Raise an error unless `path` is a regular file, before a library opens it by its name.
 
-    To be called before a library opens a file by its name.
+    A pipe would wait for a writer, possibly for ever, and a device may never end.
+
+    Raises:
+        FileNotFoundError: There is no such file.
+        NotRegular: The path is a folder, pipe, socket or device.
     """
     if not stat.S_ISREG(path.stat().st_mode):
         raise NotRegular(f"{path}: {describe_non_file(path)}")
 
 
+def describe_non_file(path: Path) -> str:
+    """Return why a path is not a regular file, for a message."""
+    if path.is_dir():
+        return "a folder"
+    if path.exists():
+        return "a pipe or device: copy what it gives into a file"
+    return "no such file"
+
+
 def read_bytes(path: Path) -> bytes:
-    """Read a regular file; raises as `open_regular_file`, and OSError that names the file."""
+    """Read a regular file; the errors are those of `open_regular_file`, and name the file."""
     with name_in_errors(path), open_regular_file(path) as file:
         return file.read()
 
 
-def describe_non_file(path: Path) -> str:
-    """Why a path is no regular file, for a message."""
-    if path.is_dir():
-        return "a folder"
-    return "a pipe or device: copy what it gives into a file" if path.exists() else "no such file"
-
-
-def path_on_disk(path: Path) -> Path:
-    """Return a path under the name that it has on disk.
-
-    Letters with accents have a composed and a decomposed form in Unicode (`ü`, and `u` with U+0308,
-    which macOS writes). A file whose name differs from `path` by nothing else is found.
-
-    Returns:
-        `path` itself if it exists, or if no name or several names are equal to it.
-    """
-    if path.exists() or path.name == "" or str(path).isascii():
-        return path
-    folder = path_on_disk(path.parent)
-    wanted = unicodedata.normalize("NFC", path.name)
-    with suppress(OSError):
-        names = [each.name for each in folder.iterdir()]
-        same = [name for name in names if unicodedata.normalize("NFC", name) == wanted]
-        if len(same) == 1:
-            return folder / same[0]
-    return path
-
-
 def sha256_of(path: Path) -> str:
-    """The SHA-256 of a file's bytes, in hexadecimal."""
+    """Return the SHA-256 of a file's bytes as hexadecimal digits."""
     with name_in_errors(path), open_regular_file(path) as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
-def _partial(path: Path) -> Path:
-    """A free temporary name beside `path`; removes or puts back what killed processes left."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    for left in path.parent.glob(f".{glob.escape(path.name)}.partial-*"):
-        number = re.fullmatch(rf".*\.partial-(\d{{1,10}})(?:{re.escape(_OLD)})?", left.name)
-        if number is None:  # an editor's
-            continue
-        import psutil  # imported here: hardly ever needed, and all stages import this module
+def path_on_disk(path: Path) -> Path:
+    """Return a path with the names that its files have on the disk.
 
-        if int(number[1]) == os.getpid() or not psutil.pid_exists(int(number[1])):
-            if left.name.endswith(_OLD) and not path.exists():
-                left.rename(path)
-            else:
-                _remove(left)
-    return path.with_name(f".{path.name}.partial-{os.getpid()}")
+    A letter with an accent has two forms in Unicode: one character (`ü`), or a letter and an accent
+    (`u` and U+0308), as macOS writes names. A user who types one form means the file with the
+    other.
 
-
-def _remove(path: Path) -> None:
-    """Remove a file, link or folder if there is one; `_partial` tries again what fails here."""
-    if path.is_dir() and not path.is_symlink():
-        shutil.rmtree(path, ignore_errors=True)
-    else:
-        with suppress(OSError):
-            path.unlink()
-
-
-def _sync(path: Path) -> None:
-    """Flush a file or folder to disk: a full disk fails here, and a power failure loses nothing."""
-    descriptor = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    except OSError as error:
-        # some network file systems refuse it for folders
-        if error.errno not in (errno.EINVAL, errno.EBADF) or not path.is_dir():
-            raise
-    finally:
-        os.close(descriptor)
+    Returns:
+        The path of the file whose name differs only in these forms; `path` itself if it exists, or
+        if there is no such file or more than one.
+    """
+    if path.exists() or path.name == "" or str(path).isascii():
+        return path
+    folder = path_on_disk(path.parent)
+    composed_name = unicodedata.normalize("NFC", path.name)
+    equal_paths = []
+    with suppress(OSError):
+        for neighbor in folder.iterdir():
+            if unicodedata.normalize("NFC", neighbor.name) == composed_name:
+                equal_paths.append(neighbor)
+    return equal_paths[0] if len(equal_paths) == 1 else path
