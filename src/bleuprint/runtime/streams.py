@@ -1,10 +1,13 @@
-"""Standard output and error: data is UTF-8 in any locale, and a message holds no secret.
+r"""Standard output and standard error, wrapped so that every program writes them in one way.
 
-A message may quote what others have written, such as the name of a member of an archive or a
-server's reason phrase: characters that a terminal would obey or that reorder a line are escaped.
+`prepare_streams` replaces `sys.stdout` and `sys.stderr` by small wrappers:
 
-Work does not end because a message cannot be written: standard error may be closed, full, or a pipe
-that nobody reads. What cannot be written to standard output is an error that names it.
+- Standard output carries data. It is UTF-8 in any locale, and an error in writing it names it.
+- Standard error carries messages, which pass through `printable`: secrets are masked, and control
+  characters are escaped. A message may quote what others have written, such as the name of a file
+  in an archive, and a terminal would obey the control characters in it.
+- Work does not end because a message cannot be written: standard error may be closed, full, or a
+  pipe that nobody reads.
 """
 
 import os
@@ -20,52 +23,72 @@ from bleuprint.runtime.secrets import mask
 # The name of standard output in messages.
 STDOUT = "standard output"
 
-# C0 but for tab and line feed, DEL and C1; the bidirectional controls (UAX #9), line separators.
-_CONTROLS = (*range(0x20), *range(0x7F, 0xA0)), (0x61C, 0x200E, 0x200F, *range(0x2028, 0x202F))
-_ESCAPES = {code: f"\\x{code:02x}" for code in _CONTROLS[0] if chr(code) not in "\t\n"} | {
-    code: f"\\u{code:04x}" for code in (*_CONTROLS[1], *range(0x2066, 0x206A))
-}
+# The control characters that a terminal obeys: C0 except tab and line feed, DEL, and C1.
+_TERMINAL_CONTROLS = set(range(0x20)) - {ord("\t"), ord("\n")} | set(range(0x7F, 0xA0))
+# The characters that reorder a line (the bidirectional controls of Unicode's UAX #9) or end it.
+_DIRECTION_MARKS = (
+    {0x061C, 0x200E, 0x200F} | set(range(0x202A, 0x202F)) | set(range(0x2066, 0x206A))
+)
+_LINE_SEPARATORS = {0x2028, 0x2029}
+# How `printable` writes each of them.
+_ESCAPES = {code: f"\\x{code:02x}" for code in _TERMINAL_CONTROLS}
+_ESCAPES |= {code: f"\\u{code:04x}" for code in _DIRECTION_MARKS | _LINE_SEPARATORS}
 
-
-# What `prepare` has made of standard output.
-_prepared: list[object] = []
+# The standard output that `prepare_streams` made; None before. It is kept because the library
+# colorama, which DVC uses, replaces `sys.stdout` by a wrapper of its own.
+_prepared_stdout: object | None = None
 
 
 def prepare_streams() -> None:
-    """Let standard output write UTF-8, and standard error what `shown` makes of its text.
+    """Replace standard output and standard error by the wrappers that this module describes.
 
-    Streams that the caller has closed are replaced, so that no file is opened in their place.
+    Streams that the caller has closed are opened on the null device, so that no file which is
+    opened later takes their place and receives the messages.
     """
-    _fill_closed()
+    global _prepared_stdout
+    _open_closed_descriptors()
     if isinstance(sys.stdout, TextIOWrapper):
         sys.stdout.reconfigure(encoding="utf-8", errors="backslashreplace")
     if sys.stdout is None:
-        sys.stdout = cast(TextIO, _Closed())
-    elif not isinstance(sys.stdout, _Named | _Closed):
-        sys.stdout = cast(TextIO, _Named(sys.stdout, STDOUT))
+        sys.stdout = cast(TextIO, _ClosedOutput())
+    elif not isinstance(sys.stdout, _NamedStream | _ClosedOutput):
+        sys.stdout = cast(TextIO, _NamedStream(sys.stdout, STDOUT))
+    _prepared_stdout = sys.stdout
     if sys.stderr is None:
         sys.stderr = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115, PTH123
-    _prepared[:] = [sys.stdout]
-    if not isinstance(sys.stderr, _Messages):
-        sys.stderr = cast(TextIO, _Messages(sys.stderr))
+    if not isinstance(sys.stderr, _MessageStream):
+        sys.stderr = cast(TextIO, _MessageStream(sys.stderr))
 
 
-def _own_output() -> object:
-    """Standard output as it was prepared: DVC's colorama puts a wrapper around it."""
-    return _prepared[0] if _prepared else None
+def _open_closed_descriptors() -> None:
+    """Open the null device in the place of each closed standard stream.
+
+    Python does not pass these descriptors on: a process that this one starts, or that it becomes,
+    finds the stream closed, as this one did.
+    """
+    for descriptor in range(3):
+        try:
+            os.fstat(descriptor)
+        except OSError:
+            # A new file gets the lowest free descriptor, which is this one.
+            os.open(os.devnull, os.O_RDWR)
 
 
 def is_stdout_closed() -> bool:
-    """Whether the caller has closed standard output."""
-    return isinstance(_own_output(), _Closed)
+    """Return whether the caller of this program has closed standard output."""
+    return isinstance(_prepared_stdout, _ClosedOutput)
 
 
 def discard_output() -> None:
-    """Drop what is still to be written to standard output: Python would report an error at exit."""
-    output = _own_output()
-    if isinstance(output, _Named):
-        output.forget_failure()
-    with suppress(OSError, ValueError):  # what a test puts in its place has no descriptor
+    """Drop what is still to be written to standard output.
+
+    For a process that ends because of an error of standard output: Python would write the rest at
+    exit, and report the same error again.
+    """
+    if isinstance(_prepared_stdout, _NamedStream):
+        _prepared_stdout.forget_failure()
+    # In a test, standard output may be an object without a descriptor.
+    with suppress(OSError, ValueError):
         null = os.open(os.devnull, os.O_WRONLY)
         os.dup2(null, sys.stdout.fileno())
         os.close(null)
@@ -73,47 +96,47 @@ def discard_output() -> None:
 
 @contextmanager
 def text_output(path: Path) -> Iterator[TextIO]:
-    """A UTF-8 file to write line by line, whose errors name it."""
+    """Open a UTF-8 file to write line by line; errors in writing it name the file."""
     file = path.open("w", encoding="utf-8", newline="\n")
-    named = _Named(file, str(path))
+    named_file = _NamedStream(file, str(path))
     try:
-        yield cast(TextIO, named)
-        named.flush()
+        yield cast(TextIO, named_file)
+        named_file.flush()
     finally:
-        with suppress(OSError):  # has been reported
+        # Closing writes the rest again; its error has been reported by then.
+        with suppress(OSError):
             file.close()
 
 
 def printable(text: str) -> str:
-    """`text` without secrets of addresses (see `mask`), its control characters escaped."""
+    """Return a text for a terminal: secrets are masked, and control characters are escaped."""
     return mask(text).translate(_ESCAPES)
 
 
 def raw_stderr() -> TextIO:
-    """Standard error for what moves the cursor, such as a bar; texts in it need `shown`."""
+    """Return standard error without the escapes of control characters.
+
+    For output that moves the cursor, such as a progress bar. The caller passes every text of others
+    in it through `printable`.
+    """
     return getattr(sys.stderr, "original", sys.stderr)
 
 
-def _fill_closed() -> None:
-    """Open the null device in the place of each closed standard stream.
+class _NamedStream:
+    """A stream whose errors name it, and which reports a failed write again at `flush`.
 
-    A process that starts again, or that this one starts, finds it closed as before.
+    argparse ignores errors while it prints a help text; `flush` at the end of the program finds
+    them all the same.
     """
-    for descriptor in range(3):
-        try:
-            os.fstat(descriptor)
-        except OSError:
-            os.open(os.devnull, os.O_RDWR)  # the lowest free descriptor is this one
-
-
-class _Named:
-    """A stream whose errors name it and come again at `flush`, since argparse ignores the first."""
 
     def __init__(self, original: TextIO, name: str) -> None:
-        self._original, self._name = original, name
+        self._original = original
+        self._name = name
+        # The error of the last write or flush that failed.
         self._failure: OSError | None = None
 
     def write(self, text: str) -> int:
+        """Write a text; an error has the stream's name as its `filename`."""
         try:
             return self._original.write(text)
         except OSError as error:
@@ -122,11 +145,13 @@ class _Named:
             raise
 
     def writelines(self, lines: Iterable[str]) -> None:
+        """Write each text; they bring their own line ends."""
         for line in lines:
             self.write(line)
 
     def flush(self) -> None:
-        if self._failure:
+        """Write what is buffered; raise the error of an earlier write or flush, if one failed."""
+        if self._failure is not None:
             raise self._failure
         try:
             self._original.flush()
@@ -136,22 +161,24 @@ class _Named:
             raise
 
     def forget_failure(self) -> None:
-        """Let `flush` raise no error of before."""
+        """Let `flush` no longer raise the error of an earlier write or flush."""
         self._failure = None
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._original, name)
 
 
-class _Closed:
-    """Stands in for a standard output that the caller has closed: what is printed is dropped."""
+class _ClosedOutput:
+    """A stand-in for a standard output that the caller has closed; it drops every text."""
 
     encoding = "utf-8"
 
     def write(self, text: str) -> int:
+        """Drop a text, and return its length as if it were written."""
         return len(text)
 
     def writelines(self, lines: Iterable[str]) -> None:
+        """Drop all texts; an iterator is used up, as by other streams."""
         for line in lines:
             self.write(line)
 
@@ -159,24 +186,28 @@ class _Closed:
         """Do nothing."""
 
     def isatty(self) -> bool:
+        """Return that this is no terminal."""
         return False
 
     def fileno(self) -> int:
+        """Raise OSError, since there is no descriptor."""
         raise OSError(f"{STDOUT} is closed")
 
 
-class _Quiet:
-    """A stream for messages, which are lost where they cannot be written."""
+class _QuietStream:
+    """A stream that drops a text which cannot be written, without an error."""
 
     def __init__(self, original: TextIO) -> None:
         self._original = original
 
     def write(self, text: str) -> int:
+        """Write a text if possible, and return its length in either case."""
         with suppress(OSError, ValueError):
             self._original.write(text)
         return len(text)
 
     def flush(self) -> None:
+        """Write what is buffered, if possible."""
         with suppress(OSError, ValueError):
             self._original.flush()
 
@@ -184,17 +215,25 @@ class _Quiet:
         return getattr(self._original, name)
 
 
-class _Messages:
-    """A stream that writes what `shown` makes of a text, also that of libraries and tracebacks."""
+class _MessageStream:
+    """A stream that writes each text as `printable` returns it.
+
+    As standard error, it also receives the messages of libraries and tracebacks.
+
+    Attributes:
+        original: The stream without these escapes.
+    """
 
     def __init__(self, original: TextIO) -> None:
-        self.original = _Quiet(original)
+        self.original = _QuietStream(original)
 
     def write(self, text: str) -> int:
+        """Write the printable form of a text, and return the length of the text itself."""
         self.original.write(printable(text))
         return len(text)
 
     def writelines(self, lines: Iterable[str]) -> None:
+        """Write the printable form of each text."""
         for line in lines:
             self.write(line)
 
