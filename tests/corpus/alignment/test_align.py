@@ -6,7 +6,7 @@ import pytest
 from bleuprint.corpus.alignment.align import Document, align, align_by_lengths
 from bleuprint.corpus.alignment.gale_church import LengthScorer
 from bleuprint.corpus.alignment.lattice import BEAD_SIZES, best_path
-from bleuprint.corpus.alignment.word_translation import learn_word_translations, word_ids
+from bleuprint.corpus.alignment.word_translation import encode_words, learn_word_translations
 from bleuprint.corpus.alignment.words import WordScorer, split_words
 from bleuprint.corpus.phrasebook import sentences
 from documents import cut, f1, whole
@@ -53,8 +53,8 @@ def test_scores_by_words_are_those_of_the_table_bead_by_bead(pairs):
     table = learn_word_translations([(split_words(a), split_words(b)) for a, b in pairs[:500]])
     (document,), _ = cut(pairs[500:507], length=7, rate=0.5, seed=4)
     ids = [
-        [word_ids(numbers, split_words(sentence)) for sentence in side]
-        for numbers, side in zip(table.numbers, document, strict=True)
+        [encode_words(numbers, split_words(sentence)) for sentence in side]
+        for numbers, side in zip(table.vocabularies, document, strict=True)
     ]
     lengths = LengthScorer.from_sentences(*document, 1.1)
     rows, columns = (len(side) + 1 for side in document)
@@ -80,14 +80,17 @@ def test_scores_by_words_are_those_of_the_table_bead_by_bead(pairs):
 def _sums(table, source, target):
     """The log-likelihood ratios of all words of the target, and of the source, word by word."""
     s, t = (
-        word_ids(n, side).tolist() for n, side in zip(table.numbers, (source, target), strict=True)
+        encode_words(n, side).tolist()
+        for n, side in zip(table.vocabularies, (source, target), strict=True)
     )
     sums = []
     for given, found, evidence in (s, t, table.forward), (t, s, table.backward):
-        links = evidence.links if given is s else evidence.links.T.tocsr()
+        links = evidence.linked if given is s else evidence.linked.T.tocsr()
         total = 0.0
         for word in found:
-            ratio = evidence.null[word] + sum(evidence.prior[g] + links[g, word] for g in given)
+            ratio = evidence.null[word] + sum(
+                evidence.prior_share[g] + links[g, word] for g in given
+            )
             total += np.log(0.05 + 0.95 * ratio / (len(given) + 1))
         sums.append(total)
     return sums

@@ -41,10 +41,10 @@ def test_probabilities_are_those_of_nltk(monkeypatch, chunk):
         pairs = UNREPEATED if forward else [pair[::-1] for pair in UNREPEATED]
         aligned = [AlignedSent(target, source) for source, target in pairs]
         model = IBMModel1(aligned, ITERATIONS)
-        given, words = ([*numbers] for numbers in table.numbers[:: 1 if forward else -1])
+        given, words = ([*numbers] for numbers in table.vocabularies[:: 1 if forward else -1])
         counts = Counter(token for _, target in pairs for token in target)
         evidence = table.forward if forward else table.backward
-        links = (evidence.links if forward else evidence.links.T).tocoo()
+        links = (evidence.linked if forward else evidence.linked.T).tocoo()
         for i, j, value in zip(*links.coords, links.data, strict=True):
             probability = value * counts[words[j]] / counts.total()
             expected = model.translation_table[words[j]][given[i]]
@@ -88,7 +88,7 @@ def test_case_does_not_matter_and_rare_words_are_one():
     table = learn_word_translations([*sentences(), (["Once"], ["Einmal"])])
     assert table.score(["W1", "w2"], ["v1", "V2"]) == table.score(["w1", "w2"], ["v1", "v2"])
     assert table.score(["once"], ["v1"]) == table.score(["\u2028\r\0"], ["v1"])
-    assert table.numbers[0][""] == RARE and "once" not in table.numbers[0]
+    assert table.vocabularies[0][""] == RARE and "once" not in table.vocabularies[0]
 
 
 def test_an_empty_side_scores_lowest():
@@ -111,7 +111,7 @@ def test_a_long_text_is_drawn_from(monkeypatch):
     links = [len(source) * len(target) for source, target in text]
     monkeypatch.setattr(word_translation, "MAX_LINKS", sum(links) // 4)
     table = learn_word_translations(text)
-    drawn = (20 / table.forward.prior - 20).sum()  # the counts of source words
+    drawn = (20 / table.forward.prior_share - 20).sum()  # the counts of source words
     assert 0.2 < drawn / sum(len(source) for source, _ in text) < 0.3
     assert table.score(["w1", "w2"], ["v2", "v1"]) > 1
 

@@ -1,98 +1,174 @@
-"""Aligns the sentences of documents: by their lengths, then by lengths and words (Moore 2002).
+"""Aligns the sentences of documents in two passes: by lengths, then by lengths and words.
 
-The pairs of which the first pass is certain teach the word translations of the second, which
-searches only the cells that the first did not find improbable.
+The method is that of Moore (2002), "Fast and Accurate Sentence Alignment of Bilingual Corpora". The
+first pass scores beads by the lengths of their sentences. The sentence pairs of which it is certain
+teach word translations; the second pass scores beads by lengths and by these translations, and
+searches only cells that the first pass found probable.
 
-Own code: hunalign and vecalign are not on PyPI or need models, and the packages for Gale and
-Church's method know no words.
+We align with code of our own because hunalign and vecalign are not on PyPI or need models, and the
+packages for Gale and Church's method do not use words.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from math import isqrt
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
 from bleuprint.corpus.alignment.gale_church import LengthScorer
 from bleuprint.corpus.alignment.lattice import Band, Bead, Posteriors, best_path, forward_backward
 from bleuprint.corpus.alignment.word_translation import (
     WordTranslations,
+    encode_words,
     is_sampled,
     learn_word_translations,
-    word_ids,
 )
 from bleuprint.corpus.alignment.words import WordScorer, split_words
 from bleuprint.runtime.errors import UserError
 from bleuprint.runtime.process_pool import map_parts
 from bleuprint.runtime.progress import track
 
-# Posterior probabilities: of a pair to learn from; of a cell that the second pass leaves out; and
-# at the edge of a band that is too narrow.
+# A sentence pair of the first pass with a greater probability is used to learn word translations.
 CERTAIN = 0.9
+# Cells with a smaller probability in the first pass are not searched in the second pass.
 IMPROBABLE = 1e-6
+# A band is too narrow if a cell at its edge has a greater probability than this.
 AT_EDGE = 1e-3
-# A band is not widened beyond: 1 GB.
+# A band is not widened beyond this number of cells, whose scores take 1 GB.
 MAX_CELLS = 1 << 27
+# The first band has this number of columns on each side of the diagonal, plus half the square root
+# of the document's number of sentences.
+_MIN_HALF_WIDTH = 16
 
 
 class Document(NamedTuple):
-    """The sentences of a document in both languages; a side may be empty."""
+    """A document in two languages.
+
+    Attributes:
+        source: The source sentences; there may be none.
+        target: The target sentences; there may be none.
+    """
 
     source: Sequence[str]
     target: Sequence[str]
 
 
-def align(documents: Sequence[Document], workers: int) -> Iterator[list[Bead]]:
-    """The beads of each document, which hold each of its sentences once, in order.
+_BandedDocument: TypeAlias = tuple[Document, Band]
 
-    All documents are in memory, and of the largest one 8 bytes a cell of the band searched, which
-    has about the square root of the number of its sentences on each side of the diagonal.
+
+def align(documents: Sequence[Document], workers: int) -> Iterator[list[Bead]]:
+    """Align the sentences of documents.
+
+    All documents are in memory. The largest one also takes 8 bytes for each cell of its band, whose
+    width is about the square root of its number of sentences.
+
+    Args:
+        documents: The documents.
+        workers: The number of processes.
+
+    Yields:
+        The beads of each document, in order; they contain each of its sentences once.
     """
-    source, target = (sum(len(s) for text in documents for s in text[side]) for side in (0, 1))
-    ratio = target / source if source and target else 1.0  # target characters a source character
-    progress = ("align sentences", len(documents), "documents")
-    passed = map_parts(partial(partial, align_by_lengths, ratio), documents, workers)
-    found = list(track(passed, *progress))
-    best = partial(partial, _best, ratio, _learn(documents, found))
-    bands = [posterior.band for posterior in found]
-    yield from track(map_parts(best, zip(documents, bands, strict=True), workers), *progress)
+    ratio = _length_ratio(documents)
+    first_pass = map_parts(partial(_first_pass, ratio), documents, workers)
+    posteriors = list(track(first_pass, "align sentences", len(documents), "documents"))
+    translations = _learn_from_certain_pairs(documents, posteriors)
+    banded_documents = []
+    for document, posterior in zip(documents, posteriors, strict=True):
+        banded_documents.append((document, posterior.band))
+    second_pass = map_parts(partial(_second_pass, ratio, translations), banded_documents, workers)
+    yield from track(second_pass, "align sentences", len(documents), "documents")
+
+
+def _length_ratio(documents: Sequence[Document]) -> float:
+    """Return the number of target characters for each source character; 1 if a side is empty."""
+    source_length = 0
+    target_length = 0
+    for document in documents:
+        source_length += sum(len(sentence) for sentence in document.source)
+        target_length += sum(len(sentence) for sentence in document.target)
+    if source_length == 0 or target_length == 0:
+        return 1.0
+    return target_length / source_length
+
+
+def _first_pass(ratio: float) -> Callable[[Document], Posteriors]:
+    """Return the function of the first pass; each worker process calls this once."""
+    return partial(align_by_lengths, ratio)
 
 
 def align_by_lengths(ratio: float, document: Document) -> Posteriors:
-    """The posterior probabilities by lengths, in a band that is widened if it is too narrow."""
-    score = LengthScorer.from_sentences(*document, ratio)
-    rows, columns = len(document.source) + 1, len(document.target) + 1
-    half = min(16 + isqrt(max(rows, columns)) // 2, MAX_CELLS // (2 * rows))
+    """Compute the probabilities of all alignments of a document by lengths alone.
+
+    The band around the diagonal is widened until its edges are improbable, so that it contains the
+    right alignment, or until it reaches MAX_CELLS.
+
+    Args:
+        ratio: The number of target characters for each source character.
+        document: The document.
+    """
+    scorer = LengthScorer.from_sentences(document.source, document.target, ratio)
+    rows = len(document.source) + 1
+    columns = len(document.target) + 1
+    half_width = min(_MIN_HALF_WIDTH + isqrt(max(rows, columns)) // 2, MAX_CELLS // (2 * rows))
     while True:
-        band = Band.around(score.centers, columns, half)
-        found = forward_backward(band, score, score.reversed, CERTAIN, IMPROBABLE)
-        if found.at_edge < AT_EDGE or half >= columns or 4 * half * rows > MAX_CELLS:
-            return found
-        half *= 2
+        band = Band.around(scorer.centers, columns, half_width)
+        posteriors = forward_backward(band, scorer, scorer.reversed, CERTAIN, IMPROBABLE)
+        is_wide_enough = posteriors.at_edge < AT_EDGE or half_width >= columns
+        cells_after_doubling = 4 * half_width * rows
+        if is_wide_enough or cells_after_doubling > MAX_CELLS:
+            return posteriors
+        half_width *= 2
 
 
-def _learn(documents: Sequence[Document], passed: Sequence[Posteriors]) -> WordTranslations | None:
-    """The word translations in the pairs that are certain; None if there are none."""
-    pairs = [
-        (text.source[i], text.target[j])
-        for text, posterior in zip(documents, passed, strict=True)
-        for i, j in posterior.pairs
-    ]
-    drawn = (pair for number, pair in enumerate(pairs) if is_sampled(number, len(pairs)))
+def _learn_from_certain_pairs(
+    documents: Sequence[Document], posteriors: Sequence[Posteriors]
+) -> WordTranslations | None:
+    """Learn word translations from the certain pairs of the first pass; None without any."""
+    certain_pairs = []
+    for document, posterior in zip(documents, posteriors, strict=True):
+        for source_index, target_index in posterior.pairs:
+            certain_pairs.append((document.source[source_index], document.target[target_index]))
     try:
-        return learn_word_translations(
-            (split_words(source), split_words(target)) for source, target in drawn
-        )
+        return learn_word_translations(_tokenize_sample(certain_pairs))
     except UserError:
-        return None
+        return None  # no certain pair is short enough; the second pass uses lengths alone
 
 
-def _best(ratio: float, table: WordTranslations | None, part: tuple[Document, Band]) -> list[Bead]:
-    document, band = part
-    lengths = LengthScorer.from_sentences(*document, ratio)
-    if table is None:
-        return best_path(band, lengths)
-    source, target = (
-        [word_ids(numbers, split_words(sentence)) for sentence in side]
-        for numbers, side in zip(table.numbers, document, strict=True)
+def _tokenize_sample(
+    pairs: Sequence[tuple[str, str]],
+) -> Iterator[tuple[list[str], list[str]]]:
+    """Yield the words of both sides of sentence pairs; of many pairs, those of a sample."""
+    for index, (source, target) in enumerate(pairs):
+        if is_sampled(index, len(pairs)):
+            yield split_words(source), split_words(target)
+
+
+def _second_pass(
+    ratio: float, translations: WordTranslations | None
+) -> Callable[[_BandedDocument], list[Bead]]:
+    """Return the function of the second pass; each worker process calls this once."""
+    return partial(_align_by_words, ratio, translations)
+
+
+def _align_by_words(
+    ratio: float, translations: WordTranslations | None, banded_document: _BandedDocument
+) -> list[Bead]:
+    """Find the best alignment of a document by lengths and words, within a band.
+
+    Args:
+        ratio: The number of target characters for each source character.
+        translations: The word translations; if None, only lengths are used.
+        banded_document: The document, and the cells to search.
+    """
+    document, band = banded_document
+    length_scorer = LengthScorer.from_sentences(document.source, document.target, ratio)
+    if translations is None:
+        return best_path(band, length_scorer)
+    source_vocabulary, target_vocabulary = translations.vocabularies
+    word_scorer = WordScorer(
+        lengths=length_scorer,
+        source=[encode_words(source_vocabulary, split_words(line)) for line in document.source],
+        target=[encode_words(target_vocabulary, split_words(line)) for line in document.target],
+        translations=translations,
     )
-    return best_path(band, WordScorer(lengths, source, target, table))
+    return best_path(band, word_scorer)

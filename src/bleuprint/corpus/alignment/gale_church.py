@@ -1,4 +1,9 @@
-"""The scores of beads by the lengths of their sentences (Gale and Church 1993)."""
+"""The scores of beads by the lengths of their sentences (Gale and Church 1993).
+
+The idea of the paper, "A Program for Aligning Sentences in Bilingual Corpora": long sentences have
+long translations. The length of a translation is normally distributed around the length of its
+source times a constant ratio.
+"""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -8,56 +13,73 @@ from scipy.special import log_ndtr
 
 from bleuprint.corpus.alignment.lattice import BEAD_SIZES, Band, Floats, Ints
 
-# "A Program for Aligning Sentences in Bilingual Corpora", tables 5 and section 3.2, in the order
-# of BEAD_SIZES: how often each kind of bead occurs, and the variance of a translation's length
-# a character.
+# Table 5 of the paper: how often beads of each size occur, in the order of BEAD_SIZES.
 PRIORS = (0.89, 0.0099, 0.089, 0.089, 0.011, 0.0099)
+# Section 3.2 of the paper: the variance of a translation's length, for each source character.
 VARIANCE = 6.8
+# Keeps the division by the standard deviation defined for beads of empty sentences.
+_MIN_MEAN_LENGTH = 1e-9
 
 
 @dataclass(frozen=True)
 class LengthScorer:
-    """log(prior) + log(2 (1 - Phi(|delta|))) for the beads of two documents; a `Scorer`.
+    """Scores the beads of two documents by their lengths in characters; a `Scorer`.
 
-    delta = (l_s c - l_t) / sqrt(VARIANCE (l_s + l_t / c) / 2), as in the paper's program: its text
-    has l_s for the mean, with which a bead 0-1 is impossible. `source` and `target`: characters
-    before each sentence, and in all; `ratio`, c: target characters a source character.
+    The score is log(prior) + log(2 (1 - Phi(|delta|))), where Phi is the normal distribution and
+    delta = (l_t - l_s c) / sqrt(VARIANCE (l_s + l_t / c) / 2), for lengths l_s and l_t and the
+    ratio c. The mean of both lengths is that of the program in the paper; the text of the paper has
+    l_s in its place, with which a bead without source sentences is impossible.
+
+    Attributes:
+        source_offsets: The number of characters before each source sentence, and of all of them.
+        target_offsets: The same for the target sentences.
+        ratio: c, the number of target characters for each source character.
     """
 
-    source: Ints
-    target: Ints
+    source_offsets: Ints
+    target_offsets: Ints
     ratio: float
 
     @classmethod
     def from_sentences(
         cls, source: Sequence[str], target: Sequence[str], ratio: float
     ) -> "LengthScorer":
-        """For two documents, as their sentences."""
-        before, translated = (np.cumsum([0, *map(len, side)]) for side in (source, target))
-        return cls(before, translated, ratio)
+        """Create the scorer of two documents from their sentences."""
+        source_offsets = np.cumsum([0, *map(len, source)])
+        target_offsets = np.cumsum([0, *map(len, target)])
+        return cls(source_offsets, target_offsets, ratio)
 
     @property
     def centers(self) -> Ints:
-        """For each row of the lattice the column with the same share of characters before it."""
-        share = self.source / max(int(self.source[-1]), 1)
-        centers: Ints = np.searchsorted(self.target, share * self.target[-1])
+        """The diagonal: for each row the column before which the same share of text lies."""
+        source_length = max(int(self.source_offsets[-1]), 1)
+        share_before = self.source_offsets / source_length
+        target_length = self.target_offsets[-1]
+        centers: Ints = np.searchsorted(self.target_offsets, share_before * target_length)
         return centers
 
     @property
     def reversed(self) -> "LengthScorer":
-        """For the documents read from their ends."""
-        source, target = (before[-1] - before[::-1] for before in (self.source, self.target))
-        return LengthScorer(source, target, self.ratio)
+        """The scorer of the same documents read from their ends."""
+        return LengthScorer(
+            source_offsets=self.source_offsets[-1] - self.source_offsets[::-1],
+            target_offsets=self.target_offsets[-1] - self.target_offsets[::-1],
+            ratio=self.ratio,
+        )
 
-    def __call__(self, band: Band, first: int, last: int) -> Floats:
-        rows, columns = band.cells(first, last)
+    def __call__(self, band: Band, first_row: int, stop_row: int) -> Floats:
+        """Return the scores of the beads that end in a range of rows, (bead sizes, cells)."""
+        rows, columns = band.cells(first_row, stop_row)
         scores = np.empty((len(BEAD_SIZES), len(rows)))
-        for kind, (di, dj) in enumerate(BEAD_SIZES):
-            source = self.source[rows] - self.source[(rows - di).clip(0)]
-            target = self.target[columns] - self.target[(columns - dj).clip(0)]
-            mean = (source + target / self.ratio) / 2
-            spread = np.sqrt(VARIANCE * np.maximum(mean, 1e-9))
-            delta = np.abs(source * self.ratio - target) / spread
-            scores[kind] = np.log(2 * PRIORS[kind]) + log_ndtr(-delta)
-            scores[kind, (rows < di) | (columns < dj)] = -np.inf
+        for size_index, (source_count, target_count) in enumerate(BEAD_SIZES):
+            first_source = (rows - source_count).clip(0)
+            first_target = (columns - target_count).clip(0)
+            source_length = self.source_offsets[rows] - self.source_offsets[first_source]
+            target_length = self.target_offsets[columns] - self.target_offsets[first_target]
+            mean_length = (source_length + target_length / self.ratio) / 2
+            deviation = np.sqrt(VARIANCE * np.maximum(mean_length, _MIN_MEAN_LENGTH))
+            delta = np.abs(source_length * self.ratio - target_length) / deviation
+            scores[size_index] = np.log(2 * PRIORS[size_index]) + log_ndtr(-delta)
+            begins_too_early = (rows < source_count) | (columns < target_count)
+            scores[size_index, begins_too_early] = -np.inf
         return scores

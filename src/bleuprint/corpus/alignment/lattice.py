@@ -1,9 +1,12 @@
 """All alignments of two documents as paths through a lattice, searched within a band.
 
-The cell (i, j) stands for the first i source and the first j target sentences. A bead, one of
-BEAD_SIZES, leads from the cell (i - di, j - dj) to (i, j): the next di source sentences are
-translated by the next dj target sentences. An alignment is a path from (0, 0) to the last cell; its
-score is the sum of those of its beads, natural logarithms of weights.
+The cell (i, j) of the lattice means that the first i source and the first j target sentences are
+aligned. A bead of the size (m, n), one of BEAD_SIZES, leads from the cell (i - m, j - n) to (i, j):
+the next m source sentences are translated by the next n target sentences. An alignment is a path of
+beads from (0, 0) to the last cell; its score, a log-probability, is the sum of its beads' scores.
+
+`best_path` finds the most probable alignment, `forward_backward` the probabilities of all beads.
+Both read the scores of beads from a `Scorer`.
 """
 
 from collections.abc import Iterator
@@ -16,62 +19,103 @@ import numpy.typing as npt
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
 
-# The number of source and of target sentences of a bead. The last one stays in its row.
+# The numbers of source and of target sentences of a bead. The last size must be the one without
+# source sentences: only it leads to a cell of the same row (`_search_row`).
 BEAD_SIZES = ((1, 1), (1, 0), (2, 1), (1, 2), (2, 2), (0, 1))
-# Rows of the lattice, and about how many cells, whose beads are scored at once.
-_ROWS, _CELLS = 48, 1 << 16
+# Beads of several rows are scored in one call: of so many rows, or of about so many cells. Fewer
+# calls are faster, and more cells at once take more memory.
+_ROWS_AT_ONCE = 48
+_CELLS_AT_ONCE = 1 << 16
 
 
 class Bead(NamedTuple):
-    """Consecutive source and target sentences that translate each other, as ranges."""
+    """Consecutive source and target sentences that translate each other.
+
+    Attributes:
+        source: The indices of the source sentences in their document.
+        target: The indices of the target sentences in their document.
+    """
 
     source: range
     target: range
 
     @property
     def kind(self) -> str:
-        """Such as `2-1`: two source sentences, one target sentence."""
+        """The numbers of source and target sentences, such as `2-1`."""
         return f"{len(self.source)}-{len(self.target)}"
 
 
 class Band(NamedTuple):
-    """The cells of a lattice that are searched: in row i the columns lo[i] to hi[i] - 1."""
+    """The cells of a lattice that are searched: a range of columns in each row.
 
-    lo: Ints
-    hi: Ints
+    Attributes:
+        starts: The first column of each row, (rows,).
+        stops: The column after the last one of each row, (rows,).
+    """
+
+    starts: Ints
+    stops: Ints
 
     @classmethod
-    def around(cls, centers: Ints, columns: int, half: int) -> "Band":
-        """In each row `half` columns on each side of its center, and what links it to the next."""
-        lo, hi = (centers - half).clip(0), (centers + half + 1).clip(max=columns)
-        lo[0], hi[-1] = 0, columns
-        hi[:-1] = np.maximum(hi[:-1], lo[1:] + 1)
-        return cls(lo, hi)
+    def around(cls, centers: Ints, columns: int, half_width: int) -> "Band":
+        """Create a band of `half_width` columns on each side of a center in each row.
+
+        Args:
+            centers: The column in the center of each row, (rows,); it never decreases.
+            columns: The number of columns of the lattice.
+            half_width: The number of columns on each side.
+        """
+        starts = (centers - half_width).clip(0)
+        stops = (centers + half_width + 1).clip(max=columns)
+        # Every path begins in the first cell and ends in the last one.
+        starts[0] = 0
+        stops[-1] = columns
+        # Where centers are far apart, each row is extended to where the next row begins: otherwise
+        # no path would connect them.
+        stops[:-1] = np.maximum(stops[:-1], starts[1:] + 1)
+        return cls(starts, stops)
 
     @property
     def reversed(self) -> "Band":
         """The band of the documents read from their ends."""
-        return Band(self.hi[-1] - self.hi[::-1], self.hi[-1] - self.lo[::-1])
+        columns = self.stops[-1]
+        return Band(columns - self.stops[::-1], columns - self.starts[::-1])
 
-    def cells(self, first: int, last: int) -> tuple[Ints, Ints]:
-        """Row and column of each cell of the rows from `first` up to before `last`."""
-        columns = [*map(np.arange, self.lo[first:last], self.hi[first:last])]
-        return np.repeat(np.arange(first, last), [*map(len, columns)]), np.concatenate(columns)
+    def cells(self, first_row: int, stop_row: int) -> tuple[Ints, Ints]:
+        """Return row and column of each cell of the rows from `first_row` to before `stop_row`."""
+        starts = self.starts[first_row:stop_row]
+        stops = self.stops[first_row:stop_row]
+        columns_of_rows = [
+            np.arange(start, stop) for start, stop in zip(starts, stops, strict=True)
+        ]
+        rows = np.repeat(np.arange(first_row, stop_row), stops - starts)
+        return rows, np.concatenate(columns_of_rows)
 
 
 class Scorer(Protocol):
-    def __call__(self, band: Band, first: int, last: int) -> Floats:
-        """The scores, (BEAD_SIZES, cells), of the beads that end in cells of a range of rows.
+    """Scores beads of two documents."""
 
-        -inf where a bead would begin before the first sentence.
+    def __call__(self, band: Band, first_row: int, stop_row: int) -> Floats:
+        """Return the log-probabilities of the beads that end in the cells of a range of rows.
+
+        Args:
+            band: The cells that are searched.
+            first_row: The first row.
+            stop_row: The row after the last one.
+
+        Returns:
+            The scores (bead sizes, cells); -inf where a bead would begin before the first sentence.
         """
 
 
 class Posteriors(NamedTuple):
-    """The probabilities of cells and beads, if paths are drawn by their weights.
+    """What the probabilities of all alignments say about two documents.
 
-    `pairs`: the certain 1-1 beads, sentences of source and target; `band`: the cells that are not
-    improbable; `at_edge`: the largest probability at an edge of the band searched.
+    Attributes:
+        pairs: The certain 1-1 beads, as indices of the source and of the target sentence.
+        band: The cells that are not improbable.
+        at_edge: The largest probability of a cell at an edge of the band that was searched. If it
+            is not small, the right alignment may lie outside of the band.
     """
 
     pairs: list[tuple[int, int]]
@@ -79,95 +123,209 @@ class Posteriors(NamedTuple):
     at_edge: float
 
 
-def best_path(band: Band, score: Scorer) -> list[Bead]:
-    """The path of the highest score within a band; Viterbi's algorithm."""
-    kinds = [row.kinds for row in _rows(band, score, np.maximum)]
-    beads, i, j = [], len(kinds) - 1, int(band.hi[-1]) - 1
-    while i or j:
-        di, dj = BEAD_SIZES[kinds[i][j - band.lo[i]]]
-        beads.append(Bead(range(i - di, i), range(j - dj, j)))
-        i, j = i - di, j - dj
-    return beads[::-1]
+def best_path(band: Band, scorer: Scorer) -> list[Bead]:
+    """Find the alignment with the highest score within a band, by Viterbi's algorithm."""
+    rows = list(_search(band, scorer, np.maximum))
+    beads = []
+    # The path is followed from its end: each cell knows the last bead of its best path.
+    row = len(rows) - 1
+    column = int(band.stops[-1]) - 1
+    while row > 0 or column > 0:
+        bead_size = rows[row].best_sizes[column - band.starts[row]]
+        source_count, target_count = BEAD_SIZES[bead_size]
+        beads.append(
+            Bead(
+                source=range(row - source_count, row),
+                target=range(column - target_count, column),
+            )
+        )
+        row -= source_count
+        column -= target_count
+    beads.reverse()
+    return beads
 
 
 def forward_backward(
-    band: Band, score: Scorer, backward: Scorer, certain: float, improbable: float
+    band: Band,
+    scorer: Scorer,
+    reversed_scorer: Scorer,
+    certain: float,
+    improbable: float,
 ) -> Posteriors:
-    """The forward-backward algorithm; `backward` scores the documents read from their ends.
+    """Compute which beads are certain and which cells improbable, over all alignments in a band.
 
-    1-1 beads of a probability above `certain` and cells of one above `improbable` are returned.
+    The probability of a cell is exp(forward + backward - total): the forward score sums all paths
+    from the first cell to it, the backward score all paths from it to the last cell, and the total
+    all paths from the first to the last cell.
+
+    Args:
+        band: The cells that are searched.
+        scorer: Scores the beads of the documents.
+        reversed_scorer: Scores the beads of the documents read from their ends.
+        certain: 1-1 beads with a greater probability are returned.
+        improbable: The band that is returned contains the cells with a greater probability.
     """
-    ends = [row.scores[::-1] for row in _rows(band.reversed, backward, np.logaddexp)]
-    count, columns, total = len(ends), int(band.hi[-1]), ends[-1][0]
-    # of each row: its first and last cell that is not improbable
-    first, last = np.full(count, columns), np.full(count, -1)
-    pairs, at_edge = [], 0.0
-    for i, row in enumerate(_rows(band, score, np.logaddexp)):
-        lo, hi, after = int(band.lo[i]), int(band.hi[i]), ends.pop()
-        cells = np.exp(row.scores + after - total)
-        if len(probable := np.flatnonzero(cells > improbable)):
-            first[i], last[i] = lo + probable[0], lo + probable[-1]
-        # a sixteenth of a row at each edge that is not the lattice's
-        depth = max(len(cells) // 16, 1)
-        at_edge = max(at_edge, cells[:depth].max() if lo else 0)
-        at_edge = max(at_edge, cells[-depth:].max() if hi < columns else 0)
-        found = np.flatnonzero(row.by_pair + after - total > np.log(certain))
-        pairs += [(i - 1, lo + column - 1) for column in found.tolist()]
-    # and two columns around them; rows without cells lie between the rows before and after
-    start = np.minimum.accumulate(first[::-1])[::-1]
-    stop = np.maximum(np.maximum.accumulate(last) + 1, start + 1)
-    return Posteriors(pairs, Band((start - 2).clip(0), (stop + 2).clip(max=columns)), at_edge)
+    # In the order of the reversed documents: the last item belongs to the first row.
+    backward_scores = []
+    for reversed_row in _search(band.reversed, reversed_scorer, np.logaddexp):
+        backward_scores.append(reversed_row.scores[::-1])
+    total = backward_scores[-1][0]
+    row_count = len(backward_scores)
+    columns = int(band.stops[-1])
+    # For rows without a probable cell, the first column is after all, the last before all.
+    first_probable = np.full(row_count, columns)
+    last_probable = np.full(row_count, -1)
+    pairs = []
+    at_edge = 0.0
+    for row_index, row in enumerate(_search(band, scorer, np.logaddexp)):
+        start = int(band.starts[row_index])
+        backward = backward_scores.pop()  # frees the memory of each row after its use
+        probabilities = np.exp(row.scores + backward - total)
+        probable = np.flatnonzero(probabilities > improbable)
+        if len(probable):
+            first_probable[row_index] = start + probable[0]
+            last_probable[row_index] = start + probable[-1]
+        has_left_edge = start > 0
+        has_right_edge = int(band.stops[row_index]) < columns
+        at_edge = max(at_edge, _edge_maximum(probabilities, has_left_edge, has_right_edge))
+        log_probabilities = row.one_to_one_scores + backward - total
+        for offset in np.flatnonzero(log_probabilities > np.log(certain)).tolist():
+            # The bead that ends in the cell (i, j) contains the sentences i - 1 and j - 1.
+            pairs.append((row_index - 1, start + offset - 1))
+    return Posteriors(pairs, _probable_band(first_probable, last_probable, columns), at_edge)
+
+
+def _edge_maximum(probabilities: Floats, has_left_edge: bool, has_right_edge: bool) -> float:
+    """Return the largest probability near the ends of a row.
+
+    Args:
+        probabilities: The probabilities of the cells of the row.
+        has_left_edge: Whether the lattice goes on before the row's first cell.
+        has_right_edge: Whether the lattice goes on after the row's last cell.
+    """
+    depth = max(len(probabilities) // 16, 1)  # a sixteenth of the row counts as its edge
+    maximum = 0.0
+    if has_left_edge:
+        maximum = max(maximum, probabilities[:depth].max())
+    if has_right_edge:
+        maximum = max(maximum, probabilities[-depth:].max())
+    return maximum
+
+
+def _probable_band(first_probable: Ints, last_probable: Ints, columns: int) -> Band:
+    """Return the band of all probable cells, with two more columns on each side.
+
+    Two is the largest number of target sentences of a bead. A row without probable cells gets the
+    columns between those of the rows before and after it, so that paths can cross it.
+    """
+    starts = np.minimum.accumulate(first_probable[::-1])[::-1]
+    stops = np.maximum(np.maximum.accumulate(last_probable) + 1, starts + 1)
+    return Band((starts - 2).clip(0), (stops + 2).clip(max=columns))
 
 
 @dataclass(frozen=True)
 class _Row:
-    """The paths to the cells of a row.
+    """The paths that end in the cells of one row of the band.
 
-    `scores`: of the best one or of all of them; `by_pair`: of those that end in a 1-1 bead;
-    `kinds`: the best last bead.
+    Attributes:
+        scores: For each cell the score of its best path, or of all its paths together.
+        one_to_one_scores: The same, for the paths whose last bead is 1-1.
+        best_sizes: For each cell the index in BEAD_SIZES of the last bead of its best path.
     """
 
     scores: Floats
-    by_pair: Floats
-    kinds: npt.NDArray[np.int8]
+    one_to_one_scores: Floats
+    best_sizes: npt.NDArray[np.int8]
 
 
-def _rows(band: Band, score: Scorer, add: np.ufunc) -> Iterator[_Row]:
-    """The rows in order; `add` is np.maximum for the best path, np.logaddexp for all paths."""
-    before: list[Floats] = []
-    for i, scores in enumerate(_scores(band, score)):
-        lo, hi = int(band.lo[i]), int(band.hi[i])
-        ways = np.full((len(BEAD_SIZES) - 1, hi - lo), -np.inf)
-        for kind, (di, dj) in enumerate(BEAD_SIZES[:-1]):
-            if di <= i:
-                row, start = before[-di], int(band.lo[i - di]) + dj - lo
-                ways[kind] = _moved(row, start, hi - lo) + scores[kind]
-        entered = add.reduce(ways, axis=0)
-        if i == 0:
-            entered[0] = 0.0
-        # the score of the beads from the row's first cell to each of its cells, within the row
-        along = np.cumsum([0.0, *scores[-1, 1:]])
-        level = entered - along
-        best = add.accumulate(level)
-        kinds = np.where(best > level, len(BEAD_SIZES) - 1, ways.argmax(axis=0)).astype(np.int8)
-        before = [*before[-1:], along + best]
-        yield _Row(before[-1], ways[0], kinds)
+def _search(band: Band, scorer: Scorer, combine: np.ufunc) -> Iterator[_Row]:
+    """Yield the rows of the band in order, each computed from the two rows before it.
+
+    Args:
+        band: The cells that are searched.
+        scorer: Scores the beads.
+        combine: How the scores of the paths to one cell are combined: np.maximum keeps the best
+            path, np.logaddexp adds the probabilities of all paths.
+    """
+    earlier_scores: list[Floats] = []  # of the row before last and the last row
+    for row_index, bead_scores in enumerate(_row_scores(band, scorer)):
+        row = _search_row(row_index, band, bead_scores, earlier_scores, combine)
+        earlier_scores = [*earlier_scores[-1:], row.scores]
+        yield row
 
 
-def _scores(band: Band, score: Scorer) -> Iterator[Floats]:
-    """The scores of the beads that end in each row; many rows at once, but not all of them."""
-    widths = band.hi - band.lo
-    step = min(_ROWS, max(1, _CELLS // int(widths.max())))
-    for first in range(0, len(widths), step):
-        ends = np.cumsum(widths[first : first + step])
-        scores = score(band, first, first + len(ends))
-        yield from np.split(scores, ends[:-1], axis=1)
+def _search_row(
+    row_index: int,
+    band: Band,
+    bead_scores: Floats,
+    earlier_scores: list[Floats],
+    combine: np.ufunc,
+) -> _Row:
+    """Compute one row of the band.
+
+    Paths come to a cell from earlier rows, by beads with source sentences, or along the row, by
+    beads 0-1. Along the row, a path that enters at column k and goes on to column j scores
+    entered[k] + walked[j] - walked[k], where `walked` sums the beads 0-1 from the row's first cell.
+    So the combination over all k <= j is an accumulation of entered - walked.
+
+    Args:
+        row_index: The index of the row.
+        band: The cells that are searched.
+        bead_scores: The scores of the beads that end in the row, (bead sizes, cells).
+        earlier_scores: The scores of the cells of the two rows before, the last row last.
+        combine: Combines the scores of the paths to one cell.
+    """
+    start = int(band.starts[row_index])
+    width = int(band.stops[row_index]) - start
+    sizes_with_source = BEAD_SIZES[:-1]
+    by_last_bead = np.full((len(sizes_with_source), width), -np.inf)
+    for size_index, (source_count, target_count) in enumerate(sizes_with_source):
+        if source_count <= row_index:
+            origin_start = int(band.starts[row_index - source_count])
+            origin_scores = _shifted(
+                earlier_scores[-source_count],
+                offset=origin_start + target_count - start,
+                width=width,
+            )
+            by_last_bead[size_index] = origin_scores + bead_scores[size_index]
+    entered = combine.reduce(by_last_bead, axis=0)
+    if row_index == 0:
+        entered[0] = 0.0  # all paths begin here, with probability 1
+    walked = np.cumsum([0.0, *bead_scores[-1, 1:]])
+    entered_before_walk = entered - walked
+    combined = combine.accumulate(entered_before_walk)
+    # If an earlier column leads to a better path than entering here, the last bead is 0-1.
+    is_walk_best = combined > entered_before_walk
+    best_sizes = np.where(is_walk_best, len(BEAD_SIZES) - 1, by_last_bead.argmax(axis=0))
+    return _Row(
+        scores=walked + combined,
+        one_to_one_scores=by_last_bead[0],
+        best_sizes=best_sizes.astype(np.int8),
+    )
 
 
-def _moved(row: Floats, start: int, width: int) -> Floats:
-    """A row of a width whose cells from `start` on are those of another; -inf elsewhere."""
-    cells = np.full(width, -np.inf)
-    stop = min(start + len(row), width)
-    if max(start, 0) < stop:
-        cells[max(start, 0) : stop] = row[max(-start, 0) : stop - start]
-    return cells
+def _row_scores(band: Band, scorer: Scorer) -> Iterator[Floats]:
+    """Yield for each row the scores of the beads that end in it, (bead sizes, cells of the row).
+
+    Many rows are scored in one call, since numpy is slow on short arrays; all rows at once would
+    not fit into memory.
+    """
+    widths = band.stops - band.starts
+    rows_per_call = min(_ROWS_AT_ONCE, max(1, _CELLS_AT_ONCE // int(widths.max())))
+    for first_row in range(0, len(widths), rows_per_call):
+        row_ends = np.cumsum(widths[first_row : first_row + rows_per_call])
+        scores = scorer(band, first_row, first_row + len(row_ends))
+        yield from np.split(scores, row_ends[:-1], axis=1)
+
+
+def _shifted(row: Floats, offset: int, width: int) -> Floats:
+    """Return a row of `width` cells that contains `row` from index `offset` on, -inf elsewhere.
+
+    Cells of `row` outside of the new row are dropped; a negative offset drops its first cells.
+    """
+    shifted = np.full(width, -np.inf)
+    first = max(offset, 0)
+    stop = min(offset + len(row), width)
+    if first < stop:
+        shifted[first:stop] = row[first - offset : stop - offset]
+    return shifted

@@ -2,15 +2,20 @@
 
 `learn_word_translations` returns a `WordTranslations`, whose `score` says how much better the words
 of two sentences explain each other than chance; Moore (2002) aligns sentences by the same model.
-Case is ignored.
+Letter case is ignored.
 
-Own code, since eflomal and fast_align need a C compiler at installation (and eflomal is under the
-GPL), and NLTK's IBMModel1 loops over words in Python.
+Model 1 assumes that each word of a sentence is the translation of one word of the other sentence,
+or of NULL, the empty word, and that all of them are equally likely. A *link* is a word and a
+conditioning word that occur in one sentence pair. Most of this module handles links as numbers in
+numpy arrays, since a text of 100,000 sentence pairs has millions of them.
+
+We learn with code of our own because eflomal and fast_align need a C compiler at installation (and
+eflomal is under the GPL), and NLTK's IBMModel1 loops over words in Python.
 """
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from itertools import chain, compress
+from itertools import chain
 from typing import Any, NamedTuple, Self
 
 import numpy as np
@@ -19,27 +24,28 @@ from scipy.sparse import csr_array
 
 from bleuprint.runtime.errors import UserError
 
+# Rounds of expectation maximization.
 ITERATIONS = 5
 # Words that occur less often, and words that are not in the text, are all the word RARE.
 MIN_COUNT = 2
 RARE = 0
-# Longer sentences say little for their cost, which is the product of both lengths.
+# Sentences with more tokens are not learned from: a pair costs the product of both lengths.
 MAX_TOKENS = 100
-# A longer sentence is scored by its first tokens.
-_MAX_SCORED = 1000
-# Enough to learn from; callers draw them evenly over a longer text (`is_drawn`).
+# Of a longer sentence only the first tokens are scored.
+_MAX_SCORED_TOKENS = 1000
+# So many sentence pairs are enough to learn from. Callers sample a longer text by `is_sampled`.
 MAX_PAIRS = 100_000
-# A link is two tokens of one pair of sentences. Above, pairs are drawn again: 4 bytes a link, and
-# up to 24 for each two words that are linked.
+# If the sentence pairs have more links, fewer pairs are used. A link takes 4 bytes, and two words
+# that are linked up to 24 bytes.
 MAX_LINKS = 20_000_000
-# Links at once, which bounds temporary arrays.
+# So many links are processed at once, which limits the size of temporary arrays.
 _CHUNK = 1 << 20
-# Less probable translations are not kept.
+# Translations that are less probable in both directions are not kept.
 _MIN_PROBABILITY = 1e-3
-# A word's translations count as if it had been seen this many times more beside chance words, so
-# that a rare word, whose translations are learned from a pair or two, is weak evidence.
+# A word's translations count as if it had also been seen so many times with words by chance. A rare
+# word, whose translations are learned from a pair or two, is thereby weak evidence.
 _PRIOR = 20.0
-# The least of p(word | other side) / p(word): a word may lack a translation in a good pair.
+# The smallest value of p(word | other side) / p(word): words of a good pair may lack a translation.
 UNEXPLAINED = 0.05
 
 Tokens = Sequence[str]
@@ -47,189 +53,352 @@ Floats = npt.NDArray[np.floating[Any]]
 Integers = npt.NDArray[np.integer[Any]]
 
 
-class Evidence(NamedTuple):
-    """How much likelier than by chance a word is beside a given word of the other side.
+class WordRatios(NamedTuple):
+    """The likelihood ratios p(word | conditioning word) / p(word) of one direction.
 
-    `links`, (source words, target words): of words that occur in one pair; `null`: of each word,
-    beside NULL; `prior`: of any word, beside each given one (the share of the prior).
+    Attributes:
+        linked: The ratios of linked words, as a sparse matrix (source words, target words), each
+            times 1 - `prior_share` of its conditioning word.
+        null: The ratio of each word given NULL.
+        prior_share: For each conditioning word, the weight of the prior, whose ratio is 1.
     """
 
-    links: csr_array
+    linked: csr_array
     null: Floats
-    prior: Floats
+    prior_share: Floats
 
 
-def ratios(explained: Floats, given: int | Floats) -> Floats:
-    """p(word | given words) / p(word) by Model 1, where each given word and NULL is as likely.
+def likelihood_ratios(ratio_sums: Floats, condition_length: int | Floats) -> Floats:
+    """Return p(word | sentence) / p(word) by Model 1, the mean of the ratios given its words.
 
-    `explained`: the sums of the evidence of all given words and NULL; `given`: their number.
+    Args:
+        ratio_sums: For each word, the sum of its ratios given the words of the sentence and NULL.
+        condition_length: The number of words of the sentence, without NULL.
     """
-    return UNEXPLAINED + (1 - UNEXPLAINED) / (given + 1) * explained
+    return UNEXPLAINED + (1 - UNEXPLAINED) / (condition_length + 1) * ratio_sums
 
 
 @dataclass(frozen=True, eq=False)
 class WordTranslations:
-    """What is known of the words of two languages, which are in lower case.
+    """Word translations between two languages.
 
-    `numbers`: the ids of source and of target words; `codes`: the links, as the number
-    source * target words + target, ascending; `forward`: the evidence of target words beside source
-    words, `backward`: of source words beside target words.
+    Attributes:
+        vocabularies: The ids of the source words and of the target words, in lower case.
+        link_codes: The links in ascending order, each as the number
+            source id * (target words) + target id.
+        forward: The ratios of target words given source words.
+        backward: The ratios of source words given target words.
     """
 
-    numbers: tuple[dict[str, int], dict[str, int]]
-    codes: Integers
-    forward: Evidence
-    backward: Evidence
+    vocabularies: tuple[dict[str, int], dict[str, int]]
+    link_codes: Integers
+    forward: WordRatios
+    backward: WordRatios
 
     def score(self, source: Tokens, target: Tokens) -> float:
-        """The mean over the words of both sides of log(p(word | other side) / p(word)).
+        """Return how much better than by chance the words of two sentences explain each other.
 
-        In nats a word, the mean of both directions; its product with a number of words is a
-        log-likelihood ratio. Around -1 for sentences that are not translations, 2 for those that
-        are, whatever their lengths; log 0.05 if a side is empty.
+        The score is the mean over the words of both sides of log(p(word | other side) / p(word)),
+        in nats, then the mean of both directions. It is around -1 for sentences that are not
+        translations of each other and around 2 for translations, whatever their lengths. If a side
+        is empty, it is log(UNEXPLAINED), the lowest score.
         """
-        if not (source and target):
+        if len(source) == 0 or len(target) == 0:
             return float(np.log(UNEXPLAINED))
-        sides = source[:_MAX_SCORED], target[:_MAX_SCORED]
-        sources, targets = map(word_ids, self.numbers, sides)
-        codes = sources[:, None] * len(self.numbers[1]) + targets
-        places = np.minimum(np.searchsorted(self.codes, codes), len(self.codes) - 1)
-        known = self.codes[places] == codes
-        sums = 0.0
-        for evidence, given, words, side in (
-            (self.forward, sources, targets, 0),
-            (self.backward, targets, sources, 1),
-        ):
-            beside = np.where(known, evidence.links.data[places], 0.0).sum(side)
-            explained = beside + evidence.prior[given].sum() + evidence.null[words]
-            sums += float(np.log(ratios(explained, len(given))).mean())
-        return sums / 2
+        source_vocabulary, target_vocabulary = self.vocabularies
+        source_ids = encode_words(source_vocabulary, source[:_MAX_SCORED_TOKENS])
+        target_ids = encode_words(target_vocabulary, target[:_MAX_SCORED_TOKENS])
+        # Look up each source word with each target word, as a matrix.
+        codes = source_ids[:, None] * len(target_vocabulary) + target_ids
+        positions = np.searchsorted(self.link_codes, codes)
+        positions = np.minimum(positions, len(self.link_codes) - 1)
+        is_linked = self.link_codes[positions] == codes
+        forward_ratios = np.where(is_linked, self.forward.linked.data[positions], 0.0)
+        backward_ratios = np.where(is_linked, self.backward.linked.data[positions], 0.0)
+        total = 0.0
+        total += _mean_log_ratio(self.forward, forward_ratios.sum(0), source_ids, target_ids)
+        total += _mean_log_ratio(self.backward, backward_ratios.sum(1), target_ids, source_ids)
+        return total / 2
 
 
-def word_ids(numbers: dict[str, int], tokens: Tokens) -> Integers:
-    """The ids of tokens of one side of a table, RARE for words that it lacks."""
-    return np.array([numbers.get(token.lower(), RARE) for token in tokens], np.int64)
+def _mean_log_ratio(
+    word_ratios: WordRatios,
+    linked_sums: Floats,
+    conditioning_ids: Integers,
+    word_ids: Integers,
+) -> float:
+    """Return the mean over words of log(p(word | conditioning words) / p(word)).
+
+    Args:
+        word_ratios: The likelihood ratios of this direction.
+        linked_sums: For each word the sum of its linked ratios with all conditioning words.
+        conditioning_ids: The conditioning words.
+        word_ids: The words.
+    """
+    prior_sum = word_ratios.prior_share[conditioning_ids].sum()
+    ratio_sums = linked_sums + prior_sum + word_ratios.null[word_ids]
+    return float(np.log(likelihood_ratios(ratio_sums, len(conditioning_ids))).mean())
 
 
-def is_sampled(number: int, total: int, most: int | None = None) -> bool:
-    """Whether item `number`, from 0, of `total` is one of `most` (MAX_PAIRS) drawn evenly."""
-    most = most or MAX_PAIRS
-    return total <= most or number * most // total != (number + 1) * most // total
+def encode_words(vocabulary: dict[str, int], tokens: Tokens) -> Integers:
+    """Return the ids of tokens; a token that the vocabulary lacks is RARE."""
+    return np.array([vocabulary.get(token.lower(), RARE) for token in tokens], np.int64)
+
+
+def is_sampled(index: int, total: int, sample_size: int | None = None) -> bool:
+    """Return whether an item belongs to a sample that is spread evenly over all items.
+
+    Args:
+        index: The item, counted from 0.
+        total: The number of all items.
+        sample_size: The number of items to sample; MAX_PAIRS if None.
+    """
+    sample_size = sample_size or MAX_PAIRS
+    if total <= sample_size:
+        return True
+    # The items before this one contribute `index * sample_size // total` items to the sample; this
+    # item is in the sample if that number increases with it.
+    return index * sample_size // total != (index + 1) * sample_size // total
 
 
 def learn_word_translations(pairs: Iterable[tuple[Tokens, Tokens]]) -> WordTranslations:
-    """Learn by expectation maximization, from the uniform table; the pairs are kept as ids.
+    """Learn word translations from sentence pairs, by expectation maximization.
 
-    Raises UserError if no pair has 1 to 100 tokens on each side.
+    All words are equally likely translations of each other at the start. Only the ids of the words
+    are kept in memory.
+
+    Args:
+        pairs: The tokens of both sides of each sentence pair.
+
+    Raises:
+        UserError: No pair has 1 to 100 tokens on each side.
     """
-    numbers: list[dict[str, int]] = [{"": RARE}, {"": RARE}]
-    sides: list[list[list[int]]] = [[], []]
-    for pair in pairs:
-        if all(0 < len(tokens) <= MAX_TOKENS for tokens in pair):
-            for known, side, tokens in zip(numbers, sides, pair, strict=True):
-                side.append([known.setdefault(token.lower(), len(known)) for token in tokens])
-    if not (count := len(sides[0])):
+    source_vocabulary = {"": RARE}
+    target_vocabulary = {"": RARE}
+    source_sentences = []
+    target_sentences = []
+    link_count = 0
+    for source, target in pairs:
+        if 0 < len(source) <= MAX_TOKENS and 0 < len(target) <= MAX_TOKENS:
+            source_sentences.append(_add_words(source_vocabulary, source))
+            target_sentences.append(_add_words(target_vocabulary, target))
+            link_count += len(source) * len(target)
+    pair_count = len(source_sentences)
+    if pair_count == 0:
         raise UserError(f"no pair of 1 to {MAX_TOKENS} tokens a side to learn translations from")
-    links = sum(len(source) * len(target) for source, target in zip(*sides, strict=True))
-    most = max(1, count * MAX_LINKS // links)
-    drawn = [is_sampled(number, count, most) for number in range(count)]
-    source, target = (
-        _Text.of(known, [*compress(side, drawn)])
-        for known, side in zip(numbers, sides, strict=True)
+    sample_size = max(1, pair_count * MAX_LINKS // link_count)
+    source_sample = []
+    target_sample = []
+    for index in range(pair_count):
+        if is_sampled(index, pair_count, sample_size):
+            source_sample.append(source_sentences[index])
+            target_sample.append(target_sentences[index])
+    return _learn_both_directions(
+        source=_Side.from_sentences(source_vocabulary, source_sample),
+        target=_Side.from_sentences(target_vocabulary, target_sample),
     )
-    return _table(source, target)
 
 
-class _Text(NamedTuple):
-    """One side of a text: the ids of its words, and those and the length of each sentence."""
+def _add_words(vocabulary: dict[str, int], tokens: Tokens) -> list[int]:
+    """Return the ids of tokens, and add words that the vocabulary lacks."""
+    return [vocabulary.setdefault(token.lower(), len(vocabulary)) for token in tokens]
 
-    numbers: dict[str, int]
-    ids: Integers
+
+class _Side(NamedTuple):
+    """One side of the sentence pairs to learn from.
+
+    Attributes:
+        vocabulary: The id of each word; RARE is the empty word.
+        word_ids: The words of all sentences, one after the other.
+        lengths: The number of words of each sentence.
+    """
+
+    vocabulary: dict[str, int]
+    word_ids: Integers
     lengths: Integers
 
     @classmethod
-    def of(cls, numbers: dict[str, int], sentences: Sequence[Sequence[int]]) -> Self:
-        """Sentences of words by number, of which rare ones become RARE."""
-        ids = np.fromiter(chain.from_iterable(sentences), np.int64)
-        often = np.bincount(ids, minlength=len(numbers)) >= MIN_COUNT
-        often[RARE] = True
-        new = np.where(often, np.cumsum(often) - 1, RARE)
-        words = compress(numbers, often.tolist())
-        lengths = np.array([*map(len, sentences)])
-        return cls({word: number for number, word in enumerate(words)}, new[ids], lengths)
+    def from_sentences(cls, vocabulary: dict[str, int], sentences: Sequence[Sequence[int]]) -> Self:
+        """Create a side in which rare words are RARE, and the other words are numbered anew.
+
+        Args:
+            vocabulary: The id of each word in the sentences, in ascending order.
+            sentences: The word ids of each sentence.
+        """
+        old_ids = np.fromiter(chain.from_iterable(sentences), np.int64)
+        is_frequent = np.bincount(old_ids, minlength=len(vocabulary)) >= MIN_COUNT
+        is_frequent[RARE] = True  # RARE itself is always kept, as id 0
+        new_ids = np.where(is_frequent, np.cumsum(is_frequent) - 1, RARE)
+        new_vocabulary: dict[str, int] = {}
+        for word, is_kept in zip(vocabulary, is_frequent.tolist(), strict=True):
+            if is_kept:
+                new_vocabulary[word] = len(new_vocabulary)
+        lengths = np.array([len(sentence) for sentence in sentences])
+        return cls(new_vocabulary, new_ids[old_ids], lengths)
+
+    def word_counts(self) -> Integers:
+        """Return how often each word of the vocabulary occurs."""
+        return np.bincount(self.word_ids, minlength=len(self.vocabulary))
 
 
-def _table(source: _Text, target: _Text) -> WordTranslations:
-    """The translations of both directions, whose links are the same but for those of NULL."""
-    shape = len(source.numbers), len(target.numbers)
-    codes, forward, null = model_1(source, target)
-    others, backward, back_null = model_1(target, source)
-    sources, targets = np.divmod(codes, shape[1])
-    backward = backward[np.searchsorted(others, targets * shape[0] + sources)]
-    kept = (forward >= _MIN_PROBABILITY) | (backward >= _MIN_PROBABILITY)
-    places = sources[kept], targets[kept]
+def _learn_both_directions(source: _Side, target: _Side) -> WordTranslations:
+    """Learn the translation probabilities of both directions, and turn them into ratios.
 
-    def evidence(sides: Sequence[_Text], values: Floats, null: Floats, step: int) -> Evidence:
-        given, words = (np.bincount(side.ids, minlength=len(side.numbers)) for side in sides)
-        (given_place, word_place), chance = places[::step], np.maximum(words, 1) / words.sum()
-        prior = _PRIOR / (given + _PRIOR)
-        likelier = values[kept].astype(np.float32) * (1 - prior[given_place]) / chance[word_place]
-        links = csr_array((likelier, places), shape)
-        return Evidence(links, null.astype(np.float32) / chance, prior)
+    Both directions have the same links, since a link is two words of one sentence pair.
+    """
+    source_size = len(source.vocabulary)
+    target_size = len(target.vocabulary)
+    forward = train_model_1(source, target)
+    backward = train_model_1(target, source)
+    source_ids, target_ids = np.divmod(forward.link_codes, target_size)
+    # The backward model numbers its links by the target word first: bring them into forward order.
+    backward_codes = target_ids * source_size + source_ids
+    backward_order = np.searchsorted(backward.link_codes, backward_codes)
+    backward_probabilities = backward.probabilities[backward_order]
+    is_kept = forward.probabilities >= _MIN_PROBABILITY
+    is_kept |= backward_probabilities >= _MIN_PROBABILITY
+    source_ids = source_ids[is_kept]
+    target_ids = target_ids[is_kept]
+    shape = (source_size, target_size)
 
+    # Each ratio is p(word | conditioning word) (1 - prior share) / p(word).
+    forward_prior = _prior_shares(source)
+    target_chance = _chance_probabilities(target)
+    forward_ratios: Floats = forward.probabilities[is_kept].astype(np.float32)
+    forward_ratios = forward_ratios * (1 - forward_prior[source_ids]) / target_chance[target_ids]
+    backward_prior = _prior_shares(target)
+    source_chance = _chance_probabilities(source)
+    backward_ratios: Floats = backward_probabilities[is_kept].astype(np.float32)
+    backward_ratios = backward_ratios * (1 - backward_prior[target_ids]) / source_chance[source_ids]
     return WordTranslations(
-        (source.numbers, target.numbers),
-        codes[kept],
-        evidence((source, target), forward, null, 1),
-        evidence((target, source), backward, back_null, -1),
+        vocabularies=(source.vocabulary, target.vocabulary),
+        link_codes=forward.link_codes[is_kept],
+        forward=WordRatios(
+            linked=csr_array((forward_ratios, (source_ids, target_ids)), shape),
+            null=forward.null_probabilities.astype(np.float32) / target_chance,
+            prior_share=forward_prior,
+        ),
+        backward=WordRatios(
+            linked=csr_array((backward_ratios, (source_ids, target_ids)), shape),
+            null=backward.null_probabilities.astype(np.float32) / source_chance,
+            prior_share=backward_prior,
+        ),
     )
 
 
-def model_1(given: _Text, text: _Text) -> tuple[Integers, Floats, Floats]:
-    """t(word | given word) of all linked words, and of each word beside NULL.
+def _prior_shares(conditioning: _Side) -> Floats:
+    """Return for each conditioning word the weight of the prior, larger for rarer words."""
+    shares: Floats = _PRIOR / (conditioning.word_counts() + _PRIOR)
+    return shares
 
-    A link's code is the number given * words of text + word; codes ascend, those of NULL, which is
-    the given word after the last one, come last.
+
+def _chance_probabilities(side: _Side) -> Floats:
+    """Return p(word), the share of each word in the text; never 0, as RARE may not occur."""
+    counts = side.word_counts()
+    probabilities: Floats = np.maximum(counts, 1) / counts.sum()
+    return probabilities
+
+
+class Model1(NamedTuple):
+    """The translation probabilities p(word | conditioning word) of one direction.
+
+    Attributes:
+        link_codes: The links in ascending order, each as the number
+            conditioning id * (words) + word id.
+        probabilities: The probability of each link.
+        null_probabilities: The probability of each word given NULL.
     """
-    chunks, codes = _chunks(given, text)
-    probabilities, words = np.ones(len(codes)), len(text.numbers)
-    givens = codes // words
+
+    link_codes: Integers
+    probabilities: Floats
+    null_probabilities: Floats
+
+
+def train_model_1(conditioning: _Side, predicted: _Side) -> Model1:
+    """Learn the probabilities of predicted words given conditioning words.
+
+    In each round of expectation maximization, each occurrence of a word is shared out among the
+    conditioning words of its pair, in proportion to their probabilities; the sums of these shares
+    give the new probabilities. NULL is the conditioning word with the id after the last one.
+    """
+    link_codes, chunks = _collect_links(conditioning, predicted)
+    word_count = len(predicted.vocabulary)
+    conditioning_ids = link_codes // word_count
+    probabilities = np.ones(len(link_codes))
     for _ in range(ITERATIONS):
-        counts = np.zeros(len(codes))
-        for links, sizes in chunks:
-            shares = probabilities[links]
-            shares /= np.repeat(np.add.reduceat(shares, np.cumsum(sizes) - sizes), sizes)
-            counts += np.bincount(links, shares, len(codes))
-        probabilities = counts / np.bincount(givens, counts)[givens]
-    end, null = int(np.searchsorted(givens, len(given.numbers))), np.zeros(words)
-    null[codes[end:] % words] = probabilities[end:]
-    return codes[:end], probabilities[:end], null
+        expected_counts = np.zeros(len(link_codes))
+        for chunk in chunks:
+            shares = probabilities[chunk.link_indices]
+            # The links of each word occurrence are consecutive; their shares must add up to 1.
+            first_links = np.cumsum(chunk.links_per_word) - chunk.links_per_word
+            share_sums = np.add.reduceat(shares, first_links)
+            shares /= np.repeat(share_sums, chunk.links_per_word)
+            expected_counts += np.bincount(chunk.link_indices, shares, len(link_codes))
+        conditioning_counts = np.bincount(conditioning_ids, expected_counts)
+        probabilities = expected_counts / conditioning_counts[conditioning_ids]
+    # The links of NULL come last, since it has the highest id.
+    null_id = len(conditioning.vocabulary)
+    first_null_link = int(np.searchsorted(conditioning_ids, null_id))
+    null_probabilities = np.zeros(word_count)
+    null_words = link_codes[first_null_link:] % word_count
+    null_probabilities[null_words] = probabilities[first_null_link:]
+    return Model1(link_codes[:first_null_link], probabilities[:first_null_link], null_probabilities)
 
 
-def _chunks(given: _Text, text: _Text) -> tuple[list[tuple[Integers, Integers]], Integers]:
-    """The links of all words in order, and the numbers of linked words, ascending.
+class _Chunk(NamedTuple):
+    """The links of some consecutive word occurrences.
 
-    A word has a link to each given word of its pair, and to NULL. A chunk: the place of each link's
-    number, and how many links each word has.
+    Attributes:
+        link_indices: For each link its index among the distinct links; the links of one word
+            occurrence are consecutive.
+        links_per_word: For each word occurrence the number of its links.
     """
-    lengths = given.lengths + 1
-    ids = np.insert(given.ids, np.cumsum(given.lengths), len(given.numbers))
-    sizes = np.repeat(lengths, text.lengths)
-    firsts = np.repeat(np.cumsum(lengths) - lengths, text.lengths)
-    ends = np.cumsum(sizes, dtype=np.int64)
-    chunks, start = [], 0
-    while start < len(sizes):
-        done = ends[start] - sizes[start]
-        stop = max(start + 1, int(np.searchsorted(ends, done + _CHUNK)))
-        own = sizes[start:stop]
-        begins = firsts[start:stop] - (np.cumsum(own) - own)
-        given_ids = ids[np.arange(own.sum()) + np.repeat(begins, own)]
-        numbers = given_ids * len(text.numbers) + np.repeat(text.ids[start:stop], own)
-        numbers, links = np.unique(numbers, return_inverse=True)
-        chunks.append((numbers, links.astype(np.int32), own))
+
+    link_indices: Integers
+    links_per_word: Integers
+
+
+def _collect_links(conditioning: _Side, predicted: _Side) -> tuple[Integers, list[_Chunk]]:
+    """Link each word occurrence with each conditioning word of its sentence pair, and with NULL.
+
+    Returns:
+        The codes of the distinct links, ascending (see `Model1`), and the links of all word
+        occurrences in the order of the text.
+    """
+    null_id = len(conditioning.vocabulary)
+    # NULL is added as a word at the end of each conditioning sentence.
+    sentence_ends = np.cumsum(conditioning.lengths)
+    conditioning_ids = np.insert(conditioning.word_ids, sentence_ends, null_id)
+    lengths_with_null = conditioning.lengths + 1
+    sentence_starts = np.cumsum(lengths_with_null) - lengths_with_null
+    # For each word occurrence, where its conditioning sentence starts and how long it is.
+    first_conditions = np.repeat(sentence_starts, predicted.lengths)
+    links_per_word = np.repeat(lengths_with_null, predicted.lengths)
+    link_ends = np.cumsum(links_per_word, dtype=np.int64)
+
+    chunk_codes = []
+    chunks = []
+    start = 0
+    while start < len(links_per_word):
+        links_before = link_ends[start] - links_per_word[start]
+        stop = int(np.searchsorted(link_ends, links_before + _CHUNK))
+        stop = max(start + 1, stop)  # a chunk contains at least one word occurrence
+        sizes = links_per_word[start:stop]
+        # The positions of a word's conditions are consecutive from its first condition on.
+        # `arange` counts links through the chunk, so each word's count is moved to its condition.
+        shifts = first_conditions[start:stop] - (np.cumsum(sizes) - sizes)
+        condition_positions = np.arange(sizes.sum()) + np.repeat(shifts, sizes)
+        codes = conditioning_ids[condition_positions] * len(predicted.vocabulary)
+        codes += np.repeat(predicted.word_ids[start:stop], sizes)
+        distinct_codes, link_indices = np.unique(codes, return_inverse=True)
+        chunk_codes.append(distinct_codes)
+        chunks.append(_Chunk(link_indices.astype(np.int32), sizes))
         start = stop
-    codes = np.unique(np.concatenate([numbers for numbers, _, _ in chunks]))
-    return [
-        (np.searchsorted(codes, numbers).astype(np.int32)[links], own)
-        for numbers, links, own in chunks
-    ], codes
+
+    link_codes = np.unique(np.concatenate(chunk_codes))
+    renumbered = []
+    for distinct_codes, chunk in zip(chunk_codes, chunks, strict=True):
+        # From indices among the links of the chunk to indices among all distinct links.
+        indices = np.searchsorted(link_codes, distinct_codes).astype(np.int32)
+        renumbered.append(_Chunk(indices[chunk.link_indices], chunk.links_per_word))
+    return link_codes, renumbered

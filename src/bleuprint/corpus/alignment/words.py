@@ -9,53 +9,40 @@ from scipy.sparse import csr_array
 
 from bleuprint.corpus.alignment.gale_church import PRIORS, LengthScorer
 from bleuprint.corpus.alignment.lattice import BEAD_SIZES, Band, Floats
-from bleuprint.corpus.alignment.word_translation import Evidence, Integers, WordTranslations, ratios
+from bleuprint.corpus.alignment.word_translation import (
+    Integers,
+    WordRatios,
+    WordTranslations,
+    likelihood_ratios,
+)
 
-# A character of a script without spaces between words is a word, and so is a mark or symbol.
+# In scripts without spaces between words each character is a word, and so is a mark or symbol.
 _UNSPACED = r"\p{Han}\p{Hiragana}\p{Katakana}\p{Thai}\p{Lao}\p{Khmer}\p{Myanmar}"
 _WORD = regex.compile(rf"[{_UNSPACED}]|(?:(?![{_UNSPACED}])[\w\p{{M}}])+|\S")
+# The largest number of sentences of one side of a bead.
+_MAX_SENTENCES = 2
 
 
 def split_words(sentence: str) -> list[str]:
-    """The words and marks of a sentence in any language; no tokenizer is needed."""
-    found: list[str] = _WORD.findall(sentence)
-    return found
-
-
-def _gains(
-    evidence: Evidence, links: Floats, given: Sequence[Integers], found: Sequence[Integers]
-) -> list[Floats]:
-    """The sum of log(p(word | given) / p(word)) over the words of each sentence of `found`.
-
-    Twice (given, found): beside each given sentence, and beside it and the one before it (of the
-    first, the last). `links`: the evidence of the words of `found` beside those of `given`.
-    """
-    (ids, counts), (words, found_counts) = map(_counted, (given, found))
-    tokens, null = np.array([*map(len, given)], float), evidence.null[words]
-    explained = counts @ links + (counts @ evidence.prior[ids])[:, None]
-    gains = []
-    for _ in range(2):
-        likelier = ratios(explained + null, tokens[:, None])
-        gains.append((found_counts @ np.log(likelier).T).T)
-        explained, tokens = explained + np.roll(explained, 1, axis=0), tokens + np.roll(tokens, 1)
-    return gains
-
-
-def _counted(sentences: Sequence[Integers]) -> tuple[Integers, csr_array]:
-    """The distinct words of sentences, and how often each is in each sentence."""
-    ids, places = np.unique(np.concatenate(sentences), return_inverse=True)
-    starts = np.cumsum([0, *map(len, sentences)])
-    return ids, csr_array((np.ones(len(places)), places, starts), (len(sentences), len(ids)))
+    """Split a sentence of any language into words and marks, without a tokenizer."""
+    words: list[str] = _WORD.findall(sentence)
+    return words
 
 
 @dataclass(frozen=True)
 class WordScorer:
-    """The scores of beads by their lengths and words; a `Scorer`.
+    """Scores the beads of two documents by their lengths and words; a `Scorer`.
 
-    A bead with both sides: that by lengths plus the mean of both directions of
-    log(p(words | other side) / p(words)). One with a single side: log(prior), since its words are
-    as likely as by chance. This is Moore's likelihood, divided by that of all words by chance,
-    which is the same for all paths. `source` and `target`: the ids of the words of each sentence.
+    A bead with both sides scores its length score plus the mean over both directions of
+    log(p(words | other side) / p(words)). A bead with one side scores log(prior), since its words
+    are as likely as by chance. This is Moore's likelihood divided by the likelihood of all words by
+    chance, which is the same for all paths.
+
+    Attributes:
+        lengths: Scores the same documents by lengths.
+        source: The word ids of each source sentence.
+        target: The word ids of each target sentence.
+        translations: The word translations.
     """
 
     lengths: LengthScorer
@@ -63,35 +50,110 @@ class WordScorer:
     target: Sequence[Integers]
     translations: WordTranslations
 
-    def __call__(self, band: Band, first: int, last: int) -> Floats:
-        scores = self.lengths(band, first, last)
-        for kind, (di, dj) in enumerate(BEAD_SIZES):
-            if not (di and dj):
-                scores[kind, scores[kind] > -np.inf] = np.log(PRIORS[kind])
-        return scores + self._by_words(band, first, last)
+    def __call__(self, band: Band, first_row: int, stop_row: int) -> Floats:
+        """Return the scores of the beads that end in a range of rows, (bead sizes, cells)."""
+        scores = self.lengths(band, first_row, stop_row)
+        for size_index, (source_count, target_count) in enumerate(BEAD_SIZES):
+            if source_count == 0 or target_count == 0:
+                is_possible = scores[size_index] > -np.inf
+                scores[size_index, is_possible] = np.log(PRIORS[size_index])
+        return scores + self._word_scores(band, first_row, stop_row)
 
-    def _by_words(self, band: Band, first: int, last: int) -> Floats:
-        """The part of words, (BEAD_SIZES, cells); any number where a bead begins too early."""
-        rows, columns = band.cells(first, last)
+    def _word_scores(self, band: Band, first_row: int, stop_row: int) -> Floats:
+        """Return what words add to the scores of beads, (bead sizes, cells).
+
+        Where a bead would begin before the first sentence, the number is meaningless; its length
+        score is -inf.
+        """
+        rows, columns = band.cells(first_row, stop_row)
         scores = np.zeros((len(BEAD_SIZES), len(rows)))
-        # the sentences of all beads that end in these rows
-        start, left = max(first - 2, 0), max(int(band.lo[first]) - 2, 0)
-        source = self.source[start : last - 1]
-        target = self.target[left : int(band.hi[last - 1]) - 1]
-        if not (len(source) and len(target)):
+        # The sentences of all beads that end in these rows: the cell (i, j) ends with sentence
+        # i - 1 and j - 1, and a bead may begin one sentence earlier.
+        first_source = max(first_row - _MAX_SENTENCES, 0)
+        first_target = max(int(band.starts[first_row]) - _MAX_SENTENCES, 0)
+        source = self.source[first_source : stop_row - 1]
+        target = self.target[first_target : int(band.stops[stop_row - 1]) - 1]
+        if len(source) == 0 or len(target) == 0:
             return scores
-        words = np.ix_(*(np.unique(np.concatenate(side)) for side in (source, target)))
-        table = self.translations
-        beside, reverse = (
-            evidence.links[words].toarray() for evidence in (table.forward, table.backward)
-        )
-        forward = _gains(table.forward, beside, source, target)
-        backward = _gains(table.backward, reverse.T, target, source)
-        i, j = rows - start - 1, columns - left - 1
-        for kind, (di, dj) in enumerate(BEAD_SIZES):
-            if di and dj:
-                for back in range(dj):
-                    scores[kind] += forward[di - 1][i % len(source), (j - back) % len(target)] / 2
-                for back in range(di):
-                    scores[kind] += backward[dj - 1][j % len(target), (i - back) % len(source)] / 2
+        forward, backward = self._sentence_gains(source, target)
+        # Indices into `source` and `target` of the last sentences of each cell's beads. The
+        # modulo keeps the indices of beads that begin too early inside the arrays.
+        last_source = rows - first_source - 1
+        last_target = columns - first_target - 1
+        for size_index, (source_count, target_count) in enumerate(BEAD_SIZES):
+            if source_count == 0 or target_count == 0:
+                continue
+            for distance in range(target_count):
+                gains = forward[source_count - 1]
+                target_index = (last_target - distance) % len(target)
+                scores[size_index] += gains[last_source % len(source), target_index] / 2
+            for distance in range(source_count):
+                gains = backward[target_count - 1]
+                source_index = (last_source - distance) % len(source)
+                scores[size_index] += gains[last_target % len(target), source_index] / 2
         return scores
+
+    def _sentence_gains(
+        self, source: Sequence[Integers], target: Sequence[Integers]
+    ) -> tuple[list[Floats], list[Floats]]:
+        """Return the gains (see `_gains`) of target sentences given source sentences, and back.
+
+        The sparse tables of ratios are reduced to the words of these sentences, which makes dense
+        products fast.
+        """
+        source_words = np.unique(np.concatenate(source))
+        target_words = np.unique(np.concatenate(target))
+        these_words = np.ix_(source_words, target_words)
+        forward = self.translations.forward
+        backward = self.translations.backward
+        forward_gains = _gains(forward, forward.linked[these_words].toarray(), source, target)
+        backward_ratios = backward.linked[these_words].toarray().T
+        backward_gains = _gains(backward, backward_ratios, target, source)
+        return forward_gains, backward_gains
+
+
+def _gains(
+    word_ratios: WordRatios,
+    linked_ratios: Floats,
+    conditions: Sequence[Integers],
+    sentences: Sequence[Integers],
+) -> list[Floats]:
+    """Compute how much better than by chance conditions explain the words of sentences.
+
+    The gain is the sum of log(p(word | condition) / p(word)) over the words of a sentence. A
+    condition is one sentence of the other language, or two consecutive ones, as in a bead 2-1.
+
+    Args:
+        word_ratios: The likelihood ratios of the words of the sentences.
+        linked_ratios: Their `linked` part, for the distinct words of the conditions and of the
+            sentences, both ascending: (words of conditions, words of sentences).
+        conditions: The word ids of the sentences that are conditioned on.
+        sentences: The word ids of the sentences to explain.
+
+    Returns:
+        The gains (conditions, sentences) given each condition alone, and given each condition
+        together with the one before it. The first one is there joined with the last one; no bead
+        reads these numbers.
+    """
+    condition_words, condition_counts = _count_words(conditions)
+    sentence_words, sentence_counts = _count_words(sentences)
+    lengths = np.array([len(condition) for condition in conditions], float)
+    null_ratios = word_ratios.null[sentence_words]
+    prior_sums = condition_counts @ word_ratios.prior_share[condition_words]
+    ratio_sums = condition_counts @ linked_ratios + prior_sums[:, None]
+    gains = []
+    for _ in range(_MAX_SENTENCES):
+        ratios = likelihood_ratios(ratio_sums + null_ratios, lengths[:, None])
+        gains.append((sentence_counts @ np.log(ratios).T).T)
+        ratio_sums = ratio_sums + np.roll(ratio_sums, 1, axis=0)
+        lengths = lengths + np.roll(lengths, 1)
+    return gains
+
+
+def _count_words(sentences: Sequence[Integers]) -> tuple[Integers, csr_array]:
+    """Return the distinct words of sentences, and their counts (sentences, distinct words)."""
+    words, columns = np.unique(np.concatenate(sentences), return_inverse=True)
+    row_starts = np.cumsum([0, *map(len, sentences)])
+    ones = np.ones(len(columns))
+    # A word that occurs twice in a sentence has two entries in its row, which products add up.
+    return words, csr_array((ones, columns, row_starts), (len(sentences), len(words)))
