@@ -1,13 +1,14 @@
-"""Alignment of documents cut from the phrasebook: F1 of beads, seconds and memory.
+"""Measures the alignment of documents cut from the phrasebook: F1 of beads, seconds and memory.
 
     python benchmarks/align.py --faults 0.05 0.15 --seeds 1 2 3
     python benchmarks/align.py --pairs 100000 --repeat 3
     python benchmarks/align.py --pairs 100000 --length 100000 --repeat 3
 
-Of a pair in each 1/faults, a sentence of one side is lost, joined with the next, or split in its
-middle. A bead counts as found if exactly its sentences were aligned. `lengths`: the first pass
-alone. The grammar writes more pairs than the corpus has with another seed. Seconds are the best of
-the repeats, and those of the whole alignment; peak memory is that of the main process.
+A bead is a group of sentences that translate each other. In a share of the pairs (`--faults`), a
+sentence of one side is lost, joined with the next, or split in its middle. A bead counts as found
+if exactly its sentences were aligned. The column `lengths` shows F1 after the first pass, which
+sees lengths only; `words` shows F1 of the whole alignment. Seconds are the best of the repeats;
+memory is the peak of the main process.
 """
 
 import argparse
@@ -29,71 +30,91 @@ from documents import cut, f1
 from tools.phrasebook import english, french, german
 from tools.phrasebook.grammar import Writer
 
-_LANGUAGES = {"de": german, "fr": french}
+TARGET_LANGUAGES = {"de": german, "fr": french}
+# Shorter and longer sentences of the grammar are left out.
+MIN_SPACES = 2
+MAX_SPACES = 21
+COLUMNS = (
+    "| en to | pairs a document | faults | seed | sentences | lengths | words | seconds | MB |"
+)
 
 
 def main() -> None:
+    """Print a row for each language, share of faults and seed."""
     parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+        description=__doc__,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
     )
+    languages = list(TARGET_LANGUAGES)
     parser.add_argument("--pairs", type=int, default=14_000)
     parser.add_argument("--length", type=int, default=30, help="pairs a document")
     parser.add_argument("--faults", type=float, nargs="+", default=[0.05])
     parser.add_argument("--seeds", type=int, nargs="+", default=[1])
-    parser.add_argument("--languages", nargs="+", choices=_LANGUAGES, default=list(_LANGUAGES))
+    parser.add_argument("--languages", nargs="+", choices=languages, default=languages)
     parser.add_argument("--repeat", type=int, default=1)
-    given = parser.parse_args()
+    arguments = parser.parse_args()
     print(f"{environment.worker_count()} workers")
-    print(
-        "| en to | pairs a document | faults | seed | sentences | lengths | words | seconds | MB |"
-    )
+    print(COLUMNS)
     print("|---|---:|---:|---:|---:|---:|---:|---:|---:|")
-    for language in given.languages:
-        pairs = list(islice(_pairs(language), given.pairs))
-        for faults in given.faults:
-            for seed in given.seeds:
-                documents, truth = cut(pairs, given.length, faults, seed)
-                seconds, found = min(
-                    (_timed(documents) for _ in range(given.repeat)), key=lambda run: run[0]
-                )
-                sentences = " + ".join(
-                    f"{sum(len(text[side]) for text in documents):,}" for side in (0, 1)
-                )
-                print(
-                    f"| {language} | {given.length} | {faults:.0%} | {seed} | {sentences} "
-                    f"| {f1(truth, _by_lengths(documents)):.4f} | {f1(truth, found):.4f} "
-                    f"| {seconds:.1f} | {_peak_mb()} |",
-                    flush=True,
-                )
+    for language in arguments.languages:
+        pairs = list(islice(phrasebook_pairs(language), arguments.pairs))
+        for fault_share in arguments.faults:
+            for seed in arguments.seeds:
+                documents, true_beads = cut(pairs, arguments.length, fault_share, seed)
+                row = measured_row(documents, true_beads, arguments.repeat)
+                start = f"| {language} | {arguments.length} | {fault_share:.0%} | {seed}"
+                print(f"{start} | {row} |", flush=True)
 
 
-def _pairs(language: str) -> Iterator[tuple[str, str]]:
-    writer, seen = Writer(1), set[str]()
+def phrasebook_pairs(language: str) -> Iterator[tuple[str, str]]:
+    """Yield different English sentences with their translations, without end."""
+    writer = Writer(1)
+    sentences_seen = set[str]()
     while True:
         tree = writer.sentence()
-        source, target = english.sentence(tree), _LANGUAGES[language].sentence(tree)
-        if 1 < source.count(" ") < 22 and source not in seen:
-            seen.add(source)
+        source = english.sentence(tree)
+        target = TARGET_LANGUAGES[language].sentence(tree)
+        has_fitting_length = MIN_SPACES <= source.count(" ") <= MAX_SPACES
+        if has_fitting_length and source not in sentences_seen:
+            sentences_seen.add(source)
             yield source, target
 
 
-def _timed(documents: list[Document]) -> tuple[float, list[list[Bead]]]:
-    begin = time.monotonic()
-    found = list(align(documents, environment.worker_count()))
-    return time.monotonic() - begin, found
+def measured_row(documents: list[Document], true_beads: list[list[Bead]], repeats: int) -> str:
+    """Align the documents, and return the measured part of a row of the table.
+
+    Args:
+        documents: The documents.
+        true_beads: The true beads of each document.
+        repeats: How often the documents are aligned; the best time counts.
+    """
+    times = []
+    for _ in range(repeats):
+        start = time.monotonic()
+        beads = list(align(documents, environment.worker_count()))
+        times.append(time.monotonic() - start)
+    source_count = sum(len(document.source) for document in documents)
+    target_count = sum(len(document.target) for document in documents)
+    f1_by_lengths = f1(true_beads, beads_by_lengths(documents))
+    f1_by_words = f1(true_beads, beads)
+    peak_kibibytes = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return (
+        f"{source_count:,} + {target_count:,} | {f1_by_lengths:.4f} | {f1_by_words:.4f} "
+        f"| {min(times):.1f} | {peak_kibibytes // 1024}"
+    )
 
 
-def _by_lengths(documents: list[Document]) -> Iterator[list[Bead]]:
-    sides = [sum(len(line) for text in documents for line in text[side]) for side in (0, 1)]
-    for text in documents:
-        ratio = sides[1] / sides[0]
-        yield best_path(
-            align_by_lengths(ratio, text).band, LengthScorer.from_sentences(*text, ratio)
-        )
-
-
-def _peak_mb() -> int:
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024
+def beads_by_lengths(documents: list[Document]) -> Iterator[list[Bead]]:
+    """Yield the beads of each document after the first pass of the alignment alone."""
+    source_characters = 0
+    target_characters = 0
+    for document in documents:
+        source_characters += sum(len(line) for line in document.source)
+        target_characters += sum(len(line) for line in document.target)
+    ratio = target_characters / source_characters
+    for document in documents:
+        band = align_by_lengths(ratio, document).band
+        yield best_path(band, LengthScorer.from_sentences(*document, ratio))
 
 
 if __name__ == "__main__":

@@ -1,12 +1,13 @@
-"""What SLURM costs a run: seconds that a job takes beyond its stage, and a level beyond its jobs.
+"""Measures what SLURM costs: what a job takes beyond its stage, and a level beyond its jobs.
 
     python benchmarks/slurm.py [--interval 10]
 
 It runs the tests' micro project on a SLURM of virtual nodes on this machine (Debian's slurmctld,
-slurmd, slurm-client, munge), with the profile as it is shipped. A job's seconds are SLURM's, which
-has whole ones; those of its stage are measured by running the same command alone. A level is what
-can begin when another has ended: its seconds go from the end of the last job that a job needs to
-its submission. The micro project has stages of a second or two: what is left is overhead.
+slurmd, slurm-client, munge), with the profile that the project ships. The seconds of a job are
+SLURM's own, which are whole; the seconds of its stage are measured by running the same command
+alone. A level is the set of jobs that can begin when another job has ended: its cost runs from the
+end of the last job that a job needs to its own submission. The stages of the micro project take a
+second or two, so that most of what is measured is overhead.
 """
 
 import argparse
@@ -15,6 +16,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 
@@ -25,92 +27,158 @@ from bleuprint.pipeline import graph
 from slurmcluster import HOW, Cluster, installed
 
 
+@dataclass(frozen=True)
+class JobTimes:
+    """When a job was submitted, began to run, and ended, by SLURM's clock."""
+
+    submitted: datetime
+    started: datetime
+    ended: datetime
+
+    @property
+    def seconds(self) -> float:
+        """How long the job ran."""
+        return (self.ended - self.started).total_seconds()
+
+
 def main() -> None:
+    """Compare the micro project with and without SLURM."""
     parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+        description=__doc__,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument(
-        "--interval", type=int, default=10, help="slurm-init-seconds-before-status-checks"
+        "--interval",
+        type=int,
+        default=10,
+        help="slurm-init-seconds-before-status-checks",
     )
-    given = parser.parse_args()
+    arguments = parser.parse_args()
     if not installed():
         sys.exit(HOW)
     with tempfile.TemporaryDirectory() as folder:
-        compare(Path(folder), given.interval)
+        compare(Path(folder), arguments.interval)
 
 
 def compare(folder: Path, interval: int) -> None:
-    """Run the micro project without SLURM, stage by stage, and with it; print what it adds."""
+    """Run the micro project without SLURM, stage by stage, and with it; print what SLURM adds.
+
+    Args:
+        folder: An empty folder.
+        interval: Seconds before Snakemake first asks SLURM for a job's status.
+    """
     project = micro.make(folder / "project")
-    alone, began = {}, time.monotonic()
+    stage_seconds = {}
+    start = time.monotonic()
     for stage in graph.load_stages(project.root):
-        start = time.monotonic()
+        stage_start = time.monotonic()
         project.run("bash", "-c", stage.command)
-        alone[stage.name] = time.monotonic() - start
-    serial = time.monotonic() - began
+        stage_seconds[stage.name] = time.monotonic() - stage_start
+    serial_seconds = time.monotonic() - start
     project = micro.make(folder / "again")
     cluster = Cluster(folder / "slurm")
     try:
         cluster.start()
-        seconds = run(project, cluster, interval)
-        jobs = finished(cluster)
+        slurm_seconds = run_on_slurm(project, cluster, interval)
+        jobs = finished_jobs(cluster)
     finally:
         cluster.stop()
-    show(project, alone, jobs, serial, seconds)
+    print_stages(project, stage_seconds, jobs)
+    print(
+        f"one after the other, without SLURM   {serial_seconds:6.1f} s, {len(stage_seconds)} stages"
+    )
+    print(f"on SLURM                             {slurm_seconds:6.1f} s")
+    print_statistics("a job adds", added_seconds(stage_seconds, jobs))
+    print_statistics("a level adds", waiting_seconds(project, jobs))
+    print_processor()
 
 
-def run(project: micro.Project, cluster: Cluster, interval: int) -> float:
-    """The seconds of a whole run on the cluster."""
+def run_on_slurm(project: micro.Project, cluster: Cluster, interval: int) -> float:
+    """Run the whole project on the cluster; return the seconds it took."""
     project.environment |= {
         **cluster.environment,
         "PATH": f"{cluster.root}/bin:{project.environment['PATH']}:/usr/sbin",
     }
-    site = ("--slurm-status-command", "squeue")
-    looks = ("--slurm-init-seconds-before-status-checks", str(interval))
-    began = time.monotonic()
-    project.run("snakemake", "--profile", "profiles/slurm", *site, *looks, timeout=1200)
-    return time.monotonic() - began
+    start = time.monotonic()
+    project.run(
+        "snakemake",
+        "--profile",
+        "profiles/slurm",
+        "--slurm-status-command",
+        "squeue",
+        "--slurm-init-seconds-before-status-checks",
+        str(interval),
+        timeout=1200,
+    )
+    return time.monotonic() - start
 
 
-def finished(cluster: Cluster) -> dict[str, tuple[datetime, datetime, datetime]]:
-    """When each stage's job was submitted, began and ended."""
-    found = {}
-    for number, _, _, comment in cluster.jobs():
-        job = dict(
-            field.partition("=")[::2]
-            for field in cluster.run("scontrol", "show", "job", number).split()
+def finished_jobs(cluster: Cluster) -> dict[str, JobTimes]:
+    """Return the times of each stage's job by the stage's name."""
+    jobs = {}
+    for job_id, _, _, comment in cluster.jobs():
+        fields = {}
+        for field in cluster.run("scontrol", "show", "job", job_id).split():
+            key, _, value = field.partition("=")
+            fields[key] = value
+        # Snakemake's comment is rule_STAGE_wildcards_VALUES
+        stage = comment.removeprefix("rule_").partition("_wildcards")[0]
+        jobs[stage] = JobTimes(
+            submitted=datetime.fromisoformat(fields["SubmitTime"]),
+            started=datetime.fromisoformat(fields["StartTime"]),
+            ended=datetime.fromisoformat(fields["EndTime"]),
         )
-        name = comment.removeprefix("rule_").partition("_wildcards")[0]
-        times = [datetime.fromisoformat(job[f"{what}Time"]) for what in ("Submit", "Start", "End")]
-        found[name] = times[0], times[1], times[2]
-    return found
+    return jobs
 
 
-def show(
-    project: micro.Project,
-    alone: dict[str, float],
-    jobs: dict[str, tuple[datetime, datetime, datetime]],
-    serial: float,
-    seconds: float,
+def print_stages(
+    project: micro.Project, stage_seconds: dict[str, float], jobs: dict[str, JobTimes]
 ) -> None:
+    """Print the seconds of each stage alone, and what its job adds."""
+    for stage in graph.load_stages(project.root):
+        alone = stage_seconds[stage.name]
+        added = jobs[stage.name].seconds - alone
+        print(f"{stage.name:28} alone {alone:5.1f} s, as a job {added:+5.1f} s")
+
+
+def added_seconds(stage_seconds: dict[str, float], jobs: dict[str, JobTimes]) -> list[float]:
+    """Return what each job takes beyond its stage."""
+    return [jobs[stage].seconds - alone for stage, alone in stage_seconds.items()]
+
+
+def waiting_seconds(project: micro.Project, jobs: dict[str, JobTimes]) -> list[float]:
+    """Return the time from the end of the last job that a job needs to its submission, for each."""
     stages = graph.load_stages(project.root)
-    needed = graph.input_paths(stages, project.root)
-    maker = {path: stage.name for stage in stages for path in stage.outputs}
-    added, waited = [], []
+    inputs_by_stage = graph.input_paths(stages, project.root)
+    stage_by_output = {}
     for stage in stages:
-        submitted, began, ended = jobs[stage.name]
-        added.append((ended - began).total_seconds() - alone[stage.name])
-        before = [jobs[maker[path]][2] for path in needed[stage.name] if path in maker]
-        if before:
-            waited.append((submitted - max(before)).total_seconds())
-        print(f"{stage.name:28} alone {alone[stage.name]:5.1f} s, as a job {added[-1]:+5.1f} s")
-    print(f"one after the other, without SLURM   {serial:6.1f} s, {len(stages)} stages")
-    print(f"on SLURM                             {seconds:6.1f} s")
-    for what, values in (("a job adds", added), ("a level adds", waited)):
-        middle, mean, most = statistics.median(values), statistics.mean(values), max(values)
-        print(f"{what:24} median {middle:5.1f} s, mean {mean:5.1f}, most {most:.1f}")
+        for path in stage.outputs:
+            stage_by_output[path] = stage.name
+    waits = []
+    for stage in stages:
+        ends = []
+        for path in inputs_by_stage[stage.name]:
+            if path in stage_by_output:
+                ends.append(jobs[stage_by_output[path]].ended)
+        if ends:
+            waits.append((jobs[stage.name].submitted - max(ends)).total_seconds())
+    return waits
+
+
+def print_statistics(label: str, seconds: list[float]) -> None:
+    """Print the median, the mean and the maximum of some times."""
+    median = statistics.median(seconds)
+    mean = statistics.mean(seconds)
+    print(f"{label:24} median {median:5.1f} s, mean {mean:5.1f}, most {max(seconds):.1f}")
+
+
+def print_processor() -> None:
+    """Print the processor's name, as lscpu has it."""
     lscpu = subprocess.run(["lscpu"], capture_output=True, text=True, check=True).stdout
-    print(next(line for line in lscpu.split("\n") if line.startswith("Model name")))
+    for line in lscpu.splitlines():
+        if line.startswith("Model name"):
+            print(line)
+            return
 
 
 if __name__ == "__main__":
