@@ -1,11 +1,14 @@
-"""Identifiers of languages side by side: errors on short lines, and pairs a second.
+"""Compares language identifiers: errors on short lines, and sentence pairs per second.
 
-The text is that of Django's translation catalogues (pip download --no-deps django, unpacked; BSD):
-messages of 3 to 10 words without placeholders and markup, in the languages given by the option
---languages. Each line is judged as one of its language (wrong if it is refused) and as one of the
-next language of the list (wrong if it is accepted). heliport and pycld2 need `pip install`.
-Prints a row for each library: errors of both kinds, and pairs a second, both sides judged, best of
-three; the seconds are those of the processor, in one thread, so that other work disturbs them less.
+    python benchmarks/language_id.py FOLDER/django
+
+The text is Django's translation catalogues (pip download --no-deps django, unpacked; BSD): messages
+of 3 to 10 words without placeholders and markup, in the languages of the option --languages. Each
+line is judged as a line of its language (an error if it is refused), and as a line of the next
+language in the list (an error if it is accepted). heliport and pycld2 need `pip install`.
+
+Prints a row for each identifier: errors of both kinds, and pairs per second with both sides judged,
+the best of three rounds. The seconds are CPU time in one thread, which other work disturbs less.
 """
 
 import argparse
@@ -20,89 +23,128 @@ from typing import Any
 
 from bleuprint.rules.language_id import LanguageId
 
-# The default's languages, and twenty more.
-_LANGUAGES = "en de fr ar bg ca cs da el es fi he hi hu id it ja ko nl pl pt ru sv"
-_PLACEHOLDERS = re.compile(r"%|[{}<>_\n]|http")
-# Those whose words have no spaces between them: characters in place of words.
-_UNSPACED = {"ja": 4}
+# The languages of the default recipe, and twenty more.
+LANGUAGES = ["en", "de", "fr", "ar", "bg", "ca", "cs", "da", "el", "es", "fi", "he", "hi", "hu"]
+LANGUAGES += ["id", "it", "ja", "ko", "nl", "pl", "pt", "ru", "sv"]
+PLACEHOLDERS = re.compile(r"%|[{}<>_\n]|http")
+# Languages without spaces between words, with the characters that count as a word.
+CHARACTERS_PER_WORD = {"ja": 4}
+# The stage filter judges the sentences of 1,000 pairs at once.
+BLOCK_SENTENCES = 2_000
+MIN_TIMED_SENTENCES = 20_000
+TIMED_ROUNDS = 3
 
-# Whether each sentence is accepted as one in the language beside it.
+# Takes sentences and the languages in which they should be; returns which it accepts.
 Judge = Callable[[Sequence[str], Sequence[str]], list[bool]]
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.split("\n", 1)[0])
+    """Print the errors and the speed of each identifier."""
+    parser = argparse.ArgumentParser(
+        description=__doc__,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
     parser.add_argument("django", type=Path, help="the folder django of the unpacked package")
-    parser.add_argument("--languages", nargs="+", default=_LANGUAGES.split())
-    given = parser.parse_args()
-    lines = {language: _lines(given.django, language) for language in given.languages}
-    sentences = [line for each in lines.values() for line in each]
-    own = [language for language, each in lines.items() for _ in each]
-    least = min(map(len, lines.values()))
-    after = dict(zip(given.languages, given.languages[1:] + given.languages[:1], strict=True))
-    other = [after[language] for language in own]
-    print(f"{len(sentences)} lines in {len(lines)} languages, {least} or more each")
+    parser.add_argument("--languages", nargs="+", default=LANGUAGES)
+    arguments = parser.parse_args()
+    languages = arguments.languages
+    next_languages = dict(zip(languages, languages[1:] + languages[:1], strict=True))
+    sentences: list[str] = []
+    true_languages: list[str] = []
+    counts = []
+    for language in languages:
+        lines = django_lines(arguments.django, language)
+        sentences += lines
+        true_languages += [language] * len(lines)
+        counts.append(len(lines))
+    wrong_languages = [next_languages[language] for language in true_languages]
+    print(f"{len(sentences)} lines in {len(languages)} languages, {min(counts)} or more each")
     print(f"{'identifier':<24} {'own refused':>12} {'other accepted':>15} {'pairs/s':>9}")
-    for name, make in _judges():
+    for name, make_judge in all_judges():
         try:
-            judge = make()
+            judge = make_judge()
         except ImportError as error:
             print(f"{name:<24} {error}")
             continue
-        refused = judge(sentences, own).count(False)
-        accepted = judge(sentences, other).count(True)
-        print(f"{name:<24} {refused:>12} {accepted:>15} {_speed(judge, sentences, own):>9,.0f}")
+        refused = judge(sentences, true_languages).count(False)
+        accepted = judge(sentences, wrong_languages).count(True)
+        rate = pairs_per_second(judge, sentences, true_languages)
+        print(f"{name:<24} {refused:>12} {accepted:>15} {rate:>9,.0f}")
 
 
-def _lines(django: Path, language: str) -> list[str]:
-    """The distinct messages of 3 to 10 words; those in English are the keys of the others."""
-    found: dict[str, None] = {}
-    folder = "de" if language == "en" else language
-    for path in sorted(django.rglob(f"locale/{folder}/LC_MESSAGES/*.mo")):
+def django_lines(folder: Path, language: str) -> list[str]:
+    """Return Django's distinct messages of 3 to 10 words in a language.
+
+    English messages are the keys of all other catalogues; those of the German one are taken.
+    """
+    lines: dict[str, None] = {}
+    catalogue_language = "de" if language == "en" else language
+    for path in sorted(folder.rglob(f"locale/{catalogue_language}/LC_MESSAGES/*.mo")):
         with path.open("rb") as file:
+            # gettext offers no public way to list all messages of a catalogue
             catalogue: dict[Any, str] = vars(gettext.GNUTranslations(file))["_catalog"]
-        for key, translated in catalogue.items():
-            message = key if isinstance(key, str) else key[0]
-            text = (message if language == "en" else translated).split("\x04")[-1]
-            per_word = _UNSPACED.get(language)
-            words = len(text) // per_word if per_word else len(text.split())
-            same = language != "en" and text == message
-            if 3 <= words <= 10 and not same and not _PLACEHOLDERS.search(text):
-                found[text] = None
-    return list(found)
+        for key, translation in catalogue.items():
+            english = key if isinstance(key, str) else key[0]  # plural forms have a pair as key
+            message = english if language == "en" else translation
+            line = message.split("\x04")[-1]  # what comes before it is the message's context
+            is_untranslated = language != "en" and line == english
+            has_fitting_length = 3 <= word_count(line, language) <= 10
+            if has_fitting_length and not is_untranslated and not PLACEHOLDERS.search(line):
+                lines[line] = None
+    return list(lines)
 
 
-def _speed(judge: Judge, sentences: Sequence[str], languages: Sequence[str]) -> float:
-    """Pairs a second, of two lines each, in blocks of 1,000 pairs as in the stage filter."""
-    times = 20_000 // len(sentences) + 1
-    repeated, names = (list(each) * times for each in (sentences, languages))
-
-    def seconds() -> float:
-        began = time.process_time()
-        for start in range(0, len(repeated), 2000):
-            judge(repeated[start : start + 2000], names[start : start + 2000])
-        return time.process_time() - began
-
-    return len(repeated) / 2 / min(seconds() for _ in range(3))
+def word_count(line: str, language: str) -> int:
+    """Count the words of a line; in languages without spaces, estimate them by characters."""
+    if language in CHARACTERS_PER_WORD:
+        return len(line) // CHARACTERS_PER_WORD[language]
+    return len(line.split())
 
 
-def _judges() -> Iterator[tuple[str, Callable[[], Judge]]]:
+def pairs_per_second(judge: Judge, sentences: Sequence[str], languages: Sequence[str]) -> float:
+    """Measure how many pairs of two sentences are judged per CPU second, in the best round."""
+    repeats = MIN_TIMED_SENTENCES // len(sentences) + 1
+    repeated_sentences = list(sentences) * repeats
+    repeated_languages = list(languages) * repeats
+    round_seconds = []
+    for _ in range(TIMED_ROUNDS):
+        start = time.process_time()
+        for first in range(0, len(repeated_sentences), BLOCK_SENTENCES):
+            block = slice(first, first + BLOCK_SENTENCES)
+            judge(repeated_sentences[block], repeated_languages[block])
+        round_seconds.append(time.process_time() - start)
+    pairs = len(repeated_sentences) / 2
+    return pairs / min(round_seconds)
+
+
+def all_judges() -> Iterator[tuple[str, Callable[[], Judge]]]:
+    """Yield the name of each identifier, and what makes its judge."""
     for min_odds in (10.0, 5.0, 3.0):
-        yield f"language_id {min_odds:g}", partial(_language_id, min_odds)
-    yield "py3langid, one by one", _py3langid
-    yield "CLD2", _cld2
-    yield "CLD2, with hint", lambda: _cld2(hint=True)
-    yield "heliport", _heliport
+        yield f"language_id {min_odds:g}", partial(judge_by_language_id, min_odds)
+    yield "py3langid, one by one", judge_by_py3langid
+    yield "CLD2", judge_by_cld2
+    yield "CLD2, with hint", partial(judge_by_cld2, has_hint=True)
+    yield "heliport", judge_by_heliport
     for margin in (1.0, 1.5):
-        yield f"heliport, margin {margin}", partial(_heliport, 20, margin)
+        yield f"heliport, margin {margin}", partial(judge_by_heliport, 20, margin)
 
 
-def _language_id(min_odds: float) -> Judge:
+def judge_each(accepts: Callable[[str, str], bool]) -> Judge:
+    """Make a judge of a function that accepts or refuses one sentence in one language."""
+
+    def judge(sentences: Sequence[str], languages: Sequence[str]) -> list[bool]:
+        return list(map(accepts, sentences, languages))
+
+    return judge
+
+
+def judge_by_language_id(min_odds: float) -> Judge:
+    """Return the judge of the filter language_id."""
     return LanguageId(min_odds)._pass
 
 
-def _py3langid() -> Judge:
-    """The decision of language_id with min_odds 10 by py3langid's own functions."""
+def judge_by_py3langid() -> Judge:
+    """Return the decision of language_id with min_odds 10, made with py3langid's own functions."""
     from py3langid.langid import MODEL_FILE, LanguageIdentifier
 
     from bleuprint.rules.letters import SCRIPTS
@@ -111,49 +153,85 @@ def _py3langid() -> Judge:
     identifier.set_languages(SCRIPTS)
 
     def accepts(sentence: str, language: str) -> bool:
-        best, likelihood = identifier.classify(sentence)
-        return bool(best == language or likelihood < 10 * dict(identifier.rank(sentence))[language])
+        best_language, best_probability = identifier.classify(sentence)
+        if best_language == language:
+            return True
+        probabilities = dict(identifier.rank(sentence))
+        return bool(best_probability < 10 * probabilities[language])
 
-    return lambda sentences, languages: list(map(accepts, sentences, languages))
+    return judge_each(accepts)
 
 
-def _cld2(hint: bool = False) -> Judge:
-    """Refused only if CLD2 is sure of another language (its flag is_reliable)."""
+def judge_by_cld2(has_hint: bool = False) -> Judge:
+    """Refuse a sentence only if CLD2 is sure of another language (its flag is_reliable).
+
+    Args:
+        has_hint: Whether CLD2 is told the language in which the sentence should be.
+    """
     detect = import_module("pycld2").detect
-    codes = {"he": "iw"}
+    cld2_codes = {"he": "iw"}
 
     def accepts(sentence: str, language: str) -> bool:
-        code = codes.get(language, language)
-        options = {"hintLanguage": code} if hint else {}
-        reliable, _, ((_, found, *_), *_) = detect(sentence, bestEffort=True, **options)
-        return not reliable or found in (code, "un")
+        code = cld2_codes.get(language, language)
+        options = {"hintLanguage": code} if has_hint else {}
+        is_reliable, _, candidates = detect(sentence, bestEffort=True, **options)[:3]
+        _, best_code, *_ = candidates[0]
+        return not is_reliable or best_code in (code, "un")  # un: unknown
 
-    return lambda sentences, languages: list(map(accepts, sentences, languages))
+    return judge_each(accepts)
 
 
-# It knows Arabic and Malay as macrolanguages.
-_HELIPORT = {
-    **dict.fromkeys(("ara", "arb", "arz", "apc"), "ar"),
-    **{"eng": "en", "deu": "de", "fra": "fr", "bul": "bg", "cat": "ca", "ces": "cs", "dan": "da"},
-    **{"ell": "el", "spa": "es", "fin": "fi", "heb": "he", "hin": "hi", "hun": "hu", "msa": "id"},
-    **{"ita": "it", "jpn": "ja", "kor": "ko", "nld": "nl", "pol": "pl", "por": "pt", "rus": "ru"},
+# Our codes of heliport's languages; it knows Arabic and Malay as groups of languages.
+HELIPORT_LANGUAGES = {
+    "ara": "ar",
+    "arb": "ar",
+    "arz": "ar",
+    "apc": "ar",
+    "eng": "en",
+    "deu": "de",
+    "fra": "fr",
+    "bul": "bg",
+    "cat": "ca",
+    "ces": "cs",
+    "dan": "da",
+    "ell": "el",
+    "spa": "es",
+    "fin": "fi",
+    "heb": "he",
+    "hin": "hi",
+    "hun": "hu",
+    "msa": "id",
+    "ita": "it",
+    "jpn": "ja",
+    "kor": "ko",
+    "nld": "nl",
+    "pol": "pl",
+    "por": "pt",
+    "rus": "ru",
     "swe": "sv",
 }
 
 
-def _heliport(labels: int = 1, margin: float = 0.0) -> Judge:
-    """Refused if heliport's `labels` best languages lack the language, or have it over `margin`
-    behind the best; its scores are negative logarithms.
+def judge_by_heliport(labels: int = 1, margin: float = 0.0) -> Judge:
+    """Accept a sentence if its language is among heliport's best, close enough to the best one.
+
+    Args:
+        labels: How many of the best languages are considered.
+        margin: How far the language's score, a negative logarithm, may be from the best.
     """
     identify = import_module("heliport").Identifier().identify_topk_with_score
 
     def accepts(sentence: str, language: str) -> bool:
         ranked = identify(sentence, labels)
-        names = [_HELIPORT.get(label.partition("_")[0], label) for label, _ in ranked]
-        scores = [score for name, (_, score) in zip(names, ranked, strict=True) if name == language]
-        return bool(scores) and min(scores) - ranked[0][1] <= margin
+        _, best_score = ranked[0]
+        for label, score in ranked:
+            code, _, _ = label.partition("_")
+            label_language = HELIPORT_LANGUAGES.get(code, label)
+            if label_language == language and score - best_score <= margin:
+                return True
+        return False
 
-    return lambda sentences, languages: list(map(accepts, sentences, languages))
+    return judge_each(accepts)
 
 
 if __name__ == "__main__":
