@@ -27,7 +27,7 @@ with exit_on_error():
         STAGES = graph.load_stages()
     JOBS = snakemake_run.Jobs(workflow, STAGES, RESOLVED)
 
-snakemake_run.use_this_python()
+snakemake_run.prepare_environment()
 
 
 onstart:
@@ -51,7 +51,7 @@ SHOWN = {PAGE, "reports/table.md", "reports/table.csv"}
 rule all:
     default_target: True
     input:
-        JOBS.wanted,
+        JOBS.all_outputs,
     localrule: True
     message:
         "the last of the jobs above: all outputs are made"
@@ -77,7 +77,7 @@ for each in RULES:
             name:
                 f"shard_{each.name}"
             input:
-                JOBS.inputs(each),
+                JOBS.input_function(each),
             output:
                 temp(directory(each.shard())),
             log:
@@ -101,7 +101,7 @@ for each in RULES:
         name:
             each.name
         input:
-            stage=JOBS.inputs(each),
+            stage=JOBS.input_function(each),
             shards=[each.shard(item) for item in SHARDS if each.shards > 1],
         output:
             [directory(path) for path in each.folders],

@@ -1,9 +1,13 @@
-"""One runner of a project at a time: `bleuprint reproduce`, Snakemake or `dvc repro`.
+"""Lets only one runner use a project at a time: `bleuprint reproduce`, Snakemake or `dvc repro`.
 
-Two of them beside each other would remove outputs that the other one reads. Ours take a lock of
-the kernel, which ends with their process. DVC has its own: .dvc/tmp/rwlock names the processes that
-write and read outputs. Ours are entered there for as long as they run, so that `dvc repro` ends
-before its first stage and names them; and they wait for a `dvc repro` that is entered there.
+Two runners at the same time would remove outputs that the other one reads. `hold_project` keeps
+others out by two locks:
+
+- Our own runners lock work/reproduce.lock with the kernel, which releases it when the process ends,
+  even by a kill. work/runner.json describes the process for messages.
+- DVC lists in .dvc/tmp/rwlock which process writes or reads which outputs. We enter ourselves there
+  as the writer of all outputs, so that `dvc repro` refuses to start and names our process. If
+  `dvc repro` is listed there, we wait for it.
 """
 
 import json
@@ -26,15 +30,24 @@ from bleuprint.runtime.errors import UserError, print_message
 from bleuprint.runtime.files import format_json
 from bleuprint.runtime.locks import FileLock, flock_holder
 
-_RWLOCK = Path(".dvc", "tmp", "rwlock")
+_DVC_RWLOCK = Path(".dvc", "tmp", "rwlock")
 _DVC_LOCK = Path(".dvc", "tmp", "lock")
-# Seconds for which another command of DVC may use the project without a note.
-_SHORT = 2.0
+# Most DVC commands hold DVC's lock for less than this. Only a longer wait is worth a note.
+_SECONDS_WITHOUT_NOTE = 2.0
 
 
 @dataclass(frozen=True)
 class Runner:
-    """A process that holds the project; `since`: seconds of the Unix epoch."""
+    """A process that holds the project.
+
+    work/runner.json contains these fields, too.
+
+    Attributes:
+        program: The command, for messages: `dvc repro`.
+        process: The process id.
+        host: The name of its machine.
+        since: When it took the project, in seconds of the Unix epoch.
+    """
 
     program: str
     process: int
@@ -42,62 +55,67 @@ class Runner:
     since: float
 
     def __str__(self) -> str:
-        began = time.localtime(self.since)
-        today = time.strftime("%F", began) == time.strftime("%F")
-        when = time.strftime("%H:%M" if today else "%F %H:%M", began)
-        place = "" if self.host == node() else f" on {self.host}"
-        return f"{self.program} (process {self.process}{place}, since {when})"
+        """Return the command with process and start time: `dvc repro (process 12, since 9:30)`."""
+        start = time.localtime(self.since)
+        is_today = time.strftime("%F", start) == time.strftime("%F")
+        start_text = time.strftime("%H:%M" if is_today else "%F %H:%M", start)
+        return f"{self.program} (process {self.process}{self._on_other_host()}, since {start_text})"
 
     def busy_message(self) -> str:
-        """Say that this process holds the project."""
+        """Return the sentence that this process uses the project."""
         return f"{self} is running in this project"
 
     def stop_advice(self) -> str:
-        """Say how to stop it."""
-        place = "" if self.host == node() else f" on {self.host}"
-        return f"To stop it: kill {self.process}{place}"
+        """Return the sentence that tells how to stop this process."""
+        return f"To stop it: kill {self.process}{self._on_other_host()}"
+
+    def _on_other_host(self) -> str:
+        """Return ` on HOST` if the process runs on another machine, else an empty text."""
+        return "" if self.host == node() else f" on {self.host}"
 
 
 @contextmanager
 def hold_project(program: str, wait: bool = True, writes: bool = True) -> Iterator[None]:
-    """Hold the project until the end of a `with`, so that no other runner starts.
+    """Hold the project within a `with` block, so that no other runner starts.
 
     Args:
-        program: The name by which others call this process.
-        wait: Whether to wait for another runner, with a note; otherwise it is an error.
-        writes: Whether outputs are written; otherwise `dvc repro` may start meanwhile.
+        program: The name by which messages of other runners call this process.
+        wait: Whether to wait for another runner, after a note; otherwise it is an error.
+        writes: Whether this process writes outputs; otherwise `dvc repro` may start meanwhile.
 
     Raises:
         UserError: Another runner holds the project, and `wait` is false.
     """
     work = environment.work_folder()
     work.mkdir(parents=True, exist_ok=True)
-    lock, described = FileLock(work / "reproduce.lock"), work / "runner.json"
+    lock = FileLock(work / "reproduce.lock")
+    description = work / "runner.json"
     with ExitStack() as held:
         try:
             lock.acquire(timeout=0)
         except Timeout:
-            _wait_or_refuse(_holder(lock, described), wait)
+            _wait_or_refuse(_holder_of(lock, description), wait)
             lock.acquire()
         held.callback(lock.release)
         runner = Runner(program, os.getpid(), node(), time.time())
-        described.write_text(format_json(asdict(runner)), encoding="utf-8")
-        held.callback(described.unlink, missing_ok=True)
+        description.write_text(format_json(asdict(runner)), encoding="utf-8")
+        held.callback(description.unlink, missing_ok=True)
         held.enter_context(_held_from_dvc(environment.project_root(), wait, writes))
         yield
 
 
 def other_runner() -> Runner | None:
-    """Return the process that holds the project, if there is one; nothing waits."""
-    described = environment.work_folder() / "runner.json"
-    lock = FileLock(environment.work_folder() / "reproduce.lock")
+    """Return the process that holds the project; None if it is free. Does not wait."""
+    work = environment.work_folder()
+    lock = FileLock(work / "reproduce.lock")
     if flock_holder(Path(lock.lock_file)) is not None:
-        return _holder(lock, described)
-    return next(iter(_dvc_runners(environment.project_root())), None)
+        return _holder_of(lock, work / "runner.json")
+    dvc_runners = _dvc_runners(environment.project_root())
+    return dvc_runners[0] if dvc_runners else None
 
 
 def _wait_or_refuse(runner: Runner, wait: bool) -> None:
-    """Say that the project is waited for, or raise UserError."""
+    """Print a note that this process waits for a runner, or raise UserError if it may not wait."""
     if not wait:
         raise UserError(
             f"{runner.busy_message()}. Start this again when it has ended. {runner.stop_advice()}"
@@ -105,102 +123,136 @@ def _wait_or_refuse(runner: Runner, wait: bool) -> None:
     print_message(f"{runner.busy_message()}: waiting until it ends. {runner.stop_advice()}", "note")
 
 
-def _holder(lock: FileLock, described: Path) -> Runner:
-    """The process that holds the lock."""
+def _holder_of(lock: FileLock, description: Path) -> Runner:
+    """Return the runner that holds our lock.
+
+    Args:
+        lock: The lock.
+        description: The path of runner.json.
+    """
     process = flock_holder(Path(lock.lock_file))
-    runner = _described(described)
-    # the description may be of a killed process; of another machine, the kernel names none
+    runner = _read_description(description)
+    # A killed process leaves its description behind, so the process ids are compared. The kernel
+    # does not name a process of another machine: then the description is all that is known.
     if runner is not None and process in (None, runner.process):
         return runner
-    return _of_process(process or 0)
+    return _runner_of_process(process or 0)
 
 
-def _described(path: Path) -> Runner | None:
-    """The process that describes itself in a file; None if it has not done so yet."""
+def _read_description(path: Path) -> Runner | None:
+    """Read runner.json; return None if the holder of the lock has not written it yet."""
     with suppress(OSError, ValueError, TypeError):
         return Runner(**json.loads(path.read_text(encoding="utf-8")))
     return None
 
 
-def _of_process(process: int, command: str | None = None) -> Runner:
-    """A process of this machine, which has taken the project when it began."""
+def _runner_of_process(process: int, command: str | None = None) -> Runner:
+    """Describe a process of this machine. It has held the project since it began.
+
+    Args:
+        process: The process id.
+        command: Its command, if known; otherwise the operating system is asked.
+    """
     import psutil
 
-    began = time.time()
+    # If the process has just ended, the time is now.
+    start_time = time.time()
     with suppress(psutil.Error):
-        found = psutil.Process(process)
-        began = found.create_time()
-        command = command or shlex.join(found.cmdline())
-    return Runner(_short(command or "another process"), process, node(), began)
+        running = psutil.Process(process)
+        start_time = running.create_time()
+        command = command or shlex.join(running.cmdline())
+    program = _without_folder(command or "another process")
+    return Runner(program, process, node(), start_time)
 
 
-def _short(command: str) -> str:
-    """A command without the folder of its program: `dvc repro` for `/usr/bin/dvc repro`."""
+def _without_folder(command: str) -> str:
+    """Return a command without the folder of its program: `dvc repro` for `/usr/bin/dvc repro`."""
     program, _, arguments = command.partition(" ")
     return f"{PurePosixPath(program).name} {arguments}".strip()
 
 
 @contextmanager
 def _held_from_dvc(root: Path, wait: bool, writes: bool) -> Iterator[None]:
-    """Wait for a stage that DVC runs here; with `writes`, keep DVC from running another one."""
+    """Keep DVC from running a stage within a `with` block; first wait for a stage that it runs.
+
+    Args:
+        root: The project's folder.
+        wait: As for `hold_project`.
+        writes: As for `hold_project`; if false, DVC may start a stage within the block.
+    """
     from dvc.repo import lock_repo
 
     while True:
-        _note_other_command(root)
+        _note_long_wait_for_dvc(root)
         with ExitStack() as held, open_repo(root) as repo, lock_repo(repo):
-            # While DVC's lock is held here, other processes of DVC either wait for it or run a
-            # stage, which is in DVC's list.
+            # While we hold DVC's lock, another DVC process either waits for it or runs a stage. If
+            # it runs a stage, DVC's list contains it.
             runners = _dvc_runners(root)
             if not runners:
                 if writes:
-                    held.enter_context(_entered(repo))
-                entered = held.pop_all()
+                    held.enter_context(_entered_as_writer(repo))
+                # The entry must outlive this inner `with`, which releases DVC's lock.
+                entry = held.pop_all()
                 break
         _wait_or_refuse(runners[0], wait)
         _wait_for_end(runners[0].process)
-    with entered:
+    with entry:
         yield
 
 
 @contextmanager
-def _entered(repo: Any) -> Iterator[None]:
-    """Enter this process into DVC's list as the writer of all outputs.
+def _entered_as_writer(repo: Any) -> Iterator[None]:
+    """Enter this process into DVC's list as the writer of all outputs, within a `with` block.
 
-    DVC's own calls in this process enter themselves with the same command, and pass.
+    DVC's own calls in this process are not refused: they enter themselves with the same command.
     """
     from dvc.rwlock import rwlock
 
-    outputs = (Path(output.fs_path) for output in repo.index.outs)
     root = Path(repo.root_dir)
-    # each call of DVC is compared with each entry: the folders, not the outputs in them
-    folders = {root / path.relative_to(root).parts[0] for path in outputs if root in path.parents}
+    # Each DVC call compares its paths with each entry of the list. A few folders are compared
+    # faster than all the outputs in them.
+    folders = set[str]()
+    for output in repo.index.outs:
+        path = Path(output.fs_path)
+        if path.is_relative_to(root) and path != root:
+            folder_name = path.relative_to(root).parts[0]
+            folders.add(str(root / folder_name))
     command = " ".join(sys.argv)
-    hardlink = repo.config["core"].get("hardlink_lock", False)
-    written = sorted(map(str, folders))
-    with rwlock(repo.tmp_dir, repo.fs, command, read=[], write=written, hardlink=hardlink):
+    uses_hardlinks = repo.config["core"].get("hardlink_lock", False)
+    with rwlock(
+        repo.tmp_dir, repo.fs, command, read=[], write=sorted(folders), hardlink=uses_hardlinks
+    ):
         yield
 
 
 def _dvc_runners(root: Path) -> list[Runner]:
-    """The other processes of this machine that DVC's list names as writers."""
+    """Return the other processes of this machine that DVC's list names as writers of outputs.
+
+    A killed process stays in the list. It is left out, even if another process has its id now.
+    """
     try:
-        content = json.loads((root / _RWLOCK).read_text(encoding="utf-8"))
-        entries = [*content.get("write", {}).values()]
-        commands = {int(entry["pid"]): str(entry["cmd"]) for entry in entries}
+        content = json.loads((root / _DVC_RWLOCK).read_text(encoding="utf-8"))
+        writers = content.get("write", {}).values()
+        commands = {int(writer["pid"]): str(writer["cmd"]) for writer in writers}
     except (OSError, ValueError, AttributeError, KeyError, TypeError):
-        return []  # DVC says what is wrong with the file
-    return [
-        _of_process(process, command)
-        for process, command in commands.items()
-        if process != os.getpid() and _runs(process, command)
-    ]
+        # If the list is damaged, DVC itself prints an error when it reads the list.
+        return []
+    runners = []
+    for process, command in commands.items():
+        if process != os.getpid() and _is_running(process, command):
+            runners.append(_runner_of_process(process, command))
+    return runners
 
 
-def _runs(process: int, command: str) -> bool:
-    """Whether a process runs a command, and is not another one that has its number, by its name."""
+def _is_running(process: int, command: str) -> bool:
+    """Whether a process exists and runs this command, by the name of its program.
+
+    After a command has ended, the operating system may give its process id to another one.
+    """
     import psutil
 
     program = PurePosixPath(command.partition(" ")[0])
+    # `python -m dvc` appears as .../dvc/__main__.py: its folder has the name of the program.
     name = program.parent.name if program.name == "__main__.py" else program.name
     with suppress(psutil.Error):
         return any(name in word for word in psutil.Process(process).cmdline())
@@ -208,19 +260,23 @@ def _runs(process: int, command: str) -> bool:
 
 
 def _wait_for_end(process: int) -> None:
+    """Wait until a process has ended."""
     import psutil
 
     with suppress(psutil.NoSuchProcess):
         psutil.Process(process).wait()
 
 
-def _note_other_command(root: Path) -> None:
-    """Say so if another command of DVC, such as `dvc pull`, keeps its lock for long."""
-    ends = time.monotonic() + _SHORT
+def _note_long_wait_for_dvc(root: Path) -> None:
+    """Print a note if another DVC command, such as `dvc pull`, holds DVC's lock for long.
+
+    Returns when the lock is free, or after the note; DVC then waits for the lock by itself.
+    """
+    note_time = time.monotonic() + _SECONDS_WITHOUT_NOTE
     process = flock_holder(root / _DVC_LOCK)
     while process is not None and process != os.getpid():
-        if time.monotonic() > ends:
-            runner = _of_process(process)
+        if time.monotonic() > note_time:
+            runner = _runner_of_process(process)
             print_message(
                 f"{runner.busy_message()}: waiting until it ends. {runner.stop_advice()}", "note"
             )

@@ -1,4 +1,8 @@
-"""The entries of dvc.yaml as rules for the Snakefile, with a wildcard for each loop variable."""
+"""Turns the entries of dvc.yaml into rules for the Snakefile.
+
+DVC writes the loop variables of an entry as `${item.system}`, Snakemake writes the wildcards of a
+rule as `{system}`.
+"""
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
@@ -12,12 +16,18 @@ from bleuprint.pipeline.graph import WORK, Stage, input_paths
 
 @dataclass(frozen=True)
 class Rule:
-    """The stages of one entry of dvc.yaml: `train` of all systems, corpora and seeds.
+    """The stages of one entry of dvc.yaml, such as `train` for all systems, corpora and seeds.
 
-    `outputs` have wildcards, `models/{system}/{corpus}/{seed}/averaged`; `kept`: those that are in
-    git instead of DVC's cache. `stages`: by the first output. `dependencies`: files by the stage's
-    name. `shards`: the number of jobs that prepare a corpus, 1 for a stage that is not sharded.
-    The methods that take `wildcards` are Snakemake's functions of a job.
+    The methods with the argument `wildcards` are functions that Snakemake calls for a job. Its
+    wildcards have the values of one stage, such as {"corpus": "phrasebook"}.
+
+    Attributes:
+        name: The name of the entry.
+        outputs: The outputs with wildcards: `models/{system}/{corpus}/{seed}/averaged`.
+        git_outputs: The outputs that Git tracks instead of DVC's cache.
+        stages: The stages, by their first output.
+        dependencies: The input files of every stage of the graph, by the stage's name.
+        shards: How many jobs prepare a corpus; 1 for a stage that is not sharded.
     """
 
     name: str
@@ -29,88 +39,130 @@ class Rule:
 
     @property
     def wildcards(self) -> list[str]:
-        return list(dict.fromkeys(re.findall(r"\{(\w+)\}", "".join(self.outputs))))
+        """The names of the wildcards, each once, in the order of the outputs."""
+        all_outputs = "".join(self.outputs)
+        return list(dict.fromkeys(re.findall(r"\{(\w+)\}", all_outputs)))
 
     @property
     def constraints(self) -> dict[str, str]:
-        """The wildcards' regular expressions: the values that stages have."""
-        pattern = re.sub(r"\\\{(\w+)\\\}", r"(?P<\1>[^/]+)", re.escape(self.outputs[0]))
-        found = [re.fullmatch(pattern, output) for output in self.stages]
-        return {
-            name: "|".join(sorted({re.escape(match[name]) for match in found if match}))
-            for name in self.wildcards
-        }
+        """A regular expression for each wildcard, which matches only the values of real stages."""
+        escaped_output = re.escape(self.outputs[0])
+        # `re.escape` has put backslashes before the braces of the wildcards.
+        pattern = re.compile(re.sub(r"\\\{(\w+)\\\}", r"(?P<\1>[^/]+)", escaped_output))
+        values: dict[str, set[str]] = {name: set() for name in self.wildcards}
+        for output in self.stages:
+            match = pattern.fullmatch(output)
+            if match is None:
+                continue
+            for name in self.wildcards:
+                values[name].add(re.escape(match[name]))
+        return {name: "|".join(sorted(of_wildcard)) for name, of_wildcard in values.items()}
 
     @property
     def folders(self) -> list[str]:
-        return [path for path in self.outputs if _is_folder(Path(path))]
+        """The outputs that are folders."""
+        return [path for path in self.outputs if _is_folder(path)]
 
     @property
     def files(self) -> list[str]:
         """The outputs that are files in DVC's cache."""
-        files = [path for path in self.outputs if not _is_folder(Path(path))]
-        return [path for path in files if path not in self.git_outputs]
+        files = []
+        for path in self.outputs:
+            if not _is_folder(path) and path not in self.git_outputs:
+                files.append(path)
+        return files
 
     @property
     def log(self) -> str:
-        return str(WORK / "logs" / f"{self._job('{', '}')}.log")
+        """The path of the log file of a job, with wildcards."""
+        return str(WORK / "logs" / f"{self._stage_name('{', '}')}.log")
 
     @property
     def message(self) -> str:
-        return self._job("{wildcards.", "}")
+        """What Snakemake prints when a job starts: the name of its stage."""
+        return self._stage_name("{wildcards.", "}")
 
     def shard(self, item: str = "{scatteritem}") -> str:
-        """The folder of a shard."""
+        """Return the folder of a shard.
+
+        Args:
+            item: The shard, such as `3-of-8`; by default Snakemake's wildcard for it.
+        """
         return str(paths.shards_folder("{key}", self.name) / item)
 
     def stage(self, wildcards: Mapping[str, str]) -> Stage:
-        return self.stages[self.outputs[0].format_map(dict(wildcards.items()))]
+        """Return the stage of a job."""
+        first_output = self.outputs[0].format_map(dict(wildcards.items()))
+        return self.stages[first_output]
 
     def inputs(self, wildcards: Mapping[str, str]) -> list[str]:
+        """Return the input files of a job."""
         return self.dependencies[self.stage(wildcards).name]
 
     def threads(self, wildcards: Mapping[str, str]) -> int:
+        """Return the number of threads that a job uses."""
         return self.stage(wildcards).threads
 
     def begin(self, wildcards: Mapping[str, str]) -> str:
+        """Return the command that notes the state from which a job starts."""
         return self.stage(wildcards).begin_command()
 
     def command(self, wildcards: Mapping[str, str]) -> str:
+        """Return the command of a job, which joins the shards if there are any."""
         return self.stage(wildcards).marked_command(self.shards)
 
     def shard_command(self, wildcards: Mapping[str, str]) -> str:
+        """Return the command of a job for one shard, without the option that names the shard."""
         return self.stage(wildcards).command
 
     def shard_digest(self, wildcards: Mapping[str, str]) -> str:
+        """Return the SHA-256 of command and settings, so that Snakemake sees a change of them."""
         return self.stage(wildcards).digest
 
-    def _job(self, before: str, after: str) -> str:
-        """DVC's name of the stage, `train@small-phrasebook-1`."""
+    def _stage_name(self, before: str, after: str) -> str:
+        """Return DVC's name of the stage, such as `train@{system}-{corpus}-{seed}`.
+
+        Args:
+            before: What stands before the name of each wildcard.
+            after: What stands after it.
+        """
         values = "-".join(f"{before}{name}{after}" for name in self.wildcards)
         return f"{self.name}@{values}" if values else self.name
 
 
-def _is_folder(output: Path) -> bool:
+def _is_folder(output: str) -> bool:
     """Whether an output is a folder, which has no suffix."""
-    return output.suffix == ""
+    return Path(output).suffix == ""
 
 
 def make_rules(stages: Iterable[Stage], shards: int = 1, root: Path = Path()) -> Iterator[Rule]:
-    """All rules, in the order of dvc.yaml; entries without stages are left out."""
+    """Yield a rule for each entry of dvc.yaml that has stages, in the order of dvc.yaml.
+
+    Args:
+        stages: All stages of dvc.yaml.
+        shards: How many jobs prepare a corpus, in the stages that can process shards.
+        root: The project's folder.
+    """
     stages = list(stages)
     dependencies = input_paths(stages, root)
     for name, entry in load_entries(root).items():
-        of_entry = [stage for stage in stages if stage.kind == name]
-        if not of_entry:
+        stages_of_entry = {}
+        for stage in stages:
+            if stage.kind == name:
+                stages_of_entry[stage.outputs[0]] = stage
+        if not stages_of_entry:
             continue
-        first = of_entry[0]
-        # DVC's `${item.system}` and `${key}` are Snakemake's `{system}` and `{key}`
-        outputs = (re.sub(r"\$\{(?:item\.)?(\w+)\}", r"{\1}", path) for path in entry.outputs)
+        first_stage = next(iter(stages_of_entry.values()))
         yield Rule(
             name=name,
-            outputs=tuple(outputs),
-            git_outputs=first.git_outputs,
-            stages={stage.outputs[0]: stage for stage in of_entry},
+            outputs=tuple(_with_wildcards(path) for path in entry.outputs),
+            git_outputs=first_stage.git_outputs,
+            stages=stages_of_entry,
             dependencies=dependencies,
-            shards=shards if first.is_sharded else 1,
+            shards=shards if first_stage.is_sharded else 1,
         )
+
+
+def _with_wildcards(path: str) -> str:
+    """Replace DVC's loop variables, `${item.system}` and `${key}`, by `{system}` and `{key}`."""
+    return re.sub(r"\$\{(?:item\.)?(\w+)\}", r"{\1}", path)

@@ -1,4 +1,8 @@
-"""What the Snakefile does before and after its jobs."""
+"""What the Snakefile calls before, between and after its jobs.
+
+`Jobs` decides which stages Snakemake runs, `prepare_environment` sets variables for their commands,
+`resolve_first` and `record_or_print_error` frame a run.
+"""
 
 import atexit
 import os
@@ -30,14 +34,19 @@ from bleuprint.runtime.files import read_bytes
 from bleuprint.runtime.locks import FileLock
 from bleuprint.runtime.progress import SHARED_TERMINAL
 
-_HOST = Path("work", "snakemake", "host")
-_SNAKEMAKE = FileLock(_HOST.with_suffix(".lock"))  # until this process ends
+# The name of the machine whose Snakemake took the lock in .snakemake/locks.
+_HOST_FILE = Path("work", "snakemake", "host")
+# Held until this process ends, so that another Snakemake on this machine knows that we run.
+_PROCESS_LOCK = FileLock(_HOST_FILE.with_suffix(".lock"))
 PAGE = Path("reports", "index.html")
 RESULTS = Path("reports", "results.json")
 
 
 def record_or_print_error() -> None:
-    """Record at the end of a Snakemake run; a failure must not hide the run's own result."""
+    """Record the finished stages in DVC at the end of a Snakemake run.
+
+    An error is only printed, since it must not hide the result of the run itself.
+    """
     try:
         record_finished()
     except UserError as error:
@@ -47,85 +56,115 @@ def record_or_print_error() -> None:
 def unlock_after_kill() -> None:
     """Remove Snakemake's lock if the Snakemake that took it was killed on this machine.
 
-    Holds a lock of its own until this process ends, which the kernel releases in any case. Does
-    nothing if another Snakemake runs, or if the last one ran on another machine of a cluster.
+    A killed Snakemake leaves files in .snakemake/locks, and the next one would refuse to start.
+    This takes a kernel lock until the process ends: if another Snakemake of this machine holds it,
+    or if the lock files are from another machine of a cluster, nothing is removed.
     """
-    locks = Path(".snakemake", "locks")
-    _HOST.parent.mkdir(parents=True, exist_ok=True)
+    lock_folder = Path(".snakemake", "locks")
+    _HOST_FILE.parent.mkdir(parents=True, exist_ok=True)
     try:
-        _SNAKEMAKE.acquire(timeout=0)
+        _PROCESS_LOCK.acquire(timeout=0)
     except Timeout:
         return
-    if _HOST.exists() and read_bytes(_HOST) == node().encode():
-        for lock in locks.glob("*"):  # not the folder, which Snakemake has just made
-            lock.unlink(missing_ok=True)
-    elif not locks.exists() or not any(locks.iterdir()):
-        _HOST.write_text(node())
+    is_from_here = _HOST_FILE.exists() and read_bytes(_HOST_FILE) == node().encode()
+    if is_from_here:
+        # The folder itself stays, since this Snakemake has just created it for its own lock.
+        for lock_file in lock_folder.glob("*"):
+            lock_file.unlink(missing_ok=True)
+        return
+    has_locks = lock_folder.exists() and any(lock_folder.iterdir())
+    if not has_locks:
+        _HOST_FILE.write_text(node())
 
 
 class Jobs:
-    """Which stages this Snakemake runs: those that DVC finds changed, and those after them.
+    """Decides which stages this Snakemake runs: those that DVC finds changed, and all after them.
 
-    Snakemake compares modification times, and settings with those of its own last run. Both say
-    nothing after a clone, `dvc pull`, `dvc checkout`, `make reproduce`, or a trial with other
-    settings. DVC compares contents, so it decides here, too. Snakemake adds the stages whose
-    outputs are missing and those that its user forces. A dry run changes no file.
+    Snakemake itself compares modification times, and settings with those of its own last run. Both
+    are useless after a clone, `dvc pull`, `dvc checkout`, `make reproduce`, or a trial with other
+    settings. DVC compares contents, so DVC decides. Snakemake adds the stages whose outputs are
+    missing and those that its user forces.
+
+    In a dry run, this changes no file.
     """
 
     def __init__(
         self, workflow: Any, stages: Sequence[Stage], resolved: Mapping[str, Any] | None
     ) -> None:
+        """Read the graph of the stages.
+
+        Args:
+            workflow: Snakemake's workflow.
+            stages: All stages of dvc.yaml.
+            resolved: The content of reports/resolved.json for the present settings; None in a
+                process of Snakemake that runs a single job.
+        """
         self._workflow = workflow
         self._stages = stages
         self._resolved = resolved
         self._dependencies = input_paths(stages)
-        self._makers = {path: stage.name for stage in stages for path in stage.outputs}
+        self._writers: dict[str, str] = {}
+        for stage in stages:
+            for path in stage.outputs:
+                self._writers[path] = stage.name
         self._held = ExitStack()
 
-    def inputs(self, rule: Rule) -> Callable[[Mapping[str, str]], list[Any]]:
-        """Return Snakemake's function of the input files of a rule's jobs."""
+    def input_function(self, rule: Rule) -> Callable[[Mapping[str, str]], list[Any]]:
+        """Return the function by which Snakemake asks for the input files of a rule's jobs."""
         from snakemake.io import ancient
 
         def inputs_of_job(wildcards: Mapping[str, str]) -> list[Any]:
+            """Return the input files; those of stages that do not run are marked as old.
+
+            Snakemake ignores the modification time of an input that is marked as `ancient`.
+            """
             paths = rule.inputs(wildcards)
-            if not self._workflow.is_main_process:  # runs one job, which is decided already
+            if not self._workflow.is_main_process:
+                # This process runs one job, which the main process has chosen already.
                 return list(paths)
-            following = self.following
-            return [
-                path if self._makers.get(path) in following else ancient(path) for path in paths
-            ]
+            running_stages = self.running_stages
+            inputs = []
+            for path in paths:
+                is_rewritten = self._writers.get(path) in running_stages
+                inputs.append(path if is_rewritten else ancient(path))
+            return inputs
 
         return inputs_of_job
 
-    def wanted(self, _wildcards: object) -> list[str]:
-        """Return the outputs of all stages, for the rule `all`.
+    def all_outputs(self, _wildcards: object) -> list[str]:
+        """Return the outputs of all stages, the inputs of the Snakefile's rule `all`.
 
-        The page is no output for DVC: where nothing has changed, it is written without the stage.
+        DVC does not track the HTML report. It is asked for only if the stage report runs, or if it
+        exists: otherwise Snakemake would run that stage just to write it.
         """
-        paths = [path for stage in self._stages for path in stage.outputs]
-        if self._workflow.is_main_process and ("report" in self.following or PAGE.exists()):
+        paths: list[str] = []
+        for stage in self._stages:
+            paths.extend(stage.outputs)
+        if self._workflow.is_main_process and ("report" in self.running_stages or PAGE.exists()):
             paths.append(str(PAGE))
         return paths
 
     @cached_property
-    def following(self) -> frozenset[str]:
-        """The names of the changed stages and of those after them.
+    def running_stages(self) -> frozenset[str]:
+        """The names of the stages that run: the changed ones and all after them.
 
-        Computed when Snakemake asks for the first input: only then is it known whether it runs.
+        Computed when Snakemake asks for the first input. Before, it is unknown whether this is a
+        dry run.
         """
         settings = self._workflow.dag_settings
         with exit_on_error():
-            if self._is_run():
+            if self._is_real_run():
                 self._begin()
-            changed = self._changed()
-        # the modification times and settings that Snakemake has recorded decide nothing
+            changed = self._changed_stages()
+        # Neither modification times nor the settings that Snakemake has recorded may trigger a job.
         settings.rerun_triggers = frozenset()
-        outputs = [stage.outputs[0] for stage in changed]
-        self._workflow.dag.forcefiles = {*self._workflow.dag.forcefiles, *outputs}
-        return self._with_following({stage.name for stage in changed} | self._forced(settings))
+        first_outputs = [stage.outputs[0] for stage in changed]
+        self._workflow.dag.forcefiles = {*self._workflow.dag.forcefiles, *first_outputs}
+        changed_names = {stage.name for stage in changed}
+        return self._with_following(changed_names | self._forced_by_user(settings))
 
-    def _is_run(self) -> bool:
-        """Whether jobs are run or touched, and not just shown."""
+    def _is_real_run(self) -> bool:
+        """Whether jobs are run, or their outputs touched, and not just shown."""
         return self._workflow.executor_plugin is not None and not self._workflow.dryrun
 
     def _begin(self) -> None:
@@ -137,17 +176,17 @@ class Jobs:
             record_finished()
 
     def _end(self) -> None:
-        """Write the page if no job has written it, log to MLflow, and let other runners start."""
+        """Write the HTML report if no job has, log to MLflow, and let other runners start."""
         if not self._workflow.touch:
             write_missing_page()
         _update_mlflow()
         self._held.close()
 
-    def _changed(self) -> list[Stage]:
-        """The stages that have other settings, code, inputs or outputs than dvc.lock records.
+    def _changed_stages(self) -> list[Stage]:
+        """Return the stages whose settings, code, inputs or outputs differ from dvc.lock.
 
-        Missing outputs are not counted: Snakemake runs their stages if something needs them. What a
-        killed run has finished is counted as recorded.
+        A missing output does not count, since Snakemake runs its stage if something needs it. A
+        stage that a killed run has finished does not count either: it is recorded at the end.
         """
         try:
             status = changed_stages(resolved=self._resolved)
@@ -156,42 +195,53 @@ class Jobs:
             if runner is None:
                 raise
             raise UserError(f"{runner.busy_message()}. Ask again when it has ended.") from error
-        if not self._is_run():
+        if not self._is_real_run():
             _note_other_runner()
         finished = finished_stages(self._stages) if finished_marks() else set()
-        changed = [stage for stage in self._stages if _has_changed(status.get(stage.name, ()))]
-        return [stage for stage in changed if stage.name not in finished]
+        changed = []
+        for stage in self._stages:
+            if _has_changed(status.get(stage.name, ())) and stage.name not in finished:
+                changed.append(stage)
+        return changed
 
-    def _forced(self, settings: Any) -> set[str]:
-        """The stages that the user forces by -F, -R or -f: what follows them runs as well."""
+    def _forced_by_user(self, settings: Any) -> set[str]:
+        """Return the names of the stages that the user forces by -F, -R or -f.
+
+        Args:
+            settings: Snakemake's settings of the graph.
+        """
         if settings.forceall:
             return {stage.name for stage in self._stages}
-        named = {*settings.forcerun, *(settings.targets if settings.forcetargets else ())}
-        return {
-            stage.name
-            for stage in self._stages
-            if stage.kind in named or not named.isdisjoint(stage.outputs)
-        }
+        forced = set(settings.forcerun)
+        if settings.forcetargets:
+            forced.update(settings.targets)
+        # The user may name a rule, which has the kind of its stages as its name, or an output.
+        names = set()
+        for stage in self._stages:
+            if stage.kind in forced or not forced.isdisjoint(stage.outputs):
+                names.add(stage.name)
+        return names
 
     def _with_following(self, names: set[str]) -> frozenset[str]:
-        """Stages and all that depend on them."""
-        found = set(names)
-        added = found
+        """Return the names of stages and of all stages that depend on them, directly or not."""
+        following = set(names)
+        added = set(names)
         while added:
-            added = {
-                stage.name
-                for stage in self._stages
-                if stage.name not in found and self._depends_on(stage, added)
-            }
-            found |= added
-        return frozenset(found)
+            next_added = set()
+            for stage in self._stages:
+                if stage.name not in following and self._depends_on_any(stage, added):
+                    next_added.add(stage.name)
+            following |= next_added
+            added = next_added
+        return frozenset(following)
 
-    def _depends_on(self, stage: Stage, names: set[str]) -> bool:
-        return any(self._makers.get(path) in names for path in self._dependencies[stage.name])
+    def _depends_on_any(self, stage: Stage, names: set[str]) -> bool:
+        """Whether a stage reads an output of one of the named stages."""
+        return any(self._writers.get(path) in names for path in self._dependencies[stage.name])
 
 
 def _note_other_runner() -> None:
-    """Name the process that holds the project, whose outputs a dry run sees half written."""
+    """Name a process that holds the project, since a dry run may see its outputs half written."""
     runner = other_runner()
     if runner is not None:
         print_message(
@@ -200,22 +250,31 @@ def _note_other_runner() -> None:
 
 
 def _update_mlflow() -> None:
-    """Bring MLflow up to date with what has run now or before; a failure is printed."""
-    from bleuprint.tracking.sync import update_or_note  # each job loads this module, too
+    """Log to MLflow what has run now or before; print an error instead of raising it."""
+    # Imported here, since each job of Snakemake loads this module, too.
+    from bleuprint.tracking.sync import update_or_note
 
     try:
         update_or_note(load_settings())
-    except UserError as error:  # in a params.yaml that was edited meanwhile
+    except UserError as error:
+        # Somebody may have edited params.yaml while the jobs ran.
         print_message(str(error))
 
 
 def _has_changed(changes: Iterable[Any]) -> bool:
-    """Whether one of a stage's changes, as `dvc status` has them, is more than a missing file."""
+    """Whether a stage must run, by its changes in `dvc status`.
+
+    A missing file is no reason: the stage that writes it runs first, or Snakemake finds it missing.
+
+    Args:
+        changes: Texts such as "changed command", and mappings such as
+            {"changed deps": {"data/raw/own": "modified"}}.
+    """
     for change in changes:
-        if not isinstance(change, Mapping):  # such as "changed command"
+        if not isinstance(change, Mapping):
             return True
-        dependencies = change.get("changed deps", {}).values()
-        if any(state != "deleted" for state in dependencies):
+        dependency_states = change.get("changed deps", {}).values()
+        if any(state != "deleted" for state in dependency_states):
             return True
         if "modified" in change.get("changed outs", {}).values():
             return True
@@ -223,13 +282,14 @@ def _has_changed(changes: Iterable[Any]) -> bool:
 
 
 def write_missing_page() -> None:
-    """Write reports/index.html if it is missing and what it shows is here, as after `dvc pull`."""
+    """Write reports/index.html if it is missing and the results exist, as after `dvc pull`."""
     if PAGE.exists() or not RESULTS.exists():
         return
     from bleuprint.report.records import load_checked
     from bleuprint.report.report import write_html_report_if_outdated
 
-    with suppress(UserError):  # results of other settings, of which no page is wanted
+    # The results may belong to other settings. Then nobody wants a report of them.
+    with suppress(UserError):
         settings = load_resolved_settings()
         write_html_report_if_outdated(settings, load_checked(settings))
 
@@ -237,10 +297,13 @@ def write_missing_page() -> None:
 def resolve_first(stages: Sequence[Stage]) -> None:
     """Write reports/resolved.json, which all jobs read, and mark the stage resolve as finished.
 
-    Its own job comes later, or never: where only some outputs are wanted, or the run is killed,
-    the file is newer than params.yaml at the next run.
+    Snakemake runs the job of this stage later, or never, if the user wants only some outputs or
+    kills the run. Without the mark, the next run would find the file newer than params.yaml.
+
+    Args:
+        stages: All stages of dvc.yaml.
     """
-    (stage,) = (stage for stage in stages if stage.kind == "resolve")
+    stage = next(stage for stage in stages if stage.kind == "resolve")
     mark_started(stage.name, stage.digest, *input_paths(stages)[stage.name])
     write_resolved()
     move_leftovers(load_settings())
@@ -248,17 +311,19 @@ def resolve_first(stages: Sequence[Stage]) -> None:
 
 
 def refuse_config(config: Mapping[str, Any]) -> None:
-    """Raise UserError at --config, of which nothing would be read."""
+    """Raise UserError if the user gives Snakemake's option --config, which nothing reads."""
     if config:
         raise UserError(
             f"--config {' '.join(config)}: has no effect; edit params.yaml, or use dvc exp run -S"
         )
 
 
-def use_this_python() -> None:
-    """Put this Python first on PATH, for the stages' commands, which run beside each other."""
-    os.environ |= {
-        SHARED_TERMINAL: "1",
-        environment.RUNNER_LOGS: "1",
-        "PATH": environment.stage_path(),
-    }
+def prepare_environment() -> None:
+    """Set the environment variables for the commands of the stages.
+
+    They run with this Python, share the terminal with other stages, and leave MLflow to the end of
+    the run.
+    """
+    os.environ[SHARED_TERMINAL] = "1"
+    os.environ[environment.RUNNER_LOGS] = "1"
+    os.environ["PATH"] = environment.stage_path()
