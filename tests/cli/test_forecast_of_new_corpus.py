@@ -124,7 +124,7 @@ def system(arithmetic, minutes_on_one_core, updates=1):
         updates: The most updates of the training; None if patience ends it.
     """
     train = SimpleNamespace(
-        most_updates=lambda _tokens, _pairs: updates,
+        update_limit=lambda _tokens, _pairs: updates,
         minutes_on_one_core=minutes_on_one_core,
     )
     return SimpleNamespace(arithmetic=arithmetic, train=train)
@@ -140,7 +140,7 @@ def forecast_lines(monkeypatch):
     """A function that returns the lines of the forecast for systems on a machine."""
 
     def lines(systems, cores=2, has_gpu=False):
-        settings = SimpleNamespace(systems_on=lambda _: systems)
+        settings = SimpleNamespace(trained_systems_on=lambda _: systems)
         monkeypatch.setattr(new_corpus, "load_settings", lambda: settings)
         monkeypatch.setattr(environment, "worker_count", lambda: cores)
         monkeypatch.setattr(environment, "has_gpu", lambda: has_gpu)

@@ -103,7 +103,7 @@ def test_a_corpus_is_described_in_corpora_alone(tmp_path):
 
 def test_a_segmenter_is_for_the_directions_that_have_one(tmp_path):
     text = MANY.replace("{temperature: 5}", "{temperature: 5}\n    tokenize: {name: segmenter}")
-    with pytest.raises(UserError, match="this corpus has en and de and fr: use moses"):
+    with pytest.raises(UserError, match="this corpus has en, de and fr: use moses"):
         with_many(tmp_path, text)
     own = '{license: none, bibtex: "@misc{own,}"}'
     sides = "source: {path: inputs/a.en}, target: {path: inputs/a.zh}"
