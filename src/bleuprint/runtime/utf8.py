@@ -1,102 +1,215 @@
-"""Lines of UTF-8, and what files in other encodings look like."""
+r"""Lines of UTF-8, and messages that recognize files in other encodings and name a remedy.
+
+A line ends at \n and nowhere else: other characters at which Python's `splitlines` cuts, such as
+U+2028, occur inside sentences.
+"""
 
 from collections.abc import Iterable, Iterator
 from io import BufferedReader, BytesIO
 from itertools import islice
+from pathlib import Path
 
 from bleuprint.runtime.errors import UserError
 
-# The first bytes of packed files, and what unpacks them.
-_PACKED = {
+# The first bytes of compressed files, and the command that unpacks them.
+_UNPACK_COMMANDS = {
     b"\x1f\x8b": "gzip -dc < OLD > NEW, or rename it so that its name ends in .gz",
     b"BZh": "bzip2 -dc < OLD > NEW, or rename it so that its name ends in .bz2",
     b"\xfd7zXZ\0": "xz -dc < OLD > NEW, or rename it so that its name ends in .xz",
     b"\x28\xb5\x2f\xfd": "zstd -dc < OLD > NEW",
     b"PK\3\4": "python -m zipfile -e OLD FOLDER",
 }
-_ICONV = "iconv -f {0} -t UTF-8 OLD > NEW"
-# As much as is read at once, such as a test set.
-_BLOCK = 1 << 22
+_BYTE_ORDER_MARK = "\ufeff"
+_UTF16_MARKS = (b"\xff\xfe", b"\xfe\xff")
+# How many bytes a message shows before and after a byte that is not UTF-8.
+_SHOWN_BYTES = 20
+# How many bytes are read at once: a whole test set, if it is available.
+_BLOCK_BYTES = 1 << 22
 
 
 def decode_line(
-    line: bytes, file: object, number: int, rest: Iterable[bytes] = (), good: int = 0
+    line: bytes,
+    file: Path | str,
+    number: int,
+    next_lines: Iterable[bytes] = (),
+    non_ascii_lines: int = 0,
 ) -> str:
-    """The text of a line; raises UserError, naming file, line and byte, if it is not UTF-8.
+    r"""Decode a line of UTF-8, or raise an error that tells how to convert the file.
 
-    Of lines 1 and 2 also at NULs: without a mark, UTF-16 is often valid UTF-8 with NULs, and its
-    first line may be empty; of a single line without \\n also at \\r, with which old Macs end
-    lines.
-    `rest`: the lines after it; `good`: how many before it are UTF-8 beyond ASCII: to convert the
-    whole file would destroy such lines.
+    Args:
+        line: The line, with its \n unless it is the last one.
+        file: The file, for messages.
+        number: The number of the line, from 1.
+        next_lines: The lines after this one; they are read only for a message.
+        non_ascii_lines: How many lines before this one were UTF-8 with characters beyond ASCII. If
+            there are any, the message does not advise to convert the whole file: that would destroy
+            them.
+
+    Raises:
+        UserError: The line is not UTF-8, or the file is compressed, is UTF-16, or ends its lines in
+            \r; the message names the file, the line and the byte.
     """
+    # This function is called for each line of a corpus, so that the usual line is decoded first.
     if number <= 2:
-        for start, command in _PACKED.items():
-            if line.startswith(start):
-                raise UserError(f"{file}: not UTF-8: the file is packed: {command}")
-        wide = "UTF-16" if line.startswith((b"\xff\xfe", b"\xfe\xff")) else None
-        if wide is None and line.count(0) > len(line) // 4:
-            wide = "UTF-16BE" if number == 1 and line.startswith(b"\0") else "UTF-16LE"
-        if wide:
-            raise UserError(f"{file}: not UTF-8: the file looks like {wide}: {_ICONV.format(wide)}")
-    if number == 1 and b"\r" in line and not line.endswith(b"\n"):
-        command = r"tr '\r' '\n' < OLD > NEW"
-        raise UserError(f"{file}: its lines end in \\r alone, as on old Macs: {command}")
+        _check_first_lines(line, file, number)
     try:
         return line.decode()
     except UnicodeDecodeError as error:
-        place, near = error.start, line[max(0, error.start - 20) : error.start + 20].strip()
-        shown = repr(near.decode("cp1252", "replace"))
-        hint = f"as CP1252 it reads {shown}: if that is right: {_ICONV.format('CP1252')}"
-        others = [o.decode(errors="ignore").encode() == o for o in rest if not o.isascii()]
-        if good or any(others):
-            bad = f"{others.count(False) + 1} of its lines are not UTF-8, and others are"
-            hint = f"as CP1252 it reads {shown}: {bad}: convert those alone"
-        if error.reason == "unexpected end of data":
-            hint = "is the file cut short?"
-        where = f"{file}:{number}: byte {place + 1} of the line is {line[place]:#04x}"
-        raise UserError(f"{where}: not UTF-8; {hint}") from None
+        raise _describe_wrong_byte(error, file, number, next_lines, non_ascii_lines) from None
 
 
-def utf8_error(file: object, lines: Iterable[bytes]) -> UserError:
-    """The error for a file of which one of `lines` is not UTF-8."""
-    rest, good = iter(lines), 0
+def _check_first_lines(line: bytes, file: Path | str, number: int) -> None:
+    """Raise UserError if line 1 or 2 shows that the file is no text with lines of UTF-8.
+
+    The second line is checked, too, since the first line of a file in UTF-16 may be empty.
+    """
+    for first_bytes, command in _UNPACK_COMMANDS.items():
+        if line.startswith(first_bytes):
+            raise UserError(f"{file}: not UTF-8: the file is packed: {command}")
+    encoding = _utf16_encoding(line, number)
+    if encoding is not None:
+        command = _conversion_command(encoding)
+        raise UserError(f"{file}: not UTF-8: the file looks like {encoding}: {command}")
+    is_only_line = number == 1 and not line.endswith(b"\n")
+    if is_only_line and b"\r" in line:
+        command = r"tr '\r' '\n' < OLD > NEW"
+        raise UserError(f"{file}: its lines end in \\r alone, as on old Macs: {command}")
+
+
+def _utf16_encoding(line: bytes, number: int) -> str | None:
+    """Return the name of the UTF-16 encoding that a line seems to have; None for another one."""
+    if line.startswith(_UTF16_MARKS):
+        return "UTF-16"
+    # Without a mark, UTF-16 is often valid UTF-8: ASCII characters, each with a NUL byte.
+    if line.count(0) <= len(line) // 4:
+        return None
+    # In big-endian order, NUL is the first byte of the file, also if the first line is empty. So
+    # what is recognized at line 2 only is little-endian.
+    is_big_endian = number == 1 and line.startswith(b"\0")
+    return "UTF-16BE" if is_big_endian else "UTF-16LE"
+
+
+def _conversion_command(encoding: str) -> str:
+    """Return the command that converts a file from an encoding to UTF-8."""
+    return f"iconv -f {encoding} -t UTF-8 OLD > NEW"
+
+
+def _describe_wrong_byte(
+    error: UnicodeDecodeError,
+    file: Path | str,
+    number: int,
+    next_lines: Iterable[bytes],
+    non_ascii_lines: int,
+) -> UserError:
+    """Return the message about a byte that is not UTF-8; for the arguments see `decode_line`."""
+    line = error.object
+    first_shown = max(0, error.start - _SHOWN_BYTES)
+    shown_bytes = line[first_shown : error.start + _SHOWN_BYTES].strip()
+    as_cp1252 = repr(shown_bytes.decode("cp1252", "replace"))
+    valid_lines = non_ascii_lines
+    invalid_lines = 1
+    for next_line in next_lines:
+        if next_line.isascii():
+            continue
+        if _is_utf8(next_line):
+            valid_lines += 1
+        else:
+            invalid_lines += 1
+    if error.reason == "unexpected end of data":
+        hint = "is the file cut short?"
+    elif valid_lines > 0:
+        hint = (
+            f"as CP1252 it reads {as_cp1252}: {invalid_lines} of its lines are not UTF-8, and "
+            "others are: convert those alone"
+        )
+    else:
+        command = _conversion_command("CP1252")
+        hint = f"as CP1252 it reads {as_cp1252}: if that is right: {command}"
+    byte = f"byte {error.start + 1} of the line is {line[error.start]:#04x}"
+    return UserError(f"{file}:{number}: {byte}: not UTF-8; {hint}")
+
+
+def _is_utf8(line: bytes) -> bool:
+    """Return whether a line is valid UTF-8."""
+    return line.decode(errors="ignore").encode() == line
+
+
+def utf8_error(file: Path | str, lines: Iterable[bytes]) -> UserError:
+    """Return the error for a file of which at least one line is not UTF-8.
+
+    Args:
+        file: The file, for messages.
+        lines: All lines of the file.
+    """
+    remaining_lines = iter(lines)
+    non_ascii_lines = 0
     try:
-        for number, line in enumerate(rest, 1):
-            good += not decode_line(line, file, number, rest, good).isascii()
+        for number, line in enumerate(remaining_lines, 1):
+            text = decode_line(line, file, number, remaining_lines, non_ascii_lines)
+            if not text.isascii():
+                non_ascii_lines += 1
     except UserError as error:
         return error
     raise AssertionError(f"{file} is UTF-8")
 
 
 def read_line_batches(
-    stream: BufferedReader | BytesIO, name: str, most: int
+    stream: BufferedReader | BytesIO, name: str, max_lines: int
 ) -> Iterator[list[tuple[int, str]]]:
-    """Batches of 1 to `most` lines of a stream with their numbers, from 1.
+    r"""Yield the lines of a stream in batches of 1 to `max_lines`, each line with its number.
 
-    Yields whatever is available, so that interactive callers get a reply per line. A line ends at
-    \\n alone. A byte order mark at the start and a \\r at the end of a line are removed, as in the
-    files of a corpus. Raises UserError at bytes that are not UTF-8, after the lines before them.
+    A batch has what is available, so that an interactive caller gets a reply to each line. As in
+    the files of a corpus, a byte order mark at the start and a \r at the end of a line are removed.
+
+    Args:
+        stream: The bytes.
+        name: The stream's name in messages.
+        max_lines: The largest number of lines in a batch.
+
+    Yields:
+        Pairs of a line's number, from 1, and its text without \n.
+
+    Raises:
+        UserError: A line is not UTF-8; the lines before it have been yielded.
     """
-    number, good, rest, ended = 1, 0, b"", False
-    while not ended:
-        try:
-            block = stream.read1(_BLOCK)
-        except OSError as error:
-            error.filename = name
-            raise
-        ended = not block
-        lines = BytesIO(rest + block).readlines()
-        rest = b"" if ended or not lines or lines[-1].endswith(b"\n") else lines.pop()
-        for start in range(0, len(lines), most):
+    number = 1
+    non_ascii_lines = 0
+    unfinished_line = b""
+    is_at_end = False
+    while not is_at_end:
+        block = _read_available(stream, name)
+        is_at_end = not block
+        lines = BytesIO(unfinished_line + block).readlines()
+        unfinished_line = b""
+        if not is_at_end and lines and not lines[-1].endswith(b"\n"):
+            unfinished_line = lines.pop()
+        for start in range(0, len(lines), max_lines):
             batch: list[tuple[int, str]] = []
             try:
-                for place, line in enumerate(lines[start : start + most], start + 1):
-                    text = decode_line(line, name, number, islice(lines, place, None), good)
-                    good += not text.isascii()
-                    text = text.removesuffix("\n").removesuffix("\r")
-                    batch.append((number, text.removeprefix("\ufeff") if number == 1 else text))
+                for position in range(start, min(start + max_lines, len(lines))):
+                    next_lines = islice(lines, position + 1, None)
+                    text = decode_line(lines[position], name, number, next_lines, non_ascii_lines)
+                    if not text.isascii():
+                        non_ascii_lines += 1
+                    batch.append((number, _without_marks(text, number)))
                     number += 1
-            finally:
+            except UserError:
                 if batch:
                     yield batch
+                raise
+            yield batch
+
+
+def _read_available(stream: BufferedReader | BytesIO, name: str) -> bytes:
+    """Read the bytes that a stream has, waiting for at least one; none are left at its end."""
+    try:
+        return stream.read1(_BLOCK_BYTES)
+    except OSError as error:
+        error.filename = name
+        raise
+
+
+def _without_marks(text: str, number: int) -> str:
+    r"""Return a line without its end (\n or \r\n), and the first line without byte order mark."""
+    text = text.removesuffix("\n").removesuffix("\r")
+    return text.removeprefix(_BYTE_ORDER_MARK) if number == 1 else text

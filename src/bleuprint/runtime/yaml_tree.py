@@ -1,6 +1,10 @@
-"""YAML 1.2 files as mappings and lists that know where each of their entries stands.
+"""YAML 1.2 files as mappings and lists that know the file, line and key of each of their entries.
 
-PyYAML reads YAML 1.1, where `1e-05` is a string and `no` is False; ruamel reads 1.2, like DVC.
+Messages about settings name the line of the setting, also after settings have been merged:
+`load_located_yaml` returns mappings (`LocatedMapping`) and lists (`LocatedList`) that keep a
+`Location` beside each value.
+
+PyYAML reads YAML 1.1, where `1e-05` is a text and `no` is False; ruamel reads 1.2, as DVC does.
 """
 
 import re
@@ -17,15 +21,23 @@ from bleuprint.runtime.errors import UserError
 from bleuprint.runtime.files import read_bytes
 from bleuprint.runtime.utf8 import utf8_error
 
-# What ruamel raises at documents that it does not expect, beside its own errors.
+# What ruamel raises besides its own errors: at a merge (<<) of a mapping into itself, and where
+# Python fails at a number, a date, many brackets, or a list in the place of a name.
 _NOT_YAML = (AttributeError, AssertionError, LookupError, RecursionError, TypeError, ValueError)
+# Errors of ruamel that wrong indentation or a missing space after a colon causes.
+_INDENTATION_PROBLEM = re.compile("<block|mapping values|could not find expected ':'")
 
 
 @dataclass(frozen=True)
 class Location:
-    """Where a value stands: its file, line (from 1) and dotted key.
+    """The location of a value in a YAML file, with which messages about the value begin.
 
-    `is_merged`: it comes from another mapping (<<), and the line is that of the mapping around it.
+    Attributes:
+        path: The file.
+        key: The dotted key, such as `systems.tiny.train`; empty for the whole document.
+        line: The line, from 1; None for the whole document.
+        is_merged: Whether YAML's merge key (<<) took the value from another mapping. The line is
+            then that of the mapping around the value.
     """
 
     path: Path
@@ -34,17 +46,31 @@ class Location:
     is_merged: bool = False
 
     def child(self, parent: Any, name: str | int) -> "Location":
-        """The place of `parent[name]`, where `parent` is the value at this place."""
-        if known := getattr(parent, "locations", {}).get(name):
-            return known  # type: ignore[no-any-return]
-        return self.at(name, self.line)
+        """Return the location of an entry of the value at this location.
 
-    def at(self, name: str | int, line: int | None) -> "Location":
-        """The place of the entry `name` of this one, in a line."""
-        return Location(self.path, f"{self.key}.{name}" if self.key else str(name), line)
+        Args:
+            parent: The value at this location.
+            name: The name of the entry in a mapping, or its position in a list.
+
+        Returns:
+            The location that `parent` knows. For a missing entry, the line of `parent`.
+        """
+        known_locations: Mapping[Any, Location] = getattr(parent, "locations", {})
+        known_location = known_locations.get(name)
+        if known_location is not None:
+            return known_location
+        return self.entry(name, self.line)
+
+    def entry(self, name: str | int, line: int | None) -> "Location":
+        """Return the location of an entry of the value at this location, from the entry's line."""
+        key = f"{self.key}.{name}" if self.key else str(name)
+        return Location(self.path, key, line)
 
     def error(self, message: str) -> UserError:
-        return UserError(f"{self}{':' if self.key else ''} {message}")
+        """Return an error about the value at this location: `FILE:LINE: KEY: MESSAGE`."""
+        if self.key:
+            return UserError(f"{self}: {message}")
+        return UserError(f"{self} {message}")
 
     def __str__(self) -> str:
         line = f":{self.line}" if self.line is not None else ""
@@ -52,53 +78,107 @@ class Location:
 
 
 class LocatedMapping(dict[Any, Any]):
-    """A mapping, and the place of each entry by its key."""
+    """A mapping of a YAML file, with the location of each entry.
 
-    def __init__(self, entries: Mapping[Any, Any], places: Mapping[Any, Location]) -> None:
+    Attributes:
+        locations: The location of each entry by its name. It may also have locations of entries
+            that the mapping no longer has.
+    """
+
+    def __init__(self, entries: Mapping[Any, Any], locations: Mapping[Any, Location]) -> None:
         super().__init__(entries)
-        self.locations = dict(places)
+        self.locations = dict(locations)
 
     def only(self, names: Collection[Any]) -> "LocatedMapping":
-        """The entries of these names."""
-        return LocatedMapping(
-            {name: value for name, value in self.items() if name in names}, self.locations
-        )
+        """Return a copy that has only the entries with these names."""
+        entries = {name: value for name, value in self.items() if name in names}
+        return LocatedMapping(entries, self.locations)
 
     def without(self, *names: Any) -> "LocatedMapping":
-        """All entries but those of these names."""
+        """Return a copy that lacks the entries with these names."""
         return self.only(self.keys() - names)
 
-    def with_value(self, name: Any, value: Any, place: Location) -> "LocatedMapping":
-        """The same with another value of an entry, which stands at `place`."""
-        return LocatedMapping({**self, name: value}, self.locations | {name: place})
-
-
-def as_mapping(value: Any) -> LocatedMapping:
-    """A mapping, or an empty one for a value that is none."""
-    return value if isinstance(value, LocatedMapping) else LocatedMapping({}, {})
+    def with_value(self, name: Any, value: Any, location: Location) -> "LocatedMapping":
+        """Return a copy in which one entry has another value, from another location."""
+        copy = LocatedMapping(self, self.locations)
+        copy[name] = value
+        copy.locations[name] = location
+        return copy
 
 
 class LocatedList(list[Any]):
-    """A list, and the place of each item by its position."""
+    """A list of a YAML file, with the location of each item.
 
-    def __init__(self, items: list[Any], places: Mapping[int, Location]) -> None:
+    Attributes:
+        locations: The location of each item by its position.
+    """
+
+    def __init__(self, items: list[Any], locations: Mapping[int, Location]) -> None:
         super().__init__(items)
-        self.locations = dict(places)
+        self.locations = dict(locations)
+
+
+def as_mapping(value: Any) -> LocatedMapping:
+    """Return a value if it is a mapping, and an empty mapping otherwise.
+
+    For code that looks into a document before it is validated, and leaves values of a wrong type to
+    the validation.
+    """
+    return value if isinstance(value, LocatedMapping) else LocatedMapping({}, {})
 
 
 def load_located_yaml(path: Path) -> Any:
-    """The document in a file, its mappings as `LocatedMapping` and its lists as `LocatedList`."""
+    """Load a YAML file, its mappings as `LocatedMapping` and its lists as `LocatedList`.
+
+    Raises:
+        UserError: The file is missing, not UTF-8, or not YAML.
+    """
     document = load_yaml(path)
     try:
-        return _tree(document, Location(path))
+        return _with_locations(document, Location(path))
     except RecursionError:
         raise UserError(
             f"{path}: not valid YAML: an entry contains itself by an alias (*): write it in full"
         ) from None
 
 
+def _with_locations(value: Any, location: Location) -> Any:
+    """Return a value of ruamel with a location beside each of its entries, at all levels."""
+    if isinstance(value, Mapping):
+        entries: dict[Any, Any] = {}
+        entry_locations: dict[Any, Location] = {}
+        for name, entry in value.items():
+            entry_locations[name] = _entry_location(location, value, name)
+            entries[name] = _with_locations(entry, entry_locations[name])
+        return LocatedMapping(entries, entry_locations)
+    if isinstance(value, list):
+        items: list[Any] = []
+        item_locations: dict[int, Location] = {}
+        for position, item in enumerate(value):
+            item_locations[position] = _entry_location(location, value, position)
+            items.append(_with_locations(item, item_locations[position]))
+        return LocatedList(items, item_locations)
+    return value
+
+
+def _entry_location(location: Location, parent: Any, name: str | int) -> Location:
+    """Return the location of an entry of `parent`, a mapping or list of ruamel at `location`."""
+    # ruamel's containers note the line and column of each entry, from 0, in their attribute `lc`.
+    marks: Any = getattr(parent, "lc", None)
+    try:
+        line, _column = marks.item(name) if isinstance(parent, list) else marks.key(name)
+    except (KeyError, TypeError):
+        # An entry that was merged (<<) has no mark in this mapping.
+        return replace(location.entry(name, location.line), is_merged=True)
+    return location.entry(name, line + 1)
+
+
 def load_yaml(path: Path) -> Any:
-    """The document in a file, in ruamel's round-trip types."""
+    """Load a YAML file in ruamel's own types, from which the file can be written again.
+
+    Raises:
+        UserError: The file is missing, not UTF-8, or not YAML.
+    """
     try:
         text = read_bytes(path).decode().replace("\r\n", "\n")
     except FileNotFoundError:
@@ -109,41 +189,39 @@ def load_yaml(path: Path) -> Any:
 
 
 def parse_yaml(text: str, path: str) -> Any:
-    """The same of the content of a file; `path` is for messages."""
+    """Parse the content of a YAML file into ruamel's own types.
+
+    Args:
+        text: The content.
+        path: The file, for messages.
+
+    Raises:
+        UserError: The text is not YAML; the message names the line.
+    """
     try:
         return YAML(typ="rt").load(text)
     except MarkedYAMLError as error:
-        line = error.problem_mark.line + 1 if error.problem_mark else 1
-        problem = str(error.problem).partition(" with value")[0]
-        hint = " (is it indented like its neighbors, with a space after each colon?)"
-        if not re.search("<block|mapping values|could not find expected ':'", problem):
-            hint = ""
-        if text.split("\n")[line - 1 : line][0].lstrip(" ").startswith("\t"):
-            problem, hint = "the line is indented with a tab: use spaces", ""
-        raise UserError(f"{path}:{line}: not valid YAML: {problem}{hint}") from None
-    # of ruamel, at a merge (<<) into itself, and of Python, at a number, a date, many brackets, or
-    # a list in place of a name
+        raise _error_at_mark(error, text, path) from None
     except (YAMLError, *_NOT_YAML) as error:
-        reason = (str(error) or type(error).__name__).splitlines()[0]
-        at = getattr(error, "position", None)
-        line = "" if at is None else f":{text.count(chr(10), 0, at) + 1}"
-        raise UserError(f"{path}{line}: not valid YAML: {reason}") from None
+        reason = str(error) or type(error).__name__
+        first_line = reason.splitlines()[0]
+        # Errors of the reader, such as a control character, count characters in place of lines.
+        position = getattr(error, "position", None)
+        line = ""
+        if position is not None:
+            lines_before = text.count("\n", 0, position)
+            line = f":{lines_before + 1}"
+        raise UserError(f"{path}{line}: not valid YAML: {first_line}") from None
 
 
-def _tree(value: Any, place: Location) -> Any:
-    if isinstance(value, Mapping):
-        places = {name: _child(place, value, name) for name in value}
-        return LocatedMapping({name: _tree(value[name], places[name]) for name in value}, places)
-    if isinstance(value, list):
-        places = {i: _child(place, value, i) for i in range(len(value))}
-        return LocatedList([_tree(item, places[i]) for i, item in enumerate(value)], places)
-    return value
-
-
-def _child(place: Location, parent: Any, name: str | int) -> Location:
-    try:
-        marks: Any = getattr(parent, "lc", None)
-        line, _ = marks.item(name) if isinstance(parent, list) else marks.key(name)
-        return place.at(name, line + 1)
-    except (KeyError, TypeError):
-        return replace(place.at(name, place.line), is_merged=True)
+def _error_at_mark(error: MarkedYAMLError, text: str, path: str) -> UserError:
+    """Return the message for an error of ruamel that marks the line with the problem."""
+    line_number = error.problem_mark.line + 1 if error.problem_mark else 1
+    line = text.split("\n")[line_number - 1]
+    if line.lstrip(" ").startswith("\t"):
+        problem = "the line is indented with a tab: use spaces"
+    else:
+        problem = str(error.problem).partition(" with value")[0]
+        if _INDENTATION_PROBLEM.search(problem):
+            problem += " (is it indented like its neighbors, with a space after each colon?)"
+    return UserError(f"{path}:{line_number}: not valid YAML: {problem}")
