@@ -1,9 +1,19 @@
-"""The code that decides what each stage writes: its script, and the modules that it imports."""
+"""Fingerprints of the code that decides what each stage writes.
+
+A stage runs again when its code changes. Its code is the *closure* of its script: the script in
+stages/, the modules of the package that the script imports, those that these modules import, and so
+on, with the data files beside them. Modules that decide no result are left out; the constants below
+name them.
+
+The fingerprint of a closure is a hash of its syntax trees, in which comments, docstrings and
+formatting do not count. DVC compares it as a key of reports/resolved.json.
+"""
 
 import ast
 import hashlib
 import re
 from contextlib import suppress
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -16,164 +26,258 @@ from bleuprint.runtime.schema import read_record
 #
 # Packages that decide how things are found, run, shown or written, but no result.
 UNDECIDING = ("runtime", "config", "tracking", "serving", "cli", "pipeline/stage_args.py")
-# But these translate a training text.
+# Modules of these packages that decide a result all the same: they translate a training text.
 DECIDING = ("serving/back_translate.py", "serving/translator.py")
-# The report shows what all the others write; only these decide nothing of it.
+# The report shows what all other packages write; only these packages decide nothing of it.
 NOT_REPORTED = ("cli",)
-# This package searches its folder for rules: where one module decides, all do.
+# This package searches its folder for rules: where one module decides, all of them do.
 RULES = "rules"
-# Of this package only what its modules import decides.
+# The modules of this package decide nothing themselves, but the modules that they import do.
 GRAPH = "pipeline"
 RESOLVE_SCRIPT = "resolve"
 REPORT_SCRIPT = "report"
-# What parsing has found, which takes most of a second for all of the package, by the SHA-256 of a
-# file's content after that of this one.
-_PARSED = Path("work", "code.json")
-_THIS = hashlib.sha256(Path(__file__).read_bytes())
-_Parsed = dict[str, tuple[str, list[tuple[str, str]]]]
-_DOCUMENTED = ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef
+
+# A cache of parsed files: to parse the whole package takes most of a second.
+_CACHE = Path("work", "code.json")
+# The start of each key of the cache, so that an edit of this module makes all entries invalid.
+_HASH_OF_THIS_MODULE = hashlib.sha256(Path(__file__).read_bytes())
+# The nodes of a syntax tree that may have a docstring.
+_DOCUMENTED_NODES = ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef
+# The ends of names under which editors and git leave copies beside the code.
+_COPY_SUFFIXES = ("~", "#", ".orig", ".rej", ".bak")
+
+
+@dataclass(frozen=True)
+class ParsedFile:
+    """What the fingerprints need of one file.
+
+    Attributes:
+        sha256: The hash of what decides results: of Python, the syntax tree.
+        imports: What the file imports from the package, such as `model/transformer/Transformer`
+            for `from bleuprint.model.transformer import Transformer`.
+    """
+
+    sha256: str
+    imports: list[str]
 
 
 def code_fingerprints(root: Path = Path()) -> dict[str, str]:
-    """The fingerprint of each script in stages/ and what it imports, by the script's name."""
-    code = SourceTree(root)
+    """Return the fingerprint of the code of each stage, by the name of its script.
+
+    The script of the stage resolve, which writes the fingerprints, has none.
+    """
+    source_tree = SourceTree(root)
     scripts = sorted(path.stem for path in (root / "stages").glob("[!.]*.py"))
-    found = {name: code.fingerprint(name) for name in scripts if name != RESOLVE_SCRIPT}
-    code.keep()
-    return found
+    fingerprints = {}
+    for script in scripts:
+        if script != RESOLVE_SCRIPT:
+            fingerprints[script] = source_tree.fingerprint(script)
+    source_tree.write_cache()
+    return fingerprints
 
 
-def code_fingerprint(name: str) -> str:
-    """That of the script stages/NAME.py."""
-    return SourceTree(Path()).fingerprint(name)
-
-
-def _is_left_over(path: Path) -> bool:
-    """Whether a file is Python's, or a copy that an editor or git leaves beside the code."""
-    ends = ("~", "#", ".orig", ".rej", ".bak")
-    return "__pycache__" in path.parts or path.name.startswith(".") or path.name.endswith(ends)
+def code_fingerprint(script: str) -> str:
+    """Return the fingerprint of the code of one stage; `script` is `train` for stages/train.py."""
+    return SourceTree(Path()).fingerprint(script)
 
 
 class SourceTree:
-    """The scripts and the package below `root`, as they are now; paths are relative to it."""
+    """The scripts in stages/ and the files of the package in one project, as they are now.
+
+    The paths of files are relative to the package, such as `model/transformer.py`.
+    """
 
     def __init__(self, root: Path) -> None:
-        self._root = root
-        package = root / "src" / "bleuprint"
-        files = (path.relative_to(package) for path in package.rglob("*") if path.is_file())
-        self._files = {path.as_posix() for path in files if not _is_left_over(path)}
-        self._keys: dict[str, str] = {}
-        self._parsed: _Parsed = {}
-        # a cache, which is made again where it is missing or damaged
-        with suppress(OSError, UserError):
-            self._parsed = read_record(_Parsed, root / _PARSED)
+        """List the files of the package.
 
-    def keep(self) -> None:
-        """Write what was parsed, for the next process."""
-        used = {key: self._parsed[key] for key in sorted(self._keys.values())}
-        with suppress(OSError):
-            (self._root / _PARSED).parent.mkdir(exist_ok=True)
-            write_json(self._root / _PARSED, used)
-
-    def fingerprint(self, name: str) -> str:
-        """The SHA-256 of a script and its closure: of Python the syntax trees.
-
-        Comments, docstrings and formatting do not count.
+        Args:
+            root: The project's root, with the folders src/bleuprint and stages.
         """
+        self._root = root
+        package_folder = root / "src" / "bleuprint"
+        self._files: set[str] = set()
+        for path in package_folder.rglob("*"):
+            relative_path = path.relative_to(package_folder)
+            if path.is_file() and not _is_not_code(relative_path):
+                self._files.add(relative_path.as_posix())
+        # The key in the cache of each file that was parsed.
+        self._cache_keys: dict[str, str] = {}
+        self._cache: dict[str, ParsedFile] = {}
+        # A cache that is missing or damaged is written again.
+        with suppress(OSError, UserError):
+            self._cache = read_record(dict[str, ParsedFile], root / _CACHE)
+
+    def write_cache(self) -> None:
+        """Write what was parsed, for the next process."""
+        used_entries = {}
+        for key in sorted(self._cache_keys.values()):
+            used_entries[key] = asdict(self._cache[key])
+        with suppress(OSError):
+            (self._root / _CACHE).parent.mkdir(exist_ok=True)
+            write_json(self._root / _CACHE, used_entries)
+
+    def fingerprint(self, script: str) -> str:
+        """Return the SHA-256 of the code of a stage: of all files of its closure and its script."""
+        # The hashed name of each file, and its path relative to the package.
+        paths_by_name = {f"stages/{script}.py": _script_path(script)}
+        for path in self.closure(script):
+            paths_by_name[f"src/bleuprint/{path}"] = path
         digest = hashlib.sha256()
-        script = f"stages/{name}.py"
-        files = {f"src/bleuprint/{path}": path for path in self.closure(name)}
-        for path, inner in sorted({**files, script: f"../../{script}"}.items()):
-            digest.update(f"{path}\0{self._of_file(inner)[0]}\n".encode())
+        for name, path in sorted(paths_by_name.items()):
+            file_sha256 = self._parse(path).sha256
+            digest.update(f"{name}\0{file_sha256}\n".encode())
         return digest.hexdigest()
 
-    def closure(self, name: str) -> set[str]:
-        """The files of the package that decide what a script does.
+    def closure(self, script: str) -> set[str]:
+        """Return the files of the package that decide what a stage writes.
 
-        Modules that it imports, those that they import, and so on, with the data files beside
-        them, of the report also the templates; with one rule all, since their folder is searched.
+        These are the modules that its script imports, directly or through others, and the data
+        files in their folders; for the report, also the templates below these folders.
         """
-        whole = name == REPORT_SCRIPT
-        found, todo = set[str](), [f"../../stages/{name}.py"]
-        while todo:
-            new = self.imports_of(todo.pop())
-            if any(path.startswith(f"{RULES}/") for path in new):
-                new |= {path for path in self._files if re.fullmatch(rf"{RULES}/\w+\.py", path)}
-            new = {path for path in new & self._files if _decides(path, whole)} - found
-            found |= new
-            todo += new
-        if not whole:
-            found = {path for path in found if not path.startswith(f"{GRAPH}/")}
-        folders = {Path(path).parent for path in found} - {Path()}
-        if whole:
+        is_report = script == REPORT_SCRIPT
+        modules = self._imported_modules(script)
+        if not is_report:
+            modules = {path for path in modules if not path.startswith(f"{GRAPH}/")}
+        # Data files beside the package itself belong to no module.
+        folders = {Path(path).parent for path in modules} - {Path()}
+        if is_report:
             folders |= {folder / "templates" for folder in folders}
-        data = {path for path in self._files if not path.endswith(".py")}
-        return found | {path for path in data if Path(path).parent in folders}
+        data_files = set()
+        for path in self._files:
+            if not path.endswith(".py") and Path(path).parent in folders:
+                data_files.add(path)
+        return modules | data_files
+
+    def _imported_modules(self, script: str) -> set[str]:
+        """Return the deciding modules that a script imports, directly or through other modules."""
+        is_report = script == REPORT_SCRIPT
+        modules: set[str] = set()
+        files_to_read = [_script_path(script)]
+        while files_to_read:
+            imported = self.imports_of(files_to_read.pop())
+            if any(path.startswith(f"{RULES}/") for path in imported):
+                imported |= self._rule_modules()
+            for path in imported & self._files:
+                if path not in modules and _decides_result(path, is_report):
+                    modules.add(path)
+                    files_to_read.append(path)
+        return modules
+
+    def _rule_modules(self) -> set[str]:
+        """Return the modules directly in the package of the cleaning rules."""
+        return {path for path in self._files if re.fullmatch(rf"{RULES}/\w+\.py", path)}
 
     def imports_of(self, path: str) -> set[str]:
-        """The modules of the package that a file imports, wherever in the file it does."""
-        return {self._module(package, name) for package, name in self._of_file(path)[1]}
+        """Return the modules of the package that a file imports, at any place in the file."""
+        return {self._module_of_import(name) for name in self._parse(path).imports}
 
-    def _of_file(self, path: str) -> tuple[str, list[tuple[str, str]]]:
-        """See `_parse`."""
-        if path not in self._keys:
+    def _parse(self, path: str) -> ParsedFile:
+        """Return what the fingerprints need of a file, from the cache if its content is known."""
+        if path not in self._cache_keys:
             file = self._root / "src" / "bleuprint" / path
-            (digest := _THIS.copy()).update(content := file.read_bytes())
-            key = self._keys[path] = f"{digest.hexdigest()}{file.suffix}"
-            if key not in self._parsed:
-                self._parsed[key] = _parse(file.suffix, content)
-        return self._parsed[self._keys[path]]
+            content = file.read_bytes()
+            digest = _HASH_OF_THIS_MODULE.copy()
+            digest.update(content)
+            key = f"{digest.hexdigest()}{file.suffix}"
+            self._cache_keys[path] = key
+            if key not in self._cache:
+                self._cache[key] = _parse_file(file.suffix, content)
+        return self._cache[self._cache_keys[path]]
 
-    def _module(self, package: str, name: str) -> str:
-        """The file from which `from bleuprint.PACKAGE import NAME` takes something."""
-        inner = f"{package}/{name}".lstrip("/")
-        for path in (f"{inner}.py", f"{inner}/__init__.py", f"{package}.py"):
+    def _module_of_import(self, name: str) -> str:
+        """Return the file that an import reads.
+
+        Args:
+            name: The import, as in `ParsedFile.imports`: `text/words` is a module, if there is a
+                file of this name, or a name in the module or package `text`.
+        """
+        parent = name.rpartition("/")[0]
+        for path in (f"{name}.py", f"{name}/__init__.py", f"{parent}.py"):
             if path in self._files:
                 return path
-        return f"{package}/__init__.py".lstrip("/")
+        return f"{parent}/__init__.py".lstrip("/")
 
 
-def _decides(path: str, whole: bool) -> bool:
-    """Whether a module decides what a stage writes; `whole`: the stage report."""
+def _script_path(script: str) -> str:
+    """Return the path of a script in stages/, relative to the package."""
+    return f"../../stages/{script}.py"
+
+
+def _is_not_code(path: Path) -> bool:
+    """Return whether a file was left by Python, an editor or git beside the code."""
+    is_compiled = "__pycache__" in path.parts
+    is_hidden = path.name.startswith(".")
+    return is_compiled or is_hidden or path.name.endswith(_COPY_SUFFIXES)
+
+
+def _decides_result(path: str, is_report: bool) -> bool:
+    """Return whether a module may decide what a stage writes.
+
+    Args:
+        path: The module, relative to the package.
+        is_report: Whether the stage is the report.
+    """
     if path in DECIDING:
         return True
-    without = NOT_REPORTED if whole else UNDECIDING
-    return not any(path == each or path.startswith(f"{each}/") for each in without)
+    undeciding = NOT_REPORTED if is_report else UNDECIDING
+    for file_or_folder in undeciding:
+        if path == file_or_folder or path.startswith(f"{file_or_folder}/"):
+            return False
+    return True
 
 
-def _parse(suffix: str, content: bytes) -> tuple[str, list[tuple[str, str]]]:
-    """The SHA-256 of what of a file decides results, and what a module imports of the package.
+def _parse_file(suffix: str, content: bytes) -> ParsedFile:
+    """Return the hash of what decides results in a file, and what the file imports.
 
-    Of Python the first is that of the syntax tree, of C++ of the text without comments. An import
-    is a folder, "" for the package itself, and a name.
+    Args:
+        suffix: The end of the file's name: of Python, the syntax tree is hashed; of C++, the text
+            without comments; of other files, all bytes.
+        content: The bytes of the file.
     """
-    imports = list[tuple[str, str]]()
+    imports: list[str] = []
     if suffix == ".py":
-        content = repr(_syntax(tree := ast.parse(content))).encode()
-        imports = [
-            ("/".join(package), alias.name)
-            for node in ast.walk(tree)
-            if isinstance(node, ast.ImportFrom)
-            for top, *package in [(node.module or "").split(".")]
-            if top == "bleuprint"
-            for alias in node.names
-        ]
+        tree = ast.parse(content)
+        content = repr(_as_tuples(tree)).encode()
+        imports = _package_imports(tree)
     elif suffix == ".cpp":
         content = re.sub(rb"\s*//[^\n]*", b"", content).strip()
-    return hashlib.sha256(content).hexdigest(), imports
+    return ParsedFile(hashlib.sha256(content).hexdigest(), imports)
 
 
-def _syntax(node: Any) -> Any:
-    """A syntax tree as nested tuples, without docstrings, positions and empty fields.
+def _package_imports(tree: ast.Module) -> list[str]:
+    """Return the paths of the names that a module imports by `from bleuprint... import NAME`."""
+    imports = []
+    for node in ast.walk(tree):
+        if not isinstance(node, ast.ImportFrom) or node.module is None:
+            continue
+        top_package, *inner_packages = node.module.split(".")
+        if top_package == "bleuprint":
+            for alias in node.names:
+                imports.append("/".join([*inner_packages, alias.name]))
+    return imports
 
-    ast.dump() differs between versions of Python, which add fields.
+
+def _as_tuples(node: Any) -> Any:
+    """Return a syntax tree as nested tuples, without docstrings, positions and empty fields.
+
+    The text of ast.dump() would differ between versions of Python, which add fields to nodes.
+
+    Args:
+        node: A node of the tree, a list of nodes, or a value such as a name or a number.
     """
     if isinstance(node, list):
-        return tuple([_syntax(each) for each in node])
+        return tuple([_as_tuples(item) for item in node])
     if not isinstance(node, ast.AST):
         return node
-    fields = {name: getattr(node, name, None) for name in node._fields}
-    given = {name: value for name, value in fields.items() if value not in (None, [])}
-    if isinstance(node, _DOCUMENTED) and ast.get_docstring(node, clean=False) is not None:
-        given["body"] = given["body"][1:]
-    return (type(node).__name__, *((name, _syntax(value)) for name, value in given.items()))
+    has_docstring = (
+        isinstance(node, _DOCUMENTED_NODES) and ast.get_docstring(node, clean=False) is not None
+    )
+    fields = []
+    for name in node._fields:
+        value = getattr(node, name, None)
+        if value is None or value == []:
+            continue
+        if name == "body" and has_docstring:
+            value = value[1:]
+        fields.append((name, _as_tuples(value)))
+    return (type(node).__name__, *fields)
