@@ -16,7 +16,8 @@ from bleuprint.cli.main import command_parser
 from bleuprint.config.experiment import load_settings
 from bleuprint.corpus import phrasebook
 from bleuprint.corpus.download.download import read_text_pairs
-from bleuprint.corpus.new_corpus import Example, NewCorpus, insert_corpus
+from bleuprint.corpus.insert_corpus import Example, insert_corpus
+from bleuprint.corpus.new_corpus import NewCorpus
 from bleuprint.pipeline.resolve import input_files
 from bleuprint.runtime.errors import UserError
 from bleuprint.text.language_likelihoods import LanguageLikelihoods
@@ -111,7 +112,7 @@ def test_what_the_readme_says(project, capsys):
     assert output.out == "own: params.yaml is valid\n"
     assert "no such file" not in output.err  # the note on an entry without its files
     assert list(load_settings().trained_systems_on("mine-de-en")) == ["small", "medium"]
-    with pytest.raises(UserError, match="has an entry mine-de-en already: remove or rename it"):
+    with pytest.raises(UserError, match="corpus mine-de-en is already defined: remove or"):
         run(line)
     new_corpus(project, GOOD, ("b.en", "b.de"))  # another one
     run("bleuprint new-corpus inputs/b.en inputs/b.de")
@@ -183,12 +184,16 @@ def test_languages_and_name(project, names, languages, name):
         ("short.de", b"Ein Satz.\n", r"inputs/mine\.en has 500 lines and inputs/short\.de has 1: "),
         ("latin.de", "gut\nschön\n".encode("latin-1"), r"latin\.de:2: byte 4 .* CP1252 .*: iconv"),
         ("\udcff.de", b"Satz.\n" * 500, r": its name is not UTF-8: rename it$"),
-        ("x.txt", b"", r"x\.txt: unknown language: name both, such as: --languages en de"),
+        (
+            "x.txt",
+            b"",
+            r"x\.txt: the name .* no language\. Name both .*: --languages en de$",
+        ),
         ("none.de", None, r"inputs/none\.de: no such file"),
         ("none.csv", None, r"inputs/none\.csv: no such file"),
         ("../out.de", b"", r"must be below inputs/: copy"),
         ("mine.en", None, r"inputs/mine\.en is given twice: name the source file, then"),
-        ("other.en", b"A sentence.\n", r"both names end in en: .* --languages en de"),
+        ("other.en", b"A sentence.\n", r"both names end in en\. .* --languages en de"),
         ("empty.de", b"", r"inputs/mine\.en has 500 lines and inputs/empty\.de has 0: "),
         ("", None, r"inputs: a folder; name a text file"),
         ("few.de few.en", b"Ja.\n" * 99, r"two files, source and target, or one \.tsv or \.tmx"),
@@ -457,7 +462,7 @@ class TestInsert:
     @pytest.mark.parametrize(
         ("old", "new_text", "message"),
         [
-            ("  own:\n", "  mine-en-de:\n", r"params\.yaml:4: .* an entry mine-en-de already"),
+            ("  own:\n", "  mine-en-de:\n", r"params\.yaml:4: corpus mine-en-de is already"),
             ("    tie_embeddings: all", "    x: 1", r"params\.yaml:\d+: .*x"),
             ("systems:\n  base:\n", "systems:\n  base:\n    corpora: {own: {}}\n", "no system is"),
         ],
@@ -631,7 +636,7 @@ class TestTable:
 
     def test_the_example_names_the_language_in_the_name_of_the_file(self, project):
         self.write(project, GOOD, "app.nl.tsv")
-        with pytest.raises(UserError, match=r"name both, such as: --languages nl en$"):
+        with pytest.raises(UserError, match=r"Name both, such as: --languages nl en$"):
             run("bleuprint new-corpus inputs/app.nl.tsv")
 
     def test_columns_are_for_tables(self, project):

@@ -270,7 +270,7 @@ def test_nothing_of_a_zero_shot_direction_is_learned_or_inspected(root, tmp_path
     pair = settings.corpus("many").language_pair("many", "de-fr")
     pair = replace(pair, filter=(CHECKS["word_alignment"](min=1.0),))
     assert Filtering.for_corpus("many/de-fr", pair, root).translations is None
-    with pytest.raises(UserError, match="zero_shot: it has no training text"):
+    with pytest.raises(UserError, match="is zero-shot, so there is no training text"):
         inspect_corpus("many/de-fr", settings, None, None, tmp_path, 1)
 
 

@@ -70,7 +70,8 @@ class _AppliedRules:
 
 def new_corpus(arguments: argparse.Namespace) -> None:
     """Add parallel text in inputs/ to params.yaml."""
-    from bleuprint.corpus.new_corpus import Example, NewCorpus, insert_corpus
+    from bleuprint.corpus.insert_corpus import Example, insert_corpus
+    from bleuprint.corpus.new_corpus import NewCorpus
     from bleuprint.training.fitted_systems import TextSize, fitted_systems_yaml
 
     # Report errors in params.yaml before the files are read, which may take minutes.
@@ -96,13 +97,13 @@ def new_corpus(arguments: argparse.Namespace) -> None:
     )
     example = Example.from_recipe(recipe) if recipe.exists() else None
     fitted_systems = fitted_systems_yaml(text, portable=not environment.has_gpu())
-    replaces_example, has_fitted_systems = insert_corpus(params, new, example, fitted_systems)
+    insertion = insert_corpus(params, new, example, fitted_systems)
 
     for line in new.about:
         print_escaped(line)
-    _print_entry(new, params, replaces_example)
+    _print_entry(new, params, insertion.has_replaced_example)
     _print_remaining_pairs(new, inspection, remaining)
-    if not has_fitted_systems:
+    if not insertion.has_replaced_systems:
         print_message(
             f"the systems of {params} stay, which were not fitted to this text; those of "
             "make recipe NAME=own are, if new-corpus follows at once",

@@ -1,4 +1,8 @@
-"""The command inspect: what clean, dedup and filter do to a random sample of a corpus."""
+"""The command inspect: show what the preparation stages do to a random sample of a corpus.
+
+`inspect_corpus` runs the stages from download to split on the sample, and `inspection_lines` prints
+the result. The command new-corpus runs `prepare_sample`, the part without checks and notes.
+"""
 
 import shutil
 from collections.abc import Iterable, Iterator, Mapping
@@ -27,16 +31,24 @@ from bleuprint.runtime.errors import UserError
 from bleuprint.runtime.wording import counted
 from bleuprint.text.parallel import TextFolder
 
+# The columns and lines of a terminal of unknown size.
+_DEFAULT_TERMINAL_SIZE = (120, 24)
+
 
 @dataclass(frozen=True)
 class Inspection:
-    """What the rules of a corpus do to its training text, or to a sample of it.
+    """What the rules of a corpus do to a sample of its training text.
 
-    `pairs`: the pairs of the training text, of which at most `sample` were drawn. `stages`: the
-    counts of train by stage; a stage that drops all pairs is the last one. `sets`: the pairs of
-    train, valid and each test.NAME after split, estimates if not all pairs were drawn, and empty if
-    these are too few to be split. `failure`: why no sets could be made of all pairs. `notes`: on
-    texts that do not look like sentences.
+    Attributes:
+        pairs: The number of pairs of the whole training text.
+        sample: The largest number of pairs that were drawn from it, and the sampling seed.
+        stages: The counts of the training text by stage. If a stage drops all pairs, it is the
+            last one.
+        sets: The number of pairs of train, valid and each test.NAME after the stage split. The
+            numbers are estimates for the whole text. Empty if a stage drops all pairs, or if the
+            sample is too small to be split.
+        failure: Why the whole text leaves no sets; empty otherwise.
+        notes: Notes on texts that do not look like sentences.
     """
 
     pairs: int
@@ -48,118 +60,179 @@ class Inspection:
 
     @property
     def sampled_pairs(self) -> int:
-        """The pairs of the training text that were drawn."""
+        """The number of pairs that were drawn."""
         return self.stages["clean"].pairs_in
 
     @property
     def has_all_pairs(self) -> bool:
-        """Whether all pairs were drawn."""
+        """Whether all pairs of the training text were drawn."""
         return self.sampled_pairs == self.pairs
 
 
 def inspect_corpus(
     name: str, settings: Settings, sample: Sample, source: Downloads, scratch: Path, workers: int
 ) -> Inspection:
-    """Run clean, dedup, filter and split on a sample of the training texts of a corpus.
+    """Run the stages from download to split on a sample of the training text of a corpus.
 
-    Corpora are sorted, so that their first pairs say little of the rest: texts are read whole.
-    Outputs go to a temporary folder below `scratch`; those of the stages are not changed. Texts of
-    which a system translates one side are left out.
+    The texts are read as a whole, because many corpora are sorted, so that their first pairs say
+    little about the rest. The outputs of the stages in the experiment are not changed. Texts that a
+    system translates are left out.
 
     Args:
-        name: a corpus, or one of its language pairs, as `Corpus.pairs` names it.
-        settings: the experiment.
-        sample: how many pairs to draw, and the seed.
-        source: where files are fetched from.
-        scratch: a folder for temporary files.
-        workers: the number of processes.
+        name: The name of a corpus, or of one of its language pairs.
+        settings: The settings of the experiment.
+        sample: How many pairs to draw, and the sampling seed.
+        source: Fetches the files of the corpus.
+        scratch: A folder for temporary files.
+        workers: The number of processes.
 
     Raises:
-        UserError: the corpus has several language pairs, or no training text of its own.
+        UserError: The corpus has several language pairs, or no training text of its own.
     """
-    corpus = settings.corpus(name)
+    corpus = _with_parallel_texts(name, settings.corpus(name))
+    scratch.mkdir(parents=True, exist_ok=True)
+    with TemporaryDirectory(dir=scratch) as folder:
+        root = Path(folder)
+        _download_other_held_out(name, settings, source, root)
+        inspection = prepare_sample(name, corpus, sample, source, root, workers)
+        notes = notes_on_corpus_texts(name, corpus, source)
+        return replace(inspection, notes=tuple(notes))
+
+
+def _with_parallel_texts(name: str, corpus: Corpus) -> Corpus:
+    """Return a corpus without the training texts that a system translates.
+
+    Raises:
+        UserError: The corpus has several language pairs, or no training text is left.
+    """
     pair_names = list(corpus.language_pairs(name))
     if name not in pair_names:
         raise UserError(
             f"corpora.{name} has {len(pair_names)} directions: {', '.join(pair_names)}; "
             f"name one: bleuprint inspect {pair_names[0]}"
         )
-    parts = corpus.files.parallel_sets()["train"]
     if not corpus.files.train:
-        raise UserError(f"corpora.{name}: zero_shot: it has no training text")
-    if not parts:
-        raise UserError(f"corpora.{name}: systems translate one side of all its training texts")
-    corpus = replace(corpus, files=replace(corpus.files, train=parts))
-    scratch.mkdir(parents=True, exist_ok=True)
-    with TemporaryDirectory(dir=scratch) as folder:
-        root = Path(folder)
-        for other, pair in settings.other_language_pairs(name).items():
-            # dedup compares with their held-out sets, too
-            clean = TextFolder(paths.corpus_folder(other, "clean", root), *pair.languages)
-            files = replace(pair.files, train={})
-            counts = paths.filter_stats_file(other, "download", root)
-            download_corpus(other, files, clean, counts, source)
-        inspection = prepare_sample(name, corpus, sample, source, root, workers)
-        return replace(inspection, notes=tuple(notes_on_corpus_texts(name, corpus, source)))
+        raise UserError(f"corpora.{name} is zero-shot, so there is no training text to inspect")
+    parallel_texts = corpus.files.parallel_sets()["train"]
+    if not parallel_texts:
+        raise UserError(
+            f"corpora.{name}: systems translate one side of all its training texts, so there is "
+            "no text to inspect"
+        )
+    return replace(corpus, files=replace(corpus.files, train=parallel_texts))
+
+
+def _download_other_held_out(name: str, settings: Settings, source: Downloads, root: Path) -> None:
+    """Download the held-out sets of the other language pairs of a corpus.
+
+    The stage dedup compares the training text with them, too. It looks for them in the folder that
+    the stage clean would write.
+    """
+    for other_name, other_pair in settings.other_language_pairs(name).items():
+        cleaned = TextFolder(paths.corpus_folder(other_name, "clean", root), *other_pair.languages)
+        held_out_files = replace(other_pair.files, train={})
+        filter_stats = paths.filter_stats_file(other_name, "download", root)
+        download_corpus(other_name, held_out_files, cleaned, filter_stats, source)
 
 
 def prepare_sample(
     name: str, corpus: Corpus, sample: Sample, source: Downloads, root: Path, workers: int
 ) -> Inspection:
-    """Run the stages from download to split on a sample of the training texts.
+    """Run the stages from download to split on a sample of the training text.
 
-    Their outputs stay below `root`, at the places that the pipeline gives them in a project.
+    Their outputs stay below `root`, in the folders that they have in an experiment.
 
     Args:
-        name: the name of the corpus.
-        corpus: its settings.
-        sample: how many pairs to draw, and the seed.
-        source: where files are fetched from.
-        root: the folder for the outputs.
-        workers: the number of processes.
+        name: The name of the corpus.
+        corpus: The settings of the corpus.
+        sample: How many pairs to draw, and the sampling seed.
+        source: Fetches the files of the corpus.
+        root: The folder for the outputs.
+        workers: The number of processes.
     """
     raw = TextFolder(paths.download_folder(name, root), corpus.source, corpus.target)
     filter_stats = paths.filter_stats_file(name, "download", root)
     download_corpus(name, corpus.files, raw, filter_stats, source, sample)
-    read = read_filter_stats(filter_stats)["train"]
-    pairs = read.pairs_out + read.dropped.get("sample", 0)
+    download_counts = read_filter_stats(filter_stats)["train"]
+    # Pairs that are not drawn count as dropped by a rule named sample.
+    pairs = download_counts.pairs_out + download_counts.dropped.get("sample", 0)
+    has_all_pairs = pairs == download_counts.pairs_out
+
     stages: dict[str, SetCounts] = {}
-    for kind in (Cleaning, Deduplication, Filtering):
-        step: Step = kind.for_corpus(name, corpus, root)
+    for step_class in (Cleaning, Deduplication, Filtering):
+        step: Step = step_class.for_corpus(name, corpus, root)
+        shards = paths.shards_folder(name, step.stage, root)
         try:
-            run_step(step, paths.shards_folder(name, step.stage, root), WholeText(), workers)
+            run_step(step, shards, WholeText(), workers)
         except NothingLeft as error:
             stages[step.stage] = error.counts
-            return Inspection(pairs, sample, stages, {}, str(error))
+            return Inspection(pairs, sample, stages, sets={}, failure=str(error))
         stages[step.stage] = read_filter_stats(step.filter_stats_path)["train"]
-    filtered = TextFolder(paths.corpus_folder(name, "filter", root), corpus.source, corpus.target)
-    split = filtered.with_path(paths.corpus_folder(name, "split", root))
-    filter_stats = paths.filter_stats_file(name, "split", root)
+
     try:
-        split_folder(
-            name,
-            corpus.split,
-            corpus.dedup.decontaminate,
-            filtered,
-            split.path,
-            filter_stats,
-            workers,
-        )
+        split = _split_sample(name, corpus, root, workers)
     except UserError as error:
-        is_whole = pairs == read.pairs_out
         # A sample may be too small to be split where the whole text is not.
-        return Inspection(pairs, sample, stages, {}, str(error) if is_whole else "")
-    stages["split"] = read_filter_stats(filter_stats)["train"]
-    sets = {}
-    for each in split.names():
-        sets[each] = split.count(each)
-        if each not in corpus.files.set_names() or each == "train":
-            sets[each] = round(sets[each] * pairs / read.pairs_out)
+        failure = str(error) if has_all_pairs else ""
+        return Inspection(pairs, sample, stages, sets={}, failure=failure)
+    split_stats = read_filter_stats(paths.filter_stats_file(name, "split", root))
+    stages["split"] = split_stats["train"]
+    sets = _estimate_sets(corpus, split, pairs, download_counts.pairs_out)
     return Inspection(pairs, sample, stages, sets)
 
 
+def _split_sample(name: str, corpus: Corpus, root: Path, workers: int) -> TextFolder:
+    """Run the stage split on the filtered sample, and return the folder that it wrote.
+
+    Raises:
+        UserError: The sample has too few pairs.
+    """
+    filtered = TextFolder(paths.corpus_folder(name, "filter", root), corpus.source, corpus.target)
+    split = filtered.with_path(paths.corpus_folder(name, "split", root))
+    split_folder(
+        corpus=name,
+        settings=corpus.split,
+        decontaminate=corpus.dedup.decontaminate,
+        before=filtered,
+        split=split.path,
+        filter_stats_path=paths.filter_stats_file(name, "split", root),
+        workers=workers,
+    )
+    return split
+
+
+def _estimate_sets(
+    corpus: Corpus, split: TextFolder, pairs: int, sampled_pairs: int
+) -> dict[str, int]:
+    """Return the number of pairs of each set, estimated for the whole text.
+
+    Args:
+        corpus: The settings of the corpus.
+        split: The sets of the sample.
+        pairs: The number of pairs of the whole training text.
+        sampled_pairs: The number of pairs of the sample.
+    """
+    sets = {}
+    for set_name in split.names():
+        pair_count = split.count(set_name)
+        # Held-out sets that were published are complete: only the training text is a sample.
+        is_published = set_name != "train" and set_name in corpus.files.set_names()
+        if not is_published:
+            pair_count = round(pair_count * pairs / sampled_pairs)
+        sets[set_name] = pair_count
+    return sets
+
+
 def inspection_lines(inspection: Inspection, samples: int) -> Iterator[str]:
-    """Yield the lines that `bleuprint inspect` prints, rule by rule, then the sizes of the sets."""
+    """Yield the lines that `bleuprint inspect` prints.
+
+    Args:
+        inspection: The result of the stages.
+        samples: The number of pairs to show for each rule.
+
+    Yields:
+        The pairs that each rule changed or dropped, stage by stage, then the sizes of the sets.
+    """
     if not inspection.has_all_pairs:
         yield (
             f"{inspection.sampled_pairs:,} of {inspection.pairs:,} pairs, drawn by seed "
@@ -168,22 +241,38 @@ def inspection_lines(inspection: Inspection, samples: int) -> Iterator[str]:
         )
     for stage, counts in inspection.stages.items():
         yield f"{stage}: {counted(counts.pairs_in, 'pair')} in, {counts.pairs_out:,} out"
-        for action, rules in ("changed", counts.changed), ("dropped", counts.dropped):
-            for rule, count in rules.items():
-                share = f"{count / max(counts.pairs_in, 1):.2%}"
-                interval = (
-                    "" if inspection.has_all_pairs else f" {_interval(count, counts.pairs_in)}"
-                )
-                yield f"  {rule}: {count:,} {action}, {share}{interval}"
-                yield from _side_by_side(counts.samples.get(rule, [])[:samples])
+        for rule, count in counts.changed.items():
+            yield _rule_line(rule, f"{count:,} changed", count, counts.pairs_in, inspection)
+            yield from _side_by_side(counts.samples.get(rule, [])[:samples])
+        for rule, count in counts.dropped.items():
+            yield _rule_line(rule, f"{count:,} dropped", count, counts.pairs_in, inspection)
+            yield from _side_by_side(counts.samples.get(rule, [])[:samples])
     if inspection.sets:
-        sizes = ", ".join(f"{name} {pairs:,}" for name, pairs in inspection.sets.items())
+        sizes = ", ".join(f"{set_name} {pairs:,}" for set_name, pairs in inspection.sets.items())
         about = "" if inspection.has_all_pairs else "about "
         yield f"pairs that remain: {about}{sizes}"
 
 
+def _rule_line(rule: str, effect: str, count: int, pairs_in: int, inspection: Inspection) -> str:
+    """Return the line about one rule.
+
+    Args:
+        rule: The name of the rule.
+        effect: How many pairs the rule changed or dropped, in words.
+        count: The number of these pairs.
+        pairs_in: The number of pairs that the stage read.
+        inspection: The inspection. If it is of a sample, the line contains an interval.
+    """
+    # A stage may read no pairs.
+    share = count / max(pairs_in, 1)
+    line = f"  {rule}: {effect}, {share:.2%}"
+    if inspection.has_all_pairs:
+        return line
+    return f"{line} {_interval(count, pairs_in)}"
+
+
 def _interval(count: int, pairs: int) -> str:
-    """The 95 % interval of a share (Wilson 1927)."""
+    """Return the 95% interval of a share (Wilson 1927), such as `[4.56%, 69.94%]`."""
     from scipy.stats import binomtest
 
     interval = binomtest(count, max(pairs, 1)).proportion_ci(method="wilson")
@@ -191,25 +280,41 @@ def _interval(count: int, pairs: int) -> str:
 
 
 def _side_by_side(samples: Iterable[Mapping[str, object]]) -> Iterator[str]:
-    """Pairs, source on the left and target on the right; the form after an edit follows `>`."""
-    width = shutil.get_terminal_size((120, 24)).columns
+    """Yield the lines of a table of pairs, with the source on the left and the target on the right.
+
+    A dash marks a pair; `>` marks its form after an edit, if the edit changed it visibly.
+
+    Args:
+        samples: The pairs, as the filtering statistics have them.
+    """
+    width = shutil.get_terminal_size(_DEFAULT_TERMINAL_SIZE).columns
     console = Console(width=width, no_color=True, highlight=False)
-    columns = [Column(overflow="fold", ratio=1) for _ in range(2)]
-    table = Table.grid("", *columns, padding=(0, 2), pad_edge=True, expand=True)
+    mark_column = ""
+    text_columns = [Column(overflow="fold", ratio=1), Column(overflow="fold", ratio=1)]
+    table = Table.grid(mark_column, *text_columns, padding=(0, 2), pad_edge=True, expand=True)
     for sample in samples:
-        sides = [visible(str(sample[side])) for side in ("source", "target")]
-        table.add_row("   -", *map(Text, sides))
-        new = []
-        for side in ("source", "target"):
-            new.append(visible(str(sample.get(f"new_{side}", sample[side]))))
-        if new != sides:
-            table.add_row("   >", *map(Text, new))
-    if table.row_count:
-        with console.capture() as capture:
-            console.print(table)
-        yield from (line.rstrip() for line in capture.get().splitlines())
+        source = str(sample["source"])
+        target = str(sample["target"])
+        before = [visible(source), visible(target)]
+        table.add_row("   -", Text(before[0]), Text(before[1]))
+        new_source = str(sample.get("new_source", source))
+        new_target = str(sample.get("new_target", target))
+        after = [visible(new_source), visible(new_target)]
+        if after != before:
+            table.add_row("   >", Text(after[0]), Text(after[1]))
+    if table.row_count == 0:
+        return
+    with console.capture() as capture:
+        console.print(table)
+    for line in capture.get().splitlines():
+        yield line.rstrip()
 
 
 def visible(text: str) -> str:
-    """`text` with characters that are not printable as Python's escapes."""
-    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
+    r"""Return a text with escapes in place of unprintable characters, such as `\x00`."""
+    characters = []
+    for character in text:
+        if not character.isprintable():
+            character = character.encode("unicode_escape").decode()
+        characters.append(character)
+    return "".join(characters)

@@ -65,7 +65,7 @@ _MAX_LISTED = 6
 _UNZIP = "python -m zipfile -e {file} inputs"
 
 
-def way_on(files: Sequence[Path]) -> str | None:
+def advice_for_files(files: Sequence[Path]) -> str | None:
     """Return advice for files in formats that new-corpus does not read.
 
     Args:

@@ -1,0 +1,237 @@
+"""Choose two languages of a translation memory, a .tmx file, or a regional variant of a language.
+
+`choose_memory_languages` is the entry point. A unit of a translation memory is a sentence in
+several languages. Each language has a code that may name a region or a script, such as en-GB: this
+is a variant of the language.
+"""
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import combinations, product
+from pathlib import Path
+
+from bleuprint.corpus.download.archive import open_member
+from bleuprint.corpus.download.formats.tmx import count_code_sets, listed_codes, units_by_code
+from bleuprint.corpus.file_languages import (
+    Languages,
+    check_two_languages,
+    languages_of_one_file,
+)
+from bleuprint.runtime.errors import UserError, print_message
+from bleuprint.runtime.files import path_on_disk
+from bleuprint.runtime.wording import counted
+from bleuprint.text.language_codes import (
+    includes,
+    language_of,
+    normalized_tag,
+    primary_subtag,
+)
+
+# The number of units by the codes of the languages in which they have text, such as ("en", "de").
+CodeSets = Counter[tuple[str, ...]]
+
+
+@dataclass(frozen=True)
+class MemoryLanguages:
+    """The languages that are read from a translation memory.
+
+    Attributes:
+        languages: The codes of source and target, without regions.
+        variants: The tags of source and target if one of them is a variant, such as
+            ("en-GB", "de"); None to read all variants of both languages.
+        about: A line for the user that lists the codes in the file.
+    """
+
+    languages: Languages
+    variants: tuple[str, str] | None
+    about: str
+
+
+def choose_memory_languages(path: Path, given_tags: Sequence[str] | None) -> MemoryLanguages:
+    """Choose the source and the target language of a translation memory.
+
+    They are the languages that the user gives, otherwise the last two in the name of the file if
+    the file contains both, otherwise the only two languages in the file. If a language mixes
+    variants, a note is printed.
+
+    Args:
+        path: The .tmx file.
+        given_tags: The codes of source and target that the user gives, or None.
+
+    Raises:
+        UserError: The file contains no text or only one language, or the choice is unclear.
+    """
+    with open_member(path_on_disk(path), str(path), ()) as stream:
+        code_sets = count_code_sets(stream, str(path))
+    units_with_code = units_by_code(code_sets)
+    if not units_with_code:
+        raise UserError(f"{path}: no unit has text")
+    tags = _choose_tags(path, given_tags, code_sets)
+    for tag in tags:
+        if not any(_is_variant(code, tag) for code in units_with_code):
+            raise UserError(f"{path}: no unit is in {tag}. {_list_codes(code_sets)}")
+    note = _note_on_variants(tags, code_sets)
+    if note:
+        print_message(f"{path}: {note}", "note")
+    source_tag, target_tag = tags
+    languages = check_two_languages([path], language_of(source_tag), language_of(target_tag))
+    has_variant = any(normalized_tag(tag) != language_of(tag) for tag in tags)
+    return MemoryLanguages(
+        languages=languages,
+        variants=(source_tag, target_tag) if has_variant else None,
+        about=f"{path}: units by language code: {listed_codes(units_with_code)}",
+    )
+
+
+def _choose_tags(
+    path: Path, given_tags: Sequence[str] | None, code_sets: CodeSets
+) -> tuple[str, str]:
+    """Choose the tags of source and target; `choose_memory_languages` says how.
+
+    Raises:
+        UserError: The file contains only one language, or more than two to choose from.
+    """
+    if given_tags:
+        source_tag, target_tag = given_tags
+        return source_tag, target_tag
+    file_languages = list(dict.fromkeys(map(language_of, units_by_code(code_sets))))
+    languages_in_name = languages_of_one_file(path)
+    if languages_in_name and set(languages_in_name) <= set(file_languages):
+        return languages_in_name
+    if len(file_languages) == 1:
+        raise UserError(
+            f"{path}: all text is in {file_languages[0]}, but a corpus needs two languages. "
+            f"{_list_codes(code_sets)}"
+        )
+    if len(file_languages) > 2:
+        example = " ".join(_most_frequent_languages(code_sets))
+        raise UserError(
+            f"{path}: name two languages, such as: --languages {example}. {_list_codes(code_sets)}"
+        )
+    source, target = file_languages
+    return source, target
+
+
+def _list_codes(code_sets: CodeSets) -> str:
+    """List the language codes of a file in a sentence of a message."""
+    return f"The language codes in this file are {listed_codes(units_by_code(code_sets))}"
+
+
+def _most_frequent_languages(code_sets: CodeSets) -> tuple[str, str]:
+    """Return the two languages that most units contain, as the file writes their codes."""
+    # The same language may have several codes, such as en and eng. The first one is shown.
+    code_of_language = dict[str, str]()
+    for code in units_by_code(code_sets):
+        code_of_language.setdefault(language_of(code), primary_subtag(code))
+    units_with_both = Counter[tuple[str, str]]()
+    for codes, unit_count in code_sets.items():
+        unit_languages = dict.fromkeys(map(language_of, codes))
+        for source, target in combinations(unit_languages, 2):
+            units_with_both[source, target] += unit_count
+    if not units_with_both:
+        # Each unit has one language only.
+        first_code, second_code, *_ = code_of_language.values()
+        return first_code, second_code
+    [((source, target), _)] = units_with_both.most_common(1)
+    return code_of_language[source], code_of_language[target]
+
+
+def _is_variant(code: str, tag: str) -> bool:
+    """Return whether a code of the file is the same as a tag, or a variant of it."""
+    return includes(normalized_tag(tag), normalized_tag(code))
+
+
+@dataclass(frozen=True)
+class _Variants:
+    """The variants of one language in a translation memory.
+
+    Attributes:
+        units: The number of units with each variant, by its code in the file.
+        has_unit_with_several: Whether a unit contains several variants of the language.
+    """
+
+    units: Counter[str]
+    has_unit_with_several: bool
+
+
+def _note_on_variants(tags: Sequence[str], code_sets: CodeSets) -> str | None:
+    """Return a note if a language mixes variants, with the command that takes only one of them.
+
+    Args:
+        tags: The tags of source and target.
+        code_sets: The units of the file.
+
+    Returns:
+        The note; None if no language mixes variants.
+    """
+    mixtures = []
+    has_unit_with_several = False
+    # For source and target, the tags with which only one variant is taken.
+    choices = []
+    for tag in tags:
+        variants = _find_variants(tag, code_sets)
+        regional_codes = [
+            code for code in variants.units if normalized_tag(code) != normalized_tag(tag)
+        ]
+        if len(regional_codes) < 2 and not variants.has_unit_with_several:
+            choices.append([tag])
+            continue
+        mixtures.append(f"{tag} mixes {listed_codes(variants.units)}")
+        has_unit_with_several = has_unit_with_several or variants.has_unit_with_several
+        choices.append(regional_codes)
+    if not mixtures:
+        return None
+    note = "; ".join(mixtures)
+    if has_unit_with_several:
+        note += ". If a unit has several variants of a language, the first is taken"
+    source_choices, target_choices = choices
+    unit_counts = _count_units_by_choice(source_choices, target_choices, code_sets)
+    if not unit_counts:
+        return note
+    [(best_choice, unit_count)] = unit_counts.most_common(1)
+    return (
+        f"{note}. One variant alone leaves {counted(unit_count, 'pair')}: "
+        f"--languages {' '.join(best_choice)}"
+    )
+
+
+def _count_units_by_choice(
+    source_tags: Sequence[str], target_tags: Sequence[str], code_sets: CodeSets
+) -> Counter[tuple[str, str]]:
+    """Count the units that contain both tags, for each choice of a source and a target tag."""
+    unit_counts = Counter[tuple[str, str]]()
+    for source_tag, target_tag in product(source_tags, target_tags):
+        for codes, unit_count in code_sets.items():
+            has_source = any(_is_variant(code, source_tag) for code in codes)
+            has_target = any(_is_variant(code, target_tag) for code in codes)
+            if has_source and has_target:
+                unit_counts[source_tag, target_tag] += unit_count
+    return unit_counts
+
+
+def _find_variants(tag: str, code_sets: CodeSets) -> _Variants:
+    """Find the variants of a language, and count their units.
+
+    Codes that mean the same, such as en-US and eng_us, are one variant, which is listed under the
+    first of these codes. A code without a region or script is listed as the language.
+
+    Args:
+        tag: The tag of the language.
+        code_sets: The units of the file.
+    """
+    name_of_variant = dict[str, str]()
+    units = Counter[str]()
+    has_unit_with_several = False
+    for codes, unit_count in code_sets.items():
+        code_of_variant = {}
+        for code in codes:
+            if _is_variant(code, tag):
+                code_of_variant[normalized_tag(code)] = code
+        if len(code_of_variant) > 1:
+            has_unit_with_several = True
+        for variant, code in code_of_variant.items():
+            has_region = variant != language_of(code)
+            name = name_of_variant.setdefault(variant, code if has_region else variant)
+            units[name] += unit_count
+    return _Variants(units, has_unit_with_several)
