@@ -130,15 +130,18 @@ def test_the_moving_average_is_taken_as_it_is(tmp_path):
     [
         (
             Average(last=6),
-            "average.last is 6, but the checkpoints are: 10, 20, 30, 40, 50; "
-            "lower average.last: nothing is trained again",
+            "average.last is 6, but the checkpoints are: 10, 20, 30, 40, 50. "
+            "Lower average.last; nothing is trained again",
         ),
         (
             Average(best=5),
-            "average.best is 5, but the validated checkpoints are: 10, 20, 30, 40; "
-            "lower average.best: nothing is trained again",
+            "average.best is 5, but the validated checkpoints are: 10, 20, 30, 40. "
+            "Lower average.best; nothing is trained again",
         ),
-        (Average(ema=True), "average.ema, but the training kept no moving average"),
+        (
+            Average(ema=True),
+            "average.ema is true, but the training kept no moving average. Set train.ema",
+        ),
     ],
 )
 def test_what_is_not_there_is_not_averaged(tmp_path, settings, message):
@@ -189,7 +192,7 @@ def test_a_folder_without_checkpoints_says_so(tmp_path):
     folder = exported(tmp_path / "checkpoints")
     for path in folder.glob("*.safetensors"):
         path.unlink()
-    message = "average.last is 1, but the checkpoints are: none; lower average.last: "
+    message = "average.last is 1, but the checkpoints are: none. Lower average.last; "
     with pytest.raises(UserError, match=message):
         average_checkpoints(folder, Average(last=1), tmp_path / "averaged")
 

@@ -7,7 +7,12 @@ import pytest
 
 import systems
 from bleuprint.runtime.errors import UserError
-from bleuprint.training.disk_room import CheckpointSize, Kept, check_room, checkpoints_kept
+from bleuprint.training.disk_room import (
+    CheckpointSize,
+    KeptCheckpoints,
+    check_room,
+    checkpoints_kept,
+)
 from bleuprint.training.observer import Observer
 from trainings import job_in, project, train_here
 
@@ -39,7 +44,7 @@ def settings(last, best=0, every=0, **others):
     ],
 )
 def test_how_many_are_kept(keep, updates, least, most):
-    assert checkpoints_kept(settings(*keep), updates) == Kept(least, most)
+    assert checkpoints_kept(settings(*keep), updates) == KeptCheckpoints(least, most)
 
 
 def disk(monkeypatch, free):

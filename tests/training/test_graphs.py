@@ -39,7 +39,7 @@ def test_recorded_batches_give_the_same_gradient(monkeypatch):
 
 def test_more_shapes_than_are_kept_are_computed_all_the_same(monkeypatch):
     losses, _, _ = gradient(0, monkeypatch)
-    monkeypatch.setattr(module, "_MOST", 1)
+    monkeypatch.setattr(module, "_MAX_GRAPHS", 1)
     found, _, graphs = gradient(1e18, monkeypatch)
     assert found == losses and len(graphs._graphs) == 1
 

@@ -1,10 +1,14 @@
-"""Checkpoints of a training: folders that are written atomically and verified; nothing is pickled.
+"""Checkpoints of a training: folders that are written atomically and verified when they are read.
 
-A checkpoint is a folder checkpoint-UPDATE with model.safetensors (weights by name, the training's
-fingerprint in the header), optimizer.safetensors (the optimizer's state, with the moving average of
-the weights if there is one), state.json (everything else) and sha256.json (the hashes of these
-three). It contains no random state, because none is needed: every batch seeds the generator from
-the run's seed, the update and the batch's index.
+A checkpoint is a folder checkpoint-UPDATE with these files:
+
+- model.safetensors: the weights by name; its header contains the fingerprint of the training
+- optimizer.safetensors: the state of the optimizer, and the moving average of the weights, if any
+- state.json: everything else
+- sha256.json: the SHA-256 of the three other files
+
+Nothing is pickled. No random state is saved, because none is needed: every batch seeds the
+generator from the run's seed, the update and the index of the batch.
 """
 
 import shutil
@@ -28,15 +32,32 @@ from bleuprint.runtime.files import (
 )
 from bleuprint.runtime.schema import read_record
 
-MODEL, OPTIMIZER, STATE = "model.safetensors", "optimizer.safetensors", "state.json"
-FILES, HASHES = (MODEL, OPTIMIZER, STATE), "sha256.json"
+MODEL = "model.safetensors"
+OPTIMIZER = "optimizer.safetensors"
+STATE = "state.json"
+# The files of a checkpoint, and the file with their SHA-256.
+FILES = (MODEL, OPTIMIZER, STATE)
+HASHES = "sha256.json"
+
+_PREFIX = "checkpoint-"
 
 _Tensors = dict[str, Tensor]
 
 
+class DamagedCheckpoint(UserError):
+    """A checkpoint is incomplete, or one of its files has changed."""
+
+
 @dataclass(frozen=True)
 class Checkpoint:
-    """A checkpoint as read; `state` is the content of state.json."""
+    """A checkpoint that has been read.
+
+    Attributes:
+        update: The number of updates before it.
+        model: The weights, by name.
+        optimizer: The state of the optimizer, by name.
+        state: The content of state.json.
+    """
 
     update: int
     model: _Tensors
@@ -47,103 +68,171 @@ class Checkpoint:
 def save(
     folder: Path, update: int, model: _Tensors, optimizer: _Tensors, state: dict[str, Any]
 ) -> Path:
-    """Write checkpoint-UPDATE into `folder` atomically; `state` contains the fingerprint."""
+    """Write a checkpoint atomically: a killed process leaves none that is incomplete.
+
+    Args:
+        folder: The folder of the training's checkpoints.
+        update: The number of updates so far.
+        model: The weights, by name.
+        optimizer: The state of the optimizer, by name.
+        state: Everything else, with the `fingerprint` of the training.
+
+    Returns:
+        The folder of the checkpoint.
+    """
     path = checkpoint_path(folder, update)
-    # a single key: safetensors writes several in random order
+    # One key only: safetensors writes several keys in random order, and the bytes would differ.
     metadata = {"fingerprint": state["fingerprint"]}
-    with atomic_folder(path) as partial:
-        save_tensors(model, partial / MODEL, metadata)
-        save_tensors(optimizer, partial / OPTIMIZER)
-        write_json(partial / STATE, {**state, "update": update})
-        write_json(partial / HASHES, {name: sha256_of(partial / name) for name in FILES})
+    with atomic_folder(path) as unfinished_path:
+        save_tensors(model, unfinished_path / MODEL, metadata)
+        save_tensors(optimizer, unfinished_path / OPTIMIZER)
+        write_json(unfinished_path / STATE, {**state, "update": update})
+        write_json(unfinished_path / HASHES, _hash_files(unfinished_path))
     return path
 
 
 def paths(folder: Path) -> list[Path]:
-    """The checkpoints in a folder, oldest first."""
-    found = (path for path in folder.glob("checkpoint-*") if path.name[11:].isdecimal())
-    return sorted(found, key=update_of)
+    """Return the checkpoints in a folder, oldest first."""
+    checkpoints = []
+    for path in folder.glob(f"{_PREFIX}*"):
+        # Other folders with such a name are not written by this program.
+        if path.name.removeprefix(_PREFIX).isdecimal():
+            checkpoints.append(path)
+    return sorted(checkpoints, key=update_of)
 
 
 def checkpoint_path(folder: Path, update: int) -> Path:
-    return folder / f"checkpoint-{update:07d}"
+    """Return the folder of the checkpoint after an update."""
+    return folder / f"{_PREFIX}{update:07d}"
 
 
 def update_of(path: Path) -> int:
-    return int(path.name.removeprefix("checkpoint-"))
+    """Return the number of updates before a checkpoint."""
+    return int(path.name.removeprefix(_PREFIX))
 
 
 def read_state(path: Path) -> dict[str, Any]:
-    """Verify a checkpoint and read its state.json; raises DamagedCheckpoint."""
+    """Verify the files of a checkpoint, and read its state.json.
+
+    Raises:
+        DamagedCheckpoint: A file is missing, or its SHA-256 is not the recorded one.
+    """
     try:
-        hashes = read_record(dict[str, str], path / HASHES)
-        sums = {name: sha256_of(path / name) for name in FILES}
+        expected_hashes = read_record(dict[str, str], path / HASHES)
+        hashes = _hash_files(path)
         state = read_json_object(path / STATE, ("fingerprint", "update"))
     except (FileNotFoundError, UserError) as error:
         raise DamagedCheckpoint(f"{path} is damaged ({HASHES}: {error})") from None
     for name in FILES:
-        if sums[name] != hashes.get(name):
+        if hashes[name] != expected_hashes.get(name):
             raise DamagedCheckpoint(f"{path} is damaged ({name} does not match {HASHES})")
     return state
 
 
+def _hash_files(path: Path) -> dict[str, str]:
+    """Return the SHA-256 of the files of a checkpoint, by name."""
+    return {name: sha256_of(path / name) for name in FILES}
+
+
 def load(path: Path) -> Checkpoint:
-    """Verify and load a checkpoint; raises DamagedCheckpoint."""
+    """Verify and read a checkpoint.
+
+    Raises:
+        DamagedCheckpoint: It is incomplete, or one of its files has changed.
+    """
     with name_in_errors(path):
         state = read_state(path)
-        model, optimizer = load_file(path / MODEL), load_file(path / OPTIMIZER)
-    return Checkpoint(state["update"], model, optimizer, state)
+        return Checkpoint(
+            update=state["update"],
+            model=load_file(path / MODEL),
+            optimizer=load_file(path / OPTIMIZER),
+            state=state,
+        )
 
 
 def load_latest(folder: Path) -> Checkpoint | None:
-    """Load the newest intact checkpoint; damaged ones after it are renamed to damaged-*."""
-    for unfinished in folder.glob(".checkpoint-*"):
-        with name_in_errors(unfinished):
-            shutil.rmtree(unfinished)
+    """Read the newest intact checkpoint in a folder; None if there is none.
+
+    Removes what a killed process left unfinished. Damaged checkpoints that are newer are renamed to
+    damaged-*, with a message on stderr.
+    """
+    for unfinished_path in folder.glob(f".{_PREFIX}*"):
+        with name_in_errors(unfinished_path):
+            shutil.rmtree(unfinished_path)
     for path in reversed(paths(folder)):
         try:
             return load(path)
         except DamagedCheckpoint as error:
             print(f"{error}: not used", file=sys.stderr)
-            aside = path.with_name(f"damaged-{path.name}")
-            shutil.rmtree(aside, ignore_errors=True)
-            path.rename(aside)
+            new_path = path.with_name(f"damaged-{path.name}")
+            shutil.rmtree(new_path, ignore_errors=True)
+            path.rename(new_path)
     return None
 
 
 def prune(folder: Path, settings: Train, ranking: Sequence[int], finished: bool) -> None:
     """Remove the checkpoints that the settings do not keep.
 
-    `ranking`: the validated updates, best first. The newest checkpoint is always kept, to resume
-    from. If it is irregular (saved on SIGTERM), the next call removes it; the last one of a
-    `finished` training counts as regular.
+    The newest checkpoint is always kept, to continue from. If SIGTERM caused it, between two
+    regular ones, the next call removes it; the last one of a finished training counts as regular.
 
-    The best are chosen among the existing checkpoints, and are nevertheless the best of all: for
-    each removed checkpoint, `keep_best` better ones existed.
+    The best checkpoints are chosen among the existing ones, and are nevertheless the best of all:
+    when a checkpoint was removed, `keep_best` better ones existed.
+
+    Args:
+        folder: The folder of the training's checkpoints.
+        settings: How many checkpoints to keep, and which.
+        ranking: The validated updates, best first.
+        finished: Whether the training is finished.
     """
-    existing = {update_of(path): path for path in paths(folder)}
-    newest = max(existing, default=0)
-    ends = {newest} if finished else set()
-    regular = [
-        update for update in existing if update % settings.save_interval == 0 or update in ends
-    ]
-    best = [update for update in ranking if update in existing]
-    interval = settings.keep_interval
-    milestones = [update for update in existing if interval and update % interval == 0]
-    kept = {*regular[-settings.keep_last :], *best[: settings.keep_best], *milestones, newest}
-    for update in existing.keys() - kept:
-        # renamed first: a partly removed folder must not look like a checkpoint
-        gone = existing[update].rename(folder / f".{existing[update].name}.gone")
-        with name_in_errors(gone):
-            shutil.rmtree(gone)
+    path_by_update = {update_of(path): path for path in paths(folder)}
+    kept_updates = _kept_updates(list(path_by_update), settings, ranking, finished)
+    for update, path in path_by_update.items():
+        if update in kept_updates:
+            continue
+        # Renamed first, since a partly removed folder must not look like a checkpoint.
+        removed_path = path.rename(folder / f".{path.name}.gone")
+        with name_in_errors(removed_path):
+            shutil.rmtree(removed_path)
 
 
-class DamagedCheckpoint(UserError):
-    """A checkpoint is incomplete or has changed."""
+def _kept_updates(
+    updates: Sequence[int], settings: Train, ranking: Sequence[int], finished: bool
+) -> set[int]:
+    """Return the updates whose checkpoints the settings keep.
+
+    Args:
+        updates: The updates of the existing checkpoints, oldest first.
+        settings: How many checkpoints to keep, and which.
+        ranking: The validated updates, best first.
+        finished: Whether the training is finished.
+    """
+    if not updates:
+        return set()
+    newest = updates[-1]
+    regular_updates = []
+    kept = {newest}
+    for update in updates:
+        is_last = finished and update == newest
+        if update % settings.save_interval == 0 or is_last:
+            regular_updates.append(update)
+        if settings.keep_interval and update % settings.keep_interval == 0:
+            kept.add(update)
+    kept.update(regular_updates[-settings.keep_last :])
+    best_first = [update for update in ranking if update in updates]
+    kept.update(best_first[: settings.keep_best])
+    return kept
 
 
 def save_tensors(tensors: _Tensors, path: Path, metadata: dict[str, str] | None = None) -> None:
-    """Write tensors by name as safetensors."""
+    """Write tensors by name as safetensors.
+
+    Args:
+        tensors: The tensors, on any device.
+        path: The file to write.
+        metadata: The entries of the file's header.
+    """
+    # Copies, since safetensors refuses tensors that share memory, and those of an optimizer do.
     copies = {name: tensor.detach().cpu().clone() for name, tensor in tensors.items()}
     with name_in_errors(path):
         save_file(copies, path, metadata)

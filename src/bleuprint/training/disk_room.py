@@ -25,27 +25,27 @@ class CheckpointSize:
 
     @property
     def total(self) -> int:
-        """The size of the checkpoint in bytes, without its JSON files, which are small."""
+        """Return the size of the checkpoint in bytes, without its JSON files, which are small."""
         return self.weights + self.optimizer
 
 
 @dataclass(frozen=True)
-class Kept:
+class KeptCheckpoints:
     """The limits on the number of checkpoints that exist at the end of a training.
 
     The exact number is not known in advance: the best checkpoints, the last checkpoints and the
     milestones may be the same ones.
 
     Attributes:
-        least: The smallest possible number.
-        most: The largest possible number.
+        at_least: The smallest possible number.
+        at_most: The largest possible number.
     """
 
-    least: int
-    most: int
+    at_least: int
+    at_most: int
 
 
-def checkpoints_kept(settings: Train, updates: int | None) -> Kept:
+def checkpoints_kept(settings: Train, updates: int | None) -> KeptCheckpoints:
     """Return how many checkpoints a training leaves at its end.
 
     Args:
@@ -54,25 +54,30 @@ def checkpoints_kept(settings: Train, updates: int | None) -> Kept:
             milestones are not counted.
     """
     if updates is None:
-        return Kept(
-            least=max(settings.keep_last, settings.keep_best, 1),
-            most=max(settings.keep_last + settings.keep_best, 1),
+        return KeptCheckpoints(
+            at_least=max(settings.keep_last, settings.keep_best, 1),
+            at_most=max(settings.keep_last + settings.keep_best, 1),
         )
-    # The division is rounded up, because the last update is saved as well.
+    # The last update is saved as well, also between two intervals. So the division is rounded up:
+    # floor division of the negative number rounds up.
     saved = -(-updates // settings.save_interval)
     last = min(settings.keep_last, saved)
     validations = updates // settings.validate_interval
     best = min(settings.keep_best, validations)
     milestones = updates // settings.keep_interval if settings.keep_interval else 0
     # All three kinds are the same checkpoints, as far as possible.
-    least = max(last, best, milestones, 1)
+    at_least = max(last, best, milestones, 1)
     # All three kinds are different checkpoints, as far as there are so many.
-    most = max(least, min(last + best + milestones, saved))
-    return Kept(least, most)
+    at_most = max(at_least, min(last + best + milestones, saved))
+    return KeptCheckpoints(at_least, at_most)
 
 
 def check_room(
-    work: Path, exported: Path, settings: Train, updates: int | None, one: CheckpointSize
+    work: Path,
+    exported: Path,
+    settings: Train,
+    updates: int | None,
+    checkpoint_size: CheckpointSize,
 ) -> Iterator[str]:
     """Yield a warning if the checkpoints may not fit on the disk.
 
@@ -81,7 +86,7 @@ def check_room(
         exported: The folder to which the weights are copied at the end.
         settings: The settings of the training.
         updates: The expected number of updates; None if it is not known.
-        one: The size of one checkpoint.
+        checkpoint_size: The size of one checkpoint.
 
     Raises:
         UserError: The checkpoints cannot fit.
@@ -96,8 +101,8 @@ def check_room(
     def bytes_at_work(count: int) -> int:
         """Return how many more bytes `count` kept checkpoints need on the disk of `work`."""
         # A checkpoint is written before the one that it replaces is deleted.
-        bytes_while_saving = (count + 1) * one.total
-        bytes_at_end = count * one.total
+        bytes_while_saving = (count + 1) * checkpoint_size.total
+        bytes_at_end = count * checkpoint_size.total
         if is_one_disk:
             bytes_at_end += bytes_at_export(count)
         return max(bytes_while_saving, bytes_at_end) - existing_bytes
@@ -106,19 +111,19 @@ def check_room(
         """Return how many bytes the copied weights of `count` checkpoints need."""
         # The moving average of the weights is exported like the weights of one more checkpoint.
         copies = count + 1 if has_moving_average else count
-        return copies * one.weights
+        return copies * checkpoint_size.weights
 
     yield from _check_free_bytes(
         work_disk,
-        least_bytes=bytes_at_work(kept.least),
-        most_bytes=bytes_at_work(kept.most),
+        least_bytes=bytes_at_work(kept.at_least),
+        most_bytes=bytes_at_work(kept.at_most),
         settings=settings,
     )
     if not is_one_disk:
         yield from _check_free_bytes(
             export_disk,
-            least_bytes=bytes_at_export(kept.least),
-            most_bytes=bytes_at_export(kept.most),
+            least_bytes=bytes_at_export(kept.at_least),
+            most_bytes=bytes_at_export(kept.at_most),
             settings=settings,
         )
 

@@ -1,66 +1,104 @@
-"""The sum of the gradient over processes, in buckets, while the backward pass computes the rest.
+"""The sum of the gradient over processes, while the backward pass still computes the rest of it.
 
-As torch's DistributedDataParallel does it, but on one flat vector, and after any number of passes.
+The gradient is divided into buckets. The backward pass goes from the last layer to the first, so
+the last bucket is complete first, and its sum begins while earlier layers are still computed.
+torch's DistributedDataParallel does the same; here it works on one flat vector, and after any
+number of backward passes.
 """
 
-from torch import nn
+from torch import Tensor, nn
 
 from bleuprint.runtime.distributed.group import Group, PendingSum
 from bleuprint.training.optimizer import FlatOptimizer
 
-# The elements of a bucket, in parameters that are not cut: 25 MB, as in DistributedDataParallel.
+# The least size of a bucket, in elements of 4 bytes: 25 MB, as in DistributedDataParallel.
+# Parameters are not cut.
 _BUCKET = 25_000_000 // 4
 
 
 class GradientSum:
-    """Sums an optimizer's gradient over processes, its last elements first, as the pass has them.
+    """Sums an optimizer's gradient over processes, from its last elements to the first.
 
-    Buckets are started in one order on all processes, whichever gradients these have: LayerDrop
-    leaves some out, and a process may have no batch at all.
+    All processes begin the sums of their buckets in the same order, whichever gradients they have:
+    LayerDrop leaves layers out, and a process may have no batch at all.
     """
 
     def __init__(self, optimizer: FlatOptimizer, group: Group) -> None:
-        self._gradient, self._group = optimizer.gradient, group
+        """Divide the gradient into buckets, and watch when the gradient of a parameter is complete.
+
+        Args:
+            optimizer: The optimizer with the flat gradient.
+            group: The processes; of a single one, nothing is summed.
+        """
+        self._gradient = optimizer.gradient
+        self._group = group
+        # The buckets, in the order in which they are summed.
         self._buckets: list[slice] = []
-        self._sizes: list[int] = []  # in parameters
-        self._missing: list[int] | None = None  # of each bucket in the pass that runs
-        self._pending: list[PendingSum] = []
-        end, size = self._gradient.numel(), 0
-        places = list(zip(optimizer.parameters, optimizer.starts, strict=True))
-        for parameter, start in reversed(places):
-            size += 1
-            if group.size > 1:
-                self._watch(parameter, len(self._buckets))
-            if end - start >= _BUCKET or start == 0:
-                self._buckets.append(slice(start, end))
-                self._sizes.append(size)
-                end, size = start, 0
+        # The number of parameters in each bucket.
+        self._parameter_counts: list[int] = []
+        # The number of parameters in each bucket whose gradient is not complete. None except
+        # during the last backward pass of an update.
+        self._missing_counts: list[int] | None = None
+        # The sums that have begun, which are those of the first buckets.
+        self._pending_sums: list[PendingSum] = []
+        self._divide_into_buckets(optimizer)
+
+    def _divide_into_buckets(self, optimizer: FlatOptimizer) -> None:
+        """Assign each parameter to a bucket, from the last parameter to the first."""
+        bucket_end = self._gradient.numel()
+        parameter_count = 0
+        starts = list(zip(optimizer.parameters, optimizer.starts, strict=True))
+        for parameter, start in reversed(starts):
+            parameter_count += 1
+            if self._group.size > 1:
+                self._watch(parameter, bucket=len(self._buckets))
+            is_full = bucket_end - start >= _BUCKET
+            is_first_parameter = start == 0
+            if is_full or is_first_parameter:
+                self._buckets.append(slice(start, bucket_end))
+                self._parameter_counts.append(parameter_count)
+                bucket_end = start
+                parameter_count = 0
 
     def overlap(self) -> None:
-        """The backward pass that follows is the last of this process's update."""
-        self._missing = self._sizes.copy()
+        """Announce the last backward pass of this process's update: sums may begin during it."""
+        self._missing_counts = self._parameter_counts.copy()
 
     def finish(self) -> None:
-        """Sum what is not yet summed; the vector may be read by the device. Raises PeerLost."""
-        self._missing = None
-        while len(self._pending) < len(self._buckets):
-            self._start()
-        for pending in self._pending:
-            pending.wait()
-        self._pending.clear()
+        """Sum the buckets that are not summed yet, and wait for all sums.
+
+        On a GPU the sums are ordered before the next use of the gradient, without waiting.
+
+        Raises:
+            PeerLost: Another process has ended.
+        """
+        self._missing_counts = None
+        while len(self._pending_sums) < len(self._buckets):
+            self._start_next_sum()
+        for pending_sum in self._pending_sums:
+            pending_sum.wait()
+        self._pending_sums.clear()
 
     def _watch(self, parameter: nn.Parameter, bucket: int) -> None:
-        hook = parameter.register_post_accumulate_grad_hook
-        hook(lambda _: self._computed(bucket))  # type: ignore[no-untyped-call]
+        """Call `_mark_complete` whenever the backward pass has computed a parameter's gradient."""
 
-    def _computed(self, bucket: int) -> None:
-        """A gradient of the bucket is complete."""
-        if self._missing is None:
+        def hook(_parameter: Tensor) -> None:
+            self._mark_complete(bucket)
+
+        parameter.register_post_accumulate_grad_hook(hook)  # type: ignore[no-untyped-call]
+
+    def _mark_complete(self, bucket: int) -> None:
+        """Count a gradient of a bucket as complete, and begin the sums that are possible now."""
+        if self._missing_counts is None:
             return
-        self._missing[bucket] -= 1
-        while (next_one := len(self._pending)) < len(self._buckets) and not self._missing[next_one]:
-            self._start()
+        self._missing_counts[bucket] -= 1
+        while len(self._pending_sums) < len(self._buckets):
+            next_bucket = len(self._pending_sums)
+            if self._missing_counts[next_bucket] > 0:
+                return
+            self._start_next_sum()
 
-    def _start(self) -> None:
-        bucket = self._buckets[len(self._pending)]
-        self._pending.append(self._group.start_all_reduce(self._gradient[bucket]))
+    def _start_next_sum(self) -> None:
+        """Begin the sum of the first bucket whose sum has not begun."""
+        bucket = self._buckets[len(self._pending_sums)]
+        self._pending_sums.append(self._group.start_all_reduce(self._gradient[bucket]))

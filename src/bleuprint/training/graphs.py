@@ -1,6 +1,8 @@
-"""CUDA graphs: the kernels of a batch's passes, recorded once for each shape and launched together.
+"""CUDA graphs: the kernels of a batch's forward and backward pass, recorded once for each shape.
 
-A small model's kernels take less time than launching them one by one.
+The kernels of a small model take less time than launching them one by one. A recorded graph is
+launched as a whole. It always reads its batch from the same memory, so each batch is first copied
+there.
 """
 
 from collections.abc import Callable
@@ -12,15 +14,23 @@ from torch import Tensor
 
 from bleuprint.dataset.packed_batch import PackedBatch
 
-# The most graphs, some MB each; batches of further shapes are computed without.
-_MOST = 256
-# Passes before a recording, in which libraries allocate and compile what they need.
-_WARM_UP = 2
+# The largest number of graphs, which need some MB each. Batches of further shapes are computed
+# without a graph.
+_MAX_GRAPHS = 256
+# The number of passes before a recording, in which libraries allocate and compile what they need.
+_WARM_UP_PASSES = 2
 
 
 @dataclass(frozen=True)
 class _Graph:
-    """Where the recorded kernels read a batch and its divisor and write its loss."""
+    """A recorded pass, with the memory that it reads and writes.
+
+    Attributes:
+        batch: The batch that the kernels read.
+        tokens: The number of target tokens that the loss is divided by, a scalar.
+        loss: The loss that the kernels write, a scalar.
+        replay: A function that launches the kernels.
+    """
 
     batch: PackedBatch
     tokens: Tensor
@@ -29,69 +39,109 @@ class _Graph:
 
 
 class Graphs:
-    """Calls `compute` (forward and backward, which adds to `gradient`) by recorded kernels.
+    """Computes losses and gradients of batches by recorded kernels.
 
-    On CPUs, where there is nothing to record, it is called each time, with the same copies.
+    On CPUs, where kernels cannot be recorded, the computation is called each time, after the same
+    copies: so tests on CPUs run this code as well.
     """
 
     def __init__(
         self, compute: Callable[[PackedBatch, Tensor | int], Tensor], gradient: Tensor
     ) -> None:
-        self._compute, self._gradient = compute, gradient
-        self._graphs = dict[tuple[int, ...], _Graph]()
-        # memory and a stream that all graphs share
-        self._pool: Any = None
+        """Create an empty collection of graphs.
+
+        Args:
+            compute: A function of a batch and the number of target tokens that the loss is divided
+                by. It computes the loss, and adds the gradient to `gradient`.
+            gradient: The flat gradient.
+        """
+        self._compute = compute
+        self._gradient = gradient
+        self._graphs: dict[tuple[int, ...], _Graph] = {}
+        # The memory and the stream of all graphs, which exist from the first recording on.
+        self._memory_pool: Any = None
         self._stream: torch.cuda.Stream | None = None
 
     def __call__(self, batch: PackedBatch, tokens: int) -> Tensor:
-        """The loss of a batch, to be used before the next call."""
-        if batch.shape not in self._graphs:
-            if len(self._graphs) == _MOST:
+        """Compute a batch: add its gradient, and return its loss.
+
+        Args:
+            batch: The batch, on the CPU.
+            tokens: The number of target tokens that the loss is divided by for the gradient.
+
+        Returns:
+            The summed loss, a scalar. The next call may overwrite it.
+        """
+        graph = self._graphs.get(batch.shape)
+        if graph is None:
+            if len(self._graphs) == _MAX_GRAPHS:
                 return self._compute(batch.to(self._gradient.device), tokens)
-            self._graphs[batch.shape] = self._record(batch)
-        graph = self._graphs[batch.shape]
-        for place, tensor in zip(graph.batch.tensors, batch.tensors, strict=True):
-            place.copy_(tensor, non_blocking=True)
+            graph = self._record(batch)
+            self._graphs[batch.shape] = graph
+        for graph_tensor, tensor in zip(graph.batch.tensors, batch.tensors, strict=True):
+            graph_tensor.copy_(tensor, non_blocking=True)
         graph.tokens.fill_(tokens)
         graph.replay()
         return graph.loss
 
     def clear(self) -> None:
-        """Give back the memory of all graphs."""
+        """Free the memory of all graphs."""
         self._graphs.clear()
-        self._pool = None
+        self._memory_pool = None
 
     def _record(self, batch: PackedBatch) -> _Graph:
+        """Record the passes of batches with the shape of `batch`; the gradient does not change."""
         device = self._gradient.device
-        places = batch.map(lambda tensor: tensor.to(device, copy=True))
-        tokens, loss = torch.ones((), device=device), torch.zeros((), device=device)
+        graph_batch = batch.map(lambda tensor: tensor.to(device, copy=True))
+        tokens = torch.ones((), device=device)
+        loss = torch.zeros((), device=device)
 
         def compute() -> None:
-            loss.copy_(self._compute(places, tokens))
+            """Compute the batch in the memory of the graph."""
+            loss.copy_(self._compute(graph_batch, tokens))
 
-        if device.type != "cuda":
-            return _Graph(places, tokens, loss, compute)
-        before, current = self._gradient.clone(), torch.cuda.current_stream(device)
-        self._pool = self._pool or torch.cuda.graph_pool_handle()
+        replay: Callable[[], None] = compute
+        if device.type == "cuda":
+            gradient_before = self._gradient.clone()
+            replay = self._record_cuda(compute).replay
+            self._gradient.copy_(gradient_before)
+        return _Graph(graph_batch, tokens, loss, replay)
+
+    def _record_cuda(self, compute: Callable[[], None]) -> torch.cuda.CUDAGraph:
+        """Record a function's kernels, after some passes in which libraries prepare themselves.
+
+        Kernels are recorded on a stream of their own, which first waits for the current stream.
+        """
+        device = self._gradient.device
+        current_stream = torch.cuda.current_stream(device)
+        self._memory_pool = self._memory_pool or torch.cuda.graph_pool_handle()
         self._stream = self._stream or torch.cuda.Stream(device)  # type: ignore[no-untyped-call]
+        # The random state is restored, so that dropout does not depend on recordings.
         with torch.random.fork_rng([device]):
-            self._stream.wait_stream(current)
+            self._stream.wait_stream(current_stream)
             with torch.cuda.stream(self._stream):
-                for _ in range(_WARM_UP):
+                for _ in range(_WARM_UP_PASSES):
                     compute()
-            current.wait_stream(self._stream)
+            current_stream.wait_stream(self._stream)
             try:
-                graph = self._capture(compute)
-            except RuntimeError as error:  # of the end of a recording, after the one within
+                return self._capture(compute)
+            except RuntimeError as error:
+                # Ending a recording after an error raises another error. The first one, such as a
+                # lack of memory, is its context.
                 raise error.__context__ or error from None
             finally:
-                torch.cuda.set_stream(current)
-        self._gradient.copy_(before)
-        return _Graph(places, tokens, loss, graph.replay)
+                torch.cuda.set_stream(current_stream)
 
     def _capture(self, compute: Callable[[], None]) -> torch.cuda.CUDAGraph:
+        """Return the graph of the kernels that a function launches."""
         graph = torch.cuda.CUDAGraph()
-        # other threads, such as the one that reads ahead, may allocate meanwhile
-        with torch.cuda.graph(graph, self._pool, self._stream, "thread_local"):
+        # With "thread_local", other threads may allocate during the recording, such as the one that
+        # reads batches ahead.
+        with torch.cuda.graph(
+            graph,
+            pool=self._memory_pool,
+            stream=self._stream,
+            capture_error_mode="thread_local",
+        ):
             compute()
         return graph

@@ -1,4 +1,8 @@
-"""The records of a finished training: checkpoints.json, training.json and curves.json."""
+"""The records of a finished training, and how they are read.
+
+checkpoints.json belongs to the exported checkpoints, training.json to the facts of the training,
+curves.json to its learning curves.
+"""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -10,19 +14,34 @@ from bleuprint.runtime.wording import counted, join_with_and
 
 CHECKPOINTS = "checkpoints.json"
 
+# What validations are compared by.
 Metric = Literal["loss", "bleu"]
 
 
 def ranking(validations: Sequence[dict[str, Any]], metric: Metric) -> list[int]:
-    """The validated updates, best first; of equal ones the earlier first."""
-    sign = 1 if metric == "loss" else -1
-    ranked = sorted(validations, key=lambda v: (sign * v[metric], v["update"]))
-    return [validation["update"] for validation in ranked]
+    """Return the validated updates, best first; of equally good ones, the earlier first.
+
+    Args:
+        validations: The `update`, `loss` and `bleu` of each validation.
+        metric: What to compare: the lowest loss or the highest BLEU is the best.
+    """
+
+    def sort_key(validation: dict[str, Any]) -> tuple[float, int]:
+        value = validation[metric]
+        return (value if metric == "loss" else -value), validation["update"]
+
+    return [validation["update"] for validation in sorted(validations, key=sort_key)]
 
 
 @dataclass(frozen=True)
 class CheckpointsRecord:
-    """checkpoints.json: the training of exported checkpoints, and its validations in order."""
+    """The content of checkpoints.json.
+
+    Attributes:
+        fingerprint: The fingerprint of the training.
+        validation_metric: What its validations are compared by.
+        validations: The `update`, `loss` and `bleu` of each validation, in order.
+    """
 
     fingerprint: str
     validation_metric: Metric
@@ -30,24 +49,28 @@ class CheckpointsRecord:
 
     @classmethod
     def read(cls, folder: Path) -> Self:
-        """Raises UserError if the file is damaged."""
+        """Read checkpoints.json in a folder of exported checkpoints.
+
+        Raises:
+            UserError: The file is damaged.
+        """
         return read_record(cls, folder / CHECKPOINTS)
 
 
 @dataclass(frozen=True)
 class EarlyEnd:
-    """Why a training ended before its last update or epoch: by `patience`.
+    """Why `patience` ended a training before its last update or epoch.
 
     Attributes:
         update: The last update.
-        most_updates: How many it could have had; None if only patience ends it.
-        metric: What did not improve.
-        validations: For how many validations in a row.
-        best: The best value before these.
+        most_updates: The number of updates without the early end; None if only patience ends it.
+        metric: The metric that did not improve.
+        validations: The number of validations in a row without improvement.
+        best: The best value of the metric.
         best_update: The update with the best value.
-        loss_before: The validation loss at the best update, if it was higher than `loss`.
-        loss: The validation loss at the end, if it was still falling: the lowest of all.
-        warmup_updates: The updates of warmup, if this was not over.
+        loss_before: The validation loss at the best update; None unless `loss` is given.
+        loss: The validation loss at the end, if it was still falling and the lowest of all.
+        warmup_updates: The number of warmup updates, if the warmup was not over.
     """
 
     update: int
@@ -61,6 +84,7 @@ class EarlyEnd:
     warmup_updates: int | None = None
 
     def __str__(self) -> str:
+        """Return the reason, such as `ended at update 30 of 700: bleu has not improved in …`."""
         of_updates = f" of {self.most_updates:,}" if self.most_updates is not None else ""
         validations = counted(self.validations, "validation")
         return (
@@ -70,25 +94,36 @@ class EarlyEnd:
 
     @property
     def warning(self) -> str:
-        """Why it may have ended too early; empty if nothing says so."""
-        signs = []
+        """Return why the training may have ended too early; empty if nothing suggests it."""
+        reasons = []
         if self.loss is not None:
-            signs.append(f"the loss was still falling ({self.loss_before:.3f} to {self.loss:.3f})")
+            loss_fall = f"{self.loss_before:.3f} to {self.loss:.3f}"
+            reasons.append(f"the loss was still falling ({loss_fall})")
         if self.warmup_updates is not None:
-            signs.append(f"warmup of {counted(self.warmup_updates, 'update')} was not over")
-        if not signs:
+            reasons.append(f"warmup of {counted(self.warmup_updates, 'update')} was not over")
+        if not reasons:
             return ""
-        return f"{join_with_and(signs)}: raise train.patience or train.validate_interval"
+        return f"{join_with_and(reasons)}: raise train.patience or train.validate_interval"
 
 
 @dataclass(frozen=True)
 class TrainingFacts:
-    """training.json: the reproducible facts of a training.
+    """The content of training.json: the facts of a training that are equal in each repetition.
 
-    `flops` of the whole training; tokens without padding; `skipped`: updates that ran out of
-    memory; `valid_loss` in nats a token; `early_end`: None after the last update or epoch.
-    `fingerprint` is the SHA-256 of `settings`, `code`, `data`
-    and `start` (None: from random weights), which are SHA-256, too.
+    Attributes:
+        parameters: The number of parameters of the model.
+        updates: The number of updates.
+        source_tokens: The number of source tokens trained on, without padding.
+        target_tokens: The number of target tokens trained on, without padding.
+        flops: The floating-point operations of the whole training.
+        skipped: The number of updates that ran out of memory and were skipped.
+        valid_loss: The validation loss at the end, in nats per token.
+        fingerprint: The combined fingerprint of the next four: a SHA-256 like them.
+        settings: The fingerprint of the settings and the seed.
+        code: The fingerprint of the code.
+        data: The fingerprint of the training and validation sets.
+        start: The fingerprint of the first weights; None if they are random.
+        early_end: Why the training ended early; None if it did not.
     """
 
     parameters: int
@@ -107,16 +142,24 @@ class TrainingFacts:
 
     @classmethod
     def read(cls, path: Path) -> Self:
-        """Raises UserError if the file is damaged or lacks a field."""
+        """Read training.json.
+
+        Raises:
+            UserError: The file is damaged or lacks a field.
+        """
         return read_record(cls, path)
 
 
 @dataclass(frozen=True)
 class Point:
-    """A point of the training curve; `tokens` counts the target tokens up to here.
+    """A point of the training curve.
 
-    `loss` is the mean since the previous point, in nats a token, with label smoothing;
-    `gradient_norm` is that of this update, before clipping.
+    Attributes:
+        update: The number of the update.
+        tokens: The number of target tokens up to it.
+        loss: The mean loss since the previous point, in nats per token, with label smoothing.
+        learning_rate: The learning rate of the update.
+        gradient_norm: The norm of the gradient of the update, before clipping.
     """
 
     update: int
@@ -128,7 +171,13 @@ class Point:
 
 @dataclass(frozen=True)
 class Validation:
-    """Loss (nats a token, without label smoothing) and BLEU of greedy search at an update."""
+    """A point of the validation curve.
+
+    Attributes:
+        update: The number of updates before the validation.
+        loss: The loss in nats per token, without label smoothing.
+        bleu: The BLEU score of greedy search.
+    """
 
     update: int
     loss: float
@@ -137,12 +186,21 @@ class Validation:
 
 @dataclass(frozen=True)
 class Curves:
-    """curves.json."""
+    """The content of curves.json.
+
+    Attributes:
+        training: The points of the training curve, in order.
+        validation: The validations, in order.
+    """
 
     training: tuple[Point, ...]
     validation: tuple[Validation, ...]
 
     @classmethod
     def read(cls, path: Path) -> Self | None:
-        """None if there is no such file; raises UserError if it is damaged."""
+        """Read curves.json; None if there is no such file.
+
+        Raises:
+            UserError: The file is damaged.
+        """
         return read_record(cls, path) if path.exists() else None

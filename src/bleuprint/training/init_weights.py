@@ -1,11 +1,13 @@
-"""The weights that a training starts from: their files, and how a model takes them over.
+"""The weights that a training starts from: their files, and how they are copied into a model.
 
-Torch is loaded only to take weights over: other stages use the files without it in a tenth of the
-time.
+`init_from` in the settings names a run of the same experiment, or a folder. The vocabularies may
+differ from those of the training, so the rows of embeddings and of the projection are copied token
+by token. Torch is loaded only to copy weights: other stages use the files without it in a tenth of
+the time.
 """
 
 import dataclasses
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -27,154 +29,254 @@ from bleuprint.runtime.files import DamagedFile, read_json_object, report_as_dam
 if TYPE_CHECKING:
     from bleuprint.model.transformer import Transformer
 
-# The weights with a row for each token, by the side of their vocabulary.
-_ROWS = {
+# The weights with one row for each token, and the side whose vocabulary they belong to.
+_SIDE_OF_TOKEN_WEIGHTS = {
     "source_embedding.weight": "source",
     "target_embedding.weight": "target",
     "projection.weight": "target",
     "projection.bias": "target",
 }
 _WEIGHTS = "model.safetensors"
+# The end of a message about a damaged file.
 _REMEDY = "get an intact copy of its folder"
+# The folders of the project above models/SYSTEM/CORPUS/SEED/averaged.
+_PROJECT_OF_MODEL = "../../../../.."
 
 
 @dataclass(frozen=True)
 class InitFiles:
-    """Weights, beside model.json that describes them; `name`: of the start, for messages."""
+    """The weights that a training starts from, with model.json in the same folder.
+
+    Attributes:
+        name: The run or the folder that the settings name, for messages.
+        weights: The file of the weights.
+    """
 
     name: str
     weights: Path
 
     def description(self) -> ModelDescription:
-        """The content of model.json; raises UserError if it is damaged."""
+        """Read model.json.
+
+        Raises:
+            UserError: The file is missing or damaged.
+        """
         return ModelDescription.read(self.weights.parent, _REMEDY)
 
     def fingerprint(self) -> str:
-        """That of weights and vocabularies."""
+        """Return the fingerprint of the weights and of their vocabularies."""
         vocabularies = dataclasses.asdict(self.description().vocabularies)
         return fingerprint.of_settings(sha256_of(self.weights), vocabularies)
 
     def hashes(self) -> dict[str, str]:
-        """The SHA-256 of weights and description, by path."""
-        files = (self.weights, self.weights.with_name(DESCRIPTION))
-        return {str(path): sha256_of(path) for path in files}
+        """Return the SHA-256 of the weights and of model.json, by path."""
+        description = self.weights.with_name(DESCRIPTION)
+        return {str(path): sha256_of(path) for path in (self.weights, description)}
 
     def vocabulary(self, side: str) -> Path:
-        """The vocabulary of a side, by its SHA-256 in model.json.
+        """Return the file of the vocabulary that the weights of a side belong to.
 
-        It is beside the weights, or in the project that has them as models/SYSTEM/CORPUS/SEED/*.
-        Raises UserError if it is in neither.
+        It is found by its SHA-256 in model.json: in the folder of the weights, or in the binarized
+        corpus of the project that contains this folder as models/SYSTEM/CORPUS/SEED/averaged.
+
+        Args:
+            side: source or target.
+
+        Raises:
+            UserError: No such file is in either of them.
         """
         vocabularies = self.description().vocabularies
         expected = vocabularies.source if side == "source" else vocabularies.target
         folder = self.weights.parent
-        binary = paths.corpus_folder(folder.parent.parent.name, "binary", folder / "../../../../..")
-        for place in (folder, binary / SEGMENTATION):
-            for path in sorted(place.glob("vocabulary.*")):
+        corpus_name = folder.parent.parent.name
+        corpus_folder = paths.corpus_folder(corpus_name, "binary", folder / _PROJECT_OF_MODEL)
+        for searched_folder in (folder, corpus_folder / SEGMENTATION):
+            for path in sorted(searched_folder.glob("vocabulary.*")):
                 if sha256_of(path) == expected.sha256:
                     return path
         raise UserError(f"{folder}: no vocabulary.* here is that of the {side} in {DESCRIPTION}")
 
 
 def init_files(start: InitFrom, run: Run) -> InitFiles:
-    """Return the files of a run's start.
+    """Return the files of the weights that a run starts from.
+
+    Args:
+        start: The setting `train.init_from` of the run.
+        run: The run to train.
 
     Raises:
-        UserError: They are missing or not those expected; names the line of params.yaml that names
-            their folder.
+        UserError: Files are missing or not the expected ones. If the setting names a folder, the
+            message names its line in params.yaml.
     """
     if start.parent:
-        return _files_of(start, run, init_weights_folder(run.system, run.seed))
+        return _files_in(init_weights_folder(run.system, run.seed), start, run)
     try:
-        return _files_of(start, run, environment.project_root() / str(start.folder))
+        return _files_in(environment.project_root() / str(start.folder), start, run)
     except UserError as error:
         keys = ["runs", run.system, run.corpus, "train", "init_from", "folder"]
         raise place_of_setting(keys).error(str(error)) from None
 
 
-def _files_of(start: InitFrom, run: Run, folder: Path) -> InitFiles:
-    """Return the files of a start that are in a folder."""
-    if not folder.is_dir():
-        raise UserError(f"{folder}: no such folder; {run.system} starts there (init_from)")
-    if len(models := sorted(folder.glob("models/*/*/*/averaged"))) > 1:  # of a release
-        raise UserError(f"{folder}: has {len(models)} models: name one, such as {models[0]}")
-    (folder,) = models or [folder]
-    by_update = {int(path.stem): path for path in _numbered(folder)}
-    newest_first = [by_update[update] for update in sorted(by_update, reverse=True)]
-    weights = [path for path in [folder / _WEIGHTS, *newest_first] if path.is_file()]
-    if not weights or not (folder / DESCRIPTION).is_file():
+def _files_in(folder: Path, start: InitFrom, run: Run) -> InitFiles:
+    """Return the files of the first weights in a folder, after checking them.
+
+    Args:
+        folder: The folder of a model, or of an unpacked release with one model.
+        start: The setting `train.init_from` of the run.
+        run: The run to train.
+    """
+    folder = _model_folder(folder, run)
+    weights = _newest_weights(folder)
+    if weights is None or not (folder / DESCRIPTION).is_file():
         raise UserError(f"{folder}: no {_WEIGHTS} or UPDATE.safetensors with {DESCRIPTION}")
-    files = InitFiles(" ".join(start.parent or [str(start.folder)]), weights[0])
+    name = " ".join(start.parent or [str(start.folder)])
+    files = InitFiles(name, weights)
     for side in ("source", "target"):
         files.vocabulary(side)
-    _check_sums(files.weights, folder / DESCRIPTION)
-    if files.weights.name == _WEIGHTS:
-        check_bytes(files.weights, files.description().weights_sha256)
-    if start.sha256 and (found := sha256_of(files.weights)) != start.sha256:
-        raise UserError(f"{files.weights}: not the SHA-256 in train.init_from: {found}")
+    _check_release_checksums([files.weights, folder / DESCRIPTION])
+    # model.json records the SHA-256 of averaged weights, but not of checkpoints.
+    if weights.name == _WEIGHTS:
+        check_bytes(weights, files.description().weights_sha256)
+    if start.sha256 is not None:
+        sha256 = sha256_of(weights)
+        if sha256 != start.sha256:
+            raise UserError(f"{weights}: not the SHA-256 in train.init_from: {sha256}")
     return files
 
 
-def _numbered(folder: Path) -> Iterator[Path]:
-    """Yield the weights in a folder that are named by their update."""
+def _model_folder(folder: Path, run: Run) -> Path:
+    """Return the folder itself, or the folder of the only model if it is an unpacked release."""
+    if not folder.is_dir():
+        raise UserError(f"{folder}: no such folder; {run.system} starts there (init_from)")
+    models = sorted(folder.glob("models/*/*/*/averaged"))
+    if len(models) > 1:
+        raise UserError(f"{folder}: has {len(models)} models: name one, such as {models[0]}")
+    return models[0] if models else folder
+
+
+def _newest_weights(folder: Path) -> Path | None:
+    """Return the averaged weights in a folder, or its newest checkpoint; None if it has neither."""
+    averaged_weights = folder / _WEIGHTS
+    if averaged_weights.is_file():
+        return averaged_weights
+    checkpoints = []
     for path in folder.glob("*.safetensors"):
-        if path.stem.isdecimal():
-            yield path
+        if path.stem.isdecimal() and path.is_file():
+            checkpoints.append(path)
+    return max(checkpoints, key=lambda path: int(path.stem), default=None)
 
 
 def add_weight_hashes(runs: Mapping[str, Mapping[str, Any]], root: Path = Path()) -> None:
-    """Add to each start from a folder the SHA-256 of its weights, which DVC compares.
+    """Add the SHA-256 of the weights to each `train.init_from` with a folder; DVC compares it.
 
-    Of a folder that is not here, as in a clone that has the results, it stays the recorded one.
-    `runs`: as in reports/resolved.json. Raises UserError as `init_files` does.
+    If the folder is missing, as in a clone that has only the results, the SHA-256 that was recorded
+    before is added.
+
+    Args:
+        runs: The settings of the runs by system and corpus, as in reports/resolved.json; changed.
+        root: The folder of the project, with the earlier reports/resolved.json.
+
+    Raises:
+        UserError: The files are missing or not the expected ones, as in `init_files`.
     """
-    known: dict[str, str] = {}
-    with (
-        suppress(UserError),
-        report_as_damage(path := root / RESOLVED),
-    ):  # it may have conflict markers
-        before = _from_folders(read_json_object(path, ("runs",))["runs"])
-        known = {given["folder"]: given["sha256"] for _, given in before}
-    for run, given in _from_folders(runs):
-        if given["folder"] in known and not (environment.project_root() / given["folder"]).exists():
-            given["sha256"] = known[given["folder"]]
+    recorded_hashes = _recorded_hashes(root / RESOLVED)
+    for run, init_from in _starts_from_folders(runs):
+        folder = init_from["folder"]
+        is_missing = not (environment.project_root() / folder).exists()
+        if is_missing and folder in recorded_hashes:
+            init_from["sha256"] = recorded_hashes[folder]
         else:
-            given["sha256"] = sha256_of(init_files(InitFrom(**given), run).weights)
+            weights = init_files(InitFrom(**init_from), run).weights
+            init_from["sha256"] = sha256_of(weights)
 
 
-def _from_folders(runs: Mapping[str, Mapping[str, Any]]) -> Iterator[tuple[Run, dict[str, Any]]]:
-    """The runs that start from a folder, and their `train.init_from`."""
-    for system, row in runs.items():
-        for corpus, run in row.items():
-            if run["train"] and "folder" in (given := run["train"].get("init_from", {})):
-                yield Run(system, corpus, 0), given
+def _recorded_hashes(resolved: Path) -> dict[str, str]:
+    """Return the SHA-256 of first weights that reports/resolved.json records, by folder."""
+    # The file may be missing, damaged, or contain conflict markers: then nothing is known.
+    with suppress(UserError), report_as_damage(resolved):
+        runs = read_json_object(resolved, ("runs",))["runs"]
+        recorded_hashes = {}
+        for _, init_from in _starts_from_folders(runs):
+            recorded_hashes[init_from["folder"]] = init_from["sha256"]
+        return recorded_hashes
+    return {}
 
 
-def _check_sums(*files: Path) -> None:
-    """Raise UserError if one is not as the SHA256SUMS of a release, in a folder above it, says."""
-    above = (folder for folder in files[0].parents if (folder / CHECKSUM_FILE).is_file())
-    folder = next(above, None)
+def _starts_from_folders(
+    runs: Mapping[str, Mapping[str, Any]],
+) -> Iterator[tuple[Run, dict[str, Any]]]:
+    """Yield the runs that start from a folder, with their `train.init_from`."""
+    for system, settings_by_corpus in runs.items():
+        for corpus, settings in settings_by_corpus.items():
+            # Runs that are not trained here have no settings of training.
+            train = settings["train"] or {}
+            init_from = train.get("init_from", {})
+            if "folder" in init_from:
+                # The seed does not matter for a folder.
+                yield Run(system, corpus, seed=0), init_from
+
+
+def _check_release_checksums(files: Sequence[Path]) -> None:
+    """Compare files with the SHA256SUMS of the release that contains them, if there is one.
+
+    SHA256SUMS is searched in the folders above the files. If its folder is no release, it may list
+    other files: then files that it does not list pass.
+
+    Raises:
+        UserError: A file is not the one that is listed; or the list of a release is damaged, or
+            does not list a file.
+    """
+    folder = _checksum_folder(files[0])
     if folder is None:
         return
     is_release = (folder / "reports").is_dir()
     try:
-        sums = read_checksums(folder / CHECKSUM_FILE)
+        checksums = read_checksums(folder / CHECKSUM_FILE)
     except UserError:
         if is_release:
             raise
-        return  # a list of other files, maybe with other hashes
+        return
     for path in files:
-        expected = sums.get(path.relative_to(folder).as_posix())
-        if expected is None and is_release:
-            raise DamagedFile(folder / CHECKSUM_FILE, f"no line lists {path}", _REMEDY)
-        if expected not in (None, sha256_of(path)):
+        expected = checksums.get(path.relative_to(folder).as_posix())
+        if expected is None:
+            if is_release:
+                raise DamagedFile(folder / CHECKSUM_FILE, f"no line lists {path}", _REMEDY)
+        elif sha256_of(path) != expected:
             raise DamagedFile(path, f"its SHA-256 is not the one in {CHECKSUM_FILE}", _REMEDY)
 
 
-def take_weights(model: "Transformer", corpus: BinaryCorpus, start: InitFiles) -> list[str]:
-    """Copy weights into a model, rows of tokens by token.
+def _checksum_folder(path: Path) -> Path | None:
+    """Return the nearest folder above a path that contains SHA256SUMS, if any."""
+    for folder in path.parents:
+        if (folder / CHECKSUM_FILE).is_file():
+            return folder
+    return None
 
-    Tokens that the start does not know keep what the model has for them.
+
+@dataclass(frozen=True)
+class _SharedTokens:
+    """The tokens of one side that the model and the first weights both know.
+
+    Attributes:
+        model_rows: The ids of these tokens in the model's vocabulary, special tokens included.
+        init_rows: Their ids in the vocabulary of the first weights, in the same order.
+        init_size: The size of the vocabulary of the first weights.
+        shared_count: The number of shared tokens without special tokens.
+        model_count: The number of the model's tokens without special tokens.
+    """
+
+    model_rows: list[int]
+    init_rows: list[int]
+    init_size: int
+    shared_count: int
+    model_count: int
+
+
+def take_weights(model: "Transformer", corpus: BinaryCorpus, start: InitFiles) -> list[str]:
+    """Copy the first weights of a training into a model.
+
+    Rows of embeddings and of the projection are copied for the tokens that both vocabularies
+    contain. The rows of other tokens keep the values of the model.
 
     Args:
         model: The model, which is changed.
@@ -182,56 +284,89 @@ def take_weights(model: "Transformer", corpus: BinaryCorpus, start: InitFiles) -
         start: The files of the weights.
 
     Returns:
-        What to say of it, a line each.
+        Messages for the user, one line each.
 
     Raises:
-        UserError: The start is of another architecture, damaged, or without its vocabularies.
+        UserError: The weights belong to another architecture, are damaged, or their vocabularies
+            are missing.
     """
-    import torch
-
-    from bleuprint.model.weights import named_weights, read_weights
-
     difference = model.settings.difference(start.description().model)
     if difference:
         path = start.weights.with_name(DESCRIPTION)
         raise UserError(f"{path}: another architecture: {difference}")
-    rows: dict[str, list[tuple[int, int]]] = {}
-    sizes: dict[str, int] = {}
-    taken: dict[str, None] = {}
-    few = False
-    for side, language in (("source", corpus.source), ("target", corpus.target)):
-        here = corpus.segmentation(language).vocabulary
-        there = Vocabulary.read(start.vocabulary(side))
-        rows[side] = _shared_rows(here, there)
-        sizes[side] = len(there)
-        count = len(rows[side]) - len(SPECIALS)
-        size = len(here) - len(SPECIALS)
-        what = "tokens" if corpus.joint else f"{side} tokens"
-        taken[f"{count:,} of {size:,} {what} taken over"] = None  # once of a joint vocabulary
-        few |= 2 * count < size
-    weights = named_weights(model)
-    shapes = {}
-    for name, weight in weights.items():
+    tokens_by_side = {
+        "source": _shared_tokens(corpus, corpus.source, start.vocabulary("source")),
+        "target": _shared_tokens(corpus, corpus.target, start.vocabulary("target")),
+    }
+    _copy_weights(model, start.weights, tokens_by_side)
+    return _messages(start, corpus, tokens_by_side)
+
+
+def _shared_tokens(corpus: BinaryCorpus, language: str, init_vocabulary: Path) -> _SharedTokens:
+    """Find the tokens of a language that the model and the first weights both know.
+
+    Special tokens have the same ids in every vocabulary.
+    """
+    model_vocabulary = corpus.segmentation(language).vocabulary
+    init_tokens = Vocabulary.read(init_vocabulary).tokens
+    init_id_by_token = {token: token_id for token_id, token in enumerate(init_tokens)}
+    model_rows = list(range(len(SPECIALS)))
+    init_rows = list(range(len(SPECIALS)))
+    for model_id in range(len(SPECIALS), len(model_vocabulary)):
+        init_id = init_id_by_token.get(model_vocabulary.tokens[model_id])
+        if init_id is not None and init_id >= len(SPECIALS):
+            model_rows.append(model_id)
+            init_rows.append(init_id)
+    return _SharedTokens(
+        model_rows=model_rows,
+        init_rows=init_rows,
+        init_size=len(init_tokens),
+        shared_count=len(model_rows) - len(SPECIALS),
+        model_count=len(model_vocabulary) - len(SPECIALS),
+    )
+
+
+def _copy_weights(
+    model: "Transformer", path: Path, tokens_by_side: Mapping[str, _SharedTokens]
+) -> None:
+    """Copy weights from a file into a model: whole tensors, or the rows of shared tokens."""
+    import torch
+
+    from bleuprint.model.weights import named_weights, read_weights
+
+    model_weights = named_weights(model)
+    expected_shapes = {}
+    for name, weight in model_weights.items():
         shape = list(weight.shape)
-        if name in _ROWS:
-            shape[0] = sizes[_ROWS[name]]
-        shapes[name] = shape
+        if name in _SIDE_OF_TOKEN_WEIGHTS:
+            shape[0] = tokens_by_side[_SIDE_OF_TOKEN_WEIGHTS[name]].init_size
+        expected_shapes[name] = shape
     with torch.no_grad():
-        for name, tensor in read_weights(start.weights, shapes).items():
-            if name in _ROWS:
-                to, of = torch.tensor(rows[_ROWS[name]]).T
-                weights[name][to] = tensor[of].to(weights[name].device)
+        for name, init_weight in read_weights(path, expected_shapes).items():
+            weight = model_weights[name]
+            if name in _SIDE_OF_TOKEN_WEIGHTS:
+                tokens = tokens_by_side[_SIDE_OF_TOKEN_WEIGHTS[name]]
+                init_rows = torch.tensor(tokens.init_rows)
+                weight[torch.tensor(tokens.model_rows)] = init_weight[init_rows].to(weight.device)
             else:
-                weights[name].copy_(tensor)
-    said = [f"started from {start.name}: {', '.join(taken)}"]
-    if few:
-        said.append("note: the start knows fewer than half of the tokens (see vocabularies)")
-    return said
+                weight.copy_(init_weight)
 
 
-def _shared_rows(here: Vocabulary, there: Vocabulary) -> list[tuple[int, int]]:
-    """The rows of each token in both; special tokens have the same in every vocabulary."""
-    first = len(SPECIALS)
-    rows = {token: row for row, token in enumerate(there.tokens) if row >= first}
-    known = (token for token in enumerate(here.tokens) if token[0] >= first and token[1] in rows)
-    return [(row, row) for row in range(first)] + [(row, rows[token]) for row, token in known]
+def _messages(
+    start: InitFiles, corpus: BinaryCorpus, tokens_by_side: Mapping[str, _SharedTokens]
+) -> list[str]:
+    """Say how many tokens were copied, and warn if these are fewer than half of a side's tokens."""
+    counts: list[str] = []
+    knows_few_tokens = False
+    for side, tokens in tokens_by_side.items():
+        what = "tokens" if corpus.joint else f"{side} tokens"
+        count = f"{tokens.shared_count:,} of {tokens.model_count:,} {what} taken over"
+        # A joint vocabulary has the same count on both sides, which is named once.
+        if count not in counts:
+            counts.append(count)
+        if 2 * tokens.shared_count < tokens.model_count:
+            knows_few_tokens = True
+    messages = [f"started from {start.name}: {', '.join(counts)}"]
+    if knows_few_tokens:
+        messages.append("note: the start knows fewer than half of the tokens (see vocabularies)")
+    return messages

@@ -1,4 +1,7 @@
-"""Learning-rate schedules, as pure functions of the update (counted from 1)."""
+"""Learning-rate schedules: pure functions of the update, which is counted from 1.
+
+Each begins with a warmup, in which the learning rate rises linearly.
+"""
 
 import math
 
@@ -6,7 +9,13 @@ from bleuprint.config.optimization import Cosine, InverseSqrt, LrSchedule, Noam
 
 
 def learning_rate(schedule: LrSchedule, update: int, d_model: int) -> float:
-    """The learning rate of an update."""
+    """Return the learning rate of an update.
+
+    Args:
+        schedule: The settings, of which exactly one schedule is given.
+        update: The number of the update, from 1.
+        d_model: The width of the model, on which `noam` depends.
+    """
     if schedule.inverse_sqrt is not None:
         return inverse_sqrt(schedule.inverse_sqrt, update)
     if schedule.noam is not None:
@@ -18,30 +27,40 @@ def learning_rate(schedule: LrSchedule, update: int, d_model: int) -> float:
 
 
 def inverse_sqrt(settings: InverseSqrt, update: int) -> float:
-    """Linear from `warmup_init_lr` to `lr` in `warmup_updates`, then lr * sqrt(warmup / update).
+    """Return the learning rate of the inverse square root schedule.
 
-    Without warmup: lr / sqrt(update), as with one update of it, which already has `lr`.
+    It rises linearly from `warmup_init_lr` to `lr` in `warmup_updates`, then it is
+    lr * sqrt(warmup_updates / update). Without warmup it is lr / sqrt(update), as with a warmup of
+    one update, which already has the rate `lr`.
     """
-    start, peak, warmup = settings.warmup_init_lr, settings.lr, max(1, settings.warmup_updates)
-    return min(start + (peak - start) * update / warmup, peak * math.sqrt(warmup / update))
+    warmup_updates = max(1, settings.warmup_updates)
+    slope = settings.lr - settings.warmup_init_lr
+    rising_rate = settings.warmup_init_lr + slope * update / warmup_updates
+    falling_rate = settings.lr * math.sqrt(warmup_updates / update)
+    return min(rising_rate, falling_rate)
 
 
 def noam(settings: Noam, update: int, d_model: int) -> float:
-    """factor * d_model^-0.5 * min(update^-0.5, update * warmup^-1.5) (Vaswani et al., 5.3).
+    """Return the learning rate of Vaswani et al. 2017, section 5.3.
 
-    The limit for a warmup of 0, factor * d_model^-0.5 * update^-0.5, is also the value for 1.
+    It is factor * d_model^-0.5 * min(update^-0.5, update * warmup_updates^-1.5). The limit for a
+    warmup of 0 updates, factor * d_model^-0.5 * update^-0.5, is also the value for 1.
     """
-    rise, fall = update / math.pow(max(1, settings.warmup_updates), 1.5), 1 / math.sqrt(update)
-    return settings.factor / math.sqrt(d_model) * min(rise, fall)
+    warmup_updates = max(1, settings.warmup_updates)
+    rising_share = update / math.pow(warmup_updates, 1.5)
+    falling_share = 1 / math.sqrt(update)
+    return settings.factor / math.sqrt(d_model) * min(rising_share, falling_share)
 
 
 def cosine(settings: Cosine, update: int) -> float:
-    """Linear from 0 to `lr` in `warmup_updates`, then half a cosine down to `min_lr`.
+    """Return the learning rate of the cosine schedule (Loshchilov and Hutter 2017, no restarts).
 
-    From `max_updates` on it is `min_lr` (Loshchilov and Hutter 2017, without restarts).
+    It rises linearly from 0 to `lr` in `warmup_updates`, then falls along half a cosine to
+    `min_lr`, which it reaches at `max_updates` and keeps.
     """
-    peak, end, warmup = settings.lr, settings.min_lr, settings.warmup_updates
-    if update < warmup:
-        return peak * update / warmup
-    share = min(1.0, (update - warmup) / (settings.max_updates - warmup))
-    return end + (peak - end) * (1 + math.cos(math.pi * share)) / 2
+    if update < settings.warmup_updates:
+        return settings.lr * update / settings.warmup_updates
+    falling_updates = settings.max_updates - settings.warmup_updates
+    share = min(1.0, (update - settings.warmup_updates) / falling_updates)
+    amplitude = settings.lr - settings.min_lr
+    return settings.min_lr + amplitude * (1 + math.cos(math.pi * share)) / 2

@@ -4,11 +4,12 @@ from bleuprint.config.system import Train
 
 
 def lower_max_tokens(train: Train, fitting: int | None = None) -> str:
-    """The advice to lower `max_tokens`, for the end of a message.
+    """Return the advice to lower `max_tokens`, for the end of a message.
 
-    Updates of `sentences_per_update` are drawn first and then divided into batches, so that they
-    keep their sentences. Updates of `tokens_per_update` are put together from batches, whose
-    sentences depend on `max_tokens`: another value is another experiment.
+    Whether another `max_tokens` changes the experiment depends on how updates are counted. Updates
+    of `sentences_per_update` are drawn first and then divided into batches, so they keep their
+    sentences. Updates of `tokens_per_update` are put together from batches, whose sentences depend
+    on `max_tokens`: another value is another experiment.
 
     Args:
         train: The settings of the training that ran out of memory.

@@ -1,4 +1,4 @@
-"""The folder of a trained model with all that another project needs to use it."""
+"""The folder of a trained model, with all that another project needs to use it."""
 
 import shutil
 from pathlib import Path
@@ -9,13 +9,13 @@ from bleuprint.dataset.binarized import SEGMENTATION, BinaryCorpus
 
 
 def copy_model(run: Run, output: Path) -> None:
-    """Write a folder with the averaged model of a training and its vocabularies.
+    """Copy the averaged model of a training, together with its vocabularies, into a folder.
 
     Args:
         run: The training.
         output: The folder to write; it must not exist yet.
     """
     shutil.copytree(run.models_folder / "averaged", output)
-    binary = BinaryCorpus(paths.corpus_folder(run.corpus, "binary"))
-    for language in (binary.source, binary.target):
-        shutil.copy(binary.folder / SEGMENTATION / f"vocabulary.{language}", output)
+    corpus = BinaryCorpus(paths.corpus_folder(run.corpus, "binary"))
+    for language in (corpus.source, corpus.target):
+        shutil.copy(corpus.folder / SEGMENTATION / f"vocabulary.{language}", output)

@@ -5,42 +5,48 @@ from typing import Literal
 from bleuprint.training.train_state import TrainState
 from bleuprint.training.train_step import UpdateStats
 
+# How a training ended: complete; stopped by a signal, with its state saved; or by an error.
 Status = Literal["FINISHED", "KILLED", "FAILED"]
 
 
 class Observer:
-    """Receives the events of one training on rank 0; the methods here do nothing.
+    """Receives the events of one training, in the process with rank 0.
 
-    An observer must not change results. `started` is called after a checkpoint, if any, was loaded;
-    `ended` exactly once after `started`, however the training ends.
+    The methods of this class do nothing; subclasses override what they need. An observer must not
+    change results.
     """
 
     def started(self, state: TrainState, expected_updates: int | None) -> None:
-        """`expected_updates`: approximate number of updates of the training; None if unknown."""
+        """Hear that the training starts, after a checkpoint was loaded, if there is one.
+
+        Args:
+            state: The state of the training.
+            expected_updates: The approximate number of updates of the training; None if unknown.
+        """
 
     def waited(self, seconds: float) -> None:
-        """Data of the next update was waited for, since the end of the last one."""
+        """Hear how long the training waited for the data of the next update."""
 
     def updated(self, state: TrainState, stats: UpdateStats) -> None:
-        """The weights were updated; `state` counts this update."""
+        """Hear of an update of the weights, which `state` already counts."""
 
     def recorded(self, state: TrainState, point: dict[str, float]) -> None:
-        """`point` was added to the training curve; its loss is the mean since the last point."""
+        """Hear of a point of the training curve; its loss is the mean since the previous point."""
 
     def validated(self, state: TrainState, metrics: dict[str, float]) -> None:
-        """The model was validated: `loss` (nats a token) and `bleu`."""
+        """Hear of a validation: the `loss` in nats per token, and `bleu`."""
 
     def skipped(self, state: TrainState) -> None:
-        """The next update ran out of memory and was skipped."""
+        """Hear that the next update ran out of memory and was skipped."""
 
     def warned(self, message: str) -> None:
-        """A message for the user; training continues."""
+        """Hear a message for the user; training continues."""
 
     def saving(self, state: TrainState) -> None:
-        """A checkpoint of `state` is about to be written."""
+        """Hear that a checkpoint of `state` is about to be written."""
 
     def saved(self, state: TrainState) -> None:
-        """The checkpoint was written."""
+        """Hear that the checkpoint was written."""
 
     def ended(self, state: TrainState, status: Status) -> None:
-        """FINISHED; KILLED: stopped by a signal, with its state saved; FAILED: by an error."""
+        """Hear that the training ended; called exactly once after `started`, however it ends."""

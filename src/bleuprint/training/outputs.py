@@ -1,4 +1,4 @@
-"""The outputs of a training."""
+"""The outputs of a finished training: exported checkpoints, counts and curves."""
 
 import shutil
 from dataclasses import asdict
@@ -16,29 +16,53 @@ from bleuprint.training.optimizer import ema_weights
 from bleuprint.training.train_state import TrainState
 
 
-def export_checkpoints(job: Job, folder: Path, fingerprints: Fingerprints, output: Path) -> None:
-    """Export the kept checkpoints: UPDATE.safetensors, model.json, and checkpoints.json.
+def export_checkpoints(
+    job: Job, work_folder: Path, fingerprints: Fingerprints, output: Path
+) -> None:
+    """Export the kept checkpoints of a training.
 
-    With `train.ema`, also UPDATE.ema.safetensors: the moving average at the last one.
+    Writes UPDATE.safetensors for each checkpoint, model.json and checkpoints.json; with `train.ema`
+    also UPDATE.ema.safetensors, the moving average of the weights at the last checkpoint.
+
+    Args:
+        job: The training.
+        work_folder: The folder of its checkpoints.
+        fingerprints: The fingerprints of the training.
+        output: The folder to write.
+
+    Raises:
+        UserError: A checkpoint is damaged.
     """
+    train = job.system.train
     try:
-        with atomic_folder(output) as partial:
-            for path in checkpoint.paths(folder):
-                state = checkpoint.read_state(path)
-                weights = partial / f"{checkpoint.update_of(path):07d}.safetensors"
+        with atomic_folder(output) as unfinished_output:
+            paths = checkpoint.paths(work_folder)
+            for path in paths:
+                last_state = checkpoint.read_state(path)
+                weights = unfinished_output / f"{checkpoint.update_of(path):07d}.safetensors"
                 shutil.copyfile(path / checkpoint.MODEL, weights)
-            if (decay := job.system.train.ema) is not None:
-                last = checkpoint.load(path)
-                mean = ema_weights(last.optimizer, decay, last.update)
-                file = partial / f"{last.update:07d}.ema.safetensors"
-                checkpoint.save_tensors(mean, file, {"fingerprint": fingerprints.combined})
-            metric, validations = job.system.train.validation_metric, state["validations"]
-            record = CheckpointsRecord(fingerprints.combined, metric, validations)
-            write_json(partial / CHECKPOINTS, asdict(record))
+            if train.ema is not None:
+                _export_moving_average(paths[-1], train.ema, fingerprints, unfinished_output)
+            record = CheckpointsRecord(
+                fingerprint=fingerprints.combined,
+                validation_metric=train.validation_metric,
+                validations=last_state["validations"],
+            )
+            write_json(unfinished_output / CHECKPOINTS, asdict(record))
             corpus = BinaryCorpus(job.corpus_folder)
-            write_description(partial, job.system.model, corpus, fingerprints.combined)
+            write_description(unfinished_output, job.system.model, corpus, fingerprints.combined)
     except checkpoint.DamagedCheckpoint as error:
-        raise UserError(f"{error}: remove it, or remove {folder} to train again") from None
+        raise UserError(f"{error}: remove it, or remove {work_folder} to train again") from None
+
+
+def _export_moving_average(
+    path: Path, decay: float, fingerprints: Fingerprints, output: Path
+) -> None:
+    """Write the moving average of the weights from a checkpoint."""
+    last = checkpoint.load(path)
+    weights = ema_weights(last.optimizer, decay, last.update)
+    file = output / f"{last.update:07d}.ema.safetensors"
+    checkpoint.save_tensors(weights, file, {"fingerprint": fingerprints.combined})
 
 
 def export_results(
@@ -47,9 +71,13 @@ def export_results(
     results: Path,
     early_end: EarlyEnd | None = None,
 ) -> None:
-    """Write the reproducible results: training.json (counts, fingerprints) and curves.json.
+    """Write the results that are equal in each repetition: training.json and curves.json.
 
-    `early_end`: why the training ended early, if it did, which training.json then holds.
+    Args:
+        state: The state of the finished training.
+        fingerprints: Its fingerprints.
+        results: The folder to write into.
+        early_end: Why the training ended before its last update, if it did.
     """
     facts = TrainingFacts(
         parameters=state.parameters,
@@ -63,6 +91,7 @@ def export_results(
         early_end=early_end,
         **fingerprints.by_name(),
     )
-    given = {name: fact for name, fact in asdict(facts).items() if fact is not None}
-    write_json(results / "training.json", given)
+    # Optional facts are only written where there are any, so that earlier files stay valid.
+    known_facts = {name: fact for name, fact in asdict(facts).items() if fact is not None}
+    write_json(results / "training.json", known_facts)
     write_json(results / "curves.json", {"training": state.curve, "validation": state.validations})
