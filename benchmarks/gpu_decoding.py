@@ -30,7 +30,7 @@ from bleuprint.dataset.subwords.vocabulary import Vocabulary
 from bleuprint.decoding.beam_search import BATCH_TOKENS
 from bleuprint.decoding.ctranslate2_convert import convert
 from bleuprint.decoding.engine import Engine
-from bleuprint.model.linear import round_to_bfloat16
+from bleuprint.model.precision import round_to_bfloat16
 from bleuprint.model.transformer import Transformer
 from bleuprint.model.weights import load_model
 from drawn_corpus import SOURCE, drawn_corpus, drawn_vocabulary

@@ -37,9 +37,12 @@ from bleuprint.config.system import Model, System
 from bleuprint.dataset.batching import Position
 from bleuprint.dataset.binarized import BinaryCorpus
 from bleuprint.model.attention import MultiHeadAttention
+from bleuprint.model.backends import can_pack
 from bleuprint.model.flops import training_flops
-from bleuprint.model.layout import PackedLayout, PaddedLayout, can_pack
-from bleuprint.model.linear import Linear, pad_rows, round_to_bfloat16
+from bleuprint.model.layout import PackedLayout, PaddedLayout
+from bleuprint.model.linear import Linear
+from bleuprint.model.precision import round_to_bfloat16
+from bleuprint.model.rows import pad_rows
 from bleuprint.model.transformer import Transformer
 from bleuprint.runtime.distributed.group import Group
 from bleuprint.tracking.hardware import describe_machine, peak_flops

@@ -248,8 +248,8 @@ def worked_attention() -> WorkedAttention:
         layer.in_proj.weight.copy_(torch.cat(projections))
         # The layer projects its result back to d_model: this keeps the three numbers as they are.
         layer.out_proj.weight.copy_(torch.eye(4, 3))
-    layout = PaddedLayout((1, len(inputs)), None, False)
-    layer.recorded = []
+    recorded_weights: list[torch.Tensor] = []
+    layout = PaddedLayout(size=(1, len(inputs)), fill=False, recorded_weights=recorded_weights)
     with torch.inference_mode():
         queries, keys, values = layer.project_qkv(layout.rows(inputs[None]), layout)
         outputs = layer(layout.rows(inputs[None]), layout)[: len(inputs), :3]
@@ -260,7 +260,7 @@ def worked_attention() -> WorkedAttention:
         keys=keys[0, 0],
         values=values[0, 0],
         scores=unscaled_queries @ keys[0, 0].t(),
-        weights=layer.recorded[0][0, 0],
+        weights=recorded_weights[0][0, 0],
         outputs=outputs,
     )
 

@@ -6,18 +6,17 @@ from typing import Any
 
 import pytest
 import torch
+from torch.nn import functional
 
 import systems
 from bleuprint.dataset.subwords.vocabulary import PAD
+from bleuprint.model.attention import MultiHeadAttention
+from bleuprint.model.layers import FeedForward, ResidualConnection
 from bleuprint.model.layout import PaddedLayout
-from bleuprint.model.linear import pad_rows, round_to_bfloat16, unpad_rows
 from bleuprint.model.positions import rotate
-from bleuprint.model.transformer import (
-    FeedForward,
-    MultiHeadAttention,
-    ResidualConnection,
-    Transformer,
-)
+from bleuprint.model.precision import round_to_bfloat16
+from bleuprint.model.rows import pad_rows, unpad_rows
+from bleuprint.model.transformer import Transformer
 from models import SHAPE, SOURCE, TARGET, WORDS, input_of, model_of, trained_model_of
 
 VARIATIONS: list[dict[str, Any]] = [
@@ -133,7 +132,7 @@ def test_rotary_attention_by_hand():
     torch.testing.assert_close(found, expected, atol=1e-5, rtol=1e-5)
     plain = attention.out_proj((query @ key.mT / 2).softmax(-1) @ value)
     memory = attention.project_key_value(rows, layout)
-    found = attention.cross(rows, layout, *memory, layout)
+    found = attention.attend_memory(rows, layout, *memory, layout)
     torch.testing.assert_close(unpad_rows(found, layout.size), plain)
 
 
@@ -153,7 +152,8 @@ def test_without_positions_order_is_not_seen():
 def test_embeddings_are_scaled_or_not(scaled):
     model = model_of(scale_embeddings=scaled, positional_encoding="none")
     x = input_of(model.encoder[0], lambda: model(SOURCE, TARGET))
-    expected = model.source_embedding(SOURCE) * (math.sqrt(SHAPE.d_model) if scaled else 1)
+    factor = math.sqrt(SHAPE.d_model) if scaled else 1
+    expected = functional.embedding(SOURCE, model.source_embedding.weight) * factor
     torch.testing.assert_close(unpad_rows(x, tuple(SOURCE.shape)), expected)
 
 
@@ -161,7 +161,7 @@ def test_embeddings_are_scaled_or_not(scaled):
 def test_embeddings_of_each_width_are_scaled_by_its_root(d_model, factor):
     model = model_of(d_model=d_model, positional_encoding="none")
     x = input_of(model.encoder[0], lambda: model(SOURCE, TARGET))
-    expected = model.source_embedding(SOURCE) * factor
+    expected = functional.embedding(SOURCE, model.source_embedding.weight) * factor
     torch.testing.assert_close(unpad_rows(x, tuple(SOURCE.shape)), expected)
 
 

@@ -9,13 +9,10 @@ from torch import nn
 
 import systems
 from bleuprint.config.system import Dropout
+from bleuprint.model.attention import MultiHeadAttention
+from bleuprint.model.layers import FeedForward, ResidualConnection
 from bleuprint.model.layout import PaddedLayout
-from bleuprint.model.transformer import (
-    FeedForward,
-    MultiHeadAttention,
-    ResidualConnection,
-    Transformer,
-)
+from bleuprint.model.transformer import Transformer
 from models import SHAPE, SOURCE, TARGET, input_of, model_of
 
 

@@ -8,7 +8,7 @@ from torch.nn.attention import SDPBackend, sdpa_kernel
 from torch.utils.flop_counter import FlopCounterMode
 
 import systems
-from bleuprint.model import linear
+from bleuprint.model import backends, rows
 from bleuprint.model.flops import forward_flops, training_flops
 from bleuprint.model.transformer import Transformer
 
@@ -31,8 +31,8 @@ SHAPE = systems.model(
 @pytest.mark.parametrize(("source", "target"), [(9, 7), (1, 12)])
 def test_flops_equal_torchs_own_count_without_padding(changes, source, target, monkeypatch):
     # the counter includes neither oneDNN's product nor the fused attention kernel of CPUs
-    monkeypatch.setattr(linear, "_HAS_ONEDNN", False)
-    monkeypatch.setattr(linear, "_ROWS", 1)  # rows are not padded
+    monkeypatch.setattr(backends, "HAS_ONEDNN", False)
+    monkeypatch.setattr(rows, "_ROW_MULTIPLE", 1)  # rows are not padded
     shape = dataclasses.replace(SHAPE, **changes)
     model = Transformer(shape, 40, 11)  # of which only the target's 11 are projected onto
     ids = torch.randint(4, 40, (1, source)), torch.randint(4, 11, (1, target))

@@ -11,8 +11,8 @@ import systems
 from bleuprint.config.system import Dropout
 from bleuprint.dataset.batch import Batch, PairIds
 from bleuprint.dataset.packed_batch import PackedBatch
-from bleuprint.model import layout
-from bleuprint.model.layout import _KERNEL, can_pack
+from bleuprint.model import backends, packed_kernels
+from bleuprint.model.backends import FLASH_ATTENTION, can_pack
 from bleuprint.model.transformer import Transformer
 from bleuprint.training.loss import batch_loss
 
@@ -77,8 +77,9 @@ def test_short_sentences_have_our_kernels(size, longest, triton, kernel, monkeyp
     ours = SimpleNamespace(packed_attention=lambda *_: ("ours", None))
     monkeypatch.setitem(sys.modules, "bleuprint.model.packed_attention", ours)
     monkeypatch.setitem(
-        sys.modules, _KERNEL, SimpleNamespace(varlen_attn=lambda *_, **__: "torch's")
+        sys.modules, FLASH_ATTENTION, SimpleNamespace(varlen_attn=lambda *_, **__: "torch's")
     )
-    monkeypatch.setattr(layout, "_HAS_TRITON", triton)
+    monkeypatch.setattr(backends, "_HAS_TRITON", triton)
     heads, bounds = [torch.empty(9, 2, size)] * 3, [torch.tensor([0, 9])] * 2
-    assert layout._attend_on_gpu(*heads, *bounds, 128, longest, True) == kernel
+    attend = packed_kernels._KERNELS[backends.packed_kernel("cuda", size, longest)]
+    assert attend(*heads, *bounds, 128, longest, True) == kernel

@@ -7,8 +7,10 @@ import torch
 from torch import nn
 
 import requirements
+from bleuprint.model import backends
 from bleuprint.model import linear as module
-from bleuprint.model.linear import Linear, pack_weights, pad_rows, unpad_rows
+from bleuprint.model.linear import Linear, pack_weights
+from bleuprint.model.rows import pad_rows, unpad_rows
 from bleuprint.runtime import processor
 from processors import AMD, INTEL, OLD_AMD, OLD_INTEL
 
@@ -28,11 +30,11 @@ MULTIPLIERS = [
 @pytest.fixture(params=MULTIPLIERS, ids=lambda case: f"{case[0].vendor}-{case[1]}")
 def by_onednn(request, monkeypatch):
     """Whether oneDNN multiplies in float32, on each of these processors."""
-    if not module._HAS_ONEDNN:
+    if not backends.HAS_ONEDNN:
         pytest.skip(requirements.ONEDNN)
     this, is_portable, expected = request.param
     monkeypatch.setattr(processor, "THIS", this)
-    monkeypatch.setattr(module, "IS_PORTABLE", is_portable)
+    monkeypatch.setattr(backends, "IS_PORTABLE", is_portable)
     return expected
 
 
@@ -65,7 +67,7 @@ KINDS = ["rows", "one", "none", "sentences", "transposed", "every other", "expan
 @pytest.mark.parametrize("bias", [True, False])
 @pytest.mark.parametrize("kind", KINDS)
 def test_it_is_torchs_forward_and_backward(kind, bias, small, this, monkeypatch):
-    monkeypatch.setattr(module, "_SMALL_WEIGHT", {torch.float32: small})
+    monkeypatch.setattr(backends, "_MIN_ONEDNN_GRADIENT", {torch.float32: small})
     monkeypatch.setattr(processor, "THIS", this)
     ours, theirs = layers(48, 33, bias)
     found = []
@@ -111,14 +113,14 @@ def test_who_multiplies(by_onednn, monkeypatch):
     torch's product in float64, and for gradients of small weights.
     """
     called = []
-    product = module._product
+    product = module._onednn_product
 
     def counted(*arguments):
         called.append(arguments)
         return product(*arguments)
 
-    monkeypatch.setattr(module, "_product", counted)
-    monkeypatch.setattr(module, "_SMALL_WEIGHT", {torch.float32: 65})  # more than 8 x 8
+    monkeypatch.setattr(module, "_onednn_product", counted)
+    monkeypatch.setattr(backends, "_MIN_ONEDNN_GRADIENT", {torch.float32: 65})  # more than 8 x 8
     ours, _ = layers(8, 8, True)
     x = torch.randn(2, 8)
     with torch.inference_mode():
@@ -126,7 +128,7 @@ def test_who_multiplies(by_onednn, monkeypatch):
     assert len(called) == 1 * by_onednn
     ours(x.requires_grad_()).sum().backward()
     assert len(called) == 3 * by_onednn
-    monkeypatch.setattr(module, "_SMALL_WEIGHT", {torch.float32: 64})
+    monkeypatch.setattr(backends, "_MIN_ONEDNN_GRADIENT", {torch.float32: 64})
     ours(x).sum().backward()
     assert len(called) == 6 * by_onednn
     assert ours.double()(x.double()).dtype == torch.float64
@@ -138,10 +140,10 @@ def test_who_multiplies(by_onednn, monkeypatch):
     [(AMD, True), (INTEL, True), (OLD_AMD, False), (OLD_INTEL, False)],
 )
 def test_onednn_multiplies_in_bfloat16_where_the_processor_does(this, expected, monkeypatch):
-    monkeypatch.setattr(module, "_HAS_ONEDNN", True)
+    monkeypatch.setattr(backends, "HAS_ONEDNN", True)
     monkeypatch.setattr(processor, "THIS", this)
-    assert module.onednn_multiplies(torch.bfloat16) == expected
-    assert not module.onednn_multiplies(torch.float16)
+    assert backends.onednn_multiplies(torch.bfloat16) == expected
+    assert not backends.onednn_multiplies(torch.float16)
 
 
 @pytest.mark.parametrize("this", [AMD, INTEL])

@@ -5,7 +5,7 @@ import os
 import pytest
 import torch
 
-from bleuprint.model.layout import _attend_one_by_one
+from bleuprint.model.packed_kernels import _attend_by_sentence
 from requirements import GPU, needs
 
 DEVICE = torch.device(os.environ.get("BLEUPRINT_TEST_DEVICE", "cuda"))
@@ -41,7 +41,7 @@ def test_attention_and_gradients_are_those_of_each_sentence_alone(attend, heads,
     ]
     exact = [x.detach().double().requires_grad_() for x in inputs]
     found, _ = attend(*inputs, *offsets, 128, causal)
-    expected = _attend_one_by_one(*exact, *offsets, 128, 128, causal)
+    expected = _attend_by_sentence(*exact, *offsets, 128, 128, causal)
     gradient = torch.randn_like(found)
     ours = torch.autograd.grad(found, inputs, gradient)
     theirs = torch.autograd.grad(expected, exact, gradient.double())

@@ -7,12 +7,13 @@ import math
 import pytest
 import torch
 from torch import Tensor, nn
+from torch.nn import functional
 
 from bleuprint.dataset.subwords.vocabulary import PAD
+from bleuprint.model.attention import MultiHeadAttention
 from bleuprint.model.layout import PaddedLayout
-from bleuprint.model.linear import pad_rows, unpad_rows
 from bleuprint.model.positions import sinusoidal_positions
-from bleuprint.model.transformer import MultiHeadAttention
+from bleuprint.model.rows import pad_rows, unpad_rows
 from bleuprint.runtime.errors import UserError
 from models import SHAPE, SOURCE, TARGET, WORDS, input_of, model_of, trained_model_of
 
@@ -68,8 +69,14 @@ def reference_of(model):
 def reference_logits(model, reference):
     scale = math.sqrt(model.settings.d_model)
     place = sinusoidal_positions(torch.arange(9), model.settings.d_model).double()
-    x = model.source_embedding(SOURCE) * scale + place[: SOURCE.size(1)]
-    y = model.target_embedding(TARGET) * scale + place[: TARGET.size(1)]
+    x = (
+        functional.embedding(SOURCE, model.source_embedding.weight) * scale
+        + place[: SOURCE.size(1)]
+    )
+    y = (
+        functional.embedding(TARGET, model.target_embedding.weight) * scale
+        + place[: TARGET.size(1)]
+    )
     hidden = reference(
         x,
         y,
@@ -135,7 +142,7 @@ def test_heads_have_sizes_of_their_own():
     expected = torch.cat(heads, -1) @ attention.out_proj.weight.T + attention.out_proj.bias
     rows, layout = pad_rows(x), PaddedLayout((2, 4))
     memory = attention.project_key_value(rows, layout)
-    for found in (attention(rows, layout), attention.cross(rows, layout, *memory, layout)):
+    for found in (attention(rows, layout), attention.attend_memory(rows, layout, *memory, layout)):
         torch.testing.assert_close(unpad_rows(found, layout.size), expected)
 
 

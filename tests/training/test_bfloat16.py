@@ -9,7 +9,8 @@ import torch
 import systems
 from bleuprint.config.system import Train
 from bleuprint.dataset.batch import Batch, PairIds
-from bleuprint.model.linear import Linear, check_precision
+from bleuprint.model.linear import Linear
+from bleuprint.model.precision import check_precision
 from bleuprint.model.transformer import Transformer
 from bleuprint.pipeline.train_stage import check_training
 from bleuprint.runtime import processor

@@ -6,7 +6,7 @@ import torch
 import systems
 from bleuprint.dataset.batch import Batch, PairIds
 from bleuprint.dataset.packed_batch import PackedBatch
-from bleuprint.model import layout
+from bleuprint.model import backends, packed_kernels
 from bleuprint.model.transformer import Transformer
 from bleuprint.training import train_step
 from bleuprint.training.train_step import TrainStep
@@ -26,7 +26,9 @@ def pairs(count, source, target):
 @pytest.mark.parametrize(("kind", "graphs"), [(Batch, 4), (PackedBatch, 2)])
 def test_batches_of_many_sizes_are_compiled_once(kind, graphs, monkeypatch):
     monkeypatch.setattr(train_step, "COMPILER", "eager")
-    monkeypatch.setitem(layout._KERNELS, "cpu", lambda q, k, v, *_: q * k.mean() + v.mean())
+    monkeypatch.setitem(
+        packed_kernels._KERNELS, "by sentence", lambda q, k, v, *_: q * k.mean() + v.mean()
+    )
     monkeypatch.setattr(train_step, "_LAUNCH_FLOPS", 0)
     # Loading it takes a second, so that collecting the tests does not.
     from torch._dynamo.utils import counters
@@ -58,8 +60,8 @@ def test_batches_of_many_sizes_are_compiled_once(kind, graphs, monkeypatch):
 def test_gpus_that_the_compiler_knows_compile_by_default(
     device, capability, compiler, headers, expected, monkeypatch
 ):
-    monkeypatch.setattr(layout, "find_spec", lambda _: True)
-    monkeypatch.setattr(layout.Path, "exists", lambda _: headers)
-    monkeypatch.setattr(layout, "which", lambda name: compiler and name)
+    monkeypatch.setattr(backends, "find_spec", lambda _: True)
+    monkeypatch.setattr(backends.Path, "exists", lambda _: headers)
+    monkeypatch.setattr(backends, "which", lambda name: compiler and name)
     monkeypatch.setattr(torch.cuda, "get_device_capability", lambda _: capability)
     assert train_step.compiles(torch.device(device)) == expected

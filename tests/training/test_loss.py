@@ -7,7 +7,8 @@ import torch
 from torch.nn import functional
 
 from bleuprint.dataset.subwords.vocabulary import PAD
-from bleuprint.model.linear import Linear, aligned_rows
+from bleuprint.model.linear import Linear
+from bleuprint.model.rows import aligned_rows
 from bleuprint.training import loss as module
 from bleuprint.training.loss import linear_cross_entropy
 

@@ -10,7 +10,7 @@ from bleuprint.config.optimization import Optimizer
 from bleuprint.dataset.batch import Batch
 from bleuprint.dataset.batching import Position
 from bleuprint.dataset.packed_batch import PackedBatch
-from bleuprint.model import layout
+from bleuprint.model import packed_kernels
 from bleuprint.model.transformer import Transformer
 from bleuprint.runtime.distributed.group import Group
 from bleuprint.training import data_loader
@@ -41,7 +41,9 @@ def updates(corpus, device, kind, monkeypatch, **settings):
     [("float32", Batch), ("bfloat16", Batch), ("bfloat16", PackedBatch), ("float16", PackedBatch)],
 )
 def test_an_update_computes_where_nothing_can_be_read(corpus, monkeypatch, precision, kind):
-    monkeypatch.setitem(layout._KERNELS, "meta", lambda q, k, v, *_: q * k.mean() + v.mean())
+    monkeypatch.setitem(
+        packed_kernels._KERNELS, "by sentence", lambda q, k, v, *_: q * k.mean() + v.mean()
+    )
     of = torch.Tensor.to
     monkeypatch.setattr(  # but its figures, at the end
         torch.Tensor, "to", lambda x, *to, **how: x if to == ("cpu",) else of(x, *to, **how)

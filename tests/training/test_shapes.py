@@ -11,7 +11,7 @@ import torch
 
 import systems
 from bleuprint.dataset.batch import Batch, PairIds
-from bleuprint.model import linear
+from bleuprint.model import backends
 from bleuprint.model.transformer import Transformer
 from bleuprint.runtime import processor
 from bleuprint.training.loss import batch_loss
@@ -42,7 +42,7 @@ def compiled(vendor, lengths, **variables):
     return done.stdout.count("create:cache_miss")
 
 
-@needs(ONEDNN, linear._HAS_ONEDNN)
+@needs(ONEDNN, backends.HAS_ONEDNN)
 def test_a_batch_of_another_size_has_products_that_are_known():
     known = compiled("AMD", [15])  # in steps that are smaller than those of padded rows
     assert 0 < known == compiled("AMD", [15, 17])

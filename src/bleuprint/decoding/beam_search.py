@@ -16,7 +16,7 @@ from torch import Tensor
 from bleuprint import native
 from bleuprint.config.system import Decode
 from bleuprint.dataset.binarized import Lengths
-from bleuprint.model.linear import IS_PORTABLE
+from bleuprint.model.backends import IS_PORTABLE
 from bleuprint.runtime.errors import UserError
 
 # The number of source positions times hypotheses that are decoded at once. Bounds memory; does

@@ -15,8 +15,9 @@ from torch import nn
 from bleuprint.config.system import Model as Settings
 from bleuprint.dataset.subwords.vocabulary import BOS, PAD, SPECIALS, Vocabulary
 from bleuprint.model.attention import MultiHeadAttention
-from bleuprint.model.positions import sinusoidal_positions
-from bleuprint.model.transformer import DecoderLayer, EncoderLayer, ResidualConnection, Transformer
+from bleuprint.model.layers import DecoderLayer, EncoderLayer, ResidualConnection
+from bleuprint.model.positions import PositionalEncoding, sinusoidal_positions
+from bleuprint.model.transformer import Transformer
 from bleuprint.runtime.errors import UserError
 from bleuprint.runtime.files import atomic_folder
 
@@ -103,10 +104,10 @@ def _fill(spec: Any, model: Transformer) -> None:
     spec.decoder.projection.bias = biases
 
 
-def _positions(settings: Settings, table: nn.Embedding | None) -> torch.Tensor:
-    """What is added to the embeddings by position, (max_positions, D)."""
-    if table is not None:
-        return table.weight
+def _positions(settings: Settings, encoding: PositionalEncoding) -> torch.Tensor:
+    """Return what is added to the embeddings at each position, (max_positions, D)."""
+    if settings.positional_encoding == "learned":
+        return encoding.weight
     count, d_model = settings.max_positions, settings.d_model
     if settings.positional_encoding == "sinusoidal":
         return sinusoidal_positions(torch.arange(count), d_model)

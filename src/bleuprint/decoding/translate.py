@@ -21,7 +21,8 @@ from bleuprint.decoding.sampling import Sampler
 from bleuprint.decoding.translation_record import TRANSLATION, TranslationRecord
 from bleuprint.decoding.word_alignment import WordAligner
 from bleuprint.model.description import DESCRIPTION, Averaged, ModelDescription
-from bleuprint.model.linear import check_precision, pack_weights, round_to_bfloat16
+from bleuprint.model.linear import pack_weights
+from bleuprint.model.precision import check_precision, round_to_bfloat16
 from bleuprint.model.transformer import Transformer
 from bleuprint.runtime.errors import UserError
 from bleuprint.runtime.files import RERUN, DamagedFile, atomic_folder, sha256_of

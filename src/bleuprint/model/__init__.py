@@ -1,4 +1,4 @@
 """The Transformer: its modules, key-value cache, FLOP counts, and weight files.
 
-May import runtime, text, rules, config, corpus and dataset.
+Start with transformer.py. May import runtime, text, rules, config, corpus and dataset.
 """

@@ -9,7 +9,7 @@ they do. Nothing here imports torch before that.
 
 import os
 import platform
-from contextlib import suppress
+from collections.abc import Sequence
 
 from bleuprint.config.paths import RESOLVED
 from bleuprint.runtime.arithmetic_state import (
@@ -34,42 +34,62 @@ PORTABLE = {
 
 
 def restart(*names: str) -> None:
-    """Restart this process with the environment of its run's arithmetic.
+    """Restart this process with the environment variables that its run's arithmetic needs.
 
-    `names`: a system and a corpus, or nothing. Must be called before torch is imported. What is
-    missing or damaged in reports/resolved.json is left to the stage to report.
+    Must be called before torch is imported.
+
+    Args:
+        names: The system and the corpus of the run, as in the arguments of a stage. If names are
+            missing, the arithmetic is native: the stage itself reports them.
     """
-    portable = False
-    with suppress(OSError, UserError, LookupError, TypeError):
-        resolved = read_json(RESOLVED)
-        portable = resolved["runs"][names[0]][names[1]]["arithmetic"] == "portable"
-    if not portable:
+    if not _is_run_portable(names):
         reexec()
         return
     # GOMP_SPINCOUNT and others that decide speed alone are set again by the restart.
-    reexec(forced=PORTABLE, removed=library_variables(os.environ) - VARIABLES.keys())
+    removed = library_variables(os.environ) - VARIABLES.keys()
+    reexec(forced=PORTABLE, removed=removed)
+
+
+def _is_run_portable(names: Sequence[str]) -> bool:
+    """Return whether reports/resolved.json sets portable arithmetic for a run.
+
+    False if the file or the entry is missing or damaged, which the stage itself reports.
+    """
+    if len(names) < 2:
+        return False
+    system, corpus, *_ = names
+    try:
+        resolved = read_json(RESOLVED)
+        return bool(resolved["runs"][system][corpus]["arithmetic"] == "portable")
+    except (OSError, UserError, LookupError, TypeError):
+        return False
 
 
 def is_portable() -> bool:
-    """Whether this process computes with portable arithmetic."""
+    """Return whether this process computes with portable arithmetic."""
     return os.environ.get("MKL_CBWR") == PORTABLE["MKL_CBWR"]
 
 
 def check_portable(system: str, processes: int = 1) -> None:
-    """Raise UserError if this process does not compute as `arithmetic: portable` promises.
+    """Check that this process computes as `arithmetic: portable` promises.
 
     Args:
         system: The name of the system, for the message.
         processes: The number of processes that train together.
+
+    Raises:
+        UserError: Several processes train, the processor is another one, or a library computes
+            otherwise than its variables ask for.
     """
     from torch.backends import cpu
 
     setting = f"systems.{system}.arithmetic portable"
     if processes > 1:
         raise UserError(f"{setting}: is computed by one process, not by {processes}: set native")
-    if (found := cpu.get_cpu_capability()) != "AVX2":
+    capability = cpu.get_cpu_capability()
+    if capability != "AVX2":
         raise UserError(
-            f"{setting}: needs an x86-64 processor with AVX2, and torch uses {found} on this "
+            f"{setting}: needs an x86-64 processor with AVX2, and torch uses {capability} on this "
             f"{platform.machine()}: set native"
         )
     deviation = describe_deviation()

@@ -1,4 +1,8 @@
-"""Multi-head attention; shapes as in transformer.py."""
+"""Multi-head attention (section 3.2).
+
+Dimensions in shapes: R rows (the tokens of a batch, see layout.py), N hypotheses of a search, D
+d_model, H heads, K d_k (values have d_v).
+"""
 
 import math
 
@@ -7,100 +11,148 @@ from torch import Tensor, nn
 
 from bleuprint.config.system import Model as Settings
 from bleuprint.model.kv_cache import KVCache
-from bleuprint.model.layout import Layout, PaddedLayout
+from bleuprint.model.layout import Layout
 from bleuprint.model.linear import Linear, linear
 from bleuprint.model.positions import rotate
 
 
 class MultiHeadAttention(nn.Module):
-    """Multi-head attention (section 3.2); queries, keys and values are projected by one matrix."""
+    """Multi-head attention (section 3.2); queries, keys and values are projected by one matrix.
+
+    Self-attention is `forward`, and `step` for one new token of each hypothesis of a search.
+    Attention to the encoder's output is `attend_memory`, and `step_memory`.
+
+    Attributes:
+        heads: The number of heads H.
+        qkv_sizes: How many outputs of `in_proj` are queries (H x K), keys (H x K) and values
+            (H x d_v); they follow each other in this order.
+        dropout: The dropout probability of attention weights.
+        is_rotary: Whether queries and keys of self-attention are rotated by their positions.
+        query_scale: A factor of the queries. All kernels divide by sqrt(K); where the settings
+            want no such scale, it is sqrt(K), otherwise 1.
+    """
 
     def __init__(self, settings: Settings) -> None:
+        """Create the projections for a model's settings."""
         super().__init__()
         self.heads = settings.heads
-        keys, values = settings.heads * settings.d_k, settings.heads * settings.d_v
-        self.qkv_sizes = [keys, keys, values]
+        key_size = settings.heads * settings.d_k
+        value_size = settings.heads * settings.d_v
+        self.qkv_sizes = [key_size, key_size, value_size]
         self.in_proj = Linear(settings.d_model, sum(self.qkv_sizes), bias=settings.bias)
-        self.out_proj = Linear(values, settings.d_model, bias=settings.bias)
+        self.out_proj = Linear(value_size, settings.d_model, bias=settings.bias)
         self.dropout = settings.dropout.attention
-        self.rotary = settings.positional_encoding == "rotary"
-        # the kernels divide by sqrt(K)
+        self.is_rotary = settings.positional_encoding == "rotary"
         self.query_scale = 1.0 if settings.scale_attention else math.sqrt(settings.d_k)
-        # if set, `forward` and `cross` append their weights (B, H, query, key)
-        self.recorded: list[Tensor] | None = None
 
-    def forward(self, x: Tensor, layout: Layout, causal: bool = False) -> Tensor:
-        """Self-attention over rows x (R, D); `causal`: no position sees a later one."""
+    def forward(self, x: Tensor, layout: Layout, is_causal: bool = False) -> Tensor:
+        """Attend from each row to the rows of its sentence.
+
+        Args:
+            x: The tokens, (R, D).
+            layout: Which rows belong to a sentence.
+            is_causal: Whether no position sees a later one, as in the decoder.
+
+        Returns:
+            The output of the sublayer, (R, D).
+        """
         query, key, value = self.project_qkv(x, layout)
-        self._record(query, key, layout, causal)
-        return self._merge(layout.attend((query, key, value), layout, causal, self._dropout))
+        mixed = layout.attend(query, key, value, layout, is_causal, self._active_dropout)
+        output: Tensor = self.out_proj(mixed)
+        return output
 
-    def cross(
-        self, x: Tensor, layout: Layout, key: Tensor, value: Tensor, memory: Layout
+    def attend_memory(
+        self, x: Tensor, layout: Layout, key: Tensor, value: Tensor, memory_layout: Layout
     ) -> Tensor:
-        """Attention from x (R, D) to the result of `project_key_value`, of the layout `memory`."""
-        query = layout.split_heads(self._queries(x), self.heads)
-        self._record(query, key, memory, causal=False)
-        return self._merge(layout.attend((query, key, value), memory, False, self._dropout))
+        """Attend from target tokens to the encoder's output.
+
+        Args:
+            x: The target tokens, (R, D).
+            layout: Their layout.
+            key: Keys of the encoder's output, by `project_key_value`.
+            value: Values of the encoder's output, by `project_key_value`.
+            memory_layout: The layout of keys and values.
+
+        Returns:
+            The output of the sublayer, (R, D).
+        """
+        query = layout.split_heads(self._project_query(x), self.heads)
+        dropout = self._active_dropout
+        mixed = layout.attend(query, key, value, memory_layout, False, dropout)
+        output: Tensor = self.out_proj(mixed)
+        return output
 
     def step(self, x: Tensor, layer: int, cache: KVCache) -> Tensor:
-        """Self-attention of one new token for each of N hypotheses, x (N, D)."""
-        query, key, value = torch.split(self.in_proj(x), self.qkv_sizes, dim=-1)
-        if self.rotary:
-            heads = (y.view(len(x), self.heads, 1, -1) for y in (query, key))
-            query, key = (rotate(y, cache.position).flatten(1) for y in heads)
-        result: Tensor = self.out_proj(cache.self_attend(layer, self._scaled(query), key, value))
-        return result
+        """Attend from one new token of each hypothesis to its earlier tokens, and store it.
 
-    def cross_step(self, x: Tensor, layer: int, cache: KVCache) -> Tensor:
-        """Attention from x (N, D) to the sources in the cache."""
-        result: Tensor = self.out_proj(cache.cross_attend(layer, self._queries(x)))
-        return result
+        Args:
+            x: The new tokens, (N, D).
+            layer: The number of the decoder layer, from 0.
+            cache: Keys and values of earlier tokens; those of the new ones are added.
+
+        Returns:
+            The output of the sublayer, (N, D).
+        """
+        query, key, value = torch.split(self.in_proj(x), self.qkv_sizes, dim=-1)
+        if self.is_rotary:
+            query = self._rotate_tokens(query, cache.position)
+            key = self._rotate_tokens(key, cache.position)
+        mixed = cache.self_attend(layer, self._scale_query(query), key, value)
+        output: Tensor = self.out_proj(mixed)
+        return output
+
+    def step_memory(self, x: Tensor, layer: int, cache: KVCache) -> Tensor:
+        """Attend from one new token of each hypothesis to its source.
+
+        Args:
+            x: The new tokens, (N, D).
+            layer: The number of the decoder layer, from 0.
+            cache: Keys and values of the sources.
+
+        Returns:
+            The output of the sublayer, (N, D).
+        """
+        output: Tensor = self.out_proj(cache.cross_attend(layer, self._project_query(x)))
+        return output
 
     def project_qkv(self, x: Tensor, layout: Layout) -> tuple[Tensor, Tensor, Tensor]:
-        """Queries, keys and values of x (R, D), their heads split by the layout."""
-        joint = torch.split(self.in_proj(x), self.qkv_sizes, dim=-1)
-        query, key, value = (layout.split_heads(part, self.heads) for part in joint)
-        if self.rotary:
-            query, key = rotate(query, 0), rotate(key, 0)
-        return self._scaled(query), key, value
+        """Return queries, keys and values of rows (R, D), their heads split by the layout."""
+        projected = torch.split(self.in_proj(x), self.qkv_sizes, dim=-1)
+        query, key, value = (layout.split_heads(part, self.heads) for part in projected)
+        if self.is_rotary:
+            query = rotate(query, 0)
+            key = rotate(key, 0)
+        return self._scale_query(query), key, value
 
     def project_key_value(self, memory: Tensor, layout: Layout) -> tuple[Tensor, Tensor]:
-        """Keys and values of the encoder's output (R, D), their heads split by its layout."""
-        joint = self._project(memory, slice(self.qkv_sizes[0], None))
-        key, value = torch.split(joint, self.qkv_sizes[1:], dim=-1)
+        """Return keys and values of the encoder's output (R, D), heads split by its layout."""
+        query_size, *key_value_sizes = self.qkv_sizes
+        projected = self._project_part(memory, slice(query_size, None))
+        key, value = torch.split(projected, key_value_sizes, dim=-1)
         return layout.split_heads(key, self.heads), layout.split_heads(value, self.heads)
 
-    def _queries(self, x: Tensor) -> Tensor:
-        """Queries (..., H x K) of x (..., D)."""
-        return self._scaled(self._project(x, slice(None, self.qkv_sizes[0])))
+    def _project_query(self, x: Tensor) -> Tensor:
+        """Return queries (R, H x K) of rows (R, D)."""
+        query_size = self.qkv_sizes[0]
+        return self._scale_query(self._project_part(x, slice(None, query_size)))
 
-    def _scaled(self, query: Tensor) -> Tensor:
+    def _project_part(self, x: Tensor, outputs: slice) -> Tensor:
+        """Return some of the outputs of `in_proj` for rows (R, D)."""
+        weight, bias = self.in_proj.parameters_as(x.dtype)
+        if bias is not None:
+            bias = bias[outputs]
+        return linear(x, weight[outputs], bias)
+
+    def _rotate_tokens(self, x: Tensor, position: int) -> Tensor:
+        """Rotate queries or keys (N, H x K) of tokens that are all at one position."""
+        heads = x.view(len(x), self.heads, 1, -1)
+        return rotate(heads, position).flatten(1)
+
+    def _scale_query(self, query: Tensor) -> Tensor:
+        """Return queries multiplied by `query_scale`; a factor of 1 copies nothing."""
         return query if self.query_scale == 1.0 else query * self.query_scale
 
-    def _project(self, x: Tensor, rows: slice) -> Tensor:
-        """x times some rows of in_proj."""
-        weight, bias = self.in_proj.parameters_as(x.dtype)
-        return linear(x, weight[rows], None if bias is None else bias[rows])
-
     @property
-    def _dropout(self) -> float:
+    def _active_dropout(self) -> float:
+        """The dropout probability of attention weights: 0 outside training."""
         return self.dropout if self.training else 0.0
-
-    def _merge(self, mixed: Tensor) -> Tensor:
-        result: Tensor = self.out_proj(mixed)
-        return result
-
-    def _record(self, query: Tensor, key: Tensor, keys: Layout, causal: bool) -> None:
-        if self.recorded is not None:
-            assert isinstance(keys, PaddedLayout)
-            self.recorded.append(_weights(query, key, keys.mask, causal))
-
-
-def _weights(query: Tensor, key: Tensor, mask: Tensor | None, causal: bool) -> Tensor:
-    """Attention weights (B, H, T, S), which the fused kernel does not return."""
-    dtype = torch.promote_types(query.dtype, torch.float32)
-    scores = query.to(dtype) @ key.to(dtype).transpose(2, 3) / math.sqrt(query.size(-1))
-    if causal:
-        mask = torch.ones(scores.shape[2:], dtype=torch.bool, device=scores.device).tril()
-    return (scores if mask is None else scores.where(mask, -torch.inf)).softmax(dim=-1)

@@ -1,4 +1,4 @@
-"""model.json, which describes the weights beside it; read without torch."""
+"""model.json, which describes the weights in the same folder; read without torch."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,7 +13,12 @@ DESCRIPTION = "model.json"
 
 @dataclass(frozen=True)
 class VocabularyFile:
-    """The vocabulary of one side: its size with special tokens, and the SHA-256 of its file."""
+    """The vocabulary of one side.
+
+    Attributes:
+        size: The number of its tokens, special tokens included.
+        sha256: The SHA-256 of its file.
+    """
 
     size: Count
     sha256: Sha256
@@ -29,14 +34,19 @@ class Vocabularies:
 
 @dataclass(frozen=True)
 class Averaged:
-    """How checkpoints were averaged: the settings that are given, and the checkpoints' updates."""
+    """How checkpoints were averaged.
+
+    Attributes:
+        settings: The settings under `average` that params.yaml gives.
+        updates: The update of each checkpoint, oldest first.
+    """
 
     settings: dict[str, int | bool]
     updates: list[Count]
 
     @property
     def is_ensemble(self) -> bool:
-        """Whether the checkpoints translate together."""
+        """Whether the checkpoints translate together instead of being averaged."""
         return bool(self.settings.get("ensemble"))
 
 
@@ -44,8 +54,13 @@ class Averaged:
 class ModelDescription:
     """The content of model.json.
 
-    `fingerprint`: that of the training; `averaged`: None for a checkpoint; `weights_sha256`: the
-    SHA-256 of model.safetensors beside it, None for a checkpoint and for an ensemble's folder.
+    Attributes:
+        model: The shape of the model.
+        vocabularies: The vocabularies that it was trained on.
+        fingerprint: The fingerprint of its training; None for weights from elsewhere.
+        averaged: How checkpoints were averaged; None for a checkpoint.
+        weights_sha256: The SHA-256 of model.safetensors in the same folder; None for a checkpoint,
+            and for the folder of an ensemble.
     """
 
     model: Model
@@ -56,5 +71,13 @@ class ModelDescription:
 
     @classmethod
     def read(cls, folder: Path, remedy: str = RERUN) -> Self:
-        """Read model.json in a folder; raises UserError if it is missing or damaged."""
+        """Read model.json in a folder.
+
+        Args:
+            folder: The folder of a model.
+            remedy: What the message says that the user should do.
+
+        Raises:
+            UserError: The file is missing or damaged.
+        """
         return read_record(cls, folder / DESCRIPTION, remedy)

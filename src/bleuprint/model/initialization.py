@@ -3,31 +3,45 @@
 import math
 
 import torch
-from torch import nn
+from torch import Tensor, nn
 
 from bleuprint.config.system import Model as Settings
 
 
 def initialize(model: nn.Module, settings: Settings) -> None:
-    """Draw the weights as `settings.init` names; biases are 0, norms the identity."""
-    scheme, d_model = settings.init, settings.d_model
-    queries, values = settings.heads * settings.d_k, settings.heads * settings.d_v
+    """Draw the weights by the scheme `settings.init`; biases are 0, norms the identity.
+
+    Weights are drawn in the order of `model.named_parameters()`: another order would give each of
+    them other random numbers. docs/training.md describes the schemes.
+    """
     for name, parameter in model.named_parameters():
-        in_layer = name.startswith(("encoder", "decoder"))
         if name.endswith("bias"):
             nn.init.zeros_(parameter)
         elif parameter.dim() == 1:
-            pass  # the gain of a norm, which is 1 already
-        elif scheme != "xavier" and not in_layer:
-            nn.init.normal_(parameter, std=d_model**-0.5)
-        elif scheme == "small":
-            nn.init.normal_(parameter, std=math.sqrt(2 / (5 * d_model)))
-        elif name.endswith("attention.in_proj.weight"):
-            # queries, keys and values are three matrices stored as one
-            for part in torch.split(parameter.detach(), [queries, queries, values]):
-                nn.init.xavier_uniform_(part)
-        elif name.endswith("fc1.weight") and settings.activation == "swiglu":
-            for part in parameter.detach().chunk(2):  # two matrices as well
-                nn.init.xavier_uniform_(part)
+            continue  # The gain of a norm, which is 1 already.
+        elif settings.init != "xavier" and not _is_in_layer(name):
+            nn.init.normal_(parameter, std=settings.d_model**-0.5)
+        elif settings.init == "small":
+            nn.init.normal_(parameter, std=math.sqrt(2 / (5 * settings.d_model)))
         else:
-            nn.init.xavier_uniform_(parameter)
+            for matrix in _separate_matrices(name, parameter, settings):
+                nn.init.xavier_uniform_(matrix)
+
+
+def _is_in_layer(name: str) -> bool:
+    """Return whether a weight belongs to a layer, not to embeddings or the output projection."""
+    return name.startswith(("encoder", "decoder"))
+
+
+def _separate_matrices(name: str, parameter: Tensor, settings: Settings) -> tuple[Tensor, ...]:
+    """Return the matrices of the paper that a parameter stores as one, as views of it.
+
+    Xavier initialization depends on a matrix's size, so that each must be drawn by itself.
+    """
+    if name.endswith("attention.in_proj.weight"):
+        query_size = settings.heads * settings.d_k
+        value_size = settings.heads * settings.d_v
+        return torch.split(parameter.detach(), [query_size, query_size, value_size])
+    if name.endswith("fc1.weight") and settings.activation == "swiglu":
+        return parameter.detach().chunk(2)  # The gate and the value.
+    return (parameter,)

@@ -1,166 +1,155 @@
-"""How the tokens of a batch lie in the rows (R, D) that the model's products take.
+"""How the tokens of a batch lie in the rows (R, D) that the model's layers compute on.
 
-`PaddedLayout`: sentence after sentence, filled up with padding to one length, on every device.
-`PackedLayout`: sentence after sentence without padding between them, for GPUs; attention then reads
-the sentences' bounds instead of a mask: packed_attention.py, or torch's flash attention for long
-sentences.
+All layers but attention treat each token by itself, and so compute on a matrix with a row for each
+token. A layout knows which rows belong to a sentence. Only attention needs it: it splits the rows
+into sentences and heads, attends within sentences, and joins the results to rows again.
+
+- `PaddedLayout`: sentences filled up with padding to one length; attention reads a mask. Used on
+  every device.
+- `PackedLayout`: sentences one after the other, without padding between them; attention reads where
+  each begins. Used for training on GPUs (backends.py says when).
+
+Dimensions in shapes: B sentences, T positions of each, R rows, D d_model, H heads, K d_k (values
+have d_v).
 """
 
-import os
-import sysconfig
-from collections.abc import Callable
-from importlib.util import find_spec
-from itertools import pairwise
-from pathlib import Path
-from shutil import which
-from typing import NamedTuple, TypeAlias, cast
+import math
+from typing import NamedTuple, TypeAlias
 
 import torch
 from torch import Tensor
 from torch.nn import functional
 
-from bleuprint.config.system import Model
-from bleuprint.model.linear import Size, pad_rows, unpad_rows
-
-_KERNEL = "torch.nn.attention.varlen"
-# What flash attention takes: the least compute capability of a GPU, and the size of a head.
-_CAPABILITY, _HEAD, _LARGEST_HEAD = (8, 0), 8, 256
-# What our own kernels take; of longer sentences flash attention wastes little.
-_SHORT_HEADS, _SHORT = (16, 32, 64, 128), 256
-
-# Queries, keys and values, their heads split by the layout.
-Heads: TypeAlias = tuple[Tensor, Tensor, Tensor]
+from bleuprint.model.packed_kernels import attend_packed
+from bleuprint.model.rows import Size, pad_rows, unpad_rows
 
 
 class PaddedLayout(NamedTuple):
-    """`size`: sentences B and positions T; `mask` (B, 1, 1, T) is False at padding, if any.
+    """Sentences of one length, with padding at their ends.
 
-    `fill`: rows are filled up to few numbers of them (`pad_rows`), which compiled layers do not
-    need, and other kernels than oneDNN's do not either.
+    Attributes:
+        size: The number of sentences B and of positions T.
+        mask: False at padding, (B, 1, 1, T); None if nothing is masked.
+        fill: Whether `pad_rows` adds rows, so that few numbers of rows occur. oneDNN needs it;
+            compiled layers and GPUs do not.
+        recorded_weights: Where `attend` appends the weights of attention to this layout's keys,
+            (B, H, T of the queries, T); None: nowhere.
     """
 
     size: Size
     mask: Tensor | None = None
     fill: bool = True
+    recorded_weights: list[Tensor] | None = None
 
     def rows(self, x: Tensor) -> Tensor:
-        """(B, T, D) as (R, D)."""
+        """Return a batch (B, T, D) as rows (R, D)."""
         return pad_rows(x) if self.fill else x.flatten(0, 1)
 
     def split_heads(self, rows: Tensor, heads: int) -> Tensor:
-        """(R, H x K) as (B, H, T, K)."""
-        return unpad_rows(rows, self.size).view(*self.size, heads, -1).transpose(1, 2)
+        """Return rows (R, H x K) as sentences and heads, (B, H, T, K)."""
+        batch = unpad_rows(rows, self.size)
+        sentences, positions = self.size
+        return batch.view(sentences, positions, heads, -1).transpose(1, 2)
 
-    def attend(self, heads: Heads, keys: "Layout", causal: bool, dropout: float) -> Tensor:
-        """Attention (R, H x d_v) of queries to keys and values, which have the layout `keys`."""
-        assert isinstance(keys, PaddedLayout)
-        query, key, value = heads
+    def attend(
+        self,
+        query: Tensor,
+        key: Tensor,
+        value: Tensor,
+        key_layout: "Layout",
+        is_causal: bool,
+        dropout: float,
+    ) -> Tensor:
+        """Compute softmax(query x key^T / sqrt(K)) x value (section 3.2.1) of each head.
+
+        Args:
+            query: Queries in this layout, (B, H, T, K).
+            key: Keys in `key_layout`, (B, H, S, K).
+            value: Values in `key_layout`, (B, H, S, d_v).
+            key_layout: The layout of the S positions that are attended to.
+            is_causal: Whether no position sees a later one.
+            dropout: The dropout probability of attention weights.
+
+        Returns:
+            The weighted sums, their heads side by side, in rows (R, H x d_v).
+        """
+        assert isinstance(key_layout, PaddedLayout)
+        if key_layout.recorded_weights is not None:
+            weights = attention_weights(query, key, key_layout.mask, is_causal)
+            key_layout.recorded_weights.append(weights)
         dtype = query.dtype
         if dtype.itemsize == 2 and query.device.type == "cpu":
-            # torch's kernel for CPUs takes six times as long for the gradient in bfloat16
-            query, key, value = query.float(), key.float(), value.float()
+            # torch's kernel for CPUs takes six times as long for the gradient in bfloat16.
+            query = query.float()
+            key = key.float()
+            value = value.float()
         mixed = functional.scaled_dot_product_attention(
-            query, key, value, keys.mask, dropout, is_causal=causal
+            query, key, value, key_layout.mask, dropout, is_causal=is_causal
         )
-        return self.rows(mixed.transpose(1, 2).flatten(2).to(dtype))
+        heads_side_by_side = mixed.transpose(1, 2).flatten(2)
+        return self.rows(heads_side_by_side.to(dtype))
 
 
 class PackedLayout(NamedTuple):
-    """`offsets` (B + 1,), int32: the row where each sentence begins, and R; `longest`: a bound."""
+    """Sentences one after the other, without padding.
+
+    Attributes:
+        offsets: The row where each sentence begins, and R at the end, (B + 1,), int32.
+        max_length: A bound of the sentences' lengths in tokens.
+    """
 
     offsets: Tensor
-    longest: int
+    max_length: int
 
     def split_heads(self, rows: Tensor, heads: int) -> Tensor:
-        """(R, H x K) as (R, H, K)."""
+        """Return rows (R, H x K) with separate heads, (R, H, K)."""
         return rows.view(rows.size(0), heads, -1)
 
-    def attend(self, heads: Heads, keys: "Layout", causal: bool, dropout: float) -> Tensor:
-        """Attention (R, H x d_v) as of `PaddedLayout`; the kernel has no dropout."""
-        assert isinstance(keys, PackedLayout) and not dropout
-        bounds = self.offsets, keys.offsets, self.longest, keys.longest
-        attend = _KERNELS[heads[0].device.type]
-        return attend(*heads, *bounds, causal).flatten(1)
+    def attend(
+        self,
+        query: Tensor,
+        key: Tensor,
+        value: Tensor,
+        key_layout: "Layout",
+        is_causal: bool,
+        dropout: float,
+    ) -> Tensor:
+        """Compute attention as `PaddedLayout.attend`, of queries (R, H, K); without dropout."""
+        assert isinstance(key_layout, PackedLayout)
+        assert not dropout, "the kernels have no dropout of attention weights"
+        mixed = attend_packed(
+            query,
+            key,
+            value,
+            self.offsets,
+            key_layout.offsets,
+            self.max_length,
+            key_layout.max_length,
+            is_causal,
+        )
+        return mixed.flatten(1)
 
 
 Layout: TypeAlias = PaddedLayout | PackedLayout
 
 
-def has_triton() -> bool:
-    """Whether Triton is here with what it needs: a C compiler, and Python's headers."""
-    return (
-        find_spec("triton") is not None
-        and any(map(which, (os.environ.get("CC", "cc"), "gcc", "clang")))
-        and Path(sysconfig.get_path("include"), "Python.h").exists()
-    )
+def attention_weights(query: Tensor, key: Tensor, mask: Tensor | None, is_causal: bool) -> Tensor:
+    """Compute attention weights, which the fused kernel does not return.
 
+    Args:
+        query: Queries, (B, H, T, K).
+        key: Keys, (B, H, S, K).
+        mask: False at keys of padding, (B, 1, 1, S); None if nothing is masked, as always in causal
+            attention, where padding follows all tokens.
+        is_causal: Whether no position sees a later one.
 
-_HAS_TRITON = has_triton()  # found once, since the compiler does not look into it
-
-
-def can_pack(model: Model, dtype: torch.dtype, device: torch.device) -> bool:
-    """Whether torch has a kernel for packed sentences of such a model in training.
-
-    It needs Ampere or newer and activations of 16 bits, and has neither dropout of attention
-    weights nor rotary positions.
+    Returns:
+        The weights, (B, H, T, S), which sum to 1 over S; in float32 or more.
     """
-    return (
-        device.type == "cuda"
-        and find_spec(_KERNEL) is not None
-        and torch.cuda.get_device_capability(device) >= _CAPABILITY
-        and dtype in (torch.bfloat16, torch.float16)
-        and model.d_k == model.d_v <= _LARGEST_HEAD
-        and model.d_k % _HEAD == 0
-        and not model.dropout.attention
-        and model.positional_encoding != "rotary"
-    )
-
-
-def _attend_on_gpu(
-    query: Tensor,
-    key: Tensor,
-    value: Tensor,
-    offsets: Tensor,
-    key_offsets: Tensor,
-    longest: int,
-    longest_key: int,
-    causal: bool,
-) -> Tensor:
-    """Attention over packed sentences, by our kernels for short ones, or else by torch's."""
-    bounds = offsets, key_offsets
-    if _HAS_TRITON and query.size(-1) in _SHORT_HEADS and max(longest, longest_key) <= _SHORT:
-        from bleuprint.model.packed_attention import packed_attention  # loads Triton
-
-        bound = max(longest, longest_key)
-        return cast(Tensor, packed_attention(query, key, value, *bounds, bound, causal)[0])
-    from torch.nn.attention.varlen import varlen_attn  # loads torch's compiler: a second
-
-    window = (-1, 0) if causal else (-1, -1)
-    mixed = varlen_attn(query, key, value, *bounds, longest, longest_key, window_size=window)
-    return cast(Tensor, mixed)
-
-
-def _attend_one_by_one(
-    query: Tensor,
-    key: Tensor,
-    value: Tensor,
-    starts: Tensor,
-    key_starts: Tensor,
-    longest: int,  # noqa: ARG001 (the kernel's arguments)
-    longest_key: int,  # noqa: ARG001
-    causal: bool,
-) -> Tensor:
-    """What the kernel computes, of queries (R, H, K), sentence by sentence: for tests on CPUs."""
-    mixed = []
-    for rows, others in zip(_slices(starts), _slices(key_starts), strict=True):
-        q, k, v = (x.transpose(0, 1) for x in (query[rows], key[others], value[others]))
-        attended = functional.scaled_dot_product_attention(q, k, v, is_causal=causal)
-        mixed.append(attended.transpose(0, 1))
-    return torch.cat(mixed)
-
-
-def _slices(starts: Tensor) -> list[slice]:
-    return [slice(*bounds) for bounds in pairwise(starts.tolist())]
-
-
-_KERNELS: dict[str, Callable[..., Tensor]] = {"cpu": _attend_one_by_one, "cuda": _attend_on_gpu}
+    dtype = torch.promote_types(query.dtype, torch.float32)
+    scores = query.to(dtype) @ key.to(dtype).transpose(2, 3) / math.sqrt(query.size(-1))
+    if is_causal:
+        mask = torch.ones(scores.shape[2:], dtype=torch.bool, device=scores.device).tril()
+    if mask is not None:
+        scores = scores.where(mask, -torch.inf)
+    return scores.softmax(dim=-1)

@@ -1,4 +1,4 @@
-"""Whether a file of weights is the one that is described: its training, its bytes.
+"""Checks that a file of weights is the one that is described: its training, its bytes.
 
 Without torch, which the stages resolve and average do not load.
 """
@@ -11,31 +11,43 @@ from bleuprint.model.description import DESCRIPTION
 from bleuprint.runtime.errors import UserError
 from bleuprint.runtime.files import DamagedFile, check_regular_file, name_in_errors, sha256_of
 
+# A fingerprint is 64 hexadecimal digits; messages show the first ones.
+_SHOWN_DIGITS = 12
+
 
 def check_origin(path: Path, training: str | None, named_in: str) -> None:
-    """Raise UserError if the weights in a file are of another training than `named_in` says.
+    """Check that the weights in a file come from the expected training.
 
     Args:
-        path: A file of weights, whose header has the fingerprint of their training.
-        training: The fingerprint that is expected; None accepts any, as of a model made by hand.
-        named_in: The name of the file that has the expected fingerprint.
+        path: A file of weights, whose header names the fingerprint of their training. A file
+            without one, such as a model from elsewhere, is accepted.
+        training: The fingerprint that is expected; None accepts any.
+        named_in: The name of the file that contains the expected fingerprint.
+
+    Raises:
+        UserError: The weights come from another training.
     """
     check_regular_file(path)
     with name_in_errors(path), safe_open(path, "np") as file:
-        found = (file.metadata() or {}).get("fingerprint")
-    if training is not None and found is not None and found != training:
-        raise UserError(
-            f"{path}: weights of another training ({found[:12]}...) than {named_in} names "
-            f"({training[:12]}...)"
-        )
+        metadata = file.metadata() or {}
+    found_training = metadata.get("fingerprint")
+    if training is None or found_training is None or found_training == training:
+        return
+    raise UserError(
+        f"{path}: weights of another training ({found_training[:_SHOWN_DIGITS]}...) than "
+        f"{named_in} names ({training[:_SHOWN_DIGITS]}...)"
+    )
 
 
-def check_bytes(path: Path, expected: str | None) -> None:
-    """Raise UserError if the SHA-256 of a file of weights is not the one in its model.json.
+def check_bytes(path: Path, expected_sha256: str | None) -> None:
+    """Check that a file of weights has the SHA-256 in its model.json.
 
     Args:
-        path: The file; hashing takes half a second a gigabyte (Zen 5).
-        expected: The SHA-256 in model.json; None accepts any, as of a checkpoint.
+        path: The file; hashing takes half a second per gigabyte (Zen 5).
+        expected_sha256: The SHA-256 in model.json; None accepts any, as for a checkpoint.
+
+    Raises:
+        DamagedFile: The SHA-256 is another one.
     """
-    if expected is not None and sha256_of(path) != expected:
+    if expected_sha256 is not None and sha256_of(path) != expected_sha256:
         raise DamagedFile(path, f"its SHA-256 is not the one in {DESCRIPTION}")

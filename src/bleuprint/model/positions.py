@@ -1,28 +1,103 @@
-"""What a position adds to an embedding, or turns queries and keys by."""
+"""How the model learns the positions of tokens: added to embeddings, or as rotations.
+
+Dimensions in shapes: B sentences in a batch, T positions, R packed rows, D d_model, K size of a
+head.
+"""
 
 import math
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
+from torch.nn import functional
+
+from bleuprint.config.system import Model as Settings
+
+
+class PositionalEncoding(nn.Module):
+    """The positional encoding that is added to embeddings (section 3.5).
+
+    Rotary encodings are not added to embeddings: self-attention rotates its queries and keys
+    (`rotate`). For them, and for models without positions, `forward` returns its input.
+
+    Attributes:
+        weight: The learned encodings, (max_positions, D); only for learned encodings.
+    """
+
+    def __init__(self, settings: Settings) -> None:
+        """Create the encoding that `settings.positional_encoding` names."""
+        super().__init__()
+        self.name = settings.positional_encoding
+        self.d_model = settings.d_model
+        if self.name == "learned":
+            self.weight = nn.Embedding(settings.max_positions, settings.d_model).weight
+
+    def forward(self, embedded: Tensor, positions: range | Tensor) -> Tensor:
+        """Add the encodings of positions to embeddings.
+
+        Args:
+            embedded: Embeddings, (B, T, D) or, packed, (R, D).
+            positions: The position of each of the T columns, as a range; or of each of the R rows,
+                as a tensor (R,).
+
+        Returns:
+            The sum, in the shape of `embedded`.
+        """
+        if self.name == "learned":
+            return embedded + self._learned_encodings(positions)
+        if self.name == "sinusoidal":
+            if isinstance(positions, range):
+                positions = torch.arange(positions.start, positions.stop, device=embedded.device)
+            return embedded + sinusoidal_positions(positions, self.d_model)
+        return embedded
+
+    def _learned_encodings(self, positions: range | Tensor) -> Tensor:
+        """Return the learned encodings of positions, (T, D) or (R, D)."""
+        if isinstance(positions, range):
+            # A slice is a view; a look-up would copy the rows.
+            return self.weight[positions.start : positions.stop]
+        return functional.embedding(positions, self.weight)
 
 
 def sinusoidal_positions(positions: Tensor, d_model: int) -> Tensor:
-    """Sinusoids (T, D) of section 3.5 at positions (T,): sin in even, cos in odd dimensions."""
-    dimension = torch.arange(0, d_model, 2, device=positions.device, dtype=torch.float32)
-    angle = positions[:, None].float() * torch.exp(dimension * (-math.log(10000.0) / d_model))
-    return torch.stack((angle.sin(), angle.cos()), dim=-1).flatten(1)
+    """Return the sinusoids of section 3.5: sines in even dimensions, cosines in odd ones.
 
+    Args:
+        positions: Positions from 0, (T,).
+        d_model: The number of dimensions D, which is even.
 
-def rotate(x: Tensor, start: int) -> Tensor:
-    """Rotary encoding (Su et al. 2021) of queries or keys (..., T, K) at positions from `start`.
-
-    Dimensions 2i and 2i + 1 are a complex number, which is multiplied by
-    exp(j position 10000^(-2i / K)).
+    Returns:
+        The encodings, (T, D), in float32.
     """
-    positions = torch.arange(start, start + x.size(-2), device=x.device)
+    even_dimensions = torch.arange(0, d_model, 2, device=positions.device, dtype=torch.float32)
+    # 10000^(-2i / D), computed as a power of e.
+    frequencies = torch.exp(even_dimensions * (-math.log(10000.0) / d_model))
+    angles = positions[:, None].float() * frequencies
+    # Stacked in a new last dimension and flattened, sines and cosines alternate.
+    return torch.stack((angles.sin(), angles.cos()), dim=-1).flatten(1)
+
+
+def rotate(x: Tensor, first_position: int) -> Tensor:
+    """Rotate queries or keys by their positions (rotary encoding, Su et al. 2021).
+
+    Dimensions 2i and 2i + 1 are the real and imaginary part of a complex number, which is
+    multiplied by exp(j position 10000^(-2i / K)).
+
+    Args:
+        x: Queries or keys, (..., T, K).
+        first_position: The position of the first of the T rows.
+
+    Returns:
+        The rotated queries or keys, (..., T, K), in the type of `x`; computed in float32.
+    """
+    positions = torch.arange(first_position, first_position + x.size(-2), device=x.device)
     sinusoids = sinusoidal_positions(positions, x.size(-1))
-    sin, cos = sinusoids[:, 0::2], sinusoids[:, 1::2]
-    wide = x.to(torch.promote_types(x.dtype, torch.float32))
-    real, imaginary = wide[..., 0::2], wide[..., 1::2]
-    turned = torch.stack((real * cos - imaginary * sin, real * sin + imaginary * cos), -1)
-    return turned.flatten(-2).to(x.dtype)
+    sines = sinusoids[:, 0::2]
+    cosines = sinusoids[:, 1::2]
+    precise = x.to(torch.promote_types(x.dtype, torch.float32))
+    real = precise[..., 0::2]
+    imaginary = precise[..., 1::2]
+    rotated_real = real * cosines - imaginary * sines
+    rotated_imaginary = real * sines + imaginary * cosines
+    # Stacked in a new last dimension and flattened, real and imaginary parts alternate.
+    rotated = torch.stack((rotated_real, rotated_imaginary), -1)
+    return rotated.flatten(-2).to(x.dtype)

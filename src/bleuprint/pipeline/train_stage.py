@@ -12,7 +12,7 @@ from bleuprint.config.experiment import load_resolved_settings
 from bleuprint.config.paths import Run
 from bleuprint.dataset.binarized import BinaryCorpus
 from bleuprint.model.arithmetic import check_portable
-from bleuprint.model.linear import check_precision
+from bleuprint.model.precision import check_precision
 from bleuprint.runtime import environment
 from bleuprint.runtime.distributed.group import Group, init_process_group, is_launched
 from bleuprint.runtime.distributed.launch import start_processes

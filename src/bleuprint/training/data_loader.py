@@ -25,7 +25,7 @@ from bleuprint.dataset.batching import (
 from bleuprint.dataset.binarized import BinaryCorpus
 from bleuprint.dataset.packed_batch import PackedBatch, TrainingBatch
 from bleuprint.dataset.subwords.vocabulary import EOS
-from bleuprint.model.layout import can_pack
+from bleuprint.model.backends import can_pack
 from bleuprint.runtime import environment
 from bleuprint.runtime.distributed.group import Group
 from bleuprint.runtime.process_pool import map_parts

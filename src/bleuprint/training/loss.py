@@ -11,14 +11,9 @@ from torch.nn import functional
 from bleuprint import native
 from bleuprint.dataset.packed_batch import PackedBatch, TrainingBatch
 from bleuprint.dataset.subwords.vocabulary import PAD
-from bleuprint.model.linear import (
-    IS_PORTABLE,
-    Linear,
-    aligned_rows,
-    linear,
-    pad_rows,
-    weight_gradient,
-)
+from bleuprint.model.backends import IS_PORTABLE
+from bleuprint.model.linear import Linear, linear, weight_gradient
+from bleuprint.model.rows import aligned_rows, pad_rows
 from bleuprint.model.transformer import Transformer
 
 SmoothingTarget = Literal["uniform", "non_target"]

@@ -14,7 +14,8 @@ from torch.optim.adam import adam
 from torch.optim.sgd import sgd
 
 from bleuprint.config.system import Train
-from bleuprint.model.linear import ROW_STEP, use_copies
+from bleuprint.model.precision import use_copies
+from bleuprint.model.rows import ROW_STEP
 from bleuprint.training.loss_scale import LossScale
 
 # Parameters are aligned to this many elements. The gaps are 0 and stay 0.

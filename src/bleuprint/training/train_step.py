@@ -13,8 +13,8 @@ from torch import Tensor
 from bleuprint.config.system import Train
 from bleuprint.dataset.batching import PlannedUpdate
 from bleuprint.dataset.packed_batch import PackedBatch, TrainingBatch
+from bleuprint.model.backends import has_triton
 from bleuprint.model.flops import training_flops
-from bleuprint.model.layout import has_triton
 from bleuprint.model.transformer import Transformer
 from bleuprint.runtime.distributed.group import Group
 from bleuprint.runtime.errors import UserError

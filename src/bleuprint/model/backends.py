@@ -1,0 +1,182 @@
+"""Which library computes a product, an attention, or the best continuations of a search.
+
+This is the one place that chooses: the model, the key-value cache and the search ask here, and do
+not know processors or GPUs. What the choices are:
+
+- Products (linear.py): oneDNN or torch's own, on CPUs.
+- Attention over packed sentences, on GPUs (packed_kernels.py): our Triton kernels or torch's flash
+  attention; on CPUs, for tests, sentence by sentence.
+- Attention of a decoding step (kv_cache.py) and the best continuations (decoding/beam_search.py):
+  native/search.cpp or torch, on CPUs.
+
+With portable arithmetic (arithmetic.py) every choice is the one that gives the same bits on all
+processors.
+"""
+
+import ctypes
+import os
+import sysconfig
+from importlib.util import find_spec
+from pathlib import Path
+from shutil import which
+from typing import Literal
+
+import torch
+from torch import Tensor
+
+from bleuprint import native
+from bleuprint.config.system import Model
+from bleuprint.model.arithmetic import is_portable
+from bleuprint.runtime import processor
+
+IS_PORTABLE = is_portable()
+
+# Whether this build of torch contains oneDNN.
+HAS_ONEDNN = bool(torch.backends.mkldnn.is_available())  # type: ignore[no-untyped-call]
+
+# The gradient of a weight with fewer elements is faster by torch's own product, which does not copy
+# its operands into oneDNN's layout: 150 instead of 100 GFLOP/s for 256 x 128, 350 instead of 260 in
+# bfloat16 for 384 x 128, on two Zen 5 cores. With portable arithmetic oneDNN computes all of them,
+# since MKL then uses SSE2 alone.
+_MIN_ONEDNN_GRADIENT = {torch.float32: 1 << 17, torch.bfloat16: 1 << 20}
+if IS_PORTABLE:
+    _MIN_ONEDNN_GRADIENT = dict.fromkeys(_MIN_ONEDNN_GRADIENT, 0)
+
+# The vectors that native/search.cpp multiplies have a multiple of 8 elements.
+_NATIVE_VECTOR = 8
+# native/search.cpp keeps the best continuations sorted by insertion, which is fast for so many.
+_MAX_NATIVE_CONTINUATIONS = 64
+
+# The module of torch's flash attention over packed sentences, the least compute capability of a GPU
+# that it needs, and the head sizes that it takes: multiples, up to the largest.
+FLASH_ATTENTION = "torch.nn.attention.varlen"
+_FLASH_CAPABILITY = (8, 0)
+_FLASH_HEAD_MULTIPLE = 8
+_FLASH_MAX_HEAD = 256
+# What our Triton kernels take: head sizes, and tokens of a sentence. On longer sentences flash
+# attention wastes little.
+_TRITON_HEADS = (16, 32, 64, 128)
+_TRITON_MAX_LENGTH = 256
+
+PackedKernel = Literal["by sentence", "triton", "flash"]
+
+
+def onednn_multiplies(dtype: torch.dtype) -> bool:
+    """Return whether oneDNN computes matrix products of a type on this processor.
+
+    torch computes float32 products with MKL, which reaches half of the peak on AMD processors (95
+    of 220 GFLOP/s on a Zen 5 core). On Intel's processors MKL is 1.28 times as fast as oneDNN
+    (d_model 128, one thread of a processor with AMX). Portable arithmetic takes oneDNN's bits on
+    both.
+    """
+    if not HAS_ONEDNN or not processor.THIS.is_x86:
+        return False
+    if dtype == torch.float32:
+        return IS_PORTABLE or not processor.THIS.is_intel
+    return dtype == torch.bfloat16 and processor.THIS.has_bfloat16
+
+
+def onednn_takes(x: Tensor, weight: Tensor) -> bool:
+    """Return whether oneDNN computes the product of two tensors; never under torch.compile."""
+    return (
+        not torch.compiler.is_compiling()
+        and x.device.type == "cpu"
+        and x.dtype == weight.dtype
+        and onednn_multiplies(x.dtype)
+        and x.numel() > 0
+    )
+
+
+def onednn_takes_gradient(x: Tensor, gradient: Tensor) -> bool:
+    """Return whether oneDNN computes the gradient of a weight.
+
+    Args:
+        x: The rows that the weight (V, K) multiplied, (N, K).
+        gradient: The gradient of the product, (N, V).
+    """
+    if not onednn_takes(x, gradient):
+        return False
+    weight_elements = x.size(1) * gradient.size(1)
+    return weight_elements >= _MIN_ONEDNN_GRADIENT[x.dtype]
+
+
+def native_attention(key: Tensor, value: Tensor) -> ctypes.CDLL | None:
+    """Return native/search.cpp if it computes attention to these keys and values; None: torch does.
+
+    Args:
+        key: Keys, (..., K).
+        value: Values, (..., d_v).
+    """
+    if IS_PORTABLE or key.device.type != "cpu" or key.dtype != torch.float32:
+        return None
+    if key.size(-1) % _NATIVE_VECTOR or value.size(-1) % _NATIVE_VECTOR:
+        return None
+    return native.library()
+
+
+def native_continuations(log_probs: Tensor, count: int) -> ctypes.CDLL | None:
+    """Return native/search.cpp if it finds the best continuations of a search; None: torch does.
+
+    Of equal continuations C++ takes the first and torch any. So portable arithmetic takes torch's
+    everywhere.
+
+    Args:
+        log_probs: The log-probabilities of all continuations.
+        count: The number of continuations to find for each sentence.
+    """
+    if IS_PORTABLE or log_probs.device.type != "cpu" or count > _MAX_NATIVE_CONTINUATIONS:
+        return None
+    return native.library()
+
+
+def has_triton() -> bool:
+    """Return whether Triton is installed with what it needs: a C compiler and Python's headers."""
+    compilers = (os.environ.get("CC", "cc"), "gcc", "clang")
+    header = Path(sysconfig.get_path("include"), "Python.h")
+    return (
+        find_spec("triton") is not None
+        and any(which(compiler) for compiler in compilers)
+        and header.exists()
+    )
+
+
+# Looked up once, outside of functions: torch.compile cannot trace a search of the file system.
+_HAS_TRITON = has_triton()
+
+
+def can_pack(model: Model, dtype: torch.dtype, device: torch.device) -> bool:
+    """Return whether a model can be trained on packed sentences, by torch's flash attention.
+
+    Flash attention needs a GPU of the Ampere generation or newer and activations of 16 bits. It has
+    neither dropout of attention weights nor rotary positions.
+
+    Args:
+        model: The shape of the model.
+        dtype: The type of its activations.
+        device: Where it is trained.
+    """
+    return (
+        device.type == "cuda"
+        and find_spec(FLASH_ATTENTION) is not None
+        and torch.cuda.get_device_capability(device) >= _FLASH_CAPABILITY
+        and dtype in (torch.bfloat16, torch.float16)
+        and model.d_k == model.d_v <= _FLASH_MAX_HEAD
+        and model.d_k % _FLASH_HEAD_MULTIPLE == 0
+        and not model.dropout.attention
+        and model.positional_encoding != "rotary"
+    )
+
+
+def packed_kernel(device_type: str, head_size: int, max_length: int) -> PackedKernel:
+    """Return which kernel computes attention over packed sentences.
+
+    Args:
+        device_type: The device that computes, such as cuda.
+        head_size: The size K of a head.
+        max_length: A bound of the lengths of all sentences, in tokens.
+    """
+    if device_type != "cuda":
+        return "by sentence"
+    if _HAS_TRITON and head_size in _TRITON_HEADS and max_length <= _TRITON_MAX_LENGTH:
+        return "triton"
+    return "flash"

@@ -1,0 +1,264 @@
+"""The layers of the Transformer, with the paper's names: each is a plain PyTorch module.
+
+Dimensions in shapes: R rows (the tokens of a batch; layout.py says which belong to a sentence), D
+d_model, F d_ff, N hypotheses of a search.
+"""
+
+import math
+from collections.abc import Callable, Iterable
+from itertools import compress
+from typing import cast
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional
+
+from bleuprint.config.system import Model as Settings
+from bleuprint.model.attention import MultiHeadAttention
+from bleuprint.model.dropout import dropout
+from bleuprint.model.kv_cache import KVCache
+from bleuprint.model.layout import Layout
+from bleuprint.model.linear import Linear
+
+
+def swiglu(x: Tensor) -> Tensor:
+    """Return SiLU of the first half of the last dimension times the second half (Shazeer 2020)."""
+    gate, value = x.chunk(2, dim=-1)
+    return functional.silu(gate) * value
+
+
+_ACTIVATIONS: dict[str, Callable[[Tensor], Tensor]] = {
+    "relu": functional.relu,
+    "gelu": functional.gelu,
+    "swiglu": swiglu,
+}
+
+
+class Embedding(nn.Embedding):
+    """Token embeddings, multiplied by sqrt(D) (section 3.4) unless the settings say otherwise.
+
+    Attributes:
+        scale: The factor of the embeddings; None leaves them as they are.
+    """
+
+    def __init__(self, settings: Settings, vocabulary: int) -> None:
+        """Create a matrix (vocabulary, D), where `vocabulary` is a number of tokens."""
+        super().__init__(vocabulary, settings.d_model)
+        self.scale = math.sqrt(settings.d_model) if settings.scale_embeddings else None
+
+    def forward(self, input: Tensor) -> Tensor:
+        """Return the embeddings of token ids: one more dimension, of size D."""
+        embedded = super().forward(input)
+        return embedded if self.scale is None else embedded * self.scale
+
+
+class FeedForward(nn.Module):
+    """Position-wise feed-forward network (section 3.3): fc2(dropout(activation(fc1(x)))).
+
+    Attributes:
+        fc1: The layer from D to F; to 2 F for swiglu, whose halves are gate and value.
+        fc2: The layer from F to D.
+    """
+
+    def __init__(self, settings: Settings) -> None:
+        """Create both layers for a model's settings."""
+        super().__init__()
+        self.activation = _ACTIVATIONS[settings.activation]
+        hidden_size = 2 * settings.d_ff if settings.activation == "swiglu" else settings.d_ff
+        self.fc1 = Linear(settings.d_model, hidden_size, bias=settings.bias)
+        self.fc2 = Linear(settings.d_ff, settings.d_model, bias=settings.bias)
+        self.dropout = settings.dropout.activation
+
+    def forward(self, x: Tensor) -> Tensor:
+        """Transform each row of x (R, D) by itself: (R, D)."""
+        hidden = self.activation(self.fc1(x))  # (R, F)
+        hidden = dropout(hidden, self.dropout, self.training)
+        output: Tensor = self.fc2(hidden)
+        return output
+
+
+class LayerNorm(nn.LayerNorm):
+    """nn.LayerNorm that computes in float32 whatever the type of its input and output.
+
+    On GPUs the conversions cost nothing: compiled layers have one kernel for them and the norm.
+    """
+
+    def forward(self, input: Tensor) -> Tensor:
+        """Normalize each row: the shape and type stay."""
+        if input.device.type == "cpu":
+            # torch's kernel for CPUs takes bfloat16 with float32 weights.
+            return super().forward(input)
+        return super().forward(input.float()).to(input.dtype)
+
+
+class RMSNorm(nn.RMSNorm):
+    """nn.RMSNorm that computes in float32 whatever the type of its input and output."""
+
+    def forward(self, x: Tensor) -> Tensor:
+        """Normalize each row: the shape and type stay."""
+        dtype = torch.promote_types(x.dtype, torch.float32)
+        return super().forward(x.to(dtype)).to(x.dtype)
+
+
+def norm_of(settings: Settings) -> nn.Module:
+    """Return a new norm of the kind that the settings name."""
+    if settings.normalization == "rms":
+        return RMSNorm(settings.d_model, eps=1e-6)
+    return LayerNorm(settings.d_model)
+
+
+class ResidualConnection(nn.Module):
+    """A residual connection and a norm around a sublayer f (section 3.1).
+
+    Post-norm, as in the paper: norm(x + f(x)). Pre-norm: x + f(norm(x)).
+    """
+
+    def __init__(self, settings: Settings) -> None:
+        """Create the norm for a model's settings."""
+        super().__init__()
+        self.norm = norm_of(settings)
+        self.dropout = settings.dropout.residual
+        self.is_pre_norm = settings.norm == "pre"
+
+    def forward(self, x: Tensor, sublayer: Callable[[Tensor], Tensor]) -> Tensor:
+        """Add the output of a sublayer, with dropout, to its input (R, D)."""
+        if self.is_pre_norm:
+            output = sublayer(self.norm(x))
+            return x + dropout(output, self.dropout, self.training)
+        output = sublayer(x)
+        x = x + dropout(output, self.dropout, self.training)
+        normalized: Tensor = self.norm(x)
+        return normalized
+
+
+class EncoderLayer(nn.Module):
+    """An encoder layer (section 3.1): self-attention, then a feed-forward network."""
+
+    def __init__(self, settings: Settings) -> None:
+        """Create the sublayers and their residual connections for a model's settings."""
+        super().__init__()
+        self.self_attention = MultiHeadAttention(settings)
+        self.feed_forward = FeedForward(settings)
+        self.self_attention_residual = ResidualConnection(settings)
+        self.feed_forward_residual = ResidualConnection(settings)
+
+    def forward(self, x: Tensor, layout: Layout) -> Tensor:
+        """Transform the source tokens x (R, D), whose sentences the layout knows: (R, D)."""
+        x = self.self_attention_residual(x, lambda y: self.self_attention(y, layout))
+        output: Tensor = self.feed_forward_residual(x, self.feed_forward)
+        return output
+
+
+class DecoderLayer(nn.Module):
+    """A decoder layer (section 3.1): self-attention, attention to the encoder, feed-forward.
+
+    `forward` computes all positions of known targets; `step` one position of a search.
+    """
+
+    def __init__(self, settings: Settings) -> None:
+        """Create the sublayers and their residual connections for a model's settings."""
+        super().__init__()
+        self.self_attention = MultiHeadAttention(settings)
+        self.cross_attention = MultiHeadAttention(settings)
+        self.feed_forward = FeedForward(settings)
+        self.self_attention_residual = ResidualConnection(settings)
+        self.cross_attention_residual = ResidualConnection(settings)
+        self.feed_forward_residual = ResidualConnection(settings)
+
+    def forward(self, x: Tensor, layout: Layout, memory: Tensor, memory_layout: Layout) -> Tensor:
+        """Transform target tokens; no position sees a later one.
+
+        Args:
+            x: The target tokens, (R, D).
+            layout: Which of their rows belong to a sentence.
+            memory: The encoder's output, with rows of its own number, (R, D).
+            memory_layout: Which of its rows belong to a sentence.
+
+        Returns:
+            The target tokens' new states, (R, D).
+        """
+        cross_attention = self.cross_attention
+        key, value = cross_attention.project_key_value(memory, memory_layout)
+        x = self.self_attention_residual(
+            x, lambda y: self.self_attention(y, layout, is_causal=True)
+        )
+        x = self.cross_attention_residual(
+            x, lambda y: cross_attention.attend_memory(y, layout, key, value, memory_layout)
+        )
+        output: Tensor = self.feed_forward_residual(x, self.feed_forward)
+        return output
+
+    def step(self, x: Tensor, layer: int, cache: KVCache) -> Tensor:
+        """Transform one new token of each hypothesis of a search, as `forward` would.
+
+        Args:
+            x: The new tokens, (N, D).
+            layer: The number of this layer, from 0.
+            cache: Keys and values of the sources and of earlier tokens; those of the new tokens are
+                added.
+
+        Returns:
+            The new tokens' states, (N, D).
+        """
+        x = self.self_attention_residual(x, lambda y: self.self_attention.step(y, layer, cache))
+        x = self.cross_attention_residual(
+            x, lambda y: self.cross_attention.step_memory(y, layer, cache)
+        )
+        output: Tensor = self.feed_forward_residual(x, self.feed_forward)
+        return output
+
+
+class Encoder(nn.ModuleList):
+    """The stack of encoder layers (section 3.1).
+
+    It is a list of its layers, so that their weights are named encoder.0, encoder.1, ...
+    """
+
+    def __init__(self, settings: Settings) -> None:
+        """Create the layers for a model's settings."""
+        super().__init__(EncoderLayer(settings) for _ in range(settings.encoder_layers))
+
+    def forward(self, x: Tensor, layout: Layout, layer_drop: float) -> Tensor:
+        """Transform the source tokens x (R, D) by each layer, but those that LayerDrop skips."""
+        for layer in _layers_to_run(self, layer_drop):
+            x = layer(x, layout)
+        return x
+
+
+class Decoder(nn.ModuleList):
+    """The stack of decoder layers (section 3.1).
+
+    It is a list of its layers, so that their weights are named decoder.0, decoder.1, ...
+    """
+
+    def __init__(self, settings: Settings) -> None:
+        """Create the layers for a model's settings."""
+        super().__init__(DecoderLayer(settings) for _ in range(settings.decoder_layers))
+
+    def forward(
+        self,
+        x: Tensor,
+        layout: Layout,
+        memory: Tensor,
+        memory_layout: Layout,
+        layer_drop: float,
+    ) -> Tensor:
+        """Transform the target tokens x (R, D) by each layer, but those that LayerDrop skips."""
+        for layer in _layers_to_run(self, layer_drop):
+            x = layer(x, layout, memory, memory_layout)
+        return x
+
+    def step(self, x: Tensor, cache: KVCache) -> Tensor:
+        """Transform one new token of each hypothesis of a search, (N, D), by each layer."""
+        for number, layer in enumerate(self):
+            x = cast(DecoderLayer, layer).step(x, number, cache)
+        return x
+
+
+def _layers_to_run(layers: nn.ModuleList, layer_drop: float) -> Iterable[nn.Module]:
+    """Return the layers to run: in training, LayerDrop skips some (Fan et al. 2020)."""
+    if not layer_drop or not layers.training:
+        return layers
+    # Drawn on the CPU whatever the model's device, so that nothing waits for an accelerator.
+    is_kept = torch.rand(len(layers), device="cpu") >= layer_drop
+    return compress(layers, is_kept.tolist())

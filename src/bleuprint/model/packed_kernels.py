@@ -1,0 +1,148 @@
+"""Attention over packed sentences: sentences one after the other, without padding between them.
+
+`attend_packed` calls the kernel that backends.py chooses.
+
+Dimensions in shapes: B sentences, R rows of queries (the positions of all sentences), S rows of
+keys and values, H heads, K size of a head.
+"""
+
+from collections.abc import Callable
+from itertools import pairwise
+from typing import TypeAlias, cast
+
+import torch
+from torch import Tensor
+from torch.nn import functional
+
+from bleuprint.model.backends import PackedKernel, packed_kernel
+
+# Queries, keys, values; the offsets of queries and of keys; bounds of their sentences' lengths;
+# whether attention is causal.
+Kernel: TypeAlias = Callable[[Tensor, Tensor, Tensor, Tensor, Tensor, int, int, bool], Tensor]
+
+
+def attend_packed(
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    query_offsets: Tensor,
+    key_offsets: Tensor,
+    max_query_length: int,
+    max_key_length: int,
+    is_causal: bool,
+) -> Tensor:
+    """Compute the attention of queries to the keys and values of their own sentence.
+
+    Args:
+        query: Queries, (R, H, K).
+        key: Keys, (S, H, K).
+        value: Values, (S, H, K).
+        query_offsets: The row where each sentence of queries begins, and R at the end, (B + 1,).
+        key_offsets: The same for keys and values, with S at the end, (B + 1,).
+        max_query_length: A bound of the lengths of the queries' sentences.
+        max_key_length: A bound of the lengths of the keys' sentences.
+        is_causal: Whether no position sees a later one.
+
+    Returns:
+        The weighted sums of the values, (R, H, K).
+    """
+    max_length = max(max_query_length, max_key_length)
+    kernel = packed_kernel(query.device.type, query.size(-1), max_length)
+    attend = _KERNELS[kernel]
+    return attend(
+        query,
+        key,
+        value,
+        query_offsets,
+        key_offsets,
+        max_query_length,
+        max_key_length,
+        is_causal,
+    )
+
+
+def _attend_by_triton(
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    query_offsets: Tensor,
+    key_offsets: Tensor,
+    max_query_length: int,
+    max_key_length: int,
+    is_causal: bool,
+) -> Tensor:
+    """Compute `attend_packed` by our Triton kernels for short sentences."""
+    from bleuprint.model.packed_attention import packed_attention  # Loads Triton.
+
+    max_length = max(max_query_length, max_key_length)
+    mixed, _ = packed_attention(
+        query, key, value, query_offsets, key_offsets, max_length, is_causal
+    )
+    return cast(Tensor, mixed)
+
+
+def _attend_by_flash(
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    query_offsets: Tensor,
+    key_offsets: Tensor,
+    max_query_length: int,
+    max_key_length: int,
+    is_causal: bool,
+) -> Tensor:
+    """Compute `attend_packed` by torch's flash attention."""
+    # Loads torch's compiler, which takes a second.
+    from torch.nn.attention.varlen import varlen_attn
+
+    # How many positions before and after its own a query sees; -1: all.
+    window = (-1, 0) if is_causal else (-1, -1)
+    mixed = varlen_attn(
+        query,
+        key,
+        value,
+        query_offsets,
+        key_offsets,
+        max_query_length,
+        max_key_length,
+        window_size=window,
+    )
+    return cast(Tensor, mixed)
+
+
+def _attend_by_sentence(
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    query_offsets: Tensor,
+    key_offsets: Tensor,
+    max_query_length: int,  # noqa: ARG001 (All kernels have these arguments.)
+    max_key_length: int,  # noqa: ARG001
+    is_causal: bool,
+) -> Tensor:
+    """Compute `attend_packed` sentence by sentence: the reference, for tests on CPUs."""
+    mixed_sentences = []
+    query_rows = _sentence_rows(query_offsets)
+    key_rows = _sentence_rows(key_offsets)
+    for rows, rows_of_keys in zip(query_rows, key_rows, strict=True):
+        # torch's attention has the heads before the positions.
+        mixed = functional.scaled_dot_product_attention(
+            query[rows].transpose(0, 1),
+            key[rows_of_keys].transpose(0, 1),
+            value[rows_of_keys].transpose(0, 1),
+            is_causal=is_causal,
+        )
+        mixed_sentences.append(mixed.transpose(0, 1))
+    return torch.cat(mixed_sentences)
+
+
+def _sentence_rows(offsets: Tensor) -> list[slice]:
+    """Return the rows of each sentence, from offsets (B + 1,)."""
+    return [slice(start, end) for start, end in pairwise(offsets.tolist())]
+
+
+_KERNELS: dict[PackedKernel, Kernel] = {
+    "by sentence": _attend_by_sentence,
+    "triton": _attend_by_triton,
+    "flash": _attend_by_flash,
+}

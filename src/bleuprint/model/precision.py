@@ -1,0 +1,83 @@
+"""The precision of products: float32, or 16 bits with copies of the weights."""
+
+import os
+
+import torch
+from torch import Tensor, nn
+
+from bleuprint.model.linear import Linear
+from bleuprint.runtime import environment, processor
+from bleuprint.runtime.errors import UserError
+
+# The least compute capability of GPUs that compute in TF32: the Ampere generation.
+_TF32_CAPABILITY = 8
+
+
+def check_precision(setting: str, precision: str, device: torch.device) -> None:
+    """Check that a device has units for a precision.
+
+    Args:
+        setting: The setting in the message, such as decode.precision.
+        precision: Its value.
+        device: The device that computes.
+
+    Raises:
+        UserError: The device has no such units, and BLEUPRINT_EMULATE=1 is not set.
+    """
+    if _has_units(precision, device) or environment.is_emulating():
+        return
+    reason = _missing_units(precision, device)
+    hidden_gpus = os.environ.get("CUDA_VISIBLE_DEVICES")
+    if device.type != "cuda" and hidden_gpus is not None:
+        reason += f" (CUDA_VISIBLE_DEVICES is {hidden_gpus!r}, which hides GPUs)"
+    raise UserError(f"{setting} {precision}: {reason}; BLEUPRINT_EMULATE=1 uses it anyway")
+
+
+def _has_units(precision: str, device: torch.device) -> bool:
+    """Return whether a device computes in a precision without emulating it."""
+    is_gpu = device.type == "cuda"
+    if precision == "bfloat16":
+        return torch.cuda.is_bf16_supported(False) if is_gpu else processor.THIS.has_bfloat16
+    if precision == "tf32":
+        return is_gpu and torch.cuda.get_device_properties(device).major >= _TF32_CAPABILITY
+    return is_gpu or precision == "float32"
+
+
+def _missing_units(precision: str, device: torch.device) -> str:
+    """Return why a device does not suit a precision, and what to set, as the end of a message."""
+    if device.type == "cuda":
+        alternative = "float16 for training, float32 for decoding"
+        if precision == "tf32":
+            alternative = "float32"
+        return f"{torch.cuda.get_device_name(device)} has no units for it: set {alternative}"
+    if precision == "bfloat16":
+        return "this CPU has no instructions for it (AVX512_BF16 or AMX), so that float32 is faster"
+    return "it is for GPUs; on CPUs float32 is faster"
+
+
+def use_copies(model: nn.Module, weights: Tensor, copy: Tensor) -> None:
+    """Make linear layers multiply by their part of a copy of all weights.
+
+    Args:
+        model: The model, whose parameters are views of `weights`.
+        weights: All weights as one vector, in float32.
+        copy: The same vector in 16 bits.
+    """
+
+    def view_of_copy(parameter: Tensor) -> Tensor:
+        """Return the part of the copy that belongs to a parameter, in the parameter's shape."""
+        offset = parameter.storage_offset() - weights.storage_offset()
+        return copy[offset : offset + parameter.numel()].view_as(parameter)
+
+    for module in model.modules():
+        if isinstance(module, Linear):
+            bias = None if module.bias is None else view_of_copy(module.bias)
+            module.copies = (view_of_copy(module.weight), bias)
+
+
+def round_to_bfloat16(model: nn.Module) -> None:
+    """Give linear layers weights in bfloat16, for inference; tied embeddings stay float32."""
+    for module in model.modules():
+        if isinstance(module, Linear):
+            bias = None if module.bias is None else module.bias.detach().bfloat16()
+            module.copies = (module.weight.detach().bfloat16(), bias)
