@@ -43,7 +43,9 @@ def test_in_a_copy_of_the_project_the_code_of_the_copy_runs(tmp_path):
     (package / "config" / "experiment.py").write_text("")
     both = {"stdout": subprocess.PIPE, "stderr": subprocess.STDOUT}
     said = subprocess.run([scripts / "snakemake", "-n"], **given, **both).stdout
-    assert f"cannot import name 'load' from 'bleuprint.config.experiment' ({package}/" in said
+    assert (
+        f"cannot import name 'load_settings' from 'bleuprint.config.experiment' ({package}/" in said
+    )
 
 
 @pytest.fixture

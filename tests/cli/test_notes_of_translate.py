@@ -96,7 +96,9 @@ def given(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     decode = SimpleNamespace(beam=4)
     pairs = {None: ("en", "de"), "en-fr": ("en", "fr")}
-    corpus = SimpleNamespace(pair=lambda _, direction: SimpleNamespace(languages=pairs[direction]))
+    corpus = SimpleNamespace(
+        language_pair=lambda _, direction: SimpleNamespace(languages=pairs[direction])
+    )
     settings = SimpleNamespace(
         system_on=lambda *_: SimpleNamespace(decode=decode), corpus=lambda _: corpus
     )

@@ -197,7 +197,7 @@ def test_a_release_is_of_the_system_and_corpus_that_are_named(calls, tmp_path, m
     Path("folder/models").mkdir(parents=True)
     Path("folder/README.md").write_bytes(bytes(1_500_000))
     Path("folder/models/model").write_bytes(bytes(2_000_000))
-    calls("bleuprint.cli.models.load", "settings")
+    calls("bleuprint.cli.models.load_settings", "settings")
     released = calls("bleuprint.pipeline.release.release")
     run("release folder --system small --corpus news")
     assert released == [("settings", Path("folder"), "small", "news")]
@@ -207,7 +207,7 @@ def test_a_release_is_of_the_system_and_corpus_that_are_named(calls, tmp_path, m
 
 
 def test_an_export_has_the_precision_that_is_named(calls):
-    calls("bleuprint.cli.models.load", "settings")
+    calls("bleuprint.cli.models.load_settings", "settings")
     calls("bleuprint.cli.options.trained_run", "run")
     exported = calls("bleuprint.serving.export.export")
     run(f"export folder {OF_RUN} --precision int8")
@@ -215,7 +215,7 @@ def test_an_export_has_the_precision_that_is_named(calls):
 
 
 def test_a_server_has_the_search_the_port_and_the_direction_that_are_named(calls):
-    calls("bleuprint.cli.models.load", "settings")
+    calls("bleuprint.cli.models.load_settings", "settings")
     calls("bleuprint.cli.options.chosen_search", "decode")
     calls("bleuprint.cli.options.trained_run", "run")
     chosen = calls("bleuprint.cli.options.chosen_languages", ("de", "en"))

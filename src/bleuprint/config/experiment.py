@@ -18,7 +18,7 @@ from bleuprint.config.comet import Comet
 from bleuprint.config.corpus import Corpus
 from bleuprint.config.corpus_files import SIDES, TextSide
 from bleuprint.config.external import TRANSLATIONS, ExternalSystem, check_external, with_external
-from bleuprint.config.inherit import expand
+from bleuprint.config.inherit import expand_entries
 from bleuprint.config.old_keys import check_not_of_1_0, old_key_errors
 from bleuprint.config.paths import RESOLVED, Run
 from bleuprint.config.published import Published
@@ -363,7 +363,7 @@ def load_entries(path: Path, root: Path | None = None) -> tuple[Any, list[UserEr
             errors.append(at[key].error(f"{document[key]!r} is not a mapping of names"))
     if "systems" not in document:
         errors.append(UserError(f"{path}: the key 'systems' is missing"))
-    whole, more = expand(document.only(known), path, root)
+    whole, more = expand_entries(document.only(known), path, root)
     whole, wrong_systems = with_external(whole)
     return whole, errors + more + wrong_systems
 
