@@ -144,7 +144,7 @@ def test_a_slow_server_is_read_from_if_it_is_fast_enough(
     seconds = count()
     clock = SimpleNamespace(monotonic=lambda: next(seconds), sleep=lambda _: None)
     monkeypatch.setattr(http, "time", clock)
-    monkeypatch.setattr(http, "_BLOCK", 100)
+    monkeypatch.setattr(http, "_BLOCK_BYTES", 100)
     monkeypatch.setattr(http, "PERIOD", 5)
     monkeypatch.setattr(http, "SLOWEST", slowest)
     if is_enough:

@@ -157,7 +157,7 @@ def test_processes_that_record_at_once_lose_no_entry(tmp_path):
         sys.stdin.read()
         for i in range(10):
             source = Downloads(None, folder / "store", folder / "downloads.lock")
-            source.fetched[f"http://{name}/{i}"] = folder / "file"
+            source.unrecorded[f"http://{name}/{i}"] = folder / "file"
             source.record()
     """
     command = [sys.executable, "-c", code, str(tmp_path)]
@@ -214,7 +214,7 @@ def test_a_recorded_sum_stays_when_the_file_is_recorded_again(tmp_path):
     for body in (BODY, NEW):
         file.write_bytes(body)
         source = place(tmp_path)
-        source.fetched[url] = file
+        source.unrecorded[url] = file
         source.record()
     assert locked(tmp_path) == {url: {"sha256": sum_of(BODY), "size": len(BODY)}}
 

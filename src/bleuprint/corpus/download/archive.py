@@ -1,4 +1,4 @@
-"""One file out of an archive, or out of an archive inside an archive, as a stream.
+"""Reads one file of an archive, or of an archive inside an archive, as a stream.
 
 Nothing is extracted under a name that an archive contains. A file is compared with its SHA-256
 before it is opened here; what Python's modules cannot unpack is reported in one line.
@@ -18,147 +18,262 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
-from typing import IO, Any, BinaryIO
+from typing import IO, Any, BinaryIO, Literal, TypeAlias
+
+from typing_extensions import Buffer
 
 from bleuprint.runtime.errors import UserError
 
-_BLOCK = 1 << 18
-_TARS = {".tar": "", ".tar.gz": "gz", ".tgz": "gz", ".tar.bz2": "bz2", ".tar.xz": "xz"}
-_ARCHIVES = (*_TARS, ".zip")
-# A damaged header, a compression method without a module and an encrypted member are RuntimeError
-# and ValueError.
-_UNPACKING_ERRORS = (
-    *(EOFError, OSError, RuntimeError, ValueError),
-    *(lzma.LZMAError, tarfile.TarError, zipfile.BadZipFile, zlib.error),
-)
-
-
-class _Streams(io.RawIOBase):
-    """The unpacked bytes of all streams of a .bz2 or .xz file.
-
-    Python's own readers take what follows a stream, one with a damaged header too, for nothing.
-    """
-
-    def __init__(self, file: IO[bytes], new: Callable[[], Any]) -> None:
-        self._file, self._new, self._stream = file, new, new()
-
-    def readable(self) -> bool:
-        return True
-
-    def readinto(self, buffer: Any) -> int:
-        while True:
-            packed = b""
-            if self._stream.eof:
-                packed = self._stream.unused_data.lstrip(b"\0")  # zeros are padding
-                while not packed and (block := self._file.read(_BLOCK)):
-                    packed = block.lstrip(b"\0")
-                if not packed:
-                    return 0
-                self._stream = self._new()
-            elif self._stream.needs_input and not (packed := self._file.read(_BLOCK)):
-                raise EOFError("it ends within a stream")
-            if data := self._stream.decompress(packed, len(buffer)):
-                buffer[: len(data)] = data
-                return len(data)
-
-
-_OPENERS: dict[str, Callable[[Any], Any]] = {
-    ".gz": gzip.open,
-    ".bz2": partial(_Streams, new=bz2.BZ2Decompressor),
-    ".xz": partial(_Streams, new=lzma.LZMADecompressor),
+# Packed bytes are read in blocks of this size.
+_BLOCK_BYTES = 1 << 18
+_TarMode: TypeAlias = Literal["r:", "r:gz", "r:bz2", "r:xz"]
+# The mode in which Python's tarfile opens a tar file, by its extension.
+_TAR_MODES: dict[str, _TarMode] = {
+    ".tar": "r:",
+    ".tar.gz": "r:gz",
+    ".tgz": "r:gz",
+    ".tar.bz2": "r:bz2",
+    ".tar.xz": "r:xz",
 }
+_ARCHIVE_EXTENSIONS = (*_TAR_MODES, ".zip")
+# What Python's modules raise for a damaged file. A damaged header, an unknown compression method
+# and an encrypted member are RuntimeError or ValueError.
+_UNPACKING_ERRORS = (
+    EOFError,
+    OSError,
+    RuntimeError,
+    ValueError,
+    lzma.LZMAError,
+    tarfile.TarError,
+    zipfile.BadZipFile,
+    zlib.error,
+)
+# The number of member names that a message lists.
+_LISTED_MEMBERS = 3
 
 
 @contextmanager
 def open_member(path: Path, name: str, member: Sequence[str]) -> Iterator[BinaryIO]:
-    """Open the file that `member` leads to in the archive at `path`, published as `name`.
+    """Open a file, or a member of an archive, and decompress it.
 
     The extension decides how a file is unpacked: .tar, .tar.gz, .tgz, .tar.bz2, .tar.xz and .zip
-    are archives; .gz, .bz2 and .xz are decompressed; any other file is read unchanged. The stream
-    cannot seek. Opening and reading it raise UserError.
+    are archives; .gz, .bz2 and .xz are decompressed; any other file is read unchanged.
+
+    Args:
+        path: The file on this machine.
+        name: The name or URL under which the file was published, whose extension counts.
+        member: The name of the member in the archive; several names lead through archives inside
+            archives. It is empty if the file itself is wanted.
+
+    Yields:
+        The unpacked bytes. The stream cannot seek, and reading it may also raise UserError.
+
+    Raises:
+        UserError: The file is damaged, or it does not contain the member.
     """
-    with path.open("rb") as disk:
-        file: IO[bytes] = disk
-        last = name
-        for inner in member:
-            with _named_errors(name):
-                file = _open_inner(file, last, name, inner)
-            name, last = f"{name}!{inner}", inner
-        if _extension(last, _ARCHIVES):
-            raise UserError(f"{name}: an archive: archive_member must name a file in it")
-        if packing := _extension(last, _OPENERS):
-            with _named_errors(name):
-                file = _OPENERS[packing](file)
-        yield io.BufferedReader(_Stream(file, name), _BLOCK)
-
-
-class _Stream(io.RawIOBase):
-    """The bytes of `file`; errors of unpacking it name `name`."""
-
-    def __init__(self, file: IO[bytes], name: str) -> None:
-        self._file, self._name = file, name
-
-    def readable(self) -> bool:
-        return True
-
-    def readinto(self, buffer: Any) -> int:
-        with _named_errors(self._name):
-            data = self._file.read(len(buffer))
-        buffer[: len(data)] = data
-        return len(data)
+    with path.open("rb") as disk_file:
+        file: IO[bytes] = disk_file
+        shown_name = name  # the names so far, joined by "!", for messages
+        last_name = name
+        for member_name in member:
+            with _unpacking_errors(shown_name):
+                file = _open_archive_member(file, last_name, shown_name, member_name)
+            shown_name = f"{shown_name}!{member_name}"
+            last_name = member_name
+        if _extension(last_name, _ARCHIVE_EXTENSIONS) is not None:
+            raise UserError(f"{shown_name}: an archive: archive_member must name a file in it")
+        compression = _extension(last_name, _OPENERS)
+        if compression is not None:
+            with _unpacking_errors(shown_name):
+                file = _OPENERS[compression](file)
+        yield io.BufferedReader(_UnpackedFile(file, shown_name), _BLOCK_BYTES)
 
 
 @contextmanager
-def _named_errors(name: str) -> Iterator[None]:
-    """Report an error of Python's modules as damage of the file `name`."""
+def _unpacking_errors(shown_name: str) -> Iterator[None]:
+    """Turn an error of Python's modules into a UserError that names the damaged file."""
     try:
         yield
     except _UNPACKING_ERRORS as error:
-        # EINVAL: an offset in a damaged file that is negative; other numbers are the disk's
+        # A negative offset in a damaged file gives EINVAL. Other error numbers are those of the
+        # disk, which the program reports elsewhere.
         if isinstance(error, OSError) and error.errno not in (None, errno.EINVAL):
             raise
-        what = "truncated or damaged, or not what its name says"
-        raise UserError(f"{name}: {what}: {' '.join(str(error).split())}") from None
+        cause = " ".join(str(error).split())
+        raise UserError(
+            f"{shown_name}: truncated or damaged, or not what its name says: {cause}"
+        ) from None
 
 
-def _open_inner(file: IO[bytes], archive: str, name: str, inner: str) -> IO[bytes]:
-    """The member `inner` of the archive `file`; `name` is its name in messages."""
-    extension, member, names = _extension(archive, _ARCHIVES), _relative(inner), list[str]()
-    if extension is None:
-        known = ", ".join(_ARCHIVES)
-        raise UserError(f"{name}: not an archive ({known}): it has no member {inner}")
-    if extension == ".zip":
-        zipped = zipfile.ZipFile(file)
-        # of several with one name the last, as unzip takes
-        entries = {_relative(entry.filename): entry for entry in zipped.infolist()}
-        if member in entries:
-            with _named_errors(f"{name}!{inner}"):
-                return zipped.open(entries[member])
-        names += entries
-    else:
-        mode: Any = f"r:{_TARS[extension]}"
-        tar = tarfile.open(fileobj=file, mode=mode)  # noqa: SIM115 - closed with `file`
-        for info in tar:
-            names.append(_relative(info.name))
-            if names[-1] == member:
-                if (body := tar.extractfile(info) if info.isreg() else None) is None:
-                    raise UserError(f"{name}!{inner}: not a regular file")
-                return body
-    near = difflib.get_close_matches(member, names, cutoff=0.5)
-    hint = "similar names are" if near else "it holds"
-    shown = ", ".join(near or names[:3]) or "nothing"
-    raise UserError(f"{name}: no {member} in it; {hint} {shown}")
+class _UnpackedFile(io.RawIOBase):
+    """The bytes of an unpacked file, whose errors are reported under the file's name."""
+
+    def __init__(self, file: IO[bytes], shown_name: str) -> None:
+        """Read from `file`; errors name `shown_name`."""
+        self._file = file
+        self._shown_name = shown_name
+
+    def readable(self) -> bool:
+        """Return True; io.BufferedReader asks."""
+        return True
+
+    def readinto(self, buffer: Buffer) -> int:
+        """Read bytes into a buffer, and return their number; 0 at the end."""
+        view = memoryview(buffer)
+        with _unpacking_errors(self._shown_name):
+            data = self._file.read(len(view))
+        view[: len(data)] = data
+        return len(data)
 
 
-def _relative(member: str) -> str:
-    """The name of a member as tar and unzip would write it, in Unicode's composed form (NFC).
+class _ConcatenatedStreams(io.RawIOBase):
+    """The unpacked bytes of all compressed streams of a .bz2 or .xz file.
 
-    Archives from macOS have names with decomposed letters, `u` with U+0308 for `ü`.
+    Such a file may consist of several streams. Python's own readers ignore whatever follows a
+    stream, also a stream with a damaged header; this reader refuses it.
     """
-    return unicodedata.normalize("NFC", member.removeprefix("./").lstrip("/"))
+
+    def __init__(self, file: IO[bytes], new_decompressor: Callable[[], Any]) -> None:
+        """Decompress a file.
+
+        Args:
+            file: The packed bytes.
+            new_decompressor: Creates a decompressor for one stream.
+        """
+        self._file = file
+        self._new_decompressor = new_decompressor
+        self._decompressor = new_decompressor()
+
+    def readable(self) -> bool:
+        """Return True; io.BufferedReader asks."""
+        return True
+
+    def readinto(self, buffer: Buffer) -> int:
+        """Unpack bytes into a buffer, and return their number; 0 at the end.
+
+        Raises:
+            EOFError: The file ends within a stream.
+        """
+        view = memoryview(buffer)
+        while True:
+            packed = b""
+            if self._decompressor.eof:
+                packed = self._start_of_next_stream()
+                if not packed:
+                    return 0
+                self._decompressor = self._new_decompressor()
+            elif self._decompressor.needs_input:
+                packed = self._file.read(_BLOCK_BYTES)
+                if not packed:
+                    raise EOFError("it ends within a stream")
+            data = self._decompressor.decompress(packed, len(view))
+            # A decompressor may need more input before it returns anything.
+            if data:
+                view[: len(data)] = data
+                return len(data)
+
+    def _start_of_next_stream(self) -> bytes:
+        """Return the first bytes after a finished stream, without the zeros that pad streams."""
+        packed: bytes = self._decompressor.unused_data.lstrip(b"\0")
+        while not packed:
+            block = self._file.read(_BLOCK_BYTES)
+            if not block:
+                return b""
+            packed = block.lstrip(b"\0")
+        return packed
+
+
+# How a compressed file is opened, by its extension.
+_OPENERS: dict[str, Callable[[Any], Any]] = {
+    ".gz": gzip.open,
+    ".bz2": partial(_ConcatenatedStreams, new_decompressor=bz2.BZ2Decompressor),
+    ".xz": partial(_ConcatenatedStreams, new_decompressor=lzma.LZMADecompressor),
+}
+
+
+def _open_archive_member(
+    file: IO[bytes], archive_name: str, shown_name: str, member_name: str
+) -> IO[bytes]:
+    """Open a member of an archive.
+
+    Args:
+        file: The archive.
+        archive_name: The name of the archive, whose extension counts.
+        shown_name: The name of the archive in messages.
+        member_name: The name of the member.
+    """
+    extension = _extension(archive_name, _ARCHIVE_EXTENSIONS)
+    if extension is None:
+        known = ", ".join(_ARCHIVE_EXTENSIONS)
+        raise UserError(f"{shown_name}: not an archive ({known}): it has no member {member_name}")
+    if extension == ".zip":
+        return _open_zip_member(file, shown_name, member_name)
+    return _open_tar_member(file, _TAR_MODES[extension], shown_name, member_name)
+
+
+def _open_zip_member(file: IO[bytes], shown_name: str, member_name: str) -> IO[bytes]:
+    """Open a member of a zip file; of several members with one name the last, as unzip does."""
+    zip_file = zipfile.ZipFile(file)
+    members = {}
+    for entry in zip_file.infolist():
+        members[_relative_name(entry.filename)] = entry
+    wanted = _relative_name(member_name)
+    if wanted not in members:
+        raise _missing_member(shown_name, wanted, list(members))
+    with _unpacking_errors(f"{shown_name}!{member_name}"):
+        return zip_file.open(members[wanted])
+
+
+def _open_tar_member(
+    file: IO[bytes], mode: _TarMode, shown_name: str, member_name: str
+) -> IO[bytes]:
+    """Open a member of a tar file, which is read only as far as the member."""
+    tar = tarfile.open(fileobj=file, mode=mode)  # noqa: SIM115 - closed with `file`
+    wanted = _relative_name(member_name)
+    names = []
+    for entry in tar:
+        name = _relative_name(entry.name)
+        names.append(name)
+        if name != wanted:
+            continue
+        content = tar.extractfile(entry) if entry.isreg() else None
+        if content is None:
+            raise UserError(f"{shown_name}!{member_name}: not a regular file")
+        return content
+    raise _missing_member(shown_name, wanted, names)
+
+
+def _missing_member(shown_name: str, wanted: str, names: Sequence[str]) -> UserError:
+    """Return the error for a member that an archive lacks; it lists members of similar names.
+
+    Args:
+        shown_name: The name of the archive.
+        wanted: The name of the missing member.
+        names: The names of all members.
+    """
+    similar = difflib.get_close_matches(wanted, names, cutoff=0.5)
+    if similar:
+        return UserError(f"{shown_name}: no {wanted} in it; similar names are {', '.join(similar)}")
+    first_names = ", ".join(names[:_LISTED_MEMBERS]) or "nothing"
+    return UserError(f"{shown_name}: no {wanted} in it; it holds {first_names}")
+
+
+def _relative_name(member_name: str) -> str:
+    """Return the name of a member as tar and unzip would write it, in Unicode's composed form.
+
+    Archives from macOS contain names with decomposed letters: `u` and U+0308 in place of `ü`.
+    """
+    return unicodedata.normalize("NFC", member_name.removeprefix("./").lstrip("/"))
 
 
 def _extension(name: str, extensions: Iterable[str]) -> str | None:
-    """Which of the extensions a name has; a URL may have a query after it."""
-    names = (name.lower(), name.lower().partition("?")[0])
-    return next((end for end in extensions if any(n.endswith(end) for n in names)), None)
+    """Return the first of the extensions that a file name or URL has; None if it has none.
+
+    A URL may have a query after the extension: `x.tar.gz?download=1`.
+    """
+    lower_name = name.lower()
+    without_query = lower_name.partition("?")[0]
+    for extension in extensions:
+        if lower_name.endswith(extension) or without_query.endswith(extension):
+            return extension
+    return None

@@ -1,4 +1,4 @@
-"""Download of one URL to a file over HTTP: retries with pauses, and resumes a partial file.
+"""Downloads one URL to a file over HTTP: retries with pauses, and resumes a partial file.
 
 Proxies, certificates and ~/.netrc are handled by requests. Its own retries (urllib3's Retry) are
 not used: they wait in silence, as long as a host says, and do not resume.
@@ -7,9 +7,9 @@ not used: they wait in silence, as long as a host says, and do not resume.
 import socket
 import sys
 import time
-from contextlib import suppress
 from ipaddress import ip_address
 from pathlib import Path
+from typing import Any, BinaryIO
 from urllib.parse import urljoin, urlsplit
 
 import requests
@@ -20,98 +20,164 @@ from bleuprint.runtime import environment
 from bleuprint.runtime.errors import Unreachable, UserError
 from bleuprint.runtime.progress import Progress
 
-# An attempt that adds MIN_PROGRESS bytes to the partial file resets the number of attempts.
+# A download fails after so many attempts in a row that each add less than MIN_PROGRESS bytes.
 ATTEMPTS = 5
 MIN_PROGRESS = 1 << 20
-# Seconds: the pause after the first attempt, doubled after each further one; the longest pause; how
-# long a host may be silent.
+# The pause after the first attempt, in seconds; it doubles after each further attempt.
 FIRST_PAUSE = 1.0
+# A host that asks for a longer pause, in seconds, is given up.
 LONGEST_PAUSE = 300.0
+# A host may be silent for so many seconds.
 TIMEOUT = 30.0
-# An attempt ends if of the body fewer than SLOWEST bytes come within PERIOD seconds.
+# An attempt ends if fewer than SLOWEST bytes of the body arrive within PERIOD seconds.
 PERIOD = 60.0
 SLOWEST = 1 << 16
-_BLOCK = 1 << 14
-_TRANSIENT = frozenset({408, 425, 429, 500, 502, 503, 504})
-# No encoding: a .gz file must come as it was hashed.
+_BLOCK_BYTES = 1 << 14
+# HTTP statuses after which another attempt may succeed.
+_TRANSIENT_STATUSES = frozenset({408, 425, 429, 500, 502, 503, 504})
+_OK = 200
+_PARTIAL_CONTENT = 206
+_UNAUTHORIZED = 401
+_RANGE_NOT_SATISFIABLE = 416
+# `identity` asks for the bytes as they are: a .gz file must arrive as it was hashed.
 _HEADERS = {"User-Agent": "bleuprint", "Accept-Encoding": "identity"}
 
 
 def transfer(url: str, partial: Path, file: File) -> None:
-    """Download `url` to `partial`, if the SHA-256 is known only what that lacks; raises UserError.
+    """Download a URL to a file, in several attempts if necessary.
 
-    Without it the parts may come from different versions of the file. Of a file that is larger than
-    its known size only a little more is read.
+    If the SHA-256 of the file is known, an attempt goes on where the last one ended. Otherwise each
+    attempt starts anew: the parts might come from different versions of the file, and nobody would
+    notice.
+
+    Args:
+        url: The URL.
+        partial: The file to write to; bytes that it contains are the start of the download.
+        file: The settings of the file. Only a little more than its size is read.
+
+    Raises:
+        UserError: The file has another size than expected.
+        Unreachable: All attempts failed.
     """
-    failed, resume = 0, file.sha256 is not None
+    can_resume = file.sha256 is not None
+    failed_attempts = 0
     while True:
-        begin = partial.stat().st_size if resume and partial.exists() else 0
+        start = _size(partial) if can_resume else 0
         try:
-            return _attempt(url, partial, begin, file.size)
+            return _attempt(url, partial, start, file.size)
         except (requests.RequestException, HTTPError, ValueError) as error:
-            added = partial.stat().st_size - begin if resume and partial.exists() else 0
-            failed = 1 if added >= MIN_PROGRESS else failed + 1
-            cause, retry_after = " ".join(str(error).split()), _retry_after(error)
-            pause = max(retry_after or 0.0, FIRST_PAUSE * 2 ** (failed - 1))
-            if retry_after is None or failed == ATTEMPTS or pause > LONGEST_PAUSE:
+            added_bytes = _size(partial) - start if can_resume else 0
+            if added_bytes >= MIN_PROGRESS:
+                failed_attempts = 0
+            failed_attempts += 1
+            cause = " ".join(str(error).split())
+            min_pause = _min_pause(error)
+            pause = max(min_pause or 0.0, FIRST_PAUSE * 2 ** (failed_attempts - 1))
+            is_permanent = min_pause is None
+            if is_permanent or failed_attempts == ATTEMPTS or pause > LONGEST_PAUSE:
                 raise Unreachable(f"{url}: cannot be fetched: {cause}") from None
             print(f"{url}: {cause}; trying again", file=sys.stderr, flush=True)
             time.sleep(pause)
 
 
-def _retry_after(error: Exception) -> float | None:
-    """Seconds to wait at least before the next attempt; None if the error is not transient."""
+def _size(path: Path) -> int:
+    """Return the size of a file in bytes; 0 if it does not exist."""
+    return path.stat().st_size if path.exists() else 0
+
+
+def _min_pause(error: Exception) -> float | None:
+    """Return how many seconds to wait at least before the next attempt.
+
+    A host may ask for a pause by the header Retry-After. None means that the error is permanent,
+    so that another attempt would fail as well.
+    """
     response = getattr(error, "response", None)
-    if response is not None:
-        seconds = response.headers.get("Retry-After", "").strip()
-        known = float(seconds) if seconds.isdecimal() else 0.0
-        return known if response.status_code in _TRANSIENT else None
-    lost = isinstance(error, requests.ConnectionError | requests.Timeout | HTTPError)
-    return 0.0 if lost else None
+    if response is None:
+        is_connection_lost = isinstance(
+            error, requests.ConnectionError | requests.Timeout | HTTPError
+        )
+        return 0.0 if is_connection_lost else None
+    if response.status_code not in _TRANSIENT_STATUSES:
+        return None
+    retry_after = response.headers.get("Retry-After", "").strip()
+    return float(retry_after) if retry_after.isdecimal() else 0.0
 
 
-def _attempt(url: str, partial: Path, begin: int, size: int | None) -> None:
-    """One request for the file from byte `begin`; raises what requests and urllib3 raise."""
-    headers = _HEADERS | ({"Range": f"bytes={begin}-"} if begin else {})
+def _attempt(url: str, partial: Path, start: int, size: int | None) -> None:
+    """Request the file from byte `start` on, and write its bytes.
+
+    Args:
+        url: The URL.
+        partial: The file to write to.
+        start: The number of bytes that the file contains already.
+        size: The expected size of the whole file in bytes, if known.
+
+    Raises:
+        UserError: The host offers a file of another size.
+        requests.RequestException: The request failed.
+        HTTPError: The connection broke while the body was read.
+    """
+    headers = dict(_HEADERS)
+    if start:
+        headers["Range"] = f"bytes={start}-"
+
+    def check_redirect(response: requests.Response, **_: Any) -> None:
+        """Refuse an unsafe redirect before it is followed."""
+        _check_redirect(url, response)
+
     with requests.get(
         url,
         headers=headers,
         stream=True,
         timeout=TIMEOUT,
-        hooks={"response": lambda each, **_: _check_redirect(url, each)},
+        hooks={"response": check_redirect},
     ) as response:
-        if begin and response.status_code == 416:  # the partial file is complete, or longer
-            return
-        if response.status_code not in ((200, 206) if begin else (200,)):
-            raise _refusal(response)
-        begin = begin if response.status_code == 206 else 0
+        status = response.status_code
+        if start and status == _RANGE_NOT_SATISFIABLE:
+            return  # the partial file is complete, or longer than the file
+        is_resumed = start > 0 and status == _PARTIAL_CONTENT
+        if status != _OK and not is_resumed:
+            raise _status_error(response)
+        if not is_resumed:
+            start = 0  # the host sends the whole file
         length = response.headers.get("Content-Length", "")
-        total = begin + int(length) if length.isdecimal() else None
-        if None not in (total, size) and total != size:
+        total = start + int(length) if length.isdecimal() else None
+        if total is not None and size is not None and total != size:
             raise UserError(f"{url}: expected {size} bytes, found {total}")
-        with (
-            Progress(url.rpartition("/")[2] or url, total, "B", start=begin) as progress,
-            partial.open("ab" if begin else "wb") as out,
-        ):
-            start, received = time.monotonic(), 0
-            while block := response.raw.read1(_BLOCK, decode_content=False):
-                out.write(block)
-                progress.advance(len(block))
-                received += len(block)
-                if size is not None and out.tell() > size:
-                    return
-                if time.monotonic() - start > PERIOD:
-                    if received < SLOWEST:
-                        slow = f"fewer than {SLOWEST} bytes in {PERIOD:g} seconds"
-                        raise requests.ConnectionError(slow)
-                    start, received = time.monotonic(), 0
+        shown_name = url.rpartition("/")[2] or url
+        progress = Progress(shown_name, total, "B", start=start)
+        with progress, partial.open("ab" if is_resumed else "wb") as output:
+            _write_body(response, output, progress, size)
+
+
+def _write_body(
+    response: requests.Response, output: BinaryIO, progress: Progress, size: int | None
+) -> None:
+    """Write the body of a response to a file, up to a little more than the expected size.
+
+    Raises:
+        requests.ConnectionError: The body arrives too slowly (see PERIOD).
+    """
+    period_start = time.monotonic()
+    bytes_in_period = 0
+    while block := response.raw.read1(_BLOCK_BYTES, decode_content=False):
+        output.write(block)
+        progress.advance(len(block))
+        bytes_in_period += len(block)
+        if size is not None and output.tell() > size:
+            return  # the caller reports the wrong size
+        if time.monotonic() - period_start > PERIOD:
+            if bytes_in_period < SLOWEST:
+                raise requests.ConnectionError(f"fewer than {SLOWEST} bytes in {PERIOD:g} seconds")
+            period_start = time.monotonic()
+            bytes_in_period = 0
 
 
 def _check_redirect(url: str, response: requests.Response) -> None:
     """Raise Unreachable at a redirect from a public host to this machine or its network.
 
-    A host elsewhere has no business with what listens there. A mirror on this machine or network
-    may redirect within it.
+    A public host has no business with what listens there. A mirror on this machine or network may
+    redirect within it.
     """
     if not response.is_redirect:
         return
@@ -124,22 +190,29 @@ def _check_redirect(url: str, response: requests.Response) -> None:
 
 
 def _is_internal(url: str) -> bool:
-    """Whether a host has an address that is not of the public internet, such as localhost.
+    """Return whether a host has an address outside of the public internet, such as localhost.
 
-    Hosts whose addresses are not known here, as behind a proxy, are taken to be public.
+    A host whose addresses are unknown here, as behind a proxy, counts as public.
     """
     host = urlsplit(url).hostname or ""
-    with suppress(OSError, UnicodeError):
-        found = socket.getaddrinfo(host, None)
-        addresses = {ip_address(str(entry[4][0]).partition("%")[0]) for entry in found}
-        return any(not address.is_global for address in addresses)
+    try:
+        entries = socket.getaddrinfo(host, None)
+    except (OSError, UnicodeError):
+        return False
+    for _, _, _, _, socket_address in entries:
+        # An IPv6 address may end in a zone: fe80::1%eth0.
+        address = str(socket_address[0]).partition("%")[0]
+        if not ip_address(address).is_global:
+            return True
     return False
 
 
-def _refusal(response: requests.Response) -> requests.HTTPError:
+def _status_error(response: requests.Response) -> requests.HTTPError:
+    """Return the error for a response whose status means that there is no file."""
     cause = f"HTTP {response.status_code} {response.reason}"
-    if response.status_code == 401:
+    if response.status_code == _UNAUTHORIZED:
         cause += f" (user name and password: {environment.netrc_file()})"
-    if after := response.headers.get("Retry-After"):
-        cause += f", Retry-After: {after}"
+    retry_after = response.headers.get("Retry-After")
+    if retry_after:
+        cause += f", Retry-After: {retry_after}"
     return requests.HTTPError(cause, response=response)

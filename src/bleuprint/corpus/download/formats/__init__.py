@@ -1,12 +1,14 @@
-"""The formats of published parallel text: binary streams in, pairs out.
+"""The formats of published parallel text: each reader turns binary streams into sentence pairs.
 
-Streams are read once, from start to end, in bounded memory except by documents, which are aligned
-in memory. A malformed file, or files that are not parallel, raise an error that names file and
-line. Only whole pairs are dropped, and counted:
+Streams are read once, from start to end, in bounded memory except by `documents`, whose texts are
+aligned in memory. A malformed file, or files that are not parallel, raise an error that names file
+and line. Readers drop only complete pairs, and count them by a rule:
 
-- `metadata`: a line about a talk in both files of ted-tags;
+- `metadata`: a line about a talk, in both files of ted-tags;
 - `one_language`: a unit of a TMX file that lacks one of the two languages;
-- `1-0` and `0-1`: a sentence of one side of documents without a translation in the other.
+- `1-0` and `0-1`: a sentence of `documents` without a translation.
+
+To add a format, write a reader and call it in `_pairs`.
 """
 
 from collections.abc import Iterator, MutableSequence, Sequence
@@ -20,7 +22,6 @@ from bleuprint.corpus.download.formats.ted_tags import read_ted_tags
 from bleuprint.corpus.download.formats.tmx import read_tmx
 from bleuprint.corpus.steps.filter_stats import SetCounts
 from bleuprint.runtime.errors import UserError
-from bleuprint.runtime.wording import join_with_and
 from bleuprint.text.parallel import Pair
 
 
@@ -31,21 +32,47 @@ def read_text(
     counts: SetCounts,
     documents: MutableSequence[str],
 ) -> Iterator[Pair]:
-    """The pairs of a text, source first; `streams` are those of `text.files`, in that order.
+    r"""Yield the sentence pairs of a text, source first. No sentence contains a \n.
 
-    A side that is in no file is empty.
+    Args:
+        text: The settings of the text.
+        streams: The unpacked bytes of `text.files`, in that order.
+        languages: The codes of the source and the target language.
+        counts: Counts the dropped pairs by the rules above; it is complete after the last pair.
+        documents: With sgml and ted-xml, the id of each pair's document is appended; it is complete
+            after the last pair.
 
-    `counts` counts the dropped pairs by the names above, and not those returned; it is complete
-    after the last pair, and so is `documents`: the id of each pair's document if the format is
-    sgml or ted-xml, otherwise nothing. No sentence contains a \\n. Raises UserError if the
-    files are not of `text.format`, not parallel or without pairs.
+    Raises:
+        UserError: The files are not of the format, not parallel, or contain no pairs.
     """
+    pairs = _pairs(text, streams, languages, counts, documents)
+    first = next(pairs, None)
+    if first is None:
+        names = " and ".join(file.name for file in text.files)
+        drops = []
+        for rule, count in sorted(counts.dropped.items()):
+            drops.append(f"{count} by {rule}")
+        if not drops:
+            raise UserError(f"{names}: no pairs")
+        raise UserError(
+            f"{names}: no pairs of {' and '.join(languages)} (dropped: {', '.join(drops)})"
+        )
+    yield first
+    yield from pairs
+
+
+def _pairs(
+    text: Text,
+    streams: Sequence[BinaryIO],
+    languages: tuple[str, str],
+    counts: SetCounts,
+    documents: MutableSequence[str],
+) -> Iterator[Pair]:
+    """Return the pairs that the reader of the text's format yields; see `read_text`."""
     names = [file.name for file in text.files]
-    pairs: Iterator[Pair]
     match text.format:
         case "plain" if len(streams) == 1:
-            lines = read_lines(streams[0], names[0])
-            pairs = (Pair(line, "") if text.source else Pair("", line) for line in lines)
+            pairs = _read_one_side(streams[0], names[0], is_source=text.source is not None)
         case "plain":
             pairs = read_plain(streams, names)
         case "documents":
@@ -57,12 +84,17 @@ def read_text(
             pairs = read_tmx(streams[0], names[0], text.languages or languages, counts)
         case "ted-tags":
             pairs = read_ted_tags(streams, names, counts)
-        case "sgml" | "ted-xml":
-            pairs = read_segments(streams, names, text.format == "ted-xml", documents)
-    first = next(pairs, None)
-    if first is None:
-        drops = ", ".join(f"{count} by {rule}" for rule, count in sorted(counts.dropped.items()))
-        lost = f" of {join_with_and(languages)} (dropped: {drops})" if drops else ""
-        raise UserError(f"{join_with_and(names)}: no pairs{lost}")
-    yield first
-    yield from pairs
+        case "sgml":
+            pairs = read_segments(streams, names, documents, has_entities=False)
+        case "ted-xml":
+            pairs = read_segments(streams, names, documents, has_entities=True)
+    return pairs
+
+
+def _read_one_side(stream: BinaryIO, name: str, is_source: bool) -> Iterator[Pair]:
+    """Yield the pairs of a text with one side, whose other side is empty."""
+    for line in read_lines(stream, name):
+        if is_source:
+            yield Pair(source=line, target="")
+        else:
+            yield Pair(source="", target=line)

@@ -22,36 +22,49 @@ if TYPE_CHECKING:
 def read_documents(
     streams: Sequence[BinaryIO], names: Sequence[str], counts: SetCounts
 ) -> Iterator[Pair]:
-    """The pairs of sentences that translate each other; all documents are in memory.
+    """Align the sentences of documents, and yield those that translate each other.
 
-    `counts` has a pair for each bead: sentences without a translation are dropped, by 1-0 or 0-1,
-    and several that translate each other (2-1, 1-2, 2-2) are joined by a space, which is a change.
-    Raises UserError if the files have different numbers of documents.
+    Several sentences that translate each other (2-1, 1-2, 2-2) become one pair, joined by spaces,
+    which is counted as a change. All documents are in memory.
+
+    Args:
+        streams: The bytes of the source and the target file.
+        names: The names of both files in messages.
+        counts: Counts sentences without a translation as dropped, by `1-0` or `0-1`.
+
+    Raises:
+        UserError: The files contain different numbers of documents.
     """
-    # imported here: SciPy takes a fifth of a second, and all texts are read by this package
+    # Imported here: SciPy takes a fifth of a second, and this package reads texts of all formats.
     from bleuprint.corpus.alignment.align import Document, align
 
-    sides = [list(_documents(stream, name)) for stream, name in zip(streams, names, strict=True)]
-    if len(sides[0]) != len(sides[1]):
-        first = counted(len(sides[0]), "document")
+    source_documents = list(_split_documents(streams[0], names[0]))
+    target_documents = list(_split_documents(streams[1], names[1]))
+    if len(source_documents) != len(target_documents):
         raise UserError(
-            f"{names[0]} has {first} and {names[1]} has {len(sides[1])}: "
-            "not parallel; a document ends at an empty line"
+            f"{names[0]} has {counted(len(source_documents), 'document')} and {names[1]} has "
+            f"{len(target_documents)}: not parallel; a document ends at an empty line"
         )
-    documents = [*map(Document, *sides)]
-    aligned = zip(documents, align(documents, environment.worker_count()), strict=True)
-    found = ((document, bead) for document, beads in aligned for bead in beads)
-    for number, (document, bead) in enumerate(found, 1):
-        pair, shown = (_pair(document, bead, between) for between in (" ", " | "))
-        if not (bead.source and bead.target):
-            counts.record_dropped(bead.kind, number, shown)
-            continue
-        if bead.kind != "1-1":
-            counts.record_changed(bead.kind, number, shown, pair)
-        yield pair
+    documents = []
+    for source, target in zip(source_documents, target_documents, strict=True):
+        documents.append(Document(source, target))
+    alignments = align(documents, environment.worker_count())
+    number = 0  # of the bead, counted through all documents
+    for document, beads in zip(documents, alignments, strict=True):
+        for bead in beads:
+            number += 1
+            sample = _bead_pair(document, bead, separator=" | ")
+            if not bead.source or not bead.target:
+                counts.record_dropped(bead.kind, number, sample)
+                continue
+            pair = _bead_pair(document, bead, separator=" ")
+            if bead.kind != "1-1":
+                counts.record_changed(bead.kind, number, sample, pair)
+            yield pair
 
 
-def _documents(stream: BinaryIO, name: str) -> Iterator[list[str]]:
+def _split_documents(stream: BinaryIO, name: str) -> Iterator[list[str]]:
+    """Yield the sentences of each document of a file."""
     sentences: list[str] = []
     for line in read_lines(stream, name):
         if line.strip():
@@ -63,6 +76,9 @@ def _documents(stream: BinaryIO, name: str) -> Iterator[list[str]]:
         yield sentences
 
 
-def _pair(document: "Document", bead: "Bead", between: str) -> Pair:
-    sides = zip(document, bead, strict=True)
-    return Pair._make(between.join(text[place] for place in places) for text, places in sides)
+def _bead_pair(document: "Document", bead: "Bead", separator: str) -> Pair:
+    """Return the sentences of a bead as one pair, with a separator between sentences."""
+    return Pair(
+        source=separator.join(document.source[index] for index in bead.source),
+        target=separator.join(document.target[index] for index in bead.target),
+    )

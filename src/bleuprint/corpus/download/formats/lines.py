@@ -1,11 +1,11 @@
-"""Lines of published UTF-8 files; the formats plain, two files, and tsv, columns of one.
+r"""Lines of published UTF-8 files; the formats plain, two files, and tsv, columns of one file.
 
-A line ends at the byte \\n and nowhere else. A byte order mark at the start of the file and a \\r
-before a \\n are removed; all other bytes are kept, NUL included.
+A line ends at the byte \n and nowhere else. A byte order mark at the start of the file and a \r
+before a \n are removed; all other bytes are kept, NUL included.
 """
 
 from collections.abc import Iterator, Sequence
-from itertools import chain, islice, repeat, zip_longest
+from itertools import chain, islice, zip_longest
 from typing import BinaryIO
 
 from bleuprint.runtime.errors import UserError
@@ -13,93 +13,136 @@ from bleuprint.runtime.utf8 import decode_line
 from bleuprint.runtime.wording import counted
 from bleuprint.text.parallel import Pair
 
-# Lines that are decoded together.
-_LINES = 1000
+# So many lines are decoded together, which is faster than line by line.
+_BATCH_LINES = 1000
+# The first lines are decoded one by one: they show whether a file is packed or of another encoding.
+_CAREFUL_LINES = 2
+_BYTE_ORDER_MARK = "\ufeff"
 
 
 def read_lines(stream: BinaryIO, name: str) -> Iterator[str]:
-    """The lines without their ends.
+    r"""Yield the lines of a file without their ends.
 
-    Raises UserError, naming file, line and byte, at bytes that are not UTF-8, and if there are \\r
-    but no \\n.
+    Batches of lines are decoded at once. If a batch contains bytes that are not UTF-8, its lines
+    are decoded one by one, so that the error names the first bad line.
+
+    Args:
+        stream: The bytes of the file.
+        name: The name of the file in messages.
+
+    Raises:
+        UserError: The file is not UTF-8 (the message names line and byte), or it contains \r but
+            no \n.
     """
-    number, good = 0, 0
-    for size in chain([2], repeat(_LINES)):  # the first two are read with care
-        if not (lines := [*islice(stream, size)]):
+    line_count = 0
+    # Lines so far that are UTF-8 beyond ASCII: if there are any, an error message advises against
+    # converting the whole file from another encoding. A batch counts as one.
+    utf8_lines = 0
+    while True:
+        batch_size = _BATCH_LINES if line_count else _CAREFUL_LINES
+        lines = list(islice(stream, batch_size))
+        if not lines:
             return
-        block = b"".join(lines)
-        text = block.decode(errors="ignore")
-        if number and block.endswith(b"\n") and text.encode() == block:
-            good += not text.isascii()
-            number += len(lines)
-            yield from text.replace("\r\n", "\n").split("\n")[:-1]
+        batch = b"".join(lines)
+        text = batch.decode(errors="ignore")
+        is_utf8 = text.encode() == batch
+        if line_count and is_utf8 and batch.endswith(b"\n"):
+            if not text.isascii():
+                utf8_lines += 1
+            line_count += len(lines)
+            yield from text.replace("\r\n", "\n").split("\n")[:-1]  # nothing follows the last \n
             continue
-        for place, line in enumerate(lines, 1):
-            number += 1
-            text = decode_line(line, name, number, chain(lines[place:], stream), good)
-            good += not text.isascii()
-            if number == 1:
-                text = text.removeprefix("\ufeff")
+        for position, line in enumerate(lines, 1):
+            line_count += 1
+            following_lines = chain(lines[position:], stream)
+            text = decode_line(line, name, line_count, following_lines, utf8_lines)
+            if not text.isascii():
+                utf8_lines += 1
+            if line_count == 1:
+                text = text.removeprefix(_BYTE_ORDER_MARK)
             yield text.removesuffix("\r\n").removesuffix("\n")
 
 
 def read_plain(streams: Sequence[BinaryIO], names: Sequence[str]) -> Iterator[Pair]:
-    """The pairs of two files; raises UserError if one has more lines than the other."""
-    sides = [read_lines(stream, name) for stream, name in zip(streams, names, strict=True)]
-    for number, lines in enumerate(zip_longest(*sides)):
-        if None in lines:
-            counts = [
-                number + (line is not None) + sum(1 for _ in side)
-                for line, side in zip(lines, sides, strict=True)
-            ]
-            first = counted(counts[0], "line")
-            raise UserError(f"{names[0]} has {first} and {names[1]} has {counts[1]}: not parallel")
-        yield Pair._make(lines)
+    """Yield the pairs of two files, line by line.
+
+    Args:
+        streams: The bytes of the source and the target file.
+        names: The names of both files in messages.
+
+    Raises:
+        UserError: One file has more lines than the other.
+    """
+    source_lines = read_lines(streams[0], names[0])
+    target_lines = read_lines(streams[1], names[1])
+    for pairs_before, (source, target) in enumerate(zip_longest(source_lines, target_lines)):
+        if source is None or target is None:
+            source_count = pairs_before + _count_rest(source, source_lines)
+            target_count = pairs_before + _count_rest(target, target_lines)
+            raise UserError(
+                f"{names[0]} has {counted(source_count, 'line')} and {names[1]} has "
+                f"{target_count}: not parallel"
+            )
+        yield Pair(source, target)
+
+
+def _count_rest(line: str | None, following_lines: Iterator[str]) -> int:
+    """Count a line, unless it is None, and the lines that follow it."""
+    count = 0 if line is None else 1
+    for _ in following_lines:
+        count += 1
+    return count
 
 
 def read_tsv(stream: BinaryIO, name: str, columns: tuple[int | str, int | str]) -> Iterator[Pair]:
     """Yield the pairs of a file with tabs between its columns, without quoting.
 
     Args:
-        stream: the bytes of the file.
-        name: the file's name in messages.
-        columns: source and target, by their numbers from 1, or by their names in the first line of
-            the file, which then is no pair.
+        stream: The bytes of the file.
+        name: The name of the file in messages.
+        columns: The source and the target column: their numbers from 1, or their names in the first
+            line of the file, which then is not a pair.
 
     Raises:
-        UserError: a line, or the first line, lacks a column.
+        UserError: A line, or the first line, lacks a column.
     """
-    lines = enumerate(read_lines(stream, name), 1)
-    numbers = []
+    numbered_lines = enumerate(read_lines(stream, name), 1)
+    column_numbers = []
     header: list[str] | None = None
     for column in columns:
         if isinstance(column, int):
-            numbers.append(column)
+            column_numbers.append(column)
             continue
         if header is None:
-            _, first_line = next(lines, (1, ""))
+            _, first_line = next(numbered_lines, (1, ""))
             header = first_line.split("\t")
-        numbers.append(_column_named(column, header, name))
-    source, target = numbers
-    for line_number, line in lines:
+        column_numbers.append(_column_number(column, header, name))
+    source_column, target_column = column_numbers
+    for line_number, line in numbered_lines:
         fields = line.split("\t")
-        if len(fields) < max(numbers):
+        if len(fields) < max(column_numbers):
             raise UserError(
-                f"{name}:{line_number}: columns {source} and {target} are needed, "
+                f"{name}:{line_number}: columns {source_column} and {target_column} are needed, "
                 f"and the line has {len(fields)}"
             )
-        yield Pair(fields[source - 1], fields[target - 1])
+        yield Pair(source=fields[source_column - 1], target=fields[target_column - 1])
 
 
-def _column_named(column: str, header: Sequence[str], name: str) -> int:
-    """Return the number, from 1, of a column in the first line of a table."""
-    names = [cell.strip() for cell in header]
-    found = names.count(column)
-    if found == 1:
-        return names.index(column) + 1
-    shown = ", ".join(map(repr, names))
-    if found:
+def _column_number(column: str, header: Sequence[str], name: str) -> int:
+    """Return the number, from 1, of a column in the first line of a table.
+
+    Args:
+        column: The name of the column.
+        header: The names of all columns.
+        name: The name of the file in messages.
+    """
+    column_names = [cell.strip() for cell in header]
+    occurrences = column_names.count(column)
+    if occurrences == 1:
+        return column_names.index(column) + 1
+    listed = ", ".join(repr(column_name) for column_name in column_names)
+    if occurrences > 1:
         raise UserError(
-            f"{name}:1: {found} columns are named {column!r}; use numbers. Columns: {shown}"
+            f"{name}:1: {occurrences} columns are named {column!r}; use numbers. Columns: {listed}"
         )
-    raise UserError(f"{name}:1: no column is named {column!r}. Columns: {shown}")
+    raise UserError(f"{name}:1: no column is named {column!r}. Columns: {listed}")

@@ -1,7 +1,8 @@
-"""Test sets for mteval, numbered sentences of documents; only the tags below are markup.
+"""The formats sgml and ted-xml: test sets for the scorer mteval, in documents and segments.
 
-The format sgml, WMT's until 2020, is almost XML, with bare & and < in sentences; entities are not
-decoded, as in sacreBLEU. The format ted-xml, IWSLT's (IWSLT14.TED.tst2010.de-en.de.xml), is XML.
+The format sgml, WMT's until 2020, is almost XML, but sentences contain bare & and <; entities are
+not decoded, as in sacreBLEU. The format ted-xml, IWSLT's (IWSLT14.TED.tst2010.de-en.de.xml), is
+XML. In both, only the tags of documents (<doc>) and segments (<seg>) are read.
 """
 
 import html
@@ -14,62 +15,115 @@ from bleuprint.corpus.download.formats.lines import read_lines
 from bleuprint.runtime.errors import UserError
 from bleuprint.text.parallel import Pair
 
-# The attributes of a document, or those of a sentence with its text and its end.
+# The start tag of a document, or a segment up to its end tag. The text of a segment goes up to the
+# next tag of a document or segment, so that other tags and a bare < belong to it.
 _ELEMENT = re.compile(
-    r"<doc(?![\w-])([^<>]*)>|<seg(?![\w-])([^<>]*)>([^<]*(?:<(?!/?(?:seg|doc)(?![\w-]))[^<]*)*)(</seg)?",
-    re.IGNORECASE,
+    r"""
+      <doc (?![\w-]) (?P<document_attributes> [^<>]*) >
+    | <seg (?![\w-]) (?P<segment_attributes> [^<>]*) >
+      (?P<text> [^<]* (?: < (?! /? (?:seg|doc) (?![\w-]) ) [^<]* )* )
+      (?P<end_tag> </seg )?
+    """,
+    re.IGNORECASE | re.VERBOSE,
 )
 _ATTRIBUTE = re.compile(r"""([\w:-]+)\s*=\s*("[^"]*"|'[^']*'|[^\s"'>]+)""")
-_END = re.compile(r"</(srcset|refset|tstset|mteval)\s*>\s*\Z", re.IGNORECASE)
+# The end tag of the whole file; without it the file was cut short.
+_END_OF_FILE = re.compile(r"</(srcset|refset|tstset|mteval)\s*>\s*\Z", re.IGNORECASE)
 
 
 class _Segment(NamedTuple):
-    """A sentence, its document, its id in the document, and its place in messages."""
+    """A sentence of a test set.
 
-    document: str
-    id: str
+    Attributes:
+        document_id: The id of its document; empty if the document has none.
+        segment_id: Its id in the document.
+        text: The sentence, with markup.
+        location: The segment's file, line and ids, for messages.
+    """
+
+    document_id: str
+    segment_id: str
     text: str
-    place: str
+    location: str
 
 
 def read_segments(
     streams: Sequence[BinaryIO],
     names: Sequence[str],
-    entities: bool,
     documents: MutableSequence[str],
+    *,
+    has_entities: bool,
 ) -> Iterator[Pair]:
-    """The pairs of two files; white space is folded as in sacreBLEU, `entities` are decoded.
+    """Yield the pairs of two files; runs of white space become one space, as in sacreBLEU.
 
-    `documents` gets the document of each pair, empty if it has no id. The files are in memory.
+    Both files are in memory.
 
-    Raises UserError if a file seems truncated, or if the order of documents or ids differs.
+    Args:
+        streams: The bytes of the source and the target file.
+        names: The names of both files in messages.
+        documents: The id of each pair's document is appended, empty if it has none.
+        has_entities: Whether the files contain entities such as `&amp;`, which are decoded.
+
+    Raises:
+        UserError: A file seems truncated, or the order of documents or segments differs.
     """
-    ended = [_Segment("", "", "", f"{name} has ended") for name in names]
-    for pair in zip_longest(*map(_segments, streams, names)):
-        first, second = (segment or end for segment, end in zip(pair, ended, strict=True))
-        if None in pair or first[:2] != second[:2]:
-            raise UserError(f"{first.place}, but {second.place}: not parallel")
-        documents.append(first.document)
-        texts = (html.unescape(side.text) if entities else side.text for side in (first, second))
-        yield Pair._make(" ".join(text.split()) for text in texts)
+    source_segments = _read_file(streams[0], names[0])
+    target_segments = _read_file(streams[1], names[1])
+    for source, target in zip_longest(source_segments, target_segments):
+        if source is None or target is None or not _have_equal_ids(source, target):
+            source_location = source.location if source else f"{names[0]} has ended"
+            target_location = target.location if target else f"{names[1]} has ended"
+            raise UserError(f"{source_location}, but {target_location}: not parallel")
+        documents.append(source.document_id)
+        yield Pair(
+            source=_sentence(source, has_entities),
+            target=_sentence(target, has_entities),
+        )
 
 
-def _segments(stream: BinaryIO, name: str) -> Iterator[_Segment]:
+def _have_equal_ids(source: _Segment, target: _Segment) -> bool:
+    """Return whether two segments have the same id in the same document."""
+    return (source.document_id, source.segment_id) == (target.document_id, target.segment_id)
+
+
+def _sentence(segment: _Segment, has_entities: bool) -> str:
+    """Return the text of a segment with single spaces."""
+    text = html.unescape(segment.text) if has_entities else segment.text
+    return " ".join(text.split())
+
+
+def _read_file(stream: BinaryIO, name: str) -> Iterator[_Segment]:
+    """Yield the segments of a file in order.
+
+    Raises:
+        UserError: A segment has no id or no end, or the file does not end with its end tag.
+    """
     content = "\n".join(read_lines(stream, name))
-    document, line, counted = "", 1, 0
+    document_id = ""
+    # Lines are counted from element to element, since counting from the start would be slow.
+    line_number = 1
+    counted_to = 0
     for element in _ELEMENT.finditer(content):
-        line, counted = line + content.count("\n", counted, element.start()), element.start()
-        of_document, of_segment, text, end = element.groups()
-        if of_document is not None:
-            document = _attributes(of_document).get("docid", "")
+        line_number += content.count("\n", counted_to, element.start())
+        counted_to = element.start()
+        document_attributes = element["document_attributes"]
+        if document_attributes is not None:
+            document_id = _attributes(document_attributes).get("docid", "")
             continue
-        if (id := _attributes(of_segment).get("id")) is None or end is None:
-            lacks = "id" if id is None else "</seg>: is the file cut short?"
-            raise UserError(f"{name}:{line}: <seg> without {lacks}")
-        yield _Segment(document, id, text, f"{name}:{line}: seg {id!r} of doc {document!r}")
-    if not _END.search(content):
+        segment_id = _attributes(element["segment_attributes"]).get("id")
+        if segment_id is None:
+            raise UserError(f"{name}:{line_number}: <seg> without id")
+        if element["end_tag"] is None:
+            raise UserError(f"{name}:{line_number}: <seg> without </seg>: is the file cut short?")
+        location = f"{name}:{line_number}: seg {segment_id!r} of doc {document_id!r}"
+        yield _Segment(document_id, segment_id, element["text"], location)
+    if not _END_OF_FILE.search(content):
         raise UserError(f"{name}: does not end with </srcset>, </refset>, ...: is it cut short?")
 
 
 def _attributes(text: str) -> dict[str, str]:
-    return {key.lower(): value.strip("\"'") for key, value in _ATTRIBUTE.findall(text)}
+    """Return the attributes of a tag, their names in lower case and their values unquoted."""
+    attributes = {}
+    for name, value in _ATTRIBUTE.findall(text):
+        attributes[name.lower()] = value.strip("\"'")
+    return attributes

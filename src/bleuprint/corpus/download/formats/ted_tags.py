@@ -14,33 +14,50 @@ from bleuprint.corpus.steps.filter_stats import SetCounts
 from bleuprint.runtime.errors import UserError
 from bleuprint.text.parallel import Pair
 
-# Anywhere in the line, as with grep.
+# Lines with these tags are metadata. As with the script's grep, they may stand anywhere.
 _METADATA = re.compile("<(url>|talkid>|keywords>|speaker>|reviewer|translator|doc|/doc>)")
+# Lines with these tags are sentences.
 _TEXT = re.compile("<(title|description)>")
-_TAGS = re.compile("</?(?:title|description)>")
+_TEXT_TAGS = re.compile("</?(?:title|description)>")
 
 
 def read_ted_tags(
     streams: Sequence[BinaryIO], names: Sequence[str], counts: SetCounts
 ) -> Iterator[Pair]:
-    """The pairs of two files; raises UserError if lines of a pair have different tags."""
+    """Yield the pairs of two files without metadata.
+
+    Args:
+        streams: The bytes of the source and the target file.
+        names: The names of both files in messages.
+        counts: Counts lines of metadata as dropped.
+
+    Raises:
+        UserError: One file is longer, or the lines of a pair have different tags.
+    """
     for number, pair in enumerate(read_plain(streams, names), 1):
         if "<" not in pair.source and "<" not in pair.target:
             yield pair
             continue
-        kinds = [_kind(line) for line in pair]
-        if kinds[0] != kinds[1]:
+        source_kind = _describe_line(pair.source)
+        target_kind = _describe_line(pair.target)
+        if source_kind != target_kind:
             raise UserError(
-                f"{names[0]}:{number}: {kinds[0]}, "
-                f"but {names[1]}:{number}: {kinds[1]}: not parallel"
+                f"{names[0]}:{number}: {source_kind}, "
+                f"but {names[1]}:{number}: {target_kind}: not parallel"
             )
         if _METADATA.search(pair.source):
             counts.count_dropped("metadata")
         else:
-            yield Pair(_TAGS.sub("", pair.source), _TAGS.sub("", pair.target))
+            yield Pair(
+                source=_TEXT_TAGS.sub("", pair.source),
+                target=_TEXT_TAGS.sub("", pair.target),
+            )
 
 
-def _kind(line: str) -> str:
-    """The kind of a line, for a message."""
+def _describe_line(line: str) -> str:
+    """Return the first tag of a line, such as `<url>`, or `a sentence`."""
     tag = _METADATA.search(line) or _TEXT.search(line)
-    return f"<{tag[1].rstrip('>')}>" if tag else "a sentence"
+    if tag is None:
+        return "a sentence"
+    tag_name = tag[1].rstrip(">")
+    return f"<{tag_name}>"
