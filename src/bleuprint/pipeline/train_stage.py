@@ -14,8 +14,9 @@ from bleuprint.dataset.binarized import BinaryCorpus
 from bleuprint.model.arithmetic import check_portable
 from bleuprint.model.precision import check_precision
 from bleuprint.runtime import environment
-from bleuprint.runtime.distributed.group import Group, init_process_group, is_launched
+from bleuprint.runtime.distributed.group import Group, init_process_group
 from bleuprint.runtime.distributed.launch import start_processes
+from bleuprint.runtime.distributed.ranks import is_launched
 from bleuprint.runtime.errors import UserError, print_message
 from bleuprint.runtime.files import write_json
 from bleuprint.runtime.locks import FileLock

@@ -133,7 +133,7 @@ def _is_other_running_process(process_id: int) -> bool:
         return False
     import psutil  # imported here: hardly ever needed, and all stages import this module
 
-    return psutil.pid_exists(process_id)
+    return bool(psutil.pid_exists(process_id))
 
 
 def _remove(path: Path) -> None:

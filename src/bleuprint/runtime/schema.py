@@ -230,7 +230,8 @@ def to_json_value(value: Any) -> Any:
 
     Fields that are None are left out.
     """
-    adapter = type_adapter(type(value))
+    value_type: Any = type(value)
+    adapter = type_adapter(value_type)
     return adapter.dump_python(value, mode="json", by_alias=True, exclude_none=True)
 
 

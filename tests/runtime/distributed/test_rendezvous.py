@@ -10,9 +10,9 @@ from contextlib import contextmanager
 
 import pytest
 
-from bleuprint.runtime.distributed import rendezvous
+from bleuprint.runtime.distributed import ranks, rendezvous, store
 from bleuprint.runtime.distributed.gpus import Member
-from bleuprint.runtime.distributed.rendezvous import ProcessRank
+from bleuprint.runtime.distributed.ranks import ProcessRank
 from bleuprint.runtime.errors import UserError
 from process_groups import GO_ON, end, start
 from servers import free_port
@@ -58,7 +58,7 @@ def variables(monkeypatch):
 def test_a_bad_number_is_named_with_its_variable(variables, name, text, limits):
     variables({name: text})
     with pytest.raises(UserError) as raised:
-        rendezvous.rank_from_launcher()
+        ranks.rank_from_launcher()
     assert str(raised.value) == f"{name} is {text!r}: it must be a whole number {limits}"
 
 
@@ -66,7 +66,7 @@ def test_a_bad_number_is_named_with_its_variable(variables, name, text, limits):
 def test_a_rank_beyond_the_size_blames_nobody_else(variables, rank):
     variables({"RANK": rank})
     with pytest.raises(UserError) as raised:
-        rendezvous.rank_from_launcher()
+        ranks.rank_from_launcher()
     assert str(raised.value) == f"RANK is {rank}, but WORLD_SIZE is 2: ranks are 0 to 1"
 
 
@@ -74,14 +74,14 @@ def test_a_rank_beyond_the_size_blames_nobody_else(variables, rank):
 def test_a_variable_that_is_empty_is_missing(variables, name):
     variables({name: ""})
     with pytest.raises(UserError, match=rf"WORLD_SIZE is 2, but {name} is not set: start it by"):
-        rendezvous.rank_from_launcher()
+        ranks.rank_from_launcher()
 
 
 def test_good_variables_are_a_place(variables):
     variables({"LOCAL_RANK": "3"})
-    assert rendezvous.rank_from_launcher() == ProcessRank(rank=1, size=2, local_rank=3)
+    assert ranks.rank_from_launcher() == ProcessRank(rank=1, size=2, local_rank=3)
     variables({"WORLD_SIZE": "1", "RANK": "0", "MASTER_PORT": "any", "LOCAL_RANK": "0"})
-    assert rendezvous.rank_from_launcher() == ProcessRank(rank=0, size=1, local_rank=0)
+    assert ranks.rank_from_launcher() == ProcessRank(rank=0, size=1, local_rank=0)
 
 
 @pytest.mark.parametrize("host", ["nowhere.invalid", "a b", "x" * 64 + ".org"])
@@ -93,7 +93,7 @@ def test_a_host_that_cannot_exist_is_not_waited_for(variables, monkeypatch, host
         monkeypatch.setattr(socket, "getaddrinfo", resolve)
     variables({"MASTER_ADDR": host})
     with pytest.raises(UserError) as raised:
-        rendezvous.connect(ProcessRank(1, 2, 0))
+        store.connect(ProcessRank(1, 2, 0))
     assert str(raised.value) == f"MASTER_ADDR is {host!r}: no such host"
 
 
@@ -213,5 +213,5 @@ def test_a_wait_ends_with_what_is_late(monkeypatch):
     monkeypatch.setenv("BLEUPRINT_TIMEOUT", "1")
     began = time.monotonic()
     with pytest.raises(UserError, match=r"nobody within 1 s \(BLEUPRINT_TIMEOUT\)"):
-        rendezvous.wait_until(lambda: False, lambda: "nobody")
+        store.wait_until(lambda: False, lambda: "nobody")
     assert time.monotonic() - began >= 1

@@ -1,11 +1,10 @@
-"""The GPUs of the processes that train together, and what is wrong with them in one line."""
+"""The GPUs of the processes that train together, and one line about each that cannot be used."""
 
 import os
 import re
 import socket
 import warnings
 from collections.abc import Iterator
-from itertools import takewhile
 from pathlib import Path
 from typing import NamedTuple
 
@@ -16,126 +15,201 @@ from bleuprint.runtime.errors import UserError
 from bleuprint.runtime.wording import counted
 
 ON_CPUS = "set CUDA_VISIBLE_DEVICES to nothing to train on CPUs"
+# The folder in which Linux describes the devices on the PCI bus.
 _PCI = Path("/sys/bus/pci/devices")
-_NVIDIA, _DISPLAY = "0x10de", "0x03"  # a vendor, and the class of display controllers
-# A GPU of which less is free is one that other processes use; a CUDA context takes 0.5 GB.
-_FREE = 0.75
+_NVIDIA_VENDOR_ID = "0x10de"
+# The first digits of the class of display controllers.
+_DISPLAY_CLASS = "0x03"
+# If less of its memory is free, other processes use a GPU; our own CUDA context takes 0.5 GB.
+_FREE_SHARE = 0.75
+# An entry of CUDA_VISIBLE_DEVICES that names a GPU: its number, or its UUID.
+_GPU_NAME = re.compile(r"\d+|(GPU|MIG)-.+")
 
 
 class Member(NamedTuple):
-    """What each process publishes at the start: its host and its GPU, if it has one.
+    """The host and the GPU of one of the processes that train together.
 
-    Of that the UUID, the name, and the memory in bytes: all and what is free.
+    Each process publishes its own at the start. Without a GPU, the fields after `host` are empty.
+
+    Attributes:
+        host: The name of the machine.
+        gpu_uuid: The UUID of the GPU, by which two processes with the same GPU are recognized.
+        gpu_name: The name of the GPU, such as NVIDIA H200.
+        total_bytes: The memory of the GPU.
+        free_bytes: The part of this memory that no process uses.
     """
 
     host: str
-    gpu: str = ""
-    name: str = ""
-    total: int = 0
-    free: int = 0
+    gpu_uuid: str = ""
+    gpu_name: str = ""
+    total_bytes: int = 0
+    free_bytes: int = 0
 
 
 def gpu_count() -> int:
-    """The GPUs that this process may use.
+    """Return the number of GPUs that this process may use.
 
-    Raises UserError if PyTorch cannot use the driver, or CUDA_VISIBLE_DEVICES names other GPUs.
+    Raises:
+        UserError: PyTorch cannot use the driver, or CUDA_VISIBLE_DEVICES names other GPUs.
     """
-    names = os.environ.get("CUDA_VISIBLE_DEVICES")
-    # CUDA stops at the first entry that is no device: "-1" or "none" hides all GPUs.
-    found = takewhile(re.compile(r"\d+|(GPU|MIG)-.+").fullmatch, (names or "").split(","))
-    named = len(list(found))
-    if names is not None and not named:
+    visible_devices = os.environ.get("CUDA_VISIBLE_DEVICES")
+    named_count = _named_gpu_count(visible_devices or "")
+    if visible_devices is not None and named_count == 0:
         return 0
-    with warnings.catch_warnings(record=True) as said:
+    with warnings.catch_warnings(record=True) as caught_warnings:
         warnings.simplefilter("always")
         count = torch.cuda.device_count() if torch.cuda.is_available() else 0
-    if said and not count:  # an old driver, or one that fails
-        why = str(said[0].message).removeprefix("CUDA initialization: ").partition(". ")[0]
+    if caught_warnings and count == 0:
+        # An old driver, or one that fails: torch warns and finds no GPU.
+        warning = str(caught_warnings[0].message)
+        reason = warning.removeprefix("CUDA initialization: ").partition(". ")[0]
         raise UserError(
-            f"{socket.gethostname()}: {why}; this PyTorch is built for CUDA {torch.version.cuda}: "
-            f"update the driver, or {ON_CPUS}"
+            f"{socket.gethostname()}: {reason}; this PyTorch is built for CUDA "
+            f"{torch.version.cuda}: update the driver, or {ON_CPUS}"
         )
-    if named > count:
-        such = counted(count, "such GPU")
-        raise UserError(f"CUDA_VISIBLE_DEVICES is {names!r}, but PyTorch finds {such}; {ON_CPUS}")
+    if named_count > count:
+        such_gpus = counted(count, "such GPU")
+        raise UserError(
+            f"CUDA_VISIBLE_DEVICES is {visible_devices!r}, but PyTorch finds {such_gpus}; {ON_CPUS}"
+        )
+    return count
+
+
+def _named_gpu_count(visible_devices: str) -> int:
+    """Return how many GPUs the value of CUDA_VISIBLE_DEVICES names.
+
+    As in CUDA, the first entry that is no GPU ends the list: "-1" or "none" hides all GPUs.
+    """
+    count = 0
+    for name in visible_devices.split(","):
+        if not _GPU_NAME.fullmatch(name):
+            break
+        count += 1
     return count
 
 
 def lacks_driver() -> bool:
-    """Whether PyTorch, built for GPUs, finds none where the PCI bus has one of NVIDIA."""
+    """Return whether this machine has a GPU of NVIDIA, but PyTorch finds none.
+
+    Always False if the user has chosen the GPUs, or if PyTorch is not built for GPUs.
+    """
     if os.environ.get("CUDA_VISIBLE_DEVICES") is not None or torch.version.cuda is None:
         return False
-    kinds = [[(at / of).read_text() for of in ("vendor", "class")] for at in _PCI.glob("*")]
-    found = any(v.startswith(_NVIDIA) and kind.startswith(_DISPLAY) for v, kind in kinds)
-    return found and not gpu_count()
+    has_nvidia_gpu = any(_is_nvidia_gpu(device_folder) for device_folder in _PCI.glob("*"))
+    return has_nvidia_gpu and gpu_count() == 0
+
+
+def _is_nvidia_gpu(device_folder: Path) -> bool:
+    """Return whether a device on the PCI bus is a GPU of NVIDIA, and not, say, its audio device."""
+    vendor_id = (device_folder / "vendor").read_text()
+    device_class = (device_folder / "class").read_text()
+    return vendor_id.startswith(_NVIDIA_VENDOR_ID) and device_class.startswith(_DISPLAY_CLASS)
 
 
 def occupy(device: torch.device, process: str) -> Member:
-    """Make `device` that of this process; raises UserError, naming it, if it cannot be used."""
+    """Make a device the one of this process, and run a kernel on it as a test.
+
+    Args:
+        device: The GPU, or the CPU.
+        process: The name of this process, for messages.
+
+    Returns:
+        The host and the GPU of this process.
+
+    Raises:
+        UserError: The GPU cannot be used; the message names it.
+    """
     host = socket.gethostname()
     if device.type != "cuda":
         return Member(host)
     try:
-        of = torch.cuda.get_device_properties(device)
+        properties = torch.cuda.get_device_properties(device)
         torch.cuda.set_device(device)
         run_kernel(device)
-        free, total = torch.cuda.mem_get_info(device)
-    except RuntimeError as error:  # by which CUDA reports exclusive GPUs, and those that are full
-        why = str(error).partition("\n")[0]
-        if "no kernel image" in why:
+        free_bytes, total_bytes = torch.cuda.mem_get_info(device)
+    except RuntimeError as error:
+        # So CUDA reports a GPU that another process has for itself, and one whose memory is full.
+        reason = str(error).partition("\n")[0]
+        if "no kernel image" in reason:
             raise UserError(
-                f"{process} on {host} cannot use {device}, {of.name}: this PyTorch "
-                f"({torch.__version__}) has no kernels for its compute capability {of.major}."
-                f"{of.minor}: install a build that has, or {ON_CPUS}"
+                f"{process} on {host} cannot use {device}, {properties.name}: this PyTorch "
+                f"({torch.__version__}) has no kernels for its compute capability "
+                f"{properties.major}.{properties.minor}: install a build that has, or {ON_CPUS}"
             ) from None
         raise UserError(
-            f"{process} on {host} cannot use {device}: {why}: end the processes that use it (see "
-            f"nvidia-smi), name other GPUs in CUDA_VISIBLE_DEVICES, or {ON_CPUS}"
+            f"{process} on {host} cannot use {device}: {reason}: end the processes that use it "
+            f"(see nvidia-smi), name other GPUs in CUDA_VISIBLE_DEVICES, or {ON_CPUS}"
         ) from None
-    return Member(host, str(of.uuid), of.name, total, free)
+    return Member(
+        host=host,
+        gpu_uuid=str(properties.uuid),
+        gpu_name=properties.name,
+        total_bytes=total_bytes,
+        free_bytes=free_bytes,
+    )
 
 
 def run_kernel(device: torch.device) -> None:
-    """Raises RuntimeError if this build of PyTorch has no kernels for the device."""
+    """Run a small kernel; raise RuntimeError if this PyTorch has no kernels for the device."""
     torch.ones(1, device=device).add_(1)
 
 
 def check_gpus(members: list[Member]) -> None:
-    """Raise UserError, on every process, if one has no GPU while others do, or shares one.
+    """Check that each process has a GPU of its own, or that no process has one.
 
-    A sum over processes would hang otherwise, or fail with an obscure error of NCCL.
+    A sum over the processes would otherwise hang, or fail with an obscure error of NCCL. All
+    processes call this function with the same members, so that all of them end.
+
+    Raises:
+        UserError: A process has no GPU while others do, or two processes share a GPU.
     """
-    gpus, of = [member.gpu for member in members], f"of {len(members)}"
-    for rank, (member, gpu) in enumerate(zip(members, gpus, strict=True)):
-        if any(gpus) and not gpu:
-            raise UserError(f"process {rank} {of}, on {member.host}, finds no GPU; others do")
-        if gpu and (first := gpus.index(gpu)) < rank:
+    some_process_has_gpu = any(member.gpu_uuid for member in members)
+    if not some_process_has_gpu:
+        return
+    # The first process that has each GPU.
+    rank_of_gpu: dict[str, int] = {}
+    for rank, member in enumerate(members):
+        if not member.gpu_uuid:
             raise UserError(
-                f"processes {first} and {rank} {of} are given the same GPU of {member.host}: "
-                f"start no more processes than there are GPUs; {ON_CPUS}"
+                f"process {rank} of {len(members)}, on {member.host}, finds no GPU; others do"
+            )
+        first_rank = rank_of_gpu.setdefault(member.gpu_uuid, rank)
+        if first_rank != rank:
+            raise UserError(
+                f"processes {first_rank} and {rank} of {len(members)} are given the same GPU of "
+                f"{member.host}: start no more processes than there are GPUs; {ON_CPUS}"
             )
 
 
 def find_slowdowns(members: list[Member]) -> Iterator[str]:
-    """What slows a training down: no driver, GPUs that are unlike, or that others use."""
-    if not any(member.gpu for member in members) and lacks_driver():
+    """Yield a note for each thing that slows a training down.
+
+    Such as a missing driver, GPUs that are unlike, or a GPU that other processes use.
+    """
+    some_process_has_gpu = any(member.gpu_uuid for member in members)
+    if not some_process_has_gpu and lacks_driver():
         yield "this machine has an NVIDIA GPU, but no driver answers: CPUs train"
-    if len(names := dict.fromkeys(member.name for member in members)) > 1:
-        yield f"different GPUs train together, at the pace of the slowest: {', '.join(names)}"
-    for rank, (host, _, name, total, free) in enumerate(members):
-        if free < _FREE * total:
-            size = machine_errors.format_bytes
+    gpu_names = dict.fromkeys(member.gpu_name for member in members)
+    if len(gpu_names) > 1:
+        yield f"different GPUs train together, at the pace of the slowest: {', '.join(gpu_names)}"
+    for rank, member in enumerate(members):
+        if member.free_bytes < _FREE_SHARE * member.total_bytes:
+            free = machine_errors.format_bytes(member.free_bytes)
+            total = machine_errors.format_bytes(member.total_bytes)
             yield (
-                f"process {rank} of {len(members)} on {host}: other processes use its GPU, {name}: "
-                f"{size(free)} of {size(total)} are free"
+                f"process {rank} of {len(members)} on {member.host}: other processes use its GPU, "
+                f"{member.gpu_name}: {free} of {total} are free"
             )
 
 
 def describe_device_memory(device: torch.device) -> str:
-    """How much memory a device has and how much of it this process can have, for a message."""
+    """Return how much memory a device has, and how much of it this process can have."""
     if device.type != "cuda":
         return machine_errors.describe_memory()
-    free, total = torch.cuda.mem_get_info(device)
-    free += torch.cuda.memory_reserved(device)
-    size, name = machine_errors.format_bytes, torch.cuda.get_device_name(device)
-    return f"{name} has {size(total)}, {size(free)} of it for this process"
+    free_bytes, total_bytes = torch.cuda.mem_get_info(device)
+    # torch keeps memory that its tensors no longer use, and uses it for new ones.
+    available_bytes = free_bytes + torch.cuda.memory_reserved(device)
+    name = torch.cuda.get_device_name(device)
+    total = machine_errors.format_bytes(total_bytes)
+    available = machine_errors.format_bytes(available_bytes)
+    return f"{name} has {total}, {available} of it for this process"

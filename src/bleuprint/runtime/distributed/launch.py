@@ -1,4 +1,8 @@
-"""Starts the processes that train one model: those of this machine, or of a SLURM job."""
+"""The start of the processes that train one model: on this machine, or on the nodes of a SLURM job.
+
+The launcher runs the same command again, several times. It prints the message of the process that
+failed first, and exits with its status.
+"""
 
 import logging
 import os
@@ -7,8 +11,9 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Sequence
 from contextlib import suppress
+from dataclasses import dataclass
 from pathlib import Path
 from stat import S_ISCHR
 from typing import Any, NoReturn
@@ -21,8 +26,8 @@ from torch.distributed.launcher.api import LaunchConfig, elastic_launch
 from bleuprint.runtime import environment, processor
 from bleuprint.runtime.distributed import slurm
 from bleuprint.runtime.distributed.gpus import ON_CPUS, gpu_count
-from bleuprint.runtime.distributed.group import is_launched
-from bleuprint.runtime.distributed.rendezvous import POLL_SECONDS
+from bleuprint.runtime.distributed.ranks import is_launched
+from bleuprint.runtime.distributed.store import POLL_SECONDS
 from bleuprint.runtime.errors import (
     LAUNCHER_VARIABLE,
     PEER_LOST,
@@ -35,25 +40,41 @@ from bleuprint.runtime.launcher import end_with_launcher
 from bleuprint.runtime.machine_errors import explain_kill
 
 _LOOPBACK = "127.0.0.1"
-_SRUN = "BLEUPRINT_SRUN"  # set in the tasks of `launch_slurm_step`
-# A loss of contact is ranked this many seconds later: the failure that caused it comes first.
-_CAUSE = 5.0
+# An environment variable that is set in the tasks that `launch_slurm_step` starts.
+_SRUN_VARIABLE = "BLEUPRINT_SRUN"
+# A process that fails makes the others lose it. Their errors may come first, by this many seconds.
+_SECONDS_BEFORE_CAUSE = 5.0
+
+
+@dataclass(frozen=True)
+class ProcessEnd:
+    """How one process of a training has ended.
+
+    Attributes:
+        status: Its exit status.
+        timestamp: The time of its error, in seconds since 1970.
+        message: What it left to the launcher to print: a line, a traceback, or nothing.
+    """
+
+    status: int
+    timestamp: float
+    message: str
 
 
 def start_processes() -> None:
-    """Run this command as several processes if needed; returns in each process that trains.
+    """Run this command as several processes if needed; return in each process that trains.
 
-    It is one of them already if torchrun or srun has started several. Else it becomes their parent
-    in a SLURM job of several nodes (`launch_slurm_step`), with several GPUs or with
-    BLEUPRINT_PROCESSES above 1 (`launch_local_processes`), and the only one elsewhere.
+    There are three cases:
+    - torchrun or srun has started several processes: this process is one of them and trains.
+    - There are several GPUs or nodes, or BLEUPRINT_PROCESSES is above 1: this process becomes the
+      launcher of the processes that train, and exits after them.
+    - This process trains alone.
 
-    Raises UserError if there are fewer GPUs than processes on this machine.
+    Raises:
+        UserError: BLEUPRINT_PROCESSES asks for more processes than this machine has GPUs.
     """
     end_with_launcher()
-    # a training that SIGTERM ends saves, at Ctrl-C and at the end of a terminal, too
-    for number in (signal.SIGINT, signal.SIGHUP, *[signal.SIGUSR1] * (_SRUN in os.environ)):
-        if signal.getsignal(number) != signal.SIG_IGN:  # as by nohup
-            signal.signal(number, _terminate)
+    _terminate_by_other_signals()
     if is_launched():
         return
     gpus = gpu_count()
@@ -63,37 +84,62 @@ def start_processes() -> None:
             f"BLEUPRINT_PROCESSES is {count}, and each process needs a GPU of its own: "
             f"PyTorch finds {gpus}; {ON_CPUS}"
         )
-    if count > 1 or slurm.node_count() > 1:  # by default each process would use all cores
-        os.environ.setdefault("OMP_NUM_THREADS", str(max(1, processor.THIS.cores // count)))
-        if gpus:  # nccl.watch says what NCCL's watchdog logs
-            os.environ.setdefault("TORCH_CPP_LOG_LEVEL", "FATAL")
-        sys.stdout.flush()
-    if slurm.node_count() > 1:
-        launch_slurm_step(slurm.node_count(), count)
-    if count > 1:
-        launch_local_processes(count)
+    nodes = slurm.node_count()
+    if count == 1 and nodes == 1:
+        return
+    # By default, each process would use all cores.
+    threads = max(1, processor.THIS.cores // count)
+    os.environ.setdefault("OMP_NUM_THREADS", str(threads))
+    if gpus:
+        # The C++ log of NCCL's watchdog: nccl.watch says the same in one line.
+        os.environ.setdefault("TORCH_CPP_LOG_LEVEL", "FATAL")
+    sys.stdout.flush()
+    if nodes > 1:
+        launch_slurm_step(nodes, count)
+    launch_local_processes(count)
 
 
-def _terminate(number: int, _: object) -> None:
-    """Raise SIGTERM instead of a signal. After SIGHUP, writing to the terminal would fail."""
-    for stream in (1, 2) if number == signal.SIGHUP else ():
-        if S_ISCHR(os.fstat(stream).st_mode):  # isatty() says no by now
-            os.dup2(os.open(os.devnull, os.O_WRONLY), stream)
+def _terminate_by_other_signals() -> None:
+    """Let Ctrl-C and the end of the terminal stop a training as SIGTERM does: it saves its state.
+
+    In a task of `launch_slurm_step`, SIGUSR1 does the same.
+    """
+    signals = [signal.SIGINT, signal.SIGHUP]
+    if _SRUN_VARIABLE in os.environ:
+        signals.append(signal.SIGUSR1)
+    for number in signals:
+        is_ignored = signal.getsignal(number) == signal.SIG_IGN  # as by nohup
+        if not is_ignored:
+            signal.signal(number, _raise_sigterm)
+
+
+def _raise_sigterm(number: int, _: object) -> None:
+    """Handle a signal by raising SIGTERM.
+
+    SIGHUP says that the terminal is gone. Output to it would fail while the training saves its
+    state, so the null device takes its place.
+    """
+    if number == signal.SIGHUP:
+        for descriptor in (1, 2):  # standard output and standard error
+            # A terminal is a character device; isatty() no longer recognizes one that is gone.
+            if S_ISCHR(os.fstat(descriptor).st_mode):
+                null = os.open(os.devnull, os.O_WRONLY)
+                os.dup2(null, descriptor)
     signal.raise_signal(signal.SIGTERM)
 
 
 def launch_local_processes(count: int) -> NoReturn:
     """Run this command as `count` processes under torch's elastic launcher, and exit.
 
-    The status and the message are those of the first process that failed. SIGINT and SIGTERM are
-    passed on; the processes have BLEUPRINT_TIMEOUT seconds to save.
+    The exit status and the message are those of the process that failed first. SIGINT and SIGTERM
+    are passed on to the processes, which have BLEUPRINT_TIMEOUT seconds to save their state.
     """
-    # The rendezvous store of the processes; no other process can take its port before they start.
+    # The processes meet at this store; no other program can take its port before they start.
     store = distributed.TCPStore(  # type: ignore[attr-defined]
         _LOOPBACK, 0, is_master=True, wait_for_workers=False, multi_tenant=True
     )
     os.environ[LAUNCHER_VARIABLE] = str(os.getpid())
-    logging.disable()  # the launcher's own report of a failure
+    logging.disable()  # torch's launcher logs a report of its own about a failure
     with tempfile.TemporaryDirectory(prefix="bleuprint-") as logs:
         config = LaunchConfig(
             min_nodes=1,
@@ -111,26 +157,102 @@ def launch_local_processes(count: int) -> NoReturn:
         try:
             elastic_launch(config, sys.executable)(*sys.orig_argv[1:])
         except ChildFailedError as error:
-            sys.exit(_print_first(_ends(error.failures, count)))
+            _exit_as_first(_ends_after_failure(error.failures, count))
         except SignalException as error:
-            # a full disk cuts them short
-            ends = []
-            for path in Path(logs).rglob("error.json"):
-                with suppress(OSError, UserError):
-                    ends.append(read_json_object(path, ("status", "timestamp", "message")))
-            # one that the signal ended later than another has lost that one because of the signal
-            records = [end for end in ends if end["status"] != PEER_LOST]
-            message = "interrupted" if error.sigval == signal.SIGINT else ""
-            unrecorded = {"status": 128 + error.sigval, "timestamp": 0, "message": message}
-            sys.exit(_print_first(records or [unrecorded]))
+            _exit_as_first(_ends_after_signal(error.sigval, Path(logs)))
     sys.exit(0)
+
+
+def _ends_after_failure(failures: dict[int, ProcessFailure], count: int) -> list[ProcessEnd]:
+    """Return how the processes of a launch in which at least one failed have ended.
+
+    Args:
+        failures: What torch's launcher noted of each process that failed, by rank.
+        count: The number of processes.
+    """
+    ends = []
+    for rank, failure in failures.items():
+        if "status" in failure.error_file_data:
+            # errors.run_main has left its message to this launcher.
+            ends.append(_read_end(failure.error_file_data))
+            continue
+        is_ended_by_launcher = failure.exitcode == -signal.SIGTERM and len(failures) > 1
+        if is_ended_by_launcher:
+            continue
+        end = ProcessEnd(
+            status=max(1, failure.exitcode),
+            timestamp=failure.timestamp,
+            message=f"process {rank} of {count} {_describe_exit_code(failure.exitcode)}",
+        )
+        ends.append(end)
+    return ends
+
+
+def _describe_exit_code(exit_code: int) -> str:
+    """Return how a process ended, such as "ended with status 3"; a signal is a negative code."""
+    if exit_code >= 0:
+        return f"ended with status {exit_code}"
+    number = -exit_code
+    description = f"was ended by signal {number} ({signal.strsignal(number)})"
+    if number == signal.SIGKILL:
+        description += explain_kill()
+    return description
+
+
+def _ends_after_signal(number: int, logs: Path) -> list[ProcessEnd]:
+    """Return how the processes have ended after a signal that torch's launcher passed on.
+
+    Args:
+        number: The number of the signal.
+        logs: The folder in which each process may have left a record of its end.
+    """
+    ends = []
+    for path in logs.rglob("error.json"):
+        # A full disk may have cut a record short.
+        with suppress(OSError, UserError):
+            record = read_json_object(path, ("status", "timestamp", "message"))
+            end = _read_end(record)
+            # A process that saves its state longer than another one loses the other; the signal is
+            # the reason, and not this loss.
+            if end.status != PEER_LOST:
+                ends.append(end)
+    if ends:
+        return ends
+    message = "interrupted" if number == signal.SIGINT else ""
+    return [ProcessEnd(status=128 + number, timestamp=0, message=message)]
+
+
+def _read_end(record: dict[str, Any]) -> ProcessEnd:
+    """Return the end that a process has recorded by `errors.run_main`."""
+    return ProcessEnd(
+        status=int(record["status"]),
+        timestamp=record["timestamp"],
+        message=record["message"],
+    )
+
+
+def _exit_as_first(ends: Sequence[ProcessEnd]) -> NoReturn:
+    """Print the message of the process that failed first, and exit with its status."""
+    first_end = min(ends, key=_time_of_cause)
+    if "\n" in first_end.message:
+        sys.stderr.write(first_end.message)  # a traceback
+    elif first_end.message:
+        print_message(first_end.message, message_kind(first_end.status))
+    sys.exit(first_end.status)
+
+
+def _time_of_cause(end: ProcessEnd) -> float:
+    """Return the time of an error, later for one that another process has caused."""
+    if end.status == PEER_LOST:
+        return end.timestamp + _SECONDS_BEFORE_CAUSE
+    return end.timestamp
 
 
 def launch_slurm_step(nodes: int, count: int) -> NoReturn:
     """Run this command by `srun` as `count` processes on each node of the job, and exit.
 
-    The status is that of srun. SIGINT and SIGTERM are passed on as SIGUSR1, since srun kills its
-    tasks if it receives SIGTERM itself.
+    The exit status is that of srun. SIGINT and SIGTERM are passed on as SIGUSR1, since srun kills
+    its tasks at once if it receives SIGTERM itself.
     """
     command = [
         "srun",
@@ -141,41 +263,19 @@ def launch_slurm_step(nodes: int, count: int) -> NoReturn:
         "--kill-on-bad-exit=0",  # a task that saves must not be killed when another has saved
         "--cpu-bind=none",
         "--export=ALL",
-        *(sys.executable, *sys.orig_argv[1:]),
+        sys.executable,
+        *sys.orig_argv[1:],
     ]
-    received: list[int] = []
+    received_signals: list[int] = []
     for number in (signal.SIGINT, signal.SIGTERM):
-        signal.signal(number, lambda number, _: received.append(number))
-    step = subprocess.Popen(command, env={**os.environ, _SRUN: "1"}, start_new_session=True)
+        signal.signal(number, lambda number, _frame: received_signals.append(number))
+    # In a session of its own, srun does not receive the terminal's Ctrl-C itself.
+    step_environment = {**os.environ, _SRUN_VARIABLE: "1"}
+    step = subprocess.Popen(command, env=step_environment, start_new_session=True)
     while step.poll() is None:
         time.sleep(POLL_SECONDS)
-        if received:
-            received.clear()
+        if received_signals:
+            received_signals.clear()
             step.send_signal(signal.SIGUSR1)
-    sys.exit(step.returncode if step.returncode >= 0 else 128 - step.returncode)
-
-
-def _ends(failures: dict[int, ProcessFailure], count: int) -> Iterator[dict[str, Any]]:
-    """How each process that failed has ended: what it recorded (errors.run_main), or its status."""
-    for rank, failure in failures.items():
-        code, how = failure.exitcode, f"ended with status {failure.exitcode}"
-        if "status" in failure.error_file_data:
-            yield failure.error_file_data
-        elif code != -signal.SIGTERM or len(failures) == 1:  # else by the launcher
-            if code < 0:
-                how = f"was ended by signal {-code} ({signal.strsignal(-code)})"
-            if code == -signal.SIGKILL:
-                how += explain_kill()
-            message = f"process {rank} of {count} {how}"
-            yield {"status": max(1, code), "timestamp": failure.timestamp, "message": message}
-
-
-def _print_first(ends: Iterable[dict[str, Any]]) -> int:
-    """Print the message of the process that failed first and return its status."""
-    first = min(ends, key=lambda end: end["timestamp"] + _CAUSE * (end["status"] == PEER_LOST))
-    message = first["message"]
-    if "\n" in message:  # a traceback
-        sys.stderr.write(message)
-    elif message:
-        print_message(message, message_kind(int(first["status"])))
-    return int(first["status"])
+    was_ended_by_signal = step.returncode < 0
+    sys.exit(128 - step.returncode if was_ended_by_signal else step.returncode)

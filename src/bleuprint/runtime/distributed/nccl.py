@@ -1,7 +1,8 @@
-"""NCCL's errors and time-outs in one line.
+"""A watch over NCCL, which ends the process with one line when another process is lost.
 
-The host learns of them from torch's watchdog only (ProcessGroupNCCL.cpp of torch 2.13), which notes
-the error, waits for a minute and then aborts the process with C++ stacks.
+NCCL sums gradients between GPUs. Only torch's watchdog thread learns of its errors and timeouts: it
+notes the error, waits for a minute and then aborts the process with C++ stacks
+(ProcessGroupNCCL.cpp of torch 2.13). `watch` reads the note first.
 """
 
 import time
@@ -15,25 +16,47 @@ from bleuprint.runtime import environment
 from bleuprint.runtime.errors import PeerLost, run_main
 
 # Seconds between two looks at the watchdog's note.
-_EVERY = 1.0
+_INTERVAL_SECONDS = 1.0
 
 
 def watch(error: Callable[[], Any], process: str) -> None:
-    """End this process once `error()`, an ErrorType, is one: whatever it waits for.
+    """Start a thread that ends this process once NCCL has failed, whatever the process waits for.
 
-    Returns at once. The status and the line are those of PeerLost; `process` names this one.
+    The message and the exit status are those of PeerLost.
+
+    Args:
+        error: Returns the watchdog's note, an ErrorType of torch.
+        process: The name of this process, for the message.
     """
 
-    def poll() -> None:
-        while distributed.is_initialized():
-            if (name := error().name) != "SUCCESS":
-                run_main(lambda: _lost(process, name))
-            time.sleep(_EVERY)
+    def end_after_error() -> None:
+        """Wait for an error, and end this process as by `raise PeerLost`."""
+        error_name = _wait_for_error(error)
+        if error_name is not None:
+            run_main(lambda: _raise_peer_lost(process, error_name))
 
-    Thread(target=poll, daemon=True).start()
+    Thread(target=end_after_error, daemon=True).start()
 
 
-def _lost(process: str, error: str) -> None:
-    late = f"no answer within {environment.timeout_seconds()} s (BLEUPRINT_TIMEOUT)"
-    what = late if error == "TIMEOUT" else f"its communication failed ({error})"
-    raise PeerLost(f"{process} lost another process: NCCL: {what}")
+def _wait_for_error(error: Callable[[], Any]) -> str | None:
+    """Wait until the watchdog notes an error; for the argument see `watch`.
+
+    Returns:
+        The name of the error; None if the process group is destroyed without an error.
+    """
+    while distributed.is_initialized():
+        error_name: str = error().name
+        if error_name != "SUCCESS":
+            return error_name
+        time.sleep(_INTERVAL_SECONDS)
+    return None
+
+
+def _raise_peer_lost(process: str, error_name: str) -> None:
+    """Raise PeerLost for an error of NCCL, by the name of the error in torch's ErrorType."""
+    if error_name == "TIMEOUT":
+        timeout_seconds = environment.timeout_seconds()
+        problem = f"no answer within {timeout_seconds} s (BLEUPRINT_TIMEOUT)"
+    else:
+        problem = f"its communication failed ({error_name})"
+    raise PeerLost(f"{process} lost another process: NCCL: {problem}")

@@ -1,0 +1,85 @@
+"""The program that occupies a network address: what a message can say of it.
+
+Training processes meet at an address, MASTER_ADDR:MASTER_PORT. If another program listens there,
+the user needs to know which one.
+"""
+
+import re
+import socket
+from contextlib import suppress
+
+# How long to wait for the first line of an unknown server, in seconds.
+_GREETING_SECONDS = 1.0
+# The number of bytes of this line to read: enough for the name and version of the server.
+_GREETING_BYTES = 80
+
+
+def describe_occupant(host: str, port: int) -> str:
+    """Return what is known of the program that listens at an address, in parentheses.
+
+    Returns:
+        The parentheses with a space before them; an empty string if nothing is known.
+    """
+    descriptions = []
+    with suppress(OSError):
+        listener = _local_listener(host, port)
+        if listener is not None:
+            descriptions.append(listener)
+    with suppress(OSError):
+        greeting = _greeting(host, port)
+        if greeting:
+            descriptions.append(f"it says {greeting!r}")
+    return f" ({', '.join(descriptions)})" if descriptions else ""
+
+
+def _local_listener(host: str, port: int) -> str | None:
+    """Return the name and number of the process of this machine that listens at an address.
+
+    Returns:
+        Such as `sshd, process 12`; None if the address belongs to another machine, or if the
+        system does not show the process to this user.
+    """
+    import psutil  # This import takes time, and the module is needed for an error message only.
+
+    if _machine_addresses().isdisjoint(_resolved_addresses(host, port)):
+        return None
+    with suppress(psutil.Error):
+        for connection in psutil.net_connections("tcp"):
+            is_listener = connection.status == psutil.CONN_LISTEN and connection.laddr.port == port
+            if is_listener and connection.pid is not None:
+                name = psutil.Process(connection.pid).name()
+                return f"{name}, process {connection.pid}"
+    return None
+
+
+def _machine_addresses() -> set[str]:
+    """Return the addresses of all network interfaces of this machine."""
+    import psutil
+
+    addresses: set[str] = set()
+    for interface_addresses in psutil.net_if_addrs().values():
+        addresses.update(interface.address for interface in interface_addresses)
+    return addresses
+
+
+def _resolved_addresses(host: str, port: int) -> set[str]:
+    """Return the IP addresses that a host name resolves to."""
+    addresses: set[str] = set()
+    for _family, _kind, _protocol, _name, socket_address in socket.getaddrinfo(host, port):
+        addresses.add(str(socket_address[0]))
+    return addresses
+
+
+def _greeting(host: str, port: int) -> str:
+    """Return the first line that a server sends; an empty string if it is not readable text.
+
+    Some servers, such as SSH, send a line at once. A server that does not is asked by HTTP.
+    """
+    with socket.create_connection((host, port), _GREETING_SECONDS) as connection:
+        try:
+            answer = connection.recv(_GREETING_BYTES)
+        except TimeoutError:
+            connection.sendall(b"GET / HTTP/1.0\r\n\r\n")
+            answer = connection.recv(_GREETING_BYTES)
+    printable = re.match(rb"[ -~]*", answer)  # the printable ASCII characters, from " " to "~"
+    return printable[0].decode().strip() if printable else ""
