@@ -1,14 +1,14 @@
-"""The Annotated Transformer's way of training, as a contestant of benchmarks/train.py.
+"""Trains in the way of The Annotated Transformer, as a contestant of benchmarks/train.py.
 
     python benchmarks/annotated.py FOLDER --updates 15 --seed 1
 
-After Rush 2018 (with Huang et al. 2022), line by line where time goes: four linear layers an
-attention, attention matrices made, masked and dropped out explicitly, LayerNorm written out, norms
-before sublayers, sentence batches with their padding sent through everything, log-softmax of all
-positions, label smoothing as KLDivLoss against a dense distribution over the V - 2 other units,
-torch's Adam with the Noam schedule. Embeddings are shared with the projection. Batches are those of
-bleuprint, from a binary corpus in FOLDER. Prints target tokens a second, over as many updates as
-went before to warm up.
+It follows Rush 2018 (with Huang et al. 2022), line by line where time goes: four linear layers per
+attention, attention matrices that are made, masked and dropped out explicitly, LayerNorm written
+out, norms before sublayers, batches of sentences whose padding passes through everything,
+log-softmax of all positions, label smoothing as KLDivLoss against a dense distribution over the
+other V - 2 units, torch's Adam with the Noam schedule. Embeddings are shared with the projection.
+Batches are those of bleuprint, from a binary corpus in FOLDER. Prints target tokens per second,
+over as many updates as went before to warm up.
 """
 
 import argparse
@@ -17,6 +17,7 @@ import json
 import math
 import time
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 
 import torch
@@ -27,114 +28,195 @@ from bleuprint.dataset.batching import plan_epoch
 from bleuprint.dataset.binarized import BinaryCorpus
 from bleuprint.dataset.subwords.vocabulary import PAD
 
-DROPOUT, SMOOTHING, WARMUP = 0.1, 0.1, 4000
+DROPOUT = 0.1
+SMOOTHING = 0.1
+WARMUP_UPDATES = 4000
+
+
+@dataclass(frozen=True)
+class TrainOptions:
+    """How a contestant is trained.
+
+    Attributes:
+        updates: How many updates are timed, after as many to warm up.
+        batch_tokens: The size of a batch in tokens, padding included, on the longer side.
+        seed: The seed of the order of batches.
+        device: The device, such as "cpu".
+    """
+
+    updates: int
+    batch_tokens: int
+    seed: int
+    device: str
 
 
 class MultiHeadedAttention(nn.Module):
+    """Attention with several heads; all projections are layers of their own."""
+
     def __init__(self, heads: int, d_model: int) -> None:
+        """Create the layers for queries, keys, values and the output."""
         super().__init__()
-        self.d_k, self.heads = d_model // heads, heads
+        self.d_k = d_model // heads
+        self.heads = heads
         self.linears = clones(nn.Linear(d_model, d_model), 4)
         self.attn: Tensor | None = None
         self.dropout = nn.Dropout(DROPOUT)
 
     def forward(self, query: Tensor, key: Tensor, value: Tensor, mask: Tensor) -> Tensor:
-        batch, mask = query.size(0), mask.unsqueeze(1)
-        query, key, value = (
-            linear(x).view(batch, -1, self.heads, self.d_k).transpose(1, 2)
-            for linear, x in zip(self.linears, (query, key, value), strict=False)
-        )
+        """Attend from each query to the keys that the mask allows.
+
+        Args:
+            query: (batch, query_len, d_model).
+            key: (batch, key_len, d_model).
+            value: (batch, key_len, d_model).
+            mask: 0 where a query may not look; broadcast to (batch, query_len, key_len).
+
+        Returns:
+            (batch, query_len, d_model).
+        """
+        batch_size = query.size(0)
+        query = self._split_heads(self.linears[0](query))
+        key = self._split_heads(self.linears[1](key))
+        value = self._split_heads(self.linears[2](value))
         scores = torch.matmul(query, key.transpose(-2, -1)) / math.sqrt(self.d_k)
-        scores = scores.masked_fill(mask == 0, -1e9)
+        scores = scores.masked_fill(mask.unsqueeze(1) == 0, -1e9)
         self.attn = self.dropout(scores.softmax(dim=-1))
         x = torch.matmul(self.attn, value)
-        x = x.transpose(1, 2).contiguous().view(batch, -1, self.heads * self.d_k)
-        result: Tensor = self.linears[-1](x)
-        return result
+        x = x.transpose(1, 2).contiguous().view(batch_size, -1, self.heads * self.d_k)
+        output: Tensor = self.linears[3](x)
+        return output
+
+    def _split_heads(self, x: Tensor) -> Tensor:
+        """Reshape (batch, length, d_model) to (batch, heads, length, d_k)."""
+        return x.view(x.size(0), -1, self.heads, self.d_k).transpose(1, 2)
 
 
 class PositionwiseFeedForward(nn.Module):
+    """Two linear layers with a ReLU between them, at each position."""
+
     def __init__(self, d_model: int, d_ff: int) -> None:
+        """Create both layers."""
         super().__init__()
-        self.w_1, self.w_2 = nn.Linear(d_model, d_ff), nn.Linear(d_ff, d_model)
+        self.w_1 = nn.Linear(d_model, d_ff)
+        self.w_2 = nn.Linear(d_ff, d_model)
         self.dropout = nn.Dropout(DROPOUT)
 
     def forward(self, x: Tensor) -> Tensor:
-        result: Tensor = self.w_2(self.dropout(self.w_1(x).relu()))
-        return result
+        """Map (batch, length, d_model) to the same shape."""
+        output: Tensor = self.w_2(self.dropout(self.w_1(x).relu()))
+        return output
 
 
 class LayerNorm(nn.Module):
+    """Layer normalization, written out; it adds eps to the standard deviation."""
+
     def __init__(self, features: int, eps: float = 1e-6) -> None:
+        """Create scales of 1 and offsets of 0."""
         super().__init__()
-        self.a_2, self.b_2 = nn.Parameter(torch.ones(features)), nn.Parameter(torch.zeros(features))
+        self.a_2 = nn.Parameter(torch.ones(features))
+        self.b_2 = nn.Parameter(torch.zeros(features))
         self.eps = eps
 
     def forward(self, x: Tensor) -> Tensor:
-        mean, std = x.mean(-1, keepdim=True), x.std(-1, keepdim=True)
+        """Normalize the last dimension."""
+        mean = x.mean(-1, keepdim=True)
+        std = x.std(-1, keepdim=True)
         return self.a_2 * (x - mean) / (std + self.eps) + self.b_2
 
 
 class Layer(nn.Module):
-    """Of the encoder, or, with `cross` attention, of the decoder; x + dropout(f(norm(x)))."""
+    """A layer of the encoder or, with cross attention, of the decoder: x + dropout(f(norm(x)))."""
 
-    def __init__(self, d_model: int, d_ff: int, heads: int, cross: bool) -> None:
+    def __init__(self, d_model: int, d_ff: int, heads: int, has_cross_attention: bool) -> None:
+        """Create the sublayers and their norms."""
         super().__init__()
-        self.attentions = clones(MultiHeadedAttention(heads, d_model), 2 if cross else 1)
+        attentions = 2 if has_cross_attention else 1
+        self.attentions = clones(MultiHeadedAttention(heads, d_model), attentions)
         self.feed_forward = PositionwiseFeedForward(d_model, d_ff)
-        self.norms = clones(LayerNorm(d_model), 3 if cross else 2)
+        self.norms = clones(LayerNorm(d_model), attentions + 1)
         self.dropout = nn.Dropout(DROPOUT)
 
     def forward(
-        self, x: Tensor, mask: Tensor, memory: Tensor | None = None, over: Tensor | None = None
+        self,
+        x: Tensor,
+        mask: Tensor,
+        memory: Tensor | None = None,
+        memory_mask: Tensor | None = None,
     ) -> Tensor:
+        """Pass hidden states through all sublayers.
+
+        Args:
+            x: (batch, length, d_model).
+            mask: 0 where a position may not look at another one.
+            memory: The encoder's output, for layers of the decoder.
+            memory_mask: 0 at the padding of the source.
+        """
         normed = self.norms[0](x)
         x = x + self.dropout(self.attentions[0](normed, normed, normed, mask))
         if memory is not None:
-            x = x + self.dropout(self.attentions[1](self.norms[1](x), memory, memory, over))
-        result: Tensor = x + self.dropout(self.feed_forward(self.norms[-1](x)))
-        return result
+            attended = self.attentions[1](self.norms[1](x), memory, memory, memory_mask)
+            x = x + self.dropout(attended)
+        output: Tensor = x + self.dropout(self.feed_forward(self.norms[-1](x)))
+        return output
 
 
 class Embeddings(nn.Module):
-    """Embeddings times sqrt(d_model), with sinusoidal positions."""
+    """Embeddings times sqrt(d_model), plus sinusoidal positions."""
 
-    def __init__(self, d_model: int, vocabulary: int, longest: int = 5000) -> None:
+    def __init__(self, d_model: int, vocabulary_size: int, max_length: int = 5000) -> None:
+        """Create random embeddings, and the table of positions."""
         super().__init__()
-        self.lut, self.d_model = nn.Embedding(vocabulary, d_model), d_model
+        self.lut = nn.Embedding(vocabulary_size, d_model)
+        self.d_model = d_model
         self.dropout = nn.Dropout(DROPOUT)
-        position = torch.arange(0, longest).unsqueeze(1)
-        term = torch.exp(torch.arange(0, d_model, 2) * -(math.log(10000.0) / d_model))
-        pe = torch.stack((torch.sin(position * term), torch.cos(position * term)), -1)
+        position = torch.arange(0, max_length).unsqueeze(1)
+        frequency = torch.exp(torch.arange(0, d_model, 2) * -(math.log(10000.0) / d_model))
+        waves = (torch.sin(position * frequency), torch.cos(position * frequency))
+        # sine and cosine of each frequency are neighbors in the last dimension
+        pe = torch.stack(waves, -1)
         self.pe: Tensor
         self.register_buffer("pe", pe.flatten(1).unsqueeze(0), persistent=False)
 
     def forward(self, ids: Tensor) -> Tensor:
+        """Embed ids (batch, length) as (batch, length, d_model)."""
         x = self.lut(ids) * math.sqrt(self.d_model)
-        result: Tensor = self.dropout(x + self.pe[:, : ids.size(1)])
-        return result
+        output: Tensor = self.dropout(x + self.pe[:, : ids.size(1)])
+        return output
 
 
 class EncoderDecoder(nn.Module):
-    def __init__(self, layers: int, d_model: int, d_ff: int, heads: int, vocabulary: int) -> None:
+    """The whole model, from ids to log-probabilities."""
+
+    def __init__(
+        self, layers: int, d_model: int, d_ff: int, heads: int, vocabulary_size: int
+    ) -> None:
+        """Create the model with Xavier's random weights."""
         super().__init__()
-        self.encoder = clones(Layer(d_model, d_ff, heads, cross=False), layers)
-        self.decoder = clones(Layer(d_model, d_ff, heads, cross=True), layers)
+        self.encoder = clones(Layer(d_model, d_ff, heads, has_cross_attention=False), layers)
+        self.decoder = clones(Layer(d_model, d_ff, heads, has_cross_attention=True), layers)
         self.norms = clones(LayerNorm(d_model), 2)
-        self.embeddings = Embeddings(d_model, vocabulary)
-        self.generator = nn.Linear(d_model, vocabulary)
+        self.embeddings = Embeddings(d_model, vocabulary_size)
+        self.generator = nn.Linear(d_model, vocabulary_size)
         self.generator.weight = self.embeddings.lut.weight
         for parameter in self.parameters():
             if parameter.dim() > 1:
                 nn.init.xavier_uniform_(parameter)
 
     def forward(self, source: Tensor, target: Tensor) -> Tensor:
-        """Log-probabilities of each next word."""
+        """Return the log-probabilities of each next token.
+
+        Args:
+            source: Ids with PAD after each sentence, (batch, source_len).
+            target: Ids with PAD after each sentence, (batch, target_len).
+
+        Returns:
+            (batch, target_len, vocabulary).
+        """
         source_mask = (source != PAD).unsqueeze(-2)
-        size = target.size(-1)
-        ones = torch.ones(1, size, size, device=target.device)
-        future = torch.triu(ones, diagonal=1).type(torch.uint8) == 0
-        target_mask = (target != PAD).unsqueeze(-2) & future
+        target_len = target.size(-1)
+        ones = torch.ones(1, target_len, target_len, device=target.device)
+        is_past = torch.triu(ones, diagonal=1).type(torch.uint8) == 0
+        target_mask = (target != PAD).unsqueeze(-2) & is_past
         memory = self.embeddings(source)
         for layer in self.encoder:
             memory = layer(memory, source_mask)
@@ -146,88 +228,131 @@ class EncoderDecoder(nn.Module):
 
 
 def clones(module: nn.Module, count: int) -> nn.ModuleList:
+    """Return copies of a module, which begin with the same weights."""
     return nn.ModuleList(copy.deepcopy(module) for _ in range(count))
 
 
-def smoothed(log_probabilities: Tensor, wanted: Tensor) -> Tensor:
-    """The divergence from the smoothed targets, summed."""
-    size = log_probabilities.size(1)
-    distribution = torch.full_like(log_probabilities, SMOOTHING / (size - 2))
-    distribution.scatter_(1, wanted.unsqueeze(1), 1 - SMOOTHING)
+def smoothed_loss(log_probabilities: Tensor, labels: Tensor) -> Tensor:
+    """Return the summed divergence from the smoothed labels.
+
+    Args:
+        log_probabilities: (positions, vocabulary).
+        labels: The next token of each position, (positions,); PAD where there is none.
+    """
+    vocabulary_size = log_probabilities.size(1)
+    # two units get no share: the label, which is written next, and the padding
+    share = SMOOTHING / (vocabulary_size - 2)
+    distribution = torch.full_like(log_probabilities, share)
+    distribution.scatter_(1, labels.unsqueeze(1), 1 - SMOOTHING)
     distribution[:, PAD] = 0
-    padding = torch.nonzero(wanted == PAD)
+    padding = torch.nonzero(labels == PAD)
     if padding.dim() > 0:
         distribution.index_fill_(0, padding.squeeze(), 0.0)
-    loss: Tensor = nn.KLDivLoss(reduction="sum")(log_probabilities, distribution.clone().detach())
+    divergence = nn.KLDivLoss(reduction="sum")
+    loss: Tensor = divergence(log_probabilities, distribution.clone().detach())
     return loss
 
 
-def batch_loss(model: nn.Module, batch: Batch, wanted: Tensor) -> Tensor:
-    """The summed loss; `wanted` (B x T,) has PAD where there is nothing to predict."""
+def batch_loss(model: nn.Module, batch: Batch, labels: Tensor) -> Tensor:
+    """Return the summed loss of a batch.
+
+    Args:
+        model: The model.
+        batch: The batch.
+        labels: The next token of each target position, (batch * target_len,); PAD where there is
+            nothing to predict.
+    """
     output = model(batch.source, batch.target)
-    return smoothed(output.contiguous().view(-1, output.size(-1)), wanted)
+    return smoothed_loss(output.contiguous().view(-1, output.size(-1)), labels)
 
 
 def train(
     model: nn.Module,
     d_model: int,
     corpus: BinaryCorpus,
-    given: argparse.Namespace,
-    loss_of: Callable[[nn.Module, Batch, Tensor], Tensor] = batch_loss,
+    options: TrainOptions,
+    loss_of_batch: Callable[[nn.Module, Batch, Tensor], Tensor] = batch_loss,
 ) -> float:
-    """Target tokens a second over the second half of the updates."""
+    """Train a model, and return target tokens per second over the second half of the updates.
+
+    Args:
+        model: The model, on the device of the options.
+        d_model: Its dimension, for the Noam schedule.
+        corpus: The text.
+        options: How it is trained.
+        loss_of_batch: Computes the summed loss of a batch.
+    """
     optimizer = torch.optim.Adam(model.parameters(), lr=1.0, betas=(0.9, 0.98), eps=1e-9)
-    schedule = torch.optim.lr_scheduler.LambdaLR(
-        optimizer,
-        lambda step: d_model**-0.5 * min(max(1, step) ** -0.5, max(1, step) * WARMUP**-1.5),
-    )
-    source, target = (
-        corpus.side("train", language).lengths for language in (corpus.source, corpus.target)
-    )
-    device = torch.device(given.device)
-    batches = plan_epoch(source, target, given.batch_tokens, given.seed, 0)
+
+    def noam_rate(step: int) -> float:
+        number = max(1, step)
+        return float(d_model**-0.5 * min(number**-0.5, number * WARMUP_UPDATES**-1.5))
+
+    schedule = torch.optim.lr_scheduler.LambdaLR(optimizer, noam_rate)
+    source_lengths = corpus.side("train", corpus.source).lengths
+    target_lengths = corpus.side("train", corpus.target).lengths
+    device = torch.device(options.device)
+    batches = plan_epoch(source_lengths, target_lengths, options.batch_tokens, options.seed, 0)
     model.train()
-    tokens, began = 0, 0.0
-    for number in range(2 * given.updates):
-        if number == given.updates:
-            tokens, began = 0, now(device)
+    tokens = 0
+    start = 0.0
+    for number in range(2 * options.updates):
+        if number == options.updates:
+            tokens = 0
+            start = synchronized_time(device)
         rows = batches[number % len(batches)]
         batch = Batch.from_ids(read_ids(corpus, "train", rows)).to(device)
-        real = len(batch.labels)
-        wanted = torch.full((batch.target.numel(),), PAD, device=device)
-        wanted[batch.label_positions] = batch.labels
-        torch.autograd.backward(loss_of(model, batch, wanted) / real)
+        batch_tokens = len(batch.labels)
+        labels = torch.full((batch.target.numel(),), PAD, device=device)
+        labels[batch.label_positions] = batch.labels
+        torch.autograd.backward(loss_of_batch(model, batch, labels) / batch_tokens)
         optimizer.step()
         optimizer.zero_grad(set_to_none=True)
         schedule.step()
-        tokens += real
-    return tokens / (now(device) - began)
+        tokens += batch_tokens
+    return tokens / (synchronized_time(device) - start)
 
 
-def now(device: torch.device) -> float:
-    """Seconds, once the device has computed everything."""
+def synchronized_time(device: torch.device) -> float:
+    """Return the time in seconds, once the device has computed everything."""
     if device.type == "cuda":
         torch.cuda.synchronize()
     return time.monotonic()
 
 
 def main() -> None:
+    """Train the model that the command line describes, and print its speed."""
     parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+        description=__doc__,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("folder", type=Path)
     parser.add_argument("--updates", type=int, default=15)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--device", default="cpu")
     parser.add_argument("--batch-tokens", type=int, default=4096)
-    for name, default in (("d-model", 128), ("d-ff", 256), ("layers", 4), ("heads", 4)):
-        parser.add_argument(f"--{name}", type=int, default=default)
-    given = parser.parse_args()
-    corpus = BinaryCorpus(given.folder)
-    vocabulary = len(corpus.segmentation(corpus.target).vocabulary)
-    torch.manual_seed(given.seed)
-    model = EncoderDecoder(given.layers, given.d_model, given.d_ff, given.heads, vocabulary)
-    print(json.dumps({"tokens_per_second": train(model, given.d_model, corpus, given)}))
+    parser.add_argument("--d-model", type=int, default=128)
+    parser.add_argument("--d-ff", type=int, default=256)
+    parser.add_argument("--layers", type=int, default=4)
+    parser.add_argument("--heads", type=int, default=4)
+    arguments = parser.parse_args()
+    corpus = BinaryCorpus(arguments.folder)
+    torch.manual_seed(arguments.seed)
+    model = EncoderDecoder(
+        layers=arguments.layers,
+        d_model=arguments.d_model,
+        d_ff=arguments.d_ff,
+        heads=arguments.heads,
+        vocabulary_size=len(corpus.segmentation(corpus.target).vocabulary),
+    )
+    options = TrainOptions(
+        updates=arguments.updates,
+        batch_tokens=arguments.batch_tokens,
+        seed=arguments.seed,
+        device=arguments.device,
+    )
+    speed = train(model, arguments.d_model, corpus, options)
+    print(json.dumps({"tokens_per_second": speed}))
 
 
 if __name__ == "__main__":

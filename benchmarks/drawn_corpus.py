@@ -1,9 +1,10 @@
-"""A binary corpus of ids drawn at random, for measurements that need no text.
+"""Writes a binary corpus of random ids, for measurements that need no text.
 
-Sources have lengths as WMT14's have in a vocabulary of 37,000 (assumed): log-normal, 30 tokens on
-average with a standard deviation of 20, at most 100; targets differ from them by 15 %.
+Sources have the lengths that WMT14 is assumed to have with a vocabulary of 37,000: log-normal, 30
+tokens on average with a standard deviation of 20, at most 100. Targets differ from them by 15%.
 """
 
+from dataclasses import asdict
 from pathlib import Path
 
 import numpy as np
@@ -19,33 +20,58 @@ from bleuprint.dataset.binarized import (
     write_header,
 )
 from bleuprint.dataset.subwords.vocabulary import EOS, SPECIALS, Vocabulary
+from bleuprint.text.tokenizers import Tokenize
 
-SOURCE, TARGET = "en", "de"
-MEAN, DEVIATION, LONGEST, DIFFERENCE = 30, 20, 100, 0.15
+SOURCE = "en"
+TARGET = "de"
+# Lengths of sentences in tokens.
+MEAN_LENGTH = 30
+LENGTH_DEVIATION = 20
+MIN_LENGTH = 2
+MAX_LENGTH = 100
+# The standard deviation of the logarithm of target length by source length.
+RATIO_DEVIATION = 0.15
 
 
-def drawn_corpus(folder: Path, vocabulary: int, pairs: int) -> BinaryCorpus:
-    """Write the corpus, one set `train`, with a joint vocabulary of `vocabulary` tokens."""
-    random = np.random.default_rng(1)
-    spread = np.sqrt(np.log1p((DEVIATION / MEAN) ** 2))
-    lengths = random.lognormal(np.log(MEAN) - spread**2 / 2, spread, pairs)
-    both = lengths, lengths * random.lognormal(0, DIFFERENCE, pairs)
-    tokens = []
+def drawn_corpus(folder: Path, vocabulary_size: int, pairs: int) -> BinaryCorpus:
+    """Write a corpus with one set, `train`, and a joint vocabulary.
+
+    Args:
+        folder: The folder of the corpus, which must not exist yet.
+        vocabulary_size: The number of ids, specials included.
+        pairs: The number of sentence pairs.
+    """
+    generator = np.random.default_rng(1)
+    # A log-normal distribution with a given mean and deviation, by its textbook formulas.
+    sigma = np.sqrt(np.log1p((LENGTH_DEVIATION / MEAN_LENGTH) ** 2))
+    mu = np.log(MEAN_LENGTH) - sigma**2 / 2
+    source_lengths = generator.lognormal(mu, sigma, pairs)
+    target_lengths = source_lengths * generator.lognormal(0, RATIO_DEVIATION, pairs)
     (folder / SEGMENTATION).mkdir(parents=True)
-    for language, drawn in zip((SOURCE, TARGET), both, strict=True):
-        ends = drawn.round().clip(2, LONGEST).cumsum().astype(END_TYPE)
-        ids = random.integers(len(SPECIALS), vocabulary, ends[-1]).astype(ID_TYPES[0])
-        ids[ends - 1] = EOS
+    token_counts = {}
+    for language, lengths in ((SOURCE, source_lengths), (TARGET, target_lengths)):
+        lengths = lengths.round().clip(MIN_LENGTH, MAX_LENGTH)
+        sentence_ends = lengths.cumsum().astype(END_TYPE)
+        tokens = int(sentence_ends[-1])
+        ids = generator.integers(len(SPECIALS), vocabulary_size, tokens).astype(ID_TYPES[0])
+        ids[sentence_ends - 1] = EOS
         np.save(folder / f"train.{language}.{IDS}", ids)
-        np.save(folder / f"train.{language}.{ENDS}", ends)
-        tokens.append(len(ids))
-    source, target = tokens
-    size = SetSize(pairs, source, target, unknown=0)
-    write_header(
-        folder, {"source": SOURCE, "target": TARGET, "joint": True, "sets": {"train": vars(size)}}
-    )
+        np.save(folder / f"train.{language}.{ENDS}", sentence_ends)
+        token_counts[language] = tokens
+    size = SetSize(pairs, token_counts[SOURCE], token_counts[TARGET], unknown=0)
+    header = {
+        "source": SOURCE,
+        "target": TARGET,
+        "joint": True,
+        "clean": {},
+        "tokenize": asdict(Tokenize("none")),
+        "sets": {"train": asdict(size)},
+    }
+    write_header(folder, header)
     return BinaryCorpus(folder)
 
 
 def drawn_vocabulary(size: int) -> Vocabulary:
-    return Vocabulary((f"w{number}", 1) for number in range(size - len(SPECIALS)))
+    """Return a vocabulary of invented units, w0, w1 and so on, after the specials."""
+    units = size - len(SPECIALS)
+    return Vocabulary((f"w{number}", 1) for number in range(units))

@@ -1,28 +1,28 @@
-"""What bleuprint reaches on one GPU, in parts that each end within three minutes (--seconds).
+r"""Measures bleuprint on one GPU, in parts that each end within three minutes (--seconds).
 
     python benchmarks/gpu.py tests
     python benchmarks/gpu.py train
     BLEUPRINT_MIRROR=/folder python benchmarks/gpu.py multi30k --seconds 480
     python benchmarks/gpu.py decode
 
-- tests: those marked `gpu`, which compare the device with the CPU
-- train: target tokens a second and MFU; gpu_training.py lists the figures (--figures)
+- tests: the tests marked `gpu`, which compare the device with the CPU
+- train: target tokens per second and MFU; gpu_training.py lists the figures (--figures)
 - multi30k: recipe multi30k, English to German, to its end (or --max-updates), and its scores
-- decode: output tokens a second beside CTranslate2, as in gpu_decoding.py
+- decode: output tokens per second beside CTranslate2, as in gpu_decoding.py
 
-Each figure is written to gpu-PART.json in benchmarks/measured (--out) as it comes, with the device,
-its driver, versions and the commit; an error stands in its figure's place, and a part that is cut
-leaves what it had. What multi30k prepared and trained stays in --scratch: called again, it goes on
-there. --device cpu runs the same without a GPU, for which all should be small: --sizes tiny
---updates 1 --max-tokens 500, --max-updates 20, --sentences 8.
+Each figure is written to gpu-PART.json in benchmarks/measured (--out) as soon as it is measured,
+with the device, its driver, versions and the commit. A figure that fails is replaced by its error,
+and a part that runs out of time keeps the figures it has. What multi30k prepared and trained stays
+in --scratch: called again, it continues there. --device cpu runs the same without a GPU; use small
+sizes then: --sizes tiny --updates 1 --max-tokens 500, --max-updates 20, --sentences 8.
 
 The machine needs no internet, and neither DVC, Snakemake nor MLflow: torch (2.11 or newer), numpy,
 pandas, psutil, regex, requests, rich, filelock, sacrebleu, safetensors, scipy, sentencepiece, tqdm,
 click, joblib, pytest and hypothesis, and these wheels, 8 MB and CTranslate2's 43, for its Python:
 
-    pip download --no-deps --only-binary=:all: --python-version 3.12 --implementation cp \\
-      --platform manylinux_2_28_x86_64 --platform manylinux_2_17_x86_64 -d wheels \\
-      -c constraints.txt annotated-types pydantic pydantic-core typing-inspection \\
+    pip download --no-deps --only-binary=:all: --python-version 3.12 --implementation cp \
+      --platform manylinux_2_28_x86_64 --platform manylinux_2_17_x86_64 -d wheels \
+      -c constraints.txt annotated-types pydantic pydantic-core typing-inspection \
       typing-extensions ruamel.yaml sacremoses subword-nmt py3langid ctranslate2
     pip install --no-index --no-deps --target /tmp/site wheels/*.whl
     export PYTHONPATH=$PWD/src:/tmp/site
@@ -61,192 +61,243 @@ from bleuprint.scoring import bleu_variants
 from bleuprint.tracking.hardware import describe_machine
 from toolkits import ROOT, environment_with_source, prepare, read_recipe, run_stage
 
-Figures: TypeAlias = Iterator[tuple[list[str], Callable[[], Any]]]  # names, and measurements
+# The names under which a figure is written, from the outermost, and what measures it.
+Figures: TypeAlias = Iterator[tuple[list[str], Callable[[], Any]]]
 
 RUN = Run("transformer-tiny", "multi30k-en-de", 1)
-PUBLISHED = 41.02  # BLEU on lower-cased tokens of flickr2016, Wu et al. 2021
+PUBLISHED_BLEU = 41.02  # on lower-cased tokens of flickr2016, Wu et al. 2021
+FAILED = "FAILED"
 
 
 def main() -> None:
-    given = arguments()
-    if given.device == "cuda" and not torch.cuda.is_available():
+    """Measure a part in a process of its own, and exit with its status."""
+    arguments = read_arguments()
+    if arguments.device == "cuda" and not torch.cuda.is_available():
         sys.exit("no GPU: --device cpu runs the same on the CPU")
-    if given.device == "cpu":
+    if arguments.device == "cpu":
         os.environ["CUDA_VISIBLE_DEVICES"] = ""
-    given.path.parent.mkdir(parents=True, exist_ok=True)
-    if not given.inside:
-        write_json(given.path, {})
-        sys.exit(bounded(given))
+    arguments.path.parent.mkdir(parents=True, exist_ok=True)
+    if not arguments.inside:
+        write_json(arguments.path, {})
+        sys.exit(run_with_time_limit(arguments))
     reexec()
-    if failed := measure(given):
+    failed = measure_figures(arguments)
+    if failed:
         sys.exit(f"failed: {', '.join(failed)}")
 
 
-def arguments() -> argparse.Namespace:
+def read_arguments() -> argparse.Namespace:
+    """Return the command line's arguments, with `path`, the file of the figures."""
     parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+        description=__doc__,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    parser.add_argument("part", choices=PARTS)
-    parser.add_argument("--seconds", type=int, default=180, help="the part is ended after these")
-    parser.add_argument("--device", choices=("cuda", "cpu"), default="cuda")
-    parser.add_argument("--out", type=Path, default=ROOT / "benchmarks" / "measured")
-    parser.add_argument("--scratch", type=Path, default=ROOT / "work" / "gpu")
-    parser.add_argument(
-        "--commit", default=code_commit(), help="of the code, if this is no checkout"
-    )
-    parser.add_argument("--figures", nargs="+", choices=gpu_training.FIGURES, help="of train")
-    parser.add_argument("--sizes", nargs="+", choices=gpu_training.SIZES)
-    parser.add_argument("--updates", type=int, default=20, help="updates to time, and to warm up")
-    parser.add_argument("--max-tokens", type=int, default=25_000, help="of the batches of train")
-    parser.add_argument("--max-updates", type=int, help="of multi30k; those of the recipe")
-    parser.add_argument("--sentences", type=int, default=1000, help="to translate in decode")
-    parser.add_argument("--inside", action="store_true", help=argparse.SUPPRESS)
-    given = parser.parse_args()
-    given.path = given.out.resolve() / f"gpu-{given.part}.json"
-    given.scratch = given.scratch.resolve()
-    return given
+    add = parser.add_argument
+    add("part", choices=PARTS)
+    add("--seconds", type=int, default=180, help="the part is ended after these")
+    add("--device", choices=("cuda", "cpu"), default="cuda")
+    add("--out", type=Path, default=ROOT / "benchmarks" / "measured")
+    add("--scratch", type=Path, default=ROOT / "work" / "gpu")
+    add("--commit", default=code_commit(), help="of the code, if this is no checkout")
+    add("--figures", nargs="+", choices=gpu_training.FIGURES, help="of train")
+    add("--sizes", nargs="+", choices=gpu_training.SIZES)
+    add("--updates", type=int, default=20, help="updates to time, and to warm up")
+    add("--max-tokens", type=int, default=25_000, help="of the batches of train")
+    add("--max-updates", type=int, help="of multi30k; default: those of the recipe")
+    add("--sentences", type=int, default=1000, help="to translate in decode")
+    add("--inside", action="store_true", help=argparse.SUPPRESS)
+    arguments = parser.parse_args()
+    arguments.path = arguments.out.resolve() / f"gpu-{arguments.part}.json"
+    arguments.scratch = arguments.scratch.resolve()
+    return arguments
 
 
-def bounded(given: argparse.Namespace) -> int:
-    """Run the part in a process group of its own, which is ended in time; its exit status."""
-    process = subprocess.Popen([sys.executable, *sys.argv, "--inside"], process_group=0)
+def run_with_time_limit(arguments: argparse.Namespace) -> int:
+    """Run the part in a process group that is killed at its time limit; return its exit status."""
+    command = [sys.executable, *sys.argv, "--inside"]
+    process = subprocess.Popen(command, process_group=0)
     try:
-        return process.wait(given.seconds)
+        return process.wait(arguments.seconds)
     except subprocess.TimeoutExpired:
-        write_json(given.path, {**read_json(given.path), "cut_after_seconds": given.seconds})
-        print(f"{given.path}: cut after {given.seconds} s", file=sys.stderr)
+        report = read_json(arguments.path)
+        write_json(arguments.path, {**report, "cut_after_seconds": arguments.seconds})
+        print(f"{arguments.path}: cut after {arguments.seconds} s", file=sys.stderr)
         return 1
     finally:
-        with suppress(ProcessLookupError):
+        with suppress(ProcessLookupError):  # it has ended with all its children
             os.killpg(process.pid, signal.SIGKILL)
 
 
-def measure(given: argparse.Namespace) -> list[str]:
-    """Write each figure as it comes; the names of those that failed."""
-    began, failed = time.monotonic(), []
+def measure_figures(arguments: argparse.Namespace) -> list[str]:
+    """Measure the figures of a part, and write each as it comes; return the names that failed."""
+    start = time.monotonic()
+    failed = []
     figures: dict[str, Any] = {}
-    facts = machine(given)
-    for names, figure in PARTS[given.part](given):
-        reset(given)
+    facts = machine_facts(arguments)
+    for names, measure in PARTS[arguments.part](arguments):
+        free_memory(arguments)
         try:
-            value = figure()
-        except Exception as error:  # of any kind: the others are measured
+            figure = measure()
+        except Exception as error:  # whatever it is, the other figures are measured
             traceback.print_exc()
-            value = {"error": f"{type(error).__name__}: {error}".splitlines()[0]}
-        if isinstance(value, dict) and "tokens_per_second" in value and given.device == "cuda":
-            value["memory_gb"] = round(torch.cuda.max_memory_reserved() / 1e9, 1)
-        if value == "FAILED" or (isinstance(value, dict) and "error" in value):
+            first_line = f"{type(error).__name__}: {error}".splitlines()[0]
+            figure = {"error": first_line}
+        is_speed = isinstance(figure, dict) and "tokens_per_second" in figure
+        if is_speed and arguments.device == "cuda":
+            figure["memory_gb"] = round(torch.cuda.max_memory_reserved() / 1e9, 1)
+        has_error = isinstance(figure, dict) and "error" in figure
+        if figure == FAILED or has_error:
             failed.append(" ".join(names))
-        place = figures
-        for name in names[:-1]:
-            place = place.setdefault(name, {})
-        place[names[-1]] = value
-        seconds = round(time.monotonic() - began)
-        write_json(given.path, {**facts, "seconds": seconds, "figures": figures})
-        print(f"{seconds} s, {' '.join(names)}: {value}", flush=True)
+        put(figures, names, figure)
+        seconds = round(time.monotonic() - start)
+        write_json(arguments.path, {**facts, "seconds": seconds, "figures": figures})
+        print(f"{seconds} s, {' '.join(names)}: {figure}", flush=True)
     return failed
 
 
-def reset(given: argparse.Namespace) -> None:
-    """Forget what was compiled, whose number torch limits, and the memory of the figure before."""
+def put(figures: dict[str, Any], names: list[str], figure: object) -> None:
+    """Put a figure into nested dictionaries, under its names."""
+    *outer_names, last_name = names
+    inner = figures
+    for name in outer_names:
+        inner = inner.setdefault(name, {})
+    inner[last_name] = figure
+
+
+def free_memory(arguments: argparse.Namespace) -> None:
+    """Forget what the previous figure compiled and allocated; torch limits what is compiled."""
     torch.compiler.reset()
-    gc.collect()  # graphs and compiled layers are in cycles
-    if given.device == "cuda":
+    gc.collect()  # CUDA graphs and compiled layers refer to each other
+    if arguments.device == "cuda":
         torch.cuda.empty_cache()
         torch.cuda.reset_peak_memory_stats()
 
 
-def machine(given: argparse.Namespace) -> dict[str, Any]:
-    """The device, its driver, versions, the commit and how the part was called."""
-    query = ["nvidia-smi", "--query-gpu=driver_version", "--format=csv,noheader"]
-    on_gpu = given.device == "cuda" and which(query[0])
-    driver = subprocess.run(query, capture_output=True, text=True).stdout if on_gpu else ""
+def machine_facts(arguments: argparse.Namespace) -> dict[str, Any]:
+    """Return the device, its driver, versions, the commit and how the part was called."""
+    driver = None
+    if arguments.device == "cuda" and which("nvidia-smi"):
+        query = ["nvidia-smi", "--query-gpu=driver_version", "--format=csv,noheader"]
+        driver = subprocess.run(query, capture_output=True, text=True).stdout.strip() or None
     return {
-        **describe_machine(Group(0, 1, torch.device(given.device))),
-        "commit": given.commit,
-        "driver": driver.strip() or None,
+        **describe_machine(Group(0, 1, torch.device(arguments.device))),
+        "commit": arguments.commit,
+        "driver": driver,
         "cuda": torch.version.cuda,
         "called": " ".join(sys.argv[1:]).removesuffix(" --inside"),
     }
 
 
-def run_tests(given: argparse.Namespace) -> Figures:
-    """The outcome of each test marked gpu."""
-    files = [
-        str(path.relative_to(ROOT))
-        for path in sorted((ROOT / "tests").rglob("test_*.py"), reverse=True)  # kernels first
-        if "mark.gpu" in path.read_text(encoding="utf-8")
-    ]
-    command = [sys.executable, "-m", "pytest", "-m", "gpu", "-v", "-p", "no:cacheprovider", *files]
-    variables = {**environment_with_source(), "BLEUPRINT_TEST_DEVICE": given.device}
+def run_tests(arguments: argparse.Namespace) -> Figures:
+    """Yield the outcome of each test marked gpu."""
+    test_files = []
+    for path in sorted((ROOT / "tests").rglob("test_*.py"), reverse=True):  # kernels first
+        if "mark.gpu" in path.read_text(encoding="utf-8"):
+            test_files.append(str(path.relative_to(ROOT)))
+    options = ["-m", "gpu", "-v", "-p", "no:cacheprovider"]
+    command = [sys.executable, "-m", "pytest", *options, *test_files]
+    variables = {**environment_with_source(), "BLEUPRINT_TEST_DEVICE": arguments.device}
     with subprocess.Popen(
-        command, cwd=ROOT, env=variables, stdout=subprocess.PIPE, text=True
+        command,
+        cwd=ROOT,
+        env=variables,
+        stdout=subprocess.PIPE,
+        text=True,
     ) as process:
         for line in process.stdout or ():
             print(line, end="", flush=True)
-            if found := re.match(r"tests/\S+::(\S+) (PASSED|FAILED|ERROR|SKIPPED)", line):
-                yield [found[1]], partial(str, found[2])
+            match = re.match(r"tests/\S+::(\S+) (PASSED|FAILED|ERROR|SKIPPED)", line)
+            if match:
+                test_name, outcome = match.groups()
+                yield [test_name], partial(str, outcome)
 
 
-def multi30k(given: argparse.Namespace) -> Figures:
-    """The stages' seconds, validation losses and scores."""
+def run_multi30k(arguments: argparse.Namespace) -> Figures:
+    """Run the recipe, and yield the stages' seconds, the validation losses and the scores."""
     recipe = read_recipe("multi30k")
     recipe["corpora"] = {RUN.corpus: recipe["corpora"][RUN.corpus]}
-    if given.max_updates:
-        train = recipe["systems"][RUN.system]["train"]
-        train |= {"max_updates": given.max_updates, "validate_interval": given.max_updates}
-        train["save_interval"] = max(1, given.max_updates // 10)
-    given.scratch.mkdir(parents=True, exist_ok=True)
-    yield ["prepare"], partial(seconds, prepare, given.scratch, recipe, RUN.corpus)
+    if arguments.max_updates:
+        recipe["systems"][RUN.system]["train"] |= {
+            "max_updates": arguments.max_updates,
+            "validate_interval": arguments.max_updates,
+            "save_interval": max(1, arguments.max_updates // 10),
+        }
+    arguments.scratch.mkdir(parents=True, exist_ok=True)
+    yield ["prepare"], partial(measure_seconds, prepare, arguments.scratch, recipe, RUN.corpus)
     command = [sys.executable, str(ROOT / "stages" / "train.py"), *map(str, RUN)]
-    variables, cwd = environment_with_source(), given.scratch
     with subprocess.Popen(
-        command, cwd=cwd, env=variables, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
+        command,
+        cwd=arguments.scratch,
+        env=environment_with_source(),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
     ) as process:
         for line in process.stdout or ():
             print(line, end="", flush=True)
-            if found := re.search(r"update (\d+): validation loss ([\d.]+)", line):
-                yield ["validation loss", found[1]], partial(float, found[2])
-    yield ["training"], partial(timing, given.scratch, process.returncode)
+            match = re.search(r"update (\d+): validation loss ([\d.]+)", line)
+            if match:
+                update, loss = match.groups()
+                yield ["validation loss", update], partial(float, loss)
+    yield ["training"], partial(training_timing, arguments.scratch, process.returncode)
     if process.returncode:
         return
     for stage in ("average", "translate", "score"):
-        yield [stage], partial(seconds, run_stage, given.scratch, stage, *RUN)
-    yield ["published", "bleu"], lambda: PUBLISHED
-    if (scores := given.scratch / RUN.results_folder / "scores.json").exists():
-        for test, scored in read_json(scores).items():
-            yield [test], partial(bleu, scored)
+        yield [stage], partial(measure_seconds, run_stage, arguments.scratch, stage, *RUN)
+    yield ["published", "bleu"], lambda: PUBLISHED_BLEU
+    scores_path = arguments.scratch / RUN.results_folder / "scores.json"
+    if scores_path.exists():
+        for test_set, scores in read_json(scores_path).items():
+            yield [test_set], partial(bleu_of_test_set, scores)
 
 
-def seconds(function: Callable[..., object], *arguments: object) -> dict[str, float]:
-    began = time.monotonic()
+def measure_seconds(function: Callable[..., object], *arguments: object) -> dict[str, float]:
+    """Call a function, and return the seconds it took."""
+    start = time.monotonic()
     function(*arguments)
-    return {"seconds": round(time.monotonic() - began, 1)}
+    return {"seconds": round(time.monotonic() - start, 1)}
 
 
-def timing(project: Path, status: int) -> dict[str, Any]:
-    """Of the training that has just ended."""
-    if status:
-        raise RuntimeError(f"stages/train.py ended with status {status}")
+def training_timing(project: Path, exit_status: int) -> dict[str, Any]:
+    """Return what the training that has just ended recorded of its speed.
+
+    Args:
+        project: The scratch folder.
+        exit_status: The exit status of the training.
+
+    Raises:
+        RuntimeError: The training failed.
+    """
+    if exit_status:
+        raise RuntimeError(f"stages/train.py ended with status {exit_status}")
     files = (project / RUN.timings_folder).glob("train-*.json")
-    found: dict[str, Any] = read_json(max(files, key=lambda path: path.stat().st_mtime))
-    return found
+    newest = max(files, key=lambda path: path.stat().st_mtime)
+    timing: dict[str, Any] = read_json(newest)
+    return timing
 
 
-def bleu(scored: dict[str, Any]) -> dict[str, float]:
-    """BLEU by sacreBLEU's default and by all variants."""
-    measured = {each["metric"]: each["value"] for each in scored["metrics"] if not each["group"]}
-    return {
-        "sacrebleu": measured["bleu"],
-        **{name: measured[name] for name in bleu_variants.VARIANTS},
-    }
+def bleu_of_test_set(scores: dict[str, Any]) -> dict[str, float]:
+    """Return BLEU over all lines of a test set, by sacreBLEU's default and by all variants."""
+    values = {}
+    for entry in scores["metrics"]:
+        if not entry["group"]:
+            values[entry["metric"]] = entry["value"]
+    bleu = {"sacrebleu": values["bleu"]}
+    for variant in bleu_variants.VARIANTS:
+        bleu[variant] = values[variant]
+    return bleu
+
+
+def run_decode(arguments: argparse.Namespace) -> Figures:
+    """Yield the speed of beam search with each model."""
+    return gpu_decoding.decode_figures(arguments, RUN)
 
 
 PARTS: dict[str, Callable[[argparse.Namespace], Figures]] = {
     "tests": run_tests,
-    "train": gpu_training.figures,
-    "multi30k": multi30k,
-    "decode": lambda given: gpu_decoding.figures(given, RUN),
+    "train": gpu_training.train_figures,
+    "multi30k": run_multi30k,
+    "decode": run_decode,
 }
 
 if __name__ == "__main__":

@@ -1,22 +1,24 @@
-"""The part `decode` of benchmarks/gpu.py: speeds of beam search, ours and CTranslate2's.
+"""The part `decode` of benchmarks/gpu.py: the speed of beam search, ours and CTranslate2's.
 
-Output tokens a second, EOS included, from token ids to token ids, the best of ROUNDS after one to
-warm up, and the share of outputs that are those of our search in float32. Models:
+Each figure is output tokens per second, EOS included, from token ids to token ids, the best of
+ROUNDS rounds after one to warm up; and the share of outputs equal to those of our search in
+float32. Models:
 
-- multi30k: of that part, if it was run to its end, with its own search, on flickr2016
-- tiny, base: with random weights, on sources of drawn_corpus.py; they end at the length limit,
-  LIMIT tokens for all, so that the figures are of search alone
+- multi30k: the model of the part multi30k, if it was run to its end, with its own search, on
+  flickr2016
+- tiny, base: with random weights, on sources of drawn_corpus.py; all outputs end at the length
+  limit, LIMIT tokens, so that the figures describe search alone
 
-Ours is in float32 and bfloat16; CTranslate2 in float16 on a GPU, in float32 on a CPU.
+Ours runs in float32 and bfloat16; CTranslate2 in float16 on a GPU, in float32 on a CPU.
 """
 
 import argparse
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import torch
@@ -34,121 +36,172 @@ from bleuprint.model.precision import round_to_bfloat16
 from bleuprint.model.transformer import Transformer
 from bleuprint.model.weights import load_model
 from drawn_corpus import SOURCE, drawn_corpus, drawn_vocabulary
-from gpu_training import SIZES, VOCABULARY, model_of
+from gpu_training import SIZES, VOCABULARY_SIZE, model_settings
 
-TEST, ROUNDS, LIMIT = "test.flickr2016", 3, 30
+TEST_SET = "test.flickr2016"
+ROUNDS = 3
+LIMIT = 30
 
+# The units of each sentence's best translation.
 Outputs = list[list[str]]
 
 
-class Task(NamedTuple):
-    """What is translated: ids of each source with EOS, by a model with this search."""
+@dataclass(frozen=True)
+class Task:
+    """What is translated.
+
+    Attributes:
+        model: The model.
+        source_vocabulary: The units of the sources.
+        target_vocabulary: The units of the outputs.
+        sources: The ids of each source, EOS included.
+        decode: The settings of the search.
+    """
 
     model: Transformer
-    vocabularies: tuple[Vocabulary, Vocabulary]
+    source_vocabulary: Vocabulary
+    target_vocabulary: Vocabulary
     sources: Sequence[list[int]]
     decode: Decode
 
 
-def figures(given: argparse.Namespace, run: Run) -> Iterator[tuple[list[str], Callable[[], Any]]]:
-    """The name and the measurement of each; `run` is that of multi30k in --scratch."""
-    tasks = {name: partial(drawn, name, given) for name in given.sizes or ("tiny", "base")}
-    if (given.scratch / run.models_folder / "averaged").exists():
-        tasks = {"multi30k": partial(trained, given, run), **tasks}
-    for name, task in tasks.items():
-        yield [name], partial(compare, task, torch.device(given.device))
+def decode_figures(
+    arguments: argparse.Namespace, run: Run
+) -> Iterator[tuple[list[str], Callable[[], Any]]]:
+    """Yield the name of each model, and the measurement of all engines with it.
+
+    Args:
+        arguments: The arguments of benchmarks/gpu.py.
+        run: The run of the part multi30k, in the folder --scratch.
+    """
+    device = torch.device(arguments.device)
+    is_trained = (arguments.scratch / run.models_folder / "averaged").exists()
+    if is_trained:
+        make_task = partial(trained_task, arguments, run)
+        yield ["multi30k"], partial(compare_engines, make_task, device)
+    for size in arguments.sizes or ("tiny", "base"):
+        make_task = partial(random_task, size, arguments)
+        yield [size], partial(compare_engines, make_task, device)
 
 
-def compare(task_of: Callable[[], Task], device: torch.device) -> dict[str, Any]:
-    """Of each engine."""
-    task = task_of()
-    found: dict[str, Any] = {}
+def compare_engines(make_task: Callable[[], Task], device: torch.device) -> dict[str, Any]:
+    """Measure each engine on a task; an engine that fails has its error as figure."""
+    task = make_task()
+    figures: dict[str, Any] = {"beam": task.decode.beam, "sentences": len(task.sources)}
+    engines: dict[str, Callable[[Task, torch.device], Callable[[], Outputs]]] = {
+        "ours float32": partial(our_translator, is_bfloat16=False),
+        "ours bfloat16": partial(our_translator, is_bfloat16=True),
+        "CTranslate2": ctranslate2_translator,
+    }
     reference: Outputs = []
-    for name, prepare in (
-        ("ours float32", partial(own, bfloat16=False)),
-        ("ours bfloat16", partial(own, bfloat16=True)),
-        ("CTranslate2", ctranslate2),
-    ):
+    for name, prepare in engines.items():
         try:
-            outputs, seconds = timed(prepare(task, device), device)
-        except Exception as error:  # of any kind: the others are measured
-            found[name] = {"error": f"{type(error).__name__}: {error}"}
+            outputs, seconds = best_round(prepare(task, device), device)
+        except Exception as error:  # whatever it is, the other engines are measured
+            figures[name] = {"error": f"{type(error).__name__}: {error}"}
             continue
-        reference = reference or outputs
-        same = sum(a == b for a, b in zip(outputs, reference, strict=True)) / len(outputs)
-        tokens = sum(len(output) + 1 for output in outputs)
-        found[name] = {"tokens_per_second": round(tokens / seconds, 1), "same": round(same, 4)}
-    return {"beam": task.decode.beam, "sentences": len(task.sources), **found}
+        if not reference:
+            reference = outputs
+        equal = 0
+        for output, expected in zip(outputs, reference, strict=True):
+            equal += output == expected
+        tokens = sum(len(output) + 1 for output in outputs)  # 1: EOS
+        figures[name] = {
+            "tokens_per_second": round(tokens / seconds, 1),
+            "same": round(equal / len(outputs), 4),
+        }
+    return figures
 
 
-def timed(translate: Callable[[], Outputs], device: torch.device) -> tuple[Outputs, float]:
-    seconds = []
-    for _ in range(1 + ROUNDS):
-        began = annotated.now(device)
+def best_round(translate: Callable[[], Outputs], device: torch.device) -> tuple[Outputs, float]:
+    """Translate once to warm up, then ROUNDS times; return the outputs and the best seconds."""
+    translate()
+    round_seconds = []
+    for _ in range(ROUNDS):
+        start = annotated.synchronized_time(device)
         outputs = translate()
-        seconds.append(annotated.now(device) - began)
-    return outputs, min(seconds[1:])
+        round_seconds.append(annotated.synchronized_time(device) - start)
+    return outputs, min(round_seconds)
 
 
-def own(task: Task, device: torch.device, bfloat16: bool) -> Callable[[], Outputs]:
+def our_translator(task: Task, device: torch.device, is_bfloat16: bool) -> Callable[[], Outputs]:
+    """Return what translates a task with our search."""
     model = task.model.to(device).eval()
-    if bfloat16:
+    if is_bfloat16:
         round_to_bfloat16(model)
-    model.activation_dtype = torch.bfloat16 if bfloat16 else None
-    engine, target = Engine(model, task.decode), task.vocabularies[1]
-    lengths = np.array([*map(len, task.sources)])
+    model.activation_dtype = torch.bfloat16 if is_bfloat16 else None
+    engine = Engine(model, task.decode)
+    lengths = np.array([len(source) for source in task.sources])
 
     def translate() -> Outputs:
-        return [target.decode(best[0].tokens) for best in engine.search(task.sources, lengths)]
+        outputs = []
+        for n_best in engine.search(task.sources, lengths):
+            outputs.append(task.target_vocabulary.decode(n_best[0].tokens))
+        return outputs
 
     return translate
 
 
-def ctranslate2(task: Task, device: torch.device) -> Callable[[], Outputs]:
+def ctranslate2_translator(task: Task, device: torch.device) -> Callable[[], Outputs]:
+    """Return what translates a task with CTranslate2."""
     import ctranslate2
 
-    source, _ = task.vocabularies
-    lines = [source.decode(ids) for ids in task.sources]
-    decode, longest = task.decode, max(map(len, task.sources)) - 1
+    source_units = [task.source_vocabulary.decode(ids) for ids in task.sources]
+    longest = max(len(units) for units in source_units)
+    decode = task.decode
+    vocabularies = (task.source_vocabulary, task.target_vocabulary)
     with TemporaryDirectory() as scratch:
         path = Path(scratch) / "model"
-        convert(task.model, task.vocabularies, path)
-        number = "float16" if device.type == "cuda" else "float32"
-        translator = ctranslate2.Translator(str(path), device=device.type, compute_type=number)
+        convert(task.model, vocabularies, path)
+        translator = ctranslate2.Translator(
+            str(path),
+            device=device.type,
+            compute_type="float16" if device.type == "cuda" else "float32",
+        )
 
     def translate() -> Outputs:
-        found = translator.translate_batch(
-            lines,
+        """Translate all sources in batches of our size."""
+        results = translator.translate_batch(
+            source_units,
             beam_size=decode.beam,
             length_penalty=decode.length_penalty.alpha,
             max_decoding_length=int(longest * decode.max_len_a) + decode.max_len_b,
             batch_type="tokens",
             max_batch_size=BATCH_TOKENS,
         )
-        return [result.hypotheses[0] for result in found]
+        return [result.hypotheses[0] for result in results]
 
     return translate
 
 
-def trained(given: argparse.Namespace, run: Run) -> Task:
-    corpus = BinaryCorpus(given.scratch / corpus_folder(run.corpus, "binary"))
-    decode = load_settings(given.scratch / "params.yaml").system_on(run.system, run.corpus).decode
-    source, target = (
-        corpus.segmentation(language).vocabulary for language in (corpus.source, corpus.target)
+def trained_task(arguments: argparse.Namespace, run: Run) -> Task:
+    """Return the first sentences of flickr2016 with the trained model and its search."""
+    corpus = BinaryCorpus(arguments.scratch / corpus_folder(run.corpus, "binary"))
+    settings = load_settings(arguments.scratch / "params.yaml")
+    source_side = corpus.side(TEST_SET, corpus.source)
+    sentences = min(len(source_side), arguments.sentences)
+    return Task(
+        model=load_model(arguments.scratch / run.models_folder / "averaged", corpus),
+        source_vocabulary=corpus.segmentation(corpus.source).vocabulary,
+        target_vocabulary=corpus.segmentation(corpus.target).vocabulary,
+        sources=[source_side[row].tolist() for row in range(sentences)],
+        decode=settings.system_on(run.system, run.corpus).decode,
     )
-    side = corpus.side(TEST, corpus.source)
-    sources = [side[row].tolist() for row in range(min(len(side), given.sentences))]
-    model = load_model(given.scratch / run.models_folder / "averaged", corpus)
-    return Task(model, (source, target), sources, decode)
 
 
-def drawn(size: str, given: argparse.Namespace) -> Task:
+def random_task(size: str, arguments: argparse.Namespace) -> Task:
+    """Return random sentences with a model of random weights, whose outputs have LIMIT tokens."""
     torch.manual_seed(1)
-    model = Transformer(model_of(SIZES[size]), VOCABULARY, VOCABULARY)
+    model = Transformer(model_settings(SIZES[size]), VOCABULARY_SIZE, VOCABULARY_SIZE)
     with TemporaryDirectory() as scratch:
-        corpus = drawn_corpus(Path(scratch) / "binary", VOCABULARY, given.sentences)
-        side = corpus.side("train", SOURCE)
-        sources = [side[row].tolist() for row in range(len(side))]
-    vocabulary = drawn_vocabulary(VOCABULARY)
-    decode = replace(Decode(), max_len_a=0.0, max_len_b=LIMIT)
-    return Task(model, (vocabulary, vocabulary), sources, decode)
+        corpus = drawn_corpus(Path(scratch) / "binary", VOCABULARY_SIZE, arguments.sentences)
+        source_side = corpus.side("train", SOURCE)
+        sources = [source_side[row].tolist() for row in range(len(source_side))]
+    vocabulary = drawn_vocabulary(VOCABULARY_SIZE)
+    return Task(
+        model=model,
+        source_vocabulary=vocabulary,
+        target_vocabulary=vocabulary,
+        sources=sources,
+        decode=replace(Decode(), max_len_a=0.0, max_len_b=LIMIT),
+    )

@@ -1,14 +1,15 @@
-"""The part `train` of benchmarks/gpu.py: speeds of training, by figure and size of model.
+"""The part `train` of benchmarks/gpu.py: the speed of training, by figure and size of model.
 
-Target tokens a second without padding, and MFU: the operations of bleuprint.model.flops by the
-device's dense peak in that precision. Updates of a batch of at most --max-tokens padded tokens a
-side are of drawn_corpus.py, read ahead as in a training; timed are as many updates (--updates) as
-went before, and more until SECONDS are over. Figures, in the order in which they are measured:
+Each figure is target tokens per second without padding, and MFU: the operations that
+bleuprint.model.flops counts, as a share of the device's dense peak in that precision. Updates of a
+batch of at most --max-tokens padded tokens a side come from drawn_corpus.py and are read ahead, as
+in a training. As many updates (--updates) as went before are timed, and more until SECONDS are
+over. Figures, in the order in which they are measured:
 
 - eager, default: bfloat16 without `train.compile` and CUDA graphs, and with both as by default
 - nn.Transformer: torch_transformer.py, in bfloat16
-- loss, attention: of 25,000 tokens alone, forward and backward in bfloat16: ours, and torch's
-  cross_entropy of a product, and nn.MultiheadAttention (sentences of 30 tokens, causal)
+- loss, attention: 25,000 tokens of one part alone, forward and backward in bfloat16: ours, and
+  torch's cross_entropy of a product, or nn.MultiheadAttention (sentences of 30 tokens, causal)
 - annotated style: annotated.py, in float32
 - TF32, float32: ours, as by default
 - profile: the kernels of an eager update that take longest, in milliseconds
@@ -53,226 +54,322 @@ from drawn_corpus import SOURCE, TARGET, drawn_corpus
 from toolkits import ROOT, Size
 
 Precision: TypeAlias = Literal["float32", "tf32", "bfloat16"]
-Figure: TypeAlias = Callable[[Size, argparse.Namespace], dict[str, Any]]
+Measurement: TypeAlias = Callable[[Size, argparse.Namespace], dict[str, Any]]
 
-VOCABULARY, PAIRS = 37_000, 100_000
+VOCABULARY_SIZE = 37_000
+PAIRS = 100_000
 SIZES = {
-    "base": Size(512, 2048, 6, 8),
-    "big": Size(1024, 4096, 6, 16),
-    "tiny": Size(128, 256, 4, 4),
+    "base": Size(d_model=512, d_ff=2048, layers=6, heads=8),
+    "big": Size(d_model=1024, d_ff=4096, layers=6, heads=16),
+    "tiny": Size(d_model=128, d_ff=256, layers=4, heads=4),
 }
-# At least so long is timed, in seconds; the length of sentences for `attention`; kernels shown; the
-# pairs of which operations are counted.
-SECONDS, LENGTH, KERNELS, PRICED = 2.0, 30, 15, 10_000
 SMOOTHING = 0.1
+# Steps are timed for at least this long.
+SECONDS = 2.0
+# The length of all sentences of the figure `attention`.
+SENTENCE_LENGTH = 30
+# How many kernels the figure `profile` names.
+SHOWN_KERNELS = 15
+# The first pairs of the corpus, over which operations per token are averaged.
+COUNTED_PAIRS = 10_000
+# Batches until nearly all their shapes are recorded as CUDA graphs, in multiples of --updates.
+RECORDING_ROUNDS = 6
 
 
-def figures(given: argparse.Namespace) -> Iterator[tuple[list[str], Callable[[], Any]]]:
-    """The name and the measurement of each."""
-    for name in given.figures or FIGURES:
-        for size in given.sizes or SIZES:
-            yield [name, size], partial(FIGURES[name], SIZES[size], given)
+def train_figures(arguments: argparse.Namespace) -> Iterator[tuple[list[str], Callable[[], Any]]]:
+    """Yield the name of each figure and size, and its measurement."""
+    for name in arguments.figures or FIGURES:
+        for size in arguments.sizes or SIZES:
+            yield [name, size], partial(FIGURES[name], SIZES[size], arguments)
 
 
-def ours(
-    precision: Precision, eager: bool, size: Size, given: argparse.Namespace
+def measure_ours(
+    size: Size, arguments: argparse.Namespace, *, precision: Precision, is_eager: bool
 ) -> dict[str, Any]:
-    """Updates by TrainStep."""
-    device = torch.device(given.device)
-    with closing(updates_of(precision, eager, size, given)) as updates:
-        if device.type == "cuda" and not eager:  # until batches of nearly all shapes are recorded
-            for _ in range(6 * given.updates):
+    """Measure updates of our TrainStep.
+
+    Args:
+        size: The size of the model.
+        arguments: The arguments of benchmarks/gpu.py.
+        precision: The precision of the training.
+        is_eager: Whether layers are not compiled and CUDA graphs are not recorded.
+    """
+    device = torch.device(arguments.device)
+    with closing(computed_updates(size, arguments, precision, is_eager)) as updates:
+        if device.type == "cuda" and not is_eager:
+            for _ in range(RECORDING_ROUNDS * arguments.updates):
                 next(updates)
-        return speed(rate(lambda: next(updates), given), precision, training_cost(size), device)
+        rate = tokens_per_second(partial(next, updates), arguments)
+        return speed(rate, precision, training_flops_per_token(size), device)
 
 
-def kernels(size: Size, given: argparse.Namespace) -> dict[str, float]:
-    """Milliseconds of the kernels, or on CPUs operations, that take longest in an update."""
-    device = torch.device(given.device)
-    kinds = [ProfilerActivity.CPU, ProfilerActivity.CUDA][: 2 if device.type == "cuda" else 1]
-    with closing(updates_of("bfloat16", True, size, given)) as updates:
-        for _ in range(given.updates):
+def measure_kernels(size: Size, arguments: argparse.Namespace) -> dict[str, float]:
+    """Return the kernels (on CPUs, operations) that take longest, in milliseconds per update."""
+    device = torch.device(arguments.device)
+    activities = [ProfilerActivity.CPU]
+    attribute = "self_cpu_time_total"
+    if device.type == "cuda":
+        activities.append(ProfilerActivity.CUDA)
+        attribute = "self_device_time_total"
+    with closing(computed_updates(size, arguments, "bfloat16", is_eager=True)) as updates:
+        for _ in range(arguments.updates):
             next(updates)
-        annotated.now(device)
-        with profile(activities=kinds) as profiled:
-            for _ in range(given.updates):
+        annotated.synchronized_time(device)
+        with profile(activities=activities) as profiler:
+            for _ in range(arguments.updates):
                 next(updates)
-            annotated.now(device)
-    measure = "self_device_time_total" if device.type == "cuda" else "self_cpu_time_total"
-    times = {each.key: getattr(each, measure) for each in profiled.key_averages()}
-    longest = sorted(times, key=lambda name: -times[name])[:KERNELS]
-    return {name: round(times[name] / 1e3 / given.updates, 3) for name in longest}
+            annotated.synchronized_time(device)
+    microseconds = {}
+    for event in profiler.key_averages():
+        microseconds[event.key] = getattr(event, attribute)
+    longest_first = sorted(microseconds, key=lambda name: -microseconds[name])
+    milliseconds = {}
+    for name in longest_first[:SHOWN_KERNELS]:
+        milliseconds[name] = round(microseconds[name] / 1e3 / arguments.updates, 3)
+    return milliseconds
 
 
-def updates_of(
-    precision: Precision, eager: bool, size: Size, given: argparse.Namespace
+def computed_updates(
+    size: Size, arguments: argparse.Namespace, precision: Precision, is_eager: bool
 ) -> Generator[int, None, None]:
-    """Compute updates, read one later as in a training; yields the target tokens of each."""
-    system = system_of(size, precision, eager, given)
-    group = Group(0, 1, torch.device(given.device))
+    """Compute updates as a training does, and yield the target tokens of each.
+
+    The figures of an update are read only after the next one has been launched, so that the device
+    does not wait.
+    """
+    system = system_settings(size, precision, is_eager, arguments)
+    group = Group(0, 1, torch.device(arguments.device))
     torch.manual_seed(1)
-    model = Transformer(system.model, VOCABULARY, VOCABULARY).to(group.device).train()
-    step = TrainStep(model, system.train, 1, group)
-    if eager:
-        setattr(step, "_launches_cost", lambda _: False)  # no CUDA graphs  # noqa: B010
-    with closing(prefetch(local_updates(corpus(), system, 1, Position(), group))) as updates:
-        before = None
-        for number, local in enumerate(updates, 1):
+    model = Transformer(system.model, VOCABULARY_SIZE, VOCABULARY_SIZE)
+    step = TrainStep(model.to(group.device).train(), system.train, 1, group)
+    if is_eager:
+        # without CUDA graphs, which a step records where launches cost much
+        setattr(step, "_launches_cost", lambda _: False)  # noqa: B010
+    updates = local_updates(random_corpus(), system, 1, Position(), group)
+    with closing(prefetch(updates)) as prefetched:
+        previous = None
+        for number, local in enumerate(prefetched, 1):
             pending = step.update(number, local)
-            if before is not None:
-                step.read_stats(before)
-            before = pending
+            if previous is not None:
+                step.read_stats(previous)
+            previous = pending
             yield local.update.tokens
 
 
-def annotated_style(size: Size, given: argparse.Namespace) -> dict[str, Any]:
-    """The Annotated Transformer's way, in float32."""
+def measure_annotated(size: Size, arguments: argparse.Namespace) -> dict[str, Any]:
+    """Measure the way of The Annotated Transformer, in float32."""
     torch.set_float32_matmul_precision("highest")
-    model = annotated.EncoderDecoder(size.layers, size.d_model, size.d_ff, size.heads, VOCABULARY)
-    model = model.to(given.device)
-    found = annotated.train(model, size.d_model, corpus(), as_annotated(given))
-    return speed(found, "float32", training_cost(size), torch.device(given.device))
-
-
-def torch_style(size: Size, given: argparse.Namespace) -> dict[str, Any]:
-    """torch's nn.Transformer."""
-    found = torch_transformer.train(size, VOCABULARY, corpus(), as_annotated(given))
-    return speed(found, "bfloat16", training_cost(size), torch.device(given.device))
-
-
-def as_annotated(given: argparse.Namespace) -> argparse.Namespace:
     torch.manual_seed(1)
-    return argparse.Namespace(
-        updates=given.updates, seed=1, batch_tokens=given.max_tokens, device=given.device
+    model = annotated.EncoderDecoder(
+        layers=size.layers,
+        d_model=size.d_model,
+        d_ff=size.d_ff,
+        heads=size.heads,
+        vocabulary_size=VOCABULARY_SIZE,
+    )
+    model = model.to(arguments.device)
+    options = annotated_options(arguments)
+    rate = annotated.train(model, size.d_model, random_corpus(), options)
+    return speed(rate, "float32", training_flops_per_token(size), torch.device(arguments.device))
+
+
+def measure_torch(size: Size, arguments: argparse.Namespace) -> dict[str, Any]:
+    """Measure torch's nn.Transformer, in bfloat16."""
+    torch.manual_seed(1)
+    options = annotated_options(arguments)
+    rate = torch_transformer.train(size, VOCABULARY_SIZE, random_corpus(), options)
+    return speed(rate, "bfloat16", training_flops_per_token(size), torch.device(arguments.device))
+
+
+def annotated_options(arguments: argparse.Namespace) -> annotated.TrainOptions:
+    """Return how the contestants that use annotated.train are trained."""
+    return annotated.TrainOptions(
+        updates=arguments.updates,
+        batch_tokens=arguments.max_tokens,
+        seed=1,
+        device=arguments.device,
     )
 
 
-def loss_alone(size: Size, given: argparse.Namespace) -> dict[str, Any]:
-    """The projection to the vocabulary with its loss, and their gradients."""
-    device = torch.device(given.device)
-    rows: int = given.max_tokens
-    on_gpu = device.type == "cuda"
-    hidden = torch.randn(rows, size.d_model, device=device, dtype=torch.bfloat16)
+def measure_loss(size: Size, arguments: argparse.Namespace) -> dict[str, Any]:
+    """Measure the projection to the vocabulary with its loss, and their gradients."""
+    device = torch.device(arguments.device)
+    tokens: int = arguments.max_tokens
+    is_compiled = device.type == "cuda"
+    hidden = torch.randn(tokens, size.d_model, device=device, dtype=torch.bfloat16)
     hidden.requires_grad_()
-    labels = torch.randint(VOCABULARY, (rows,), device=device)
-    projection = Linear(size.d_model, VOCABULARY, bias=False).to(device)
+    labels = torch.randint(VOCABULARY_SIZE, (tokens,), device=device)
+    projection = Linear(size.d_model, VOCABULARY_SIZE, bias=False).to(device)
     round_to_bfloat16(projection)
 
-    def own() -> int:
-        loss = linear_cross_entropy(hidden, projection, labels, SMOOTHING, compiled=on_gpu)
+    def our_loss() -> int:
+        loss = linear_cross_entropy(hidden, projection, labels, SMOOTHING, compiled=is_compiled)
         torch.autograd.backward(loss)
-        return rows
+        return tokens
 
-    def plain() -> int:
+    def torch_loss() -> int:
+        """Compute the loss as torch's users do: all logits, then cross_entropy."""
         with torch.autocast(device.type, torch.bfloat16):
             logits = functional.linear(hidden, projection.weight)
             loss = functional.cross_entropy(
-                logits, labels, label_smoothing=SMOOTHING, reduction="sum"
+                logits,
+                labels,
+                label_smoothing=SMOOTHING,
+                reduction="sum",
             )
         torch.autograd.backward(loss)
-        return rows
+        return tokens
 
-    return beside(own, plain, 6 * size.d_model * VOCABULARY, given)
+    # forward and both gradients, each a multiplication and an addition for every weight
+    flops_per_token = 6 * size.d_model * VOCABULARY_SIZE
+    return compare_steps(our_loss, torch_loss, flops_per_token, arguments)
 
 
-def attention_alone(size: Size, given: argparse.Namespace) -> dict[str, Any]:
-    """Causal self-attention of one layer with its projections, and their gradients."""
-    device, sentences = torch.device(given.device), max(1, int(given.max_tokens) // LENGTH)
-    shape = sentences, LENGTH
-    x = torch.randn(*shape, size.d_model, device=device, dtype=torch.bfloat16).requires_grad_()
-    packed = can_pack(model_of(size), x.dtype, device)
-    starts = torch.arange(0, sentences * LENGTH + 1, LENGTH, device=device, dtype=torch.int32)
-    layout = PackedLayout(starts, LENGTH) if packed else PaddedLayout(shape)
-    attention = MultiHeadAttention(model_of(size)).to(device)
+def measure_attention(size: Size, arguments: argparse.Namespace) -> dict[str, Any]:
+    """Measure causal self-attention of one layer with its projections, and their gradients."""
+    device = torch.device(arguments.device)
+    sentences = max(1, int(arguments.max_tokens) // SENTENCE_LENGTH)
+    tokens = sentences * SENTENCE_LENGTH
+    x = torch.randn(
+        sentences,
+        SENTENCE_LENGTH,
+        size.d_model,
+        device=device,
+        dtype=torch.bfloat16,
+    )
+    x.requires_grad_()
+    settings = model_settings(size)
+    is_packed = can_pack(settings, x.dtype, device)
+    layout: PackedLayout | PaddedLayout
+    if is_packed:
+        starts = torch.arange(0, tokens + 1, SENTENCE_LENGTH, device=device, dtype=torch.int32)
+        layout = PackedLayout(starts, SENTENCE_LENGTH)
+    else:
+        layout = PaddedLayout((sentences, SENTENCE_LENGTH))
+    attention = MultiHeadAttention(settings).to(device)
     round_to_bfloat16(attention)
     multihead = nn.MultiheadAttention(size.d_model, size.heads, batch_first=True).to(device)
-    future = torch.ones(LENGTH, LENGTH, dtype=torch.bool, device=device).triu(1)
+    ones = torch.ones(SENTENCE_LENGTH, SENTENCE_LENGTH, dtype=torch.bool, device=device)
+    is_future = ones.triu(1)
 
-    def own() -> int:
-        y = attention(x.flatten(0, 1) if packed else pad_rows(x), layout, causal=True)
+    def our_attention() -> int:
+        rows = x.flatten(0, 1) if is_packed else pad_rows(x)
+        y = attention(rows, layout, causal=True)
         torch.autograd.backward(y, torch.ones_like(y))
-        return sentences * LENGTH
+        return tokens
 
-    def plain() -> int:
+    def torch_attention() -> int:
         with torch.autocast(device.type, torch.bfloat16):
-            y, _ = multihead(x, x, x, attn_mask=future, is_causal=True, need_weights=False)
+            y, _ = multihead(x, x, x, attn_mask=is_future, is_causal=True, need_weights=False)
         torch.autograd.backward(y, torch.ones_like(y))
-        return sentences * LENGTH
+        return tokens
 
-    cost = 3 * (8 * size.d_model**2 + 4 * LENGTH * size.d_model)
-    return beside(own, plain, cost, given)
+    # four projections, then the products of queries with keys and of weights with values; each
+    # forward and for two gradients
+    forward_flops = 8 * size.d_model**2 + 4 * SENTENCE_LENGTH * size.d_model
+    return compare_steps(our_attention, torch_attention, 3 * forward_flops, arguments)
 
 
-def beside(
-    own: Callable[[], int], plain: Callable[[], int], cost: float, given: argparse.Namespace
+def compare_steps(
+    our_step: Callable[[], int],
+    torch_step: Callable[[], int],
+    flops_per_token: float,
+    arguments: argparse.Namespace,
 ) -> dict[str, Any]:
-    """The speeds of two ways to compute the same in bfloat16."""
-    ways, device = {"ours": own, "torch": plain}, torch.device(given.device)
-    return {name: speed(rate(way, given), "bfloat16", cost, device) for name, way in ways.items()}
+    """Measure two ways to compute the same in bfloat16."""
+    device = torch.device(arguments.device)
+    figures = {}
+    for name, step in (("ours", our_step), ("torch", torch_step)):
+        rate = tokens_per_second(step, arguments)
+        figures[name] = speed(rate, "bfloat16", flops_per_token, device)
+    return figures
 
 
-def rate(step: Callable[[], int], given: argparse.Namespace) -> float:
-    """Tokens a second; `step` computes and returns some tokens."""
-    device = torch.device(given.device)
-    for _ in range(given.updates):
+def tokens_per_second(step: Callable[[], int], arguments: argparse.Namespace) -> float:
+    """Time a step for at least SECONDS, after --updates steps to warm up.
+
+    Args:
+        step: Computes some tokens, and returns how many.
+        arguments: The arguments of benchmarks/gpu.py.
+    """
+    device = torch.device(arguments.device)
+    for _ in range(arguments.updates):
         step()
-    tokens, steps, began = 0, 0, annotated.now(device)
-    while steps < given.updates or time.monotonic() - began < SECONDS:
-        tokens, steps = tokens + step(), steps + 1
-    return tokens / (annotated.now(device) - began)
+    tokens = 0
+    steps = 0
+    start = annotated.synchronized_time(device)
+    while steps < arguments.updates or time.monotonic() - start < SECONDS:
+        tokens += step()
+        steps += 1
+    return tokens / (annotated.synchronized_time(device) - start)
 
 
-def speed(found: float, precision: Precision, cost: float, device: torch.device) -> dict[str, Any]:
-    """Tokens a second and MFU; `cost`: FLOPs a token."""
-    peak = peak_flops(describe_machine(Group(0, 1, device))["device"], precision)
-    return {"tokens_per_second": round(found, 1), "mfu": peak and round(found * cost / peak, 4)}
+def speed(
+    rate: float, precision: Precision, flops_per_token: float, device: torch.device
+) -> dict[str, Any]:
+    """Return tokens per second, and MFU where the device's peak is known."""
+    machine = describe_machine(Group(0, 1, device))
+    peak = peak_flops(machine["device"], precision)
+    mfu = None
+    if peak:
+        mfu = round(rate * flops_per_token / peak, 4)
+    return {"tokens_per_second": round(rate, 1), "mfu": mfu}
 
 
 @cache
-def corpus() -> BinaryCorpus:
-    """The drawn corpus, in a folder that is removed at the end."""
+def random_corpus() -> BinaryCorpus:
+    """Return the corpus of random ids, in a folder that is removed at the end of the process."""
     scratch = TemporaryDirectory()
     atexit.register(scratch.cleanup)
-    return drawn_corpus(Path(scratch.name) / "binary", VOCABULARY, PAIRS)
+    return drawn_corpus(Path(scratch.name) / "binary", VOCABULARY_SIZE, PAIRS)
 
 
-def training_cost(size: Size) -> float:
-    """FLOPs of a training a target token."""
-    drawn = corpus()
-    lengths = (drawn.side("train", each).lengths[:PRICED].tolist() for each in (SOURCE, TARGET))
-    source, target = lengths
-    model = model_of(size)
-    pairs = zip(source, target, strict=True)
-    flops = sum(training_flops(model, VOCABULARY, *pair) for pair in pairs)
-    return float(flops / sum(target))
+def training_flops_per_token(size: Size) -> float:
+    """Return the FLOPs of a training per target token, averaged over the first pairs."""
+    corpus = random_corpus()
+    source_lengths = corpus.side("train", SOURCE).lengths[:COUNTED_PAIRS].tolist()
+    target_lengths = corpus.side("train", TARGET).lengths[:COUNTED_PAIRS].tolist()
+    model = model_settings(size)
+    flops = 0
+    for source_length, target_length in zip(source_lengths, target_lengths, strict=True):
+        flops += training_flops(model, VOCABULARY_SIZE, source_length, target_length)
+    return float(flops / sum(target_lengths))
 
 
-def system_of(size: Size, precision: Precision, eager: bool, given: argparse.Namespace) -> System:
-    """The base model of recipe table2 in another size."""
+def system_settings(
+    size: Size, precision: Precision, is_eager: bool, arguments: argparse.Namespace
+) -> System:
+    """Return the base model of recipe table2 in another size and precision."""
     system = load_settings(ROOT / "recipes" / "table2.yaml").system_settings("base")
     train = replace(
         system.train,
-        tokens_per_update=given.max_tokens,
-        max_tokens=given.max_tokens,
+        tokens_per_update=arguments.max_tokens,
+        max_tokens=arguments.max_tokens,
         precision=precision,
-        compile=False if eager else None,
+        compile=False if is_eager else None,  # None: the default
     )
-    return replace(system, model=model_of(size), train=train)
+    return replace(system, model=model_settings(size), train=train)
 
 
-def model_of(size: Size) -> Model:
-    """The paper's model in this size."""
-    return Model(size.layers, size.layers, size.d_model, size.d_ff, size.heads)
+def model_settings(size: Size) -> Model:
+    """Return the paper's model in another size."""
+    return Model(
+        encoder_layers=size.layers,
+        decoder_layers=size.layers,
+        d_model=size.d_model,
+        d_ff=size.d_ff,
+        heads=size.heads,
+    )
 
 
-FIGURES: dict[str, Figure] = {
-    "default": partial(ours, "bfloat16", False),
-    "eager": partial(ours, "bfloat16", True),
-    "nn.Transformer": torch_style,
-    "loss": loss_alone,
-    "attention": attention_alone,
-    "annotated style": annotated_style,
-    "TF32": partial(ours, "tf32", False),
-    "float32": partial(ours, "float32", False),
-    "profile": kernels,
+FIGURES: dict[str, Measurement] = {
+    "default": partial(measure_ours, precision="bfloat16", is_eager=False),
+    "eager": partial(measure_ours, precision="bfloat16", is_eager=True),
+    "nn.Transformer": measure_torch,
+    "loss": measure_loss,
+    "attention": measure_attention,
+    "annotated style": measure_annotated,
+    "TF32": partial(measure_ours, precision="tf32", is_eager=False),
+    "float32": partial(measure_ours, precision="float32", is_eager=False),
+    "profile": measure_kernels,
 }

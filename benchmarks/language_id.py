@@ -153,6 +153,7 @@ def judge_by_py3langid() -> Judge:
     identifier.set_languages(SCRIPTS)
 
     def accepts(sentence: str, language: str) -> bool:
+        """Compare the language with the most likely one, as language_id does."""
         best_language, best_probability = identifier.classify(sentence)
         if best_language == language:
             return True
@@ -172,6 +173,7 @@ def judge_by_cld2(has_hint: bool = False) -> Judge:
     cld2_codes = {"he": "iw"}
 
     def accepts(sentence: str, language: str) -> bool:
+        """Let CLD2 judge one sentence."""
         code = cld2_codes.get(language, language)
         options = {"hintLanguage": code} if has_hint else {}
         is_reliable, _, candidates = detect(sentence, bestEffort=True, **options)[:3]
@@ -222,6 +224,7 @@ def judge_by_heliport(labels: int = 1, margin: float = 0.0) -> Judge:
     identify = import_module("heliport").Identifier().identify_topk_with_score
 
     def accepts(sentence: str, language: str) -> bool:
+        """Look for the language among heliport's best."""
         ranked = identify(sentence, labels)
         _, best_score = ranked[0]
         for label, score in ranked:

@@ -31,10 +31,11 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from io import StringIO
 from itertools import count, islice
 from pathlib import Path
+from typing import Any
 
 import psutil
 
@@ -78,16 +79,25 @@ class Cost:
     """What a process and its children took.
 
     Attributes:
-        what: The name of the stage, or of the comparison.
+        label: The name of the stage, or of the comparison.
         seconds: Time on the clock.
         cpu: CPU seconds of all processes together.
         memory: Peak of the proportional set sizes of all processes together, in MB.
     """
 
-    what: str
+    label: str
     seconds: float
     cpu: float
     memory: float
+
+    def as_json(self) -> dict[str, Any]:
+        """Return the cost as benchmarks/scaling.py reads it."""
+        return {
+            "what": self.label,
+            "seconds": self.seconds,
+            "cpu": self.cpu,
+            "memory": self.memory,
+        }
 
 
 def main() -> None:
@@ -133,7 +143,7 @@ def compare(arguments: argparse.Namespace) -> None:
     print_costs(costs_by_way, pairs)
     runs = {}
     for way, costs in costs_by_way.items():
-        runs[way] = [asdict(cost) for cost in costs]
+        runs[way] = [cost.as_json() for cost in costs]
     report = {
         "text": arguments.text,
         "pairs": pairs,
@@ -237,10 +247,10 @@ def run_stages(project: Path, workers: int) -> list[Cost]:
     return costs
 
 
-def call_this_script(what: str, options: list[str], project: Path, merges: int) -> Cost:
+def call_this_script(label: str, options: list[str], project: Path, merges: int) -> Cost:
     """Run one of this script's comparisons in a process of its own."""
     command = [sys.executable, __file__, *options, "--merges", str(merges)]
-    return measure(what, command, project, dict(os.environ))
+    return measure(label, command, project, dict(os.environ))
 
 
 def learn_with_hugging_face(project: Path, merges: int) -> None:
@@ -324,13 +334,13 @@ def rewrite_lines(before: Path, after: Path, change: Callable[[str], str]) -> No
     print_rate(after.name, lines_written, start)
 
 
-def print_rate(what: str, number: int, start: float) -> None:
+def print_rate(label: str, number: int, start: float) -> None:
     """Print how many items a second the plain loop has done since `start`."""
     rate = number / (time.monotonic() - start)
-    print(f"plain loop: {what}: {rate:,.0f} a second", file=sys.stderr, flush=True)
+    print(f"plain loop: {label}: {rate:,.0f} a second", file=sys.stderr, flush=True)
 
 
-def measure(what: str, command: list[str], folder: Path, environment: dict[str, str]) -> Cost:
+def measure(label: str, command: list[str], folder: Path, environment: dict[str, str]) -> Cost:
     """Run a command to its end, and return its cost; exit if it fails."""
     usage_before = resource.getrusage(resource.RUSAGE_CHILDREN)
     start = time.monotonic()
@@ -339,14 +349,14 @@ def measure(what: str, command: list[str], folder: Path, environment: dict[str, 
     watcher = threading.Thread(target=watch_memory, args=(process, peak_bytes))
     watcher.start()
     if process.wait():
-        sys.exit(f"{what} failed")
+        sys.exit(f"{label} failed")
     seconds = time.monotonic() - start
     watcher.join()
     usage_after = resource.getrusage(resource.RUSAGE_CHILDREN)
     cpu_before = usage_before.ru_utime + usage_before.ru_stime
     cpu_after = usage_after.ru_utime + usage_after.ru_stime
     return Cost(
-        what,
+        label,
         seconds=round(seconds, 2),
         cpu=round(cpu_after - cpu_before, 2),
         memory=round(peak_bytes[0] / 1e6, 1),
@@ -387,7 +397,7 @@ def print_costs(costs_by_way: dict[str, list[Cost]], pairs: int) -> None:
         for cost in shown:
             rate = pairs / cost.seconds
             row = f"{rate:>12,.0f}{cost.seconds:>10.1f}{cost.cpu:>10.1f}{cost.memory:>8.0f}"
-            print(f"{way:12}{cost.what:12}{row}")
+            print(f"{way:12}{cost.label:12}{row}")
     if PLAIN_LOOP not in total_seconds:
         return
     plain_seconds = total_seconds.pop(PLAIN_LOOP)

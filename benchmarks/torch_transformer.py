@@ -1,12 +1,11 @@
-"""torch's nn.Transformer, trained plainly, as a contestant of benchmarks/gpu.py.
+"""Trains torch's nn.Transformer plainly, as a contestant of benchmarks/gpu.py.
 
-As torch's tutorials have it: padded batches with their masks, dropout 0.1 in all places that
+It follows torch's tutorials: padded batches with their masks, dropout 0.1 in all places that
 nn.Transformer has, post-norm, logits of all positions, nn.functional.cross_entropy with label
 smoothing, autocast in bfloat16, torch.optim.Adam. Embeddings are shared with the projection, as in
 the other contestants; the loop, its batches and the learning rate are those of annotated.py.
 """
 
-import argparse
 import math
 
 import torch
@@ -21,48 +20,74 @@ from toolkits import Size
 
 
 class TorchTransformer(nn.Module):
-    def __init__(self, size: Size, vocabulary: int) -> None:
+    """An nn.Transformer with embeddings and a projection that share their weights."""
+
+    def __init__(self, size: Size, vocabulary_size: int) -> None:
+        """Create the model with random weights."""
         super().__init__()
-        self.embeddings = annotated.Embeddings(size.d_model, vocabulary)
+        self.embeddings = annotated.Embeddings(size.d_model, vocabulary_size)
         self.transformer = nn.Transformer(
-            *(size.d_model, size.heads, size.layers, size.layers, size.d_ff),
+            d_model=size.d_model,
+            nhead=size.heads,
+            num_encoder_layers=size.layers,
+            num_decoder_layers=size.layers,
+            dim_feedforward=size.d_ff,
             dropout=annotated.DROPOUT,
             batch_first=True,
         )
-        self.projection = nn.Linear(size.d_model, vocabulary, bias=False)
+        self.projection = nn.Linear(size.d_model, vocabulary_size, bias=False)
         self.projection.weight = self.embeddings.lut.weight
         nn.init.normal_(self.projection.weight, std=1 / math.sqrt(size.d_model))
 
     def forward(self, source: Tensor, target: Tensor) -> Tensor:
-        """Logits (B, T, V) of each next token."""
-        future = torch.ones(2 * (target.size(1),), dtype=torch.bool, device=target.device).triu(1)
-        padding = source == PAD
+        """Return the logits of each next token.
+
+        Args:
+            source: Ids with PAD after each sentence, (batch, source_len).
+            target: Ids with PAD after each sentence, (batch, target_len).
+
+        Returns:
+            Logits, (batch, target_len, vocabulary).
+        """
+        target_len = target.size(1)
+        ones = torch.ones(target_len, target_len, dtype=torch.bool, device=target.device)
+        is_future = ones.triu(1)
+        is_source_padding = source == PAD
         hidden = self.transformer(
             self.embeddings(source),
             self.embeddings(target),
-            tgt_mask=future,
-            src_key_padding_mask=padding,
+            tgt_mask=is_future,
+            src_key_padding_mask=is_source_padding,
             tgt_key_padding_mask=target == PAD,
-            memory_key_padding_mask=padding,
+            memory_key_padding_mask=is_source_padding,
             tgt_is_causal=True,
         )
-        result: Tensor = self.projection(hidden)
-        return result
+        logits: Tensor = self.projection(hidden)
+        return logits
 
 
-def train(size: Size, vocabulary: int, corpus: BinaryCorpus, given: argparse.Namespace) -> float:
-    """Target tokens a second; `given` as for annotated.train."""
-    model = TorchTransformer(size, vocabulary).to(given.device)
-    return annotated.train(model, size.d_model, corpus, given, batch_loss)
+def train(
+    size: Size, vocabulary_size: int, corpus: BinaryCorpus, options: annotated.TrainOptions
+) -> float:
+    """Train a model, and return target tokens per second."""
+    model = TorchTransformer(size, vocabulary_size).to(options.device)
+    return annotated.train(model, size.d_model, corpus, options, batch_loss)
 
 
-def batch_loss(model: nn.Module, batch: Batch, wanted: Tensor) -> Tensor:
-    """The summed loss; `wanted` (B x T,) has PAD where there is nothing to predict."""
-    with torch.autocast(wanted.device.type, torch.bfloat16):
+def batch_loss(model: nn.Module, batch: Batch, labels: Tensor) -> Tensor:
+    """Return the summed loss of a batch in bfloat16.
+
+    Args:
+        model: The model.
+        batch: The batch.
+        labels: The next token of each target position, (batch * target_len,); PAD where there is
+            nothing to predict.
+    """
+    with torch.autocast(labels.device.type, torch.bfloat16):
         logits = model(batch.source, batch.target)
         return functional.cross_entropy(
             logits.flatten(0, 1),
-            wanted,
+            labels,
             ignore_index=PAD,
             label_smoothing=annotated.SMOOTHING,
             reduction="sum",

@@ -1,16 +1,16 @@
-"""Let JoeyNMT translate ids with a model of ours; run by its own Python, for benchmarks/decode.py.
+"""Lets JoeyNMT translate ids with a model of ours; run by JoeyNMT's own Python.
 
     python joeynmt_decode.py MODEL JOB
 
-MODEL: our weights under JoeyNMT's names (torch.save). JOB: what to do, as JSON. Prints the
-seconds of each round and the outputs as JSON.
+benchmarks/decode.py calls it. MODEL has our weights under JoeyNMT's names (torch.save). JOB
+describes the model, the batches and the search as JSON. Prints the seconds of each round and the
+outputs as JSON.
 """
 
 import json
 import sys
 import time
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import torch
@@ -19,16 +19,29 @@ from joeynmt.model import build_model
 from joeynmt.search import search
 from joeynmt.vocabulary import Vocabulary
 
+# Our ids of the special symbols.
+SPECIAL_IDS = {"pad": 0, "bos": 1, "eos": 2, "unk": 3}
+PAD = SPECIAL_IDS["pad"]
+EOS = SPECIAL_IDS["eos"]
+
 
 def main() -> None:
-    job = json.loads(Path(sys.argv[2]).read_text(encoding="utf-8"))
+    """Translate all batches once to warm up and once per round, and print the result."""
+    weights_path, job_path = sys.argv[1:]
+    job = json.loads(Path(job_path).read_text(encoding="utf-8"))
     torch.set_num_threads(job["threads"])
-    names = {"unk": 3, "pad": 0, "bos": 1, "eos": 2}
-    special = SimpleNamespace(lang_tags=[], sep_token=None, sep_id=None)
-    for name, number in names.items():
-        setattr(special, f"{name}_token", f"<{name}>")
-        setattr(special, f"{name}_id", number)
-    vocabulary = vocabulary_of(special, job["units"])
+    model = load_model(Path(weights_path), job)
+    translate(model, job)
+    round_seconds = []
+    for _ in range(job["rounds"]):
+        start = time.perf_counter()
+        outputs = translate(model, job)
+        round_seconds.append(time.perf_counter() - start)
+    print(json.dumps({"seconds": round_seconds, "outputs": outputs}))
+
+
+def load_model(weights_path: Path, job: dict[str, Any]) -> Any:
+    """Build JoeyNMT's model in the size of ours, with our weights."""
     size = job["model"]
     side = {
         "type": "transformer",
@@ -39,64 +52,65 @@ def main() -> None:
         "ff_size": size["d_ff"],
         "layer_norm": size["norm"],
     }
-    model = build_model(
-        {"encoder": side, "decoder": side, "tied_embeddings": True, "tied_softmax": True},
-        vocabulary,
-        vocabulary,
-    )
-    missing, unknown = model.load_state_dict(
-        torch.load(sys.argv[1], weights_only=True), strict=False
-    )
-    assert not unknown and all(name.endswith("pe.pe") for name in missing), (missing, unknown)
+    settings = {"encoder": side, "decoder": side, "tied_embeddings": True, "tied_softmax": True}
+    vocabulary = numbered_vocabulary(job["units"])
+    model = build_model(settings, vocabulary, vocabulary)
+    weights = torch.load(weights_path, weights_only=True)
+    missing, unknown = model.load_state_dict(weights, strict=False)
+    # only the tables of positions, which are computed, may be missing
+    assert not unknown, unknown
+    assert all(name.endswith("pe.pe") for name in missing), missing
     model.eval()
-    rounds = []
-    for _ in range(job["rounds"] + 1):  # one to warm up
-        began = time.perf_counter()
-        outputs = translate(model, job)
-        rounds.append(time.perf_counter() - began)
-    print(json.dumps({"seconds": rounds[1:], "outputs": outputs}))
+    return model
 
 
-def vocabulary_of(special: SimpleNamespace, units: int) -> Vocabulary:
-    """JoeyNMT's vocabulary with our numbers, which its own way to make one would not keep."""
-    order = [special.pad_token, special.bos_token, special.eos_token, special.unk_token]
-    made = Vocabulary.__new__(Vocabulary)
-    made.specials, made.lang_tags, made._stoi, made._itos = order, [], {}, []
-    made.add_tokens([*order, *(f"unit{number}" for number in range(4, units))])
-    for name in ("pad", "bos", "eos", "unk"):
-        setattr(made, f"{name}_index", getattr(special, f"{name}_id"))
-    made.sep_index = None
-    return made
+def numbered_vocabulary(units: int) -> Vocabulary:
+    """Return a JoeyNMT vocabulary with our ids, which its constructor would not keep."""
+    vocabulary = Vocabulary.__new__(Vocabulary)
+    for name, number in SPECIAL_IDS.items():
+        setattr(vocabulary, f"{name}_index", number)
+    vocabulary.specials = [f"<{name}>" for name in SPECIAL_IDS]
+    vocabulary.lang_tags = []
+    vocabulary.sep_index = None
+    vocabulary._stoi = {}
+    vocabulary._itos = []
+    invented = [f"unit{number}" for number in range(len(SPECIAL_IDS), units)]
+    vocabulary.add_tokens([*vocabulary.specials, *invented])
+    return vocabulary
 
 
 def translate(model: Any, job: dict[str, Any]) -> list[list[int]]:
-    """The best output of each sentence, batch by batch as they come."""
-    found = []
+    """Return the best output of each sentence, batch by batch, without its end symbol."""
+    outputs = []
     for sentences in job["batches"]:
-        longest = max(map(len, sentences))
-        ids = torch.tensor([words + [0] * (longest - len(words)) for words in sentences])
+        lengths = [len(ids) for ids in sentences]
+        longest = max(lengths)
+        padded = [ids + [PAD] * (longest - len(ids)) for ids in sentences]
         batch = Batch(
-            src=ids,
-            src_length=torch.tensor(list(map(len, sentences))),
+            src=torch.tensor(padded),
+            src_length=torch.tensor(lengths),
             src_prompt_mask=None,
             trg=None,
             trg_prompt_mask=None,
             indices=torch.arange(len(sentences)),
             device=torch.device("cpu"),
-            pad_index=0,
-            eos_index=2,
+            pad_index=PAD,
+            eos_index=EOS,
             is_train=False,
         )
-        output, _, _ = search(
+        rows, _, _ = search(
             model=model,
             batch=batch,
             max_output_length=longest + job["extra"],
             beam_size=job["beam"],
             beam_alpha=job["alpha"],
         )
-        for row in output.astype(int).tolist():
-            found.append(row[: row.index(2)] if 2 in row else [word for word in row if word])
-    return found
+        for row in rows.astype(int).tolist():
+            if EOS in row:
+                outputs.append(row[: row.index(EOS)])
+            else:
+                outputs.append([number for number in row if number != PAD])
+    return outputs
 
 
 if __name__ == "__main__":
