@@ -11,7 +11,8 @@ from dataclasses import dataclass, replace
 
 import pytest
 
-from bleuprint.config.experiment import SECTIONS, load_settings
+from bleuprint.config.experiment import load_settings
+from bleuprint.config.resolved_runs import SECTIONS
 from bleuprint.pipeline import stage_runner
 from bleuprint.pipeline.graph import load_stages
 from bleuprint.pipeline.resolve import write_resolved

@@ -73,7 +73,7 @@ class SystemsByKind:
     errors: list[UserError]
 
 
-def with_external(document: LocatedMapping) -> tuple[LocatedMapping, list[UserError]]:
+def separate_external_systems(document: LocatedMapping) -> tuple[LocatedMapping, list[UserError]]:
     """Separate the systems that are trained from external ones.
 
     Args:

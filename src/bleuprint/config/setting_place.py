@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from pathlib import Path
 
-from bleuprint.config.experiment import load_entries
+from bleuprint.config.entries import load_entries
 from bleuprint.runtime.errors import UserError
 from bleuprint.runtime.yaml_tree import LocatedMapping, Location
 
