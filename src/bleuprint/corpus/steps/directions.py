@@ -1,7 +1,9 @@
-"""The text of a corpus of several directions: sampled by split, tagged and joined by tokenize.
+"""Joins the texts of a corpus with several directions: split samples them, tokenize tags them.
 
-Directions are prepared one by one, in folders CORPUS/DIRECTION. Then their sets are joined in the
-folder of the corpus: train, valid, and test.DIRECTION-NAME, in files of the languages src and tgt.
+Each direction is prepared on its own, in a folder CORPUS/DIRECTION. After each stage this module
+joins what the stage wrote for all directions, in the folder of the corpus: train, valid, and
+test.DIRECTION-NAME, in files of the "languages" src and tgt. In these files, the first word of a
+source sentence is a tag that names the language to translate into.
 """
 
 import shutil
@@ -24,15 +26,16 @@ from bleuprint.text.parallel import Block, PairWriter, TextFolder
 
 
 def join_pairs(name: str, corpus: Corpus, stage: str) -> None:
-    """Join what a stage wrote for each direction of a corpus; one without has nothing to join.
+    """Join what a stage wrote for each direction of a corpus; does nothing without directions.
 
     Args:
         name: The name of the corpus.
-        corpus: The corpus.
-        stage: The name of the stage. The texts that split and tokenize write are joined, too.
+        corpus: The settings of the corpus.
+        stage: The name of the stage. All stages write filtering statistics; the texts that split
+            and tokenize write are joined as well.
 
     Raises:
-        UserError: A tokenized source contains a tag as a word.
+        UserError: A tokenized source sentence contains a tag as a word.
     """
     if corpus.directions is None:
         return
@@ -45,140 +48,237 @@ def join_pairs(name: str, corpus: Corpus, stage: str) -> None:
 
 
 def texts_of_all_pairs(name: str, text: TextFolder) -> list[TextFolder]:
-    """Return the texts of all directions of a corpus, each with the languages of its own.
+    """Return the texts of all directions of a corpus, each with its own languages.
 
     Args:
-        name: The name of a language pair.
-        text: Its text, which stands beside those of the other directions.
+        name: The name of a language pair of the corpus.
+        text: The text of this pair, in a folder next to those of the other directions.
     """
     if not PairName.parse(name).direction:
         return [text]
     texts = []
     for path in sorted(text.path.parent.iterdir()):
-        if path.is_dir():  # Snakemake puts a file beside them
-            texts.append(TextFolder(path, *path.name.split("-")))
+        if path.is_dir():  # Snakemake puts a file next to these folders
+            source, target = path.name.split("-")
+            texts.append(TextFolder(path, source, target))
     return texts
 
 
 def sampled_pairs(pairs: Mapping[str, int], temperature: float) -> dict[str, int]:
-    """The pairs that are taken of each direction: all of the largest, once; of a zero-shot one 0.
+    """Return how many training pairs each direction gets, by temperature-based sampling.
 
-    The share of direction i is proportional to n_i^(1/T) (Arivazhagan et al. 2019, section 4.2).
+    The share of direction i is proportional to n_i^(1/T), for n_i pairs and the temperature T
+    (Arivazhagan et al. 2019, section 4.2). The largest direction keeps all of its pairs once, so
+    smaller ones get copies. A zero-shot direction, which has no pairs, gets none.
+
+    Args:
+        pairs: The number of pairs of each direction.
+        temperature: T; 1 keeps the numbers as they are.
     """
-    most = max(pairs.values())
-    return {name: round(most * (n / most) ** (1 / temperature)) for name, n in pairs.items()}
+    largest = max(pairs.values())
+    wanted = {}
+    for direction, count in pairs.items():
+        wanted[direction] = round(largest * (count / largest) ** (1 / temperature))
+    return wanted
 
 
 def join_split(name: str, corpus: Corpus) -> int:
-    """Sample the training text of each direction, and join the sets held out; returns the copies.
+    """Sample the training text of each direction, and join the held-out sets.
 
-    Each pair is repeated as often as all go into the number wanted; the rest is drawn at random.
+    Args:
+        name: The name of the corpus.
+        corpus: The settings of the corpus.
+
+    Returns:
+        The number of training pairs that sampling added.
     """
-    copies, temperature = 0, corpus.split.temperature or 1.0
-    texts = _texts(name, corpus, "split")
-    counts = {direction: text.count("train") for direction, text in texts.items()}
-    wanted = sampled_pairs(counts, temperature)
+    texts = _texts_by_direction(name, corpus, "split")
+    pairs = {direction: text.count("train") for direction, text in texts.items()}
+    wanted = sampled_pairs(pairs, corpus.split.temperature or 1.0)
     with atomic_folder(paths.corpus_folder(name, "split")) as unfinished:
         for direction, before in texts.items():
             after = before.with_path(unfinished / direction)
             after.path.mkdir()
-            for held_out in before.held_out():
-                for old, new in zip(before.files(held_out), after.files(held_out), strict=True):
-                    shutil.copyfile(old, new)
-            _write_sampled(before, after, wanted[direction], corpus.split.seed)
-            copies += wanted[direction] - counts[direction]
-        _join(corpus, texts, unfinished, tagged=False)
-    return copies
+            for set_name in before.held_out():
+                source, target = before.files(set_name)
+                source_copy, target_copy = after.files(set_name)
+                shutil.copyfile(source, source_copy)
+                shutil.copyfile(target, target_copy)
+            _write_sampled_train(before, after, wanted[direction], corpus.split.seed)
+        _join_held_out_sets(texts, unfinished)
+    return sum(wanted.values()) - sum(pairs.values())
 
 
 def join_tokens(name: str, corpus: Corpus) -> None:
     """Join the tokens of all directions, each source after the tag of its target language.
 
-    Raises UserError at a source that has a tag as a word.
+    Args:
+        name: The name of the corpus.
+        corpus: The settings of the corpus.
+
+    Raises:
+        UserError: A source sentence contains a tag as a word.
     """
+    texts = _texts_by_direction(name, corpus, "tokens")
     with atomic_folder(paths.corpus_folder(name, "tokens")) as unfinished:
-        _join(corpus, _texts(name, corpus, "tokens"), unfinished, tagged=True)
+        _join_tagged_sets(corpus, texts, unfinished)
 
 
 def join_filter_stats(name: str, corpus: Corpus, stage: str, copies: int = 0) -> None:
-    """Join the filtering statistics of all directions; `copies` of pairs in train were added."""
-    joined, settings = FilterStats(stage, name, ""), list[str]()
-    for part in corpus.language_pairs(name):
-        pair_name = PairName.parse(part)
-        filter_stats = read_record(FilterStatsRecord, paths.filter_stats_file(part, stage))
-        settings.append(filter_stats.settings)
-        for set_name, counts in filter_stats.sets.items():
-            joined.sets.setdefault(pair_name.set_name(set_name), SetCounts()).add(counts)
+    """Join the filtering statistics of all directions, and remove those of each direction.
+
+    Args:
+        name: The name of the corpus.
+        corpus: The settings of the corpus.
+        stage: The name of the stage.
+        copies: The number of pairs that sampling added to train.
+    """
+    joined = FilterStats(stage, name, settings="")
+    settings_of_directions = []
+    for language_pair in corpus.language_pairs(name):
+        pair_name = PairName.parse(language_pair)
+        record = read_record(FilterStatsRecord, paths.filter_stats_file(language_pair, stage))
+        settings_of_directions.append(record.settings)
+        for set_name, counts in record.sets.items():
+            joined_counts = joined.sets.setdefault(pair_name.set_name(set_name), SetCounts())
+            joined_counts.add(counts)
     if copies:
-        joined.sets["train"].pairs_out += copies
-        joined.sets["train"].changed[COPIES] = copies
-    joined.settings = fingerprint.of_settings(settings)
+        train_counts = joined.sets["train"]
+        train_counts.pairs_out += copies
+        train_counts.changed[COPIES] = copies
+    joined.settings = fingerprint.of_settings(settings_of_directions)
     joined.write(paths.filter_stats_file(name, stage))
-    for part in corpus.language_pairs(name):  # no outputs of the stage
-        paths.filter_stats_file(part, stage).unlink()
-        with suppress(OSError):  # a later stage's, which failed
-            paths.filter_stats_file(part, stage).parent.rmdir()
+    for language_pair in corpus.language_pairs(name):
+        # dvc.yaml does not list these files as outputs of the stage.
+        path = paths.filter_stats_file(language_pair, stage)
+        path.unlink()
+        # The folder is not empty if a later stage failed in an earlier run and left its file.
+        with suppress(OSError):
+            path.parent.rmdir()
 
 
-def _texts(name: str, corpus: Corpus, stage: str) -> dict[str, TextFolder]:
-    """The text of each direction after a stage."""
+def _texts_by_direction(name: str, corpus: Corpus, stage: str) -> dict[str, TextFolder]:
+    """Return the text that a stage wrote for each direction of a corpus."""
     texts = {}
-    for pair_name, pair in corpus.language_pairs(name).items():
-        text = TextFolder(paths.corpus_folder(pair_name, stage), *pair.languages)
-        texts[PairName.parse(pair_name).direction] = text
+    for language_pair, pair_corpus in corpus.language_pairs(name).items():
+        direction = PairName.parse(language_pair).direction
+        source, target = pair_corpus.languages
+        texts[direction] = TextFolder(paths.corpus_folder(language_pair, stage), source, target)
     return texts
 
 
-def _write_sampled(before: TextFolder, after: TextFolder, wanted: int, seed: int) -> None:
-    """Write as many pairs of train as are wanted; copies follow each other."""
-    pairs = before.count("train")
-    times = np.full(pairs, wanted // pairs if pairs else 0)
-    drawn = np.random.Generator(np.random.PCG64(seed)).permutation(pairs)
-    times[drawn[: wanted - int(times.sum())]] += 1
+def _write_sampled_train(before: TextFolder, after: TextFolder, wanted: int, seed: int) -> None:
+    """Write a number of training pairs, which may exceed the number of pairs.
+
+    Each pair is repeated as often as all pairs fit into the number; the rest are random pairs. The
+    copies of a pair follow each other.
+
+    Args:
+        before: The folder to read.
+        after: The folder to write to.
+        wanted: The number of pairs to write.
+        seed: The sampling seed.
+    """
+    pair_count = before.count("train")
+    copies_of_all = wanted // pair_count if pair_count else 0
+    copies = np.full(pair_count, copies_of_all)
+    random_order = np.random.Generator(np.random.PCG64(seed)).permutation(pair_count)
+    rest = wanted - int(copies.sum())
+    copies[random_order[:rest]] += 1
     with after.writer("train") as writer:
         for block in before.blocks("train"):
-            times_in_block = times[block.first - 1 :][: len(block)].tolist()
-            source = _repeated(block.source, times_in_block)
-            target = _repeated(block.target, times_in_block)
-            writer.write_packed(source, target)
+            start = block.first - 1  # pairs are numbered from 1
+            copies_in_block = copies[start : start + len(block)].tolist()
+            writer.write_packed(
+                source=_repeat_lines(block.source, copies_in_block),
+                target=_repeat_lines(block.target, copies_in_block),
+            )
 
 
-def _repeated(lines: bytes, times: list[int]) -> bytes:
-    """Return lines, each as often as `times` says."""
+def _repeat_lines(lines: bytes, copies: list[int]) -> bytes:
+    """Return lines, each as often as `copies` says."""
     repeated = []
-    for line, count in zip(BytesIO(lines).readlines(), times, strict=True):
+    for line, count in zip(BytesIO(lines).readlines(), copies, strict=True):
         repeated.append(line * count)
     return b"".join(repeated)
 
 
-def _join(corpus: Corpus, texts: Mapping[str, TextFolder], folder: Path, *, tagged: bool) -> None:
-    """Write the sets of all directions, without train if not tagged; a zero-shot one is empty."""
-    after, writers = TextFolder(folder, SOURCE, TARGET), dict[str, PairWriter]()
+def _join_held_out_sets(texts: Mapping[str, TextFolder], folder: Path) -> None:
+    """Write the validation and test sets of all directions, without tags."""
     with ExitStack() as opened:
-        for direction, before in texts.items():
-            names = before.names() if tagged else before.held_out()
-            for set_name in names:
-                joined = PairName("", direction).set_name(set_name)
-                if joined not in writers:
-                    writers[joined] = opened.enter_context(after.writer(joined))
-                for block in before.blocks(set_name):
-                    source = b"".join(_tagged(corpus, block)) if tagged else block.source
-                    writers[joined].write_packed(source, block.target)
+        writers = _SetWriters(folder, opened)
+        for direction, text in texts.items():
+            for set_name in text.held_out():
+                writer = writers.get(direction, set_name)
+                for block in text.blocks(set_name):
+                    writer.write_packed(block.source, block.target)
 
 
-def _tagged(corpus: Corpus, block: Block) -> Iterator[bytes]:
-    """The sources of a block, each after the tag of its target, the language of the file."""
-    known = [each.encode() for each in target_languages_by_tag(corpus)]
-    target_tag = tag(block.files[1].name.rpartition(".")[2]).encode()
+def _join_tagged_sets(corpus: Corpus, texts: Mapping[str, TextFolder], folder: Path) -> None:
+    """Write all sets of all directions, each source sentence after its tag."""
+    with ExitStack() as opened:
+        writers = _SetWriters(folder, opened)
+        for direction, text in texts.items():
+            for set_name in text.names():
+                writer = writers.get(direction, set_name)
+                for block in text.blocks(set_name):
+                    tagged_source = b"".join(_tag_lines(corpus, block, text.target))
+                    writer.write_packed(tagged_source, block.target)
+
+
+class _SetWriters:
+    """The open files of a corpus's joined sets, to which all directions append."""
+
+    def __init__(self, folder: Path, opened: ExitStack) -> None:
+        """Write to a folder; the files are closed with `opened`."""
+        self._text = TextFolder(folder, SOURCE, TARGET)
+        self._opened = opened
+        self._writers: dict[str, PairWriter] = {}
+
+    def get(self, direction: str, set_name: str) -> PairWriter:
+        """Return the writer of the joined set to which a set of a direction belongs.
+
+        Args:
+            direction: The direction, such as en-de.
+            set_name: The name of the set in the direction, such as test.news.
+        """
+        joined_name = PairName("", direction).set_name(set_name)
+        if joined_name not in self._writers:
+            writer = self._opened.enter_context(self._text.writer(joined_name))
+            self._writers[joined_name] = writer
+        return self._writers[joined_name]
+
+
+def _tag_lines(corpus: Corpus, block: Block, target_language: str) -> Iterator[bytes]:
+    """Yield the source lines of a block, each after the tag of its target language.
+
+    Args:
+        corpus: The settings of the corpus.
+        block: The pairs of one direction.
+        target_language: The target language of the direction.
+
+    Raises:
+        UserError: A source sentence contains a tag as a word.
+    """
+    all_tags = [known_tag.encode() for known_tag in target_languages_by_tag(corpus)]
+    line_tag = tag(target_language).encode()
     for number, line in enumerate(BytesIO(block.source).readlines(), block.first):
-        if b"<2" in line:
-            _refuse_tags(line, known, f"{block.files[0]}:{number}")
-        yield target_tag + line if line == b"\n" else target_tag + b" " + line
+        if b"<2" in line:  # tags begin so; few lines must be split into words
+            _check_tags(line, all_tags, f"{block.files[0]}:{number}")
+        # No space follows the tag of an empty sentence: tokens are separated by single spaces.
+        separator = b"" if line == b"\n" else b" "
+        yield line_tag + separator + line
 
 
-def _refuse_tags(line: bytes, tags: list[bytes], place: str) -> None:
-    """Raise UserError if a source contains a tag as a word."""
+def _check_tags(line: bytes, all_tags: list[bytes], location: str) -> None:
+    """Raise UserError if a source sentence contains a tag as a word.
+
+    Args:
+        line: The tokens of the sentence.
+        all_tags: The tags of all directions of the corpus.
+        location: The file and line, for the message.
+    """
     words = line.split()
-    for each in tags:
-        if each in words:
-            raise UserError(f"{place}: the text has {each.decode()!r}, a tag, as a word")
+    for known_tag in all_tags:
+        if known_tag in words:
+            raise UserError(f"{location}: the text has {known_tag.decode()!r}, a tag, as a word")

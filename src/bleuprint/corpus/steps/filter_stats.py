@@ -1,6 +1,10 @@
-"""Filtering statistics of a data stage: pairs in, pairs out, what each rule changed or dropped."""
+"""Filtering statistics of a data stage: pairs in, pairs out, what each rule changed or dropped.
 
-from collections.abc import Sequence
+Each data stage writes them for each of its sets, as JSON. The report shows them, and `bleuprint
+inspect` prints them.
+"""
+
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NotRequired
@@ -17,9 +21,10 @@ from bleuprint.text.parallel import Pair
 # The stages that write filtering statistics, in order.
 STAGES = ("download", "clean", "dedup", "filter", "split", "tokenize", "binarize")
 
+# So many sample pairs are kept for each rule, with so many characters of each side.
 SAMPLES = 5
 SAMPLE_CHARACTERS = 200
-# In `changed`: pairs that split.temperature repeats.
+# The key in `SetCounts.changed` of the copies that split.temperature adds to the training text.
 COPIES = "copies"
 
 
@@ -35,9 +40,14 @@ class PairSample(TypedDict):
 
 @dataclass
 class SetCounts:
-    """The counts of one set (train, valid, test.NAME), or of a part of it.
+    """The counts of one set (train, valid, test.NAME), or of a part of it, in one stage.
 
-    `changed`: pairs with a side that an edit changed; `samples`: the first few pairs by rule.
+    Attributes:
+        pairs_in: The number of pairs that the stage read.
+        pairs_out: The number of pairs that it kept.
+        changed: For each edit the number of pairs that it changed.
+        dropped: For each rule the number of pairs that it dropped.
+        samples: For each rule or edit the first few of its pairs.
     """
 
     pairs_in: int = 0
@@ -52,20 +62,36 @@ class SetCounts:
         self.pairs_out += pairs
 
     def count_dropped(self, rule: str) -> None:
-        """Count a pair as dropped by `rule`, without a sample."""
+        """Count a pair that a rule drops, without a sample."""
         self.pairs_in += 1
         self.dropped[rule] = self.dropped.get(rule, 0) + 1
 
     def record_dropped(self, rule: str, number: int, pair: Pair) -> None:
-        """Count pair `number` of the set as dropped by `rule`."""
-        self.count_dropped(rule)
-        self._sample(
-            rule, {"pair": number, "source": _cut(pair.source), "target": _cut(pair.target)}
-        )
+        """Count a pair that a rule drops, and keep it as a sample if the rule has few.
 
-    def record_changed(self, rule: str, number: int, before: Pair, after: Pair) -> None:
-        """Count pair `number` of the set as changed by `rule`."""
-        self.changed[rule] = self.changed.get(rule, 0) + 1
+        Args:
+            rule: The name of the rule.
+            number: The number of the pair in the set, from 1.
+            pair: The pair.
+        """
+        self.count_dropped(rule)
+        sample: PairSample = {
+            "pair": number,
+            "source": _cut(pair.source),
+            "target": _cut(pair.target),
+        }
+        self._add_sample(rule, sample)
+
+    def record_changed(self, edit: str, number: int, before: Pair, after: Pair) -> None:
+        """Count a pair that an edit changes, and keep it as a sample if the edit has few.
+
+        Args:
+            edit: The name of the edit.
+            number: The number of the pair in the set, from 1.
+            before: The pair before the edit.
+            after: The pair after the edit.
+        """
+        self.changed[edit] = self.changed.get(edit, 0) + 1
         sample: PairSample = {
             "pair": number,
             "source": _cut(before.source),
@@ -73,21 +99,20 @@ class SetCounts:
             "new_source": _cut(after.source),
             "new_target": _cut(after.target),
         }
-        self._sample(rule, sample)
+        self._add_sample(edit, sample)
 
     def add(self, later: "SetCounts") -> None:
-        """Add the counts of the pairs that follow."""
+        """Add the counts of pairs that follow in the same set."""
         self.pairs_in += later.pairs_in
         self.pairs_out += later.pairs_out
-        for counts, more in ((self.changed, later.changed), (self.dropped, later.dropped)):
-            for rule, count in more.items():
-                counts[rule] = counts.get(rule, 0) + count
+        _add_counts(self.changed, later.changed)
+        _add_counts(self.dropped, later.dropped)
         for rule, samples in later.samples.items():
-            kept = self.samples.setdefault(rule, [])
-            kept += samples[: SAMPLES - len(kept)]
+            for sample in samples:
+                self._add_sample(rule, sample)
 
-    def _sample(self, rule: str, sample: PairSample) -> None:
-        """Keep a sample, if there are few of its rule."""
+    def _add_sample(self, rule: str, sample: PairSample) -> None:
+        """Keep a sample of a rule or edit, unless it has enough of them."""
         samples = self.samples.setdefault(rule, [])
         if len(samples) < SAMPLES:
             samples.append(sample)
@@ -96,29 +121,59 @@ class SetCounts:
     def summary(self) -> str:
         """Pairs in and out, and what each rule changed and dropped, in one line."""
         parts = [f"{counted(self.pairs_in, 'pair')} in, {self.pairs_out:,} out"]
-        for action, counts in ("changed by", self.changed), ("dropped by", self.dropped):
-            if listed := ", ".join(f"{rule} {n:,}" for rule, n in counts.items() if n):
-                parts.append(f"{action} {listed}")
+        changed = _list_counts(self.changed)
+        if changed:
+            parts.append(f"changed by {changed}")
+        dropped = _list_counts(self.dropped)
+        if dropped:
+            parts.append(f"dropped by {dropped}")
         return "; ".join(parts)
 
 
 def _cut(text: str) -> str:
+    """Return the first characters of a sentence."""
     return text[:SAMPLE_CHARACTERS]
 
 
+def _add_counts(counts: dict[str, int], later: Mapping[str, int]) -> None:
+    """Add the later counts of rules to `counts`, in place."""
+    for rule, count in later.items():
+        counts[rule] = counts.get(rule, 0) + count
+
+
+def _list_counts(counts: Mapping[str, int]) -> str:
+    """List the rules with a count above zero: `identical 3, length 1,200`."""
+    items = []
+    for rule, count in counts.items():
+        if count:
+            items.append(f"{rule} {count:,}")
+    return ", ".join(items)
+
+
 class NothingLeft(UserError):
-    """No pair of a set is left; `counts` say why."""
+    """All pairs of a set were dropped.
+
+    Attributes:
+        counts: The counts of the set, which say by which rules.
+    """
 
     def __init__(self, message: str, counts: SetCounts) -> None:
+        """Create the error with a message and the counts of the set."""
         super().__init__(message)
         self.counts = counts
 
 
 @dataclass
 class FilterStats:
-    """The counts of all sets of a corpus in one stage.
+    """The counts of all sets of a corpus in one stage, while the stage runs.
 
-    `settings`: the fingerprint of those the stage ran with.
+    Attributes:
+        stage: The name of the stage.
+        corpus: The name of the corpus.
+        settings: The fingerprint of the settings that the stage ran with.
+        rules: The names of the rules that may drop pairs.
+        edits: The names of the edits that may change pairs.
+        sets: The counts of each set by its name.
     """
 
     stage: str
@@ -129,28 +184,49 @@ class FilterStats:
     sets: dict[str, SetCounts] = field(default_factory=dict)
 
     def add_set(self, name: str) -> SetCounts:
-        """Add set `name`, with a zero for every rule and edit."""
-        zeros = dict.fromkeys(self.edits, 0), dict.fromkeys(self.rules, 0)
-        self.sets[name] = SetCounts(0, 0, *zeros)
-        return self.sets[name]
+        """Add a set, with a zero for every rule and edit, and return its counts."""
+        counts = SetCounts(
+            changed=dict.fromkeys(self.edits, 0),
+            dropped=dict.fromkeys(self.rules, 0),
+        )
+        self.sets[name] = counts
+        return counts
 
     def write(self, path: Path) -> None:
-        """Write the statistics as JSON; raises NothingLeft if all pairs of a set are dropped."""
+        """Write the statistics as JSON.
+
+        Raises:
+            NothingLeft: All pairs of a set were dropped.
+        """
         for name, counts in self.sets.items():
-            added = counts.changed.get(COPIES, 0)
-            left = counts.pairs_in + added - sum(counts.dropped.values())
-            assert counts.pairs_out == left, f"{self.stage} lost count of {name}: {counts}"
-            if counts.pairs_in and not left:
-                what = f"nothing left of {name} after {self.stage}: {counts.summary}"
-                raise NothingLeft(f"corpus {self.corpus}: {what}", counts)
-        sets = {name: vars(counts) for name, counts in self.sets.items()}
-        head = {"stage": self.stage, "corpus": self.corpus, "settings": self.settings}
-        write_json(path, {**head, "sets": sets})
+            copies = counts.changed.get(COPIES, 0)
+            remaining = counts.pairs_in + copies - sum(counts.dropped.values())
+            assert counts.pairs_out == remaining, f"{self.stage} lost count of {name}: {counts}"
+            if counts.pairs_in and not remaining:
+                raise NothingLeft(
+                    f"corpus {self.corpus}: nothing left of {name} after {self.stage}: "
+                    f"{counts.summary}",
+                    counts,
+                )
+        content = {
+            "stage": self.stage,
+            "corpus": self.corpus,
+            "settings": self.settings,
+            "sets": {name: vars(counts) for name, counts in self.sets.items()},
+        }
+        write_json(path, content)
 
 
 @dataclass(frozen=True)
 class FilterStatsRecord:
-    """The content of a file of filtering statistics."""
+    """The content of a file of filtering statistics.
+
+    Attributes:
+        stage: The name of the stage.
+        corpus: The name of the corpus.
+        settings: The fingerprint of the settings that the stage ran with.
+        sets: The counts of each set by its name.
+    """
 
     stage: str
     corpus: str
@@ -159,12 +235,24 @@ class FilterStatsRecord:
 
 
 def filter_stats_by_stage(corpus: str, root: Path = Path()) -> dict[str, dict[str, SetCounts]]:
-    """The counts of a corpus by stage and set; raises UserError if a file is missing."""
-    return {
-        stage: read_filter_stats(paths.filter_stats_file(corpus, stage, root)) for stage in STAGES
-    }
+    """Read the filtering statistics of all stages of a corpus.
+
+    Args:
+        corpus: The name of the corpus.
+        root: The folder of the project.
+
+    Returns:
+        The counts by stage and set.
+
+    Raises:
+        UserError: The file of a stage is missing or damaged.
+    """
+    counts_by_stage = {}
+    for stage in STAGES:
+        counts_by_stage[stage] = read_filter_stats(paths.filter_stats_file(corpus, stage, root))
+    return counts_by_stage
 
 
 def read_filter_stats(path: Path) -> dict[str, SetCounts]:
-    """The counts in a file of filtering statistics, by set."""
+    """Read a file of filtering statistics, and return the counts of each set."""
     return read_record(FilterStatsRecord, path).sets
