@@ -83,7 +83,7 @@ def test_without_a_lock_nothing_is_recorded(tmp_path):
 
 def test_a_lock_with_merge_conflicts_is_refused(tmp_path):
     (tmp_path / "dvc.lock").write_text(f"{HEAD}<<<<<<< HEAD\n  a:\n=======\n>>>>>>> other\n")
-    with pytest.raises(UserError, match=r"dvc\.lock: has both sides of a git merge"):
+    with pytest.raises(UserError, match=r"dvc\.lock: contains merge conflicts"):
         LockFile.read(tmp_path)
 
 

@@ -8,7 +8,7 @@ import pytest
 
 import micro
 from bleuprint.config.experiment import load_settings
-from bleuprint.pipeline.leftovers import OF_REPORT, move_leftovers
+from bleuprint.pipeline.leftovers import REPORT_FOLDERS, move_leftovers
 from bleuprint.runtime.yaml_tree import load_yaml
 from root import ROOT
 
@@ -52,7 +52,7 @@ def files(root):
 
 def test_the_folders_of_the_report_are_those_of_the_pipeline():
     deps = load_yaml(ROOT / "dvc.yaml")["stages"]["report"]["deps"]
-    assert {path for path in deps if path.startswith(("data/", "results"))} == {*OF_REPORT}
+    assert {path for path in deps if path.startswith(("data/", "results"))} == {*REPORT_FOLDERS}
 
 
 def test_what_the_report_would_read_is_set_aside(project, capsys):

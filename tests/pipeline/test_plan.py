@@ -228,6 +228,6 @@ def test_reasons_that_differ_in_more_than_a_run_are_all_given(printed):
 def test_a_conflict_of_a_merge_is_one_clear_line(project):
     lock = project.read("dvc.lock")
     project.write("dvc.lock", f"<<<<<<< HEAD\n{lock}=======\n{lock}>>>>>>> theirs\n")
-    said = r"dvc\.lock: has both sides of a git merge; take one: git checkout --ours dvc\.lock, or"
+    said = r"dvc\.lock: contains merge conflicts; keep one side: git checkout --ours dvc\.lock, or"
     with pytest.raises(UserError, match=said):
         planned_stages(project.root)

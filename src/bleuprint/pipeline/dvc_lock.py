@@ -1,7 +1,7 @@
-"""dvc.lock: what DVC has recorded of each stage that has run.
+"""Reads and writes dvc.lock, in which DVC records the stages that have run.
 
-Besides DVC, this module alone reads and writes the file. Parsing a large file takes seconds, so a
-stage is parsed when it is needed: DVC writes one block of lines for each.
+No other module of bleuprint reads or writes the file. Parsing a large file takes seconds, so a
+stage is parsed only when it is needed: DVC writes one block of lines for each.
 """
 
 import hashlib
@@ -22,19 +22,19 @@ from bleuprint.runtime.yaml_tree import parse_yaml
 
 LOCK = Path("dvc.lock")
 _RESTORE = "restore it (git checkout)"
-# A stage's name and its lines, which are indented further.
+# The line with a stage's name, and the following lines, which are indented further.
 _BLOCK = re.compile(r"^  (\S+):\n(?: {3,}.*\n?)*", re.MULTILINE)
 
 
 class LockedFile(TypedDict):
-    """A dependency or output of a stage."""
+    """A dependency or output of a stage, with the MD5 of its content."""
 
     path: str
     md5: NotRequired[str]
 
 
 class LockedStage(TypedDict, total=False):
-    """What a stage ran with and what it wrote; `params` by file and key."""
+    """What DVC has recorded of a stage: settings by file and key, inputs, and outputs."""
 
     params: dict[str, dict[str, Any]]
     deps: list[LockedFile]
@@ -48,9 +48,15 @@ class _Content(TypedDict, total=False):
 
 
 class LockFile:
-    """The text of a dvc.lock; `name` is what messages call the file."""
+    """The content of a dvc.lock, which is parsed as far as it is needed."""
 
     def __init__(self, text: str, name: str = str(LOCK)) -> None:
+        """Keep the text of the file.
+
+        Args:
+            text: The text; empty if no stage is recorded.
+            name: What messages call the file.
+        """
         self._text = text
         self._name = name
 
@@ -71,7 +77,7 @@ class LockFile:
         text = read_bytes(path).decode(errors="replace")
         if re.search("(?m)^(<<<<<<<|>>>>>>>) ", text):
             raise UserError(
-                f"{path}: has both sides of a git merge; take one: git checkout --ours dvc.lock, "
+                f"{path}: contains merge conflicts; keep one side: git checkout --ours dvc.lock, "
                 "or --theirs; make reproduce then runs the missing stages"
             )
         return cls(text, name or str(path))
@@ -79,11 +85,15 @@ class LockFile:
     @cached_property
     def blocks(self) -> Mapping[str, str]:
         """The text of each stage, by the stage's name."""
-        return {found[1]: found[0] for found in _BLOCK.finditer(self._text)}
+        return {match[1]: match[0] for match in _BLOCK.finditer(self._text)}
 
     @cached_property
     def stages(self) -> Mapping[str, LockedStage]:
-        """All stages by name, parsed. Raises UserError if the file is damaged."""
+        """All stages by name, parsed.
+
+        Raises:
+            UserError: The file is damaged.
+        """
         if not self._text:
             return {}
         content = parse_yaml(self._text, self._name)
@@ -114,25 +124,30 @@ class LockFile:
 
 
 def note_unrecorded(path: Path, root: Path = Path(), name: str = "here") -> None:
-    """Say so if a file of reports/ is not the one that the dvc.lock beside it names.
+    """Print a note if a file of reports/ is not the one that the project's dvc.lock records.
 
     Args:
         path: The file, an output of the stage report.
         root: The folder of its project.
         name: What messages call the project.
     """
-    recorded = None
-    with suppress(UserError):  # a damaged file is an error of the commands that need it
-        recorded = LockFile.read(root).output_md5("report", path)
-    if recorded and recorded != hashlib.md5(read_bytes(root / path)).hexdigest():
+    recorded_md5 = None
+    # A damaged dvc.lock is an error only for the commands that need it.
+    with suppress(UserError):
+        recorded_md5 = LockFile.read(root).output_md5("report", path)
+    if recorded_md5 and recorded_md5 != hashlib.md5(read_bytes(root / path)).hexdigest():
         why = "edited, or not recorded yet (bleuprint sync)"
         print_message(f"{name}: {path} is not the file that dvc.lock names: {why}", "note")
 
 
 def write_lock(stages: Sequence[Any]) -> None:
-    """Write stages into dvc.lock; if that is cut short, it stays as it was.
+    """Write stages into dvc.lock; if that is interrupted, put the old content back.
 
-    DVC empties the file before it writes: what is left then has no other stage.
+    DVC empties the file before it writes. Without the old content, an interruption would lose all
+    other stages.
+
+    Args:
+        stages: DVC's objects for the stages, at least one.
     """
     before = read_bytes(LOCK) if LOCK.exists() else None
     try:

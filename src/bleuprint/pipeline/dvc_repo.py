@@ -1,6 +1,6 @@
-"""DVC's repository, as its own commands open it.
+"""Opens DVC's repository as DVC's own commands do, and turns its errors into one line.
 
-Uses DVC's classes, an undocumented interface: DVC's version is therefore pinned.
+This uses DVC's classes, an undocumented interface: DVC's version is therefore pinned.
 """
 
 import hashlib
@@ -24,7 +24,8 @@ from bleuprint.runtime.special_files import check_no_special_files
 def open_repo(root: Path, resolved: Mapping[str, Any] | None = None) -> Iterator[Any]:
     """Open DVC's repository, which waits for DVC's lock.
 
-    Within, DVC logs nothing and shows no bars of its own, which it does up to the level ERROR.
+    Within the `with` block, DVC logs nothing, and shows none of its progress bars, which depend on
+    its log level.
 
     Args:
         root: The project's folder.
@@ -41,7 +42,7 @@ def open_repo(root: Path, resolved: Mapping[str, Any] | None = None) -> Iterator
     try:
         with (
             set_loggers_level(logging.CRITICAL),
-            _whole_list_of_locks(root),
+            _repaired_rwlock(root),
             Repo(str(root), _wait_for_lock=True) as repo,
         ):
             if resolved is not None:
@@ -50,27 +51,50 @@ def open_repo(root: Path, resolved: Mapping[str, Any] | None = None) -> Iterator
                 repo.fs = UnwrittenFile(root / RESOLVED, format_json(resolved))
             yield repo
     except RecursionError as error:
-        raise UserError(f"dvc.yaml or dvc.lock is nested too deeply; {_way_back(root)}") from error
+        raise UserError(
+            f"dvc.yaml or dvc.lock is nested too deeply; {_lock_advice(root)}"
+        ) from error
     except (DvcException, OSError) as error:
         text = describe_machine_error(error) or str(error)
-        # cut short by a kill or a full disk
-        if re.search(r"dvc\.lock'.*(invalid|corrupted|failed|not valid)", text):
-            text += f"; {_way_back(root)}"
-        if "RWLock-file" in text:
-            text += "; remove it, if no other DVC runs here"
-        if re.search(r"unable to read.*resolved\.json", text, re.IGNORECASE):
-            text += "; run: git checkout reports/resolved.json"
-        if "not a git repository" in text:
-            text += ": clone the project, or run git init"
-        raise UserError(text) from error
+        raise UserError(f"{text}{_advice_for(text, root)}") from error
+
+
+def _advice_for(text: str, root: Path) -> str:
+    """Return what to do about an error of DVC, to be appended to its message.
+
+    Args:
+        text: DVC's message.
+        root: The project's folder.
+    """
+    advice = ""
+    # A kill or a full disk can leave half of dvc.lock.
+    if re.search(r"dvc\.lock'.*(invalid|corrupted|failed|not valid)", text):
+        advice += f"; {_lock_advice(root)}"
+    if "RWLock-file" in text:
+        advice += "; remove it, if no other DVC runs here"
+    if re.search(r"unable to read.*resolved\.json", text, re.IGNORECASE):
+        advice += "; run: git checkout reports/resolved.json"
+    if "not a git repository" in text:
+        advice += ": clone the project, or run git init"
+    return advice
+
+
+def _lock_advice(root: Path) -> str:
+    """Return what to do about a damaged dvc.lock."""
+    if git_output(root, "ls-files", "dvc.lock"):
+        return "run: git checkout dvc.lock, then make reproduce, which uses DVC's run cache"
+    return (
+        "git has no copy of it. Run: rm dvc.lock, then make reproduce, which takes what DVC's run "
+        "cache has and repeats other stages"
+    )
 
 
 @contextmanager
-def _whole_list_of_locks(root: Path) -> Iterator[None]:
-    """Put DVC's list of locks back if the block is cut short while DVC writes it.
+def _repaired_rwlock(root: Path) -> Iterator[None]:
+    """Restore .dvc/tmp/rwlock if a `with` block is interrupted while DVC writes the file.
 
-    DVC writes it twice for each stage that it compares, and empties it first: with half a list,
-    every command of DVC would end with an error.
+    The file lists the processes that read or write outputs. DVC writes it twice for each stage that
+    it compares, and empties it first: with half a list, every DVC command would end with an error.
     """
     path = root / ".dvc" / "tmp" / "rwlock"
     before = path.read_bytes() if path.exists() else None
@@ -86,6 +110,7 @@ def _whole_list_of_locks(root: Path) -> Iterator[None]:
 
 
 def _is_json(content: bytes) -> bool:
+    """Whether bytes are valid JSON."""
     try:
         json.loads(content)
     except ValueError:
@@ -93,69 +118,76 @@ def _is_json(content: bytes) -> bool:
     return True
 
 
-def _way_back(root: Path) -> str:
-    """What to do about a damaged dvc.lock."""
-    if git_output(root, "ls-files", "dvc.lock"):
-        return "run: git checkout dvc.lock, then make reproduce, which uses DVC's run cache"
-    return (
-        "git has no copy of it. Run: rm dvc.lock, then make reproduce, which takes what DVC's run "
-        "cache has and repeats other stages"
-    )
-
-
 def changed_stages(
     root: Path = Path(), resolved: Mapping[str, Any] | None = None
 ) -> dict[str, Any]:
-    """Return the stages that `dvc status` finds changed, with their changes.
+    """Return the changes of each changed stage, as `dvc status` reports them.
 
     Waits for DVC's lock.
 
     Args:
         root: The project's folder.
-        resolved: As for `open_repo`: the status is the one that DVC would find if
-            reports/resolved.json had this content.
+        resolved: The content that reports/resolved.json would have. DVC's status is then the one
+            that it would find with this content.
+
+    Returns:
+        By the stage's name a list of texts such as "changed command", and mappings such as
+        {"changed deps": {"data/raw/own": "modified"}}.
 
     Raises:
         UserError: DVC failed; the message is one line.
     """
     from dvc.repo import lock_repo
 
+    replaced_changes = {}
+    status = {}
     with open_repo(root, resolved) as repo, lock_repo(repo):
-        replaced = {}
         if resolved is not None:
-            replaced = _replace_resolved(repo.index.stages, format_json(resolved))
-        # the names of stages have a path in front of them if this is not run from the root
-        status = {name.rpartition(":")[2]: changes for name, changes in repo.status().items()}
-    for name, change in replaced.items():
-        others = status.get(name, [])
-        status[name] = [change, *others] if "changed deps" in change else [*others, change]
+            replaced_changes = _compare_resolved(repo.index.stages, format_json(resolved))
+        for name, changes in repo.status().items():
+            # Outside the project's folder, DVC puts the path of dvc.yaml and a colon before a name.
+            status[name.rpartition(":")[2]] = changes
+    for name, change in replaced_changes.items():
+        other_changes = status.get(name, [])
+        # As in `dvc status`, changed dependencies come first.
+        if "changed deps" in change:
+            status[name] = [change, *other_changes]
+        else:
+            status[name] = [*other_changes, change]
     return status
 
 
-def _replace_resolved(stages: Sequence[Any], text: str) -> dict[str, dict[str, Any]]:
-    """Compare reports/resolved.json with `text` instead of the file on disk, which DVC would hash.
+def _compare_resolved(dvc_stages: Sequence[Any], text: str) -> dict[str, dict[str, Any]]:
+    """Compare a text with the reports/resolved.json that dvc.lock records.
 
-    It leaves DVC's stages in memory, which are not saved. Returns, by the name of a stage whose
-    dependency or output it is, the change as `dvc status` has it.
+    DVC would compare the file on disk, so the file is removed from the dependencies and outputs of
+    DVC's stages. They change only in memory and must not be saved.
+
+    Args:
+        dvc_stages: DVC's objects for all stages.
+        text: The content that the file would have.
+
+    Returns:
+        For each stage that reads or writes the file, and with another content: the change as in
+        `dvc status`.
     """
     md5 = hashlib.md5(text.encode()).hexdigest()
-    changed = dict[str, dict[str, Any]]()
-    for stage in stages:
-        for kind, entries in (("deps", stage.deps), ("outs", stage.outs)):
-            # an entry with keys is the settings of the stage, which DVC reads as a text
-            whole = [
-                entry
-                for entry in entries
-                if entry.def_path == RESOLVED.as_posix() and not hasattr(entry, "params")
-            ]
-            for entry in whole:
+    changes = dict[str, dict[str, Any]]()
+    for dvc_stage in dvc_stages:
+        for section, entries in (("deps", dvc_stage.deps), ("outs", dvc_stage.outs)):
+            for entry in list(entries):
+                # An entry with `params` stands for some keys of the file. DVC compares their
+                # values, which it reads through `UnwrittenFile`.
+                is_the_file = entry.def_path == RESOLVED.as_posix()
+                if not is_the_file or hasattr(entry, "params"):
+                    continue
                 entries.remove(entry)
                 if entry.hash_info.value != md5:
-                    changed[stage.name] = {f"changed {kind}": {entry.def_path: "modified"}}
-    return changed
+                    changes[dvc_stage.name] = {f"changed {section}": {entry.def_path: "modified"}}
+    return changes
 
 
 def cache_folder(root: Path) -> Path:
-    """The folder of DVC's cache."""
+    """Return the folder of DVC's cache."""
     with open_repo(root) as repo:
         return Path(repo.cache.local.path)

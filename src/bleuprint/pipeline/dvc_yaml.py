@@ -1,6 +1,7 @@
-"""The entries of dvc.yaml as they are written, each for all stages of one kind.
+"""Reads the entries of dvc.yaml as they are written, each for all stages of one kind.
 
-`graph.py` has the stages that DVC resolves from them: `train@small-phrasebook-1` of `train`.
+DVC resolves an entry into stages: `train` into `train@small-phrasebook-1` and others. `graph.py`
+loads the resolved stages, which takes DVC seconds; this module reads only the file.
 """
 
 import re
@@ -12,20 +13,26 @@ from typing import Any
 from bleuprint.config.paths import RESOLVED
 from bleuprint.runtime.yaml_tree import load_yaml
 
-_GRAPH = Path("dvc.yaml")
+_DVC_YAML = Path("dvc.yaml")
+# A loop variable, such as ${item.system}.
 _VARIABLE = re.compile(r"\$\{([^}]*)\}")
-# DVC's names of what a `foreach` loops over, and of what each of its stages has of that.
-_KEY = "key"
+# In an entry with `foreach`, DVC calls the present item ${key}.
+_FOREACH_VARIABLE = "key"
 
 
 @dataclass(frozen=True)
 class Entry:
     """One entry of dvc.yaml. Its stages differ in loop variables, such as ${item.system}.
 
-    `loops`: what each loop variable takes its values from, such as {"system": "systems"}, or
-    {"key": "corpora"} for a `foreach`. `dependencies` are the paths that it reads, `parameters`
-    keys of reports/resolved.json, `outputs` paths, metrics included; all contain loop variables.
-    `memory_gb`: the memory to reserve.
+    Attributes:
+        kind: The name of the entry, such as `train`.
+        command: The shell command, with loop variables.
+        loops: Where each loop variable takes its values from: {"system": "systems", ...} in an
+            entry with `matrix`, {"key": "corpora"} in one with `foreach`.
+        dependencies: The paths that the stages read, with loop variables.
+        parameters: The keys of reports/resolved.json that they depend on, with loop variables.
+        outputs: The paths that they write, metrics included, with loop variables.
+        memory_gb: The memory to reserve; None if the entry does not say it.
     """
 
     kind: str
@@ -37,11 +44,11 @@ class Entry:
     memory_gb: float | None
 
     def is_of_corpora(self) -> bool:
-        """Return whether there is a stage for each corpus."""
-        return self.loops == {_KEY: "corpora"}
+        """Return whether the entry has a stage for each corpus."""
+        return self.loops == {_FOREACH_VARIABLE: "corpora"}
 
     def is_of_runs(self) -> bool:
-        """Return whether there is a stage for each system, corpus and seed."""
+        """Return whether the entry has a stage for each system, corpus and seed."""
         return {"system", "corpus", "seed"} <= self.loops.keys()
 
     @property
@@ -50,12 +57,13 @@ class Entry:
         return self.command.partition("stages/")[2].partition(".py")[0]
 
     def runs(self, script: str) -> bool:
-        """Return whether the command runs stages/`script`."""
+        """Return whether the command runs a script of stages/, such as `train.py`."""
         return f"stages/{script}" in self.command.split()
 
     def argument_names(self, script: str) -> list[str]:
-        """Return the loop variables that the command gives to stages/`script`, in order."""
-        return _VARIABLE.findall(self.command.partition(f"stages/{script}")[2])
+        """Return the loop variables that the command passes to a script of stages/, in order."""
+        arguments = self.command.partition(f"stages/{script}")[2]
+        return _VARIABLE.findall(arguments)
 
 
 def load_entries(root: Path = Path()) -> dict[str, Entry]:
@@ -67,20 +75,25 @@ def load_entries(root: Path = Path()) -> dict[str, Entry]:
     Raises:
         UserError: The file is not YAML. Mistakes in an entry are left to DVC, which names them.
     """
-    path = root / _GRAPH
+    path = root / _DVC_YAML
     if not path.exists():
         return {}
-    written = _mapping(load_yaml(path)).get("stages")
-    found = {}
-    for kind, body in _mapping(written).items():
-        entry = _entry(str(kind), _mapping(body))
+    stages = _mapping_or_empty(load_yaml(path)).get("stages")
+    entries = {}
+    for kind, body in _mapping_or_empty(stages).items():
+        entry = _read_entry(str(kind), _mapping_or_empty(body))
         if entry is not None:
-            found[entry.kind] = entry
-    return found
+            entries[entry.kind] = entry
+    return entries
 
 
 def entry_running(script: str, root: Path = Path()) -> Entry | None:
-    """Return the entry whose command runs stages/`script`; None if there is none."""
+    """Return the entry whose command runs a script of stages/; None if there is none.
+
+    Args:
+        script: The name of the script, such as `train.py`.
+        root: The project's folder.
+    """
     for entry in load_entries(root).values():
         if entry.runs(script):
             return entry
@@ -88,69 +101,93 @@ def entry_running(script: str, root: Path = Path()) -> Entry | None:
 
 
 def fill_variables(text: str, values: Mapping[str, str]) -> str:
-    """Return a text with the values of those loop variables that are known."""
-    return _VARIABLE.sub(lambda found: values.get(found[1], found[0]), text)
+    """Replace the loop variables in a text whose values are known; the others stay.
+
+    Args:
+        text: A text with variables such as ${item.system}.
+        values: The values by name, such as {"item.system": "tiny"}.
+    """
+
+    def value_of(match: re.Match[str]) -> str:
+        """Return the value of a variable, or the variable itself."""
+        return values.get(match[1], match[0])
+
+    return _VARIABLE.sub(value_of, text)
 
 
-def _entry(kind: str, body: Mapping[str, Any]) -> Entry | None:
-    """One entry; None for one without a command."""
-    stage = _mapping(body.get("do", body))
+def _read_entry(kind: str, body: Mapping[str, Any]) -> Entry | None:
+    """Read one entry; return None if it has no command.
+
+    Args:
+        kind: The name of the entry.
+        body: What stands below the name.
+    """
+    # With `foreach`, the stage itself is described below `do`.
+    stage = _mapping_or_empty(body.get("do", body))
     command = stage.get("cmd")
     if isinstance(command, list):
-        command = " && ".join(map(str, command))
+        command = " && ".join(str(part) for part in command)
     if not isinstance(command, str):
         return None
-    memory = _mapping(stage.get("meta")).get("memory_gb")
+    memory = _mapping_or_empty(stage.get("meta")).get("memory_gb")
+    dependencies = _paths(stage.get("deps")) + _parameter_files(stage)
+    outputs = _paths(stage.get("outs")) + _paths(stage.get("metrics"))
     return Entry(
         kind=kind,
         command=command,
-        loops=_loops(body),
-        dependencies=(*_paths(stage.get("deps")), *_parameter_files(stage)),
-        parameters=_parameters(stage),
-        outputs=(*_paths(stage.get("outs")), *_paths(stage.get("metrics"))),
+        loops=_read_loops(body),
+        dependencies=tuple(dependencies),
+        parameters=tuple(_parameter_keys(stage)),
+        outputs=tuple(outputs),
         memory_gb=memory if isinstance(memory, int | float) else None,
     )
 
 
-def _loops(body: Mapping[str, Any]) -> dict[str, str]:
-    """What each loop variable takes its values from, without DVC's ${...}."""
-    sources = dict(_mapping(body.get("matrix")))
+def _read_loops(body: Mapping[str, Any]) -> dict[str, str]:
+    """Return where each loop variable takes its values from: `systems` for ${systems}."""
+    sources = dict(_mapping_or_empty(body.get("matrix")))
     if "foreach" in body:
-        sources[_KEY] = body["foreach"]
+        sources[_FOREACH_VARIABLE] = body["foreach"]
     return {str(name): _VARIABLE.sub(r"\1", str(source)) for name, source in sources.items()}
 
 
-def _parameters(stage: Mapping[str, Any]) -> tuple[str, ...]:
-    """The keys of reports/resolved.json in `params`, where other files may be named, too."""
-    found: list[str] = []
-    for each in _list(stage.get("params")):
-        keys = _mapping(each).get(RESOLVED.as_posix())
-        found += [str(key) for key in _list(keys)]
-    return tuple(found)
+def _parameter_keys(stage: Mapping[str, Any]) -> list[str]:
+    """Return the keys of reports/resolved.json that `params` lists."""
+    keys: list[str] = []
+    for item in _list_or_empty(stage.get("params")):
+        resolved_keys = _mapping_or_empty(item).get(RESOLVED.as_posix())
+        keys.extend(str(key) for key in _list_or_empty(resolved_keys))
+    return keys
 
 
 def _parameter_files(stage: Mapping[str, Any]) -> list[str]:
-    """The files that `params` name; a key alone is one of params.yaml."""
-    found: list[str] = []
-    for each in _list(stage.get("params")):
-        found += map(str, _mapping(each))
-    return found
+    """Return the files that `params` lists.
+
+    An item of `params` maps a file to its keys, or is a key of params.yaml and names no file.
+    """
+    files: list[str] = []
+    for item in _list_or_empty(stage.get("params")):
+        files.extend(str(path) for path in _mapping_or_empty(item))
+    return files
 
 
-def _paths(written: Any) -> list[str]:
-    """The paths in a list; one with options, such as `cache: false`, is a mapping."""
-    found = []
-    for each in _list(written):
-        path = next(iter(each)) if isinstance(each, Mapping) else each
-        found.append(str(path))
-    return found
+def _paths(items: Any) -> list[str]:
+    """Return the paths in a list of dependencies or outputs.
+
+    A path with options, such as `cache: false`, is written as a mapping with one key.
+    """
+    paths = []
+    for item in _list_or_empty(items):
+        path = next(iter(item)) if isinstance(item, Mapping) else item
+        paths.append(str(path))
+    return paths
 
 
-def _mapping(value: Any) -> Mapping[Any, Any]:
-    """A mapping, or an empty one in place of what is none."""
+def _mapping_or_empty(value: Any) -> Mapping[Any, Any]:
+    """Return the value if it is a mapping, else an empty one."""
     return value if isinstance(value, Mapping) else {}
 
 
-def _list(value: Any) -> list[Any]:
-    """A list, or an empty one in place of what is none."""
+def _list_or_empty(value: Any) -> list[Any]:
+    """Return the value if it is a list, else an empty one."""
     return list(value) if isinstance(value, list) else []

@@ -1,6 +1,10 @@
-"""What `make reproduce` would run, why, and how long it took before."""
+"""Tells what `make reproduce` would run, why, and how long it took before; writes no file.
 
-from collections.abc import Collection, Iterator, Mapping
+`planned_stages` asks DVC which stages have changed, as if reports/resolved.json had already been
+written for the present settings, and adds the stages that come after the changed ones.
+"""
+
+from collections.abc import Collection, Iterable, Mapping
 from contextlib import chdir, suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -30,7 +34,13 @@ _NEW = "has not finished here yet"
 
 @dataclass(frozen=True)
 class PlannedStage:
-    """A stage that `make reproduce` would run, and `why`; `is_of_runs`: see dvc_yaml.Entry."""
+    """A stage that `make reproduce` would run.
+
+    Attributes:
+        stage: The stage.
+        why: The first reason, such as "its code has changed".
+        is_of_runs: Whether there is such a stage for each system, corpus and seed.
+    """
 
     stage: Stage
     why: str
@@ -38,113 +48,187 @@ class PlannedStage:
 
     @property
     def last_seconds(self) -> float | None:
-        """Its seconds when it last ran here, with whatever settings; None: unknown."""
+        """How many seconds the stage took when it last ran here, with any settings.
+
+        None if that is unknown.
+        """
         command = _script_with_arguments(self.stage)
-        if not command:  # a stage of the user's own
+        if not command:
             return None
         if self.stage.kind == "train":
-            return last_training_seconds(_run(self.stage))
+            return last_training_seconds(_run_of(self.stage))
         return read_seconds(stage_seconds_file(command))
 
     @property
     def last_seconds_with_another_seed(self) -> float | None:
-        """The seconds of the same stage with another seed, where only those are known."""
+        """How many seconds the stage took with another seed.
+
+        None if that is unknown, or if `last_seconds` is known.
+        """
         command = _script_with_arguments(self.stage)
         if not self.is_of_runs or self.last_seconds is not None or not command:
             return None
         if self.stage.kind == "train":
-            return last_training_seconds_with_any_seed(_run(self.stage))
+            return last_training_seconds_with_any_seed(_run_of(self.stage))
         return last_stage_seconds_with_any_seed(command)
 
 
 def _script_with_arguments(stage: Stage) -> list[str]:
-    """The script of a stage and its arguments; empty for a command of the user's own."""
+    """Return the script of a stage in stages/ and its arguments.
+
+    Returns:
+        An empty list for a stage that the user has added with a command of another kind.
+    """
     words = stage.command.split()
-    scripts = [word for word in words if word.startswith("stages/")]
-    return words[words.index(scripts[0]) :] if scripts else []
+    for index, word in enumerate(words):
+        if word.startswith("stages/"):
+            return words[index:]
+    return []
 
 
-def _run(stage: Stage) -> Run:
-    """The training that a stage belongs to."""
+def _run_of(stage: Stage) -> Run:
+    """Return the run of a stage train, from the arguments of its command."""
     _, system, corpus, seed = _script_with_arguments(stage)
     return Run(system, corpus, int(seed))
 
 
 def planned_stages(root: Path = Path()) -> list[PlannedStage]:
-    """The stages that would run, in order; those after the first only if their inputs change.
+    """Return the stages that would run, in their order.
 
-    Outputs that are missing but in DVC's cache are left out, since DVC restores them; it restores
-    others, too, if a stage ran with the same inputs before. Raises UserError at a mistake in
-    params.yaml or dvc.yaml, or a conflict in dvc.lock. No file is written.
+    A stage after a changed one runs only if the changed one writes other outputs than before. A
+    stage whose outputs are only missing is left out if DVC's cache contains them. The same is true
+    of a stage that ran with the same inputs before, but only DVC knows that when it runs.
+
+    Args:
+        root: The project's folder.
+
+    Raises:
+        UserError: There is a mistake in params.yaml or dvc.yaml, or a merge conflict in dvc.lock.
     """
     recorded = LockFile.read(root).blocks
-    # as if `resolve` had run, which `dvc repro` does before the others
+    # DVC runs the stage resolve before all others. This takes its result as if it had run already.
     settings = load_settings(root / "params.yaml")
     content = resolved_content(settings, root)
-    graph = load_stages(root, content)
+    stages = load_stages(root, content)
+    inputs_by_stage = input_paths(stages, root)
     status = changed_stages(root, content)
-    makers = {path: stage.name for stage in graph for path in stage.outputs}
-    # those that are up to date have ended since; reports/resolved.json is as if written already
+    entries = load_entries(root)
+    writers: dict[str, str] = {}
+    for stage in stages:
+        for path in stage.outputs:
+            writers[path] = stage.name
+    # reports/resolved.json counts as written already, so nothing waits for the stage resolve.
     running = status.keys() - {"resolve"}
-    kinds = load_entries(root)
     planned: dict[str, PlannedStage] = {}
-    for stage, needed in zip(graph, input_paths(graph, root).values(), strict=True):
-        changes = [change for change in status.get(stage.name, ()) if isinstance(change, Mapping)]
-        reasons = [] if stage.name in recorded else [_NEW]
-        made = {path for path in needed if makers.get(path, "resolve") in running}
-        reasons += _reasons(changes, made, stage.git_outputs)
-        if "changed command" in status.get(stage.name, ()):
-            reasons.append("its command has changed")
-        if not reasons:
-            before = (makers.get(path) for path in needed)
-            reasons = [f"after {name}" for name in before if name in planned and "@" in name]
-        is_new_training = reasons[:1] == [_NEW] and stage.kind == "train"
-        # If its text is prepared again, the fingerprint of the training is not known yet. A stage
-        # that reads no files writes what it always writes.
-        changed_inputs = {name for name, each in planned.items() if each.stage.dependencies}
-        if is_new_training and not any(makers.get(path) in changed_inputs for path in needed):
-            reasons = [_reused(stage, settings, root) or _NEW]
-        if reasons:
-            is_of_runs = kinds[stage.kind].is_of_runs()
-            planned[stage.name] = PlannedStage(stage, reasons[0], is_of_runs)
+    for stage in stages:
+        inputs = inputs_by_stage[stage.name]
+        earlier_stages = [writers[path] for path in inputs if path in writers]
+        rewritten_inputs = {path for path in inputs if writers.get(path) in running}
+        is_new = stage.name not in recorded
+        why = _NEW if is_new else None
+        if why is None:
+            why = _reason_to_run(stage, status.get(stage.name, ()), rewritten_inputs)
+        if why is None:
+            why = _reason_of_earlier_stage(earlier_stages, planned)
+        if is_new and stage.kind == "train" and _is_text_prepared(earlier_stages, planned):
+            why = _reason_of_finished_training(stage, settings, root) or _NEW
+        if why is not None:
+            planned[stage.name] = PlannedStage(stage, why, entries[stage.kind].is_of_runs())
     return list(planned.values())
 
 
-def _reused(stage: Stage, settings: Settings, root: Path) -> str | None:
-    """Why a new training takes no time: a row of another name has had it, as after a renaming."""
-    with chdir(root), suppress(UserError, OSError):
-        run = _run(stage)
-        job = job_for_run(run, settings)
-        folder = work_folder(job, Fingerprints.from_job(job))
-        if folder.is_dir():
-            place = folder.relative_to(environment.project_root())
-            return f"is new under this name; its training is in {place} already"
+def _reason_to_run(
+    stage: Stage, changes: Collection[Any], rewritten_inputs: Collection[str]
+) -> str | None:
+    """Return why a stage would run even if all earlier stages write the same as before.
+
+    Args:
+        stage: The stage.
+        changes: Its changes, as `dvc_repo.changed_stages` returns them.
+        rewritten_inputs: The inputs that earlier stages are going to write.
+
+    Returns:
+        The first reason; None if there is none.
+    """
+    for change in changes:
+        if not isinstance(change, Mapping):
+            continue
+        for path, state in change.get("changed deps", {}).items():
+            if isinstance(state, Mapping):
+                # Settings have changed: `state` maps their keys in reports/resolved.json.
+                first_key = next(iter(state))
+                return f"{_describe_key(first_key)} changed"
+            if not _contains_any(path, rewritten_inputs):
+                return f"{path} has changed"
+        for path, state in change.get("changed outs", {}).items():
+            if state == "not in cache":
+                return f"{path} is neither here nor in DVC's cache"
+            # DVC restores an output from its cache, but not one that Git tracks.
+            if path in stage.git_outputs and state == "modified":
+                return f"{path} has changed"
+    return "its command has changed" if "changed command" in changes else None
+
+
+def _contains_any(path: str, files: Collection[str]) -> bool:
+    """Whether a path is one of some files, or a folder with one of them in it."""
+    return any(file == path or file.startswith(f"{path}/") for file in files)
+
+
+def _reason_of_earlier_stage(earlier_stages: Iterable[str], planned: Collection[str]) -> str | None:
+    """Return that a stage may run after the first planned stage that writes one of its inputs.
+
+    Stages that exist once, such as resolve, have no `@` in their name and are no reason.
+
+    Args:
+        earlier_stages: The names of the stages that write the inputs.
+        planned: The names of the stages that are planned so far.
+    """
+    for name in earlier_stages:
+        if name in planned and "@" in name:
+            return f"after {name}"
     return None
 
 
-def _reasons(
-    changes: list[Mapping[str, Any]], made: Collection[str], kept: Collection[str]
-) -> Iterator[str]:
-    """Why a stage runs even if all stages before it write what they wrote before.
+def _is_text_prepared(earlier_stages: Iterable[str], planned: Mapping[str, PlannedStage]) -> bool:
+    """Whether the text of a training is final, so that its fingerprint can be computed.
 
-    `changes`: as `dvc status` has them; `made`: what those stages write; `kept`: see `Stage`.
+    It is not, as long as a stage that prepares the text has to run. A stage without dependencies
+    does not matter, since it always writes the same.
+
+    Args:
+        earlier_stages: The names of the stages that write the inputs of the training.
+        planned: The stages that are planned so far, by name.
     """
-    for change in changes:
-        for path, state in change.get("changed deps", {}).items():
-            if isinstance(state, Mapping):
-                yield f"{_what(next(iter(state)))} changed"
-            elif path not in made and not any(each.startswith(f"{path}/") for each in made):
-                yield f"{path} has changed"
-        for path, state in change.get("changed outs", {}).items():
-            if state == "not in cache":
-                yield f"{path} is neither here nor in DVC's cache"
-            elif path in kept and state == "modified":
-                yield f"{path} has changed"
+    for name in earlier_stages:
+        if name in planned and planned[name].stage.dependencies:
+            return False
+    return True
 
 
-def _what(key: str) -> str:
-    """What a key of reports/resolved.json stands for."""
-    kind, _, name = key.partition(".")
-    return {"code": "its code has", "inputs": f"files of {name} in inputs/ have"}.get(
-        kind, f"{key.replace('runs.', 'systems.', 1)} has"
-    )
+def _reason_of_finished_training(stage: Stage, settings: Settings, root: Path) -> str | None:
+    """Return why a new training takes no time: another name had the same training before.
+
+    A training belongs to its settings and data. After a system was renamed, its work folder is
+    found again.
+
+    Returns:
+        None if there is no such training, or if its data does not exist yet.
+    """
+    with chdir(root), suppress(UserError, OSError):
+        job = job_for_run(_run_of(stage), settings)
+        folder = work_folder(job, Fingerprints.from_job(job))
+        if folder.is_dir():
+            relative_path = folder.relative_to(environment.project_root())
+            return f"is new under this name; its training is in {relative_path} already"
+    return None
+
+
+def _describe_key(key: str) -> str:
+    """Return what a key of reports/resolved.json is about, with a verb: `its code has`."""
+    section, _, name = key.partition(".")
+    if section == "code":
+        return "its code has"
+    if section == "inputs":
+        return f"files of {name} in inputs/ have"
+    # The settings of a run, runs.SYSTEM.CORPUS, come from systems.SYSTEM in params.yaml.
+    return f"{key.replace('runs.', 'systems.', 1)} has"

@@ -1,6 +1,6 @@
-"""DVC's view of a project in which one file has another content than on disk.
+"""Shows DVC another content of one file than the one on disk.
 
-`bleuprint plan` and a dry run of Snakemake compare the settings of now with dvc.lock. They may not
+`bleuprint plan` and a dry run of Snakemake compare the present settings with dvc.lock, but must not
 write reports/resolved.json, which the next run will write.
 """
 
@@ -20,12 +20,18 @@ class UnwrittenFile(LocalFileSystem):  # type: ignore[misc]
     """
 
     def __init__(self, path: Path, text: str) -> None:
+        """Replace the content of a file.
+
+        Args:
+            path: The path of the file, which may not exist.
+            text: The content that DVC reads.
+        """
         super().__init__()
         self._unwritten_path = os.path.realpath(path)
         self._unwritten_text = text
 
     def open(self, path: str, mode: str = "r", **options: Any) -> Any:
-        """Open a file; for reading text, the replaced one with its replaced content."""
+        """Open a file; if it is the replaced one and opened for reading, open its replaced text."""
         if mode in ("r", "rt") and os.path.realpath(path) == self._unwritten_path:
             return io.StringIO(self._unwritten_text)
         return super().open(path, mode, **options)
