@@ -73,7 +73,7 @@ print(language_id._model.cache_info().misses)
 def test_likelihoods_are_the_same_in_every_process_whatever_the_processor():
     program = f"""
 from bleuprint.rules.language_id import _model
-print(_model().of([{GERMAN * 5!r}]).round(12).tolist())
+print(_model().likelihoods([{GERMAN * 5!r}]).round(12).tolist())
 """
     outputs = {
         subprocess.run(
@@ -103,7 +103,7 @@ def test_likelihoods_are_those_of_py3langid_also_in_a_block():
     identifier.nb_ptc = identifier.nb_ptc.astype("float64")
     model = LanguageLikelihoods(SCRIPTS)
     assert set(model.columns) == set(SCRIPTS)
-    for sentence, row in zip(sentences(), model.of(sentences()), strict=True):
+    for sentence, row in zip(sentences(), model.likelihoods(sentences()), strict=True):
         best, largest = identifier.classify(sentence)
         expected = {name: value / largest for name, value in identifier.rank(sentence)}
         found = {name: row[column] for name, column in model.columns.items()}

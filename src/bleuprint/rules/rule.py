@@ -17,7 +17,7 @@ from typing import ClassVar
 from bleuprint.runtime.errors import UserError
 from bleuprint.runtime.machine_errors import is_out_of_memory
 from bleuprint.text.parallel import Pair
-from bleuprint.text.tokenizers import ANY, Bounds
+from bleuprint.text.tokenizers import NO_BOUNDS, TokenBounds
 from bleuprint.text.unicode import collapse_spaces
 
 Tokens = list[str]
@@ -35,7 +35,7 @@ class Candidate:
     languages: tuple[str, str]
     tokenizers: tuple[Callable[[str], Tokens], Callable[[str], Tokens]]
     score: Callable[["Candidate"], float] | None = None
-    bounds: tuple[Bounds, Bounds] = (ANY, ANY)
+    bounds: tuple[TokenBounds, TokenBounds] = (NO_BOUNDS, NO_BOUNDS)
 
     @cached_property
     def tokens(self) -> tuple[Tokens, Tokens]:

@@ -1,25 +1,31 @@
-"""Texts as fields of a line that separates them by ` ||| `, as lines of Moses and Marian do."""
+"""Writes several texts into one line, as fields separated by ` ||| `, as Moses and Marian do."""
 
 import re
 
 SEPARATOR = " ||| "
 
 _BARS = re.compile(r"\|{3,}")
-# What a reader would take for an escaped bar, at any depth.
-_ESCAPED = re.compile("&(?=(?:amp;)*#124;)")
+# The & of `&#124;`, of `&amp;#124;`, and so on: of a text that looks like an escaped bar.
+_ESCAPED_BAR_START = re.compile("&(?=(?:amp;)*#124;)")
 
 
 def escape_field(text: str) -> str:
-    """`text` without `|||`: each bar in it is written `&#124;`, as Moses escapes bars.
+    """Return a text without `|||`: each of its bars is written `&#124;`, as Moses escapes bars.
 
-    A `&#124;` of the text is written `&amp;#124;`, so that two texts never have the same field.
+    A `&#124;` that the text contains is written `&amp;#124;`, so that no two texts have the same
+    field.
     """
     if "|||" not in text and "#124;" not in text:
         return text
-    bars_in_text = _ESCAPED.sub("&amp;", text)
-    return _BARS.sub(lambda bars: "&#124;" * len(bars[0]), bars_in_text)
+
+    def escape_bars(match: re.Match[str]) -> str:
+        """Return the escaped form of several bars."""
+        return "&#124;" * len(match[0])
+
+    unambiguous = _ESCAPED_BAR_START.sub("&amp;", text)
+    return _BARS.sub(escape_bars, unambiguous)
 
 
-def join_fields(*fields: str) -> str:
-    """A line of texts, of which each becomes a field."""
-    return SEPARATOR.join(map(escape_field, fields))
+def join_fields(*texts: str) -> str:
+    """Return a line with a field for each text."""
+    return SEPARATOR.join(escape_field(text) for text in texts)

@@ -16,7 +16,12 @@ _TABLE = Path(__file__).with_name("language_codes.csv")
 
 @dataclass(frozen=True)
 class _Languages:
-    """The table: our code by each code, and by each name in lower case."""
+    """The content of language_codes.csv.
+
+    Attributes:
+        by_code: Our code of a language, by each of its codes.
+        by_name: Our code of a language, by each of its names, case-folded.
+    """
 
     by_code: dict[str, str]
     by_name: dict[str, str]
@@ -73,14 +78,14 @@ def language_named(name: str) -> str | None:
 
 @cache
 def _languages() -> _Languages:
-    """The table of language_codes.csv, read once."""
+    """Read language_codes.csv; the result is kept, so that it is read only once."""
     by_code: dict[str, str] = {}
     by_name: dict[str, str] = {}
     with _TABLE.open(encoding="utf-8", newline="") as file:
         for row in csv.DictReader(file):
             code = row["code"]
-            for equal in (code, *row["equal"].split()):
-                by_code[equal] = code
+            for equal_code in (code, *row["equal"].split()):
+                by_code[equal_code] = code
             for name in (row["name"], row["own_name"]):
                 if name:
                     by_name.setdefault(name.casefold(), code)

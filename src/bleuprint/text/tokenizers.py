@@ -1,4 +1,7 @@
-"""The tokenizers of the setting `tokenize`, and their detokenizers."""
+"""The tokenizers that the setting `tokenize` offers, and their detokenizers.
+
+`tokenizer_for` returns the tokenizer of a language. `Tokenizer` is the interface of all.
+"""
 
 import math
 import string
@@ -11,26 +14,37 @@ from typing import Literal, Protocol
 from bleuprint.text.segmenter import Segmenter, has_segmenter
 from bleuprint.text.unicode import lowercase_text, replace_white_space
 
-# The tokens of characters that are not their own tokens.
-_TOKEN_OF = {" ": "▁", "▁": "▁▁"}
-_CHARACTER_OF = {token: character for character, token in _TOKEN_OF.items()}
-# The least and the most tokens of a sentence.
-Bounds = tuple[int, float]
-ANY: Bounds = 0, math.inf
-# Bytes that end no token: ASCII letters, digits and spaces, and all but the first of a character.
-_IN_WORDS = f"{string.ascii_letters}{string.digits} ".encode() + bytes(range(0x80, 0xC0))
-_OPTION_OF = {"hyphens": "moses", "escape": "moses", "plain": "moses", "white_space": "spacy"}
+# The tokenizer `characters` writes a space as ▁, and doubles a ▁ of the text.
+_TOKEN_BY_CHARACTER = {" ": "▁", "▁": "▁▁"}
+_CHARACTER_BY_TOKEN = {token: character for character, token in _TOKEN_BY_CHARACTER.items()}
+# The smallest and the largest number of tokens that a sentence may have.
+TokenBounds = tuple[int, float]
+NO_BOUNDS: TokenBounds = (0, math.inf)
+# Moses never splits a word at these bytes: ASCII letters, digits and spaces, and the bytes of UTF-8
+# that continue a character.
+_BYTES_WITHOUT_SPLIT = f"{string.ascii_letters}{string.digits} ".encode() + bytes(range(0x80, 0xC0))
+# The tokenizer that each option belongs to.
+_TOKENIZER_BY_OPTION = {
+    "hyphens": "moses",
+    "escape": "moses",
+    "plain": "moses",
+    "white_space": "spacy",
+}
 
 
 @dataclass(frozen=True)
 class Tokenize:
-    """The tokenizer: Moses, spaCy, a segmenter of words for Japanese, Chinese and Thai (and Moses
-    for the other language), characters, or none for text that is tokenized already.
+    """The settings of a tokenizer.
 
-    `lowercase` is applied first. `hyphens` (aggressive splitting, a @-@ b), `escape` (&apos; for ')
-    and `plain` are options of Moses: with `plain` its tokens as they are, else addresses,
-    placeholders, numbers and what it would not join again stay in one piece. `white_space`, an
-    option of spaCy, keeps its tokens of white space.
+    Attributes:
+        name: The tokenizer. `segmenter` finds the words of Japanese, Chinese and Thai, and uses
+            Moses for the other language. `none` is for text that is already tokenized.
+        lowercase: Whether text is lower-cased first.
+        hyphens: An option of Moses: split words at hyphens, a-b into a @-@ b.
+        escape: An option of Moses: write &apos; for ', and other XML entities.
+        white_space: An option of spaCy: keep its tokens of white space.
+        plain: An option of Moses: use the tokens of Moses unchanged. Otherwise addresses,
+            placeholders, numbers, and what Moses would not join again stay in one piece.
     """
 
     name: Literal["moses", "spacy", "segmenter", "characters", "none"] = "moses"
@@ -41,10 +55,13 @@ class Tokenize:
     plain: bool = False
 
     def __post_init__(self) -> None:
-        for option, name in _OPTION_OF.items():
-            if getattr(self, option) and self.name != name:
-                raise ValueError(f"option {option} goes with {name}, not with {self.name}")
-        # found without importing it, which takes seconds
+        """Raise ValueError if an option belongs to another tokenizer, or spaCy is missing."""
+        for option, tokenizer_name in _TOKENIZER_BY_OPTION.items():
+            if getattr(self, option) and self.name != tokenizer_name:
+                raise ValueError(
+                    f"option {option} goes with {tokenizer_name}, not with {self.name}"
+                )
+        # Importing spaCy takes seconds; finding it does not.
         if self.name == "spacy" and find_spec("spacy") is None:
             raise ValueError(
                 "name spacy: it is not installed: pip install -c constraints.txt -e '.[spacy]'"
@@ -52,27 +69,32 @@ class Tokenize:
 
 
 class Tokenizer(Protocol):
-    """Splits a sentence into tokens and joins them again; no token contains white space."""
+    """Splits a sentence into tokens, and joins them again. No token contains white space."""
 
     def tokenize(self, sentence: str) -> list[str]:
-        """The tokens of a sentence; `replace_white_space` is applied first."""
+        """Return the tokens of a sentence, to which `replace_white_space` is applied first."""
 
     def detokenize(self, tokens: Sequence[str]) -> str:
-        """The sentence of these tokens, with single spaces between words."""
+        """Return the sentence of some tokens, with single spaces between words."""
 
 
 @cache
 def tokenizer_for(language: str, settings: Tokenize) -> Tokenizer:
-    """The tokenizer of a language, one in each process."""
+    """Return the tokenizer of a language; each process creates it once.
+
+    Args:
+        language: The code of the language.
+        settings: The setting `tokenize` of a corpus.
+    """
     tokenizer: Tokenizer
     match settings.name:
         case "moses":
-            # imported here since sacremoses takes 0.3 s, and every command reads the settings
+            # Imported here, since sacremoses takes 0.3 s and every command reads the settings.
             from bleuprint.text.moses import Moses
             from bleuprint.text.round_trip import RoundTripMoses
 
-            kind = Moses if settings.plain else RoundTripMoses
-            tokenizer = kind(language, settings.hyphens, settings.escape)
+            moses_class = Moses if settings.plain else RoundTripMoses
+            tokenizer = moses_class(language, settings.hyphens, settings.escape)
         case "spacy":
             from bleuprint.text.spacy import Spacy
 
@@ -89,54 +111,75 @@ def tokenizer_for(language: str, settings: Tokenize) -> Tokenizer:
 
 
 def tokenize_to_line(tokenizer: Tokenizer, sentence: str) -> str:
-    """The tokens of a sentence separated by spaces; some tokenizers have a faster way."""
-    by: Callable[[str], str] | None = getattr(tokenizer, "tokenize_to_line", None)
-    return by(sentence) if by else " ".join(tokenizer.tokenize(sentence))
+    """Return the tokens of a sentence separated by spaces.
+
+    Some tokenizers have a method of this name, which is faster than joining their tokens.
+    """
+    fast_method: Callable[[str], str] | None = getattr(tokenizer, "tokenize_to_line", None)
+    if fast_method is not None:
+        return fast_method(sentence)
+    return " ".join(tokenizer.tokenize(sentence))
 
 
-def token_bounds(sentence: str, settings: Tokenize) -> Bounds:
-    """The least and the most tokens that a sentence may have, without tokenizing it.
+def token_bounds(sentence: str, settings: Tokenize) -> TokenBounds:
+    """Return how many tokens a sentence has at least and at most, without tokenizing it.
 
-    Moses splits at spaces, and before and after characters that are no letters or digits.
+    Moses splits at spaces, and on both sides of a character that is not a letter or digit. For
+    other tokenizers, the bounds are 0 and infinity.
+
+    Args:
+        sentence: The sentence.
+        settings: The setting `tokenize` of a corpus.
     """
     if settings.name != "moses" or not sentence.isprintable():
-        return ANY
-    words = len(sentence.split())
-    return words, words + 2 * len(sentence.encode().translate(None, _IN_WORDS))
+        return NO_BOUNDS
+    word_count = len(sentence.split())
+    split_characters = len(sentence.encode().translate(None, _BYTES_WITHOUT_SPLIT))
+    return word_count, word_count + 2 * split_characters
 
 
 class Characters:
-    """Each character (code point) is a token. A space becomes ▁, and a ▁ in the text ▁▁."""
+    """Makes a token of each character (code point). A space becomes ▁, and a ▁ becomes ▁▁."""
 
     def tokenize(self, sentence: str) -> list[str]:
+        """Return the characters of a sentence with single spaces."""
         text = " ".join(replace_white_space(sentence).split())
-        return [_TOKEN_OF.get(character, character) for character in text]
+        return [_TOKEN_BY_CHARACTER.get(character, character) for character in text]
 
     def detokenize(self, tokens: Sequence[str]) -> str:
-        return " ".join("".join(_CHARACTER_OF.get(token, token) for token in tokens).split())
+        """Return the sentence of some characters."""
+        text = "".join(_CHARACTER_BY_TOKEN.get(token, token) for token in tokens)
+        return " ".join(text.split())
 
 
 class Spaces:
-    """Tokens are separated by white space: for text that is tokenized already."""
+    """Splits text that is already tokenized, at its white space."""
 
     def tokenize(self, sentence: str) -> list[str]:
+        """Return the words between white space."""
         return replace_white_space(sentence).split()
 
     def detokenize(self, tokens: Sequence[str]) -> str:
+        """Return the tokens separated by spaces."""
         return " ".join(tokens)
 
 
 class Lowercased:
-    """Another tokenizer, applied to lower-cased text."""
+    """Applies another tokenizer to lower-cased text."""
 
     def __init__(self, tokenizer: Tokenizer, language: str) -> None:
-        self._tokenizer, self._language = tokenizer, language
+        """Wrap a tokenizer of a language, whose casing applies."""
+        self._tokenizer = tokenizer
+        self._language = language
 
     def tokenize(self, sentence: str) -> list[str]:
+        """Return the tokens of the lower-cased sentence."""
         return self._tokenizer.tokenize(lowercase_text(sentence, self._language))
 
     def tokenize_to_line(self, sentence: str) -> str:
+        """Return the tokens of the lower-cased sentence, separated by spaces."""
         return tokenize_to_line(self._tokenizer, lowercase_text(sentence, self._language))
 
     def detokenize(self, tokens: Sequence[str]) -> str:
+        """Return the sentence of some tokens, in lower case as they are."""
         return self._tokenizer.detokenize(tokens)
