@@ -29,7 +29,7 @@ from bleuprint.corpus.test_sets import describe_test_sets, read_set_description
 from bleuprint.dataset.binarized import BinaryCorpus
 from bleuprint.dataset.subwords.vocabulary import EOS
 from bleuprint.decoding.engine import Engine
-from bleuprint.decoding.translate import search
+from bleuprint.decoding.translate import best_translations
 from bleuprint.decoding.translation_record import TRANSLATION, TranslationRecord
 from bleuprint.model.description import Averaged
 from bleuprint.model.transformer import Transformer
@@ -249,7 +249,10 @@ def test_each_sentence_and_piece_has_the_tag(root):
     side = Side([[*tag, EOS], [*tag, *pieces[0].source[1:]]])
     corpus = SimpleNamespace(source="src", side=lambda *_: side)
     corpus.search_lengths = lambda sources: binary.tags.search_lengths(sources, sources.lengths)
-    assert [bool(found.tokens) for found in search(engine, corpus, "test.x")] == [False, True]
+    assert [bool(found.tokens) for found in best_translations(engine, corpus, "test.x")] == [
+        False,
+        True,
+    ]
     with pytest.raises(UserError, match="contains the word '<2fr>', which is the tag"):
         translator(["It is <2fr> o'clock."])
 

@@ -236,7 +236,7 @@ def test_translations_that_their_limit_cut_are_recorded(corpus, model, stored, t
 
     def lengths(name, limit):
         decode = dataclasses.replace(DECODE, beam=1, max_len_a=0, max_len_b=limit)
-        found = translate.search(Engine(model, decode), corpus.binary, name)
+        found = translate.best_translations(Engine(model, decode), corpus.binary, name)
         return [len(each.tokens) for each in found]
 
     limit, expected = 4, {}

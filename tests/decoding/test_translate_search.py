@@ -43,7 +43,7 @@ def lengths_searched(tags, most=3):
         return [[f"best of {each}", "second"] for each in source]
 
     finder = SimpleNamespace(max_source_length=most, search=search)
-    found = translate.search(finder, directions, "test.x")
+    found = translate.best_translations(finder, directions, "test.x")
     assert found == [f"best of {each}" for each in sentences]
     return given
 

@@ -15,6 +15,8 @@ from bleuprint.runtime.files import DamagedFile, report_as_damage, write_json
 from bleuprint.runtime.schema import Count, read_record
 
 if TYPE_CHECKING:
+    from torch import Tensor
+
     from bleuprint.model.transformer import Transformer
 
 ATTENTION_FILE = "attention.json"
@@ -24,20 +26,30 @@ Weights = npt.NDArray[np.float32]
 # The kinds of attention of section 3.2.3: decoder to source, encoder and decoder self-attention.
 ATTENTION_KINDS = ("cross", "encoder", "decoder")
 
-# How many sentences of a test set are stored, their preferred and their maximum length in tokens
-# (without EOS): enough to be a sentence, few enough for a table.
-_STORED = 2
-_PREFERRED_MIN, _PREFERRED_MAX, _MAX = 6, 14, 40
+# How many sentences of a test set are stored.
+_STORED_SENTENCES = 2
+# Their preferred and their maximum length in source tokens, without EOS: long enough to be a
+# sentence, short enough for a table.
+_MIN_PREFERRED = 6
+_MAX_PREFERRED = 14
+_MAX_TOKENS = 40
+# A weight from 0 to 1 is stored as a byte from 0 to this.
+_MAX_LEVEL = 255
 
 
 @dataclass(frozen=True)
 class AttentionMap:
     """The attention weights of one kind, for one sentence.
 
-    `weights` (layers, heads, rows, columns): the weight of a column's token for a row's token;
-    rows sum to 1. Cross-attention: `rows` are the tokens of the translation, `columns` those of the
-    source, both with EOS; a row belongs to the token that the position predicts. Encoder: both are
-    the source. Decoder: `columns` are the decoder's inputs, from BOS.
+    Cross-attention: rows are the tokens of the translation, columns those of the source, both with
+    EOS; a row belongs to the token that the position predicts. Encoder: both are the source.
+    Decoder: columns are the decoder's inputs, from BOS.
+
+    Attributes:
+        rows: The tokens that attend.
+        columns: The tokens that are attended to.
+        weights: The weight of a column's token for a row's token, (layers, heads, rows, columns);
+            the weights of a row sum to 1.
     """
 
     rows: list[str]
@@ -46,16 +58,19 @@ class AttentionMap:
 
     @property
     def means(self) -> Weights:
-        """The mean weights over heads (layers, rows, columns)."""
+        """The mean weights over heads, (layers, rows, columns)."""
         means: Weights = self.weights.mean(axis=1)
         return means
 
     def as_json(self) -> dict[str, Any]:
-        """rows, columns, layers, heads, and weights: base64 of one byte a weight (255 times the
-        weight), in the order of the array.
+        """Return the map as JSON values.
+
+        Returns:
+            rows, columns, the numbers of layers and heads, and the weights in the order of the
+            array: base64 of one byte for each weight.
         """
         layers, heads, _, _ = self.weights.shape
-        levels = np.rint(self.weights * 255).astype(np.uint8)
+        levels = np.rint(self.weights * _MAX_LEVEL).astype(np.uint8)
         return {
             "rows": self.rows,
             "columns": self.columns,
@@ -64,18 +79,15 @@ class AttentionMap:
             "weights": base64.b64encode(levels.tobytes()).decode(),
         }
 
-    @classmethod
-    def from_json(cls, entry: Mapping[str, Any]) -> "AttentionMap":
-        """Read the result of `as_json`, whose weights are rounded to 1/255."""
-        levels = np.frombuffer(base64.b64decode(entry["weights"]), np.uint8)
-        shape = entry["layers"], entry["heads"], len(entry["rows"]), len(entry["columns"])
-        weights: Weights = (levels.reshape(shape) / np.float32(255)).astype(np.float32)
-        return cls(list(entry["rows"]), list(entry["columns"]), weights)
-
 
 @dataclass(frozen=True)
 class SentenceAttention:
-    """A sentence of a test set, by its line (from 1), with its maps by kind."""
+    """The attention maps of a sentence of a test set.
+
+    Attributes:
+        line: The line of the sentence, from 1.
+        maps: Its maps by the names of ATTENTION_KINDS.
+    """
 
     line: int
     maps: Mapping[str, AttentionMap]
@@ -84,36 +96,95 @@ class SentenceAttention:
 def compute_attention_maps(
     model: "Transformer", corpus: BinaryCorpus, source: Sequence[int], tokens: Sequence[int]
 ) -> dict[str, AttentionMap]:
-    """The maps of a source (ids with EOS) and its translation (ids without EOS)."""
-    import torch  # slow to import, and not needed to read attention.json
+    """Compute the attention maps of a sentence and its translation.
 
-    target = [BOS, *tokens]
-    ids = (torch.tensor([side], device=model.device) for side in (source, target))
-    weights = model.attention_weights(*ids)
-    vocabularies = {
-        language: corpus.segmentation(language).vocabulary.tokens
-        for language in (corpus.source, corpus.target)
-    }
-    sources = [vocabularies[corpus.source][i] for i in source]
-    inputs, outputs = (
-        [vocabularies[corpus.target][i] for i in side] for side in (target, [*tokens, EOS])
+    Args:
+        model: The model.
+        corpus: The corpus, for the text of tokens.
+        source: The token ids of the source, with EOS.
+        tokens: The token ids of the translation, without EOS.
+
+    Returns:
+        The maps by the names of ATTENTION_KINDS.
+    """
+    import torch  # Slow to import, and not needed to read attention.json.
+
+    inputs = [BOS, *tokens]
+    weights = model.attention_weights(
+        torch.tensor([source], device=model.device), torch.tensor([inputs], device=model.device)
     )
-    sides = {"cross": (outputs, sources), "encoder": (sources,) * 2, "decoder": (outputs, inputs)}
+    source_vocabulary = corpus.segmentation(corpus.source).vocabulary.tokens
+    target_vocabulary = corpus.segmentation(corpus.target).vocabulary.tokens
+    source_tokens = [source_vocabulary[token] for token in source]
+    input_tokens = [target_vocabulary[token] for token in inputs]
+    output_tokens = [target_vocabulary[token] for token in (*tokens, EOS)]
+
+    def as_array(layers: list["Tensor"]) -> Weights:
+        """Join the weights of layers, each (1, heads, rows, columns), in a first dimension."""
+        array: Weights = torch.cat(layers).float().cpu().numpy()
+        return array
+
     return {
-        kind: AttentionMap(*sides[kind], torch.cat(getattr(weights, kind)).float().cpu().numpy())
-        for kind in ATTENTION_KINDS
+        "cross": AttentionMap(output_tokens, source_tokens, as_array(weights.cross)),
+        "encoder": AttentionMap(source_tokens, source_tokens, as_array(weights.encoder)),
+        "decoder": AttentionMap(output_tokens, input_tokens, as_array(weights.decoder)),
     }
 
 
 def select_sentences(lengths: Lengths) -> list[int]:
-    """The sentences of a test set whose maps are stored, given source lengths with EOS.
+    """Return the sentences of a test set whose maps are stored: the same for all systems.
 
-    The first of preferred length, or else those closest to it; the same for all systems.
+    The first sentences of preferred length are selected; if they are too few, those whose length is
+    closest to it.
+
+    Args:
+        lengths: The source lengths of all sentences in tokens, EOS included.
+
+    Returns:
+        The selected rows, from 0, in the order of the test set.
     """
-    tokens = lengths - 1
-    distances = np.maximum(np.maximum(_PREFERRED_MIN - tokens, tokens - _PREFERRED_MAX), 0)
-    ranked: list[int] = np.argsort(distances, kind="stable").tolist()
-    return sorted([i for i in ranked if 0 < tokens[i] <= _MAX][:_STORED])
+    token_counts = lengths - 1
+    too_few = _MIN_PREFERRED - token_counts
+    too_many = token_counts - _MAX_PREFERRED
+    distances = np.maximum(np.maximum(too_few, too_many), 0)
+    closest_first: list[int] = np.argsort(distances, kind="stable").tolist()
+    suitable = [row for row in closest_first if 0 < token_counts[row] <= _MAX_TOKENS]
+    return sorted(suitable[:_STORED_SENTENCES])
+
+
+def write_attention(path: Path, tests: Mapping[str, Sequence[SentenceAttention]]) -> None:
+    """Write attention.json: for each test set, the line of each sentence and its maps."""
+    content = {}
+    for test, sentences in tests.items():
+        entries = []
+        for sentence in sentences:
+            entry: dict[str, Any] = {"line": sentence.line}
+            for kind, attention_map in sentence.maps.items():
+                entry[kind] = attention_map.as_json()
+            entries.append(entry)
+        content[test] = entries
+    write_json(path, content)
+
+
+def read_attention(path: Path, test: str) -> list[SentenceAttention]:
+    """Read the sentences of a test set from attention.json.
+
+    Raises:
+        UserError: The file is missing or damaged.
+    """
+    content = read_record(dict[str, list[_SentenceRecord]], path)
+    if test not in content:
+        raise DamagedFile(path, f"field {test} is missing")
+    sentences = []
+    for entry in content[test]:
+        with report_as_damage(path):
+            maps = {
+                "cross": _map_of_record(entry.cross),
+                "encoder": _map_of_record(entry.encoder),
+                "decoder": _map_of_record(entry.decoder),
+            }
+        sentences.append(SentenceAttention(entry.line, maps))
+    return sentences
 
 
 @dataclass(frozen=True)
@@ -137,27 +208,9 @@ class _SentenceRecord:
     decoder: _MapRecord
 
 
-def write_attention(path: Path, tests: Mapping[str, Sequence[SentenceAttention]]) -> None:
-    """Write attention.json: by test set, the line of each sentence and its maps."""
-    entries = {
-        test: [
-            {"line": each.line, **{kind: map.as_json() for kind, map in each.maps.items()}}
-            for each in sentences
-        ]
-        for test, sentences in tests.items()
-    }
-    write_json(path, entries)
-
-
-def read_attention(path: Path, test: str) -> list[SentenceAttention]:
-    """Read the sentences of a test set from attention.json; raises UserError if it is missing."""
-    content = read_record(dict[str, list[_SentenceRecord]], path)
-    if test not in content:
-        raise DamagedFile(path, f"field {test} is missing")
-    sentences = []
-    for entry in content[test]:
-        maps = {"cross": entry.cross, "encoder": entry.encoder, "decoder": entry.decoder}
-        with report_as_damage(path):
-            read = {kind: AttentionMap.from_json(vars(of)) for kind, of in maps.items()}
-        sentences.append(SentenceAttention(entry.line, read))
-    return sentences
+def _map_of_record(record: _MapRecord) -> AttentionMap:
+    """Return the map that was written, with weights rounded to 1/255."""
+    levels = np.frombuffer(base64.b64decode(record.weights), np.uint8)
+    shape = (record.layers, record.heads, len(record.rows), len(record.columns))
+    weights: Weights = (levels.reshape(shape) / np.float32(_MAX_LEVEL)).astype(np.float32)
+    return AttentionMap(record.rows, record.columns, weights)

@@ -1,7 +1,14 @@
 """Beam search over a step function, independent of any model.
 
-Shapes: B sentences, K hypotheses each (the beam), N = B x K, V tokens of the vocabulary, L tokens
-of the outputs so far, BOS included.
+An output ends if EOS is among the K best continuations (so that a beam of 1 is greedy search); the
+beam stays K wide without it. A sentence is finished after K such outputs, as in fairseq, or as soon
+as no running hypothesis can score higher than the last of the outputs that are asked for. The
+latter changes no result: log-probabilities only fall, and the length penalty is largest at the
+maximum length.
+
+Dimensions in shapes: B sentences that are still decoded, K hypotheses of each (the beam), N = B x K
+hypotheses, V tokens of the vocabulary, L tokens of the outputs so far, BOS included, C candidates
+to continue a sentence.
 """
 
 from bisect import insort
@@ -16,25 +23,30 @@ from torch import Tensor
 from bleuprint import native
 from bleuprint.config.system import Decode
 from bleuprint.dataset.binarized import Lengths
-from bleuprint.model.backends import IS_PORTABLE
+from bleuprint.model.backends import native_continuations
 from bleuprint.runtime.errors import UserError
 
 # The number of source positions times hypotheses that are decoded at once. Bounds memory; does
 # not change results.
 BATCH_TOKENS = 16384
 
-# The most continuations that native/search.cpp finds, which sorts them by insertion.
-_MOST = 64
-
 State = TypeVar("State", bound="Reorderable")
 
 
 class Reorderable(Protocol):
-    """A decoder's state, which can be reduced to some hypotheses and, as they end, sentences."""
+    """The state of a decoder, such as its key-value cache."""
 
-    def reorder(self: State, hypotheses: Tensor, sentences: Tensor | None = None) -> State: ...
+    def reorder(self: State, hypotheses: Tensor, sentences: Tensor | None = None) -> State:
+        """Keep some hypotheses of some sentences.
+
+        Args:
+            hypotheses: The hypotheses to keep, as indices into the current N.
+            sentences: The sentences to keep, as indices into the current B; None keeps all.
+        """
 
 
+# One step of a decoder: from the last tokens (N,) and the state to logits (N, V) and the next
+# state.
 Step = Callable[[Tensor, State], tuple[Tensor, State]]
 
 
@@ -48,10 +60,14 @@ class SpecialTokens(NamedTuple):
 
 @dataclass(frozen=True)
 class Hypothesis:
-    """A finished output, without BOS and EOS.
+    """A finished output.
 
-    `log_prob` includes EOS; `score` is `log_prob` divided by the length penalty. `is_cut`: the
-    output ended at its maximum length, where the model preferred another token to EOS.
+    Attributes:
+        tokens: Its token ids, without BOS and EOS.
+        score: `log_prob` divided by the length penalty.
+        log_prob: The log-probability of its tokens and EOS.
+        is_cut: Whether it ended at its maximum length, where the model preferred another token to
+            EOS.
     """
 
     tokens: list[int]
@@ -65,9 +81,13 @@ NBest = list[list[Hypothesis]]
 
 
 def length_penalty(length: int, settings: Decode) -> float:
-    """The divisor of log-probabilities; `length` includes EOS.
+    """Return what the log-probability of an output is divided by.
 
     ((5 + length) / 6)^alpha (gnmt: Wu et al. 2016, equation 14), or length^alpha (length: fairseq).
+
+    Args:
+        length: The number of tokens, EOS included.
+        settings: The settings of the search.
     """
     penalty = settings.length_penalty
     base = (5 + length) / 6 if penalty.kind == "gnmt" else length
@@ -75,7 +95,16 @@ def length_penalty(length: int, settings: Decode) -> float:
 
 
 def max_output_lengths(lengths: Lengths, settings: Decode, max_positions: int) -> Lengths:
-    """The maximum output lengths for sources of these lengths; both include EOS."""
+    """Return the maximum output length of each sentence.
+
+    Args:
+        lengths: The lengths of the sources in tokens, EOS included.
+        settings: The settings of the search.
+        max_positions: The longest output that the model can decode.
+
+    Returns:
+        The maximum lengths, EOS included.
+    """
     tokens = np.floor((lengths - 1) * settings.max_len_a).astype(np.int64)
     limits: Lengths = np.minimum(tokens + settings.max_len_b + 1, max_positions)
     return limits
@@ -90,163 +119,299 @@ def beam_search(
     settings: Decode,
     best: int = 1,
 ) -> NBest:
-    """Search for the `best` outputs of each of B sentences; returns fewer if fewer exist.
+    """Search for the best outputs of each of B sentences; the module says when a search ends.
 
-    `step` takes the last tokens (N,) and the state, and returns logits (N, V) and the next state;
-    in the first step N is B, afterwards B x K. `max_lengths` (B,) are the maximum output lengths,
-    EOS included: an output of that length is ended, whatever the other settings.
+    Args:
+        step: One step of the decoder. In the first step N is B, afterwards B x K.
+        state: The decoder's state before the first step.
+        max_lengths: The maximum output lengths, (B,), EOS included: an output of that length is
+            ended, whatever the other settings.
+        special: The ids of special tokens.
+        settings: The settings of the search.
+        best: How many outputs to return for each sentence.
 
-    An output ends if EOS is among the K best continuations (so that a beam of 1 is greedy search);
-    the beam stays K wide without it. A sentence is finished after K such outputs, as in fairseq, or
-    as soon as no running hypothesis can score higher than the last of the `best` outputs. The
-    latter changes no result: log-probabilities only fall, and the penalty is largest at the maximum
-    length. Raises UserError if the model returns NaN.
+    Returns:
+        The best outputs of each sentence; fewer if fewer exist.
+
+    Raises:
+        UserError: The model returns NaN.
     """
-    beam = settings.beam
-    finished = _Finished(len(max_lengths), best, settings)
-    sentences = torch.arange(len(max_lengths), device=max_lengths.device)
-    scores = torch.zeros(len(max_lengths), 1, device=max_lengths.device)
-    outputs = torch.full((len(max_lengths), 1, 1), special.bos, device=max_lengths.device)
+    finished = _FinishedOutputs(len(max_lengths), best, settings)
+    device = max_lengths.device
+    sentences = torch.arange(len(max_lengths), device=device)  # (B,), the running ones
+    scores = torch.zeros(len(max_lengths), 1, device=device)  # (B, K), log-probabilities
+    outputs = torch.full((len(max_lengths), 1, 1), special.bos, device=device)  # (B, K, L)
     limits = frozenset(max_lengths.tolist())
     while len(sentences):
         count, width, length = outputs.shape
         logits, state = step(outputs[:, :, -1].reshape(-1), state)
-        logs = torch.log_softmax(logits.float(), -1).view(count, width, -1)
-        if logs[:, :, 0].isnan().any():  # all are if one is
-            raise UserError("the model is broken: its probabilities are NaN")
-        at_limit = max_lengths[sentences] == length
-        cut = would_continue(logs, at_limit, special.eos) if length in limits else None
-        mask_forbidden(logs, outputs, at_limit, special, settings)
+        log_probs = checked_log_probs(logits).view(count, width, -1)
+        is_at_limit = max_lengths[sentences] == length
+        is_cut = None
+        if length in limits:
+            is_cut = would_continue(log_probs, is_at_limit, special.eos)
+        mask_forbidden(log_probs, outputs, is_at_limit, special, settings)
 
-        values, picked = _greatest(logs, scores, min(2 * beam, logs[0].numel()))
-        parents = torch.div(picked, logs.size(-1), rounding_mode="floor")
-        tokens = picked % logs.size(-1)
-        ends = tokens == special.eos
-        finished.add(sentences, outputs, values[:, :beam], parents, ends[:, :beam], cut)
+        # At most K of the best 2 K candidates end (one per hypothesis), so that K can go on.
+        candidates = _best_candidates(log_probs, scores, 2 * settings.beam)
+        is_end = candidates.tokens == special.eos
+        finished.add(sentences, outputs, candidates, is_end, is_cut)
+        running_scores = candidates.scores.masked_fill(is_end, -torch.inf)
+        scores, ranks = running_scores.topk(min(settings.beam, running_scores.size(1)))
+        parents = candidates.parents.gather(1, ranks)
+        outputs = _extend(outputs, parents, candidates.tokens.gather(1, ranks))
 
-        scores, ranks = values.masked_fill(ends, -torch.inf).topk(min(beam, values.size(1)))
-        parents, tokens = parents.gather(1, ranks), tokens.gather(1, ranks)
-        outputs = outputs.gather(1, parents[:, :, None].expand(-1, -1, length))
-        outputs = torch.cat((outputs, tokens[:, :, None]), dim=2)
-
-        running = finished.running(sentences, scores, max_lengths)
-        rows = parents + torch.arange(count, device=parents.device)[:, None] * width
-        state = state.reorder(rows[running].flatten(), running if len(running) < count else None)
-        sentences, scores, outputs = sentences[running], scores[running], outputs[running]
+        running = finished.running_rows(sentences, scores, max_lengths)
+        hypotheses = parents + torch.arange(count, device=device)[:, None] * width
+        kept_sentences = running if len(running) < count else None
+        state = state.reorder(hypotheses[running].flatten(), kept_sentences)
+        sentences = sentences[running]
+        scores = scores[running]
+        outputs = outputs[running]
     return finished.best
 
 
-def _greatest(logs: Tensor, scores: Tensor, most: int) -> tuple[Tensor, Tensor]:
-    """The `most` greatest of logs (B, K, V) + scores (B, K), and their places in K x V.
+def checked_log_probs(logits: Tensor) -> Tensor:
+    """Return the log-probabilities (N, V) of logits (N, V), in float32.
 
-    Of equal ones C++ takes the first, torch any: so portable arithmetic is torch's everywhere.
+    Raises:
+        UserError: They are NaN.
     """
-    library = None if IS_PORTABLE else native.library()
-    if library is None or logs.device.type != "cpu" or most > _MOST:
-        return logs.add_(scores[:, :, None]).flatten(1).topk(most)
-    values, places = (
-        logs.new_empty(len(logs), most),
-        scores.new_empty(len(logs), most, dtype=torch.long),
-    )
-    given = logs.contiguous(), scores.contiguous(), *logs.shape, most
-    library.greatest(*native.c_arguments(*given, values, places))
-    return values, places
+    log_probs = torch.log_softmax(logits.float(), -1)
+    # All tokens of a row are NaN if one is: softmax divides by their sum.
+    if log_probs[:, 0].isnan().any():
+        raise UserError(
+            "the model is broken: its probabilities are NaN. Look for a diverging loss in the "
+            "training log"
+        )
+    return log_probs
 
 
-def would_continue(logs: Tensor, at_limit: Tensor, eos: int) -> Tensor:
-    """Which outputs (B, K) at their maximum length have a more probable next token than EOS.
+class _Candidates(NamedTuple):
+    """The best continuations of each sentence, best first.
 
-    `logs` (B, K, V): the model's log-probabilities; `at_limit` (B,): sentences at that length.
+    Attributes:
+        scores: Log-probabilities of the outputs with the new token, (B, C).
+        parents: The hypothesis of the sentence that is continued, from 0, (B, C).
+        tokens: The new token, (B, C).
     """
-    continues = torch.zeros(logs.shape[:2], dtype=torch.bool, device=logs.device)
-    continues[at_limit] = logs[at_limit].argmax(-1) != eos
+
+    scores: Tensor
+    parents: Tensor
+    tokens: Tensor
+
+
+def _best_candidates(log_probs: Tensor, scores: Tensor, count: int) -> _Candidates:
+    """Return the best continuations of each sentence.
+
+    Args:
+        log_probs: Log-probabilities of the next token, (B, K, V); may be changed.
+        scores: Log-probabilities of the hypotheses, (B, K).
+        count: How many continuations to return, if there are so many.
+    """
+    vocabulary = log_probs.size(-1)
+    count = min(count, log_probs[0].numel())
+    best_scores, places = _greatest(log_probs, scores, count)
+    # A place is the number of the hypothesis times V, plus the token.
+    parents = torch.div(places, vocabulary, rounding_mode="floor")
+    return _Candidates(best_scores, parents, places % vocabulary)
+
+
+def _greatest(log_probs: Tensor, scores: Tensor, count: int) -> tuple[Tensor, Tensor]:
+    """Return the greatest sums of a hypothesis's score and a token's log-probability.
+
+    Args:
+        log_probs: Log-probabilities of the next token, (B, K, V); may be changed.
+        scores: Log-probabilities of the hypotheses, (B, K).
+        count: How many sums to return, at most K x V.
+
+    Returns:
+        The sums, (B, count), greatest first, and their places in K x V, (B, count).
+    """
+    library = native_continuations(log_probs, count)
+    if library is None:
+        # In place, since a sum of its own would take as much memory as the log-probabilities.
+        return log_probs.add_(scores[:, :, None]).flatten(1).topk(count)
+    sums = log_probs.new_empty(len(log_probs), count)
+    places = scores.new_empty(len(log_probs), count, dtype=torch.long)
+    # The order of the C++ function's parameters.
+    arguments = (log_probs.contiguous(), scores.contiguous(), *log_probs.shape, count, sums, places)
+    library.greatest(*native.c_arguments(*arguments))
+    return sums, places
+
+
+def _extend(outputs: Tensor, parents: Tensor, tokens: Tensor) -> Tensor:
+    """Return the outputs of chosen hypotheses, with one more token each.
+
+    Args:
+        outputs: The outputs of all hypotheses, (B, K, L).
+        parents: The hypothesis that each new one continues, (B, K).
+        tokens: The new tokens, (B, K).
+
+    Returns:
+        The new outputs, (B, K, L + 1).
+    """
+    indices = parents[:, :, None].expand(-1, -1, outputs.size(2))
+    return torch.cat((outputs.gather(1, indices), tokens[:, :, None]), dim=2)
+
+
+def would_continue(log_probs: Tensor, is_at_limit: Tensor, eos: int) -> Tensor:
+    """Return which outputs at their maximum length have a more probable next token than EOS.
+
+    Args:
+        log_probs: The model's log-probabilities of the next token, (B, K, V).
+        is_at_limit: Which sentences have outputs of their maximum length, (B,).
+        eos: The id of EOS.
+
+    Returns:
+        True for these outputs, (B, K); False for all outputs of other sentences.
+    """
+    continues = torch.zeros(log_probs.shape[:2], dtype=torch.bool, device=log_probs.device)
+    continues[is_at_limit] = log_probs[is_at_limit].argmax(-1) != eos
     return continues
 
 
 def mask_forbidden(
-    logs: Tensor, outputs: Tensor, at_limit: Tensor, special: SpecialTokens, settings: Decode
+    log_probs: Tensor,
+    outputs: Tensor,
+    is_at_limit: Tensor,
+    special: SpecialTokens,
+    settings: Decode,
 ) -> None:
-    """Set the log-probabilities (B, K, V) of tokens that must not follow outputs (B, K, L) to -inf.
+    """Set the log-probabilities of tokens that must not follow an output to -inf.
 
-    `at_limit` (B,): sentences that can only end. A hypothesis without any other allowed token can
-    end as well.
+    A hypothesis without any allowed token can end after all.
+
+    Args:
+        log_probs: Log-probabilities of the next token, (B, K, V); changed in place.
+        outputs: The outputs so far, (B, K, L).
+        is_at_limit: Which sentences can only end, (B,).
+        special: The ids of special tokens.
+        settings: The settings of the search.
     """
-    too_short, any_at_limit = outputs.size(2) <= settings.min_len, bool(at_limit.any())
-    if settings.allow_unk and not (too_short or any_at_limit or settings.no_repeat_ngram_size):
+    # With BOS and without EOS, L is the length of an output that would end now.
+    is_too_short = outputs.size(2) <= settings.min_len
+    has_limit = bool(is_at_limit.any())
+    ngram_size = settings.no_repeat_ngram_size
+    if settings.allow_unk and not (is_too_short or has_limit or ngram_size):
         return
-    eos_logs = logs[:, :, special.eos].clone()
-    if too_short:
-        logs[:, :, special.eos] = -torch.inf
+    eos_log_probs = log_probs[:, :, special.eos].clone()
+    if is_too_short:
+        log_probs[:, :, special.eos] = -torch.inf
     if not settings.allow_unk:
-        logs[:, :, special.unk] = -torch.inf
-    if settings.no_repeat_ngram_size:
-        _mask_repetition(logs, outputs, settings.no_repeat_ngram_size)
-    if any_at_limit:
-        logs[at_limit] = -torch.inf
-    stuck = logs.amax(-1) == -torch.inf
-    logs[:, :, special.eos] = torch.where(stuck, eos_logs, logs[:, :, special.eos])
+        log_probs[:, :, special.unk] = -torch.inf
+    if ngram_size:
+        _mask_repetition(log_probs, outputs, ngram_size)
+    if has_limit:
+        log_probs[is_at_limit] = -torch.inf
+    is_stuck = log_probs.amax(-1) == -torch.inf
+    log_probs[:, :, special.eos] = torch.where(
+        is_stuck, eos_log_probs, log_probs[:, :, special.eos]
+    )
 
 
-def _mask_repetition(logs: Tensor, outputs: Tensor, size: int) -> None:
-    """Forbid tokens that would repeat an n-gram of `size` tokens of the same output."""
-    if outputs.size(2) <= size:  # no n-gram of that size yet
-        return
-    ngrams = outputs[:, :, 1:].unfold(2, size, 1)
-    recent = outputs[:, :, None, outputs.size(2) - size + 1 :]
-    repeated = (ngrams[..., :-1] == recent).all(-1)
-    row, hypothesis, ngram = repeated.nonzero(as_tuple=True)
-    logs[row, hypothesis, ngrams[row, hypothesis, ngram, -1]] = -torch.inf
+def _mask_repetition(log_probs: Tensor, outputs: Tensor, ngram_size: int) -> None:
+    """Forbid tokens that would repeat an n-gram of the same output.
+
+    Args:
+        log_probs: Log-probabilities of the next token, (B, K, V); changed in place.
+        outputs: The outputs so far, (B, K, L), with BOS, which belongs to no n-gram.
+        ngram_size: The number of tokens of an n-gram.
+    """
+    length = outputs.size(2)
+    if length <= ngram_size:
+        return  # There is no n-gram of that size yet.
+    ngrams = outputs[:, :, 1:].unfold(2, ngram_size, 1)  # (B, K, n-grams, ngram_size)
+    # The last tokens, to which the next one would be the end of an n-gram.
+    recent = outputs[:, :, None, length - ngram_size + 1 :]
+    is_repeated = (ngrams[..., :-1] == recent).all(-1)  # (B, K, n-grams)
+    row, hypothesis, ngram = is_repeated.nonzero(as_tuple=True)
+    last_tokens = ngrams[row, hypothesis, ngram, -1]
+    log_probs[row, hypothesis, last_tokens] = -torch.inf
 
 
-class _Finished:
-    """The finished outputs: the best of each sentence, and how many there were."""
+class _FinishedOutputs:
+    """The finished outputs of all sentences.
 
-    def __init__(self, sentences: int, most: int, settings: Decode) -> None:
+    Attributes:
+        best: The best outputs of each sentence so far, best first.
+    """
+
+    def __init__(self, sentences: int, best: int, settings: Decode) -> None:
+        """Start without outputs.
+
+        Args:
+            sentences: The number of sentences.
+            best: How many outputs to keep for each.
+            settings: The settings of the search.
+        """
         self.best: NBest = [[] for _ in range(sentences)]
-        self._count = [0] * sentences
-        self._most, self._settings = most, settings
+        # How many outputs of each sentence ended, kept or not.
+        self._ended = [0] * sentences
+        self._kept = best
+        self._settings = settings
 
     def add(
         self,
         sentences: Tensor,
         outputs: Tensor,
-        values: Tensor,
-        parents: Tensor,
-        ends: Tensor,
-        cut: Tensor | None = None,
+        candidates: _Candidates,
+        is_end: Tensor,
+        is_cut: Tensor | None = None,
     ) -> None:
-        """Add the candidates (B, K) marked by `ends`; `parents` are their rows of outputs.
+        """Add the outputs that end now: of the K best candidates, those whose token is EOS.
 
-        `cut` (B, K): the outputs that the maximum length ends; None if it ends none in this step.
+        Args:
+            sentences: The number of each sentence, (B,).
+            outputs: The outputs before the candidates' tokens, (B, K, L).
+            candidates: The best continuations, (B, C).
+            is_end: Which candidates' tokens are EOS, (B, C).
+            is_cut: Which outputs the maximum length ends, (B, K); None if it ends none now.
         """
-        rows, ranks = (ends & values.isfinite()).nonzero(as_tuple=True)
+        beam = self._settings.beam
+        is_output = is_end[:, :beam] & candidates.scores[:, :beam].isfinite()
+        rows, ranks = is_output.nonzero(as_tuple=True)
         if not len(rows):
             return
+        # With BOS and without EOS, L is the length of the outputs with EOS.
         penalty = length_penalty(outputs.size(2), self._settings)
-        tokens = outputs[rows, parents[rows, ranks], 1:].tolist()
-        logs, indices = values[rows, ranks].tolist(), sentences[rows].tolist()
-        is_cut = [False] * len(rows) if cut is None else cut[rows, parents[rows, ranks]].tolist()
-        for sentence, log, output, of_limit in zip(indices, logs, tokens, is_cut, strict=True):
-            self._count[sentence] += 1
-            # of equal scores the one found first stays first
-            hypothesis = Hypothesis(output, log / penalty, log, of_limit)
-            insort(self.best[sentence], hypothesis, key=lambda each: -each.score)
-            del self.best[sentence][self._most :]
+        parents = candidates.parents[rows, ranks]
+        # Lists: one transfer from an accelerator each, instead of one per number.
+        tokens = outputs[rows, parents, 1:].tolist()
+        log_probs = candidates.scores[rows, ranks].tolist()
+        numbers = sentences[rows].tolist()
+        cuts = [False] * len(rows) if is_cut is None else is_cut[rows, parents].tolist()
+        for sentence, output, log_prob, cut in zip(numbers, tokens, log_probs, cuts, strict=True):
+            self._ended[sentence] += 1
+            # Of equal scores the output that was added first stays first.
+            hypothesis = Hypothesis(output, log_prob / penalty, log_prob, cut)
+            insort(self.best[sentence], hypothesis, key=lambda finished: -finished.score)
+            del self.best[sentence][self._kept :]
 
-    def running(self, sentences: Tensor, scores: Tensor, max_lengths: Tensor) -> Tensor:
-        """The rows whose best running hypothesis, of `scores` (B, K), may change the result."""
+    def running_rows(self, sentences: Tensor, scores: Tensor, max_lengths: Tensor) -> Tensor:
+        """Return the rows of sentences whose result another step may change.
+
+        Args:
+            sentences: The number of each sentence, (B,).
+            scores: Log-probabilities of running hypotheses, (B, K).
+            max_lengths: The maximum output lengths of all sentences.
+        """
         rows = []
-        highest = scores.max(dim=1).values.tolist()
+        highest_scores = scores.max(dim=1).values.tolist()
         limits = max_lengths[sentences].tolist()
         for row, sentence in enumerate(sentences.tolist()):
+            highest = highest_scores[row]
+            if self._ended[sentence] >= self._settings.beam or highest == -torch.inf:
+                continue
+            # No output of a running hypothesis can score higher.
+            bound = highest / length_penalty(limits[row], self._settings)
             best = self.best[sentence]
-            bound = highest[row] / length_penalty(limits[row], self._settings)
-            beaten = len(best) == self._most and _is_beaten(bound, best)
-            ended = self._count[sentence] >= self._settings.beam or highest[row] == -torch.inf
-            if not (beaten or ended):
-                rows.append(row)
+            if len(best) == self._kept and _is_beaten(bound, best):
+                continue
+            rows.append(row)
         return torch.tensor(rows, dtype=torch.long, device=sentences.device)
 
 
 def _is_beaten(bound: float, best: list[Hypothesis]) -> bool:
+    """Return whether an output that scores at most `bound` cannot become one of the best."""
     return bound <= best[-1].score

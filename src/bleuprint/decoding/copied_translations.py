@@ -23,23 +23,31 @@ from bleuprint.text.parallel import TextFolder, count_lines
 class CopiedTranslations:
     """The content of translation.json of an external system.
 
-    `files`: what was copied, by test set, as in params.yaml.
+    Attributes:
+        files: The files that were copied, by test set, as in params.yaml.
     """
 
     files: Mapping[str, TranslationFile]
 
     @classmethod
     def read(cls, path: Path) -> Self:
-        """Read translation.json; raises UserError if it is missing or damaged."""
+        """Read translation.json.
+
+        Raises:
+            UserError: The file is missing or damaged.
+        """
         return read_record(cls, path)
 
     def check(self, path: Path, settings: Settings, run: Run) -> None:
-        """Raise UserError unless these files were copied that params.yaml names.
+        """Check that the files were copied that params.yaml names.
 
         Args:
             path: The path of this record.
             settings: The settings of the experiment.
             run: The system on a corpus, with any seed.
+
+        Raises:
+            UserError: Other files were copied.
         """
         system = settings.external_systems_on(run.corpus)[run.system]
         for test, file in system.translations.items():
@@ -85,7 +93,15 @@ def copy_translations(settings: Settings, run: Run, root: Path = Path()) -> None
 
 
 def read_translations(file: TranslationFile, run: Run, test: str, root: Path) -> list[str]:
-    """Return the lines of a file, without a byte order mark and a \\r at their ends.
+    r"""Return the lines of an external system's translations.
+
+    A byte order mark, and a \r at the end of lines, are removed.
+
+    Args:
+        file: The file, as in params.yaml.
+        run: The system on a corpus, for messages.
+        test: The test set, for messages.
+        root: The project's folder.
 
     Raises:
         UserError: The file is missing, has another hash than params.yaml says, or is not UTF-8.
@@ -93,9 +109,9 @@ def read_translations(file: TranslationFile, run: Run, test: str, root: Path) ->
     path = root / file.path
     if not path.is_file():
         raise place_of_file(run, test, root).error(f"{path}: {describe_non_file(path)}")
-    found = sha256_of(path)
-    if found != file.sha256:
-        message = f"{path} has SHA-256 {found}, but sha256 is {file.sha256}"
+    sha256 = sha256_of(path)
+    if sha256 != file.sha256:
+        message = f"{path} has SHA-256 {sha256}, but sha256 is {file.sha256}"
         raise place_of_file(run, test, root).error(message)
     try:
         with path.open("rb") as content:

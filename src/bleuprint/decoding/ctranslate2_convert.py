@@ -35,41 +35,32 @@ def convert(
     output: Path,
     precision: Precision = "float32",
 ) -> None:
-    """Write a model, with its source and target vocabulary, as a CTranslate2 folder.
+    """Write a model as a CTranslate2 folder.
 
-    Raises UserError if CTranslate2 does not support the model's shape.
+    Args:
+        model: The model.
+        vocabularies: Its source and target vocabulary.
+        output: The folder to write.
+        precision: The precision of the weights.
+
+    Raises:
+        UserError: CTranslate2 is not installed, or does not support the model's shape.
     """
     try:
         from ctranslate2 import specs
     except ImportError:
         raise UserError("CTranslate2 is not installed; run: pip install ctranslate2") from None
-    settings = model.settings
-    if {settings.d_k * settings.heads, settings.d_v * settings.heads} != {settings.d_model}:
-        raise UserError("CTranslate2 supports d_k and d_v of d_model / heads only")
-    if settings.activation not in _ACTIVATIONS:
-        raise UserError(
-            f"CTranslate2 does not support model.activation {settings.activation}; it supports "
-            f"{', '.join(_ACTIVATIONS)}"
-        )
-    options = {
-        "pre_norm": settings.norm == "pre",
-        "activation": specs.common_spec.Activation[_ACTIVATIONS[settings.activation]],
-        "ffn_glu": settings.activation == "swiglu",
-        "rms_norm": settings.normalization == "rms",
-        "rotary_dim": settings.d_k if settings.positional_encoding == "rotary" else None,
-    }
-    kinds, heads = specs.transformer_spec, settings.heads
-    spec = kinds.TransformerSpec(
-        kinds.TransformerEncoderSpec(settings.encoder_layers, heads, **options),
-        kinds.TransformerDecoderSpec(settings.decoder_layers, heads, **options),
-    )
+    _check_shape(model.settings)
+    spec = _empty_spec(specs, model.settings)
     _fill(spec, model)
-    source, target = vocabularies
-    spec.register_source_vocabulary(source.tokens)
-    spec.register_target_vocabulary(target.tokens)
+    source_vocabulary, target_vocabulary = vocabularies
+    spec.register_source_vocabulary(source_vocabulary.tokens)
+    spec.register_target_vocabulary(target_vocabulary.tokens)
     _, bos, eos, unk = SPECIALS
-    spec.config.bos_token = spec.config.decoder_start_token = bos
-    spec.config.eos_token, spec.config.unk_token = eos, unk
+    spec.config.bos_token = bos
+    spec.config.decoder_start_token = bos
+    spec.config.eos_token = eos
+    spec.config.unk_token = unk
     spec.config.add_source_eos = True
     spec.validate()
     spec.optimize(quantization=precision)
@@ -77,74 +68,132 @@ def convert(
         spec.save(str(partial))
 
 
+def _check_shape(settings: Settings) -> None:
+    """Check that CTranslate2 supports a model's shape.
+
+    Raises:
+        UserError: It does not.
+    """
+    key_size = settings.d_k * settings.heads
+    value_size = settings.d_v * settings.heads
+    if key_size != settings.d_model or value_size != settings.d_model:
+        raise UserError("CTranslate2 supports d_k and d_v of d_model / heads only")
+    if settings.activation not in _ACTIVATIONS:
+        raise UserError(
+            f"CTranslate2 does not support model.activation {settings.activation}; it supports "
+            f"{', '.join(_ACTIVATIONS)}"
+        )
+
+
+def _empty_spec(specs: Any, settings: Settings) -> Any:
+    """Return a CTranslate2 specification of a model's shape, without weights."""
+    options = {
+        "pre_norm": settings.norm == "pre",
+        "activation": specs.common_spec.Activation[_ACTIVATIONS[settings.activation]],
+        "ffn_glu": settings.activation == "swiglu",
+        "rms_norm": settings.normalization == "rms",
+        "rotary_dim": settings.d_k if settings.positional_encoding == "rotary" else None,
+    }
+    transformer = specs.transformer_spec
+    return transformer.TransformerSpec(
+        transformer.TransformerEncoderSpec(settings.encoder_layers, settings.heads, **options),
+        transformer.TransformerDecoderSpec(settings.decoder_layers, settings.heads, **options),
+    )
+
+
 def _fill(spec: Any, model: Transformer) -> None:
     """Copy a model's weights into a specification."""
-    settings = model.settings
     spec.encoder.embeddings[0].weight = _array(model.source_embedding.weight)
     spec.decoder.embeddings.weight = _array(model.target_embedding.weight)
-    sides = (spec.encoder, model.source_positions), (spec.decoder, model.target_positions)
-    for side, table in sides:
-        side.scale_embeddings = settings.scale_embeddings
-        if hasattr(side, "position_encodings"):
-            side.position_encodings.encodings = _array(_positions(settings, table))
-    parts = *spec.encoder.layer, *spec.decoder.layer
-    layers: list[EncoderLayer | DecoderLayer] = [*model.encoder_layers, *model.decoder_layers]
-    for part, layer in zip(parts, layers, strict=True):
-        _fill_attention(part.self_attention, layer.self_attention, layer.self_attention_residual)
-        if isinstance(layer, DecoderLayer):
-            _fill_attention(part.attention, layer.cross_attention, layer.cross_attention_residual)
-        _fill_feed_forward(part.ffn, layer)
-    if settings.norm == "pre":
+    _fill_positions(spec.encoder, model.settings, model.source_positions)
+    _fill_positions(spec.decoder, model.settings, model.target_positions)
+    for layer_spec, encoder_layer in zip(spec.encoder.layer, model.encoder_layers, strict=True):
+        _fill_layer(layer_spec, encoder_layer)
+    for layer_spec, decoder_layer in zip(spec.decoder.layer, model.decoder_layers, strict=True):
+        _fill_layer(layer_spec, decoder_layer)
+        _fill_attention(
+            layer_spec.attention,
+            decoder_layer.cross_attention,
+            decoder_layer.cross_attention_residual,
+        )
+    if model.settings.norm == "pre":
         _fill_norm(spec.encoder.layer_norm, model.encoder_norm)
         _fill_norm(spec.decoder.layer_norm, model.decoder_norm)
     spec.decoder.projection.weight = _array(model.projection.weight)
-    bias = model.projection.bias
-    biases = np.zeros(model.projection.out_features, np.float32) if bias is None else _array(bias)
-    biases[[PAD, BOS]] = _EXCLUDED
-    spec.decoder.projection.bias = biases
+    if model.projection.bias is None:
+        bias = np.zeros(model.projection.out_features, np.float32)
+    else:
+        bias = _array(model.projection.bias)
+    bias[[PAD, BOS]] = _EXCLUDED
+    spec.decoder.projection.bias = bias
 
 
-def _positions(settings: Settings, encoding: PositionalEncoding) -> torch.Tensor:
+def _fill_positions(spec: Any, settings: Settings, encoding: PositionalEncoding) -> None:
+    """Copy what one side adds to its embeddings by position, and whether it scales them."""
+    spec.scale_embeddings = settings.scale_embeddings
+    # Models with rotary encodings have no such part.
+    if hasattr(spec, "position_encodings"):
+        spec.position_encodings.encodings = _array(_position_vectors(settings, encoding))
+
+
+def _position_vectors(settings: Settings, encoding: PositionalEncoding) -> torch.Tensor:
     """Return what is added to the embeddings at each position, (max_positions, D)."""
     if settings.positional_encoding == "learned":
         return encoding.weight
-    count, d_model = settings.max_positions, settings.d_model
     if settings.positional_encoding == "sinusoidal":
-        return sinusoidal_positions(torch.arange(count), d_model)
-    return torch.zeros(count, d_model)
+        return sinusoidal_positions(torch.arange(settings.max_positions), settings.d_model)
+    return torch.zeros(settings.max_positions, settings.d_model)
+
+
+def _fill_layer(spec: Any, layer: EncoderLayer | DecoderLayer) -> None:
+    """Copy the sublayers that encoder and decoder layers share."""
+    _fill_attention(spec.self_attention, layer.self_attention, layer.self_attention_residual)
+    _fill_feed_forward(spec.ffn, layer)
 
 
 def _fill_attention(spec: Any, attention: MultiHeadAttention, residual: ResidualConnection) -> None:
-    """The specification has queries, keys and values in one layer, or queries in their own."""
-    queries = attention.qkv_sizes[0]
-    *inputs, output = spec.linear
-    spec.queries_scale = np.float32(attention.query_scale / math.sqrt(queries // attention.heads))
-    rows = [slice(None)] if len(inputs) == 1 else [slice(None, queries), slice(queries, None)]
-    for linear, part in zip(inputs, rows, strict=True):
-        _fill_linear(linear, attention.in_proj, part)
-    _fill_linear(output, attention.out_proj)
+    """Copy the weights of an attention and the norm around it.
+
+    Self-attention has one layer for queries, keys and values; attention to the encoder's output one
+    for queries, and one for keys and values.
+    """
+    query_size = attention.qkv_sizes[0]
+    head_size = query_size // attention.heads
+    spec.queries_scale = np.float32(attention.query_scale / math.sqrt(head_size))
+    *input_specs, output_spec = spec.linear
+    if len(input_specs) == 1:
+        _fill_linear(input_specs[0], attention.in_proj)
+    else:
+        query_spec, key_value_spec = input_specs
+        _fill_linear(query_spec, attention.in_proj, slice(None, query_size))
+        _fill_linear(key_value_spec, attention.in_proj, slice(query_size, None))
+    _fill_linear(output_spec, attention.out_proj)
     _fill_norm(spec.layer_norm, residual.norm)
 
 
 def _fill_feed_forward(spec: Any, layer: EncoderLayer | DecoderLayer) -> None:
-    fc1 = layer.feed_forward.fc1
+    """Copy the weights of a layer's feed-forward network and the norm around it."""
+    feed_forward = layer.feed_forward
+    # Only gated networks (swiglu) have the second part, whose output is not activated.
     if hasattr(spec, "linear_0_noact"):
-        gate = fc1.out_features // 2
-        _fill_linear(spec.linear_0, fc1, slice(None, gate))
-        _fill_linear(spec.linear_0_noact, fc1, slice(gate, None))
+        gate_size = feed_forward.fc1.out_features // 2
+        _fill_linear(spec.linear_0, feed_forward.fc1, slice(None, gate_size))
+        _fill_linear(spec.linear_0_noact, feed_forward.fc1, slice(gate_size, None))
     else:
-        _fill_linear(spec.linear_0, fc1)
-    _fill_linear(spec.linear_1, layer.feed_forward.fc2)
+        _fill_linear(spec.linear_0, feed_forward.fc1)
+    _fill_linear(spec.linear_1, feed_forward.fc2)
     _fill_norm(spec.layer_norm, layer.feed_forward_residual.norm)
 
 
-def _fill_linear(spec: Any, linear: nn.Linear, rows: slice = slice(None)) -> None:
-    spec.weight = _array(linear.weight[rows])
+def _fill_linear(spec: Any, linear: nn.Linear, outputs: slice = slice(None)) -> None:
+    """Copy the weight and bias of a linear layer, or those of some of its outputs."""
+    spec.weight = _array(linear.weight[outputs])
     if linear.bias is not None:
-        spec.bias = _array(linear.bias[rows])
+        spec.bias = _array(linear.bias[outputs])
 
 
 def _fill_norm(spec: Any, norm: nn.Module) -> None:
+    """Copy the weights of a norm; only LayerNorm has a bias."""
     assert isinstance(norm, nn.LayerNorm | nn.RMSNorm)
     spec.gamma = _array(norm.weight)
     if isinstance(norm, nn.LayerNorm):
@@ -152,5 +201,6 @@ def _fill_norm(spec: Any, norm: nn.Module) -> None:
 
 
 def _array(tensor: torch.Tensor) -> NDArray[np.float32]:
-    result: NDArray[np.float32] = tensor.detach().cpu().float().contiguous().numpy().copy()
-    return result
+    """Return a copy of a tensor as a NumPy array in float32."""
+    array: NDArray[np.float32] = tensor.detach().cpu().float().contiguous().numpy().copy()
+    return array

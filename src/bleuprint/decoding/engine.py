@@ -1,4 +1,4 @@
-"""The search engine, which translates many sentences."""
+"""The search engine, which translates many sentences in batches."""
 
 import math
 from collections.abc import Callable, Iterator, Sequence
@@ -26,18 +26,28 @@ from bleuprint.runtime.progress import Progress
 
 SPECIAL_TOKENS = SpecialTokens(bos=BOS, eos=EOS, unk=UNK)
 
+# The token ids of sentences, EOS included.
 Sources = Sequence[Sentence] | Sentences
 
 
 class Engine:
-    """Beam search with the settings `decode`, or sampling, in batches of sentences of like length.
+    """Beam search, or sampling, in batches of sentences of similar length.
 
-    `max_source_length`: the maximum length of a source in tokens, EOS included.
+    Attributes:
+        decode: The settings of the search.
+        max_source_length: The maximum length of a source in tokens, EOS included.
     """
 
     def __init__(
         self, model: ModelOrEnsemble, decode: Decode, sampler: Sampler | None = None
     ) -> None:
+        """Create an engine; `create_engine` prepares the model first.
+
+        Args:
+            model: The model that translates.
+            decode: The settings of the search.
+            sampler: Draws outputs, instead of beam search.
+        """
         self.decode = decode
         self.max_source_length = model.settings.max_positions
         self._model = model
@@ -46,44 +56,72 @@ class Engine:
     def search(
         self, sources: Sources, lengths: Lengths, best: int = 1, progress: str | None = None
     ) -> NBest:
-        """The `best` outputs of each sentence (ids with EOS, of these lengths), in their order.
+        """Translate sentences.
 
-        An empty sentence has one output, which is empty. `progress`: the title of a progress bar.
+        Args:
+            sources: The token ids of each sentence, with EOS. A sentence without other tokens has
+                one output, which is empty.
+            lengths: Their lengths, EOS included.
+            best: How many outputs to return for each sentence.
+            progress: The title of a progress bar; None shows none.
+
+        Returns:
+            The best outputs of each sentence, in the order of the sentences.
         """
-        outputs: NBest = [[Hypothesis([], 0.0, 0.0)] for _ in lengths]
+        empty_output = Hypothesis(tokens=[], score=0.0, log_prob=0.0)
+        outputs: NBest = [[empty_output] for _ in lengths]
         bar = Progress(progress or "", len(lengths), "sentences", silent=progress is None)
-        rows = np.flatnonzero(lengths > 1)  # others have only EOS
+        rows = np.flatnonzero(lengths > 1)  # The others have only EOS.
         bar.advance(len(lengths) - len(rows))
-        for batch, batch_outputs in self._search(sources, lengths, rows, best):
+        for batch, batch_outputs in self._search_batches(sources, lengths, rows, best):
             for row, hypotheses in zip(batch, batch_outputs, strict=True):
                 outputs[row] = hypotheses
             bar.advance(len(batch))
         return outputs
 
-    def _search(
+    def _search_batches(
         self, sources: Sources, lengths: Lengths, rows: Indices, best: int
     ) -> Iterator[tuple[list[int], NBest]]:
-        """Yield the outputs of the sentences `rows`, a batch at a time."""
-        device, sampler = self._model.device, self._sampler
+        """Yield the rows and the outputs of each batch of the sentences `rows`, longest first."""
+        device = self._model.device
+        sampler = self._sampler
+        # For all sentences of the text, so that a sentence's numbers do not depend on batches.
         randoms = sampler.randoms(len(lengths)) if sampler else []
-        order = rows[np.argsort(-lengths[rows], kind="stable")]
-        batches = batch_by_size(lengths, lengths, order, self._batch_tokens(lengths))
+        longest_first = rows[np.argsort(-lengths[rows], kind="stable")]
+        batches = batch_by_size(lengths, lengths, longest_first, self._batch_tokens(lengths))
 
         @torch.inference_mode()
-        def search(batch: Indices) -> NBest:
-            ids = pad([sources[row] for row in batch.tolist()]).to(device)
+        def search_batch(batch: Indices) -> NBest:
+            """Return the outputs of the sentences in one batch."""
+            batch_rows = batch.tolist()
+            ids = pad([sources[row] for row in batch_rows]).to(device)
             limits = max_output_lengths(lengths[batch], self.decode, self.max_source_length)
-            step, state = self._model.step, self._model.init_cache(ids)
-            most = torch.from_numpy(limits).to(device)
-            # its cache is of its kind
+            max_lengths = torch.from_numpy(limits).to(device)
+            step = self._model.step
+            state = self._model.init_cache(ids)
+            # mypy cannot know that the state is of the kind that the step takes.
             if sampler is None:
-                return beam_search(step, state, most, SPECIAL_TOKENS, self.decode, best)  # type: ignore[arg-type]
-            drawn = sampler.top_k, [randoms[row] for row in batch.tolist()]
-            return sample(step, state, most, SPECIAL_TOKENS, self.decode, *drawn)  # type: ignore[arg-type]
+                return beam_search(
+                    step,  # type: ignore[arg-type]
+                    state,
+                    max_lengths,
+                    SPECIAL_TOKENS,
+                    self.decode,
+                    best,
+                )
+            return sample(
+                step,  # type: ignore[arg-type]
+                state,
+                max_lengths,
+                SPECIAL_TOKENS,
+                self.decode,
+                sampler.top_k,
+                [randoms[row] for row in batch_rows],
+            )
 
-        outputs = _map_in_threads(search, batches, device)
-        for batch, batch_outputs in zip(batches, outputs, strict=True):
-            yield batch.tolist(), batch_outputs
+        batch_outputs = _map_in_threads(search_batch, batches, device)
+        for batch, outputs in zip(batches, batch_outputs, strict=True):
+            yield batch.tolist(), outputs
 
     def _batch_tokens(self, lengths: Lengths) -> int:
         """Return how many source positions a batch may have.
@@ -93,7 +131,7 @@ class Engine:
         longest = int(lengths.max(initial=1))
         total = int(lengths.sum())
         max_positions = max(BATCH_TOKENS // self.decode.beam, longest)
-        threads = _threads(self._model.device)
+        threads = _batches_at_once(self._model.device)
         batches_per_thread = math.ceil(max(1, total) / (max_positions * threads))
         mean_positions = math.ceil(total / (batches_per_thread * threads))
         # A batch ends before the sentence that exceeds the limit; without room for one more, there
@@ -101,29 +139,35 @@ class Engine:
         return min(max_positions, mean_positions + longest)
 
 
-def _threads(device: torch.device) -> int:
-    """The number of batches searched at once; one on an accelerator."""
+def _batches_at_once(device: torch.device) -> int:
+    """Return how many batches are searched at once: one for each thread; one on a GPU."""
     return torch.get_num_threads() if device.type == "cpu" else 1
 
 
 def _map_in_threads(
-    search: Callable[[Indices], NBest], batches: Sequence[Indices], device: torch.device
+    search_batch: Callable[[Indices], NBest], batches: Sequence[Indices], device: torch.device
 ) -> Iterator[NBest]:
-    """`search` of each batch; on CPUs in parallel, with one thread of torch for each batch.
+    """Yield the outputs of each batch, in order; on CPUs, batches are searched in parallel.
 
-    Matrix products of few rows gain little from a second thread; a second batch uses all of it.
+    Matrix products of few rows gain little from a second thread; a second batch uses all of it. So
+    each batch has one thread of torch, or more where there are fewer batches than threads.
     """
-    threads = _threads(device)
+    threads = _batches_at_once(device)
     workers = min(threads, len(batches))
     if workers <= 1:
-        yield from map(search, batches)
+        for batch in batches:
+            yield search_batch(batch)
         return
-    with ThreadPoolExecutor(
-        workers, "search", torch.set_num_threads, (threads // workers,)
-    ) as pool:
+    pool = ThreadPoolExecutor(
+        max_workers=workers,
+        thread_name_prefix="search",
+        initializer=torch.set_num_threads,
+        initargs=(threads // workers,),
+    )
+    with pool:
         try:
-            yield from pool.map(search, batches)
+            yield from pool.map(search_batch, batches)
         finally:
             pool.shutdown(cancel_futures=True)
-            # the pool's setting applies to threads started later, too
+            # The pool's setting applies to threads started later, too.
             torch.set_num_threads(threads)

@@ -2,45 +2,74 @@
 
 import math
 from collections.abc import Sequence
-from itertools import chain
 
 import numpy as np
 import torch
 
 from bleuprint.dataset.batch import Batch, PairIds, Sentence, read_ids
 from bleuprint.dataset.batching import batch_by_size
-from bleuprint.dataset.binarized import BinaryCorpus
+from bleuprint.dataset.binarized import BinaryCorpus, Lengths
 from bleuprint.decoding.ensemble import ModelOrEnsemble, label_log_probs
 from bleuprint.decoding.translation_record import ReferenceLoss
 
-# Positions a side in one batch; does not change results.
+# Positions of each side in one batch; does not change results.
 _BATCH_TOKENS = 4096
 
 
 def reference_loss(model: ModelOrEnsemble, corpus: BinaryCorpus, name: str) -> ReferenceLoss | None:
-    """The loss on a set; None if a sentence is longer than `max_positions`."""
+    """Compute the loss of a set's references.
+
+    Args:
+        model: The model.
+        corpus: The binarized corpus.
+        name: The name of the set, such as test.news.
+
+    Returns:
+        The loss; None if a sentence is longer than the model's `max_positions`.
+    """
     pairs = read_ids(corpus, name, np.arange(corpus.sets[name].pairs))
-    if max(map(len, chain(*pairs)), default=0) > model.settings.max_positions:
+    if _lengths(pairs.source + pairs.target).max(initial=0) > model.settings.max_positions:
         return None
-    logs = token_log_probs(model, pairs.source, pairs.target)
-    return {"nats": -math.fsum(chain.from_iterable(logs)), "tokens": sum(map(len, logs))}
+    log_probs = []
+    for sentence_log_probs in token_log_probs(model, pairs.source, pairs.target):
+        log_probs += sentence_log_probs
+    # The exact sum, whatever the order of its terms.
+    return {"nats": -math.fsum(log_probs), "tokens": len(log_probs)}
 
 
 @torch.inference_mode()
 def token_log_probs(
     model: ModelOrEnsemble, sources: Sequence[Sentence], targets: Sequence[Sentence]
 ) -> list[list[float]]:
-    """The log-probability of each target token, EOS included, for pairs of ids with EOS."""
-    source, target = (np.array(list(map(len, side)), dtype=np.int64) for side in (sources, targets))
-    longest = int(max(source.max(initial=1), target.max(initial=1)))
-    order = np.lexsort((target, source))
-    result: list[list[float]] = [[] for _ in sources]
-    for rows in batch_by_size(source, target, order, max(_BATCH_TOKENS, longest)):
-        indices = rows.tolist()
-        pairs = PairIds([sources[row] for row in indices], [targets[row] for row in indices])
+    """Compute the log-probability of each token of given translations.
+
+    Args:
+        model: The model.
+        sources: The token ids of the source sentences, with EOS.
+        targets: The token ids of their translations, with EOS.
+
+    Returns:
+        The log-probabilities of each translation's tokens, EOS included.
+    """
+    source_lengths = _lengths(sources)
+    target_lengths = _lengths(targets)
+    longest = int(max(source_lengths.max(initial=1), target_lengths.max(initial=1)))
+    # By source length, then by target length, so that batches have little padding.
+    order = np.lexsort((target_lengths, source_lengths))
+    batch_tokens = max(_BATCH_TOKENS, longest)
+    log_probs: list[list[float]] = [[] for _ in sources]
+    for batch_rows in batch_by_size(source_lengths, target_lengths, order, batch_tokens):
+        rows = batch_rows.tolist()
+        pairs = PairIds([sources[row] for row in rows], [targets[row] for row in rows])
         batch = Batch.from_ids(pairs).to(model.device)
-        logs = label_log_probs(model, batch)
-        parts = torch.split(logs, batch.lengths[:, 1].tolist())
-        for row, part in zip(indices, parts, strict=True):
-            result[row] = part.tolist()
-    return result
+        batch_log_probs = label_log_probs(model, batch)
+        sentence_lengths = batch.lengths[:, 1].tolist()
+        sentences = torch.split(batch_log_probs, sentence_lengths)
+        for row, sentence_log_probs in zip(rows, sentences, strict=True):
+            log_probs[row] = sentence_log_probs.tolist()
+    return log_probs
+
+
+def _lengths(sentences: Sequence[Sentence]) -> Lengths:
+    """Return the length of each sentence in tokens."""
+    return np.array([len(sentence) for sentence in sentences], dtype=np.int64)

@@ -1,8 +1,10 @@
 """Sampling: each token of an output is drawn from the model's distribution.
 
-Drawn from all tokens (Edunov et al. 2018, unrestricted) or from the `top_k` most probable ones,
-with their probabilities made to sum to 1 (Fan et al. 2018). Shapes as in beam_search.py, with one
-hypothesis a sentence: N = B.
+Tokens are drawn from the whole vocabulary (Edunov et al. 2018, unrestricted) or from the `top_k`
+most probable tokens, whose probabilities are scaled to sum to 1 (Fan et al. 2018).
+
+Dimensions in shapes: B sentences, each with one hypothesis, V tokens of the vocabulary, L tokens of
+the outputs so far, BOS included.
 """
 
 from collections.abc import Sequence
@@ -18,26 +20,33 @@ from bleuprint.decoding.beam_search import (
     SpecialTokens,
     State,
     Step,
+    checked_log_probs,
     length_penalty,
     mask_forbidden,
     would_continue,
 )
-from bleuprint.runtime.errors import UserError
 
 
 class Sampler:
-    """What sentences are drawn with: random numbers of their own for each of a text.
+    """The random numbers of a text: each sentence has its own.
 
-    They depend on `seed` and the sentence's number in the text, not on batches or threads.
+    They depend on the seed and the sentence's number in the text, not on batches or threads.
+
+    Attributes:
+        top_k: How many tokens to draw from; None draws from all.
     """
 
     def __init__(self, seed: str, top_k: int | None) -> None:
-        self.top_k, self._seed, self._sentences = top_k, seed, 0
+        """Start at the first sentence of a text."""
+        self.top_k = top_k
+        self._seed = seed
+        self._sentences = 0
 
     def randoms(self, count: int) -> list[Random]:
-        """Those of the next `count` sentences of the text."""
-        first, self._sentences = self._sentences, self._sentences + count
-        return [Random(f"{self._seed} {number}") for number in range(first, self._sentences)]
+        """Return a random number generator for each of the next `count` sentences of the text."""
+        numbers = range(self._sentences, self._sentences + count)
+        self._sentences += count
+        return [Random(f"{self._seed} {number}") for number in numbers]
 
 
 @torch.inference_mode()
@@ -50,49 +59,83 @@ def sample(
     top_k: int | None,
     randoms: Sequence[Random],
 ) -> NBest:
-    """Draw one output for each of B sentences, which needs a number of its `randoms` a token.
+    """Draw one output for each of B sentences; forbidden tokens have probability 0.
 
-    `step`, `max_lengths` and the limits of `settings` are those of `beam_search`; a token that is
-    not allowed has probability 0. `log_prob` is the model's, of all tokens. Raises UserError if the
-    model returns NaN.
+    Args:
+        step: One step of the decoder.
+        state: The decoder's state before the first step.
+        max_lengths: The maximum output lengths, (B,), EOS included.
+        special: The ids of special tokens.
+        settings: The settings of the search, such as the limits of outputs.
+        top_k: How many tokens to draw from; None draws from all.
+        randoms: The random number generator of each sentence; each token takes one number.
+
+    Returns:
+        One output for each sentence. Its `log_prob` is the model's, from all tokens.
+
+    Raises:
+        UserError: The model returns NaN.
     """
-    found: NBest = [[] for _ in range(len(max_lengths))]
-    sentences = torch.arange(len(max_lengths), device=max_lengths.device)
-    outputs = torch.full((len(max_lengths), 1), special.bos, device=max_lengths.device)
-    sums = torch.zeros(len(max_lengths), device=max_lengths.device)
+    finished: NBest = [[] for _ in range(len(max_lengths))]
+    device = max_lengths.device
+    sentences = torch.arange(len(max_lengths), device=device)  # (B,), the running ones
+    outputs = torch.full((len(max_lengths), 1), special.bos, device=device)  # (B, L)
+    output_log_probs = torch.zeros(len(max_lengths), device=device)  # (B,)
     while len(sentences):
+        length = outputs.size(1)
         logits, state = step(outputs[:, -1], state)
-        logs = torch.log_softmax(logits.float(), -1)
-        if logs[:, 0].isnan().any():  # all are if one is
-            raise UserError("the model is broken: its probabilities are NaN")
-        at_limit = max_lengths[sentences] == outputs.size(1)
-        cut = would_continue(logs[:, None], at_limit, special.eos)[:, 0].tolist()
-        mask_forbidden(logs[:, None], outputs[:, None], at_limit, special, settings)
-        tokens = _draw(logs, [randoms[row].random() for row in sentences.tolist()], top_k)
-        sums = sums + logs.gather(1, tokens[:, None])[:, 0]
-        ends = tokens == special.eos
-        penalty = length_penalty(outputs.size(1), settings)
-        for row in ends.nonzero().flatten().tolist():
-            log = float(sums[row])
-            hypothesis = Hypothesis(outputs[row, 1:].tolist(), log / penalty, log, cut[row])
-            found[int(sentences[row])] = [hypothesis]
-        outputs = torch.cat((outputs, tokens[:, None]), dim=1)
-        running = (~ends).nonzero().flatten()
-        state = state.reorder(running, running if len(running) < len(ends) else None)
-        sentences, outputs, sums = sentences[running], outputs[running], sums[running]
-    return found
+        log_probs = checked_log_probs(logits)
+        is_at_limit = max_lengths[sentences] == length
+        # The functions of beam search take hypotheses as a second dimension; there is one.
+        beam_log_probs = log_probs[:, None]
+        is_cut = would_continue(beam_log_probs, is_at_limit, special.eos)[:, 0].tolist()
+        mask_forbidden(beam_log_probs, outputs[:, None], is_at_limit, special, settings)
+        numbers = [randoms[sentence].random() for sentence in sentences.tolist()]
+        tokens = _draw(log_probs, numbers, top_k)
+        token_log_probs = log_probs.gather(1, tokens[:, None])[:, 0]
+        output_log_probs = output_log_probs + token_log_probs
+
+        is_end = tokens == special.eos
+        penalty = length_penalty(length, settings)
+        for row in is_end.nonzero().flatten().tolist():
+            output = outputs[row, 1:].tolist()
+            log_prob = float(output_log_probs[row])
+            hypothesis = Hypothesis(output, log_prob / penalty, log_prob, is_cut[row])
+            finished[int(sentences[row])] = [hypothesis]
+
+        running = (~is_end).nonzero().flatten()
+        kept_sentences = running if len(running) < len(is_end) else None
+        state = state.reorder(running, kept_sentences)
+        sentences = sentences[running]
+        outputs = torch.cat((outputs, tokens[:, None]), dim=1)[running]
+        output_log_probs = output_log_probs[running]
+    return finished
 
 
-def _draw(logs: Tensor, numbers: Sequence[float], top_k: int | None) -> Tensor:
-    """The tokens (N,) that numbers from 0 to 1 select, by log-probabilities (N, V).
+def _draw(log_probs: Tensor, numbers: Sequence[float], top_k: int | None) -> Tensor:
+    """Return the tokens that random numbers select.
 
-    Each token has a part of the interval as long as its probability.
+    The interval from 0 to 1 is divided into a part for each token, as long as its probability; a
+    number selects the token whose part it falls into.
+
+    Args:
+        log_probs: Log-probabilities of the next token, (B, V).
+        numbers: A random number from 0 to 1 for each sentence.
+        top_k: How many tokens to draw from; None draws from all.
+
+    Returns:
+        The tokens, (B,).
     """
-    tokens = None
-    if top_k is not None and top_k < logs.size(1):
-        logs, tokens = logs.topk(top_k)
-    ends = logs.double().exp().cumsum(-1)
+    top_tokens = None
+    if top_k is not None and top_k < log_probs.size(1):
+        log_probs, top_tokens = log_probs.topk(top_k)
+    # Where each token's part ends. Doubles: float32 loses rare tokens at the end of the sum.
+    ends = log_probs.double().exp().cumsum(-1)
+    # The parts of allowed tokens sum to less than 1; numbers are scaled to their sum.
     places = torch.tensor(numbers, dtype=ends.dtype, device=ends.device)[:, None] * ends[:, -1:]
-    # to the right of equal ends: a part of length 0 is never selected
-    drawn = torch.searchsorted(ends, places, right=True).clamp_(max=logs.size(1) - 1)
-    return (drawn if tokens is None else tokens.gather(1, drawn))[:, 0]
+    # A token of probability 0 has a part of length 0, which ends where the one before it ends.
+    # `right` searches behind equal ends, so that it is never selected.
+    choices = torch.searchsorted(ends, places, right=True).clamp_(max=log_probs.size(1) - 1)
+    if top_tokens is not None:
+        choices = top_tokens.gather(1, choices)
+    return choices[:, 0]

@@ -18,7 +18,7 @@ from bleuprint.decoding.engine import Engine
 from bleuprint.decoding.ensemble import ModelOrEnsemble, load_model_or_ensemble, models_of
 from bleuprint.decoding.forced_decoding import reference_loss
 from bleuprint.decoding.sampling import Sampler
-from bleuprint.decoding.translation_record import TRANSLATION, TranslationRecord
+from bleuprint.decoding.translation_record import TRANSLATION, ReferenceLoss, TranslationRecord
 from bleuprint.decoding.word_alignment import WordAligner
 from bleuprint.model.description import DESCRIPTION, Averaged, ModelDescription
 from bleuprint.model.linear import pack_weights
@@ -28,6 +28,9 @@ from bleuprint.runtime.errors import UserError
 from bleuprint.runtime.files import RERUN, DamagedFile, atomic_folder, sha256_of
 from bleuprint.runtime.schema import to_json_value
 from bleuprint.text.parallel import count_lines, read_lines
+
+# The names of test sets in a binarized corpus begin with it.
+_TEST_PREFIX = "test."
 
 
 def translate_tests(
@@ -47,38 +50,40 @@ def translate_tests(
     Raises:
         UserError: A file is damaged, or belongs to another corpus.
     """
-    fingerprint, averaged = _origin(model_folder)
+    fingerprint, averaged = _read_provenance(model_folder)
     corpus = BinaryCorpus(corpus_folder)
     device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
     model = load_model_or_ensemble(model_folder, corpus).to(device)
-    tests = [name for name in corpus.sets if name.startswith("test.")]
-    for name in tests:
-        corpus.verify(name)
-    # before the engine, which may round the weights
-    losses = {name.removeprefix("test."): reference_loss(model, corpus, name) for name in tests}
-    engine, newest = create_engine(model, decode), models_of(model)[-1]
-    aligner = WordAligner(newest, corpus, decode)
-    hypotheses = results / "hypotheses"
-    maps: dict[str, list[SentenceAttention]] = {}
-    cut_lines = dict[str, list[int]]()
-    with atomic_folder(hypotheses) as unfinished:
-        for name in tests:
-            test = name.removeprefix("test.")
-            title = " ".join(("translate", *results.parts[-3:], name))  # system, corpus, seed
-            found = search(engine, corpus, name, progress=title)
-            cut = [line for line, each in enumerate(found, 1) if each.is_cut]
-            if cut:
-                cut_lines[test] = cut
-            outputs = [each.tokens for each in found]
-            source_file = tokens / f"{name}.{corpus.source}"
-            lines = _detokenized(corpus, aligner, name, outputs, source_file)
-            text = "".join(f"{line}\n" for line in lines)
-            (unfinished / f"{name}.{corpus.target}").write_bytes(text.encode())
+    set_names = [name for name in corpus.sets if name.startswith(_TEST_PREFIX)]
+    # Before the engine is created, which may round the weights.
+    losses = _reference_losses(model, corpus, set_names)
+    engine = create_engine(model, decode)
+    newest_model = models_of(model)[-1]
+    aligner = WordAligner(newest_model, corpus, decode)
+    attention: dict[str, list[SentenceAttention]] = {}
+    cut_lines: dict[str, list[int]] = {}
+    with atomic_folder(results / "hypotheses") as unfinished:
+        for set_name in set_names:
+            system, corpus_name, seed = results.parts[-3:]
+            title = f"translate {system} {corpus_name} {seed} {set_name}"
+            best = best_translations(engine, corpus, set_name, progress=title)
+            outputs = []
+            for line, hypothesis in enumerate(best, 1):
+                outputs.append(hypothesis.tokens)
+                if hypothesis.is_cut:
+                    cut_lines.setdefault(_test_name(set_name), []).append(line)
+            source_file = tokens / f"{set_name}.{corpus.source}"
+            lines = _detokenize(corpus, aligner, set_name, outputs, source_file)
+            # Each line ends in \n. Bytes: text mode would end it as the operating system does.
+            content = "\n".join([*lines, ""]).encode()
+            (unfinished / f"{set_name}.{corpus.target}").write_bytes(content)
             if decode.attention:
-                maps[test] = _attention_of_few(newest, corpus, name, outputs)
+                maps = _map_few_sentences(newest_model, corpus, set_name, outputs)
+                attention[_test_name(set_name)] = maps
+        # Before attention.json is written, which has no hash.
         hashes = {path.name: sha256_of(path) for path in sorted(unfinished.iterdir())}
         if decode.attention:
-            write_attention(unfinished / ATTENTION_FILE, maps)
+            write_attention(unfinished / ATTENTION_FILE, attention)
     record = TranslationRecord(
         model=fingerprint,
         averaged=averaged,
@@ -90,56 +95,88 @@ def translate_tests(
     record.write(results / TRANSLATION)
 
 
-def _origin(model_folder: Path) -> tuple[str, Averaged]:
-    """Return the fingerprint of the training that a model comes from, and of which average it is.
+def _reference_losses(
+    model: ModelOrEnsemble, corpus: BinaryCorpus, set_names: list[str]
+) -> dict[str, ReferenceLoss | None]:
+    """Return the loss of the references of each test set, by its name in params.yaml.
 
-    Raises DamagedFile if the model's description does not say it.
+    Raises:
+        UserError: A file of a set is damaged.
     """
-    described = ModelDescription.read(model_folder)
-    if described.fingerprint is None or described.averaged is None:
-        problem = "it does not say which training and which average it is of"
+    for set_name in set_names:
+        corpus.verify(set_name)
+    losses = {}
+    for set_name in set_names:
+        losses[_test_name(set_name)] = reference_loss(model, corpus, set_name)
+    return losses
+
+
+def _test_name(set_name: str) -> str:
+    """Return the name of a test set in params.yaml: news for test.news."""
+    return set_name.removeprefix(_TEST_PREFIX)
+
+
+def _read_provenance(model_folder: Path) -> tuple[str, Averaged]:
+    """Return the fingerprint of the training that a model comes from, and how it was averaged.
+
+    Raises:
+        DamagedFile: The model's description does not tell it.
+    """
+    description = ModelDescription.read(model_folder)
+    if description.fingerprint is None or description.averaged is None:
+        problem = "it does not name the training and the average that the model comes from"
         raise DamagedFile(model_folder / DESCRIPTION, problem)
-    return described.fingerprint, described.averaged
+    return description.fingerprint, description.averaged
 
 
-def _detokenized(
+def _detokenize(
     corpus: BinaryCorpus,
     aligner: WordAligner,
-    name: str,
+    set_name: str,
     outputs: list[list[int]],
     source_file: Path,
 ) -> list[str]:
     """Return the text of a set's translations.
 
-    `outputs`: their token ids; `source_file`: the words of the sources, for `replace_unk`.
+    Args:
+        corpus: The binarized corpus.
+        aligner: Finds the source words that replace UNK, with `replace_unk`.
+        set_name: The name of the set.
+        outputs: The token ids of the translations.
+        source_file: The file of the tokenized sources.
+
+    Raises:
+        UserError: The file of the sources has another number of lines than the set.
     """
-    source = corpus.side(name, corpus.source)
+    source = corpus.side(set_name, corpus.source)
     line_count = count_lines(source_file)
     if line_count != len(source):
         raise UserError(f"{source_file}: has {line_count} lines, not {len(source)}; {RERUN}")
     lines = []
     for row, line in enumerate(read_lines(source_file)):
-        words = corpus.source_words(line)
         ids = source[row]
-        output_words = aligner.output_words(ids.tolist(), words, outputs[row])
-        lines.append(corpus.detokenizer(ids)(output_words))
+        source_words = corpus.source_words(line)
+        output_words = aligner.output_words(ids.tolist(), source_words, outputs[row])
+        # Which language the translation is in depends on the source's tag.
+        detokenize = corpus.detokenizer(ids)
+        lines.append(detokenize(output_words))
     return lines
 
 
-def _attention_of_few(
-    model: Transformer, corpus: BinaryCorpus, name: str, outputs: list[list[int]]
+def _map_few_sentences(
+    model: Transformer, corpus: BinaryCorpus, set_name: str, outputs: list[list[int]]
 ) -> list[SentenceAttention]:
-    """Return where the model looked, for the few sentences of a set that are shown."""
-    source = corpus.side(name, corpus.source)
-    found = []
+    """Return the attention maps of the few sentences of a set that the report shows."""
+    source = corpus.side(set_name, corpus.source)
+    sentences = []
     for row in select_sentences(source.lengths):
         maps = compute_attention_maps(model, corpus, source[row].tolist(), outputs[row])
-        found.append(SentenceAttention(row + 1, maps))
-    return found
+        sentences.append(SentenceAttention(line=row + 1, maps=maps))
+    return sentences
 
 
 def create_engine(model: ModelOrEnsemble, decode: Decode, sampler: Sampler | None = None) -> Engine:
-    """Prepare a model for searching with `decode`.
+    """Prepare a model for searching.
 
     Args:
         model: Trained weights, in float32; they are rounded to `decode.precision`.
@@ -152,28 +189,42 @@ def create_engine(model: ModelOrEnsemble, decode: Decode, sampler: Sampler | Non
     Raises:
         UserError: The beam is wider than the vocabulary, or the machine lacks the precision.
     """
-    size = model.projection.out_features
-    if decode.beam > size:
-        raise UserError(f"a beam of {decode.beam} is wider than the vocabulary of {size} tokens")
+    vocabulary = model.projection.out_features
+    if decode.beam > vocabulary:
+        raise UserError(
+            f"a beam of {decode.beam} is wider than the vocabulary of {vocabulary} tokens"
+        )
     check_precision("decode.precision", decode.precision, model.device)
-    for each in models_of(model):
+    for transformer in models_of(model):
         if decode.precision == "bfloat16":
-            round_to_bfloat16(each)
-            each.activation_dtype = torch.bfloat16
-        pack_weights(each)
+            round_to_bfloat16(transformer)
+            transformer.activation_dtype = torch.bfloat16
+        pack_weights(transformer)
     return Engine(model, decode, sampler)
 
 
-def search(
-    engine: Engine, corpus: BinaryCorpus, name: str, progress: str | None = None
+def best_translations(
+    engine: Engine, corpus: BinaryCorpus, set_name: str, progress: str | None = None
 ) -> list[Hypothesis]:
-    """The best translation of each sentence of a set, in its order."""
-    source = corpus.side(name, corpus.source)
-    longest, most = int(source.lengths.max(initial=0)), engine.max_source_length
-    if longest > most:
+    """Return the best translation of each sentence of a set, in its order.
+
+    Args:
+        engine: The engine that translates.
+        corpus: The binarized corpus.
+        set_name: The name of the set, such as test.news.
+        progress: The title of a progress bar; None shows none.
+
+    Raises:
+        UserError: A sentence is longer than the model's `max_positions`.
+    """
+    source = corpus.side(set_name, corpus.source)
+    longest = int(source.lengths.max(initial=0))
+    max_length = engine.max_source_length
+    if longest > max_length:
+        line = int(source.lengths.argmax()) + 1
         raise UserError(
-            f"{corpus.folder}: line {int(source.lengths.argmax()) + 1} of {name}.{corpus.source} "
-            f"has {longest} tokens, EOS included: raise model.max_positions ({most})"
+            f"{corpus.folder}: line {line} of {set_name}.{corpus.source} "
+            f"has {longest} tokens, EOS included: raise model.max_positions ({max_length})"
         )
     lengths = corpus.search_lengths(source)
-    return [best[0] for best in engine.search(source, lengths, progress=progress)]
+    return [outputs[0] for outputs in engine.search(source, lengths, progress=progress)]

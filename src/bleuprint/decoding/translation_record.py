@@ -1,6 +1,7 @@
-"""The provenance of translations: the training, the settings, the hashes of the files."""
+"""translation.json, the provenance of translations: training, settings, hashes of files."""
 
 import dataclasses
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Self
@@ -17,7 +18,12 @@ TRANSLATION = "translation.json"
 
 
 class ReferenceLoss(TypedDict):
-    """The negative log-likelihood of a set's references (nats), and their tokens, EOS included."""
+    """The loss of a set's references.
+
+    Attributes:
+        nats: Their negative log-likelihood.
+        tokens: The number of their tokens, EOS included.
+    """
 
     nats: float
     tokens: int
@@ -27,10 +33,15 @@ class ReferenceLoss(TypedDict):
 class TranslationRecord:
     """The content of translation.json.
 
-    `model`: the fingerprint of the model's training; `averaged`: the settings of the average and
-    the updates of its checkpoints; `decode`: the search settings; `hypotheses`: the SHA-256 of each
-    file, by name; `losses`: those of the references, by test set; `cut`: the lines, from 1, whose
-    translations the maximum length cut, by test set. The file has no `cut` if no translation is.
+    Attributes:
+        model: The fingerprint of the model's training.
+        averaged: The settings of the average, and the updates of its checkpoints.
+        decode: The settings of the search.
+        hypotheses: The SHA-256 of each file of translations, by its name.
+        losses: The loss of the references, by test set; None if a sentence is too long for the
+            model.
+        cut: The lines, from 1, whose translations the maximum length cut, by test set. The file has
+            no `cut` if no translation was cut.
     """
 
     model: str
@@ -42,10 +53,15 @@ class TranslationRecord:
 
     @classmethod
     def read(cls, path: Path) -> Self:
-        """Read translation.json; raises UserError if it is missing or damaged."""
+        """Read translation.json.
+
+        Raises:
+            UserError: The file is missing or damaged.
+        """
         return read_record(cls, path)
 
     def write(self, path: Path) -> None:
+        """Write translation.json."""
         content = dataclasses.asdict(self)
         if not self.cut:
             del content["cut"]
@@ -59,29 +75,46 @@ class TranslationRecord:
     def check(
         self, path: Path, system: System, hypotheses: Path, fingerprint: str, training: Path
     ) -> None:
-        """Raise UserError unless this system made `hypotheses`; `path`: of this record.
+        """Check that a system translated a file, with its present settings.
 
-        `fingerprint`: that of the training, read from the file `training`.
+        Args:
+            path: The path of this record.
+            system: The system's settings in params.yaml.
+            hypotheses: The file of translations.
+            fingerprint: The fingerprint of the system's training.
+            training: The file that contains this fingerprint, for the message.
+
+        Raises:
+            UserError: The translations come from another training or other settings, or their file
+                has changed.
         """
-        # after `dvc commit --force`, dvc repro takes them for up to date
-        again = (
+        system_corpus_seed = "-".join(path.parts[-4:-1])
+        # After `dvc commit --force`, dvc repro takes outdated translations for up to date.
+        remedy = (
             "run: dvc repro, or if it runs nothing: dvc repro --force --single-item "
-            f"translate@{'-'.join(path.parts[-4:-1])}, then dvc repro"
+            f"translate@{system_corpus_seed}, then dvc repro"
         )
         if self.model != fingerprint:
             raise UserError(
                 f"{path}: translated by another training ({self.model[:12]}...) than that of "
-                f"{training} ({fingerprint[:12]}...); {again}"
+                f"{training} ({fingerprint[:12]}...); {remedy}"
             )
-        used: dict[str, Any] = {"average": self.averaged.settings}
-        used |= {f"decode.{name}": value for name, value in self.decode.items()}
-        expected = {"average": system.average.chosen}
-        expected |= {f"decode.{n}": value for n, value in dataclasses.asdict(system.decode).items()}
-        for name, value in expected.items():
-            if used.get(name) != value:
+        used = _named_settings(self.averaged.settings, self.decode)
+        expected = _named_settings(system.average.chosen, dataclasses.asdict(system.decode))
+        for name, expected_value in expected.items():
+            used_value = used.get(name)
+            if used_value != expected_value:
                 raise UserError(
-                    f"{path}: translated with {name} {used.get(name)}, but params.yaml has "
-                    f"{value}; {again}"
+                    f"{path}: translated with {name} {used_value}, but params.yaml has "
+                    f"{expected_value}; {remedy}"
                 )
         if sha256_of(hypotheses) != self.hypotheses.get(hypotheses.name):
-            raise UserError(f"{hypotheses}: has changed since it was translated; {again}")
+            raise UserError(f"{hypotheses}: has changed since it was translated; {remedy}")
+
+
+def _named_settings(average: Mapping[str, Any], decode: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the settings of an average and a search by the names that messages give them."""
+    settings: dict[str, Any] = {"average": average}
+    for name, value in decode.items():
+        settings[f"decode.{name}"] = value
+    return settings

@@ -1,14 +1,14 @@
 """The source word of each word of an output, by the decoder's attention.
 
 The weights are those of the cross-attention in the last decoder layer, averaged over its heads, as
-in fairseq's --replace-unk and --print-alignment; EOS is never chosen, as in OpenNMT-py's
+in fairseq's --replace-unk and --print-alignment. EOS is never chosen, as in OpenNMT-py's
 -replace_unk (fairseq's may put "<eos>" into a sentence). Neither a dictionary nor copying of words
 that the vocabulary has is tried.
 """
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from itertools import islice
+from typing import NamedTuple
 
 import numpy as np
 
@@ -23,9 +23,13 @@ from bleuprint.text.fields import join_fields
 
 @dataclass(frozen=True)
 class WordAlignment:
-    """The tokenizer's words of a source and of its translation, and the links between them.
+    """The alignment of a sentence and its translation.
 
-    A link is a place in the source and one in the target, both from 0.
+    Attributes:
+        source: The tokenizer's words of the source.
+        target: The tokenizer's words of the translation.
+        links: The links between them: a number of a source word and one of a target word, both from
+            0.
     """
 
     source: list[str]
@@ -39,89 +43,164 @@ class WordAlignment:
 
 
 class WordAligner:
-    """Finds the source words of outputs of a decoder; of an ensemble by its last model's weights.
+    """Finds the source words of outputs; of an ensemble's outputs by its newest model's weights.
 
-    What precedes the sentence in a source is never found.
+    A source may begin with a tag, which names the target language; it is never found.
     """
 
     def __init__(self, decoder: ModelOrEnsemble, corpus: BinaryCorpus, decode: Decode) -> None:
-        self._model, self._corpus, self._decode = models_of(decoder)[-1], corpus, decode
+        """Create an aligner.
+
+        Args:
+            decoder: The model that translated.
+            corpus: The corpus, for words and vocabularies.
+            decode: The settings of the search; with `replace_unk`, UNK is replaced.
+        """
+        self._model = models_of(decoder)[-1]
+        self._corpus = corpus
+        self._decode = decode
 
     def attended(self, source: Sequence[int], tokens: Sequence[int]) -> list[int]:
-        """The place of the largest weight among the source's tokens, for each of `tokens`.
+        """Return which source token each output token attends to most.
 
-        `source`: ids of the whole source, with EOS; places count from the sentence's first token.
-        `tokens`: ids without EOS.
+        Args:
+            source: The token ids of the source, with its tag and EOS.
+            tokens: The token ids of the output, without EOS.
+
+        Returns:
+            The number of a source token for each of `tokens`, from 0 after the tag.
         """
-        weights = compute_attention_maps(self._model, self._corpus, source, tokens)["cross"].means[
-            -1
-        ]
-        of_words = weights[: len(tokens), self._corpus.sentence_start(source) : len(source) - 1]
-        places: list[int] = of_words.argmax(axis=1).tolist()
-        return places
+        maps = compute_attention_maps(self._model, self._corpus, source, tokens)
+        last_layer = maps["cross"].means[-1]
+        # Without the rows of the output's EOS, and without the columns of tag and EOS.
+        first_word = self._corpus.sentence_start(source)
+        weights = last_layer[: len(tokens), first_word : len(source) - 1]
+        source_tokens: list[int] = weights.argmax(axis=1).tolist()
+        return source_tokens
 
     def output_words(
         self, source: Sequence[int], words: Sequence[str], tokens: Sequence[int]
     ) -> list[str]:
-        """The words of an output; with `replace_unk`, UNK is the attended one of the source's
-        `words`, each of which is one token then.
+        """Return the words of an output; with `replace_unk`, UNK is the source word it attends to.
+
+        Args:
+            source: The token ids of the source, with its tag and EOS.
+            words: The words of the source. With `replace_unk` each of them is one token.
+            tokens: The token ids of the output, without EOS.
         """
-        found = self._corpus.segmentation(self._corpus.target).decode(tokens)
-        replace = self._decode.replace_unk and UNK in tokens
-        if not replace or len(source) == self._corpus.sentence_start(source) + 1:
-            return found
-        pairs = zip(tokens, self.attended(source, tokens), strict=True)
-        shown = [pair for pair in pairs if pair[0] not in (PAD, BOS, EOS)]  # as `decode` has it
-        triples = zip(shown, found, strict=True)
-        return [words[place] if token == UNK else word for (token, place), word in triples]
+        output = self._corpus.segmentation(self._corpus.target).decode(tokens)
+        has_source_words = self._source_token_count(source) > 0
+        if not (self._decode.replace_unk and UNK in tokens and has_source_words):
+            return output
+        # `decode` leaves these special tokens out, so that the other tokens are the words.
+        source_of_word = []
+        for token, source_token in zip(tokens, self.attended(source, tokens), strict=True):
+            if token not in (PAD, BOS, EOS):
+                source_of_word.append((token, source_token))
+        replaced = []
+        for word, (token, source_token) in zip(output, source_of_word, strict=True):
+            replaced.append(words[source_token] if token == UNK else word)
+        return replaced
 
     def align(
         self, words: list[str], pieces: Sequence[tuple[list[int], list[int]]]
     ) -> WordAlignment:
-        """The alignment of a sentence of `words` and its translation.
+        """Align a sentence and its translation.
 
-        `pieces`: the token ids of its sources, with EOS, and of their translations, without, which
-        follow each other. Words are linked if any of their tokens are (Garg et al. 2019,
-        section 5.2).
+        Two words are linked if any of their tokens are (Garg et al. 2019, section 5.2).
+
+        Args:
+            words: The words of the sentence.
+            pieces: The pieces that the sentence was translated in, in their order: the token ids of
+                each source, with its tag and EOS, and those of its translation, without EOS.
         """
         corpus = self._corpus
-        ids = list[int]()
+        source_ids: list[int] = []
         for source, _ in pieces:
-            ids += source[corpus.sentence_start(source) : -1]
-        places = iter(source_places(corpus.segmentation(corpus.source), words, ids))
-        target, links = list[str](), set[tuple[int, int]]()
+            source_ids += source[corpus.sentence_start(source) : -1]
+        word_of_token = source_places(corpus.segmentation(corpus.source), words, source_ids)
+        target_words: list[str] = []
+        links: set[tuple[int, int]] = set()
+        first_token = 0
         for source, tokens in pieces:
-            own = list(islice(places, len(source) - 1 - corpus.sentence_start(source)))
-            found, of_tokens = output_places(corpus.segmentation(corpus.target), tokens)
-            if found and own:
-                pairs = zip(self.attended(source, tokens), of_tokens, strict=True)
-                links |= {(own[token], len(target) + word) for token, word in pairs}
-            of_piece = [words[place] for place in own]
-            replace = self._decode.replace_unk
-            target += self.output_words(source, of_piece, tokens) if replace else found
-        return WordAlignment(words, target, sorted(links))
+            next_piece = first_token + self._source_token_count(source)
+            piece_places = word_of_token[first_token:next_piece]
+            first_token = next_piece
+            output = output_places(corpus.segmentation(corpus.target), tokens)
+            if output.words and piece_places:
+                attended = self.attended(source, tokens)
+                for source_token, word in zip(attended, output.places, strict=True):
+                    links.add((piece_places[source_token], len(target_words) + word))
+            if self._decode.replace_unk:
+                piece_words = [words[number] for number in piece_places]
+                target_words += self.output_words(source, piece_words, tokens)
+            else:
+                target_words += output.words
+        return WordAlignment(words, target_words, sorted(links))
+
+    def _source_token_count(self, source: Sequence[int]) -> int:
+        """Return the number of a source's tokens without its tag and EOS."""
+        return len(source) - self._corpus.sentence_start(source) - 1
+
+
+class OutputPlaces(NamedTuple):
+    """The words of an output, and which word each token belongs to.
+
+    Attributes:
+        words: The words.
+        places: The number of its word, from 0, for each token.
+    """
+
+    words: list[str]
+    places: list[int]
 
 
 def source_places(segmentation: Segmentation, words: Iterable[str], ids: list[int]) -> list[int]:
-    """The place of each token's word, `ids` being the words' tokens without EOS."""
-    counts = [len(segmentation.encode([word])) - 1 for word in words]
-    if sum(counts) == len(ids):
-        return [place for place, count in enumerate(counts) for _ in range(count)]
-    # SentencePiece may see the words of a line otherwise than each alone
-    ends = segmentation.ends_word(np.array([*ids, EOS]))[:-1]
-    places: list[int] = np.minimum(ends.cumsum() - ends, len(counts) - 1).tolist()
-    return places
+    """Return which word each source token belongs to.
+
+    Args:
+        segmentation: How words are split into tokens.
+        words: The words of the source.
+        ids: The words' token ids, without EOS.
+
+    Returns:
+        The number of its word, from 0, for each token.
+    """
+    token_counts = [len(segmentation.encode([word])) - 1 for word in words]
+    if sum(token_counts) == len(ids):
+        places = []
+        for word, token_count in enumerate(token_counts):
+            places += [word] * token_count
+        return places
+    # SentencePiece may split a word of a line otherwise than the word alone. Then each token
+    # belongs to as many words as have ended before it.
+    is_word_end = segmentation.ends_word(np.array([*ids, EOS]))[:-1]
+    ended_before = is_word_end.cumsum() - is_word_end
+    last_word = len(token_counts) - 1
+    word_of_token: list[int] = np.minimum(ended_before, last_word).tolist()
+    return word_of_token
 
 
-def output_places(segmentation: Segmentation, tokens: Sequence[int]) -> tuple[list[str], list[int]]:
-    """The words of an output, and the place of each token's word."""
-    words, places, word = list[str](), list[int](), list[int]()
-    ends = segmentation.ends_word(np.array([*tokens, EOS]))[:-1].tolist()
-    for i, (token, end) in enumerate(zip(tokens, ends, strict=True)):
-        word.append(token)
-        if end or i == len(tokens) - 1:
-            places += [len(words)] * len(word)
-            words += segmentation.decode(word)
-            word = []
-    # a piece of SentencePiece that is a space belongs to the next word, or to the last one
-    return words, [min(place, len(words) - 1) for place in places]
+def output_places(segmentation: Segmentation, tokens: Sequence[int]) -> OutputPlaces:
+    """Return the words of an output, and which word each token belongs to.
+
+    Args:
+        segmentation: How words are split into tokens.
+        tokens: The token ids of the output, without EOS.
+    """
+    words: list[str] = []
+    places: list[int] = []
+    word_tokens: list[int] = []
+    is_word_end = segmentation.ends_word(np.array([*tokens, EOS]))[:-1].tolist()
+    for position, token in enumerate(tokens):
+        word_tokens.append(token)
+        if is_word_end[position] or position == len(tokens) - 1:
+            places += [len(words)] * len(word_tokens)
+            words += segmentation.decode(word_tokens)
+            word_tokens = []
+    # A SentencePiece piece that is a space decodes to no word: it belongs to the next word, or to
+    # the last one.
+    last_word = len(words) - 1
+    for position, word in enumerate(places):
+        places[position] = min(word, last_word)
+    return OutputPlaces(words, places)
