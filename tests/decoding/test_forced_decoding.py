@@ -174,5 +174,5 @@ def test_sentences_beyond_the_last_position_have_no_loss(monkeypatch):
 
 
 def test_no_batches_have_no_translations(monkeypatch):
-    monkeypatch.setattr(engine, "_threads", lambda _: 4)
+    monkeypatch.setattr(engine, "_batches_at_once", lambda _: 4)
     assert list(engine._map_in_threads(None, [], torch.device("cpu"))) == []

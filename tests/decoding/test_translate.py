@@ -29,7 +29,7 @@ from bleuprint.runtime.errors import UserError
 from bleuprint.runtime.files import read_json, write_json
 from bleuprint.runtime.schema import to_json_value
 from bleuprint.text.parallel import Pair
-from bleuprint.training.averaging import average
+from bleuprint.training.averaging import average_checkpoints
 from bleuprint.training.validation import greedy_search
 from prepared import prepare
 from trainings import merges, toy_pairs
@@ -125,7 +125,7 @@ def test_greedy_validation_is_a_beam_of_one(model):
 def stored(corpus, model, tmp_path_factory):
     """The model as the average stage writes it."""
     folder = tmp_path_factory.mktemp("model")
-    average(exported(folder, corpus, {9: model}), Average(last=1), folder / "averaged")
+    average_checkpoints(exported(folder, corpus, {9: model}), Average(last=1), folder / "averaged")
     return folder / "averaged"
 
 
@@ -221,7 +221,8 @@ def test_a_model_that_does_not_say_its_training_translates_nothing_that_counts(
     write_json(model / "model.json", described)
     with pytest.raises(UserError) as raised:
         translate_into(tmp_path / "results", corpus, model, DECODE)
-    assert str(raised.value).startswith(f"{model / 'model.json'} is damaged: it does not say which")
+    damaged = f"{model / 'model.json'} is damaged: it does not name the training and the average"
+    assert str(raised.value).startswith(damaged)
     assert not (tmp_path / "results" / "translation.json").exists()
 
 
@@ -299,7 +300,7 @@ def test_an_ensemble_of_checkpoints_translates(corpus, model, tmp_path):
         for parameter in other.parameters():
             parameter.add_(torch.randn_like(parameter), alpha=0.3)
     checkpoints = exported(tmp_path, corpus, {10: other, 20: model})
-    average(checkpoints, Average(last=2, ensemble=True), tmp_path / "averaged")
+    average_checkpoints(checkpoints, Average(last=2, ensemble=True), tmp_path / "averaged")
 
     (tmp_path / "results").mkdir()
     folder = corpus.binary.folder

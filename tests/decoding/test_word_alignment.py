@@ -16,7 +16,7 @@ from bleuprint.decoding.engine import Engine
 from bleuprint.decoding.word_alignment import WordAligner, WordAlignment, output_places
 from bleuprint.model.transformer import AttentionWeights, Transformer
 from bleuprint.text.parallel import read_lines
-from bleuprint.training.averaging import average
+from bleuprint.training.averaging import average_checkpoints
 from prepared import prepare
 from trainings import merges, toy_pairs
 
@@ -99,7 +99,7 @@ def test_the_stage_replaces_unknown_words(words, tmp_path):
             parameter.mul_(2)
         model.projection.bias[UNK] += 12
     checkpoints = exported(tmp_path, SimpleNamespace(binary=corpus), {9: model}, shape)
-    average(checkpoints, Average(last=1), tmp_path / "averaged")
+    average_checkpoints(checkpoints, Average(last=1), tmp_path / "averaged")
     given = words.root / "binary", tmp_path / "averaged"
     for decode in (settings, dataclasses.replace(settings, replace_unk=True)):
         folder = tmp_path / str(decode.replace_unk)
